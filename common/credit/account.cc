@@ -1,0 +1,124 @@
+#include "common/credit/account.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "common/base/exp.h"
+#include "common/credit/constants.h"
+
+namespace cobblestone::credit {
+namespace {
+
+__extension__ using Wide = unsigned __int128;
+
+constexpr std::uint64_t kMicroPerCredit = 1'000'000;
+constexpr double kSmallestForgotten = 1e-6;  // S002: below it the first-order limit is used
+
+// value / 2^shift, nearest integer, ties to even. shift > 0.
+Wide ShiftRounded(Wide value, int shift) {
+  if (shift > 100) return 0;  // value < 2^73: far below one half
+  const Wide quotient = value >> shift;
+  const Wide rest = value - (quotient << shift);
+  const Wide half = Wide{1} << (shift - 1);
+  const bool up = rest > half || (rest == half && (quotient & 1) != 0);
+  return quotient + (up ? 1 : 0);
+}
+
+std::int64_t DayOf(double time) {
+  // Beyond 64 bits of days: the nearest one that exists, so that a wild time cannot be undefined behaviour.
+  const double day = std::floor(time / kSecondsPerDay);
+  if (!(day > -9e15)) return -9'000'000'000'000'000;
+  if (day > 9e15) return 9'000'000'000'000'000;
+  return static_cast<std::int64_t>(day);
+}
+
+void AddToApp(AppId app, MicroCredit micro, std::vector<AppSum>& apps) {
+  auto it = std::lower_bound(apps.begin(), apps.end(), app,
+                             [](const AppSum& sum, AppId id) { return sum.app < id; });
+  if (it == apps.end() || it->app != app) it = apps.insert(it, AppSum{.app = app});
+  it->micro += micro;
+  it->grants += 1;
+}
+
+void AddToDay(std::int64_t day, MicroCredit micro, std::vector<DaySum>& days) {
+  if (!days.empty() && day <= days.back().day - kHistoryDays) return;  // older than the history goes back
+  auto it = days.end();
+  while (it != days.begin() && std::prev(it)->day >= day)
+    --it;  // postings come almost in order: from the end
+  if (it == days.end() || it->day != day) it = days.insert(it, DaySum{.day = day});
+  it->micro += micro;
+  it->grants += 1;
+  const std::int64_t oldest = days.back().day - kHistoryDays + 1;
+  auto keep = days.begin();
+  while (keep->day < oldest) ++keep;
+  days.erase(days.begin(), keep);
+}
+
+}  // namespace
+
+MicroCredit RoundToMicro(double credit, bool* ok) {
+  if (ok != nullptr) *ok = true;
+  const auto fail = [ok] {
+    if (ok != nullptr) *ok = false;
+    return MicroCredit{0};
+  };
+  const auto bits = std::bit_cast<std::uint64_t>(credit);
+  const bool negative = (bits >> 63) != 0;
+  const int exponent = static_cast<int>((bits >> 52) & 0x7ff);
+  std::uint64_t mantissa = bits & ((std::uint64_t{1} << 52) - 1);
+  if (exponent == 0x7ff) return fail();
+  int shift = 1074;  // credit = mantissa / 2^shift
+  if (exponent != 0) {
+    mantissa |= std::uint64_t{1} << 52;
+    shift = 1075 - exponent;
+  }
+  // A normal number with shift <= 0 is 2^52 or more: beyond 64 bits once multiplied.
+  if (shift <= 0) return fail();
+  const Wide micro = ShiftRounded(Wide{mantissa} * kMicroPerCredit, shift);  // below 2^73
+  if (micro > Wide{std::numeric_limits<MicroCredit>::max()}) return fail();
+  return negative ? -static_cast<MicroCredit>(micro) : static_cast<MicroCredit>(micro);
+}
+
+void UpdateAverage(double now, double work_start, double work, double half_life, RecentAverage& average) {
+  if (average.time != 0) {
+    double passed = now - average.time;
+    if (passed < 0) passed = 0;
+    const double weight = Exp(-passed * kLn2 / half_life);
+    average.value *= weight;
+    if (1.0 - weight > kSmallestForgotten) {
+      const double days = passed / kSecondsPerDay;
+      average.value += (1 - weight) * (work / days);
+    } else {
+      average.value += kLn2 * work * kSecondsPerDay / half_life;
+    }
+  } else if (work != 0) {
+    const double days = (now - work_start) / kSecondsPerDay;
+    average.value = work / days;
+  }
+  average.time = now;
+}
+
+double DecayedAverage(const RecentAverage& average, double now, double half_life) {
+  const double passed = now - average.time;
+  if (passed <= 0) return average.value;
+  return average.value * Exp(-passed * kLn2 / half_life);
+}
+
+void Post(const PostingFacts& posting, Account& account) {
+  account.total_micro += posting.micro;
+  account.grants += 1;
+  AddToApp(posting.app, posting.micro, account.apps);
+  AddToDay(DayOf(posting.now), posting.micro, account.days);
+
+  if (!posting.boinc_average && account.recent.time == 0 && posting.work_start >= posting.now) return;
+  RecentAverage next = account.recent;
+  const double now = posting.boinc_average ? posting.now : std::max(posting.now, account.recent.time);
+  const double work =
+      posting.work.value_or(static_cast<double>(posting.micro) / static_cast<double>(kMicroPerCredit));
+  UpdateAverage(now, posting.work_start, work, kRecentAverageHalfLife, next);
+  if (std::isfinite(next.value) && std::isfinite(next.time)) account.recent = next;
+}
+
+}  // namespace cobblestone::credit

@@ -1,0 +1,15 @@
+// From operations to credit, for every policy but `boinc` (which rounds in places of its own: golden README,
+// item 13).
+#pragma once
+
+#include "common/credit/constants.h"
+
+namespace cobblestone::credit {
+
+// FLOPs -> Cobblestones: FLOPs x constant / 86400e9 (semantics.md, section 1; S000 with 100 for the
+// constant). The product is rounded first, then the quotient.
+[[nodiscard]] constexpr double CreditOfFlops(double flops, const Constants& constants) {
+  return flops * constants.cobblestones_per_gflops_day / (kSecondsPerDay * kFlopsPerGflops);
+}
+
+}  // namespace cobblestone::credit

@@ -1,0 +1,59 @@
+#include "common/credit/host_rows.h"
+
+#include "common/credit/reliability.h"
+
+namespace cobblestone::credit {
+namespace {
+
+// The host's record of the newest older version of the same app, platform and plan class; null where there is
+// none.
+const HostVersion* Predecessor(const HostRecord& host, const AppVersionRow& version,
+                               const Catalogue& catalogue) {
+  const HostVersion* best = nullptr;
+  std::uint32_t best_number = 0;
+  for (const HostVersion& row : host.versions) {
+    const AppVersionRow* other = catalogue.FindVersion(row.version);
+    if (other == nullptr || other->app != version.app || other->platform != version.platform ||
+        other->plan_class != version.plan_class || other->version_num >= version.version_num) {
+      continue;
+    }
+    if (best == nullptr || other->version_num > best_number) {
+      best = &row;
+      best_number = other->version_num;
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+HostVersion* FindHostVersion(HostRecord& host, AppId app, AppVersionId version) {
+  for (HostVersion& row : host.versions) {
+    if (row.version == version && (!version.anonymous() || row.app == app)) return &row;
+  }
+  return nullptr;
+}
+
+HostVersion& HostVersionFor(HostRecord& host, const AppRow& app, AppVersionId version,
+                            const Catalogue& catalogue) {
+  if (HostVersion* row = FindHostVersion(host, app.id, version)) return *row;
+
+  HostVersion made;
+  const AppVersionRow* in_catalogue = catalogue.FindVersion(version);
+  const HostVersion* older = in_catalogue == nullptr ? nullptr : Predecessor(host, *in_catalogue, catalogue);
+  if (older != nullptr) {
+    made = *older;
+  } else {
+    made.error_rate = app.policy.constants.error_rate_initial;
+    made.max_jobs_per_day = FullQuota(catalogue.settings, host, IsGpuVersion(version, catalogue));
+  }
+  made.app = app.id;
+  made.version = version;
+  std::erase_if(host.versions, [&catalogue](const HostVersion& row) {
+    return !row.version.anonymous() && catalogue.FindVersion(row.version) == nullptr;
+  });
+  host.versions.push_back(made);
+  return host.versions.back();
+}
+
+}  // namespace cobblestone::credit

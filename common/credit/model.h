@@ -1,0 +1,301 @@
+// The values of the domain: jobs, averages, a host's record, claims, samples, settlements. Plain structs; the same in
+// every policy. No behaviour beyond what a value is.
+//
+// Fields(): the one list of a struct's state fields, in the order in which they are stored. A state codec
+// (common/stream/state_codec.h) walks it; a field left out of it is not state.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/ids.h"
+
+namespace cobblestone::credit {
+
+// Frozen numbers: stored in claims and grants.
+enum class PolicyKind : std::uint8_t {
+  kNone = 0,
+  kBoinc = 1,
+  kCreditNew = 2,
+  kCreditNewV2 = 3,
+  kBenchmark = 4,
+  kReportedFlops = 5,
+  kRuntime = 6,
+  kAssigned = 7,
+};
+
+// Frozen numbers: schemas/internal.proto, Mode, says what each means.
+enum class Mode : std::uint8_t {
+  kNormal = 0,
+  kApproximate = 1,
+  kWorkunitEstimate = 2,
+  kCapped = 3,
+  kNone = 4,
+  kBenchmark = 5,
+  kReportedFlops = 6,
+  kRuntime = 7,
+  kAssigned = 8,
+  kDefaultPfc = 9,
+  kProbation = 10,
+};
+
+enum class Resource : std::uint8_t { kUnknown = 0, kCpu = 1, kNvidia = 2, kAmd = 3, kIntelGpu = 4, kAppleGpu = 5 };
+
+enum class Outcome : std::uint8_t {
+  kUnknown = 0,
+  kSuccess = 1,
+  kClientError = 2,
+  kAbortedByUser = 3,
+  kAbortedByProject = 4,
+  kTimeout = 5,
+};
+
+enum class ValidateState : std::uint8_t { kUnknown = 0, kValid = 1, kInvalid = 2, kInconclusive = 3 };
+
+// Running average. n is a double because BOINC's is (S000, 'Computing averages').
+struct Average {
+  double n = 0;
+  double mean = 0;
+
+  friend bool operator==(const Average&, const Average&) = default;
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) { f(s.n, s.mean); }
+};
+
+struct AverageVar {
+  double n = 0;
+  double mean = 0;
+  double var = 0;
+  double q = 0;
+
+  friend bool operator==(const AverageVar&, const AverageVar&) = default;
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) { f(s.n, s.mean, s.var, s.q); }
+};
+
+// What is kept per (host, app version); S000 'Database changes', BOINC's host_app_version.
+struct HostVersion {
+  AppId app;
+  AppVersionId version;        // as in a completion: > 0, or anonymous -2 to -6 (then kept per app)
+  Average pfc;                 // PFC/E
+  AverageVar et;               // elapsed s per estimated FLOP
+  AverageVar turnaround;       // s
+  double consecutive_valid = 0;
+  double max_jobs_per_day = 0;
+  double error_rate = 0;
+  double host_scale_time = 0;  // UNIX s: earliest time of host scaling
+  bool scale_probation = true;
+  double jobs_today = 0;
+  std::int64_t day = 0;        // UNIX day of jobs_today
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.app, s.version, s.pfc, s.et, s.turnaround, s.consecutive_valid, s.max_jobs_per_day, s.error_rate,
+      s.host_scale_time, s.scale_probation, s.jobs_today, s.day);
+  }
+};
+
+// What is kept per (host, app) over all versions (creditnew-v2).
+struct HostApp {
+  AppId app;
+  double weight = 0;           // sum of E, FLOPs
+  double npfc_mean = 0;        // mean of NPFC/E, weighted by E
+  double error_rate = 0;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) { f(s.app, s.weight, s.npfc_mean, s.error_rate); }
+};
+
+// boinc, item 16: results of one host and version in one look at a workunit all start from the row as it was before it.
+struct RowBefore {
+  WorkunitId workunit;
+  std::uint32_t pass = 0;
+  HostVersion row;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) { f(s.workunit, s.pass, s.row); }
+};
+
+// One host as the claims stage knows it.
+struct HostRecord {
+  bool known = false;          // a member event has named it
+  bool deleted = false;        // its row is gone
+  UserId user;
+  double whetstone = 0;        // FLOP/s of one CPU
+  double dhrystone = 0;        // operations/s of one CPU
+  std::uint32_t cpus = 0;
+  std::uint32_t gpus = 0;
+  double avg_turnaround = 0;   // s (boinc, item 20)
+  std::vector<HostVersion> versions;
+  std::vector<HostApp> apps;
+  std::vector<RowBefore> rows_before;  // boinc only, one per version at the most
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.known, s.deleted, s.user, s.whetstone, s.dhrystone, s.cpus, s.gpus, s.avg_turnaround, s.versions, s.apps,
+      s.rows_before);
+  }
+};
+
+// The facts of a completed result; from its completion, alone.
+struct CompletionFacts {
+  ResultId result;
+  HostId host;
+  WorkunitId workunit;
+  AppId app;
+  AppVersionId version;
+  Outcome outcome = Outcome::kUnknown;
+  double event_time = 0;
+  double elapsed_time = 0;
+  double cpu_time = 0;
+  double peak_flops = 0;
+  double sent_time = 0;
+  double received_time = 0;
+  double delay_bound = 0;      // 0: the app's
+  double devices = 0;          // sum of usage over devices; 0 unknown
+  double cpus_used = 0;
+  double gpus_used = 0;
+  std::optional<double> reported_flops;
+  std::optional<double> reported_credit;
+};
+
+// The validator's word.
+struct ValidationFacts {
+  std::uint64_t id = 0;        // event id
+  double now = 0;              // event time
+  ResultId result;
+  HostId host;
+  WorkunitId workunit;
+  AppId app;
+  double fpops_est = 0;
+  double fpops_bound = 0;
+  ValidateState state = ValidateState::kUnknown;
+  std::uint32_t pass = 0;
+  std::uint32_t claims = 0;
+  bool late = false;
+  bool runtime_outlier = false;
+  bool unreplicated = false;
+  bool check_failed = false;
+  ResultId canonical_result;
+  std::optional<double> assigned_credit;
+  std::uint64_t line = 0;      // input line at which completion and validation were both there
+};
+
+enum ClaimFlag : std::uint32_t {
+  kClaimValid = 1u << 0,
+  kClaimInvalid = 1u << 1,
+  kClaimLate = 1u << 2,            // priced for its statistics; gets what its workunit's results got
+  kClaimExpired = 1u << 3,         // empty: a partner never came; closes the set
+  kClaimOutlier = 1u << 4,
+  kClaimHostDeleted = 1u << 5,     // counts for the others, gets nothing
+  kClaimAnonymous = 1u << 6,
+  kClaimOnProbation = 1u << 7,     // not counted in the mean of creditnew
+  kClaimPfcClamped = 1u << 8,      // peak FLOP/s or devices above the project's maximum, or T beyond received - sent
+  kClaimOneTimeCheat = 1u << 9,
+  kClaimSanityFailed = 1u << 10,   // PFC infinite, NaN or above the bound
+  kClaimHasVersionScale = 1u << 11,
+  kClaimHasHostScale = 1u << 12,
+  kClaimHostScaleCheck = 1u << 13, // the app's cherry-picking check was on
+  kClaimMinAvgDefined = 1u << 14,
+  kClaimUnreplicated = 1u << 15,
+  kClaimNoClaim = 1u << 16,        // no claim could be formed (mode none); the result is valid all the same
+  kClaimReported = 1u << 17,       // `reported` is the app's own word, not the project's
+  kClaimNoHostRow = 1u << 18,      // boinc: there is no record of (host, app version) and none can be made
+};
+
+// What one result is worth, with every input that led to it: Policy::Price() computes the outcome from the rest alone.
+// Field by field that of schemas/internal.proto, Claim, which gives the units.
+struct Claim {
+  ProjectId project;
+  ResultId result;
+  WorkunitId workunit;
+  HostId host;
+  UserId user;
+  AppId app;
+  AppVersionId version;
+  double time = 0;
+  std::uint64_t validation_id = 0;
+  std::uint64_t line = 0;
+  std::uint32_t flags = 0;
+  std::uint32_t pass = 0;
+  std::uint32_t awaited = 0;
+  ResultId canonical_result;
+  double elapsed_time = 0;
+  double cpu_time = 0;
+  double peak_flops = 0;
+  double fpops_est = 0;
+  double fpops_bound = 0;
+  double sent_time = 0;
+  double received_time = 0;
+  double reported = 0;
+  double benchmark = 0;
+  PolicyKind policy = PolicyKind::kNone;
+  std::uint32_t policy_version = 0;
+  std::uint64_t epoch = 0;
+  double version_pfc_n = 0;
+  double version_pfc_mean = 0;
+  double version_scale = 0;
+  double min_avg_pfc = 0;
+  double host_pfc_n = 0;
+  double host_pfc_mean = 0;
+  double consecutive_valid = 0;
+  double host_scale_time = 0;
+  Mode mode = Mode::kNone;
+  double pfc = 0;
+  double claimed = 0;
+  double delay_bound = 0;
+};
+
+enum SampleFlag : std::uint32_t {
+  kSamplePfc = 1u << 0,      // pfc counts for the version's average
+  kSampleCredit = 1u << 1,   // credit counts for the version's recent average credit
+  kSampleUse = 1u << 2,      // the version was looked up (boinc: first use brings it into the validator's memory)
+  kSampleApp = 1u << 3,      // pfc counts for the app's average (creditnew-v2), weighted
+  kSampleClaim = 1u << 4,    // credit counts for mean and variance of the app's claims
+};
+
+enum GrantFlag : std::uint32_t {
+  kGrantLate = 1u << 0,          // of a late result: what its workunit's results got
+  kGrantBoincAverage = 1u << 2,  // the recent average follows BOINC to the letter (golden README, item 23)
+  kGrantTeamAtGrant = 1u << 1,   // credit goes to the team that the user is in now, not to the one when reported
+};
+
+// Order of samples everywhere: (time, validation_id, result); semantics.md, section 3.
+struct Sample {
+  double time = 0;
+  std::uint64_t validation_id = 0;
+  ResultId result;
+  AppId app;
+  AppVersionId version;
+  std::uint32_t flags = 0;
+  double pfc = 0;
+  double credit = 0;
+  double credit_start = 0;
+  double weight = 0;
+  std::uint64_t line = 0;
+  HostId host;               // 0 unknown: no part of the median over hosts
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.time, s.validation_id, s.result, s.app, s.version, s.flags, s.pfc, s.credit, s.credit_start, s.weight, s.line,
+      s.host);
+  }
+};
+
+struct ClaimDecision {
+  bool has_claim = false;
+  bool has_sample = false;
+  Claim claim;
+  Sample sample;
+};
+
+// What a workunit's results are awarded.
+struct Settlement {
+  double credit = 0;            // Cobblestones, before rounding
+  std::vector<Mode> modes;      // per claim, as counted (kCapped where thrown out)
+};
+
+}  // namespace cobblestone::credit

@@ -1,0 +1,308 @@
+#include "common/settings/registry.h"
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+namespace cobblestone::settings {
+namespace {
+
+constexpr std::int64_t kMillisecond = 1000;  // base unit of durations: microsecond
+constexpr std::int64_t kSecond = 1000 * kMillisecond;
+constexpr std::int64_t kMinute = 60 * kSecond;
+constexpr std::int64_t kHour = 60 * kMinute;
+constexpr std::int64_t kDay = 24 * kHour;
+constexpr std::int64_t kKiBytes = std::int64_t{1} << 10;
+constexpr std::int64_t kMiBytes = std::int64_t{1} << 20;
+constexpr std::int64_t kGiBytes = std::int64_t{1} << 30;
+constexpr std::int64_t kTiBytes = std::int64_t{1} << 40;
+
+// By number of the enum of the same name in run_settings.h.
+constexpr std::string_view kBackends[] = {"embedded"};
+constexpr std::string_view kTicks[] = {"input", "wall"};
+constexpr std::string_view kLevels[] = {"error", "warn", "info", "debug"};
+constexpr std::string_view kFormats[] = {"text", "json"};
+
+Option Count(std::string_view key, Target (*target)(RunSettings&), std::int64_t least, std::int64_t most,
+             std::string_view reason) {
+  return {.key = key,
+          .target = target,
+          .kind = Kind::kQuantity,
+          .reason = reason,
+          .quantity = Quantity::kCount,
+          .least = least,
+          .most = most};
+}
+
+Option Size(std::string_view key, Target (*target)(RunSettings&), std::int64_t least, std::int64_t most,
+            std::string_view reason) {
+  return {.key = key,
+          .target = target,
+          .kind = Kind::kQuantity,
+          .reason = reason,
+          .quantity = Quantity::kBytes,
+          .least = least,
+          .most = most};
+}
+
+Option Time(std::string_view key, Target (*target)(RunSettings&), std::int64_t least, std::int64_t most,
+            std::string_view reason) {
+  return {.key = key,
+          .target = target,
+          .kind = Kind::kQuantity,
+          .reason = reason,
+          .quantity = Quantity::kDuration,
+          .least = least,
+          .most = most};
+}
+
+Option Flag(std::string_view key, Target (*target)(RunSettings&), std::string_view reason) {
+  return {.key = key, .target = target, .kind = Kind::kFlag, .reason = reason};
+}
+
+Option Choice(std::string_view key, Target (*target)(RunSettings&), std::span<const std::string_view> choices,
+              std::string_view reason) {
+  return {.key = key, .target = target, .kind = Kind::kChoice, .reason = reason, .choices = choices};
+}
+
+Option Text(std::string_view key, Target (*target)(RunSettings&), std::string_view allowed, bool may_be_empty,
+            std::string_view reason) {
+  return {.key = key,
+          .target = target,
+          .kind = Kind::kText,
+          .reason = reason,
+          .text_allowed = allowed,
+          .may_be_empty = may_be_empty};
+}
+
+// Where an option goes: AT(commit.interval) is a function from settings to the address of that member.
+#define COBBLESTONE_AT(member) +[](RunSettings& s) -> Target { return &s.member; }
+
+std::vector<Option> MakeOptions() {
+  return {
+      Choice("backend", COBBLESTONE_AT(backend), kBackends,
+             "where the log is: in a database of its own on this machine"),
+      Text("data_directory", COBBLESTONE_AT(data_directory),
+           "a directory, relative to where the program is started", false,
+           "holds the log, the state and the checkpoints; made when missing; on a disk that keeps its word"),
+      Count("partitions", COBBLESTONE_AT(partitions), 1, 4096,
+            "parts of every topic, each worked on by one thread at a time; fixed once the directory is made"),
+      Count("threads", COBBLESTONE_AT(threads), 0, 1024,
+            "threads that work on partitions; 0: one per core; more than there are partitions stay idle"),
+
+      Time("commit.interval", COBBLESTONE_AT(commit.interval), 0, 10 * kSecond,
+           "work is gathered for so long into one synced write: longer saves syncs, shorter saves latency"),
+      Count("commit.max_records", COBBLESTONE_AT(commit.max_records), 1, 10000000,
+            "input records after which a commit comes at once: bounds what a crash makes us do again"),
+      Size("commit.max_bytes", COBBLESTONE_AT(commit.max_bytes), 4 * kKiBytes, kGiBytes,
+           "output bytes after which a commit comes at once: large writes make the next one wait"),
+
+      Time("state.flush_interval", COBBLESTONE_AT(state.flush_interval), 10 * kMillisecond, kHour,
+           "how often changed state goes to disk: longer writes less, shorter starts faster after a crash"),
+      Count("state.max_debt_records", COBBLESTONE_AT(state.max_debt_records), 1, 1000000000,
+            "records that the state on disk lags behind before a flush comes early: bounds a restart"),
+
+      Time("checkpoint.interval", COBBLESTONE_AT(checkpoint.interval), kSecond, 7 * kDay,
+           "how often a copy of the state is made, behind which inputs may be forgotten"),
+      Count("checkpoint.keep", COBBLESTONE_AT(checkpoint.keep), 2, 100,
+            "copies kept: the log is kept from the oldest on, so that one damaged copy never matters"),
+      Flag("checkpoint.verify", COBBLESTONE_AT(checkpoint.verify),
+           "read every copy back and check all checksums before it counts: costs reading it once"),
+      Text("checkpoint.copy_directory", COBBLESTONE_AT(checkpoint.copy_directory),
+           "a directory; empty for none", true,
+           "a real second copy of each checkpoint, on another disk; the others share the state's files"),
+
+      Size("memory.objects", COBBLESTONE_AT(memory.objects), kMiBytes, 64 * kTiBytes,
+           "decoded state of hosts, workunits and accounts; rates drop when the active ones do not fit"),
+      Size("memory.block_cache", COBBLESTONE_AT(memory.block_cache), kMiBytes, 64 * kTiBytes,
+           "blocks of the state on disk, of all partitions together"),
+      Size("memory.log_tail", COBBLESTONE_AT(memory.log_tail), kMiBytes, 64 * kTiBytes,
+           "newest part of the log, handed from stage to stage without a read"),
+      Size(
+          "memory.write_buffer", COBBLESTONE_AT(memory.write_buffer), kMiBytes, 64 * kGiBytes,
+          "log writes that are synced but not yet in their final files: larger means larger and fewer files"),
+
+      Time("retention.inputs_age", COBBLESTONE_AT(retention.inputs_age), kMinute, 10000 * kDay,
+           "inputs that every checkpoint has behind it are kept for so long; grants and postings for ever"),
+      Size("retention.inputs_bytes", COBBLESTONE_AT(retention.inputs_bytes), kMiBytes, 1024 * kTiBytes,
+           "inputs beyond so many bytes are forgotten before their age, but never ahead of a checkpoint"),
+
+      Choice(
+          "ticks", COBBLESTONE_AT(ticks), kTicks,
+          "what moves time, for scales and expiry: the events, or this machine's clock (for live projects)"),
+      Flag("sync", COBBLESTONE_AT(sync),
+           "wait for the disk at each commit; false for trials only: a power cut loses acknowledged work"),
+      Text("listen.socket", COBBLESTONE_AT(listen.socket),
+           "a path of at most 107 bytes; empty for cobblestone.sock in the data directory", true,
+           "Unix socket at which ingest and the queries reach the running program"),
+      Time("future_limit", COBBLESTONE_AT(future_limit), 0, 365 * kDay,
+           "events dated later than their arrival by more are refused: bounds what a wrong clock can do"),
+
+      Choice("log.level", COBBLESTONE_AT(log.level), kLevels, "how much the program says about itself"),
+      Choice("log.format", COBBLESTONE_AT(log.format), kFormats,
+             "text for people, json (one object a line) for machines"),
+  };
+}
+
+#undef COBBLESTONE_AT
+
+std::string JoinedChoices(std::span<const std::string_view> choices) {
+  std::string out;
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    if (i != 0) out += i + 1 == choices.size() ? " or " : ", ";
+    out += choices[i];
+  }
+  return out;
+}
+
+std::size_t EditDistance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t changed = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({changed, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::span<const Option> Options() {
+  static const std::vector<Option> options = MakeOptions();
+  return options;
+}
+
+std::string Allowed(const Option& option) {
+  switch (option.kind) {
+    case Kind::kFlag: return "true or false";
+    case Kind::kChoice: return JoinedChoices(option.choices);
+    case Kind::kText: return std::string(option.text_allowed);
+    case Kind::kQuantity: break;
+  }
+  const std::string range = " from " + FormatQuantity(option.quantity, option.least) + " to " +
+                            FormatQuantity(option.quantity, option.most);
+  switch (option.quantity) {
+    case Quantity::kCount: return "a number" + range;
+    case Quantity::kBytes: return "a size" + range;
+    case Quantity::kDuration: return "a duration" + range;
+  }
+  return {};
+}
+
+std::string ValueText(const Option& option, const RunSettings& settings) {
+  RunSettings copy = settings;  // a Target is a place to write to
+  return std::visit(
+      [&](auto* at) -> std::string {
+        using T = std::remove_pointer_t<decltype(at)>;
+        if constexpr (std::is_same_v<T, Duration>) {
+          return FormatQuantity(option.quantity, at->count());
+        } else if constexpr (std::is_same_v<T, bool>) {
+          return *at ? "true" : "false";
+        } else if constexpr (std::is_same_v<T, std::string>) {
+          return at->empty() ? "\"\"" : *at;
+        } else if constexpr (std::is_enum_v<T>) {
+          return std::string(option.choices[static_cast<std::size_t>(*at)]);
+        } else {
+          return FormatQuantity(option.quantity, static_cast<std::int64_t>(*at));
+        }
+      },
+      option.target(copy));
+}
+
+Status SetFromText(const Option& option, std::string_view text, RunSettings& settings) {
+  std::int64_t value = 0;
+  switch (option.kind) {
+    case Kind::kQuantity: {
+      const Result<std::int64_t> parsed = ParseQuantity(option.quantity, text);
+      if (!parsed.ok()) return parsed.status();
+      if (*parsed < option.least) return Status::InvalidArgument("is too small");
+      if (*parsed > option.most) return Status::InvalidArgument("is too large");
+      value = *parsed;
+      break;
+    }
+    case Kind::kFlag:
+      if (text != "true" && text != "false") return Status::InvalidArgument("is neither true nor false");
+      value = text == "true" ? 1 : 0;
+      break;
+    case Kind::kChoice: {
+      const auto found = std::find(option.choices.begin(), option.choices.end(), text);
+      if (found == option.choices.end()) return Status::InvalidArgument("is none of them");
+      value = found - option.choices.begin();
+      break;
+    }
+    case Kind::kText:
+      if (text.empty() && !option.may_be_empty) return Status::InvalidArgument("is empty");
+      if (text.find('\0') != std::string_view::npos) return Status::InvalidArgument("has a zero byte in it");
+      break;
+  }
+  std::visit(
+      [&](auto* at) {
+        using T = std::remove_pointer_t<decltype(at)>;
+        if constexpr (std::is_same_v<T, std::string>) {
+          at->assign(text);
+        } else {
+          *at = static_cast<T>(value);
+        }
+      },
+      option.target(settings));
+  return Status::Ok();
+}
+
+std::string_view Nearest(std::string_view word, std::span<const std::string_view> known) {
+  constexpr std::size_t kLongest = 64;  // the distance is quadratic, and no option's name is near to that
+  if (word.size() > kLongest) return {};
+  std::string_view best;
+  std::size_t least = std::numeric_limits<std::size_t>::max();
+  for (const std::string_view candidate : known) {
+    const std::size_t distance = EditDistance(word, candidate);
+    if (distance < least) {
+      least = distance;
+      best = candidate;
+    }
+  }
+  // More than a third of the letters wrong is another word, not a slip.
+  return least <= std::max<std::size_t>(1, best.size() / 3) ? best : std::string_view{};
+}
+
+std::string DescribeOptions() {
+  std::string out = "| option | allowed | default | why |\n|---|---|---|---|\n";
+  const RunSettings defaults;
+  for (const Option& option : Options()) {
+    out += "| `" + std::string(option.key) + "` | " + Allowed(option) + " | " + ValueText(option, defaults) +
+           " | " + std::string(option.reason) + " |\n";
+  }
+  out += "| `" + std::string(kProjectsKey) + "` | a list | [] | " + std::string(kProjectsReason) + " |\n";
+  return out;
+}
+
+std::string DefaultConfigFile() {
+  std::string out =
+      "# Every option of `cobblestone run`: why one would change it, what is allowed, its default.\n"
+      "# A file needs only what differs. Durations: " +
+      UnitsOf(Quantity::kDuration) + ". Sizes: " + UnitsOf(Quantity::kBytes) + ".\n";
+  const RunSettings defaults;
+  std::string_view open;
+  for (const Option& option : Options()) {
+    const std::size_t dot = option.key.find('.');
+    const bool grouped = dot != std::string_view::npos;
+    const std::string_view group = grouped ? option.key.substr(0, dot) : std::string_view{};
+    if (!grouped || group != open) out += "\n";
+    if (grouped && group != open) out += std::string(group) + ":\n";
+    open = group;
+    const std::string indent = grouped ? "  " : "";
+    out += indent + "# " + std::string(option.reason) + "\n";
+    out += indent + "# (" + Allowed(option) + ")\n";
+    out += indent + std::string(grouped ? option.key.substr(dot + 1) : option.key) + ": " +
+           ValueText(option, defaults) + "\n";
+  }
+  out += "\n# " + std::string(kProjectsReason) + "\n" + std::string(kProjectsKey) + ": []\n";
+  return out;
+}
+
+}  // namespace cobblestone::settings

@@ -1,0 +1,55 @@
+// The options of a configuration file: where each goes, what it may be, why one would change it. The parser,
+// the messages, DescribeOptions() and config/default.yaml all come from this one list. Inside common/settings
+// only.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "common/settings/quantity.h"
+#include "common/settings/run_settings.h"
+
+namespace cobblestone::settings {
+
+// A place in RunSettings, by its type.
+using Target = std::variant<Duration*, std::uint64_t*, std::uint32_t*, bool*, std::string*, Backend*, Ticks*,
+                            LogLevel*, LogFormat*>;
+
+enum class Kind : std::uint8_t { kQuantity, kFlag, kText, kChoice };
+
+struct Option {
+  std::string_view key;  // path with dots
+  Target (*target)(RunSettings&);
+  Kind kind;
+  std::string_view reason;               // one line: what it does and why one would change it
+  Quantity quantity = Quantity::kCount;  // kQuantity only, as the next two: base units, both allowed
+  std::int64_t least = 0;
+  std::int64_t most = 0;
+  std::span<const std::string_view> choices{};  // kChoice: by number of the enum
+  std::string_view text_allowed{};              // kText: in words
+  bool may_be_empty = false;                    // kText
+};
+
+// In the order of the file: options of one group stand together.
+std::span<const Option> Options();
+
+inline constexpr std::string_view kProjectsKey = "projects";
+inline constexpr std::string_view kProjectsReason =
+    "projects known beforehand: a list of {id, name, defaults: {policy}}; events name the others";
+
+// "a duration from 1 ms to 1 s, such as 5 ms": what the option may be.
+std::string Allowed(const Option& option);
+
+// As it would be written in a file.
+std::string ValueText(const Option& option, const RunSettings& settings);
+
+// Sets it from text. kInvalidArgument: half a sentence that says what is wrong.
+Status SetFromText(const Option& option, std::string_view text, RunSettings& settings);
+
+// The known word that was probably meant; empty when none is near.
+std::string_view Nearest(std::string_view word, std::span<const std::string_view> known);
+
+}  // namespace cobblestone::settings

@@ -1,0 +1,451 @@
+#include "common/settings/run_settings.h"
+
+#include <sys/un.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <sstream>
+#include <thread>
+#include <utility>
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/yaml.h>
+
+#include "common/credit/policy.h"
+#include "common/settings/registry.h"
+
+namespace cobblestone::settings {
+namespace {
+
+constexpr std::size_t kLargestFile = 1u << 20;  // bytes; a configuration file is a few KiB
+constexpr std::size_t kMostErrors = 20;
+constexpr std::size_t kMostProjects = 10000;
+constexpr std::size_t kLongestSocketPath = sizeof(sockaddr_un::sun_path) - 1;
+
+// 1-based, as editors count.
+struct Place {
+  int line = 1;
+  int column = 1;
+};
+
+Place PlaceOf(const YAML::Mark& mark) {
+  if (mark.is_null()) return {};
+  return {mark.line + 1, mark.column + 1};
+}
+
+// What a file says, on one line and not longer than a line.
+std::string Shown(std::string_view text) {
+  constexpr std::size_t kLongest = 60;
+  std::string out = "\"";
+  for (const char c : text.substr(0, kLongest))
+    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  return out + (text.size() > kLongest ? "...\"" : "\"");
+}
+
+std::string KindOf(const YAML::Node& node) {
+  if (node.IsMap()) return "a group of keys";
+  if (node.IsSequence()) return "a list";
+  if (node.IsNull()) return "nothing";
+  return Shown(node.Scalar());
+}
+
+// Where a text goes on behind its first document, which is all that YAML::Load looks at. (YAML::LoadAll never
+// ends on ", a": found by the fuzzer.)
+std::optional<Place> SecondDocument(std::string_view text) {
+  struct Starts : YAML::EventHandler {
+    std::optional<Place> last;
+    void OnDocumentStart(const YAML::Mark& mark) override { last = PlaceOf(mark); }
+    void OnDocumentEnd() override {}
+    void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+    void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+    void OnScalar(const YAML::Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+    void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                         YAML::EmitterStyle::value) override {}
+    void OnSequenceEnd() override {}
+    void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t,
+                    YAML::EmitterStyle::value) override {}
+    void OnMapEnd() override {}
+  };
+  std::istringstream stream{std::string(text)};
+  YAML::Parser parser(stream);
+  Starts starts;
+  if (!parser.HandleNextDocument(starts) || !parser.HandleNextDocument(starts)) return std::nullopt;
+  return starts.last;
+}
+
+// One reading of one file: fills the settings, gathers all errors.
+class Reader {
+ public:
+  explicit Reader(std::string_view file_name) : file_name_(file_name) {}
+
+  Result<RunSettings> Read(std::string_view text) {
+    if (text.size() > kLargestFile) {
+      Error({}, "the file is larger than " + FormatQuantity(Quantity::kBytes, kLargestFile) +
+                    "; is it a configuration file?");
+      return Failure();
+    }
+    try {
+      if (const std::optional<Place> second = SecondDocument(text)) {
+        Error(*second,
+              "what begins here is not part of the first document and would not be read; put all in one");
+      } else {
+        ReadRoot(YAML::Load(std::string(text)));
+      }
+      if (errors_.empty()) CheckTogether();
+      if (errors_.empty()) FillIn();
+    } catch (const YAML::Exception& e) {
+      Error(PlaceOf(e.mark), "this is not YAML: " + e.msg);
+    } catch (const std::exception& e) {
+      Error({}, std::string("cannot be read: ") + e.what());
+    }
+    if (!errors_.empty()) return Failure();
+    return std::move(settings_);
+  }
+
+ private:
+  // Calls `visit` for each key of a group, once, with the place of the key and that of its value (a value
+  // that is not there has none: then the key's); keys that are no words and repeated ones are errors.
+  template <class F>
+  void EachKey(const YAML::Node& map, const std::string& prefix, F&& visit) {
+    std::set<std::string> seen;
+    for (const auto& entry : map) {
+      const Place place = PlaceOf(entry.first.Mark());
+      if (!entry.first.IsScalar()) {
+        Error(place, "found " + KindOf(entry.first) + " where the name of an option should be");
+        continue;
+      }
+      const std::string& name = entry.first.Scalar();
+      if (!seen.insert(name).second) {
+        Error(place, prefix + ShownName(name) + ": is there twice; keep one of them");
+        continue;
+      }
+      visit(name, place, entry.second, entry.second.IsNull() ? place : PlaceOf(entry.second.Mark()));
+    }
+  }
+
+  void ReadRoot(const YAML::Node& root) {
+    if (root.IsNull()) return;
+    if (!root.IsMap()) {
+      Error(PlaceOf(root.Mark()),
+            "found " + KindOf(root) + "; a configuration file is a list of `option: value` lines");
+      return;
+    }
+    EachKey(root, "", [&](const std::string& name, Place place, const YAML::Node& value, Place at) {
+      if (name == kProjectsKey) {
+        ReadProjects(value, at);
+      } else if (const Option* option = name.find('.') == name.npos ? Find(name) : nullptr) {
+        ReadOption(*option, value, at);
+      } else if (IsGroup(name)) {
+        ReadGroup(name, value, at);
+      } else {
+        Unknown(place, name, "");
+      }
+    });
+  }
+
+  void ReadGroup(const std::string& group, const YAML::Node& map, Place map_place) {
+    if (map.IsNull()) return;  // all its lines are commented out
+    if (!map.IsMap()) {
+      Error(map_place, group + ": found " + KindOf(map) +
+                           "; allowed: options of this group, one a line, as " + std::string(FirstOf(group)));
+      return;
+    }
+    EachKey(map, group + ".", [&](const std::string& name, Place place, const YAML::Node& value, Place at) {
+      if (const Option* option = Find(group + "." + name)) {
+        ReadOption(*option, value, at);
+      } else {
+        Unknown(place, name, group);
+      }
+    });
+  }
+
+  void ReadOption(const Option& option, const YAML::Node& value, Place place) {
+    const std::string key(option.key);
+    given_[key] = place;
+    const bool empty_text = value.IsNull() && option.kind == Kind::kText && option.may_be_empty;
+    if (!value.IsScalar() && !empty_text) {
+      Error(place, key + ": found " + KindOf(value) + "; allowed: " + Allowed(option));
+      return;
+    }
+    const std::string text = empty_text ? std::string() : value.Scalar();
+    if (key == "backend" && text == "kafka") {
+      Error(place, "backend: kafka is not in this version, which has the embedded backend only; allowed: " +
+                       Allowed(option));
+      return;
+    }
+    const Status set = SetFromText(option, text, settings_);
+    if (set.ok()) return;
+    std::string units;
+    if (option.kind == Kind::kQuantity && option.quantity != Quantity::kCount) {
+      units = " (units: " + UnitsOf(option.quantity) + ")";
+    }
+    Error(place, key + ": found " + Shown(text) + ", which " + set.message() +
+                     "; allowed: " + Allowed(option) + units);
+  }
+
+  void ReadProjects(const YAML::Node& list, Place list_place) {
+    if (list.IsNull()) return;
+    if (!list.IsSequence() || list.size() > kMostProjects) {
+      Error(list_place, "projects: found " + KindOf(list) + "; allowed: a list of at most " +
+                            std::to_string(kMostProjects) + " projects, each as - {id: 1, name: example}");
+      return;
+    }
+    std::set<ProjectId> ids;
+    std::set<std::string> names;
+    for (const YAML::Node& entry : list) {
+      const Place place = PlaceOf(entry.Mark());
+      if (!entry.IsMap()) {
+        Error(place, "projects: found " + KindOf(entry) + "; allowed: {id: 1, name: example}");
+        continue;
+      }
+      const std::size_t errors_before = errors_.size() + errors_left_out_;
+      ProjectEntry project;
+      ReadProject(entry, project);
+      if (errors_.size() + errors_left_out_ != errors_before) continue;
+      if (!project.id) Error(place, "projects.id: is missing; allowed: a number from 1 to 4294967295");
+      if (project.name.empty()) Error(place, "projects.name: is missing; allowed: a text");
+      if (project.id && !ids.insert(project.id).second) {
+        Error(place, "projects.id: " + std::to_string(project.id.value) +
+                         " is there twice; every project has its own");
+      }
+      if (!project.name.empty() && !names.insert(project.name).second) {
+        Error(place, "projects.name: " + Shown(project.name) + " is there twice; every project has its own");
+      }
+      settings_.projects.push_back(std::move(project));
+    }
+  }
+
+  void ReadProject(const YAML::Node& map, ProjectEntry& project) {
+    static constexpr std::string_view kKeys[] = {"id", "name", "defaults"};
+    EachKey(map, "projects.", [&](const std::string& name, Place place, const YAML::Node& value, Place at) {
+      if (name == "id") {
+        const auto id = value.IsScalar() ? ParseQuantity(Quantity::kCount, value.Scalar())
+                                         : Result<std::int64_t>(Status::InvalidArgument(""));
+        if (!id.ok() || *id < 1 || *id > 0xffffffff) {
+          Error(at, "projects.id: found " + KindOf(value) + "; allowed: a number from 1 to 4294967295");
+        } else {
+          project.id = ProjectId(static_cast<std::uint32_t>(*id));
+        }
+      } else if (name == "name") {
+        if (!value.IsScalar() || value.Scalar().empty()) {
+          Error(at, "projects.name: found " + KindOf(value) + "; allowed: a text");
+        } else {
+          project.name = value.Scalar();
+        }
+      } else if (name == "defaults") {
+        ReadDefaults(value, at, project);
+      } else {
+        UnknownAmong(place, name, "projects.", kKeys);
+      }
+    });
+  }
+
+  void ReadDefaults(const YAML::Node& map, Place map_place, ProjectEntry& project) {
+    static constexpr std::string_view kKeys[] = {"policy"};
+    if (map.IsNull()) return;
+    if (!map.IsMap()) {
+      Error(map_place, "projects.defaults: found " + KindOf(map) + "; allowed: {policy: creditnew}");
+      return;
+    }
+    EachKey(map, "projects.defaults.",
+            [&](const std::string& name, Place place, const YAML::Node& value, Place at) {
+              if (name != "policy") {
+                UnknownAmong(place, name, "projects.defaults.", kKeys);
+                return;
+              }
+              const auto policy = value.IsScalar() ? credit::PolicyKindByName(value.Scalar()) : std::nullopt;
+              if (!policy) {
+                Error(at, "projects.defaults.policy: found " + KindOf(value) + "; allowed: one of " +
+                              AllPolicies());
+                return;
+              }
+              project.policy = *policy;
+            });
+  }
+
+  static std::string AllPolicies() {
+    std::string all;
+    for (int kind = 0; kind <= static_cast<int>(credit::PolicyKind::kAssigned); ++kind) {
+      all += (kind == 0 ? "" : ", ") + std::string(credit::PolicyName(static_cast<credit::PolicyKind>(kind)));
+    }
+    return all;
+  }
+
+  // Rules over more than one option.
+  void CheckTogether() {
+    const auto shown = [](Duration d) { return FormatQuantity(Quantity::kDuration, d.count()); };
+    const RunSettings& s = settings_;
+    if (s.checkpoint.interval < s.state.flush_interval) {
+      Error(GivenAt({"checkpoint.interval", "state.flush_interval"}),
+            "checkpoint.interval: " + shown(s.checkpoint.interval) +
+                " is shorter than state.flush_interval, " + shown(s.state.flush_interval) +
+                ": a checkpoint is a copy of flushed state, so let it be no shorter");
+    }
+    // State that is older than the log's start can never be brought up to date again. A factor of four, so
+    // that an alarm at a quarter of the retention comes before harm does.
+    const Duration oldest = s.checkpoint.interval * static_cast<std::int64_t>(s.checkpoint.keep);
+    if (s.retention.inputs_age / 4 < oldest) {
+      Error(GivenAt({"retention.inputs_age", "checkpoint.interval", "checkpoint.keep"}),
+            "retention.inputs_age: " + shown(s.retention.inputs_age) +
+                " is less than 4 x checkpoint.keep x "
+                "checkpoint.interval, " +
+                shown(4 * oldest) + ": a state restored from a copy could miss its inputs");
+    }
+    if (SocketOf(s).size() > kLongestSocketPath) {
+      Error(GivenAt({"listen.socket", "data_directory"}),
+            "listen.socket: " + Shown(SocketOf(s)) + " is longer than the " +
+                std::to_string(kLongestSocketPath) +
+                " bytes that the system allows for a socket; give listen.socket a short path");
+    }
+  }
+
+  void FillIn() {
+    if (settings_.threads == 0) settings_.threads = std::max(1u, std::thread::hardware_concurrency());
+    settings_.listen.socket = SocketOf(settings_);
+  }
+
+  static std::string SocketOf(const RunSettings& s) {
+    return s.listen.socket.empty() ? s.data_directory + "/cobblestone.sock" : s.listen.socket;
+  }
+
+  static const Option* Find(std::string_view key) {
+    for (const Option& option : Options()) {
+      if (option.key == key) return &option;
+    }
+    return nullptr;
+  }
+
+  static bool IsGroup(std::string_view name) { return !FirstOf(name).empty(); }
+
+  // First option of a group.
+  static std::string_view FirstOf(std::string_view group) {
+    for (const Option& option : Options()) {
+      if (option.key.size() > group.size() && option.key.starts_with(group) &&
+          option.key[group.size()] == '.') {
+        return option.key;
+      }
+    }
+    return {};
+  }
+
+  // Names that may stand in `group` (the top for an empty one).
+  static std::vector<std::string_view> NamesIn(std::string_view group) {
+    std::vector<std::string_view> names;
+    for (const Option& option : Options()) {
+      const std::size_t dot = option.key.find('.');
+      if (group.empty()) {
+        names.push_back(option.key.substr(0, dot));
+      } else if (option.key.substr(0, dot) == group && dot != std::string_view::npos) {
+        names.push_back(option.key.substr(dot + 1));
+      }
+    }
+    if (group.empty()) names.push_back(kProjectsKey);
+    return names;
+  }
+
+  void Unknown(Place place, const std::string& name, const std::string& group) {
+    const std::string prefix = group.empty() ? "" : group + ".";
+    // The right name in the wrong group is the commoner slip: `interval` at the top, `flush_interval` in
+    // commit.
+    std::string elsewhere;
+    for (const Option& option : Options()) {
+      const std::size_t dot = option.key.find('.');
+      if (option.key == name || (dot != std::string_view::npos && option.key.substr(dot + 1) == name)) {
+        elsewhere += (elsewhere.empty() ? "" : " or ") + std::string(option.key);
+      }
+    }
+    if (!elsewhere.empty()) {
+      Error(place,
+            prefix + ShownName(name) + ": there is no such option here; did you mean " + elsewhere + "?");
+      return;
+    }
+    UnknownAmong(place, name, prefix, NamesIn(group));
+  }
+
+  void UnknownAmong(Place place, const std::string& name, const std::string& prefix,
+                    std::span<const std::string_view> known) {
+    const std::string_view near = Nearest(name, known);
+    std::string message = prefix + ShownName(name) + ": there is no such option";
+    if (!near.empty()) {
+      message += "; did you mean " + prefix + std::string(near) + "?";
+    } else {
+      message += "; allowed here: ";
+      std::string_view last;
+      for (const std::string_view one : known) {
+        if (one == last) continue;  // a group's name comes once per option
+        message += (last.empty() ? "" : ", ") + std::string(one);
+        last = one;
+      }
+    }
+    Error(place, message);
+  }
+
+  static std::string ShownName(const std::string& name) {
+    const std::string shown = Shown(name);
+    return shown.substr(1, shown.size() - 2);
+  }
+
+  // Where the first of them stands that the file gives.
+  Place GivenAt(std::initializer_list<std::string_view> keys) const {
+    for (const std::string_view key : keys) {
+      if (const auto found = given_.find(key); found != given_.end()) return found->second;
+    }
+    return {};
+  }
+
+  void Error(Place place, const std::string& what) {
+    if (errors_.size() == kMostErrors) {
+      ++errors_left_out_;
+      return;
+    }
+    errors_.push_back(file_name_ + ":" + std::to_string(place.line) + ":" + std::to_string(place.column) +
+                      ": " + what);
+  }
+
+  Status Failure() const {
+    std::string all;
+    for (const std::string& error : errors_) all += (all.empty() ? "" : "\n") + error;
+    if (errors_left_out_ != 0)
+      all += "\n" + file_name_ + ": and " + std::to_string(errors_left_out_) + " more";
+    return Status::InvalidArgument(all);
+  }
+
+  const std::string file_name_;
+  RunSettings settings_;
+  std::map<std::string, Place, std::less<>> given_;
+  std::vector<std::string> errors_;
+  std::size_t errors_left_out_ = 0;
+};
+
+}  // namespace
+
+Result<RunSettings> ParseRunSettings(std::string_view text, std::string_view file_name) {
+  return Reader(file_name).Read(text);
+}
+
+Result<RunSettings> LoadRunSettings(const std::string& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    const int error = errno;
+    const std::string why = "cannot open the configuration file " + path + ": " + std::strerror(error) +
+                            ". Give its path with --config";
+    return error == ENOENT ? Status::NotFound(why) : Status::InvalidArgument(why);
+  }
+  // One byte more than is allowed is enough to know; /dev/zero has no end.
+  std::string text(kLargestFile + 1, '\0');
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  if (file.bad()) return Status::InvalidArgument("cannot read the configuration file " + path);
+  text.resize(static_cast<std::size_t>(file.gcount()));
+  return ParseRunSettings(text, path);
+}
+
+}  // namespace cobblestone::settings

@@ -1,0 +1,110 @@
+// What `cobblestone run` is told by its configuration file: typed, in range, with every default filled in.
+// The one place of the defaults is this struct; common/settings/registry.cc has each option's range and
+// reason.
+//
+// Pure but for LoadRunSettings, which reads one file. Threads: any. Nothing here throws.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "common/base/status.h"
+#include "common/credit/model.h"
+
+namespace cobblestone::settings {
+
+using Duration = std::chrono::microseconds;
+using Bytes = std::uint64_t;  // plain number: it only ever goes into other libraries' options
+
+inline constexpr Bytes kMiB = 1u << 20;
+inline constexpr Bytes kGiB = 1u << 30;
+
+enum class Backend : std::uint8_t { kEmbedded };
+enum class Ticks : std::uint8_t { kInput, kWall };
+enum class LogLevel : std::uint8_t { kError, kWarn, kInfo, kDebug };
+enum class LogFormat : std::uint8_t { kText, kJson };
+
+struct CommitSettings {
+  Duration interval = std::chrono::milliseconds(5);
+  std::uint64_t max_records = 20000;
+  Bytes max_bytes = 4 * kMiB;
+};
+
+struct StateSettings {
+  Duration flush_interval = std::chrono::seconds(5);
+  std::uint64_t max_debt_records = 500000;
+};
+
+struct CheckpointSettings {
+  Duration interval = std::chrono::seconds(60);
+  std::uint32_t keep = 2;
+  bool verify = true;
+  std::string copy_directory;  // empty: none
+};
+
+struct MemorySettings {
+  Bytes objects = kGiB;
+  Bytes block_cache = 256 * kMiB;
+  Bytes log_tail = 256 * kMiB;
+  Bytes write_buffer = 128 * kMiB;
+};
+
+struct RetentionSettings {
+  Duration inputs_age = std::chrono::days(3);
+  Bytes inputs_bytes = 50 * kGiB;
+};
+
+struct ListenSettings {
+  std::string socket;  // after parsing never empty
+};
+
+struct LogSettings {
+  LogLevel level = LogLevel::kInfo;
+  LogFormat format = LogFormat::kText;
+};
+
+// A project that the operator names beforehand. What a project's own events say stands above it.
+struct ProjectEntry {
+  ProjectId id;  // never 0
+  std::string name;
+  std::optional<credit::PolicyKind> policy;  // of apps whose catalogue event names none
+};
+
+struct RunSettings {
+  Backend backend = Backend::kEmbedded;
+  std::string data_directory = "cobblestone-data";
+  std::uint32_t partitions = 8;
+  std::uint32_t threads = 0;  // in a file 0 means one per core; after parsing never 0
+  CommitSettings commit;
+  StateSettings state;
+  CheckpointSettings checkpoint;
+  MemorySettings memory;
+  RetentionSettings retention;
+  Ticks ticks = Ticks::kInput;
+  bool sync = true;
+  ListenSettings listen;
+  Duration future_limit = std::chrono::hours(1);
+  LogSettings log;
+  std::vector<ProjectEntry> projects;  // ids and names differ
+};
+
+// `file_name` is for messages only. kInvalidArgument: one line per error, at most 20, each as
+// "file:line:column: key: what was found and what is allowed". An empty text gives all defaults.
+Result<RunSettings> ParseRunSettings(std::string_view text, std::string_view file_name);
+
+// As above; kNotFound when there is no such file.
+Result<RunSettings> LoadRunSettings(const std::string& path);
+
+// All options as a Markdown table: option, what is allowed, default, reason.
+std::string DescribeOptions();
+
+// A configuration file that says every default, each with its range and reason as a comment:
+// config/default.yaml.
+std::string DefaultConfigFile();
+
+}  // namespace cobblestone::settings

@@ -1,0 +1,67 @@
+// Entries (key, place) of a topic's index on their way to its files: short sorted runs in memory.
+//
+// An entry is encoded so that bytes compare as (key length, key, partition, offset) do, and so that no entry of one key
+// can be taken for one of another: key length u8 | key | partition u16 | offset u48, big endian.
+//
+// Threads: none of its own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/status.h"
+
+namespace cobblestone::stream::embedded {
+
+struct RecordPlace {
+  std::uint32_t partition = 0;
+  std::uint64_t offset = 0;
+  friend constexpr auto operator<=>(const RecordPlace&, const RecordPlace&) = default;
+};
+
+inline constexpr std::size_t kMaxIndexKeyBytes = 255;
+
+// What all entries of a key begin with.
+std::string IndexPrefix(std::string_view key);
+RecordPlace PlaceOfEntry(std::string_view entry);
+
+class KeyRuns {
+ public:
+  void Add(std::string_view key, RecordPlace place);
+  [[nodiscard]] std::size_t entries() const { return entries_; }
+  void Clear();
+
+  // Appends the places of `key`, in no order.
+  void Find(std::string_view key, std::vector<RecordPlace>& places) const;
+
+  // All is sorted from here on, until the next Add().
+  void Close();
+
+  // All entries, ascending, each once. A status from `visit` ends it. Only after Close().
+  Status Merge(const std::function<Status(std::string_view entry)>& visit) const;
+
+ private:
+  // Prefix first: most comparisons need not look at the bytes themselves.
+  struct Reference {
+    std::uint64_t high = 0;
+    std::uint64_t low = 0;
+    std::uint32_t at = 0;
+    std::uint32_t size = 0;
+  };
+  struct Run {
+    std::string bytes;
+    std::vector<Reference> references;
+
+    [[nodiscard]] std::string_view Entry(const Reference& r) const { return {bytes.data() + r.at, r.size}; }
+  };
+
+  std::vector<Run> sorted_;
+  Run open_;   // unsorted, the newest
+  std::size_t entries_ = 0;
+};
+
+}  // namespace cobblestone::stream::embedded

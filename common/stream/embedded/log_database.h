@@ -1,0 +1,129 @@
+// The RocksDB under the log: three column families behind one write-ahead log.
+//
+//   default   small rows: the manifest of topics, the owner's epoch, the number of the last commit, where each trimmed
+//             partition begins, the caller's rows
+//   trimmed   batches of topics that are trimmed
+//   forever   batches of topics that are kept for ever
+//
+// Batches are blobs: a flush writes them once into a file of their own and leaves a key of a few dozen bytes in the
+// tree, so a compaction never rewrites the ledger. What is trimmed is a range of keys; once all batches of a blob file
+// are gone RocksDB deletes the file. Measured (tests/bench/log_bench.cc): every stored byte is written twice, to the
+// write-ahead log and to the blob file, whatever the age of the log.
+//
+// Recovery: mode kTolerateCorruptedTailRecords, which stops at a damaged record and drops an incomplete last one.
+// (RocksDB's default, kPointInTimeRecovery, silently drops everything behind a damaged record.) Three things catch what
+// still passes: RocksDB's manifest knows the length of each closed write-ahead file; each commit carries a number, and a
+// gap in the numbers stops the recovery; and the file `acknowledged` (acknowledged.h) says how far the log was.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <rocksdb/db.h>
+#include <rocksdb/write_batch.h>
+
+#include "common/base/status.h"
+#include "common/stream/embedded/acknowledged.h"
+#include "common/stream/embedded/lock_file.h"
+#include "common/stream/record.h"
+
+namespace cobblestone::stream::embedded {
+
+struct LogDatabaseOptions {
+  std::string path;
+  bool read_only = false;
+  bool sync = true;
+  bool accept_loss = false;
+  std::uint64_t write_buffer_bytes = 0;
+};
+
+// Where a partition lies in the database.
+struct StoredExtent {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+class LogDatabase {
+ public:
+  // Statuses as Log::Open. Takes the lock unless read_only.
+  static Result<std::unique_ptr<LogDatabase>> Open(const LogDatabaseOptions& options,
+                                                   const std::vector<TopicSpec>& topics);
+  ~LogDatabase();
+  LogDatabase(const LogDatabase&) = delete;
+  LogDatabase& operator=(const LogDatabase&) = delete;
+
+  [[nodiscard]] std::uint64_t owner_epoch() const { return owner_epoch_; }
+  [[nodiscard]] std::uint64_t last_commit() const { return commit_; }
+
+  // Building a commit. Every commit starts with BeginCommit(), which numbers it.
+  void BeginCommit(rocksdb::WriteBatch& batch);
+  void PutBatch(rocksdb::WriteBatch& batch, TopicPartition where, std::uint64_t first, std::string_view stored) const;
+  void PutRow(rocksdb::WriteBatch& batch, std::string_view key, std::string_view value) const;
+  void TrimTo(rocksdb::WriteBatch& batch, TopicPartition where, std::uint64_t begin) const;
+
+  // One thread at a time (the committer). Atomic; durable on return when `sync`, but for what the options say.
+  rocksdb::Status Write(rocksdb::WriteBatch& batch, bool sync);
+  // After a synced Write(), before anybody is told of it.
+  Status Acknowledge();
+
+  // From here on any thread.
+  [[nodiscard]] Result<StoredExtent> Extent(TopicPartition where) const;
+  // The stored batch that holds `offset` and, for readers that go on, those behind it: `visit` gets place and value
+  // until it returns false. Nothing is visited when there is no batch at or before `offset`.
+  Status ReadFrom(TopicPartition where, std::uint64_t offset,
+                  const std::function<bool(std::uint64_t first, std::string_view stored)>& visit) const;
+  [[nodiscard]] Result<std::string> GetRow(std::string_view key) const;   // kNotFound
+  // Rows as of the call, ascending.
+  std::unique_ptr<rocksdb::Iterator> RowIterator() const;
+  static std::string_view RowKeyOf(const rocksdb::Iterator& it);
+  static void SeekRow(rocksdb::Iterator& it, std::string_view key);
+  static bool AtRow(const rocksdb::Iterator& it);
+
+  // Gives the space of trimmed batches back to the file system. Long; one thread at a time.
+  Status Reclaim();
+  // Makes a Reclaim() that runs return early, and every later one at once.
+  void StopReclaim();
+
+  // Checks what Verify() of the log does not see by reading batches: the tree's files, the lists of files, the
+  // write-ahead log.
+  Status VerifyFiles() const;
+
+  [[nodiscard]] std::uint64_t disk_bytes() const;
+  // Bytes of trimmed topics in files, also those that wait to be reclaimed.
+  [[nodiscard]] std::uint64_t trimmed_file_bytes() const;
+  [[nodiscard]] std::string doing(const std::string& verb) const { return verb + " the log in " + options_.path; }
+
+ private:
+  LogDatabase(LogDatabaseOptions options, const std::vector<TopicSpec>& topics);
+
+  Status Prepare();
+  Status OpenFiles();
+  Status CheckWalStart(std::uint64_t first_commit) const;
+  Status CheckBlobFiles() const;
+  Status CheckAcknowledged();
+  Status CheckManifest();
+  Status Claim();
+  Status LoadCommit();
+  [[nodiscard]] rocksdb::ColumnFamilyHandle* FamilyOf(TopicIndex topic) const;
+  [[nodiscard]] rocksdb::ColumnFamilyHandle* rows() const { return families_[0]; }
+  Result<std::optional<std::string>> Lookup(std::string_view key) const;
+
+  LogDatabaseOptions options_;
+  std::vector<TopicSpec> topics_;
+  std::string db_path_;
+  std::optional<LockFile> lock_;
+  std::optional<AcknowledgedMark> acknowledged_before_;
+  std::optional<AcknowledgedFile> acknowledged_;
+  std::unique_ptr<rocksdb::DB> db_;
+  std::vector<rocksdb::ColumnFamilyHandle*> families_;   // default, trimmed, forever
+  std::uint64_t owner_epoch_ = 0;
+  std::atomic<std::uint64_t> commit_ = 0;   // the committer's; VerifyFiles() looks at it
+};
+
+}  // namespace cobblestone::stream::embedded

@@ -1,0 +1,16 @@
+// RocksDB's statuses in our words.
+#pragma once
+
+#include <string>
+
+#include <rocksdb/status.h>
+
+#include "common/base/status.h"
+
+namespace cobblestone::stream::embedded {
+
+// `doing`: "reading the log in /var/lib/x". Damage and missing files become kCorrupted, everything else kFatal; both
+// say what to do.
+Status FromRocksdb(const rocksdb::Status& status, const std::string& doing);
+
+}  // namespace cobblestone::stream::embedded

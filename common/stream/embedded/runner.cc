@@ -1,0 +1,706 @@
+#include "common/stream/embedded/runner.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "common/base/failpoint.h"
+
+namespace cobblestone::stream::embedded {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::uint64_t kAll = ~0ull;
+constexpr std::size_t kGatherSlice = 2000;   // objects encoded between two rounds: below 2 ms
+constexpr std::uint64_t kReadyRecords = 2000;   // so much is worth a round at once
+
+// Two stages may read one partition: what both have passed.
+template <class Next>
+std::uint64_t LeastNext(const std::vector<SlotInput>& inputs, TopicPartition where, Next next) {
+  std::uint64_t least = kAll;
+  for (std::size_t j = 0; j < inputs.size(); ++j)
+    if (inputs[j].where == where) least = std::min<std::uint64_t>(least, next(j));
+  return least;
+}
+
+}  // namespace
+
+Runner::Runner(const RunnerOptions& options, Log& log, std::uint32_t slots) : options_(options), log_(log) {
+  if (!options_.clock) {
+    options_.clock = [] {
+      return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+    };
+  }
+  memory_ = std::make_shared<store::StoreMemory>(options_.block_cache_bytes);
+  for (std::uint32_t k = 0; k < slots; ++k) slots_.push_back(std::make_unique<Owned>());
+}
+
+Runner::~Runner() {
+  stopping_ = true;
+  Wake();
+  for (std::thread& t : threads_)
+    if (t.joinable()) t.join();
+  {
+    std::lock_guard lock(mutex_);
+    state_stopping_ = true;
+  }
+  job_ready_.notify_all();
+  if (state_thread_.joinable()) state_thread_.join();
+  log_.SetListener({});
+}
+
+std::string Runner::StatePath(std::uint32_t slot) const {
+  return options_.directory + "/state/slot-" + std::to_string(slot);
+}
+
+std::string Runner::CheckpointPath(std::uint32_t slot) const {
+  return options_.directory + "/checkpoints/slot-" + std::to_string(slot);
+}
+
+// ---- Open: state, restore, execute again ---------------------------------------------------------------------------
+
+Result<std::unique_ptr<Runner>> Runner::Open(const RunnerOptions& options, Log& log, std::uint32_t slots,
+                                             const SlotFactory& factory,
+                                             const std::function<void(const std::string&)>& report) {
+  std::unique_ptr<Runner> runner(new Runner(options, log, slots));
+  std::error_code error;
+  fs::create_directories(options.directory + "/state", error);
+  fs::create_directories(options.directory + "/checkpoints", error);
+  if (error) return Status::Fatal("cannot make directories in " + options.directory + ": " + error.message());
+  // Slots are independent of each other until they run: opened and executed again side by side.
+  std::atomic<std::uint32_t> next{0};
+  std::vector<Status> statuses(slots);
+  std::mutex report_mutex;
+  auto locked_report = [&](const std::string& text) {
+    std::lock_guard lock(report_mutex);
+    report(text);
+  };
+  auto work = [&] {
+    for (std::uint32_t k = next++; k < slots; k = next++) statuses[k] = runner->OpenSlot(k, factory, locked_report);
+  };
+  std::vector<std::thread> threads;
+  for (std::uint32_t t = 1; t < std::max(1u, options.threads); ++t) threads.emplace_back(work);
+  work();
+  for (std::thread& t : threads) t.join();
+  for (const Status& s : statuses)
+    if (!s.ok()) return s;
+  for (const TopicSpec& topic : options.topics) runner->read_.emplace_back(topic.partitions, false);
+  for (const auto& owned : runner->slots_)
+    for (const SlotInput& input : owned->parts.slot->inputs()) runner->read_[input.where.topic][input.where.partition] = true;
+  return runner;
+}
+
+Status Runner::OpenStore(std::uint32_t k, const std::function<void(const std::string&)>& report) {
+  Owned& owned = *slots_[k];
+  LoadCheckpoints(owned);
+  const std::string path = StatePath(k);
+  const TopicPartition journal{options_.journal, k};
+  auto usable = [&](store::Store& opened) -> Status {
+    auto bytes = opened.Meta();
+    if (!bytes.ok() && bytes.status().code() != StatusCode::kNotFound) return bytes.status();
+    SlotMeta meta;
+    if (bytes.ok()) {
+      auto decoded = DecodeSlotMeta(*bytes);
+      if (!decoded.ok()) return decoded.status();
+      meta = *decoded;
+    }
+    if (meta.journal_next > log_.End(journal))
+      return Status::Fatal("state of slot " + std::to_string(k) + " in " + path + " has executed " +
+                           std::to_string(meta.journal_next) + " commits, the log holds " +
+                           std::to_string(log_.End(journal)) +
+                           ": committed data is missing from the log. Put back the log's files (a disk or backup was "
+                           "swapped under the program); nothing was changed.");
+    if (meta.journal_next < log_.Begin(journal))
+      return Status::Corrupted("state of slot " + std::to_string(k) + " is older than the log's start");
+    for (std::size_t i = 0; i < meta.next.size() && i < owned.inputs.size(); ++i)
+      if (meta.next[i] < log_.Begin(owned.parts.slot->inputs()[i].where))
+        return Status::Corrupted("state of slot " + std::to_string(k) + " is older than the log's start");
+    return Status::Ok();
+  };
+
+  std::string why;
+  {
+    auto opened = store::OpenRocksdbStore({.path = path, .memory = memory_, .create = true, .read_only = false});
+    if (opened.ok()) {
+      Status s = usable(**opened);
+      if (s.ok()) {
+        owned.store = std::move(*opened);
+        return Status::Ok();
+      }
+      if (s.code() == StatusCode::kFatal) return s;
+      why = s.message();
+    } else {
+      if (opened.status().code() != StatusCode::kCorrupted) return opened.status();
+      why = opened.status().message();
+    }
+  }
+  // Damaged or too old: from the newest copy that is whole, else from nothing if the log still has everything.
+  std::error_code error;
+  const std::string aside = path + ".damaged";
+  fs::remove_all(aside, error);
+  fs::rename(path, aside, error);
+  std::vector<std::string> copies;
+  for (auto it = owned.checkpoints.rbegin(); it != owned.checkpoints.rend(); ++it)
+    copies.push_back(CheckpointPath(k) + "/" + std::to_string(it->sequence));
+  for (const std::string& copy : copies) {
+    auto opened = store::OpenRocksdbStore({.path = copy, .memory = memory_, .create = false, .read_only = true});
+    if (!opened.ok() || !(*opened)->Verify().ok() || !usable(**opened).ok()) continue;
+    if (!(*opened)->Checkpoint(path).ok()) continue;
+    opened->reset();
+    auto restored = store::OpenRocksdbStore({.path = path, .memory = memory_, .create = false, .read_only = false});
+    if (!restored.ok()) continue;
+    owned.store = std::move(*restored);
+    report("state of slot " + std::to_string(k) + " restored from checkpoint " + copy + " (" + why + ")");
+    fs::remove_all(aside, error);
+    return Status::Ok();
+  }
+  bool whole = log_.Begin(journal) == 0;
+  for (const SlotInput& input : owned.parts.slot->inputs()) whole = whole && log_.Begin(input.where) == 0;
+  if (!whole)
+    return Status::Corrupted("state of slot " + std::to_string(k) + " cannot be opened (" + why +
+                             "), no checkpoint in " + CheckpointPath(k) +
+                             " is whole, and the log's inputs before them are gone. Put back a copy of " + path +
+                             " or of the checkpoints from a backup; the damaged state is in " + aside + ".");
+  auto fresh = store::OpenRocksdbStore({.path = path, .memory = memory_, .create = true, .read_only = false});
+  if (!fresh.ok()) return fresh.status();
+  owned.store = std::move(*fresh);
+  report("state of slot " + std::to_string(k) + " is built anew from the whole log (" + why + ")");
+  fs::remove_all(aside, error);
+  return Status::Ok();
+}
+
+Status Runner::OpenSlot(std::uint32_t k, const SlotFactory& factory,
+                        const std::function<void(const std::string&)>& report) {
+  Owned& owned = *slots_[k];
+  owned.parts = factory(k);
+  Slot& slot = *owned.parts.slot;
+  owned.inputs.resize(slot.inputs().size());
+  owned.stage_inputs.resize(slot.stage_count());
+  for (std::size_t i = 0; i < slot.inputs().size(); ++i) owned.stage_inputs[slot.inputs()[i].stage].push_back(i);
+  const bool had_state = fs::exists(StatePath(k));
+  if (Status s = OpenStore(k, report); !s.ok()) return s;
+  Status read = slot.Open(owned.store.get());
+  owned.flushed_sequence = slot.meta().sequence;
+  if (!had_state && log_.End({options_.journal, k}) > 0)
+    report("state of slot " + std::to_string(k) + " is missing; building it from the log");
+  if (read.ok()) read = Reexecute(owned);
+  if (read.code() == StatusCode::kCorrupted && !owned.retried) {
+    // Damage that shows only when a row is read. Without the state it is a missing one: from a checkpoint or the log.
+    // If the log is what is damaged, the second try says so.
+    owned.retried = true;
+    report("state of slot " + std::to_string(k) + " is put aside: " + read.message());
+    owned.store.reset();
+    owned.inputs.clear();
+    owned.stage_inputs.clear();
+    owned.reexecuted = 0;
+    std::error_code error;
+    fs::remove_all(StatePath(k) + ".damaged", error);
+    fs::rename(StatePath(k), StatePath(k) + ".damaged", error);
+    return OpenSlot(k, factory, report);
+  }
+  if (!read.ok()) return read;
+  const auto now = Clock::now();
+  owned.last_flush = now;
+  owned.last_checkpoint = now;
+  return Status::Ok();
+}
+
+Status Runner::Reexecute(Owned& owned) {
+  Slot& slot = *owned.parts.slot;
+  const TopicPartition journal{options_.journal, slot.id()};
+  Input entries;
+  std::uint64_t at = slot.meta().journal_next;
+  const std::uint64_t end = log_.End(journal);
+  std::uint64_t batch_at = 0;
+  while (at < end) {
+    if (!entries.batch || at >= entries.batch->end()) {
+      auto batch = log_.Read(journal, at);
+      if (!batch.ok()) return batch.status();
+      entries.batch = *batch;
+      entries.cursor = RecordCursor(entries.batch->payload);
+      batch_at = entries.batch->first;
+    }
+    std::string_view bytes;
+    COBBLESTONE_CHECK(entries.cursor.Next(&bytes), "a batch of the journal has fewer records than it says");
+    if (batch_at++ < at) continue;
+    auto entry = DecodeJournalEntry(bytes);
+    if (!entry.ok()) return entry.status();
+    if (entry->sequence != slot.meta().sequence + 1)
+      return Status::Corrupted("journal of slot " + std::to_string(slot.id()) + " has entry " +
+                               std::to_string(entry->sequence) + " where " +
+                               std::to_string(slot.meta().sequence + 1) + " must be");
+    if (entry->rules_version > slot.meta().rules_version)
+      return Status::Fatal("slot " + std::to_string(slot.id()) + " needs rules version " +
+                           std::to_string(entry->rules_version) + "; run the version of this program that wrote it");
+    for (const JournalChunk& chunk : entry->chunks) {
+      if (chunk.input >= owned.inputs.size() || slot.next(chunk.input) != chunk.first)
+        return Status::Corrupted("journal of slot " + std::to_string(slot.id()) + ", entry " +
+                                 std::to_string(entry->sequence) + ", does not follow the one before");
+      for (std::uint64_t offset = chunk.first; offset < chunk.end; ++offset) {
+        bool available = false;
+        if (Status s = FetchHead(owned, chunk.input, &available); !s.ok()) return s;
+        if (!available)
+          return Status::Corrupted("slot " + std::to_string(slot.id()) + " consumed a record that the log has lost");
+        if (Status s = ConsumeHead(owned, chunk.input); !s.ok()) return s;
+      }
+    }
+    auto commit = slot.Finish();
+    if (!commit.ok()) return commit.status();
+    if (commit->journal.hash != entry->hash)
+      return Status::Fatal(
+          "slot " + std::to_string(slot.id()) + " diverged: executing commit " + std::to_string(entry->sequence) +
+          " again gave another fingerprint than the journal holds. Nothing was changed. Either this build computes "
+          "differently from the one that wrote the log (run that one), or memory or disk is damaged (try another "
+          "machine), or a stage is not deterministic (report it).");
+    ++owned.reexecuted;
+    ++at;
+  }
+  return Status::Ok();
+}
+
+// ---- Reading -------------------------------------------------------------------------------------------------------
+
+Status Runner::FetchHead(Owned& owned, std::size_t i, bool* available) {
+  Input& input = owned.inputs[i];
+  *available = true;
+  if (input.have_head) return Status::Ok();
+  if (input.batch && input.cursor.Next(&input.head)) {
+    input.have_head = true;
+    return Status::Ok();
+  }
+  const SlotInput& from = owned.parts.slot->inputs()[i];
+  const std::uint64_t next = owned.parts.slot->next(i);
+  auto batch = log_.Read(from.where, next);
+  if (!batch.ok()) return batch.status();
+  if (*batch == nullptr) {
+    input.batch.reset();
+    *available = false;
+    return Status::Ok();
+  }
+  input.batch = *batch;
+  input.cursor = RecordCursor(input.batch->payload);
+  for (std::uint64_t skip = input.batch->first; skip <= next; ++skip)
+    COBBLESTONE_CHECK(input.cursor.Next(&input.head), "a batch of the log has fewer records than it says");
+  input.have_head = true;
+  return Status::Ok();
+}
+
+Status Runner::ConsumeHead(Owned& owned, std::size_t i) {
+  Input& input = owned.inputs[i];
+  input.have_head = false;
+  return owned.parts.slot->Process(i, {.where = owned.parts.slot->inputs()[i].where,
+                                       .offset = owned.parts.slot->next(i),
+                                       .append_time = input.batch->append_time,
+                                       .line = 0,
+                                       .value = input.head});
+}
+
+// Takes up to `limit` records for one stage, from several inputs in order of event time.
+Status Runner::ConsumeStage(Owned& owned, std::size_t stage, std::uint64_t limit) {
+  const auto& ids = owned.stage_inputs[stage];
+  Slot& slot = *owned.parts.slot;
+  const std::uint64_t stop = slot.records() + std::min(limit, kAll - slot.records());
+  if (ids.size() == 1) {
+    while (slot.records() < stop) {
+      bool available = false;
+      if (Status s = FetchHead(owned, ids[0], &available); !s.ok()) return s;
+      if (!available) return Status::Ok();
+      if (Status s = ConsumeHead(owned, ids[0]); !s.ok()) return s;
+    }
+    return Status::Ok();
+  }
+  // Which inputs have something is asked once; what arrives meanwhile is taken in the next round.
+  std::vector<std::size_t> live;
+  for (const std::size_t i : ids) {
+    bool available = false;
+    if (Status s = FetchHead(owned, i, &available); !s.ok()) return s;
+    if (!available) continue;
+    live.push_back(i);
+    owned.inputs[i].head_time = options_.peek_time(slot.inputs()[i].where.topic, owned.inputs[i].head);
+  }
+  while (!live.empty() && slot.records() < stop) {
+    std::size_t best = 0;
+    for (std::size_t l = 1; l < live.size(); ++l)
+      if (owned.inputs[live[l]].head_time < owned.inputs[live[best]].head_time) best = l;
+    const std::size_t i = live[best];
+    if (Status s = ConsumeHead(owned, i); !s.ok()) return s;
+    bool available = false;
+    if (Status s = FetchHead(owned, i, &available); !s.ok()) return s;
+    if (available)
+      owned.inputs[i].head_time = options_.peek_time(slot.inputs()[i].where.topic, owned.inputs[i].head);
+    else
+      live.erase(live.begin() + static_cast<std::ptrdiff_t>(best));
+  }
+  return Status::Ok();
+}
+
+std::uint64_t Runner::Lag(const Owned& owned) const {
+  std::uint64_t lag = 0;
+  const auto& inputs = owned.parts.slot->inputs();
+  for (std::size_t i = 0; i < inputs.size(); ++i) lag += log_.End(inputs[i].where) - owned.parts.slot->next(i);
+  return lag;
+}
+
+// ---- Rounds --------------------------------------------------------------------------------------------------------
+
+Status Runner::Round(Owned& owned, bool* worked) {
+  Failpoint("E0");
+  Slot& slot = *owned.parts.slot;
+  // Downstream first: what is nearly done leaves memory before more is begun.
+  for (std::size_t stage = slot.stage_count(); stage-- > 0;) {
+    if (slot.records() >= options_.commit_records || slot.output_bytes() >= options_.commit_bytes) break;
+    if (Status s = ConsumeStage(owned, stage, options_.commit_records - slot.records()); !s.ok()) return s;
+  }
+  if (slot.records() == 0) return Status::Ok();
+  *worked = true;
+  Failpoint("E1");
+  auto commit = slot.Finish();
+  if (!commit.ok()) return commit.status();
+  LogUnit unit;
+  unit.outputs.reserve(commit->outputs.size() + 1);
+  for (SlotOutput& out : commit->outputs)
+    unit.outputs.push_back({.where = out.where, .payload = std::move(out.payload), .count = out.count});
+  LogOutput journal{.where = {options_.journal, slot.id()}, .payload = {}, .count = 1};
+  AppendRecord(journal.payload, EncodeJournalEntry(commit->journal));
+  unit.outputs.push_back(std::move(journal));
+  std::vector<TopicPartition> unread;   // need not stay in memory for anybody
+  for (const LogOutput& out : unit.outputs)
+    if (!read_[out.where.topic][out.where.partition]) unread.push_back(out.where);
+  owned.last_ticket = log_.Append(std::move(unit));
+  for (const TopicPartition& where : unread) log_.Consumed(where, log_.End(where));
+  owned.debt += commit->records;
+  owned.records += commit->records;
+  const auto& inputs = slot.inputs();
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    log_.Consumed(inputs[i].where, LeastNext(inputs, inputs[i].where, [&](std::size_t j) { return slot.next(j); }));
+  return Status::Ok();
+}
+
+// Called between rounds, with the slot's lock.
+void Runner::FlushStep(Owned& owned) {
+  Slot& slot = *owned.parts.slot;
+  if (owned.waiting_for_apply) {
+    if (!owned.applied.exchange(false)) return;
+    owned.waiting_for_apply = false;
+    slot.StateWriteApplied();
+    slot.Evict(options_.objects_per_table);
+  }
+  if (!slot.gathering()) {
+    if (owned.debt == 0) return;
+    const auto now = Clock::now();
+    if (now - owned.last_flush < options_.flush_interval &&
+        owned.debt * slots_.size() < options_.flush_debt_records)
+      return;
+    owned.last_flush = now;
+    owned.debt = 0;
+    slot.BeginStateWrite();
+  }
+  if (!slot.GatherStateWrite(kGatherSlice)) return;
+  StateJob job{.slot = &owned, .write = slot.TakeStateWrite(), .ticket = owned.last_ticket};
+  owned.waiting_for_apply = true;
+  {
+    std::lock_guard lock(mutex_);
+    jobs_.push_back(std::move(job));
+  }
+  job_ready_.notify_one();
+}
+
+void Runner::Start() {
+  log_.SetListener([this] { Wake(); });
+  state_thread_ = std::thread([this] { WriteState(); });
+  for (std::uint32_t t = 0; t < std::max(1u, options_.threads); ++t) threads_.emplace_back([this, t] { Work(t); });
+}
+
+void Runner::Wake() {
+  {
+    std::lock_guard lock(mutex_);
+    ++wake_count_;
+  }
+  wake_.notify_all();
+}
+
+void Runner::Work(std::uint32_t thread) {
+  const std::size_t n = slots_.size();
+  std::uint64_t seen = 0;
+  while (!stopping_ && !failed_) {
+    {
+      std::lock_guard lock(mutex_);
+      seen = wake_count_;
+    }
+    bool worked = false;
+    bool waits = false;   // some slot has work, but its commit interval is not over
+    auto soonest = Clock::time_point::max();
+    for (std::size_t step = 0; step < n && !stopping_; ++step) {
+      Owned& owned = *slots_[(thread * n / std::max(1u, options_.threads) + step) % n];
+      std::unique_lock lock(owned.mutex, std::try_to_lock);
+      if (!lock) continue;
+      const std::uint64_t lag = Lag(owned);
+      const auto now = Clock::now();
+      if (lag > 0) {
+        const auto due = owned.last_round + options_.commit_interval;
+        if (lag >= kReadyRecords || now >= due) {
+          owned.last_round = now;
+          if (Status s = Round(owned, &worked); !s.ok()) {
+            Failed(std::move(s));
+            return;
+          }
+        } else {
+          waits = true;
+          soonest = std::min(soonest, due);
+        }
+      }
+      FlushStep(owned);
+      if (owned.parts.slot->gathering()) worked = true;
+    }
+    if (worked) continue;
+    std::unique_lock lock(mutex_);
+    // Even when nothing comes in, state writes fall due.
+    const auto until = waits ? soonest : Clock::now() + std::chrono::milliseconds(100);
+    wake_.wait_until(lock, until, [&] { return stopping_ || failed_ || (!waits && wake_count_ != seen); });
+  }
+}
+
+void Runner::Failed(Status status) {
+  {
+    std::lock_guard lock(mutex_);
+    if (failure_.ok()) failure_ = std::move(status);
+  }
+  failed_ = true;
+  Wake();
+  job_done_.notify_all();
+}
+
+Status Runner::failure() const {
+  std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+// ---- State and checkpoints -----------------------------------------------------------------------------------------
+
+void Runner::WriteState() {
+  for (;;) {
+    StateJob job;
+    {
+      std::unique_lock lock(mutex_);
+      job_ready_.wait(lock, [&] { return state_stopping_ || !jobs_.empty(); });
+      if (jobs_.empty()) return;
+      job = std::move(jobs_.front());
+      jobs_.erase(jobs_.begin());
+      ++jobs_running_;
+    }
+    Status s = ApplyJob(job);
+    {
+      std::lock_guard lock(mutex_);
+      --jobs_running_;
+    }
+    job_done_.notify_all();
+    if (!s.ok()) Failed(std::move(s));
+    Wake();
+  }
+}
+
+Status Runner::ApplyJob(StateJob& job) {
+  Owned& owned = *job.slot;
+  // The state must never be newer than the log.
+  log_.WaitDurable(job.ticket);
+  if (Status s = ApplyStateWrite(*job.write, *owned.store); !s.ok()) return s;
+  Failpoint("E5");
+  owned.flushed_sequence = job.write->meta.sequence;
+  const auto now = Clock::now();
+  if (now - owned.last_checkpoint >= options_.checkpoint_interval) {
+    owned.last_checkpoint = now;
+    if (Status s = Checkpoint(owned, job.write->meta); !s.ok()) return s;
+    TrimLog();
+  }
+  owned.applied = true;
+  return Status::Ok();
+}
+
+void Runner::LoadCheckpoints(Owned& owned) {
+  const std::string path = CheckpointPath(owned.parts.slot->id());
+  std::error_code error;
+  owned.checkpoints.clear();
+  for (const auto& entry : fs::directory_iterator(path, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.empty() || name.find_first_not_of("0123456789") != std::string::npos) {
+      std::error_code ignored;   // an unfinished copy of a process that died
+      fs::remove_all(entry.path(), ignored);
+      continue;
+    }
+    auto opened =
+        store::OpenRocksdbStore({.path = entry.path().string(), .memory = memory_, .create = false, .read_only = true});
+    if (!opened.ok()) continue;
+    auto bytes = (*opened)->Meta();
+    if (!bytes.ok()) continue;
+    auto meta = DecodeSlotMeta(*bytes);
+    if (meta.ok()) owned.checkpoints.push_back(*meta);
+  }
+  std::sort(owned.checkpoints.begin(), owned.checkpoints.end(),
+            [](const SlotMeta& a, const SlotMeta& b) { return a.sequence < b.sequence; });
+}
+
+Status Runner::Checkpoint(Owned& owned, const SlotMeta& meta) {
+  const std::string directory = CheckpointPath(owned.parts.slot->id());
+  const std::string name = directory + "/" + std::to_string(meta.sequence);
+  std::error_code error;
+  fs::create_directories(directory, error);
+  const std::string unfinished = name + ".unfinished";
+  fs::remove_all(unfinished, error);
+  if (fs::exists(name)) return Status::Ok();
+  if (Status s = owned.store->Checkpoint(unfinished); !s.ok()) return s;
+  {
+    auto copy =
+        store::OpenRocksdbStore({.path = unfinished, .memory = memory_, .create = false, .read_only = true});
+    if (!copy.ok()) return copy.status();
+    if (Status s = (*copy)->Verify(); !s.ok())
+      return Status::Corrupted("the checkpoint just made of slot " + std::to_string(owned.parts.slot->id()) +
+                               " does not verify: " + s.message() +
+                               ". The state on disk is damaged; stop, and start again: it is then built from the "
+                               "checkpoint before and the log.");
+  }
+  fs::rename(unfinished, name, error);
+  if (error) return Status::Fatal("cannot name the checkpoint " + name + ": " + error.message());
+  if (!options_.checkpoint_copy_directory.empty()) {
+    const std::string to = options_.checkpoint_copy_directory + "/slot-" + std::to_string(owned.parts.slot->id()) +
+                           "/" + std::to_string(meta.sequence);
+    fs::create_directories(fs::path(to).parent_path(), error);
+    fs::copy(name, to, fs::copy_options::recursive | fs::copy_options::skip_existing, error);
+    if (error) return Status::Fatal("cannot copy the checkpoint to " + to + ": " + error.message());
+  }
+  owned.checkpoints.push_back(meta);
+  owned.checkpoint_sequence = meta.sequence;
+  while (owned.checkpoints.size() > static_cast<std::size_t>(options_.checkpoints_kept)) {
+    const std::string old = std::to_string(owned.checkpoints.front().sequence);
+    fs::remove_all(directory + "/" + old, error);
+    if (!options_.checkpoint_copy_directory.empty())
+      fs::remove_all(options_.checkpoint_copy_directory + "/slot-" + std::to_string(owned.parts.slot->id()) + "/" + old,
+                     error);
+    owned.checkpoints.erase(owned.checkpoints.begin());
+  }
+  return Status::Ok();
+}
+
+// Inputs and journals go once they lie behind the older kept checkpoint of their slot and are old, or the log is large.
+// Only the state thread calls this.
+void Runner::TrimLog() {
+  const bool large = log_.disk_bytes() > options_.inputs_bytes;
+  const double keep_after = options_.clock() - options_.inputs_age;
+  auto trim = [&](TopicPartition where, std::uint64_t behind) {
+    std::uint64_t at = log_.Begin(where);
+    while (at < behind) {
+      auto batch = log_.Read(where, at);
+      if (!batch.ok() || *batch == nullptr || (*batch)->end() > behind) break;
+      if (!large && (*batch)->append_time > keep_after) break;
+      at = (*batch)->end();
+    }
+    if (at > log_.Begin(where)) log_.Trim(where, at);
+  };
+  for (auto& owned : slots_) {
+    if (owned->checkpoints.size() < static_cast<std::size_t>(options_.checkpoints_kept)) continue;
+    const SlotMeta& older = owned->checkpoints.front();
+    const auto& inputs = owned->parts.slot->inputs();
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      if (options_.topics[inputs[i].where.topic].retention == Retention::kTrimmed)
+        trim(inputs[i].where,
+             LeastNext(inputs, inputs[i].where, [&](std::size_t j) { return older.next[j]; }));
+    trim({options_.journal, owned->parts.slot->id()}, older.journal_next);
+  }
+}
+
+// ---- Outside -------------------------------------------------------------------------------------------------------
+
+void Runner::Query(std::uint32_t slot, const std::function<void(Slot&)>& read) {
+  Owned& owned = *slots_[slot];
+  std::uint64_t ticket = 0;
+  {
+    std::lock_guard lock(owned.mutex);
+    read(*owned.parts.slot);
+    ticket = owned.last_ticket;
+  }
+  log_.WaitDurable(ticket);
+}
+
+std::vector<SlotStatus> Runner::status() const {
+  std::vector<SlotStatus> all;
+  for (const auto& owned : slots_) {
+    std::lock_guard lock(owned->mutex);
+    const Slot& slot = *owned->parts.slot;
+    all.push_back({.slot = slot.id(),
+                   .sequence = slot.meta().sequence,
+                   .hash = slot.meta().hash,
+                   .lag = Lag(*owned),
+                   .flushed_sequence = owned->flushed_sequence,
+                   .checkpoint_sequence = owned->checkpoint_sequence,
+                   .reexecuted = owned->reexecuted,
+                   .records = owned->records,
+                   .cached_objects = slot.cached_objects(),
+                   .store_reads = slot.store_reads()});
+  }
+  return all;
+}
+
+bool Runner::idle() const {
+  // Slots feed each other: all are looked at while none can move.
+  std::vector<std::unique_lock<std::mutex>> locks;
+  std::uint64_t ticket = 0;
+  for (const auto& owned : slots_) {
+    locks.emplace_back(owned->mutex);
+    if (Lag(*owned) > 0) return false;
+    ticket = std::max(ticket, owned->last_ticket);
+  }
+  locks.clear();
+  return log_.durable_ticket() >= ticket;
+}
+
+void Runner::WaitIdle() {
+  while (!failed_ && !idle()) {
+    std::unique_lock lock(mutex_);
+    wake_.wait_for(lock, std::chrono::milliseconds(1));
+  }
+}
+
+Status Runner::Stop() {
+  stopping_ = true;
+  Wake();
+  for (std::thread& t : threads_) t.join();
+  threads_.clear();
+  if (failed_) return failure();
+  // What is left to write: the state write under way of each slot, then a last one.
+  for (auto& owned : slots_) {
+    for (int pass = 0; pass < 2; ++pass) {
+      {
+        std::unique_lock lock(mutex_);
+        job_done_.wait(lock, [&] { return failed_ || !owned->waiting_for_apply || owned->applied; });
+      }
+      if (failed_) return failure();
+      Slot& slot = *owned->parts.slot;
+      if (owned->waiting_for_apply) {
+        owned->applied = false;
+        owned->waiting_for_apply = false;
+        slot.StateWriteApplied();
+      }
+      if (!slot.gathering()) {
+        if (owned->flushed_sequence == slot.meta().sequence) break;
+        slot.BeginStateWrite();
+      }
+      while (!slot.GatherStateWrite(kGatherSlice)) {
+      }
+      StateJob job{.slot = owned.get(), .write = slot.TakeStateWrite(), .ticket = owned->last_ticket};
+      owned->waiting_for_apply = true;
+      {
+        std::lock_guard lock(mutex_);
+        jobs_.push_back(std::move(job));
+      }
+      job_ready_.notify_one();
+    }
+  }
+  {
+    std::unique_lock lock(mutex_);
+    job_done_.wait(lock, [&] { return failed_ || (jobs_.empty() && jobs_running_ == 0); });
+  }
+  return failure();
+}
+
+}  // namespace cobblestone::stream::embedded

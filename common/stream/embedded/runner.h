@@ -1,0 +1,175 @@
+// Runs slots on the embedded log: N slots over M threads, one committer (inside the log), one thread that writes state
+// (runtime.md, 'Commit, embedded backend').
+//
+// A slot's round: take what waits on its inputs, process, finish, append outputs and journal entry as one unit. Later
+// rounds may read a unit before it is durable; whatever they make of it lies behind it in the log.
+//
+// Crash: the log holds a prefix of the units. A slot's state is that of some commit in this prefix (state is applied
+// only after its commit is durable); Open() executes the journal's entries after it once more, with outputs suppressed,
+// and compares the fingerprint of each.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/store/rocksdb/rocksdb_store.h"
+#include "common/stream/embedded/log.h"
+#include "common/stream/slot.h"
+
+namespace cobblestone::stream::embedded {
+
+struct RunnerOptions {
+  std::string directory;                 // holds state/ and checkpoints/; the log lies beside them
+  std::uint32_t threads = 2;
+  std::vector<TopicSpec> topics;         // the log's manifest
+  TopicIndex journal = 0;                // topic with one partition per slot, in order of slots
+  std::chrono::microseconds commit_interval{2000};   // a slot with little to do waits so long for more
+  std::uint64_t commit_records = 20000;
+  std::uint64_t commit_bytes = 4u << 20;
+  std::chrono::milliseconds flush_interval{5000};
+  std::uint64_t flush_debt_records = 500000;         // over all slots: how much may have to be executed again
+  std::chrono::milliseconds checkpoint_interval{60000};
+  int checkpoints_kept = 2;
+  std::string checkpoint_copy_directory;             // empty: none; else real copies go there too
+  std::size_t objects_per_table = 200000;            // clean objects kept in memory per slot and table
+  double inputs_age = 3 * 86400.0;                   // s, kept at least so long behind the checkpoints
+  std::uint64_t inputs_bytes = 50ull << 30;          // unless the log is larger than this
+  // Event time of a record, UNIX s: among several inputs of a stage the smallest goes first, on a tie the input that was
+  // registered first.
+  std::function<double(TopicIndex topic, std::string_view record)> peek_time;
+  std::uint64_t block_cache_bytes = 256u << 20;
+  std::function<double()> clock;                     // UNIX s; wall clock when empty
+};
+
+// What a slot is made of; stages hold tables that report to `tables`.
+struct SlotParts {
+  std::unique_ptr<TableHost> tables;
+  std::unique_ptr<Slot> slot;
+};
+using SlotFactory = std::function<SlotParts(std::uint32_t slot)>;
+
+struct SlotStatus {
+  std::uint32_t slot = 0;
+  std::uint64_t sequence = 0;
+  Hash128 hash;
+  std::uint64_t lag = 0;               // records that wait on its inputs
+  std::uint64_t flushed_sequence = 0;  // of the state on disk
+  std::uint64_t checkpoint_sequence = 0;
+  std::uint64_t reexecuted = 0;        // commits executed again at open, each with an equal fingerprint
+  std::uint64_t records = 0;           // processed since open
+  std::size_t cached_objects = 0;
+  std::uint64_t store_reads = 0;
+};
+
+class Runner {
+ public:
+  // Opens the state of all slots, restoring damaged or missing ones from a checkpoint, and executes again what the
+  // journal has beyond it. kCorrupted: damage that no copy heals, state newer than the log. kFatal: diverged, and where.
+  static Result<std::unique_ptr<Runner>> Open(const RunnerOptions& options, Log& log, std::uint32_t slots,
+                                              const SlotFactory& factory,
+                                              const std::function<void(const std::string&)>& report);
+  ~Runner();
+
+  void Start();
+  // Stops workers at the end of their rounds, waits until all is durable, writes the state. After it the directory is
+  // as small to open as it gets.
+  Status Stop();
+  // Ok while running; else why a slot stopped. A stopped slot stops the whole runner.
+  [[nodiscard]] Status failure() const;
+
+  // Runs `read` between two commits of the slot and returns when all that it could see is durable.
+  void Query(std::uint32_t slot, const std::function<void(Slot&)>& read);
+
+  [[nodiscard]] std::vector<SlotStatus> status() const;
+  // Nothing waits on any input and all is durable.
+  [[nodiscard]] bool idle() const;
+  // Until idle or failed.
+  void WaitIdle();
+
+ private:
+  struct Input {
+    BatchRef batch;
+    RecordCursor cursor;
+    bool have_head = false;
+    std::string_view head;
+    double head_time = 0;
+  };
+  struct Owned {
+    std::mutex mutex;                  // one thread at a time in the slot
+    SlotParts parts;
+    std::unique_ptr<store::Store> store;
+    std::vector<Input> inputs;
+    std::vector<std::vector<std::size_t>> stage_inputs;
+    std::chrono::steady_clock::time_point last_round{};
+    std::chrono::steady_clock::time_point last_flush{};
+    std::chrono::steady_clock::time_point last_checkpoint{};
+    std::uint64_t last_ticket = 0;
+    std::uint64_t debt = 0;            // records since the state write that was begun last
+    std::uint64_t records = 0;
+    std::uint64_t reexecuted = 0;
+    std::atomic<std::uint64_t> flushed_sequence{0};
+    std::atomic<bool> applied{false};  // the state thread is done; the worker has yet to see it
+    bool waiting_for_apply = false;
+    bool retried = false;              // at open, with the state put aside
+    std::vector<SlotMeta> checkpoints; // kept ones, oldest first
+    std::uint64_t checkpoint_sequence = 0;
+  };
+  struct StateJob {
+    Owned* slot = nullptr;
+    std::unique_ptr<StateWrite> write;
+    std::uint64_t ticket = 0;
+  };
+
+  Runner(const RunnerOptions& options, Log& log, std::uint32_t slots);
+
+  Status OpenSlot(std::uint32_t k, const SlotFactory& factory, const std::function<void(const std::string&)>& report);
+  Status OpenStore(std::uint32_t k, const std::function<void(const std::string&)>& report);
+  Status Reexecute(Owned& owned);
+  Status FetchHead(Owned& owned, std::size_t i, bool* available);
+  Status ConsumeHead(Owned& owned, std::size_t i);
+  Status ConsumeStage(Owned& owned, std::size_t stage, std::uint64_t limit);
+  Status Round(Owned& owned, bool* worked);
+  void FlushStep(Owned& owned);
+  [[nodiscard]] std::uint64_t Lag(const Owned& owned) const;
+  void Work(std::uint32_t thread);
+  void WriteState();
+  Status ApplyJob(StateJob& job);
+  Status Checkpoint(Owned& owned, const SlotMeta& meta);
+  void LoadCheckpoints(Owned& owned);
+  void TrimLog();
+  void Failed(Status status);
+  void Wake();
+  [[nodiscard]] std::string StatePath(std::uint32_t slot) const;
+  [[nodiscard]] std::string CheckpointPath(std::uint32_t slot) const;
+
+  RunnerOptions options_;
+  std::vector<std::vector<bool>> read_;    // by topic and partition: some slot consumes it
+  Log& log_;
+  std::shared_ptr<store::StoreMemory> memory_;
+  std::vector<std::unique_ptr<Owned>> slots_;
+  std::vector<std::thread> threads_;
+  std::thread state_thread_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> failed_{false};
+  mutable std::mutex mutex_;               // failure_, jobs_, wake
+  std::condition_variable wake_;
+  std::condition_variable job_ready_;
+  std::condition_variable job_done_;
+  std::uint64_t wake_count_ = 0;
+  std::atomic<int> sleepers_{0};
+  Status failure_;
+  std::vector<StateJob> jobs_;
+  std::size_t jobs_running_ = 0;
+  bool state_stopping_ = false;
+};
+
+}  // namespace cobblestone::stream::embedded

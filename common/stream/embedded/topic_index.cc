@@ -1,0 +1,393 @@
+#include "common/stream/embedded/topic_index.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <rocksdb/db.h>
+#include <rocksdb/env.h>
+#include <rocksdb/options.h>
+#include <rocksdb/sst_file_writer.h>
+#include <rocksdb/table.h>
+
+#include "common/base/check.h"
+#include "common/stream/embedded/bytes.h"
+#include "common/stream/embedded/rocksdb_status.h"
+#include "common/stream/embedded/silent_logger.h"
+
+namespace cobblestone::stream::embedded {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A query of a log that nobody runs keeps at most this many entries in memory; beyond, it looks through the records.
+constexpr std::size_t kMaxReadOnlyEntries = 4'000'000;
+
+// Rows beside the entries, before all of them: an entry starts with the length of its key, which is not 0.
+constexpr std::string_view kNameRow("\0n", 2);
+constexpr std::string_view kPositionPrefix("\0p", 2);   // + partition u32: offset up to which it is indexed, u64
+
+std::string PositionRow(std::uint32_t partition) {
+  std::string row(kPositionPrefix);
+  AppendOrdered(row, partition);
+  return row;
+}
+
+rocksdb::Options FileOptions() {
+  rocksdb::Options options;
+  options.create_if_missing = true;
+  options.info_log = std::make_shared<SilentLogger>();
+  options.compression = rocksdb::kLZ4Compression;
+  // Entries come in no order, so every chunk overlaps every other: merge eight files of a size at a time, and rewrite
+  // an entry about once for each factor of eight that the index grows. A look-up asks each of some twenty files.
+  options.compaction_style = rocksdb::kCompactionStyleUniversal;
+  options.compaction_options_universal.min_merge_width = 8;
+  options.compaction_options_universal.max_size_amplification_percent = 1000;   // nothing is ever overwritten
+  options.level0_file_num_compaction_trigger = 8;
+  options.level0_slowdown_writes_trigger = 64;
+  options.level0_stop_writes_trigger = 128;
+  options.skip_stats_update_on_db_open = true;
+  options.max_background_jobs = 2;
+  options.stats_dump_period_sec = 0;
+  options.stats_persist_period_sec = 0;
+  rocksdb::BlockBasedTableOptions table;
+  table.block_size = 16u << 10;
+  table.block_cache = rocksdb::NewLRUCache(16u << 20);
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  return options;
+}
+
+class KeyIndexImpl final : public KeyIndex {
+ public:
+  KeyIndexImpl(Log& log, KeyIndexOptions options);
+  ~KeyIndexImpl() override;
+
+  Status Start();
+
+  Result<std::vector<RecordPlace>> Find(std::string_view key) override;
+  Status Flush() override;
+  [[nodiscard]] Status health() const override;
+  [[nodiscard]] std::uint64_t behind() const override;
+  [[nodiscard]] const std::string& rebuilt() const override { return rebuilt_; }
+  [[nodiscard]] std::uint64_t disk_bytes() const override;
+
+ private:
+  using Positions = std::vector<std::uint64_t>;   // by partition
+
+  Status OpenFiles();
+  Status ReadPositions();
+  Status Follow(std::size_t entries);
+  Status LookThrough(std::string_view key, std::vector<RecordPlace>& places);
+  Status FindInFiles(std::string_view key, std::vector<RecordPlace>& places) const;
+  Status WriteChunk();
+  void Run();
+  [[nodiscard]] std::string doing(const std::string& verb) const { return verb + " the index in " + options_.path; }
+
+  Log& log_;
+  const KeyIndexOptions options_;
+  const rocksdb::Options file_options_ = FileOptions();
+  std::unique_ptr<rocksdb::DB> db_;   // none: read_only and nothing indexed yet
+  std::string rebuilt_;
+
+  // Taken in this order.
+  std::mutex writing_;                // one chunk at a time
+  mutable std::mutex mutex_;          // runs and positions
+  KeyRuns fresh_;                     // followed, not being written
+  KeyRuns leaving_;                   // being written
+  Positions followed_;                // fresh_ goes up to here
+  Positions leaving_to_;              // leaving_ goes up to here; empty: there is none
+  Positions indexed_;                 // the files go up to here
+  std::optional<std::chrono::steady_clock::time_point> fresh_since_;
+  Status health_;
+
+  std::condition_variable wake_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+KeyIndexImpl::KeyIndexImpl(Log& log, KeyIndexOptions options) : log_(log), options_(std::move(options)) {
+  COBBLESTONE_CHECK(options_.partitions > 0 && options_.partitions <= 65536, std::to_string(options_.partitions));
+}
+
+KeyIndexImpl::~KeyIndexImpl() {
+  {
+    const std::scoped_lock lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+Status KeyIndexImpl::OpenFiles() {
+  const std::string db_path = options_.path + "/db";
+  std::error_code error;
+  if (options_.read_only) {
+    if (!fs::exists(db_path + "/CURRENT", error)) return Status::Ok();
+  } else {
+    fs::create_directories(options_.path, error);
+    if (error) return Status::Fatal("cannot make the directory " + options_.path + ": " + error.message());
+  }
+  rocksdb::DB* db = nullptr;
+  const rocksdb::Status status = options_.read_only ? rocksdb::DB::OpenForReadOnly(file_options_, db_path, &db)
+                                                    : rocksdb::DB::Open(file_options_, db_path, &db);
+  db_.reset(db);
+  return FromRocksdb(status, doing("opening"));
+}
+
+// kCorrupted: this is not an index of our log.
+Status KeyIndexImpl::ReadPositions() {
+  followed_.assign(options_.partitions, 0);
+  if (db_ != nullptr) {
+    std::string value;
+    rocksdb::Status status =
+        db_->Get(rocksdb::ReadOptions(), rocksdb::Slice(kNameRow.data(), kNameRow.size()), &value);
+    if (!status.ok() && !status.IsNotFound()) return FromRocksdb(status, doing("reading"));
+    if (status.ok() && value != options_.name) {
+      return Status::Corrupted("the index in " + options_.path + " is of '" + value + "', asked for was '" +
+                               options_.name + "'; delete the directory, the index is made again");
+    }
+    for (std::uint32_t partition = 0; status.ok() && partition < options_.partitions; ++partition) {
+      status = db_->Get(rocksdb::ReadOptions(), PositionRow(partition), &value);
+      if (!status.ok() || value.size() != 8) return FromRocksdb(status, doing("reading"));
+      followed_[partition] = LoadNumber<std::uint64_t>(value.data());
+      const std::uint64_t end = log_.DurableEnd({options_.topic, partition});
+      if (followed_[partition] > end) {
+        return Status::Corrupted("the index in " + options_.path + " goes up to offset " +
+                                 std::to_string(followed_[partition]) + " of partition " + std::to_string(partition) +
+                                 ", the log ends at " + std::to_string(end) +
+                                 "; if the log is right, delete the directory, the index is made again");
+      }
+    }
+  }
+  indexed_ = followed_;
+  return Status::Ok();
+}
+
+Status KeyIndexImpl::Start() {
+  Status status = OpenFiles();
+  if (status.ok()) status = ReadPositions();
+  if (status.code() == StatusCode::kCorrupted && !options_.read_only) {
+    rebuilt_ = status.message();
+    db_.reset();
+    std::error_code error;
+    fs::remove_all(options_.path, error);
+    status = OpenFiles();
+    if (status.ok()) status = ReadPositions();
+  }
+  if (!status.ok() || options_.read_only) return status;
+  thread_ = std::thread([this] { Run(); });
+  return status;
+}
+
+// Takes over what is durable and not followed yet, at least until there are `entries`. Needs mutex_.
+Status KeyIndexImpl::Follow(std::size_t entries) {
+  for (std::uint32_t partition = 0; partition < options_.partitions; ++partition) {
+    const TopicPartition where{options_.topic, partition};
+    std::uint64_t& at = followed_[partition];
+    at = std::max(at, log_.Begin(where));
+    const std::uint64_t end = log_.DurableEnd(where);
+    while (at < end && fresh_.entries() < entries) {
+      const Result<BatchRef> batch = log_.Read(where, at);
+      if (!batch.ok()) {
+        if (at < log_.Begin(where)) break;   // trimmed this moment
+        return batch.status();
+      }
+      if (!fresh_since_) fresh_since_ = std::chrono::steady_clock::now();
+      RecordCursor cursor((*batch)->payload);
+      std::uint64_t offset = (*batch)->first;
+      const AddKey add = [&](std::string_view key) {
+        fresh_.Add(key, {.partition = partition, .offset = offset});
+      };
+      for (std::string_view record; cursor.Next(&record); ++offset) {
+        if (offset >= at) options_.keys(record, add);
+      }
+      at = (*batch)->end();
+    }
+  }
+  return Status::Ok();
+}
+
+// What Follow() has left because there is too much of it: read, and forgotten again.
+Status KeyIndexImpl::LookThrough(std::string_view key, std::vector<RecordPlace>& places) {
+  for (std::uint32_t partition = 0; partition < options_.partitions; ++partition) {
+    const TopicPartition where{options_.topic, partition};
+    const std::uint64_t end = log_.DurableEnd(where);
+    for (std::uint64_t at = std::max(followed_[partition], log_.Begin(where)); at < end;) {
+      const Result<BatchRef> batch = log_.Read(where, at);
+      if (!batch.ok()) return batch.status();
+      RecordCursor cursor((*batch)->payload);
+      std::uint64_t offset = (*batch)->first;
+      const AddKey add = [&](std::string_view found) {
+        if (found == key) places.push_back({.partition = partition, .offset = offset});
+      };
+      for (std::string_view record; cursor.Next(&record); ++offset) options_.keys(record, add);
+      at = (*batch)->end();
+    }
+  }
+  return Status::Ok();
+}
+
+Status KeyIndexImpl::FindInFiles(std::string_view key, std::vector<RecordPlace>& places) const {
+  if (db_ == nullptr) return Status::Ok();
+  const std::string prefix = IndexPrefix(key);
+  const std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator(rocksdb::ReadOptions()));
+  for (it->Seek(prefix); it->Valid() && it->key().starts_with(prefix); it->Next()) {
+    places.push_back(PlaceOfEntry({it->key().data(), it->key().size()}));
+  }
+  return FromRocksdb(it->status(), doing("reading"));
+}
+
+Result<std::vector<RecordPlace>> KeyIndexImpl::Find(std::string_view key) {
+  std::vector<RecordPlace> places;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!options_.read_only) {
+      std::uint64_t unfollowed = 0;
+      for (std::uint32_t p = 0; p < options_.partitions; ++p) {
+        const TopicPartition where{options_.topic, p};
+        unfollowed += log_.DurableEnd(where) - std::max(followed_[p], log_.Begin(where));
+      }
+      if (unfollowed > options_.chunk_entries) {
+        return Status::Retry("the index in " + options_.path + " is being made and " + std::to_string(unfollowed) +
+                             " records behind; ask again in a while");
+      }
+    }
+    const std::size_t limit = options_.read_only ? kMaxReadOnlyEntries : SIZE_MAX;
+    if (Status status = Follow(limit); !status.ok()) return status;
+    fresh_.Find(key, places);
+    leaving_.Find(key, places);
+    if (Status status = LookThrough(key, places); !status.ok()) return status;
+  }
+  // Memory before files: what moves from one to the other meanwhile is found twice, never not at all.
+  if (Status status = FindInFiles(key, places); !status.ok()) return status;
+  std::sort(places.begin(), places.end());
+  places.erase(std::unique(places.begin(), places.end()), places.end());
+  return places;
+}
+
+Status KeyIndexImpl::WriteChunk() {
+  const std::scoped_lock one(writing_);
+  Positions positions;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (leaving_to_.empty()) {   // else it was left by an attempt that failed
+      if (followed_ == indexed_) return Status::Ok();
+      std::swap(fresh_, leaving_);
+      leaving_.Close();
+      leaving_to_ = followed_;
+      fresh_since_.reset();
+    }
+    positions = leaving_to_;
+  }
+  // From here to the end nobody changes leaving_.
+
+  const std::string file = options_.path + "/next.sst";
+  rocksdb::SstFileWriter writer(rocksdb::EnvOptions(), file_options_);
+  rocksdb::Status status = writer.Open(file);
+  const auto put = [&](std::string_view key, std::string_view value) {
+    if (status.ok()) {
+      status = writer.Put(rocksdb::Slice(key.data(), key.size()), rocksdb::Slice(value.data(), value.size()));
+    }
+  };
+  put(kNameRow, options_.name);
+  for (std::uint32_t partition = 0; partition < options_.partitions; ++partition) {
+    char position[8];
+    StoreNumber(position, positions[partition]);
+    put(PositionRow(partition), {position, sizeof position});
+  }
+  if (Status merged = leaving_.Merge([&](std::string_view entry) {
+        put(entry, {});
+        return FromRocksdb(status, doing("writing to"));
+      });
+      !merged.ok()) {
+    return merged;
+  }
+  if (status.ok()) status = writer.Finish();
+  rocksdb::IngestExternalFileOptions ingest;
+  ingest.move_files = true;
+  ingest.snapshot_consistency = false;
+  ingest.write_global_seqno = false;
+  if (status.ok()) status = db_->IngestExternalFile({file}, ingest);
+  if (!status.ok()) return FromRocksdb(status, doing("writing to"));
+
+  const std::scoped_lock lock(mutex_);
+  leaving_.Clear();
+  leaving_to_.clear();
+  indexed_ = std::move(positions);
+  return Status::Ok();
+}
+
+void KeyIndexImpl::Run() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    Status status = Follow(options_.chunk_entries);
+    const bool full = fresh_.entries() >= options_.chunk_entries;
+    const bool old = fresh_since_ && std::chrono::steady_clock::now() - *fresh_since_ >= options_.chunk_age;
+    if (status.ok() && (full || old)) {
+      lock.unlock();
+      status = WriteChunk();
+      lock.lock();
+    }
+    const bool failed = !status.ok();
+    health_ = std::move(status);
+    if (full && !failed) continue;   // there may be more
+    wake_.wait_for(lock, options_.follow_every, [&] { return stopping_; });
+  }
+}
+
+Status KeyIndexImpl::Flush() {
+  COBBLESTONE_CHECK(!options_.read_only, "Flush() of an index opened read_only");
+  Positions wanted;
+  for (std::uint32_t p = 0; p < options_.partitions; ++p) wanted.push_back(log_.DurableEnd({options_.topic, p}));
+  while (true) {
+    {
+      const std::scoped_lock lock(mutex_);
+      if (std::equal(wanted.begin(), wanted.end(), indexed_.begin(), std::less_equal<>())) return Status::Ok();
+      if (Status status = Follow(options_.chunk_entries); !status.ok()) return status;
+    }
+    if (Status status = WriteChunk(); !status.ok()) return status;
+  }
+}
+
+Status KeyIndexImpl::health() const {
+  const std::scoped_lock lock(mutex_);
+  return health_;
+}
+
+std::uint64_t KeyIndexImpl::behind() const {
+  const std::scoped_lock lock(mutex_);
+  std::uint64_t records = 0;
+  for (std::uint32_t p = 0; p < options_.partitions; ++p) {
+    const TopicPartition where{options_.topic, p};
+    records += log_.DurableEnd(where) - std::max(indexed_[p], log_.Begin(where));
+  }
+  return records;
+}
+
+std::uint64_t KeyIndexImpl::disk_bytes() const {
+  std::uint64_t bytes = 0;
+  std::error_code error;
+  for (auto it = fs::recursive_directory_iterator(options_.path, error);
+       !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
+    std::error_code gone;   // files come and go
+    const std::uint64_t size = it->is_regular_file(gone) ? it->file_size(gone) : 0;
+    if (!gone) bytes += size;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<KeyIndex>> KeyIndex::Open(Log& log, const KeyIndexOptions& options) {
+  auto index = std::make_unique<KeyIndexImpl>(log, options);
+  if (Status status = index->Start(); !status.ok()) return status;
+  return std::unique_ptr<KeyIndex>(std::move(index));
+}
+
+}  // namespace cobblestone::stream::embedded

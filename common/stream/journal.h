@@ -1,0 +1,32 @@
+// The journal: one entry per commit and slot, in the same commit as its outputs. It is the slot's history: what was
+// consumed, in which order, and a fingerprint of what came of it. Bytes: schemas/internal.proto, JournalEntry.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/stream/hash128.h"
+
+namespace cobblestone::stream {
+
+struct JournalChunk {
+  std::uint32_t input = 0;
+  std::uint64_t first = 0;
+  std::uint64_t end = 0;
+  std::uint32_t count = 0;
+};
+
+struct JournalEntry {
+  std::uint64_t sequence = 0;
+  std::vector<JournalChunk> chunks;
+  Hash128 hash;
+  std::uint32_t rules_version = 0;
+};
+
+std::string EncodeJournalEntry(const JournalEntry& entry);
+Result<JournalEntry> DecodeJournalEntry(std::string_view bytes);
+
+}  // namespace cobblestone::stream

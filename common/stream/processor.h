@@ -1,0 +1,50 @@
+// What a stage sees: a record, its state, an emitter, and the time that is in the data. No clock, thread or broker.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/stream/record.h"
+#include "common/stream/table.h"
+
+namespace cobblestone::stream {
+
+struct RecordView {
+  TopicPartition where;
+  std::uint64_t offset = 0;
+  double append_time = 0;      // UNIX s, stored with the record: the same when executed again
+  std::uint64_t line = 0;      // lockstep: input line that it came from; else 0
+  std::string_view value;      // valid during the call
+};
+
+// Where a stage puts what it makes. Outputs, state and consumed offsets commit together.
+class Emitter {
+ public:
+  virtual ~Emitter() = default;
+  virtual void Emit(TopicIndex topic, std::uint32_t partition, std::string_view record) = 0;
+  // Stops the slot after this record as `status` says; for what must not happen (own records that do not decode).
+  virtual void Fail(Status status) = 0;
+};
+
+// A deterministic state machine over its inputs: the same records in the same order, cut into the same commits, give
+// the same outputs and state, bit for bit.
+class Stage {
+ public:
+  virtual ~Stage() = default;
+
+  // `input`: which of the inputs that it was registered with.
+  virtual void Process(std::size_t input, const RecordView& record, Emitter& out) = 0;
+  // The commit ends: emit what was gathered over several records (a batch of samples).
+  virtual void Finish(Emitter& out) { (void)out; }
+  // Lockstep only: all that came before a barrier has been processed by every stage upstream. A stage that applies in
+  // sorted order what arrived since the last barrier does so now.
+  virtual void Barrier(Emitter& out) { (void)out; }
+  // State was loaded (open, or after a rewind): build what is derived from it.
+  virtual Status Opened() { return Status::Ok(); }
+
+  [[nodiscard]] virtual std::vector<TableBase*> tables() = 0;
+};
+
+}  // namespace cobblestone::stream

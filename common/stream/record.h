@@ -1,0 +1,85 @@
+// What travels: records in batches on partitions of topics. The runtime knows no meaning of a record's bytes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cobblestone::stream {
+
+// Place of a topic in the manifest (the list of TopicSpec that a deployment was made with). Frozen per data directory.
+using TopicIndex = std::uint16_t;
+
+enum class Retention : std::uint8_t {
+  kTrimmed = 0,   // behind all states and copies, and by age and size
+  kForever = 1,   // the ledger: never trimmed
+};
+
+struct TopicSpec {
+  std::string name;
+  std::uint32_t partitions = 1;
+  Retention retention = Retention::kTrimmed;
+};
+
+struct TopicPartition {
+  TopicIndex topic = 0;
+  std::uint32_t partition = 0;
+  friend constexpr auto operator<=>(const TopicPartition&, const TopicPartition&) = default;
+};
+
+// Records of one partition, one after the other: varint length, bytes. Immutable once it is in the log.
+struct Batch {
+  TopicPartition where;
+  std::uint64_t first = 0;       // offset of the first record
+  std::uint32_t count = 0;
+  double append_time = 0;        // UNIX s, when it was appended; for "from the future" and for people
+  std::string payload;           // uncompressed
+
+  [[nodiscard]] std::uint64_t end() const { return first + count; }
+};
+using BatchRef = std::shared_ptr<const Batch>;
+
+// Builds a payload.
+inline void AppendRecord(std::string& payload, std::string_view record) {
+  std::uint64_t n = record.size();
+  char head[10];
+  int used = 0;
+  while (n >= 0x80) {
+    head[used++] = static_cast<char>(n | 0x80);
+    n >>= 7;
+  }
+  head[used++] = static_cast<char>(n);
+  payload.append(head, static_cast<std::size_t>(used));
+  payload.append(record);
+}
+
+// Walks a payload. The bytes stay owned by the batch.
+class RecordCursor {
+ public:
+  RecordCursor() = default;
+  explicit RecordCursor(std::string_view payload) : rest_(payload) {}
+
+  // False at the end. A payload comes from AppendRecord and was checksummed, so a bad length is impossible.
+  bool Next(std::string_view* record) {
+    if (rest_.empty()) return false;
+    std::uint64_t n = 0;
+    int shift = 0;
+    std::size_t at = 0;
+    while (at < rest_.size()) {
+      const auto byte = static_cast<unsigned char>(rest_[at++]);
+      n |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
+      if (byte < 0x80) break;
+      shift += 7;
+    }
+    *record = rest_.substr(at, n);
+    rest_.remove_prefix(at + n);
+    return true;
+  }
+
+ private:
+  std::string_view rest_;
+};
+
+}  // namespace cobblestone::stream

@@ -1,0 +1,222 @@
+#include "common/stream/slot.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace cobblestone::stream {
+
+std::string EncodeSlotMeta(const SlotMeta& meta) {
+  std::string out(1, '\1');
+  StateWriter writer(out);
+  writer(meta);
+  return out;
+}
+
+Result<SlotMeta> DecodeSlotMeta(std::string_view bytes) {
+  if (bytes.empty() || bytes[0] != '\1') return Status::Fatal("the state was written by a newer version of this program");
+  SlotMeta meta;
+  StateReader reader(bytes.substr(1));
+  reader(meta);
+  if (!reader.done()) return Status::Corrupted("the state's own place in the log does not decode");
+  return meta;
+}
+
+Status ApplyStateWrite(const StateWrite& write, store::Store& store) {
+  std::vector<store::Row> rows;
+  rows.reserve(write.objects);
+  const char* at = write.rows.data();
+  const char* end = at + write.rows.size();
+  while (at < end) {
+    std::uint32_t length = 0;
+    std::memcpy(&length, at + kKeyBytes + 1, 4);
+    rows.push_back({.key = {at, kKeyBytes}, .value = {at + kKeyBytes + 5, length}, .deleted = at[kKeyBytes] != 0});
+    at += kKeyBytes + 5 + length;
+  }
+  std::sort(rows.begin(), rows.end(), [](const store::Row& a, const store::Row& b) { return a.key < b.key; });
+  return store.Apply(rows, EncodeSlotMeta(write.meta));
+}
+
+Slot::Slot(SlotOptions options, TableHost& tables) : options_(std::move(options)), tables_(tables) {
+  outputs_.resize(options_.topics.size());
+  for (std::size_t t = 0; t < options_.topics.size(); ++t) {
+    outputs_[t].resize(options_.topics[t].partitions);
+    for (std::uint32_t p = 0; p < options_.topics[t].partitions; ++p)
+      outputs_[t][p].where = {static_cast<TopicIndex>(t), p};
+  }
+}
+
+Slot::~Slot() = default;
+
+void Slot::AddStage(std::unique_ptr<Stage> stage, const std::vector<TopicPartition>& inputs) {
+  for (TableBase* table : stage->tables()) all_tables_.push_back(table);
+  std::size_t own = 0;
+  for (const TopicPartition& where : inputs) {
+    inputs_.push_back({.where = where, .stage = stages_.size(), .stage_input = own++});
+    next_.push_back(0);
+  }
+  stages_.push_back(std::move(stage));
+}
+
+Status Slot::Open(const store::Store* store) {
+  meta_ = SlotMeta{};
+  meta_.next.assign(inputs_.size(), 0);
+  meta_.rules_version = options_.rules_version;
+  tables_.store = store;
+  if (store != nullptr) {
+    const auto bytes = store->Meta();
+    if (bytes.ok()) {
+      auto meta = DecodeSlotMeta(*bytes);
+      if (!meta.ok()) return meta.status();
+      if (meta->next.size() != inputs_.size())
+        return Status::Fatal("the state has " + std::to_string(meta->next.size()) + " inputs, this program " +
+                             std::to_string(inputs_.size()) + "; run the version that wrote it");
+      meta_ = *meta;
+    } else if (bytes.status().code() != StatusCode::kNotFound) {
+      return bytes.status();
+    }
+    for (TableBase* table : all_tables_) {
+      if (!table->resident()) continue;
+      const char prefix = static_cast<char>(table->id());
+      Status s = store->Scan({&prefix, 1}, [table](std::string_view key, std::string_view value) {
+        std::uint8_t id = 0;
+        return table->Load(DecodeKey(key, &id), value);
+      });
+      if (!s.ok()) return s;
+    }
+  }
+  next_ = meta_.next;
+  for (auto& stage : stages_)
+    if (Status s = stage->Opened(); !s.ok()) return s;
+  return tables_.failure;
+}
+
+Status Slot::Process(std::size_t input, const RecordView& record) {
+  COBBLESTONE_CHECK_EQ(record.offset, next_[input]);
+  const SlotInput& from = inputs_[input];
+  if (chunks_.empty() || chunks_.back().input != input)
+    chunks_.push_back({.input = static_cast<std::uint32_t>(input), .first = record.offset, .end = 0, .count = 0});
+  chunks_.back().end = record.offset + 1;
+  ++chunks_.back().count;
+  ++next_[input];
+  ++records_;
+  stages_[from.stage]->Process(from.stage_input, record, *this);
+  return tables_.failure;
+}
+
+Status Slot::Barrier(std::size_t stage) {
+  stages_[stage]->Barrier(*this);
+  return tables_.failure;
+}
+
+Result<SlotCommit> Slot::Finish() {
+  for (auto& stage : stages_) stage->Finish(*this);
+  if (!tables_.failure.ok()) return tables_.failure;
+  SlotCommit commit;
+  commit.records = records_;
+  for (auto& partitions : outputs_) {
+    for (SlotOutput& out : partitions) {
+      if (out.count == 0) continue;
+      const std::size_t size = out.payload.size();
+      commit.outputs.push_back(std::move(out));
+      out = SlotOutput{.where = commit.outputs.back().where, .payload = {}, .count = 0};
+      out.payload.reserve(size);
+    }
+  }
+  meta_.sequence += 1;
+  if (options_.fingerprint) meta_.hash = Fingerprint(commit.outputs);
+  meta_.journal_next += 1;
+  meta_.next = next_;
+  meta_.rules_version = options_.rules_version;
+  for (auto& [table, entry] : tables_.touched) table->Committed(entry);
+  tables_.touched.clear();
+  commit.journal = {.sequence = meta_.sequence,
+                    .chunks = std::move(chunks_),
+                    .hash = meta_.hash,
+                    .rules_version = options_.rules_version};
+  chunks_.clear();
+  records_ = 0;
+  output_bytes_ = 0;
+  return commit;
+}
+
+// Over the previous fingerprint, every output in order, and the set of changed objects (which has no order).
+Hash128 Slot::Fingerprint(const std::vector<SlotOutput>& outputs) {
+  std::string chain;
+  auto add = [&chain](std::uint64_t v) { chain.append(reinterpret_cast<const char*>(&v), sizeof v); };
+  add(meta_.hash.low);
+  add(meta_.hash.high);
+  add(meta_.sequence);
+  for (const SlotOutput& out : outputs) {
+    const Hash128 h = HashBytes(out.payload, (static_cast<std::uint64_t>(out.where.topic) << 32) | out.where.partition);
+    add(h.low);
+    add(h.high);
+  }
+  Hash128 state;
+  char key[kKeyBytes];
+  for (const auto& [table, entry] : tables_.touched) {
+    EncodeKey(table->id(), entry->key, key);
+    scratch_.assign(key, kKeyBytes);
+    if (entry->exists) table->Encode(*entry, scratch_);
+    state += HashBytes(scratch_);
+  }
+  add(state.low);
+  add(state.high);
+  return HashBytes(chain);
+}
+
+void Slot::BeginStateWrite() {
+  COBBLESTONE_CHECK(!flush_active(), "two state writes at once");
+  COBBLESTONE_CHECK_EQ(records_, 0u);
+  flush_ = std::make_unique<StateWrite>();
+  flush_->meta = meta_;
+  flush_table_ = 0;
+  tables_.flush_bytes = &flush_->rows;
+  for (TableBase* table : all_tables_) {
+    flush_->objects += table->dirty_count();
+    table->BeginFlush();
+  }
+}
+
+bool Slot::GatherStateWrite(std::size_t limit) {
+  while (flush_table_ < all_tables_.size()) {
+    if (!all_tables_[flush_table_]->GatherFlush(limit, flush_->rows)) return false;
+    ++flush_table_;
+  }
+  tables_.flush_bytes = nullptr;
+  return true;
+}
+
+std::unique_ptr<StateWrite> Slot::TakeStateWrite() {
+  applying_ = true;
+  return std::move(flush_);
+}
+
+std::size_t Slot::dirty_objects() const {
+  std::size_t n = 0;
+  for (const TableBase* table : all_tables_) n += table->dirty_count();
+  return n;
+}
+
+std::size_t Slot::cached_objects() const {
+  std::size_t n = 0;
+  for (const TableBase* table : all_tables_) n += table->size();
+  return n;
+}
+
+void Slot::Evict(std::size_t keep) {
+  if (flush_active()) return;
+  for (TableBase* table : all_tables_) table->Evict(table->resident() ? 0 : keep);
+}
+
+void Slot::Emit(TopicIndex topic, std::uint32_t partition, std::string_view record) {
+  SlotOutput& out = outputs_[topic][partition];
+  AppendRecord(out.payload, record);
+  ++out.count;
+  output_bytes_ += record.size();
+}
+
+void Slot::Fail(Status status) {
+  if (tables_.failure.ok()) tables_.failure = std::move(status);
+}
+
+}  // namespace cobblestone::stream

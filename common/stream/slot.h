@@ -1,0 +1,141 @@
+// A slot: partition k of all stages together, with one journal and one state store; the unit of ownership and of
+// commit. Backends feed it records and take commits from it; the slot knows nothing of where they come from.
+//
+//   Open -> (Process* -> Finish)* : a commit is what lies between two Finish calls.
+//
+// Executing again: the same calls with the records that a journal entry names; CheckAgainst() compares.
+// Threads: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/store/store.h"
+#include "common/stream/hash128.h"
+#include "common/stream/journal.h"
+#include "common/stream/processor.h"
+#include "common/stream/record.h"
+#include "common/stream/table.h"
+
+namespace cobblestone::stream {
+
+struct SlotInput {
+  TopicPartition where;
+  std::size_t stage = 0;
+  std::size_t stage_input = 0;   // the stage's own number for it
+};
+
+// Where in the log a state is. Stored with it.
+struct SlotMeta {
+  std::uint64_t sequence = 0;                 // journal entries executed
+  Hash128 hash;                               // chained
+  std::uint64_t journal_next = 0;             // offset of the next entry in the journal's partition
+  std::vector<std::uint64_t> next;            // per input
+  std::uint32_t rules_version = 0;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) { f(s.sequence, s.hash, s.journal_next, s.next, s.rules_version); }
+};
+
+std::string EncodeSlotMeta(const SlotMeta& meta);
+Result<SlotMeta> DecodeSlotMeta(std::string_view bytes);
+
+struct SlotOutput {
+  TopicPartition where;
+  std::string payload;       // AppendRecord() format
+  std::uint32_t count = 0;
+};
+
+struct SlotCommit {
+  std::vector<SlotOutput> outputs;   // ascending by topic and partition; the journal is not among them
+  JournalEntry journal;
+  std::uint64_t records = 0;
+};
+
+// Rows of one state write: all objects dirty as of one commit, and the meta of that commit.
+struct StateWrite {
+  std::string rows;          // TableBase::EncodeFlushRow format, one after the other
+  SlotMeta meta;
+  std::size_t objects = 0;
+};
+// Sorts and applies. Any thread.
+Status ApplyStateWrite(const StateWrite& write, store::Store& store);
+
+struct SlotOptions {
+  std::uint32_t id = 0;
+  std::vector<TopicSpec> topics;
+  std::uint32_t rules_version = 1;
+  bool fingerprint = true;           // false: no hashes (what-if replay)
+};
+
+class Slot final : private Emitter {
+ public:
+  Slot(SlotOptions options, TableHost& tables);
+  ~Slot() override;
+
+  void AddStage(std::unique_ptr<Stage> stage, const std::vector<TopicPartition>& inputs);
+
+  // Reads the meta row and fills resident tables. `store` null: memory only. May be called again after a rewind with
+  // fresh stages only.
+  Status Open(const store::Store* store);
+
+  [[nodiscard]] std::uint32_t id() const { return options_.id; }
+  [[nodiscard]] const std::vector<SlotInput>& inputs() const { return inputs_; }
+  [[nodiscard]] const SlotMeta& meta() const { return meta_; }       // as of the last Finish
+  [[nodiscard]] std::uint64_t next(std::size_t input) const { return next_[input]; }
+
+  // Consumes the record at next(input). A status other than ok stops the slot; nothing of the commit may be used.
+  Status Process(std::size_t input, const RecordView& record);
+  // Lockstep: Stage::Barrier of one stage; what it emits belongs to the commit under way.
+  Status Barrier(std::size_t stage);
+  [[nodiscard]] std::uint64_t records() const { return records_; }           // in the commit under way
+  [[nodiscard]] std::uint64_t output_bytes() const { return output_bytes_; }
+
+  // Ends the commit. The journal's partition gets one record per commit: this one's entry.
+  Result<SlotCommit> Finish();
+
+  // State writes: Begin at a commit's end, Gather in slices between commits until it says true, then hand the write to
+  // a thread and tell when it was applied. One at a time.
+  [[nodiscard]] bool flush_active() const { return flush_ != nullptr || applying_; }
+  void BeginStateWrite();
+  [[nodiscard]] bool gathering() const { return flush_ != nullptr; }
+  bool GatherStateWrite(std::size_t limit);
+  std::unique_ptr<StateWrite> TakeStateWrite();
+  void StateWriteApplied() { applying_ = false; }
+  [[nodiscard]] std::size_t dirty_objects() const;
+  [[nodiscard]] std::size_t cached_objects() const;
+  [[nodiscard]] std::uint64_t store_reads() const { return tables_.reads; }
+
+  // Lets go of clean objects beyond `keep` per table; nothing while a state write is on its way.
+  void Evict(std::size_t keep);
+
+  [[nodiscard]] std::size_t stage_count() const { return stages_.size(); }
+
+ private:
+  void Emit(TopicIndex topic, std::uint32_t partition, std::string_view record) override;
+  void Fail(Status status) override;
+  Hash128 Fingerprint(const std::vector<SlotOutput>& outputs);
+
+  SlotOptions options_;
+  TableHost& tables_;
+  std::vector<std::unique_ptr<Stage>> stages_;
+  std::vector<SlotInput> inputs_;
+  std::vector<std::uint64_t> next_;
+  SlotMeta meta_;
+  std::vector<std::vector<SlotOutput>> outputs_;   // by topic, by partition
+  std::vector<JournalChunk> chunks_;
+  std::uint64_t records_ = 0;
+  std::uint64_t output_bytes_ = 0;
+  std::string scratch_;
+  std::unique_ptr<StateWrite> flush_;
+  bool applying_ = false;
+  std::size_t flush_table_ = 0;
+  std::vector<TableBase*> all_tables_;
+};
+
+}  // namespace cobblestone::stream

@@ -1,0 +1,221 @@
+// State values as bytes: own canonical form (the same value gives the same bytes on every machine and build), walked
+// from a struct's Fields() list. Integers are varints (signed ones zig-zag), doubles 8 bytes as they are, containers a
+// count and their elements, maps in key order.
+//
+// The first byte of a stored value is its schema version (Table), which this codec does not see.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace cobblestone::stream {
+
+template <class T>
+concept HasFields = requires(T& t) { T::Fields(t, [](auto&&...) {}); };
+
+template <class T>
+concept IsWrappedId = requires(T t) { t.value; } && !HasFields<T> && std::is_trivially_copyable_v<T> && sizeof(T) <= 8;
+
+class StateWriter {
+ public:
+  explicit StateWriter(std::string& out) : out_(out) {}
+
+  template <class... T>
+  void operator()(const T&... values) { (Put(values), ...); }
+
+  template <class T>
+  void Put(const T& v) {
+    if constexpr (HasFields<T>) {
+      T::Fields(v, *this);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      out_.push_back(v ? 1 : 0);
+    } else if constexpr (std::is_enum_v<T>) {
+      Varint(static_cast<std::uint64_t>(v));
+    } else if constexpr (std::is_floating_point_v<T>) {
+      const auto bits = std::bit_cast<std::uint64_t>(v);
+      char bytes[8];
+      std::memcpy(bytes, &bits, 8);
+      out_.append(bytes, 8);
+    } else if constexpr (sizeof(T) == 16 && !IsWrappedId<T> && IsInt128<T>) {
+      const auto u = static_cast<unsigned __int128>(v);
+      Fixed(static_cast<std::uint64_t>(u));
+      Fixed(static_cast<std::uint64_t>(u >> 64));
+    } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
+      const auto w = static_cast<std::int64_t>(v);
+      Varint((static_cast<std::uint64_t>(w) << 1) ^ static_cast<std::uint64_t>(w >> 63));
+    } else if constexpr (std::is_integral_v<T>) {
+      Varint(v);
+    } else if constexpr (IsWrappedId<T>) {
+      Put(v.value);
+    } else {
+      PutContainer(v);
+    }
+  }
+
+ private:
+  template <class T>
+  static constexpr bool IsInt128 = std::is_same_v<T, __int128>;
+
+  void Varint(std::uint64_t v) {
+    char bytes[10];
+    int n = 0;
+    while (v >= 0x80) {
+      bytes[n++] = static_cast<char>(v | 0x80);
+      v >>= 7;
+    }
+    bytes[n++] = static_cast<char>(v);
+    out_.append(bytes, static_cast<std::size_t>(n));
+  }
+  void Fixed(std::uint64_t v) {
+    char bytes[8];
+    std::memcpy(bytes, &v, 8);
+    out_.append(bytes, 8);
+  }
+  void PutContainer(const std::string& v) {
+    Varint(v.size());
+    out_.append(v);
+  }
+  template <class T>
+  void PutContainer(const std::vector<T>& v) {
+    Varint(v.size());
+    for (const auto& x : v) Put(x);
+  }
+  template <class K, class V>
+  void PutContainer(const std::map<K, V>& v) {
+    Varint(v.size());
+    for (const auto& [key, value] : v) {
+      Put(key);
+      Put(value);
+    }
+  }
+  template <class T>
+  void PutContainer(const std::optional<T>& v) {
+    out_.push_back(v ? 1 : 0);
+    if (v) Put(*v);
+  }
+
+  std::string& out_;
+};
+
+// Reads what StateWriter wrote. ok() is false after anything that could not have been written; what was read then is
+// of no use.
+class StateReader {
+ public:
+  explicit StateReader(std::string_view in) : at_(in.data()), end_(in.data() + in.size()) {}
+
+  [[nodiscard]] bool ok() const { return ok_; }
+  [[nodiscard]] bool done() const { return ok_ && at_ == end_; }
+
+  template <class... T>
+  void operator()(T&... values) { (Get(values), ...); }
+
+  template <class T>
+  void Get(T& v) {
+    if constexpr (HasFields<T>) {
+      T::Fields(v, *this);
+    } else if constexpr (std::is_same_v<T, bool>) {
+      v = Byte() != 0;
+    } else if constexpr (std::is_enum_v<T>) {
+      v = static_cast<T>(Varint());
+    } else if constexpr (std::is_floating_point_v<T>) {
+      v = std::bit_cast<T>(Fixed());
+    } else if constexpr (std::is_same_v<T, __int128>) {
+      const std::uint64_t low = Fixed();
+      const std::uint64_t high = Fixed();
+      v = static_cast<__int128>((static_cast<unsigned __int128>(high) << 64) | low);
+    } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
+      const std::uint64_t u = Varint();
+      v = static_cast<T>(static_cast<std::int64_t>((u >> 1) ^ (~(u & 1) + 1)));
+    } else if constexpr (std::is_integral_v<T>) {
+      v = static_cast<T>(Varint());
+    } else if constexpr (IsWrappedId<T>) {
+      Get(v.value);
+    } else {
+      GetContainer(v);
+    }
+  }
+
+ private:
+  std::uint8_t Byte() {
+    if (at_ == end_) {
+      ok_ = false;
+      return 0;
+    }
+    return static_cast<std::uint8_t>(*at_++);
+  }
+  std::uint64_t Varint() {
+    std::uint64_t v = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      const std::uint8_t b = Byte();
+      v |= static_cast<std::uint64_t>(b & 0x7f) << shift;
+      if (b < 0x80) return v;
+    }
+    ok_ = false;
+    return 0;
+  }
+  std::uint64_t Fixed() {
+    if (end_ - at_ < 8) {
+      ok_ = false;
+      at_ = end_;
+      return 0;
+    }
+    std::uint64_t v = 0;
+    std::memcpy(&v, at_, 8);
+    at_ += 8;
+    return v;
+  }
+  // A count larger than the bytes that are left cannot be true; checked before anything is allocated.
+  std::size_t Count() {
+    const std::uint64_t n = Varint();
+    if (n > static_cast<std::uint64_t>(end_ - at_)) {
+      ok_ = false;
+      return 0;
+    }
+    return static_cast<std::size_t>(n);
+  }
+  void GetContainer(std::string& v) {
+    const std::size_t n = Count();
+    v.assign(at_, n);
+    at_ += n;
+  }
+  template <class T>
+  void GetContainer(std::vector<T>& v) {
+    const std::size_t n = Count();
+    v.clear();
+    v.resize(n);
+    for (auto& x : v) Get(x);
+  }
+  template <class K, class V>
+  void GetContainer(std::map<K, V>& v) {
+    const std::size_t n = Count();
+    v.clear();
+    for (std::size_t i = 0; i < n && ok_; ++i) {
+      K key{};
+      Get(key);
+      Get(v[key]);
+    }
+  }
+  template <class T>
+  void GetContainer(std::optional<T>& v) {
+    if (Byte() == 0) {
+      v.reset();
+      return;
+    }
+    v.emplace();
+    Get(*v);
+  }
+
+  const char* at_;
+  const char* end_;
+  bool ok_ = true;
+};
+
+}  // namespace cobblestone::stream

@@ -1,0 +1,141 @@
+#include "common/stream/table.h"
+
+#include <bit>
+#include <cstring>
+
+namespace cobblestone::stream {
+namespace {
+
+template <class T>
+void PutBigEndian(T value, char* out) {
+  if constexpr (sizeof(T) == 8) value = __builtin_bswap64(value);
+  else value = __builtin_bswap32(value);
+  std::memcpy(out, &value, sizeof value);
+}
+
+template <class T>
+T GetBigEndian(const char* in) {
+  T value;
+  std::memcpy(&value, in, sizeof value);
+  if constexpr (sizeof(T) == 8) return __builtin_bswap64(value);
+  else return __builtin_bswap32(value);
+}
+
+}  // namespace
+
+void EncodeKey(std::uint8_t table, const Key& key, char* out) {
+  out[0] = static_cast<char>(table);
+  PutBigEndian(key.project, out + 1);
+  PutBigEndian(key.id, out + 5);
+  PutBigEndian(key.sub, out + 13);
+}
+
+Key DecodeKey(std::string_view bytes, std::uint8_t* table) {
+  COBBLESTONE_CHECK_EQ(bytes.size(), kKeyBytes);
+  *table = static_cast<std::uint8_t>(bytes[0]);
+  Key key;
+  key.project = GetBigEndian<std::uint32_t>(bytes.data() + 1);
+  key.id = GetBigEndian<std::uint64_t>(bytes.data() + 5);
+  key.sub = GetBigEndian<std::uint32_t>(bytes.data() + 13);
+  return key;
+}
+
+void TableBase::Insert(EntryBase* entry) {
+  if ((used_ + 1) * 4 > slots_.size() * 3) Grow();
+  std::size_t at = HashKey(entry->key) & mask_;
+  while (slots_[at] != nullptr) {
+    COBBLESTONE_CHECK(slots_[at]->key != entry->key, "a key twice in one table");
+    at = (at + 1) & mask_;
+  }
+  slots_[at] = entry;
+  ++used_;
+}
+
+void TableBase::Grow() {
+  std::vector<EntryBase*> old = std::move(slots_);
+  slots_.assign(old.empty() ? 64 : old.size() * 2, nullptr);
+  mask_ = slots_.size() - 1;
+  for (EntryBase* e : old) {
+    if (e == nullptr) continue;
+    std::size_t at = HashKey(e->key) & mask_;
+    while (slots_[at] != nullptr) at = (at + 1) & mask_;
+    slots_[at] = e;
+  }
+}
+
+// Backward-shift deletion: no tombstones, look-ups stay short.
+void TableBase::Remove(std::size_t at) {
+  Free(slots_[at]);
+  --used_;
+  std::size_t hole = at;
+  for (std::size_t next = (at + 1) & mask_; slots_[next] != nullptr; next = (next + 1) & mask_) {
+    const std::size_t home = HashKey(slots_[next]->key) & mask_;
+    if (((next - home) & mask_) >= ((next - hole) & mask_)) {
+      slots_[hole] = slots_[next];
+      hole = next;
+    }
+  }
+  slots_[hole] = nullptr;
+}
+
+void TableBase::BeginFlush() {
+  COBBLESTONE_CHECK(flushing_.empty(), "a state write began while another gathers");
+  flushing_.swap(dirty_);
+  gathered_ = 0;
+  for (EntryBase* e : flushing_) {
+    e->dirty = false;
+    e->flushing = true;
+  }
+}
+
+bool TableBase::GatherFlush(std::size_t limit, std::string& out) {
+  std::size_t done = 0;
+  while (gathered_ < flushing_.size() && done < limit) {
+    EntryBase* e = flushing_[gathered_++];
+    if (!e->flushing) continue;   // encoded early
+    EncodeFlushRow(e, out);
+    ++done;
+  }
+  if (gathered_ < flushing_.size()) return false;
+  flushing_.clear();
+  gathered_ = 0;
+  return true;
+}
+
+// Row: table key, deleted, length of the value, value. What never reached the store and is gone again is no row.
+void TableBase::EncodeFlushRow(EntryBase* entry, std::string& out) {
+  entry->flushing = false;
+  if (!entry->exists && !entry->stored) return;
+  const std::size_t start = out.size();
+  out.resize(start + kKeyBytes + 5);
+  EncodeKey(id_, entry->key, out.data() + start);
+  out[start + kKeyBytes] = entry->exists ? 0 : 1;
+  if (entry->exists) Encode(*entry, out);
+  const auto length = static_cast<std::uint32_t>(out.size() - start - kKeyBytes - 5);
+  std::memcpy(out.data() + start + kKeyBytes + 1, &length, 4);
+  entry->stored = entry->exists;
+}
+
+void TableBase::FlushEarly(EntryBase* entry) {
+  COBBLESTONE_CHECK(host_.flush_bytes != nullptr, "an object waits for a state write that nobody gathers");
+  EncodeFlushRow(entry, *host_.flush_bytes);
+}
+
+void TableBase::Evict(std::size_t keep) {
+  if (used_ <= keep || slots_.empty()) return;
+  // Two rounds at the most: the first may only clear the marks.
+  for (std::size_t steps = 0; steps < slots_.size() * 2 && used_ > keep; ++steps) {
+    hand_ = (hand_ + 1) & mask_;
+    EntryBase* e = slots_[hand_];
+    if (e == nullptr || e->touched || e->dirty || e->flushing) continue;
+    if (resident_ && e->exists) continue;
+    if (e->recent) {
+      e->recent = false;
+      continue;
+    }
+    Remove(hand_);
+    hand_ = (hand_ - 1) & mask_;   // what moved into the hole is next
+  }
+}
+
+}  // namespace cobblestone::stream

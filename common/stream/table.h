@@ -1,0 +1,269 @@
+// State of a slot: tables of decoded objects over a Store (runtime.md, 'State is a cache of the log').
+//
+// Reads: this slot's objects in memory, then the store. A change is made in place and belongs to the commit under way
+// ("touched"); after the commit it waits for the next state write ("dirty"). The bytes that a state write takes are
+// those of one commit: an object that is changed again while a write is gathering is encoded first (copy on write).
+//
+// Threads: a slot and its tables belong to one thread at a time. A table never locks.
+// Invariant: an object that is touched or dirty is never evicted.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/base/check.h"
+#include "common/base/status.h"
+#include "common/store/store.h"
+#include "common/stream/hash128.h"
+#include "common/stream/state_codec.h"
+
+namespace cobblestone::stream {
+
+// Every state key: which table, then the project, then the subject. As bytes big-endian, so that order is by project.
+struct Key {
+  std::uint32_t project = 0;
+  std::uint64_t id = 0;
+  std::uint32_t sub = 0;
+
+  friend constexpr auto operator<=>(const Key&, const Key&) = default;
+};
+
+inline constexpr std::size_t kKeyBytes = 17;
+void EncodeKey(std::uint8_t table, const Key& key, char* out);          // kKeyBytes bytes
+Key DecodeKey(std::string_view bytes, std::uint8_t* table);
+
+inline std::uint64_t HashKey(const Key& key) {
+  std::uint64_t h = (key.id + (static_cast<std::uint64_t>(key.project) << 40)) * 0x9E3779B97F4A7C15ull;
+  h ^= (static_cast<std::uint64_t>(key.sub) + 0x7F4A7C15ull) * 0xD1342543DE82EF95ull;
+  return h ^ (h >> 29);
+}
+
+struct EntryBase {
+  Key key;
+  bool exists = false;    // false: known to be absent, or erased
+  bool touched = false;   // changed in the commit under way
+  bool dirty = false;     // changed since the last state write began
+  bool flushing = false;  // belongs to the state write under way, not yet encoded
+  bool recent = false;    // used since the evicting hand came by
+  bool stored = false;    // the store may hold a row for it
+};
+
+class TableBase;
+
+// Where a table reports what it does; the slot.
+struct TableHost {
+  const store::Store* store = nullptr;           // null: no store, memory only (replay)
+  std::vector<std::pair<TableBase*, EntryBase*>> touched;
+  std::string* flush_bytes = nullptr;            // while a state write gathers: where early encodings go
+  Status failure;                                // a read that failed; the slot stops after the record
+  std::uint64_t reads = 0;                       // of the store
+};
+
+class TableBase {
+ public:
+  TableBase(TableHost& host, std::uint8_t id, std::uint8_t version, bool resident)
+      : host_(host), id_(id), version_(version), resident_(resident) {}
+  virtual ~TableBase() = default;
+  TableBase(const TableBase&) = delete;
+  TableBase& operator=(const TableBase&) = delete;
+
+  [[nodiscard]] std::uint8_t id() const { return id_; }
+  [[nodiscard]] bool resident() const { return resident_; }
+  [[nodiscard]] std::size_t size() const { return used_; }
+
+  // Version byte and value of an object that exists.
+  virtual void Encode(const EntryBase& entry, std::string& out) const = 0;
+  // Brings a row of the store into memory as clean. Resident tables are filled so at open.
+  virtual Status Load(const Key& key, std::string_view value) = 0;
+
+  // End of a commit: what was touched becomes dirty.
+  void Committed(EntryBase* entry) {
+    entry->touched = false;
+    if (!entry->dirty) {
+      entry->dirty = true;
+      dirty_.push_back(entry);
+    }
+  }
+  // A state write begins: the dirty set becomes the set to be written. Nothing else is gathered meanwhile.
+  void BeginFlush();
+  // Encodes up to `limit` objects of the set as rows into `out` (EncodeFlushRow); true when none is left.
+  bool GatherFlush(std::size_t limit, std::string& out);
+  [[nodiscard]] std::size_t dirty_count() const { return dirty_.size(); }
+
+  // Lets go of clean objects until at most `keep` are held; a hand goes round (CLOCK). Resident tables keep all that
+  // exists. Not while a state write is gathered or applied: the store does not hold the newest bytes yet.
+  void Evict(std::size_t keep);
+
+  void EncodeFlushRow(EntryBase* entry, std::string& out);
+
+ protected:
+  EntryBase* Lookup(const Key& key) const {
+    if (slots_.empty()) return nullptr;
+    std::size_t at = HashKey(key) & mask_;
+    while (EntryBase* e = slots_[at]) {
+      if (e->key == key) return e;
+      at = (at + 1) & mask_;
+    }
+    return nullptr;
+  }
+  void Insert(EntryBase* entry);
+  virtual void Free(EntryBase* entry) = 0;
+  void Touch(EntryBase* entry) {
+    if (entry->flushing) FlushEarly(entry);
+    if (!entry->touched) {
+      entry->touched = true;
+      host_.touched.emplace_back(this, entry);
+    }
+    entry->recent = true;
+  }
+  void FlushEarly(EntryBase* entry);
+
+  TableHost& host_;
+  std::uint8_t id_;
+  std::uint8_t version_;
+  bool resident_;
+  std::vector<EntryBase*> slots_;
+  std::size_t mask_ = 0;
+  std::size_t used_ = 0;
+  std::size_t hand_ = 0;
+  std::vector<EntryBase*> dirty_;
+  std::vector<EntryBase*> flushing_;
+  std::size_t gathered_ = 0;
+
+ private:
+  void Remove(std::size_t at);
+  void Grow();
+};
+
+template <class Value>
+class Table final : public TableBase {
+ public:
+  struct Entry : EntryBase {
+    Value value{};
+  };
+
+  // `version`: schema version of the stored value; a newer one in the store stops the slot.
+  Table(TableHost& host, std::uint8_t id, std::uint8_t version, bool resident)
+      : TableBase(host, id, version, resident) {}
+  ~Table() override {
+    for (EntryBase* e : slots_)
+      if (e != nullptr) delete static_cast<Entry*>(e);
+  }
+
+  // Null when absent. Objects do not move and are let go only between commits, so the pointer lives through the record
+  // under way.
+  const Value* Find(const Key& key) {
+    Entry* e = Resolve(key);
+    return e != nullptr && e->exists ? &e->value : nullptr;
+  }
+  // For changing; made as a default value when absent (*created tells).
+  Value& Mutable(const Key& key, bool* created = nullptr) {
+    Entry* e = Resolve(key);
+    if (e == nullptr) e = Add(key);
+    Touch(e);
+    if (created != nullptr) *created = !e->exists;
+    if (!e->exists) {
+      e->value = Value{};
+      e->exists = true;
+    }
+    return e->value;
+  }
+  void Erase(const Key& key) {
+    Entry* e = Resolve(key);
+    if (e == nullptr || !e->exists) return;
+    Touch(e);
+    e->exists = false;
+    e->value = Value{};
+  }
+  // All that exist in memory, in no order; for resident tables that is all there is. Nothing may be changed meanwhile.
+  template <class Visit>
+  void ForEach(Visit&& visit) const {
+    for (const EntryBase* e : slots_)
+      if (e != nullptr && e->exists) visit(e->key, static_cast<const Entry*>(e)->value);
+  }
+
+  // All that exist, in memory and in the store, in no order, without filling the memory. Between commits.
+  template <class Visit>
+  Status ForEachStored(Visit&& visit) const {
+    ForEach(visit);
+    if (resident_ || host_.store == nullptr) return Status::Ok();
+    const char prefix = static_cast<char>(id_);
+    return host_.store->Scan({&prefix, 1}, [&](std::string_view bytes, std::string_view value) {
+      std::uint8_t id = 0;
+      const Key key = DecodeKey(bytes, &id);
+      if (Lookup(key) != nullptr) return Status::Ok();   // memory is newer
+      Value decoded{};
+      if (Status s = Decode(value, decoded); !s.ok()) return s;
+      visit(key, decoded);
+      return Status::Ok();
+    });
+  }
+
+  void Encode(const EntryBase& entry, std::string& out) const override {
+    out.push_back(static_cast<char>(version_));
+    StateWriter writer(out);
+    writer(static_cast<const Entry&>(entry).value);
+  }
+  Status Load(const Key& key, std::string_view bytes) override {
+    auto entry = std::make_unique<Entry>();
+    entry->key = key;
+    if (Status s = Decode(bytes, entry->value); !s.ok()) return s;
+    entry->exists = true;
+    entry->stored = true;
+    Insert(entry.release());
+    return Status::Ok();
+  }
+  Status Decode(std::string_view bytes, Value& value) const {
+    if (bytes.empty()) return Status::Corrupted("an empty value in state table " + std::to_string(id_));
+    if (static_cast<std::uint8_t>(bytes[0]) > version_)
+      return Status::Fatal("state table " + std::to_string(id_) + " was written by a newer version of this program; " +
+                           "run that version");
+    StateReader reader(bytes.substr(1));
+    reader(value);
+    if (!reader.done()) return Status::Corrupted("a value in state table " + std::to_string(id_) + " does not decode");
+    return Status::Ok();
+  }
+
+ protected:
+  void Free(EntryBase* entry) override { delete static_cast<Entry*>(entry); }
+
+ private:
+  Entry* Add(const Key& key) {
+    auto* e = new Entry;
+    e->key = key;
+    Insert(e);
+    return e;
+  }
+  Entry* Resolve(const Key& key) {
+    if (EntryBase* e = Lookup(key)) {
+      e->recent = true;
+      return static_cast<Entry*>(e);
+    }
+    if (resident_ || host_.store == nullptr) return nullptr;
+    char bytes[kKeyBytes];
+    EncodeKey(id_, key, bytes);
+    ++host_.reads;
+    Status s = host_.store->Get({bytes, kKeyBytes}, &scratch_);
+    Entry* e = Add(key);
+    e->recent = true;
+    if (s.code() == StatusCode::kNotFound) return e;   // remembered as absent
+    if (s.ok()) s = Decode(scratch_, e->value);
+    if (!s.ok()) {
+      if (host_.failure.ok()) host_.failure = s;
+      return e;
+    }
+    e->exists = true;
+    e->stored = true;
+    return e;
+  }
+
+  std::string scratch_;
+};
+
+}  // namespace cobblestone::stream

@@ -1,0 +1,142 @@
+#include "common/wire/account_codec.h"
+
+#include "common/wire/event_fields.h"
+#include "common/wire/proto_reader.h"
+#include "common/wire/proto_writer.h"
+
+namespace cobblestone::wire {
+namespace {
+
+// 128 bits as two fields of 64.
+__extension__ using UnsignedTotal = unsigned __int128;
+
+std::int64_t Low(credit::MicroTotal v) { return static_cast<std::int64_t>(static_cast<std::uint64_t>(v)); }
+std::int64_t High(credit::MicroTotal v) { return static_cast<std::int64_t>(v >> 64); }
+credit::MicroTotal Join(std::int64_t low, std::int64_t high) {
+  return static_cast<credit::MicroTotal>(static_cast<UnsignedTotal>(static_cast<std::uint64_t>(high)) << 64 |
+                                         static_cast<std::uint64_t>(low));
+}
+
+bool ReadAppTotal(std::string_view bytes, AppTotal* total) {
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  ProtoReader r(bytes);
+  while (const std::uint32_t tag = r.NextTag()) {
+    switch (tag) {
+      case VarintTag(1): total->app = AppId(r.Varint()); break;
+      case VarintTag(2): low = r.Sint(); break;
+      case VarintTag(3): total->grants = r.Varint(); break;
+      case VarintTag(4): high = r.Sint(); break;
+      default: r.Skip(tag); break;
+    }
+  }
+  total->total_micro = Join(low, high);
+  return r.ok();
+}
+
+}  // namespace
+
+Total TotalOf(ProjectId project, AccountKind kind, std::uint64_t account, const credit::Account& state) {
+  Total total;
+  total.project = project;
+  total.kind = kind;
+  total.account = account;
+  total.total_micro = state.total_micro;
+  total.rac = state.recent.value;
+  total.rac_time = state.recent.time;
+  total.grants = state.grants;
+  total.apps.reserve(state.apps.size());
+  for (const credit::AppSum& app : state.apps) {
+    total.apps.push_back({.app = app.app, .total_micro = app.micro, .grants = app.grants});
+  }
+  return total;
+}
+
+void EncodePosting(const Posting& p, std::string* out) {
+  char buffer[11 * kMaxScalarField];
+  ProtoWriter w(buffer);
+  w.Uint(1, p.project.value);
+  w.Uint(2, p.team.value);
+  w.Uint(3, p.user.value);
+  w.Uint(4, p.host.value);
+  w.Uint(5, p.app.value);
+  w.Uint(6, p.result.value);
+  w.Sint(7, p.credit_micro);
+  w.Double(8, p.time);
+  w.Double(9, p.work_start);
+  w.Uint(10, p.line);
+  w.Uint(11, p.flags);
+  out->append(w.written());
+}
+
+bool DecodePosting(std::string_view bytes, Posting* p) {
+  *p = {};
+  ProtoReader r(bytes);
+  while (const std::uint32_t tag = r.NextTag()) {
+    switch (tag) {
+      case VarintTag(1): p->project = ProjectId(r.Uint32()); break;
+      case VarintTag(2): p->team = TeamId(r.Varint()); break;
+      case VarintTag(3): p->user = UserId(r.Varint()); break;
+      case VarintTag(4): p->host = HostId(r.Varint()); break;
+      case VarintTag(5): p->app = AppId(r.Varint()); break;
+      case VarintTag(6): p->result = ResultId(r.Varint()); break;
+      case VarintTag(7): p->credit_micro = r.Sint(); break;
+      case DoubleTag(8): p->time = r.Double(); break;
+      case DoubleTag(9): p->work_start = r.Double(); break;
+      case VarintTag(10): p->line = r.Varint(); break;
+      case VarintTag(11): p->flags = r.Uint32(); break;
+      default: r.Skip(tag); break;
+    }
+  }
+  return r.ok();
+}
+
+void EncodeTotal(const Total& total, std::string* out) {
+  char buffer[8 * kMaxScalarField];
+  ProtoWriter w(buffer);
+  w.Uint(1, total.project.value);
+  w.Uint(2, static_cast<std::uint64_t>(total.kind));
+  w.Uint(3, total.account);
+  w.Sint(4, Low(total.total_micro));
+  w.Sint(5, High(total.total_micro));
+  w.Double(6, total.rac);
+  w.Double(7, total.rac_time);
+  w.Uint(8, total.grants);
+  out->append(w.written());
+  for (const AppTotal& app : total.apps) {
+    char one[4 * kMaxScalarField];
+    ProtoWriter a(one);
+    a.Uint(1, app.app.value);
+    a.Sint(2, Low(app.total_micro));
+    a.Uint(3, app.grants);
+    a.Sint(4, High(app.total_micro));
+    AppendMessage(9, a.written(), out);
+  }
+}
+
+bool DecodeTotal(std::string_view bytes, Total* total) {
+  *total = {};
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  ProtoReader r(bytes);
+  while (const std::uint32_t tag = r.NextTag()) {
+    switch (tag) {
+      case VarintTag(1): total->project = ProjectId(r.Uint32()); break;
+      case VarintTag(2): total->kind = NarrowEnum<AccountKind>(r.Varint()); break;
+      case VarintTag(3): total->account = r.Varint(); break;
+      case VarintTag(4): low = r.Sint(); break;
+      case VarintTag(5): high = r.Sint(); break;
+      case DoubleTag(6): total->rac = r.Double(); break;
+      case DoubleTag(7): total->rac_time = r.Double(); break;
+      case VarintTag(8): total->grants = r.Varint(); break;
+      case BytesTag(9):
+        if (!ReadAppTotal(r.Bytes(), &total->apps.emplace_back())) return false;
+        break;
+      default: r.Skip(tag); break;
+    }
+  }
+  total->total_micro = Join(low, high);
+  return r.ok();
+}
+
+}  // namespace cobblestone::wire

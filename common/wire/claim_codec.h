@@ -1,0 +1,22 @@
+// credit::Claim <-> bytes of schemas/internal.proto, Claim: by hand, because one is written and several times
+// read for each result. The bytes are those that generated code writes.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "common/credit/model.h"
+
+namespace cobblestone::wire {
+
+// More bytes than any claim takes.
+inline constexpr std::size_t kMaxClaimSize = 512;
+
+// Appends to `out`.
+void EncodeClaim(const credit::Claim& claim, std::string* out);
+
+// False where the bytes are no Claim; *claim then holds nothing of use. No allocation.
+[[nodiscard]] bool DecodeClaim(std::string_view bytes, credit::Claim* claim);
+
+}  // namespace cobblestone::wire

@@ -1,0 +1,29 @@
+// Shared by the .cc files of this folder.
+#pragma once
+
+#include <cstdint>
+
+#include "common/credit/model.h"
+#include "common/wire/events.h"
+
+namespace cobblestone::wire {
+
+// An enum on the wire is any 32-bit number; ours are bytes. What does not fit becomes 255, which no enum has,
+// so that 258 is not taken for 2.
+template <class E>
+constexpr E NarrowEnum(std::uint64_t v) {
+  const auto low = static_cast<std::uint32_t>(v);
+  return static_cast<E>(low < 255 ? low : 255);
+}
+
+// Adds one device to the sums of a completion or dispatch. The order of addition is that of the event.
+inline void AddUsage(const DeviceUsage& usage, credit::CompletionFacts* facts) {
+  facts->devices += usage.count;
+  if (usage.resource == credit::Resource::kCpu) {
+    facts->cpus_used += usage.count;
+  } else if (usage.resource != credit::Resource::kUnknown) {
+    facts->gpus_used += usage.count;
+  }
+}
+
+}  // namespace cobblestone::wire

@@ -1,0 +1,63 @@
+#include "common/wire/events.h"
+
+namespace cobblestone::wire {
+namespace {
+
+// In the order of EventBody's alternatives.
+constexpr EventKind kKinds[] = {
+    EventKind::kNone,
+    EventKind::kCompletion,
+    EventKind::kValidation,
+    EventKind::kDispatch,
+    EventKind::kTrickle,
+    EventKind::kHost,
+    EventKind::kUser,
+    EventKind::kTeam,
+    EventKind::kHostMerge,
+    EventKind::kApp,
+    EventKind::kAppVersion,
+    EventKind::kSettings,
+    EventKind::kValidatorRestart,
+    EventKind::kTick,
+    EventKind::kPlanClassFactor,
+    EventKind::kOpeningTotal,
+    EventKind::kOpeningHostVersion,
+    EventKind::kOpeningAppVersion,
+    EventKind::kReversal,
+    EventKind::kRepricing,
+    EventKind::kEstimatedCredit,
+};
+static_assert(std::size(kKinds) == std::variant_size_v<EventBody>);
+
+}  // namespace
+
+EventKind Event::kind() const { return kKinds[body.index()]; }
+
+std::string_view EventKindName(EventKind kind) {
+  switch (kind) {
+    case EventKind::kNone: break;
+    case EventKind::kCompletion: return "completion";
+    case EventKind::kValidation: return "validation";
+    case EventKind::kDispatch: return "dispatch";
+    case EventKind::kTrickle: return "trickle";
+    case EventKind::kHost: return "host";
+    case EventKind::kUser: return "user";
+    case EventKind::kTeam: return "team";
+    case EventKind::kHostMerge: return "host_merge";
+    case EventKind::kApp: return "app";
+    case EventKind::kAppVersion: return "app_version";
+    case EventKind::kSettings: return "settings";
+    case EventKind::kValidatorRestart: return "validator_restart";
+    case EventKind::kTick: return "tick";
+    case EventKind::kPlanClassFactor: return "plan_class_factor";
+    case EventKind::kOpeningTotal: return "opening_total";
+    case EventKind::kOpeningHostVersion: return "opening_host_version";
+    case EventKind::kOpeningAppVersion: return "opening_app_version";
+    case EventKind::kReversal: return "reversal";
+    case EventKind::kRepricing: return "repricing";
+    case EventKind::kEstimatedCredit: return "estimated_credit";
+  }
+  return "none";
+}
+
+}  // namespace cobblestone::wire

@@ -1,0 +1,86 @@
+// The ledger's record (schemas/internal.proto, Grant), by hand. It is written once with the claim's bytes
+// verbatim, read by ACCOUNTS as far as the small fields go, and whole by who explains or audits it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "common/credit/account.h"
+#include "common/credit/model.h"
+
+namespace cobblestone::wire {
+
+// Frozen numbers.
+enum class GrantKind : std::uint8_t { kUnknown = 0, kFinal = 1, kPartial = 2, kReversal = 3, kOpening = 4 };
+
+// Fields 1 to 11: all that an account needs.
+struct GrantHead {
+  ProjectId project;
+  UserId user;
+  HostId host;
+  TeamId team;
+  AppId app;
+  ResultId result;
+  credit::MicroCredit credit_micro = 0;
+  double time = 0;  // of the grant, UNIX s
+  GrantKind kind = GrantKind::kUnknown;
+  double work_start = 0;  // UNIX s
+  std::uint32_t flags = 0;
+
+  friend bool operator==(const GrantHead&, const GrantHead&) = default;
+};
+
+// Fields 12 to 16: how the amount came about.
+struct GrantDetail {
+  double credit = 0;  // Cobblestones before rounding
+  credit::Mode mode = credit::Mode::kNormal;
+  std::uint64_t line = 0;
+  double max_granted_credit = 0;
+  ResultId canonical_result;
+
+  friend bool operator==(const GrantDetail&, const GrantDetail&) = default;
+};
+
+// Another replica's claim, as far as the grant depended on it.
+struct OtherClaim {
+  ResultId result;
+  HostId host;
+  credit::Mode mode = credit::Mode::kNormal;
+  std::uint32_t flags = 0;
+  double pfc = 0;
+  double claimed = 0;
+  // Where it is not as in the grant's own claim.
+  std::optional<double> min_avg_pfc{};
+  std::optional<std::uint64_t> epoch{};
+  std::optional<double> fpops_est{};
+  std::optional<double> fpops_bound{};
+
+  friend bool operator==(const OtherClaim&, const OtherClaim&) = default;
+};
+
+struct Grant {
+  GrantHead head;
+  GrantDetail detail;
+  std::vector<OtherClaim> others;
+  std::optional<credit::Claim> claim;
+};
+
+// Appends to `out`. `claim`: bytes of EncodeClaim, copied as they are; empty: the grant has none (an
+// opening).
+void EncodeGrant(const GrantHead& head, const GrantDetail& detail, std::span<const OtherClaim> others,
+                 std::string_view claim, std::string* out);
+
+// Reads as far as field 11 and no further: what lies behind is not even looked at. That needs ascending
+// fields, which EncodeGrant and generated code write. False where the bytes are no Grant as far as read. No
+// allocation.
+[[nodiscard]] bool DecodeGrantHead(std::string_view bytes, GrantHead* head);
+
+// Whole. False where the bytes are no Grant.
+[[nodiscard]] bool DecodeGrant(std::string_view bytes, Grant* grant);
+
+}  // namespace cobblestone::wire

@@ -1,0 +1,49 @@
+// Why an input is refused. A refusal is data: it goes to the topic `refused` with the original bytes, and
+// leaves no trace in any state (semantics, section 2, 'Bad input gets').
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace cobblestone::wire {
+
+// Frozen numbers: those of schemas/internal.proto, RefusalReason; a test compares them. schemas/README.md
+// says when each is given.
+enum class RefusalReason : std::uint32_t {
+  kUnknown = 0,
+  kUndecodable = 1,
+  kUnknownHost = 2,
+  kUnknownResult = 3,
+  kWrongHost = 4,
+  kDuplicateWithOtherContents = 5,
+  kNotFinite = 6,
+  kNegative = 7,
+  kOverBound = 8,
+  kFromTheFuture = 9,
+  kTooLate = 10,
+  kUnknownApp = 11,
+  kUnknownAppVersion = 12,
+  kWrongWorkunit = 13,
+  kAlreadyDecided = 14,
+  kMissingField = 15,
+  kUnknownUser = 16,
+  kUnknownPolicy = 17,
+  kUnknownTeam = 18,
+  kDispatchDiffers = 19,
+  kOutOfRange = 20,
+  kNotSupported = 21,
+};
+inline constexpr std::uint32_t kLastRefusalReason = 21;
+
+// As in the schema: "UNDECODABLE", ... For a number that this build does not know: "REFUSAL_REASON_UNKNOWN".
+std::string_view RefusalReasonName(RefusalReason reason);
+
+struct Refusal {
+  RefusalReason reason = RefusalReason::kUnknown;
+  std::string detail;  // for the project's operator: which field, and what it held
+
+  friend bool operator==(const Refusal&, const Refusal&) = default;
+};
+
+}  // namespace cobblestone::wire

@@ -1,0 +1,26 @@
+#include "common/wire/refuse.h"
+
+#include <utility>
+
+#include "common/wire/refused_codec.h"
+#include "common/wire/topics.h"
+
+namespace cobblestone::wire {
+
+void Refuse(const stream::RecordView& record, ProjectId project, RefusalReason reason, std::string detail,
+            stream::Emitter& out) {
+  std::string bytes;
+  EncodeRefused({.refusal = {.reason = reason, .detail = std::move(detail)},
+                 .topic = std::string(TopicName(record.where.topic)),
+                 .partition = record.where.partition,
+                 .offset = record.offset,
+                 .append_time = record.append_time,
+                 .original = std::string(record.value),
+                 .source = {},
+                 .line = record.line,
+                 .project = project},
+                &bytes);
+  out.Emit(kRefused, 0, bytes);
+}
+
+}  // namespace cobblestone::wire

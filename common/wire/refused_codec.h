@@ -1,0 +1,35 @@
+// The record on the topic `refused`: what was refused, why, and where it came from, whole, so that it can be
+// inspected and replayed (schemas/internal.proto, Refused).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/base/ids.h"
+#include "common/wire/refusal.h"
+
+namespace cobblestone::wire {
+
+struct Refused {
+  Refusal refusal;
+  std::string topic;
+  std::uint32_t partition = 0;
+  std::uint64_t offset = 0;
+  double append_time = 0;  // UNIX s
+  std::string original;    // the record's bytes
+  std::string source;      // producer: file or client
+  std::uint64_t line = 0;
+  ProjectId project;  // 0 where the bytes do not tell
+
+  friend bool operator==(const Refused&, const Refused&) = default;
+};
+
+// Appends to `out`. Strings of the schema are UTF-8: in detail, topic and source each byte that is not part
+// of UTF-8 is written as '?'.
+void EncodeRefused(const Refused& refused, std::string* out);
+
+// False where the bytes are no Refused.
+[[nodiscard]] bool DecodeRefused(std::string_view bytes, Refused* refused);
+
+}  // namespace cobblestone::wire

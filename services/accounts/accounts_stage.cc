@@ -1,0 +1,230 @@
+#include "services/accounts/accounts_stage.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "common/wire/account_codec.h"
+#include "common/wire/event_check.h"
+#include "common/wire/event_codec.h"
+#include "common/wire/refuse.h"
+
+namespace cobblestone::accounts {
+
+using stream::Emitter;
+using stream::Key;
+using stream::RecordView;
+using wire::RefusalReason;
+
+namespace {
+
+enum TableId : std::uint8_t { kUserTable = 32, kHostTable = 33 };
+
+Key UserKey(ProjectId project, UserId user) { return {.project = project.value, .id = user.value, .sub = 0}; }
+Key HostKey(ProjectId project, HostId host) { return {.project = project.value, .id = host.value, .sub = 0}; }
+
+}  // namespace
+
+TeamId UserState::TeamAt(double time) const {
+  TeamId team;
+  for (const TeamMembership& one : teams) {
+    if (one.since > time) break;
+    team = one.team;
+  }
+  return team;
+}
+
+std::vector<stream::TopicPartition> AccountsStage::Inputs(std::uint32_t partition) {
+  return {{wire::kUsers, partition}, {wire::kGrants, partition}};
+}
+
+AccountsStage::AccountsStage(const AccountsOptions& options, stream::TableHost& tables)
+    : options_(options), users_(tables, kUserTable, 1, false), hosts_(tables, kHostTable, 1, false) {}
+
+std::vector<stream::TableBase*> AccountsStage::tables() { return {&users_, &hosts_}; }
+
+void AccountsStage::Process(std::size_t input, const RecordView& record, Emitter& out) {
+  if (input == kUsers) return OnUser(record, out);
+  if (!options_.sorted) return OnGrant(record.value, out);
+  wire::Grant grant;
+  if (!wire::DecodeGrant(record.value, &grant)) return out.Fail(Status::Corrupted("a grant does not decode"));
+  sorted_.push_back({.time = grant.head.time,
+                     .line = grant.detail.line,
+                     .result = grant.head.result.value,
+                     .bytes = std::string(record.value)});
+}
+
+void AccountsStage::Barrier(Emitter& out) {
+  std::sort(sorted_.begin(), sorted_.end(), [](const Sortable& a, const Sortable& b) {
+    return std::tie(a.time, a.line, a.result) < std::tie(b.time, b.line, b.result);
+  });
+  for (const Sortable& one : sorted_) OnGrant(one.bytes, out);
+  sorted_.clear();
+}
+
+void AccountsStage::OnUser(const RecordView& record, Emitter& out) {
+  auto event = wire::ParseEvent(record.value);
+  if (!event.ok()) return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
+  const ProjectId project = event->head.project;
+  if (auto refusal = wire::CheckEvent(*event))
+    return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
+  if (const auto* member = std::get_if<wire::UserMember>(&event->body)) {
+    const wire::Word word = wire::WordOf(event->head, record.value);
+    if (const UserState* before = users_.Find(UserKey(project, member->user))) {
+      const wire::Standing standing = wire::StandingOf(word, before->member);
+      if (standing == wire::Standing::kOtherContents)
+        return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
+                            "another event about this user with this id", out);
+      if (standing != wire::Standing::kNews) return;   // a repeat, or overtaken
+    }
+    UserState& user = users_.Mutable(UserKey(project, member->user));
+    user.member = word;
+    user.known = true;
+    user.deleted = member->deleted;
+    user.name = member->deleted ? std::string() : member->name;
+    if (user.TeamNow() != member->team || user.teams.empty()) {
+      // The first word holds for all that was before it.
+      const double since = user.teams.empty() ? 0 : event->head.time;
+      const auto at = std::upper_bound(user.teams.begin(), user.teams.end(), since,
+                                       [](double time, const TeamMembership& one) { return time < one.since; });
+      user.teams.insert(at, {.since = since, .team = member->team});
+    }
+    std::vector<std::string> waiting;
+    waiting.swap(user.waiting);
+    for (const std::string& grant : waiting) OnGrant(grant, out);
+    return;
+  }
+  if (const auto* opening = std::get_if<wire::OpeningTotal>(&event->body)) {
+    bool ok = true;
+    const credit::MicroCredit micro =
+        opening->total_micro ? *opening->total_micro : credit::RoundToMicro(opening->total.value_or(0), &ok);
+    if (!ok) return wire::Refuse(record, project, RefusalReason::kOutOfRange, "opening total", out);
+    // Through the ledger like everything else: applied when it comes back as a grant.
+    const UserId user(opening->account);
+    const wire::Word word = wire::WordOf(event->head, record.value);
+    const UserState* before = users_.Find(UserKey(project, user));
+    if (before != nullptr && before->opening.said()) {
+      if (wire::StandingOf(word, before->opening) == wire::Standing::kRepeat) return;
+      return wire::Refuse(record, project,
+                          word.id == before->opening.id ? RefusalReason::kDuplicateWithOtherContents
+                                                        : RefusalReason::kAlreadyDecided,
+                          "this user has its opening balance", out);
+    }
+    users_.Mutable(UserKey(project, user)).opening = word;
+    bytes_.clear();
+    wire::EncodeGrant({.project = project,
+                       .user = user,
+                       .credit_micro = micro,
+                       .time = opening->rac_time,
+                       .kind = wire::GrantKind::kOpening,
+                       .work_start = opening->rac},
+                      {}, {}, {}, &bytes_);
+    out.Emit(wire::kGrants, options_.partition, bytes_);
+    return;
+  }
+  wire::Refuse(record, project, RefusalReason::kNotSupported, "an event of this kind does not belong on this topic", out);
+}
+
+void AccountsStage::OnGrant(std::string_view bytes, Emitter& out) {
+  wire::GrantHead head;
+  if (!wire::DecodeGrantHead(bytes, &head)) return out.Fail(Status::Corrupted("a grant does not decode"));
+  if (head.kind == wire::GrantKind::kOpening) return ApplyOpening(head);
+  UserState* user = nullptr;
+  if (head.user) {
+    user = &users_.Mutable(UserKey(head.project, head.user));
+    if (!user->known) {
+      user->waiting.emplace_back(bytes);
+      return;
+    }
+  }
+  ApplyGrant(head, bytes, user, out);
+}
+
+void AccountsStage::ApplyOpening(const wire::GrantHead& head) {
+  credit::Account* account = nullptr;
+  if (head.host) {
+    HostAccount& host = hosts_.Mutable(HostKey(head.project, head.host));
+    host.user = head.user;
+    account = &host.account;
+    touched_hosts_.push_back(HostKey(head.project, head.host));
+  } else if (head.user) {
+    account = &users_.Mutable(UserKey(head.project, head.user)).account;
+    touched_users_.push_back(UserKey(head.project, head.user));
+  } else {
+    return;   // a team's: its stage has applied it
+  }
+  account->opening_micro += head.credit_micro;
+  account->total_micro += head.credit_micro;
+  account->recent = {.value = head.work_start, .time = head.time};
+}
+
+void AccountsStage::ApplyGrant(const wire::GrantHead& head, std::string_view bytes, UserState* user, Emitter& out) {
+  const credit::PostingFacts posting{
+      .micro = head.credit_micro,
+      .app = head.app,
+      .now = head.time,
+      .work_start = head.work_start,
+      .boinc_average = (head.flags & credit::kGrantBoincAverage) != 0};
+  HostAccount& host = hosts_.Mutable(HostKey(head.project, head.host));
+  host.user = head.user;
+  credit::Post(posting, host.account);
+  touched_hosts_.push_back(HostKey(head.project, head.host));
+  if (user == nullptr || user->deleted) return;
+  credit::Post(posting, user->account);
+  touched_users_.push_back(UserKey(head.project, head.user));
+
+  TeamId team = user->TeamNow();
+  if (user->teams.size() > 1 && (head.flags & credit::kGrantTeamAtGrant) == 0) {
+    wire::Grant whole;   // rare: the user has moved
+    if (!wire::DecodeGrant(bytes, &whole)) return out.Fail(Status::Corrupted("a grant does not decode"));
+    team = user->TeamAt(whole.claim ? whole.claim->received_time : head.time);
+  }
+  if (!team) return;
+  bytes_.clear();
+  std::uint64_t line = 0;
+  if (options_.sorted) {
+    wire::Grant whole;
+    if (wire::DecodeGrant(bytes, &whole)) line = whole.detail.line;
+  }
+  wire::EncodePosting({.project = head.project,
+                       .team = team,
+                       .user = head.user,
+                       .host = head.host,
+                       .app = head.app,
+                       .result = head.result,
+                       .credit_micro = head.credit_micro,
+                       .time = head.time,
+                       .work_start = head.work_start,
+                       .line = line,
+                       .flags = head.flags},
+                      &bytes_);
+  out.Emit(wire::kPostings, wire::PartitionOf(head.project, team.value, options_.partitions), bytes_);
+}
+
+// New totals of the accounts that this commit has changed, one record each.
+void AccountsStage::Finish(Emitter& out) {
+  const auto once = [](std::vector<Key>& keys) {
+    std::sort(keys.begin(), keys.end());
+    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  };
+  const auto emit = [&](wire::AccountKind kind, const Key& key, const credit::Account& account) {
+    bytes_.clear();
+    wire::EncodeTotal({.project = ProjectId(key.project),
+                       .kind = kind,
+                       .account = key.id,
+                       .total_micro = account.total_micro,
+                       .rac = account.recent.value,
+                       .rac_time = account.recent.time,
+                       .grants = account.grants,
+                       .apps = {}},
+                      &bytes_);
+    out.Emit(wire::kTotals, options_.partition, bytes_);
+  };
+  once(touched_hosts_);
+  for (const Key& key : touched_hosts_) emit(wire::AccountKind::kHost, key, hosts_.Find(key)->account);
+  touched_hosts_.clear();
+  once(touched_users_);
+  for (const Key& key : touched_users_) emit(wire::AccountKind::kUser, key, users_.Find(key)->account);
+  touched_users_.clear();
+}
+
+}  // namespace cobblestone::accounts

@@ -1,0 +1,96 @@
+// ACCOUNTS, by user: applies grants to the totals of hosts and users, and passes them on as postings to teams.
+//
+// In: users (members, openings), grants of one partition. Out: grants (the opening balance of a user), postings, totals,
+// refused.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/credit/account.h"
+#include "common/stream/processor.h"
+#include "common/stream/table.h"
+#include "common/wire/events.h"
+#include "common/wire/grant_codec.h"
+#include "common/wire/topics.h"
+#include "common/wire/word.h"
+
+namespace cobblestone::accounts {
+
+struct TeamMembership {
+  double since = 0;   // UNIX s
+  TeamId team;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) { f(s.since, s.team); }
+};
+
+struct UserState {
+  bool known = false;       // a member event has named it
+  wire::Word member;        // the member event in force
+  wire::Word opening;       // of the account's balance
+  bool deleted = false;     // its row is gone: hosts still get their credit
+  std::string name;
+  std::vector<TeamMembership> teams;   // ascending by time; the last one holds now
+  std::vector<std::string> waiting;    // grants that wait for the member event, in order
+  credit::Account account;
+
+  [[nodiscard]] TeamId TeamAt(double time) const;
+  [[nodiscard]] TeamId TeamNow() const { return teams.empty() ? TeamId{} : teams.back().team; }
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) { f(s.known, s.member, s.opening, s.deleted, s.name, s.teams, s.waiting, s.account);
+  }
+};
+
+struct HostAccount {
+  UserId user;              // whose partition this is
+  credit::Account account;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) { f(s.user, s.account); }
+};
+
+struct AccountsOptions {
+  std::uint32_t partition = 0;
+  std::uint32_t partitions = 1;
+  bool sorted = false;   // lockstep: grants wait for the barrier and are applied by (time, line, result)
+};
+
+class AccountsStage final : public stream::Stage {
+ public:
+  enum Input : std::size_t { kUsers, kGrants };
+  static std::vector<stream::TopicPartition> Inputs(std::uint32_t partition);
+
+  AccountsStage(const AccountsOptions& options, stream::TableHost& tables);
+
+  void Process(std::size_t input, const stream::RecordView& record, stream::Emitter& out) override;
+  void Barrier(stream::Emitter& out) override;
+  void Finish(stream::Emitter& out) override;
+  [[nodiscard]] std::vector<stream::TableBase*> tables() override;
+
+  stream::Table<UserState>& users() { return users_; }
+  stream::Table<HostAccount>& hosts() { return hosts_; }
+
+ private:
+  void OnUser(const stream::RecordView& record, stream::Emitter& out);
+  void OnGrant(std::string_view bytes, stream::Emitter& out);
+  void ApplyOpening(const wire::GrantHead& head);
+  void ApplyGrant(const wire::GrantHead& head, std::string_view bytes, UserState* user, stream::Emitter& out);
+  AccountsOptions options_;
+  stream::Table<UserState> users_;
+  stream::Table<HostAccount> hosts_;
+  struct Sortable {
+    double time = 0;
+    std::uint64_t line = 0;
+    std::uint64_t result = 0;
+    std::string bytes;
+  };
+  std::vector<Sortable> sorted_;                        // lockstep, empty after each barrier
+  std::vector<stream::Key> touched_users_;              // this commit, each once
+  std::vector<stream::Key> touched_hosts_;
+  std::string bytes_;
+};
+
+}  // namespace cobblestone::accounts

@@ -1,0 +1,50 @@
+#include "services/boinc/line_file.h"
+
+#include <zlib.h>
+
+#include <cstring>
+
+namespace cobblestone::boinc {
+
+void LineFile::Closer::operator()(void* file) const {
+  // Only read from: closing cannot lose anything.
+  gzclose(static_cast<gzFile>(file));
+}
+
+Result<LineFile> LineFile::Open(const std::string& path) {
+  gzFile file = gzopen(path.c_str(), "rb");
+  if (file == nullptr)
+    return Status::NotFound(path + ": cannot be opened for reading: " + std::strerror(errno));
+  return LineFile(path, file);
+}
+
+Status LineFile::Next(std::string* line, bool* more) {
+  auto* file = static_cast<gzFile>(file_.get());
+  line->clear();
+  *more = false;
+  char buffer[1 << 14];
+  while (gzgets(file, buffer, sizeof buffer) != nullptr) {
+    // gzgets does not say how much it read; a byte 0 in the text would hide the rest of its line, and JSON
+    // has none.
+    const std::size_t size = std::strlen(buffer);
+    line->append(buffer, size);
+    if (line->empty() || line->back() != '\n') {
+      if (size + 1 < sizeof buffer && gzeof(file) == 0) {
+        return Status::Corrupted(path_ + ": a byte 0 in the text");
+      }
+      continue;
+    }
+    line->pop_back();
+    if (!line->empty() && line->back() == '\r') line->pop_back();
+    *more = true;
+    return Status::Ok();
+  }
+  int code = Z_OK;
+  const char* why = gzerror(file, &code);
+  if (code != Z_OK && code != Z_STREAM_END)
+    return Status::Corrupted(path_ + ": cannot be read further: " + why);
+  *more = !line->empty();  // a last line without an end
+  return Status::Ok();
+}
+
+}  // namespace cobblestone::boinc

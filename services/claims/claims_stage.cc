@@ -1,0 +1,652 @@
+#include "services/claims/claims_stage.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/credit/account.h"
+#include "common/credit/policy.h"
+#include "common/wire/claim_codec.h"
+#include "common/wire/control_codec.h"
+#include "common/wire/event_check.h"
+#include "common/wire/grant_codec.h"
+#include "common/wire/refuse.h"
+#include "common/wire/sample_source.h"
+#include "common/wire/scale_codec.h"
+
+namespace cobblestone::claims {
+
+using stream::Emitter;
+using stream::Key;
+using stream::RecordView;
+using wire::RefusalReason;
+
+namespace {
+
+enum TableId : std::uint8_t { kHostTable = 1, kRunTable = 2, kPendingTable = 3, kProjectTable = 4 };
+
+// A closed run holds so many results: a look-up that does read, reads half a kilobyte.
+constexpr std::size_t kRunResults = 32;
+
+Key HostKey(ProjectId project, HostId host) { return {.project = project.value, .id = host.value, .sub = 0}; }
+// By host, too: a completion that names a wrong host would hold up the right one where both lie in one
+// partition, and not where they don't.
+Key ResultKey(ProjectId project, ResultId result, HostId host) {
+  return {.project = project.value, .id = result.value, .sub = static_cast<std::uint32_t>(host.value)};
+}
+Key ProjectKey(ProjectId project) { return {.project = project.value, .id = 0, .sub = 0}; }
+
+std::uint32_t ShortHash(std::string_view bytes) { return static_cast<std::uint32_t>(stream::HashBytes(bytes).low); }
+
+std::int32_t DayOf(double time) { return static_cast<std::int32_t>(std::floor(time / credit::kSecondsPerDay)); }
+
+}  // namespace
+
+std::vector<stream::TopicPartition> ClaimsStage::Inputs(std::uint32_t partition) {
+  return {{wire::kControl, partition},     {wire::kHosts, partition},       {wire::kDispatches, partition},
+          {wire::kCompletions, partition}, {wire::kValidations, partition}, {wire::kTrickles, partition}};
+}
+
+ClaimsStage::ClaimsStage(const ClaimsOptions& options, stream::TableHost& tables)
+    : options_(options),
+      hosts_(tables, kHostTable, 1, false),
+      runs_(tables, kRunTable, 1, false),
+      pending_(tables, kPendingTable, 1, true),
+      projects_(tables, kProjectTable, 1, true) {}
+
+std::vector<stream::TableBase*> ClaimsStage::tables() { return {&hosts_, &runs_, &pending_, &projects_}; }
+
+void ClaimsStage::Process(std::size_t input, const RecordView& record, Emitter& out) {
+  switch (input) {
+    case kControl: return OnControl(record, out);
+    case kHosts: return OnMember(record, out);
+    case kDispatches: return OnDispatch(record, out);
+    case kCompletions:
+    case kValidations: {
+      // Bytes that say nothing were put on the completions' topic; both topics are read by what a record is.
+      switch (wire::DecodeHot(record.value, &event_)) {
+        case wire::HotDecode::kMalformed:
+          return wire::Refuse(record, {}, RefusalReason::kUndecodable, "not an Envelope", out);
+        case wire::HotDecode::kOther:
+          return wire::Refuse(record, {}, RefusalReason::kNotSupported, "an event of this kind does not belong on this topic",
+                        out);
+        case wire::HotDecode::kHot: break;
+      }
+      if (auto refusal = wire::CheckEvent(event_))
+        return wire::Refuse(record, event_.head.project, refusal->reason, std::move(refusal->detail), out);
+      return event_.kind == wire::EventKind::kCompletion ? OnCompletion(record, out) : OnValidation(record, out);
+    }
+    default:
+      return wire::Refuse(record, {}, RefusalReason::kNotSupported, "credit for trickles is not built yet", out);
+  }
+}
+
+const wire::ProjectView* ClaimsStage::Admit(const RecordView& record, const wire::EventHead& head, AppId app,
+                                            Emitter& out) {
+  if (record.append_time > 0 && head.time > record.append_time + options_.future_limit) {
+    wire::Refuse(record, head.project, RefusalReason::kFromTheFuture,
+           "its event time is " + std::to_string(head.time - record.append_time) + " s after it was sent to us", out);
+    return nullptr;
+  }
+  const wire::ProjectView* view = projects_.Find(ProjectKey(head.project));
+  if (view == nullptr || view->catalogue.FindApp(app) == nullptr) {
+    wire::Refuse(record, head.project, RefusalReason::kUnknownApp, "app " + std::to_string(app.value), out);
+    return nullptr;
+  }
+  return view;
+}
+
+// ---- Control, members ----------------------------------------------------------------------------------------------
+
+void ClaimsStage::OnControl(const RecordView& record, Emitter& out) {
+  wire::ControlView control;
+  if (!wire::DecodeControl(record.value, &control)) return out.Fail(Status::Corrupted("a control record does not decode"));
+  const ProjectId project = control.head.project;
+  wire::ProjectView& view = projects_.Mutable(ProjectKey(project));
+  if (Status s = wire::ApplyControl(control, view); !s.ok()) return out.Fail(std::move(s));
+  if (control.kind != wire::ControlKind::kTick) return;
+  Expire(project, view.time, out);
+  // Everything before the tick has been processed: the samples so far, then the mark.
+  Finish(out);
+  bytes_.clear();
+  wire::EncodeSampleBatch(project, {}, &bytes_);
+  wire::AppendSampleSource(options_.partition, control.tick_time, &bytes_);
+  out.Emit(wire::kSamples, 0, bytes_);
+}
+
+void ClaimsStage::OnMember(const RecordView& record, Emitter& out) {
+  auto event = wire::ParseEvent(record.value);
+  if (!event.ok()) return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
+  const ProjectId project = event->head.project;
+  if (auto refusal = wire::CheckEvent(*event))
+    return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
+  if (const auto* member = std::get_if<wire::HostMember>(&event->body))
+    return OnHost(record, event->head, *member, out);
+  if (const auto* opening = std::get_if<wire::OpeningHostVersion>(&event->body))
+    return OnOpeningRow(record, event->head, *opening, out);
+  if (const auto* opening = std::get_if<wire::OpeningTotal>(&event->body))
+    return OnOpeningTotal(record, event->head, *opening, out);
+  wire::Refuse(record, project, RefusalReason::kNotSupported, "an event of this kind is not built yet", out);
+}
+
+void ClaimsStage::OnHost(const RecordView& record, const wire::EventHead& head, const wire::HostMember& member,
+                         Emitter& out) {
+  const Key key = HostKey(head.project, member.host);
+  const wire::Word word = wire::WordOf(head, record.value);
+  if (const HostState* known = hosts_.Find(key)) {
+    const wire::Standing standing = wire::StandingOf(word, known->member);
+    if (standing == wire::Standing::kOtherContents)
+      return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
+                          "another event about this host with this id", out);
+    if (standing != wire::Standing::kNews) {
+      ++duplicates_;
+      return;
+    }
+  }
+  HostState& state = hosts_.Mutable(key);
+  state.member = word;
+  credit::HostRecord& host = state.record;
+  host.known = true;
+  host.deleted = member.deleted;
+  host.user = member.user;
+  host.whetstone = member.whetstone;
+  host.dhrystone = member.dhrystone;
+  host.cpus = member.cpus;
+  host.gpus = member.gpus;
+  std::vector<std::uint64_t> waiting;
+  waiting.swap(state.waiting);
+  for (const std::uint64_t result : waiting) Join(head.project, ResultId(result), member.host, out);
+}
+
+void ClaimsStage::OnOpeningRow(const RecordView& record, const wire::EventHead& head,
+                               const wire::OpeningHostVersion& opening, Emitter& out) {
+  const Key key = HostKey(head.project, opening.host);
+  const OpeningWord said{.version = opening.version.value,
+                         .app = opening.version.anonymous() ? opening.app.value : 0,
+                         .word = wire::WordOf(head, record.value)};
+  if (const HostState* known = hosts_.Find(key)) {
+    for (const OpeningWord& before : known->opening_rows) {
+      if (before.version != said.version || before.app != said.app) continue;
+      if (wire::StandingOf(said.word, before.word) == wire::Standing::kRepeat) {
+        ++duplicates_;
+        return;
+      }
+      return wire::Refuse(record, head.project,
+                          before.word.id == said.word.id ? RefusalReason::kDuplicateWithOtherContents
+                                                         : RefusalReason::kAlreadyDecided,
+                          "this host and version has its opening row", out);
+    }
+  }
+  HostState& state = hosts_.Mutable(key);
+  state.opening_rows.push_back(said);
+  auto& versions = state.record.versions;
+  auto row = std::find_if(versions.begin(), versions.end(), [&](const credit::HostVersion& v) {
+    return v.version == opening.version && (!opening.version.anonymous() || v.app == opening.app);
+  });
+  if (row == versions.end()) row = versions.insert(versions.end(), credit::HostVersion{});
+  const wire::ProjectView* view = projects_.Find(ProjectKey(head.project));
+  AppId app = opening.app;
+  if (!app && view != nullptr)
+    if (const auto* version = view->catalogue.FindVersion(opening.version)) app = version->app;
+  row->app = app;
+  row->version = opening.version;
+  row->pfc = opening.pfc;
+  row->et = opening.et;
+  row->turnaround = opening.turnaround;
+  row->consecutive_valid = opening.consecutive_valid;
+  row->max_jobs_per_day = opening.max_jobs_per_day;
+  row->error_rate = opening.error_rate.value_or(credit::Constants{}.error_rate_initial);
+}
+
+void ClaimsStage::OnOpeningTotal(const RecordView& record, const wire::EventHead& head,
+                                 const wire::OpeningTotal& opening, Emitter& out) {
+  const Key key = HostKey(head.project, HostId(opening.account));
+  const HostState* known = hosts_.Find(key);
+  if (known == nullptr || !known->record.known)
+    return wire::Refuse(record, head.project, RefusalReason::kUnknownHost,
+                        "opening balance of a host that no event has named", out);
+  const wire::Word word = wire::WordOf(head, record.value);
+  if (known->opening.said()) {
+    if (wire::StandingOf(word, known->opening) == wire::Standing::kRepeat) {
+      ++duplicates_;
+      return;
+    }
+    return wire::Refuse(record, head.project,
+                        word.id == known->opening.id ? RefusalReason::kDuplicateWithOtherContents
+                                                     : RefusalReason::kAlreadyDecided,
+                        "this host has its opening balance", out);
+  }
+  bool ok = true;
+  const credit::MicroCredit micro =
+      opening.total_micro ? *opening.total_micro : credit::RoundToMicro(opening.total.value_or(0), &ok);
+  if (!ok) return wire::Refuse(record, head.project, RefusalReason::kOutOfRange, "opening total", out);
+  HostState& state = hosts_.Mutable(key);
+  state.opening = word;
+  bytes_.clear();
+  wire::EncodeGrant({.project = head.project,
+                     .user = state.record.user,
+                     .host = HostId(opening.account),
+                     .credit_micro = micro,
+                     .time = opening.rac_time,
+                     .kind = wire::GrantKind::kOpening,
+                     .work_start = opening.rac},
+                    {}, {}, {}, &bytes_);
+  out.Emit(wire::kGrants,
+           wire::OwnerPartition(head.project, state.record.user, HostId(opening.account), options_.partitions), bytes_);
+}
+
+// ---- Results -------------------------------------------------------------------------------------------------------
+
+void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
+  auto event = wire::ParseEvent(record.value);
+  if (!event.ok()) return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
+  const ProjectId project = event->head.project;
+  if (auto refusal = wire::CheckEvent(*event))
+    return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
+  const auto* dispatch = std::get_if<wire::Dispatch>(&event->body);
+  if (dispatch == nullptr)
+    return wire::Refuse(record, project, RefusalReason::kNotSupported, "an event of this kind does not belong on this topic",
+                  out);
+  const credit::CompletionFacts& facts = dispatch->facts;
+  const wire::ProjectView* view = Admit(record, event->head, facts.app, out);
+  if (view == nullptr) return;
+  if (const Seen* seen = FindSeen(project, facts.host, facts.result.value, kSeenCompletion); seen != nullptr) {
+    ++duplicates_;   // the result has come back since: the dispatch says nothing new
+    return;
+  }
+  if (const Pending* pending = pending_.Find(ResultKey(project, facts.result, facts.host)); pending != nullptr) {
+    if (!pending->dispatch.empty()) {
+      if (pending->dispatch == record.value) {
+        ++duplicates_;
+        return;
+      }
+      return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents, "another dispatch of this result", out);
+    }
+    if (pending->host != facts.host.value)
+      return wire::Refuse(record, project, RefusalReason::kWrongHost, "the result's other events name host " +
+                                                                    std::to_string(pending->host), out);
+  }
+  bool created = false;
+  Pending& pending = pending_.Mutable(ResultKey(project, facts.result, facts.host), &created);
+  if (created) {
+    pending.host = facts.host.value;
+    pending.app = facts.app.value;
+    pending.since = event->head.time;
+  }
+  pending.dispatch = record.value;
+  pending.line = std::max(pending.line, record.line);
+  const credit::AppRow& app = *view->catalogue.FindApp(facts.app);
+  HostState& state = hosts_.Mutable(HostKey(project, facts.host));
+  credit::PolicyFor(app.policy.kind)
+      .OnDispatch(facts, {.project = project, .catalogue = view->catalogue, .scales = view->scales}, state.record);
+}
+
+void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
+  const credit::CompletionFacts& facts = event_.completion;
+  const ProjectId project = event_.head.project;
+  const wire::ProjectView* view = Admit(record, event_.head, facts.app, out);
+  if (view == nullptr) return;
+  const credit::AppRow& app = *view->catalogue.FindApp(facts.app);
+  if (facts.outcome != credit::Outcome::kSuccess && !facts.result) return OnError(record, *view, app, out);
+
+  const Pending* known = pending_.Find(ResultKey(project, facts.result, facts.host));
+  if (known != nullptr) {
+    if (!known->completion.empty()) {
+      if (known->completion == record.value) {
+        ++duplicates_;
+        return;
+      }
+      return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents, "another completion of this result",
+                    out);
+    }
+    if (known->host != facts.host.value)
+      return wire::Refuse(record, project, RefusalReason::kWrongHost,
+                    "the result's other events name host " + std::to_string(known->host), out);
+  } else if (const Seen* seen = FindSeen(project, facts.host, facts.result.value, kSeenCompletion); seen != nullptr) {
+    if (seen->completion_hash == ShortHash(record.value)) {
+      ++duplicates_;
+      return;
+    }
+    return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents, "another completion of a decided result",
+                  out);
+  }
+  if (facts.sent_time > 0 && facts.sent_time + app.Window() < view->time)
+    return wire::Refuse(record, project, RefusalReason::kTooLate,
+                  "sent more than " + std::to_string(static_cast<long>(app.Window() / credit::kSecondsPerDay)) +
+                      " days ago",
+                  out);
+  if (known != nullptr && !known->dispatch.empty()) {
+    const auto dispatched = wire::ParseEvent(known->dispatch);
+    if (!dispatched.ok()) return out.Fail(dispatched.status());
+    const auto& sent = std::get<wire::Dispatch>(dispatched->body).facts;
+    if (sent.version != facts.version || sent.app != facts.app || sent.peak_flops != facts.peak_flops)
+      return wire::Refuse(record, project, RefusalReason::kDispatchDiffers, "app, version or peak FLOP/s", out);
+  }
+
+  HostState& state = hosts_.Mutable(HostKey(project, facts.host));
+  credit::PolicyFor(app.policy.kind)
+      .OnCompletion(facts, {.project = project, .catalogue = view->catalogue, .scales = view->scales}, state.record);
+  if (facts.outcome != credit::Outcome::kSuccess) {
+    if (known != nullptr) {
+      if (!known->validation.empty()) {
+        // The validator spoke of a result that came to nothing; its workunit must not wait for it.
+        wire::HotEvent validation;
+        if (wire::DecodeHot(known->validation, &validation) == wire::HotDecode::kHot)
+          EmitExpired(project, validation.validation, std::max(known->line, record.line), out);
+        RecordView refused = record;
+        refused.where.topic = wire::kValidations;
+        refused.line = known->line;
+        refused.value = known->validation;
+        wire::Refuse(refused, project, RefusalReason::kUnknownResult, "this result ended in an error", out);
+      }
+      pending_.Erase(ResultKey(project, facts.result, facts.host));
+    }
+    Remember(project, facts.host, state,
+             {.result = facts.result.value,
+              .completion_hash = ShortHash(record.value),
+              .validation_hash = 0,
+              .flags = kSeenCompletion,
+              .until_day = DayOf(std::max(facts.sent_time, 0.0) + app.Window())},
+             view->time);
+    return;
+  }
+  bool created = false;
+  Pending& pending = pending_.Mutable(ResultKey(project, facts.result, facts.host), &created);
+  if (created) {
+    pending.host = facts.host.value;
+    pending.app = facts.app.value;
+    pending.since = event_.head.time;
+  }
+  pending.completion = record.value;
+  pending.line = std::max(pending.line, record.line);
+  if (!pending.validation.empty()) Join(project, facts.result, facts.host, out);
+}
+
+// A client error or time-out that is known by (host, app version) alone; its event id tells repeats.
+void ClaimsStage::OnError(const RecordView& record, const wire::ProjectView& view, const credit::AppRow& app,
+                          Emitter& out) {
+  const credit::CompletionFacts& facts = event_.completion;
+  const ProjectId project = event_.head.project;
+  const std::uint32_t hash = ShortHash(record.value);
+  if (const Seen* seen = FindSeen(project, facts.host, event_.head.id, kSeenEventId); seen != nullptr) {
+    if (seen->completion_hash == hash) {
+      ++duplicates_;
+      return;
+    }
+    return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents, "another error with this event id", out);
+  }
+  HostState& state = hosts_.Mutable(HostKey(project, facts.host));
+  credit::PolicyFor(app.policy.kind)
+      .OnCompletion(facts, {.project = project, .catalogue = view.catalogue, .scales = view.scales}, state.record);
+  Remember(project, facts.host, state,
+           {.result = event_.head.id,
+            .completion_hash = hash,
+            .validation_hash = 0,
+            .flags = kSeenEventId,
+            .until_day = DayOf(event_.head.time + app.Window())},
+           view.time);
+}
+
+void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
+  const credit::ValidationFacts& facts = event_.validation;
+  const ProjectId project = event_.head.project;
+  const wire::ProjectView* view = Admit(record, event_.head, facts.app, out);
+  if (view == nullptr) return;
+  const Pending* known = pending_.Find(ResultKey(project, facts.result, facts.host));
+  if (known != nullptr) {
+    if (known->host != facts.host.value)
+      return wire::Refuse(record, project, RefusalReason::kWrongHost,
+                    "the result's other events name host " + std::to_string(known->host), out);
+    if (!known->validation.empty()) {
+      if (known->validation == record.value) {
+        ++duplicates_;
+        return;
+      }
+      wire::HotEvent before;
+      if (wire::DecodeHot(known->validation, &before) != wire::HotDecode::kHot)
+        return out.Fail(Status::Corrupted("a pending validation does not decode"));
+      if (before.head.id == event_.head.id)
+        return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents, "another validation with this id",
+                      out);
+      const bool decided = before.validation.state != credit::ValidateState::kInconclusive;
+      if (decided && facts.state == credit::ValidateState::kInconclusive) {
+        ++duplicates_;   // an older look, overtaken by the decision
+        return;
+      }
+      if (decided)
+        return wire::Refuse(record, project, RefusalReason::kAlreadyDecided, "the validator has decided about this result",
+                      out);
+      if (facts.pass < before.validation.pass) {
+        ++duplicates_;   // an older look, overtaken
+        return;
+      }
+    }
+  } else if (const Seen* seen = FindSeen(project, facts.host, facts.result.value, kSeenCompletion | kSeenValidation);
+             seen != nullptr) {
+    // An inconclusive look that was overtaken by the decision has no effect, and its bytes are not remembered.
+    if (seen->validation_hash == ShortHash(record.value) ||
+        (facts.state == credit::ValidateState::kInconclusive && (seen->flags & kSeenValidation) != 0)) {
+      ++duplicates_;
+      return;
+    }
+    if ((seen->flags & kSeenValidation) == 0) {
+      EmitExpired(project, facts, record.line, out);
+      return wire::Refuse(record, project, RefusalReason::kUnknownResult, "this result ended in an error", out);
+    }
+    return wire::Refuse(record, project, RefusalReason::kAlreadyDecided, "this result was decided before", out);
+  }
+  if (facts.now + view->catalogue.FindApp(facts.app)->Window() < view->time)
+    return wire::Refuse(record, project, RefusalReason::kTooLate, "beyond the window in which results are remembered", out);
+  bool created = false;
+  Pending& pending = pending_.Mutable(ResultKey(project, facts.result, facts.host), &created);
+  if (created) {
+    pending.host = facts.host.value;
+    pending.app = facts.app.value;
+    pending.since = event_.head.time;
+  }
+  pending.validation = record.value;
+  pending.line = std::max(pending.line, record.line);
+  if (!pending.completion.empty()) Join(project, facts.result, facts.host, out);
+}
+
+void ClaimsStage::Join(ProjectId project, ResultId result, HostId host, Emitter& out) {
+  const Key key = ResultKey(project, result, host);
+  const Pending* pending = pending_.Find(key);
+  if (pending == nullptr) return;
+  wire::HotEvent completion;
+  wire::HotEvent validation;
+  if (wire::DecodeHot(pending->completion, &completion) != wire::HotDecode::kHot ||
+      wire::DecodeHot(pending->validation, &validation) != wire::HotDecode::kHot)
+    return out.Fail(Status::Corrupted("a pending event does not decode"));
+  const credit::CompletionFacts& job = completion.completion;
+  HostState& state = hosts_.Mutable(HostKey(project, job.host));
+  const bool inconclusive = validation.validation.state == credit::ValidateState::kInconclusive;
+  if (!state.record.known) {
+    if (inconclusive) return;
+    if (!pending->waits_for_host) {
+      pending_.Mutable(key).waits_for_host = true;
+      state.waiting.push_back(result.value);
+    }
+    return;
+  }
+  const wire::ProjectView& view = *projects_.Find(ProjectKey(project));
+  const credit::AppRow* app = view.catalogue.FindApp(job.app);
+  validation.validation.line = pending->line;
+  const RecordView refused{.where = {wire::kValidations, options_.partition},
+                           .offset = 0,
+                           .append_time = 0,
+                           .line = pending->line,
+                           .value = pending->validation};
+  if (inconclusive) {
+    credit::PolicyFor(app->policy.kind)
+        .OnInconclusive(job, validation.validation,
+                        {.project = project, .catalogue = view.catalogue, .scales = view.scales}, state.record);
+    return;
+  }
+  if (job.workunit != validation.validation.workunit || job.app != validation.validation.app) {
+    // Neither can be believed: both are refused, and the workunit does not wait.
+    EmitExpired(project, validation.validation, pending->line, out);
+    RecordView other = refused;
+    other.where.topic = wire::kCompletions;
+    other.value = pending->completion;
+    wire::Refuse(refused, project, RefusalReason::kWrongWorkunit, "completion and validation name different work", out);
+    wire::Refuse(other, project, RefusalReason::kWrongWorkunit, "completion and validation name different work", out);
+    pending_.Erase(key);
+    return;
+  }
+  const credit::Policy& policy = credit::PolicyFor(app->policy.kind);
+  decision_ = policy.OnValidation(job, validation.validation,
+                                  {.project = project, .catalogue = view.catalogue, .scales = view.scales},
+                                  state.record);
+  if (decision_.has_claim) {
+    credit::Claim& claim = decision_.claim;
+    claim.project = project;
+    claim.line = pending->line;
+    bytes_.clear();
+    wire::EncodeClaim(claim, &bytes_);
+    out.Emit(wire::kClaims, wire::WorkunitPartition(project, claim.workunit, options_.partitions), bytes_);
+  }
+  if (decision_.has_sample) {
+    decision_.sample.line = pending->line;
+    samples_[project.value].push_back(decision_.sample);
+  }
+  Remember(project, job.host, state,
+           {.result = result.value,
+            .completion_hash = ShortHash(pending->completion),
+            .validation_hash = ShortHash(pending->validation),
+            .flags = kSeenCompletion | kSeenValidation,
+            .until_day = DayOf(std::max(job.sent_time, 0.0) + app->Window())},
+           view.time);
+  pending_.Erase(key);
+}
+
+// Closes the workunit's set without a claim for this result.
+void ClaimsStage::EmitExpired(ProjectId project, const credit::ValidationFacts& validation, std::uint64_t line,
+                              Emitter& out) {
+  if (validation.late || validation.claims == 0) return;
+  credit::Claim claim;
+  claim.project = project;
+  claim.result = validation.result;
+  claim.workunit = validation.workunit;
+  claim.host = validation.host;
+  claim.app = validation.app;
+  claim.time = validation.now;
+  claim.validation_id = validation.id;
+  claim.line = line;
+  claim.flags = credit::kClaimExpired;
+  claim.pass = validation.pass;
+  claim.awaited = validation.claims;
+  claim.fpops_est = validation.fpops_est;
+  claim.fpops_bound = validation.fpops_bound;
+  const wire::ProjectView& view = *projects_.Find(ProjectKey(project));
+  if (const credit::AppRow* app = view.catalogue.FindApp(validation.app)) {
+    claim.policy = app->policy.kind;
+    claim.policy_version = app->policy.version;
+  }
+  bytes_.clear();
+  wire::EncodeClaim(claim, &bytes_);
+  out.Emit(wire::kClaims, wire::WorkunitPartition(project, claim.workunit, options_.partitions), bytes_);
+}
+
+// What waited longer than its app's window for its partner. In order of result, so that the outcome has one order.
+void ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
+  const wire::ProjectView& view = *projects_.Find(ProjectKey(project));
+  std::vector<Key> over;
+  pending_.ForEach([&](const Key& key, const Pending& pending) {
+    if (key.project != project.value) return;
+    const credit::AppRow* app = view.catalogue.FindApp(AppId(pending.app));
+    const double window = app != nullptr ? app->Window() : credit::kDefaultResultWindow;
+    if (pending.since + window < now) over.push_back(key);
+  });
+  std::sort(over.begin(), over.end());
+  for (const Key& key : over) {
+    const Pending pending = *pending_.Find(key);
+    const std::string detail = pending.waits_for_host ? "no event has named its host"
+                               : pending.completion.empty() ? "its completion never came"
+                                                            : "its validation never came";
+    const RefusalReason reason =
+        pending.waits_for_host ? RefusalReason::kUnknownHost : RefusalReason::kUnknownResult;
+    RecordView record{.where = {wire::kCompletions, options_.partition}, .offset = 0, .append_time = 0,
+                      .line = pending.line, .value = {}};
+    if (!pending.completion.empty()) {
+      record.value = pending.completion;
+      wire::Refuse(record, project, reason, detail, out);
+    }
+    if (!pending.validation.empty()) {
+      record.where.topic = wire::kValidations;
+      record.value = pending.validation;
+      wire::Refuse(record, project, reason, detail, out);
+      wire::HotEvent validation;
+      if (wire::DecodeHot(pending.validation, &validation) == wire::HotDecode::kHot &&
+          validation.validation.state != credit::ValidateState::kInconclusive)
+        EmitExpired(project, validation.validation, pending.line, out);
+    }
+    // A dispatch alone that expires is a job that never came back; the scheduler's time-out says so if it matters.
+    pending_.Erase(key);
+  }
+}
+
+const Pending* ClaimsStage::FindPending(ProjectId project, ResultId result) {
+  const Pending* found = nullptr;
+  pending_.ForEach([&](const Key& key, const Pending& pending) {
+    if (key.project == project.value && key.id == result.value) found = &pending;
+  });
+  return found;
+}
+
+// ---- Decided results -----------------------------------------------------------------------------------------------
+
+const Seen* ClaimsStage::FindSeen(ProjectId project, HostId host, std::uint64_t result, std::uint8_t kind) {
+  const HostState* state = hosts_.Find(HostKey(project, host));
+  if (state == nullptr) return nullptr;
+  const auto matches = [&](const Seen& seen) {
+    return seen.result == result && ((seen.flags & kSeenEventId) != 0) == (kind == kSeenEventId);
+  };
+  for (auto it = state->open.rbegin(); it != state->open.rend(); ++it)
+    if (matches(*it)) return &*it;
+  for (auto range = state->runs.rbegin(); range != state->runs.rend(); ++range) {
+    if (result < range->first || result > range->last) continue;
+    const SeenRun* run =
+        runs_.Find({.project = project.value, .id = host.value, .sub = range->number});
+    if (run == nullptr) continue;
+    auto it = std::lower_bound(run->results.begin(), run->results.end(), result,
+                               [](const Seen& seen, std::uint64_t wanted) { return seen.result < wanted; });
+    for (; it != run->results.end() && it->result == result; ++it)
+      if (matches(*it)) return &*it;
+  }
+  return nullptr;
+}
+
+void ClaimsStage::Remember(ProjectId project, HostId host, HostState& state, const Seen& seen, double now) {
+  state.open.push_back(seen);
+  if (state.open.size() < kRunResults) return;
+  SeenRun closed;
+  closed.results.swap(state.open);
+  std::sort(closed.results.begin(), closed.results.end(), [](const Seen& a, const Seen& b) {
+    return a.result != b.result ? a.result < b.result : a.flags < b.flags;
+  });
+  RunRange range{.number = state.next_run++, .first = closed.results.front().result,
+                 .last = closed.results.back().result, .until_day = 0};
+  for (const Seen& one : closed.results) range.until_day = std::max(range.until_day, one.until_day);
+  runs_.Mutable({.project = project.value, .id = host.value, .sub = range.number}) = std::move(closed);
+  state.runs.push_back(range);
+  // Runs whose last result is beyond its window go, whenever a new one is closed.
+  const std::int32_t today = DayOf(now);
+  std::erase_if(state.runs, [&](const RunRange& old) {
+    if (old.until_day >= today) return false;
+    runs_.Erase({.project = project.value, .id = host.value, .sub = old.number});
+    return true;
+  });
+}
+
+void ClaimsStage::Finish(Emitter& out) {
+  for (auto& [project, samples] : samples_) {
+    if (samples.empty()) continue;
+    bytes_.clear();
+    wire::EncodeSampleBatch(ProjectId(project), samples, &bytes_);
+    wire::AppendSampleSource(options_.partition, 0, &bytes_);
+    out.Emit(wire::kSamples, 0, bytes_);
+    samples.clear();
+  }
+}
+
+}  // namespace cobblestone::claims

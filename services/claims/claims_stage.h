@@ -1,0 +1,90 @@
+// CLAIMS, by host: joins completion and validation of a result in either order, keeps the host's statistics, prices the
+// result by its app's policy, and passes claims on to GRANTS and samples to the coordinator.
+//
+// In: control, hosts, dispatches, completions, validations, trickles of one partition. Out: claims, samples, grants (the
+// opening balance of a host), refused.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/stream/processor.h"
+#include "common/stream/table.h"
+#include "common/wire/event_codec.h"
+#include "common/wire/project_view.h"
+#include "common/wire/refusal.h"
+#include "common/wire/topics.h"
+#include "services/claims/state.h"
+
+namespace cobblestone::claims {
+
+struct ClaimsOptions {
+  std::uint32_t partition = 0;
+  std::uint32_t partitions = 1;
+  double future_limit = 3600;   // s: an event may be so much later than the time at which it was appended
+};
+
+class ClaimsStage final : public stream::Stage {
+ public:
+  // Inputs in the order in which they are registered.
+  enum Input : std::size_t { kControl, kHosts, kDispatches, kCompletions, kValidations, kTrickles };
+  static std::vector<stream::TopicPartition> Inputs(std::uint32_t partition);
+
+  ClaimsStage(const ClaimsOptions& options, stream::TableHost& tables);
+
+  void Process(std::size_t input, const stream::RecordView& record, stream::Emitter& out) override;
+  void Finish(stream::Emitter& out) override;
+  [[nodiscard]] std::vector<stream::TableBase*> tables() override;
+
+  // For queries, between commits.
+  stream::Table<HostState>& hosts() { return hosts_; }
+  stream::Table<Pending>& pending() { return pending_; }
+  // What waits of a result, on whichever host; null where nothing does. Walks the table: for people's
+  // questions.
+  const Pending* FindPending(ProjectId project, ResultId result);
+  stream::Table<wire::ProjectView>& projects() { return projects_; }
+  [[nodiscard]] std::uint64_t duplicates() const { return duplicates_; }
+
+ private:
+  struct Job;   // a record under way: where from, project, app, times
+
+  void OnControl(const stream::RecordView& record, stream::Emitter& out);
+  void OnMember(const stream::RecordView& record, stream::Emitter& out);
+  void OnHost(const stream::RecordView& record, const wire::EventHead& head, const wire::HostMember& member,
+              stream::Emitter& out);
+  void OnOpeningRow(const stream::RecordView& record, const wire::EventHead& head,
+                    const wire::OpeningHostVersion& opening, stream::Emitter& out);
+  void OnOpeningTotal(const stream::RecordView& record, const wire::EventHead& head,
+                      const wire::OpeningTotal& opening, stream::Emitter& out);
+  void OnDispatch(const stream::RecordView& record, stream::Emitter& out);
+  void OnCompletion(const stream::RecordView& record, stream::Emitter& out);
+  void OnValidation(const stream::RecordView& record, stream::Emitter& out);
+  void OnError(const stream::RecordView& record, const wire::ProjectView& view, const credit::AppRow& app,
+               stream::Emitter& out);
+
+  // Checks that are the same for all events about a result; null when refused.
+  const wire::ProjectView* Admit(const stream::RecordView& record, const wire::EventHead& head, AppId app,
+                                 stream::Emitter& out);
+  void Join(ProjectId project, ResultId result, HostId host, stream::Emitter& out);
+  void EmitExpired(ProjectId project, const credit::ValidationFacts& validation, std::uint64_t line,
+                   stream::Emitter& out);
+  void Expire(ProjectId project, double now, stream::Emitter& out);
+
+  const Seen* FindSeen(ProjectId project, HostId host, std::uint64_t result, std::uint8_t kind);
+  void Remember(ProjectId project, HostId host, HostState& state, const Seen& seen, double now);
+
+  ClaimsOptions options_;
+  stream::Table<HostState> hosts_;
+  stream::Table<SeenRun> runs_;
+  stream::Table<Pending> pending_;
+  stream::Table<wire::ProjectView> projects_;
+  wire::HotEvent event_;            // reused
+  credit::ClaimDecision decision_;  // reused
+  std::string bytes_;               // reused
+  std::map<std::uint32_t, std::vector<credit::Sample>> samples_;   // by project, of this commit
+  std::uint64_t duplicates_ = 0;    // dropped since open; for people, not state
+};
+
+}  // namespace cobblestone::claims

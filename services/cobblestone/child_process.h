@@ -1,0 +1,34 @@
+// A child process that ends with its parent.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+
+namespace cobblestone {
+
+class ChildProcess {
+ public:
+  // Runs a program; what it says goes to the file `output`.
+  static Result<ChildProcess> Start(const std::vector<std::string>& command, const std::string& output);
+  ~ChildProcess();  // kills it when it still runs
+  ChildProcess(ChildProcess&& other) noexcept;
+  ChildProcess& operator=(ChildProcess&&) = delete;
+
+  [[nodiscard]] bool running();
+  void Signal(int number) const;
+  // Waits for its end; its exit code, or 128 and the signal that ended it.
+  int Wait();
+
+ private:
+  explicit ChildProcess(pid_t id) : id_(id) {}
+  void Ended(int status);
+
+  pid_t id_ = -1;  // -1: has ended
+  int code_ = 0;
+};
+
+}  // namespace cobblestone

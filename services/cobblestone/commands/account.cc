@@ -1,0 +1,42 @@
+#include <cstdint>
+
+#include "services/cobblestone/commands/command.h"
+#include "services/cobblestone/format.h"
+
+namespace cobblestone {
+namespace {
+
+struct Options {
+  QueryOptions query;
+  std::string kind;
+  std::uint64_t id = 0;
+};
+
+int Run(const Options& options) {
+  return AskAndPrint(options.query, Purpose::kAsk,
+                     {.path = "/account",
+                      .parameters = {{"project", std::to_string(options.query.project)},
+                                     {"kind", options.kind},
+                                     {"id", std::to_string(options.id)}}},
+                     AccountText);
+}
+
+}  // namespace
+
+void AddAccount(Program& program) {
+  AddVerb<Options>(
+      program, "account", "Credit of a host, a user or a team: total, recent average, per app, per day",
+      [](CLI::App& verb, Options& options) {
+        verb.add_option("KIND", options.kind, "host, user or team")
+            ->required()
+            ->check(CLI::IsMember({"host", "user", "team"}));
+        verb.add_option("ID", options.id, "its number")->required();
+        AddQueryOptions(verb, options.query);
+        verb.footer(
+            "Examples:  cobblestone account user 17\n"
+            "           cobblestone account team 3 --json | jq .total");
+      },
+      Run);
+}
+
+}  // namespace cobblestone

@@ -1,0 +1,47 @@
+#include <cstdio>
+
+#include "services/cobblestone/commands/command.h"
+#include "services/cobblestone/format.h"
+#include "services/cobblestone/progress.h"
+
+namespace cobblestone {
+namespace {
+
+struct Options {
+  QueryOptions query;
+};
+
+int Run(const Options& options) {
+  const auto settings = SettingsOf(options.query.place);
+  if (!settings.ok()) return TellError(settings.status());
+  auto client = Client::Open(*settings, Purpose::kAsk, TellOpening);
+  if (!client.ok()) return TellError(client.status());
+  Progress progress("records", options.query.json);
+  auto answer = (*client)->Audit([&](std::uint64_t done, std::uint64_t all) {
+    progress.Show({.done = done, .all = all, .counted = done});
+  });
+  progress.Finish();
+  if (!answer.ok()) return TellError(answer.status());
+  if (options.query.json) {
+    PrintJson(*answer);
+  } else {
+    std::fputs(AuditText(*answer).c_str(), stdout);
+  }
+  const auto problems = answer->find("problems");
+  return problems != answer->end() && problems->empty() ? kExitOk : kExitProblems;
+}
+
+}  // namespace
+
+void AddAudit(Program& program) {
+  AddVerb<Options>(
+      program, "audit", "Derives every grant and every total once more from what is recorded, and compares",
+      [](CLI::App& verb, Options& options) {
+        AddQueryOptions(verb, options.query, false);
+        verb.footer(
+            "Prints what was checked. Exit code 1: at least one number differs, if only by a micro-credit.");
+      },
+      Run);
+}
+
+}  // namespace cobblestone

@@ -1,0 +1,113 @@
+#include "services/cobblestone/commands/command.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <system_error>
+
+namespace cobblestone {
+namespace {
+
+constexpr const char* kRemembered = "/made_with.yaml";
+constexpr std::size_t kLongestSocketPath = 107;  // sockaddr_un
+
+// Where the settings do not name the socket, it lies in the data directory, wherever that is.
+Result<settings::RunSettings> InDirectory(settings::RunSettings settings, const std::string& data) {
+  const auto socket_in = [](const std::string& directory) { return directory + "/cobblestone.sock"; };
+  if (settings.listen.socket == socket_in(settings.data_directory)) settings.listen.socket = socket_in(data);
+  settings.data_directory = data;
+  if (settings.listen.socket.size() <= kLongestSocketPath) return settings;
+  return Status::InvalidArgument("the path of the socket is longer than a Unix socket's may be (" +
+                                 std::to_string(kLongestSocketPath) + " bytes): " + settings.listen.socket +
+                                 "; name the directory relative to where you are, or set listen.socket in a "
+                                 "configuration file");
+}
+
+}  // namespace
+
+void AddDataPlace(CLI::App& verb, DataPlace& place) {
+  verb.add_option("--config", place.config, "configuration file of the pipeline (see `cobblestone config`)")
+      ->type_name("FILE");
+  verb.add_option("--data", place.data,
+                  "data directory; stands above the configuration's. Without both: ./cobblestone-data")
+      ->type_name("DIR");
+}
+
+Result<settings::RunSettings> SettingsOf(const DataPlace& place) {
+  std::string data = place.data;
+  while (data.size() > 1 && data.ends_with('/')) data.pop_back();
+  if (place.config.empty()) {
+    if (data.empty()) data = settings::RunSettings().data_directory;
+    std::error_code ignored;  // what cannot be looked at is not there for us
+    const std::string remembered = data + kRemembered;
+    auto settings = std::filesystem::exists(remembered, ignored)
+                        ? settings::LoadRunSettings(remembered)
+                        : settings::ParseRunSettings("", "the defaults");
+    return settings.ok() ? InDirectory(*settings, data) : settings;
+  }
+  auto settings = settings::LoadRunSettings(place.config);
+  return settings.ok() && !data.empty() ? InDirectory(*settings, data) : settings;
+}
+
+Status RememberPlace(const settings::RunSettings& settings) {
+  const std::string path = settings.data_directory + kRemembered;
+  std::error_code error;
+  const std::string socket = std::filesystem::absolute(settings.listen.socket, error).string();
+  std::string text = "# Made by the program, for those who name this directory without its configuration.\n";
+  text += "partitions: " + std::to_string(settings.partitions) + "\n";
+  // A path that is too long here is reached by the relative one, from where it was given.
+  if (!error && socket.size() <= kLongestSocketPath)
+    text += "listen:\n  socket: " + nlohmann::json(socket).dump() + "\n";
+  // In one step, because others may be reading it.
+  const std::string new_path = path + ".new";
+  std::ofstream file(new_path, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.close();
+  if (file) std::filesystem::rename(new_path, path, error);
+  if (!file || error) return Status::Fatal("cannot write " + path + ": is the disk full?");
+  return Status::Ok();
+}
+
+void AddQueryOptions(CLI::App& verb, QueryOptions& options, bool with_project) {
+  AddDataPlace(verb, options.place);
+  if (with_project) {
+    verb.add_option("--project", options.project, "number of the project")
+        ->type_name("P")
+        ->capture_default_str();
+  }
+  verb.add_flag("--json", options.json, "the answer as JSON, with every digit");
+}
+
+int AskAndPrint(const QueryOptions& options, Purpose purpose, const Question& question,
+                const std::function<std::string(const nlohmann::json&)>& words) {
+  const auto settings = SettingsOf(options.place);
+  if (!settings.ok()) return TellError(settings.status());
+  auto client = Client::Open(*settings, purpose, TellOpening);
+  if (!client.ok()) return TellError(client.status());
+  auto answer = (*client)->Ask(question);
+  if (!answer.ok()) return TellError(answer.status());
+  if (purpose == Purpose::kWork) {
+    if (Status status = (*client)->WaitIdle(); !status.ok()) return TellError(status);
+    if (Status status = (*client)->Close(); !status.ok()) return TellError(status);
+  }
+  if (options.json) {
+    PrintJson(*answer);
+  } else {
+    std::fputs(words(*answer).c_str(), stdout);
+  }
+  return kExitOk;
+}
+
+int TellError(const Status& status) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "cobblestone: %s\n", status.message().c_str());
+  return ExitCodeOf(status);
+}
+
+void TellOpening(const std::string& what) { std::fprintf(stderr, "cobblestone: %s\n", what.c_str()); }
+
+void PrintJson(const nlohmann::json& json) {
+  std::puts(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
+}  // namespace cobblestone

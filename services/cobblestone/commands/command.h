@@ -1,0 +1,81 @@
+// What the verbs share: the list of them, where the data is, how an answer and an error are told.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "common/base/status.h"
+#include "common/settings/run_settings.h"
+#include "services/cobblestone/client.h"
+#include "services/cobblestone/exit_code.h"
+
+namespace cobblestone {
+
+// The command line, and the verb that it names: set while it is read, run afterwards.
+struct Program {
+  CLI::App app;
+  std::function<int()> chosen;
+};
+
+// Each adds its verb.
+void AddRun(Program& program);
+void AddIngest(Program& program);
+void AddGenerate(Program& program);
+void AddReplay(Program& program);
+void AddExplain(Program& program);
+void AddAccount(Program& program);
+void AddHostVersion(Program& program);
+void AddScales(Program& program);
+void AddRefused(Program& program);
+void AddTasks(Program& program);
+void AddAudit(Program& program);
+void AddConfig(Program& program);
+void AddDemo(Program& program);
+
+// A verb whose options live in one struct: `add` declares them, `run` gets them filled in.
+template <class Options>
+CLI::App* AddVerb(Program& program, const std::string& name, const std::string& what,
+                  const std::function<void(CLI::App&, Options&)>& add, int (*run)(const Options&)) {
+  CLI::App* verb = program.app.add_subcommand(name, what);
+  const auto options = std::make_shared<Options>();
+  add(*verb, *options);
+  verb->callback([&program, options, run] { program.chosen = [options, run] { return run(*options); }; });
+  return verb;
+}
+
+// --config and --data.
+struct DataPlace {
+  std::string config;
+  std::string data;
+};
+void AddDataPlace(CLI::App& verb, DataPlace& place);
+// The settings of a place: those of the file, else what the directory says of itself (RememberPlace), else all
+// defaults. --data stands above the file's data_directory.
+Result<settings::RunSettings> SettingsOf(const DataPlace& place);
+// Leaves in the data directory what another verb must know to find its way with --data alone: the number of
+// partitions, and where the socket is.
+Status RememberPlace(const settings::RunSettings& settings);
+
+// What every question has.
+struct QueryOptions {
+  DataPlace place;
+  std::uint32_t project = 1;
+  bool json = false;
+};
+void AddQueryOptions(CLI::App& verb, QueryOptions& options, bool with_project = true);
+
+// Asks and prints the answer: as JSON, or as `words` makes of it.
+int AskAndPrint(const QueryOptions& options, Purpose purpose, const Question& question,
+                const std::function<std::string(const nlohmann::json&)>& words);
+
+// On standard error; gives the exit code.
+int TellError(const Status& status);
+// What a long opening says, on standard error.
+void TellOpening(const std::string& what);
+// One object, one line for machines (keys sorted).
+void PrintJson(const nlohmann::json& json);
+
+}  // namespace cobblestone

@@ -1,0 +1,43 @@
+#include <cstdio>
+
+#include "services/cobblestone/commands/command.h"
+
+namespace cobblestone {
+namespace {
+
+struct Options {
+  std::string file;
+  bool defaults = false;
+};
+
+int Run(const Options& options) {
+  if (options.file.empty()) {
+    std::fputs((options.defaults ? settings::DefaultConfigFile() : settings::DescribeOptions()).c_str(),
+               stdout);
+    return kExitOk;
+  }
+  const auto settings = settings::LoadRunSettings(options.file);
+  if (!settings.ok()) return TellError(settings.status());
+  std::printf("%s is good: data in %s, %u partitions, %u threads, socket %s\n", options.file.c_str(),
+              settings->data_directory.c_str(), settings->partitions, settings->threads,
+              settings->listen.socket.c_str());
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddConfig(Program& program) {
+  AddVerb<Options>(
+      program, "config", "The options of a configuration file, or a check of one",
+      [](CLI::App& verb, Options& options) {
+        verb.add_option("FILE", options.file, "the file to check; without it all options are printed");
+        verb.add_flag("--default", options.defaults, "print a configuration file that says every default");
+        verb.footer(
+            "Examples:  cobblestone config --default > cobblestone.yaml\n"
+            "           cobblestone config cobblestone.yaml\n"
+            "Exit code 2: the file has errors; each is told with its line and what is allowed.");
+      },
+      Run);
+}
+
+}  // namespace cobblestone

@@ -1,0 +1,256 @@
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "services/cobblestone/child_process.h"
+#include "services/cobblestone/commands/command.h"
+#include "services/cobblestone/event_file.h"
+#include "services/cobblestone/format.h"
+#include "services/cobblestone/generate.h"
+#include "services/cobblestone/golden_comparison.h"
+#include "services/cobblestone/ingest.h"
+#include "services/cobblestone/progress.h"
+#include "services/cobblestone/server.h"
+
+namespace cobblestone {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr ProjectId kGoldenProject{1};
+constexpr ProjectId kSyntheticProject{2};
+constexpr auto kLongestStart = std::chrono::seconds(60);
+
+struct Options {
+  std::string input;
+  std::string expected;
+  std::uint64_t results = 200000;
+  bool keep = false;
+};
+
+double SecondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// Of the pipeline, unless it is to be kept.
+class DemoDirectory {
+ public:
+  explicit DemoDirectory(bool keep) : keep_(keep) {
+    std::error_code ignored;  // an empty path below is the error
+    const auto folder = std::filesystem::temp_directory_path(ignored);
+    std::string name = (folder / "cobblestone-demo-XXXXXX").string();
+    if (::mkdtemp(name.data()) != nullptr) path_ = name;
+  }
+  ~DemoDirectory() {
+    std::error_code ignored;  // what is left lies in the folder for temporary files
+    if (!keep_ && !path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  DemoDirectory(const DemoDirectory&) = delete;
+  DemoDirectory& operator=(const DemoDirectory&) = delete;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  bool keep_;
+};
+
+struct Taken {
+  IngestSummary summary;
+  double seconds = 0;  // until everything was granted and posted
+};
+
+Result<Taken> TakeIn(Client& client, const IngestOptions& options) {
+  Taken taken;
+  const auto begin = Clock::now();
+  Progress progress("events", false);
+  Status status = Ingest(
+      client, options,
+      [&](const IngestPoint& point) {
+        progress.Show({.done = point.bytes_read, .all = point.bytes_total, .counted = point.taken});
+      },
+      &taken.summary);
+  if (status.ok()) status = client.WaitIdle();
+  if (!status.ok()) return status;
+  taken.seconds = SecondsSince(begin);
+  return taken;
+}
+
+Status WaitForSocket(ChildProcess& run, const std::string& socket, const std::string& log) {
+  const auto until = Clock::now() + kLongestStart;
+  while (!SocketAnswers(socket)) {
+    if (!run.running() || Clock::now() > until) {
+      std::ifstream file(log);
+      return Status::Fatal("the pipeline did not start; it said:\n" +
+                           std::string(std::istreambuf_iterator<char>(file), {}));
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return Status::Ok();
+}
+
+Status WriteSynthetic(const std::string& path, std::uint64_t results) {
+  auto writer = EventWriter::Open(path);
+  if (!writer.ok()) return writer.status();
+  Generator generator({.project = kSyntheticProject.value, .results = results, .hosts = 10000});
+  for (std::string envelope; generator.Next(&envelope);)
+    if (Status status = (*writer)->Write(envelope); !status.ok()) return status;
+  return (*writer)->Close();
+}
+
+void Step(const std::string& what) {
+  std::printf("== %s\n", what.c_str());
+  std::fflush(stdout);
+}
+
+std::string Rate(std::uint64_t count, double seconds) {
+  return WithCommas(static_cast<std::uint64_t>(static_cast<double>(count) / std::max(seconds, 1e-9)));
+}
+
+std::string CreditText(credit::MicroTotal micro) {
+  // Of a demo: fits 64 bits.
+  const auto whole = static_cast<std::uint64_t>(micro);
+  char fraction[16];
+  std::snprintf(fraction, sizeof fraction, ".%06llu", static_cast<unsigned long long>(whole % 1000000));
+  return WithCommas(whole / 1000000) + fraction;
+}
+
+// ingest -> run, on a program of its own. Then it is stopped, as an operator would.
+Status PlayRun(const Options& options, const settings::RunSettings& settings, Taken* golden,
+               Taken* synthetic) {
+  const std::string log = settings.data_directory + "/run.log";
+  auto run = ChildProcess::Start({"/proc/self/exe", "run", "--data", settings.data_directory}, log);
+  if (!run.ok()) return run.status();
+  if (Status status = WaitForSocket(*run, settings.listen.socket, log); !status.ok()) return status;
+  auto client = ConnectClient(settings.listen.socket);
+  if (!client.ok()) return client.status();
+
+  const std::string name = std::filesystem::path(options.input).filename().string();
+  Step("ingest " + name + ": a project's history, in lockstep as BOINC went through it");
+  auto taken = TakeIn(**client, {.file = options.input, .source = name, .project = kGoldenProject});
+  if (!taken.ok()) return taken.status();
+  *golden = std::move(*taken);
+
+  if (options.results > 0) {
+    Step("ingest of synthetic traffic of a second project, as fast as it goes");
+    const std::string file = settings.data_directory + "/synthetic.pb";
+    if (Status status = WriteSynthetic(file, options.results); !status.ok()) return status;
+    taken = TakeIn(**client, {.file = file, .source = "synthetic"});
+    if (!taken.ok()) return taken.status();
+    *synthetic = std::move(*taken);
+  }
+  client->reset();
+  run->Signal(SIGTERM);
+  if (const int code = run->Wait(); code != kExitOk)
+    return Status::Fatal("the pipeline did not stop cleanly (exit code " + std::to_string(code) +
+                         "); it said " + log);
+  return Status::Ok();
+}
+
+int Run(const Options& given) {
+  Options options = given;
+  const std::string input_end = ".in.jsonl.gz";
+  if (options.expected.empty()) {
+    if (!options.input.ends_with(input_end)) {
+      return TellError(Status::InvalidArgument(
+          options.input + ": say with --expected which file holds BOINC's output for it"));
+    }
+    options.expected = options.input.substr(0, options.input.size() - input_end.size()) + ".exact.jsonl.gz";
+  }
+  const auto expected = ReadExpectedGrants(options.expected);
+  if (!expected.ok()) return TellError(expected.status());
+  const DemoDirectory directory(options.keep);
+  if (directory.path().empty())
+    return TellError(
+        Status::InvalidArgument("cannot make a directory for temporary files; TMPDIR names another place"));
+  const auto settings = SettingsOf({.config = "", .data = directory.path()});
+  if (!settings.ok()) return TellError(settings.status());
+
+  Taken golden;
+  Taken synthetic;
+  Step("run: the pipeline, on a directory of its own (" + directory.path() + ")");
+  if (Status status = PlayRun(options, *settings, &golden, &synthetic); !status.ok())
+    return TellError(status);
+
+  auto engine = Engine::Open(*settings, TellOpening);
+  if (!engine.ok()) return TellError(engine.status());
+  Step("compare each grant with what BOINC's own server code granted, bit for bit");
+  const auto comparison = CompareWithGolden(**engine, kGoldenProject, *expected);
+  if (!comparison.ok()) return TellError(comparison.status());
+  Step("audit: every grant from its recorded inputs, every total from the grants");
+  const auto audit_begin = Clock::now();
+  Progress progress("records", false);
+  const auto audit = (*engine)->Audit([&](std::uint64_t done, std::uint64_t all) {
+    progress.Show({.done = done, .all = all, .counted = done});
+  });
+  progress.Finish();
+  if (!audit.ok()) return TellError(audit.status());
+  const double audit_seconds = SecondsSince(audit_begin);
+  const auto explained = (*engine)->Explain(kGoldenProject, ResultId(comparison->example));
+  if (!explained.ok()) return TellError(explained.status());
+
+  const std::size_t problems = audit->contains("problems") ? (*audit)["problems"].size() : 1;
+  const bool equal = comparison->compared > 0 && comparison->different == 0;
+  std::printf("\n---- one of its grants -----------------------------------------------------------\n\n%s",
+              ExplainText(*explained).c_str());
+  std::printf("\n---- summary ---------------------------------------------------------------------\n\n");
+  std::printf(
+      "  history      %s results in %.1f s (%s/s): everything is drained at each of BOINC's scale updates\n",
+      WithCommas(golden.summary.completions).c_str(), golden.seconds,
+      Rate(golden.summary.completions, golden.seconds).c_str());
+  if (synthetic.summary.completions > 0) {
+    std::printf("  free running %s results in %.1f s (%s/s), durable on return\n",
+                WithCommas(synthetic.summary.completions).c_str(), synthetic.seconds,
+                Rate(synthetic.summary.completions, synthetic.seconds).c_str());
+  }
+  std::printf("  credit       %s Cobblestones granted for the history\n",
+              CreditText(comparison->micro).c_str());
+  std::printf("  BOINC        %s grants compared bit for bit, %s different\n",
+              WithCommas(comparison->compared).c_str(), WithCommas(comparison->different).c_str());
+  for (const std::string& difference : comparison->first)
+    std::printf("               %s\n", difference.c_str());
+  std::printf("  audit        %s in %.1f s\n",
+              problems == 0 ? "no problem" : (WithCommas(problems) + " problems").c_str(), audit_seconds);
+  if (problems > 0) std::printf("%s", AuditText(*audit).c_str());
+  std::printf("\n  next         cobblestone --help; README.md and ARCHITECTURE.md tell the rest\n");
+  if (options.keep) {
+    std::printf("               cobblestone explain %llu --data %s\n",
+                static_cast<unsigned long long>(comparison->example), directory.path().c_str());
+  } else {
+    std::printf("               with --keep the data directory stays, to ask it more\n");
+  }
+  return equal && problems == 0 ? kExitOk : kExitProblems;
+}
+
+}  // namespace
+
+void AddDemo(Program& program) {
+  AddVerb<Options>(
+      program, "demo",
+      "From nothing to real credit: ingest, run, audit, and a comparison with BOINC's own numbers",
+      [](CLI::App& verb, Options& options) {
+        options.input = COBBLESTONE_SOURCE_DIR "/tests/golden/data/s10_mixed_large.in.jsonl.gz";
+        verb.add_option("--input", options.input,
+                        "a history in the golden format; without it s10_mixed_large")
+            ->type_name("FILE");
+        verb.add_option("--expected", options.expected,
+                        "BOINC's output for it; without it the .exact.jsonl.gz beside the .in.jsonl.gz")
+            ->type_name("FILE");
+        verb.add_option("--results", options.results, "of synthetic traffic, to see the speed; 0: none")
+            ->type_name("N")
+            ->capture_default_str();
+        verb.add_flag("--keep", options.keep, "keep the data directory");
+        verb.footer("Exit code 0: every grant has the bits of BOINC's, and the audit found nothing.");
+      },
+      Run);
+}
+
+}  // namespace cobblestone

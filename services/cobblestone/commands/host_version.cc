@@ -1,0 +1,46 @@
+#include <cstdint>
+
+#include "services/cobblestone/commands/command.h"
+#include "services/cobblestone/format.h"
+
+namespace cobblestone {
+namespace {
+
+struct Options {
+  QueryOptions query;
+  std::uint64_t host = 0;
+  std::int64_t version = 0;
+  std::uint64_t app = 0;
+};
+
+int Run(const Options& options) {
+  Question question{.path = "/host-version",
+                    .parameters = {{"project", std::to_string(options.query.project)},
+                                   {"host", std::to_string(options.host)},
+                                   {"version", std::to_string(options.version)}}};
+  if (options.app != 0) question.parameters.emplace("app", std::to_string(options.app));
+  return AskAndPrint(options.query, Purpose::kAsk, question, HostVersionText);
+}
+
+}  // namespace
+
+void AddHostVersion(Program& program) {
+  AddVerb<Options>(
+      program, "host-version", "What is known of a host with an app version: speed, turnaround, reliability",
+      [](CLI::App& verb, Options& options) {
+        verb.add_option("HOST", options.host, "the host's number")->required();
+        verb.add_option(
+                "VERSION", options.version,
+                "the app version's number; of the anonymous platform -2 CPU, -3 NVIDIA, -4 AMD, -5 Intel, "
+                "-6 Apple GPU")
+            ->required();
+        verb.add_option("--app", options.app, "which app: needed for the anonymous platform")->type_name("A");
+        AddQueryOptions(verb, options.query);
+        verb.footer(
+            "Examples:  cobblestone host-version 17 4\n"
+            "           cobblestone host-version 17 --app 1 -- -2");
+      },
+      Run);
+}
+
+}  // namespace cobblestone

@@ -1,0 +1,229 @@
+#include "services/cobblestone/ingest.h"
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "common/wire/json_lines.h"
+#include "services/cobblestone/commands/command.h"
+#include "services/cobblestone/progress.h"
+
+namespace cobblestone {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kMostRefusalsTold = 20;
+constexpr std::uint64_t kMostRefusalsCounted = 10000;
+
+struct Options {
+  DataPlace place;
+  std::string file = "-";
+  std::string source;
+  bool lockstep = false;
+  bool no_wait = false;
+  bool as_json = false;
+  std::uint32_t project = 1;
+};
+
+// What the stages refused of it.
+struct Refusals {
+  std::uint64_t all = 0;
+  std::map<std::string, std::uint64_t> by_reason;
+  std::vector<json> first;           // records of RefusedList
+  std::vector<std::uint64_t> lines;  // of these, from 1; 0 where it is not known
+};
+
+Result<std::uint64_t> RefusedSoFar(Client& client) {
+  auto answer = client.Ask({.path = "/refused", .parameters = {{"limit", "0"}}});
+  if (!answer.ok()) return answer.status();
+  return answer->value("all", std::uint64_t{0});
+}
+
+// Refusals of stages are told with the event alone: its line is found by reading the file once more.
+void FindTheirLines(const IngestOptions& options, Refusals& refusals) {
+  refusals.lines.assign(refusals.first.size(), 0);
+  if (options.file == "-" || refusals.first.empty()) return;
+  std::vector<std::string> envelopes;
+  for (const json& one : refusals.first) {
+    auto envelope = one.contains("event") ? wire::EnvelopeFromJson(one["event"].dump())
+                                          : Result<std::string>(Status::NotFound("no event"));
+    envelopes.push_back(envelope.ok() ? *envelope : std::string());
+  }
+  auto lines = FindLines(options, envelopes);
+  if (lines.ok()) refusals.lines = std::move(*lines);  // else the report is without numbers
+}
+
+Result<Refusals> RefusedSince(Client& client, std::uint64_t from, const IngestOptions& options) {
+  auto answer = client.Ask(
+      {.path = "/refused",
+       .parameters = {{"from", std::to_string(from)}, {"limit", std::to_string(kMostRefusalsCounted)}}});
+  if (!answer.ok()) return answer.status();
+  Refusals refusals;
+  for (json& one : (*answer)["refused"]) {
+    // Those with a source never were events; the lines of ours are known already, others' are not our
+    // business.
+    if (one.contains("source")) continue;
+    ++refusals.all;
+    ++refusals.by_reason[one.value("reason", "")];
+    if (refusals.first.size() < kMostRefusalsTold) refusals.first.push_back(std::move(one));
+  }
+  FindTheirLines(options, refusals);
+  return refusals;
+}
+
+json SummaryJson(const IngestOptions& options, const IngestSummary& summary, const Refusals& refusals,
+                 double seconds) {
+  json bad_lines = json::array();
+  for (const BadLine& bad : summary.bad_lines)
+    bad_lines.push_back({{"line", bad.line}, {"problem", bad.problem}});
+  json refused = json::array();
+  for (std::size_t i = 0; i < refusals.first.size(); ++i) {
+    json one = {{"number", refusals.first[i]["number"]},
+                {"reason", refusals.first[i]["reason"]},
+                {"detail", refusals.first[i]["detail"]}};
+    if (refusals.lines[i] != 0) one["line"] = refusals.lines[i];
+    refused.push_back(std::move(one));
+  }
+  return {{"source", options.source},       {"format", EventFormatName(summary.format)},
+          {"lockstep", summary.lockstep},   {"known_before", summary.known},
+          {"lines", summary.lines},         {"events", summary.events},
+          {"results", summary.completions}, {"bad", summary.bad},
+          {"bad_lines", bad_lines},         {"refused", refusals.all},
+          {"refused_events", refused},      {"seconds", seconds}};
+}
+
+void PrintSummary(const IngestOptions& options, const IngestSummary& summary, const Refusals& refusals,
+                  double seconds) {
+  const double rate = seconds > 0 ? static_cast<double>(summary.events) / seconds : 0;
+  std::printf("%s (%s): %s events taken in, %s results among them, in %.1f s (%s events/s)\n",
+              options.source.c_str(), std::string(EventFormatName(summary.format)).c_str(),
+              WithCommas(summary.events).c_str(), WithCommas(summary.completions).c_str(), seconds,
+              WithCommas(static_cast<std::uint64_t>(rate)).c_str());
+  if (summary.shorter) {
+    std::printf("nothing new: of this source %s lines have been taken in before, and the file is shorter\n",
+                WithCommas(summary.known).c_str());
+  } else if (summary.known > 0) {
+    std::printf("%s lines had been taken in before and were left out%s\n", WithCommas(summary.known).c_str(),
+                summary.lines == 0 ? "; nothing is new" : "");
+  }
+  if (summary.bad > 0) {
+    std::printf("%s lines are no events and were refused:\n", WithCommas(summary.bad).c_str());
+    for (const BadLine& bad : summary.bad_lines)
+      std::printf("  line %llu: %s\n", static_cast<unsigned long long>(bad.line), bad.problem.c_str());
+    if (summary.bad > summary.bad_lines.size())
+      std::printf("  ... and %s more\n", WithCommas(summary.bad - summary.bad_lines.size()).c_str());
+  }
+  if (refusals.all > 0) {
+    std::printf("%s%s events were refused:", WithCommas(refusals.all).c_str(),
+                refusals.all == kMostRefusalsCounted ? " or more" : "");
+    for (const auto& [reason, count] : refusals.by_reason)
+      std::printf(" %s %s", reason.c_str(), WithCommas(count).c_str());
+    std::printf("\n");
+    for (std::size_t i = 0; i < refusals.first.size(); ++i) {
+      const std::string where = refusals.lines[i] != 0 ? "line " + std::to_string(refusals.lines[i])
+                                                       : "number " + refusals.first[i]["number"].dump();
+      std::printf("  %s: %s: %s\n", where.c_str(), refusals.first[i].value("reason", "").c_str(),
+                  refusals.first[i].value("detail", "").c_str());
+    }
+    if (refusals.all > refusals.first.size())
+      std::printf("  ... and %s more; see `cobblestone refused list`\n",
+                  WithCommas(refusals.all - refusals.first.size()).c_str());
+  }
+}
+
+int Run(const Options& options) {
+  const auto settings = SettingsOf(options.place);
+  if (!settings.ok()) return TellError(settings.status());
+  IngestOptions ingest{.file = options.file, .source = options.source, .project = ProjectId(options.project)};
+  if (ingest.source.empty()) ingest.source = std::filesystem::path(options.file).filename().string();
+  if (options.source.empty() && options.file == "-") {
+    return TellError(Status::InvalidArgument(
+        "standard input has no name by which it would be known when it is sent again: give it one with "
+        "--source NAME"));
+  }
+  if (options.lockstep) ingest.lockstep = true;
+
+  auto client = Client::Open(*settings, Purpose::kWork, TellOpening);
+  if (!client.ok()) return TellError(client.status());
+  if (!(*client)->remote()) {
+    if (Status status = RememberPlace(*settings); !status.ok()) return TellError(status);
+  }
+  const auto refused_before = RefusedSoFar(**client);
+  if (!refused_before.ok()) return TellError(refused_before.status());
+
+  const auto begin = std::chrono::steady_clock::now();
+  Progress progress("events", options.as_json);
+  IngestSummary summary;
+  Status status = Ingest(
+      **client, ingest,
+      [&](const IngestPoint& point) {
+        progress.Show({.done = point.bytes_read, .all = point.bytes_total, .counted = point.taken});
+      },
+      &summary);
+  progress.Finish();
+  Refusals refusals;
+  if (status.ok() && !options.no_wait) {
+    status = (*client)->WaitIdle();
+    if (status.ok()) {
+      auto since = RefusedSince(**client, *refused_before, ingest);
+      if (since.ok()) {
+        refusals = std::move(*since);
+      } else {
+        status = since.status();
+      }
+    }
+  }
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  const Status closed = (*client)->Close();
+  if (options.as_json) {
+    PrintJson(SummaryJson(ingest, summary, refusals, seconds));
+  } else if (status.ok() || summary.lines > 0) {
+    PrintSummary(ingest, summary, refusals, seconds);
+  }
+  if (!status.ok()) return TellError(status);
+  if (!closed.ok()) return TellError(closed);
+  return summary.bad > 0 || refusals.all > 0 ? kExitProblems : kExitOk;
+}
+
+}  // namespace
+
+void AddIngest(Program& program) {
+  AddVerb<Options>(
+      program, "ingest", "Takes a file of events in, exactly once",
+      [](CLI::App& verb, Options& options) {
+        verb.add_option("FILE", options.file, "events; - or nothing: standard input");
+        AddDataPlace(verb, options.place);
+        verb.add_option(
+                "--source", options.source,
+                "the name under which the file is known when it is sent again; without it the file's own")
+            ->type_name("NAME");
+        verb.add_flag(
+            "--lockstep", options.lockstep,
+            "drain everything at each tick and each change of the catalogue: the same grants as `replay`, "
+            "more slowly. Golden files always are taken in so");
+        verb.add_flag("--no-wait", options.no_wait,
+                      "end when all is durable in the log, without a look at what became of it");
+        verb.add_option("--project", options.project, "of golden files, which name no project")
+            ->type_name("P")
+            ->capture_default_str();
+        verb.add_flag("--json", options.as_json, "the summary as JSON, and no progress");
+        verb.footer(
+            "Goes through the program that runs on the data directory, or opens the directory itself.\n"
+            "Formats, told from the contents: JSON Lines (one event a line, the JSON mapping of\n"
+            "schemas/events.proto), length-delimited protobuf, and the golden format of tests/golden;\n"
+            "each plain, gzip or zstd.\n\n"
+            "Sent again, whole or grown, a file adds only what is new: lines are counted, and a hash over\n"
+            "them says whether they are the same. Broken off at any point, it may be sent again.\n"
+            "What cannot be read and what is refused is told by line and kept (`cobblestone refused`);\n"
+            "exit code 1 then, although everything else was taken in.\n\n"
+            "Examples:  cobblestone ingest events.jsonl.gz --config cobblestone.yaml\n"
+            "           zcat old/*.gz | cobblestone ingest --source history --data /srv/cobblestone");
+      },
+      Run);
+}
+
+}  // namespace cobblestone

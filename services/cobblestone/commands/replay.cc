@@ -1,0 +1,113 @@
+#include "services/cobblestone/replay.h"
+
+#include <cstdio>
+
+#include "services/cobblestone/commands/command.h"
+#include "services/cobblestone/progress.h"
+
+namespace cobblestone {
+namespace {
+
+struct Options {
+  ReplayOptions replay;
+  bool as_json = false;
+};
+
+// 128 bits, six decimals.
+std::string CreditText(credit::MicroTotal micro) {
+  const bool negative = micro < 0;
+  auto rest = negative ? -static_cast<unsigned __int128>(micro) : static_cast<unsigned __int128>(micro);
+  std::string text;
+  for (int digit = 0; digit < 7 || rest != 0; ++digit, rest /= 10) {
+    if (digit == 6) text.insert(text.begin(), '.');
+    text.insert(text.begin(), static_cast<char>('0' + static_cast<int>(rest % 10)));
+  }
+  return (negative ? "-" : "") + text;
+}
+
+nlohmann::json TotalsJson(const PolicyTotals& totals) {
+  nlohmann::json apps = nlohmann::json::array();
+  for (const auto& [app, micro] : totals.by_app)
+    apps.push_back({{"app", app}, {"credit", CreditText(micro)}});
+  return {{"policy", totals.policy},
+          {"grants", totals.grants},
+          {"credit", CreditText(totals.micro)},
+          {"apps", apps},
+          {"devices",
+           {{"cpu", CreditText(totals.by_device[0])},
+            {"gpu", CreditText(totals.by_device[1])},
+            {"anonymous", CreditText(totals.by_device[2])}}}};
+}
+
+int Run(const Options& options) {
+  ReplayOptions replay = options.replay;
+  Progress progress("bytes", options.as_json);
+  replay.progress = [&](std::uint64_t done, std::uint64_t all) {
+    progress.Show({.done = done, .all = all, .counted = done});
+  };
+  const auto summary = Replay(replay);
+  progress.Finish();
+  if (!summary.ok()) return TellError(summary.status());
+  const bool compared = !options.replay.compare_policy.empty();
+  if (options.as_json) {
+    nlohmann::json json = {{"lines", summary->lines},
+                           {"bad_lines", summary->bad_lines},
+                           {"refused", summary->refused},
+                           {"events", summary->events},
+                           {"first", TotalsJson(summary->first)}};
+    if (compared) json["second"] = TotalsJson(summary->second);
+    PrintJson(json);
+  } else {
+    std::printf("%s events in %s lines; %s results granted %s Cobblestones (policy: %s)\n",
+                WithCommas(summary->events).c_str(), WithCommas(summary->lines).c_str(),
+                WithCommas(summary->first.grants).c_str(), CreditText(summary->first.micro).c_str(),
+                summary->first.policy.c_str());
+    if (summary->bad_lines > 0)
+      std::printf("%s lines are no events\n", WithCommas(summary->bad_lines).c_str());
+    if (summary->refused > 0) std::printf("%s events were refused\n", WithCommas(summary->refused).c_str());
+    if (compared) std::printf("\n%s", DescribeComparison(*summary).c_str());
+  }
+  return summary->bad_lines > 0 || summary->refused > 0 ? kExitProblems : kExitOk;
+}
+
+}  // namespace
+
+void AddReplay(Program& program) {
+  AddVerb<Options>(
+      program, "replay", "What if: a file of events through the rules in memory, under a policy of choice",
+      [](CLI::App& verb, Options& options) {
+        ReplayOptions& replay = options.replay;
+        verb.add_option("FILE", replay.file, "events, in any format that `ingest` takes")->required();
+        verb.add_option("--policy", replay.policy, "every app's policy; without it, as the file says")
+            ->type_name("NAME");
+        verb.add_option(
+                "--compare-policy", replay.compare_policy,
+                "a second policy on the same traffic, side by side: totals, per app, per kind of device, the "
+                "hosts that gain and lose most")
+            ->type_name("NAME");
+        verb.add_option("--partitions", replay.partitions,
+                        "parts that the work is split into; changes no number")
+            ->type_name("N")
+            ->capture_default_str();
+        verb.add_option("--project", replay.project, "of golden files, which name no project")
+            ->type_name("P")
+            ->capture_default_str();
+        verb.add_option("--tick-period", replay.tick_period,
+                        "seconds of event time between the ticks that are made; 0: only those in the file")
+            ->type_name("S")
+            ->capture_default_str();
+        verb.add_option("--grants-out", replay.grants_out, "every granted result, as JSON Lines")
+            ->type_name("FILE");
+        verb.add_option("--state-out", replay.state_out, "the averages and totals at the end, as JSON Lines")
+            ->type_name("FILE");
+        verb.add_flag("--json", options.as_json, "the summary as JSON");
+        verb.footer(
+            "Nothing is stored but the two files that are asked for; services/cobblestone/README.md tells\n"
+            "what is in them.\n"
+            "Exit code 1: some lines were no events, or some events were refused.\n\n"
+            "Example:  cobblestone replay events.jsonl.gz --policy creditnew --compare-policy boinc");
+      },
+      Run);
+}
+
+}  // namespace cobblestone

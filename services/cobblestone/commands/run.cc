@@ -1,0 +1,168 @@
+#include <csignal>
+#include <ctime>
+
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+
+#include "common/wire/topics.h"
+#include "services/cobblestone/commands/command.h"
+#include "services/cobblestone/engine.h"
+#include "services/cobblestone/run_log.h"
+#include "services/cobblestone/server.h"
+
+namespace cobblestone {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kFlowEvery = std::chrono::seconds(10);
+constexpr timespec kLookEvery = {.tv_sec = 0, .tv_nsec = 200'000'000};
+
+struct Options {
+  DataPlace place;
+};
+
+// SIGTERM and SIGINT wait until they are asked for. To be made before any thread is.
+class StopSignals {
+ public:
+  StopSignals() {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGTERM);
+    sigaddset(&signals_, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+  }
+  // The signal that came, or 0 after a moment without.
+  [[nodiscard]] int Wait() const {
+    const int signal = sigtimedwait(&signals_, nullptr, &kLookEvery);
+    return signal > 0 ? signal : 0;
+  }
+  // From now on such a signal ends the process at once, wherever it is.
+  void LetKill() const {
+    std::signal(SIGTERM, SIG_DFL);
+    std::signal(SIGINT, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
+  }
+
+ private:
+  sigset_t signals_{};
+};
+
+// What flows through, from time to time.
+class Flow {
+ public:
+  explicit Flow(Engine& engine) : engine_(engine), last_(Look()) {}
+
+  void Tell(RunLog& log) {
+    const auto now = Clock::now();
+    if (now - told_ < kFlowEvery) return;
+    const double seconds = std::chrono::duration<double>(now - told_).count();
+    const Counts counts = Look();
+    if (counts.Moved(last_) || counts.lag > 0) {
+      const auto rate = [&](std::uint64_t after, std::uint64_t before) {
+        return std::llround(static_cast<double>(after - before) / seconds);
+      };
+      log.Info("flow", {{"results_per_s", rate(counts.completions, last_.completions)},
+                        {"grants_per_s", rate(counts.grants, last_.grants)},
+                        {"lag", counts.lag},
+                        {"refused", counts.refused - last_.refused},
+                        {"refused_in_all", counts.refused}});
+    }
+    last_ = counts;
+    told_ = now;
+  }
+
+ private:
+  struct Counts {
+    std::uint64_t completions = 0;
+    std::uint64_t grants = 0;
+    std::uint64_t refused = 0;
+    std::uint64_t lag = 0;
+    [[nodiscard]] bool Moved(const Counts& before) const {
+      return completions != before.completions || grants != before.grants || refused != before.refused;
+    }
+  };
+
+  [[nodiscard]] Counts Look() const {
+    Counts counts;
+    for (std::uint32_t p = 0; p < engine_.pipeline().partitions; ++p) {
+      counts.completions += engine_.log().End({wire::kCompletions, p});
+      counts.grants += engine_.log().End({wire::kGrants, p});
+    }
+    counts.refused = engine_.log().End({wire::kRefused, 0});
+    for (const auto& slot : engine_.runner().status()) counts.lag += slot.lag;
+    return counts;
+  }
+
+  Engine& engine_;
+  Clock::time_point told_ = Clock::now();
+  Counts last_;
+};
+
+int Failed(RunLog& log, const std::string& what, const Status& status) {
+  log.Error(what, {{"reason", status.message()}, {"exit_code", static_cast<int>(ExitCodeOf(status))}});
+  return ExitCodeOf(status);
+}
+
+int Run(const Options& options) {
+  const auto settings = SettingsOf(options.place);
+  if (!settings.ok()) return TellError(settings.status());
+  const StopSignals signals;
+  RunLog log(settings->log);
+
+  const auto begin = Clock::now();
+  auto engine = Engine::Open(*settings, [&](const std::string& what) { log.Info(what); });
+  if (!engine.ok()) return Failed(log, "cannot start", engine.status());
+  if (Status status = RememberPlace(*settings); !status.ok()) return Failed(log, "cannot start", status);
+  (*engine)->Start();
+  auto server = Server::Start(**engine, settings->listen.socket);
+  if (!server.ok()) {
+    (void)(*engine)->Stop();  // nothing was done; the reason that is told is the server's
+    return Failed(log, "cannot start", server.status());
+  }
+  log.Info("running", {{"data", settings->data_directory},
+                       {"socket", settings->listen.socket},
+                       {"partitions", settings->partitions},
+                       {"threads", settings->threads},
+                       {"started_in_s", std::chrono::duration<double>(Clock::now() - begin).count()}});
+
+  Flow flow(**engine);
+  int signal = 0;
+  while (signal == 0 && (*engine)->failure().ok()) {
+    signal = signals.Wait();
+    flow.Tell(log);
+  }
+  if (signal != 0) {
+    log.Info("stopping; once more ends it at once", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
+  }
+  signals.LetKill();
+  (*server).reset();
+  const Status failure = (*engine)->failure();
+  const Status stopped = (*engine)->Stop();
+  if (!failure.ok()) return Failed(log, "the pipeline has failed", failure);
+  if (!stopped.ok()) return Failed(log, "could not stop cleanly", stopped);
+  log.Info("stopped");
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddRun(Program& program) {
+  AddVerb<Options>(
+      program, "run", "Runs the pipeline on a data directory until it is told to stop",
+      [](CLI::App& verb, Options& options) {
+        AddDataPlace(verb, options.place);
+        verb.footer(
+            "Owns the data directory while it runs; `ingest` and all questions reach it by its Unix socket\n"
+            "(listen.socket, by default cobblestone.sock in the data directory; only its owner may\n"
+            "connect). SIGTERM or SIGINT: finishes what it is doing, writes its state, ends with 0. A\n"
+            "second one ends it at once; nothing that was acknowledged is lost by that, nor by kill -9 or\n"
+            "a power cut. Says on standard error what flows, every 10 s while something does (log.level,\n"
+            "log.format).\n\n"
+            "Example:  cobblestone run --config cobblestone.yaml");
+      },
+      Run);
+}
+
+}  // namespace cobblestone

@@ -1,0 +1,25 @@
+#include "services/cobblestone/commands/command.h"
+#include "services/cobblestone/format.h"
+
+namespace cobblestone {
+namespace {
+
+struct Options {
+  QueryOptions query;
+};
+
+int Run(const Options& options) {
+  return AskAndPrint(options.query, Purpose::kAsk,
+                     {.path = "/scales", .parameters = {{"project", std::to_string(options.query.project)}}},
+                     ScalesText);
+}
+
+}  // namespace
+
+void AddScales(Program& program) {
+  AddVerb<Options>(
+      program, "scales", "The scales in force: per app and app version, and the epoch that they are of",
+      [](CLI::App& verb, Options& options) { AddQueryOptions(verb, options.query); }, Run);
+}
+
+}  // namespace cobblestone

@@ -1,0 +1,23 @@
+#include "services/cobblestone/commands/command.h"
+#include "services/cobblestone/format.h"
+
+namespace cobblestone {
+namespace {
+
+struct Options {
+  QueryOptions query;
+};
+
+int Run(const Options& options) {
+  return AskAndPrint(options.query, Purpose::kAsk, {.path = "/tasks"}, TasksText);
+}
+
+}  // namespace
+
+void AddTasks(Program& program) {
+  AddVerb<Options>(
+      program, "tasks", "How the pipeline is doing: what waits, commits, checkpoints, the log",
+      [](CLI::App& verb, Options& options) { AddQueryOptions(verb, options.query, false); }, Run);
+}
+
+}  // namespace cobblestone

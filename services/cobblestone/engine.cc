@@ -1,0 +1,312 @@
+#include "services/cobblestone/engine.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <condition_variable>
+#include <filesystem>
+#include <map>
+#include <thread>
+
+#include "common/stream/state_codec.h"
+#include "common/wire/event_codec.h"
+#include "common/wire/refused_codec.h"
+#include "common/wire/topics.h"
+#include "services/cobblestone/ledger_index.h"
+
+namespace cobblestone {
+
+using stream::embedded::LogOutput;
+using stream::embedded::LogUnit;
+
+namespace {
+
+constexpr std::string_view kProducerRow = "producer/";
+constexpr std::string_view kTickRow = "tick";
+
+std::string ProducerKey(const std::string& source) { return std::string(kProducerRow) + source; }
+
+double WallClock() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// The records of one unit, by partition.
+class UnitBuilder {
+ public:
+  void Add(stream::TopicPartition where, std::string_view record) {
+    Part& part = parts_[where];
+    stream::AppendRecord(part.payload, record);
+    ++part.count;
+  }
+  LogUnit Take() {
+    LogUnit unit;
+    for (auto& [where, part] : parts_)
+      unit.outputs.push_back({.where = where, .payload = std::move(part.payload), .count = part.count});
+    parts_.clear();
+    return unit;
+  }
+
+ private:
+  struct Part {
+    std::string payload;
+    std::uint32_t count = 0;
+  };
+  std::map<stream::TopicPartition, Part> parts_;
+};
+
+std::string EncodeRow(const auto& value) {
+  std::string bytes;
+  stream::StateWriter writer(bytes);
+  writer(value);
+  return bytes;
+}
+
+}  // namespace
+
+stream::Hash128 ChainLine(const stream::Hash128& before, std::string_view line) {
+  stream::Hash128 of_line = stream::HashBytes(line, before.low);
+  const std::uint64_t both[4] = {before.low, before.high, of_line.low, of_line.high};
+  return stream::HashBytes({reinterpret_cast<const char*>(both), sizeof both});
+}
+
+// Makes ticks: from the event times of what is appended, or from the wall clock.
+class Engine::Ticker {
+ public:
+  Ticker(Engine& engine, bool wall) : engine_(engine), wall_(wall) {
+    const auto row = engine.log_->GetRow(kTickRow);
+    if (row.ok()) {
+      stream::StateReader reader(*row);
+      reader(last_);
+    }
+  }
+  ~Ticker() { Stop(); }
+
+  void Start() {
+    if (wall_) thread_ = std::thread([this] { Run(); });
+  }
+  void Stop() {
+    {
+      std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    wake_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  // Under the append mutex. Adds the tick that an event of this time makes due. Ticks lie at multiples of the period;
+  // the first event only sets the mark. A gap is one tick: what lay between had nothing to say.
+  void Observe(double time, UnitBuilder& unit) {
+    if (wall_ || !(time > 0)) return;
+    const double mark = std::floor(time / credit::kDefaultScalePeriod) * credit::kDefaultScalePeriod;
+    if (mark <= last_) return;
+    const bool first = last_ == 0;
+    last_ = mark;
+    if (!first) Add(mark, unit);
+  }
+  void ObserveTick(double time) { last_ = std::max(last_, time); }
+  void Row(LogUnit& unit) const { unit.rows.emplace_back(kTickRow, EncodeRow(last_)); }
+
+ private:
+  static void Add(double time, UnitBuilder& unit) {
+    unit.Add({wire::kCatalogue, 0},
+             wire::EncodeEvent({.head = {.id = static_cast<std::uint64_t>(time), .project = {}, .time = time},
+                                .body = wire::Tick{.time = time}}));
+  }
+  void Run() {
+    std::unique_lock lock(mutex_);
+    while (!stopping_) {
+      const double mark = std::floor(WallClock() / credit::kDefaultScalePeriod) * credit::kDefaultScalePeriod;
+      if (mark > last_) {
+        last_ = mark;
+        UnitBuilder unit;
+        Add(mark, unit);
+        LogUnit taken = unit.Take();
+        Row(taken);
+        engine_.log_->Append(std::move(taken));
+      }
+      wake_.wait_for(lock, std::chrono::seconds(1));
+    }
+  }
+
+  Engine& engine_;
+  bool wall_;
+  double last_ = 0;
+  std::thread thread_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+};
+
+Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settings,
+                                             const std::function<void(const std::string&)>& report) {
+  std::unique_ptr<Engine> engine(new Engine);
+  engine->settings_ = settings;
+  engine->pipeline_ = {.partitions = settings.partitions,
+                       .future_limit = std::chrono::duration<double>(settings.future_limit).count()};
+  std::error_code error;
+  std::filesystem::create_directories(settings.data_directory, error);
+  if (error)
+    return Status::InvalidArgument("cannot make the data directory " + settings.data_directory + ": " +
+                                   error.message());
+  const auto topics = wire::Manifest(settings.partitions);
+  auto log = stream::embedded::Log::Open({.path = settings.data_directory + "/log",
+                                          .topics = topics,
+                                          .sync = settings.sync,
+                                          .tail_bytes = settings.memory.log_tail,
+                                          .write_buffer_bytes = settings.memory.write_buffer});
+  if (!log.ok()) return log.status();
+  engine->log_ = std::move(*log);
+
+  const std::uint32_t slots = SlotCount(engine->pipeline_);
+  engine->stages_.resize(slots);
+  // A clean object takes about a kilobyte; four tables of a slot hold them.
+  const std::size_t objects = std::max<std::size_t>(1000, settings.memory.objects / 1024 / slots / 4);
+  stream::embedded::RunnerOptions options{
+      .directory = settings.data_directory,
+      .threads = settings.threads,
+      .topics = topics,
+      .journal = wire::kJournal,
+      .commit_interval = settings.commit.interval,
+      .commit_records = settings.commit.max_records,
+      .commit_bytes = settings.commit.max_bytes,
+      .flush_interval = std::chrono::duration_cast<std::chrono::milliseconds>(settings.state.flush_interval),
+      .flush_debt_records = settings.state.max_debt_records,
+      .checkpoint_interval = std::chrono::duration_cast<std::chrono::milliseconds>(settings.checkpoint.interval),
+      .checkpoints_kept = static_cast<int>(settings.checkpoint.keep),
+      .checkpoint_copy_directory = settings.checkpoint.copy_directory,
+      .objects_per_table = objects,
+      .inputs_age = std::chrono::duration<double>(settings.retention.inputs_age).count(),
+      .inputs_bytes = settings.retention.inputs_bytes,
+      .peek_time = PeekTime,
+      .block_cache_bytes = settings.memory.block_cache,
+  };
+  Engine* raw = engine.get();
+  auto runner = stream::embedded::Runner::Open(
+      options, *engine->log_, slots,
+      [raw](std::uint32_t k) {
+        PipelineSlot made = MakeSlot(k, raw->pipeline_);
+        raw->stages_[k] = made.stages;
+        return stream::embedded::SlotParts{.tables = std::move(made.tables), .slot = std::move(made.slot)};
+      },
+      report);
+  if (!runner.ok()) return runner.status();
+  engine->runner_ = std::move(*runner);
+  auto index = LedgerIndex::Open(settings.data_directory + "/index", *engine->log_, settings.partitions);
+  if (!index.ok()) return index.status();
+  engine->index_ = std::move(*index);
+  engine->ticker_ = std::make_unique<Ticker>(*engine, settings.ticks == settings::Ticks::kWall);
+  return engine;
+}
+
+Engine::~Engine() {
+  ticker_.reset();
+  runner_.reset();
+  index_.reset();
+}
+
+void Engine::Start() {
+  runner_->Start();
+  ticker_->Start();
+}
+
+Status Engine::Stop() {
+  ticker_->Stop();
+  return runner_->Stop();
+}
+
+Status Engine::failure() const { return runner_->failure(); }
+void Engine::WaitIdle() { runner_->WaitIdle(); }
+bool Engine::idle() const { return runner_->idle(); }
+
+ProducerState Engine::Producer(const std::string& source) const {
+  ProducerState state;
+  const auto row = log_->GetRow(ProducerKey(source));
+  if (row.ok()) {
+    stream::StateReader reader(*row);
+    reader(state);
+  }
+  return state;
+}
+
+Result<AppendOutcome> Engine::Append(AppendBlock block) {
+  std::lock_guard lock(append_mutex_);
+  if (block.source.empty()) return Status::InvalidArgument("a source needs a name");
+  const ProducerState before = Producer(block.source);
+  if (block.first_line != before.lines)
+    return Status::InvalidArgument("source " + block.source + " has been taken in up to line " +
+                                   std::to_string(before.lines) + ", this block starts after line " +
+                                   std::to_string(block.first_line) +
+                                   "; is another client sending under the same name?");
+  if (block.barrier) runner_->WaitIdle();
+  AppendOutcome outcome;
+  UnitBuilder unit;
+  std::uint64_t line = block.first_line;
+  const double now = WallClock();
+  for (const SourceLine& one : block.lines) {
+    const std::uint64_t number = line++;
+    if (one.envelope.empty() && one.original.empty()) continue;   // a line that says nothing, or a barrier alone
+    if (one.envelope.empty()) {
+      std::string bytes;
+      wire::EncodeRefused({.refusal = {.reason = wire::RefusalReason::kUndecodable, .detail = one.problem},
+                           .append_time = now,
+                           .original = one.original,
+                           .source = block.source,
+                           .line = number},
+                          &bytes);
+      unit.Add({wire::kRefused, 0}, bytes);
+      ++outcome.refused;
+      continue;
+    }
+    const auto routing = wire::PeekRouting(one.envelope);
+    const stream::TopicPartition where =
+        routing ? wire::RouteEvent(*routing, pipeline_.partitions) : stream::TopicPartition{wire::kCompletions, 0};
+    if (routing && routing->kind == wire::EventKind::kTick) {
+      ticker_->ObserveTick(wire::PeekEventTime(one.envelope).value_or(0));
+    } else if (where.topic == wire::kCatalogue && !block.barrier) {
+      return Status::InvalidArgument("line " + std::to_string(number + 1) + " of " + block.source +
+                                     " is a broadcast and must come as a block of its own, with a barrier");
+    }
+    // Before the event: what lies behind the mark must not be counted into the period before it.
+    if (settings_.ticks == settings::Ticks::kInput && !block.barrier && !block.own_ticks)
+      ticker_->Observe(wire::PeekEventTime(one.envelope).value_or(0), unit);
+    unit.Add(where, one.envelope);
+    ++outcome.appended;
+  }
+  outcome.producer = {.lines = line, .hash = block.hash};
+  LogUnit taken = unit.Take();
+  taken.rows.emplace_back(ProducerKey(block.source), EncodeRow(outcome.producer));
+  ticker_->Row(taken);
+  const std::uint64_t ticket = log_->Append(std::move(taken));
+  log_->WaitDurable(ticket);
+  if (block.barrier) runner_->WaitIdle();
+  if (Status s = runner_->failure(); !s.ok()) return s;
+  return outcome;
+}
+
+std::uint64_t Engine::PostedGrants() {
+  std::uint64_t posted = 0;
+  for (std::uint32_t k = 0; k < pipeline_.partitions; ++k)
+    runner_->Query(k, [&](stream::Slot& slot) {
+      for (std::size_t i = 0; i < slot.inputs().size(); ++i)
+        if (slot.inputs()[i].where.topic == wire::kGrants) posted += slot.next(i);
+    });
+  return posted;
+}
+
+Status Engine::ForEachRecord(stream::TopicPartition where,
+                             const std::function<bool(std::uint64_t offset, std::string_view record)>& visit) {
+  const std::uint64_t end = log_->DurableEnd(where);
+  for (std::uint64_t at = log_->Begin(where); at < end;) {
+    auto batch = log_->Read(where, at);
+    if (!batch.ok()) return batch.status();
+    if (*batch == nullptr) break;
+    stream::RecordCursor cursor((*batch)->payload);
+    std::string_view record;
+    for (std::uint64_t offset = (*batch)->first; cursor.Next(&record); ++offset)
+      if (offset >= at && !visit(offset, record)) return Status::Ok();
+    at = (*batch)->end();
+  }
+  return Status::Ok();
+}
+
+}  // namespace cobblestone

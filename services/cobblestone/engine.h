@@ -1,0 +1,119 @@
+// The pipeline on one machine: a data directory with log, state, checkpoints and ledger index, the runner over it,
+// appending exactly once, and every question that people ask. One process at a time holds the directory.
+//
+// Answers are JSON (nlohmann), the same for the command line, the socket and later the gateway; numbers of credit are
+// given as integers of micro-credits and, beside them, as text with six decimals.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/settings/run_settings.h"
+#include "common/stream/embedded/log.h"
+#include "common/stream/embedded/runner.h"
+#include "common/stream/hash128.h"
+#include "common/wire/events.h"
+#include "services/cobblestone/pipeline.h"
+
+namespace cobblestone {
+
+class LedgerIndex;
+
+// How far a source (a file by its name, a client by its own) has been taken in.
+struct ProducerState {
+  std::uint64_t lines = 0;        // taken in so far
+  stream::Hash128 hash;           // chained over the bytes of all lines before, ChainLine()
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) { f(s.lines, s.hash); }
+};
+
+// The chain by which a source that is sent again, whole or grown, is known: hash' = H(hash, bytes of the line).
+stream::Hash128 ChainLine(const stream::Hash128& before, std::string_view line);
+
+// One line of a source.
+struct SourceLine {
+  std::string envelope;           // bytes of the Envelope; empty: the line could not be read
+  std::string original;           // as it was, where it could not be read
+  std::string problem;            // why
+};
+
+struct AppendBlock {
+  std::string source;
+  std::uint64_t first_line = 0;   // 0 for the first; must be the producer's `lines`
+  std::vector<SourceLine> lines;
+  stream::Hash128 hash;           // of the source up to and with this block
+  bool own_ticks = false;         // the source says itself when time passes: no ticks are made of its event times
+  bool barrier = false;           // lockstep: everything before is drained first, and the block before the answer
+};
+
+struct AppendOutcome {
+  ProducerState producer;
+  std::uint64_t appended = 0;
+  std::uint64_t refused = 0;      // lines that could not be read
+};
+
+class Engine {
+ public:
+  // Opens and recovers. Without Start() nothing is processed, and the directory is only asked.
+  static Result<std::unique_ptr<Engine>> Open(const settings::RunSettings& settings,
+                                              const std::function<void(const std::string&)>& report);
+  ~Engine();
+
+  void Start();
+  Status Stop();
+  [[nodiscard]] Status failure() const;
+
+  [[nodiscard]] ProducerState Producer(const std::string& source) const;
+  // Durable on return. kInvalidArgument when the block does not follow what the source has sent before.
+  Result<AppendOutcome> Append(AppendBlock block);
+  void WaitIdle();
+  [[nodiscard]] bool idle() const;
+
+  // Questions. kNotFound says what was not found.
+  Result<nlohmann::json> Explain(ProjectId project, ResultId result);
+  Result<nlohmann::json> Account(ProjectId project, wire::AccountKind kind, std::uint64_t id);
+  Result<nlohmann::json> HostVersion(ProjectId project, HostId host, AppVersionId version, AppId app);
+  Result<nlohmann::json> Scales(ProjectId project);
+  Result<nlohmann::json> RefusedList(std::uint64_t from, std::uint64_t limit);
+  Result<nlohmann::json> RefusedShow(std::uint64_t offset);
+  Result<nlohmann::json> RefusedResubmit(std::uint64_t offset);
+  nlohmann::json Tasks();          // slots: lag, sequence, hash, state, checkpoints; log counters
+
+  // Re-derives every grant from its inputs and every total from the grants. `progress` gets records done and all.
+  // ["problems"] is empty when all is well.
+  Result<nlohmann::json> Audit(const std::function<void(std::uint64_t done, std::uint64_t all)>& progress);
+
+  // Grants that were applied to their accounts, durably.
+  [[nodiscard]] std::uint64_t PostedGrants();
+
+  // For tests and the demo: every record of a topic's partition in order; a false from `visit` ends it.
+  Status ForEachRecord(stream::TopicPartition where,
+                       const std::function<bool(std::uint64_t offset, std::string_view record)>& visit);
+  [[nodiscard]] const PipelineOptions& pipeline() const { return pipeline_; }
+  [[nodiscard]] stream::embedded::Log& log() { return *log_; }
+  [[nodiscard]] stream::embedded::Runner& runner() { return *runner_; }
+
+ private:
+  Engine() = default;
+
+  class Ticker;
+
+  settings::RunSettings settings_;
+  PipelineOptions pipeline_;
+  std::unique_ptr<stream::embedded::Log> log_;
+  std::vector<StageSet> stages_;
+  std::unique_ptr<stream::embedded::Runner> runner_;
+  std::unique_ptr<LedgerIndex> index_;    // ledger by result
+  std::mutex append_mutex_;               // appends of one source follow each other
+  std::unique_ptr<Ticker> ticker_;
+};
+
+}  // namespace cobblestone

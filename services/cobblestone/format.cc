@@ -1,0 +1,576 @@
+#include "services/cobblestone/format.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <initializer_list>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "services/cobblestone/progress.h"
+
+namespace cobblestone {
+
+using nlohmann::json;
+
+namespace {
+
+// ---- Words
+// -------------------------------------------------------------------------------------------------
+
+const json& At(const json& object, std::string_view name) {
+  static const json kNone;
+  if (!object.is_object()) return kNone;
+  const auto found = object.find(std::string(name));
+  return found == object.end() ? kNone : *found;
+}
+
+bool Has(const json& object, std::string_view name) { return !At(object, name).is_null(); }
+
+std::string Text(const json& object, std::string_view name) { return NumberText(At(object, name)); }
+
+// Numbers that name something: without commas.
+std::string IdText(const json& object, std::string_view name) {
+  const json& value = At(object, name);
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+double Double(const json& value, double otherwise = 0) {
+  return value.is_number() ? value.get<double>() : otherwise;
+}
+
+bool IsZero(const json& value) { return value.is_null() || (value.is_number() && value.get<double>() == 0); }
+
+std::string TimeText(const json& value) {
+  return value.is_number() ? UtcText(value.get<double>()) : NumberText(value);
+}
+
+// "operations" are what FLOPs are called in a sentence.
+std::string Average(const json& average) {
+  if (!average.is_object()) return "none";
+  if (IsZero(At(average, "n"))) return "none yet";
+  return Text(average, "mean") + " over " + Text(average, "n") + " samples";
+}
+
+std::string Spaced(std::string name) {
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name;
+}
+
+std::string Capital(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  return text;
+}
+
+// Code points, as far as a column needs them.
+std::size_t Width(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(
+      text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+// ---- Layout
+// ------------------------------------------------------------------------------------------------
+
+// Lines of "  name   value", the values under each other.
+class Fields {
+ public:
+  explicit Fields(std::string indent = "  ") : indent_(std::move(indent)) {}
+  void Add(const std::string& name, const std::string& value) { lines_.emplace_back(name, value); }
+  // Only where the answer has it.
+  void Of(const json& object, const char* name, const std::string& label, const std::string& unit = "") {
+    shown_.insert(name);
+    if (Has(object, name)) Add(label, Text(object, name) + (unit.empty() ? "" : " " + unit));
+  }
+  void TimeOf(const json& object, const char* name, const std::string& label) {
+    shown_.insert(name);
+    if (!IsZero(At(object, name))) Add(label, TimeText(At(object, name)));
+  }
+  void Shown(std::initializer_list<const char*> names) { shown_.insert(names.begin(), names.end()); }
+  // All simple fields that were not shown under a name of ours.
+  void Rest(const json& object) {
+    for (const auto& [name, value] : object.items())
+      if (!shown_.contains(name) && value.is_primitive() && !value.is_null())
+        Add(Spaced(name), NumberText(value));
+  }
+  [[nodiscard]] std::string Take() const {
+    std::size_t width = 0;
+    for (const auto& [name, value] : lines_) width = std::max(width, Width(name));
+    std::string text;
+    for (const auto& [name, value] : lines_)
+      text += indent_ + name + std::string(width - Width(name) + 2, ' ') + value + "\n";
+    return text;
+  }
+
+ private:
+  std::string indent_;
+  std::vector<std::pair<std::string, std::string>> lines_;
+  std::set<std::string> shown_;
+};
+
+class Table {
+ public:
+  // A name that starts with '<' is a column of words, left-aligned; others are numbers.
+  explicit Table(std::vector<std::string> names) : rows_{std::move(names)} {
+    for (std::string& name : rows_[0]) {
+      left_.push_back(name.starts_with('<'));
+      if (left_.back()) name.erase(0, 1);
+    }
+  }
+  void Add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  [[nodiscard]] bool empty() const { return rows_.size() == 1; }
+  [[nodiscard]] std::string Take() const {
+    std::vector<std::size_t> widths(rows_[0].size());
+    for (const auto& row : rows_)
+      for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], Width(row[c]));
+    std::string text;
+    for (const auto& row : rows_) {
+      std::string line;
+      for (std::size_t c = 0; c < row.size(); ++c) {
+        const std::string pad(widths[c] - Width(row[c]), ' ');
+        line += "  " + (left_[c] ? row[c] + pad : pad + row[c]);
+      }
+      while (line.ends_with(' ')) line.pop_back();
+      text += line + "\n";
+    }
+    return text;
+  }
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+  std::vector<bool> left_;
+};
+
+// ---- Explain
+// -------------------------------------------------------------------------------------------------
+
+bool Flag(const json& claim, std::string_view flag) {
+  const json& flags = At(claim, "flags");
+  return flags.is_array() && std::find(flags.begin(), flags.end(), flag) != flags.end();
+}
+
+std::string_view ModeWords(std::string_view mode) {
+  static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"normal", "both scales applied"},
+      {"approximate", "a scale was missing"},
+      {"workunit_estimate", "from the size estimate of the workunit"},
+      {"capped", "thrown out of the mean by the cap on granted credit"},
+      {"none", "no claim could be formed"},
+      {"benchmark", "CPU time x benchmark"},
+      {"reported_flops", "operations counted by the app"},
+      {"runtime", "run time x peak speed"},
+      {"assigned", "credit named by the workunit, the canonical result or the app"},
+      {"default_pfc", "the sanity check failed: the default took the claim's place"},
+      {"probation", "host scale withheld or limited by probation"},
+  };
+  for (const auto& [name, words] : kWords)
+    if (name == mode) return words;
+  return {};
+}
+
+std::string Mode(const json& object, std::string_view name) {
+  const std::string mode = Text(object, name);
+  const std::string_view words = ModeWords(mode);
+  return words.empty() ? mode : mode + " (" + std::string(words) + ")";
+}
+
+// How a policy makes one credit of a workunit's claims (semantics, section 4).
+std::string_view FormationWords(std::string_view policy) {
+  static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"boinc",
+       "Each claim is cut at the workunit's bound; one above the cap on granted credit is left out. Two or "
+       "more in mode normal: their mean alone; one: with the approximate ones, counted twice; none: the "
+       "approximate ones. The mean weighs a claim less, the farther it lies from the anchor. Nothing left: "
+       "the workunit's estimate."},
+      {"creditnew",
+       "The average of the claims that are neither from the anonymous platform nor on scale probation; "
+       "without any, the app's mean x the size estimate. A single replica gets what it claims."},
+      {"creditnew-v2", "The least of the claims."},
+      {"benchmark", "The average, the least or the median of the claims, as the app's settings say."},
+      {"reported-flops", "The average of the claims."},
+      {"runtime",
+       "The mean of the claims, each weighed by the sum of the others; those of zero or above the cap are "
+       "left out."},
+      {"assigned", "The credit that was named; several reports of apps are combined like benchmark claims."},
+      {"none", "This policy keeps statistics and grants nothing."},
+  };
+  for (const auto& [name, words] : kWords)
+    if (name == policy) return words;
+  return {};
+}
+
+// Breaks a paragraph at spaces.
+std::string Wrapped(std::string_view text, const std::string& indent) {
+  constexpr std::size_t kLineWidth = 96;
+  std::string out;
+  std::string line = indent;
+  while (!text.empty()) {
+    const std::size_t space = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, space);
+    text.remove_prefix(std::min(space + 1, text.size()));
+    if (line.size() + word.size() > kLineWidth) {
+      out += line + "\n";
+      line = indent;
+    }
+    if (line.size() > indent.size()) line += ' ';
+    line += word;
+  }
+  return out + line + "\n";
+}
+
+std::string JobText(const json& claim) {
+  const json& facts = At(claim, "facts");
+  Fields fields("     ");
+  fields.Of(facts, "elapsed_time_s", "elapsed time", "s");
+  fields.Of(facts, "cpu_time_s", "CPU time", "s");
+  fields.Of(facts, "peak_flops", "peak speed", "FLOP/s");
+  fields.TimeOf(facts, "sent_time", "sent");
+  fields.TimeOf(facts, "received_time", "received");
+  fields.Of(facts, "fpops_est", "size estimate", "FLOPs");
+  fields.Of(facts, "fpops_bound", "bound", "FLOPs");
+  for (const char* name : {"reported", "benchmark"}) {
+    fields.Shown({name});
+    if (!IsZero(At(facts, name))) fields.Add(name, Text(facts, name));
+  }
+  fields.Rest(facts);
+  if (Has(claim, "raw_pfc"))
+    fields.Add("raw PFC", Text(claim, "raw_pfc") + " FLOPs = elapsed time x peak speed");
+  if (Has(claim, "sample")) fields.Add("sample", Text(claim, "sample") + " = raw PFC / size estimate");
+  return fields.Take();
+}
+
+std::string ScalesOfClaimText(const json& claim) {
+  Fields fields("     ");
+  if (Has(claim, "version_average")) fields.Add("version average", Average(At(claim, "version_average")));
+  fields.Add("version scale", IsZero(At(claim, "version_scale")) ? "none yet" : Text(claim, "version_scale"));
+  if (Has(claim, "host_average_before"))
+    fields.Add("host average before", Average(At(claim, "host_average_before")));
+  if (Has(claim, "host_average_after"))
+    fields.Add("host average after", Average(At(claim, "host_average_after")));
+  if (Has(claim, "host_scale")) {
+    fields.Add("host scale",
+               Text(claim, "host_scale") + " = version average / host average, limited by the policy");
+  } else {
+    fields.Add("host scale", "not applied");
+  }
+  fields.Add("app's mean", IsZero(At(claim, "min_avg_pfc")) ? "not defined yet" : Text(claim, "min_avg_pfc"));
+  fields.Of(claim, "consecutive_valid", "consecutive valid");
+  if (Flag(claim, "host_scale_check")) fields.Add("cherry-picking check", "on");
+  fields.Add("probation", Flag(claim, "on_probation") ? "yes" : "no");
+  fields.TimeOf(claim, "host_scale_time", "host scale from");
+  return fields.Take();
+}
+
+std::string ClaimsText(const json& grant, const json& claim) {
+  Table table({"result", "host", "claimed", "PFC", "<mode", "<"});
+  const auto add = [&](const json& one, const std::string& note) {
+    const json& flags = At(one, "flags");
+    std::string words = note;
+    for (const char* flag : {"late", "expired", "invalid", "runtime_outlier", "on_probation",
+                             "one_time_cheat", "clamped", "host_deleted"}) {
+      if (flags.is_array() && std::find(flags.begin(), flags.end(), flag) != flags.end())
+        words += (words.empty() ? "" : ", ") + Spaced(flag);
+    }
+    table.Add({IdText(one, "result"), IdText(one, "host"), Text(one, "claimed"), Text(one, "pfc"),
+               Text(one, "mode"), words});
+  };
+  add(claim, "this one");
+  for (const json& other : At(grant, "other_claims")) add(other, "");
+  return table.Take();
+}
+
+std::string PostingsText(const json& grant) {
+  std::string text;
+  for (const json& posting : At(grant, "postings")) {
+    text += (text.empty() ? "" : ", ") + Text(posting, "account") + " " + IdText(posting, "id");
+    if (Has(posting, "name") && At(posting, "name") != "") text += " (" + Text(posting, "name") + ")";
+  }
+  return text.empty() ? "nobody" : text;
+}
+
+std::string GrantText(const json& grant) {
+  const json& claim = At(grant, "claim");
+  const std::string policy = Text(claim, "policy");
+  Fields head;
+  head.Add("granted", Text(grant, "credit") + " Cobblestones" +
+                          (At(grant, "late") == true ? ", late: what its workunit's results got" : ""));
+  if (Has(grant, "kind") && At(grant, "kind") != "final") head.Add("kind", Text(grant, "kind"));
+  head.TimeOf(grant, "granted_at", "at");
+  head.Add("to", PostingsText(grant));
+  if (Has(grant, "waits_for")) head.Add("waits", Text(grant, "waits_for"));
+  if (Has(claim, "workunit"))
+    head.Add("for", "workunit " + IdText(claim, "workunit") + ", app " + IdText(claim, "app") +
+                        ", app version " + IdText(claim, "app_version") + ", host " + IdText(claim, "host"));
+  std::string text = head.Take();
+  if (claim.is_object()) {
+    text += "\n  1. The job\n" + JobText(claim);
+    text += "\n  2. What was known when it was priced (scale epoch " + IdText(claim, "epoch") + ")\n" +
+            ScalesOfClaimText(claim);
+    text += "\n  3. The claim, by policy " + policy + " version " + IdText(claim, "policy_version") + "\n";
+    Fields fields("     ");
+    fields.Add("mode", Mode(claim, "mode"));
+    std::string flags;
+    for (const json& flag : At(claim, "flags"))
+      flags += (flags.empty() ? "" : ", ") + Spaced(flag.get<std::string>());
+    if (!flags.empty()) fields.Add("marks", flags);
+    fields.Add("claimed PFC", Text(claim, "pfc") + " FLOPs");
+    fields.Add("claimed", Text(claim, "claimed") + " Cobblestones");
+    text += fields.Take();
+    text += "\n  4. The grant, out of the claims of the workunit\n" + ClaimsText(grant, claim);
+    if (const std::string_view words = FormationWords(policy); !words.empty())
+      text += Wrapped(words, "     ");
+  }
+  Fields fields("     ");
+  if (Has(grant, "counted_as")) fields.Add("counted as", Mode(grant, "counted_as"));
+  fields.Add("cap per result", IsZero(At(grant, "max_granted_credit"))
+                                   ? "none"
+                                   : Text(grant, "max_granted_credit") + " Cobblestones");
+  if (!IsZero(At(grant, "canonical_result")))
+    fields.Add("canonical result", IdText(grant, "canonical_result"));
+  const json& exact = At(grant, "credit_before_rounding");
+  if (!exact.is_null()) {
+    fields.Add("rounding", (exact.is_string() ? exact.get<std::string>() : exact.dump()) + " -> " +
+                               IdText(grant, "credit_micro") + " micro-credits (nearest, ties to even)");
+  }
+  const json& ledger = At(grant, "ledger");
+  if (ledger.is_object())
+    fields.Add("ledger record",
+               "partition " + IdText(ledger, "partition") + ", offset " + IdText(ledger, "offset"));
+  return text + (claim.is_object() ? "" : "\n") + fields.Take();
+}
+
+// ---- Anything
+// --------------------------------------------------------------------------------------------------
+
+// An answer of which nothing more is known than that it is JSON.
+std::string AnyText(const json& value, const std::string& indent) {
+  if (value.is_primitive()) return indent + NumberText(value) + "\n";
+  Fields fields(indent);
+  if (value.is_object()) fields.Rest(value);
+  std::string text = fields.Take();
+  for (const auto& [name, part] : value.items()) {
+    if (value.is_object()) {
+      if (part.is_primitive() || part.empty()) continue;
+      text += indent + Spaced(name) + "\n" + AnyText(part, indent + "  ");
+    } else {
+      text += AnyText(part, indent);
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string UtcText(double unix_seconds) {
+  if (!(unix_seconds > -6e10 && unix_seconds < 2.5e11)) return NumberText(unix_seconds);
+  const auto whole = static_cast<std::time_t>(std::floor(unix_seconds));
+  std::tm parts{};
+  ::gmtime_r(&whole, &parts);
+  char text[64];
+  std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts);
+  return text;
+}
+
+std::string NumberText(const json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  if (value.is_null()) return "-";
+  if (value.is_number_unsigned()) return WithCommas(value.get<std::uint64_t>());
+  if (value.is_number_integer()) {
+    const auto number = value.get<std::int64_t>();
+    return number < 0 ? "-" + WithCommas(0 - static_cast<std::uint64_t>(number))
+                      : WithCommas(static_cast<std::uint64_t>(number));
+  }
+  if (!value.is_number()) return value.dump();
+  char text[40];
+  std::snprintf(text, sizeof text, "%.10g", value.get<double>());
+  std::string number = text;
+  const std::size_t whole = number.find_first_of(".e");
+  const std::string_view digits = std::string_view(number).substr(0, std::min(whole, number.size()));
+  if (number.find_first_not_of("0123456789.-") == std::string::npos && digits.size() > 4) {
+    std::string grouped(digits);
+    const std::ptrdiff_t first = grouped.front() == '-' ? 1 : 0;
+    for (auto at = static_cast<std::ptrdiff_t>(grouped.size()) - 3; at > first; at -= 3)
+      grouped.insert(static_cast<std::size_t>(at), ",");
+    number.replace(0, digits.size(), grouped);
+  }
+  return number;
+}
+
+std::string ExplainText(const json& answer) {
+  const std::string name = "Result " + IdText(answer, "result") + " of project " + IdText(answer, "project");
+  const json& grants = At(answer, "grants");
+  if (grants.empty()) {
+    const json& pending = At(answer, "pending");
+    return name + " has not been granted anything yet\n  it waits for " + Text(pending, "waits_for") +
+           " (host " + IdText(pending, "host") + ")\n";
+  }
+  std::string text;
+  for (const json& grant : grants) text += (text.empty() ? name + "\n" : "\n") + GrantText(grant);
+  return text;
+}
+
+std::string AccountText(const json& answer) {
+  std::string text =
+      Capital(Text(answer, "kind")) + " " + IdText(answer, "id") + " of project " + IdText(answer, "project");
+  if (Has(answer, "name") && At(answer, "name") != "") text += ": " + Text(answer, "name");
+  text += "\n";
+  Fields fields;
+  fields.Shown({"kind", "id", "project", "name"});
+  fields.Of(answer, "total", "total credit", "Cobblestones");
+  fields.Shown({"opening"});
+  if (Has(answer, "opening") && Text(answer, "opening") != "0.000000")
+    fields.Add("of it before the pipeline", Text(answer, "opening") + " Cobblestones");
+  fields.Of(answer, "grants", "granted results");
+  fields.Of(answer, "rac_now", "recent average now", "Cobblestones/day");
+  fields.Shown({"rac", "rac_time"});
+  if (!IsZero(At(answer, "rac_time")))
+    fields.Add("as last stored", Text(answer, "rac") + " at " + TimeText(At(answer, "rac_time")));
+  for (const char* id : {"user", "team"}) {
+    fields.Shown({id});
+    if (Has(answer, id)) fields.Add(id, IsZero(At(answer, id)) ? "none" : IdText(answer, id));
+  }
+  fields.Rest(answer);
+  text += fields.Take();
+
+  Table apps({"app", "granted results", "credit"});
+  for (const json& app : At(answer, "apps"))
+    apps.Add({IdText(app, "app"), Text(app, "grants"), Text(app, "total")});
+  if (!apps.empty()) text += "\n" + apps.Take();
+  Table days({"<day", "granted results", "credit"});
+  for (const json& day : At(answer, "days"))
+    days.Add(
+        {UtcText(Double(At(day, "day")) * 86400).substr(0, 10), Text(day, "grants"), Text(day, "total")});
+  if (!days.empty()) text += "\n" + days.Take();
+  Table versions({"app", "app version", "jobs"});
+  for (const json& row : At(answer, "versions"))
+    versions.Add({IdText(row, "app"), IdText(row, "app_version"), Text(row, "jobs")});
+  if (!versions.empty()) text += "\n" + versions.Take();
+  return text;
+}
+
+std::string HostVersionText(const json& answer) {
+  std::string text;
+  for (const json& row : At(answer, "rows")) {
+    text += (text.empty() ? "" : "\n") + ("Host " + IdText(row, "host") + " with app version ") +
+            IdText(row, "app_version") + " (app " + IdText(row, "app") + ", project " +
+            IdText(row, "project") + ")\n";
+    Fields fields;
+    fields.Shown({"host", "app", "app_version", "project"});
+    fields.Add("sample (PFC / estimate)", Average(At(row, "pfc")));
+    const auto with_variance = [&](const char* name, const std::string& label, const std::string& unit) {
+      const json& average = At(row, name);
+      std::string value = Average(average);
+      if (!IsZero(At(average, "n"))) value += ", variance " + Text(average, "variance");
+      fields.Add(label, value + unit);
+    };
+    with_variance("et", "elapsed / estimate", " (s per FLOP)");
+    with_variance("turnaround", "turnaround", " (s)");
+    fields.Of(row, "flops_estimate", "so its speed is about", "FLOP/s");
+    fields.Of(row, "consecutive_valid", "consecutive valid");
+    fields.Of(row, "error_rate", "error rate");
+    fields.Of(row, "max_jobs_per_day", "most jobs per day");
+    fields.Of(row, "jobs_today", "jobs today");
+    fields.Of(row, "scale_probation", "on scale probation");
+    fields.TimeOf(row, "host_scale_time", "host scale from");
+    fields.Rest(row);
+    text += fields.Take();
+  }
+  return text;
+}
+
+std::string ScalesText(const json& answer) {
+  std::string text = "Project " + IdText(answer, "project") + ", scale epoch " + IdText(answer, "epoch");
+  if (!IsZero(At(answer, "time"))) text += ", as of " + TimeText(At(answer, "time"));
+  text += "\n\n";
+  Table apps({"app", "<name", "<policy", "min avg PFC", "CPU mean", "GPU mean", "claims", "mean claim"});
+  for (const json& app : At(answer, "apps")) {
+    const json& claims = At(app, "claims");
+    apps.Add({IdText(app, "app"), Text(app, "name"),
+              Text(app, "policy") + " v" + IdText(app, "policy_version"), Text(app, "min_avg_pfc"),
+              Text(app, "cpu_mean"), Text(app, "gpu_mean"), Text(claims, "n"), Text(claims, "mean")});
+  }
+  text += apps.Take() + "\n";
+  Table versions({"app version", "app", "number", "<plan class", "<device", "samples", "mean PFC", "scale",
+                  "recent credit"});
+  for (const json& version : At(answer, "versions")) {
+    const json& pfc = At(version, "pfc");
+    versions.Add({IdText(version, "app_version"), IdText(version, "app"), IdText(version, "version_num"),
+                  Text(version, "plan_class"), At(version, "gpu") == true ? "GPU" : "CPU", Text(pfc, "n"),
+                  Text(pfc, "mean"), IsZero(At(version, "scale")) ? "-" : Text(version, "scale"),
+                  Text(version, "expavg_credit")});
+  }
+  return text + versions.Take();
+}
+
+std::string TasksText(const json& answer) {
+  Fields fields;
+  fields.Of(answer, "lag", "records that wait");
+  fields.Of(answer, "grants", "grants in the ledger");
+  fields.Of(answer, "refused", "refused");
+  const json& log = At(answer, "log");
+  if (log.is_object()) {
+    fields.Add("log since it was opened", Text(log, "records") + " records in " + Text(log, "units") +
+                                              " units, " + Text(log, "syncs") + " syncs (" +
+                                              Text(log, "sync_seconds") + " s)");
+    fields.Add("log on disk", Text(log, "disk_bytes") + " bytes");
+  }
+  fields.Rest(answer);
+  std::string text = fields.Take() + "\n";
+  Table table(
+      {"slot", "lag", "commits", "state", "copy", "again", "records", "objects", "reads", "<hash", "<role"});
+  for (const json& task : At(answer, "tasks")) {
+    table.Add({IdText(task, "slot"), Text(task, "lag"), Text(task, "commits"), Text(task, "state_written"),
+               Text(task, "checkpoint"), Text(task, "commits_executed_again"), Text(task, "records"),
+               Text(task, "objects_in_memory"), Text(task, "store_reads"), Text(task, "hash").substr(0, 12),
+               Text(task, "role")});
+  }
+  return text + table.Take();
+}
+
+std::string AuditText(const json& answer) {
+  json rest = answer;
+  const json problems = At(answer, "problems");
+  if (rest.is_object()) rest.erase("problems");
+  std::string text = AnyText(rest, "  ");
+  if (problems.empty()) return text + "No problem found: every number follows from what is recorded.\n";
+  text += WithCommas(problems.size()) + (problems.size() == 1 ? " problem:\n" : " problems:\n");
+  for (const json& problem : problems)
+    text += problem.is_object() ? AnyText(problem, "  ") + "\n" : "  " + NumberText(problem) + "\n";
+  return text;
+}
+
+std::string RefusedListText(const json& answer) {
+  const json& list = At(answer, "refused");
+  if (list.empty()) return "nothing refused from there on; " + Text(answer, "all") + " refused in all\n";
+  Table table({"number", "<reason", "<came from", "<detail"});
+  for (const json& one : list) {
+    const std::string place = Has(one, "source") ? Text(one, "source") + " line " + IdText(one, "line")
+                                                 : Text(one, "topic") + "/" + IdText(one, "partition") + "/" +
+                                                       IdText(one, "offset");
+    table.Add({IdText(one, "number"), Text(one, "reason"), place, Text(one, "detail")});
+  }
+  return table.Take() + "\n" + Text(answer, "all") +
+         " refused in all. One of them whole: refused show NUMBER\n";
+}
+
+std::string RefusedText(const json& answer) {
+  std::string text = "Refused record " + IdText(answer, "number") + "\n";
+  Fields fields;
+  fields.Shown({"number"});
+  fields.Of(answer, "reason", "reason");
+  fields.Of(answer, "detail", "detail");
+  for (const char* name : {"source", "line", "project", "topic", "partition", "offset"}) {
+    fields.Shown({name});
+    if (Has(answer, name) && At(answer, name) != "") fields.Add(name, IdText(answer, name));
+  }
+  fields.TimeOf(answer, "append_time", "appended");
+  fields.Rest(answer);
+  text += fields.Take();
+  if (Has(answer, "event")) text += "\n" + At(answer, "event").dump(2) + "\n";
+  return text;
+}
+
+}  // namespace cobblestone

@@ -1,0 +1,83 @@
+#include "services/cobblestone/pipeline.h"
+
+#include "common/wire/claim_codec.h"
+#include "common/wire/control_codec.h"
+#include "common/wire/event_codec.h"
+#include "common/wire/proto_reader.h"
+#include "common/wire/topics.h"
+
+namespace cobblestone {
+
+PipelineSlot MakeSlot(std::uint32_t k, const PipelineOptions& options) {
+  PipelineSlot made;
+  made.tables = std::make_unique<stream::TableHost>();
+  made.slot = std::make_unique<stream::Slot>(stream::SlotOptions{.id = k,
+                                                                 .topics = wire::Manifest(options.partitions),
+                                                                 .rules_version = kRulesVersion,
+                                                                 .fingerprint = options.fingerprint},
+                                             *made.tables);
+  const auto add = [&made](auto stage, const std::vector<stream::TopicPartition>& inputs) {
+    auto* raw = stage.get();
+    made.slot->AddStage(std::move(stage), inputs);
+    return raw;
+  };
+  const std::uint32_t n = options.partitions;
+  if (k == n) {
+    made.stages.coordinator = add(std::make_unique<coordinator::CoordinatorStage>(
+                                      coordinator::CoordinatorOptions{.partitions = n}, *made.tables),
+                                  coordinator::CoordinatorStage::Inputs());
+    return made;
+  }
+  made.stages.claims = add(
+      std::make_unique<claims::ClaimsStage>(
+          claims::ClaimsOptions{.partition = k, .partitions = n, .future_limit = options.future_limit}, *made.tables),
+      claims::ClaimsStage::Inputs(k));
+  made.stages.grants = add(
+      std::make_unique<grants::GrantsStage>(grants::GrantsOptions{.partition = k, .partitions = n}, *made.tables),
+      grants::GrantsStage::Inputs(k));
+  made.stages.accounts =
+      add(std::make_unique<accounts::AccountsStage>(
+              accounts::AccountsOptions{.partition = k, .partitions = n, .sorted = options.sorted}, *made.tables),
+          accounts::AccountsStage::Inputs(k));
+  made.stages.teams = add(std::make_unique<teams::TeamsStage>(
+                              teams::TeamsOptions{.partition = k, .partitions = n, .sorted = options.sorted},
+                              *made.tables),
+                          teams::TeamsStage::Inputs(k));
+  return made;
+}
+
+double PeekTime(stream::TopicIndex topic, std::string_view record) {
+  switch (topic) {
+    case wire::kControl: {
+      wire::ControlView control;
+      if (!wire::DecodeControl(record, &control)) return 0;
+      if (control.kind == wire::ControlKind::kTick) return control.tick_time;
+      if (control.kind == wire::ControlKind::kEvent) return wire::PeekEventTime(control.body).value_or(0);
+      wire::ProtoReader reader(control.body);   // Epoch.time
+      while (const std::uint32_t tag = reader.NextTag()) {
+        if (tag == wire::DoubleTag(3)) return reader.Double();
+        reader.Skip(tag);
+      }
+      return 0;
+    }
+    case wire::kClaims: {
+      wire::ProtoReader reader(record);         // Claim.time
+      while (const std::uint32_t tag = reader.NextTag()) {
+        if (tag == wire::DoubleTag(8)) return reader.Double();
+        if (tag > wire::DoubleTag(8)) return 0;
+        reader.Skip(tag);
+      }
+      return 0;
+    }
+    // Postings and grants meet members of the same stage: members first, nobody waits for a name.
+    case wire::kUsers:
+    case wire::kTeams: return -1;
+    case wire::kGrants:
+    case wire::kPostings:
+    case wire::kSamples: return 0;
+    case wire::kCatalogue: return -1;
+    default: return wire::PeekEventTime(record).value_or(0);
+  }
+}
+
+}  // namespace cobblestone

@@ -1,0 +1,48 @@
+// The pipeline's slots: which stages there are and which topics they read. The one place that knows all stages.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "common/stream/slot.h"
+#include "services/accounts/accounts_stage.h"
+#include "services/claims/claims_stage.h"
+#include "services/coordinator/coordinator_stage.h"
+#include "services/grants/grants_stage.h"
+#include "services/teams/teams_stage.h"
+
+namespace cobblestone {
+
+// Counts up when the same input may give other numbers than before; stored with state and journal.
+inline constexpr std::uint32_t kRulesVersion = 1;
+
+struct PipelineOptions {
+  std::uint32_t partitions = 8;   // slots are one more: the coordinator's is the last
+  double future_limit = 3600;     // s
+  bool sorted = false;            // lockstep
+  bool fingerprint = true;
+};
+
+// The stages of one slot, for queries; owned by the slot. Null where the slot has no such stage.
+struct StageSet {
+  claims::ClaimsStage* claims = nullptr;
+  grants::GrantsStage* grants = nullptr;
+  accounts::AccountsStage* accounts = nullptr;
+  teams::TeamsStage* teams = nullptr;
+  coordinator::CoordinatorStage* coordinator = nullptr;
+};
+
+struct PipelineSlot {
+  std::unique_ptr<stream::TableHost> tables;   // outlives the slot
+  std::unique_ptr<stream::Slot> slot;
+  StageSet stages;
+};
+
+inline std::uint32_t SlotCount(const PipelineOptions& options) { return options.partitions + 1; }
+PipelineSlot MakeSlot(std::uint32_t k, const PipelineOptions& options);
+
+// Event time of a record on an input of a stage with several inputs, UNIX s (embedded runner's merge).
+double PeekTime(stream::TopicIndex topic, std::string_view record);
+
+}  // namespace cobblestone

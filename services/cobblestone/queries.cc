@@ -1,0 +1,495 @@
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "common/credit/policy.h"
+#include "common/credit/reliability.h"
+#include "common/wire/event_codec.h"
+#include "common/wire/grant_codec.h"
+#include "common/wire/json_lines.h"
+#include "common/wire/refused_codec.h"
+#include "common/wire/topics.h"
+#include "services/cobblestone/engine.h"
+#include "services/cobblestone/ledger_index.h"
+#include "services/cobblestone/replay.h"
+
+namespace cobblestone {
+
+using nlohmann::json;
+
+namespace {
+
+std::string MicroText(credit::MicroTotal micro) {
+  const bool negative = micro < 0;
+  auto rest = negative ? -static_cast<unsigned __int128>(micro) : static_cast<unsigned __int128>(micro);
+  std::string digits;
+  do {
+    digits.push_back(static_cast<char>('0' + static_cast<int>(rest % 10)));
+    rest /= 10;
+    if (digits.size() == 6) digits.push_back('.');
+  } while (rest != 0 || digits.size() < 8);
+  if (negative) digits.push_back('-');
+  std::reverse(digits.begin(), digits.end());
+  return digits;
+}
+
+// JSON has no infinity: as text then.
+json Number(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  return value;
+}
+
+json AverageJson(const credit::Average& a) { return {{"n", Number(a.n)}, {"mean", Number(a.mean)}}; }
+json AverageVarJson(const credit::AverageVar& a) {
+  return {{"n", Number(a.n)}, {"mean", Number(a.mean)}, {"variance", Number(a.var)}, {"q", Number(a.q)}};
+}
+
+json FlagsJson(std::uint32_t flags) {
+  static constexpr std::pair<std::uint32_t, const char*> kNames[] = {
+      {credit::kClaimValid, "valid"},
+      {credit::kClaimInvalid, "invalid"},
+      {credit::kClaimLate, "late"},
+      {credit::kClaimExpired, "expired"},
+      {credit::kClaimOutlier, "runtime_outlier"},
+      {credit::kClaimHostDeleted, "host_deleted"},
+      {credit::kClaimAnonymous, "anonymous_platform"},
+      {credit::kClaimOnProbation, "on_probation"},
+      {credit::kClaimPfcClamped, "clamped"},
+      {credit::kClaimOneTimeCheat, "one_time_cheat"},
+      {credit::kClaimSanityFailed, "sanity_check_failed"},
+      {credit::kClaimHasVersionScale, "version_scale_applied"},
+      {credit::kClaimHasHostScale, "host_scale_applied"},
+      {credit::kClaimHostScaleCheck, "host_scale_check"},
+      {credit::kClaimUnreplicated, "unreplicated"},
+      {credit::kClaimNoClaim, "no_claim"},
+  };
+  json names = json::array();
+  for (const auto& [flag, name] : kNames)
+    if ((flags & flag) != 0) names.push_back(name);
+  return names;
+}
+
+json ClaimJson(const credit::Claim& claim) {
+  const double raw = claim.elapsed_time * claim.peak_flops;
+  json j{
+      {"result", claim.result.value},
+      {"workunit", claim.workunit.value},
+      {"host", claim.host.value},
+      {"user", claim.user.value},
+      {"app", claim.app.value},
+      {"app_version", claim.version.value},
+      {"validated_at", Number(claim.time)},
+      {"validation_event", claim.validation_id},
+      {"pass", claim.pass},
+      {"awaited_claims", claim.awaited},
+      {"policy", credit::PolicyName(claim.policy)},
+      {"policy_version", claim.policy_version},
+      {"epoch", claim.epoch},
+      {"facts",
+       {{"elapsed_time_s", Number(claim.elapsed_time)},
+        {"cpu_time_s", Number(claim.cpu_time)},
+        {"peak_flops", Number(claim.peak_flops)},
+        {"fpops_est", Number(claim.fpops_est)},
+        {"fpops_bound", Number(claim.fpops_bound)},
+        {"sent_time", Number(claim.sent_time)},
+        {"received_time", Number(claim.received_time)},
+        {"reported", Number(claim.reported)},
+        {"benchmark", Number(claim.benchmark)}}},
+      {"raw_pfc", Number(raw)},
+      {"sample", Number(raw / claim.fpops_est)},
+      {"version_average", {{"n", Number(claim.version_pfc_n)}, {"mean", Number(claim.version_pfc_mean)}}},
+      {"version_scale", Number(claim.version_scale)},
+      {"min_avg_pfc", Number(claim.min_avg_pfc)},
+      {"host_average_before", {{"n", Number(claim.host_pfc_n)}, {"mean", Number(claim.host_pfc_mean)}}},
+      {"consecutive_valid", Number(claim.consecutive_valid)},
+      {"host_scale_time", Number(claim.host_scale_time)},
+      {"flags", FlagsJson(claim.flags)},
+      {"mode", credit::ModeName(claim.mode)},
+      {"pfc", Number(claim.pfc)},
+      {"claimed", Number(claim.claimed)},
+  };
+  if ((claim.flags & credit::kClaimHasHostScale) != 0 && claim.host_pfc_mean != 0)
+    j["host_scale"] = Number(claim.version_pfc_mean / claim.host_pfc_mean);
+  return j;
+}
+
+json AccountJson(const credit::Account& account, double now) {
+  json apps = json::array();
+  for (const credit::AppSum& app : account.apps)
+    apps.push_back({{"app", app.app.value}, {"total", MicroText(app.micro)}, {"grants", app.grants}});
+  json days = json::array();
+  for (const credit::DaySum& day : account.days)
+    days.push_back({{"day", day.day}, {"total", MicroText(day.micro)}, {"grants", day.grants}});
+  return {{"total", MicroText(account.total_micro)},
+          {"opening", MicroText(account.opening_micro)},
+          {"grants", account.grants},
+          {"rac", Number(account.recent.value)},
+          {"rac_time", Number(account.recent.time)},
+          {"rac_now", Number(credit::DecayedAverage(account.recent, now, credit::kRecentAverageHalfLife))},
+          {"apps", apps},
+          {"days", days}};
+}
+
+double WallClock() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+stream::Key KeyOf(ProjectId project, std::uint64_t id) { return {.project = project.value, .id = id, .sub = 0}; }
+
+}  // namespace
+
+Result<json> Engine::Explain(ProjectId project, ResultId result) {
+  auto places = index_->Find(project, result);
+  if (!places.ok()) return places.status();
+  json grants = json::array();
+  for (const LedgerPlace& place : *places) {
+    auto batch = log_->Read({wire::kGrants, place.partition}, place.offset);
+    if (!batch.ok()) return batch.status();
+    if (*batch == nullptr) continue;
+    stream::RecordCursor cursor((*batch)->payload);
+    std::string_view record;
+    for (std::uint64_t offset = (*batch)->first; offset <= place.offset; ++offset) cursor.Next(&record);
+    wire::Grant grant;
+    if (!wire::DecodeGrant(record, &grant)) return Status::Corrupted("a grant does not decode");
+    json j{{"kind", grant.head.kind == wire::GrantKind::kFinal ? "final" : "other"},
+           {"project", grant.head.project.value},
+           {"result", grant.head.result.value},
+           {"user", grant.head.user.value},
+           {"host", grant.head.host.value},
+           {"app", grant.head.app.value},
+           {"granted_at", Number(grant.head.time)},
+           {"late", (grant.head.flags & credit::kGrantLate) != 0},
+           {"credit", MicroText(grant.head.credit_micro)},
+           {"credit_micro", grant.head.credit_micro},
+           {"credit_before_rounding", JsonNumber(grant.detail.credit)},
+           {"counted_as", credit::ModeName(grant.detail.mode)},
+           {"max_granted_credit", Number(grant.detail.max_granted_credit)},
+           {"canonical_result", grant.detail.canonical_result.value},
+           {"ledger", {{"partition", place.partition}, {"offset", place.offset}}}};
+    if (grant.claim) j["claim"] = ClaimJson(*grant.claim);
+    json others = json::array();
+    for (const wire::OtherClaim& other : grant.others)
+      others.push_back({{"result", other.result.value},
+                        {"host", other.host.value},
+                        {"mode", credit::ModeName(other.mode)},
+                        {"flags", FlagsJson(other.flags)},
+                        {"pfc", Number(other.pfc)},
+                        {"claimed", Number(other.claimed)}});
+    j["other_claims"] = others;
+    // Who got it: the host always, its user unless deleted, the user's team.
+    json postings = json::array();
+    postings.push_back({{"account", "host"}, {"id", grant.head.host.value}});
+    if (grant.head.user) {
+      const std::uint32_t slot =
+          wire::OwnerPartition(project, grant.head.user, grant.head.host, pipeline_.partitions);
+      runner_->Query(slot, [&](stream::Slot&) {
+        const accounts::UserState* user =
+            stages_[slot].accounts->users().Find(KeyOf(project, grant.head.user.value));
+        if (user == nullptr || !user->known) {
+          j["waits_for"] = "no event has named the user yet";
+          return;
+        }
+        if (user->deleted) return;
+        postings.push_back({{"account", "user"}, {"id", grant.head.user.value}, {"name", user->name}});
+        const bool now = (grant.head.flags & credit::kGrantTeamAtGrant) != 0;
+        const double at = now ? grant.head.time : grant.claim ? grant.claim->received_time : grant.head.time;
+        if (const TeamId team = user->TeamAt(at)) postings.push_back({{"account", "team"}, {"id", team.value}});
+      });
+    }
+    j["postings"] = postings;
+    grants.push_back(j);
+  }
+  if (!grants.empty()) return json{{"result", result.value}, {"project", project.value}, {"grants", grants}};
+
+  // Not in the ledger: what is known of it on its way there?
+  json waiting;
+  for (std::uint32_t slot = 0; slot < pipeline_.partitions && waiting.is_null(); ++slot) {
+    runner_->Query(slot, [&](stream::Slot&) {
+      const claims::Pending* pending = stages_[slot].claims->FindPending(project, result);
+      if (pending == nullptr) return;
+      waiting = {{"host", pending->host},
+                 {"has_completion", !pending->completion.empty()},
+                 {"has_validation", !pending->validation.empty()},
+                 {"waits_for", pending->waits_for_host        ? "an event that names its host"
+                               : pending->completion.empty() ? "its completion"
+                                                             : "the validator's decision"}};
+    });
+  }
+  if (!waiting.is_null())
+    return json{{"result", result.value}, {"project", project.value}, {"grants", json::array()}, {"pending", waiting}};
+  return Status::NotFound("result " + std::to_string(result.value) + " of project " + std::to_string(project.value) +
+                          ": nothing was granted to it and nothing of it waits. Was it valid? `refused list` shows "
+                          "what was not taken in; its workunit may still wait for another replica");
+}
+
+Result<json> Engine::Account(ProjectId project, wire::AccountKind kind, std::uint64_t id) {
+  const double now = WallClock();
+  json found;
+  if (kind == wire::AccountKind::kUser) {
+    const std::uint32_t slot = wire::PartitionOf(project, id, pipeline_.partitions);
+    runner_->Query(slot, [&](stream::Slot&) {
+      if (const auto* user = stages_[slot].accounts->users().Find(KeyOf(project, id))) {
+        found = AccountJson(user->account, now);
+        found["name"] = user->name;
+        found["team"] = user->TeamNow().value;
+        found["deleted"] = user->deleted;
+        found["known"] = user->known;
+        found["waiting_grants"] = user->waiting.size();
+      }
+    });
+  } else if (kind == wire::AccountKind::kTeam) {
+    const std::uint32_t slot = wire::PartitionOf(project, id, pipeline_.partitions);
+    runner_->Query(slot, [&](stream::Slot&) {
+      if (const auto* team = stages_[slot].teams->teams().Find(KeyOf(project, id))) {
+        found = AccountJson(team->account, now);
+        found["name"] = team->name;
+        found["deleted"] = team->deleted;
+      }
+    });
+  } else {
+    const std::uint32_t own = wire::PartitionOf(project, id, pipeline_.partitions);
+    UserId owner;
+    json host;
+    runner_->Query(own, [&](stream::Slot&) {
+      if (const auto* state = stages_[own].claims->hosts().Find(KeyOf(project, id))) {
+        owner = state->record.user;
+        host = {{"user", owner.value},
+                {"known", state->record.known},
+                {"deleted", state->record.deleted},
+                {"cpus", state->record.cpus},
+                {"gpus", state->record.gpus},
+                {"whetstone", Number(state->record.whetstone)},
+                {"avg_turnaround", Number(state->record.avg_turnaround)}};
+        json versions = json::array();
+        for (const auto& row : state->record.versions)
+          versions.push_back({{"app", row.app.value}, {"app_version", row.version.value}, {"jobs", Number(row.pfc.n)}});
+        host["versions"] = versions;
+      }
+    });
+    if (!host.is_null()) {
+      const std::uint32_t slot = wire::OwnerPartition(project, owner, HostId(id), pipeline_.partitions);
+      runner_->Query(slot, [&](stream::Slot&) {
+        const auto* account = stages_[slot].accounts->hosts().Find(KeyOf(project, id));
+        found = AccountJson(account != nullptr ? account->account : credit::Account{}, now);
+      });
+      found.update(host);
+    }
+  }
+  if (found.is_null())
+    return Status::NotFound("project " + std::to_string(project.value) + " has no such account: " + std::to_string(id));
+  found["project"] = project.value;
+  found["id"] = id;
+  found["kind"] = kind == wire::AccountKind::kUser ? "user" : kind == wire::AccountKind::kTeam ? "team" : "host";
+  return found;
+}
+
+Result<json> Engine::HostVersion(ProjectId project, HostId host, AppVersionId version, AppId app) {
+  const std::uint32_t slot = wire::PartitionOf(project, host.value, pipeline_.partitions);
+  json rows = json::array();
+  runner_->Query(slot, [&](stream::Slot&) {
+    const auto* state = stages_[slot].claims->hosts().Find(KeyOf(project, host.value));
+    if (state == nullptr) return;
+    for (const credit::HostVersion& row : state->record.versions) {
+      if (row.version != version || (app && row.app != app)) continue;
+      json j{{"project", project.value},
+             {"host", host.value},
+             {"app", row.app.value},
+             {"app_version", row.version.value},
+             {"pfc", AverageJson(row.pfc)},
+             {"et", AverageVarJson(row.et)},
+             {"turnaround", AverageVarJson(row.turnaround)},
+             {"consecutive_valid", Number(row.consecutive_valid)},
+             {"max_jobs_per_day", Number(row.max_jobs_per_day)},
+             {"error_rate", Number(row.error_rate)},
+             {"host_scale_time", Number(row.host_scale_time)},
+             {"scale_probation", row.scale_probation},
+             {"jobs_today", Number(row.jobs_today)}};
+      if (row.et.n > 0 && row.et.mean > 0) j["flops_estimate"] = Number(1 / row.et.mean);
+      rows.push_back(j);
+    }
+  });
+  if (rows.empty())
+    return Status::NotFound("host " + std::to_string(host.value) + " has no record of app version " +
+                            std::to_string(version.value) + " in project " + std::to_string(project.value));
+  return json{{"rows", rows}};
+}
+
+Result<json> Engine::Scales(ProjectId project) {
+  json found;
+  runner_->Query(pipeline_.partitions, [&](stream::Slot&) {
+    const coordinator::ProjectState* state =
+        stages_[pipeline_.partitions].coordinator->projects().Find(KeyOf(project, 0));
+    if (state == nullptr) return;
+    json apps = json::array();
+    for (const auto& [id, app] : state->catalogue.apps) {
+      json j{{"app", id},
+             {"name", app.name},
+             {"policy", credit::PolicyName(app.policy.kind)},
+             {"policy_version", app.policy.version}};
+      const auto scale = state->scales.table.apps.find(id);
+      if (scale != state->scales.table.apps.end()) {
+        j["min_avg_pfc"] = scale->second.defined ? Number(scale->second.min_avg_pfc) : json();
+        j["cpu_mean"] = Number(scale->second.cpu_mean);
+        j["gpu_mean"] = Number(scale->second.gpu_mean);
+        j["claims"] = {{"n", Number(scale->second.claim_n)},
+                       {"mean", Number(scale->second.claim_mean)},
+                       {"variance", Number(scale->second.claim_var)}};
+      }
+      apps.push_back(j);
+    }
+    json versions = json::array();
+    for (const auto& [id, version] : state->catalogue.versions) {
+      json j{{"app_version", id},
+             {"app", version.app.value},
+             {"version_num", version.version_num},
+             {"plan_class", version.plan_class},
+             {"gpu", version.IsGpu()}};
+      const auto scale = state->scales.table.versions.find(id);
+      if (scale != state->scales.table.versions.end()) {
+        j["pfc"] = AverageJson(scale->second.pfc);
+        j["scale"] = Number(scale->second.scale);
+        j["expavg_credit"] = Number(scale->second.expavg_credit);
+      }
+      versions.push_back(j);
+    }
+    found = {{"project", project.value},
+             {"epoch", state->scales.table.epoch},
+             {"time", Number(state->scales.table.time)},
+             {"apps", apps},
+             {"versions", versions}};
+  });
+  if (found.is_null()) return Status::NotFound("there is no project " + std::to_string(project.value));
+  return found;
+}
+
+namespace {
+
+json RefusedJson(std::uint64_t offset, const wire::Refused& refused) {
+  json j{{"number", offset},
+         {"reason", wire::RefusalReasonName(refused.refusal.reason)},
+         {"detail", refused.refusal.detail},
+         {"project", refused.project.value},
+         {"topic", refused.topic},
+         {"partition", refused.partition},
+         {"offset", refused.offset},
+         {"append_time", Number(refused.append_time)},
+         {"bytes", refused.original.size()}};
+  if (!refused.source.empty()) {
+    j["source"] = refused.source;
+    j["line"] = refused.line + 1;
+  }
+  if (auto text = wire::EnvelopeToJson(refused.original); text.ok() && refused.source.empty()) {
+    j["event"] = json::parse(*text, nullptr, false);
+  } else {
+    std::string printable = refused.original.substr(0, 200);
+    for (char& c : printable)
+      if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e) c = '?';
+    j["original"] = printable;
+  }
+  return j;
+}
+
+}  // namespace
+
+Result<json> Engine::RefusedList(std::uint64_t from, std::uint64_t limit) {
+  json list = json::array();
+  const stream::TopicPartition where{wire::kRefused, 0};
+  Status bad;
+  std::uint64_t at = std::max(from, log_->Begin(where));
+  const std::uint64_t end = log_->DurableEnd(where);
+  while (at < end && list.size() < limit) {
+    auto batch = log_->Read(where, at);
+    if (!batch.ok()) return batch.status();
+    if (*batch == nullptr) break;
+    stream::RecordCursor cursor((*batch)->payload);
+    std::string_view record;
+    for (std::uint64_t offset = (*batch)->first; cursor.Next(&record) && list.size() < limit; ++offset) {
+      if (offset < at) continue;
+      wire::Refused refused;
+      if (!wire::DecodeRefused(record, &refused)) return Status::Corrupted("a refused record does not decode");
+      list.push_back(RefusedJson(offset, refused));
+    }
+    at = (*batch)->end();
+  }
+  return json{{"refused", list}, {"all", end}};
+}
+
+Result<json> Engine::RefusedShow(std::uint64_t offset) {
+  auto list = RefusedList(offset, 1);
+  if (!list.ok()) return list.status();
+  if ((*list)["refused"].empty() || (*list)["refused"][0]["number"] != offset)
+    return Status::NotFound("there is no refused record " + std::to_string(offset));
+  return (*list)["refused"][0];
+}
+
+Result<json> Engine::RefusedResubmit(std::uint64_t offset) {
+  std::string original;
+  std::string detail;
+  bool found = false;
+  const stream::TopicPartition where{wire::kRefused, 0};
+  if (offset >= log_->DurableEnd(where)) return Status::NotFound("there is no refused record " + std::to_string(offset));
+  auto batch = log_->Read(where, offset);
+  if (!batch.ok()) return batch.status();
+  stream::RecordCursor cursor((*batch)->payload);
+  std::string_view record;
+  for (std::uint64_t at = (*batch)->first; cursor.Next(&record); ++at) {
+    if (at != offset) continue;
+    wire::Refused refused;
+    if (!wire::DecodeRefused(record, &refused)) return Status::Corrupted("a refused record does not decode");
+    original = refused.original;
+    found = refused.source.empty();
+    detail = refused.refusal.detail;
+  }
+  if (!found)
+    return Status::InvalidArgument("refused record " + std::to_string(offset) + " never was an event (" + detail +
+                                   "): correct it and ingest it again");
+  const auto routing = wire::PeekRouting(original);
+  const stream::TopicPartition to =
+      routing ? wire::RouteEvent(*routing, pipeline_.partitions) : stream::TopicPartition{wire::kCompletions, 0};
+  std::lock_guard lock(append_mutex_);
+  stream::embedded::LogUnit unit;
+  unit.outputs.push_back({.where = to, .payload = {}, .count = 1});
+  stream::AppendRecord(unit.outputs.back().payload, original);
+  log_->WaitDurable(log_->Append(std::move(unit)));
+  return json{{"resubmitted", offset}};
+}
+
+json Engine::Tasks() {
+  json tasks = json::array();
+  std::uint64_t lag = 0;
+  for (const auto& slot : runner_->status()) {
+    char hash[40];
+    std::snprintf(hash, sizeof hash, "%016llx%016llx", static_cast<unsigned long long>(slot.hash.high),
+                  static_cast<unsigned long long>(slot.hash.low));
+    lag += slot.lag;
+    tasks.push_back({{"slot", slot.slot},
+                     {"role", slot.slot == pipeline_.partitions ? "coordinator" : "claims, grants, accounts, teams"},
+                     {"commits", slot.sequence},
+                     {"hash", hash},
+                     {"lag", slot.lag},
+                     {"state_written", slot.flushed_sequence},
+                     {"checkpoint", slot.checkpoint_sequence},
+                     {"commits_executed_again", slot.reexecuted},
+                     {"records", slot.records},
+                     {"objects_in_memory", slot.cached_objects},
+                     {"store_reads", slot.store_reads}});
+  }
+  const auto counters = log_->counters();
+  std::uint64_t grants = 0;
+  for (std::uint32_t p = 0; p < pipeline_.partitions; ++p) grants += log_->DurableEnd({wire::kGrants, p});
+  return {{"tasks", tasks},
+          {"lag", lag},
+          {"grants", grants},
+          {"refused", log_->DurableEnd({wire::kRefused, 0})},
+          {"log",
+           {{"units", counters.units},
+            {"syncs", counters.syncs},
+            {"records", counters.records},
+            {"raw_bytes", counters.raw_bytes},
+            {"stored_bytes", counters.stored_bytes},
+            {"sync_seconds", static_cast<double>(counters.sync_nanos) / 1e9},
+            {"disk_bytes", log_->disk_bytes()}}}};
+}
+
+}  // namespace cobblestone

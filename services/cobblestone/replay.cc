@@ -1,0 +1,198 @@
+#include "services/cobblestone/replay.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+
+#include "common/credit/policy.h"
+#include "common/wire/event_codec.h"
+#include "services/cobblestone/event_file.h"
+
+namespace cobblestone {
+namespace {
+
+int DeviceClass(const GrantRow& row, const credit::Catalogue* catalogue) {
+  if (row.version.anonymous()) return 2;
+  const credit::AppVersionRow* version = catalogue == nullptr ? nullptr : catalogue->FindVersion(row.version);
+  return version != nullptr && version->IsGpu() ? 1 : 0;
+}
+
+const credit::Catalogue* CatalogueOf(const LockstepPipeline& pipeline, ProjectId project) {
+  const coordinator::ProjectState* state =
+      pipeline.slots().back().stages.coordinator->projects().Find({.project = project.value, .id = 0, .sub = 0});
+  return state == nullptr ? nullptr : &state->catalogue;
+}
+
+// An app's event with another policy: its constants are those of the old one and go.
+std::string WithPolicy(const wire::Event& event, const std::string& policy) {
+  wire::Event changed = event;
+  auto& app = std::get<wire::AppChange>(changed.body);
+  if (app.policy != policy) app.constants.reset();
+  app.policy = policy;
+  return wire::EncodeEvent(changed);
+}
+
+struct Output {
+  std::string path;
+  std::ofstream file;
+
+  Status Open() {
+    if (path.empty()) return Status::Ok();
+    file.open(path, std::ios::binary | std::ios::trunc);
+    if (!file) return Status::InvalidArgument("cannot write " + path + ": is there such a folder, and may you write there?");
+    return Status::Ok();
+  }
+  Status Line(const std::string& text) {
+    file << text << '\n';
+    if (!file) return Status::Fatal("writing " + path + " failed: is the disk full?");
+    return Status::Ok();
+  }
+};
+
+Status RunOnce(const ReplayOptions& options, const std::string& policy, Output& grants_out, Output& state_out,
+               ReplaySummary& summary, PolicyTotals& totals) {
+  LockstepPipeline* running = nullptr;
+  LockstepPipeline pipeline(options.partitions, [&](const GrantRow& row) {
+    ++totals.grants;
+    totals.micro += row.micro;
+    totals.by_app[row.app.value] += row.micro;
+    totals.by_device[static_cast<std::size_t>(DeviceClass(row, CatalogueOf(*running, row.project)))] += row.micro;
+    totals.by_host[row.host.value] += row.micro;
+    if (grants_out.path.empty()) return Status::Ok();
+    return grants_out.Line(GrantRowJson(row));
+  });
+  running = &pipeline;
+  summary.lines = summary.bad_lines = summary.events = 0;
+
+  auto source = EventFile::Open(options.file, {.project = ProjectId(options.project)});
+  if (!source.ok()) return source.status();
+  const bool make_ticks = options.tick_period > 0 && !(*source)->has_own_ticks();
+  double next_tick = 0;
+  EventItem item;
+  std::uint64_t items = 0;
+  for (;;) {
+    auto more = (*source)->Next(&item);
+    if (!more.ok()) return more.status();
+    if (!*more) break;
+    summary.lines = std::max(summary.lines, item.line + 1);
+    if (options.progress && (++items & 0xfff) == 0) options.progress((*source)->bytes_read(), (*source)->bytes_total());
+    if (!item.problem.empty()) {
+      ++summary.bad_lines;
+      continue;
+    }
+    std::string_view bytes = item.envelope;
+    std::string changed;
+    if (!bytes.empty()) {
+      ++summary.events;
+      const auto kind = wire::PeekKind(bytes);
+      if (!policy.empty() && kind == wire::EventKind::kApp) {
+        const auto event = wire::ParseEvent(bytes);
+        if (event.ok()) {
+          changed = WithPolicy(*event, policy);
+          bytes = changed;
+        }
+      }
+      if (make_ticks) {
+        const double time = wire::PeekEventTime(bytes).value_or(0);
+        if (next_tick == 0 && time > 0) next_tick = (std::floor(time / options.tick_period) + 1) * options.tick_period;
+        // An event far ahead of the others must not make millions of ticks: a gap of more than a day is one step.
+        while (next_tick > 0 && time >= next_tick) {
+          if (time - next_tick > credit::kSecondsPerDay)
+            next_tick = std::floor(time / options.tick_period) * options.tick_period;
+          const std::string tick =
+              wire::EncodeEvent({.head = {.id = static_cast<std::uint64_t>(next_tick), .project = {}, .time = next_tick},
+                                 .body = wire::Tick{.time = next_tick}});
+          if (Status s = pipeline.Feed(tick, item.line, true); !s.ok()) return s;
+          next_tick += options.tick_period;
+        }
+      }
+    }
+    if (Status s = pipeline.Feed(bytes, item.line, item.barrier); !s.ok()) return s;
+  }
+  if (Status s = pipeline.Finish(); !s.ok()) return s;
+  summary.refused = pipeline.refused();
+  if (!state_out.path.empty())
+    return pipeline.WriteState([&](const std::string& row) { return state_out.Line(row); });
+  return Status::Ok();
+}
+
+std::string Credits(credit::MicroTotal micro) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.6f", static_cast<double>(micro) / 1e6);
+  return text;
+}
+
+std::string Row(const std::string& name, credit::MicroTotal a, credit::MicroTotal b) {
+  char text[256];
+  const double ratio = a == 0 ? 0 : 100.0 * (static_cast<double>(b) / static_cast<double>(a) - 1);
+  std::snprintf(text, sizeof text, "  %-24s %20s %20s %20s %9.2f %%\n", name.c_str(), Credits(a).c_str(),
+                Credits(b).c_str(), Credits(b - a).c_str(), ratio);
+  return text;
+}
+
+}  // namespace
+
+Result<ReplaySummary> Replay(const ReplayOptions& options) {
+  for (const std::string& policy : {options.policy, options.compare_policy})
+    if (!policy.empty() && !credit::PolicyKindByName(policy))
+      return Status::InvalidArgument("there is no policy '" + policy +
+                                     "'; there are boinc, creditnew, creditnew-v2, benchmark, reported-flops, runtime, "
+                                     "assigned, none");
+  if (options.partitions < 1 || options.partitions > 1024)
+    return Status::InvalidArgument("partitions must be between 1 and 1024");
+  ReplaySummary summary;
+  Output grants{options.grants_out, {}};
+  Output state{options.state_out, {}};
+  if (Status s = grants.Open(); !s.ok()) return s;
+  if (Status s = state.Open(); !s.ok()) return s;
+  summary.first.policy = options.policy.empty() ? "as in the file" : options.policy;
+  if (Status s = RunOnce(options, options.policy, grants, state, summary, summary.first); !s.ok()) return s;
+  if (!options.compare_policy.empty()) {
+    Output nothing;
+    summary.second.policy = options.compare_policy;
+    ReplaySummary ignored;
+    if (Status s = RunOnce(options, options.compare_policy, nothing, nothing, ignored, summary.second); !s.ok())
+      return s;
+  }
+  return summary;
+}
+
+std::string DescribeComparison(const ReplaySummary& summary) {
+  const PolicyTotals& a = summary.first;
+  const PolicyTotals& b = summary.second;
+  char head[256];
+  std::snprintf(head, sizeof head, "  %-24s %20s %20s %20s %11s\n", "", a.policy.c_str(), b.policy.c_str(),
+                "difference", "");
+  std::string text = head;
+  text += Row("all", a.micro, b.micro);
+  std::map<std::uint64_t, std::pair<credit::MicroTotal, credit::MicroTotal>> apps;
+  for (const auto& [app, micro] : a.by_app) apps[app].first = micro;
+  for (const auto& [app, micro] : b.by_app) apps[app].second = micro;
+  for (const auto& [app, pair] : apps) text += Row("app " + std::to_string(app), pair.first, pair.second);
+  static constexpr const char* kDevices[] = {"CPU versions", "GPU versions", "anonymous platform"};
+  for (std::size_t d = 0; d < 3; ++d) text += Row(kDevices[d], a.by_device[d], b.by_device[d]);
+
+  std::map<std::uint64_t, std::pair<credit::MicroTotal, credit::MicroTotal>> by_host;
+  for (const auto& [host, micro] : a.by_host) by_host[host].first = micro;
+  for (const auto& [host, micro] : b.by_host) by_host[host].second = micro;
+  std::vector<std::pair<credit::MicroTotal, std::uint64_t>> change;
+  for (const auto& [host, pair] : by_host) change.emplace_back(pair.second - pair.first, host);
+  std::sort(change.begin(), change.end());
+  const std::size_t shown = std::min<std::size_t>(5, change.size());
+  text += "hosts that gain most\n";
+  for (std::size_t i = 0; i < shown; ++i) {
+    const auto& [difference, host] = change[change.size() - 1 - i];
+    if (difference <= 0) break;
+    text += Row("host " + std::to_string(host), by_host[host].first, by_host[host].second);
+  }
+  text += "hosts that lose most\n";
+  for (std::size_t i = 0; i < shown; ++i) {
+    const auto& [difference, host] = change[i];
+    if (difference >= 0) break;
+    text += Row("host " + std::to_string(host), by_host[host].first, by_host[host].second);
+  }
+  return text;
+}
+
+}  // namespace cobblestone

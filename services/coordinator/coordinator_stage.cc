@@ -1,0 +1,218 @@
+#include "services/coordinator/coordinator_stage.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "common/wire/catalogue_codec.h"
+#include "common/wire/control_codec.h"
+#include "common/wire/event_check.h"
+#include "common/wire/event_codec.h"
+#include "common/wire/refuse.h"
+#include "common/wire/sample_source.h"
+#include "common/wire/scale_codec.h"
+
+namespace cobblestone::coordinator {
+
+using stream::Emitter;
+using stream::Key;
+using stream::RecordView;
+using wire::RefusalReason;
+
+namespace {
+
+enum TableId : std::uint8_t { kProjectTable = 64, kSamplesTable = 65 };
+
+Key ProjectKey(ProjectId project) { return {.project = project.value, .id = 0, .sub = 0}; }
+
+// What an event of the catalogue is about: its id is unique within its kind and this.
+std::string SubjectOf(const wire::Event& event) {
+  std::string subject(wire::EventKindName(event.kind()));
+  if (const auto* app = std::get_if<wire::AppChange>(&event.body)) return subject + " " + std::to_string(app->app.value);
+  if (const auto* version = std::get_if<wire::AppVersionChange>(&event.body))
+    return subject + " " + std::to_string(version->row.id);
+  if (const auto* factor = std::get_if<wire::PlanClassFactor>(&event.body)) return subject + " " + factor->plan_class;
+  if (const auto* opening = std::get_if<wire::OpeningAppVersion>(&event.body))
+    return subject + " " + std::to_string(opening->app_version);
+  return subject;
+}
+
+bool SampleOrder(const credit::Sample& a, const credit::Sample& b) {
+  return std::tie(a.time, a.validation_id, a.result) < std::tie(b.time, b.validation_id, b.result);
+}
+
+}  // namespace
+
+std::vector<stream::TopicPartition> CoordinatorStage::Inputs() { return {{wire::kCatalogue, 0}, {wire::kSamples, 0}}; }
+
+CoordinatorStage::CoordinatorStage(const CoordinatorOptions& options, stream::TableHost& tables)
+    : options_(options), projects_(tables, kProjectTable, 1, true), pending_(tables, kSamplesTable, 1, true) {}
+
+std::vector<stream::TableBase*> CoordinatorStage::tables() { return {&projects_, &pending_}; }
+
+void CoordinatorStage::Process(std::size_t input, const RecordView& record, Emitter& out) {
+  if (input == kCatalogue) {
+    OnEvent(record, out);
+  } else {
+    OnSamples(record, out);
+  }
+}
+
+void CoordinatorStage::Relay(std::string_view record, Emitter& out) {
+  for (std::uint32_t p = 0; p < options_.partitions; ++p) out.Emit(wire::kControl, p, record);
+}
+
+void CoordinatorStage::PublishEpoch(ProjectId project, ProjectState& state, Emitter& out) {
+  bytes_.clear();
+  wire::EncodeControlEpoch({.project = project, .sequence = ++state.sequence, .line = 0}, state.scales.table, &bytes_);
+  Relay(bytes_, out);
+}
+
+bool CoordinatorStage::IsNews(const RecordView& record, const wire::Event& event, Emitter& out) {
+  const ProjectState* known = projects_.Find(ProjectKey(event.head.project));
+  if (known == nullptr) return true;
+  const auto words = known->said.find(SubjectOf(event));
+  if (words == known->said.end()) return true;
+  const wire::Word word = wire::WordOf(event.head, record.value);
+  for (const wire::Word& before : words->second) {
+    if (before.id != word.id) continue;
+    if (before.hash != word.hash)
+      wire::Refuse(record, event.head.project, RefusalReason::kDuplicateWithOtherContents,
+                   "another event of this kind and subject with this id", out);
+    return false;
+  }
+  return true;
+}
+
+void CoordinatorStage::Remember(const RecordView& record, const wire::Event& event, ProjectState& state) {
+  state.said[SubjectOf(event)].push_back(wire::WordOf(event.head, record.value));
+}
+
+void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
+  auto event = wire::ParseEvent(record.value);
+  if (!event.ok()) return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
+  const ProjectId project = event->head.project;
+  if (auto refusal = wire::CheckEvent(*event))
+    return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
+  // Of ticks their time alone counts, which never goes back.
+  if (event->kind() != wire::EventKind::kTick && !IsNews(record, *event, out)) return;
+  switch (event->kind()) {
+    case wire::EventKind::kTick: {
+      const double time = std::get<wire::Tick>(event->body).time;
+      if (project.value != 0) return OnTick(project, time, out);
+      std::vector<std::uint32_t> all;   // a tick of no project is one of every project
+      projects_.ForEach([&](const Key& key, const ProjectState&) { all.push_back(key.project); });
+      std::sort(all.begin(), all.end());
+      for (const std::uint32_t one : all) OnTick(ProjectId(one), time, out);
+      return;
+    }
+    case wire::EventKind::kApp:
+    case wire::EventKind::kAppVersion:
+    case wire::EventKind::kSettings:
+    case wire::EventKind::kPlanClassFactor: {
+      credit::Catalogue changed;
+      if (const ProjectState* known = projects_.Find(ProjectKey(project))) changed = known->catalogue;
+      if (auto refusal = wire::ApplyCatalogueEvent(*event, changed))
+        return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
+      ProjectState& state = projects_.Mutable(ProjectKey(project));
+      state.passed.resize(options_.partitions);
+      state.catalogue = std::move(changed);
+      Remember(record, *event, state);
+      bytes_.clear();
+      wire::EncodeControlEvent({.project = project, .sequence = ++state.sequence, .line = record.line}, record.value,
+                               &bytes_);
+      Relay(bytes_, out);
+      credit::ApplyCatalogue(state.catalogue, state.scales);
+      return PublishEpoch(project, state, out);
+    }
+    case wire::EventKind::kValidatorRestart: {
+      if (projects_.Find(ProjectKey(project)) == nullptr)
+        return wire::Refuse(record, project, RefusalReason::kUnknownApp, "a project without apps", out);
+      DropSamples(project);
+      ProjectState& state = projects_.Mutable(ProjectKey(project));
+      Remember(record, *event, state);
+      credit::ApplyValidatorRestart(state.scales);
+      return PublishEpoch(project, state, out);
+    }
+    case wire::EventKind::kOpeningAppVersion: {
+      const auto& opening = std::get<wire::OpeningAppVersion>(event->body);
+      const ProjectState* known = projects_.Find(ProjectKey(project));
+      if (known == nullptr || known->catalogue.versions.count(opening.app_version) == 0)
+        return wire::Refuse(record, project, RefusalReason::kUnknownAppVersion, std::to_string(opening.app_version), out);
+      ProjectState& state = projects_.Mutable(ProjectKey(project));
+      Remember(record, *event, state);
+      credit::VersionScale& row = state.scales.table.versions[opening.app_version];
+      row.pfc = opening.pfc;
+      row.scale = opening.pfc_scale;
+      row.expavg_credit = opening.expavg_credit;
+      row.expavg_time = opening.expavg_time;
+      ++state.scales.table.epoch;
+      return PublishEpoch(project, state, out);
+    }
+    default:
+      return wire::Refuse(record, project, RefusalReason::kNotSupported, "an event of this kind is not built yet", out);
+  }
+}
+
+void CoordinatorStage::OnTick(ProjectId project, double time, Emitter& out) {
+  const ProjectState* known = projects_.Find(ProjectKey(project));
+  if (known == nullptr || time <= known->last_tick) return;   // time never goes back; a repeat says nothing new
+  ProjectState& state = projects_.Mutable(ProjectKey(project));
+  state.last_tick = time;
+  state.ticks.push_back(time);
+  bytes_.clear();
+  wire::EncodeControlTick({.project = project, .sequence = ++state.sequence, .line = 0}, time, &bytes_);
+  Relay(bytes_, out);
+}
+
+void CoordinatorStage::OnSamples(const RecordView& record, Emitter& out) {
+  wire::SampleSource source;
+  if (!wire::DecodeSampleSource(record.value, &source))
+    return out.Fail(Status::Corrupted("a batch of samples does not decode"));
+  const ProjectState* known = projects_.Find(ProjectKey(source.project));
+  if (known == nullptr || source.partition >= known->passed.size())
+    return out.Fail(Status::Corrupted("samples of a project or partition that there is not"));
+  ProjectState& state = projects_.Mutable(ProjectKey(source.project));
+  if (source.passed_tick == 0) {
+    PendingSamples& row =
+        pending_.Mutable({.project = source.project.value, .id = state.next_batch++, .sub = source.partition});
+    row.period = state.passed[source.partition];
+    row.bytes = record.value;
+    return;
+  }
+  ++state.passed[source.partition];
+  ApplyTicks(source.project, out);
+}
+
+void CoordinatorStage::ApplyTicks(ProjectId project, Emitter& out) {
+  ProjectState& state = projects_.Mutable(ProjectKey(project));
+  while (!state.ticks.empty() && *std::min_element(state.passed.begin(), state.passed.end()) > state.applied) {
+    std::vector<Key> keys;
+    samples_.clear();
+    bool good = true;
+    pending_.ForEach([&](const Key& key, const PendingSamples& row) {
+      if (key.project != project.value || row.period > state.applied) return;
+      keys.push_back(key);
+      ProjectId named;
+      good = good && wire::DecodeSampleBatch(row.bytes, &named, &samples_);
+    });
+    if (!good) return out.Fail(Status::Corrupted("a batch of samples does not decode"));
+    std::sort(samples_.begin(), samples_.end(), SampleOrder);
+    std::sort(keys.begin(), keys.end());
+    for (const Key& key : keys) pending_.Erase(key);
+    credit::ApplyTick(state.ticks.front(), samples_, state.catalogue, state.scales);
+    state.ticks.erase(state.ticks.begin());
+    ++state.applied;
+    PublishEpoch(project, state, out);
+  }
+}
+
+void CoordinatorStage::DropSamples(ProjectId project) {
+  std::vector<Key> keys;
+  pending_.ForEach([&](const Key& key, const PendingSamples&) {
+    if (key.project == project.value) keys.push_back(key);
+  });
+  std::sort(keys.begin(), keys.end());
+  for (const Key& key : keys) pending_.Erase(key);
+}
+
+}  // namespace cobblestone::coordinator

@@ -1,0 +1,88 @@
+// COORDINATOR, one partition: relays broadcasts (catalogue, settings, ticks) to every partition in one order, gathers the
+// samples of all claims stages, and at each tick publishes the next epoch of scales.
+//
+// A tick goes out first and comes back from every claims stage as a mark behind its samples; only when all marks are
+// there is the tick applied, to the samples that each source sent before its mark. So an epoch depends on what lies
+// before its tick in the inputs, not on how fast a partition was.
+//
+// In: catalogue, samples. Out: control (every partition), refused.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/credit/catalogue.h"
+#include "common/credit/scales.h"
+#include "common/stream/processor.h"
+#include "common/stream/table.h"
+#include "common/wire/events.h"
+#include "common/wire/topics.h"
+#include "common/wire/word.h"
+
+namespace cobblestone::coordinator {
+
+struct ProjectState {
+  credit::Catalogue catalogue;
+  credit::ScaleState scales;
+  std::vector<double> ticks;                  // relayed, not yet applied, in order
+  double last_tick = 0;
+  std::uint64_t applied = 0;                  // ticks applied so far
+  std::vector<std::uint64_t> passed;          // per source: marks seen so far
+  std::uint64_t next_batch = 0;               // number of the next row of samples
+  std::uint64_t sequence = 0;                 // of control records
+  // Every word that was taken, by kind and subject: they are few, and a repeat of an old one must not come into
+  // force again (a version that was deleted since, a policy that was replaced).
+  std::map<std::string, std::vector<wire::Word>> said;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.catalogue, s.scales, s.ticks, s.last_tick, s.applied, s.passed, s.next_batch, s.sequence, s.said);
+  }
+};
+
+// Samples as they came, until their tick is applied.
+struct PendingSamples {
+  std::uint64_t period = 0;                   // marks that their source had passed before
+  std::string bytes;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) { f(s.period, s.bytes); }
+};
+
+struct CoordinatorOptions {
+  std::uint32_t partitions = 1;
+};
+
+class CoordinatorStage final : public stream::Stage {
+ public:
+  enum Input : std::size_t { kCatalogue, kSamples };
+  static std::vector<stream::TopicPartition> Inputs();
+
+  CoordinatorStage(const CoordinatorOptions& options, stream::TableHost& tables);
+
+  void Process(std::size_t input, const stream::RecordView& record, stream::Emitter& out) override;
+  [[nodiscard]] std::vector<stream::TableBase*> tables() override;
+
+  stream::Table<ProjectState>& projects() { return projects_; }
+
+ private:
+  void OnEvent(const stream::RecordView& record, stream::Emitter& out);
+  void OnTick(ProjectId project, double time, stream::Emitter& out);
+  void OnSamples(const stream::RecordView& record, stream::Emitter& out);
+  void ApplyTicks(ProjectId project, stream::Emitter& out);
+  void DropSamples(ProjectId project);
+  void PublishEpoch(ProjectId project, ProjectState& state, stream::Emitter& out);
+  void Relay(std::string_view record, stream::Emitter& out);
+  // False: a repeat, or refused as one with other contents.
+  bool IsNews(const stream::RecordView& record, const wire::Event& event, stream::Emitter& out);
+  void Remember(const stream::RecordView& record, const wire::Event& event, ProjectState& state);
+  CoordinatorOptions options_;
+  stream::Table<ProjectState> projects_;
+  stream::Table<PendingSamples> pending_;
+  std::vector<credit::Sample> samples_;   // reused
+  std::string bytes_;
+};
+
+}  // namespace cobblestone::coordinator

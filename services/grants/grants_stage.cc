@@ -1,0 +1,346 @@
+#include "services/grants/grants_stage.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <optional>
+
+#include "common/credit/account.h"
+#include "common/credit/policy.h"
+#include "common/wire/claim_codec.h"
+#include "common/wire/grant_codec.h"
+#include "common/wire/refuse.h"
+
+namespace cobblestone::grants {
+
+using stream::Emitter;
+using stream::Key;
+using stream::RecordView;
+
+namespace {
+
+enum TableId : std::uint8_t { kOpenTable = 16, kDecidedTable = 17, kProjectTable = 18 };
+
+constexpr std::uint64_t kPlaceMask = (1u << wire::kWorkunitBlockBits) - 1;
+
+Key WorkunitKey(ProjectId project, WorkunitId workunit) {
+  return {.project = project.value, .id = workunit.value, .sub = 0};
+}
+Key BlockKey(ProjectId project, WorkunitId workunit) {
+  return {.project = project.value, .id = workunit.value >> wire::kWorkunitBlockBits, .sub = 0};
+}
+Key ProjectKey(ProjectId project) { return {.project = project.value, .id = 0, .sub = 0}; }
+
+std::int32_t DayOf(double time) { return static_cast<std::int32_t>(std::floor(time / credit::kSecondsPerDay)); }
+
+bool Counts(const credit::Claim& claim) { return (claim.flags & credit::kClaimExpired) == 0; }
+
+// How accounts are to take a grant of this policy. BOINC's two go by its own ways in both.
+std::uint32_t AccountFlags(credit::PolicyKind kind) {
+  return credit::PolicyFor(kind).TeamAtGrant() ? credit::kGrantTeamAtGrant | credit::kGrantBoincAverage : 0u;
+}
+
+void AddResult(ResultId result, ResultId* last, std::string* granted) {
+  std::uint64_t difference = result.value - last->value;   // modulo 2^64, should a late one be smaller
+  for (; difference >= 0x80; difference >>= 7) granted->push_back(static_cast<char>(difference | 0x80));
+  granted->push_back(static_cast<char>(difference));
+  *last = result;
+}
+
+// Calls `visit` with each result; gives the last one.
+template <class Visit>
+ResultId ForEachResult(const std::string& granted, Visit visit) {
+  std::uint64_t result = 0;
+  for (std::size_t at = 0; at < granted.size();) {
+    std::uint64_t difference = 0;
+    for (int shift = 0; at < granted.size(); shift += 7) {
+      const auto byte = static_cast<unsigned char>(granted[at++]);
+      difference |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
+      if (byte < 0x80) break;
+    }
+    result += difference;
+    visit(ResultId(result));
+  }
+  return ResultId(result);
+}
+
+bool GetsCredit(const credit::Claim& claim) {
+  return (claim.flags & credit::kClaimValid) != 0 && (claim.flags & credit::kClaimHostDeleted) == 0;
+}
+
+}  // namespace
+
+std::vector<stream::TopicPartition> GrantsStage::Inputs(std::uint32_t partition) {
+  return {{wire::kControl, partition}, {wire::kClaims, partition}};
+}
+
+GrantsStage::GrantsStage(const GrantsOptions& options, stream::TableHost& tables)
+    : options_(options),
+      open_(tables, kOpenTable, 1, true),
+      decided_(tables, kDecidedTable, 1, false),
+      projects_(tables, kProjectTable, 1, true) {}
+
+std::vector<stream::TableBase*> GrantsStage::tables() { return {&open_, &decided_, &projects_}; }
+
+void GrantsStage::Process(std::size_t input, const RecordView& record, Emitter& out) {
+  if (input == kControl) {
+    OnControl(record, out);
+  } else {
+    OnClaim(record, out);
+  }
+}
+
+void GrantsStage::OnControl(const RecordView& record, Emitter& out) {
+  wire::ControlView control;
+  if (!wire::DecodeControl(record.value, &control)) return out.Fail(Status::Corrupted("a control record does not decode"));
+  const ProjectId project = control.head.project;
+  wire::ProjectView& view = projects_.Mutable(ProjectKey(project));
+  if (Status s = wire::ApplyControl(control, view); !s.ok()) return out.Fail(std::move(s));
+  // An epoch says that every claims stage has passed its tick, and their claims lie before it or are being read in order
+  // of time: so only an epoch lets anything expire here, never the tick itself.
+  if (control.kind == wire::ControlKind::kEpoch) Expire(project, view.scales.time, out);
+}
+
+const Decided* GrantsStage::FindDecided(ProjectId project, WorkunitId workunit) {
+  const DecidedBlock* block = decided_.Find(BlockKey(project, workunit));
+  if (block == nullptr) return nullptr;
+  for (const Decided& one : block->workunits)
+    if (one.place == (workunit.value & kPlaceMask)) return &one;
+  return nullptr;
+}
+
+void GrantsStage::OnClaim(const RecordView& record, Emitter& out) {
+  credit::Claim claim;
+  if (!wire::DecodeClaim(record.value, &claim)) return out.Fail(Status::Corrupted("a claim does not decode"));
+  const Key key = WorkunitKey(claim.project, claim.workunit);
+  const OpenWorkunit* known = open_.Find(key);
+  const Decided* decided = known == nullptr ? FindDecided(claim.project, claim.workunit) : nullptr;
+  if (decided != nullptr) {
+    // Late, or the validator looked once more at what was decided: what the others got, nothing is decided anew.
+    if (!Counts(claim) || !GetsCredit(claim)) return;
+    for (Decided& one : decided_.Mutable(BlockKey(claim.project, claim.workunit)).workunits)
+      if (one.place == (claim.workunit.value & kPlaceMask)) GrantLate(one, claim, record.value, out);
+    return;
+  }
+  bool created = false;
+  OpenWorkunit& open = open_.Mutable(key, &created);
+  // Of the earliest: which claim comes first depends on the partitions that they come from.
+  const double since = created ? claim.time : std::min(open.since, claim.time);
+  if ((claim.flags & credit::kClaimLate) != 0) {
+    open.since = since;
+    open.late.emplace_back(record.value);
+    return;
+  }
+  if (!AddTo(open, claim, record, out)) return;
+  open.since = since;
+  const auto there = std::count(open.passes.begin(), open.passes.end(), claim.pass);
+  if (there >= static_cast<std::ptrdiff_t>(claim.awaited)) Settle(key, claim.project, claim.workunit, claim.pass, out);
+}
+
+// A result counts once in a look's set, however often something comes of it, and its claim counts for more
+// than word that there will be none. False: nothing has changed.
+bool GrantsStage::AddTo(OpenWorkunit& open, const credit::Claim& claim, const RecordView& record, Emitter& out) {
+  for (std::size_t i = 0; i < open.claims.size(); ++i) {
+    credit::Claim other;
+    if (!wire::DecodeClaim(open.claims[i], &other)) {
+      out.Fail(Status::Corrupted("a claim does not decode"));
+      return false;
+    }
+    if (other.result != claim.result) continue;
+    if (Counts(claim) && Counts(other)) {
+      wire::Refuse(record, claim.project, wire::RefusalReason::kAlreadyDecided,
+                   "host " + std::to_string(other.host.value) + " has made the claim of this result", out);
+      return false;
+    }
+    if (open.passes[i] != claim.pass) continue;
+    if (!Counts(claim)) return false;
+    open.claims[i] = record.value;
+    return true;
+  }
+  open.claims.emplace_back(record.value);
+  open.passes.push_back(claim.pass);
+  return true;
+}
+
+void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::uint32_t pass, Emitter& out) {
+  const OpenWorkunit& open = *open_.Find(key);
+  const wire::ProjectView* view = projects_.Find(ProjectKey(project));
+  claims_.clear();
+  bytes_of_claims_.clear();
+  Decided decided{.place = static_cast<std::uint8_t>(workunit.value & kPlaceMask)};
+  double time = 0;
+  std::uint32_t policy_version = 0;
+  AppId app;
+  credit::PolicyKind kind = credit::PolicyKind::kNone;
+  bool any_valid = false;
+  for (std::size_t i = 0; i < open.claims.size(); ++i) {
+    if (open.passes[i] != pass) continue;
+    const std::string& bytes = open.claims[i];
+    credit::Claim claim;
+    if (!wire::DecodeClaim(bytes, &claim)) return out.Fail(Status::Corrupted("a claim does not decode"));
+    decided.line = std::max(decided.line, claim.line);
+    time = std::max(time, claim.time);
+    if (claim.canonical_result) decided.canonical_result = claim.canonical_result.value;
+    if (claim.policy_version >= policy_version) {
+      policy_version = claim.policy_version;
+      kind = claim.policy;
+      app = claim.app;
+    }
+    any_valid = any_valid || (claim.flags & credit::kClaimValid) != 0;
+    if (Counts(claim)) {
+      claims_.push_back(claim);
+      bytes_of_claims_.push_back(bytes);
+    }
+  }
+  if (!any_valid) {
+    // A look without a valid result decides nothing: the project sends the workunit out again.
+    OpenWorkunit& left = open_.Mutable(key);
+    for (std::size_t i = left.claims.size(); i-- > 0;) {
+      if (left.passes[i] != pass) continue;
+      left.claims.erase(left.claims.begin() + static_cast<std::ptrdiff_t>(i));
+      left.passes.erase(left.passes.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    if (left.claims.empty() && left.late.empty()) open_.Erase(key);
+    return;
+  }
+  // Ascending by result, the bytes with them; sets are small.
+  for (std::size_t i = 1; i < claims_.size(); ++i)
+    for (std::size_t j = i; j > 0 && claims_[j].result < claims_[j - 1].result; --j) {
+      std::swap(claims_[j], claims_[j - 1]);
+      std::swap(bytes_of_claims_[j], bytes_of_claims_[j - 1]);
+    }
+
+  const credit::PolicyVersion* policy = view == nullptr ? nullptr : view->FindPolicy(app, policy_version);
+  const credit::Constants constants = policy != nullptr ? policy->constants : credit::DefaultConstants(kind);
+  const double cap = view == nullptr ? 0 : view->catalogue.settings.max_granted_credit;
+  credit::Settlement settlement;
+  if (!claims_.empty()) settlement = credit::PolicyFor(kind).Settle(claims_, cap, constants);
+  bool ok = true;
+  decided.credit = settlement.credit;
+  decided.credit_micro = credit::RoundToMicro(settlement.credit, &ok);
+  const credit::AppRow* row = view == nullptr ? nullptr : view->catalogue.FindApp(app);
+  decided.until_day = DayOf(time + (row != nullptr ? row->Window() : credit::kDefaultResultWindow));
+
+  const std::uint32_t flags = AccountFlags(kind);
+  if (!ok) {
+    // What cannot be expressed as credit is not granted; the claims are there to be seen.
+    for (std::size_t i = 0; i < claims_.size(); ++i) {
+      wire::Refuse({.where = {wire::kClaims, options_.partition}, .line = decided.line, .value = bytes_of_claims_[i]},
+                   project, wire::RefusalReason::kNotFinite, "the workunit's credit is no number that can be granted",
+                   out);
+    }
+  } else {
+    ResultId last;
+    for (std::size_t i = 0; i < claims_.size(); ++i) {
+      if (!GetsCredit(claims_[i])) continue;
+      AddResult(claims_[i].result, &last, &decided.granted);
+      const credit::Mode mode = i < settlement.modes.size() ? settlement.modes[i] : claims_[i].mode;
+      EmitGrant(claims_[i], bytes_of_claims_[i], decided.credit, decided.credit_micro, mode, decided.line, time, flags,
+                cap, decided.canonical_result, out);
+    }
+  }
+  claims_.clear();
+  for (const std::string& bytes : open.late) {
+    credit::Claim claim;
+    if (!wire::DecodeClaim(bytes, &claim)) return out.Fail(Status::Corrupted("a claim does not decode"));
+    GrantLate(decided, claim, bytes, out);
+  }
+  open_.Erase(key);
+
+  auto& block = decided_.Mutable(BlockKey(project, workunit)).workunits;
+  const auto at = std::lower_bound(block.begin(), block.end(), decided.place,
+                                   [](const Decided& one, std::uint8_t place) { return one.place < place; });
+  block.insert(at, decided);
+}
+
+void GrantsStage::GrantLate(Decided& decided, const credit::Claim& claim, std::string_view bytes, Emitter& out) {
+  if (!GetsCredit(claim)) return;
+  bool granted = false;
+  ResultId last =
+      ForEachResult(decided.granted, [&](ResultId result) { granted = granted || result == claim.result; });
+  if (granted)
+    return wire::Refuse({.where = {wire::kClaims, options_.partition}, .line = claim.line, .value = bytes},
+                        claim.project, wire::RefusalReason::kAlreadyDecided,
+                        "this result has its grant, by the claim of another host", out);
+  AddResult(claim.result, &last, &decided.granted);
+  claims_.clear();
+  const std::uint32_t flags = credit::kGrantLate | AccountFlags(claim.policy);
+  EmitGrant(claim, bytes, decided.credit, decided.credit_micro, claim.mode, std::max(claim.line, decided.line),
+            claim.time, flags, 0, decided.canonical_result, out);
+}
+
+void GrantsStage::EmitGrant(const credit::Claim& claim, std::string_view claim_bytes, double credit, std::int64_t micro,
+                            credit::Mode mode, std::uint64_t line, double time, std::uint32_t flags, double cap,
+                            std::uint64_t canonical, Emitter& out) {
+  static thread_local std::vector<wire::OtherClaim> others;
+  others.clear();
+  const auto unless_same = [](auto own, auto theirs) {
+    return std::bit_cast<std::uint64_t>(own) == std::bit_cast<std::uint64_t>(theirs) ? std::optional<decltype(own)>()
+                                                                                   : std::optional(theirs);
+  };
+  for (const credit::Claim& other : claims_) {
+    if (other.result == claim.result) continue;
+    others.push_back({.result = other.result,
+                      .host = other.host,
+                      .mode = other.mode,
+                      .flags = other.flags,
+                      .pfc = other.pfc,
+                      .claimed = other.claimed,
+                      .min_avg_pfc = unless_same(claim.min_avg_pfc, other.min_avg_pfc),
+                      .epoch = unless_same(claim.epoch, other.epoch),
+                      .fpops_est = unless_same(claim.fpops_est, other.fpops_est),
+                      .fpops_bound = unless_same(claim.fpops_bound, other.fpops_bound)});
+  }
+  bytes_.clear();
+  wire::EncodeGrant({.project = claim.project,
+                     .user = claim.user,
+                     .host = claim.host,
+                     .team = {},
+                     .app = claim.app,
+                     .result = claim.result,
+                     .credit_micro = micro,
+                     .time = time,
+                     .kind = wire::GrantKind::kFinal,
+                     .work_start = claim.sent_time,
+                     .flags = flags},
+                    {.credit = credit,
+                     .mode = mode,
+                     .line = line,
+                     .max_granted_credit = cap,
+                     .canonical_result = ResultId(canonical)},
+                    others, claim_bytes, &bytes_);
+  out.Emit(wire::kGrants, wire::OwnerPartition(claim.project, claim.user, claim.host, options_.partitions), bytes_);
+}
+
+// A workunit that has waited longer than its app's window is settled with the claims that are there; late results of a
+// workunit that was never decided are refused. Decided blocks beyond their window go.
+void GrantsStage::Expire(ProjectId project, double now, Emitter& out) {
+  const wire::ProjectView& view = *projects_.Find(ProjectKey(project));
+  double shortest = credit::kDefaultResultWindow;
+  for (const auto& [id, app] : view.catalogue.apps) shortest = std::min(shortest, app.Window());
+  std::vector<Key> over;
+  open_.ForEach([&](const Key& key, const OpenWorkunit& open) {
+    if (key.project != project.value || open.since + shortest >= now) return;
+    credit::Claim claim;
+    const std::string& bytes = open.claims.empty() ? open.late.front() : open.claims.front();
+    double window = credit::kDefaultResultWindow;
+    if (wire::DecodeClaim(bytes, &claim))
+      if (const credit::AppRow* app = view.catalogue.FindApp(claim.app)) window = app->Window();
+    if (open.since + window < now) over.push_back(key);
+  });
+  std::sort(over.begin(), over.end());
+  for (const Key& key : over) {
+    const OpenWorkunit& open = *open_.Find(key);
+    if (!open.claims.empty()) {
+      Settle(key, project, WorkunitId(key.id), *std::max_element(open.passes.begin(), open.passes.end()), out);
+      continue;
+    }
+    for (const std::string& late : open.late) {
+      wire::Refuse({.where = {wire::kClaims, options_.partition}, .value = late}, project,
+                   wire::RefusalReason::kUnknownResult, "a late result of a workunit that was never decided", out);
+    }
+    open_.Erase(key);
+  }
+}
+
+}  // namespace cobblestone::grants

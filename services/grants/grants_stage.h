@@ -1,0 +1,96 @@
+// GRANTS, by workunit: awaits the claims of a workunit, settles it by its app's policy, and writes one grant per valid
+// result to the ledger. Decided workunits are remembered for their window: a late result gets what the others got.
+//
+// In: control, claims of one partition. Out: grants, refused.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/credit/model.h"
+#include "common/stream/processor.h"
+#include "common/stream/table.h"
+#include "common/wire/project_view.h"
+#include "common/wire/topics.h"
+
+namespace cobblestone::grants {
+
+// A workunit whose claims are not all there. Claims as bytes: they go into the ledger as they came.
+struct OpenWorkunit {
+  double since = 0;                      // event time of the earliest claim
+  std::vector<std::uint32_t> passes;     // of each claim: the look at the workunit that it belongs to
+  std::vector<std::string> claims;
+  std::vector<std::string> late;         // of late results; wait for the decision
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) { f(s.since, s.passes, s.claims, s.late); }
+};
+
+// What a workunit's results got.
+struct Decided {
+  std::uint8_t place = 0;                // in its block
+  std::int32_t until_day = 0;            // UNIX day after which it is forgotten
+  double credit = 0;                     // Cobblestones before rounding
+  std::int64_t credit_micro = 0;
+  std::uint64_t canonical_result = 0;
+  std::uint64_t line = 0;
+  std::string granted;                   // its results that have their grant: varints, each the difference to the
+                                         // one before; two or three of them need no memory of their own
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.place, s.until_day, s.credit, s.credit_micro, s.canonical_result, s.line, s.granted);
+  }
+};
+
+// Decided workunits of one block of adjacent numbers: one row instead of up to 32.
+struct DecidedBlock {
+  std::vector<Decided> workunits;        // ascending by place
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) { f(s.workunits); }
+};
+
+struct GrantsOptions {
+  std::uint32_t partition = 0;
+  std::uint32_t partitions = 1;
+};
+
+class GrantsStage final : public stream::Stage {
+ public:
+  enum Input : std::size_t { kControl, kClaims };
+  static std::vector<stream::TopicPartition> Inputs(std::uint32_t partition);
+
+  GrantsStage(const GrantsOptions& options, stream::TableHost& tables);
+
+  void Process(std::size_t input, const stream::RecordView& record, stream::Emitter& out) override;
+  [[nodiscard]] std::vector<stream::TableBase*> tables() override;
+
+  stream::Table<OpenWorkunit>& open() { return open_; }
+  stream::Table<wire::ProjectView>& projects() { return projects_; }
+
+ private:
+  void OnControl(const stream::RecordView& record, stream::Emitter& out);
+  void OnClaim(const stream::RecordView& record, stream::Emitter& out);
+  bool AddTo(OpenWorkunit& open, const credit::Claim& claim, const stream::RecordView& record, stream::Emitter& out);
+  // Settles one look at the workunit with the claims of it that are there.
+  void Settle(stream::Key key, ProjectId project, WorkunitId workunit, std::uint32_t pass, stream::Emitter& out);
+  // What the others got, unless the result has its grant; notes it in `decided`.
+  void GrantLate(Decided& decided, const credit::Claim& claim, std::string_view bytes, stream::Emitter& out);
+  void EmitGrant(const credit::Claim& claim, std::string_view claim_bytes, double credit, std::int64_t micro,
+                 credit::Mode mode, std::uint64_t line, double time, std::uint32_t flags, double cap,
+                 std::uint64_t canonical, stream::Emitter& out);
+  void Expire(ProjectId project, double now, stream::Emitter& out);
+  const Decided* FindDecided(ProjectId project, WorkunitId workunit);
+
+  GrantsOptions options_;
+  stream::Table<OpenWorkunit> open_;
+  stream::Table<DecidedBlock> decided_;
+  stream::Table<wire::ProjectView> projects_;
+  std::vector<credit::Claim> claims_;    // reused
+  std::vector<std::string_view> bytes_of_claims_;
+  std::string bytes_;
+};
+
+}  // namespace cobblestone::grants

@@ -1,0 +1,142 @@
+#include "services/teams/teams_stage.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "common/wire/event_check.h"
+#include "common/wire/event_codec.h"
+#include "common/wire/grant_codec.h"
+#include "common/wire/refuse.h"
+
+namespace cobblestone::teams {
+
+using stream::Emitter;
+using stream::Key;
+using stream::RecordView;
+using wire::RefusalReason;
+
+namespace {
+
+enum TableId : std::uint8_t { kTeamTable = 48 };
+
+Key TeamKey(ProjectId project, TeamId team) { return {.project = project.value, .id = team.value, .sub = 0}; }
+
+}  // namespace
+
+std::vector<stream::TopicPartition> TeamsStage::Inputs(std::uint32_t partition) {
+  return {{wire::kTeams, partition}, {wire::kPostings, partition}};
+}
+
+TeamsStage::TeamsStage(const TeamsOptions& options, stream::TableHost& tables)
+    : options_(options), teams_(tables, kTeamTable, 1, false) {}
+
+std::vector<stream::TableBase*> TeamsStage::tables() { return {&teams_}; }
+
+void TeamsStage::Process(std::size_t input, const RecordView& record, Emitter& out) {
+  if (input == kTeams) return OnTeam(record, out);
+  wire::Posting posting;
+  if (!wire::DecodePosting(record.value, &posting)) return out.Fail(Status::Corrupted("a posting does not decode"));
+  if (options_.sorted) {
+    sorted_.push_back(posting);
+  } else {
+    Apply(posting);
+  }
+}
+
+void TeamsStage::Barrier(Emitter&) {
+  std::sort(sorted_.begin(), sorted_.end(), [](const wire::Posting& a, const wire::Posting& b) {
+    return std::tie(a.time, a.line, a.result) < std::tie(b.time, b.line, b.result);
+  });
+  for (const wire::Posting& posting : sorted_) Apply(posting);
+  sorted_.clear();
+}
+
+void TeamsStage::Apply(const wire::Posting& posting) {
+  const Key key = TeamKey(posting.project, posting.team);
+  credit::Post({.micro = posting.credit_micro,
+                .app = posting.app,
+                .now = posting.time,
+                .work_start = posting.work_start,
+                .boinc_average = (posting.flags & credit::kGrantBoincAverage) != 0},
+               teams_.Mutable(key).account);
+  touched_.push_back(key);
+}
+
+void TeamsStage::OnTeam(const RecordView& record, Emitter& out) {
+  auto event = wire::ParseEvent(record.value);
+  if (!event.ok()) return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
+  const ProjectId project = event->head.project;
+  if (auto refusal = wire::CheckEvent(*event))
+    return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
+  if (const auto* member = std::get_if<wire::TeamMember>(&event->body)) {
+    const wire::Word word = wire::WordOf(event->head, record.value);
+    if (const TeamState* before = teams_.Find(TeamKey(project, member->team))) {
+      const wire::Standing standing = wire::StandingOf(word, before->member);
+      if (standing == wire::Standing::kOtherContents)
+        return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
+                            "another event about this team with this id", out);
+      if (standing != wire::Standing::kNews) return;   // a repeat, or overtaken
+    }
+    TeamState& team = teams_.Mutable(TeamKey(project, member->team));
+    team.member = word;
+    team.deleted = member->deleted;
+    team.name = member->deleted ? std::string() : member->name;
+    return;
+  }
+  if (const auto* opening = std::get_if<wire::OpeningTotal>(&event->body)) {
+    bool ok = true;
+    const credit::MicroCredit micro =
+        opening->total_micro ? *opening->total_micro : credit::RoundToMicro(opening->total.value_or(0), &ok);
+    if (!ok) return wire::Refuse(record, project, RefusalReason::kOutOfRange, "opening total", out);
+    const Key key = TeamKey(project, TeamId(opening->account));
+    const wire::Word word = wire::WordOf(event->head, record.value);
+    const TeamState* before = teams_.Find(key);
+    if (before != nullptr && before->opening.said()) {
+      if (wire::StandingOf(word, before->opening) == wire::Standing::kRepeat) return;
+      return wire::Refuse(record, project,
+                          word.id == before->opening.id ? RefusalReason::kDuplicateWithOtherContents
+                                                        : RefusalReason::kAlreadyDecided,
+                          "this team has its opening balance", out);
+    }
+    TeamState& team = teams_.Mutable(key);
+    team.opening = word;
+    credit::Account& account = team.account;
+    account.opening_micro += micro;
+    account.total_micro += micro;
+    account.recent = {.value = opening->rac, .time = opening->rac_time};
+    touched_.push_back(key);
+    bytes_.clear();
+    wire::EncodeGrant({.project = project,
+                       .team = TeamId(opening->account),
+                       .credit_micro = micro,
+                       .time = opening->rac_time,
+                       .kind = wire::GrantKind::kOpening,
+                       .work_start = opening->rac},
+                      {}, {}, {}, &bytes_);
+    out.Emit(wire::kGrants, options_.partition, bytes_);
+    return;
+  }
+  wire::Refuse(record, project, RefusalReason::kNotSupported, "an event of this kind does not belong on this topic", out);
+}
+
+void TeamsStage::Finish(Emitter& out) {
+  std::sort(touched_.begin(), touched_.end());
+  touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
+  for (const Key& key : touched_) {
+    const credit::Account& account = teams_.Find(key)->account;
+    bytes_.clear();
+    wire::EncodeTotal({.project = ProjectId(key.project),
+                       .kind = wire::AccountKind::kTeam,
+                       .account = key.id,
+                       .total_micro = account.total_micro,
+                       .rac = account.recent.value,
+                       .rac_time = account.recent.time,
+                       .grants = account.grants,
+                       .apps = {}},
+                      &bytes_);
+    out.Emit(wire::kTotals, options_.partition, bytes_);
+  }
+  touched_.clear();
+}
+
+}  // namespace cobblestone::teams

@@ -1,0 +1,698 @@
+// The whole pipeline against an independent computation of the same events: every grant, every total, every
+// refusal; for any number of partitions, any repetition, and (where the rules allow) any order.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "common/wire/event_codec.h"
+#include "common/wire/topics.h"
+#include "services/cobblestone/generate.h"
+#include "tests/support/lockstep_world.h"
+#include "tests/support/oracle.h"
+
+namespace cobblestone::testing {
+namespace {
+
+using Events = std::vector<std::string>;
+
+Events Generate(const GenerateOptions& options) {
+  Generator generator(options);
+  Events events;
+  for (std::string envelope; generator.Next(&envelope);) events.push_back(envelope);
+  return events;
+}
+
+// Everything that can happen, often.
+GenerateOptions Eventful(std::uint64_t seed) {
+  GenerateOptions options;
+  options.seed = seed;
+  options.results = 1500;
+  options.hosts = 60;
+  options.apps = 5;
+  options.policies = {"benchmark", "reported-flops", "runtime", "assigned", "none"};
+  options.ownerless_hosts = 0.05;
+  options.errors = 0.05;
+  options.timeouts = 0.03;
+  options.invalid = 0.05;
+  options.inconclusive = 0.05;
+  options.late = 0.08;
+  options.cheats = 0.01;
+  options.out_of_order = 0.15;
+  options.duplicates = 0.05;
+  options.conflicts = 0.03;
+  options.bad_lines = 0.03;
+  options.team_changes = 0.5;
+  options.tick_period = 1800;
+  return options;
+}
+
+// Two streams as one, in turn, each in its own order.
+Events Interleaved(const Events& a, const Events& b) {
+  Events both;
+  for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+    if (i < a.size()) both.push_back(a[i]);
+    if (i < b.size()) both.push_back(b[i]);
+  }
+  return both;
+}
+
+struct Played {
+  Outcome outcome;
+  Events ledger;
+};
+
+Played RunPipeline(const Events& events, std::uint32_t partitions) {
+  LockstepWorld world(partitions);
+  world.Add(events);
+  world.Finish();
+  return {world.outcome(), world.SortedLedger()};
+}
+
+std::uint64_t Sum(const std::map<std::string, std::uint64_t>& counts) {
+  std::uint64_t sum = 0;
+  for (const auto& [name, count] : counts) sum += count;
+  return sum;
+}
+
+// Equal to the oracle with 1, 3 and 8 partitions, and the ledgers byte for byte.
+Played ExpectLikeTheOracle(const Events& events) {
+  const Outcome expected = RunOracle(events);
+  Played one = RunPipeline(events, 1);
+  EXPECT_EQ(Differences(expected, one.outcome), "") << "1 partition";
+  for (const std::uint32_t partitions : {3u, 8u}) {
+    const Played more = RunPipeline(events, partitions);
+    EXPECT_EQ(Differences(expected, more.outcome), "") << partitions << " partitions";
+    EXPECT_EQ(LedgerDifference(one.ledger, more.ledger), "") << partitions << " partitions";
+  }
+  return one;
+}
+
+class PipelineSeeds : public ::testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(PipelineSeeds, PoliciesThatNeedNoHistoryGrantToTheMicroCreditWhatTheOracleSays) {
+  const Played run = ExpectLikeTheOracle(Generate(Eventful(GetParam())));
+  // The story would prove nothing if it were empty.
+  EXPECT_GT(run.outcome.grants.size(), 1300u);
+  EXPECT_GT(Sum(run.outcome.refusals), 60u);
+  EXPECT_GE(run.outcome.refusals.size(), 7u);
+}
+
+TEST_P(PipelineSeeds, TwoProjectsWhoseNumbersAreAllEqualNeverTouchEachOther) {
+  GenerateOptions options = Eventful(GetParam());
+  options.results = 700;
+  const Events first = Generate(options);
+  options.project = 2;
+  options.policies = {"none", "benchmark", "assigned", "reported-flops",
+                      "runtime"};  // other amounts, same numbers
+  const Events second = Generate(options);
+  const Played both = ExpectLikeTheOracle(Interleaved(first, second));
+
+  // Each project by itself gets the same.
+  Outcome apart = RunPipeline(first, 3).outcome;
+  const Outcome other = RunPipeline(second, 3).outcome;
+  apart.grants.insert(other.grants.begin(), other.grants.end());
+  apart.accounts.insert(other.accounts.begin(), other.accounts.end());
+  EXPECT_EQ(GrantDifferences(apart, both.outcome), "");
+}
+
+TEST_P(PipelineSeeds, CreditNewGrantsWhatItsOwnRecordsSay) {
+  GenerateOptions options = Eventful(GetParam());
+  options.policies = {"creditnew"};
+  options.apps = 2;
+  options.versions = 4;
+  options.results = 6000;  // enough for versions above their threshold, so that scales are in force
+  options.hosts = 40;
+  const Played run = ExpectLikeTheOracle(Generate(options));
+  std::size_t checked = 0;
+  EXPECT_EQ(CheckCreditNewLedger(run.ledger, &checked), "");
+  EXPECT_EQ(checked, run.outcome.grants.size());
+  EXPECT_GT(checked, 5500u);
+}
+
+TEST_P(PipelineSeeds, PoliciesWithHistoryDoNotDependOnPartitions) {
+  GenerateOptions options = Eventful(GetParam());
+  options.policies = {"boinc", "creditnew-v2", "creditnew"};
+  options.apps = 3;
+  options.versions = 4;
+  options.results = 3000;
+  options.hosts = 40;
+  ExpectLikeTheOracle(Generate(options));
+}
+
+TEST_P(PipelineSeeds, ResultsWhosePartnerNeverComesExpireAndHoldUpNobody) {
+  GenerateOptions options = Eventful(GetParam());
+  options.lost = 0.05;
+  options.dispatches = true;
+  options.delay_bound = 2 * 86400.0;
+  options.result_window = 10 * 86400.0;
+  options.span = 40 * 86400.0;
+  options.tick_period = 21600;
+  const Played run = ExpectLikeTheOracle(Generate(options));
+  const auto never_came = run.outcome.refusals.find("UNKNOWN_RESULT");
+  ASSERT_NE(never_came, run.outcome.refusals.end());
+  EXPECT_GT(never_came->second, 50u);
+}
+
+TEST_P(PipelineSeeds, RepeatingEverythingChangesNothing) {
+  GenerateOptions options = Eventful(GetParam());
+  options.conflicts = 0;
+  options.bad_lines = 0;
+  const Events events = Generate(options);
+  // Each event a second time, some at once, some after several hundred others.
+  Events repeated;
+  std::mt19937_64 random(GetParam());
+  std::vector<std::pair<std::size_t, std::size_t>> order;  // place, event
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    order.emplace_back(i, i);
+    order.emplace_back(i + random() % 500, i);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [place, event] : order) repeated.push_back(events[event]);
+  const Played once = RunPipeline(events, 3);
+  const Played twice = ExpectLikeTheOracle(repeated);
+  EXPECT_EQ(GrantDifferences(once.outcome, twice.outcome), "");
+}
+
+// Nor does a repeat leave anything in any state: all rows of all tables are those of a run without repeats.
+// Repeats of barriers are left out: one more barrier parts the postings that are sorted, so recent averages
+// differ by rules.
+TEST_P(PipelineSeeds, ARepeatLeavesNoTraceInAnyState) {
+  GenerateOptions options = Eventful(GetParam());
+  options.results = 400;
+  options.conflicts = 0;
+  options.bad_lines = 0;
+  const Events events = Generate(options);
+  const auto play = [&events](bool repeat) {
+    LockstepWorld world(1);
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      world.AddAt(2 * i, events[i]);
+      if (!repeat || i < 100) continue;
+      const auto topic = wire::RouteEvent(events[i - 100], 1).topic;
+      if (topic == wire::kCompletions || topic == wire::kValidations || topic == wire::kHosts) {
+        world.AddAt(2 * i + 1, events[i - 100]);
+      }
+    }
+    world.Finish();
+    return world.StateRows();
+  };
+  EXPECT_EQ(StateDifference(play(false), play(true)), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, PipelineSeeds, ::testing::Values(1, 2, 3));
+
+TEST(Pipeline, ArrivalInAnotherOrderWithinLimitsGivesTheSameGrants) {
+  GenerateOptions options = Eventful(7);
+  options.conflicts = 0;  // which of two contents is first depends on the order
+  options.bad_lines = 0;
+  options.team_changes = 0;  // a member event is in force from its arrival on
+  const Events events = Generate(options);
+  const Outcome in_order = RunPipeline(events, 3).outcome;
+  const auto is_result = [](const std::string& event) {
+    const auto kind = wire::PeekKind(event);
+    return kind == wire::EventKind::kCompletion || kind == wire::EventKind::kValidation;
+  };
+  const auto first_result = std::find_if(events.begin(), events.end(), is_result);
+  for (const std::uint64_t seed : {1u, 2u, 3u}) {
+    Events shuffled(events.begin(), first_result);
+    std::mt19937_64 random(seed);
+    std::vector<std::pair<std::uint64_t, std::string>> later;
+    const auto from = static_cast<std::size_t>(first_result - events.begin());
+    for (std::size_t i = from; i < events.size(); ++i) later.emplace_back(i + random() % 400, events[i]);
+    std::stable_sort(later.begin(), later.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (auto& [place, event] : later) shuffled.push_back(std::move(event));
+    EXPECT_EQ(GrantDifferences(in_order, RunPipeline(shuffled, 3).outcome), "") << "seed " << seed;
+    EXPECT_EQ(Differences(RunOracle(shuffled), RunPipeline(shuffled, 8).outcome), "") << "seed " << seed;
+  }
+}
+
+// ---- A small project, event by event -------------------------------------------------------------------
+
+constexpr double kStart = 1.7e9;
+constexpr double kDay = 86400;
+
+// Project 1 with app 1 of policy `assigned`: a grant is what its validation names.
+class Story {
+ public:
+  Story() {
+    Say(wire::AppChange{
+        .app = AppId(1), .policy = "assigned", .delay_bound = kDay, .result_window = 10 * kDay});
+    for (std::uint64_t user = 1; user <= 3; ++user) {
+      Say(wire::UserMember{.user = UserId(user), .team = TeamId(user + 10)});
+    }
+    for (std::uint64_t host = 1; host <= 3; ++host) {
+      Say(wire::HostMember{.host = HostId(host), .user = UserId(host), .whetstone = 1e9, .cpus = 1});
+    }
+  }
+
+  Story& At(double time) {
+    now_ = time;
+    return *this;
+  }
+  Story& Say(wire::EventBody body) {
+    events_.push_back(wire::EncodeEvent(
+        {.head = {.id = ++id_, .project = ProjectId(1), .time = now_}, .body = std::move(body)}));
+    return *this;
+  }
+  Story& Completed(std::uint64_t result, std::uint64_t host, std::uint64_t workunit,
+                   credit::Outcome outcome = credit::Outcome::kSuccess) {
+    wire::Completion completion;
+    completion.facts.result = ResultId(result);
+    completion.facts.host = HostId(host);
+    completion.facts.workunit = WorkunitId(workunit);
+    completion.facts.app = AppId(1);
+    completion.facts.outcome = outcome;
+    completion.facts.elapsed_time = 100;
+    completion.facts.peak_flops = 1e9;
+    completion.facts.sent_time = now_ - 200;
+    completion.facts.received_time = now_;
+    return Say(completion);
+  }
+  Story& Validated(std::uint64_t result, std::uint64_t host, std::uint64_t workunit, std::uint32_t claims,
+                   double credit, credit::ValidateState state = credit::ValidateState::kValid,
+                   std::uint32_t pass = 1) {
+    credit::ValidationFacts facts;
+    facts.result = ResultId(result);
+    facts.host = HostId(host);
+    facts.workunit = WorkunitId(workunit);
+    facts.app = AppId(1);
+    facts.fpops_est = 1e12;
+    facts.fpops_bound = 1e14;
+    facts.state = state;
+    facts.pass = pass;
+    facts.claims = state == credit::ValidateState::kInconclusive ? 0 : claims;
+    if (credit > 0) facts.assigned_credit = credit;
+    return Say(facts);
+  }
+  Story& Tick(double time) {
+    now_ = time;
+    return Say(wire::Tick{.time = time});
+  }
+  // The last event once more.
+  Story& Again() {
+    events_.push_back(events_.back());
+    return *this;
+  }
+  Story& AgainFrom(std::size_t first, std::size_t end) {
+    for (std::size_t i = first; i < end; ++i) events_.push_back(std::string(events_[i]));
+    return *this;
+  }
+
+  [[nodiscard]] const Events& events() const { return events_; }
+  [[nodiscard]] std::size_t size() const { return events_.size(); }
+
+ private:
+  Events events_;
+  std::uint64_t id_ = 100;
+  double now_ = kStart;
+};
+
+std::int64_t Micro(const Played& played, std::uint64_t result) {
+  const auto it = played.outcome.grants.find({1, result});
+  return it == played.outcome.grants.end() ? -1 : it->second.micro;
+}
+
+std::int64_t Total(const Played& played, OracleAccountKind kind, std::uint64_t account) {
+  const auto it = played.outcome.accounts.find({1, kind, account});
+  return it == played.outcome.accounts.end() ? 0 : static_cast<std::int64_t>(it->second.micro);
+}
+
+using Refusals = std::map<std::string, std::uint64_t>;
+
+// Where a host's events are depends on the number of partitions; what comes of another host's events must
+// not.
+TEST(PipelineStory, AWrongHostsCompletionHoldsUpNobody) {
+  Story story;
+  story.Completed(500, 2, 50).Completed(500, 1, 50).Validated(500, 1, 50, 1, 12.5);
+  story.Tick(kStart + 11 * kDay);
+  const Played played = ExpectLikeTheOracle(story.events());
+  EXPECT_EQ(Micro(played, 500), 12'500'000);
+  EXPECT_EQ(Total(played, OracleAccountKind::kHost, 1), 12'500'000);
+  EXPECT_EQ(played.outcome.refusals, (Refusals{{"UNKNOWN_RESULT", 1}}));
+}
+
+// A project that merges two hosts and exports its results once more names another host for what was granted.
+TEST(PipelineStory, AResultThatIsToldOnceMoreUnderAnotherHostIsGrantedOnce) {
+  Story story;
+  story.Completed(500, 1, 50).Validated(500, 1, 50, 1, 7);
+  story.Completed(600, 1, 60).Validated(600, 1, 60, 2, 7);
+  story.Tick(kStart + 600);
+  story.Completed(500, 2, 50).Validated(500, 2, 50, 1, 7);
+  story.Completed(600, 2, 60).Validated(600, 2, 60, 2, 7);  // 600 is not its own partner
+  story.Tick(kStart + 1200);
+  story.Completed(601, 3, 60).Validated(601, 3, 60, 2, 7);
+  story.Tick(kStart + 1800);
+  story.Completed(601, 2, 60).Validated(601, 2, 60, 2, 7);
+  const Played played = ExpectLikeTheOracle(story.events());
+  EXPECT_EQ(played.outcome.grants.size(), 3u);
+  EXPECT_EQ(Total(played, OracleAccountKind::kHost, 1), 14'000'000);
+  EXPECT_EQ(Total(played, OracleAccountKind::kHost, 2), 0);
+  EXPECT_EQ(played.outcome.refusals, (Refusals{{"ALREADY_DECIDED", 3}}));
+}
+
+TEST(PipelineStory, AnErrorClosesItsWorkunitsSetInEitherOrderOfArrival) {
+  for (const bool error_first : {true, false}) {
+    Story story;
+    if (error_first) story.Completed(500, 1, 50, credit::Outcome::kClientError);
+    story.Validated(500, 1, 50, 3, 9).Again();
+    if (!error_first) story.Completed(500, 1, 50, credit::Outcome::kClientError).Again();
+    // The set of three awaits two more claims, not one.
+    story.Completed(501, 2, 50).Validated(501, 2, 50, 3, 9);
+    story.Completed(502, 3, 50).Validated(502, 3, 50, 3, 9);
+    const Played played = ExpectLikeTheOracle(story.events());
+    EXPECT_EQ(Micro(played, 501), 9'000'000);
+    EXPECT_EQ(Micro(played, 502), 9'000'000);
+    EXPECT_EQ(played.outcome.refusals, (Refusals{{"UNKNOWN_RESULT", error_first ? 2u : 1u}}));
+  }
+}
+
+// Amounts by the mean: a set that closed too early would show in the number.
+TEST(PipelineStory, WordThatThereWillBeNoClaimCountsOnceHoweverOftenItComes) {
+  Story story;
+  story.Say(wire::AppChange{
+      .app = AppId(1), .policy = "benchmark", .delay_bound = kDay, .result_window = 10 * kDay});
+  // Completion and validation of 500 name different workunits: both are refused, each time.
+  story.Completed(500, 1, 51).Validated(500, 1, 50, 3, 0).AgainFrom(story.size() - 2, story.size());
+  const auto with_cpu_time = [&story](std::uint64_t result, std::uint64_t host, double seconds) {
+    wire::Completion completion;
+    completion.facts.result = ResultId(result);
+    completion.facts.host = HostId(host);
+    completion.facts.workunit = WorkunitId(50);
+    completion.facts.app = AppId(1);
+    completion.facts.outcome = credit::Outcome::kSuccess;
+    completion.facts.cpu_time = seconds;
+    completion.facts.sent_time = kStart - 90000;
+    completion.facts.received_time = kStart;
+    story.Say(completion).Validated(result, host, 50, 3, 0);
+  };
+  with_cpu_time(501, 2, 43200);
+  with_cpu_time(502, 3, 86400);
+  const Played played = ExpectLikeTheOracle(story.events());
+  // Half a day and a day of 1 GFLOPS: 100 and 200 Cobblestones.
+  EXPECT_EQ(Micro(played, 501), 150'000'000);
+  EXPECT_EQ(Micro(played, 502), 150'000'000);
+  EXPECT_EQ(played.outcome.refusals, (Refusals{{"WRONG_WORKUNIT", 4}}));
+}
+
+TEST(PipelineStory, AnOlderLookThatComesAgainIsARepeat) {
+  Story story;
+  const auto undecided = credit::ValidateState::kInconclusive;
+  story.Validated(500, 1, 50, 0, 0, undecided, 1);
+  const std::size_t first_look = story.size() - 1;
+  story.Validated(500, 1, 50, 1, 7, credit::ValidateState::kValid, 2);
+  story.AgainFrom(first_look, first_look + 1);
+  story.Completed(500, 1, 50).AgainFrom(first_look, first_look + 1);
+  const Played played = ExpectLikeTheOracle(story.events());
+  EXPECT_EQ(Micro(played, 500), 7'000'000);
+  EXPECT_EQ(played.outcome.refusals, Refusals{});
+}
+
+TEST(PipelineStory, AWorkunitWhoseOtherHalfNeverComesIsSettledWhenItsWindowHasPassed) {
+  Story story;
+  story.Completed(500, 1, 50).Validated(500, 1, 50, 2, 7);  // nothing is ever heard of 501
+  story.Tick(kStart + 9 * kDay);
+  ASSERT_EQ(Micro(ExpectLikeTheOracle(story.events()), 500), -1);
+  story.Tick(kStart + 11 * kDay);
+  EXPECT_EQ(Micro(ExpectLikeTheOracle(story.events()), 500), 7'000'000);
+}
+
+// A tick without a project is one of every project: whoever makes ticks from the time of events knows no
+// project.
+TEST(PipelineStory, ATickOfNoProjectIsOneOfEveryProject) {
+  Story story;
+  story.Completed(500, 1, 50).Validated(500, 1, 50, 2, 7);
+  Events events = story.events();
+  const double later = kStart + 11 * kDay;
+  events.push_back(wire::EncodeEvent(
+      {.head = {.id = 1, .project = {}, .time = later}, .body = wire::Tick{.time = later}}));
+  const Played played = ExpectLikeTheOracle(events);
+  EXPECT_EQ(Micro(played, 500), 7'000'000);
+  EXPECT_EQ(played.outcome.refusals, Refusals{});
+}
+
+TEST(PipelineStory, RepeatsOfWhatWasSaidBeforeBringNothingBack) {
+  Story story;
+  story.Say(wire::SettingsChange{.max_granted_credit = 5});
+  story.Say(wire::AppVersionChange{.row = {.id = 9, .app = AppId(1), .plan_class = {}}});
+  story.Say(wire::OpeningTotal{
+      .kind = wire::AccountKind::kHost, .account = 1, .total = 100, .rac = 1, .rac_time = kStart});
+  story.Say(wire::OpeningTotal{
+      .kind = wire::AccountKind::kUser, .account = 1, .total = 200, .rac = 1, .rac_time = kStart});
+  story.Say(wire::OpeningTotal{
+      .kind = wire::AccountKind::kTeam, .account = 11, .total = 300, .rac = 1, .rac_time = kStart});
+  const std::size_t said_before = story.size();
+  // Everything is otherwise now.
+  story.At(kStart + 100).Say(wire::SettingsChange{.max_granted_credit = 0});
+  story.Say(wire::AppVersionChange{.row = {.id = 9, .app = AppId(1), .plan_class = {}, .deleted = true}});
+  story.Say(wire::AppChange{
+      .app = AppId(1), .policy = "benchmark", .delay_bound = kDay, .result_window = 10 * kDay});
+  story.Say(wire::AppChange{
+      .app = AppId(1), .policy = "assigned", .delay_bound = kDay, .result_window = 11 * kDay});
+  story.Say(wire::HostMember{.host = HostId(1), .user = UserId(2), .whetstone = 2e9, .cpus = 2});
+  story.Say(wire::UserMember{.user = UserId(2), .team = TeamId(11)});
+  story.Say(wire::UserMember{.user = UserId(3), .team = TeamId(13), .deleted = true});
+  const std::size_t now_in_force = story.size();
+  story.AgainFrom(0, said_before);
+  story.At(kStart + 200).Completed(500, 1, 50).Validated(500, 1, 50, 1, 7);
+  story.Completed(501, 3, 51).Validated(501, 3, 51, 1, 8);
+  const Played played = ExpectLikeTheOracle(story.events());
+  EXPECT_EQ(Micro(played, 500), 7'000'000);  // no cap of 5
+  EXPECT_EQ(Total(played, OracleAccountKind::kHost, 1), 107'000'000);
+  EXPECT_EQ(Total(played, OracleAccountKind::kUser, 1), 200'000'000);
+  EXPECT_EQ(Total(played, OracleAccountKind::kUser, 2), 7'000'000);
+  EXPECT_EQ(Total(played, OracleAccountKind::kTeam, 11), 307'000'000);
+  EXPECT_EQ(Total(played, OracleAccountKind::kHost, 3), 8'000'000);
+  EXPECT_EQ(Total(played, OracleAccountKind::kUser, 3), 0);  // deleted
+  EXPECT_EQ(played.outcome.refusals, Refusals{});
+
+  // And nothing of the repeats is in any state.
+  const auto rows = [&story](std::size_t from, std::size_t end) {
+    LockstepWorld world(1);
+    for (std::size_t i = 0; i < story.size(); ++i) {
+      if (i < from || i >= end) world.AddAt(i, story.events()[i]);
+    }
+    world.Finish();
+    return world.StateRows();
+  };
+  EXPECT_EQ(StateDifference(rows(now_in_force, now_in_force + said_before), rows(0, 0)), "");
+}
+
+TEST(PipelineStory, OtherContentsUnderAnIdThatWasThereAreRefused) {
+  Story story;
+  const auto same_id = [&story](wire::EventBody body) {
+    const wire::Event before = *wire::ParseEvent(story.events().back());
+    Events events = story.events();
+    events.push_back(wire::EncodeEvent({.head = before.head, .body = std::move(body)}));
+    const Played played = ExpectLikeTheOracle(events);
+    EXPECT_EQ(played.outcome.refusals, (Refusals{{"DUPLICATE_WITH_OTHER_CONTENTS", 1}}))
+        << wire::EventKindName(before.kind());
+  };
+  story.Say(wire::HostMember{.host = HostId(1), .user = UserId(1)});
+  same_id(wire::HostMember{.host = HostId(1), .user = UserId(2)});
+  story.Say(wire::UserMember{.user = UserId(1), .team = TeamId(11)});
+  same_id(wire::UserMember{.user = UserId(1), .team = TeamId(12)});
+  story.Say(wire::TeamMember{.team = TeamId(11), .name = "a"});
+  same_id(wire::TeamMember{.team = TeamId(11), .name = "b"});
+  story.Say(wire::SettingsChange{.max_granted_credit = 5});
+  same_id(wire::SettingsChange{.max_granted_credit = 6});
+  story.Say(wire::AppVersionChange{.row = {.id = 9, .app = AppId(1), .plan_class = {}}});
+  same_id(wire::AppVersionChange{.row = {.id = 9, .app = AppId(1), .plan_class = "mt"}});
+  story.Say(wire::OpeningTotal{.kind = wire::AccountKind::kHost, .account = 1, .total = 100});
+  same_id(wire::OpeningTotal{.kind = wire::AccountKind::kHost, .account = 1, .total = 101});
+  story.Say(wire::OpeningTotal{.kind = wire::AccountKind::kUser, .account = 1, .total = 100});
+  same_id(wire::OpeningTotal{.kind = wire::AccountKind::kUser, .account = 1, .total = 101});
+  story.Say(wire::OpeningTotal{.kind = wire::AccountKind::kTeam, .account = 11, .total = 100});
+  same_id(wire::OpeningTotal{.kind = wire::AccountKind::kTeam, .account = 11, .total = 101});
+  story.Completed(500, 1, 50);
+  wire::Completion other = std::get<wire::Completion>(wire::ParseEvent(story.events().back())->body);
+  other.facts.elapsed_time = 101;
+  same_id(other);
+}
+
+// ---- What is refused leaves no trace -------------------------------------------------------------------
+
+wire::EventHead Head(std::uint64_t id) { return {.id = id, .project = ProjectId(1), .time = 1.7e9 + 100}; }
+
+wire::Completion GoodCompletion() {
+  wire::Completion completion;
+  completion.facts.result = ResultId(1'000'000);
+  completion.facts.host = HostId(3);
+  completion.facts.workunit = WorkunitId(2'000'000);
+  completion.facts.app = AppId(1);
+  completion.facts.version = AppVersionId(1);
+  completion.facts.outcome = credit::Outcome::kSuccess;
+  completion.facts.elapsed_time = 100;
+  completion.facts.cpu_time = 90;
+  completion.facts.peak_flops = 2e9;
+  completion.facts.sent_time = 1.7e9 - 1000;
+  completion.facts.received_time = 1.7e9;
+  return completion;
+}
+
+credit::ValidationFacts GoodValidation() {
+  credit::ValidationFacts facts;
+  facts.result = ResultId(1'000'000);
+  facts.host = HostId(3);
+  facts.workunit = WorkunitId(2'000'000);
+  facts.app = AppId(1);
+  facts.fpops_est = 1e12;
+  facts.fpops_bound = 1e14;
+  facts.state = credit::ValidateState::kValid;
+  facts.pass = 1;
+  facts.claims = 1;
+  return facts;
+}
+
+struct Bad {
+  const char* name;
+  std::string envelope;
+};
+
+std::vector<Bad> BadEvents() {
+  std::vector<Bad> all;
+  const auto add = [&all](const char* name, wire::EventBody body) {
+    all.push_back({name, wire::EncodeEvent({.head = Head(77'000 + all.size()), .body = std::move(body)})});
+  };
+  const auto completion = [&add](const char* name, auto change) {
+    wire::Completion bad = GoodCompletion();
+    change(bad.facts);
+    add(name, std::move(bad));
+  };
+  const auto validation = [&add](const char* name, auto change) {
+    credit::ValidationFacts bad = GoodValidation();
+    change(bad);
+    add(name, bad);
+  };
+  all.push_back({"no Envelope", "\x0f\x0f"});
+  all.push_back(
+      {"an Envelope without an event", wire::EncodeEvent({.head = Head(1), .body = std::monostate{}})});
+  completion("completion: elapsed time NaN", [](auto& f) { f.elapsed_time = 0.0 / 0.0; });
+  completion("completion: peak speed infinite", [](auto& f) { f.peak_flops = HUGE_VAL; });
+  completion("completion: negative bound", [](auto& f) { f.delay_bound = -1; });
+  completion("completion: sent in the year 20000", [](auto& f) { f.sent_time = 1e12; });
+  completion("completion: no outcome", [](auto& f) { f.outcome = credit::Outcome::kUnknown; });
+  completion("completion: no host", [](auto& f) { f.host = HostId(); });
+  completion("completion: no workunit", [](auto& f) { f.workunit = WorkunitId(); });
+  completion("completion: unknown app", [](auto& f) { f.app = AppId(99); });
+  completion("completion: version -1", [](auto& f) { f.version = AppVersionId(-1); });
+  completion("completion: too late", [](auto& f) { f.sent_time = 1.5e9; });
+  validation("validation: no state", [](auto& f) { f.state = credit::ValidateState::kUnknown; });
+  validation("validation: valid, and nobody waits", [](auto& f) { f.claims = 0; });
+  validation("validation: more claims than there can be", [](auto& f) { f.claims = 1'000'000; });
+  validation("validation: negative size", [](auto& f) { f.fpops_est = -1; });
+  validation("validation: unknown app", [](auto& f) { f.app = AppId(99); });
+  add("dispatch: unknown app", wire::Dispatch{[] {
+                                                credit::CompletionFacts facts = GoodCompletion().facts;
+                                                facts.app = AppId(99);
+                                                return facts;
+                                              }(),
+                                              {}});
+  add("trickle", wire::Trickle{.result = ResultId(5), .host = HostId(3), .app = AppId(1), .variety = "v"});
+  add("host: none", wire::HostMember{});
+  add("host: benchmark NaN", wire::HostMember{.host = HostId(3), .whetstone = 0.0 / 0.0});
+  add("host merge", wire::HostMerge{.host = HostId(3), .into = HostId(4)});
+  add("user: none", wire::UserMember{});
+  add("team: none", wire::TeamMember{});
+  add("app: unknown policy", wire::AppChange{.app = AppId(1), .policy = "generous"});
+  add("app: policy version goes back",
+      wire::AppChange{.app = AppId(2), .policy = "none", .policy_version = 1});
+  add("version: of an unknown app",
+      wire::AppVersionChange{.row = {.id = 500, .app = AppId(99), .plan_class = {}}});
+  add("version: unknown, deleted",
+      wire::AppVersionChange{.row = {.id = 500, .plan_class = {}, .deleted = true}});
+  add("settings: negative cap", wire::SettingsChange{.max_granted_credit = -1});
+  add("opening: unknown host",
+      wire::OpeningTotal{.kind = wire::AccountKind::kHost, .account = 4444, .total = 5});
+  add("opening: negative", wire::OpeningTotal{.kind = wire::AccountKind::kUser, .account = 1, .total = -5});
+  add("opening: unknown version", wire::OpeningAppVersion{.app_version = 500});
+  add("reversal", wire::Reversal{.target = {wire::TargetKind::kResult, 1}, .reason = "r"});
+  add("re-pricing",
+      wire::Repricing{.policy_version = 1, .target = {wire::TargetKind::kResult, 1}, .reason = "r"});
+  add("estimated credit", wire::EstimatedCredit{.host = HostId(3), .counters = {}});
+  return all;
+}
+
+TEST(Pipeline, WhatIsRefusedLeavesNoTraceInAnyState) {
+  GenerateOptions options = Eventful(5);
+  options.results = 300;
+  options.bad_lines = 0;
+  options.conflicts = 0;
+  Events events = Generate(options);
+  // App 2 gets a policy anew, so that there is a version to go back from.
+  events.insert(events.begin() + 60,
+                wire::EncodeEvent(
+                    {.head = Head(2),
+                     .body = wire::AppChange{.app = AppId(2), .policy = "benchmark", .policy_version = 5}}));
+  const auto play = [&events](const std::string* bad) {
+    auto world = std::make_unique<LockstepWorld>(1);
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      world->AddAt(2 * i, events[i]);
+      if (bad != nullptr && i == events.size() / 2) world->AddAt(2 * i + 1, *bad);
+    }
+    world->Finish();
+    return world;
+  };
+  auto clean = play(nullptr);
+  const auto clean_rows = clean->StateRows();
+  const auto clean_ledger = clean->SortedLedger();
+  const Outcome clean_outcome = clean->outcome();
+  ASSERT_GT(clean_rows.size(), 150u);
+  for (const Bad& bad : BadEvents()) {
+    auto world = play(&bad.envelope);
+    EXPECT_EQ(Sum(world->outcome().refusals), Sum(clean_outcome.refusals) + 1) << bad.name;
+    EXPECT_EQ(LedgerDifference(clean_ledger, world->SortedLedger()), "") << bad.name;
+    EXPECT_EQ(StateDifference(clean_rows, world->StateRows()), "") << bad.name;
+  }
+}
+
+// ---- The judge is judged -------------------------------------------------------------------------------
+
+// A pipeline that is wrong by one micro-credit, one grant, one account or one reason must be found out.
+TEST(Oracle, FindsEveryKindOfDifference) {
+  GenerateOptions options = Eventful(9);
+  options.results = 200;
+  const Events events = Generate(options);
+  const Outcome expected = RunOracle(events);
+  const Outcome good = RunPipeline(events, 3).outcome;
+  ASSERT_EQ(Differences(expected, good), "");
+  const auto differs = [&](auto change) {
+    Outcome bad = good;
+    change(bad);
+    return Differences(expected, bad) != "";
+  };
+  const auto any_grant = std::next(good.grants.begin(), 50)->first;
+  const auto any_account = std::next(good.accounts.begin(), 20)->first;
+  EXPECT_TRUE(differs([&](Outcome& o) { o.grants[any_grant].micro += 1; }));
+  EXPECT_TRUE(differs([&](Outcome& o) { o.grants[any_grant].user += 1; }));
+  EXPECT_TRUE(differs([&](Outcome& o) { o.grants.erase(any_grant); }));
+  EXPECT_TRUE(differs([&](Outcome& o) { o.grants[{1, 1'000'000'000}] = {}; }));
+  EXPECT_TRUE(differs([&](Outcome& o) { o.granted_twice.push_back(any_grant); }));
+  EXPECT_TRUE(differs([&](Outcome& o) { o.accounts[any_account].micro -= 1; }));
+  EXPECT_TRUE(differs([&](Outcome& o) { o.accounts[any_account].grants += 1; }));
+  EXPECT_TRUE(differs([&](Outcome& o) { o.accounts[any_account].apps.begin()->second.first += 1; }));
+  EXPECT_TRUE(differs([&](Outcome& o) { o.accounts.erase(any_account); }));
+  EXPECT_TRUE(differs([&](Outcome& o) { o.refusals["UNDECODABLE"] += 1; }));
+}
+
+TEST(Oracle, FindsALedgerOfCreditNewThatDoesNotFollowFromItself) {
+  GenerateOptions options = Eventful(9);
+  options.policies = {"creditnew"};
+  options.apps = 1;
+  const Played run = RunPipeline(Generate(options), 1);
+  std::size_t checked = 0;
+  ASSERT_EQ(CheckCreditNewLedger(run.ledger, &checked), "");
+  ASSERT_GT(checked, 1000u);
+  Events less = run.ledger;
+  const std::size_t victim = 100;
+  less.erase(less.begin() + static_cast<std::ptrdiff_t>(victim));  // a sample that somebody saw is gone
+  EXPECT_NE(CheckCreditNewLedger(less, &checked), "");
+}
+
+}  // namespace
+}  // namespace cobblestone::testing

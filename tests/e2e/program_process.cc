@@ -1,0 +1,150 @@
+#include "tests/e2e/program_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <stdexcept>
+#include <utility>
+
+namespace cobblestone::testing {
+namespace {
+
+struct Pipe {
+  int read = -1;
+  int write = -1;
+  Pipe() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+    read = ends[0];
+    write = ends[1];
+  }
+};
+
+pid_t Spawn(const std::string& directory, const std::vector<std::string>& arguments, int in, int out, int err,
+            const std::string& failpoint = "") {
+  std::vector<std::string> command = {COBBLESTONE_PROGRAM};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& argument : command) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  const pid_t id = ::fork();
+  if (id == 0) {
+    if (!failpoint.empty()) ::setenv("COBBLESTONE_FAILPOINT", failpoint.c_str(), 1);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::chdir(directory.c_str()) != 0) ::_exit(126);
+    ::dup2(in, STDIN_FILENO);
+    ::dup2(out, STDOUT_FILENO);
+    ::dup2(err, STDERR_FILENO);
+    ::execv(pointers[0], pointers.data());
+    ::_exit(127);
+  }
+  if (id < 0) throw std::runtime_error("no fork");
+  return id;
+}
+
+int CodeOf(pid_t id) {
+  int status = 0;
+  while (::waitpid(id, &status, 0) < 0 && errno == EINTR) {
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+// False at the end.
+bool ReadSome(int fd, std::string* to) {
+  std::array<char, 65536> some;
+  const ssize_t n = ::read(fd, some.data(), some.size());
+  if (n < 0 && errno == EINTR) return true;
+  if (n <= 0) return false;
+  to->append(some.data(), static_cast<std::size_t>(n));
+  return true;
+}
+
+}  // namespace
+
+Finished RunProgram(const std::string& directory, const std::vector<std::string>& arguments,
+                    const std::string& input) {
+  std::signal(SIGPIPE, SIG_IGN);
+  Pipe in;
+  Pipe out;
+  Pipe err;
+  const pid_t id = Spawn(directory, arguments, in.read, out.write, err.write);
+  for (const int fd : {in.read, out.write, err.write}) ::close(fd);
+  Finished finished;
+  std::size_t written = 0;
+  std::array<pollfd, 3> waits = {{{out.read, POLLIN, 0}, {err.read, POLLIN, 0}, {in.write, POLLOUT, 0}}};
+  if (input.empty()) {
+    ::close(in.write);
+    waits[2].fd = -1;
+  }
+  while (waits[0].fd >= 0 || waits[1].fd >= 0) {
+    ::poll(waits.data(), waits.size(), -1);
+    if (waits[2].fd >= 0 && waits[2].revents != 0) {
+      const ssize_t n =
+          ::write(in.write, input.data() + written, std::min<std::size_t>(4096, input.size() - written));
+      if (n > 0) written += static_cast<std::size_t>(n);
+      if (n < 0 || written == input.size()) {
+        ::close(in.write);
+        waits[2].fd = -1;
+      }
+    }
+    for (const auto& [wait, text] : {std::pair{&waits[0], &finished.out}, {&waits[1], &finished.err}}) {
+      if (wait->fd < 0 || wait->revents == 0 || ReadSome(wait->fd, text)) continue;
+      ::close(wait->fd);
+      wait->fd = -1;
+    }
+  }
+  if (waits[2].fd >= 0) ::close(in.write);
+  finished.code = CodeOf(id);
+  return finished;
+}
+
+nlohmann::json AskProgram(const std::string& directory, const std::vector<std::string>& arguments) {
+  return nlohmann::json::parse(RunProgram(directory, arguments).out, nullptr, false);
+}
+
+Background::Background(const std::string& directory, const std::vector<std::string>& arguments,
+                       const std::string& failpoint) {
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  Pipe err;
+  id_ = Spawn(directory, arguments, null, null, err.write, failpoint);
+  ::close(null);
+  ::close(err.write);
+  pipe_ = err.read;
+}
+
+Background::~Background() {
+  if (id_ >= 0) {
+    Signal(SIGKILL);
+    Wait();
+  }
+  ::close(pipe_);
+}
+
+void Background::Signal(int number) const {
+  if (id_ >= 0) ::kill(id_, number);
+}
+
+int Background::Wait() {
+  while (ReadSome(pipe_, &err_)) {
+  }
+  const int code = CodeOf(id_);
+  id_ = -1;
+  return code;
+}
+
+bool Background::WaitFor(const std::string& text) {
+  while (err_.find(text) == std::string::npos) {
+    if (!ReadSome(pipe_, &err_)) return false;
+  }
+  return true;
+}
+
+}  // namespace cobblestone::testing

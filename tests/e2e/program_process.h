@@ -1,0 +1,48 @@
+// The built program as a user starts it: with arguments, in a directory, its output caught.
+#pragma once
+
+#include <sys/types.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace cobblestone::testing {
+
+struct Finished {
+  int code = -1;  // exit code; 128 and the signal where one ended it
+  std::string out;
+  std::string err;
+};
+
+// Runs to the end. `directory` is where it is started; `input` is its standard input.
+Finished RunProgram(const std::string& directory, const std::vector<std::string>& arguments,
+                    const std::string& input = "");
+
+// As above, and its standard output is one JSON value; a discarded one where it is not.
+nlohmann::json AskProgram(const std::string& directory, const std::vector<std::string>& arguments);
+
+// In the background. The destructor kills it.
+class Background {
+ public:
+  // `failpoint`: "E3:17", where the program is to kill itself (common/base/failpoint.h); empty: nowhere.
+  Background(const std::string& directory, const std::vector<std::string>& arguments,
+             const std::string& failpoint = "");
+  ~Background();
+  Background(const Background&) = delete;
+  Background& operator=(const Background&) = delete;
+
+  void Signal(int number) const;
+  // Waits for its end; its exit code as in Finished.
+  int Wait();
+  // Blocks until its standard error has such a text, or it has ended: then false.
+  bool WaitFor(const std::string& text);
+  [[nodiscard]] const std::string& err() const { return err_; }
+
+ private:
+  pid_t id_ = -1;
+  int pipe_ = -1;
+  std::string err_;
+};
+
+}  // namespace cobblestone::testing

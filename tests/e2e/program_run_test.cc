@@ -1,0 +1,163 @@
+// `run` holds a data directory: others reach it by its socket, kill -9 loses nothing, SIGTERM ends it
+// cleanly.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "tests/e2e/program_process.h"
+#include "tests/support/temp_dir.h"
+
+namespace cobblestone {
+namespace {
+
+using nlohmann::json;
+using testing::AskProgram;
+using testing::Background;
+using testing::Finished;
+using ::testing::HasSubstr;
+using testing::RunProgram;
+
+constexpr int kUsers = 13;  // two for three of 20 hosts
+
+class ProgramRun : public ::testing::Test {
+ protected:
+  Finished Run(const std::vector<std::string>& arguments) { return RunProgram(dir_.path(), arguments); }
+  // Numbers of this policy do not depend on what overtakes what.
+  void Generate(const std::string& file, int results) {
+    const Finished made = Run({"generate", file, "--results", std::to_string(results), "--hosts", "20",
+                               "--seed", "5", "--policy", "runtime", "--quiet"});
+    ASSERT_EQ(made.code, 0) << made.err;
+  }
+  // All totals, by user.
+  json Totals(const std::string& data) {
+    json totals = json::array();
+    for (int user = 1; user <= kUsers; ++user) {
+      const json account =
+          AskProgram(dir_.path(), {"account", "user", std::to_string(user), "--json", "--data", data});
+      totals.push_back({account.value("total", ""), account.value("grants", 0)});
+    }
+    return totals;
+  }
+  [[nodiscard]] std::string Socket() const { return dir_ / "data/cobblestone.sock"; }
+
+  testing::TempDir dir_;
+};
+
+TEST_F(ProgramRun, IngestAndQuestionsGoThroughTheSocket) {
+  Generate("events.pb", 400);
+  Background run(dir_.path(), {"run", "--data", "data"});
+  ASSERT_TRUE(run.WaitFor("running")) << run.err();
+  struct stat socket {};
+  ASSERT_EQ(::stat(Socket().c_str(), &socket), 0);
+  EXPECT_TRUE(S_ISSOCK(socket.st_mode));
+  EXPECT_EQ(socket.st_mode & 0777, 0600u);
+
+  const Finished taken = Run({"ingest", "events.pb", "--data", "data"});
+  ASSERT_EQ(taken.code, 0) << taken.out << taken.err;
+  const json through_socket = Totals("data");
+  EXPECT_EQ(Run({"audit", "--data", "data"}).code, 0);
+  EXPECT_EQ(Run({"explain", "987654321", "--data", "data"}).code, 3) << "errors keep their kind on the way";
+  run.Signal(SIGTERM);
+  EXPECT_EQ(run.Wait(), 0) << run.err();
+  EXPECT_THAT(run.err(), HasSubstr("stopped"));
+  EXPECT_FALSE(std::filesystem::exists(Socket()));
+
+  ASSERT_EQ(Run({"ingest", "events.pb", "--data", "alone"}).code, 0);
+  EXPECT_EQ(Totals("alone"), through_socket) << "with a running program as without";
+  EXPECT_EQ(Totals("data"), through_socket) << "after the stop as before";
+}
+
+TEST_F(ProgramRun, KillNineLosesNothingAndDoublesNothing) {
+  Generate("events.pb", 60000);  // eight blocks or more, each with a synced write of its own
+  ASSERT_EQ(Run({"ingest", "events.pb", "--data", "reference"}).code, 0);
+  const json expected = Totals("reference");
+
+  // Before a write is synced, after it: the ingest at work learns that the program is gone, and is told
+  // what to do.
+  for (const char* failpoint : {"E3:3", "E4:3"}) {
+    Background run(dir_.path(), {"run", "--data", "data"}, failpoint);
+    ASSERT_TRUE(run.WaitFor("running")) << run.err();
+    const Finished cut = Run({"ingest", "events.pb", "--data", "data"});
+    EXPECT_EQ(run.Wait(), 128 + SIGKILL) << failpoint;
+    // It may have been taken in whole before the write that is killed.
+    EXPECT_TRUE(cut.code == 0 || cut.code == 4) << cut.code << ": " << cut.err;
+    if (cut.code == 4) EXPECT_THAT(cut.err, HasSubstr("start it again and repeat this"));
+  }
+  // From outside, wherever that meets it.
+  {
+    Background run(dir_.path(), {"run", "--data", "data"});
+    ASSERT_TRUE(run.WaitFor("running")) << run.err();
+    Background ingest(dir_.path(), {"ingest", "events.pb", "--data", "data"});
+    EXPECT_EQ(Run({"tasks", "--data", "data"}).code, 0);
+    run.Signal(SIGKILL);
+    EXPECT_EQ(run.Wait(), 128 + SIGKILL);
+    const int code = ingest.Wait();
+    EXPECT_TRUE(code == 0 || code == 4) << code << ": " << ingest.err();
+  }
+  EXPECT_TRUE(std::filesystem::exists(Socket())) << "the dead process's socket is still there";
+  Background run(dir_.path(), {"run", "--data", "data"});
+  ASSERT_TRUE(run.WaitFor("running")) << run.err();
+  EXPECT_EQ(Run({"ingest", "events.pb", "--data", "data"}).code, 0);
+  EXPECT_EQ(Totals("data"), expected);
+  EXPECT_EQ(Run({"audit", "--data", "data"}).code, 0);
+}
+
+TEST_F(ProgramRun, ASecondOneOnTheSameDirectoryIsTurnedAway) {
+  Background run(dir_.path(), {"run", "--data", "data"});
+  ASSERT_TRUE(run.WaitFor("running")) << run.err();
+  const Finished second = Run({"run", "--data", "data"});
+  EXPECT_EQ(second.code, 4);
+  EXPECT_THAT(second.err, HasSubstr("in use: process"));
+  EXPECT_EQ(Run({"tasks", "--data", "data"}).code, 0)
+      << "the first one goes on, and its socket is still there";
+}
+
+// Its partitions and its socket are not the defaults; who names the directory alone finds both.
+TEST_F(ProgramRun, ADirectoryKnowsWithWhatItWasMade) {
+  std::ofstream(dir_ / "own.yaml") << "data_directory: data\npartitions: 3\nlisten:\n  socket: own.sock\n";
+  Background run(dir_.path(), {"run", "--config", "own.yaml"});
+  ASSERT_TRUE(run.WaitFor("running")) << run.err();
+  const json tasks = AskProgram(dir_.path(), {"tasks", "--json", "--data", "data"});
+  ASSERT_TRUE(tasks.contains("tasks"));
+  EXPECT_EQ(tasks["tasks"].size(), 4u) << "and the coordinator";
+  run.Signal(SIGTERM);
+  EXPECT_EQ(run.Wait(), 0);
+  EXPECT_EQ(Run({"tasks", "--data", "data"}).code, 0) << "nobody runs: it opens the directory itself";
+  std::ofstream(dir_ / "other.yaml") << "data_directory: data\npartitions: 4\n";
+  EXPECT_EQ(Run({"tasks", "--config", "other.yaml"}).code, 2);
+}
+
+TEST_F(ProgramRun, ADirectoryThatIsHeldAndDoesNotAnswerIsBusy) {
+  std::ofstream(dir_ / "own.yaml") << "data_directory: data\nlisten:\n  socket: own.sock\n";
+  std::ofstream(dir_ / "other.yaml") << "data_directory: data\n";
+  Background run(dir_.path(), {"run", "--config", "own.yaml"});
+  ASSERT_TRUE(run.WaitFor("running")) << run.err();
+  EXPECT_EQ(Run({"tasks", "--config", "other.yaml"}).code, 4);
+}
+
+TEST_F(ProgramRun, LogsAreJsonWhereThatIsAskedFor) {
+  std::ofstream(dir_ / "json.yaml") << "data_directory: \"data\\\"1\"\nlog:\n  format: json\n";
+  Background run(dir_.path(), {"run", "--config", "json.yaml"});
+  ASSERT_TRUE(run.WaitFor("running")) << run.err();
+  run.Signal(SIGINT);
+  EXPECT_EQ(run.Wait(), 0);
+  std::istringstream lines(run.err());
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    const json one = json::parse(line, nullptr, false);
+    ASSERT_TRUE(one.is_object()) << line;
+    EXPECT_TRUE(one.contains("time") && one.contains("level") && one.contains("message")) << line;
+    if (one["message"] == "running") {
+      EXPECT_EQ(one["data"], "data\"1");
+    }
+  }
+  EXPECT_GE(count, 3);
+}
+
+}  // namespace
+}  // namespace cobblestone

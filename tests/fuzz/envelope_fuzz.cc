@@ -1,0 +1,48 @@
+// Any bytes as an Envelope: the hot decoder, the general one, routing and checks. What both decoders accept, they must
+// understand alike; what is accepted must survive being written and read again.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "common/wire/claim_codec.h"
+#include "common/wire/control_codec.h"
+#include "common/wire/event_check.h"
+#include "common/wire/event_codec.h"
+#include "common/wire/grant_codec.h"
+#include "common/wire/topics.h"
+
+using namespace cobblestone;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  wire::HotEvent hot;
+  const wire::HotDecode decoded = wire::DecodeHot(bytes, &hot);
+  const auto event = wire::ParseEvent(bytes);
+  if (decoded == wire::HotDecode::kHot) {
+    if (!event.ok() || event->kind() != hot.kind || event->head.id != hot.head.id) std::abort();
+    (void)wire::CheckEvent(hot);
+  }
+  (void)wire::PeekKind(bytes);
+  (void)wire::PeekEventTime(bytes);
+  const auto where = wire::RouteEvent(bytes, 8);
+  if (where.topic >= wire::kTopicCount || where.partition >= 8) std::abort();
+  if (event.ok()) {
+    (void)wire::CheckEvent(*event);
+    const std::string once = wire::EncodeEvent(*event);
+    const auto again = wire::ParseEvent(once);
+    if (!again.ok() || wire::EncodeEvent(*again) != once) std::abort();
+  }
+  credit::Claim claim;
+  if (wire::DecodeClaim(bytes, &claim)) {
+    std::string written;
+    wire::EncodeClaim(claim, &written);
+    if (!wire::DecodeClaim(written, &claim)) std::abort();
+  }
+  wire::Grant grant;
+  wire::GrantHead head;
+  if (wire::DecodeGrant(bytes, &grant)) (void)wire::DecodeGrantHead(bytes, &head);
+  wire::ControlView control;
+  (void)wire::DecodeControl(bytes, &control);
+  return 0;
+}

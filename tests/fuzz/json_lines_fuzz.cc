@@ -1,0 +1,19 @@
+// Any line as an event in JSON: an error or an Envelope, and an Envelope goes back to JSON and comes again the same.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "common/wire/json_lines.h"
+
+using namespace cobblestone;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto envelope = wire::EnvelopeFromJson({reinterpret_cast<const char*>(data), size});
+  if (!envelope.ok()) return 0;
+  const auto text = wire::EnvelopeToJson(*envelope);
+  if (!text.ok()) std::abort();
+  const auto again = wire::EnvelopeFromJson(*text);
+  if (!again.ok()) std::abort();
+  return 0;
+}

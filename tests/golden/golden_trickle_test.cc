@@ -1,0 +1,113 @@
+// Credit by trickle messages (golden README, item 29): speeds, percentiles, run times that are no numbers.
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "common/credit/trickle_credit.h"
+#include "tests/golden/comparison.h"
+#include "tests/golden/core_world.h"
+#include "tests/golden/golden_file.h"
+
+namespace cobblestone::golden {
+namespace {
+
+using nlohmann::json;
+
+const std::string kData = std::string(COBBLESTONE_SOURCE_DIR) + "/tests/golden/data/";
+constexpr int kBadRunTime = -112;
+constexpr int kNoSuchHost = -136;
+
+struct Handler {
+  double max_run_time = 0;
+  credit::TypicalSpeeds typical;
+};
+
+void CompareAccount(Comparison& compare, const DoubleAccount& account, const json& expected) {
+  compare.Value("total_credit", account.total, expected.at(0));
+  compare.Value("expavg_credit", account.recent.value, expected.at(1), Kind::kThroughExp);
+  compare.Value("expavg_time", account.recent.time, expected.at(2));
+}
+
+void Init(Comparison& compare, const World& world, const Event& event, const json& expected,
+          Handler& handler) {
+  std::vector<credit::HostSpeed> hosts;
+  for (const auto& [id, account] : world.hosts) {
+    hosts.push_back({.speed = world.speeds.at(id), .recent_average = account.recent.value});
+  }
+  handler.max_run_time = event.max_run_time;
+  handler.typical = credit::TypicalSpeedsOf(hosts).value();
+  compare.Value("flops_50", handler.typical.median, expected.at("flops_50"));
+  compare.Value("flops_95", handler.typical.percentile_95, expected.at("flops_95"));
+}
+
+int Handle(const Handler& handler, const Event& event, World& world) {
+  const auto run_time = credit::ParseRunTime(event.run_time_text);
+  if (!run_time.has_value()) return kBadRunTime;
+  if (!world.hosts.contains(event.host.value)) return kNoSuchHost;
+  const credit::TrickleFacts facts{.run_time = *run_time,
+                                   .max_run_time = handler.max_run_time,
+                                   .host_speed = world.speeds.at(event.host.value),
+                                   .typical = handler.typical};
+  world.GrantTrickle(event.host, event.now, event.now - credit::kTrickleWorkSpan,
+                     credit::TrickleCredit(facts, credit::Constants{}));
+  return 0;
+}
+
+void CompareTrickle(Comparison& compare, const World& world, const Event& event, int rc,
+                    const json& expected) {
+  compare.Value("rc", rc, expected.at("rc"));
+  const auto host = world.hosts.find(event.host.value);
+  compare.Null("host", host == world.hosts.end(), expected.at("host"));
+  if (host == world.hosts.end()) return;
+  CompareAccount(compare, host->second, expected.at("host"));
+  compare.Value("host.avg_turnaround", world.records.at(host->first).avg_turnaround,
+                expected.at("host").at(3));
+  const auto user = world.users.find(world.user_of_host.at(host->first));
+  compare.Null("user", user == world.users.end(), expected.at("user"));
+  if (user != world.users.end()) CompareAccount(compare, user->second, expected.at("user"));
+}
+
+TEST(GoldenTrickle, GivesTheNumbersOfBoincsHandler) {
+  const std::vector<json> input = ReadLines(kData + "s13_trickle_credit.in.jsonl");
+  const std::vector<json> output = ReadLines(kData + "s13_trickle_credit.exact.jsonl.gz");
+  ASSERT_EQ(input.size(), output.size());
+  World world(ReadStart(input.at(0)));
+  Handler handler;
+  Comparison compare;
+  for (std::size_t k = 1; k < input.size(); ++k) {
+    const Event event = ReadEvent(input[k], world.catalogue());
+    const json& expected = output[k];
+    compare.At(event.line, event.kind.c_str());
+    if (event.kind == "trickle_init") {
+      Init(compare, world, event, expected, handler);
+    } else if (event.kind == "trickle") {
+      const int rc = Handle(handler, event, world);
+      CompareTrickle(compare, world, event, rc, expected);
+    } else if (event.kind == "end") {
+      for (const char* kind : {"hosts", "users", "teams"}) {
+        const auto& accounts = *kind == 'h' ? world.hosts : *kind == 'u' ? world.users : world.teams;
+        compare.True("as many accounts", accounts.size() == expected.at(kind).size());
+        for (const json& a : expected.at(kind)) {
+          CompareAccount(compare, accounts.at(a.at("id").get<std::uint64_t>()),
+                         json::array({a.at("total_credit"), a.at("expavg_credit"), a.at("expavg_time")}));
+        }
+      }
+    } else {
+      ADD_FAILURE() << "an event that this scenario does not have: " << event.kind;
+    }
+  }
+  std::printf("%-26s values %9llu  different %llu  through exp %llu\n", "s13_trickle_credit",
+              static_cast<unsigned long long>(compare.compared()),
+              static_cast<unsigned long long>(compare.different()),
+              static_cast<unsigned long long>(compare.different_through_exp()));
+  for (const std::string& difference : compare.first_differences()) ADD_FAILURE() << difference;
+  EXPECT_EQ(compare.different(), 0U);
+  EXPECT_EQ(compare.compared(), 3324U);
+  EXPECT_EQ(compare.different_through_exp(), 0U);
+}
+
+}  // namespace
+}  // namespace cobblestone::golden

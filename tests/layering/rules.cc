@@ -1,0 +1,512 @@
+#include "tests/layering/rules.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <ostream>
+#include <regex>
+#include <set>
+#include <string_view>
+
+namespace cobblestone::layering {
+namespace {
+
+using Names = std::vector<std::string_view>;
+
+// ---- The tables -------------------------------------------------------------------------------------------
+
+// A layer is a folder with all below it that is no layer of its own. It may include itself and what is listed.
+struct Layer {
+  std::string_view folder;
+  Names may_include;
+};
+
+const std::vector<Layer>& Layers() {
+  static const Names kStage = {"common/base", "common/credit", "common/wire", "common/stream"};
+  static const std::vector<Layer> kLayers = {
+      {"common/base", {}},
+      {"common/credit", {"common/base"}},
+      // Topics, partitions and what a refusal says of its record are the runtime's words.
+      {"common/wire", {"common/base", "common/credit", "common/stream"}},
+      {"common/store", {"common/base"}},
+      {"common/store/rocksdb", {"common/base", "common/store"}},
+      {"common/stream", {"common/base", "common/store"}},
+      {"common/stream/embedded", {"common/base", "common/store", "common/store/rocksdb", "common/stream"}},
+      {"common/stream/kafka", {"common/base", "common/store", "common/store/rocksdb", "common/stream"}},
+      {"common/settings", {"common/base", "common/credit"}},
+      {"common/client", {"common/base", "common/wire", "common/stream"}},
+      {"services/claims", kStage},
+      {"services/grants", kStage},
+      {"services/accounts", kStage},
+      {"services/teams", kStage},
+      {"services/coordinator", kStage},
+      {"services/boinc", {"common/base", "common/credit", "common/wire"}},
+      {"services/cobblestone", {"common", "services"}},
+      {"tests", {"common", "services"}},
+  };
+  return kLayers;
+}
+
+// Libraries of the system that only some folders may touch. Prefixes, so that tests/unit/wire_ stands for the files of
+// that name.
+struct Confined {
+  std::string_view what;
+  std::string_view header;      // regular expression on the path that is included
+  std::string_view dependency;  // the name to link
+  Names allowed;
+};
+
+const std::vector<Confined>& ConfinedLibraries() {
+  static const std::vector<Confined> kConfined = {
+      {"librdkafka", "(librdkafka/.*|rdkafka.*\\.h)", "deps::rdkafka", {"common/stream/kafka/"}},
+      {"RocksDB",
+       "rocksdb/.*",
+       "deps::rocksdb",
+       {"common/store/rocksdb/", "common/stream/embedded/", "tests/"}},
+      {"yaml-cpp", "yaml-cpp/.*", "deps::yaml", {"common/settings/"}},
+      {"generated protobuf",
+       "(.*\\.pb\\.h|google/protobuf/.*)",
+       "cobblestone::schemas",
+       {"common/wire/", "tests/fuzz/", "tests/unit/wire_", "tests/unit/wire/", "tests/unit/schema_",
+        "tests/unit/schemas/", "tests/support/oracle", "tools/"}},
+  };
+  return kConfined;
+}
+
+// Backends of a seam: whoever names one decides how the program is deployed.
+const Names kBackends = {"common/store/rocksdb", "common/stream/embedded", "common/stream/kafka"};
+const Names kMayNameBackends = {"services/cobblestone", "tests"};
+
+// Where results must have the same bits on every machine and in every re-execution.
+const Names kStateCode = {"common/credit",     "services/claims", "services/grants",
+                          "services/accounts", "services/teams",  "services/coordinator"};
+
+const std::set<std::string_view> kImpureHeaders = {
+    "atomic",  "chrono",    "condition_variable", "cstdio",   "ctime",   "fcntl.h",    "filesystem",
+    "fstream", "future",    "iostream",           "mutex",    "netdb.h", "poll.h",     "pthread.h",
+    "random",  "semaphore", "shared_mutex",       "signal.h", "stdio.h", "stop_token", "syncstream",
+    "thread",  "time.h",    "unistd.h",           "latch",    "barrier"};
+
+constexpr std::string_view kImpureHeaderPattern = "(sys/|net/|arpa/|netinet/|spdlog/|CLI/|httplib).*";
+constexpr std::string_view kImpureCallPattern =
+    R"((\b(system_clock|steady_clock|high_resolution_clock|random_device|clock_gettime|gettimeofday|getenv)\b)"
+    R"(|(^|[^\w.>])(std::|::)?(time|clock|rand|srand)\s*\())";
+
+// All functions of libm whose last bit differs between CPUs or versions of glibc, with the variants of float and long
+// double. Not sqrt, fma and the rounding functions: IEEE 754 says their every bit.
+constexpr std::string_view kLibmNames =
+    "(exp|exp2|exp10|expm1|log|log2|log10|log1p|pow|cbrt|hypot|sin|cos|tan|asin|acos|atan|atan2|sinh|cosh|tanh|erf|"
+    "erfc|tgamma|lgamma)[fl]?";
+
+// ---- Helpers ----------------------------------------------------------------------------------------------
+
+const Layer* LayerOf(std::string_view path) {
+  const Layer* best = nullptr;
+  for (const Layer& layer : Layers()) {
+    if (IsWithin(path, layer.folder) && (!best || layer.folder.size() > best->folder.size())) best = &layer;
+  }
+  return best;
+}
+
+bool WithinAny(std::string_view path, const Names& folders) {
+  return std::any_of(folders.begin(), folders.end(), [&](std::string_view f) { return IsWithin(path, f); });
+}
+
+bool StartsWithAny(std::string_view path, const Names& prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](std::string_view p) { return path.starts_with(p); });
+}
+
+bool IsCxx(std::string_view path) { return path.ends_with(".cc") || path.ends_with(".h"); }
+
+std::string Join(const Names& names) {
+  std::string joined;
+  for (const std::string_view name : names) joined += (joined.empty() ? "" : ", ") + std::string(name);
+  return joined.empty() ? "nothing" : joined;
+}
+
+std::string At(const std::string& path, int line) { return path + ":" + std::to_string(line); }
+
+std::string CMakeListsOf(const std::string& folder) {
+  return folder.empty() ? "CMakeLists.txt" : folder + "/CMakeLists.txt";
+}
+
+// May a file of layer `from` use what lies in `target`? "common" in the table stands for all layers below it.
+bool MayUse(const Layer& from, const Layer& target) {
+  if (&from == &target) return true;
+  return std::any_of(from.may_include.begin(), from.may_include.end(), [&](std::string_view allowed) {
+    return target.folder == allowed ||
+           ((allowed == "common" || allowed == "services") && IsWithin(target.folder, allowed));
+  });
+}
+
+// All lines on which the pattern is found in the code of the files that `wanted` picks.
+template <typename Wanted, typename Report>
+void Search(const Tree& tree, const std::string& pattern, Wanted wanted, Report report) {
+  const std::regex expression(pattern);
+  for (const auto& [path, file] : tree.sources) {
+    if (!IsCxx(path) || !wanted(path)) continue;
+    int last_line = 0;
+    for (std::sregex_iterator hit(file.code.begin(), file.code.end(), expression), end; hit != end; ++hit) {
+      const int line = LineOf(file.code, static_cast<size_t>(hit->position() + hit->length() - 1));
+      if (line != last_line) report(path, line, *hit);
+      last_line = line;
+    }
+  }
+}
+
+// The folder of each library that a CMakeLists.txt makes, by the name to link it with.
+std::map<std::string, std::string> LibraryFolders(const Tree& tree) {
+  std::map<std::string, std::string> folders;
+  for (const auto& [folder, calls] : tree.cmake) {
+    for (const CMakeCall& call : calls) {
+      if (call.name != "cobblestone_library") continue;
+      for (size_t i = 0; i + 1 < call.arguments.size(); ++i) {
+        if (call.arguments[i] == "NAME") folders["cobblestone::" + call.arguments[i + 1]] = folder;
+      }
+    }
+  }
+  return folders;
+}
+
+// Does a call of one of these names, in the file's folder or one above, list the file? Without names: any call.
+bool Listed(const Tree& tree, const std::string& path, const std::set<std::string_view>& functions = {}) {
+  for (std::string folder = FolderOf(path);; folder = FolderOf(folder)) {
+    const auto calls = tree.cmake.find(folder);
+    if (calls != tree.cmake.end()) {
+      const std::string relative = folder.empty() ? path : path.substr(folder.size() + 1);
+      for (const CMakeCall& call : calls->second) {
+        if (!functions.empty() && !functions.contains(call.name)) continue;
+        const auto& arguments = call.arguments;
+        if (std::find(arguments.begin(), arguments.end(), relative) != arguments.end()) return true;
+      }
+    }
+    if (folder.empty()) return false;
+  }
+}
+
+// ---- The rules --------------------------------------------------------------------------------------------
+
+std::vector<Finding> UnknownFolder(const Tree& tree) {
+  std::vector<Finding> findings;
+  for (const auto& [path, file] : tree.sources) {
+    if (IsCxx(path) && !LayerOf(path)) {
+      findings.push_back(
+          {"unknown-folder", path,
+           "its folder is no layer; give it a line in the table of tests/layering/rules.cc, or "
+           "put the file where it belongs"});
+    }
+  }
+  return findings;
+}
+
+std::vector<Finding> IncludeDirection(const Tree& tree) {
+  std::vector<Finding> findings;
+  for (const auto& [path, file] : tree.sources) {
+    const Layer* from = LayerOf(path);
+    if (!from) continue;
+    for (const Include& include : file.includes) {
+      const Layer* target = LayerOf(include.path);
+      if (!target || MayUse(*from, *target)) continue;
+      findings.push_back({"include-direction", At(path, include.line),
+                          std::string(from->folder) + " must not include " + include.path +
+                              "; it may include " + Join(from->may_include)});
+    }
+  }
+  return findings;
+}
+
+std::vector<Finding> IncludeExists(const Tree& tree) {
+  std::vector<Finding> findings;
+  for (const auto& [path, file] : tree.sources) {
+    if (!IsCxx(path)) continue;
+    for (const Include& include : file.includes) {
+      const bool generated = include.path.ends_with(".pb.h");
+      const bool ours = tree.sources.contains(include.path) || generated;
+      if (include.quoted && !ours) {
+        findings.push_back({"include-exists", At(path, include.line),
+                            "\"" + include.path +
+                                "\" is no file of the tree; quoted paths start at the root of the "
+                                "tree, those of libraries stand in <>"});
+      } else if (!include.quoted && ours && !include.path.starts_with("google/")) {
+        findings.push_back({"include-exists", At(path, include.line),
+                            "<" + include.path + "> is a file of the tree: quote it"});
+      }
+    }
+  }
+  return findings;
+}
+
+std::vector<Finding> LinkDirection(const Tree& tree) {
+  std::vector<Finding> findings;
+  const auto folders = LibraryFolders(tree);
+  for (const auto& [folder, calls] : tree.cmake) {
+    const Layer* from = LayerOf(folder);
+    if (!from || IsWithin(folder, "tests")) continue;
+    for (const CMakeCall& call : calls) {
+      for (const std::string& argument : call.arguments) {
+        const auto target = folders.find(argument);
+        const Layer* target_layer = target == folders.end() ? nullptr : LayerOf(target->second);
+        if (target_layer && !MayUse(*from, *target_layer)) {
+          findings.push_back({"link-direction", At(CMakeListsOf(folder), call.line),
+                              std::string(from->folder) + " must not link " + argument + "; it may use " +
+                                  Join(from->may_include)});
+        }
+        for (const Confined& library : ConfinedLibraries()) {
+          if (argument != library.dependency || StartsWithAny(folder + "/", library.allowed)) continue;
+          findings.push_back({"link-direction", At(CMakeListsOf(folder), call.line),
+                              argument + " may be linked only by " + Join(library.allowed)});
+        }
+      }
+    }
+  }
+  return findings;
+}
+
+std::vector<Finding> ConfinedLibrary(const Tree& tree) {
+  std::vector<Finding> findings;
+  for (const Confined& library : ConfinedLibraries()) {
+    const std::regex header{std::string(library.header)};
+    for (const auto& [path, file] : tree.sources) {
+      if (StartsWithAny(path, library.allowed)) continue;
+      for (const Include& include : file.includes) {
+        if (!std::regex_match(include.path, header)) continue;
+        findings.push_back({"confined-library", At(path, include.line),
+                            std::string(library.what) + " (" + include.path + ") may be included only in " +
+                                Join(library.allowed)});
+      }
+    }
+  }
+  return findings;
+}
+
+std::vector<Finding> BackendNamed(const Tree& tree) {
+  std::vector<Finding> findings;
+  for (const auto& [path, file] : tree.sources) {
+    if (WithinAny(path, kMayNameBackends) || WithinAny(path, kBackends)) continue;
+    for (const Include& include : file.includes) {
+      if (!WithinAny(include.path, kBackends)) continue;
+      findings.push_back({"backend-named", At(path, include.line),
+                          include.path + " is a backend; use the seam above it, only " +
+                              Join(kMayNameBackends) + " choose backends"});
+    }
+  }
+  return findings;
+}
+
+std::vector<Finding> StateCodeIsPure(const Tree& tree) {
+  std::vector<Finding> findings;
+  const std::string remedy =
+      ": a decision is made of its inputs alone; take the time, the number or the text as an argument";
+  const std::regex pattern{std::string(kImpureHeaderPattern)};
+  for (const auto& [path, file] : tree.sources) {
+    if (!WithinAny(path, kStateCode)) continue;
+    for (const Include& include : file.includes) {
+      if (!kImpureHeaders.contains(include.path) && !std::regex_match(include.path, pattern)) continue;
+      findings.push_back({"pure-state-code", At(path, include.line), "<" + include.path + ">" + remedy});
+    }
+  }
+  Search(
+      tree, std::string(kImpureCallPattern),
+      [](const std::string& path) { return WithinAny(path, kStateCode); },
+      [&](const std::string& path, int line, const std::smatch& hit) {
+        findings.push_back({"pure-state-code", At(path, line), "'" + hit.str() + "'" + remedy});
+      });
+  return findings;
+}
+
+std::vector<Finding> LibmInStateCode(const Tree& tree) {
+  std::vector<Finding> findings;
+  const std::string names(kLibmNames);
+  // std::exp in any use; exp( and ::exp( but not x.exp(, x->exp( or other::exp(; the compiler's own spelling.
+  const std::string pattern =
+      "(\\bstd::" + names + "\\b)|((^|[^\\w.:>])(::)?" + names + "\\s*\\()|(\\b__builtin_" + names + "\\b)";
+  Search(
+      tree, pattern, [](const std::string& path) { return WithinAny(path, kStateCode); },
+      [&](const std::string& path, int line, const std::smatch& hit) {
+        findings.push_back({"libm-in-state-code", At(path, line),
+                            "'" + hit.str() +
+                                "': libm's last bit depends on the CPU; use cobblestone::Exp of "
+                                "common/base/exp.h, or write the function there"});
+      });
+  return findings;
+}
+
+std::vector<Finding> DeadFile(const Tree& tree) {
+  std::vector<Finding> findings;
+  std::map<std::string, std::set<std::string>> includers;
+  for (const auto& [path, file] : tree.sources) {
+    for (const Include& include : file.includes) includers[include.path].insert(path);
+  }
+  for (const auto& [path, file] : tree.sources) {
+    if (path.ends_with(".h")) {
+      std::set<std::string>& by = includers[path];
+      by.erase(path);
+      if (by.empty()) findings.push_back({"dead-file", path, "no file includes it; delete it or use it"});
+    } else if (!Listed(tree, path)) {
+      findings.push_back({"dead-file", path, "no CMakeLists.txt lists it; delete it or list it"});
+    }
+  }
+  for (const std::string& path : tree.scripts) {
+    if (IsWithin(path, "tests") && !Listed(tree, path)) {
+      findings.push_back({"dead-file", path, "no CMakeLists.txt names it; register the test or delete it"});
+    }
+  }
+  return findings;
+}
+
+std::vector<Finding> UnregisteredTest(const Tree& tree) {
+  std::vector<Finding> findings;
+  struct Kind {
+    const char* pattern;
+    const char* function;
+  };
+  constexpr std::array<Kind, 3> kKinds = {
+      {{R"((^|\n)\s*(TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\s*\()", "cobblestone_test"},
+       {R"((^|\n)\s*BENCHMARK\w*\s*\()", "cobblestone_benchmark"},
+       {R"(\bLLVMFuzzerTestOneInput\s*\()", "cobblestone_fuzzer"}}};
+  for (const Kind& kind : kKinds) {
+    std::set<std::string> seen;
+    Search(
+        tree, kind.pattern, [](const std::string& path) { return path.ends_with(".cc"); },
+        [&](const std::string& path, int line, const std::smatch&) {
+          if (!seen.insert(path).second || Listed(tree, path, {kind.function})) return;
+          findings.push_back(
+              {"unregistered-test", At(path, line),
+               std::string("no ") + kind.function + "(... SOURCES ...) names this file: it never runs"});
+        });
+  }
+  Search(
+      tree, R"(\bTEST\w*\s*\([^)]*\bDISABLED_\w*)", [](const std::string&) { return true; },
+      [&](const std::string& path, int line, const std::smatch&) {
+        findings.push_back({"unregistered-test", At(path, line), "a disabled test: repair it or delete it"});
+      });
+  return findings;
+}
+
+// Is the folder named in the root's list, or by add_subdirectory of a folder above it?
+bool Reached(const Tree& tree, const std::string& folder) {
+  const auto root = tree.cmake.find("");
+  if (root != tree.cmake.end()) {
+    for (const CMakeCall& call : root->second) {
+      if (call.name != "set" && call.name != "foreach" && call.name != "add_subdirectory") continue;
+      if (std::find(call.arguments.begin(), call.arguments.end(), folder) != call.arguments.end())
+        return true;
+    }
+  }
+  return !FolderOf(folder).empty() && Listed(tree, folder, {"add_subdirectory"});
+}
+
+std::vector<Finding> FolderNotBuilt(const Tree& tree) {
+  std::vector<Finding> findings;
+  for (const auto& [folder, calls] : tree.cmake) {
+    if (folder.empty() || Reached(tree, folder)) continue;
+    findings.push_back({"folder-not-built", CMakeListsOf(folder),
+                        "the root's list of folders does not name it, so nothing in it is built or tested"});
+  }
+  return findings;
+}
+
+std::vector<Finding> SourcesAreListed(const Tree& tree) {
+  std::vector<Finding> findings;
+  for (const auto& [folder, calls] : tree.cmake) {
+    for (const CMakeCall& call : calls) {
+      const bool glob =
+          call.name == "file" && !call.arguments.empty() && call.arguments[0].starts_with("GLOB");
+      if (!glob && call.name != "aux_source_directory") continue;
+      findings.push_back({"sources-listed", At(CMakeListsOf(folder), call.line),
+                          "sources are listed one by one: a glob builds what nobody decided to build"});
+    }
+  }
+  return findings;
+}
+
+std::vector<Finding> ExactArithmetic(const Tree& tree) {
+  std::vector<Finding> findings;
+  const std::regex harmful(
+      "-(ffast-math|Ofast|funsafe-math-optimizations|fassociative-math|freciprocal-math|"
+      "ffp-contract=(fast|on)|ffp-model.*|march=.*|mfma.*|mavx.*)");
+  for (const auto& [folder, calls] : tree.cmake) {
+    for (const CMakeCall& call : calls) {
+      for (const std::string& argument : call.arguments) {
+        if (!std::regex_search(argument, harmful)) continue;
+        findings.push_back(
+            {"exact-arithmetic", At(CMakeListsOf(folder), call.line),
+             argument + " changes the bits of floating-point results from machine to machine"});
+      }
+    }
+  }
+  return findings;
+}
+
+std::vector<Finding> FileName(const Tree& tree) {
+  std::vector<Finding> findings;
+  const std::regex good(R"([a-z][a-z0-9_]*\.(h|cc|proto))");
+  for (const auto& [path, file] : tree.sources) {
+    const std::string name = path.substr(FolderOf(path).empty() ? 0 : FolderOf(path).size() + 1);
+    if (std::regex_match(name, good)) continue;
+    findings.push_back(
+        {"file-name", path, "files are named snake_case.h, snake_case.cc or snake_case.proto"});
+  }
+  return findings;
+}
+
+std::vector<Finding> FolderWithoutReadme(const Tree& tree) {
+  std::set<std::string> folders;
+  for (const auto& [path, file] : tree.sources) folders.insert(FolderOf(path));
+  std::vector<Finding> findings;
+  for (const std::string& folder : folders) {
+    const auto readme = tree.readmes.find(folder);
+    if (readme != tree.readmes.end() && readme->second.find_first_not_of(" \n\t") != std::string::npos)
+      continue;
+    findings.push_back(
+        {"folder-without-readme", folder + "/README.md",
+         "missing or empty; it says why the folder exists, what belongs in it and what does not"});
+  }
+  return findings;
+}
+
+}  // namespace
+
+std::ostream& operator<<(std::ostream& out, const Finding& finding) {
+  return out << finding.where << ": " << finding.message << " [" << finding.rule << "]";
+}
+
+std::ostream& operator<<(std::ostream& out, const Rule& rule) {
+  return out << rule.name << ": " << rule.says;
+}
+
+const std::vector<Rule>& AllRules() {
+  static const std::vector<Rule> kRules = {
+      {"unknown-folder", "Every source lies in a layer of the table.", UnknownFolder},
+      {"include-direction", "A layer includes itself and the layers that the table lists.", IncludeDirection},
+      {"include-exists", "A quoted include is the path of a file from the root of the tree.", IncludeExists},
+      {"link-direction", "A folder links only what it may include.", LinkDirection},
+      {"confined-library", "librdkafka, RocksDB, yaml-cpp and generated protobuf stay in their folders.",
+       ConfinedLibrary},
+      {"backend-named", "Only the composition root and tests name a backend.", BackendNamed},
+      {"pure-state-code", "The domain core and the stages have no clock, thread, randomness or I/O.",
+       StateCodeIsPure},
+      {"libm-in-state-code", "The domain core and the stages call no libm function whose last bit varies.",
+       LibmInStateCode},
+      {"dead-file", "Every source is built, every header included, every test script registered.", DeadFile},
+      {"unregistered-test", "Tests, benchmarks and fuzz targets are registered and enabled.",
+       UnregisteredTest},
+      {"folder-not-built", "Every CMakeLists.txt is reached from the root.", FolderNotBuilt},
+      {"sources-listed", "No source list is a glob.", SourcesAreListed},
+      {"exact-arithmetic", "No compiler flag changes floating-point results.", ExactArithmetic},
+      {"file-name", "Source files are named snake_case.", FileName},
+      {"folder-without-readme", "Every folder with sources has a README.md.", FolderWithoutReadme},
+  };
+  return kRules;
+}
+
+std::vector<Finding> Check(const Tree& tree) {
+  std::vector<Finding> findings;
+  for (const Rule& rule : AllRules()) {
+    for (Finding& finding : rule.check(tree)) findings.push_back(std::move(finding));
+  }
+  return findings;
+}
+
+}  // namespace cobblestone::layering

@@ -1,0 +1,36 @@
+// The source tree as text: every file that the rules speak about, under its path from the root.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/layering/text.h"
+
+namespace cobblestone::layering {
+
+struct SourceFile {
+  std::string text;
+  std::string code;               // C++ only: CodeOnly(text)
+  std::vector<Include> includes;  // C++ only
+};
+
+struct Tree {
+  std::map<std::string, SourceFile> sources;  // .h .cc .proto, and what C++ is called elsewhere (.cpp ...)
+  std::map<std::string, std::vector<CMakeCall>> cmake;  // by folder; "" is the root
+  std::map<std::string, std::string> readmes;           // by folder
+  std::vector<std::string> scripts;                     // .sh and .py
+};
+
+// Reads what lies under the root, but for hidden folders and `build`. A file that cannot be read throws.
+Tree ReadTree(const std::filesystem::path& root);
+
+// "common/credit" of "common/credit/average.h"; "" of a file in the root.
+std::string FolderOf(std::string_view path);
+
+// Is the path the folder itself, or below it?
+bool IsWithin(std::string_view path, std::string_view folder);
+
+}  // namespace cobblestone::layering

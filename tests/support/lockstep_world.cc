@@ -1,0 +1,175 @@
+#include "tests/support/lockstep_world.h"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include "common/wire/event_codec.h"
+#include "common/wire/grant_codec.h"
+#include "common/wire/topics.h"
+
+namespace cobblestone::testing {
+
+LockstepWorld::LockstepWorld(std::uint32_t partitions) : partitions_(partitions) {
+  const PipelineOptions options{.partitions = partitions, .sorted = true, .fingerprint = false};
+  std::vector<stream::Slot*> slots;
+  for (std::uint32_t k = 0; k < SlotCount(options); ++k) {
+    slots_.push_back(MakeSlot(k, options));
+    slots.push_back(slots_.back().slot.get());
+    Must(slots_.back().slot->Open(nullptr));
+  }
+  lockstep_ = std::make_unique<stream::Lockstep>(wire::Manifest(partitions), slots);
+  lockstep_->SetTap(wire::kGrants, [this](stream::TopicPartition, std::string_view record) {
+    ledger_.emplace_back(record);
+  });
+  lockstep_->SetTap(wire::kRefused, [this](stream::TopicPartition, std::string_view record) {
+    refused_.emplace_back(record);
+  });
+}
+
+void LockstepWorld::Must(const Status& status) {
+  if (!status.ok()) throw std::runtime_error("the pipeline stopped: " + status.message());
+}
+
+void LockstepWorld::Add(std::string_view envelope) { AddAt(next_line_, envelope); }
+
+void LockstepWorld::Add(std::span<const std::string> envelopes) {
+  for (const std::string& envelope : envelopes) Add(envelope);
+}
+
+void LockstepWorld::AddAt(std::uint64_t line, std::string_view envelope) {
+  next_line_ = line + 1;
+  const stream::TopicPartition where = wire::RouteEvent(envelope, partitions_);
+  const bool barrier =
+      where.topic == wire::kCatalogue || where.topic == wire::kUsers || where.topic == wire::kTeams;
+  if (barrier) Must(lockstep_->Barrier());
+  lockstep_->Append(where, line, envelope);
+  if (barrier) Must(lockstep_->Drain());
+}
+
+void LockstepWorld::Finish() { Must(lockstep_->Barrier()); }
+
+Outcome LockstepWorld::outcome() {
+  Outcome outcome;
+  for (const std::string& grant : ledger_) {
+    if (!AddLedgerRecord(grant, &outcome)) throw std::runtime_error("a record of the ledger is no grant");
+  }
+  for (const std::string& refused : refused_) {
+    if (!AddRefusedRecord(refused, &outcome)) throw std::runtime_error("a record of `refused` is no refusal");
+  }
+  const auto add = [&outcome](OracleAccountKind kind, const stream::Key& key,
+                              const credit::Account& account) {
+    if (account.grants == 0 && account.opening_micro == 0) return;
+    // A host that has changed its owner may have an account in two partitions.
+    AccountOutcome& sum = outcome.accounts[{key.project, kind, key.id}];
+    sum.micro += account.total_micro;
+    sum.grants += account.grants;
+    for (const credit::AppSum& app : account.apps) {
+      sum.apps[app.app.value].first += app.micro;
+      sum.apps[app.app.value].second += app.grants;
+    }
+  };
+  for (PipelineSlot& slot : slots_) {
+    if (slot.stages.accounts == nullptr) continue;
+    slot.stages.accounts->hosts().ForEach([&](const stream::Key& key, const accounts::HostAccount& host) {
+      add(OracleAccountKind::kHost, key, host.account);
+    });
+    slot.stages.accounts->users().ForEach([&](const stream::Key& key, const accounts::UserState& user) {
+      add(OracleAccountKind::kUser, key, user.account);
+    });
+    slot.stages.teams->teams().ForEach([&](const stream::Key& key, const teams::TeamState& team) {
+      add(OracleAccountKind::kTeam, key, team.account);
+    });
+  }
+  return outcome;
+}
+
+std::vector<std::string> LockstepWorld::SortedLedger() const {
+  std::vector<std::pair<std::pair<std::uint32_t, std::uint64_t>, std::string>> keyed;
+  for (const std::string& record : ledger_) {
+    wire::GrantHead head;
+    if (!wire::DecodeGrantHead(record, &head)) throw std::runtime_error("a record of the ledger is no grant");
+    keyed.push_back({{head.project.value, head.result.value}, record});
+  }
+  std::sort(keyed.begin(), keyed.end());
+  std::vector<std::string> ledger;
+  for (auto& [key, record] : keyed) ledger.push_back(std::move(record));
+  return ledger;
+}
+
+std::map<std::string, std::string> LockstepWorld::StateRows() {
+  std::map<std::string, std::string> rows;
+  for (PipelineSlot& slot : slots_) {
+    // Without a store everything that was ever changed waits for its first state write.
+    stream::Slot& from = *slot.slot;
+    Must(from.Finish().status());
+    from.BeginStateWrite();
+    while (!from.GatherStateWrite(1000)) {
+    }
+    const auto write = from.TakeStateWrite();
+    from.StateWriteApplied();
+    for (std::size_t at = 0; at < write->rows.size();) {
+      const std::string key = write->rows.substr(at, stream::kKeyBytes);
+      const bool deleted = write->rows[at + stream::kKeyBytes] != 0;
+      std::uint32_t length = 0;
+      std::memcpy(&length, write->rows.data() + at + stream::kKeyBytes + 1, 4);
+      if (!deleted) rows[key] = write->rows.substr(at + stream::kKeyBytes + 5, length);
+      at += stream::kKeyBytes + 5 + length;
+    }
+  }
+  return rows;
+}
+
+std::uint64_t LockstepWorld::duplicates() const {
+  std::uint64_t sum = 0;
+  for (const PipelineSlot& slot : slots_) {
+    if (slot.stages.claims != nullptr) sum += slot.stages.claims->duplicates();
+  }
+  return sum;
+}
+
+namespace {
+
+std::string Hex(std::string_view bytes) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const char c : bytes) {
+    text.push_back(kDigits[static_cast<unsigned char>(c) >> 4]);
+    text.push_back(kDigits[static_cast<unsigned char>(c) & 15]);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string StateDifference(const std::map<std::string, std::string>& a,
+                            const std::map<std::string, std::string>& b) {
+  const auto describe = [](const std::string& key, const std::string* left, const std::string* right) {
+    std::uint8_t table = 0;
+    const stream::Key where = stream::DecodeKey(key, &table);
+    return "table " + std::to_string(table) + " project " + std::to_string(where.project) + " id " +
+           std::to_string(where.id) + " sub " + std::to_string(where.sub) + "\n  " +
+           (left != nullptr ? Hex(*left) : "(no such row)") + "\n  " +
+           (right != nullptr ? Hex(*right) : "(no such row)");
+  };
+  for (const auto& [key, row] : a) {
+    const auto other = b.find(key);
+    if (other == b.end()) return describe(key, &row, nullptr);
+    if (other->second != row) return describe(key, &row, &other->second);
+  }
+  for (const auto& [key, row] : b) {
+    if (a.count(key) == 0) return describe(key, nullptr, &row);
+  }
+  return {};
+}
+
+std::string LedgerDifference(std::span<const std::string> a, std::span<const std::string> b) {
+  for (std::size_t i = 0; i < std::max(a.size(), b.size()); ++i) {
+    if (i < a.size() && i < b.size() && a[i] == b[i]) continue;
+    return (i < a.size() ? DescribeLedgerRecord(a[i]) : "(no more)") + "\n" +
+           (i < b.size() ? DescribeLedgerRecord(b[i]) : "(no more)");
+  }
+  return {};
+}
+
+}  // namespace cobblestone::testing

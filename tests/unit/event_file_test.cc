@@ -1,0 +1,351 @@
+// Files of events: three formats, three codings, bad lines, cut files.
+#include "services/cobblestone/event_file.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "common/wire/event_codec.h"
+#include "common/wire/json_lines.h"
+#include "tests/support/temp_dir.h"
+
+namespace cobblestone {
+namespace {
+
+using testing::TempDir;
+
+struct Read {
+  std::string envelope;
+  std::string raw;
+  std::string problem;
+  std::uint64_t line = 0;
+  bool barrier = false;
+};
+
+struct Reading {
+  std::vector<Read> items;
+  Status end;
+  EventFormat format = EventFormat::kJsonLines;
+};
+
+Reading ReadAll(const std::string& path) {
+  Reading reading;
+  auto file = EventFile::Open(path, {.project = ProjectId(7)});
+  if (!file.ok()) {
+    reading.end = file.status();
+    return reading;
+  }
+  reading.format = (*file)->format();
+  EventItem item;
+  for (;;) {
+    auto more = (*file)->Next(&item);
+    if (!more.ok()) reading.end = more.status();
+    if (!more.ok() || !*more) break;
+    reading.items.push_back(
+        {std::string(item.envelope), std::string(item.raw), item.problem, item.line, item.barrier});
+  }
+  EXPECT_EQ((*file)->bytes_read() <= (*file)->bytes_total(), true);
+  return reading;
+}
+
+void WriteText(const std::string& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
+}
+
+std::string ReadText(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string Tick(std::uint64_t id) {
+  return wire::EncodeEvent({.head = {.id = id, .project = ProjectId(7), .time = 1000.5},
+                            .body = wire::Tick{.time = 1000.5 + static_cast<double>(id)}});
+}
+
+std::string Name(std::uint64_t id, std::size_t length) {
+  wire::TeamMember team;
+  team.team = TeamId(id);
+  team.name = std::string(length, 'n');
+  return wire::EncodeEvent({.head = {.id = id, .project = ProjectId(7), .time = 1}, .body = std::move(team)});
+}
+
+class EventFileCodings : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(EventFileCodings, WhatWasWrittenIsReadInOrderWithItsLineNumbers) {
+  const TempDir dir;
+  const std::string path = dir / (std::string("events") + GetParam());
+  std::vector<std::string> written;
+  // Together larger than any buffer on the way.
+  for (std::uint64_t id = 1; id <= 3000; ++id) written.push_back(id % 100 == 0 ? Name(id, 40000) : Tick(id));
+  auto writer = EventWriter::Open(path);
+  ASSERT_TRUE(writer.ok()) << writer.status().message();
+  for (const std::string& envelope : written) ASSERT_TRUE((*writer)->Write(envelope).ok());
+  ASSERT_TRUE((*writer)->Close().ok());
+
+  const Reading reading = ReadAll(path);
+  EXPECT_TRUE(reading.end.ok()) << reading.end.message();
+  EXPECT_EQ(reading.format,
+            std::string(GetParam()).starts_with(".pb") ? EventFormat::kDelimited : EventFormat::kJsonLines);
+  ASSERT_EQ(reading.items.size(), 3000u);
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    ASSERT_EQ(reading.items[i].envelope, written[i]);
+    ASSERT_EQ(reading.items[i].line, i);
+    ASSERT_EQ(reading.items[i].problem, "");
+    ASSERT_FALSE(reading.items[i].barrier);
+  }
+
+  // The same events once more give the same file.
+  const std::string first = ReadText(path);
+  auto again = EventWriter::Open(path);
+  for (const std::string& envelope : written) ASSERT_TRUE((*again)->Write(envelope).ok());
+  ASSERT_TRUE((*again)->Close().ok());
+  EXPECT_EQ(ReadText(path), first);
+}
+
+TEST_P(EventFileCodings, ACutFileGivesWhatIsWholeAndThenSaysThatItIsCut) {
+  const std::string coding = GetParam();
+  if (coding == ".jsonl") return;  // a line that is cut is a bad line: its own test
+  const TempDir dir;
+  const std::string path = dir / ("events" + coding);
+  auto writer = EventWriter::Open(path);
+  for (std::uint64_t id = 1; id <= 50000; ++id) ASSERT_TRUE((*writer)->Write(Tick(id)).ok());
+  ASSERT_TRUE((*writer)->Close().ok());
+  const std::string whole = ReadText(path);
+  WriteText(path, whole.substr(0, whole.size() - 5));
+
+  const Reading reading = ReadAll(path);
+  EXPECT_EQ(reading.end.code(), StatusCode::kCorrupted);
+  EXPECT_NE(reading.end.message().find("cut off"), std::string::npos) << reading.end.message();
+  ASSERT_LE(reading.items.size(), 50000u);
+  EXPECT_GE(reading.items.size(), coding == ".pb" ? 49999u : 1000u);
+  for (std::size_t i = 0; i < reading.items.size(); ++i) ASSERT_EQ(reading.items[i].envelope, Tick(i + 1));
+}
+
+TEST_P(EventFileCodings, AFileOfTwoPartsOneBehindTheOtherIsRead) {
+  const TempDir dir;
+  const std::string coding = GetParam();
+  std::string both;
+  for (std::uint64_t id = 1; id <= 2; ++id) {
+    const std::string part = dir / ("part" + coding);
+    auto writer = EventWriter::Open(part);
+    ASSERT_TRUE((*writer)->Write(Tick(id)).ok());
+    ASSERT_TRUE((*writer)->Close().ok());
+    both += ReadText(part);
+  }
+  WriteText(dir / "both", both);
+  const Reading reading = ReadAll(dir / "both");  // told by what it holds, not by its name
+  EXPECT_TRUE(reading.end.ok()) << reading.end.message();
+  ASSERT_EQ(reading.items.size(), 2u);
+  EXPECT_EQ(reading.items[1].envelope, Tick(2));
+  EXPECT_EQ(reading.items[1].line, 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, EventFileCodings,
+                         ::testing::Values(".jsonl", ".jsonl.gz", ".jsonl.zst", ".pb", ".pb.gz", ".pb.zst"),
+                         [](const auto& coding) {
+                           std::string name;
+                           for (const char c : std::string(coding.param).substr(1))
+                             name.push_back(c == '.' ? '_' : c);
+                           return name;
+                         });
+
+TEST(EventFile, ABadLineIsAnItemWithAProblemAndReadingGoesOn) {
+  const TempDir dir;
+  const std::string good = *wire::EnvelopeToJson(Tick(1));
+  WriteText(dir / "f", "\xef\xbb\xbf" + good +
+                           "\r\n\n  \n{\"id\": 2, \"proj\n{}\nnot json\n{\"id\":\"3\",\"colour\":1}\n" +
+                           good);
+  const Reading reading = ReadAll(dir / "f");
+  EXPECT_TRUE(reading.end.ok()) << reading.end.message();
+  ASSERT_EQ(reading.items.size(), 6u);
+  EXPECT_EQ(reading.items[0].envelope, Tick(1));
+  EXPECT_EQ(reading.items[0].raw, good);  // without CR
+  EXPECT_EQ(reading.items[0].line, 0u);
+  // Empty lines give nothing and are counted all the same.
+  EXPECT_EQ(reading.items[1].line, 3u);
+  EXPECT_EQ(reading.items[1].raw, "{\"id\": 2, \"proj");
+  for (std::size_t i = 1; i <= 4; ++i) {
+    EXPECT_NE(reading.items[i].problem, "") << i;
+  }
+  EXPECT_NE(reading.items[4].problem.find("colour"), std::string::npos) << reading.items[4].problem;
+  EXPECT_EQ(reading.items[5].envelope, Tick(1));  // the last line has no end
+  EXPECT_EQ(reading.items[5].line, 7u);
+}
+
+TEST(EventFile, ARecordThatIsNoEnvelopeIsLeftToTheStagesToRefuse) {
+  const TempDir dir;
+  auto writer = EventWriter::Open(dir / "f.pb");
+  ASSERT_TRUE((*writer)->Write(Tick(1)).ok());
+  ASSERT_TRUE((*writer)->Write("\x0f garbage").ok());
+  ASSERT_TRUE((*writer)->Write("").ok());
+  ASSERT_TRUE((*writer)->Write(Tick(2)).ok());
+  ASSERT_TRUE((*writer)->Close().ok());
+  const Reading reading = ReadAll(dir / "f.pb");
+  ASSERT_EQ(reading.items.size(), 4u);
+  EXPECT_EQ(reading.items[1].envelope, "\x0f garbage");
+  EXPECT_NE(reading.items[2].problem, "");
+  EXPECT_EQ(reading.items[3].envelope, Tick(2));
+}
+
+TEST(EventFile, ARecordOfALengthThatLooksLikeTextIsToldFromText) {
+  const TempDir dir;
+  // Lengths 123 '{', 32 ' ', 10 LF: the first byte of the file alone would say JSON.
+  for (const std::size_t length : {123u, 32u, 10u}) {
+    std::string record = Name(1, 0);
+    for (std::size_t n = 0; record.size() < length; ++n) record = Name(1, n);
+    if (length == 10)
+      record =
+          wire::EncodeEvent({.head = {.id = 1, .project = ProjectId(7)}, .body = wire::ValidatorRestart{}});
+    ASSERT_LE(record.size(), length);
+    std::string padded = record;
+    // An unknown field of the rest's length: readers skip it.
+    while (padded.size() + 1 < length) padded += std::string("\xb8\x3e\x01", 3).substr(0, 3);
+    if (padded.size() != length) continue;
+    auto writer = EventWriter::Open(dir / "f.pb");
+    ASSERT_TRUE((*writer)->Write(padded).ok());
+    ASSERT_TRUE((*writer)->Close().ok());
+    const Reading reading = ReadAll(dir / "f.pb");
+    EXPECT_EQ(reading.format, EventFormat::kDelimited) << length;
+    ASSERT_EQ(reading.items.size(), 1u);
+    EXPECT_EQ(reading.items[0].envelope, padded);
+  }
+}
+
+TEST(EventFile, ALineWithoutEndIsReportedOnceAndTakesNoMemory) {
+  const TempDir dir;
+  const std::string good = *wire::EnvelopeToJson(Tick(1));
+  WriteText(dir / "f", good + "\n{" + std::string(3 * kMaxEventBytes, 'x') + "\n" + good + "\n");
+  const Reading reading = ReadAll(dir / "f");
+  ASSERT_EQ(reading.items.size(), 3u);
+  EXPECT_NE(reading.items[1].problem.find("16 MiB"), std::string::npos) << reading.items[1].problem;
+  EXPECT_LT(reading.items[1].raw.size(), 10000u);
+  EXPECT_EQ(reading.items[2].envelope, Tick(1));
+  EXPECT_EQ(reading.items[2].line, 2u);
+}
+
+TEST(EventFile, SomethingElseThanEventsIsNamedAsSuch) {
+  const TempDir dir;
+  WriteText(dir / "elf",
+            std::string("\x7f"
+                        "ELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+                        26));
+  EXPECT_EQ(ReadAll(dir / "elf").end.code(), StatusCode::kCorrupted);
+  WriteText(dir / "text", "id,project\n1,2\n");
+  const Reading text = ReadAll(dir / "text");
+  ASSERT_EQ(text.items.size(), 2u);
+  EXPECT_NE(text.items[0].problem, "");
+  EXPECT_EQ(ReadAll(dir / "absent").end.code(), StatusCode::kNotFound);
+  EXPECT_EQ(ReadAll(dir.path()).end.code(), StatusCode::kInvalidArgument);
+  WriteText(dir / "empty", "");
+  EXPECT_EQ(ReadAll(dir / "empty").items.size(), 0u);
+  EXPECT_EQ(EventWriter::Open(dir / "events.csv").status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST(EventFile, BehindGzipDataThereMayBeNothingElse) {
+  const TempDir dir;
+  auto writer = EventWriter::Open(dir / "f.jsonl.gz");
+  ASSERT_TRUE((*writer)->Write(Tick(1)).ok());
+  ASSERT_TRUE((*writer)->Close().ok());
+  std::string bytes = ReadText(dir / "f.jsonl.gz");
+  WriteText(dir / "f", bytes + "more");
+  EXPECT_EQ(ReadAll(dir / "f").end.code(), StatusCode::kCorrupted);
+  bytes[bytes.size() / 2] ^= 0x40;
+  WriteText(dir / "f", bytes);
+  EXPECT_EQ(ReadAll(dir / "f").end.code(), StatusCode::kCorrupted);
+}
+
+// ---- The golden format ---------------------------------------------------------------------------------
+
+constexpr const char* kCatalogue =
+    R"({"ev":"catalogue","config":{"daily_result_quota":100,"max_granted_credit":0},"platforms":[],)"
+    R"("apps":[{"id":1,"name":"a","target_nresults":1,"min_avg_pfc":1,"host_scale_check":0}],)"
+    R"("app_versions":[{"id":11,"appid":1,"version_num":100,"platformid":1,"plan_class":""}],"teams":[],)"
+    R"("users":[{"id":1,"teamid":0}],"hosts":[{"id":1,"userid":1,"p_fpops":1e9}],"havs":[]})";
+constexpr const char* kWorkunit =
+    R"({"ev":"wu","now":1000,"wu":{"id":5,"appid":1,"rsc_fpops_est":1e12,)"
+    R"("rsc_fpops_bound":1e14,"target_nresults":1},)"
+    R"("results":[{"id":9,"hostid":%HOST%,"userid":%HOST%,"teamid":0,"app_version_id":11,"elapsed_time":100,)"
+    R"("cpu_time":90,"flops_estimate":2e9,"sent_time":10,"received_time":900,"validate_state":1,)"
+    R"("outcome":%OUTCOME%,)"
+    R"("runtime_outlier":0}]})";
+
+std::string Workunit(const std::string& host, const std::string& outcome) {
+  std::string line = kWorkunit;
+  for (const auto& [name, value] :
+       {std::pair{std::string("%HOST%"), host}, std::pair{std::string("%OUTCOME%"), outcome}}) {
+    for (std::size_t at = 0; (at = line.find(name)) != std::string::npos;)
+      line.replace(at, name.size(), value);
+  }
+  return line;
+}
+
+TEST(EventFile, AGoldenFileIsToldByItsFirstLineAndGivesSeveralEventsALine) {
+  const TempDir dir;
+  WriteText(dir / "f", std::string("\n") + kCatalogue + "\n" + Workunit("1", "1") +
+                           "\n{\"ev\":\"tick\",\"now\":2000}\n{\"ev\":\"end\",\"now\":2000}\n");
+  const Reading reading = ReadAll(dir / "f");
+  EXPECT_TRUE(reading.end.ok()) << reading.end.message();
+  EXPECT_EQ(reading.format, EventFormat::kGolden);
+  std::vector<std::pair<std::uint64_t, wire::EventKind>> kinds;
+  for (const Read& item : reading.items) {
+    EXPECT_EQ(item.problem, "");
+    if (!item.envelope.empty()) kinds.emplace_back(item.line, *wire::PeekKind(item.envelope));
+  }
+  using Kind = wire::EventKind;
+  EXPECT_EQ(kinds, (std::vector<std::pair<std::uint64_t, Kind>>{{1, Kind::kSettings},
+                                                                {1, Kind::kApp},
+                                                                {1, Kind::kAppVersion},
+                                                                {1, Kind::kUser},
+                                                                {1, Kind::kHost},
+                                                                {2, Kind::kCompletion},
+                                                                {2, Kind::kValidation},
+                                                                {3, Kind::kTick}}));
+  EXPECT_EQ(wire::PeekRouting(reading.items[0].envelope)->project, ProjectId(7));
+  EXPECT_EQ(reading.items[5].raw, Workunit("1", "1"));
+  EXPECT_EQ(reading.items[6].raw, Workunit("1", "1"));
+  EXPECT_TRUE(reading.items[7].barrier);
+  // The end is a barrier without an event.
+  EXPECT_EQ(reading.items.back().envelope, "");
+  EXPECT_TRUE(reading.items.back().barrier);
+}
+
+TEST(EventFile, ABadGoldenLineIsOneItemAndTheHostsThatItNamedFirstAreStillKnown) {
+  const TempDir dir;
+  // Host 2 is in no catalogue. The first line that names it has no outcome; the next one is good.
+  WriteText(dir / "f", std::string(kCatalogue) + "\n" + Workunit("2", "\"?\"") + "\n" +
+                           "{\"ev\":\"wu\",\"now\":1000,\"wu\":{\"id\":5}\n" + Workunit("2", "1") +
+                           "\n{\"ev\":\"end\",\"now\":2000}\n");
+  const Reading reading = ReadAll(dir / "f");
+  EXPECT_TRUE(reading.end.ok()) << reading.end.message();
+  std::vector<std::uint64_t> bad;
+  bool host_announced = false;
+  std::size_t results = 0;
+  for (const Read& item : reading.items) {
+    if (!item.problem.empty()) {
+      bad.push_back(item.line);
+      continue;
+    }
+    if (item.envelope.empty()) continue;
+    const auto routing = *wire::PeekRouting(item.envelope);
+    if (routing.kind == wire::EventKind::kHost && routing.id == 2) host_announced = true;
+    if (routing.kind == wire::EventKind::kCompletion || routing.kind == wire::EventKind::kValidation) {
+      EXPECT_EQ(item.line, 3u);
+      ++results;
+    }
+  }
+  EXPECT_EQ(bad, (std::vector<std::uint64_t>{1, 2}));
+  EXPECT_TRUE(host_announced);
+  EXPECT_EQ(results, 2u);
+}
+
+TEST(EventFile, AGoldenFileWithoutEndIsNotWhole) {
+  const TempDir dir;
+  WriteText(dir / "f", std::string(kCatalogue) + "\n" + Workunit("1", "1") + "\n");
+  const Reading reading = ReadAll(dir / "f");
+  EXPECT_EQ(reading.end.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(reading.items.size(), 7u);
+}
+
+}  // namespace
+}  // namespace cobblestone

@@ -1,0 +1,157 @@
+#include "services/cobblestone/format.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "services/cobblestone/progress.h"
+
+namespace cobblestone {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(Format, NumbersAreGroupedAndRoundedToTenDigits) {
+  EXPECT_EQ(NumberText(1234567u), "1,234,567");
+  EXPECT_EQ(NumberText(-1234), "-1,234");
+  EXPECT_EQ(NumberText(999), "999");
+  EXPECT_EQ(NumberText(26812.26), "26,812.26");
+  EXPECT_EQ(NumberText(-1234567.5), "-1,234,567.5");
+  EXPECT_EQ(NumberText(1512.0), "1512");
+  EXPECT_EQ(NumberText(4.2e12), "4.2e+12");
+  EXPECT_EQ(NumberText(0.1 + 0.2), "0.3");
+  EXPECT_EQ(NumberText("inf"), "inf") << "JSON has no infinity";
+  EXPECT_EQ(NumberText(std::numeric_limits<std::int64_t>::min()), "-9,223,372,036,854,775,808");
+}
+
+TEST(Format, TimesAreSaidInUtc) {
+  EXPECT_EQ(UtcText(0), "1970-01-01 00:00:00 UTC");
+  EXPECT_EQ(UtcText(1750005239.67), "2025-06-15 16:33:59 UTC");
+  EXPECT_EQ(UtcText(1e300), "1e+300") << "no calendar knows it";
+}
+
+// 26,000 s at 3e9 FLOP/s: 7.8e13 operations of an estimated 3e13. Two replicas claim 180.5 and 200.25.
+json Explained() {
+  return json::parse(R"({"result": 4711, "project": 1, "grants": [{
+      "kind": "final", "project": 1, "result": 4711, "user": 5, "host": 17, "app": 2,
+      "granted_at": 1750005239.67, "late": false, "credit": "190.375000", "credit_micro": 190375000,
+      "credit_before_rounding": "190.37500000000003", "counted_as": "normal", "max_granted_credit": 0,
+      "canonical_result": 4711, "ledger": {"partition": 3, "offset": 1234},
+      "postings": [{"account": "host", "id": 17}, {"account": "user", "id": 5, "name": "Ada"},
+                   {"account": "team", "id": 2}],
+      "claim": {
+        "result": 4711, "workunit": 99, "host": 17, "user": 5, "app": 2, "app_version": 8, "pass": 1,
+        "policy": "boinc", "policy_version": 3, "epoch": 12,
+        "facts": {"elapsed_time_s": 26000, "cpu_time_s": 25000, "peak_flops": 3e9, "fpops_est": 3e13,
+                  "fpops_bound": 3e15, "sent_time": 1750001649, "received_time": 1750005232,
+                  "reported": 0, "benchmark": 0},
+        "raw_pfc": 7.8e13, "sample": 2.6, "version_average": {"n": 230, "mean": 2.5}, "version_scale": 0.96,
+        "min_avg_pfc": 2.4, "host_average_before": {"n": 23, "mean": 2.0}, "host_scale": 1.25,
+        "consecutive_valid": 14, "host_scale_time": 0, "flags": ["valid", "host_scale_check"],
+        "mode": "normal", "pfc": 7.8e13, "claimed": 180.5},
+      "other_claims": [{"result": 4712, "host": 18, "mode": "approximate", "flags": ["valid", "late"],
+                        "pfc": 8.6e13, "claimed": 200.25}]}]})");
+}
+
+TEST(Format, AGrantIsToldStepByStep) {
+  const std::string text = ExplainText(Explained());
+  for (const char* part : {"Result 4711 of project 1",
+                           "190.375000 Cobblestones",
+                           "host 17, user 5 (Ada), team 2",
+                           "26,000 s",
+                           "7.8e+13 FLOPs = elapsed time x peak speed",
+                           "2.6 = raw PFC / size estimate",
+                           "scale epoch 12",
+                           "2.5 over 230 samples",
+                           "0.96",
+                           "2 over 23 samples",
+                           "1.25 = version average / host average",
+                           "policy boinc version 3",
+                           "normal (both scales applied)",
+                           "180.5 Cobblestones",
+                           "4712",
+                           "200.25",
+                           "approximate",
+                           "late",
+                           "190.37500000000003 -> 190375000 micro-credits (nearest, ties to even)",
+                           "partition 3, offset 1234",
+                           "2025-06-15 16:33:59 UTC"}) {
+    EXPECT_THAT(text, HasSubstr(part));
+  }
+  EXPECT_THAT(text, Not(HasSubstr("benchmark"))) << "zero: not part of this policy";
+}
+
+TEST(Format, FieldsThatAreAbsentAreLeftOut) {
+  json answer = Explained();
+  answer["grants"][0].erase("claim");
+  answer["grants"][0].erase("postings");
+  EXPECT_THAT(ExplainText(answer), HasSubstr("190.375000 Cobblestones"));
+  // Whatever is missing, something is said and nothing is thrown.
+  for (const json& odd : {json::object(), json(nullptr), json::array(), json({{"grants", {{{"x", 1}}}}})}) {
+    EXPECT_NO_THROW({
+      (void)ExplainText(odd);
+      (void)AccountText(odd);
+      (void)HostVersionText(odd);
+      (void)ScalesText(odd);
+      (void)TasksText(odd);
+      (void)AuditText(odd);
+      (void)RefusedListText(odd);
+      (void)RefusedText(odd);
+    }) << odd;
+  }
+}
+
+TEST(Format, AResultThatWaitsIsSaidToWait) {
+  const json answer = {{"result", 7},
+                       {"project", 1},
+                       {"grants", json::array()},
+                       {"pending", {{"host", 3}, {"waits_for", "its completion"}}}};
+  EXPECT_THAT(ExplainText(answer), HasSubstr("it waits for its completion (host 3)"));
+}
+
+TEST(Format, AFieldThatIsNewIsShownUnderItsOwnName) {
+  EXPECT_THAT(AccountText({{"kind", "user"}, {"id", 5}, {"project", 1}, {"golden_stars", 12345}}),
+              HasSubstr("golden stars  12,345"));
+}
+
+TEST(Format, AnAuditWithoutProblemsSaysSoAndOneWithProblemsTellsThem) {
+  EXPECT_THAT(AuditText({{"grants_checked", 36628}, {"problems", json::array()}}),
+              ::testing::AllOf(HasSubstr("grants checked  36,628"), HasSubstr("No problem found")));
+  EXPECT_THAT(AuditText({{"problems", {"user 5: total 7, grants sum to 8"}}}),
+              ::testing::AllOf(HasSubstr("1 problem:"), HasSubstr("user 5: total 7, grants sum to 8"),
+                               Not(HasSubstr("No problem"))));
+}
+
+TEST(Format, RefusalsAreATableWithWhereTheyCameFrom) {
+  const json answer = {
+      {"all", 2},
+      {"refused",
+       {{{"number", 0}, {"reason", "UNDECODABLE"}, {"detail", "no JSON"}, {"source", "a.jsonl"}, {"line", 3}},
+        {{"number", 1},
+         {"reason", "UNKNOWN_APP"},
+         {"detail", "app 9"},
+         {"topic", "validations"},
+         {"partition", 4},
+         {"offset", 17}}}}};
+  const std::string text = RefusedListText(answer);
+  EXPECT_THAT(text, HasSubstr("0  UNDECODABLE  a.jsonl line 3    no JSON"));
+  EXPECT_THAT(text, HasSubstr("1  UNKNOWN_APP  validations/4/17  app 9"));
+}
+
+TEST(Progress, SaysHowFarHowFastAndHowLong) {
+  // Half of it in 65 s: another 65 s.
+  EXPECT_EQ(ProgressText({.done = 500, .all = 1000, .counted = 1300000}, 65, "events", 10),
+            "1,300,000 events  [#####.....]   50 %  20,000/s  1:05 left");
+  EXPECT_EQ(ProgressText({.done = 1000, .all = 1000, .counted = 20}, 2, "events", 0),
+            "20 events  100 %  10/s");
+  EXPECT_EQ(ProgressText({.done = 0, .all = 0, .counted = 30}, 10, "events", 10), "30 events  3/s")
+      << "a pipe";
+  EXPECT_EQ(ProgressText({.done = 1, .all = 7201, .counted = 1}, 1, "records", 0),
+            "1 records    0 %  1/s  2:00:00 left");
+}
+
+}  // namespace
+}  // namespace cobblestone

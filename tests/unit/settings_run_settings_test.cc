@@ -1,0 +1,346 @@
+// Configuration files: what they give, and what a person is told about a wrong one.
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/settings/registry.h"
+#include "common/settings/run_settings.h"
+#include "tests/support/temp_dir.h"
+
+namespace cobblestone::settings {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string ConfigFile(const std::string& name) {
+  return std::string(COBBLESTONE_SOURCE_DIR) + "/config/" + name;
+}
+
+std::string ContentOf(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string ErrorsIn(const std::string& text) {
+  const auto parsed = ParseRunSettings(text, "site.yaml");
+  return parsed.ok() ? "no error" : parsed.status().message();
+}
+
+// All options as text.
+std::vector<std::string> Texts(const RunSettings& settings) {
+  std::vector<std::string> texts;
+  for (const Option& option : Options())
+    texts.push_back(std::string(option.key) + " " + ValueText(option, settings));
+  return texts;
+}
+
+TEST(RunSettings, AnEmptyFileGivesTheDefaults) {
+  for (const char* text : {"", "# nothing\n", "---\n", "commit:\nmemory:\n  # objects: 2 GiB\n"}) {
+    const auto settings = ParseRunSettings(text, "empty.yaml");
+    ASSERT_TRUE(settings.ok()) << settings.status().message();
+    EXPECT_EQ(settings->backend, Backend::kEmbedded);
+    EXPECT_EQ(settings->partitions, 8u);
+    EXPECT_EQ(settings->threads, std::max(1u, std::thread::hardware_concurrency()));
+    EXPECT_EQ(settings->commit.interval, milliseconds(5));
+    EXPECT_EQ(settings->commit.max_records, 20000u);
+    EXPECT_EQ(settings->commit.max_bytes, 4u << 20);
+    EXPECT_EQ(settings->state.flush_interval, seconds(5));
+    EXPECT_EQ(settings->state.max_debt_records, 500000u);
+    EXPECT_EQ(settings->checkpoint.interval, seconds(60));
+    EXPECT_EQ(settings->checkpoint.keep, 2u);
+    EXPECT_TRUE(settings->checkpoint.verify);
+    EXPECT_EQ(settings->checkpoint.copy_directory, "");
+    EXPECT_EQ(settings->memory.objects, 1u << 30);
+    EXPECT_EQ(settings->memory.block_cache, 256u << 20);
+    EXPECT_EQ(settings->memory.log_tail, 256u << 20);
+    EXPECT_EQ(settings->memory.write_buffer, 128u << 20);
+    EXPECT_EQ(settings->retention.inputs_age, hours(72));
+    EXPECT_EQ(settings->retention.inputs_bytes, std::uint64_t{50} << 30);
+    EXPECT_EQ(settings->ticks, Ticks::kInput);
+    EXPECT_TRUE(settings->sync);
+    EXPECT_EQ(settings->listen.socket, settings->data_directory + "/cobblestone.sock");
+    EXPECT_EQ(settings->future_limit, hours(1));
+    EXPECT_EQ(settings->log.level, LogLevel::kInfo);
+    EXPECT_EQ(settings->log.format, LogFormat::kText);
+    EXPECT_TRUE(settings->projects.empty());
+  }
+}
+
+TEST(RunSettings, EveryOptionArrivesWhereItBelongs) {
+  const auto settings = ParseRunSettings(R"(
+backend: embedded
+data_directory: /srv/credit
+partitions: 16
+threads: 3
+commit: {interval: 10 ms, max_records: 500, max_bytes: 64 KiB}
+state: {flush_interval: 250 ms, max_debt_records: 1000}
+checkpoint:
+  interval: 10 min
+  keep: 5
+  verify: false
+  copy_directory: "/mnt/second disk/credit"
+memory: {objects: 2 GiB, block_cache: 3 MiB, log_tail: 5 MiB, write_buffer: 7 MiB}
+retention: {inputs_age: 10 days, inputs_bytes: 1 TiB}
+ticks: wall
+sync: false
+listen: {socket: /run/cobblestone.sock}
+future_limit: 90 s
+log: {level: debug, format: json}
+projects:
+  - {id: 1, name: Einstein}
+  - id: 4294967295
+    name: "LHC"
+    defaults: {policy: boinc}
+)",
+                                         "site.yaml");
+  ASSERT_TRUE(settings.ok()) << settings.status().message();
+  EXPECT_EQ(settings->data_directory, "/srv/credit");
+  EXPECT_EQ(settings->partitions, 16u);
+  EXPECT_EQ(settings->threads, 3u);
+  EXPECT_EQ(settings->commit.interval, milliseconds(10));
+  EXPECT_EQ(settings->commit.max_records, 500u);
+  EXPECT_EQ(settings->commit.max_bytes, 65536u);
+  EXPECT_EQ(settings->state.flush_interval, milliseconds(250));
+  EXPECT_EQ(settings->state.max_debt_records, 1000u);
+  EXPECT_EQ(settings->checkpoint.interval, minutes(10));
+  EXPECT_EQ(settings->checkpoint.keep, 5u);
+  EXPECT_FALSE(settings->checkpoint.verify);
+  EXPECT_EQ(settings->checkpoint.copy_directory, "/mnt/second disk/credit");
+  EXPECT_EQ(settings->memory.objects, 2 * kGiB);
+  EXPECT_EQ(settings->memory.block_cache, 3 * kMiB);
+  EXPECT_EQ(settings->memory.log_tail, 5 * kMiB);
+  EXPECT_EQ(settings->memory.write_buffer, 7 * kMiB);
+  EXPECT_EQ(settings->retention.inputs_age, hours(240));
+  EXPECT_EQ(settings->retention.inputs_bytes, 1024 * kGiB);
+  EXPECT_EQ(settings->ticks, Ticks::kWall);
+  EXPECT_FALSE(settings->sync);
+  EXPECT_EQ(settings->listen.socket, "/run/cobblestone.sock");
+  EXPECT_EQ(settings->future_limit, seconds(90));
+  EXPECT_EQ(settings->log.level, LogLevel::kDebug);
+  EXPECT_EQ(settings->log.format, LogFormat::kJson);
+  ASSERT_EQ(settings->projects.size(), 2u);
+  EXPECT_EQ(settings->projects[0].id, ProjectId(1));
+  EXPECT_EQ(settings->projects[0].name, "Einstein");
+  EXPECT_FALSE(settings->projects[0].policy.has_value());
+  EXPECT_EQ(settings->projects[1].id, ProjectId(4294967295));
+  EXPECT_EQ(settings->projects[1].policy, credit::PolicyKind::kBoinc);
+}
+
+// Each option set alone to a value of its own changes that option and no other: two that share a place would
+// show.
+TEST(RunSettings, NoTwoOptionsShareAPlace) {
+  const std::vector<std::string> before = Texts(RunSettings());
+  for (std::size_t i = 0; i < Options().size(); ++i) {
+    const Option& option = Options()[i];
+    RunSettings settings;
+    std::string other;
+    switch (option.kind) {
+      case Kind::kFlag: other = ValueText(option, settings) == "true" ? "false" : "true"; break;
+      case Kind::kText: other = "/elsewhere"; break;
+      case Kind::kQuantity: other = FormatQuantity(option.quantity, option.most); break;
+      case Kind::kChoice:
+        for (const auto& choice : option.choices) {
+          if (choice != ValueText(option, settings)) other = choice;
+        }
+        if (other.empty()) continue;  // there is but one choice
+        break;
+    }
+    ASSERT_TRUE(SetFromText(option, other, settings).ok()) << option.key << " " << other;
+    std::vector<std::string> expected = before;
+    expected[i] = std::string(option.key) + " " + other;
+    EXPECT_EQ(Texts(settings), expected);
+  }
+}
+
+TEST(RunSettings, AWrongLineIsNamedWithWhatWasFoundAndWhatIsAllowed) {
+  struct Case {
+    const char* text;
+    const char* message;
+  };
+  const Case table[] = {
+      {"commit:\n  interval: 5 parsecs\n",
+       "site.yaml:2:13: commit.interval: found \"5 parsecs\", which has a unit that is not known here; "
+       "allowed: a "
+       "duration from 0 us to 10 s (units: us, ms, s, min, h, days)"},
+      {"commit:\n  interval: 5\n",
+       "site.yaml:2:13: commit.interval: found \"5\", which has no unit; allowed: a duration from 0 us to 10 "
+       "s (units: "
+       "us, ms, s, min, h, days)"},
+      {"memory: {objects: 1 B}",
+       "site.yaml:1:19: memory.objects: found \"1 B\", which is too small; allowed: a size from 1 MiB to 64 "
+       "TiB (units: "
+       "B, KiB, MiB, GiB, TiB)"},
+      {"partitions: 5000",
+       "site.yaml:1:13: partitions: found \"5000\", which is too large; allowed: a number from 1 to "
+       "4096"},
+      {"partitions: [1]", "site.yaml:1:13: partitions: found a list; allowed: a number from 1 to 4096"},
+      {"partitions:", "site.yaml:1:1: partitions: found nothing; allowed: a number from 1 to 4096"},
+      {"sync: yes",
+       "site.yaml:1:7: sync: found \"yes\", which is neither true nor false; allowed: true or false"},
+      {"ticks: Wall", "site.yaml:1:8: ticks: found \"Wall\", which is none of them; allowed: input or wall"},
+      {"log: {level: loud}",
+       "site.yaml:1:14: log.level: found \"loud\", which is none of them; allowed: error, warn, info or "
+       "debug"},
+      {"data_directory: ''",
+       "site.yaml:1:17: data_directory: found \"\", which is empty; allowed: a directory, relative to where "
+       "the program "
+       "is started"},
+      {"backend: kafka",
+       "site.yaml:1:10: backend: kafka is not in this version, which has the embedded backend only; allowed: "
+       "embedded"},
+      {"commit: fast",
+       "site.yaml:1:9: commit: found \"fast\"; allowed: options of this group, one a line, as "
+       "commit.interval"},
+      {"\npartition: 4\n", "site.yaml:2:1: partition: there is no such option; did you mean partitions?"},
+      {"chekpoint:\n  keep: 3\n",
+       "site.yaml:1:1: chekpoint: there is no such option; did you mean checkpoint?"},
+      {"commit:\n  intervall: 5 ms\n",
+       "site.yaml:2:3: commit.intervall: there is no such option; did you mean commit.interval?"},
+      {"interval: 5 ms\n",
+       "site.yaml:1:1: interval: there is no such option here; did you mean commit.interval or "
+       "checkpoint.interval?"},
+      {"commit: {flush_interval: 5 ms}",
+       "site.yaml:1:10: commit.flush_interval: there is no such option here; did you mean "
+       "state.flush_interval?"},
+      {"commit.interval: 5 ms\n",
+       "site.yaml:1:1: commit.interval: there is no such option here; did you mean commit.interval?"},
+      {"listen: {telephone: 1}",
+       "site.yaml:1:10: listen.telephone: there is no such option; allowed here: socket"},
+      {"sync: true\nsync: true\n", "site.yaml:2:1: sync: is there twice; keep one of them"},
+      {"[1]: 2", "site.yaml:1:1: found a list where the name of an option should be"},
+      {"- a\n- b\n", "site.yaml:1:1: found a list; a configuration file is a list of `option: value` lines"},
+      {"sync: true\n---\nsync: false\n",
+       "site.yaml:2:1: what begins here is not part of the first document and would not be read; put all in "
+       "one"},
+      {", sync: true",  // yaml-cpp 0.7 finds documents here without end
+       "site.yaml:1:1: what begins here is not part of the first document and would not be read; put all in "
+       "one"},
+      {"projects: [7]", "site.yaml:1:12: projects: found \"7\"; allowed: {id: 1, name: example}"},
+      {"projects: [{name: a}]",
+       "site.yaml:1:12: projects.id: is missing; allowed: a number from 1 to 4294967295"},
+      {"projects: [{id: 0, name: a}]",
+       "site.yaml:1:17: projects.id: found \"0\"; allowed: a number from 1 to 4294967295"},
+      {"projects: [{id: 2}]", "site.yaml:1:12: projects.name: is missing; allowed: a text"},
+      {"projects: [{id: 2, name: a}, {id: 2, name: b}]",
+       "site.yaml:1:30: projects.id: 2 is there twice; every project has its own"},
+      {"projects: [{id: 2, name: a}, {id: 3, name: a}]",
+       "site.yaml:1:30: projects.name: \"a\" is there twice; every project has its own"},
+      {"projects: [{id: 2, nam: a}]",
+       "site.yaml:1:20: projects.nam: there is no such option; did you mean projects.name?"},
+      {"projects: [{id: 2, name: a, defaults: {policy: generous}}]",
+       "site.yaml:1:48: projects.defaults.policy: found \"generous\"; allowed: one of none, boinc, "
+       "creditnew, "
+       "creditnew-v2, benchmark, reported-flops, runtime, assigned"},
+  };
+  for (const Case& c : table) EXPECT_EQ(ErrorsIn(c.text), c.message) << c.text;
+}
+
+TEST(RunSettings, WhatIsNoYamlIsSaidWithItsPlace) {
+  EXPECT_THAT(ErrorsIn("commit: {interval: 5 ms\nsync: true\n"),
+              StartsWith("site.yaml:2:5: this is not YAML: "));
+  EXPECT_THAT(ErrorsIn("sync: }\n"), HasSubstr("this is not YAML: "));
+  EXPECT_THAT(ErrorsIn(std::string(5000, '[')), HasSubstr("this is not YAML: "));
+  EXPECT_THAT(ErrorsIn(std::string(2u << 20, '#')), HasSubstr("the file is larger than 1 MiB"));
+}
+
+TEST(RunSettings, AllErrorsAreSaidAtOnceUpToTwenty) {
+  EXPECT_EQ(ErrorsIn("partitions: 0\nthreads: -1\n"),
+            "site.yaml:1:13: partitions: found \"0\", which is too small; allowed: a number from 1 to 4096\n"
+            "site.yaml:2:10: threads: found \"-1\", which is negative; allowed: a number from 0 to 1024");
+  std::string many;
+  for (int i = 0; i < 25; ++i) many += "zzzzzzzzzzzz" + std::to_string(i) + ": 1\n";
+  const std::string said = ErrorsIn(many);
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 20);
+  EXPECT_THAT(said, HasSubstr("\nsite.yaml: and 5 more"));
+}
+
+TEST(RunSettings, OptionsThatDoNotGoTogetherAreRefused) {
+  EXPECT_EQ(
+      ErrorsIn("state: {flush_interval: 2 min}"),
+      "site.yaml:1:25: checkpoint.interval: 1 min is shorter than state.flush_interval, 2 min: a checkpoint "
+      "is a "
+      "copy of flushed state, so let it be no shorter");
+  EXPECT_EQ(
+      ErrorsIn("retention: {inputs_age: 1 h}\ncheckpoint: {interval: 10 min, keep: 2}\n"),
+      "site.yaml:1:25: retention.inputs_age: 1 h is less than 4 x checkpoint.keep x checkpoint.interval, 80 "
+      "min: a "
+      "state restored from a copy could miss its inputs");
+  EXPECT_EQ(ErrorsIn("retention: {inputs_age: 80 min}\ncheckpoint: {interval: 10 min, keep: 2}\n"),
+            "no error");
+  const std::string deep = "/" + std::string(100, 'd');
+  EXPECT_THAT(ErrorsIn("data_directory: " + deep), HasSubstr("is longer than the 107 bytes"));
+  EXPECT_EQ(ErrorsIn("data_directory: " + deep + "\nlisten: {socket: /run/c.sock}\n"), "no error");
+}
+
+TEST(RunSettings, AFileThatIsNotThereIsSaid) {
+  const testing::TempDir dir;
+  const auto missing = LoadRunSettings(dir / "nowhere.yaml");
+  EXPECT_EQ(missing.status().code(), StatusCode::kNotFound);
+  EXPECT_THAT(missing.status().message(), HasSubstr(dir / "nowhere.yaml"));
+  std::ofstream(dir / "bad.yaml") << "partitions: many\n";
+  const auto bad = LoadRunSettings(dir / "bad.yaml");
+  EXPECT_EQ(bad.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(bad.status().message(), StartsWith((dir / "bad.yaml") + ":1:13: "));
+  EXPECT_FALSE(LoadRunSettings(dir.path()).ok()) << "a directory is no file";
+}
+
+TEST(RunSettings, EveryDefaultIsAllowedAndReadBackAsWritten) {
+  for (const Option& option : Options()) {
+    RunSettings settings;
+    const std::string text = ValueText(option, settings);
+    if (text == "\"\"") continue;
+    EXPECT_TRUE(SetFromText(option, text, settings).ok()) << option.key << ": " << text;
+    EXPECT_EQ(ValueText(option, settings), text) << option.key;
+    EXPECT_LE(option.reason.size(), 100u) << option.key << ": the reason is one line";
+  }
+}
+
+// config/ is what the registry says. COBBLESTONE_REWRITE=1 writes it anew.
+TEST(ConfigFiles, TheDefaultOneSaysEveryOptionWithItsRangeAndReason) {
+  const std::string path = ConfigFile("default.yaml");
+  if (std::getenv("COBBLESTONE_REWRITE") != nullptr)
+    std::ofstream(path, std::ios::binary) << DefaultConfigFile();
+  EXPECT_EQ(ContentOf(path), DefaultConfigFile())
+      << "config/default.yaml does not say what common/settings does: run "
+         "this test with COBBLESTONE_REWRITE=1 and look at the difference";
+  const auto settings = LoadRunSettings(path);
+  ASSERT_TRUE(settings.ok()) << settings.status().message();
+  RunSettings defaults = *ParseRunSettings("", "empty");
+  EXPECT_EQ(Texts(*settings), Texts(defaults));
+}
+
+TEST(ConfigFiles, AllOfThemAreRead) {
+  int read = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(ConfigFile(""))) {
+    if (entry.path().extension() != ".yaml") continue;
+    const auto settings = LoadRunSettings(entry.path().string());
+    EXPECT_TRUE(settings.ok()) << settings.status().message();
+    ++read;
+  }
+  EXPECT_GE(read, 2);
+}
+
+TEST(ConfigFiles, TheTableOfOptionsHasALineForEach) {
+  const std::string table = DescribeOptions();
+  for (const Option& option : Options()) {
+    EXPECT_THAT(table, HasSubstr("\n| `" + std::string(option.key) + "` | " + Allowed(option) + " | "));
+  }
+  EXPECT_THAT(table, HasSubstr("| `commit.interval` | a duration from 0 us to 10 s | 5 ms | "));
+  EXPECT_THAT(table, HasSubstr("\n| `projects` | "));
+}
+
+}  // namespace
+}  // namespace cobblestone::settings

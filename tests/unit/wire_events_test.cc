@@ -1,0 +1,459 @@
+// Events as values: which kind, where to, well-formed or why not, and as text.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "common/wire/event_check.h"
+#include "common/wire/event_codec.h"
+#include "common/wire/json_lines.h"
+#include "common/wire/refused_codec.h"
+#include "schemas/events.pb.h"
+#include "schemas/internal.pb.h"
+
+namespace cobblestone::wire {
+namespace {
+
+std::string FromJson(std::string_view line) {
+  auto bytes = EnvelopeFromJson(line);
+  EXPECT_TRUE(bytes.ok()) << bytes.status().message();
+  return bytes.ok() ? *bytes : std::string();
+}
+
+// ---- Frozen numbers ---------------------------------------------------------------------------------------
+
+TEST(WireEvents, KindsAreTheFieldsOfEnvelope) {
+  const auto* event = v1::Envelope::descriptor()->FindOneofByName("event");
+  ASSERT_NE(event, nullptr);
+  ASSERT_EQ(static_cast<std::size_t>(event->field_count()), std::variant_size_v<EventBody> - 1);
+  for (int i = 0; i < event->field_count(); ++i) {
+    const auto* field = event->field(i);
+    EXPECT_EQ(EventKindName(static_cast<EventKind>(field->number())), field->name());
+    // An empty event of each kind is recognised by all ways to look at it.
+    v1::Envelope e;
+    e.GetReflection()->MutableMessage(&e, field);
+    const std::string bytes = e.SerializeAsString();
+    EXPECT_EQ(PeekKind(bytes), static_cast<EventKind>(field->number()));
+    auto parsed = ParseEvent(bytes);
+    ASSERT_TRUE(parsed.ok()) << field->name();
+    EXPECT_EQ(parsed->kind(), static_cast<EventKind>(field->number())) << field->name();
+  }
+}
+
+TEST(WireEvents, RefusalReasonsAreThoseOfTheSchema) {
+  const auto* reasons = v1::RefusalReason_descriptor();
+  ASSERT_EQ(reasons->value_count(), static_cast<int>(kLastRefusalReason) + 1);
+  for (int i = 0; i < reasons->value_count(); ++i) {
+    EXPECT_EQ(RefusalReasonName(static_cast<RefusalReason>(reasons->value(i)->number())),
+              reasons->value(i)->name());
+  }
+  EXPECT_EQ(static_cast<int>(RefusalReason::kUndecodable), static_cast<int>(v1::UNDECODABLE));
+  EXPECT_EQ(static_cast<int>(RefusalReason::kNotFinite), static_cast<int>(v1::NOT_FINITE));
+  EXPECT_EQ(static_cast<int>(RefusalReason::kAlreadyDecided), static_cast<int>(v1::ALREADY_DECIDED));
+  EXPECT_EQ(static_cast<int>(RefusalReason::kDispatchDiffers), static_cast<int>(v1::DISPATCH_DIFFERS));
+  EXPECT_EQ(static_cast<int>(RefusalReason::kNotSupported), static_cast<int>(v1::NOT_SUPPORTED));
+  EXPECT_EQ(RefusalReasonName(static_cast<RefusalReason>(77)), "REFUSAL_REASON_UNKNOWN");
+}
+
+TEST(WireEvents, EnumsOfTheDomainHaveTheNumbersOfTheSchema) {
+  EXPECT_EQ(static_cast<int>(credit::Outcome::kTimeout), static_cast<int>(v1::OUTCOME_TIMEOUT));
+  EXPECT_EQ(static_cast<int>(credit::Outcome::kAbortedByUser), static_cast<int>(v1::OUTCOME_ABORTED_BY_USER));
+  EXPECT_EQ(static_cast<int>(credit::ValidateState::kInconclusive),
+            static_cast<int>(v1::VALIDATE_STATE_INCONCLUSIVE));
+  EXPECT_EQ(static_cast<int>(credit::Resource::kAppleGpu), static_cast<int>(v1::RESOURCE_APPLE_GPU));
+  EXPECT_EQ(static_cast<int>(credit::Mode::kProbation), static_cast<int>(v1::MODE_PROBATION));
+  EXPECT_EQ(v1::Resource_MAX, v1::RESOURCE_APPLE_GPU);
+  EXPECT_EQ(v1::Outcome_MAX, v1::OUTCOME_TIMEOUT);
+}
+
+// ---- Routing ----------------------------------------------------------------------------------------------
+
+TEST(WireEvents, EveryKindHasItsKey) {
+  struct Case {
+    const char* event;
+    KeyKind key;
+    std::uint64_t id;
+  };
+  const Case cases[] = {
+      {R"("completion":{"result":"1","host":"2","workunit":"3"})", KeyKind::kHost, 2},
+      {R"("validation":{"result":"1","host":"2","workunit":"3"})", KeyKind::kHost, 2},
+      {R"("dispatch":{"result":"1","host":"2"})", KeyKind::kHost, 2},
+      {R"("trickle":{"result":"1","host":"2"})", KeyKind::kHost, 2},
+      {R"("host":{"host":"5","user":"6"})", KeyKind::kHost, 5},
+      {R"("user":{"user":"6","team":"7"})", KeyKind::kUser, 6},
+      {R"("team":{"team":"7"})", KeyKind::kTeam, 7},
+      {R"("host_merge":{"host":"5","into":"8"})", KeyKind::kHost, 5},
+      {R"("opening_total":{"kind":"ACCOUNT_KIND_HOST","account":"5"})", KeyKind::kHost, 5},
+      {R"("opening_total":{"kind":"ACCOUNT_KIND_USER","account":"6"})", KeyKind::kUser, 6},
+      {R"("opening_total":{"kind":"ACCOUNT_KIND_TEAM","account":"7"})", KeyKind::kTeam, 7},
+      {R"("opening_total":{"account":"7"})", KeyKind::kNone, 7},
+      {R"("opening_host_version":{"host":"5","app_version":"-2"})", KeyKind::kHost, 5},
+      {R"("estimated_credit":{"host":"5"})", KeyKind::kHost, 5},
+      {R"("opening_app_version":{"app_version":"9"})", KeyKind::kBroadcast, 0},
+      {R"("app":{"app":"1"})", KeyKind::kBroadcast, 0},
+      {R"("app_version":{"app_version":"1"})", KeyKind::kBroadcast, 0},
+      {R"("settings":{})", KeyKind::kBroadcast, 0},
+      {R"("validator_restart":{})", KeyKind::kBroadcast, 0},
+      {R"("tick":{"time":5})", KeyKind::kBroadcast, 0},
+      {R"("plan_class_factor":{"plan_class":"mt"})", KeyKind::kBroadcast, 0},
+      {R"("reversal":{"result":"1"})", KeyKind::kResult, 1},
+      {R"("reversal":{"host":"2"})", KeyKind::kHost, 2},
+      {R"("reversal":{"workunit":"3"})", KeyKind::kWorkunit, 3},
+      {R"("repricing":{"policy_version":4,"app_version":"9"})", KeyKind::kAppVersion, 9},
+      {R"("reversal":{"reason":"forgot the target"})", KeyKind::kNone, 0},
+  };
+  for (const Case& c : cases) {
+    const auto routing =
+        PeekRouting(FromJson(std::string(R"({"id":"1","project":3,"time":12.5,)") + c.event + "}"));
+    ASSERT_TRUE(routing.has_value()) << c.event;
+    EXPECT_EQ(routing->project.value, 3u) << c.event;
+    EXPECT_EQ(routing->key, c.key) << c.event;
+    EXPECT_EQ(routing->id, c.id) << c.event;
+  }
+}
+
+TEST(WireEvents, AnEventIsSeenThroughWithoutBeingRead) {
+  const std::string bytes =
+      FromJson(R"({"id":"7","project":3,"time":1750005239.671617,"completion":{"host":"2"}})");
+  EXPECT_EQ(PeekEventTime(bytes), 1750005239.671617);
+  EXPECT_EQ(PeekKind(bytes), EventKind::kCompletion);
+  EXPECT_EQ(PeekEventTime(bytes.substr(0, bytes.size() - 1)), std::nullopt);
+  EXPECT_EQ(PeekKind("\x07"), std::nullopt);
+  EXPECT_EQ(PeekRouting("\x07"), std::nullopt);
+  EXPECT_EQ(PeekEventTime(""), 0.0);
+}
+
+TEST(WireEvents, AKindOfTheFutureIsToldFromOneThatIsMalformed) {
+  const std::string bytes(
+      "\x08\x01\x10\x01\xa2\x06\x03"
+      "abc",
+      10);  // id, project, and field 100 with three bytes
+  EXPECT_EQ(PeekKind(bytes), EventKind::kNone);
+  HotEvent hot;
+  EXPECT_EQ(DecodeHot(bytes, &hot), HotDecode::kOther);
+  auto event = ParseEvent(bytes);
+  ASSERT_TRUE(event.ok());
+  EXPECT_EQ(CheckEvent(*event)->reason, RefusalReason::kNotSupported);
+  EXPECT_EQ(ParseEvent("\x08").status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST(WireEvents, AnEnumTooLargeForAByteIsNotTakenForASmallOne) {
+  v1::Envelope e;
+  e.set_id(1);
+  e.set_project(1);
+  auto* c = e.mutable_completion();
+  c->set_result(1);
+  c->set_host(1);
+  c->set_workunit(1);
+  c->set_app(1);
+  c->set_outcome(static_cast<v1::Outcome>(256 + 1));  // 1 is success
+  HotEvent event;
+  ASSERT_EQ(DecodeHot(e.SerializeAsString(), &event), HotDecode::kHot);
+  EXPECT_EQ(CheckEvent(event)->reason, RefusalReason::kOutOfRange);
+}
+
+TEST(WireEvents, DevicesAreSummedByKind) {
+  const std::string bytes = FromJson(
+      R"({"id":"1","project":1,"completion":{"result":"1","usage":[)"
+      R"({"resource":"RESOURCE_CPU","count":0.5,"peak_flops":3e9},{"resource":"RESOURCE_NVIDIA","count":2},)"
+      R"({"resource":"RESOURCE_AMD","count":1},{"count":0.25}]}})");
+  HotEvent event;
+  ASSERT_EQ(DecodeHot(bytes, &event), HotDecode::kHot);
+  EXPECT_EQ(event.completion.cpus_used, 0.5);
+  EXPECT_EQ(event.completion.gpus_used, 3.0);
+  EXPECT_EQ(event.completion.devices, 3.75);
+  auto parsed = ParseEvent(bytes);
+  ASSERT_TRUE(parsed.ok());
+  EXPECT_EQ(std::get<Completion>(parsed->body).usage.size(), 4u);
+  EXPECT_EQ(EncodeEvent(*parsed), bytes);
+}
+
+TEST(WireEvents, AReusedEventKeepsNothingOfTheLast) {
+  HotEvent event;
+  ASSERT_EQ(DecodeHot(FromJson(R"({"id":"9","project":9,"time":9,"completion":{"result":"9","host":"9",)"
+                               R"("reported_flops":9,"elapsed_time":9,"usage":[{"count":1}]}})"),
+                      &event),
+            HotDecode::kHot);
+  ASSERT_EQ(DecodeHot(FromJson(R"({"completion":{}})"), &event), HotDecode::kHot);
+  EXPECT_EQ(event.head, EventHead{});
+  EXPECT_EQ(event.completion.result.value, 0u);
+  EXPECT_EQ(event.completion.elapsed_time, 0.0);
+  EXPECT_EQ(event.completion.devices, 0.0);
+  EXPECT_FALSE(event.completion.reported_flops.has_value());
+  EXPECT_EQ(event.completion.event_time, 0.0);
+}
+
+// ---- Well-formed ------------------------------------------------------------------------------------------
+
+constexpr std::string_view kCompletionLine =
+    R"({"id":"7","project":1,"time":1750005239.5,"completion":{"result":"4","host":"6","workunit":"4",)"
+    R"("app":"1","app_version":"1","outcome":"OUTCOME_SUCCESS","elapsed_time":26812.25,"cpu_time":26007.5,)"
+    R"("peak_flops":2.7e9,"sent_time":1750001649,"received_time":1750005232}})";
+constexpr std::string_view kValidationLine =
+    R"({"id":"7","project":1,"time":1750005239.5,"validation":{"result":"4","host":"6","workunit":"4",)"
+    R"("app":"1","fpops_est":3e13,"fpops_bound":3e14,"state":"VALIDATE_STATE_VALID","pass":1,"claims":1}})";
+
+// The reason for which a line is refused, "good" if it is not. Both decoders must agree.
+std::string Verdict(std::string_view line) {
+  const std::string bytes = FromJson(line);
+  auto event = ParseEvent(bytes);
+  if (!event.ok()) return "undecodable";
+  const auto refusal = CheckEvent(*event);
+  HotEvent hot;
+  if (DecodeHot(bytes, &hot) == HotDecode::kHot) {
+    EXPECT_EQ(CheckEvent(hot), refusal);
+  }
+  if (!refusal) return "good";
+  EXPECT_NE(refusal->detail, "");
+  return std::string(RefusalReasonName(refusal->reason));
+}
+
+std::string Replaced(std::string_view line, std::string_view from, std::string_view to) {
+  std::string out(line);
+  const std::size_t at = out.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? out : out.replace(at, from.size(), to);
+}
+
+TEST(WireCheck, ACompletionIsRefusedForWhatNoProjectCanMean) {
+  EXPECT_EQ(Verdict(kCompletionLine), "good");
+  struct Case {
+    const char* from;
+    const char* to;
+    const char* verdict;
+  };
+  const Case cases[] = {
+      {R"("id":"7")", R"("id":"0")", "MISSING_FIELD"},
+      {R"("project":1)", R"("project":0)", "MISSING_FIELD"},
+      {R"("time":1750005239.5)", R"("time":"NaN")", "NOT_FINITE"},
+      {R"("time":1750005239.5)", R"("time":"Infinity")", "NOT_FINITE"},
+      {R"("time":1750005239.5)", R"("time":-1)", "NEGATIVE"},
+      {R"("time":1750005239.5)", R"("time":1e12)", "OUT_OF_RANGE"},
+      {R"("result":"4")", R"("result":"0")", "MISSING_FIELD"},
+      {R"("host":"6")", R"("host":"0")", "MISSING_FIELD"},
+      {R"("workunit":"4")", R"("workunit":"0")", "MISSING_FIELD"},
+      {R"("app":"1")", R"("app":"0")", "MISSING_FIELD"},
+      {R"("app_version":"1")", R"("app_version":"-1")", "UNKNOWN_APP_VERSION"},
+      {R"("app_version":"1")", R"("app_version":"-7")", "UNKNOWN_APP_VERSION"},
+      {R"("OUTCOME_SUCCESS")", R"("OUTCOME_UNKNOWN")", "MISSING_FIELD"},
+      {R"("OUTCOME_SUCCESS")", "17", "OUT_OF_RANGE"},
+      {R"("elapsed_time":26812.25)", R"("elapsed_time":"NaN")", "NOT_FINITE"},
+      {R"("cpu_time":26007.5)", R"("cpu_time":"-Infinity")", "NOT_FINITE"},
+      {R"("peak_flops":2.7e9)", R"("peak_flops":"Infinity")", "NOT_FINITE"},
+      {R"("sent_time":1750001649)", R"("sent_time":-3)", "NEGATIVE"},
+      {R"("received_time":1750005232)", R"("received_time":"NaN")", "NOT_FINITE"},
+      {R"("cpu_time":26007.5)", R"("cpu_time":1,"delay_bound":-1)", "NEGATIVE"},
+      {R"("cpu_time":26007.5)", R"("cpu_time":1,"reported_credit":-0.5)", "NEGATIVE"},
+      {R"("cpu_time":26007.5)", R"("cpu_time":1,"reported_flops":"Infinity")", "NOT_FINITE"},
+      {R"("cpu_time":26007.5)", R"("cpu_time":1,"usage":[{"count":-1}])", "NEGATIVE"},
+      {R"("cpu_time":26007.5)", R"("cpu_time":1,"usage":[{"count":"NaN"}])", "NOT_FINITE"},
+      // What real projects send: the policy decides.
+      {R"("elapsed_time":26812.25)", R"("elapsed_time":-5)", "good"},
+      {R"("elapsed_time":26812.25)", R"("elapsed_time":0)", "good"},
+      {R"("elapsed_time":26812.25)", R"("elapsed_time":1e200)", "good"},
+      {R"("elapsed_time":26812.25)", R"("elapsed_time":99999999)", "good"},
+      {R"("cpu_time":26007.5)", R"("cpu_time":-8532.77)", "good"},
+      {R"("peak_flops":2.7e9)", R"("peak_flops":-1)", "good"},
+      {R"("peak_flops":2.7e9)", R"("peak_flops":1e200)", "good"},
+      {R"("app_version":"1")", R"("app_version":"0")", "good"},
+      {R"("app_version":"1")", R"("app_version":"777")", "good"},
+      {R"("app_version":"1")", R"("app_version":"-6")", "good"},
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(Verdict(Replaced(kCompletionLine, c.from, c.to)), c.verdict) << c.from << " -> " << c.to;
+  }
+}
+
+TEST(WireCheck, OnlyAFailureMayComeWithoutAResult) {
+  const auto without_result = [](const char* outcome) {
+    return std::string(
+               R"({"id":"7","project":1,"time":5,"completion":{"host":"6","app":"1","app_version":"-3",)") +
+           R"("outcome":")" + outcome + R"("}})";
+  };
+  EXPECT_EQ(Verdict(without_result("OUTCOME_CLIENT_ERROR")), "good");
+  EXPECT_EQ(Verdict(without_result("OUTCOME_TIMEOUT")), "good");
+  EXPECT_EQ(Verdict(without_result("OUTCOME_SUCCESS")), "MISSING_FIELD");
+  EXPECT_EQ(Verdict(without_result("OUTCOME_ABORTED_BY_USER")), "MISSING_FIELD");
+}
+
+TEST(WireCheck, AValidationIsRefusedForWhatNoProjectCanMean) {
+  EXPECT_EQ(Verdict(kValidationLine), "good");
+  struct Case {
+    const char* from;
+    const char* to;
+    const char* verdict;
+  };
+  const Case cases[] = {
+      {R"("result":"4")", R"("result":"0")", "MISSING_FIELD"},
+      {R"("host":"6")", R"("host":"0")", "MISSING_FIELD"},
+      {R"("workunit":"4")", R"("workunit":"0")", "MISSING_FIELD"},
+      {R"("app":"1")", R"("app":"0")", "MISSING_FIELD"},
+      {R"("VALIDATE_STATE_VALID")", "0", "MISSING_FIELD"},
+      {R"("VALIDATE_STATE_VALID")", "4", "OUT_OF_RANGE"},
+      {R"("fpops_est":3e13)", R"("fpops_est":"NaN")", "NOT_FINITE"},
+      {R"("fpops_est":3e13)", R"("fpops_est":-3e13)", "NEGATIVE"},
+      {R"("fpops_bound":3e14)", R"("fpops_bound":"Infinity")", "NOT_FINITE"},
+      {R"("claims":1)", R"("claims":0)", "MISSING_FIELD"},
+      {R"("claims":1)", R"("claims":4000000000)", "OUT_OF_RANGE"},
+      {R"("claims":1)", R"("claims":1,"assigned_credit":-1)", "NEGATIVE"},
+      {R"("fpops_est":3e13)", R"("fpops_est":0)", "good"},
+      {R"("fpops_bound":3e14)", R"("fpops_bound":0)", "good"},
+      {R"("fpops_est":3e13)", R"("fpops_est":1e290)", "good"},
+      {R"("claims":1)", R"("claims":0,"late":true,"canonical_result":"3")", "good"},
+      {R"("VALIDATE_STATE_VALID","pass":1,"claims":1)", R"("VALIDATE_STATE_INCONCLUSIVE")", "good"},
+      {R"("VALIDATE_STATE_VALID","pass":1,"claims":1)", R"("VALIDATE_STATE_INVALID","check_failed":true)",
+       "good"},
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(Verdict(Replaced(kValidationLine, c.from, c.to)), c.verdict) << c.from << " -> " << c.to;
+  }
+}
+
+TEST(WireCheck, OtherKindsAreRefusedForWhatNoProjectCanMean) {
+  struct Case {
+    const char* event;
+    const char* verdict;
+  };
+  const Case cases[] = {
+      {R"("dispatch":{"result":"1","host":"2","workunit":"3","app":"4","app_version":"5","sent_time":6})",
+       "good"},
+      {R"("dispatch":{"result":"1","host":"2","workunit":"3","app":"4","app_version":"-9"})",
+       "UNKNOWN_APP_VERSION"},
+      {R"("dispatch":{"host":"2","workunit":"3","app":"4"})", "MISSING_FIELD"},
+      {R"("trickle":{"result":"1","host":"2","app":"3","fraction_done":0.5})", "good"},
+      {R"("trickle":{"result":"1","host":"2","app":"3","fraction_done":1.5})", "OUT_OF_RANGE"},
+      {R"("trickle":{"result":"1","host":"2","app":"3","elapsed_time":-1})", "NEGATIVE"},
+      {R"("trickle":{"result":"1","host":"2","app":"3","steps":"NaN"})", "NOT_FINITE"},
+      {R"("host":{"host":"1","whetstone":-2.5e9})", "good"},
+      {R"("host":{"host":"1","whetstone":"NaN"})", "NOT_FINITE"},
+      {R"("host":{"user":"1"})", "MISSING_FIELD"},
+      {R"("user":{"user":"1","create_time":-1})", "NEGATIVE"},
+      {R"("team":{"name":"no number"})", "MISSING_FIELD"},
+      {R"("host_merge":{"host":"1","into":"2"})", "good"},
+      {R"("host_merge":{"host":"1","into":"1"})", "OUT_OF_RANGE"},
+      {R"("app":{"app":"1","policy":"creditnew-v2","constants":{"claim_limit":20}})", "good"},
+      {R"("app":{"app":"1","policy":"creditold"})", "UNKNOWN_POLICY"},
+      {R"("app":{"app":"1","policy":"benchmark","constants":{"replication":"mode"}})", "OUT_OF_RANGE"},
+      {R"("app":{"app":"1","policy":"benchmark","constants":{"benchmark":"cinebench"}})", "OUT_OF_RANGE"},
+      {R"("app":{"app":"1","policy":"benchmark","constants":{"multiplier":"NaN"}})", "NOT_FINITE"},
+      {R"("app":{"app":"1","policy":"benchmark","constants":{"multiplier":-2}})", "NEGATIVE"},
+      {R"("app":{"app":"1","constants":{"multiplier":2}})", "MISSING_FIELD"},
+      {R"("app":{"app":"1","min_avg_pfc":-1})", "NEGATIVE"},
+      {R"("app_version":{"app_version":"1"})", "MISSING_FIELD"},
+      {R"("app_version":{"app_version":"1","deleted":true})", "good"},
+      {R"("app_version":{"app_version":"1","app":"1","resource":9})", "OUT_OF_RANGE"},
+      {R"("settings":{})", "good"},
+      {R"("settings":{"max_granted_credit":0})", "good"},
+      {R"("settings":{"max_granted_credit":-1})", "NEGATIVE"},
+      {R"("settings":{"scale_period":0})", "OUT_OF_RANGE"},
+      {R"("tick":{"time":"Infinity"})", "NOT_FINITE"},
+      {R"("plan_class_factor":{"plan_class":"mt"})", "MISSING_FIELD"},
+      {R"("opening_total":{"kind":"ACCOUNT_KIND_HOST","account":"1","total":9223372036854.0})", "good"},
+      {R"("opening_total":{"kind":"ACCOUNT_KIND_HOST","account":"1","total":9223372036856.0})",
+       "OUT_OF_RANGE"},
+      {R"("opening_total":{"kind":"ACCOUNT_KIND_HOST","account":"1","total_micro":"-1"})", "NEGATIVE"},
+      {R"("opening_total":{"kind":"ACCOUNT_KIND_HOST","account":"1","rac":-3.5})", "good"},
+      {R"("opening_total":{"account":"1"})", "MISSING_FIELD"},
+      {R"("opening_host_version":{"host":"1","app":"1","app_version":"-2"})", "good"},
+      {R"("opening_host_version":{"host":"1","app_version":"-2"})", "MISSING_FIELD"},
+      {R"("opening_host_version":{"host":"1","app_version":"4","pfc":{"n":-1}})", "NEGATIVE"},
+      {R"("opening_host_version":{"host":"1","app_version":"4","max_jobs_per_day":-1})", "good"},
+      {R"("opening_app_version":{"app_version":"4","pfc":{"mean":"NaN"}})", "NOT_FINITE"},
+      {R"("reversal":{"result":"4","reason":"cheat"})", "good"},
+      {R"("reversal":{"reason":"cheat"})", "MISSING_FIELD"},
+      {R"("repricing":{"result":"4"})", "MISSING_FIELD"},
+      {R"("estimated_credit":{"host":"1","counters":[{"resource":"RESOURCE_CPU","credit":5,"run_time":6}]})",
+       "good"},
+      {R"("estimated_credit":{"host":"1","counters":[{"credit":-5}]})", "NEGATIVE"},
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(Verdict(std::string(R"({"id":"1","project":1,"time":12.5,)") + c.event + "}"), c.verdict)
+        << c.event;
+  }
+}
+
+// ---- As text ----------------------------------------------------------------------------------------------
+
+TEST(WireJson, ALineGoesThereAndBackExactly) {
+  v1::Envelope e;
+  e.set_id(std::numeric_limits<std::uint64_t>::max());
+  e.set_project(1);
+  e.set_time(1750005239.671617);
+  auto* c = e.mutable_completion();
+  c->set_elapsed_time(26812.262655999999);
+  c->set_peak_flops(std::numeric_limits<double>::denorm_min());
+  c->set_sent_time(0.1 + 0.2);
+  c->set_reported_flops(0);
+  c->set_app_version(-2);
+  const std::string bytes = e.SerializeAsString();
+  auto line = EnvelopeToJson(bytes);
+  ASSERT_TRUE(line.ok());
+  EXPECT_EQ(line->find('\n'), std::string::npos);
+  EXPECT_NE(line->find("\"elapsed_time\":26812.262656"), std::string::npos) << *line;
+  EXPECT_EQ(FromJson(*line), bytes) << *line;
+}
+
+TEST(WireJson, NumbersThatJsonHasNoWordForAreTexts) {
+  auto event =
+      ParseEvent(FromJson(R"({"time":"-Infinity","completion":{"cpu_time":"NaN","elapsedTime":1e308}})"));
+  ASSERT_TRUE(event.ok());
+  EXPECT_EQ(event->head.time, -std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::isnan(std::get<Completion>(event->body).facts.cpu_time));
+  EXPECT_EQ(std::get<Completion>(event->body).facts.elapsed_time, 1e308);
+}
+
+TEST(WireJson, TheExamplesOfTheSchemasReadMeAreGoodEvents) {
+  std::ifstream file(std::string(COBBLESTONE_SOURCE_DIR) + "/schemas/README.md");
+  int examples = 0;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with("{")) continue;
+    EXPECT_EQ(Verdict(line), "good") << line;
+    ++examples;
+  }
+  EXPECT_EQ(examples, 2);
+}
+
+TEST(WireJson, AnErrorNamesWhatIsWrong) {
+  const auto message = [](std::string_view line) {
+    auto bytes = EnvelopeFromJson(line);
+    EXPECT_FALSE(bytes.ok()) << line;
+    if (bytes.ok()) return std::string();
+    EXPECT_EQ(bytes.status().code(), StatusCode::kInvalidArgument);
+    return bytes.status().message();
+  };
+  EXPECT_NE(message(R"({"id":"1","completion":{"elapsed_tme":3}})").find("elapsed_tme"), std::string::npos);
+  EXPECT_NE(message(R"({"id":"1","completion":{"outcome":"OUTCOME_FINE"}})").find("OUTCOME_FINE"),
+            std::string::npos);
+  EXPECT_NE(message(R"({"id":"1","time":"soon"})").find("soon"), std::string::npos);
+  EXPECT_NE(message(R"({"id":)"), "");
+  EXPECT_NE(message("not json"), "");
+  EXPECT_NE(message(""), "");
+  EXPECT_FALSE(EnvelopeToJson("\x08").ok());
+}
+
+TEST(WireRefused, ARefusalKeepsTheBytesWhateverTheyAre) {
+  Refused refused;
+  refused.refusal = {RefusalReason::kUndecodable, "caf\xc3\xa9 \xff\xfe, \xe2\x82"};
+  refused.topic = "completions";
+  refused.partition = 3;
+  refused.offset = 4;
+  refused.append_time = 5.5;
+  refused.original = std::string("\xff\0\x80 no protobuf", 15);
+  refused.source = "project.jsonl";
+  refused.line = 12;
+  refused.project = ProjectId(7);
+  std::string bytes;
+  EncodeRefused(refused, &bytes);
+  Refused read;
+  ASSERT_TRUE(DecodeRefused(bytes, &read));
+  refused.refusal.detail = "caf\xc3\xa9 ??, ??";
+  EXPECT_EQ(read, refused);
+  EXPECT_FALSE(DecodeRefused(bytes.substr(0, bytes.size() - 1), &read));
+}
+
+}  // namespace
+}  // namespace cobblestone::wire
