@@ -7,8 +7,7 @@ namespace cobblestone::stream {
 
 std::string EncodeSlotMeta(const SlotMeta& meta) {
   std::string out(1, '\1');
-  StateWriter writer(out);
-  writer(meta);
+  EncodeState(meta, out);
   return out;
 }
 
@@ -139,29 +138,21 @@ Result<SlotCommit> Slot::Finish() {
   return commit;
 }
 
-// Over the previous fingerprint, every output in order, and the set of changed objects (which has no order).
+// Over the previous fingerprint, every output in order, and the changed objects in the order of their first change,
+// which is as fixed as everything else that a commit does.
 Hash128 Slot::Fingerprint(const std::vector<SlotOutput>& outputs) {
-  std::string chain;
-  auto add = [&chain](std::uint64_t v) { chain.append(reinterpret_cast<const char*>(&v), sizeof v); };
-  add(meta_.hash.low);
-  add(meta_.hash.high);
-  add(meta_.sequence);
+  Hasher hasher;
+  hasher.Scalar(meta_.hash.low);
+  hasher.Scalar(meta_.hash.high);
+  hasher.Scalar(meta_.sequence);
   for (const SlotOutput& out : outputs) {
-    const Hash128 h = HashBytes(out.payload, (static_cast<std::uint64_t>(out.where.topic) << 32) | out.where.partition);
-    add(h.low);
-    add(h.high);
+    hasher.Scalar(out.where.topic);
+    hasher.Scalar(out.where.partition);
+    hasher.Scalar(static_cast<std::uint64_t>(out.payload.size()));
+    hasher.Bytes(out.payload);
   }
-  Hash128 state;
-  char key[kKeyBytes];
-  for (const auto& [table, entry] : tables_.touched) {
-    EncodeKey(table->id(), entry->key, key);
-    scratch_.assign(key, kKeyBytes);
-    if (entry->exists) table->Encode(*entry, scratch_);
-    state += HashBytes(scratch_);
-  }
-  add(state.low);
-  add(state.high);
-  return HashBytes(chain);
+  for (const auto& [table, entry] : tables_.touched) table->Fingerprint(*entry, hasher);
+  return hasher.Digest();
 }
 
 void Slot::BeginStateWrite() {

@@ -131,7 +131,6 @@ class Slot final : private Emitter {
   std::vector<JournalChunk> chunks_;
   std::uint64_t records_ = 0;
   std::uint64_t output_bytes_ = 0;
-  std::string scratch_;
   std::unique_ptr<StateWrite> flush_;
   bool applying_ = false;
   std::size_t flush_table_ = 0;

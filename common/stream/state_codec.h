@@ -21,12 +21,18 @@ namespace cobblestone::stream {
 template <class T>
 concept HasFields = requires(T& t) { T::Fields(t, [](auto&&...) {}); };
 
+static_assert(std::endian::native == std::endian::little, "fingerprints take scalars as they lie in memory");
+
 template <class T>
 concept IsWrappedId = requires(T t) { t.value; } && !HasFields<T> && std::is_trivially_copyable_v<T> && sizeof(T) <= 8;
 
+// For EncodeState(): appends to `out` through a buffer of its own, and all is there when the writer is destroyed.
 class StateWriter {
  public:
   explicit StateWriter(std::string& out) : out_(out) {}
+  ~StateWriter() { Spill(); }
+  StateWriter(const StateWriter&) = delete;
+  StateWriter& operator=(const StateWriter&) = delete;
 
   template <class... T>
   void operator()(const T&... values) { (Put(values), ...); }
@@ -36,14 +42,11 @@ class StateWriter {
     if constexpr (HasFields<T>) {
       T::Fields(v, *this);
     } else if constexpr (std::is_same_v<T, bool>) {
-      out_.push_back(v ? 1 : 0);
+      Byte(v ? 1 : 0);
     } else if constexpr (std::is_enum_v<T>) {
       Varint(static_cast<std::uint64_t>(v));
     } else if constexpr (std::is_floating_point_v<T>) {
-      const auto bits = std::bit_cast<std::uint64_t>(v);
-      char bytes[8];
-      std::memcpy(bytes, &bits, 8);
-      out_.append(bytes, 8);
+      Fixed(std::bit_cast<std::uint64_t>(v));
     } else if constexpr (sizeof(T) == 16 && !IsWrappedId<T> && IsInt128<T>) {
       const auto u = static_cast<unsigned __int128>(v);
       Fixed(static_cast<std::uint64_t>(u));
@@ -64,23 +67,42 @@ class StateWriter {
   template <class T>
   static constexpr bool IsInt128 = std::is_same_v<T, __int128>;
 
+  static constexpr std::size_t kLongest = 10;   // bytes of one varint
+
+  void Spill() {
+    out_.append(buffer_, used_);
+    used_ = 0;
+  }
+  void Room() {
+    if (used_ > sizeof buffer_ - kLongest) Spill();
+  }
+  void Byte(int v) {
+    Room();
+    buffer_[used_++] = static_cast<char>(v);
+  }
   void Varint(std::uint64_t v) {
-    char bytes[10];
-    int n = 0;
+    Room();
+    std::size_t n = used_;
     while (v >= 0x80) {
-      bytes[n++] = static_cast<char>(v | 0x80);
+      buffer_[n++] = static_cast<char>(v | 0x80);
       v >>= 7;
     }
-    bytes[n++] = static_cast<char>(v);
-    out_.append(bytes, static_cast<std::size_t>(n));
+    buffer_[n++] = static_cast<char>(v);
+    used_ = n;
   }
   void Fixed(std::uint64_t v) {
-    char bytes[8];
-    std::memcpy(bytes, &v, 8);
-    out_.append(bytes, 8);
+    Room();
+    std::memcpy(buffer_ + used_, &v, 8);
+    used_ += 8;
   }
   void PutContainer(const std::string& v) {
     Varint(v.size());
+    if (v.size() <= sizeof buffer_ - used_) {
+      std::memcpy(buffer_ + used_, v.data(), v.size());
+      used_ += v.size();
+      return;
+    }
+    Spill();
     out_.append(v);
   }
   template <class T>
@@ -98,11 +120,72 @@ class StateWriter {
   }
   template <class T>
   void PutContainer(const std::optional<T>& v) {
-    out_.push_back(v ? 1 : 0);
+    Byte(v ? 1 : 0);
     if (v) Put(*v);
   }
 
   std::string& out_;
+  std::size_t used_ = 0;
+  char buffer_[512];
+};
+
+template <class T>
+void EncodeState(const T& value, std::string& out) {
+  StateWriter writer(out);
+  writer(value);
+}
+
+// The same values for a fingerprint only, never to be read again: scalars as they lie in memory, which is quicker to
+// write than varints and as canonical (floating point and integers of fixed size, little endian everywhere).
+template <class Sink>
+class FingerprintWriter {
+ public:
+  explicit FingerprintWriter(Sink& sink) : sink_(sink) {}
+
+  template <class... T>
+  void operator()(const T&... values) { (Put(values), ...); }
+
+  template <class T>
+  void Put(const T& v) {
+    if constexpr (HasFields<T>) {
+      T::Fields(v, *this);
+    } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, __int128> || IsWrappedId<T>) {
+      static_assert(std::has_unique_object_representations_v<T> || std::is_floating_point_v<T>);
+      sink_.Scalar(v);
+    } else {
+      PutContainer(v);
+    }
+  }
+
+ private:
+  void PutContainer(const std::string& v) {
+    sink_.Scalar(static_cast<std::uint64_t>(v.size()));
+    sink_.Bytes(v);
+  }
+  template <class T>
+  void PutContainer(const std::vector<T>& v) {
+    sink_.Scalar(static_cast<std::uint64_t>(v.size()));
+    if constexpr (std::has_unique_object_representations_v<T>) {
+      sink_.Bytes({reinterpret_cast<const char*>(v.data()), v.size() * sizeof(T)});   // no padding: all is value
+    } else {
+      for (const auto& x : v) Put(x);
+    }
+  }
+  template <class K, class V>
+  void PutContainer(const std::map<K, V>& v) {
+    sink_.Scalar(static_cast<std::uint64_t>(v.size()));
+    for (const auto& [key, value] : v) {
+      Put(key);
+      Put(value);
+    }
+  }
+  template <class T>
+  void PutContainer(const std::optional<T>& v) {
+    Put(v.has_value());
+    if (v) Put(*v);
+  }
+
+  Sink& sink_;
 };
 
 // Reads what StateWriter wrote. ok() is false after anything that could not have been written; what was read then is

@@ -78,13 +78,23 @@ void TableBase::Remove(std::size_t at) {
   slots_[hole] = nullptr;
 }
 
+void TableBase::Forget(EntryBase* entry) {
+  if (entry->dirty) dirty_[entry->dirty_at] = nullptr;
+  if (entry->flush_at < flushing_.size() && flushing_[entry->flush_at] == entry) flushing_[entry->flush_at] = nullptr;
+  std::size_t at = HashKey(entry->key) & mask_;
+  while (slots_[at] != entry) at = (at + 1) & mask_;
+  Remove(at);
+}
+
 void TableBase::BeginFlush() {
   COBBLESTONE_CHECK(flushing_.empty(), "a state write began while another gathers");
   flushing_.swap(dirty_);
   gathered_ = 0;
   for (EntryBase* e : flushing_) {
+    if (e == nullptr) continue;
     e->dirty = false;
     e->flushing = true;
+    e->flush_at = e->dirty_at;
   }
 }
 
@@ -92,7 +102,7 @@ bool TableBase::GatherFlush(std::size_t limit, std::string& out) {
   std::size_t done = 0;
   while (gathered_ < flushing_.size() && done < limit) {
     EntryBase* e = flushing_[gathered_++];
-    if (!e->flushing) continue;   // encoded early
+    if (e == nullptr || !e->flushing) continue;   // forgotten, or encoded early
     EncodeFlushRow(e, out);
     ++done;
   }

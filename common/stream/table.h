@@ -52,6 +52,8 @@ struct EntryBase {
   bool flushing = false;  // belongs to the state write under way, not yet encoded
   bool recent = false;    // used since the evicting hand came by
   bool stored = false;    // the store may hold a row for it
+  std::uint32_t dirty_at = 0;   // its place among the dirty, if it is
+  std::uint32_t flush_at = 0;   // its place in the state write that is gathered, if it has one
 };
 
 class TableBase;
@@ -79,14 +81,19 @@ class TableBase {
 
   // Version byte and value of an object that exists.
   virtual void Encode(const EntryBase& entry, std::string& out) const = 0;
+  // Key and value, or that there is none.
+  virtual void Fingerprint(const EntryBase& entry, Hasher& hasher) const = 0;
   // Brings a row of the store into memory as clean. Resident tables are filled so at open.
   virtual Status Load(const Key& key, std::string_view value) = 0;
 
-  // End of a commit: what was touched becomes dirty.
+  // End of a commit: what was touched becomes dirty. What came and went without ever reaching the store is forgotten,
+  // where absence needs no memory (resident tables).
   void Committed(EntryBase* entry) {
     entry->touched = false;
+    if (resident_ && !entry->exists && !entry->stored) return Forget(entry);
     if (!entry->dirty) {
       entry->dirty = true;
+      entry->dirty_at = static_cast<std::uint32_t>(dirty_.size());
       dirty_.push_back(entry);
     }
   }
@@ -132,11 +139,12 @@ class TableBase {
   std::size_t mask_ = 0;
   std::size_t used_ = 0;
   std::size_t hand_ = 0;
-  std::vector<EntryBase*> dirty_;
-  std::vector<EntryBase*> flushing_;
+  std::vector<EntryBase*> dirty_;      // null: forgotten since
+  std::vector<EntryBase*> flushing_;   // null: forgotten since
   std::size_t gathered_ = 0;
 
  private:
+  void Forget(EntryBase* entry);
   void Remove(std::size_t at);
   void Grow();
 };
@@ -154,6 +162,7 @@ class Table final : public TableBase {
   ~Table() override {
     for (EntryBase* e : slots_)
       if (e != nullptr) delete static_cast<Entry*>(e);
+    for (Entry* e : spare_) delete e;
   }
 
   // Null when absent. Objects do not move and are let go only between commits, so the pointer lives through the record
@@ -168,10 +177,7 @@ class Table final : public TableBase {
     if (e == nullptr) e = Add(key);
     Touch(e);
     if (created != nullptr) *created = !e->exists;
-    if (!e->exists) {
-      e->value = Value{};
-      e->exists = true;
-    }
+    e->exists = true;   // an absent one is a default value
     return e->value;
   }
   void Erase(const Key& key) {
@@ -179,7 +185,7 @@ class Table final : public TableBase {
     if (e == nullptr || !e->exists) return;
     Touch(e);
     e->exists = false;
-    e->value = Value{};
+    Reset(e->value);
   }
   // All that exist in memory, in no order; for resident tables that is all there is. Nothing may be changed meanwhile.
   template <class Visit>
@@ -207,7 +213,15 @@ class Table final : public TableBase {
 
   void Encode(const EntryBase& entry, std::string& out) const override {
     out.push_back(static_cast<char>(version_));
-    StateWriter writer(out);
+    EncodeState(static_cast<const Entry&>(entry).value, out);
+  }
+  void Fingerprint(const EntryBase& entry, Hasher& hasher) const override {
+    hasher.Scalar(static_cast<std::uint32_t>(id_ << 1 | (entry.exists ? 1 : 0)));
+    hasher.Scalar(entry.key.project);
+    hasher.Scalar(entry.key.id);
+    hasher.Scalar(entry.key.sub);
+    if (!entry.exists) return;
+    FingerprintWriter<Hasher> writer(hasher);
     writer(static_cast<const Entry&>(entry).value);
   }
   Status Load(const Key& key, std::string_view bytes) override {
@@ -231,11 +245,31 @@ class Table final : public TableBase {
   }
 
  protected:
-  void Free(EntryBase* entry) override { delete static_cast<Entry*>(entry); }
+  void Free(EntryBase* entry) override {
+    auto* e = static_cast<Entry*>(entry);
+    if (spare_.size() >= kSpareEntries) {
+      delete e;
+      return;
+    }
+    static_cast<EntryBase&>(*e) = EntryBase{};
+    Reset(e->value);
+    spare_.push_back(e);
+  }
 
  private:
+  // A value with Clear() keeps the memory that it has: what comes and goes all the time needs no allocation.
+  static void Reset(Value& value) {
+    if constexpr (requires { value.Clear(); }) value.Clear();
+    else value = Value{};
+  }
   Entry* Add(const Key& key) {
-    auto* e = new Entry;
+    Entry* e = nullptr;
+    if (spare_.empty()) {
+      e = new Entry;
+    } else {
+      e = spare_.back();
+      spare_.pop_back();
+    }
     e->key = key;
     Insert(e);
     return e;
@@ -263,6 +297,8 @@ class Table final : public TableBase {
     return e;
   }
 
+  static constexpr std::size_t kSpareEntries = 4096;
+  std::vector<Entry*> spare_;   // with default values
   std::string scratch_;
 };
 

@@ -22,6 +22,14 @@ enum TableId : std::uint8_t { kUserTable = 32, kHostTable = 33 };
 Key UserKey(ProjectId project, UserId user) { return {.project = project.value, .id = user.value, .sub = 0}; }
 Key HostKey(ProjectId project, HostId host) { return {.project = project.value, .id = host.value, .sub = 0}; }
 
+// Objects that a commit has changed stay where they are until it ends.
+template <class State>
+void List(const Key& key, State& state, std::vector<std::pair<Key, State*>>& changed) {
+  if (state.listed) return;
+  state.listed = true;
+  changed.emplace_back(key, &state);
+}
+
 }  // namespace
 
 TeamId UserState::TeamAt(double time) const {
@@ -145,10 +153,11 @@ void AccountsStage::ApplyOpening(const wire::GrantHead& head) {
     HostAccount& host = hosts_.Mutable(HostKey(head.project, head.host));
     host.user = head.user;
     account = &host.account;
-    touched_hosts_.push_back(HostKey(head.project, head.host));
+    List(HostKey(head.project, head.host), host, changed_hosts_);
   } else if (head.user) {
-    account = &users_.Mutable(UserKey(head.project, head.user)).account;
-    touched_users_.push_back(UserKey(head.project, head.user));
+    UserState& user = users_.Mutable(UserKey(head.project, head.user));
+    account = &user.account;
+    List(UserKey(head.project, head.user), user, changed_users_);
   } else {
     return;   // a team's: its stage has applied it
   }
@@ -167,10 +176,10 @@ void AccountsStage::ApplyGrant(const wire::GrantHead& head, std::string_view byt
   HostAccount& host = hosts_.Mutable(HostKey(head.project, head.host));
   host.user = head.user;
   credit::Post(posting, host.account);
-  touched_hosts_.push_back(HostKey(head.project, head.host));
+  List(HostKey(head.project, head.host), host, changed_hosts_);
   if (user == nullptr || user->deleted) return;
   credit::Post(posting, user->account);
-  touched_users_.push_back(UserKey(head.project, head.user));
+  List(UserKey(head.project, head.user), *user, changed_users_);
 
   TeamId team = user->TeamNow();
   if (user->teams.size() > 1 && (head.flags & credit::kGrantTeamAtGrant) == 0) {
@@ -202,10 +211,6 @@ void AccountsStage::ApplyGrant(const wire::GrantHead& head, std::string_view byt
 
 // New totals of the accounts that this commit has changed, one record each.
 void AccountsStage::Finish(Emitter& out) {
-  const auto once = [](std::vector<Key>& keys) {
-    std::sort(keys.begin(), keys.end());
-    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-  };
   const auto emit = [&](wire::AccountKind kind, const Key& key, const credit::Account& account) {
     bytes_.clear();
     wire::EncodeTotal({.project = ProjectId(key.project),
@@ -219,12 +224,16 @@ void AccountsStage::Finish(Emitter& out) {
                       &bytes_);
     out.Emit(wire::kTotals, options_.partition, bytes_);
   };
-  once(touched_hosts_);
-  for (const Key& key : touched_hosts_) emit(wire::AccountKind::kHost, key, hosts_.Find(key)->account);
-  touched_hosts_.clear();
-  once(touched_users_);
-  for (const Key& key : touched_users_) emit(wire::AccountKind::kUser, key, users_.Find(key)->account);
-  touched_users_.clear();
+  for (auto& [key, host] : changed_hosts_) {
+    emit(wire::AccountKind::kHost, key, host->account);
+    host->listed = false;
+  }
+  changed_hosts_.clear();
+  for (auto& [key, user] : changed_users_) {
+    emit(wire::AccountKind::kUser, key, user->account);
+    user->listed = false;
+  }
+  changed_users_.clear();
 }
 
 }  // namespace cobblestone::accounts

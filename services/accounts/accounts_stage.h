@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/credit/account.h"
@@ -35,6 +36,7 @@ struct UserState {
   std::vector<TeamMembership> teams;   // ascending by time; the last one holds now
   std::vector<std::string> waiting;    // grants that wait for the member event, in order
   credit::Account account;
+  bool listed = false;                 // among the changed of this commit; not state
 
   [[nodiscard]] TeamId TeamAt(double time) const;
   [[nodiscard]] TeamId TeamNow() const { return teams.empty() ? TeamId{} : teams.back().team; }
@@ -47,6 +49,7 @@ struct UserState {
 struct HostAccount {
   UserId user;              // whose partition this is
   credit::Account account;
+  bool listed = false;      // among the changed of this commit; not state
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) { f(s.user, s.account); }
@@ -88,8 +91,9 @@ class AccountsStage final : public stream::Stage {
     std::string bytes;
   };
   std::vector<Sortable> sorted_;                        // lockstep, empty after each barrier
-  std::vector<stream::Key> touched_users_;              // this commit, each once
-  std::vector<stream::Key> touched_hosts_;
+  // Whose totals this commit has changed, each once, in the order of their first change.
+  std::vector<std::pair<stream::Key, UserState*>> changed_users_;
+  std::vector<std::pair<stream::Key, HostAccount*>> changed_hosts_;
   std::string bytes_;
 };
 

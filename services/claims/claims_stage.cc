@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "common/credit/account.h"
 #include "common/credit/policy.h"
@@ -103,7 +104,10 @@ void ClaimsStage::OnControl(const RecordView& record, Emitter& out) {
   const ProjectId project = control.head.project;
   wire::ProjectView& view = projects_.Mutable(ProjectKey(project));
   if (Status s = wire::ApplyControl(control, view); !s.ok()) return out.Fail(std::move(s));
-  if (control.kind != wire::ControlKind::kTick) return;
+  if (control.kind != wire::ControlKind::kTick) {
+    if (control.kind != wire::ControlKind::kEpoch) first_due_.erase(project.value);   // a window may have changed
+    return;
+  }
   Expire(project, view.time, out);
   // Everything before the tick has been processed: the samples so far, then the mark.
   Finish(out);
@@ -271,6 +275,7 @@ void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
     pending.host = facts.host.value;
     pending.app = facts.app.value;
     pending.since = event->head.time;
+    WaitsFrom(project, pending.since, view->catalogue.FindApp(facts.app)->Window());
   }
   pending.dispatch = record.value;
   pending.line = std::max(pending.line, record.line);
@@ -355,10 +360,14 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
     pending.host = facts.host.value;
     pending.app = facts.app.value;
     pending.since = event_.head.time;
+    WaitsFrom(project, pending.since, view->catalogue.FindApp(facts.app)->Window());
   }
   pending.completion = record.value;
   pending.line = std::max(pending.line, record.line);
-  if (!pending.validation.empty()) Join(project, facts.result, facts.host, out);
+  if (pending.validation.empty()) return;
+  if (wire::DecodeHot(pending.validation, &validation_) != wire::HotDecode::kHot)
+    return out.Fail(Status::Corrupted("a pending event does not decode"));
+  JoinDecoded(ResultKey(project, facts.result, facts.host), pending, facts, validation_.validation, out);
 }
 
 // A client error or time-out that is known by (host, app version) alone; its event id tells repeats.
@@ -442,24 +451,33 @@ void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
     pending.host = facts.host.value;
     pending.app = facts.app.value;
     pending.since = event_.head.time;
+    WaitsFrom(project, pending.since, view->catalogue.FindApp(facts.app)->Window());
   }
   pending.validation = record.value;
   pending.line = std::max(pending.line, record.line);
-  if (!pending.completion.empty()) Join(project, facts.result, facts.host, out);
+  if (pending.completion.empty()) return;
+  if (wire::DecodeHot(pending.completion, &completion_) != wire::HotDecode::kHot)
+    return out.Fail(Status::Corrupted("a pending event does not decode"));
+  JoinDecoded(ResultKey(project, facts.result, facts.host), pending, completion_.completion, event_.validation, out);
 }
 
 void ClaimsStage::Join(ProjectId project, ResultId result, HostId host, Emitter& out) {
   const Key key = ResultKey(project, result, host);
   const Pending* pending = pending_.Find(key);
   if (pending == nullptr) return;
-  wire::HotEvent completion;
-  wire::HotEvent validation;
-  if (wire::DecodeHot(pending->completion, &completion) != wire::HotDecode::kHot ||
-      wire::DecodeHot(pending->validation, &validation) != wire::HotDecode::kHot)
+  if (wire::DecodeHot(pending->completion, &completion_) != wire::HotDecode::kHot ||
+      wire::DecodeHot(pending->validation, &validation_) != wire::HotDecode::kHot)
     return out.Fail(Status::Corrupted("a pending event does not decode"));
-  const credit::CompletionFacts& job = completion.completion;
+  JoinDecoded(key, *pending, completion_.completion, validation_.validation, out);
+}
+
+void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const credit::CompletionFacts& job,
+                              credit::ValidationFacts& checked, Emitter& out) {
+  const Pending* const pending = &waiting;
+  const ProjectId project(key.project);
+  const ResultId result(key.id);
   HostState& state = hosts_.Mutable(HostKey(project, job.host));
-  const bool inconclusive = validation.validation.state == credit::ValidateState::kInconclusive;
+  const bool inconclusive = checked.state == credit::ValidateState::kInconclusive;
   if (!state.record.known) {
     if (inconclusive) return;
     if (!pending->waits_for_host) {
@@ -470,7 +488,7 @@ void ClaimsStage::Join(ProjectId project, ResultId result, HostId host, Emitter&
   }
   const wire::ProjectView& view = *projects_.Find(ProjectKey(project));
   const credit::AppRow* app = view.catalogue.FindApp(job.app);
-  validation.validation.line = pending->line;
+  checked.line = pending->line;
   const RecordView refused{.where = {wire::kValidations, options_.partition},
                            .offset = 0,
                            .append_time = 0,
@@ -478,13 +496,13 @@ void ClaimsStage::Join(ProjectId project, ResultId result, HostId host, Emitter&
                            .value = pending->validation};
   if (inconclusive) {
     credit::PolicyFor(app->policy.kind)
-        .OnInconclusive(job, validation.validation,
+        .OnInconclusive(job, checked,
                         {.project = project, .catalogue = view.catalogue, .scales = view.scales}, state.record);
     return;
   }
-  if (job.workunit != validation.validation.workunit || job.app != validation.validation.app) {
+  if (job.workunit != checked.workunit || job.app != checked.app) {
     // Neither can be believed: both are refused, and the workunit does not wait.
-    EmitExpired(project, validation.validation, pending->line, out);
+    EmitExpired(project, checked, pending->line, out);
     RecordView other = refused;
     other.where.topic = wire::kCompletions;
     other.value = pending->completion;
@@ -494,7 +512,7 @@ void ClaimsStage::Join(ProjectId project, ResultId result, HostId host, Emitter&
     return;
   }
   const credit::Policy& policy = credit::PolicyFor(app->policy.kind);
-  decision_ = policy.OnValidation(job, validation.validation,
+  decision_ = policy.OnValidation(job, checked,
                                   {.project = project, .catalogue = view.catalogue, .scales = view.scales},
                                   state.record);
   if (decision_.has_claim) {
@@ -549,14 +567,19 @@ void ClaimsStage::EmitExpired(ProjectId project, const credit::ValidationFacts& 
 
 // What waited longer than its app's window for its partner. In order of result, so that the outcome has one order.
 void ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
+  const auto known = first_due_.find(project.value);
+  if (known != first_due_.end() && known->second >= now) return;
   const wire::ProjectView& view = *projects_.Find(ProjectKey(project));
   std::vector<Key> over;
+  double first_due = std::numeric_limits<double>::infinity();
   pending_.ForEach([&](const Key& key, const Pending& pending) {
     if (key.project != project.value) return;
     const credit::AppRow* app = view.catalogue.FindApp(AppId(pending.app));
-    const double window = app != nullptr ? app->Window() : credit::kDefaultResultWindow;
-    if (pending.since + window < now) over.push_back(key);
+    const double due = pending.since + (app != nullptr ? app->Window() : credit::kDefaultResultWindow);
+    if (due < now) over.push_back(key);
+    else first_due = std::min(first_due, due);
   });
+  first_due_[project.value] = first_due;
   std::sort(over.begin(), over.end());
   for (const Key& key : over) {
     const Pending pending = *pending_.Find(key);
@@ -583,6 +606,11 @@ void ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
     // A dispatch alone that expires is a job that never came back; the scheduler's time-out says so if it matters.
     pending_.Erase(key);
   }
+}
+
+void ClaimsStage::WaitsFrom(ProjectId project, double since, double window) {
+  const auto known = first_due_.find(project.value);
+  if (known != first_due_.end()) known->second = std::min(known->second, since + window);
 }
 
 const Pending* ClaimsStage::FindPending(ProjectId project, ResultId result) {

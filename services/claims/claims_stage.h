@@ -68,9 +68,12 @@ class ClaimsStage final : public stream::Stage {
   const wire::ProjectView* Admit(const stream::RecordView& record, const wire::EventHead& head, AppId app,
                                  stream::Emitter& out);
   void Join(ProjectId project, ResultId result, HostId host, stream::Emitter& out);
+  void JoinDecoded(const stream::Key& key, const Pending& waiting, const credit::CompletionFacts& job,
+                   credit::ValidationFacts& checked, stream::Emitter& out);
   void EmitExpired(ProjectId project, const credit::ValidationFacts& validation, std::uint64_t line,
                    stream::Emitter& out);
   void Expire(ProjectId project, double now, stream::Emitter& out);
+  void WaitsFrom(ProjectId project, double since, double window);
 
   const Seen* FindSeen(ProjectId project, HostId host, std::uint64_t result, std::uint8_t kind);
   void Remember(ProjectId project, HostId host, HostState& state, const Seen& seen, double now);
@@ -80,10 +83,14 @@ class ClaimsStage final : public stream::Stage {
   stream::Table<SeenRun> runs_;
   stream::Table<Pending> pending_;
   stream::Table<wire::ProjectView> projects_;
-  wire::HotEvent event_;            // reused
+  wire::HotEvent event_;            // the record's, reused
+  wire::HotEvent completion_;       // decoded again for a join, reused
+  wire::HotEvent validation_;
   credit::ClaimDecision decision_;  // reused
   std::string bytes_;               // reused
   std::map<std::uint32_t, std::vector<credit::Sample>> samples_;   // by project, of this commit
+  // By project: nothing that waits expires before this time. Derived: absent means not known, look at all of them.
+  std::map<std::uint32_t, double> first_due_;
   std::uint64_t duplicates_ = 0;    // dropped since open; for people, not state
 };
 

@@ -22,6 +22,14 @@ struct Pending {
   std::uint64_t line = 0;        // highest input line of them (replay)
   bool waits_for_host = false;   // joined but for the host's member event
 
+  void Clear() {
+    dispatch.clear();
+    completion.clear();
+    validation.clear();
+    host = app = line = 0;
+    since = 0;
+    waits_for_host = false;
+  }
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
     f(s.dispatch, s.completion, s.validation, s.host, s.app, s.since, s.line, s.waits_for_host);
@@ -39,7 +47,7 @@ struct Seen {
   std::uint64_t result = 0;
   std::uint32_t completion_hash = 0;
   std::uint32_t validation_hash = 0;
-  std::uint8_t flags = 0;
+  std::uint32_t flags = 0;      // SeenFlag
   std::int32_t until_day = 0;   // UNIX day after which it is forgotten
 
   template <class Self, class F>

@@ -23,6 +23,8 @@ namespace {
 
 constexpr std::string_view kProducerRow = "producer/";
 constexpr std::string_view kTickRow = "tick";
+// Records that may wait on the stages' inputs before appends wait: less than the log's tail holds.
+constexpr std::uint64_t kMaxLag = 1000000;
 
 std::string ProducerKey(const std::string& source) { return std::string(kProducerRow) + source; }
 
@@ -56,8 +58,7 @@ class UnitBuilder {
 
 std::string EncodeRow(const auto& value) {
   std::string bytes;
-  stream::StateWriter writer(bytes);
-  writer(value);
+  stream::EncodeState(value, bytes);
   return bytes;
 }
 
@@ -205,6 +206,7 @@ Engine::~Engine() {
 }
 
 void Engine::Start() {
+  started_ = true;
   runner_->Start();
   ticker_->Start();
 }
@@ -229,7 +231,20 @@ ProducerState Engine::Producer(const std::string& source) const {
 }
 
 Result<AppendOutcome> Engine::Append(AppendBlock block) {
+  auto begun = BeginAppend(std::move(block));
+  if (!begun.ok()) return begun.status();
+  return FinishAppend(*begun);
+}
+
+Result<AppendOutcome> Engine::FinishAppend(const PendingAppend& pending) {
+  log_->WaitDurable(pending.ticket);
+  if (Status s = runner_->failure(); !s.ok()) return s;
+  return pending.outcome;
+}
+
+Result<Engine::PendingAppend> Engine::BeginAppend(AppendBlock block) {
   std::lock_guard lock(append_mutex_);
+  if (started_) runner_->WaitLag(kMaxLag);
   if (block.source.empty()) return Status::InvalidArgument("a source needs a name");
   const ProducerState before = Producer(block.source);
   if (block.first_line != before.lines)
@@ -277,20 +292,12 @@ Result<AppendOutcome> Engine::Append(AppendBlock block) {
   taken.rows.emplace_back(ProducerKey(block.source), EncodeRow(outcome.producer));
   ticker_->Row(taken);
   const std::uint64_t ticket = log_->Append(std::move(taken));
-  log_->WaitDurable(ticket);
-  if (block.barrier) runner_->WaitIdle();
+  if (block.barrier) {
+    log_->WaitDurable(ticket);
+    runner_->WaitIdle();
+  }
   if (Status s = runner_->failure(); !s.ok()) return s;
-  return outcome;
-}
-
-std::uint64_t Engine::PostedGrants() {
-  std::uint64_t posted = 0;
-  for (std::uint32_t k = 0; k < pipeline_.partitions; ++k)
-    runner_->Query(k, [&](stream::Slot& slot) {
-      for (std::size_t i = 0; i < slot.inputs().size(); ++i)
-        if (slot.inputs()[i].where.topic == wire::kGrants) posted += slot.next(i);
-    });
-  return posted;
+  return PendingAppend{.outcome = outcome, .ticket = ticket};
 }
 
 Status Engine::ForEachRecord(stream::TopicPartition where,

@@ -72,8 +72,17 @@ class Engine {
   [[nodiscard]] Status failure() const;
 
   [[nodiscard]] ProducerState Producer(const std::string& source) const;
-  // Durable on return. kInvalidArgument when the block does not follow what the source has sent before.
+  // Durable on return. kInvalidArgument when the block does not follow what the source has sent before. Waits while
+  // the stages are too far behind, so that what they read is still in memory.
   Result<AppendOutcome> Append(AppendBlock block);
+  // The same in two steps, so that a caller can have several blocks on their way. Blocks with a barrier are durable and
+  // drained when the first returns.
+  struct PendingAppend {
+    AppendOutcome outcome;
+    std::uint64_t ticket = 0;
+  };
+  Result<PendingAppend> BeginAppend(AppendBlock block);
+  Result<AppendOutcome> FinishAppend(const PendingAppend& pending);
   void WaitIdle();
   [[nodiscard]] bool idle() const;
 
@@ -90,9 +99,6 @@ class Engine {
   // Re-derives every grant from its inputs and every total from the grants. `progress` gets records done and all.
   // ["problems"] is empty when all is well.
   Result<nlohmann::json> Audit(const std::function<void(std::uint64_t done, std::uint64_t all)>& progress);
-
-  // Grants that were applied to their accounts, durably.
-  [[nodiscard]] std::uint64_t PostedGrants();
 
   // For tests and the demo: every record of a topic's partition in order; a false from `visit` ends it.
   Status ForEachRecord(stream::TopicPartition where,
@@ -113,6 +119,7 @@ class Engine {
   std::unique_ptr<stream::embedded::Runner> runner_;
   std::unique_ptr<LedgerIndex> index_;    // ledger by result
   std::mutex append_mutex_;               // appends of one source follow each other
+  bool started_ = false;
   std::unique_ptr<Ticker> ticker_;
 };
 

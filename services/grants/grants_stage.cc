@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 #include "common/credit/account.h"
@@ -64,6 +65,12 @@ ResultId ForEachResult(const std::string& granted, Visit visit) {
   return ResultId(result);
 }
 
+std::uint32_t LastLook(const OpenWorkunit& open) {
+  std::uint32_t last = 0;
+  for (const HeldClaim& claim : open.claims) last = std::max(last, claim.pass);
+  return last;
+}
+
 bool GetsCredit(const credit::Claim& claim) {
   return (claim.flags & credit::kClaimValid) != 0 && (claim.flags & credit::kClaimHostDeleted) == 0;
 }
@@ -98,7 +105,8 @@ void GrantsStage::OnControl(const RecordView& record, Emitter& out) {
   if (Status s = wire::ApplyControl(control, view); !s.ok()) return out.Fail(std::move(s));
   // An epoch says that every claims stage has passed its tick, and their claims lie before it or are being read in order
   // of time: so only an epoch lets anything expire here, never the tick itself.
-  if (control.kind == wire::ControlKind::kEpoch) Expire(project, view.scales.time, out);
+  if (control.kind == wire::ControlKind::kEpoch) return Expire(project, view.scales.time, out);
+  if (control.kind != wire::ControlKind::kTick) oldest_.erase(project.value);   // a window may have changed
 }
 
 const Decided* GrantsStage::FindDecided(ProjectId project, WorkunitId workunit) {
@@ -110,7 +118,7 @@ const Decided* GrantsStage::FindDecided(ProjectId project, WorkunitId workunit) 
 }
 
 void GrantsStage::OnClaim(const RecordView& record, Emitter& out) {
-  credit::Claim claim;
+  credit::Claim& claim = claim_;
   if (!wire::DecodeClaim(record.value, &claim)) return out.Fail(Status::Corrupted("a claim does not decode"));
   const Key key = WorkunitKey(claim.project, claim.workunit);
   const OpenWorkunit* known = open_.Find(key);
@@ -126,6 +134,8 @@ void GrantsStage::OnClaim(const RecordView& record, Emitter& out) {
   OpenWorkunit& open = open_.Mutable(key, &created);
   // Of the earliest: which claim comes first depends on the partitions that they come from.
   const double since = created ? claim.time : std::min(open.since, claim.time);
+  const auto oldest = oldest_.find(claim.project.value);
+  if (oldest != oldest_.end()) oldest->second = std::min(oldest->second, since);
   if ((claim.flags & credit::kClaimLate) != 0) {
     open.since = since;
     open.late.emplace_back(record.value);
@@ -133,32 +143,29 @@ void GrantsStage::OnClaim(const RecordView& record, Emitter& out) {
   }
   if (!AddTo(open, claim, record, out)) return;
   open.since = since;
-  const auto there = std::count(open.passes.begin(), open.passes.end(), claim.pass);
+  const auto there = std::count_if(open.claims.begin(), open.claims.end(),
+                                   [&](const HeldClaim& one) { return one.pass == claim.pass; });
   if (there >= static_cast<std::ptrdiff_t>(claim.awaited)) Settle(key, claim.project, claim.workunit, claim.pass, out);
 }
 
 // A result counts once in a look's set, however often something comes of it, and its claim counts for more
 // than word that there will be none. False: nothing has changed.
 bool GrantsStage::AddTo(OpenWorkunit& open, const credit::Claim& claim, const RecordView& record, Emitter& out) {
+  const HeldClaim held{.result = claim.result, .host = claim.host, .pass = claim.pass, .counts = Counts(claim)};
   for (std::size_t i = 0; i < open.claims.size(); ++i) {
-    credit::Claim other;
-    if (!wire::DecodeClaim(open.claims[i], &other)) {
-      out.Fail(Status::Corrupted("a claim does not decode"));
-      return false;
-    }
+    const HeldClaim& other = open.claims[i];
     if (other.result != claim.result) continue;
-    if (Counts(claim) && Counts(other)) {
+    if (held.counts && other.counts) {
       wire::Refuse(record, claim.project, wire::RefusalReason::kAlreadyDecided,
                    "host " + std::to_string(other.host.value) + " has made the claim of this result", out);
       return false;
     }
-    if (open.passes[i] != claim.pass) continue;
-    if (!Counts(claim)) return false;
-    open.claims[i] = record.value;
-    return true;
+    if (other.pass != claim.pass) continue;
+    if (!held.counts) return false;
+    open.Remove(i);
+    break;
   }
-  open.claims.emplace_back(record.value);
-  open.passes.push_back(claim.pass);
+  open.Add(held, record.value);
   return true;
 }
 
@@ -174,10 +181,10 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
   credit::PolicyKind kind = credit::PolicyKind::kNone;
   bool any_valid = false;
   for (std::size_t i = 0; i < open.claims.size(); ++i) {
-    if (open.passes[i] != pass) continue;
-    const std::string& bytes = open.claims[i];
-    credit::Claim claim;
-    if (!wire::DecodeClaim(bytes, &claim)) return out.Fail(Status::Corrupted("a claim does not decode"));
+    if (open.claims[i].pass != pass) continue;
+    const credit::Claim& claim = claims_.emplace_back();
+    if (!wire::DecodeClaim(open.BytesOf(i), &claims_.back()))
+      return out.Fail(Status::Corrupted("a claim does not decode"));
     decided.line = std::max(decided.line, claim.line);
     time = std::max(time, claim.time);
     if (claim.canonical_result) decided.canonical_result = claim.canonical_result.value;
@@ -188,18 +195,16 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
     }
     any_valid = any_valid || (claim.flags & credit::kClaimValid) != 0;
     if (Counts(claim)) {
-      claims_.push_back(claim);
-      bytes_of_claims_.push_back(bytes);
+      bytes_of_claims_.push_back(open.BytesOf(i));
+    } else {
+      claims_.pop_back();
     }
   }
   if (!any_valid) {
     // A look without a valid result decides nothing: the project sends the workunit out again.
     OpenWorkunit& left = open_.Mutable(key);
-    for (std::size_t i = left.claims.size(); i-- > 0;) {
-      if (left.passes[i] != pass) continue;
-      left.claims.erase(left.claims.begin() + static_cast<std::ptrdiff_t>(i));
-      left.passes.erase(left.passes.begin() + static_cast<std::ptrdiff_t>(i));
-    }
+    for (std::size_t i = left.claims.size(); i-- > 0;)
+      if (left.claims[i].pass == pass) left.Remove(i);
     if (left.claims.empty() && left.late.empty()) open_.Erase(key);
     return;
   }
@@ -318,21 +323,32 @@ void GrantsStage::Expire(ProjectId project, double now, Emitter& out) {
   const wire::ProjectView& view = *projects_.Find(ProjectKey(project));
   double shortest = credit::kDefaultResultWindow;
   for (const auto& [id, app] : view.catalogue.apps) shortest = std::min(shortest, app.Window());
+  const auto known = oldest_.find(project.value);
+  if (known != oldest_.end() && known->second + shortest >= now) return;
   std::vector<Key> over;
+  double oldest = std::numeric_limits<double>::infinity();
   open_.ForEach([&](const Key& key, const OpenWorkunit& open) {
-    if (key.project != project.value || open.since + shortest >= now) return;
+    if (key.project != project.value) return;
+    if (open.since + shortest >= now) {
+      oldest = std::min(oldest, open.since);
+      return;
+    }
     credit::Claim claim;
-    const std::string& bytes = open.claims.empty() ? open.late.front() : open.claims.front();
+    const std::string_view bytes = open.claims.empty() ? std::string_view(open.late.front()) : open.BytesOf(0);
     double window = credit::kDefaultResultWindow;
     if (wire::DecodeClaim(bytes, &claim))
       if (const credit::AppRow* app = view.catalogue.FindApp(claim.app)) window = app->Window();
     if (open.since + window < now) over.push_back(key);
+    else oldest = std::min(oldest, open.since);
   });
+  oldest_[project.value] = oldest;
   std::sort(over.begin(), over.end());
   for (const Key& key : over) {
     const OpenWorkunit& open = *open_.Find(key);
     if (!open.claims.empty()) {
-      Settle(key, project, WorkunitId(key.id), *std::max_element(open.passes.begin(), open.passes.end()), out);
+      const double since = open.since;
+      Settle(key, project, WorkunitId(key.id), LastLook(open), out);
+      if (open_.Find(key) != nullptr) oldest_[project.value] = std::min(oldest_[project.value], since);
       continue;
     }
     for (const std::string& late : open.late) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -16,15 +17,50 @@
 
 namespace cobblestone::grants {
 
+// A claim that waits for the others of its look at the workunit.
+struct HeldClaim {
+  ResultId result;
+  HostId host;
+  std::uint32_t pass = 0;                // the look at the workunit that it belongs to
+  bool counts = false;                   // false: word that there will be no claim
+  std::uint64_t end = 0;                 // of its bytes
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) { f(s.result, s.host, s.pass, s.counts, s.end); }
+};
+
 // A workunit whose claims are not all there. Claims as bytes: they go into the ledger as they came.
 struct OpenWorkunit {
   double since = 0;                      // event time of the earliest claim
-  std::vector<std::uint32_t> passes;     // of each claim: the look at the workunit that it belongs to
-  std::vector<std::string> claims;
+  std::vector<HeldClaim> claims;
+  std::string bytes;                     // of `claims`, one after the other
   std::vector<std::string> late;         // of late results; wait for the decision
 
+  // Lives until the next change.
+  [[nodiscard]] std::string_view BytesOf(std::size_t claim) const {
+    const std::size_t begin = claim == 0 ? 0 : claims[claim - 1].end;
+    return std::string_view(bytes).substr(begin, claims[claim].end - begin);
+  }
+  void Add(HeldClaim claim, std::string_view claim_bytes) {
+    bytes.append(claim_bytes);
+    claim.end = bytes.size();
+    claims.push_back(claim);
+  }
+  void Remove(std::size_t claim) {
+    const std::size_t size = BytesOf(claim).size();
+    bytes.erase(claims[claim].end - size, size);
+    claims.erase(claims.begin() + static_cast<std::ptrdiff_t>(claim));
+    for (; claim < claims.size(); ++claim) claims[claim].end -= size;
+  }
+  void Clear() {
+    since = 0;
+    claims.clear();
+    bytes.clear();
+    late.clear();
+  }
+
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.since, s.passes, s.claims, s.late); }
+  static void Fields(Self& s, F&& f) { f(s.since, s.claims, s.bytes, s.late); }
 };
 
 // What a workunit's results got.
@@ -89,8 +125,11 @@ class GrantsStage final : public stream::Stage {
   stream::Table<DecidedBlock> decided_;
   stream::Table<wire::ProjectView> projects_;
   std::vector<credit::Claim> claims_;    // reused
-  std::vector<std::string_view> bytes_of_claims_;
+  std::vector<std::string_view> bytes_of_claims_;   // of open workunits
+  credit::Claim claim_;                  // reused
   std::string bytes_;
+  // By project: no open workunit is older. Derived: absent means not known, look at all of them.
+  std::map<std::uint32_t, double> oldest_;
 };
 
 }  // namespace cobblestone::grants

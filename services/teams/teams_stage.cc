@@ -53,13 +53,20 @@ void TeamsStage::Barrier(Emitter&) {
 
 void TeamsStage::Apply(const wire::Posting& posting) {
   const Key key = TeamKey(posting.project, posting.team);
+  TeamState& team = teams_.Mutable(key);
   credit::Post({.micro = posting.credit_micro,
                 .app = posting.app,
                 .now = posting.time,
                 .work_start = posting.work_start,
                 .boinc_average = (posting.flags & credit::kGrantBoincAverage) != 0},
-               teams_.Mutable(key).account);
-  touched_.push_back(key);
+               team.account);
+  List(key, team);
+}
+
+void TeamsStage::List(const Key& key, TeamState& team) {
+  if (team.listed) return;
+  team.listed = true;
+  changed_.emplace_back(key, &team);
 }
 
 void TeamsStage::OnTeam(const RecordView& record, Emitter& out) {
@@ -104,7 +111,7 @@ void TeamsStage::OnTeam(const RecordView& record, Emitter& out) {
     account.opening_micro += micro;
     account.total_micro += micro;
     account.recent = {.value = opening->rac, .time = opening->rac_time};
-    touched_.push_back(key);
+    List(key, team);
     bytes_.clear();
     wire::EncodeGrant({.project = project,
                        .team = TeamId(opening->account),
@@ -120,10 +127,9 @@ void TeamsStage::OnTeam(const RecordView& record, Emitter& out) {
 }
 
 void TeamsStage::Finish(Emitter& out) {
-  std::sort(touched_.begin(), touched_.end());
-  touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
-  for (const Key& key : touched_) {
-    const credit::Account& account = teams_.Find(key)->account;
+  for (auto& [key, team] : changed_) {
+    team->listed = false;
+    const credit::Account& account = team->account;
     bytes_.clear();
     wire::EncodeTotal({.project = ProjectId(key.project),
                        .kind = wire::AccountKind::kTeam,
@@ -136,7 +142,7 @@ void TeamsStage::Finish(Emitter& out) {
                       &bytes_);
     out.Emit(wire::kTotals, options_.partition, bytes_);
   }
-  touched_.clear();
+  changed_.clear();
 }
 
 }  // namespace cobblestone::teams

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/credit/account.h"
@@ -23,6 +24,7 @@ struct TeamState {
   bool deleted = false;
   std::string name;
   credit::Account account;
+  bool listed = false;  // among the changed of this commit; not state
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) { f(s.member, s.opening, s.deleted, s.name, s.account); }
@@ -50,11 +52,13 @@ class TeamsStage final : public stream::Stage {
 
  private:
   void OnTeam(const stream::RecordView& record, stream::Emitter& out);
+  void List(const stream::Key& key, TeamState& team);
   void Apply(const wire::Posting& posting);
   TeamsOptions options_;
   stream::Table<TeamState> teams_;
   std::vector<wire::Posting> sorted_;      // lockstep, empty after each barrier
-  std::vector<stream::Key> touched_;       // this commit
+  // Whose totals this commit has changed, each once, in the order of their first change.
+  std::vector<std::pair<stream::Key, TeamState*>> changed_;
   std::string bytes_;
 };
 

@@ -3,8 +3,9 @@
 // result, peak memory; then completion -> posted latency at half of that rate. Not a Google Benchmark: a run takes
 // seconds to minutes and is its own measure.
 //
-//   pipeline_bench [--hosts 10000,100000,1000000] [--results N] [--threads N] [--wait SECONDS] [--latency 0|1]
-//                  [--policy creditnew] [--directory DIR]
+//   pipeline_bench [--hosts 10000,100000,1000000] [--results N] [--threads N] [--policy creditnew] [--flush SECONDS]
+//                  [--latency 0|1] [--rate RESULTS_PER_SECOND] [--directory DIR]
+// --rate: only the latency run, at this rate.
 //
 // Workload: two replicas of a workunit on two hosts, five in a hundred validations before their completion
 // (services/cobblestone/generate.h); one completion and one validation for each result, from events prepared in memory.
@@ -18,15 +19,18 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <map>
-#include <mutex>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
+#include "common/stream/journal.h"
+#include "common/wire/event_codec.h"
+#include "common/wire/grant_codec.h"
 #include "common/wire/topics.h"
 #include "services/cobblestone/engine.h"
 #include "services/cobblestone/generate.h"
+#include "services/cobblestone/pipeline.h"
 
 namespace cobblestone {
 namespace {
@@ -40,6 +44,7 @@ struct Options {
   std::string policy = "creditnew";
   std::string directory;
   bool latency = true;
+  double rate = 0;   // of the latency run; 0: half of what the throughput run gave
   double flush_interval = 5;
 };
 
@@ -55,6 +60,20 @@ std::uint64_t FromProc(const char* file, const char* field) {
   for (std::string line; std::getline(in, line);)
     if (line.rfind(field, 0) == 0) return std::strtoull(line.c_str() + std::strlen(field), nullptr, 10);
   return 0;
+}
+
+// Where the time goes, roughly: CPU by thread since the process began.
+void PrintThreads() {
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream in(task.path() / "stat");
+    std::string line;
+    std::getline(in, line);
+    const auto open = line.find('('), close = line.rfind(')');
+    unsigned long utime = 0, stime = 0;
+    std::sscanf(line.c_str() + close + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &utime, &stime);
+    if (utime + stime > 10)
+      std::fprintf(stderr, "  %-16s %.2f s user %.2f s system\n", line.substr(open + 1, close - open - 1).c_str(), static_cast<double>(utime) / 100, static_cast<double>(stime) / 100);
+  }
 }
 
 double Seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
@@ -105,7 +124,6 @@ settings::RunSettings Settings(const Options& options, const std::string& direct
   settings.threads = options.threads;
   settings.memory.objects = 4 * settings::kGiB;
   settings.state.flush_interval = std::chrono::milliseconds(static_cast<long>(options.flush_interval * 1000));
-  settings.commit.interval = std::chrono::milliseconds(2);
   return settings;
 }
 
@@ -115,16 +133,17 @@ std::uint64_t Granted(Engine& engine) {
   return grants;
 }
 
-// Feeds blocks as fast as they are taken, several on their way, as ingest does.
+void Begin(Engine& engine, AppendBlock block) {
+  auto begun = engine.BeginAppend(std::move(block));
+  if (begun.ok()) return;
+  std::fprintf(stderr, "append: %s\n", begun.status().message().c_str());
+  std::exit(1);
+}
+
+// Feeds blocks as fast as they are taken, several on their way.
 double Feed(Engine& engine, std::vector<AppendBlock> blocks) {
   const auto start = Clock::now();
-  for (AppendBlock& block : blocks) {
-    auto done = engine.Append(std::move(block));
-    if (!done.ok()) {
-      std::fprintf(stderr, "append: %s\n", done.status().message().c_str());
-      std::exit(1);
-    }
-  }
+  for (AppendBlock& block : blocks) Begin(engine, std::move(block));
   engine.WaitIdle();
   return Seconds(Clock::now() - start);
 }
@@ -159,12 +178,13 @@ double Throughput(const Options& options, std::uint64_t hosts) {
     const double n = static_cast<double>(prepared.results);
     rate = n / seconds;
     std::printf("%8llu hosts: %9.0f results/s, %5.2f us CPU per result, %llu synced writes (%.2f ms each), "
-                "%4.0f bytes logged and %4.0f written per result, peak memory %llu MiB, %llu of %llu granted\n",
+                "%4.0f bytes logged (%4.0f before compression) and %4.0f written per result, peak memory %llu MiB, %llu of %llu granted\n",
                 static_cast<unsigned long long>(hosts), rate, cpu_used / n * 1e6,
                 static_cast<unsigned long long>(after.syncs - before.syncs),
                 static_cast<double>(after.sync_nanos - before.sync_nanos) / 1e6 /
                     static_cast<double>(std::max<std::uint64_t>(1, after.syncs - before.syncs)),
                 static_cast<double>(after.stored_bytes - before.stored_bytes) / n,
+                static_cast<double>(after.raw_bytes - before.raw_bytes) / n,
                 static_cast<double>(FromProc("/proc/self/io", "write_bytes:") - written) / n,
                 static_cast<unsigned long long>(FromProc("/proc/self/status", "VmHWM:") / 1024),
                 static_cast<unsigned long long>(Granted(**engine)), static_cast<unsigned long long>(prepared.results));
@@ -175,9 +195,91 @@ double Throughput(const Options& options, std::uint64_t hosts) {
   return rate;
 }
 
-// Completion -> posted: small blocks at a fixed rate; a grant counts as posted when the commit that applied it to its
-// account is durable. Measured at the ledger: when the grants of a block's decided results have been consumed by
-// ACCOUNTS. Taken block by block from the time at which the block was due.
+// For each result, the block with which its workunit could be decided: the one that holds the last half of its results.
+std::unordered_map<std::uint64_t, std::uint32_t> DecidingBlocks(const std::vector<AppendBlock>& blocks) {
+  struct Workunit {
+    int halves = 0;
+    std::uint64_t results[2] = {0, 0};
+  };
+  std::unordered_map<std::uint64_t, std::uint32_t> deciding;
+  std::unordered_map<std::uint64_t, Workunit> open;
+  wire::HotEvent event;
+  for (std::uint32_t b = 0; b < blocks.size(); ++b) {
+    for (const SourceLine& line : blocks[b].lines) {
+      if (wire::DecodeHot(line.envelope, &event) != wire::HotDecode::kHot) continue;
+      const bool completion = event.kind == wire::EventKind::kCompletion;
+      const std::uint64_t result = completion ? event.completion.result.value : event.validation.result.value;
+      const std::uint64_t workunit = completion ? event.completion.workunit.value : event.validation.workunit.value;
+      Workunit& one = open[workunit];
+      ++one.halves;
+      (one.results[0] == 0 || one.results[0] == result ? one.results[0] : one.results[1]) = result;
+      if (one.halves < 4) continue;
+      for (const std::uint64_t decided : one.results) deciding[decided] = b;
+      open.erase(workunit);
+    }
+  }
+  return deciding;
+}
+
+// Follows the durable journal of each slot: which grants were consumed by ACCOUNTS, and so posted.
+class PostedGrants {
+ public:
+  explicit PostedGrants(Engine& engine) : engine_(engine), next_(engine.pipeline().partitions) {
+    const PipelineSlot slot = MakeSlot(0, engine.pipeline());
+    for (std::size_t i = 0; i < slot.slot->inputs().size(); ++i)
+      if (slot.slot->inputs()[i].where.topic == wire::kGrants) input_ = i;
+  }
+
+  // Calls visit(result) for each grant posted since the last call.
+  template <class Visit>
+  void Poll(Visit visit) {
+    for (std::uint32_t k = 0; k < next_.size(); ++k) {
+      const stream::TopicPartition journal{wire::kJournal, k};
+      Next& next = next_[k];
+      const std::uint64_t grants = next.grants;
+      Records(journal, next.journal, engine_.log().DurableEnd(journal), [&](std::string_view bytes) {
+        const auto entry = stream::DecodeJournalEntry(bytes);
+        for (const stream::JournalChunk& chunk : entry->chunks)
+          if (chunk.input == input_) next.grants = chunk.end;
+      });
+      next.journal = engine_.log().DurableEnd(journal) > next.journal ? read_to_ : next.journal;
+      Records({wire::kGrants, k}, grants, next.grants, [&](std::string_view bytes) {
+        wire::GrantHead head;
+        if (wire::DecodeGrantHead(bytes, &head)) visit(head.result.value);
+      });
+    }
+  }
+
+ private:
+  struct Next {
+    std::uint64_t journal = 0;
+    std::uint64_t grants = 0;
+  };
+  template <class Visit>
+  void Records(stream::TopicPartition where, std::uint64_t from, std::uint64_t end, Visit visit) {
+    read_to_ = from;
+    while (read_to_ < end) {
+      const auto batch = engine_.log().Read(where, read_to_);
+      if (!batch.ok() || *batch == nullptr) return;
+      stream::RecordCursor cursor((*batch)->payload);
+      std::string_view record;
+      for (std::uint64_t offset = (*batch)->first; cursor.Next(&record) && offset < end; ++offset) {
+        if (offset < from) continue;
+        visit(record);
+        read_to_ = offset + 1;
+      }
+    }
+  }
+
+  Engine& engine_;
+  std::vector<Next> next_;
+  std::size_t input_ = 0;
+  std::uint64_t read_to_ = 0;
+};
+
+// Completion -> posted: small blocks at a fixed rate, appended when they are due whatever became of those before. A
+// grant is posted when the commit that applied it to its accounts is durable; taken for each result from the time at
+// which the block that completed its workunit was due.
 void Latency(const Options& options, std::uint64_t hosts, double rate) {
   GenerateOptions generate;
   generate.results = std::min<std::uint64_t>(options.results, static_cast<std::uint64_t>(rate * 20));
@@ -186,8 +288,8 @@ void Latency(const Options& options, std::uint64_t hosts, double rate) {
   generate.errors = generate.timeouts = generate.invalid = generate.inconclusive = generate.late = 0;
   generate.duplicates = 0;
   const double interval = 0.002;
-  const auto size = static_cast<std::size_t>(std::max(2.0, rate * 2 * interval));
-  Prepared prepared = Prepare(generate, size);
+  Prepared prepared = Prepare(generate, static_cast<std::size_t>(std::max(2.0, rate * 2 * interval)));
+  const auto deciding = DecidingBlocks(prepared.blocks);
   const std::string directory = options.directory + "/latency";
   std::filesystem::remove_all(directory);
   {
@@ -195,70 +297,39 @@ void Latency(const Options& options, std::uint64_t hosts, double rate) {
     if (!engine.ok()) std::exit(1);
     (*engine)->Start();
     Feed(**engine, std::move(prepared.members));
-    // Totals are written in the commit that applies a grant; how many account changes are durable tells what is posted.
-    // Each posted grant is awaited through the ledger's consumption: the runner's lag of grants.
-    std::vector<double> milliseconds;
-    std::mutex mutex;
-    struct Mark {
-      std::uint64_t grants = 0;
-      Clock::time_point due;
+    const auto start = Clock::now();
+    const auto due = [&](std::uint32_t block) {
+      return start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(interval * block));
     };
-    std::vector<Mark> marks;
-    std::atomic<bool> stop{false};
+    std::vector<double> milliseconds;
+    milliseconds.reserve(deciding.size());
     std::thread watcher([&] {
-      std::size_t next = 0;
-      while (true) {
-        const bool last = stop;
-        const std::uint64_t posted = (*engine)->PostedGrants();
-        const auto now = Clock::now();
-        {
-          std::lock_guard lock(mutex);
-          for (; next < marks.size() && marks[next].grants <= posted; ++next)
-            milliseconds.push_back(Seconds(now - marks[next].due) * 1e3);
-          if (last && next == marks.size()) return;
-        }
-        if (last && (*engine)->idle()) return;
-        std::this_thread::sleep_for(std::chrono::microseconds(500));
+      PostedGrants posted(**engine);
+      while (milliseconds.size() < deciding.size()) {
+        posted.Poll([&](std::uint64_t result) {
+          const auto block = deciding.find(result);
+          if (block != deciding.end()) milliseconds.push_back(Seconds(Clock::now() - due(block->second)) * 1e3);
+        });
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }
     });
-    // A result is decided with its workunit's last claim: count what must have been granted after each block.
-    std::map<std::uint64_t, int> claims;   // by workunit, joined results
-    std::map<std::uint64_t, int> halves;   // by result
-    std::uint64_t decided = 0;
-    const auto start = Clock::now();
-    std::size_t k = 0;
-    wire::HotEvent event;
+    const double cpu = CpuSeconds();
+    std::uint32_t k = 0;
     for (AppendBlock& block : prepared.blocks) {
-      const auto due = start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(interval * static_cast<double>(k++)));
-      const std::uint64_t before = decided;
-      for (const SourceLine& line : block.lines) {
-        if (wire::DecodeHot(line.envelope, &event) != wire::HotDecode::kHot) continue;
-        const bool completion = event.kind == wire::EventKind::kCompletion;
-        const std::uint64_t result = completion ? event.completion.result.value : event.validation.result.value;
-        const std::uint64_t workunit = completion ? event.completion.workunit.value : event.validation.workunit.value;
-        if (++halves[result] < 2) continue;
-        halves.erase(result);
-        if (++claims[workunit] < 2) continue;
-        claims.erase(workunit);
-        decided += 2;
-      }
-      std::this_thread::sleep_until(due);
-      auto done = (*engine)->Append(std::move(block));
-      if (!done.ok()) std::exit(1);
-      if (decided > before) {
-        std::lock_guard lock(mutex);
-        marks.push_back({decided, due});
-      }
+      std::this_thread::sleep_until(due(k++));
+      Begin(**engine, std::move(block));
     }
-    (*engine)->WaitIdle();
-    stop = true;
     watcher.join();
+    const double took = Seconds(Clock::now() - start);
+    const double cpu_used = CpuSeconds() - cpu;
     std::sort(milliseconds.begin(), milliseconds.end());
-    if (!milliseconds.empty())
-      std::printf("%8llu hosts at %.0f results/s: completion -> posted p50 %.1f ms, p99 %.1f ms, max %.1f ms "
-                  "(%zu blocks)\n",
-                  static_cast<unsigned long long>(hosts), rate, milliseconds[milliseconds.size() / 2],
-                  milliseconds[milliseconds.size() * 99 / 100], milliseconds.back(), milliseconds.size());
+    std::printf("%8llu hosts at %.0f results/s: completion -> posted p50 %.1f ms, p99 %.1f ms, max %.1f ms (%zu results), "
+                "%.2f us CPU per result, %.2f cores\n",
+                static_cast<unsigned long long>(hosts), rate, milliseconds[milliseconds.size() / 2],
+                milliseconds[milliseconds.size() * 99 / 100], milliseconds.back(), milliseconds.size(),
+                cpu_used / static_cast<double>(milliseconds.size()) * 1e6, cpu_used / took);
+    std::fflush(stdout);
+    PrintThreads();
     (void)(*engine)->Stop();
   }
   std::filesystem::remove_all(directory);
@@ -289,6 +360,8 @@ int main(int argc, char** argv) {
       options.directory = value;
     } else if (key == "--latency") {
       options.latency = value != "0";
+    } else if (key == "--rate") {
+      options.rate = std::stod(value);
     } else if (key == "--flush") {
       options.flush_interval = std::stod(value);
     }
@@ -297,8 +370,8 @@ int main(int argc, char** argv) {
     options.directory = std::filesystem::temp_directory_path() / ("cobblestone-bench-" + std::to_string(::getpid()));
   std::filesystem::create_directories(options.directory);
   for (const std::uint64_t hosts : options.hosts) {
-    const double rate = cobblestone::Throughput(options, hosts);
-    if (options.latency) cobblestone::Latency(options, hosts, rate / 2);
+    const double rate = options.rate > 0 ? options.rate : cobblestone::Throughput(options, hosts) / 2;
+    if (options.latency) cobblestone::Latency(options, hosts, rate);
   }
   std::filesystem::remove_all(options.directory);
   return 0;

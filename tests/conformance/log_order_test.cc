@@ -249,7 +249,8 @@ TEST(LogOrder, WhatMemoryHasLetGoIsReadFromDisk) {
   for (std::uint64_t offset = 600; offset-- > 0;) {
     const auto batch = log->Read({kGrants, 1}, offset);
     ASSERT_TRUE(batch.ok()) << batch.status().message();
-    EXPECT_EQ((*batch)->first, offset / 2 * 2);
+    EXPECT_LE((*batch)->first, offset);
+    EXPECT_GT((*batch)->end(), offset);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <cstdio>
 #include <deque>
@@ -17,6 +18,7 @@
 
 #include "common/base/check.h"
 #include "common/base/failpoint.h"
+#include "common/base/thread.h"
 #include "common/stream/embedded/batch_format.h"
 #include "common/stream/embedded/log_database.h"
 #include "common/stream/embedded/rocksdb_status.h"
@@ -27,6 +29,15 @@ namespace cobblestone::stream::embedded {
 namespace {
 
 constexpr std::uint64_t kStoredCacheBytes = 32u << 20;
+
+// A merged batch holds no more before compression: one who looks for a record unpacks a whole batch.
+constexpr std::uint64_t kMergedBytes = 256u << 10;
+
+// So much is worth a synced write at once.
+constexpr std::uint64_t kGatheredBytes = 4u << 20;
+
+// Append times are told to a quarter of a second, so that units which become durable together mostly share one.
+double Coarse(double time) { return std::floor(time * 4) / 4; }
 
 double WallClock() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -61,7 +72,6 @@ class LogImpl final : public Log {
   struct PendingBatch {
     std::size_t slot = 0;
     std::shared_ptr<Batch> batch;
-    PackedBatch packed;
   };
   struct PendingTrim {
     TopicPartition where;
@@ -88,6 +98,7 @@ class LogImpl final : public Log {
   [[nodiscard]] std::size_t SlotOf(TopicPartition where) const;
   [[nodiscard]] std::string Name(TopicPartition where) const;
   void Commit(std::deque<Pending>& units);
+  void PutBatches(const std::deque<Pending>& units, rocksdb::WriteBatch& to);
   void RunCommitter();
   void RunReclaimer();
   Status VerifyPartition(TopicPartition where, const std::function<void(std::uint64_t)>& progress) const;
@@ -113,10 +124,13 @@ class LogImpl final : public Log {
   std::uint64_t told_ticket_ = 0;     // callbacks have run up to here
   bool telling_ = false;
   bool stopping_ = false;
+  bool gathering_ = false;            // the committer waits for more, not for the first
   LogCounters counters_;
 
   std::shared_mutex listener_mutex_;
   std::function<void()> listener_;
+
+  std::string merged_;                // the committer's, reused
 
   std::mutex reclaim_mutex_;          // one Reclaim() at a time
   std::condition_variable trimmed_;   // the reclaimer's; guarded by mutex_
@@ -141,8 +155,15 @@ LogImpl::LogImpl(const LogOptions& options, std::unique_ptr<LogDatabase> databas
           options.tail_bytes) {
   for (const StoredExtent& extent : extents) extents_.push_back({.begin = extent.begin, .end = extent.end});
   if (options_.read_only) return;
-  committer_ = std::thread([this] { RunCommitter(); });
-  reclaimer_ = std::thread([this] { RunReclaimer(); });
+  committer_ = std::thread([this] {
+    NameThread("log-commit");
+    RunCommitter();
+  });
+  reclaimer_ = std::thread([this] {
+    NameThread("log-reclaim");
+    LowerThreadPriority();
+    RunReclaimer();
+  });
 }
 
 LogImpl::~LogImpl() {
@@ -183,12 +204,11 @@ std::uint64_t LogImpl::Append(LogUnit unit) {
   pending.rows = std::move(unit.rows);
   pending.on_durable = std::move(unit.on_durable);
   pending.batches.reserve(unit.outputs.size());
-  const double now = options_.clock ? options_.clock() : WallClock();
+  const double now = Coarse(options_.clock ? options_.clock() : WallClock());
   std::uint64_t records = 0;
   std::uint64_t raw_bytes = 0;
   for (LogOutput& output : unit.outputs) {
     if (output.count == 0) continue;
-    PackedBatch packed(output.payload, output.count);
     auto batch = std::make_shared<Batch>();
     batch->where = output.where;
     batch->count = output.count;
@@ -196,13 +216,13 @@ std::uint64_t LogImpl::Append(LogUnit unit) {
     batch->payload = std::move(output.payload);
     records += output.count;
     raw_bytes += batch->payload.size();
-    pending.bytes += batch->payload.size() + packed.bytes().size();
-    pending.batches.push_back(
-        {.slot = SlotOf(output.where), .batch = std::move(batch), .packed = std::move(packed)});
+    pending.bytes += batch->payload.size();
+    pending.batches.push_back({.slot = SlotOf(output.where), .batch = std::move(batch)});
   }
   for (const auto& [key, value] : pending.rows) pending.bytes += key.size() + value.size();
 
   std::uint64_t ticket = 0;
+  bool wake = false;
   {
     std::unique_lock lock(mutex_);
     // While callbacks run nobody waits: a callback may need a mutex that a caller of Append() holds.
@@ -220,8 +240,9 @@ std::uint64_t LogImpl::Append(LogUnit unit) {
     }
     for (const auto& [key, value] : pending.rows) pending_rows_[key] = {.value = value, .ticket = ticket};
     pending_.push_back(std::move(pending));
+    wake = !gathering_ || pending_bytes_ > kGatheredBytes;
   }
-  work_.notify_one();
+  if (wake) work_.notify_one();
   const std::shared_lock lock(listener_mutex_);
   if (listener_) listener_();
   return ticket;
@@ -229,11 +250,17 @@ std::uint64_t LogImpl::Append(LogUnit unit) {
 
 void LogImpl::RunCommitter() {
   std::deque<Pending> units;
+  auto last_commit = std::chrono::steady_clock::now();
   while (true) {
     {
       std::unique_lock lock(mutex_);
       work_.wait(lock, [&] { return !pending_.empty() || stopping_; });
       if (pending_.empty()) return;
+      gathering_ = true;
+      work_.wait_until(lock, last_commit + options_.commit_gap,
+                       [&] { return stopping_ || pending_bytes_ > kGatheredBytes; });
+      gathering_ = false;
+      last_commit = std::chrono::steady_clock::now();
       units.swap(pending_);
     }
     Failpoint("E2");
@@ -242,15 +269,44 @@ void LogImpl::RunCommitter() {
   }
 }
 
+// What several units have for one partition is stored as one batch: a batch costs about as much as a hundred records.
+void LogImpl::PutBatches(const std::deque<Pending>& units, rocksdb::WriteBatch& to) {
+  std::vector<const PendingBatch*> batches;
+  for (const Pending& unit : units)
+    for (const PendingBatch& one : unit.batches) batches.push_back(&one);
+  // Those of one partition stay in order.
+  std::stable_sort(batches.begin(), batches.end(),
+                   [](const PendingBatch* a, const PendingBatch* b) { return a->slot < b->slot; });
+  for (std::size_t i = 0; i < batches.size();) {
+    const Batch& first = *batches[i]->batch;
+    std::size_t end = i + 1;
+    std::uint64_t bytes = first.payload.size();
+    std::uint32_t count = first.count;
+    for (; end < batches.size() && batches[end]->slot == batches[i]->slot; ++end) {
+      const Batch& next = *batches[end]->batch;
+      if (next.append_time != first.append_time || bytes + next.payload.size() > kMergedBytes) break;
+      bytes += next.payload.size();
+      count += next.count;
+    }
+    std::string_view payload = first.payload;
+    if (end > i + 1) {
+      merged_.clear();
+      for (std::size_t k = i; k < end; ++k) merged_.append(batches[k]->batch->payload);
+      payload = merged_;
+    }
+    PackedBatch packed(payload, count);
+    packed.Seal(first.where, first.first, first.append_time);
+    database_->PutBatch(to, first.where, first.first, packed.bytes());
+    i = end;
+  }
+}
+
 void LogImpl::Commit(std::deque<Pending>& units) {
   rocksdb::WriteBatch batch;
   bool synced = false;
   database_->BeginCommit(batch);
+  PutBatches(units, batch);
   for (Pending& unit : units) {
-    for (PendingBatch& one : unit.batches) {
-      one.packed.Seal(one.batch->where, one.batch->first, one.batch->append_time);
-      database_->PutBatch(batch, one.batch->where, one.batch->first, one.packed.bytes());
-    }
     for (const auto& [key, value] : unit.rows) database_->PutRow(batch, key, value);
     if (unit.trim) {
       database_->TrimTo(batch, unit.trim->where, unit.trim->begin);
@@ -412,8 +468,8 @@ void LogImpl::Trim(TopicPartition where, std::uint64_t offset) {
     COBBLESTONE_CHECK(offset <= tail_.durable_end(slot), Name(where) + " is not durable up to there");
     if (offset <= extents_[slot].begin) return;
   }
-  // The batch's start; its own end when `offset` is the partition's.
-  const Result<BatchRef> batch = Read(where, offset);
+  // The start of the stored batch; its own end when `offset` is the partition's. Batches in memory may be smaller.
+  const Result<BatchRef> batch = stored_.Read(where, offset);
   if (!batch.ok()) return;   // trimmed further meanwhile, or damaged: then whoever reads it stops
   if (*batch != nullptr) begin = (*batch)->first;
 

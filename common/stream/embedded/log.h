@@ -10,6 +10,7 @@
 // the operator: what failed, where, what to do), because nothing that was appended after it may ever be told.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -35,6 +36,9 @@ struct LogOptions {
   std::uint64_t pending_bytes = 64u << 20;      // appended and not yet durable; Append() waits beyond it
   // Of RocksDB's memory, and about what an open after a crash has to read again (measured: 5 ms for a megabyte).
   std::uint64_t write_buffer_bytes = 64u << 20;
+  // From the start of one synced write to that of the next at least: what comes meanwhile shares it. A write after a
+  // pause is never held up.
+  std::chrono::microseconds commit_gap{3000};
   std::function<double()> clock;       // UNIX s, for append_time; the wall clock when empty
   // Gets the message of a failed write before the process ends with kFailedWriteExitCode; it goes to stderr anyway.
   std::function<void(const std::string& message)> on_fatal;
@@ -79,13 +83,13 @@ class Log {
   // Counts up with every open for writing; part of what fences an older owner.
   [[nodiscard]] virtual std::uint64_t owner_epoch() const = 0;
 
-  // Returns the unit's ticket, ascending in the order of units (from 1). Batches with count 0 are left out. Compresses on the
-  // caller's thread; waits while more than pending_bytes are on their way to the disk.
+  // Returns the unit's ticket, ascending in the order of units (from 1). Batches with count 0 are left out. Waits while more
+  // than pending_bytes are on their way to the disk.
   virtual std::uint64_t Append(LogUnit unit) = 0;
   virtual void WaitDurable(std::uint64_t ticket) = 0;
   [[nodiscard]] virtual std::uint64_t durable_ticket() const = 0;
 
-  // The batch that holds `offset`, or null when offset == End(). Trimmed offsets and those beyond End() are kCorrupted
+  // A batch that holds `offset`, or null when offset == End(); from disk it may hold more records than from memory. Trimmed offsets and those beyond End() are kCorrupted
   // by message: the caller asked for what is gone, or knows of more than there is. From memory if there, else from disk.
   virtual Result<BatchRef> Read(TopicPartition where, std::uint64_t offset) = 0;
   [[nodiscard]] virtual std::uint64_t Begin(TopicPartition where) const = 0;

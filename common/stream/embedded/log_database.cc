@@ -186,6 +186,8 @@ std::vector<rocksdb::ColumnFamilyDescriptor> Families(std::uint64_t write_buffer
 
 rocksdb::DBOptions CommonOptions(std::uint64_t write_buffer_bytes) {
   rocksdb::DBOptions db;
+  // Nobody waits for a compaction; for results somebody does.
+  (void)db.env->LowerThreadPoolCPUPriority(rocksdb::Env::LOW, rocksdb::CpuPriority::kLow);
   db.info_log = std::make_shared<SilentLogger>();
   db.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   db.track_and_verify_wals_in_manifest = true;

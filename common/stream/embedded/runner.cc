@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "common/base/failpoint.h"
+#include "common/base/thread.h"
 
 namespace cobblestone::stream::embedded {
 
@@ -13,7 +14,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr std::uint64_t kAll = ~0ull;
-constexpr std::size_t kGatherSlice = 2000;   // objects encoded between two rounds: below 2 ms
+constexpr std::size_t kGatherSlice = 1000;   // objects encoded between two rounds: about a millisecond
 constexpr std::uint64_t kReadyRecords = 2000;   // so much is worth a round at once
 
 // Two stages may read one partition: what both have passed.
@@ -202,8 +203,9 @@ Status Runner::OpenSlot(std::uint32_t k, const SlotFactory& factory,
   }
   if (!read.ok()) return read;
   const auto now = Clock::now();
-  owned.last_flush = now;
-  owned.last_checkpoint = now;
+  // Spread over the interval.
+  owned.last_flush = now - options_.flush_interval * k / slots_.size();
+  owned.last_checkpoint = now - options_.checkpoint_interval * k / slots_.size();
   return Status::Ok();
 }
 
@@ -384,15 +386,18 @@ void Runner::FlushStep(Owned& owned) {
   if (owned.waiting_for_apply) {
     if (!owned.applied.exchange(false)) return;
     owned.waiting_for_apply = false;
+    --state_writes_;
     slot.StateWriteApplied();
     slot.Evict(options_.objects_per_table);
   }
   if (!slot.gathering()) {
     if (owned.debt == 0) return;
     const auto now = Clock::now();
-    if (now - owned.last_flush < options_.flush_interval &&
-        owned.debt * slots_.size() < options_.flush_debt_records)
-      return;
+    const std::uint64_t debt = owned.debt * slots_.size();
+    if (now - owned.last_flush < options_.flush_interval && debt < options_.flush_debt_records) return;
+    // One slot after the other, so that a state write takes a little of the time always and not all of it at once.
+    if (state_writes_ > 0 && debt < 2 * options_.flush_debt_records) return;
+    ++state_writes_;
     owned.last_flush = now;
     owned.debt = 0;
     slot.BeginStateWrite();
@@ -409,8 +414,17 @@ void Runner::FlushStep(Owned& owned) {
 
 void Runner::Start() {
   log_.SetListener([this] { Wake(); });
-  state_thread_ = std::thread([this] { WriteState(); });
-  for (std::uint32_t t = 0; t < std::max(1u, options_.threads); ++t) threads_.emplace_back([this, t] { Work(t); });
+  state_thread_ = std::thread([this] {
+    NameThread("state-write");
+    LowerThreadPriority();
+    WriteState();
+  });
+  for (std::uint32_t t = 0; t < std::max(1u, options_.threads); ++t) {
+    threads_.emplace_back([this, t] {
+      NameThread("slots");
+      Work(t);
+    });
+  }
 }
 
 void Runner::Wake() {
@@ -437,6 +451,7 @@ void Runner::Work(std::uint32_t thread) {
       std::unique_lock lock(owned.mutex, std::try_to_lock);
       if (!lock) continue;
       const std::uint64_t lag = Lag(owned);
+      owned.lag = lag;
       const auto now = Clock::now();
       if (lag > 0) {
         const auto due = owned.last_round + options_.commit_interval;
@@ -656,6 +671,16 @@ bool Runner::idle() const {
 
 void Runner::WaitIdle() {
   while (!failed_ && !idle()) {
+    std::unique_lock lock(mutex_);
+    wake_.wait_for(lock, std::chrono::milliseconds(1));
+  }
+}
+
+void Runner::WaitLag(std::uint64_t records) {
+  while (!failed_) {
+    std::uint64_t lag = 0;
+    for (const auto& owned : slots_) lag += owned->lag;
+    if (lag <= records) return;
     std::unique_lock lock(mutex_);
     wake_.wait_for(lock, std::chrono::milliseconds(1));
   }

@@ -36,7 +36,7 @@ struct RunnerOptions {
   std::uint64_t commit_records = 20000;
   std::uint64_t commit_bytes = 4u << 20;
   std::chrono::milliseconds flush_interval{5000};
-  std::uint64_t flush_debt_records = 500000;         // over all slots: how much may have to be executed again
+  std::uint64_t flush_debt_records = 2000000;        // over all slots: how much may have to be executed again
   std::chrono::milliseconds checkpoint_interval{60000};
   int checkpoints_kept = 2;
   std::string checkpoint_copy_directory;             // empty: none; else real copies go there too
@@ -94,6 +94,8 @@ class Runner {
   [[nodiscard]] bool idle() const;
   // Until idle or failed.
   void WaitIdle();
+  // Until at most about so many records wait on the inputs of all slots, or failed. For those who append.
+  void WaitLag(std::uint64_t records);
 
  private:
   struct Input {
@@ -117,6 +119,7 @@ class Runner {
     std::uint64_t records = 0;
     std::uint64_t reexecuted = 0;
     std::atomic<std::uint64_t> flushed_sequence{0};
+    std::atomic<std::uint64_t> lag{0};         // as of its last round
     std::atomic<bool> applied{false};  // the state thread is done; the worker has yet to see it
     bool waiting_for_apply = false;
     bool retried = false;              // at open, with the state put aside
@@ -158,6 +161,7 @@ class Runner {
   std::vector<std::unique_ptr<Owned>> slots_;
   std::vector<std::thread> threads_;
   std::thread state_thread_;
+  std::atomic<int> state_writes_{0};       // begun and not yet applied
   std::atomic<bool> stopping_{false};
   std::atomic<bool> failed_{false};
   mutable std::mutex mutex_;               // failure_, jobs_, wake

@@ -1,3 +1,4 @@
+#include "common/base/thread.h"
 #include "common/stream/embedded/topic_index.h"
 
 #include <algorithm>
@@ -181,7 +182,11 @@ Status KeyIndexImpl::Start() {
     if (status.ok()) status = ReadPositions();
   }
   if (!status.ok() || options_.read_only) return status;
-  thread_ = std::thread([this] { Run(); });
+  thread_ = std::thread([this] {
+    NameThread("index");
+    LowerThreadPriority();
+    Run();
+  });
   return status;
 }
 
