@@ -169,6 +169,7 @@ double Throughput(const Options& options, std::uint64_t hosts) {
     }
     (*engine)->Start();
     Feed(**engine, std::move(prepared.members));
+    ::sync();   // the system's write-back of what was before is not ours
     const auto before = (*engine)->log().counters();
     const std::uint64_t written = FromProc("/proc/self/io", "write_bytes:");
     const double cpu = CpuSeconds();
@@ -297,6 +298,7 @@ void Latency(const Options& options, std::uint64_t hosts, double rate) {
     if (!engine.ok()) std::exit(1);
     (*engine)->Start();
     Feed(**engine, std::move(prepared.members));
+    ::sync();   // the system's write-back of what was before is not ours
     const auto start = Clock::now();
     const auto due = [&](std::uint32_t block) {
       return start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(interval * block));

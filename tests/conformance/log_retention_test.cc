@@ -110,8 +110,10 @@ TEST(LogRetention, TheSpaceOfWhatIsTrimmedComesBack) {
   EXPECT_LT((*log)->disk_bytes(), 15u * 1000 * 1000);
   EXPECT_EQ(AllRecords(**log, {kGrants, 0}).size(), 40u);
   EXPECT_EQ(AllRecords(**log, {kGrants, 0}).back(), Noise(39, 100000));
-  EXPECT_EQ(AllRecords(**log, {kClaims, 0}).size(), 40u);
-  EXPECT_EQ(AllRecords(**log, {kClaims, 0}).front(), Noise(360, 100000));
+  const std::vector<std::string> claims = AllRecords(**log, {kClaims, 0});
+  ASSERT_GE(claims.size(), 40u);
+  EXPECT_LE(claims.size(), 42u) << "no more than the batch that holds the first";
+  EXPECT_TRUE(claims[claims.size() - 40] == Noise(360, 100000));
   EXPECT_TRUE((*log)->Verify({}).ok());
 }
 

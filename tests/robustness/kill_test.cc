@@ -150,7 +150,9 @@ TEST(Kill, NothingIsLostOrDoubledWhereverTheProcessDies) {
       done = true;
     }
   }
-  if (!done) ASSERT_EQ(RunChild(directory, events, ""), 0) << ReadFailure(directory);
+  if (!done) {
+    ASSERT_EQ(RunChild(directory, events, ""), 0) << ReadFailure(directory);
+  }
   for (const std::string& point : points) {
     EXPECT_GE(kills[point], 3) << "killed too seldom at " << point;
     std::printf("killed %d times at %s\n", kills[point], point.c_str());

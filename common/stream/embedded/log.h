@@ -38,7 +38,7 @@ struct LogOptions {
   std::uint64_t write_buffer_bytes = 64u << 20;
   // From the start of one synced write to that of the next at least: what comes meanwhile shares it. A write after a
   // pause is never held up.
-  std::chrono::microseconds commit_gap{3000};
+  std::chrono::microseconds commit_gap{5000};
   std::function<double()> clock;       // UNIX s, for append_time; the wall clock when empty
   // Gets the message of a failed write before the process ends with kFailedWriteExitCode; it goes to stderr anyway.
   std::function<void(const std::string& message)> on_fatal;
