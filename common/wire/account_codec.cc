@@ -1,21 +1,12 @@
 #include "common/wire/account_codec.h"
 
 #include "common/wire/event_fields.h"
+#include "common/wire/int128_fields.h"
 #include "common/wire/proto_reader.h"
 #include "common/wire/proto_writer.h"
 
 namespace cobblestone::wire {
 namespace {
-
-// 128 bits as two fields of 64.
-__extension__ using UnsignedTotal = unsigned __int128;
-
-std::int64_t Low(credit::MicroTotal v) { return static_cast<std::int64_t>(static_cast<std::uint64_t>(v)); }
-std::int64_t High(credit::MicroTotal v) { return static_cast<std::int64_t>(v >> 64); }
-credit::MicroTotal Join(std::int64_t low, std::int64_t high) {
-  return static_cast<credit::MicroTotal>(static_cast<UnsignedTotal>(static_cast<std::uint64_t>(high)) << 64 |
-                                         static_cast<std::uint64_t>(low));
-}
 
 bool ReadAppTotal(std::string_view bytes, AppTotal* total) {
   std::int64_t low = 0;
@@ -30,7 +21,7 @@ bool ReadAppTotal(std::string_view bytes, AppTotal* total) {
       default: r.Skip(tag); break;
     }
   }
-  total->total_micro = Join(low, high);
+  total->total_micro = JoinHalves(low, high);
   return r.ok();
 }
 
@@ -97,8 +88,8 @@ void EncodeTotal(const Total& total, std::string* out) {
   w.Uint(1, total.project.value);
   w.Uint(2, static_cast<std::uint64_t>(total.kind));
   w.Uint(3, total.account);
-  w.Sint(4, Low(total.total_micro));
-  w.Sint(5, High(total.total_micro));
+  w.Sint(4, LowHalf(total.total_micro));
+  w.Sint(5, HighHalf(total.total_micro));
   w.Double(6, total.rac);
   w.Double(7, total.rac_time);
   w.Uint(8, total.grants);
@@ -107,10 +98,16 @@ void EncodeTotal(const Total& total, std::string* out) {
     char one[4 * kMaxScalarField];
     ProtoWriter a(one);
     a.Uint(1, app.app.value);
-    a.Sint(2, Low(app.total_micro));
+    a.Sint(2, LowHalf(app.total_micro));
     a.Uint(3, app.grants);
-    a.Sint(4, High(app.total_micro));
+    a.Sint(4, HighHalf(app.total_micro));
     AppendMessage(9, a.written(), out);
+  }
+  if (total.elsewhere) {
+    char last[kMaxScalarField];
+    ProtoWriter e(last);
+    e.Bool(10, true);
+    out->append(e.written());
   }
 }
 
@@ -132,10 +129,11 @@ bool DecodeTotal(std::string_view bytes, Total* total) {
       case BytesTag(9):
         if (!ReadAppTotal(r.Bytes(), &total->apps.emplace_back())) return false;
         break;
+      case VarintTag(10): total->elsewhere = r.Varint() != 0; break;
       default: r.Skip(tag); break;
     }
   }
-  total->total_micro = Join(low, high);
+  total->total_micro = JoinHalves(low, high);
   return r.ok();
 }
 

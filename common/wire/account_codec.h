@@ -45,6 +45,7 @@ struct Total {
   double rac_time = 0;  // UNIX s
   std::uint64_t grants = 0;
   std::vector<AppTotal> apps;
+  bool elsewhere = false;  // the account of a host has left this partition: the row is no more
 
   friend bool operator==(const Total&, const Total&) = default;
 };

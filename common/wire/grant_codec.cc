@@ -11,6 +11,7 @@ namespace {
 constexpr std::uint32_t kLastHeadField = 11;
 constexpr std::uint32_t kOthersField = 17;
 constexpr std::uint32_t kClaimField = 18;
+constexpr std::uint32_t kTransferField = 19;
 
 // Reads the value of one of the fields 1 to 11; false if the tag is none of theirs.
 bool ReadHeadField(std::uint32_t tag, ProtoReader& r, GrantHead* h) {
@@ -92,6 +93,12 @@ void EncodeGrant(const GrantHead& head, const GrantDetail& detail, std::span<con
   if (!claim.empty()) AppendMessage(kClaimField, claim, out);
 }
 
+void AppendHostTransfer(const HostTransfer& transfer, std::string* out) {
+  std::string bytes;
+  EncodeHostTransfer(transfer, &bytes);
+  AppendMessage(kTransferField, bytes, out);
+}
+
 bool DecodeGrantHead(std::string_view bytes, GrantHead* head) {
   *head = {};
   ProtoReader r(bytes);
@@ -106,6 +113,8 @@ bool DecodeGrant(std::string_view bytes, Grant* grant) {
   *grant = {};
   std::string claim;  // more than one is merged, as generated code does: their fields one after the other
   bool has_claim = false;
+  std::string transfer;
+  bool has_transfer = false;
   ProtoReader r(bytes);
   while (const std::uint32_t tag = r.NextTag()) {
     if (ReadHeadField(tag, r, &grant->head)) continue;
@@ -122,10 +131,15 @@ bool DecodeGrant(std::string_view bytes, Grant* grant) {
         claim.append(r.Bytes());
         has_claim = true;
         break;
+      case BytesTag(kTransferField):
+        transfer.append(r.Bytes());
+        has_transfer = true;
+        break;
       default: r.Skip(tag); break;
     }
   }
   if (!r.ok()) return false;
+  if (has_transfer && !DecodeHostTransfer(transfer, &grant->transfer.emplace())) return false;
   return !has_claim || DecodeClaim(claim, &grant->claim.emplace());
 }
 

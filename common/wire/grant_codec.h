@@ -12,11 +12,10 @@
 #include "common/base/ids.h"
 #include "common/credit/account.h"
 #include "common/credit/model.h"
+#include "common/wire/grant_kind.h"
+#include "common/wire/host_transfer.h"
 
 namespace cobblestone::wire {
-
-// Frozen numbers.
-enum class GrantKind : std::uint8_t { kUnknown = 0, kFinal = 1, kPartial = 2, kReversal = 3, kOpening = 4 };
 
 // Fields 1 to 11: all that an account needs.
 struct GrantHead {
@@ -68,12 +67,14 @@ struct Grant {
   GrantDetail detail;
   std::vector<OtherClaim> others;
   std::optional<credit::Claim> claim;
+  std::optional<HostTransfer> transfer;
 };
 
 // Appends to `out`. `claim`: bytes of EncodeClaim, copied as they are; empty: the grant has none (an
-// opening).
+// opening). Where a host moves, AppendHostTransfer() follows.
 void EncodeGrant(const GrantHead& head, const GrantDetail& detail, std::span<const OtherClaim> others,
                  std::string_view claim, std::string* out);
+void AppendHostTransfer(const HostTransfer& transfer, std::string* out);
 
 // Reads as far as field 11 and no further: what lies behind is not even looked at. That needs ascending
 // fields, which EncodeGrant and generated code write. False where the bytes are no Grant as far as read. No

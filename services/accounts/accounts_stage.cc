@@ -17,17 +17,17 @@ using wire::RefusalReason;
 
 namespace {
 
-enum TableId : std::uint8_t { kUserTable = 32, kHostTable = 33 };
+enum TableId : std::uint8_t { kUserTable = 32, kHostTable = 33, kMovesTable = 34 };
 
 Key UserKey(ProjectId project, UserId user) { return {.project = project.value, .id = user.value, .sub = 0}; }
 Key HostKey(ProjectId project, HostId host) { return {.project = project.value, .id = host.value, .sub = 0}; }
 
-// Objects that a commit has changed stay where they are until it ends.
-template <class State>
-void List(const Key& key, State& state, std::vector<std::pair<Key, State*>>& changed) {
-  if (state.listed) return;
-  state.listed = true;
-  changed.emplace_back(key, &state);
+credit::PostingFacts PostingOf(const wire::GrantHead& head) {
+  return {.micro = head.credit_micro,
+          .app = head.app,
+          .now = head.time,
+          .work_start = head.work_start,
+          .boinc_average = (head.flags & credit::kGrantBoincAverage) != 0};
 }
 
 }  // namespace
@@ -46,27 +46,52 @@ std::vector<stream::TopicPartition> AccountsStage::Inputs(std::uint32_t partitio
 }
 
 AccountsStage::AccountsStage(const AccountsOptions& options, stream::TableHost& tables)
-    : options_(options), users_(tables, kUserTable, 1, false), hosts_(tables, kHostTable, 1, false) {}
+    : options_(options),
+      users_(tables, kUserTable, 1, false),
+      hosts_(tables, kHostTable, 1, false),
+      moves_(tables, kMovesTable, 1, false) {}
 
-std::vector<stream::TableBase*> AccountsStage::tables() { return {&users_, &hosts_}; }
+std::vector<stream::TableBase*> AccountsStage::tables() { return {&users_, &hosts_, &moves_}; }
 
 void AccountsStage::Process(std::size_t input, const RecordView& record, Emitter& out) {
   if (input == kUsers) return OnUser(record, out);
   if (!options_.sorted) return OnGrant(record.value, out);
   wire::Grant grant;
   if (!wire::DecodeGrant(record.value, &grant)) return out.Fail(Status::Corrupted("a grant does not decode"));
+  // Hosts move at once, so that at the barrier everything is where it is to be applied.
+  if (wire::IsHostMove(grant.head.kind)) return OnHostMove(grant.head, record.value, out);
   sorted_.push_back({.time = grant.head.time,
                      .line = grant.detail.line,
                      .result = grant.head.result.value,
                      .bytes = std::string(record.value)});
+  if (moves_.size() > 0) SettlePlace(sorted_.back(), nullptr, out);
 }
 
 void AccountsStage::Barrier(Emitter& out) {
   std::sort(sorted_.begin(), sorted_.end(), [](const Sortable& a, const Sortable& b) {
     return std::tie(a.time, a.line, a.result) < std::tie(b.time, b.line, b.result);
   });
-  for (const Sortable& one : sorted_) OnGrant(one.bytes, out);
+  for (const Sortable& one : sorted_) ApplySorted(one, out);
   sorted_.clear();
+}
+
+void AccountsStage::ApplySorted(const Sortable& one, Emitter& out) {
+  if (one.to_user && one.to_host) return OnGrant(one.bytes, out);
+  wire::GrantHead head;
+  if (!wire::DecodeGrantHead(one.bytes, &head)) return out.Fail(Status::Corrupted("a grant does not decode"));
+  if (one.to_host) return ApplyToHost(head, out);
+  if (!one.to_user || head.kind == wire::GrantKind::kOpening || !head.user) return;
+  ApplyToUser(head, one.bytes, &users_.Mutable(UserKey(head.project, head.user)), out);
+}
+
+// A grant that waited for its user's event. In lockstep its host's share is applied at the barrier like others: the host
+// may be in another partition.
+void AccountsStage::Release(std::string_view bytes, UserState* user, Emitter& out) {
+  if (!options_.sorted) return OnGrant(bytes, out);
+  wire::Grant grant;
+  if (!wire::DecodeGrant(bytes, &grant)) return out.Fail(Status::Corrupted("a grant does not decode"));
+  ApplyToUser(grant.head, bytes, user, out);
+  TakeShare(grant.head, grant.detail.line, out);
 }
 
 void AccountsStage::OnUser(const RecordView& record, Emitter& out) {
@@ -98,7 +123,7 @@ void AccountsStage::OnUser(const RecordView& record, Emitter& out) {
     }
     std::vector<std::string> waiting;
     waiting.swap(user.waiting);
-    for (const std::string& grant : waiting) OnGrant(grant, out);
+    for (const std::string& grant : waiting) Release(grant, &user, out);
     return;
   }
   if (const auto* opening = std::get_if<wire::OpeningTotal>(&event->body)) {
@@ -135,7 +160,8 @@ void AccountsStage::OnUser(const RecordView& record, Emitter& out) {
 void AccountsStage::OnGrant(std::string_view bytes, Emitter& out) {
   wire::GrantHead head;
   if (!wire::DecodeGrantHead(bytes, &head)) return out.Fail(Status::Corrupted("a grant does not decode"));
-  if (head.kind == wire::GrantKind::kOpening) return ApplyOpening(head);
+  if (head.kind == wire::GrantKind::kOpening) return ApplyOpening(head, out);
+  if (wire::IsHostMove(head.kind)) return OnHostMove(head, bytes, out);
   UserState* user = nullptr;
   if (head.user) {
     user = &users_.Mutable(UserKey(head.project, head.user));
@@ -147,10 +173,11 @@ void AccountsStage::OnGrant(std::string_view bytes, Emitter& out) {
   ApplyGrant(head, bytes, user, out);
 }
 
-void AccountsStage::ApplyOpening(const wire::GrantHead& head) {
+void AccountsStage::ApplyOpening(const wire::GrantHead& head, Emitter& out) {
   credit::Account* account = nullptr;
   if (head.host) {
     HostAccount& host = hosts_.Mutable(HostKey(head.project, head.host));
+    if (host.elsewhere) return PassOn(head, 0, out);
     host.user = head.user;
     account = &host.account;
     List(HostKey(head.project, head.host), host, changed_hosts_);
@@ -167,18 +194,24 @@ void AccountsStage::ApplyOpening(const wire::GrantHead& head) {
 }
 
 void AccountsStage::ApplyGrant(const wire::GrantHead& head, std::string_view bytes, UserState* user, Emitter& out) {
-  const credit::PostingFacts posting{
-      .micro = head.credit_micro,
-      .app = head.app,
-      .now = head.time,
-      .work_start = head.work_start,
-      .boinc_average = (head.flags & credit::kGrantBoincAverage) != 0};
+  ApplyToHost(head, out);
+  ApplyToUser(head, bytes, user, out);
+}
+
+// The host's share, of a grant or an opening.
+void AccountsStage::ApplyToHost(const wire::GrantHead& head, Emitter& out) {
+  if (head.kind == wire::GrantKind::kOpening) return ApplyOpening(head, out);
   HostAccount& host = hosts_.Mutable(HostKey(head.project, head.host));
+  if (host.elsewhere) return PassOn(head, 0, out);
   host.user = head.user;
-  credit::Post(posting, host.account);
+  credit::Post(PostingOf(head), host.account);
   List(HostKey(head.project, head.host), host, changed_hosts_);
+}
+
+// The user's share, and the team's posting. `user` null: the host was nobody's.
+void AccountsStage::ApplyToUser(const wire::GrantHead& head, std::string_view bytes, UserState* user, Emitter& out) {
   if (user == nullptr || user->deleted) return;
-  credit::Post(posting, user->account);
+  credit::Post(PostingOf(head), user->account);
   List(UserKey(head.project, head.user), *user, changed_users_);
 
   TeamId team = user->TeamNow();
@@ -211,7 +244,7 @@ void AccountsStage::ApplyGrant(const wire::GrantHead& head, std::string_view byt
 
 // New totals of the accounts that this commit has changed, one record each.
 void AccountsStage::Finish(Emitter& out) {
-  const auto emit = [&](wire::AccountKind kind, const Key& key, const credit::Account& account) {
+  const auto emit = [&](wire::AccountKind kind, const Key& key, const credit::Account& account, bool elsewhere) {
     bytes_.clear();
     wire::EncodeTotal({.project = ProjectId(key.project),
                        .kind = kind,
@@ -220,17 +253,18 @@ void AccountsStage::Finish(Emitter& out) {
                        .rac = account.recent.value,
                        .rac_time = account.recent.time,
                        .grants = account.grants,
-                       .apps = {}},
+                       .apps = {},
+                       .elsewhere = elsewhere},
                       &bytes_);
     out.Emit(wire::kTotals, options_.partition, bytes_);
   };
   for (auto& [key, host] : changed_hosts_) {
-    emit(wire::AccountKind::kHost, key, host->account);
+    emit(wire::AccountKind::kHost, key, host->account, host->elsewhere);
     host->listed = false;
   }
   changed_hosts_.clear();
   for (auto& [key, user] : changed_users_) {
-    emit(wire::AccountKind::kUser, key, user->account);
+    emit(wire::AccountKind::kUser, key, user->account, false);
     user->listed = false;
   }
   changed_users_.clear();

@@ -1,7 +1,7 @@
 // ACCOUNTS, by user: applies grants to the totals of hosts and users, and passes them on as postings to teams.
 //
-// In: users (members, openings), grants of one partition. Out: grants (the opening balance of a user), postings, totals,
-// refused.
+// In: users (members, openings), grants of one partition. Out: grants (the opening balance of a user; accounts of hosts
+// that move to another partition), postings, totals, refused.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 #include "common/wire/grant_codec.h"
 #include "common/wire/topics.h"
 #include "common/wire/word.h"
+#include "services/accounts/host_moves.h"
 
 namespace cobblestone::accounts {
 
@@ -48,11 +49,12 @@ struct UserState {
 
 struct HostAccount {
   UserId user;              // whose partition this is
-  credit::Account account;
+  bool elsewhere = false;   // the account is in another partition, or on its way: HostMoves knows
+  credit::Account account;  // empty where it is elsewhere
   bool listed = false;      // among the changed of this commit; not state
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.user, s.account); }
+  static void Fields(Self& s, F&& f) { f(s.user, s.elsewhere, s.account); }
 };
 
 struct AccountsOptions {
@@ -75,21 +77,48 @@ class AccountsStage final : public stream::Stage {
 
   stream::Table<UserState>& users() { return users_; }
   stream::Table<HostAccount>& hosts() { return hosts_; }
+  stream::Table<HostMoves>& moves() { return moves_; }
 
  private:
-  void OnUser(const stream::RecordView& record, stream::Emitter& out);
-  void OnGrant(std::string_view bytes, stream::Emitter& out);
-  void ApplyOpening(const wire::GrantHead& head);
-  void ApplyGrant(const wire::GrantHead& head, std::string_view bytes, UserState* user, stream::Emitter& out);
-  AccountsOptions options_;
-  stream::Table<UserState> users_;
-  stream::Table<HostAccount> hosts_;
+  // Lockstep: what is to be applied at the next barrier, and to whom: user (with team) and host are parted where the host
+  // has moved.
   struct Sortable {
     double time = 0;
     std::uint64_t line = 0;
     std::uint64_t result = 0;
     std::string bytes;
+    bool to_user = true;
+    bool to_host = true;
   };
+
+  // Objects that a commit has changed stay where they are until it ends.
+  template <class State>
+  static void List(const stream::Key& key, State& state, std::vector<std::pair<stream::Key, State*>>& changed) {
+    if (state.listed) return;
+    state.listed = true;
+    changed.emplace_back(key, &state);
+  }
+
+  void OnUser(const stream::RecordView& record, stream::Emitter& out);
+  void OnGrant(std::string_view bytes, stream::Emitter& out);
+  void ApplySorted(const Sortable& one, stream::Emitter& out);
+  void Release(std::string_view grant, UserState* user, stream::Emitter& out);
+  void ApplyOpening(const wire::GrantHead& head, stream::Emitter& out);
+  void ApplyToHost(const wire::GrantHead& head, stream::Emitter& out);
+  void ApplyToUser(const wire::GrantHead& head, std::string_view bytes, UserState* user, stream::Emitter& out);
+  void ApplyGrant(const wire::GrantHead& head, std::string_view bytes, UserState* user, stream::Emitter& out);
+
+  void OnHostMove(const wire::GrantHead& head, std::string_view bytes, stream::Emitter& out);
+  void OnHostAccount(const stream::Key& key, const wire::GrantHead& head, std::string_view bytes, stream::Emitter& out);
+  void TakeShare(const wire::GrantHead& head, std::uint64_t line, stream::Emitter& out);
+  void PassOn(const wire::GrantHead& head, std::uint64_t line, stream::Emitter& out);
+  void SendAccount(const stream::Key& key, UserId to, stream::Emitter& out);
+  void SettlePlace(Sortable& one, const stream::Key* of, stream::Emitter& out);
+
+  AccountsOptions options_;
+  stream::Table<UserState> users_;
+  stream::Table<HostAccount> hosts_;
+  stream::Table<HostMoves> moves_;
   std::vector<Sortable> sorted_;                        // lockstep, empty after each barrier
   // Whose totals this commit has changed, each once, in the order of their first change.
   std::vector<std::pair<stream::Key, UserState*>> changed_users_;

@@ -149,6 +149,8 @@ void ClaimsStage::OnHost(const RecordView& record, const wire::EventHead& head, 
   HostState& state = hosts_.Mutable(key);
   state.member = word;
   credit::HostRecord& host = state.record;
+  // Before the first word nobody owned it: no claim could be made, so there is no account to move.
+  if (host.known && host.user != member.user) EmitMove(head, member.host, host.user, member.user, out);
   host.known = true;
   host.deleted = member.deleted;
   host.user = member.user;
@@ -159,6 +161,20 @@ void ClaimsStage::OnHost(const RecordView& record, const wire::EventHead& head, 
   std::vector<std::uint64_t> waiting;
   waiting.swap(state.waiting);
   for (const std::uint64_t result : waiting) Join(head.project, ResultId(result), member.host, out);
+}
+
+void ClaimsStage::EmitMove(const wire::EventHead& head, HostId host, UserId from, UserId to, Emitter& out) {
+  const std::uint32_t old_place = wire::OwnerPartition(head.project, from, host, options_.partitions);
+  const std::uint32_t new_place = wire::OwnerPartition(head.project, to, host, options_.partitions);
+  if (old_place == new_place) return;
+  wire::GrantHead move{.project = head.project, .user = to, .host = host, .time = head.time};
+  for (const auto& [kind, place] : {std::pair{wire::GrantKind::kHostLeaves, old_place},
+                                    std::pair{wire::GrantKind::kHostComes, new_place}}) {
+    move.kind = kind;
+    bytes_.clear();
+    wire::EncodeGrant(move, {}, {}, {}, &bytes_);
+    out.Emit(wire::kGrants, place, bytes_);
+  }
 }
 
 void ClaimsStage::OnOpeningRow(const RecordView& record, const wire::EventHead& head,

@@ -2,7 +2,7 @@
 // result by its app's policy, and passes claims on to GRANTS and samples to the coordinator.
 //
 // In: control, hosts, dispatches, completions, validations, trickles of one partition. Out: claims, samples, grants (the
-// opening balance of a host), refused.
+// opening balance of a host; that its account moves), refused.
 #pragma once
 
 #include <cstdint>
@@ -54,6 +54,8 @@ class ClaimsStage final : public stream::Stage {
   void OnMember(const stream::RecordView& record, stream::Emitter& out);
   void OnHost(const stream::RecordView& record, const wire::EventHead& head, const wire::HostMember& member,
               stream::Emitter& out);
+  // Tells both partitions of accounts that the host's account moves, if it does.
+  void EmitMove(const wire::EventHead& head, HostId host, UserId from, UserId to, stream::Emitter& out);
   void OnOpeningRow(const stream::RecordView& record, const wire::EventHead& head,
                     const wire::OpeningHostVersion& opening, stream::Emitter& out);
   void OnOpeningTotal(const stream::RecordView& record, const wire::EventHead& head,

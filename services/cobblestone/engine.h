@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -111,6 +112,8 @@ class Engine {
   Engine() = default;
 
   class Ticker;
+
+  std::optional<credit::Account> HostAccountOf(ProjectId project, HostId host, UserId owner);
 
   settings::RunSettings settings_;
   PipelineOptions pipeline_;

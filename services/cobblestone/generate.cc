@@ -69,7 +69,9 @@ enum Salt : std::uint32_t {
   kOutcome,
   kGpuSpeed,
   kAssignedSalt,
-  kNameless
+  kNameless,
+  kMovingHost,
+  kNewOwner
 };
 
 // Plan places beyond the replicas: the copies that failed first (place + kMaxReplication), and the late one.
@@ -105,7 +107,8 @@ Status CheckGenerateOptions(const GenerateOptions& options) {
                           {"conflicts", options.conflicts},
                           {"lost", options.lost},
                           {"bad_lines", options.bad_lines},
-                          {"team_changes", options.team_changes}};
+                          {"team_changes", options.team_changes},
+                          {"owner_changes", options.owner_changes}};
   for (const Share& share : shares) {
     if (!(share.value >= 0 && share.value <= 1)) {
       return BadOption(share.name, Number(share.value), "a share, from 0 to 1");
@@ -171,6 +174,7 @@ Generator::Generator(const GenerateOptions& options) : options_(options) {
   const auto gpu_versions = static_cast<std::uint32_t>(options_.versions * kGpuShareOfVersions);
   cpu_versions_ = options_.versions - gpu_versions;
   team_changes_ = static_cast<std::uint64_t>(options_.team_changes * static_cast<double>(options_.users));
+  owner_changes_ = static_cast<std::uint64_t>(options_.owner_changes * static_cast<double>(options_.hosts));
   if (options_.tick_period > 0) {
     next_tick_ = (std::floor(options_.start_time / options_.tick_period) + 1) * options_.tick_period;
   }
@@ -378,6 +382,11 @@ void Generator::StartPosition() {
     extra_.push_back(UserEvent(1 + Below(k, kChangeUser, options_.users),
                                Below(k, kChangeTeam, options_.teams + 1), 2 + k, now));
   }
+  while (owners_changed_ < owner_changes_ &&
+         position_ >= static_cast<std::uint64_t>(static_cast<double>(last_position_) *
+                                                 (static_cast<double>(owners_changed_ + 1) /
+                                                  static_cast<double>(owner_changes_ + 1))))
+    extra_.push_back(OwnerChange(owners_changed_++, now));
   if (position_ < results() && Chance(options_.bad_lines, position_, kBadSalt))
     extra_.push_back(BadLine(bad_made_++));
 }
@@ -469,11 +478,24 @@ std::string Generator::UserEvent(std::uint64_t user, std::uint64_t team, std::ui
       {.head = {.id = id, .project = ProjectId(options_.project), .time = time}, .body = std::move(member)});
 }
 
-std::string Generator::HostEvent(std::uint64_t host) const {
+std::uint64_t Generator::FirstOwner(std::uint64_t host) const {
+  return Chance(options_.ownerless_hosts, host, kOwnerless) ? 0 : 1 + Below(host, kOwner, options_.users);
+}
+
+// Two changes of one host follow each other; the second often gives it back to its first owner.
+std::string Generator::OwnerChange(std::uint64_t number, double time) const {
+  const std::uint64_t host = 1 + Below(number / 2, kMovingHost, options_.hosts);
+  const bool back = number % 2 == 1 && (Hash(number, kNewOwner) & 1) != 0;
+  const bool nobody = Chance(options_.ownerless_hosts, number, kOwnerless);
+  const std::uint64_t owner =
+      back ? FirstOwner(host) : nobody ? 0 : 1 + Below(number, kNewOwner, options_.users);
+  return HostEvent(host, owner, 2 + number, time);
+}
+
+std::string Generator::HostEvent(std::uint64_t host, std::uint64_t user, std::uint64_t id, double time) const {
   wire::HostMember member;
   member.host = HostId(host);
-  member.user = UserId(
-      Chance(options_.ownerless_hosts, host, kOwnerless) ? 0 : 1 + Below(host, kOwner, options_.users));
+  member.user = UserId(user);
   const double peak = 1e9 * Exp(1.5 * Unit(host, kHostSpeed));
   // Some clients never ran their benchmark.
   const bool measured = Below(host, kNoBenchmark, 64) != 0;
@@ -483,8 +505,7 @@ std::string Generator::HostEvent(std::uint64_t host) const {
   member.gpus = IsGpuHost(host) ? 1 : 0;
   member.create_time = options_.start_time;
   return wire::EncodeEvent(
-      {.head = {.id = 1, .project = ProjectId(options_.project), .time = options_.start_time},
-       .body = std::move(member)});
+      {.head = {.id = id, .project = ProjectId(options_.project), .time = time}, .body = std::move(member)});
 }
 
 bool Generator::NextMember(std::string* envelope) {
@@ -521,7 +542,7 @@ bool Generator::NextMember(std::string* envelope) {
   }
   n -= options_.users;
   if (n < options_.hosts) {
-    *envelope = HostEvent(1 + n);
+    *envelope = HostEvent(1 + n, FirstOwner(1 + n), 1, options_.start_time);
     return true;
   }
   return false;

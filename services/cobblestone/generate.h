@@ -56,6 +56,7 @@ struct GenerateOptions {
   bool members = true;      // catalogue, teams, users and hosts come first; else only results
   bool dispatches = false;  // an event for each result that is sent
   double team_changes = 0;  // share of users that change their team, now and then
+  double owner_changes = 0;  // changes of owner for each host, evenly over the time, two of a host close together
 
   double start_time = 1.7e9;  // UNIX s
   double span = 5 * 86400.0;  // s of event time from the first result sent to the last one back
@@ -169,7 +170,9 @@ class Generator {
   [[nodiscard]] std::string VersionEvent(std::uint64_t app, std::uint32_t number) const;
   [[nodiscard]] std::string UserEvent(std::uint64_t user, std::uint64_t team, std::uint64_t id,
                                       double time) const;
-  [[nodiscard]] std::string HostEvent(std::uint64_t host) const;
+  [[nodiscard]] std::string HostEvent(std::uint64_t host, std::uint64_t user, std::uint64_t id, double time) const;
+  [[nodiscard]] std::uint64_t FirstOwner(std::uint64_t host) const;
+  [[nodiscard]] std::string OwnerChange(std::uint64_t number, double time) const;
 
   GenerateOptions options_;
   std::uint64_t workunits_ = 0;
@@ -178,6 +181,7 @@ class Generator {
   std::uint64_t last_position_ = 0;
   std::uint32_t cpu_versions_ = 0;
   std::uint64_t team_changes_ = 0;
+  std::uint64_t owner_changes_ = 0;
 
   std::uint64_t member_ = 0;  // next one
   bool members_done_ = false;
@@ -186,6 +190,7 @@ class Generator {
   std::uint64_t launched_ = 0;  // workunits
   std::uint64_t waiting_ = 0;   // nodes in buckets
   std::uint64_t changes_made_ = 0;
+  std::uint64_t owners_changed_ = 0;
   std::uint64_t bad_made_ = 0;
   double next_tick_ = 0;
   std::uint64_t ticks_ = 0;

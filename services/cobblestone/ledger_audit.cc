@@ -25,6 +25,13 @@ struct Sum {
 };
 using Sums = std::unordered_map<std::uint64_t, Sum>;   // by account, of one project
 
+// What one partition of accounts has sent others about a host that moved: records, and the credit in them.
+struct Sent {
+  std::uint64_t records = 0;
+  Sum sum;
+};
+using SentByHost = std::map<std::pair<std::uint32_t, std::uint64_t>, Sent>;   // by project, host
+
 struct Snapshot {
   std::uint64_t grants_end = 0;
   std::uint64_t postings_end = 0;
@@ -33,6 +40,7 @@ struct Snapshot {
   std::map<std::uint32_t, Sums> teams;
   std::map<std::uint32_t, Sums> parked;                       // grants that wait for their user's event, by host
   std::map<std::uint32_t, std::unordered_map<std::uint64_t, bool>> deleted_users;
+  SentByHost sent;
 };
 
 class Auditor {
@@ -44,7 +52,9 @@ class Auditor {
   json Report() const;
 
  private:
-  Status CheckGrants(std::uint32_t k, const Snapshot& snapshot, LedgerIndex& index);
+  Status CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapshots, LedgerIndex& index);
+  void TakeTransfer(const wire::Grant& grant, const std::vector<Snapshot>& snapshots, const std::string& where);
+  void CheckTransfers(const std::vector<Snapshot>& snapshots);
   Status CheckPostings(std::uint32_t k, const Snapshot& snapshot);
   void CheckFinal(const wire::Grant& grant, const std::string& where, LedgerIndex& index);
   void CheckSettlement(const wire::Grant& grant, const credit::Constants& constants, const std::string& where);
@@ -69,10 +79,12 @@ class Auditor {
   std::uint64_t settlements_ = 0;
   std::uint64_t late_ = 0;
   std::uint64_t openings_ = 0;
+  std::uint64_t host_moves_ = 0;
   std::uint64_t postings_ = 0;
   std::uint64_t accounts_ = 0;
   std::uint64_t problems_ = 0;
   credit::MicroTotal granted_ = 0;
+  std::vector<SentByHost> arrived_;   // by the partition that sent it
   std::vector<std::string> told_;
 };
 
@@ -104,6 +116,21 @@ Status Auditor::Run(std::vector<StageSet>& stages, stream::embedded::Runner& run
         snapshot.hosts[key.project][key.id] = {host.account.total_micro, host.account.grants};
       });
       if (s.ok())
+        s = set.accounts->moves().ForEachStored([&](const stream::Key& key, const accounts::HostMoves& moves) {
+          // All that has come here is in the account, waits for it, or was sent on.
+          Sum& all = snapshot.hosts[key.project][key.id];
+          all.micro += moves.sent_micro;
+          all.grants += moves.sent_grants;
+          for (const std::string& bytes : moves.waiting) {
+            wire::GrantHead head;
+            if (!wire::DecodeGrantHead(bytes, &head)) continue;
+            all.micro += head.credit_micro;
+            all.grants += head.kind == wire::GrantKind::kFinal ? 1 : 0;
+          }
+          if (moves.sent > 0)
+            snapshot.sent[{key.project, key.id}] = {moves.sent, {moves.sent_micro, moves.sent_grants}};
+        });
+      if (s.ok())
         s = set.accounts->users().ForEachStored([&](const stream::Key& key, const accounts::UserState& user) {
           snapshot.users[key.project][key.id] = {user.account.total_micro, user.account.grants};
           if (user.deleted) snapshot.deleted_users[key.project][key.id] = true;
@@ -131,8 +158,10 @@ Status Auditor::Run(std::vector<StageSet>& stages, stream::embedded::Runner& run
     if (!bad.ok()) return bad;
     all_ += snapshot.grants_end + snapshot.postings_end;
   }
+  arrived_.resize(n);
   for (std::uint32_t k = 0; k < n; ++k)
-    if (Status s = CheckGrants(k, snapshots[k], index); !s.ok()) return s;
+    if (Status s = CheckGrants(k, snapshots, index); !s.ok()) return s;
+  CheckTransfers(snapshots);
   std::sort(amounts_.begin(), amounts_.end());
   for (std::size_t i = 1; i < amounts_.size(); ++i)
     if (amounts_[i].first == amounts_[i - 1].first)
@@ -144,13 +173,49 @@ Status Auditor::Run(std::vector<StageSet>& stages, stream::embedded::Runner& run
   return Status::Ok();
 }
 
-Status Auditor::CheckGrants(std::uint32_t k, const Snapshot& snapshot, LedgerIndex& index) {
+// What a host's account or a share of a grant brings to a partition counts as sent by the other one if it was sent before
+// that one's snapshot.
+void Auditor::TakeTransfer(const wire::Grant& grant, const std::vector<Snapshot>& snapshots, const std::string& where) {
+  const wire::HostTransfer& transfer = *grant.transfer;
+  if (transfer.from_partition >= snapshots.size())
+    return Problem(where + ": came from partition " + std::to_string(transfer.from_partition) + ", which there is not");
+  const std::pair host{grant.head.project.value, grant.head.host.value};
+  const SentByHost& all_sent = snapshots[transfer.from_partition].sent;
+  const auto sent = all_sent.find(host);
+  if (sent == all_sent.end() || transfer.number > sent->second.records) return;
+  Sent& arrived = arrived_[transfer.from_partition][host];
+  ++arrived.records;
+  const bool account = grant.head.kind == wire::GrantKind::kHostAccount;
+  arrived.sum.micro += account ? transfer.account.total_micro : grant.head.credit_micro;
+  arrived.sum.grants += account ? transfer.account.grants : transfer.share_of == wire::GrantKind::kFinal ? 1 : 0;
+}
+
+void Auditor::CheckTransfers(const std::vector<Snapshot>& snapshots) {
+  for (std::uint32_t k = 0; k < snapshots.size(); ++k)
+    for (const auto& [host, sent] : snapshots[k].sent) {
+      const Sent& arrived = arrived_[k][host];
+      if (arrived.records != sent.records || arrived.sum.micro != sent.sum.micro ||
+          arrived.sum.grants != sent.sum.grants)
+        Problem("host " + std::to_string(host.second) + " of project " + std::to_string(host.first) +
+                " moved: partition " + std::to_string(k) + " has sent on " + std::to_string(sent.records) +
+                " records, the ledger holds " + std::to_string(arrived.records) + ", and they differ by " +
+                std::to_string(static_cast<long long>(sent.sum.micro - arrived.sum.micro)) + " micro-credits and " +
+                std::to_string(static_cast<long long>(sent.sum.grants - arrived.sum.grants)) + " grants");
+    }
+}
+
+Status Auditor::CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapshots, LedgerIndex& index) {
+  const Snapshot& snapshot = snapshots[k];
+  bool any_moves = false;
+  for (const Snapshot& other : snapshots) any_moves = any_moves || !other.sent.empty();
   std::map<std::uint32_t, Sums> hosts;
   std::map<std::uint32_t, Sums> users;
   Status bad;
   Status s = engine_.ForEachRecord({wire::kGrants, k}, [&](std::uint64_t offset, std::string_view record) {
-    if (offset >= snapshot.grants_end) return false;
-    Step();
+    // Behind the snapshot lies what other partitions had sent before theirs.
+    const bool behind = offset >= snapshot.grants_end;
+    if (behind && !any_moves) return false;
+    if (!behind) Step();
     const std::string where = "grant at partition " + std::to_string(k) + ", offset " + std::to_string(offset);
     wire::Grant grant;
     if (!wire::DecodeGrant(record, &grant)) {
@@ -158,6 +223,18 @@ Status Auditor::CheckGrants(std::uint32_t k, const Snapshot& snapshot, LedgerInd
       return true;
     }
     const wire::GrantHead& head = grant.head;
+    if (grant.transfer) TakeTransfer(grant, snapshots, where);
+    if (behind) return true;
+    if (wire::IsHostMove(head.kind)) {
+      if (!grant.transfer) return true;   // an announcement
+      const bool account = head.kind == wire::GrantKind::kHostAccount;
+      host_moves_ += account ? 1 : 0;
+      Sum& host = hosts[head.project.value][head.host.value];
+      host.micro += account ? grant.transfer->account.total_micro : head.credit_micro;
+      host.grants += account ? grant.transfer->account.grants
+                             : grant.transfer->share_of == wire::GrantKind::kFinal ? 1 : 0;
+      return true;
+    }
     if (head.kind == wire::GrantKind::kOpening) {
       ++openings_;
       if (head.host) {
@@ -330,6 +407,7 @@ json Auditor::Report() const {
           {"settlements_recomputed", settlements_},
           {"late_grants", late_},
           {"opening_balances", openings_},
+          {"host_moves", host_moves_},
           {"postings", postings_},
           {"accounts", accounts_},
           {"granted_micro", std::to_string(static_cast<long long>(granted_))},

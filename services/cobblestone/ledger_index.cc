@@ -25,7 +25,8 @@ Result<std::unique_ptr<LedgerIndex>> LedgerIndex::Open(const std::string& path, 
             .partitions = partitions,
             .keys = [](std::string_view record, const stream::embedded::AddKey& add) {
               wire::GrantHead head;
-              if (wire::DecodeGrantHead(record, &head) && head.result) add(IndexKey(head.project, head.result));
+              if (!wire::DecodeGrantHead(record, &head) || wire::IsHostMove(head.kind)) return;
+              if (head.result) add(IndexKey(head.project, head.result));
             }});
   if (!index.ok()) return index.status();
   return std::unique_ptr<LedgerIndex>(new LedgerIndex(std::move(*index)));

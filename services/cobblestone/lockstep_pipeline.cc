@@ -191,7 +191,7 @@ Status LockstepPipeline::WriteState(const std::function<Status(const std::string
       if (state.record.known && !state.record.deleted) hosts.emplace(std::pair{key.project, key.id}, nullptr);
     });
     slot.stages.accounts->hosts().ForEach([&](const stream::Key& key, const accounts::HostAccount& host) {
-      hosts[{key.project, key.id}] = &host.account;
+      if (!host.elsewhere) hosts[{key.project, key.id}] = &host.account;
     });
     slot.stages.accounts->users().ForEach([&](const stream::Key& key, const accounts::UserState& user) {
       if (user.known && !user.deleted)

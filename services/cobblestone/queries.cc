@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <cmath>
+#include <chrono>
+#include <optional>
 #include <set>
+#include <thread>
 
 #include "common/credit/policy.h"
 #include "common/credit/reliability.h"
@@ -223,6 +226,33 @@ Result<json> Engine::Explain(ProjectId project, ResultId result) {
                           "what was not taken in; its workunit may still wait for another replica");
 }
 
+// With its owner; where the host has just moved, wherever it still is. An account between two partitions is in the log and
+// in none of them: it is there a moment later. Null: it did not come, since nobody works here.
+std::optional<credit::Account> Engine::HostAccountOf(ProjectId project, HostId host, UserId owner) {
+  constexpr int kTries = 200;
+  const std::uint32_t home = wire::OwnerPartition(project, owner, host, pipeline_.partitions);
+  for (int attempt = 0; attempt < kTries; ++attempt) {
+    std::optional<credit::Account> found;
+    bool on_its_way = false;
+    for (std::uint32_t step = 0; step < pipeline_.partitions && !found; ++step) {
+      const std::uint32_t slot = (home + step) % pipeline_.partitions;
+      runner_->Query(slot, [&](stream::Slot&) {
+        const auto* row = stages_[slot].accounts->hosts().Find(KeyOf(project, host.value));
+        if (row == nullptr) return;
+        if (row->elsewhere) {
+          on_its_way = true;
+        } else {
+          found = row->account;
+        }
+      });
+    }
+    if (found) return found;
+    if (!on_its_way) return credit::Account{};   // granted nothing yet
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  return std::nullopt;
+}
+
 Result<json> Engine::Account(ProjectId project, wire::AccountKind kind, std::uint64_t id) {
   const double now = WallClock();
   json found;
@@ -268,11 +298,12 @@ Result<json> Engine::Account(ProjectId project, wire::AccountKind kind, std::uin
       }
     });
     if (!host.is_null()) {
-      const std::uint32_t slot = wire::OwnerPartition(project, owner, HostId(id), pipeline_.partitions);
-      runner_->Query(slot, [&](stream::Slot&) {
-        const auto* account = stages_[slot].accounts->hosts().Find(KeyOf(project, id));
-        found = AccountJson(account != nullptr ? account->account : credit::Account{}, now);
-      });
+      const std::optional<credit::Account> account = HostAccountOf(project, HostId(id), owner);
+      if (!account)
+        return Status::Retry("the account of host " + std::to_string(id) +
+                             " is on its way to its new owner's partition, and no program runs that takes it in: start "
+                             "`cobblestone run`");
+      found = AccountJson(*account, now);
       found.update(host);
     }
   }

@@ -47,6 +47,7 @@ GenerateOptions Eventful(std::uint64_t seed) {
   options.conflicts = 0.03;
   options.bad_lines = 0.03;
   options.team_changes = 0.5;
+  options.owner_changes = 0.5;
   options.tick_period = 1800;
   return options;
 }
@@ -64,13 +65,14 @@ Events Interleaved(const Events& a, const Events& b) {
 struct Played {
   Outcome outcome;
   Events ledger;
+  std::map<std::string, std::string> accounts;  // to the last bit
 };
 
 Played RunPipeline(const Events& events, std::uint32_t partitions) {
   LockstepWorld world(partitions);
   world.Add(events);
   world.Finish();
-  return {world.outcome(), world.SortedLedger()};
+  return {world.outcome(), world.SortedLedger(), world.AccountRows()};
 }
 
 std::uint64_t Sum(const std::map<std::string, std::uint64_t>& counts) {
@@ -79,7 +81,7 @@ std::uint64_t Sum(const std::map<std::string, std::uint64_t>& counts) {
   return sum;
 }
 
-// Equal to the oracle with 1, 3 and 8 partitions, and the ledgers byte for byte.
+// Equal to the oracle with 1, 3 and 8 partitions, and ledgers and accounts to the last bit.
 Played ExpectLikeTheOracle(const Events& events) {
   const Outcome expected = RunOracle(events);
   Played one = RunPipeline(events, 1);
@@ -88,6 +90,7 @@ Played ExpectLikeTheOracle(const Events& events) {
     const Played more = RunPipeline(events, partitions);
     EXPECT_EQ(Differences(expected, more.outcome), "") << partitions << " partitions";
     EXPECT_EQ(LedgerDifference(one.ledger, more.ledger), "") << partitions << " partitions";
+    EXPECT_EQ(AccountDifference(one.accounts, more.accounts), "") << partitions << " partitions";
   }
   return one;
 }
@@ -211,6 +214,7 @@ TEST(Pipeline, ArrivalInAnotherOrderWithinLimitsGivesTheSameGrants) {
   options.conflicts = 0;  // which of two contents is first depends on the order
   options.bad_lines = 0;
   options.team_changes = 0;  // a member event is in force from its arrival on
+  options.owner_changes = 0;
   const Events events = Generate(options);
   const Outcome in_order = RunPipeline(events, 3).outcome;
   const auto is_result = [](const std::string& event) {
@@ -481,6 +485,54 @@ TEST(PipelineStory, RepeatsOfWhatWasSaidBeforeBringNothingBack) {
     return world.StateRows();
   };
   EXPECT_EQ(StateDifference(rows(now_in_force, now_in_force + said_before), rows(0, 0)), "");
+}
+
+// Users 4 to 9 are named late: grants wait for them, whole, while the hosts go on to others; openings come while hosts
+// are on their way, and back to their first owner they go.
+TEST(PipelineStory, AHostsOneAccountFollowsItThroughManyOwners) {
+  Story story;
+  std::uint64_t result = 500;
+  const auto work = [&] {
+    for (std::uint64_t host = 1; host <= 3; ++host) {
+      story.Completed(result, host, result).Validated(result, host, result, 1, 0.37 * static_cast<double>(result % 17 + host));
+      ++result;
+    }
+  };
+  const auto move = [&](std::uint64_t host, std::uint64_t user) {
+    story.Say(wire::HostMember{.host = HostId(host), .user = UserId(user), .whetstone = 1e9, .cpus = 1});
+  };
+  double now = kStart;
+  for (std::uint64_t round = 0; round < 12; ++round) {
+    story.At(now += 5000);
+    work();
+    for (std::uint64_t host = 1; host <= 3; ++host) move(host, round % 4 == 3 ? 0 : 1 + (host * 5 + round * 3) % 9);
+    if (round % 2 == 0) work();
+    if (round == 5) {
+      for (std::uint64_t host = 1; host <= 3; ++host)
+        story.Say(wire::OpeningTotal{
+            .kind = wire::AccountKind::kHost, .account = host, .total = 100, .rac = 1, .rac_time = now});
+    }
+    for (std::uint64_t host = 1; host <= 3; ++host) move(host, host);
+    if (round == 3 || round == 7) story.Tick(now);
+  }
+  const Played unnamed = ExpectLikeTheOracle(story.events());
+  for (std::uint64_t user = 4; user <= 9; ++user) {
+    story.At(now += 100).Say(wire::UserMember{.user = UserId(user), .team = TeamId(11)});
+    // Decided before what has waited for the user: applied before it, wherever the hosts are.
+    story.At(kStart + 100);
+    work();
+  }
+  // Granted at a tick, and then the host goes on.
+  story.At(now).Completed(result, 1, result).Validated(result, 1, result, 2, 7);
+  story.Tick(now + 11 * kDay).At(now + 11 * kDay + 1);
+  for (std::uint64_t user = 2; user <= 6; ++user) move(1, user);
+  const Played played = ExpectLikeTheOracle(story.events());
+  EXPECT_LT(unnamed.outcome.accounts.size(), played.outcome.accounts.size());
+  BigMicro of_hosts = 0;
+  BigMicro granted = 0;
+  for (std::uint64_t host = 1; host <= 3; ++host) of_hosts += Total(played, OracleAccountKind::kHost, host);
+  for (const auto& [key, grant] : played.outcome.grants) granted += grant.micro;
+  EXPECT_TRUE(of_hosts == granted + 300'000'000);
 }
 
 TEST(PipelineStory, OtherContentsUnderAnIdThatWasThereAreRefused) {

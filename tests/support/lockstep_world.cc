@@ -4,6 +4,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "common/stream/state_codec.h"
 #include "common/wire/event_codec.h"
 #include "common/wire/grant_codec.h"
 #include "common/wire/topics.h"
@@ -60,8 +61,9 @@ Outcome LockstepWorld::outcome() {
   const auto add = [&outcome](OracleAccountKind kind, const stream::Key& key,
                               const credit::Account& account) {
     if (account.grants == 0 && account.opening_micro == 0) return;
-    // A host that has changed its owner may have an account in two partitions.
-    AccountOutcome& sum = outcome.accounts[{key.project, kind, key.id}];
+    const auto [at, is_first] = outcome.accounts.emplace(AccountKey{key.project, kind, key.id}, AccountOutcome{});
+    if (!is_first) throw std::runtime_error("an account lies in two partitions: number " + std::to_string(key.id));
+    AccountOutcome& sum = at->second;
     sum.micro += account.total_micro;
     sum.grants += account.grants;
     for (const credit::AppSum& app : account.apps) {
@@ -89,12 +91,38 @@ std::vector<std::string> LockstepWorld::SortedLedger() const {
   for (const std::string& record : ledger_) {
     wire::GrantHead head;
     if (!wire::DecodeGrantHead(record, &head)) throw std::runtime_error("a record of the ledger is no grant");
+    if (wire::IsHostMove(head.kind)) continue;
     keyed.push_back({{head.project.value, head.result.value}, record});
   }
   std::sort(keyed.begin(), keyed.end());
   std::vector<std::string> ledger;
   for (auto& [key, record] : keyed) ledger.push_back(std::move(record));
   return ledger;
+}
+
+std::map<std::string, std::string> LockstepWorld::AccountRows() const {
+  std::map<std::string, std::string> rows;
+  const auto add = [&rows](const char* kind, const stream::Key& key, const credit::Account& account) {
+    std::string bytes;
+    stream::StateWriter writer(bytes);
+    writer(account);
+    std::string empty;
+    stream::StateWriter empty_writer(empty);
+    empty_writer(credit::Account{});
+    if (bytes == empty) return;   // whether there is a row without contents is nobody's business
+    const std::string name = std::string(kind) + " " + std::to_string(key.id) + " of project " + std::to_string(key.project);
+    if (!rows.emplace(name, bytes).second) throw std::runtime_error("an account lies in two partitions: " + name);
+  };
+  for (const PipelineSlot& slot : slots_) {
+    if (slot.stages.accounts == nullptr) continue;
+    slot.stages.accounts->hosts().ForEach(
+        [&](const stream::Key& key, const accounts::HostAccount& host) { add("host", key, host.account); });
+    slot.stages.accounts->users().ForEach(
+        [&](const stream::Key& key, const accounts::UserState& user) { add("user", key, user.account); });
+    slot.stages.teams->teams().ForEach(
+        [&](const stream::Key& key, const teams::TeamState& team) { add("team", key, team.account); });
+  }
+  return rows;
 }
 
 std::map<std::string, std::string> LockstepWorld::StateRows() {
@@ -160,6 +188,18 @@ std::string StateDifference(const std::map<std::string, std::string>& a,
   for (const auto& [key, row] : b) {
     if (a.count(key) == 0) return describe(key, nullptr, &row);
   }
+  return {};
+}
+
+std::string AccountDifference(const std::map<std::string, std::string>& a,
+                              const std::map<std::string, std::string>& b) {
+  for (const auto& [name, row] : a) {
+    const auto other = b.find(name);
+    if (other == b.end()) return name + " is missing";
+    if (other->second != row) return name + "\n  " + Hex(row) + "\n  " + Hex(other->second);
+  }
+  for (const auto& [name, row] : b)
+    if (a.count(name) == 0) return name + " should not be";
   return {};
 }
 

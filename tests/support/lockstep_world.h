@@ -34,7 +34,10 @@ class LockstepWorld {
   // After Finish(): what was granted, posted and refused.
   [[nodiscard]] Outcome outcome();
   // Records of the topic `grants` in order of project, result and bytes: what does not depend on partitions.
+  // Moves of hosts between partitions do, and are left out.
   [[nodiscard]] std::vector<std::string> SortedLedger() const;
+  // Every account to the last bit (recent average, apps, days too), by its name. Throws where a host has two.
+  [[nodiscard]] std::map<std::string, std::string> AccountRows() const;
   // Every row of every state table by key, of one partition and the coordinator; with one partition: all
   // state.
   [[nodiscard]] std::map<std::string, std::string> StateRows();
@@ -56,6 +59,9 @@ class LockstepWorld {
 // The first row in which two states differ: table, key and bytes in hex. Empty: none.
 std::string StateDifference(const std::map<std::string, std::string>& a,
                             const std::map<std::string, std::string>& b);
+// The first account in which two runs differ. Empty: none.
+std::string AccountDifference(const std::map<std::string, std::string>& a,
+                              const std::map<std::string, std::string>& b);
 // The first grant in which two sorted ledgers differ, as text. Empty: none.
 std::string LedgerDifference(std::span<const std::string> a, std::span<const std::string> b);
 

@@ -40,6 +40,7 @@ bool RewriteGrant(std::string_view bytes, std::string* out) {
   std::string claim;
   if (grant.claim) EncodeClaim(*grant.claim, &claim);
   EncodeGrant(grant.head, grant.detail, grant.others, claim, out);
+  if (grant.transfer) AppendHostTransfer(*grant.transfer, out);
   return true;
 }
 bool RewritePosting(std::string_view bytes, std::string* out) {
@@ -435,6 +436,57 @@ TEST(WireEquality, EachFieldOfAGrantIsReadUnderItsNameAndAccountsReadNoFurtherTh
   EXPECT_FALSE(DecodeGrantHead(bytes.substr(0, 3), &head));
 }
 
+TEST(WireEquality, EachFieldOfAHostsTransferIsReadUnderItsName) {
+  v1::Grant m;
+  m.set_kind(v1::GRANT_KIND_HOST_ACCOUNT);
+  auto* t = m.mutable_transfer();
+  t->set_from_partition(1);
+  t->set_number(2);
+  t->set_share_of(v1::GRANT_KIND_OPENING);
+  t->set_total_micro_low(4);
+  t->set_total_micro_high(5);
+  t->set_opening_micro_low(6);
+  t->set_opening_micro_high(7);
+  t->set_rac(8.5);
+  t->set_rac_time(9.5);
+  t->set_grants(10);
+  auto* app = t->add_apps();
+  app->set_app(21);
+  app->set_total_micro(22);
+  app->set_grants(23);
+  app->set_total_micro_high(24);
+  auto* day = t->add_days();
+  day->set_day(-31);
+  day->set_total_micro(32);
+  day->set_total_micro_high(33);
+  day->set_grants(34);
+  Grant grant;
+  ASSERT_TRUE(DecodeGrant(m.SerializeAsString(), &grant));
+  EXPECT_EQ(grant.head.kind, GrantKind::kHostAccount);
+  EXPECT_FALSE(grant.claim.has_value());
+  ASSERT_TRUE(grant.transfer.has_value());
+  const HostTransfer& transfer = *grant.transfer;
+  const auto wide = [](std::int64_t low, std::int64_t high) {
+    return (static_cast<credit::MicroTotal>(high) << 64) + low;
+  };
+  EXPECT_EQ(transfer.from_partition, 1u);
+  EXPECT_EQ(transfer.number, 2u);
+  EXPECT_EQ(transfer.share_of, GrantKind::kOpening);
+  EXPECT_TRUE(transfer.account.total_micro == wide(4, 5));
+  EXPECT_TRUE(transfer.account.opening_micro == wide(6, 7));
+  EXPECT_EQ(transfer.account.recent.value, 8.5);
+  EXPECT_EQ(transfer.account.recent.time, 9.5);
+  EXPECT_EQ(transfer.account.grants, 10u);
+  ASSERT_EQ(transfer.account.apps.size(), 1u);
+  EXPECT_EQ(transfer.account.apps[0].app.value, 21u);
+  EXPECT_TRUE(transfer.account.apps[0].micro == wide(22, 24));
+  EXPECT_EQ(transfer.account.apps[0].grants, 23u);
+  ASSERT_EQ(transfer.account.days.size(), 1u);
+  EXPECT_EQ(transfer.account.days[0].day, -31);
+  EXPECT_TRUE(transfer.account.days[0].micro == wide(32, 33));
+  EXPECT_EQ(transfer.account.days[0].grants, 34u);
+}
+
 TEST(WireEquality, EachFieldOfPostingTotalSampleAndEpochIsReadUnderItsName) {
   v1::Posting p;
   p.set_project(1);
@@ -475,6 +527,7 @@ TEST(WireEquality, EachFieldOfPostingTotalSampleAndEpochIsReadUnderItsName) {
   t.mutable_apps(0)->set_total_micro(-1);  // all 64 bits of the lower half
   t.mutable_apps(0)->set_grants(3);
   t.mutable_apps(0)->set_total_micro_high(-1);
+  t.set_elsewhere(true);
   Total total;
   ASSERT_TRUE(DecodeTotal(t.SerializeAsString(), &total));
   EXPECT_EQ(total, (Total{.project = ProjectId(1),
@@ -484,7 +537,8 @@ TEST(WireEquality, EachFieldOfPostingTotalSampleAndEpochIsReadUnderItsName) {
                           .rac = 6,
                           .rac_time = 7,
                           .grants = 8,
-                          .apps = {{.app = AppId(1), .total_micro = -1, .grants = 3}}}));
+                          .apps = {{.app = AppId(1), .total_micro = -1, .grants = 3}},
+                          .elsewhere = true}));
 
   v1::SampleBatch b;
   b.set_project(9);

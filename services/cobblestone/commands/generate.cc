@@ -85,6 +85,7 @@ void AddOptions(CLI::App& verb, Options& options) {
   verb.add_flag("--dispatches", traffic.dispatches, "an event for each result that is sent to a host")
       ->group("Delivery");
   share("--team-changes", traffic.team_changes, "users that change their team now and then", "Delivery");
+  share("--owner-changes", traffic.owner_changes, "hosts that change their owner now and then", "Delivery");
 
   time("--start-time", traffic.start_time, "of the first result, UNIX seconds");
   time("--span", traffic.span, "seconds of event time from the first result sent to the last one back");

@@ -1,0 +1,117 @@
+#include "common/wire/host_transfer.h"
+
+#include "common/wire/event_fields.h"
+#include "common/wire/int128_fields.h"
+#include "common/wire/proto_reader.h"
+#include "common/wire/proto_writer.h"
+
+namespace cobblestone::wire {
+namespace {
+
+constexpr std::uint32_t kAppsField = 11;
+constexpr std::uint32_t kDaysField = 12;
+
+bool ReadApp(std::string_view bytes, credit::AppSum* sum) {
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  ProtoReader r(bytes);
+  while (const std::uint32_t tag = r.NextTag()) {
+    switch (tag) {
+      case VarintTag(1): sum->app = AppId(r.Varint()); break;
+      case VarintTag(2): low = r.Sint(); break;
+      case VarintTag(3): sum->grants = r.Varint(); break;
+      case VarintTag(4): high = r.Sint(); break;
+      default: r.Skip(tag); break;
+    }
+  }
+  sum->micro = JoinHalves(low, high);
+  return r.ok();
+}
+
+bool ReadDay(std::string_view bytes, credit::DaySum* sum) {
+  std::int64_t low = 0;
+  std::int64_t high = 0;
+  ProtoReader r(bytes);
+  while (const std::uint32_t tag = r.NextTag()) {
+    switch (tag) {
+      case VarintTag(1): sum->day = r.Sint(); break;
+      case VarintTag(2): low = r.Sint(); break;
+      case VarintTag(3): high = r.Sint(); break;
+      case VarintTag(4): sum->grants = r.Varint(); break;
+      default: r.Skip(tag); break;
+    }
+  }
+  sum->micro = JoinHalves(low, high);
+  return r.ok();
+}
+
+}  // namespace
+
+void EncodeHostTransfer(const HostTransfer& transfer, std::string* out) {
+  const credit::Account& account = transfer.account;
+  char buffer[10 * kMaxScalarField];
+  ProtoWriter w(buffer);
+  w.Uint(1, transfer.from_partition);
+  w.Uint(2, transfer.number);
+  w.Uint(3, static_cast<std::uint64_t>(transfer.share_of));
+  w.Sint(4, LowHalf(account.total_micro));
+  w.Sint(5, HighHalf(account.total_micro));
+  w.Sint(6, LowHalf(account.opening_micro));
+  w.Sint(7, HighHalf(account.opening_micro));
+  w.Double(8, account.recent.value);
+  w.Double(9, account.recent.time);
+  w.Uint(10, account.grants);
+  out->append(w.written());
+  for (const credit::AppSum& app : account.apps) {
+    char one[4 * kMaxScalarField];
+    ProtoWriter a(one);
+    a.Uint(1, app.app.value);
+    a.Sint(2, LowHalf(app.micro));
+    a.Uint(3, app.grants);
+    a.Sint(4, HighHalf(app.micro));
+    AppendMessage(kAppsField, a.written(), out);
+  }
+  for (const credit::DaySum& day : account.days) {
+    char one[4 * kMaxScalarField];
+    ProtoWriter d(one);
+    d.Sint(1, day.day);
+    d.Sint(2, LowHalf(day.micro));
+    d.Sint(3, HighHalf(day.micro));
+    d.Uint(4, day.grants);
+    AppendMessage(kDaysField, d.written(), out);
+  }
+}
+
+bool DecodeHostTransfer(std::string_view bytes, HostTransfer* transfer) {
+  *transfer = {};
+  credit::Account& account = transfer->account;
+  std::int64_t total[2] = {0, 0};
+  std::int64_t opening[2] = {0, 0};
+  ProtoReader r(bytes);
+  while (const std::uint32_t tag = r.NextTag()) {
+    switch (tag) {
+      case VarintTag(1): transfer->from_partition = r.Uint32(); break;
+      case VarintTag(2): transfer->number = r.Varint(); break;
+      case VarintTag(3): transfer->share_of = NarrowEnum<GrantKind>(r.Varint()); break;
+      case VarintTag(4): total[0] = r.Sint(); break;
+      case VarintTag(5): total[1] = r.Sint(); break;
+      case VarintTag(6): opening[0] = r.Sint(); break;
+      case VarintTag(7): opening[1] = r.Sint(); break;
+      case DoubleTag(8): account.recent.value = r.Double(); break;
+      case DoubleTag(9): account.recent.time = r.Double(); break;
+      case VarintTag(10): account.grants = r.Varint(); break;
+      case BytesTag(kAppsField):
+        if (!ReadApp(r.Bytes(), &account.apps.emplace_back())) return false;
+        break;
+      case BytesTag(kDaysField):
+        if (!ReadDay(r.Bytes(), &account.days.emplace_back())) return false;
+        break;
+      default: r.Skip(tag); break;
+    }
+  }
+  account.total_micro = JoinHalves(total[0], total[1]);
+  account.opening_micro = JoinHalves(opening[0], opening[1]);
+  return r.ok();
+}
+
+}  // namespace cobblestone::wire

@@ -1,0 +1,142 @@
+// Hosts that change their owner (semantics.md, section 7): the part of AccountsStage that moves their accounts.
+#include <algorithm>
+
+#include "common/wire/grant_codec.h"
+#include "services/accounts/accounts_stage.h"
+
+namespace cobblestone::accounts {
+
+using stream::Emitter;
+using stream::Key;
+
+void AccountsStage::OnHostMove(const wire::GrantHead& head, std::string_view bytes, Emitter& out) {
+  const Key key{.project = head.project.value, .id = head.host.value, .sub = 0};
+  switch (head.kind) {
+    case wire::GrantKind::kHostComes: {
+      HostAccount& host = hosts_.Mutable(key);
+      if (!host.elsewhere && (host.account.grants != 0 || host.account.total_micro != 0))
+        return out.Fail(Status::Corrupted("host " + std::to_string(key.id) + " is to come, and its account is here"));
+      host.elsewhere = true;
+      ++moves_.Mutable(key).due;
+      return;
+    }
+    case wire::GrantKind::kHostLeaves:
+      if (hosts_.Mutable(key).elsewhere) {
+        moves_.Mutable(key).leaving.push_back(head.user);
+      } else {
+        SendAccount(key, head.user, out);
+      }
+      return;
+    case wire::GrantKind::kHostAccount: return OnHostAccount(key, head, bytes, out);
+    default: break;
+  }
+  wire::Grant share;
+  if (!wire::DecodeGrant(bytes, &share) || !share.transfer)
+    return out.Fail(Status::Corrupted("a host's share of a grant does not decode"));
+  share.head.kind = share.transfer->share_of;
+  TakeShare(share.head, share.detail.line, out);
+}
+
+void AccountsStage::OnHostAccount(const Key& key, const wire::GrantHead& head, std::string_view bytes, Emitter& out) {
+  wire::Grant record;
+  if (!wire::DecodeGrant(bytes, &record) || !record.transfer)
+    return out.Fail(Status::Corrupted("a host's account does not decode"));
+  HostMoves& moves = moves_.Mutable(key);
+  HostAccount& host = hosts_.Mutable(key);
+  if (moves.due == 0 || !host.elsewhere)
+    return out.Fail(Status::Corrupted("an account of host " + std::to_string(key.id) + " came that nobody awaits"));
+  --moves.due;
+  host.elsewhere = false;
+  host.user = head.user;
+  host.account = std::move(record.transfer->account);
+  List(key, host, changed_hosts_);
+  std::vector<std::string> waiting;
+  waiting.swap(moves.waiting);
+  for (const std::string& share : waiting) {
+    wire::Grant grant;
+    if (!wire::DecodeGrant(share, &grant)) return out.Fail(Status::Corrupted("a waiting share does not decode"));
+    TakeShare(grant.head, grant.detail.line, out);
+  }
+  if (moves.leaving.empty()) return;
+  const UserId next = moves.leaving.front();
+  moves.leaving.erase(moves.leaving.begin());
+  SendAccount(key, next, out);
+}
+
+// A host's share of a grant or opening: to the account if it is here, else after it. `line`: input line (lockstep).
+void AccountsStage::TakeShare(const wire::GrantHead& head, std::uint64_t line, Emitter& out) {
+  const Key key{.project = head.project.value, .id = head.host.value, .sub = 0};
+  if (hosts_.Mutable(key).elsewhere) return PassOn(head, line, out);
+  if (!options_.sorted) return ApplyToHost(head, out);
+  std::string bytes;
+  wire::EncodeGrant(head, {.line = line}, {}, {}, &bytes);
+  sorted_.push_back({.time = head.time,
+                     .line = line,
+                     .result = head.result.value,
+                     .bytes = std::move(bytes),
+                     .to_user = false,
+                     .to_host = true});
+}
+
+void AccountsStage::PassOn(const wire::GrantHead& head, std::uint64_t line, Emitter& out) {
+  const Key key{.project = head.project.value, .id = head.host.value, .sub = 0};
+  HostMoves& moves = moves_.Mutable(key);
+  if (moves.due > 0) {
+    wire::EncodeGrant(head, {.line = line}, {}, {}, &moves.waiting.emplace_back());
+    return;
+  }
+  moves.sent_micro += head.credit_micro;
+  moves.sent_grants += head.kind == wire::GrantKind::kFinal ? 1 : 0;
+  wire::GrantHead share = head;
+  share.kind = wire::GrantKind::kHostShare;
+  std::string bytes;
+  wire::EncodeGrant(share, {.line = line}, {}, {}, &bytes);
+  wire::AppendHostTransfer(
+      {.from_partition = options_.partition, .number = ++moves.sent, .share_of = head.kind, .account = {}}, &bytes);
+  out.Emit(wire::kGrants, wire::OwnerPartition(head.project, moves.went_to, head.host, options_.partitions), bytes);
+}
+
+void AccountsStage::SendAccount(const Key& key, UserId to, Emitter& out) {
+  const ProjectId project(key.project);
+  HostMoves& moves = moves_.Mutable(key);
+  HostAccount& host = hosts_.Mutable(key);
+  moves.went_to = to;
+  moves.sent_micro += host.account.total_micro;
+  moves.sent_grants += host.account.grants;
+  std::string bytes;
+  wire::EncodeGrant({.project = project, .user = to, .host = HostId(key.id), .kind = wire::GrantKind::kHostAccount}, {},
+                    {}, {}, &bytes);
+  wire::AppendHostTransfer({.from_partition = options_.partition,
+                            .number = ++moves.sent,
+                            .share_of = wire::GrantKind::kUnknown,
+                            .account = std::move(host.account)},
+                           &bytes);
+  out.Emit(wire::kGrants, wire::OwnerPartition(project, to, HostId(key.id), options_.partitions), bytes);
+  host.user = {};
+  host.account = {};
+  host.elsewhere = true;
+  List(key, host, changed_hosts_);
+  // Lockstep: what came since the last barrier and is to be applied, sorted, at the next, is applied where the host
+  // will be by then. So its account has the same bits for any number of partitions.
+  for (std::size_t i = 0; i < sorted_.size(); ++i) SettlePlace(sorted_[i], &key, out);
+}
+
+// Sends a host's share on if its host (`of` alone, where given) is not here. A grant whose user is unknown will wait
+// whole for the user's event.
+void AccountsStage::SettlePlace(Sortable& one, const Key* of, Emitter& out) {
+  if (!one.to_host) return;
+  wire::GrantHead head;
+  if (!wire::DecodeGrantHead(one.bytes, &head)) return out.Fail(Status::Corrupted("a grant does not decode"));
+  const Key key{.project = head.project.value, .id = head.host.value, .sub = 0};
+  if (!head.host || (of != nullptr && key != *of)) return;
+  if (one.to_user && head.kind == wire::GrantKind::kFinal && head.user) {
+    const UserState* user = users_.Find({.project = head.project.value, .id = head.user.value, .sub = 0});
+    if (user == nullptr || !user->known) return;
+  }
+  const HostAccount* host = hosts_.Find(key);
+  if (host == nullptr || !host->elsewhere) return;
+  one.to_host = false;
+  PassOn(head, one.line, out);
+}
+
+}  // namespace cobblestone::accounts

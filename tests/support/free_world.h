@@ -1,0 +1,48 @@
+// A whole pipeline in memory that runs freely: every slot reads its inputs in an order and in portions that chance
+// decides, and commits when chance says so. What a slot emits is appended in one piece, and a partition is read in its
+// order, as the log promises; nothing else is promised. The same seed gives the same run.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/cobblestone/pipeline.h"
+
+namespace cobblestone::testing {
+
+class FreeWorld {
+ public:
+  FreeWorld(std::uint32_t partitions, std::uint64_t seed);
+
+  // Appends; nothing is processed.
+  void Add(std::string_view envelope);
+  void Add(std::span<const std::string> envelopes);
+  // Some rounds of some slots; false when there was nothing to read. Throws where the pipeline stops.
+  bool Step();
+  void RunUntilIdle();
+
+  // Records of the topic `grants` in order of appending.
+  [[nodiscard]] const std::vector<std::string>& ledger() const { return ledger_; }
+  // Records of the topic `totals`, by partition.
+  [[nodiscard]] const std::vector<std::vector<std::string>>& totals() const { return totals_; }
+  [[nodiscard]] std::vector<PipelineSlot>& slots() { return slots_; }
+
+ private:
+  void Append(stream::TopicPartition where, std::string_view record);
+
+  std::uint32_t partitions_;
+  std::mt19937_64 random_;
+  std::vector<PipelineSlot> slots_;
+  std::map<stream::TopicPartition, std::vector<std::string>> log_;
+  std::vector<std::string> ledger_;
+  std::vector<std::vector<std::string>> totals_;
+};
+
+}  // namespace cobblestone::testing
