@@ -23,10 +23,14 @@ using wire::RefusalReason;
 
 namespace {
 
-enum TableId : std::uint8_t { kHostTable = 1, kRunTable = 2, kPendingTable = 3, kProjectTable = 4 };
+enum TableId : std::uint8_t { kHostTable = 1, kRunTable = 2, kPendingTable = 3, kProjectTable = 4, kDaysTable = 5, kChunksTable = 6 };
 
 // A closed run holds so many results: a look-up that does read, reads half a kilobyte.
 constexpr std::size_t kRunResults = 32;
+
+// Hosts looked at with each tick, and with each commit until no day that is over is left.
+constexpr std::size_t kForgetAtTick = 500;
+constexpr std::size_t kForgetAtCommit = 20;
 
 Key HostKey(ProjectId project, HostId host) { return {.project = project.value, .id = host.value, .sub = 0}; }
 // By host, too: a completion that names a wrong host would hold up the right one where both lie in one
@@ -38,7 +42,19 @@ Key ProjectKey(ProjectId project) { return {.project = project.value, .id = 0, .
 
 std::uint32_t ShortHash(std::string_view bytes) { return static_cast<std::uint32_t>(stream::HashBytes(bytes).low); }
 
-std::int32_t DayOf(double time) { return static_cast<std::int32_t>(std::floor(time / credit::kSecondsPerDay)); }
+// A window may be of any length: days beyond all calendars are one day.
+std::int32_t DayOf(double time) {
+  return static_cast<std::int32_t>(std::clamp(std::floor(time / credit::kSecondsPerDay), -1e9, 1e9));
+}
+
+// When a result's window begins: it was sent, or, where the project does not say when, something happened to it.
+double WindowBegin(const credit::CompletionFacts& facts, const wire::EventHead& head) {
+  return facts.sent_time > 0 ? facts.sent_time : head.time;
+}
+
+std::string TooLong(const credit::AppRow& app) {
+  return "sent more than " + std::to_string(static_cast<long>(app.Window() / credit::kSecondsPerDay)) + " days ago";
+}
 
 }  // namespace
 
@@ -52,9 +68,20 @@ ClaimsStage::ClaimsStage(const ClaimsOptions& options, stream::TableHost& tables
       hosts_(tables, kHostTable, 1, false),
       runs_(tables, kRunTable, 1, false),
       pending_(tables, kPendingTable, 1, true),
-      projects_(tables, kProjectTable, 1, true) {}
+      projects_(tables, kProjectTable, 1, true),
+      calendar_(tables, kDaysTable, kChunksTable) {}
 
-std::vector<stream::TableBase*> ClaimsStage::tables() { return {&hosts_, &runs_, &pending_, &projects_}; }
+std::vector<stream::TableBase*> ClaimsStage::tables() {
+  std::vector<stream::TableBase*> all = {&hosts_, &runs_, &pending_, &projects_};
+  for (stream::TableBase* table : calendar_.tables()) all.push_back(table);
+  return all;
+}
+
+Status ClaimsStage::Opened() {
+  projects_.ForEach(
+      [this](const Key& key, const wire::ProjectView& view) { calendar_.SetToday(key.project, DayOf(view.time)); });
+  return Status::Ok();
+}
 
 void ClaimsStage::Process(std::size_t input, const RecordView& record, Emitter& out) {
   switch (input) {
@@ -109,8 +136,10 @@ void ClaimsStage::OnControl(const RecordView& record, Emitter& out) {
     return;
   }
   Expire(project, view.time, out);
+  calendar_.SetToday(project.value, DayOf(view.time));
+  Forget(kForgetAtTick);
   // Everything before the tick has been processed: the samples so far, then the mark.
-  Finish(out);
+  EmitSamples(out);
   bytes_.clear();
   wire::EncodeSampleBatch(project, {}, &bytes_);
   wire::AppendSampleSource(options_.partition, control.tick_time, &bytes_);
@@ -269,7 +298,8 @@ void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
   const credit::CompletionFacts& facts = dispatch->facts;
   const wire::ProjectView* view = Admit(record, event->head, facts.app, out);
   if (view == nullptr) return;
-  if (const Seen* seen = FindSeen(project, facts.host, facts.result.value, kSeenCompletion); seen != nullptr) {
+  if (const Seen* seen = FindSeen(project, facts.host, facts.result.value, kSeenCompletion, view->time);
+      seen != nullptr) {
     ++duplicates_;   // the result has come back since: the dispatch says nothing new
     return;
   }
@@ -285,6 +315,8 @@ void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
       return wire::Refuse(record, project, RefusalReason::kWrongHost, "the result's other events name host " +
                                                                     std::to_string(pending->host), out);
   }
+  if (WindowBegin(facts, event->head) + view->catalogue.FindApp(facts.app)->Window() < view->time)
+    return wire::Refuse(record, project, RefusalReason::kTooLate, TooLong(*view->catalogue.FindApp(facts.app)), out);
   bool created = false;
   Pending& pending = pending_.Mutable(ResultKey(project, facts.result, facts.host), &created);
   if (created) {
@@ -322,7 +354,8 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
     if (known->host != facts.host.value)
       return wire::Refuse(record, project, RefusalReason::kWrongHost,
                     "the result's other events name host " + std::to_string(known->host), out);
-  } else if (const Seen* seen = FindSeen(project, facts.host, facts.result.value, kSeenCompletion); seen != nullptr) {
+  } else if (const Seen* seen = FindSeen(project, facts.host, facts.result.value, kSeenCompletion, view->time);
+             seen != nullptr) {
     if (seen->completion_hash == ShortHash(record.value)) {
       ++duplicates_;
       return;
@@ -330,11 +363,8 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
     return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents, "another completion of a decided result",
                   out);
   }
-  if (facts.sent_time > 0 && facts.sent_time + app.Window() < view->time)
-    return wire::Refuse(record, project, RefusalReason::kTooLate,
-                  "sent more than " + std::to_string(static_cast<long>(app.Window() / credit::kSecondsPerDay)) +
-                      " days ago",
-                  out);
+  if (WindowBegin(facts, event_.head) + app.Window() < view->time)
+    return wire::Refuse(record, project, RefusalReason::kTooLate, TooLong(app), out);
   if (known != nullptr && !known->dispatch.empty()) {
     const auto dispatched = wire::ParseEvent(known->dispatch);
     if (!dispatched.ok()) return out.Fail(dispatched.status());
@@ -366,7 +396,7 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
               .completion_hash = ShortHash(record.value),
               .validation_hash = 0,
               .flags = kSeenCompletion,
-              .until_day = DayOf(std::max(facts.sent_time, 0.0) + app.Window())},
+              .until_day = DayOf(WindowBegin(facts, event_.head) + app.Window())},
              view->time);
     return;
   }
@@ -392,13 +422,15 @@ void ClaimsStage::OnError(const RecordView& record, const wire::ProjectView& vie
   const credit::CompletionFacts& facts = event_.completion;
   const ProjectId project = event_.head.project;
   const std::uint32_t hash = ShortHash(record.value);
-  if (const Seen* seen = FindSeen(project, facts.host, event_.head.id, kSeenEventId); seen != nullptr) {
+  if (const Seen* seen = FindSeen(project, facts.host, event_.head.id, kSeenEventId, view.time); seen != nullptr) {
     if (seen->completion_hash == hash) {
       ++duplicates_;
       return;
     }
     return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents, "another error with this event id", out);
   }
+  if (event_.head.time + app.Window() < view.time)
+    return wire::Refuse(record, project, RefusalReason::kTooLate, "beyond the window in which errors are remembered", out);
   HostState& state = hosts_.Mutable(HostKey(project, facts.host));
   credit::PolicyFor(app.policy.kind)
       .OnCompletion(facts, {.project = project, .catalogue = view.catalogue, .scales = view.scales}, state.record);
@@ -445,7 +477,8 @@ void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
         return;
       }
     }
-  } else if (const Seen* seen = FindSeen(project, facts.host, facts.result.value, kSeenCompletion | kSeenValidation);
+  } else if (const Seen* seen = FindSeen(project, facts.host, facts.result.value, kSeenCompletion | kSeenValidation,
+                                            view->time);
              seen != nullptr) {
     // An inconclusive look that was overtaken by the decision has no effect, and its bytes are not remembered.
     if (seen->validation_hash == ShortHash(record.value) ||
@@ -548,7 +581,7 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
             .completion_hash = ShortHash(pending->completion),
             .validation_hash = ShortHash(pending->validation),
             .flags = kSeenCompletion | kSeenValidation,
-            .until_day = DayOf(std::max(job.sent_time, 0.0) + app->Window())},
+            .until_day = DayOf(WindowBegin(job, completion.head) + app->Window())},
            view.time);
   pending_.Erase(key);
 }
@@ -639,16 +672,19 @@ const Pending* ClaimsStage::FindPending(ProjectId project, ResultId result) {
 
 // ---- Decided results -----------------------------------------------------------------------------------------------
 
-const Seen* ClaimsStage::FindSeen(ProjectId project, HostId host, std::uint64_t result, std::uint8_t kind) {
+const Seen* ClaimsStage::FindSeen(ProjectId project, HostId host, std::uint64_t result, std::uint8_t kind, double now) {
   const HostState* state = hosts_.Find(HostKey(project, host));
   if (state == nullptr) return nullptr;
+  // Over is over, whether its row has gone yet or not: when rows go depends on how commits are cut.
+  const std::int32_t today = DayOf(now);
   const auto matches = [&](const Seen& seen) {
-    return seen.result == result && ((seen.flags & kSeenEventId) != 0) == (kind == kSeenEventId);
+    return seen.result == result && ((seen.flags & kSeenEventId) != 0) == (kind == kSeenEventId) &&
+           seen.until_day >= today;
   };
   for (auto it = state->open.rbegin(); it != state->open.rend(); ++it)
     if (matches(*it)) return &*it;
   for (auto range = state->runs.rbegin(); range != state->runs.rend(); ++range) {
-    if (result < range->first || result > range->last) continue;
+    if (result < range->first || result > range->last || range->until_day < today) continue;
     const SeenRun* run =
         runs_.Find({.project = project.value, .id = host.value, .sub = range->number});
     if (run == nullptr) continue;
@@ -672,17 +708,46 @@ void ClaimsStage::Remember(ProjectId project, HostId host, HostState& state, con
                  .last = closed.results.back().result, .until_day = 0};
   for (const Seen& one : closed.results) range.until_day = std::max(range.until_day, one.until_day);
   runs_.Mutable({.project = project.value, .id = host.value, .sub = range.number}) = std::move(closed);
+  if (state.runs.empty()) calendar_.File(project.value, range.until_day, host.value);
   state.runs.push_back(range);
-  // Runs whose last result is beyond its window go, whenever a new one is closed.
-  const std::int32_t today = DayOf(now);
+  // Runs whose last result is beyond its window go whenever a new one is closed, and when the calendar says so. At least
+  // the new one stays, so that the host remains filed.
+  DropRuns(project.value, host.value, state, std::min(DayOf(now), range.until_day));
+}
+
+void ClaimsStage::DropRuns(std::uint32_t project, std::uint64_t host, HostState& state, std::int32_t today) {
   std::erase_if(state.runs, [&](const RunRange& old) {
     if (old.until_day >= today) return false;
-    runs_.Erase({.project = project.value, .id = host.value, .sub = old.number});
+    runs_.Erase({.project = project, .id = host, .sub = old.number});
     return true;
   });
 }
 
+void ClaimsStage::Forget(std::size_t hosts) {
+  calendar_.Take(hosts, [this](std::uint32_t project, std::uint64_t number,
+                               std::int32_t today) -> std::optional<std::int32_t> {
+    const Key key = HostKey(ProjectId(project), HostId(number));
+    const HostState* known = hosts_.Find(key);
+    if (known == nullptr) return std::nullopt;   // only where the store cannot be read: the slot stops
+    const auto over = [today](const RunRange& run) { return run.until_day < today; };
+    if (std::any_of(known->runs.begin(), known->runs.end(), over)) {
+      HostState& state = hosts_.Mutable(key);
+      DropRuns(project, number, state, today);
+      known = &state;
+    }
+    if (known->runs.empty()) return std::nullopt;
+    std::int32_t next = known->runs.front().until_day;
+    for (const RunRange& run : known->runs) next = std::max(next, run.until_day);
+    return next;
+  });
+}
+
 void ClaimsStage::Finish(Emitter& out) {
+  if (calendar_.behind()) Forget(kForgetAtCommit);
+  EmitSamples(out);
+}
+
+void ClaimsStage::EmitSamples(Emitter& out) {
   for (auto& [project, samples] : samples_) {
     if (samples.empty()) continue;
     bytes_.clear();

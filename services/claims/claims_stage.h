@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/stream/calendar.h"
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
 #include "common/wire/event_codec.h"
@@ -36,11 +37,13 @@ class ClaimsStage final : public stream::Stage {
 
   void Process(std::size_t input, const stream::RecordView& record, stream::Emitter& out) override;
   void Finish(stream::Emitter& out) override;
+  Status Opened() override;
   [[nodiscard]] std::vector<stream::TableBase*> tables() override;
 
   // For queries, between commits.
   stream::Table<HostState>& hosts() { return hosts_; }
   stream::Table<Pending>& pending() { return pending_; }
+  stream::Table<SeenRun>& runs() { return runs_; }
   // What waits of a result, on whichever host; null where nothing does. Walks the table: for people's
   // questions.
   const Pending* FindPending(ProjectId project, ResultId result);
@@ -77,14 +80,21 @@ class ClaimsStage final : public stream::Stage {
   void Expire(ProjectId project, double now, stream::Emitter& out);
   void WaitsFrom(ProjectId project, double since, double window);
 
-  const Seen* FindSeen(ProjectId project, HostId host, std::uint64_t result, std::uint8_t kind);
+  void EmitSamples(stream::Emitter& out);
+
+  // Null where nothing is remembered, or no more at `now`.
+  const Seen* FindSeen(ProjectId project, HostId host, std::uint64_t result, std::uint8_t kind, double now);
   void Remember(ProjectId project, HostId host, HostState& state, const Seen& seen, double now);
+  void DropRuns(std::uint32_t project, std::uint64_t host, HostState& state, std::int32_t today);
+  // Lets go of the runs that are over of up to `hosts` hosts whose days are over.
+  void Forget(std::size_t hosts);
 
   ClaimsOptions options_;
   stream::Table<HostState> hosts_;
   stream::Table<SeenRun> runs_;
   stream::Table<Pending> pending_;
   stream::Table<wire::ProjectView> projects_;
+  stream::Calendar calendar_;       // hosts that have runs, by a day on which all there were when filed are over
   wire::HotEvent event_;            // the record's, reused
   wire::HotEvent completion_;       // decoded again for a join, reused
   wire::HotEvent validation_;

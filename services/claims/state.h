@@ -54,7 +54,7 @@ struct Seen {
   static void Fields(Self& s, F&& f) { f(s.result, s.completion_hash, s.validation_hash, s.flags, s.until_day); }
 };
 
-// A closed run of decided results, ascending by result. Never changed again.
+// A closed run of decided results, ascending by result. Never changed again. A host that has any is filed in the calendar.
 struct SeenRun {
   std::vector<Seen> results;
 

@@ -20,7 +20,12 @@ using stream::RecordView;
 
 namespace {
 
-enum TableId : std::uint8_t { kOpenTable = 16, kDecidedTable = 17, kProjectTable = 18 };
+enum TableId : std::uint8_t { kOpenTable = 16, kDecidedTable = 17, kProjectTable = 18, kDaysTable = 19, kChunksTable = 20 };
+
+// Blocks looked at with each epoch, and with each commit until no day that is over is left: a stall of a few milliseconds
+// at most, and more blocks per second than can be decided.
+constexpr std::size_t kForgetAtEpoch = 1000;
+constexpr std::size_t kForgetAtCommit = 50;
 
 constexpr std::uint64_t kPlaceMask = (1u << wire::kWorkunitBlockBits) - 1;
 
@@ -32,7 +37,10 @@ Key BlockKey(ProjectId project, WorkunitId workunit) {
 }
 Key ProjectKey(ProjectId project) { return {.project = project.value, .id = 0, .sub = 0}; }
 
-std::int32_t DayOf(double time) { return static_cast<std::int32_t>(std::floor(time / credit::kSecondsPerDay)); }
+// A window may be of any length: days beyond all calendars are one day.
+std::int32_t DayOf(double time) {
+  return static_cast<std::int32_t>(std::clamp(std::floor(time / credit::kSecondsPerDay), -1e9, 1e9));
+}
 
 bool Counts(const credit::Claim& claim) { return (claim.flags & credit::kClaimExpired) == 0; }
 
@@ -85,9 +93,25 @@ GrantsStage::GrantsStage(const GrantsOptions& options, stream::TableHost& tables
     : options_(options),
       open_(tables, kOpenTable, 1, true),
       decided_(tables, kDecidedTable, 1, false),
-      projects_(tables, kProjectTable, 1, true) {}
+      projects_(tables, kProjectTable, 1, true),
+      calendar_(tables, kDaysTable, kChunksTable) {}
 
-std::vector<stream::TableBase*> GrantsStage::tables() { return {&open_, &decided_, &projects_}; }
+std::vector<stream::TableBase*> GrantsStage::tables() {
+  std::vector<stream::TableBase*> all = {&open_, &decided_, &projects_};
+  for (stream::TableBase* table : calendar_.tables()) all.push_back(table);
+  return all;
+}
+
+Status GrantsStage::Opened() {
+  projects_.ForEach([this](const Key& key, const wire::ProjectView& view) {
+    calendar_.SetToday(key.project, DayOf(view.scales.time));
+  });
+  return Status::Ok();
+}
+
+void GrantsStage::Finish(Emitter&) {
+  if (calendar_.behind()) Forget(kForgetAtCommit);
+}
 
 void GrantsStage::Process(std::size_t input, const RecordView& record, Emitter& out) {
   if (input == kControl) {
@@ -105,16 +129,61 @@ void GrantsStage::OnControl(const RecordView& record, Emitter& out) {
   if (Status s = wire::ApplyControl(control, view); !s.ok()) return out.Fail(std::move(s));
   // An epoch says that every claims stage has passed its tick, and their claims lie before it or are being read in order
   // of time: so only an epoch lets anything expire here, never the tick itself.
-  if (control.kind == wire::ControlKind::kEpoch) return Expire(project, view.scales.time, out);
-  if (control.kind != wire::ControlKind::kTick) oldest_.erase(project.value);   // a window may have changed
+  if (control.kind != wire::ControlKind::kEpoch) {
+    if (control.kind != wire::ControlKind::kTick) oldest_.erase(project.value);   // a window may have changed
+    return;
+  }
+  Expire(project, view.scales.time, out);
+  calendar_.SetToday(project.value, DayOf(view.scales.time));
+  Forget(kForgetAtEpoch);
+}
+
+void GrantsStage::Forget(std::size_t blocks) {
+  calendar_.Take(blocks, [this](std::uint32_t project, std::uint64_t number,
+                                std::int32_t today) -> std::optional<std::int32_t> {
+    const Key key{.project = project, .id = number, .sub = 0};
+    const DecidedBlock* block = decided_.Find(key);
+    if (block == nullptr) return std::nullopt;   // only where the store cannot be read: the slot stops
+    std::int32_t latest = 0;
+    bool some = false;
+    for (const Decided& one : block->workunits) {
+      latest = std::max(latest, one.until_day);
+      some = some || one.until_day < today;
+    }
+    if (latest < today) {
+      decided_.Erase(key);
+      return std::nullopt;
+    }
+    if (some)
+      std::erase_if(decided_.Mutable(key).workunits, [today](const Decided& one) { return one.until_day < today; });
+    return latest;
+  });
 }
 
 const Decided* GrantsStage::FindDecided(ProjectId project, WorkunitId workunit) {
   const DecidedBlock* block = decided_.Find(BlockKey(project, workunit));
   if (block == nullptr) return nullptr;
-  for (const Decided& one : block->workunits)
-    if (one.place == (workunit.value & kPlaceMask)) return &one;
+  for (const Decided& one : block->workunits) {
+    if (one.place != (workunit.value & kPlaceMask)) continue;
+    // Over is over, whether its row has gone yet or not: when rows go depends on how commits are cut.
+    const wire::ProjectView* view = projects_.Find(ProjectKey(project));
+    return view != nullptr && one.until_day < DayOf(view->scales.time) ? nullptr : &one;
+  }
   return nullptr;
+}
+
+void GrantsStage::RememberDecided(ProjectId project, WorkunitId workunit, const Decided& decided) {
+  const Key key = BlockKey(project, workunit);
+  bool created = false;
+  auto& block = decided_.Mutable(key, &created).workunits;
+  if (created) calendar_.File(project.value, decided.until_day, key.id);
+  const auto at = std::lower_bound(block.begin(), block.end(), decided.place,
+                                   [](const Decided& one, std::uint8_t place) { return one.place < place; });
+  if (at != block.end() && at->place == decided.place) {
+    *at = decided;   // decided before, and forgotten since
+  } else {
+    block.insert(at, decided);
+  }
 }
 
 void GrantsStage::OnClaim(const RecordView& record, Emitter& out) {
@@ -176,6 +245,7 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
   bytes_of_claims_.clear();
   Decided decided{.place = static_cast<std::uint8_t>(workunit.value & kPlaceMask)};
   double time = 0;
+  double sent = 0;
   std::uint32_t policy_version = 0;
   AppId app;
   credit::PolicyKind kind = credit::PolicyKind::kNone;
@@ -187,6 +257,7 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
       return out.Fail(Status::Corrupted("a claim does not decode"));
     decided.line = std::max(decided.line, claim.line);
     time = std::max(time, claim.time);
+    sent = std::max(sent, claim.sent_time);
     if (claim.canonical_result) decided.canonical_result = claim.canonical_result.value;
     if (claim.policy_version >= policy_version) {
       policy_version = claim.policy_version;
@@ -224,7 +295,9 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
   decided.credit = settlement.credit;
   decided.credit_micro = credit::RoundToMicro(settlement.credit, &ok);
   const credit::AppRow* row = view == nullptr ? nullptr : view->catalogue.FindApp(app);
-  decided.until_day = DayOf(time + (row != nullptr ? row->Window() : credit::kDefaultResultWindow));
+  // A completion is taken in within the window after its result was sent, and may wait as long for its validation: so long
+  // CLAIMS may say something of a result once more, under another host.
+  decided.until_day = DayOf(std::max(time, sent) + 2 * (row != nullptr ? row->Window() : credit::kDefaultResultWindow));
 
   const std::uint32_t flags = AccountFlags(kind);
   if (!ok) {
@@ -251,11 +324,7 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
     GrantLate(decided, claim, bytes, out);
   }
   open_.Erase(key);
-
-  auto& block = decided_.Mutable(BlockKey(project, workunit)).workunits;
-  const auto at = std::lower_bound(block.begin(), block.end(), decided.place,
-                                   [](const Decided& one, std::uint8_t place) { return one.place < place; });
-  block.insert(at, decided);
+  RememberDecided(project, workunit, decided);
 }
 
 void GrantsStage::GrantLate(Decided& decided, const credit::Claim& claim, std::string_view bytes, Emitter& out) {
@@ -318,7 +387,7 @@ void GrantsStage::EmitGrant(const credit::Claim& claim, std::string_view claim_b
 }
 
 // A workunit that has waited longer than its app's window is settled with the claims that are there; late results of a
-// workunit that was never decided are refused. Decided blocks beyond their window go.
+// workunit that was never decided are refused.
 void GrantsStage::Expire(ProjectId project, double now, Emitter& out) {
   const wire::ProjectView& view = *projects_.Find(ProjectKey(project));
   double shortest = credit::kDefaultResultWindow;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/credit/model.h"
+#include "common/stream/calendar.h"
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
 #include "common/wire/project_view.h"
@@ -80,7 +81,8 @@ struct Decided {
   }
 };
 
-// Decided workunits of one block of adjacent numbers: one row instead of up to 32.
+// Decided workunits of one block of adjacent numbers: one row instead of up to 32. Filed in the calendar for as long as it
+// exists.
 struct DecidedBlock {
   std::vector<Decided> workunits;        // ascending by place
 
@@ -101,9 +103,12 @@ class GrantsStage final : public stream::Stage {
   GrantsStage(const GrantsOptions& options, stream::TableHost& tables);
 
   void Process(std::size_t input, const stream::RecordView& record, stream::Emitter& out) override;
+  void Finish(stream::Emitter& out) override;
+  Status Opened() override;
   [[nodiscard]] std::vector<stream::TableBase*> tables() override;
 
   stream::Table<OpenWorkunit>& open() { return open_; }
+  stream::Table<DecidedBlock>& decided() { return decided_; }
   stream::Table<wire::ProjectView>& projects() { return projects_; }
 
  private:
@@ -119,11 +124,15 @@ class GrantsStage final : public stream::Stage {
                  std::uint64_t canonical, stream::Emitter& out);
   void Expire(ProjectId project, double now, stream::Emitter& out);
   const Decided* FindDecided(ProjectId project, WorkunitId workunit);
+  void RememberDecided(ProjectId project, WorkunitId workunit, const Decided& decided);
+  // Lets go of up to `blocks` blocks whose days are over.
+  void Forget(std::size_t blocks);
 
   GrantsOptions options_;
   stream::Table<OpenWorkunit> open_;
   stream::Table<DecidedBlock> decided_;
   stream::Table<wire::ProjectView> projects_;
+  stream::Calendar calendar_;            // blocks, by the day after which they may go
   std::vector<credit::Claim> claims_;    // reused
   std::vector<std::string_view> bytes_of_claims_;   // of open workunits
   credit::Claim claim_;                  // reused

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <random>
@@ -533,6 +534,238 @@ TEST(PipelineStory, AHostsOneAccountFollowsItThroughManyOwners) {
   for (std::uint64_t host = 1; host <= 3; ++host) of_hosts += Total(played, OracleAccountKind::kHost, host);
   for (const auto& [key, grant] : played.outcome.grants) granted += grant.micro;
   EXPECT_TRUE(of_hosts == granted + 300'000'000);
+}
+
+// ---- Beyond the window -------------------------------------------------------------------------------------
+
+// Events of a decided result, once more long after: byte by byte, under new event ids, and as if they had just happened.
+TEST(PipelineStory, WhatWasGrantedIsNeverGrantedAgainHoweverLateItIsSaidAgain) {
+  for (const bool sent_time_known : {true, false}) {
+    Story story;
+    wire::Completion completion;
+    completion.facts.result = ResultId(500);
+    completion.facts.host = HostId(1);
+    completion.facts.workunit = WorkunitId(50);
+    completion.facts.app = AppId(1);
+    completion.facts.outcome = credit::Outcome::kSuccess;
+    completion.facts.sent_time = sent_time_known ? kStart - 200 : 0;
+    completion.facts.received_time = kStart;
+    const std::size_t first = story.size();
+    story.Say(completion).Validated(500, 1, 50, 1, 7);
+    story.Completed(501, 1, 51, credit::Outcome::kClientError);
+    const std::size_t end = story.size();
+    // Day by day over the window of 10 days, that of a waiting partner behind it, and 40 days on.
+    for (int day = 1; day <= 60; ++day) {
+      story.Tick(kStart + day * kDay);
+      story.AgainFrom(first, end);
+      story.At(kStart).Say(completion).Validated(500, 1, 50, 1, 7);   // the same happenings, under new ids
+      story.At(kStart + day * kDay);
+      if (sent_time_known) story.Say(completion);   // said to have come back only now
+      story.Validated(500, 1, 50, 1, 7);            // the validator looks once more
+    }
+    story.Tick(kStart + 100 * kDay);
+    const Played played = ExpectLikeTheOracle(story.events());
+    EXPECT_EQ(played.outcome.grants.size(), 1u);
+    EXPECT_EQ(Total(played, OracleAccountKind::kHost, 1), 7'000'000);
+    EXPECT_GT(played.outcome.refusals.at("TOO_LATE"), 100u);
+  }
+}
+
+// Taken in on its window's last day under another host, and validated when that one's own window is nearly over.
+TEST(PipelineStory, AResultToldUnderAnotherHostAtTheLastMomentIsGrantedOnce) {
+  Story story;
+  story.Completed(500, 1, 50).Validated(500, 1, 50, 1, 7);
+  story.Tick(kStart + 9.9 * kDay).At(kStart);
+  story.Completed(500, 2, 50);
+  Events events = story.events();
+  wire::Event late = *wire::ParseEvent(events.back());
+  late.head.time = kStart + 9.9 * kDay;   // it waits from now on
+  events.back() = wire::EncodeEvent(late);
+  Story rest;
+  rest.At(kStart + 19.8 * kDay).Tick(kStart + 19.8 * kDay).Validated(500, 2, 50, 1, 7);
+  for (std::size_t i = rest.size() - 2; i < rest.size(); ++i) {
+    wire::Event event = *wire::ParseEvent(rest.events()[i]);
+    event.head.id += 1000;
+    events.push_back(wire::EncodeEvent(event));
+  }
+  const Played played = ExpectLikeTheOracle(events);
+  EXPECT_EQ(played.outcome.grants.size(), 1u);
+  EXPECT_EQ(Total(played, OracleAccountKind::kHost, 2), 0);
+  EXPECT_EQ(played.outcome.refusals, (Refusals{{"ALREADY_DECIDED", 1}}));
+}
+
+// A late result gets what the others got, as long as that is known; then it is refused, and nothing waits for ever.
+TEST(PipelineStory, ALateResultOfAWorkunitThatIsForgottenIsRefused) {
+  Story story;
+  story.Completed(500, 1, 50).Validated(500, 1, 50, 1, 7);
+  const auto late = [&](std::uint64_t result) {
+    story.Completed(result, 2, 50);
+    credit::ValidationFacts facts;
+    facts.result = ResultId(result);
+    facts.host = HostId(2);
+    facts.workunit = WorkunitId(50);
+    facts.app = AppId(1);
+    facts.fpops_est = 1e12;
+    facts.fpops_bound = 1e14;
+    facts.state = credit::ValidateState::kValid;
+    facts.pass = 2;
+    facts.late = true;
+    story.Say(facts);
+  };
+  story.Tick(kStart + 19 * kDay);
+  late(501);
+  story.Tick(kStart + 22 * kDay);
+  late(502);
+  story.Tick(kStart + 40 * kDay);
+  const Played played = ExpectLikeTheOracle(story.events());
+  EXPECT_EQ(Micro(played, 501), 7'000'000);
+  EXPECT_EQ(Micro(played, 502), -1);
+  EXPECT_EQ(played.outcome.refusals, (Refusals{{"UNKNOWN_RESULT", 1}}));
+}
+
+// Workunits 64 and 65 share a row, which stays for the younger one; the older one is forgotten all the same, and may be
+// decided anew for results that were never granted.
+TEST(PipelineStory, AForgottenWorkunitIsForgottenThoughItsRowIsThere) {
+  Story story;
+  const auto late = [&](std::uint64_t result, std::uint64_t workunit) {
+    story.Completed(result, 2, workunit).Validated(result, 2, workunit, 1, 9);
+    wire::Event event = *wire::ParseEvent(story.events().back());
+    std::get<credit::ValidationFacts>(event.body).late = true;
+    event.head.id += 5000;
+    return wire::EncodeEvent(event);
+  };
+  story.At(kStart + 10 * kDay).Completed(500, 1, 64).Validated(500, 1, 64, 1, 7);
+  story.At(kStart + 5 * kDay).Completed(510, 1, 65).Validated(510, 1, 65, 1, 8);
+  story.Tick(kStart + 27 * kDay);
+  story.Completed(511, 2, 65).Validated(511, 2, 65, 1, 9);   // as if it were new
+  Events events = story.events();
+  events.push_back(late(512, 65));   // gets what 511 got
+  events.insert(events.end() - 1, story.events()[story.size() - 2]);
+  events.push_back(late(501, 64));
+  events.insert(events.end() - 1, story.events()[story.size() - 2]);
+  const Played played = ExpectLikeTheOracle(events);
+  EXPECT_EQ(Micro(played, 510), 8'000'000);
+  EXPECT_EQ(Micro(played, 511), 9'000'000);
+  EXPECT_EQ(Micro(played, 512), 9'000'000);
+  EXPECT_EQ(Micro(played, 501), 7'000'000);
+  EXPECT_EQ(played.outcome.refusals, Refusals{});
+}
+
+TEST(PipelineStory, DispatchesAndErrorsBeyondTheWindowChangeNothing) {
+  Story story;
+  const std::size_t first = story.size();
+  wire::Dispatch dispatch;
+  dispatch.facts.result = ResultId(500);
+  dispatch.facts.host = HostId(1);
+  dispatch.facts.workunit = WorkunitId(50);
+  dispatch.facts.app = AppId(1);
+  dispatch.facts.sent_time = kStart;
+  story.Say(dispatch);
+  wire::Completion error;
+  error.facts.host = HostId(1);
+  error.facts.app = AppId(1);
+  error.facts.version = AppVersionId(3);
+  error.facts.outcome = credit::Outcome::kClientError;
+  story.Say(error);
+  const std::size_t end = story.size();
+  story.Tick(kStart + 12 * kDay);
+  const std::size_t ticked = story.size();
+  story.AgainFrom(first, end);
+  const Played played = ExpectLikeTheOracle(story.events());
+  EXPECT_EQ(played.outcome.refusals, (Refusals{{"TOO_LATE", 2}}));
+  const auto rows = [&story](std::size_t up_to) {
+    LockstepWorld world(1);
+    for (std::size_t i = 0; i < up_to; ++i) world.AddAt(i, story.events()[i]);
+    world.Finish();
+    return world.StateRows();
+  };
+  EXPECT_EQ(StateDifference(rows(ticked), rows(story.size())), "");
+}
+
+// Rows of decided workunits and results go when their days are over, in slices.
+TEST(Pipeline, WhatIsBeyondEveryWindowIsNoLongerStored) {
+  GenerateOptions options = Eventful(4);
+  options.results = 6000;
+  options.hosts = 30;
+  options.delay_bound = kDay;
+  options.result_window = 3 * kDay;
+  options.span = 40 * kDay;
+  options.tick_period = 21600;
+  Events events = Generate(options);
+  LockstepWorld world(3);
+  const auto rows = [&world] {
+    std::array<std::size_t, 2> count{};
+    for (PipelineSlot& slot : world.slots()) {
+      if (slot.stages.grants == nullptr) continue;
+      slot.stages.grants->decided().ForEach([&](const stream::Key&, const grants::DecidedBlock&) { ++count[0]; });
+      slot.stages.claims->runs().ForEach([&](const stream::Key&, const claims::SeenRun&) { ++count[1]; });
+    }
+    return count;
+  };
+  std::array<std::size_t, 2> most{};
+  for (const std::string& event : events) {
+    world.Add(event);
+    const auto now = rows();
+    for (std::size_t i = 0; i < most.size(); ++i) most[i] = std::max(most[i], now[i]);
+  }
+  world.Finish();
+  // Some 90 blocks of workunits and 200 runs of results in 40 days: a few days of them at a time.
+  EXPECT_GT(most[0], 20u);
+  EXPECT_LT(most[0], 60u);
+  EXPECT_GT(most[1], 15u);
+  EXPECT_LT(most[1], 110u);
+  const double end = options.start_time + options.span + 8 * kDay;
+  world.Add(wire::EncodeEvent({.head = {.id = 1u << 30, .project = ProjectId(1), .time = end}, .body = wire::Tick{.time = end}}));
+  world.Finish();
+  EXPECT_EQ(rows(), (std::array<std::size_t, 2>{0, 0}));
+}
+
+// A day with very many rows holds nobody up: so many go with a tick, so many with each commit after it.
+TEST(PipelineStory, RowsThatAreOverGoInSlices) {
+  constexpr std::uint64_t kBlocks = 2500;
+  constexpr std::uint64_t kHosts = 700;
+  Story story;
+  for (std::uint64_t i = 0; i < kBlocks; ++i)
+    story.Completed(500 + i, 1, 1000 + 32 * i).Validated(500 + i, 1, 1000 + 32 * i, 1, 1);
+  wire::Completion error;
+  error.facts.app = AppId(1);
+  error.facts.version = AppVersionId(3);
+  error.facts.outcome = credit::Outcome::kTimeout;
+  for (std::uint64_t host = 100; host < 100 + kHosts; ++host) {
+    error.facts.host = HostId(host);
+    for (int i = 0; i < 32; ++i) story.Say(error);   // one run
+  }
+  LockstepWorld world(1);
+  world.Add(story.events());
+  world.Finish();
+  const auto blocks = [&world] {
+    std::size_t n = 0;
+    world.slots()[0].stages.grants->decided().ForEach([&](const stream::Key&, const grants::DecidedBlock&) { ++n; });
+    return n;
+  };
+  const auto runs = [&world] {
+    std::size_t n = 0;
+    world.slots()[0].stages.claims->runs().ForEach([&](const stream::Key&, const claims::SeenRun&) { ++n; });
+    return n;
+  };
+  ASSERT_EQ(blocks(), kBlocks);
+  ASSERT_GE(runs(), kHosts);
+  const auto tick = [&world](double day, std::uint64_t id) {
+    const double time = kStart + day * kDay;
+    world.Add(wire::EncodeEvent({.head = {.id = id, .project = ProjectId(1), .time = time}, .body = wire::Tick{.time = time}}));
+  };
+  tick(40, 1);
+  EXPECT_LT(blocks(), kBlocks - 900);
+  EXPECT_GT(blocks(), kBlocks - 1500);
+  EXPECT_LT(runs(), kHosts - 450);
+  EXPECT_GT(runs(), 0u);
+  // What comes meanwhile brings the rest to its end.
+  for (int i = 0; i < 60; ++i) {
+    world.Add("no envelope");
+    world.Finish();
+  }
+  EXPECT_EQ(blocks(), 0u);
+  EXPECT_EQ(runs(), 0u);
 }
 
 TEST(PipelineStory, OtherContentsUnderAnIdThatWasThereAreRefused) {

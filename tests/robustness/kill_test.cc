@@ -32,8 +32,7 @@ struct Event {
   bool broadcast = false;
 };
 
-std::vector<Event> Traffic(std::uint64_t seed, std::uint64_t results) {
-  GenerateOptions options;
+std::vector<Event> Traffic(std::uint64_t seed, std::uint64_t results, GenerateOptions options = {}) {
   options.seed = seed;
   options.results = results;
   options.hosts = 200;
@@ -41,7 +40,7 @@ std::vector<Event> Traffic(std::uint64_t seed, std::uint64_t results) {
   options.policies = {"benchmark", "reported-flops", "assigned", "creditnew"};
   options.duplicates = 0.05;
   options.bad_lines = 0.01;
-  options.lost = 0.002;
+  if (options.result_window == 0) options.lost = 0.002;
   std::vector<Event> events;
   Generator generator(options);
   for (std::string envelope; generator.Next(&envelope);) {
@@ -192,6 +191,47 @@ TEST(Kill, NothingIsLostOrDoubledWhereverTheProcessDies) {
   ASSERT_TRUE(audit.ok()) << audit.status().message();
   EXPECT_EQ((*audit)["problem_count"], 0) << audit->dump(1);
   EXPECT_EQ((*audit)["grants"], expected.grants.size());
+}
+
+// Rows that are over go while the process dies again and again, and hosts move: executed again, the same rows go, and the
+// same accounts come (else an open fails with "diverged").
+TEST(Kill, WhatIsForgottenOrMovedIsSoAgainAfterADeath) {
+  cobblestone::testing::TempDir temp;
+  const std::string directory = temp / "data";
+  GenerateOptions options;
+  // Long enough for the slowest result, short enough that decided workunits go while the traffic lasts.
+  options.delay_bound = 2 * 86400.0;
+  options.result_window = 28 * 86400.0;
+  options.span = 100 * 86400.0;
+  options.owner_changes = 0.5;
+  const std::vector<Event> events = Traffic(11, 12000, options);
+  std::mt19937 random(20261122);
+  const std::vector<std::string> points = {"E1", "E3", "E4", "E4b", "E5"};
+  int kills = 0;
+  for (int round = 0; round < 25; ++round) {
+    const std::string& point = points[static_cast<std::size_t>(round) % points.size()];
+    const int most = point == "E5" ? 6 : 40;
+    const int status = RunChild(directory, events, point + ":" + std::to_string(1 + random() % most));
+    if (!WIFSIGNALED(status)) {
+      ASSERT_EQ(WEXITSTATUS(status), 0) << ReadFailure(directory);
+      break;
+    }
+    ++kills;
+  }
+  EXPECT_GE(kills, 5);
+  ASSERT_EQ(RunChild(directory, events, ""), 0) << ReadFailure(directory);
+  auto engine = Engine::Open(Settings(directory), [](const std::string&) {});
+  ASSERT_TRUE(engine.ok()) << engine.status().message();
+  std::vector<std::string> envelopes;
+  for (const Event& event : events) envelopes.push_back(event.envelope);
+  const testing::Outcome expected = testing::RunOracle(envelopes);
+  const testing::Outcome actual = OutcomeOf(**engine);
+  EXPECT_TRUE(actual.granted_twice.empty());
+  EXPECT_EQ(actual.grants.size(), expected.grants.size());
+  const auto audit = (*engine)->Audit({});
+  ASSERT_TRUE(audit.ok()) << audit.status().message();
+  EXPECT_EQ((*audit)["problem_count"], 0) << audit->dump(1);
+  EXPECT_GT((*audit)["host_moves"], 30);
 }
 
 TEST(Kill, AStateThatIsDamagedOrDeletedIsBuiltAgainFromCheckpointOrLog) {

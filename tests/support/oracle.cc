@@ -1,6 +1,7 @@
 #include "tests/support/oracle.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <optional>
 #include <set>
@@ -51,6 +52,7 @@ struct ResultFacts {
   bool pending = false;
   bool waits_for_host = false;
   bool ended = false;  // decided, or failed
+  double until = 0;    // then: remembered to the end of this day
   std::string ended_completion;
   std::string ended_validation;
 };
@@ -58,6 +60,7 @@ struct ResultFacts {
 struct WorkunitFacts {
   bool open = false;
   bool decided = false;
+  double until = 0;  // then: remembered to the end of this day
   double since = 0;
   std::vector<OracleClaim> claims;
   std::vector<OracleClaim> late;
@@ -159,6 +162,13 @@ void Oracle::State::Add(std::string_view bytes) {
 }
 
 namespace {
+
+bool DayIsOver(double until, double now) { return std::floor(until / 86400) < std::floor(now / 86400); }
+
+// When a result's window begins: it was sent, or, where the project does not say when, came back.
+double WindowBegin(const v1::Completion& completion, double time) {
+  return completion.sent_time() > 0 ? completion.sent_time() : time;
+}
 
 std::string SubjectKey(const Envelope& e, const std::string& subject) {
   return std::to_string(e.project()) + "/" + std::to_string(e.event_case()) + "/" + subject;
@@ -331,11 +341,14 @@ void Oracle::State::AddDispatch(const Envelope& e, std::string_view bytes) {
   Project& project = projects[e.project()];
   if (project.apps.count(said.app()) == 0) return Refuse("UNKNOWN_APP");
   ResultFacts& result = project.results[{said.result(), said.host()}];
+  if (result.ended && DayIsOver(result.until, project.last_tick)) result = {};
   if (result.ended) return;
   if (!result.dispatch.empty()) {
     if (result.dispatch != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
     return;
   }
+  const AppFacts& app = project.apps[said.app()];
+  if ((said.sent_time() > 0 ? said.sent_time() : e.time()) + app.window < project.last_tick) return Refuse("TOO_LATE");
   if (!result.pending) {
     result.since = e.time();
     result.app = said.app();
@@ -350,17 +363,22 @@ void Oracle::State::AddCompletion(const Envelope& e, std::string_view bytes) {
   const auto app = project.apps.find(said.app());
   if (app == project.apps.end()) return Refuse("UNKNOWN_APP");
   if (said.outcome() != v1::OUTCOME_SUCCESS && said.result() == 0) {
+    const auto known = project.failures.find({said.host(), e.id()});
+    const bool over = e.time() + app->second.window < project.last_tick;
+    if (over && (known == project.failures.end() || DayIsOver(e.time() + app->second.window, project.last_tick)))
+      return Refuse("TOO_LATE");
     const auto [it, is_new] = project.failures.emplace(std::pair{said.host(), e.id()}, bytes);
     if (!is_new && it->second != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
     return;
   }
   ResultFacts& result = project.results[{said.result(), said.host()}];
+  if (result.ended && DayIsOver(result.until, project.last_tick)) result = {};
   const std::string& before = result.ended ? result.ended_completion : result.completion;
   if (!before.empty()) {
     if (before != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
     return;
   }
-  if (said.sent_time() > 0 && said.sent_time() + app->second.window < project.last_tick)
+  if (WindowBegin(said, e.time()) + app->second.window < project.last_tick)
     return Refuse("TOO_LATE");
   if (!result.dispatch.empty()) {
     Envelope sent;
@@ -381,6 +399,7 @@ void Oracle::State::AddCompletion(const Envelope& e, std::string_view bytes) {
     }
     result = {};
     result.ended = true;
+    result.until = WindowBegin(said, e.time()) + app->second.window;
     result.ended_completion = bytes;
     return;
   }
@@ -400,6 +419,7 @@ void Oracle::State::AddValidation(const Envelope& e, std::string_view bytes) {
   if (app == project.apps.end()) return Refuse("UNKNOWN_APP");
   ResultFacts& result = project.results[{said.result(), said.host()}];
   const bool undecided = said.state() == v1::VALIDATE_STATE_INCONCLUSIVE;
+  if (result.ended && DayIsOver(result.until, project.last_tick)) result = {};
   if (result.ended) {
     if (result.ended_validation == bytes) return;
     if (result.ended_validation.empty()) {
@@ -466,6 +486,7 @@ void Oracle::State::Join(std::uint32_t project_id, std::uint64_t result_id, std:
     claim.app = validation.app();
     claim.policy_version = app.policy_version;
     claim.time = checked.time();
+    claim.sent = completion.sent_time();
     claim.received = completion.received_time();
     claim.pass = validation.pass();
     claim.awaited = validation.claims();
@@ -481,6 +502,7 @@ void Oracle::State::Join(std::uint32_t project_id, std::uint64_t result_id, std:
   result.dispatch.clear();
   result.pending = false;
   result.ended = true;
+  result.until = WindowBegin(completion, done.time()) + app.window;
 }
 
 // A validation whose result can make no claim: its workunit need not wait for one.
@@ -538,6 +560,7 @@ void Oracle::State::Tick(std::uint32_t project_id, double time) {
 
 void Oracle::State::TakeClaim(std::uint32_t project_id, const OracleClaim& claim) {
   WorkunitFacts& workunit = projects[project_id].workunits[claim.workunit];
+  if (workunit.decided && DayIsOver(workunit.until, projects[project_id].last_tick)) workunit = {};
   if (workunit.decided) {
     if (!claim.expired) GrantTo(project_id, claim, workunit, true);
     return;
@@ -577,8 +600,10 @@ void Oracle::State::Settle(std::uint32_t project_id, std::uint64_t workunit_id, 
   std::uint32_t version = 0;
   std::uint64_t app = 0;
   bool any_valid = false;
+  double begin = 0;
   for (const OracleClaim& claim : workunit.claims) {
     if (claim.pass != pass) continue;
+    begin = std::max({begin, claim.time, claim.sent});
     any_valid = any_valid || claim.valid;
     if (claim.policy_version >= version) {
       version = claim.policy_version;
@@ -597,6 +622,8 @@ void Oracle::State::Settle(std::uint32_t project_id, std::uint64_t workunit_id, 
   const OraclePolicy& rules = project.policies[{app, version}];
   workunit.open = false;
   workunit.decided = true;
+  // A result's partner may wait for a window after the result's own.
+  workunit.until = begin + 2 * project.apps[app].window;
   workunit.priced = rules.priced();
   workunit.credit = rules.priced() ? rules.Settle(claims, project.cap) : 0;
   const auto micro = ToMicro(workunit.credit);

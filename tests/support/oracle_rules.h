@@ -22,6 +22,7 @@ struct OracleClaim {
   std::uint32_t pass = 0;  // the look at the workunit that it belongs to
   std::uint32_t awaited = 0;
   double time = 0;
+  double sent = 0;
   double received = 0;
   bool valid = false;
   bool late = false;
