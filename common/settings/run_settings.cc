@@ -19,7 +19,6 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
-#include "common/credit/policy.h"
 #include "common/settings/registry.h"
 
 namespace cobblestone::settings {
@@ -224,7 +223,7 @@ class Reader {
   }
 
   void ReadProject(const YAML::Node& map, ProjectEntry& project) {
-    static constexpr std::string_view kKeys[] = {"id", "name", "defaults"};
+    static constexpr std::string_view kKeys[] = {"id", "name"};
     EachKey(map, "projects.", [&](const std::string& name, Place place, const YAML::Node& value, Place at) {
       if (name == "id") {
         const auto id = value.IsScalar() ? ParseQuantity(Quantity::kCount, value.Scalar())
@@ -240,43 +239,10 @@ class Reader {
         } else {
           project.name = value.Scalar();
         }
-      } else if (name == "defaults") {
-        ReadDefaults(value, at, project);
       } else {
         UnknownAmong(place, name, "projects.", kKeys);
       }
     });
-  }
-
-  void ReadDefaults(const YAML::Node& map, Place map_place, ProjectEntry& project) {
-    static constexpr std::string_view kKeys[] = {"policy"};
-    if (map.IsNull()) return;
-    if (!map.IsMap()) {
-      Error(map_place, "projects.defaults: found " + KindOf(map) + "; allowed: {policy: creditnew}");
-      return;
-    }
-    EachKey(map, "projects.defaults.",
-            [&](const std::string& name, Place place, const YAML::Node& value, Place at) {
-              if (name != "policy") {
-                UnknownAmong(place, name, "projects.defaults.", kKeys);
-                return;
-              }
-              const auto policy = value.IsScalar() ? credit::PolicyKindByName(value.Scalar()) : std::nullopt;
-              if (!policy) {
-                Error(at, "projects.defaults.policy: found " + KindOf(value) + "; allowed: one of " +
-                              AllPolicies());
-                return;
-              }
-              project.policy = *policy;
-            });
-  }
-
-  static std::string AllPolicies() {
-    std::string all;
-    for (int kind = 0; kind <= static_cast<int>(credit::PolicyKind::kAssigned); ++kind) {
-      all += (kind == 0 ? "" : ", ") + std::string(credit::PolicyName(static_cast<credit::PolicyKind>(kind)));
-    }
-    return all;
   }
 
   // Rules over more than one option.

@@ -14,7 +14,6 @@
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
-#include "common/credit/model.h"
 
 namespace cobblestone::settings {
 
@@ -72,7 +71,6 @@ struct LogSettings {
 struct ProjectEntry {
   ProjectId id;  // never 0
   std::string name;
-  std::optional<credit::PolicyKind> policy;  // of apps whose catalogue event names none
 };
 
 struct RunSettings {

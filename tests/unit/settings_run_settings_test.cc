@@ -103,7 +103,6 @@ projects:
   - {id: 1, name: Einstein}
   - id: 4294967295
     name: "LHC"
-    defaults: {policy: boinc}
 )",
                                          "site.yaml");
   ASSERT_TRUE(settings.ok()) << settings.status().message();
@@ -134,9 +133,8 @@ projects:
   ASSERT_EQ(settings->projects.size(), 2u);
   EXPECT_EQ(settings->projects[0].id, ProjectId(1));
   EXPECT_EQ(settings->projects[0].name, "Einstein");
-  EXPECT_FALSE(settings->projects[0].policy.has_value());
   EXPECT_EQ(settings->projects[1].id, ProjectId(4294967295));
-  EXPECT_EQ(settings->projects[1].policy, credit::PolicyKind::kBoinc);
+  EXPECT_EQ(settings->projects[1].name, "LHC");
 }
 
 // Each option set alone to a value of its own changes that option and no other: two that share a place would
@@ -240,10 +238,9 @@ TEST(RunSettings, AWrongLineIsNamedWithWhatWasFoundAndWhatIsAllowed) {
        "site.yaml:1:30: projects.name: \"a\" is there twice; every project has its own"},
       {"projects: [{id: 2, nam: a}]",
        "site.yaml:1:20: projects.nam: there is no such option; did you mean projects.name?"},
-      {"projects: [{id: 2, name: a, defaults: {policy: generous}}]",
-       "site.yaml:1:48: projects.defaults.policy: found \"generous\"; allowed: one of none, boinc, "
-       "creditnew, "
-       "creditnew-v2, benchmark, reported-flops, runtime, assigned"},
+      // An app's policy is its catalogue event's, and nobody else's.
+      {"projects: [{id: 2, name: a, defaults: {policy: boinc}}]",
+       "site.yaml:1:29: projects.defaults: there is no such option; allowed here: id, name"},
   };
   for (const Case& c : table) EXPECT_EQ(ErrorsIn(c.text), c.message) << c.text;
 }
