@@ -23,4 +23,10 @@ void Refuse(const stream::RecordView& record, ProjectId project, RefusalReason r
   out.Emit(kRefused, 0, bytes);
 }
 
+std::optional<Refusal> FromTheFuture(const stream::RecordView& record, double event_time, double limit) {
+  if (!(record.append_time > 0 && event_time > record.append_time + limit)) return std::nullopt;
+  return Refusal{RefusalReason::kFromTheFuture, "its event time is " + std::to_string(event_time - record.append_time) +
+                                                    " s after it was sent to us"};
+}
+
 }  // namespace cobblestone::wire

@@ -100,6 +100,8 @@ void AccountsStage::OnUser(const RecordView& record, Emitter& out) {
   const ProjectId project = event->head.project;
   if (auto refusal = wire::CheckEvent(*event))
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
+  if (auto refusal = wire::FromTheFuture(record, event->head.time, options_.future_limit))
+    return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
   if (const auto* member = std::get_if<wire::UserMember>(&event->body)) {
     const wire::Word word = wire::WordOf(event->head, record.value);
     if (const UserState* before = users_.Find(UserKey(project, member->user))) {

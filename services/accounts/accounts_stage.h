@@ -60,6 +60,7 @@ struct HostAccount {
 struct AccountsOptions {
   std::uint32_t partition = 0;
   std::uint32_t partitions = 1;
+  double future_limit = 3600;   // s: an event may be so much later than the time at which it was appended
   bool sorted = false;   // lockstep: grants wait for the barrier and are applied by (time, line, result)
 };
 

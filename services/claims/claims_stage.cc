@@ -110,9 +110,8 @@ void ClaimsStage::Process(std::size_t input, const RecordView& record, Emitter& 
 
 const wire::ProjectView* ClaimsStage::Admit(const RecordView& record, const wire::EventHead& head, AppId app,
                                             Emitter& out) {
-  if (record.append_time > 0 && head.time > record.append_time + options_.future_limit) {
-    wire::Refuse(record, head.project, RefusalReason::kFromTheFuture,
-           "its event time is " + std::to_string(head.time - record.append_time) + " s after it was sent to us", out);
+  if (auto refusal = wire::FromTheFuture(record, head.time, options_.future_limit)) {
+    wire::Refuse(record, head.project, refusal->reason, std::move(refusal->detail), out);
     return nullptr;
   }
   const wire::ProjectView* view = projects_.Find(ProjectKey(head.project));
@@ -151,6 +150,8 @@ void ClaimsStage::OnMember(const RecordView& record, Emitter& out) {
   if (!event.ok()) return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
   const ProjectId project = event->head.project;
   if (auto refusal = wire::CheckEvent(*event))
+    return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
+  if (auto refusal = wire::FromTheFuture(record, event->head.time, options_.future_limit))
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
   if (const auto* member = std::get_if<wire::HostMember>(&event->body))
     return OnHost(record, event->head, *member, out);
@@ -652,6 +653,8 @@ void ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
           validation.validation.state != credit::ValidateState::kInconclusive)
         EmitExpired(project, validation.validation, pending.line, out);
     }
+    if (pending.waits_for_host)
+      std::erase(hosts_.Mutable(HostKey(project, HostId(pending.host))).waiting, key.id);
     // A dispatch alone that expires is a job that never came back; the scheduler's time-out says so if it matters.
     pending_.Erase(key);
   }

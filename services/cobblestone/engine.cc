@@ -97,14 +97,17 @@ class Engine::Ticker {
   // Under the append mutex. Adds the tick that an event of this time makes due. Ticks lie at multiples of the period;
   // the first event only sets the mark. A gap is one tick: what lay between had nothing to say.
   void Observe(double time, UnitBuilder& unit) {
-    if (wall_ || !(time > 0)) return;
+    // What will be refused as from the future moves no time.
+    if (wall_ || !(time > 0) || time > WallClock() + engine_.pipeline_.future_limit) return;
     const double mark = std::floor(time / credit::kDefaultScalePeriod) * credit::kDefaultScalePeriod;
     if (mark <= last_) return;
     const bool first = last_ == 0;
     last_ = mark;
     if (!first) Add(mark, unit);
   }
-  void ObserveTick(double time) { last_ = std::max(last_, time); }
+  void ObserveTick(double time) {
+    if (time <= WallClock() + engine_.pipeline_.future_limit) last_ = std::max(last_, time);
+  }
   void Row(LogUnit& unit) const { unit.rows.emplace_back(kTickRow, EncodeRow(last_)); }
 
  private:

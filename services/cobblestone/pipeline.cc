@@ -24,7 +24,8 @@ PipelineSlot MakeSlot(std::uint32_t k, const PipelineOptions& options) {
   const std::uint32_t n = options.partitions;
   if (k == n) {
     made.stages.coordinator = add(std::make_unique<coordinator::CoordinatorStage>(
-                                      coordinator::CoordinatorOptions{.partitions = n}, *made.tables),
+                                      coordinator::CoordinatorOptions{.partitions = n, .future_limit = options.future_limit},
+                                      *made.tables),
                                   coordinator::CoordinatorStage::Inputs());
     return made;
   }
@@ -37,10 +38,15 @@ PipelineSlot MakeSlot(std::uint32_t k, const PipelineOptions& options) {
       grants::GrantsStage::Inputs(k));
   made.stages.accounts =
       add(std::make_unique<accounts::AccountsStage>(
-              accounts::AccountsOptions{.partition = k, .partitions = n, .sorted = options.sorted}, *made.tables),
+              accounts::AccountsOptions{
+                  .partition = k, .partitions = n, .future_limit = options.future_limit, .sorted = options.sorted},
+              *made.tables),
           accounts::AccountsStage::Inputs(k));
   made.stages.teams = add(std::make_unique<teams::TeamsStage>(
-                              teams::TeamsOptions{.partition = k, .partitions = n, .sorted = options.sorted},
+                              teams::TeamsOptions{.partition = k,
+                                                  .partitions = n,
+                                                  .future_limit = options.future_limit,
+                                                  .sorted = options.sorted},
                               *made.tables),
                           teams::TeamsStage::Inputs(k));
   return made;

@@ -93,6 +93,10 @@ void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
   const ProjectId project = event->head.project;
   if (auto refusal = wire::CheckEvent(*event))
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
+  double time = event->head.time;
+  if (const auto* tick = std::get_if<wire::Tick>(&event->body)) time = std::max(time, tick->time);
+  if (auto refusal = wire::FromTheFuture(record, time, options_.future_limit))
+    return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
   // Of ticks their time alone counts, which never goes back.
   if (event->kind() != wire::EventKind::kTick && !IsNews(record, *event, out)) return;
   switch (event->kind()) {

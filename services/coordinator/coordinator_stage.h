@@ -53,6 +53,7 @@ struct PendingSamples {
 
 struct CoordinatorOptions {
   std::uint32_t partitions = 1;
+  double future_limit = 3600;   // s: an event may be so much later than the time at which it was appended
 };
 
 class CoordinatorStage final : public stream::Stage {

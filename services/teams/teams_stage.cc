@@ -75,6 +75,8 @@ void TeamsStage::OnTeam(const RecordView& record, Emitter& out) {
   const ProjectId project = event->head.project;
   if (auto refusal = wire::CheckEvent(*event))
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
+  if (auto refusal = wire::FromTheFuture(record, event->head.time, options_.future_limit))
+    return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
   if (const auto* member = std::get_if<wire::TeamMember>(&event->body)) {
     const wire::Word word = wire::WordOf(event->head, record.value);
     if (const TeamState* before = teams_.Find(TeamKey(project, member->team))) {

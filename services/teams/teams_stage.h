@@ -33,6 +33,7 @@ struct TeamState {
 struct TeamsOptions {
   std::uint32_t partition = 0;
   std::uint32_t partitions = 1;
+  double future_limit = 3600;   // s: an event may be so much later than the time at which it was appended
   bool sorted = false;   // lockstep: postings wait for the barrier and are applied by (time, line, result)
 };
 

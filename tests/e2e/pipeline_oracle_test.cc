@@ -13,6 +13,7 @@
 #include "common/wire/event_codec.h"
 #include "common/wire/topics.h"
 #include "services/cobblestone/generate.h"
+#include "tests/support/free_world.h"
 #include "tests/support/lockstep_world.h"
 #include "tests/support/oracle.h"
 
@@ -536,6 +537,36 @@ TEST(PipelineStory, AHostsOneAccountFollowsItThroughManyOwners) {
   EXPECT_TRUE(of_hosts == granted + 300'000'000);
 }
 
+wire::Completion GoodCompletion() {
+  wire::Completion completion;
+  completion.facts.result = ResultId(1'000'000);
+  completion.facts.host = HostId(3);
+  completion.facts.workunit = WorkunitId(2'000'000);
+  completion.facts.app = AppId(1);
+  completion.facts.version = AppVersionId(1);
+  completion.facts.outcome = credit::Outcome::kSuccess;
+  completion.facts.elapsed_time = 100;
+  completion.facts.cpu_time = 90;
+  completion.facts.peak_flops = 2e9;
+  completion.facts.sent_time = 1.7e9 - 1000;
+  completion.facts.received_time = 1.7e9;
+  return completion;
+}
+
+credit::ValidationFacts GoodValidation() {
+  credit::ValidationFacts facts;
+  facts.result = ResultId(1'000'000);
+  facts.host = HostId(3);
+  facts.workunit = WorkunitId(2'000'000);
+  facts.app = AppId(1);
+  facts.fpops_est = 1e12;
+  facts.fpops_bound = 1e14;
+  facts.state = credit::ValidateState::kValid;
+  facts.pass = 1;
+  facts.claims = 1;
+  return facts;
+}
+
 // ---- Beyond the window -------------------------------------------------------------------------------------
 
 // Events of a decided result, once more long after: byte by byte, under new event ids, and as if they had just happened.
@@ -682,6 +713,58 @@ TEST(PipelineStory, DispatchesAndErrorsBeyondTheWindowChangeNothing) {
   EXPECT_EQ(StateDifference(rows(ticked), rows(story.size())), "");
 }
 
+// Of every kind: else a member's word would stand above all that is said later, and a tick would end every window.
+TEST(Pipeline, AnEventFromTheFutureMovesNothing) {
+  constexpr double kNow = kStart + 1000;
+  std::vector<wire::EventBody> bodies = {
+      wire::HostMember{.host = HostId(1), .user = UserId(1)},
+      wire::UserMember{.user = UserId(1), .team = TeamId(1)},
+      wire::TeamMember{.team = TeamId(1), .name = "a"},
+      wire::OpeningTotal{.kind = wire::AccountKind::kHost, .account = 1, .total = 1},
+      wire::OpeningTotal{.kind = wire::AccountKind::kUser, .account = 1, .total = 1},
+      wire::OpeningTotal{.kind = wire::AccountKind::kTeam, .account = 1, .total = 1},
+      wire::AppChange{.app = AppId(2), .policy = "none"},
+      wire::SettingsChange{.max_granted_credit = 5},
+      wire::Tick{.time = kNow + 7200},
+      wire::Dispatch{GoodCompletion().facts, {}},
+      GoodCompletion(),
+      GoodValidation(),
+  };
+  const auto play = [&](double time) {
+    FreeWorld world(2, 1);
+    world.set_append_time(kNow);
+    world.Add(wire::EncodeEvent({.head = {.id = 1, .project = ProjectId(1), .time = kStart},
+                                 .body = wire::AppChange{.app = AppId(1), .policy = "assigned"}}));
+    world.RunUntilIdle();
+    std::map<std::string, std::size_t> reasons;
+    for (std::size_t i = 0; i < bodies.size(); ++i) {
+      if (auto* tick = std::get_if<wire::Tick>(&bodies[i])) tick->time = time;
+      world.Add(wire::EncodeEvent({.head = {.id = 10 + i, .project = ProjectId(1), .time = time}, .body = bodies[i]}));
+      world.RunUntilIdle();
+    }
+    Outcome outcome;
+    for (const std::string& record : world.Records(wire::kRefused)) AddRefusedRecord(record, &outcome);
+    const auto* view = world.slots()[0].stages.claims->projects().Find({.project = 1, .id = 0, .sub = 0});
+    EXPECT_EQ(view->time, time < kNow + 3600 ? time : 0);
+    return outcome.refusals;
+  };
+  EXPECT_EQ(play(kNow + 3000), Refusals{});
+  EXPECT_EQ(play(kNow + 7200), (Refusals{{"FROM_THE_FUTURE", bodies.size()}}));
+}
+
+// A host that no event ever names keeps no list of what it waited for.
+TEST(PipelineStory, WhatWaitedForItsHostInVainIsForgotten) {
+  Story story;
+  story.Completed(500, 9, 50).Validated(500, 9, 50, 1, 7);
+  story.Tick(kStart + 11 * kDay);
+  EXPECT_EQ(ExpectLikeTheOracle(story.events()).outcome.refusals, (Refusals{{"UNKNOWN_HOST", 2}}));
+  LockstepWorld world(1);
+  world.Add(story.events());
+  world.Finish();
+  const auto* host = world.slots()[0].stages.claims->hosts().Find({.project = 1, .id = 9, .sub = 0});
+  EXPECT_TRUE(host == nullptr || host->waiting.empty());
+}
+
 // Rows of decided workunits and results go when their days are over, in slices.
 TEST(Pipeline, WhatIsBeyondEveryWindowIsNoLongerStored) {
   GenerateOptions options = Eventful(4);
@@ -803,36 +886,6 @@ TEST(PipelineStory, OtherContentsUnderAnIdThatWasThereAreRefused) {
 // ---- What is refused leaves no trace -------------------------------------------------------------------
 
 wire::EventHead Head(std::uint64_t id) { return {.id = id, .project = ProjectId(1), .time = 1.7e9 + 100}; }
-
-wire::Completion GoodCompletion() {
-  wire::Completion completion;
-  completion.facts.result = ResultId(1'000'000);
-  completion.facts.host = HostId(3);
-  completion.facts.workunit = WorkunitId(2'000'000);
-  completion.facts.app = AppId(1);
-  completion.facts.version = AppVersionId(1);
-  completion.facts.outcome = credit::Outcome::kSuccess;
-  completion.facts.elapsed_time = 100;
-  completion.facts.cpu_time = 90;
-  completion.facts.peak_flops = 2e9;
-  completion.facts.sent_time = 1.7e9 - 1000;
-  completion.facts.received_time = 1.7e9;
-  return completion;
-}
-
-credit::ValidationFacts GoodValidation() {
-  credit::ValidationFacts facts;
-  facts.result = ResultId(1'000'000);
-  facts.host = HostId(3);
-  facts.workunit = WorkunitId(2'000'000);
-  facts.app = AppId(1);
-  facts.fpops_est = 1e12;
-  facts.fpops_bound = 1e14;
-  facts.state = credit::ValidateState::kValid;
-  facts.pass = 1;
-  facts.claims = 1;
-  return facts;
-}
 
 struct Bad {
   const char* name;

@@ -35,6 +35,13 @@ void FreeWorld::Add(std::span<const std::string> envelopes) {
   for (const std::string& envelope : envelopes) Add(envelope);
 }
 
+std::vector<std::string> FreeWorld::Records(stream::TopicIndex topic) const {
+  std::vector<std::string> all;
+  for (const auto& [where, records] : log_)
+    if (where.topic == topic) all.insert(all.end(), records.begin(), records.end());
+  return all;
+}
+
 bool FreeWorld::Step() {
   // From a slot of chance on, the first that has something to read.
   const std::size_t from = random_() % slots_.size();
@@ -52,7 +59,7 @@ bool FreeWorld::Step() {
       for (std::uint64_t n = 1 + random_() % 20; n > 0 && slot.next(input) < records.size(); --n)
         Must(slot.Process(input, {.where = inputs[input].where,
                                   .offset = slot.next(input),
-                                  .append_time = 0,
+                                  .append_time = append_time_,
                                   .line = 0,
                                   .value = records[slot.next(input)]}));
     }

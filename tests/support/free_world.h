@@ -32,13 +32,18 @@ class FreeWorld {
   [[nodiscard]] const std::vector<std::string>& ledger() const { return ledger_; }
   // Records of the topic `totals`, by partition.
   [[nodiscard]] const std::vector<std::vector<std::string>>& totals() const { return totals_; }
+  // Records of a topic, partition by partition.
+  [[nodiscard]] std::vector<std::string> Records(stream::TopicIndex topic) const;
   [[nodiscard]] std::vector<PipelineSlot>& slots() { return slots_; }
+  // With which all records are read from now on; 0: unknown.
+  void set_append_time(double time) { append_time_ = time; }
 
  private:
   void Append(stream::TopicPartition where, std::string_view record);
 
   std::uint32_t partitions_;
   std::mt19937_64 random_;
+  double append_time_ = 0;
   std::vector<PipelineSlot> slots_;
   std::map<stream::TopicPartition, std::vector<std::string>> log_;
   std::vector<std::string> ledger_;
