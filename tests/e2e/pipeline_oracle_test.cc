@@ -491,8 +491,14 @@ TEST(PipelineStory, RepeatsOfWhatWasSaidBeforeBringNothingBack) {
 
 // Users 4 to 9 are named late: grants wait for them, whole, while the hosts go on to others; openings come while hosts
 // are on their way, and back to their first owner they go.
-TEST(PipelineStory, AHostsOneAccountFollowsItThroughManyOwners) {
+// Recent averages of policy runtime go by BOINC's letter and show every change of order.
+class PipelineMoves : public ::testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Policies, PipelineMoves, ::testing::Values("assigned", "runtime"));
+
+TEST_P(PipelineMoves, AHostsOneAccountFollowsItThroughManyOwners) {
   Story story;
+  story.Say(wire::AppChange{
+      .app = AppId(1), .policy = GetParam(), .delay_bound = kDay, .result_window = 10 * kDay});
   std::uint64_t result = 500;
   const auto work = [&] {
     for (std::uint64_t host = 1; host <= 3; ++host) {
