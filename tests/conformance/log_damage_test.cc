@@ -55,6 +55,15 @@ std::uint64_t KilledLog(const std::string& path, std::uint64_t units) {
   return process.Wait().acknowledged;
 }
 
+// As above, and part of it lies in a tree file and a blob file: a killed process may not have finished a flush.
+std::uint64_t KilledAndFlushedLog(const std::string& path, std::uint64_t units) {
+  const std::uint64_t acknowledged = KilledLog(path, units);
+  auto log = Log::Open(StoryOptions(path));
+  EXPECT_TRUE(log.ok()) << log.status().message();
+  if (log.ok()) EXPECT_TRUE((*log)->Reclaim().ok());   // flushes the topics that are trimmed
+  return acknowledged;
+}
+
 Status OpenStatus(const std::string& path) { return Log::Open(StoryOptions(path)).status(); }
 
 // Opens, and measures the story; a message when it does not open.
@@ -232,7 +241,7 @@ TEST(LogDamage, TheRecoveryModeThatRocksdbWouldUseCutsSilently) {
 TEST(LogDamage, AFlippedByteInAnyKindOfFileStopsTheOpenOrIsFoundByVerify) {
   const TempDir dir;
   const std::string path = dir / "log";
-  KilledLog(path, 600);
+  KilledAndFlushedLog(path, 600);
   {
     auto log = Log::Open(StoryOptions(path));
     ASSERT_TRUE(log.ok()) << log.status().message();
@@ -267,8 +276,9 @@ TEST(LogDamage, AFlippedByteInAnyKindOfFileStopsTheOpenOrIsFoundByVerify) {
 TEST(LogDamage, VerifyFindsAFlippedByteUnderARunningOwner) {
   const TempDir dir;
   const std::string path = dir / "log";
-  KilledLog(path, 120);
+  KilledAndFlushedLog(path, 120);
   for (const std::string extension : {".sst", ".blob", ".log"}) {
+    ASSERT_FALSE(Files(path, extension).empty()) << extension;
     const std::string copy = dir / "copy";
     fs::copy(path, copy, fs::copy_options::recursive);
     LogOptions options = StoryOptions(copy);
@@ -295,15 +305,14 @@ TEST(LogDamage, VerifyFindsAFlippedByteUnderARunningOwner) {
 TEST(LogDamage, AMissingFileOfAnyKindStops) {
   const TempDir dir;
   const std::string path = dir / "log";
-  KilledLog(path, 120);
-  ASSERT_TRUE(OpenStatus(path).ok());   // removes files that a flush left unfinished
+  KilledAndFlushedLog(path, 120);   // its clean close has removed what a flush left unfinished
+  for (const char* extension : {".sst", ".blob"}) ASSERT_FALSE(Files(path, extension).empty()) << extension;
   std::vector<std::string> names = {"acknowledged", "db/CURRENT"};
   for (const auto& entry : fs::directory_iterator(path + "/db")) {
     const std::string name = entry.path().filename();
     const std::string extension = entry.path().extension();
     if (extension == ".sst" || extension == ".blob" || name.starts_with("MANIFEST")) names.push_back("db/" + name);
   }
-  ASSERT_GE(names.size(), 5u);
   for (const std::string& name : names) {
     const std::string copy = dir / "copy";
     fs::copy(path, copy, fs::copy_options::recursive);
