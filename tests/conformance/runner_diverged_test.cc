@@ -1,0 +1,147 @@
+// The canary: a stage that is not deterministic must be found out when its commits are executed again, and the open
+// that finds it must stop, say where, and leave everything as it is.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <random>
+
+#include "common/store/rocksdb/rocksdb_store.h"
+#include "tests/conformance/runner_world.h"
+#include "tests/support/temp_dir.h"
+
+namespace cobblestone::stream::embedded {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::TempDir;
+
+const std::vector<std::string> kTexts = {"a", "b", "c", "canary", "d", "e"};   // commit 4 is the canary's
+
+std::string TheTime(std::string_view text) {
+  if (text != "canary") return {};
+  return std::to_string(std::chrono::steady_clock::now().time_since_epoch().count());
+}
+
+std::string Dice(std::string_view text) {
+  if (text != "canary") return {};
+  std::random_device device;
+  return std::to_string(device()) + std::to_string(device());
+}
+
+// Everything that a slot's state and the log hold, and the names of all directories. Files of the databases are not
+// compared: RocksDB writes a list of files anew with each open, and the log counts its owners.
+struct Contents {
+  std::map<std::string, std::string> rows;         // of the state, by slot and key; "meta" too
+  std::vector<std::vector<std::string>> records;   // of every partition
+  std::vector<std::string> directories;
+  std::map<std::string, std::string> tables;       // bytes of the state's table files, by path
+
+  friend bool operator==(const Contents&, const Contents&) = default;
+};
+
+Contents ContentsOf(const std::string& directory) {
+  Contents contents;
+  for (std::uint32_t k = 0; k < kEchoSlots; ++k) {
+    const std::string slot = std::to_string(k) + "/";
+    auto store = store::OpenRocksdbStore({.path = directory + "/state/slot-" + std::to_string(k),
+                                          .memory = std::make_shared<store::StoreMemory>(1 << 20),
+                                          .create = false,
+                                          .read_only = true});
+    EXPECT_TRUE(store.ok()) << store.status().message();
+    if (!store.ok()) continue;
+    auto meta = (*store)->Meta();
+    contents.rows[slot + "meta"] = meta.ok() ? *meta : meta.status().message();
+    EXPECT_TRUE((*store)
+                    ->Scan({},
+                           [&](std::string_view key, std::string_view value) {
+                             contents.rows[slot + std::string(key)] = value;
+                             return Status::Ok();
+                           })
+                    .ok());
+  }
+  LogOptions options = EchoLogOptions(directory);
+  options.read_only = true;
+  auto log = Log::Open(options);
+  EXPECT_TRUE(log.ok()) << log.status().message();
+  for (TopicIndex topic = 0; topic < EchoTopics().size(); ++topic)
+    for (std::uint32_t p = 0; p < kEchoSlots; ++p) contents.records.push_back(AllRecords(**log, {topic, p}));
+  for (const auto& entry : fs::recursive_directory_iterator(directory)) {
+    if (entry.is_directory()) contents.directories.push_back(entry.path());
+    if (entry.path().extension() == ".sst" && entry.path().string().find("/state/") != std::string::npos) {
+      std::ifstream in(entry.path(), std::ios::binary);
+      contents.tables[entry.path()] = {std::istreambuf_iterator<char>(in), {}};
+    }
+  }
+  std::sort(contents.directories.begin(), contents.directories.end());
+  return contents;
+}
+
+// A clean stop first, so that there is a state; then a life that ends without one.
+void LeaveCommitsBehindTheState(const std::string& directory, const EchoSalts& salts) {
+  {
+    EchoWorld world(directory, salts);
+    ASSERT_TRUE(world.status.ok()) << world.status.message();
+    world.runner->Start();
+    world.Say(0, {"before"});
+    world.Say(1, {"before"});
+    ASSERT_TRUE(world.runner->Stop().ok());
+  }
+  EchoWorld world(directory, salts);
+  ASSERT_TRUE(world.status.ok()) << world.status.message();
+  world.runner->Start();
+  world.Say(1, kTexts);
+}
+
+struct Canary {
+  const char* name;
+  EchoSalts salts;
+};
+
+class RunnerDiverged : public ::testing::TestWithParam<Canary> {};
+
+TEST_P(RunnerDiverged, AStageThatIsNotDeterministicStopsTheOpenAndNothingIsChanged) {
+  const TempDir dir;
+  LeaveCommitsBehindTheState(dir.path(), GetParam().salts);
+  const Contents before = ContentsOf(dir.path());
+  ASSERT_EQ(before.records[kEchoes * kEchoSlots + 1].size(), 1 + kTexts.size());
+  for (int attempt = 0; attempt < 2; ++attempt) {   // a service that starts it again must not get through
+    EchoWorld again(dir.path(), GetParam().salts);
+    EXPECT_EQ(again.status.code(), StatusCode::kFatal) << again.status.message();
+    EXPECT_THAT(again.status.message(), HasSubstr("slot 1 diverged"));
+    EXPECT_THAT(again.status.message(), HasSubstr("executing commit 5 again"));   // "before" was commit 1
+    EXPECT_THAT(again.status.message(), HasSubstr("Nothing was changed"));
+    EXPECT_THAT(again.reports, IsEmpty()) << "no state is put aside for it";
+    again.log.reset();
+    EXPECT_EQ(ContentsOf(dir.path()), before) << "attempt " << attempt;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Canaries, RunnerDiverged,
+                         ::testing::Values(Canary{"ClockInAnOutput", {.output = TheTime, .state = {}}},
+                                           Canary{"ClockInTheState", {.output = {}, .state = TheTime}},
+                                           Canary{"DiceInAnOutput", {.output = Dice, .state = {}}},
+                                           Canary{"DiceInTheState", {.output = {}, .state = Dice}}),
+                         [](const auto& canary) { return canary.param.name; });
+
+// The judge is judged: the same story with a stage as it should be.
+TEST(RunnerExecutesAgain, AStageThatIsDeterministicGoesOnWhereItWas) {
+  const TempDir dir;
+  const EchoSalts salts{.output = [](std::string_view text) { return "-" + std::string(text); }, .state = {}};
+  LeaveCommitsBehindTheState(dir.path(), salts);
+  EchoWorld again(dir.path(), salts);
+  ASSERT_TRUE(again.status.ok()) << again.status.message();
+  EXPECT_EQ(again.runner->status()[1].reexecuted, kTexts.size());
+  EXPECT_EQ(again.runner->status()[0].reexecuted, 0u);
+  again.runner->Start();
+  again.Say(1, {"canary"});
+  EXPECT_EQ(AllRecords(*again.log, {kEchoes, 1}).back(), "canary#2-canary");
+}
+
+}  // namespace
+}  // namespace cobblestone::stream::embedded
