@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <condition_variable>
 #include <filesystem>
 #include <map>
-#include <thread>
 
 #include "common/stream/state_codec.h"
 #include "common/wire/event_codec.h"
@@ -56,6 +53,12 @@ class UnitBuilder {
   std::map<stream::TopicPartition, Part> parts_;
 };
 
+void AddTick(double time, UnitBuilder& unit) {
+  unit.Add({wire::kCatalogue, 0},
+           wire::EncodeEvent({.head = {.id = static_cast<std::uint64_t>(time), .project = {}, .time = time},
+                              .body = wire::Tick{.time = time}}));
+}
+
 std::string EncodeRow(const auto& value) {
   std::string bytes;
   stream::EncodeState(value, bytes);
@@ -70,81 +73,14 @@ stream::Hash128 ChainLine(const stream::Hash128& before, std::string_view line) 
   return stream::HashBytes({reinterpret_cast<const char*>(both), sizeof both});
 }
 
-// Makes ticks: from the event times of what is appended, or from the wall clock.
-class Engine::Ticker {
- public:
-  Ticker(Engine& engine, bool wall) : engine_(engine), wall_(wall) {
-    const auto row = engine.log_->GetRow(kTickRow);
-    if (row.ok()) {
-      stream::StateReader reader(*row);
-      reader(last_);
-    }
-  }
-  ~Ticker() { Stop(); }
-
-  void Start() {
-    if (wall_) thread_ = std::thread([this] { Run(); });
-  }
-  void Stop() {
-    {
-      std::lock_guard lock(mutex_);
-      stopping_ = true;
-    }
-    wake_.notify_all();
-    if (thread_.joinable()) thread_.join();
-  }
-
-  // Under the append mutex. Adds the tick that an event of this time makes due. Ticks lie at multiples of the period;
-  // the first event only sets the mark. A gap is one tick: what lay between had nothing to say.
-  void Observe(double time, UnitBuilder& unit) {
-    // What will be refused as from the future moves no time.
-    if (wall_ || !(time > 0) || time > WallClock() + engine_.pipeline_.future_limit) return;
-    const double mark = std::floor(time / credit::kDefaultScalePeriod) * credit::kDefaultScalePeriod;
-    if (mark <= last_) return;
-    const bool first = last_ == 0;
-    last_ = mark;
-    if (!first) Add(mark, unit);
-  }
-  void ObserveTick(double time) {
-    if (time <= WallClock() + engine_.pipeline_.future_limit) last_ = std::max(last_, time);
-  }
-  void Row(LogUnit& unit) const { unit.rows.emplace_back(kTickRow, EncodeRow(last_)); }
-
- private:
-  static void Add(double time, UnitBuilder& unit) {
-    unit.Add({wire::kCatalogue, 0},
-             wire::EncodeEvent({.head = {.id = static_cast<std::uint64_t>(time), .project = {}, .time = time},
-                                .body = wire::Tick{.time = time}}));
-  }
-  void Run() {
-    std::unique_lock lock(mutex_);
-    while (!stopping_) {
-      const double mark = std::floor(WallClock() / credit::kDefaultScalePeriod) * credit::kDefaultScalePeriod;
-      if (mark > last_) {
-        last_ = mark;
-        UnitBuilder unit;
-        Add(mark, unit);
-        LogUnit taken = unit.Take();
-        Row(taken);
-        engine_.log_->Append(std::move(taken));
-      }
-      wake_.wait_for(lock, std::chrono::seconds(1));
-    }
-  }
-
-  Engine& engine_;
-  bool wall_;
-  double last_ = 0;
-  std::thread thread_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stopping_ = false;
-};
-
 Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settings,
-                                             const std::function<void(const std::string&)>& report) {
+                                             const std::function<void(const std::string&)>& report,
+                                             const EngineOptions& engine_options) {
   std::unique_ptr<Engine> engine(new Engine);
   engine->settings_ = settings;
+  engine->options_ = engine_options;
+  if (!engine->options_.clock) engine->options_.clock = WallClock;
+  if (!engine->options_.warn) engine->options_.warn = report;
   engine->pipeline_ = {.partitions = settings.partitions,
                        .future_limit = std::chrono::duration<double>(settings.future_limit).count()};
   std::error_code error;
@@ -157,7 +93,10 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
                                           .topics = topics,
                                           .sync = settings.sync,
                                           .tail_bytes = settings.memory.log_tail,
-                                          .write_buffer_bytes = settings.memory.write_buffer});
+                                          .write_buffer_bytes = settings.memory.write_buffer,
+                                          .clock = engine->options_.clock,
+                                          .steady = engine->options_.steady,
+                                          .accept_clock = engine->options_.accept_time_jump});
   if (!log.ok()) return log.status();
   engine->log_ = std::move(*log);
 
@@ -183,6 +122,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
       .inputs_bytes = settings.retention.inputs_bytes,
       .peek_time = PeekTime,
       .block_cache_bytes = settings.memory.block_cache,
+      .clock = engine->options_.clock,
   };
   Engine* raw = engine.get();
   auto runner = stream::embedded::Runner::Open(
@@ -198,12 +138,19 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
   auto index = LedgerIndex::Open(settings.data_directory + "/index", *engine->log_, settings.partitions);
   if (!index.ok()) return index.status();
   engine->index_ = std::move(*index);
-  engine->ticker_ = std::make_unique<Ticker>(*engine, settings.ticks == settings::Ticks::kWall);
+  TickerOptions ticker{.last = 0,
+                       .future_limit = engine->pipeline_.future_limit,
+                       .accept_jump = engine->options_.accept_time_jump};
+  if (const auto row = engine->log_->GetRow(kTickRow); row.ok()) {
+    stream::StateReader reader(*row);
+    reader(ticker.last);
+  }
+  engine->ticker_ = std::make_unique<Ticker>(ticker);
   return engine;
 }
 
 Engine::~Engine() {
-  ticker_.reset();
+  StopTicking();
   runner_.reset();
   index_.reset();
 }
@@ -211,13 +158,53 @@ Engine::~Engine() {
 void Engine::Start() {
   started_ = true;
   runner_->Start();
-  ticker_->Start();
+  if (settings_.ticks == settings::Ticks::kWall) tick_thread_ = std::thread([this] { LookAtClockEverySecond(); });
 }
 
 Status Engine::Stop() {
-  ticker_->Stop();
+  StopTicking();
   return runner_->Stop();
 }
+
+// ---- Ticks ---------------------------------------------------------------------------------------------------------
+
+void Engine::LookAtClock() {
+  if (settings_.ticks != settings::Ticks::kWall) return;
+  Ticker::Look look;
+  {
+    std::lock_guard lock(append_mutex_);
+    look = ticker_->OnClock(options_.clock());
+    if (look.tick) {
+      UnitBuilder unit;
+      AddTick(*look.tick, unit);
+      LogUnit taken = unit.Take();
+      taken.rows.emplace_back(kTickRow, EncodeRow(ticker_->last()));
+      log_->Append(std::move(taken));
+    }
+  }
+  if (!look.warning.empty()) options_.warn(look.warning);
+}
+
+void Engine::LookAtClockEverySecond() {
+  std::unique_lock lock(tick_mutex_);
+  while (!tick_stopping_) {
+    lock.unlock();
+    LookAtClock();
+    lock.lock();
+    tick_wake_.wait_for(lock, std::chrono::seconds(1), [&] { return tick_stopping_; });
+  }
+}
+
+void Engine::StopTicking() {
+  {
+    std::lock_guard lock(tick_mutex_);
+    tick_stopping_ = true;
+  }
+  tick_wake_.notify_all();
+  if (tick_thread_.joinable()) tick_thread_.join();
+}
+
+// ---- Appending -----------------------------------------------------------------------------------------------------
 
 Status Engine::failure() const { return runner_->failure(); }
 void Engine::WaitIdle() { runner_->WaitIdle(); }
@@ -259,7 +246,7 @@ Result<Engine::PendingAppend> Engine::BeginAppend(AppendBlock block) {
   AppendOutcome outcome;
   UnitBuilder unit;
   std::uint64_t line = block.first_line;
-  const double now = WallClock();
+  const double now = log_->Now();
   for (const SourceLine& one : block.lines) {
     const std::uint64_t number = line++;
     if (one.envelope.empty() && one.original.empty()) continue;   // a line that says nothing, or a barrier alone
@@ -279,21 +266,23 @@ Result<Engine::PendingAppend> Engine::BeginAppend(AppendBlock block) {
     const stream::TopicPartition where =
         routing ? wire::RouteEvent(*routing, pipeline_.partitions) : stream::TopicPartition{wire::kCompletions, 0};
     if (routing && routing->kind == wire::EventKind::kTick) {
-      ticker_->ObserveTick(wire::PeekEventTime(one.envelope).value_or(0));
+      ticker_->OnTick(wire::PeekEventTime(one.envelope).value_or(0), now);
     } else if (where.topic == wire::kCatalogue && !block.barrier) {
       return Status::InvalidArgument("line " + std::to_string(number + 1) + " of " + block.source +
                                      " is a broadcast and must come as a block of its own, with a barrier");
     }
     // Before the event: what lies behind the mark must not be counted into the period before it.
-    if (settings_.ticks == settings::Ticks::kInput && !block.barrier && !block.own_ticks)
-      ticker_->Observe(wire::PeekEventTime(one.envelope).value_or(0), unit);
+    if (settings_.ticks == settings::Ticks::kInput && !block.barrier && !block.own_ticks) {
+      const auto tick = ticker_->OnEvent(wire::PeekEventTime(one.envelope).value_or(0), now);
+      if (tick) AddTick(*tick, unit);
+    }
     unit.Add(where, one.envelope);
     ++outcome.appended;
   }
   outcome.producer = {.lines = line, .hash = block.hash};
   LogUnit taken = unit.Take();
   taken.rows.emplace_back(ProducerKey(block.source), EncodeRow(outcome.producer));
-  ticker_->Row(taken);
+  taken.rows.emplace_back(kTickRow, EncodeRow(ticker_->last()));
   const std::uint64_t ticket = log_->Append(std::move(taken));
   if (block.barrier) {
     log_->WaitDurable(ticket);

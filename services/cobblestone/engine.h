@@ -5,6 +5,7 @@
 // given as integers of micro-credits and, beside them, as text with six decimals.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -13,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "common/base/status.h"
@@ -22,6 +24,7 @@
 #include "common/stream/hash128.h"
 #include "common/wire/events.h"
 #include "services/cobblestone/pipeline.h"
+#include "services/cobblestone/ticker.h"
 
 namespace cobblestone {
 
@@ -61,11 +64,21 @@ struct AppendOutcome {
   std::uint64_t refused = 0;      // lines that could not be read
 };
 
+struct EngineOptions {
+  std::function<double()> clock;    // UNIX s; the wall clock when empty
+  std::function<double()> steady;   // s since anything, never goes back; the system's steady clock when empty
+  // The operator says that the clock is right, however far it is from what the data directory knows.
+  bool accept_time_jump = false;
+  // What an operator must react to while it runs; any thread. When empty, what was given as `report` gets it.
+  std::function<void(const std::string&)> warn;
+};
+
 class Engine {
  public:
   // Opens and recovers. Without Start() nothing is processed, and the directory is only asked.
   static Result<std::unique_ptr<Engine>> Open(const settings::RunSettings& settings,
-                                              const std::function<void(const std::string&)>& report);
+                                              const std::function<void(const std::string&)>& report,
+                                              const EngineOptions& options = {});
   ~Engine();
 
   void Start();
@@ -86,6 +99,10 @@ class Engine {
   Result<AppendOutcome> FinishAppend(const PendingAppend& pending);
   void WaitIdle();
   [[nodiscard]] bool idle() const;
+
+  // `ticks: wall`: makes the tick that the clock says is due. A thread does so every second; tests with a clock of
+  // their own need not wait for it.
+  void LookAtClock();
 
   // Questions. kNotFound says what was not found.
   Result<nlohmann::json> Explain(ProjectId project, ResultId result);
@@ -111,7 +128,8 @@ class Engine {
  private:
   Engine() = default;
 
-  class Ticker;
+  void LookAtClockEverySecond();
+  void StopTicking();
 
   std::optional<credit::Account> HostAccountOf(ProjectId project, HostId host, UserId owner);
 
@@ -121,9 +139,14 @@ class Engine {
   std::vector<StageSet> stages_;
   std::unique_ptr<stream::embedded::Runner> runner_;
   std::unique_ptr<LedgerIndex> index_;    // ledger by result
+  EngineOptions options_;                 // with nothing left empty
   std::mutex append_mutex_;               // appends of one source follow each other
   bool started_ = false;
-  std::unique_ptr<Ticker> ticker_;
+  std::unique_ptr<Ticker> ticker_;        // guarded by append_mutex_
+  std::thread tick_thread_;               // `ticks: wall`
+  std::mutex tick_mutex_;
+  std::condition_variable tick_wake_;
+  bool tick_stopping_ = false;            // guarded by tick_mutex_
 };
 
 }  // namespace cobblestone

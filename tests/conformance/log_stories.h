@@ -27,6 +27,7 @@ inline LogOptions StoryOptions(const std::string& path) {
   options.path = path;
   options.topics = StoryTopics();
   options.clock = [] { return 1.7e9; };
+  options.steady = [] { return 0.0; };
   return options;
 }
 

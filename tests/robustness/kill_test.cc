@@ -17,74 +17,25 @@
 #include <vector>
 
 #include "common/base/failpoint.h"
-#include "common/wire/event_codec.h"
-#include "common/wire/topics.h"
 #include "services/cobblestone/engine.h"
-#include "services/cobblestone/generate.h"
-#include "tests/support/oracle.h"
+#include "tests/robustness/traffic.h"
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone {
 namespace {
 
-struct Event {
-  std::string envelope;
-  bool broadcast = false;
-};
-
-std::vector<Event> Traffic(std::uint64_t seed, std::uint64_t results, GenerateOptions options = {}) {
-  options.seed = seed;
-  options.results = results;
-  options.hosts = 200;
-  options.apps = 4;
-  options.policies = {"benchmark", "reported-flops", "assigned", "creditnew"};
-  options.duplicates = 0.05;
-  options.bad_lines = 0.01;
-  if (options.result_window == 0) options.lost = 0.002;
-  std::vector<Event> events;
-  Generator generator(options);
-  for (std::string envelope; generator.Next(&envelope);) {
-    const auto routing = wire::PeekRouting(envelope);
-    events.push_back({envelope, routing && routing->key == wire::KeyKind::kBroadcast});
-  }
-  return events;
-}
-
-settings::RunSettings Settings(const std::string& directory) {
-  settings::RunSettings settings;
-  settings.data_directory = directory;
-  settings.partitions = 4;
-  settings.threads = 2;
-  settings.commit.interval = std::chrono::milliseconds(1);
-  settings.commit.max_records = 200;                              // many commits
-  settings.state.flush_interval = std::chrono::milliseconds(30);  // many state writes
-  settings.checkpoint.interval = std::chrono::milliseconds(100);
-  return settings;
-}
-
-// From where the source stands to its end; blocks of some hundred events, broadcasts by themselves.
-Status Ingest(Engine& engine, const std::vector<Event>& events) {
-  std::uint64_t at = engine.Producer("traffic").lines;
-  while (at < events.size()) {
-    AppendBlock block{.source = "traffic", .first_line = at, .barrier = events[at].broadcast};
-    while (at < events.size() && block.lines.size() < 300 && events[at].broadcast == block.barrier) {
-      // What cannot be decoded at all is a bad line of the source.
-      block.lines.push_back({.envelope = events[at].envelope});
-      ++at;
-    }
-    auto outcome = engine.Append(std::move(block));
-    if (!outcome.ok()) return outcome.status();
-  }
-  engine.WaitIdle();
-  return engine.failure();
-}
+using testing::BusySettings;
+using testing::Event;
+using testing::ExpectLikeTheOracle;
+using testing::Ingest;
+using testing::Traffic;
 
 // In a child: opens, goes on, dies at the failpoint or gets to the end (0). Anything else is a failure.
 int RunChild(const std::string& directory, const std::vector<Event>& events, const std::string& failpoint) {
   const pid_t child = fork();
   if (child == 0) {
     if (!failpoint.empty()) ArmFailpoint(failpoint);
-    auto engine = Engine::Open(Settings(directory), [](const std::string&) {});
+    auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
     if (!engine.ok()) {
       std::ofstream(directory + ".failure") << engine.status().message();
       _exit(10);
@@ -101,24 +52,6 @@ int RunChild(const std::string& directory, const std::vector<Event>& events, con
   return status;
 }
 
-testing::Outcome OutcomeOf(Engine& engine) {
-  testing::Outcome outcome;
-  for (std::uint32_t p = 0; p < engine.pipeline().partitions; ++p)
-    (void)engine.ForEachRecord({wire::kGrants, p}, [&](std::uint64_t, std::string_view record) {
-      EXPECT_TRUE(testing::AddLedgerRecord(record, &outcome));
-      return true;
-    });
-  return outcome;
-}
-
-// Accounts are asked of the engine; here the grants alone.
-testing::Outcome GrantsOf(const testing::Outcome& outcome) {
-  testing::Outcome grants;
-  grants.grants = outcome.grants;
-  for (auto& [key, grant] : grants.grants) grant.to_host = grant.to_user = grant.to_team = 0;
-  return grants;
-}
-
 std::string ReadFailure(const std::string& directory) {
   std::ifstream in(directory + ".failure");
   return {std::istreambuf_iterator<char>(in), {}};
@@ -128,11 +61,6 @@ TEST(Kill, NothingIsLostOrDoubledWhereverTheProcessDies) {
   cobblestone::testing::TempDir temp;
   const std::string directory = temp / "data";
   const std::vector<Event> events = Traffic(7, 30000);
-  std::vector<std::string> envelopes;
-  for (const Event& event : events) envelopes.push_back(event.envelope);
-  const testing::Outcome expected = testing::RunOracle(envelopes);
-  ASSERT_GT(expected.grants.size(), 20000u);
-
   std::mt19937 random(20261121);
   std::map<std::string, int> kills;
   bool done = false;
@@ -157,40 +85,9 @@ TEST(Kill, NothingIsLostOrDoubledWhereverTheProcessDies) {
     std::printf("killed %d times at %s\n", kills[point], point.c_str());
   }
 
-  auto engine = Engine::Open(Settings(directory), [](const std::string&) {});
+  auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
   ASSERT_TRUE(engine.ok()) << engine.status().message();
-  const testing::Outcome actual = OutcomeOf(**engine);
-  EXPECT_TRUE(actual.granted_twice.empty());
-  EXPECT_EQ(testing::GrantDifferences(GrantsOf(expected), actual), "");
-  // Totals: what the oracle posted, asked of the engine as a user would.
-  std::size_t compared = 0;
-  std::map<testing::AccountKey, testing::BigMicro> totals;
-  for (const auto& [key, grant] : expected.grants) {
-    const auto got = actual.grants.find(key);
-    if (got == actual.grants.end()) continue;
-    const testing::BigMicro micro = grant.priced ? grant.micro : got->second.micro;
-    using testing::OracleAccountKind;
-    if (grant.to_host != 0) totals[{key.project, OracleAccountKind::kHost, grant.to_host}] += micro;
-    if (grant.to_user != 0) totals[{key.project, OracleAccountKind::kUser, grant.to_user}] += micro;
-    if (grant.to_team != 0) totals[{key.project, OracleAccountKind::kTeam, grant.to_team}] += micro;
-  }
-  for (const auto& [key, micro] : totals) {
-    const auto kind = key.kind == testing::OracleAccountKind::kHost   ? wire::AccountKind::kHost
-                      : key.kind == testing::OracleAccountKind::kUser ? wire::AccountKind::kUser
-                                                                      : wire::AccountKind::kTeam;
-    const auto account = (*engine)->Account(ProjectId(key.project), kind, key.account);
-    ASSERT_TRUE(account.ok()) << account.status().message();
-    char text[64];
-    std::snprintf(text, sizeof text, "%lld.%06lld", static_cast<long long>(micro / 1000000),
-                  static_cast<long long>(micro % 1000000));
-    EXPECT_EQ((*account)["total"].get<std::string>(), text) << (*account)["kind"] << " " << key.account;
-    ++compared;
-  }
-  EXPECT_GT(compared, 300u);
-  const auto audit = (*engine)->Audit({});
-  ASSERT_TRUE(audit.ok()) << audit.status().message();
-  EXPECT_EQ((*audit)["problem_count"], 0) << audit->dump(1);
-  EXPECT_EQ((*audit)["grants"], expected.grants.size());
+  ExpectLikeTheOracle(**engine, events);
 }
 
 // Rows that are over go while the process dies again and again, and hosts move: executed again, the same rows go, and the
@@ -198,13 +95,14 @@ TEST(Kill, NothingIsLostOrDoubledWhereverTheProcessDies) {
 TEST(Kill, WhatIsForgottenOrMovedIsSoAgainAfterADeath) {
   cobblestone::testing::TempDir temp;
   const std::string directory = temp / "data";
-  GenerateOptions options;
+  GenerateOptions options = testing::TrafficOptions(11, 12000);
+  options.lost = 0;
   // Long enough for the slowest result, short enough that decided workunits go while the traffic lasts.
   options.delay_bound = 2 * 86400.0;
   options.result_window = 28 * 86400.0;
   options.span = 100 * 86400.0;
   options.owner_changes = 0.5;
-  const std::vector<Event> events = Traffic(11, 12000, options);
+  const std::vector<Event> events = Traffic(options);
   std::mt19937 random(20261122);
   const std::vector<std::string> points = {"E1", "E3", "E4", "E4b", "E5"};
   int kills = 0;
@@ -220,17 +118,11 @@ TEST(Kill, WhatIsForgottenOrMovedIsSoAgainAfterADeath) {
   }
   EXPECT_GE(kills, 5);
   ASSERT_EQ(RunChild(directory, events, ""), 0) << ReadFailure(directory);
-  auto engine = Engine::Open(Settings(directory), [](const std::string&) {});
+  auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
   ASSERT_TRUE(engine.ok()) << engine.status().message();
-  std::vector<std::string> envelopes;
-  for (const Event& event : events) envelopes.push_back(event.envelope);
-  const testing::Outcome expected = testing::RunOracle(envelopes);
-  const testing::Outcome actual = OutcomeOf(**engine);
-  EXPECT_TRUE(actual.granted_twice.empty());
-  EXPECT_EQ(actual.grants.size(), expected.grants.size());
+  ExpectLikeTheOracle(**engine, events);
   const auto audit = (*engine)->Audit({});
   ASSERT_TRUE(audit.ok()) << audit.status().message();
-  EXPECT_EQ((*audit)["problem_count"], 0) << audit->dump(1);
   EXPECT_GT((*audit)["host_moves"], 30);
 }
 
@@ -254,15 +146,9 @@ TEST(Kill, AStateThatIsDamagedOrDeletedIsBuiltAgainFromCheckpointOrLog) {
     file.write("damaged!damaged!damaged!", 24);
   }
   ASSERT_EQ(RunChild(directory, events, ""), 0) << ReadFailure(directory);
-  auto engine = Engine::Open(Settings(directory), [](const std::string&) {});
+  auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
   ASSERT_TRUE(engine.ok()) << engine.status().message();
-  std::vector<std::string> envelopes;
-  for (const Event& event : events) envelopes.push_back(event.envelope);
-  const testing::Outcome expected = testing::RunOracle(envelopes);
-  EXPECT_EQ(testing::GrantDifferences(GrantsOf(expected), OutcomeOf(**engine)), "");
-  const auto audit = (*engine)->Audit({});
-  ASSERT_TRUE(audit.ok());
-  EXPECT_EQ((*audit)["problem_count"], 0) << audit->dump(1);
+  ExpectLikeTheOracle(**engine, events);
 }
 
 TEST(Kill, AStateNewerThanTheLogStopsTheOpen) {
@@ -276,7 +162,7 @@ TEST(Kill, AStateNewerThanTheLogStopsTheOpen) {
   // A log from a backup under a state of today.
   std::filesystem::remove_all(directory + "/log");
   std::filesystem::rename(directory + "/log.old", directory + "/log");
-  auto engine = Engine::Open(Settings(directory), [](const std::string&) {});
+  auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
   ASSERT_FALSE(engine.ok());
   EXPECT_NE(engine.status().message().find("committed data is missing"), std::string::npos) << engine.status().message();
 }
@@ -284,7 +170,7 @@ TEST(Kill, AStateNewerThanTheLogStopsTheOpen) {
 TEST(Kill, ASecondProcessOnTheSameDirectoryIsTurnedAway) {
   cobblestone::testing::TempDir temp;
   const std::string directory = temp / "data";
-  auto engine = Engine::Open(Settings(directory), [](const std::string&) {});
+  auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
   ASSERT_TRUE(engine.ok());
   const int status = RunChild(directory, {}, "");
   ASSERT_TRUE(WIFEXITED(status));

@@ -19,6 +19,7 @@
 #include "common/base/check.h"
 #include "common/base/failpoint.h"
 #include "common/base/thread.h"
+#include "common/stream/embedded/append_clock.h"
 #include "common/stream/embedded/batch_format.h"
 #include "common/stream/embedded/log_database.h"
 #include "common/stream/embedded/rocksdb_status.h"
@@ -43,6 +44,17 @@ double WallClock() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+double SteadyClock() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// The newest append time of all partitions, UNIX s.
+double LastAppend(const std::vector<StoredExtent>& extents) {
+  double last = 0;
+  for (const StoredExtent& extent : extents) last = std::max(last, extent.append_time);
+  return last;
+}
+
 class LogImpl final : public Log {
  public:
   LogImpl(const LogOptions& options, std::unique_ptr<LogDatabase> database, std::vector<std::size_t> first_slots,
@@ -57,6 +69,7 @@ class LogImpl final : public Log {
   [[nodiscard]] std::uint64_t Begin(TopicPartition where) const override;
   [[nodiscard]] std::uint64_t End(TopicPartition where) const override;
   [[nodiscard]] std::uint64_t DurableEnd(TopicPartition where) const override;
+  double Now() override;
   void Consumed(TopicPartition where, std::uint64_t offset) override;
   [[nodiscard]] Result<std::string> GetRow(std::string_view key) const override;
   Status ScanRows(std::string_view prefix,
@@ -114,6 +127,7 @@ class LogImpl final : public Log {
   std::condition_variable room_;      // Append() waits for it
   std::condition_variable told_cv_;   // WaitDurable()
   std::deque<Pending> pending_;
+  AppendClock clock_;
   std::vector<Extent> extents_;       // by slot
   Tail tail_;
   std::map<std::string, PendingRow, std::less<>> pending_rows_;
@@ -146,6 +160,8 @@ LogImpl::LogImpl(const LogOptions& options, std::unique_ptr<LogDatabase> databas
       database_(std::move(database)),
       first_slots_(std::move(first_slots)),
       stored_(*database_, kStoredCacheBytes),
+      clock_(options.clock ? options.clock : WallClock, options.steady ? options.steady : SteadyClock,
+             options.accept_clock ? 0 : LastAppend(extents)),
       tail_(
           [&] {
             std::vector<std::uint64_t> ends;
@@ -204,7 +220,6 @@ std::uint64_t LogImpl::Append(LogUnit unit) {
   pending.rows = std::move(unit.rows);
   pending.on_durable = std::move(unit.on_durable);
   pending.batches.reserve(unit.outputs.size());
-  const double now = Coarse(options_.clock ? options_.clock() : WallClock());
   std::uint64_t records = 0;
   std::uint64_t raw_bytes = 0;
   for (LogOutput& output : unit.outputs) {
@@ -212,7 +227,6 @@ std::uint64_t LogImpl::Append(LogUnit unit) {
     auto batch = std::make_shared<Batch>();
     batch->where = output.where;
     batch->count = output.count;
-    batch->append_time = now;
     batch->payload = std::move(output.payload);
     records += output.count;
     raw_bytes += batch->payload.size();
@@ -232,9 +246,11 @@ std::uint64_t LogImpl::Append(LogUnit unit) {
     counters_.units += 1;
     counters_.records += records;
     counters_.raw_bytes += raw_bytes;
+    const double now = Coarse(clock_.Now());
     for (PendingBatch& one : pending.batches) {
       Extent& extent = extents_[one.slot];
       one.batch->first = extent.end;
+      one.batch->append_time = now;
       extent.end += one.batch->count;
       tail_.Add(one.slot, one.batch);
     }
@@ -416,6 +432,11 @@ std::uint64_t LogImpl::DurableEnd(TopicPartition where) const {
   const std::size_t slot = SlotOf(where);
   const std::scoped_lock lock(mutex_);
   return tail_.durable_end(slot);
+}
+
+double LogImpl::Now() {
+  const std::scoped_lock lock(mutex_);
+  return clock_.Now();
 }
 
 void LogImpl::Consumed(TopicPartition where, std::uint64_t offset) {

@@ -39,7 +39,10 @@ struct LogOptions {
   // From the start of one synced write to that of the next at least: what comes meanwhile shares it. A write after a
   // pause is never held up.
   std::chrono::microseconds commit_gap{5000};
-  std::function<double()> clock;       // UNIX s, for append_time; the wall clock when empty
+  // For append times, which never go back whatever the first of these does (append_clock.h).
+  std::function<double()> clock;       // UNIX s; the wall clock when empty
+  std::function<double()> steady;      // s since anything, never goes back; the system's steady clock when empty
+  bool accept_clock = false;           // `clock` is right at this open, even if the log holds later append times
   // Gets the message of a failed write before the process ends with kFailedWriteExitCode; it goes to stderr anyway.
   std::function<void(const std::string& message)> on_fatal;
 };
@@ -95,6 +98,9 @@ class Log {
   [[nodiscard]] virtual std::uint64_t Begin(TopicPartition where) const = 0;
   [[nodiscard]] virtual std::uint64_t End(TopicPartition where) const = 0;
   [[nodiscard]] virtual std::uint64_t DurableEnd(TopicPartition where) const = 0;
+
+  // UNIX s: the append time of a unit that were appended now. Never goes back, from one open to the next neither.
+  virtual double Now() = 0;
 
   // Told by the consumers, so that memory can be let go: everything before `offset` was consumed by all of them. A
   // partition that nobody reads is told so with its End(), else it takes memory from those that are read.

@@ -482,6 +482,7 @@ Result<StoredExtent> LogDatabase::Extent(TopicPartition where) const {
     const Result<BatchHeader> header = ReadBatchHeader({.where = where, .first = first}, stored);
     if (header.ok()) {
       extent.end = std::max(extent.end, header->end());
+      extent.append_time = header->append_time;
     } else {
       damage = header.status();
     }

@@ -47,6 +47,7 @@ struct LogDatabaseOptions {
 struct StoredExtent {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
+  double append_time = 0;   // of the last batch, UNIX s; 0: there is none
 };
 
 class LogDatabase {

@@ -22,6 +22,7 @@ constexpr timespec kLookEvery = {.tv_sec = 0, .tv_nsec = 200'000'000};
 
 struct Options {
   DataPlace place;
+  bool accept_time_jump = false;
 };
 
 // SIGTERM and SIGINT wait until they are asked for. To be made before any thread is.
@@ -112,7 +113,11 @@ int Run(const Options& options) {
   RunLog log(settings->log);
 
   const auto begin = Clock::now();
-  auto engine = Engine::Open(*settings, [&](const std::string& what) { log.Info(what); });
+  auto engine = Engine::Open(*settings, [&](const std::string& what) { log.Info(what); },
+                             {.clock = {},
+                              .steady = {},
+                              .accept_time_jump = options.accept_time_jump,
+                              .warn = [&](const std::string& what) { log.Warn(what); }});
   if (!engine.ok()) return Failed(log, "cannot start", engine.status());
   if (Status status = RememberPlace(*settings); !status.ok()) return Failed(log, "cannot start", status);
   (*engine)->Start();
@@ -153,6 +158,9 @@ void AddRun(Program& program) {
       program, "run", "Runs the pipeline on a data directory until it is told to stop",
       [](CLI::App& verb, Options& options) {
         AddDataPlace(verb, options.place);
+        verb.add_flag("--accept-time-jump", options.accept_time_jump,
+                      "this machine's clock is right, however far it is from the last tick (ticks: wall) and\n"
+                      "from what was appended last; for one start, not for a service's file");
         verb.footer(
             "Owns the data directory while it runs; `ingest` and all questions reach it by its Unix socket\n"
             "(listen.socket, by default cobblestone.sock in the data directory; only its owner may\n"

@@ -1,0 +1,112 @@
+// A wall clock that is set back, by hours or by years, while the runner works and between its lives.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/conformance/runner_world.h"
+#include "tests/support/temp_dir.h"
+
+namespace cobblestone::stream::embedded {
+namespace {
+
+using ::testing::ElementsAre;
+using testing::TempDir;
+
+constexpr double kStart = 1.7e9;
+constexpr double kDay = 86400;
+
+// True time, and what the wall clock makes of it.
+struct Clocks {
+  double now = kStart;
+  double wall = kStart;
+  double machine_started = kStart - 1000;
+
+  void At(double time) { now = wall = time; }
+  void At(double time, double shown) { now = time, wall = shown; }
+};
+
+// A life: `story` with the runner, then a clean stop, which writes the state, makes a checkpoint and trims.
+void Live(const std::string& directory, Clocks& clocks, const std::function<void(EchoWorld&)>& story) {
+  LogOptions log = EchoLogOptions(directory);
+  log.clock = [&clocks] { return clocks.wall; };
+  log.steady = [&clocks] { return clocks.now - clocks.machine_started; };
+  RunnerOptions options = EchoOptions(directory);
+  options.clock = log.clock;
+  options.checkpoint_interval = std::chrono::milliseconds(0);
+  options.inputs_age = 3 * kDay;
+  EchoWorld world(log, options);
+  ASSERT_TRUE(world.status.ok()) << world.status.message();
+  world.runner->Start();
+  story(world);
+  const Status stopped = world.runner->Stop();
+  ASSERT_TRUE(stopped.ok()) << stopped.message();
+}
+
+std::vector<double> AppendTimes(Log& log, TopicPartition where) {
+  std::vector<double> times;
+  for (std::uint64_t at = log.Begin(where); at < log.End(where);) {
+    const auto batch = log.Read(where, at);
+    EXPECT_TRUE(batch.ok()) << batch.status().message();
+    if (!batch.ok()) break;
+    times.push_back((*batch)->append_time - kStart);
+    at = (*batch)->end();
+  }
+  return times;
+}
+
+TEST(RunnerClock, AppendTimesNeverGoBackAndGoOnAtTheSteadyClocksPace) {
+  const TempDir dir;
+  Clocks clocks;
+  const auto say = [&](EchoWorld& world, double time, double shown) {
+    clocks.At(time, shown);
+    world.Say(0, {"note"});
+  };
+  Live(dir.path(), clocks, [&](EchoWorld& world) {
+    say(world, kStart, kStart);
+    say(world, kStart + 10, kStart + 10 - 5 * 3600);
+    say(world, kStart + 20, 20);                 // 1970
+    say(world, kStart + 30, kStart + 30);
+    EXPECT_THAT(AppendTimes(*world.log, {kEchoNotes, 0}), ElementsAre(0, 10, 20, 30));
+  });
+  clocks.At(kStart + 100, 0);
+  clocks.machine_started = kStart + 90;          // how long it was off, nobody can say
+  Live(dir.path(), clocks, [&](EchoWorld& world) {
+    say(world, kStart + 105, 5);
+    say(world, kStart + 110, kStart + 110);
+    EXPECT_THAT(AppendTimes(*world.log, {kEchoNotes, 0}), ElementsAre(0, 10, 20, 30, 35, 110));
+    EXPECT_EQ(AllRecords(*world.log, {kEchoes, 0}).back(), "note#6") << "and nothing is lost";
+  });
+}
+
+// What came in while the clock said 1970 is not older than the rest when the clock is right again.
+TEST(RunnerClock, InputsAreKeptForTheirAgeWhateverTheClockSaidWhenTheyCame) {
+  const TempDir dir;
+  Clocks clocks;
+  const auto begin = [&](EchoWorld& world) { return world.log->Begin({kEchoNotes, 0}); };
+  Live(dir.path(), clocks, [&](EchoWorld& world) { world.Say(0, {"first"}); });
+  clocks.At(kStart, 0);
+  Live(dir.path(), clocks, [&](EchoWorld& world) {
+    clocks.At(kStart + 60, 60);
+    world.Say(0, {"in 1970"});
+    clocks.At(kStart + 120, kStart + 120 - 5 * 3600);
+    world.Say(0, {"five hours back"});
+  });
+  // Two checkpoints behind them, and time goes by. Each life trims when it ends; the next one sees it.
+  const auto later = [&](double time) {
+    clocks.At(time);
+    Live(dir.path(), clocks, [&](EchoWorld& world) { world.Say(0, {"later"}); });
+    std::uint64_t at = 0;
+    Live(dir.path(), clocks, [&](EchoWorld& world) { at = begin(world); });
+    return at;
+  };
+  EXPECT_EQ(later(kStart + 180), 0u);
+  EXPECT_EQ(later(kStart + 200), 0u);
+  clocks.At(kStart + 3 * kDay + 30, 30);
+  Live(dir.path(), clocks, [&](EchoWorld& world) { world.Say(0, {"1970 again"}); });
+  Live(dir.path(), clocks, [&](EchoWorld& world) { EXPECT_EQ(begin(world), 0u) << "no time to be old enough"; });
+  EXPECT_EQ(later(kStart + 3 * kDay + 30), 1u) << "the first one alone is three days old";
+  EXPECT_EQ(later(kStart + 3 * kDay + 90), 2u);
+  EXPECT_EQ(later(kStart + 3 * kDay + 150), 3u) << "and then each in its turn";
+}
+
+}  // namespace
+}  // namespace cobblestone::stream::embedded

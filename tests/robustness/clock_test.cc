@@ -1,0 +1,300 @@
+// A clock that is wrong, while the pipeline runs and between its runs: no number changes, nothing is refused or lost,
+// time in the data goes neither back nor far ahead.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/wire/control_codec.h"
+#include "common/wire/event_codec.h"
+#include "common/wire/topics.h"
+#include "services/cobblestone/engine.h"
+#include "tests/robustness/traffic.h"
+#include "tests/support/oracle.h"
+#include "tests/support/temp_dir.h"
+
+namespace cobblestone {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::Event;
+
+constexpr double kStart = 1.7e9;   // of the traffic, UNIX s
+constexpr double kHour = 3600;
+constexpr double kDay = 86400;
+constexpr double kYear2100 = 4102444800;
+
+// True time, and how far the wall clock is from it, s. Outlives the engines.
+struct FakeClock {
+  std::atomic<double> now{kStart};
+  std::atomic<double> off{0};
+  std::atomic<double> machine_started{kStart - 1000};
+
+  [[nodiscard]] EngineOptions Options() {
+    return {.clock = [this] { return now + off; },
+            .steady = [this] { return now - machine_started; },
+            .accept_time_jump = false,
+            .warn = [this](const std::string& what) {
+              std::lock_guard lock(mutex);
+              warnings.push_back(what);
+            }};
+  }
+  std::vector<std::string> Warnings() {
+    std::lock_guard lock(mutex);
+    return std::exchange(warnings, {});
+  }
+
+  std::mutex mutex;
+  std::vector<std::string> warnings;
+};
+
+std::unique_ptr<Engine> Open(const settings::RunSettings& settings, const EngineOptions& options) {
+  auto engine = Engine::Open(settings, [](const std::string&) {}, options);
+  EXPECT_TRUE(engine.ok()) << engine.status().message();
+  if (!engine.ok()) return nullptr;
+  (*engine)->Start();
+  return *std::move(engine);
+}
+
+// Ticks as the claims stage of partition 0 saw them.
+std::vector<double> TicksOf(Engine& engine) {
+  engine.WaitIdle();
+  std::vector<double> ticks;
+  const Status status = engine.ForEachRecord({wire::kControl, 0}, [&](std::uint64_t, std::string_view record) {
+    wire::ControlView control;
+    EXPECT_TRUE(wire::DecodeControl(record, &control));
+    if (control.kind == wire::ControlKind::kTick) ticks.push_back(control.tick_time);
+    return true;
+  });
+  EXPECT_TRUE(status.ok()) << status.message();
+  return ticks;
+}
+
+std::map<std::string, std::uint64_t> RefusalsOf(Engine& engine) {
+  testing::Outcome outcome;
+  const Status status = engine.ForEachRecord({wire::kRefused, 0}, [&](std::uint64_t, std::string_view record) {
+    EXPECT_TRUE(testing::AddRefusedRecord(record, &outcome));
+    return true;
+  });
+  EXPECT_TRUE(status.ok()) << status.message();
+  return outcome.refusals;
+}
+
+// Sends the source on up to event `end`, as a live project does: each block at the true time of its last event.
+void IngestLive(Engine& engine, const std::vector<Event>& events, std::size_t end, FakeClock& clock) {
+  std::uint64_t at = engine.Producer("traffic").lines;
+  while (at < end) {
+    AppendBlock block{.source = "traffic", .first_line = at, .barrier = events[at].broadcast};
+    double now = clock.now;
+    while (at < end && block.lines.size() < 300 && events[at].broadcast == block.barrier) {
+      const double time = wire::PeekEventTime(events[at].envelope).value_or(0);
+      if (time < kYear2100) now = std::max(now, time);
+      block.lines.push_back({.envelope = events[at].envelope});
+      ++at;
+    }
+    clock.now = now;
+    const auto outcome = engine.Append(std::move(block));
+    ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  }
+  engine.WaitIdle();
+  ASSERT_TRUE(engine.failure().ok()) << engine.failure().message();
+}
+
+constexpr double kRight = 0;
+constexpr double kFiveHoursBack = -5 * kHour;
+constexpr double kFlatBattery = -kStart;   // 1970
+
+TEST(Clock, OneThatIsSetBackChangesNothing) {
+  const testing::TempDir temp;
+  const std::vector<Event> events = testing::Traffic(21, 6000);
+  const std::size_t part = events.size() / 6;
+  settings::RunSettings settings = testing::BusySettings(temp / "data");
+  settings.retention.inputs_age = std::chrono::hours(24);
+  FakeClock clock;
+  const auto ingest = [&](Engine& engine, std::size_t end, double off) {
+    clock.off = off;
+    IngestLive(engine, events, end, clock);
+  };
+  {
+    const auto engine = Open(settings, clock.Options());
+    ASSERT_NE(engine, nullptr);
+    ingest(*engine, part, kRight);
+    ingest(*engine, 2 * part, kFiveHoursBack);
+    ingest(*engine, 3 * part, kFlatBattery);
+    ASSERT_TRUE(engine->Stop().ok());
+  }
+  clock.machine_started = clock.now - 5;
+  {
+    const auto engine = Open(settings, clock.Options());
+    ASSERT_NE(engine, nullptr);
+    ingest(*engine, 4 * part, kFlatBattery);
+    ingest(*engine, 5 * part, kRight);
+    ASSERT_TRUE(engine->Stop().ok());
+  }
+  clock.off = kFiveHoursBack;
+  const auto engine = Open(settings, clock.Options());
+  ASSERT_NE(engine, nullptr);
+  ingest(*engine, events.size(), kFiveHoursBack);
+
+  testing::ExpectLikeTheOracle(*engine, events);
+  EXPECT_EQ(RefusalsOf(*engine).count("FROM_THE_FUTURE"), 0u);
+  const std::vector<double> ticks = TicksOf(*engine);
+  EXPECT_GT(ticks.size(), 100u) << "time went on all the while";
+  EXPECT_TRUE(std::is_sorted(ticks.begin(), ticks.end(), std::less_equal<>())) << "and never back";
+  EXPECT_LE(ticks.back(), clock.now);
+}
+
+// With `ticks: input` events move time. One with a wrong date must not, or everything that waits would expire.
+TEST(Clock, AnEventOrTickFromTheYear2100MovesNoTime) {
+  const testing::TempDir temp;
+  const std::vector<Event> events = testing::Traffic(22, 2000);
+  // Between two halves of the traffic: a completion, and a tick that the source sends by itself.
+  std::vector<Event> with_wrong_ones(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(events.size() / 2));
+  const auto completion = std::find_if(events.begin(), events.end(), [](const Event& event) {
+    return wire::PeekKind(event.envelope) == wire::EventKind::kCompletion;
+  });
+  ASSERT_NE(completion, events.end());
+  wire::Event wrong = *wire::ParseEvent(completion->envelope);
+  wrong.head = {.id = 990001, .project = wrong.head.project, .time = kYear2100};
+  std::get<wire::Completion>(wrong.body).facts.result = ResultId(990001);
+  with_wrong_ones.push_back({wire::EncodeEvent(wrong), false});
+  with_wrong_ones.push_back({wire::EncodeEvent({.head = {.id = 990002, .project = {}, .time = kYear2100},
+                                                .body = wire::Tick{.time = kYear2100}}),
+                             false});
+  with_wrong_ones.insert(with_wrong_ones.end(), events.begin() + static_cast<std::ptrdiff_t>(events.size() / 2),
+                         events.end());
+
+  FakeClock clock;
+  const auto engine = Open(testing::BusySettings(temp / "data"), clock.Options());
+  ASSERT_NE(engine, nullptr);
+  IngestLive(*engine, with_wrong_ones, with_wrong_ones.size(), clock);
+  testing::ExpectLikeTheOracle(*engine, events);
+  EXPECT_EQ(RefusalsOf(*engine)["FROM_THE_FUTURE"], 2u);
+  const std::vector<double> ticks = TicksOf(*engine);
+  ASSERT_GT(ticks.size(), 100u) << "time goes on behind it";
+  EXPECT_LE(ticks.back(), clock.now);
+}
+
+class WallTicks : public ::testing::Test {
+ protected:
+  WallTicks() : settings_(testing::BusySettings(temp_ / "data")) { settings_.ticks = settings::Ticks::kWall; }
+
+  // With a project, so that there is somebody to tell the time.
+  std::unique_ptr<Engine> OpenWithProject(bool accept_time_jump) {
+    EngineOptions options = clock_.Options();
+    options.accept_time_jump = accept_time_jump;
+    auto engine = Open(settings_, options);
+    if (engine == nullptr || engine->Producer("project").lines > 0) return engine;
+    engine->LookAtClock();   // or its thread's first tick comes behind the project at times
+    const std::string app = wire::EncodeEvent({.head = {.id = 1, .project = ProjectId(1), .time = kStart},
+                                               .body = wire::AppChange{.app = AppId(1), .policy = "runtime"}});
+    const auto said =
+        engine->Append({.source = "project", .first_line = 0, .lines = {{.envelope = app}}, .barrier = true});
+    EXPECT_TRUE(said.ok()) << said.status().message();
+    return engine;
+  }
+  // The ticks that come of a clock that says so, looked at twice.
+  std::vector<double> NewTicks(Engine& engine, double wall) {
+    clock_.off = wall - clock_.now;
+    engine.LookAtClock();
+    engine.LookAtClock();
+    std::vector<double> ticks = TicksOf(engine);
+    std::vector<double> fresh(ticks.begin() + static_cast<std::ptrdiff_t>(seen_), ticks.end());
+    seen_ = ticks.size();
+    return fresh;
+  }
+
+  testing::TempDir temp_;
+  settings::RunSettings settings_;
+  FakeClock clock_;
+  std::size_t seen_ = 0;
+};
+
+constexpr double kMark = 1.7e9 + 400;   // a multiple of 600 s
+
+TEST_F(WallTicks, AscendAndRepeatNothing) {
+  const auto engine = OpenWithProject(false);
+  ASSERT_NE(engine, nullptr);
+  EXPECT_THAT(NewTicks(*engine, kMark + 601), ElementsAre(kMark + 600));
+  EXPECT_THAT(NewTicks(*engine, kMark + 1100), IsEmpty());
+  EXPECT_THAT(NewTicks(*engine, kMark + 1200), ElementsAre(kMark + 1200));
+  EXPECT_THAT(NewTicks(*engine, kMark + 1200 - 5 * kHour), IsEmpty()) << "set back a little";
+  EXPECT_THAT(NewTicks(*engine, kMark + 1199), IsEmpty());
+  EXPECT_THAT(NewTicks(*engine, kMark + 1800 + 5 * kHour), ElementsAre(kMark + 1800 + 5 * kHour)) << "a gap is one tick";
+  EXPECT_THAT(clock_.Warnings(), IsEmpty());
+}
+
+TEST_F(WallTicks, HoldStillWhenTheClockIsADayOffUntilItIsRightAgain) {
+  const auto engine = OpenWithProject(false);
+  ASSERT_NE(engine, nullptr);
+  EXPECT_THAT(NewTicks(*engine, kMark), ElementsAre(kMark));
+  EXPECT_THAT(NewTicks(*engine, kMark + kDay), ElementsAre(kMark + kDay)) << "a day is no jump";
+  const double last = kMark + kDay;
+  EXPECT_THAT(NewTicks(*engine, kYear2100), IsEmpty());
+  EXPECT_THAT(NewTicks(*engine, kYear2100 + 600), IsEmpty());
+  EXPECT_THAT(clock_.Warnings(),
+              ElementsAre(::testing::AllOf(HasSubstr("time stands still"), HasSubstr("2100-01-01 00:00:00 UTC"),
+                                           HasSubstr("run --accept-time-jump"))))
+      << "told once";
+  EXPECT_THAT(NewTicks(*engine, last + 600), ElementsAre(last + 600));
+  EXPECT_THAT(clock_.Warnings(), ElementsAre(HasSubstr("time goes on")));
+  EXPECT_THAT(NewTicks(*engine, 3600), IsEmpty()) << "1970";
+  EXPECT_THAT(clock_.Warnings(), ElementsAre(HasSubstr("earlier")));
+  EXPECT_THAT(NewTicks(*engine, last + 1200), ElementsAre(last + 1200));
+}
+
+TEST_F(WallTicks, GoOnOverAJumpThatTheOperatorAccepts) {
+  {
+    const auto engine = OpenWithProject(false);
+    ASSERT_NE(engine, nullptr);
+    EXPECT_THAT(NewTicks(*engine, kMark), ElementsAre(kMark));
+    ASSERT_TRUE(engine->Stop().ok());
+  }
+  const double later = kMark + 10 * kDay;   // it was stopped for so long
+  clock_.off = later - clock_.now;
+  {
+    const auto engine = OpenWithProject(false);
+    ASSERT_NE(engine, nullptr);
+    EXPECT_THAT(NewTicks(*engine, later), IsEmpty());
+    EXPECT_THAT(clock_.Warnings(), ElementsAre(HasSubstr("10.0 days later")));
+    ASSERT_TRUE(engine->Stop().ok());
+  }
+  const auto engine = OpenWithProject(true);
+  ASSERT_NE(engine, nullptr);
+  EXPECT_THAT(NewTicks(*engine, later), ElementsAre(later));
+  EXPECT_THAT(clock_.Warnings(), IsEmpty());
+  EXPECT_THAT(NewTicks(*engine, later + 2 * kDay), IsEmpty()) << "what was accepted is the clock of the start";
+  EXPECT_THAT(clock_.Warnings(), ElementsAre(HasSubstr("time stands still")));
+}
+
+// A clock far ahead, believed for a while, has left append times that would let everything in for decades.
+TEST_F(WallTicks, AcceptingTheClockTakesBackAppendTimesThatWereAhead) {
+  {
+    clock_.off = kYear2100 - clock_.now;
+    const auto engine = OpenWithProject(false);
+    ASSERT_NE(engine, nullptr);
+    EXPECT_GE(engine->log().Now(), kYear2100);
+    ASSERT_TRUE(engine->Stop().ok());
+  }
+  clock_.off = 0;
+  {
+    const auto engine = OpenWithProject(false);
+    ASSERT_NE(engine, nullptr);
+    EXPECT_GE(engine->log().Now(), kYear2100) << "nobody said which of them is right";
+    ASSERT_TRUE(engine->Stop().ok());
+  }
+  const auto engine = OpenWithProject(true);
+  ASSERT_NE(engine, nullptr);
+  EXPECT_EQ(engine->log().Now(), kStart);
+}
+
+}  // namespace
+}  // namespace cobblestone

@@ -1,0 +1,36 @@
+// What the tests of this folder share: traffic of a project, an engine that commits and writes state often, and the
+// judgement of what came of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "services/cobblestone/engine.h"
+#include "services/cobblestone/generate.h"
+
+namespace cobblestone::testing {
+
+struct Event {
+  std::string envelope;
+  bool broadcast = false;   // comes as a block of its own
+};
+
+// All policies but those of the lockstep, repeats, bad lines and results that never come.
+GenerateOptions TrafficOptions(std::uint64_t seed, std::uint64_t results);
+std::vector<Event> Traffic(const GenerateOptions& options);
+std::vector<Event> Traffic(std::uint64_t seed, std::uint64_t results);
+// As a file for `cobblestone ingest`: each envelope behind its length (protobuf's delimited messages).
+void WriteTraffic(const std::vector<Event>& events, const std::string& path);
+
+// Commits of some hundred records, a state write every 30 ms, a checkpoint every 100 ms.
+settings::RunSettings BusySettings(const std::string& directory);
+
+// From where the source stands to its end; blocks of some hundred events, broadcasts by themselves.
+Status Ingest(Engine& engine, const std::vector<Event>& events);
+
+// Every grant, every total of a host, user and team, to the micro-credit, as the independent computation says; nothing
+// twice, nothing missing, and the audit finds nothing.
+void ExpectLikeTheOracle(Engine& engine, const std::vector<Event>& events);
+
+}  // namespace cobblestone::testing
