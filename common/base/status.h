@@ -2,6 +2,7 @@
 // errors; they are data (schemas/internal.proto, RefusalReason).
 #pragma once
 
+#include <cerrno>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,6 +16,7 @@ enum class StatusCode {
   kRetry,            // passing: the same call may succeed later
   kFenced,           // another owner has taken over: stop, apply nothing
   kCorrupted,        // stored bytes are not what was written: stop, the operator decides
+  kFull,             // the disk takes no more: as kFatal, and the operator makes room before the restart
   kFatal,            // this process cannot go on; a restart may help
   kInvalidArgument,  // the caller (a person) must change what was asked
   kNotFound,
@@ -29,7 +31,12 @@ class [[nodiscard]] Status {
   static Status Retry(std::string m) { return {StatusCode::kRetry, std::move(m)}; }
   static Status Fenced(std::string m) { return {StatusCode::kFenced, std::move(m)}; }
   static Status Corrupted(std::string m) { return {StatusCode::kCorrupted, std::move(m)}; }
+  static Status Full(std::string m) { return {StatusCode::kFull, std::move(m)}; }
   static Status Fatal(std::string m) { return {StatusCode::kFatal, std::move(m)}; }
+  // What errno `error` says of a failed write or creation: kFull or kFatal.
+  static Status Unwritten(int error, std::string m) {
+    return {error == ENOSPC || error == EDQUOT ? StatusCode::kFull : StatusCode::kFatal, std::move(m)};
+  }
   static Status InvalidArgument(std::string m) { return {StatusCode::kInvalidArgument, std::move(m)}; }
   static Status NotFound(std::string m) { return {StatusCode::kNotFound, std::move(m)}; }
 

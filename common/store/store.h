@@ -38,7 +38,7 @@ class Store {
 
   // All rows or none, durable on return. `rows` ascending by key, no key twice (CHECK). `meta` is stored with
   // them and read back by Meta(): it says of which place in the log this state is.
-  // kRetry: nothing has changed, disk full. kCorrupted, kFatal: close the store; what it holds is this
+  // kRetry: nothing has changed, disk full. kFull, kCorrupted, kFatal: close the store; what it holds is this
   // version or the one before, whole. May wait for the background thread when writes outrun it.
   virtual Status Apply(const std::vector<Row>& rows, std::string_view meta) = 0;
   [[nodiscard]] virtual Result<std::string> Meta() const = 0;  // kNotFound: a new store

@@ -595,7 +595,7 @@ class EventWriter::Output {
   }
 
   [[nodiscard]] Status Failed() const {
-    return Status::Fatal("writing " + path_ + " failed: " + std::strerror(errno) +
+    return Status::Unwritten(errno, "writing " + path_ + " failed: " + std::strerror(errno) +
                          (errno == ENOSPC ? "; make room or write to another disk" : ""));
   }
 

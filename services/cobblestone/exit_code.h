@@ -15,7 +15,8 @@ enum ExitCode : int {
   kExitBusy = 4,       // cannot be reached, or held by another process: the same may work later
   kExitCorrupted = 5,  // stored bytes are not what was written: the operator decides
   kExitInternal = 70,  // this process could not go on
-  // 74 (stream::embedded::kFailedWriteExitCode): a write to the log failed, as on a full disk
+  // The disk takes no more. The log ends the process with it, too (stream::embedded::kFailedWriteExitCode).
+  kExitFailedWrite = 74,
 };
 
 inline ExitCode ExitCodeOf(const Status& status) {
@@ -26,6 +27,7 @@ inline ExitCode ExitCodeOf(const Status& status) {
     case StatusCode::kRetry:
     case StatusCode::kFenced: return kExitBusy;
     case StatusCode::kCorrupted: return kExitCorrupted;
+    case StatusCode::kFull: return kExitFailedWrite;
     case StatusCode::kFatal: return kExitInternal;
   }
   return kExitInternal;

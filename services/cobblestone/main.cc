@@ -32,7 +32,7 @@ constexpr const char* kFooter =
     "   4  cannot be reached, or another process holds it: the same may work later\n"
     "   5  stored bytes are not what was written: see the message; nothing was changed\n"
     "  70  the program could not go on\n"
-    "  74  a write to the log failed, as on a full disk; what was acknowledged is safe\n"
+    "  74  the disk takes no more, or a write to the log failed; what was acknowledged is safe\n"
     "\n"
     "cobblestone VERB --help tells each verb's options and examples.";
 

@@ -25,9 +25,10 @@ struct CodeName {
   int http;
 };
 
-constexpr std::array<CodeName, 6> kCodeNames = {{{StatusCode::kRetry, "retry", 503},
+constexpr std::array<CodeName, 7> kCodeNames = {{{StatusCode::kRetry, "retry", 503},
                                                  {StatusCode::kFenced, "fenced", 409},
                                                  {StatusCode::kCorrupted, "corrupted", 500},
+                                                 {StatusCode::kFull, "full", 507},
                                                  {StatusCode::kFatal, "fatal", 500},
                                                  {StatusCode::kInvalidArgument, "invalid_argument", 400},
                                                  {StatusCode::kNotFound, "not_found", 404}}};

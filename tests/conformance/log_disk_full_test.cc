@@ -3,16 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <sys/mount.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 
 #include "common/stream/embedded/log.h"
 #include "tests/conformance/log_process.h"
 #include "tests/conformance/log_stories.h"
+#include "tests/support/small_disk.h"
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone::stream::embedded {
@@ -57,30 +54,8 @@ TEST(LogDiskFull, AFailingFlushEndsTheProcessToo) {
   ExpectAllAcknowledged(dir / "log", 1000, acknowledged);
 }
 
-// Mounts a file system of 6 MB, where that is allowed.
-class SmallDisk {
- public:
-  SmallDisk() : why_(::mount("none", dir_.path().c_str(), "tmpfs", 0, "size=6m") == 0 ? 0 : errno) {}
-  ~SmallDisk() {
-    if (mounted()) ::umount2(dir_.path().c_str(), MNT_DETACH);
-  }
-  SmallDisk(const SmallDisk&) = delete;
-  SmallDisk& operator=(const SmallDisk&) = delete;
-
-  [[nodiscard]] bool mounted() const { return why_ == 0; }
-  [[nodiscard]] std::string why() const { return std::strerror(why_); }
-  [[nodiscard]] const TempDir& dir() const { return dir_; }
-  [[nodiscard]] bool Grow() const {
-    return ::mount("none", dir_.path().c_str(), "tmpfs", MS_REMOUNT, "size=100m") == 0;
-  }
-
- private:
-  TempDir dir_;
-  int why_;
-};
-
 TEST(LogDiskFull, AFullDiskEndsTheProcessAndRoomBringsItBack) {
-  const SmallDisk disk;
+  const testing::SmallDisk disk("6m");
   if (!disk.mounted()) {
     GTEST_SKIP() << "this user may not mount a small disk (" << disk.why()
                  << "); the tests with a file size limit above have covered failing writes";
@@ -103,7 +78,7 @@ TEST(LogDiskFull, AFullDiskEndsTheProcessAndRoomBringsItBack) {
     EXPECT_THAT(end.output + end.errors, HasSubstr("make room"));
     acknowledged = std::max(acknowledged, end.acknowledged);
   }
-  ASSERT_TRUE(disk.Grow()) << std::strerror(errno);
+  ASSERT_TRUE(disk.Grow("100m")) << std::strerror(errno);
   ExpectAllAcknowledged(path, 20000, acknowledged);
 }
 

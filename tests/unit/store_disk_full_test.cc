@@ -114,7 +114,7 @@ TEST(StoreDiskFull, WhereverSpaceRunsOutOneVersionStaysAndTheNextApplySucceeds) 
         ++fitted;
         EXPECT_EQ(OneVersion(**store), "2") << space;
       } else {
-        EXPECT_EQ(full.code(), StatusCode::kFatal) << full.message();
+        EXPECT_EQ(full.code(), StatusCode::kFull) << full.message();
         EXPECT_THAT(full.message(), ::testing::HasSubstr("the disk is full"));
         ++fatal;
       }
@@ -149,7 +149,7 @@ TEST(StoreDiskFull, NoSpaceForTheManifestAloneIsFatalAndLeavesOneVersion) {
       disk->left = needed - short_by;
       const Status full = ApplyVersion(**store, "2");
       disk->left = kPlenty;
-      if (full.code() == StatusCode::kFatal) ++fatal;
+      if (full.code() == StatusCode::kFull) ++fatal;
     }
     auto store = OpenRocksdbStore(where);
     ASSERT_TRUE(store.ok()) << store.status().message();

@@ -33,6 +33,7 @@
 #include "common/base/check.h"
 #include "common/base/failpoint.h"
 #include "common/store/rocksdb/rocksdb_internal.h"
+#include "common/store/rocksdb/silent_logger.h"
 
 namespace cobblestone::store {
 namespace {
@@ -92,8 +93,8 @@ Status ToStatus(const rocksdb::Status& status, const std::string& path, const st
                           ". Stop the other process that uses this data directory");
   }
   if (status.IsNoSpace()) {
-    return Status::Fatal("state store " + path + ": the disk is full: " + what +
-                         ". Free some space on it and start again; nothing that was committed is lost");
+    return Status::Full("state store " + path + ": the disk is full: " + what +
+                         ". Make room on it and start again; nothing that was committed is lost");
   }
   return Status::Fatal("state store " + path + ": " + what +
                        ". Look at the disk and its permissions, start again");
@@ -105,7 +106,7 @@ Status SyncDirectory(const fs::path& path) {
   const int error = errno;
   if (fd >= 0) ::close(fd);
   if (ok) return Status::Ok();
-  return Status::Fatal("cannot sync directory " + path.string() + ": " + std::strerror(error));
+  return Status::Unwritten(error, "cannot sync directory " + path.string() + ": " + std::strerror(error));
 }
 
 // Wakes the Apply that waits for merges, and makes the merging thread the last to get a core: there is no
@@ -120,7 +121,18 @@ class BackgroundWatch : public rocksdb::EventListener {
     (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 5);
   }
   void OnCompactionCompleted(rocksdb::DB*, const rocksdb::CompactionJobInfo&) override { Wake(); }
-  void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status*) override { Wake(); }
+  void OnBackgroundError(rocksdb::BackgroundErrorReason, rocksdb::Status* error) override {
+    {
+      const std::lock_guard lock(mutex_);
+      if (failure_.ok()) failure_ = *error;
+    }
+    Wake();
+  }
+  // Why merging has failed first.
+  rocksdb::Status Failure() {
+    const std::lock_guard lock(mutex_);
+    return failure_;
+  }
 
   void WaitAtMost(std::chrono::milliseconds time) {
     std::unique_lock lock(mutex_);
@@ -140,6 +152,7 @@ class BackgroundWatch : public rocksdb::EventListener {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::uint64_t changes_ = 0;
+  rocksdb::Status failure_;
 };
 
 class RocksdbStore final : public Store {
@@ -308,9 +321,10 @@ class RocksdbStore final : public Store {
       std::uint64_t failures = 0;
       (void)db_->GetIntProperty(rocksdb::DB::Properties::kBackgroundErrors, &failures);
       if (failures != 0) {
-        return Status::Fatal("state store " + path_ + ": merging its files has failed " +
-                             std::to_string(failures) +
-                             " times; its file LOG says why. Look at the disk, start again");
+        const rocksdb::Status why = watch_->Failure();
+        const std::string doing = "merging its files has failed " + std::to_string(failures) + " times";
+        if (why.ok()) return Status::Fatal("state store " + path_ + ": " + doing + ". Look at the disk, start again");
+        return ToStatus(why, path_, doing);
       }
       watch_->WaitAtMost(std::chrono::milliseconds(100));
     }
@@ -390,9 +404,7 @@ rocksdb::Options TunedOptions(const StoreMemory& memory) {
   options.max_manifest_file_size = 16u << 20;
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
-  options.info_log_level = rocksdb::WARN_LEVEL;
-  options.keep_log_file_num = 2;
-  options.max_log_file_size = 1u << 20;
+  options.info_log = std::make_shared<SilentLogger>();
   options.paranoid_checks = true;
   return options;
 }

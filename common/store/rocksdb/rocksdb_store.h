@@ -42,7 +42,7 @@ struct RocksdbStoreOptions {
 
 // kNotFound: no store there (create false or read_only). kCorrupted: files damaged or missing; the message
 // names the path and the remedy; RemoveRocksdbStore() makes way for a copy. kFenced: somebody has it open.
-// kFatal: the system's word (disk full, no permission).
+// kFull: the disk is. kFatal: the system's word (no permission).
 Result<std::unique_ptr<Store>> OpenRocksdbStore(const RocksdbStoreOptions& options);
 
 // Removes a store that nobody has open, damaged or not; Ok if there is none. kFenced: somebody has it open.

@@ -41,7 +41,7 @@ std::optional<AcknowledgedMark> Decode(const Place& place) {
 }
 
 Status Failed(const std::string& what, const std::string& path) {
-  return Status::Fatal("cannot " + what + " " + path + ": " + std::strerror(errno) +
+  return Status::Unwritten(errno, "cannot " + what + " " + path + ": " + std::strerror(errno) +
                        "; make room or repair the disk, then start again");
 }
 

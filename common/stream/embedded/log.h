@@ -78,7 +78,7 @@ class Log {
  public:
   // kFenced: another process holds the directory (says its pid). kCorrupted: damage, or fewer records than some state
   // or copy proves to have been there. kInvalidArgument: manifest drift. kNotFound: read_only and no log there.
-  // kFatal: the disk is full, no permission and the like. A torn last write-ahead record is dropped; nothing that was
+  // kFull: the disk is. kFatal: no permission and the like. A torn last write-ahead record is dropped; nothing that was
   // acknowledged is, ever: then the open is kCorrupted and has changed nothing.
   static Result<std::unique_ptr<Log>> Open(const LogOptions& options);
   virtual ~Log() = default;            // waits until all that was appended is durable

@@ -17,10 +17,10 @@
 #include <rocksdb/wal_filter.h>
 
 #include "common/base/check.h"
+#include "common/store/rocksdb/silent_logger.h"
 #include "common/stream/embedded/batch_format.h"
 #include "common/stream/embedded/bytes.h"
 #include "common/stream/embedded/rocksdb_status.h"
-#include "common/stream/embedded/silent_logger.h"
 
 namespace cobblestone::stream::embedded {
 namespace {
@@ -188,7 +188,7 @@ rocksdb::DBOptions CommonOptions(std::uint64_t write_buffer_bytes) {
   rocksdb::DBOptions db;
   // Nobody waits for a compaction; for results somebody does.
   (void)db.env->LowerThreadPoolCPUPriority(rocksdb::Env::LOW, rocksdb::CpuPriority::kLow);
-  db.info_log = std::make_shared<SilentLogger>();
+  db.info_log = std::make_shared<store::SilentLogger>();
   db.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   db.track_and_verify_wals_in_manifest = true;
   // What an open may have to read again, and so how long it takes.
@@ -239,8 +239,8 @@ Status LogDatabase::Prepare() {
   } else {
     fs::create_directories(options_.path, error);
     if (error) {
-      return Status::Fatal("cannot make the directory " + options_.path + ": " + error.message() +
-                           "; make it, or name another one");
+      return Status::Unwritten(error.value(), "cannot make the directory " + options_.path + ": " + error.message() +
+                                                  "; make it, or name another one");
     }
     Result<LockFile> lock = LockFile::Take(options_.path + "/LOCK");
     if (!lock.ok()) return lock.status();
@@ -292,7 +292,9 @@ Status LogDatabase::Prepare() {
     const bool synced = fd >= 0 && ::fdatasync(fd) == 0;
     const int why = errno;
     if (fd >= 0) ::close(fd);
-    if (!synced) return Status::Fatal("cannot sync " + path.string() + ": " + std::strerror(why) + "; check the disk");
+    if (!synced) {
+      return Status::Unwritten(why, "cannot sync " + path.string() + ": " + std::strerror(why) + "; check the disk");
+    }
   }
   return Status::Ok();
 }

@@ -6,7 +6,7 @@ Status FromRocksdb(const rocksdb::Status& status, const std::string& doing) {
   if (status.ok()) return Status::Ok();
   const std::string what = doing + " failed: " + status.ToString();
   if (status.IsNoSpace()) {
-    return Status::Fatal(what + "; the disk is full: make room on it and start again, nothing acknowledged is lost");
+    return Status::Full(what + "; the disk is full: make room on it and start again, nothing acknowledged is lost");
   }
   // A file that is not there is reported as an I/O error, and by recovery as corruption.
   const bool missing = status.IsPathNotFound() || status.IsNotFound() ||

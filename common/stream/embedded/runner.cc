@@ -69,7 +69,8 @@ Result<std::unique_ptr<Runner>> Runner::Open(const RunnerOptions& options, Log& 
   std::error_code error;
   fs::create_directories(options.directory + "/state", error);
   fs::create_directories(options.directory + "/checkpoints", error);
-  if (error) return Status::Fatal("cannot make directories in " + options.directory + ": " + error.message());
+  if (error) 
+    return Status::Unwritten(error.value(), "cannot make directories in " + options.directory + ": " + error.message());
   // Slots are independent of each other until they run: opened and executed again side by side.
   std::atomic<std::uint32_t> next{0};
   std::vector<Status> statuses(slots);
@@ -520,7 +521,10 @@ Status Runner::ApplyJob(StateJob& job) {
   Owned& owned = *job.slot;
   // The state must never be newer than the log.
   log_.WaitDurable(job.ticket);
-  if (Status s = ApplyStateWrite(*job.write, *owned.store); !s.ok()) return s;
+  if (Status s = ApplyStateWrite(*job.write, *owned.store); !s.ok()) {
+    // The log lies on the same disk and is next: there is nothing to be won by trying again.
+    return s.code() == StatusCode::kRetry ? Status::Full(s.message()) : s;
+  }
   Failpoint("E5");
   owned.flushed_sequence = job.write->meta.sequence;
   const auto now = Clock::now();
@@ -576,13 +580,15 @@ Status Runner::Checkpoint(Owned& owned, const SlotMeta& meta) {
                                "checkpoint before and the log.");
   }
   fs::rename(unfinished, name, error);
-  if (error) return Status::Fatal("cannot name the checkpoint " + name + ": " + error.message());
+  if (error) 
+    return Status::Unwritten(error.value(), "cannot name the checkpoint " + name + ": " + error.message());
   if (!options_.checkpoint_copy_directory.empty()) {
     const std::string to = options_.checkpoint_copy_directory + "/slot-" + std::to_string(owned.parts.slot->id()) +
                            "/" + std::to_string(meta.sequence);
     fs::create_directories(fs::path(to).parent_path(), error);
     fs::copy(name, to, fs::copy_options::recursive | fs::copy_options::skip_existing, error);
-    if (error) return Status::Fatal("cannot copy the checkpoint to " + to + ": " + error.message());
+    if (error) 
+      return Status::Unwritten(error.value(), "cannot copy the checkpoint to " + to + ": " + error.message());
   }
   owned.checkpoints.push_back(meta);
   owned.checkpoint_sequence = meta.sequence;

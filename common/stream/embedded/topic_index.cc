@@ -18,9 +18,9 @@
 #include <rocksdb/table.h>
 
 #include "common/base/check.h"
+#include "common/store/rocksdb/silent_logger.h"
 #include "common/stream/embedded/bytes.h"
 #include "common/stream/embedded/rocksdb_status.h"
-#include "common/stream/embedded/silent_logger.h"
 
 namespace cobblestone::stream::embedded {
 namespace {
@@ -43,7 +43,7 @@ std::string PositionRow(std::uint32_t partition) {
 rocksdb::Options FileOptions() {
   rocksdb::Options options;
   options.create_if_missing = true;
-  options.info_log = std::make_shared<SilentLogger>();
+  options.info_log = std::make_shared<store::SilentLogger>();
   options.compression = rocksdb::kLZ4Compression;
   // Entries come in no order, so every chunk overlaps every other: merge eight files of a size at a time, and rewrite
   // an entry about once for each factor of eight that the index grows. A look-up asks each of some twenty files.
@@ -132,7 +132,7 @@ Status KeyIndexImpl::OpenFiles() {
     if (!fs::exists(db_path + "/CURRENT", error)) return Status::Ok();
   } else {
     fs::create_directories(options_.path, error);
-    if (error) return Status::Fatal("cannot make the directory " + options_.path + ": " + error.message());
+    if (error) return Status::Unwritten(error.value(), "cannot make the directory " + options_.path + ": " + error.message());
   }
   rocksdb::DB* db = nullptr;
   const rocksdb::Status status = options_.read_only ? rocksdb::DB::OpenForReadOnly(file_options_, db_path, &db)

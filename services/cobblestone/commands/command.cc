@@ -1,5 +1,6 @@
 #include "services/cobblestone/commands/command.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -64,7 +65,9 @@ Status RememberPlace(const settings::RunSettings& settings) {
   file << text;
   file.close();
   if (file) std::filesystem::rename(new_path, path, error);
-  if (!file || error) return Status::Fatal("cannot write " + path + ": is the disk full?");
+  if (!file || error)
+    return Status::Unwritten(error ? error.value() : errno,
+                             "cannot write " + path + "; make room on the disk, or look at its permissions");
   return Status::Ok();
 }
 
