@@ -60,7 +60,9 @@ std::uint64_t KilledAndFlushedLog(const std::string& path, std::uint64_t units) 
   const std::uint64_t acknowledged = KilledLog(path, units);
   auto log = Log::Open(StoryOptions(path));
   EXPECT_TRUE(log.ok()) << log.status().message();
-  if (log.ok()) EXPECT_TRUE((*log)->Reclaim().ok());   // flushes the topics that are trimmed
+  if (log.ok()) {
+    EXPECT_TRUE((*log)->Reclaim().ok());   // flushes the topics that are trimmed
+  }
   return acknowledged;
 }
 
@@ -202,6 +204,28 @@ TEST(LogDamage, AFlippedBitInTheWriteAheadLogNeverLosesAnAcknowledgedUnit) {
     fs::remove_all(copy);
   }
   EXPECT_EQ(stopped, tried) << "every byte of this file is a part of something acknowledged";
+}
+
+// Recovery flushes what it has read so far when that fills a write buffer; the damage comes behind it.
+TEST(LogDamage, ARefusedOpenLeavesTheFilesAsTheyWere) {
+  const TempDir dir;
+  const std::string path = dir / "log";
+  LogProcess process({path, "12", "10000"});
+  ASSERT_EQ(process.Wait().acknowledged, 12u);
+  const std::string wal = Files(path, ".log").back();
+  ASSERT_GT(fs::file_size(wal), 200000u);
+  Flip(wal, fs::file_size(wal) * 9 / 10);
+  const auto names = [&] {
+    std::vector<std::string> all;
+    for (const auto& entry : fs::directory_iterator(path + "/db")) all.push_back(entry.path().filename());
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  const std::vector<std::string> before = names();
+  LogOptions options = StoryOptions(path);
+  options.write_buffer_bytes = 128u << 10;
+  EXPECT_EQ(Log::Open(options).status().code(), StatusCode::kCorrupted);
+  EXPECT_EQ(names(), before);
 }
 
 // Why the log does not use RocksDB's default: the same damage, and everything behind it is gone without a word.

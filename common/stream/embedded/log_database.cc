@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <system_error>
 #include <utility>
 
@@ -184,6 +185,33 @@ std::vector<rocksdb::ColumnFamilyDescriptor> Families(std::uint64_t write_buffer
           {"forever", BatchFamily(write_buffer_bytes, table)}};
 }
 
+// Names and sizes of the files of a directory.
+std::map<std::string, std::uint64_t> FilesOf(const std::string& path) {
+  std::map<std::string, std::uint64_t> files;
+  std::error_code error;
+  for (auto it = fs::directory_iterator(path, error); !error && it != fs::directory_iterator(); it.increment(error)) {
+    std::error_code gone;
+    files[it->path().filename()] = it->file_size(gone);
+  }
+  return files;
+}
+
+// Recovery flushes what it has read when that fills a write buffer, and an open that is refused then leaves files which
+// no list of files names: one more set at each attempt of a service manager. While the lists are as they were, whatever
+// was not there `before` is such a one.
+void RemoveWhatRefusedOpenMade(const std::string& path, const std::map<std::string, std::uint64_t>& before) {
+  const std::map<std::string, std::uint64_t> after = FilesOf(path);
+  for (const auto& [name, size] : before) {
+    const bool list = name == "CURRENT" || name.starts_with("MANIFEST");
+    const auto now = after.find(name);
+    if (list && (now == after.end() || now->second != size)) return;
+  }
+  for (const auto& [name, size] : after) {
+    std::error_code stays;   // and the next open that is not refused removes it
+    if (before.count(name) == 0) fs::remove(path + "/" + name, stays);
+  }
+}
+
 rocksdb::DBOptions CommonOptions(std::uint64_t write_buffer_bytes) {
   rocksdb::DBOptions db;
   // Nobody waits for a compaction; for results somebody does.
@@ -312,11 +340,13 @@ Status LogDatabase::OpenFiles() {
   db_options.create_if_missing = may_be_new;
   db_options.create_missing_column_families = may_be_new;
 
+  const std::map<std::string, std::uint64_t> files_before = FilesOf(db_path_);
   rocksdb::DB* db = nullptr;
   const auto families = Families(options_.write_buffer_bytes);
   const rocksdb::Status status =
       options_.read_only ? rocksdb::DB::OpenForReadOnly(db_options, db_path_, families, &families_, &db)
                          : rocksdb::DB::Open(db_options, db_path_, families, &families_, &db);
+  if (!status.ok() && acknowledged_before_ && !options_.read_only) RemoveWhatRefusedOpenMade(db_path_, files_before);
   if (!commits.gap().empty() && !status.ok()) {
     return Status::Corrupted(doing("opening") + " failed: its write-ahead log has a gap, " + commits.gap() + "; " +
                              std::string(kRestore));

@@ -1,0 +1,107 @@
+// `cobblestone run` on a log that a power cut or a bad disk has changed. What nobody was told of is dropped; anything
+// else stops the start, says what to do, and leaves the directory as it is.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+
+#include "tests/robustness/program_world.h"
+#include "tests/support/temp_dir.h"
+
+namespace cobblestone {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using testing::Background;
+
+constexpr int kCorruptedExitCode = 5;   // README of services/cobblestone
+
+// The names of files that are not the same.
+std::string Difference(std::map<std::string, std::string> before, const std::map<std::string, std::string>& after) {
+  std::string names;
+  for (const auto& [name, bytes] : after) {
+    const auto was = before.find(name);
+    if (was == before.end() || was->second != bytes) names += (was == before.end() ? "new " : "changed ") + name + "\n";
+    if (was != before.end()) before.erase(was);
+  }
+  for (const auto& [name, bytes] : before) names += "gone " + name + "\n";
+  return names;
+}
+
+class ProgramDamage : public ::testing::Test {
+ protected:
+  // The write-ahead file of the log that was written last.
+  [[nodiscard]] std::string NewestWal() const {
+    std::vector<std::string> files;
+    for (const auto& entry : fs::directory_iterator(world_.data() + "/log/db"))
+      if (entry.path().extension() == ".log" && entry.file_size() > 0) files.push_back(entry.path());
+    EXPECT_FALSE(files.empty());
+    return *std::max_element(files.begin(), files.end());
+  }
+  // The program takes events in until it is killed.
+  void KilledAt(const std::string& failpoint) {
+    Background program(dir_.path(), world_.run(), failpoint);
+    ASSERT_TRUE(program.WaitFor("running")) << program.err();
+    const testing::Finished cut = world_.Ingest();
+    program.Signal(failpoint.empty() ? SIGKILL : SIGTERM);   // where the failpoint was not met: not for ever
+    ASSERT_EQ(program.Wait(), 128 + SIGKILL) << cut.out << cut.err << program.err();
+  }
+  void ExpectRefusesAndChangesNothing(const std::string& says) {
+    const auto before = world_.Files();
+    for (int attempt = 0; attempt < 2; ++attempt) {   // a service manager starts it again
+      Background program(dir_.path(), world_.run());
+      if (program.WaitFor("running")) program.Signal(SIGKILL);
+      EXPECT_EQ(program.Wait(), kCorruptedExitCode) << program.err();
+      EXPECT_THAT(program.err(), ContainsRegex(says));
+      EXPECT_THAT(program.err(), HasSubstr(world_.data() + "/log"));
+      EXPECT_THAT(program.err(), HasSubstr("restore"));
+      EXPECT_EQ(Difference(before, world_.Files()), "") << "attempt " << attempt;
+    }
+  }
+
+  testing::TempDir dir_;
+  testing::TempDir beside_;
+  std::vector<testing::Event> events_ = testing::Traffic(33, 6000);
+  testing::ProgramWorld world_{dir_.path(), beside_, events_};
+};
+
+TEST_F(ProgramDamage, ATornLastRecordThatNobodyWasToldOfIsDropped) {
+  ASSERT_NO_FATAL_FAILURE(KilledAt("E4b:6"));   // written, and nobody was told
+  const std::string wal = NewestWal();
+  fs::resize_file(wal, fs::file_size(wal) - 7);
+  world_.FinishAndExpectLikeTheOracle();
+}
+
+TEST_F(ProgramDamage, AnEndThatIsMissingAndWasAcknowledgedStopsTheStart) {
+  ASSERT_NO_FATAL_FAILURE(KilledAt(""));
+  const std::string wal = NewestWal();
+  fs::resize_file(wal, fs::file_size(wal) - 7);
+  ExpectRefusesAndChangesNothing("has lost its end");
+}
+
+TEST_F(ProgramDamage, AFlippedByteInTheMiddleOfAcknowledgedDataStopsTheStart) {
+  ASSERT_NO_FATAL_FAILURE(KilledAt(""));
+  const std::string wal = NewestWal();
+  const auto middle = static_cast<std::streamoff>(fs::file_size(wal) / 2);
+  const auto flip = [&] {
+    std::fstream file(wal, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekg(middle);
+    const char damaged = static_cast<char>(file.get() ^ 0x10);
+    file.seekp(middle);
+    file.put(damaged);
+  };
+  flip();
+  ExpectRefusesAndChangesNothing("damaged|has a gap|has lost its end");
+  flip();   // the disk was repaired
+  world_.FinishAndExpectLikeTheOracle();
+}
+
+}  // namespace
+}  // namespace cobblestone
