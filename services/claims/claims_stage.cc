@@ -48,8 +48,8 @@ std::int32_t DayOf(double time) {
 }
 
 // When a result's window begins: it was sent, or, where the project does not say when, something happened to it.
-double WindowBegin(const credit::CompletionFacts& facts, const wire::EventHead& head) {
-  return facts.sent_time > 0 ? facts.sent_time : head.time;
+double WindowBegin(const credit::CompletionFacts& facts) {
+  return facts.sent_time > 0 ? facts.sent_time : facts.event_time;
 }
 
 std::string TooLong(const credit::AppRow& app) {
@@ -316,7 +316,7 @@ void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
       return wire::Refuse(record, project, RefusalReason::kWrongHost, "the result's other events name host " +
                                                                     std::to_string(pending->host), out);
   }
-  if (WindowBegin(facts, event->head) + view->catalogue.FindApp(facts.app)->Window() < view->time)
+  if (WindowBegin(facts) + view->catalogue.FindApp(facts.app)->Window() < view->time)
     return wire::Refuse(record, project, RefusalReason::kTooLate, TooLong(*view->catalogue.FindApp(facts.app)), out);
   bool created = false;
   Pending& pending = pending_.Mutable(ResultKey(project, facts.result, facts.host), &created);
@@ -364,7 +364,7 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
     return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents, "another completion of a decided result",
                   out);
   }
-  if (WindowBegin(facts, event_.head) + app.Window() < view->time)
+  if (WindowBegin(facts) + app.Window() < view->time)
     return wire::Refuse(record, project, RefusalReason::kTooLate, TooLong(app), out);
   if (known != nullptr && !known->dispatch.empty()) {
     const auto dispatched = wire::ParseEvent(known->dispatch);
@@ -397,7 +397,7 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
               .completion_hash = ShortHash(record.value),
               .validation_hash = 0,
               .flags = kSeenCompletion,
-              .until_day = DayOf(WindowBegin(facts, event_.head) + app.Window())},
+              .until_day = DayOf(WindowBegin(facts) + app.Window())},
              view->time);
     return;
   }
@@ -582,7 +582,7 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
             .completion_hash = ShortHash(pending->completion),
             .validation_hash = ShortHash(pending->validation),
             .flags = kSeenCompletion | kSeenValidation,
-            .until_day = DayOf(WindowBegin(job, completion.head) + app->Window())},
+            .until_day = DayOf(WindowBegin(job) + app->Window())},
            view.time);
   pending_.Erase(key);
 }

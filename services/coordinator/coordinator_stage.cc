@@ -101,12 +101,12 @@ void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
   if (event->kind() != wire::EventKind::kTick && !IsNews(record, *event, out)) return;
   switch (event->kind()) {
     case wire::EventKind::kTick: {
-      const double time = std::get<wire::Tick>(event->body).time;
-      if (project.value != 0) return OnTick(project, time, out);
+      const double passed = std::get<wire::Tick>(event->body).time;
+      if (project.value != 0) return OnTick(project, passed, out);
       std::vector<std::uint32_t> all;   // a tick of no project is one of every project
       projects_.ForEach([&](const Key& key, const ProjectState&) { all.push_back(key.project); });
       std::sort(all.begin(), all.end());
-      for (const std::uint32_t one : all) OnTick(ProjectId(one), time, out);
+      for (const std::uint32_t one : all) OnTick(ProjectId(one), passed, out);
       return;
     }
     case wire::EventKind::kApp:

@@ -120,7 +120,7 @@ TEST(Kill, WhatIsForgottenOrMovedIsSoAgainAfterADeath) {
   ASSERT_EQ(RunChild(directory, events, ""), 0) << ReadFailure(directory);
   auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
   ASSERT_TRUE(engine.ok()) << engine.status().message();
-  ExpectLikeTheOracle(**engine, events);
+  ExpectLikeTheOracle(**engine, events, true);
   const auto audit = (*engine)->Audit({});
   ASSERT_TRUE(audit.ok()) << audit.status().message();
   EXPECT_GT((*audit)["host_moves"], 30);
