@@ -117,6 +117,39 @@ TEST(LogRetention, TheSpaceOfWhatIsTrimmedComesBack) {
   EXPECT_TRUE((*log)->Verify({}).ok());
 }
 
+// Less than a write buffer's worth, and nothing is written any more: part of it in files, part in the write-ahead log.
+TEST(LogRetention, TheSpaceComesBackByItselfWhenNothingFollows) {
+  const TempDir dir;
+  LogOptions options = SmallBuffers(dir / "log");
+  options.write_buffer_bytes = 16u << 20;
+  options.reclaim_idle = std::chrono::milliseconds(1);
+  auto log = Log::Open(options);
+  ASSERT_TRUE(log.ok());
+  AppendRecords(**log, {kGrants, 0}, 10, 100000);
+  AppendRecords(**log, {kClaims, 0}, 60, 100000);
+  ASSERT_TRUE((*log)->Reclaim().ok());
+  AppendRecords(**log, {kClaims, 0}, 60, 100000);
+  EXPECT_GT((*log)->disk_bytes(), 12u * 1000 * 1000);
+  (*log)->Trim({kClaims, 0}, 119);
+  ASSERT_TRUE((*log)->WaitReclaimed(std::chrono::minutes(1)));
+  EXPECT_LT((*log)->disk_bytes(), 1500u * 1000) << "a megabyte of grants, and one claim";
+  EXPECT_EQ(AllRecords(**log, {kGrants, 0}).size(), 10u);
+  EXPECT_EQ(AllRecords(**log, {kClaims, 0}), std::vector<std::string>{Noise(119, 100000)});
+  EXPECT_TRUE((*log)->Verify({}).ok());
+}
+
+TEST(LogRetention, WhileItIsWrittenALittleTrimmedSpaceWaits) {
+  const TempDir dir;
+  LogOptions options = SmallBuffers(dir / "log");
+  options.write_buffer_bytes = 16u << 20;
+  auto log = Log::Open(options);
+  ASSERT_TRUE(log.ok());
+  AppendRecords(**log, {kClaims, 0}, 20, 100000);
+  (*log)->Trim({kClaims, 0}, 19);
+  EXPECT_FALSE((*log)->WaitReclaimed(std::chrono::milliseconds(20))) << "it has not been idle for minutes";
+  EXPECT_GT((*log)->disk_bytes(), 1500u * 1000);
+}
+
 // A partition that stands still (a small topic, a sleepy project) has a batch in every file of its busy neighbour.
 TEST(LogRetention, ASlowPartitionDoesNotHoldTheSpaceOfABusyOne) {
   const TempDir dir;

@@ -2,6 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "tests/conformance/runner_world.h"
 #include "tests/support/temp_dir.h"
 
@@ -106,6 +109,27 @@ TEST(RunnerClock, InputsAreKeptForTheirAgeWhateverTheClockSaidWhenTheyCame) {
   EXPECT_EQ(later(kStart + 3 * kDay + 30), 1u) << "the first one alone is three days old";
   EXPECT_EQ(later(kStart + 3 * kDay + 90), 2u);
   EXPECT_EQ(later(kStart + 3 * kDay + 150), 3u) << "and then each in its turn";
+}
+
+// Nothing comes in any more, and the inputs grow old all the same.
+TEST(RunnerClock, InputsThatGrowOldAreTrimmedWhenNothingComesIn) {
+  const TempDir dir;
+  Clocks clocks;
+  for (const char* note : {"first", "second", "third"})
+    Live(dir.path(), clocks, [&](EchoWorld& world) { world.Say(0, {note}); });
+  LogOptions log = EchoLogOptions(dir.path());
+  RunnerOptions options = EchoOptions(dir.path());
+  options.trim_interval = std::chrono::milliseconds(1);
+  options.clock = [] { return kStart + 4 * kDay; };
+  EchoWorld world(log, options);
+  ASSERT_TRUE(world.status.ok()) << world.status.message();
+  ASSERT_EQ(world.log->Begin({kEchoNotes, 0}), 0u);
+  world.runner->Start();
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (world.log->Begin({kEchoNotes, 0}) < 2 && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::yield();
+  EXPECT_EQ(world.log->Begin({kEchoNotes, 0}), 2u) << "up to the older of two checkpoints";
+  EXPECT_EQ(world.runner->status()[0].records, 0u) << "nothing came in";
 }
 
 }  // namespace

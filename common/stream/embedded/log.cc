@@ -76,6 +76,7 @@ class LogImpl final : public Log {
                   const std::function<void(std::string_view, std::string_view)>& visit) const override;
   void Trim(TopicPartition where, std::uint64_t offset) override;
   Status Reclaim() override;
+  bool WaitReclaimed(std::chrono::milliseconds at_most) override;
   void SetListener(std::function<void()> wake) override;
   [[nodiscard]] LogCounters counters() const override;
   [[nodiscard]] std::uint64_t disk_bytes() const override { return database_->disk_bytes(); }
@@ -114,6 +115,7 @@ class LogImpl final : public Log {
   void PutBatches(const std::deque<Pending>& units, rocksdb::WriteBatch& to);
   void RunCommitter();
   void RunReclaimer();
+  [[nodiscard]] double TrimmedShare() const;   // of the records of topics that are trimmed; with mutex_
   Status VerifyPartition(TopicPartition where, const std::function<void(std::uint64_t)>& progress) const;
   [[noreturn]] void Die(const std::string& what) const;
 
@@ -149,6 +151,8 @@ class LogImpl final : public Log {
   std::mutex reclaim_mutex_;          // one Reclaim() at a time
   std::condition_variable trimmed_;   // the reclaimer's; guarded by mutex_
   std::uint64_t trimmed_records_ = 0; // since the last look of the reclaimer
+  bool reclaiming_ = false;
+  std::condition_variable reclaimed_; // trimmed_records_ is 0 and nothing is being reclaimed
 
   std::thread committer_;
   std::thread reclaimer_;
@@ -510,35 +514,49 @@ void LogImpl::Trim(TopicPartition where, std::uint64_t offset) {
   trimmed_.notify_one();
 }
 
-void LogImpl::RunReclaimer() {
-  while (true) {
-    std::uint64_t kept_records = 0;
-    {
-      std::unique_lock lock(mutex_);
-      trimmed_.wait(lock, [&] { return trimmed_records_ > 0 || stopping_; });
-      if (stopping_) return;
-      for (std::size_t topic = 0; topic < options_.topics.size(); ++topic) {
-        if (options_.topics[topic].retention != Retention::kTrimmed) continue;
-        for (std::uint32_t p = 0; p < options_.topics[topic].partitions; ++p) {
-          const Extent& extent = extents_[first_slots_[topic] + p];
-          kept_records += extent.end - extent.begin;
-        }
-      }
+double LogImpl::TrimmedShare() const {
+  std::uint64_t kept_records = 0;
+  for (std::size_t topic = 0; topic < options_.topics.size(); ++topic) {
+    if (options_.topics[topic].retention != Retention::kTrimmed) continue;
+    for (std::uint32_t p = 0; p < options_.topics[topic].partitions; ++p) {
+      const Extent& extent = extents_[first_slots_[topic] + p];
+      kept_records += extent.end - extent.begin;
     }
+  }
+  return static_cast<double>(trimmed_records_) / static_cast<double>(trimmed_records_ + kept_records);
+}
+
+void LogImpl::RunReclaimer() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    trimmed_.wait(lock, [&] { return trimmed_records_ > 0 || stopping_; });
+    if (stopping_) return;
+    lock.unlock();
     // How many bytes the trimmed records take is not known without reading them: their share is.
     const std::uint64_t file_bytes = database_->trimmed_file_bytes();
-    std::unique_lock lock(mutex_);
-    const auto share = static_cast<double>(trimmed_records_) / static_cast<double>(trimmed_records_ + kept_records);
-    if (share * static_cast<double>(file_bytes) < static_cast<double>(options_.write_buffer_bytes)) {
+    lock.lock();
+    if (TrimmedShare() * static_cast<double>(file_bytes) < static_cast<double>(options_.write_buffer_bytes)) {
+      // Not worth the small files that it makes, unless nothing more comes.
       const std::uint64_t seen = trimmed_records_;
-      trimmed_.wait(lock, [&] { return trimmed_records_ > seen || stopping_; });
-      continue;
+      const std::uint64_t ticket_before = last_ticket_;
+      const bool more =
+          trimmed_.wait_for(lock, options_.reclaim_idle, [&] { return trimmed_records_ > seen || stopping_; });
+      if (more || last_ticket_ != ticket_before) continue;
     }
     trimmed_records_ = 0;
+    reclaiming_ = true;
     lock.unlock();
     // A failure here loses nothing; a disk that cannot be written shows at the next commit.
     [[maybe_unused]] const Status ignored = Reclaim();
+    lock.lock();
+    reclaiming_ = false;
+    reclaimed_.notify_all();
   }
+}
+
+bool LogImpl::WaitReclaimed(std::chrono::milliseconds at_most) {
+  std::unique_lock lock(mutex_);
+  return reclaimed_.wait_for(lock, at_most, [&] { return trimmed_records_ == 0 && !reclaiming_; });
 }
 
 Status LogImpl::Reclaim() {

@@ -39,6 +39,8 @@ struct LogOptions {
   // From the start of one synced write to that of the next at least: what comes meanwhile shares it. A write after a
   // pause is never held up.
   std::chrono::microseconds commit_gap{5000};
+  // Trimmed batches that do not come to a write buffer's worth go when nothing was appended or trimmed for so long.
+  std::chrono::milliseconds reclaim_idle = std::chrono::minutes(5);
   // For append times, which never go back whatever the first of these does (append_clock.h).
   std::function<double()> clock;       // UNIX s; the wall clock when empty
   std::function<double()> steady;      // s since anything, never goes back; the system's steady clock when empty
@@ -112,11 +114,14 @@ class Log {
                           const std::function<void(std::string_view key, std::string_view value)>& visit) const = 0;
 
   // Forgets what lies before `offset` (whole batches): Begin() moves at once to the first offset of the batch that holds
-  // `offset`. Refused (CHECK) for topics kept for ever and beyond DurableEnd(). Space comes back in the background,
-  // when there is a write buffer's worth of it; after a crash the trim may have to be told again.
+  // `offset`. Refused (CHECK) for topics kept for ever and beyond DurableEnd(). Space comes back in the background
+  // by itself: when there is a write buffer's worth of it, or when the log has been idle; after a crash the trim may
+  // have to be told again.
   virtual void Trim(TopicPartition where, std::uint64_t offset) = 0;
   // Gives back the space of all that was trimmed so far, now. Long.
   virtual Status Reclaim() = 0;
+  // Waits until the background has given back all that was trimmed so far; false when it has not after `at_most`.
+  virtual bool WaitReclaimed(std::chrono::milliseconds at_most) = 0;
 
   // Calls `wake` (any thread) after an Append, once the unit is visible; one listener, empty for none. Used by workers
   // that sleep on a condition. The former listener is not running any more on return; not to be called from within it.

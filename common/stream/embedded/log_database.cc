@@ -574,6 +574,10 @@ void LogDatabase::SeekRow(rocksdb::Iterator& it, std::string_view key) {
 bool LogDatabase::AtRow(const rocksdb::Iterator& it) { return it.Valid() && it.key()[0] == kUserPrefix; }
 
 Status LogDatabase::Reclaim() {
+  // What was trimmed before it was ever flushed lies in the write-ahead log, which goes when all families have left it.
+  if (const rocksdb::Status flushed = db_->Flush(rocksdb::FlushOptions(), families_); !flushed.ok()) {
+    return FromRocksdb(flushed, doing("giving back space of"));
+  }
   rocksdb::ColumnFamilyHandle* const family = families_[1];
   rocksdb::CompactRangeOptions options;
   options.exclusive_manual_compaction = false;

@@ -500,7 +500,11 @@ void Runner::WriteState() {
     StateJob job;
     {
       std::unique_lock lock(mutex_);
-      job_ready_.wait(lock, [&] { return state_stopping_ || !jobs_.empty(); });
+      if (!job_ready_.wait_for(lock, options_.trim_interval, [&] { return state_stopping_ || !jobs_.empty(); })) {
+        lock.unlock();
+        TrimLog();
+        continue;
+      }
       if (jobs_.empty()) return;
       job = std::move(jobs_.front());
       jobs_.erase(jobs_.begin());
