@@ -36,7 +36,10 @@ struct RunnerOptions {
   std::uint64_t commit_records = 20000;
   std::uint64_t commit_bytes = 4u << 20;
   std::chrono::milliseconds flush_interval{5000};
-  std::uint64_t flush_debt_records = 2000000;        // over all slots: how much may have to be executed again
+  // Over all slots, records: a state write is due when so many were processed since the last one was begun, does not wait
+  // for another slot's at twice as many, and while it is on its way the slot stops at twice as many more. So an open
+  // executes at most four times as many again, and two commits a slot.
+  std::uint64_t flush_debt_records = 1500000;
   std::chrono::milliseconds checkpoint_interval{60000};
   int checkpoints_kept = 2;
   std::string checkpoint_copy_directory;             // empty: none; else real copies go there too
@@ -66,6 +69,7 @@ struct SlotStatus {
   std::uint64_t flushed_sequence = 0;  // of the state on disk
   std::uint64_t checkpoint_sequence = 0;
   std::uint64_t reexecuted = 0;        // commits executed again at open, each with an equal fingerprint
+  std::uint64_t reexecuted_records = 0;   // in them
   std::uint64_t records = 0;           // processed since open
   std::size_t cached_objects = 0;
   std::uint64_t store_reads = 0;
@@ -119,6 +123,7 @@ class Runner {
     std::uint64_t debt = 0;            // records since the state write that was begun last
     std::uint64_t records = 0;
     std::uint64_t reexecuted = 0;
+    std::uint64_t reexecuted_records = 0;
     std::atomic<std::uint64_t> flushed_sequence{0};
     std::atomic<std::uint64_t> lag{0};         // as of its last round
     std::atomic<bool> applied{false};  // the state thread is done; the worker has yet to see it
@@ -143,6 +148,7 @@ class Runner {
   Status ConsumeStage(Owned& owned, std::size_t stage, std::uint64_t limit);
   Status Round(Owned& owned, bool* worked);
   void FlushStep(Owned& owned);
+  [[nodiscard]] bool DebtDue(const Owned& owned, std::uint64_t times) const;
   [[nodiscard]] std::uint64_t Lag(const Owned& owned) const;
   void Work(std::uint32_t thread);
   void WriteState();

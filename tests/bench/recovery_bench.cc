@@ -1,0 +1,169 @@
+// Back at work after an unclean stop: a child takes results in with the default settings and is killed (SIGKILL) while
+// it does; then the data directory is opened, and a new workunit is sent. Prints how large the log was, what the open
+// had to do, and the seconds from the start of the open until the new events are acknowledged and until their grants
+// are posted. Not a Google Benchmark: a run takes minutes and is its own measure.
+//
+//   recovery_bench [--results 5000000] [--hosts 100000] [--threads 2] [--policy creditnew] [--directory DIR]
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/wire/event_codec.h"
+#include "common/wire/topics.h"
+#include "services/cobblestone/engine.h"
+#include "services/cobblestone/generate.h"
+
+namespace cobblestone {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+  std::uint64_t results = 5000000;
+  std::uint64_t hosts = 100000;
+  std::uint32_t threads = 2;
+  std::string policy = "creditnew";
+  std::string directory;
+};
+
+double Since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+settings::RunSettings Settings(const Options& options) {
+  settings::RunSettings settings;
+  settings.data_directory = options.directory;
+  settings.threads = options.threads;
+  return settings;
+}
+
+GenerateOptions Traffic(const Options& options, std::uint64_t results) {
+  GenerateOptions traffic;
+  traffic.results = results;
+  traffic.hosts = options.hosts;
+  traffic.policies = {options.policy};
+  traffic.errors = traffic.timeouts = traffic.invalid = traffic.inconclusive = traffic.late = 0;
+  traffic.duplicates = 0;
+  return traffic;
+}
+
+std::unique_ptr<Engine> Open(const Options& options) {
+  auto engine = Engine::Open(Settings(options), [](const std::string& what) { std::printf("  %s\n", what.c_str()); });
+  if (!engine.ok()) {
+    std::fprintf(stderr, "%s\n", engine.status().message().c_str());
+    std::exit(1);
+  }
+  (*engine)->Start();
+  return *std::move(engine);
+}
+
+void Append(Engine& engine, AppendBlock block) {
+  const auto done = engine.Append(std::move(block));
+  if (done.ok()) return;
+  std::fprintf(stderr, "append: %s\n", done.status().message().c_str());
+  std::exit(1);
+}
+
+// All events of `traffic`, in blocks as ingest makes them. The stages are never far behind, as with a live project.
+void Feed(Engine& engine, const GenerateOptions& traffic, const std::string& source) {
+  Generator generator(traffic);
+  AppendBlock block{.source = source};
+  std::uint64_t line = 0;
+  std::uint64_t blocks = 0;
+  const auto close = [&] {
+    if (block.lines.empty()) return;
+    Append(engine, std::move(block));
+    block = AppendBlock{.source = source, .first_line = line};
+    if (++blocks % 8 == 0) engine.WaitIdle();
+  };
+  for (std::string envelope; generator.Next(&envelope);) {
+    const auto routing = wire::PeekRouting(envelope);
+    const bool broadcast = routing && routing->key == wire::KeyKind::kBroadcast;
+    if (broadcast != block.barrier || block.lines.size() >= 20000) close();
+    block.barrier = broadcast;
+    block.lines.push_back({.envelope = envelope, .original = {}, .problem = {}});
+    ++line;
+  }
+  close();
+}
+
+int Measure(const Options& options) {
+  std::filesystem::remove_all(options.directory);
+  const auto filling = Clock::now();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const std::unique_ptr<Engine> engine = Open(options);
+    Feed(*engine, Traffic(options, options.results), "before");
+    ::kill(::getpid(), SIGKILL);   // what was acknowledged last is not processed yet
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL) return 1;
+  std::printf("%llu results of %llu hosts taken in within %.1f s, then killed\n",
+              static_cast<unsigned long long>(options.results), static_cast<unsigned long long>(options.hosts),
+              Since(filling));
+
+  const auto start = Clock::now();
+  const std::unique_ptr<Engine> engine = Open(options);
+  const double opened = Since(start);
+  std::uint64_t commits = 0;
+  std::uint64_t records = 0;
+  std::uint64_t lag = 0;
+  for (const auto& slot : engine->runner().status()) {
+    commits += slot.reexecuted;
+    records += slot.reexecuted_records;
+    lag += slot.lag;
+  }
+  // New results of hosts that are known, under numbers of their own project: nothing else depends on them.
+  GenerateOptions fresh = Traffic(options, 2);
+  fresh.project = 2;
+  fresh.hosts = 2;
+  Feed(*engine, fresh, "after");
+  const double acknowledged = Since(start);
+  engine->WaitIdle();
+  const double posted = Since(start);
+  std::uint64_t grants = 0;
+  for (std::uint32_t p = 0; p < engine->pipeline().partitions; ++p) grants += engine->log().DurableEnd({wire::kGrants, p});
+  std::printf("log %.0f MB; open %.2f s (%llu commits, %llu records executed again; %llu were still waiting); "
+              "new results acknowledged after %.2f s, all posted after %.2f s; %llu grants\n",
+              static_cast<double>(engine->log().disk_bytes()) / 1e6, opened, static_cast<unsigned long long>(commits),
+              static_cast<unsigned long long>(records), static_cast<unsigned long long>(lag), acknowledged, posted,
+              static_cast<unsigned long long>(grants));
+  (void)engine->Stop();
+  return 0;
+}
+
+}  // namespace
+}  // namespace cobblestone
+
+int main(int argc, char** argv) {
+  cobblestone::Options options;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string key = argv[i];
+    const std::string value = argv[i + 1];
+    if (key == "--results") {
+      options.results = std::stoull(value);
+    } else if (key == "--hosts") {
+      options.hosts = std::stoull(value);
+    } else if (key == "--threads") {
+      options.threads = static_cast<std::uint32_t>(std::stoul(value));
+    } else if (key == "--policy") {
+      options.policy = value;
+    } else if (key == "--directory") {
+      options.directory = value;
+    }
+  }
+  if (options.directory.empty())
+    options.directory =
+        std::filesystem::temp_directory_path() / ("cobblestone-recovery-" + std::to_string(::getpid()));
+  const int code = cobblestone::Measure(options);
+  std::filesystem::remove_all(options.directory);
+  return code;
+}

@@ -1,0 +1,80 @@
+// How much an open has to do after an unclean stop: bounded by the options, whatever the log holds. (How long that takes
+// is measured by tests/bench/recovery_bench.cc.)
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include "tests/conformance/log_process.h"
+#include "tests/conformance/runner_world.h"
+#include "tests/support/temp_dir.h"
+
+namespace cobblestone::stream::embedded {
+namespace {
+
+using testing::TempDir;
+
+// Bytes that this process has asked the system for, from files of any kind.
+std::uint64_t BytesRead() {
+  std::ifstream in("/proc/self/io");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("rchar: ")) return std::strtoull(line.c_str() + std::strlen("rchar: "), nullptr, 10);
+  return 0;
+}
+
+// Stages that are far faster than state writes: each of these is synced, a commit need not wait for its own.
+TEST(RunnerRecovery, ExecutesNoMoreAgainThanTheDebtAllowsHoweverMuchWasProcessed) {
+  for (const int records : {300, 2400}) {
+    const TempDir dir;
+    RunnerOptions options = EchoOptions(dir.path());
+    options.flush_debt_records = 40;
+    options.commit_records = 5;
+    {
+      EchoWorld world(EchoLogOptions(dir.path()), options);
+      ASSERT_TRUE(world.status.ok()) << world.status.message();
+      std::vector<std::string> texts;
+      for (int i = 0; i < records; ++i) texts.push_back(std::to_string(i));
+      world.log->Append({.outputs = {Output({kEchoNotes, 0}, texts), Output({kEchoNotes, 1}, texts)}});
+      world.runner->Start();
+      world.runner->WaitIdle();
+      ASSERT_TRUE(world.runner->failure().ok()) << world.runner->failure().message();
+    }
+    EchoWorld again(EchoLogOptions(dir.path()), options);
+    ASSERT_TRUE(again.status.ok()) << again.status.message();
+    for (const SlotStatus& slot : again.runner->status()) {
+      EXPECT_EQ(slot.lag, 0u);
+      // Half of the debt for each of two slots, five times; and the commit that passed the mark, twice.
+      EXPECT_LE(slot.reexecuted_records, 5u * 20 + 2u * 5) << "of " << records;
+    }
+    EXPECT_EQ(AllRecords(*again.log, {kEchoes, 1}).size(), static_cast<std::size_t>(records));
+  }
+}
+
+// The write-ahead log is bounded by the write buffer, and nothing else of the log is read through.
+TEST(RunnerRecovery, AnOpenReadsNoMoreOfALogThatIsEightTimesAsLarge) {
+  std::vector<std::uint64_t> read;
+  std::vector<std::uint64_t> stored;
+  for (const std::uint64_t units : {200u, 1600u}) {   // of 40,000 bytes
+    const TempDir dir;
+    LogProcess process({dir / "log", "0", "20000"});
+    ASSERT_TRUE(process.WaitAcknowledged(units));
+    process.Kill();
+    process.Wait();
+    const std::uint64_t before = BytesRead();
+    auto log = Log::Open(StoryOptions(dir / "log"));
+    ASSERT_TRUE(log.ok()) << log.status().message();
+    read.push_back(BytesRead() - before);
+    stored.push_back((*log)->disk_bytes());
+  }
+  EXPECT_GT(stored[1], 4 * stored[0]);
+  // The child's write buffer is 1 MB; a few of them may be on their way to their files.
+  for (const std::uint64_t bytes : read) EXPECT_LT(bytes, 10u << 20);
+  std::printf("read %llu and %llu bytes of %llu and %llu\n", static_cast<unsigned long long>(read[0]),
+              static_cast<unsigned long long>(read[1]), static_cast<unsigned long long>(stored[0]),
+              static_cast<unsigned long long>(stored[1]));
+}
+
+}  // namespace
+}  // namespace cobblestone::stream::embedded
