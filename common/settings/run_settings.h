@@ -36,7 +36,7 @@ struct CommitSettings {
 
 struct StateSettings {
   Duration flush_interval = std::chrono::seconds(5);
-  std::uint64_t max_debt_records = 1500000;
+  std::uint64_t max_debt_records = 1000000;
 };
 
 struct CheckpointSettings {

@@ -58,7 +58,7 @@ TEST(RunSettings, AnEmptyFileGivesTheDefaults) {
     EXPECT_EQ(settings->commit.max_records, 20000u);
     EXPECT_EQ(settings->commit.max_bytes, 4u << 20);
     EXPECT_EQ(settings->state.flush_interval, seconds(5));
-    EXPECT_EQ(settings->state.max_debt_records, 1500000u);
+    EXPECT_EQ(settings->state.max_debt_records, 1000000u);
     EXPECT_EQ(settings->checkpoint.interval, seconds(60));
     EXPECT_EQ(settings->checkpoint.keep, 2u);
     EXPECT_TRUE(settings->checkpoint.verify);

@@ -39,7 +39,7 @@ struct RunnerOptions {
   // Over all slots, records: a state write is due when so many were processed since the last one was begun, does not wait
   // for another slot's at twice as many, and while it is on its way the slot stops at twice as many more. So an open
   // executes at most four times as many again, and two commits a slot.
-  std::uint64_t flush_debt_records = 1500000;
+  std::uint64_t flush_debt_records = 1000000;
   std::chrono::milliseconds checkpoint_interval{60000};
   int checkpoints_kept = 2;
   std::string checkpoint_copy_directory;             // empty: none; else real copies go there too
