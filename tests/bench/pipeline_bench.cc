@@ -5,6 +5,9 @@
 //
 //   pipeline_bench [--hosts 10000,100000,1000000] [--results N] [--threads N] [--policy creditnew] [--flush SECONDS]
 //                  [--latency 0|1] [--rate RESULTS_PER_SECOND] [--directory DIR]
+//                  [--wait RESULTS] [--retain MIB --checkpoint SECONDS]
+// --wait: a validation comes so many results after its completion, so that what waits outlives state writes.
+// --retain: inputs and journals beyond so much log are trimmed behind the checkpoints while it runs.
 // --rate: only the latency run, at this rate.
 //
 // Workload: two replicas of a workunit on two hosts, five in a hundred validations before their completion
@@ -17,6 +20,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -46,6 +50,9 @@ struct Options {
   bool latency = true;
   double rate = 0;   // of the latency run; 0: half of what the throughput run gave
   double flush_interval = 5;
+  std::uint64_t wait = 0;      // results that are completed between a result's completion and its validation
+  std::uint64_t retain = 0;    // MiB of log beyond which inputs go once they are behind the checkpoints; 0: the default
+  double checkpoint = 60;      // s
 };
 
 double CpuSeconds() {
@@ -86,8 +93,10 @@ struct Prepared {
 };
 
 // Blocks of about `size` events, in the order of the generator.
-Prepared Prepare(const GenerateOptions& options, std::size_t size) {
+// `wait`: validations come so many completions later.
+Prepared Prepare(const GenerateOptions& options, std::size_t size, std::uint64_t wait) {
   Prepared prepared;
+  std::deque<std::string> waiting;
   Generator generator(options);
   std::string envelope;
   std::uint64_t line = 0;
@@ -100,7 +109,17 @@ Prepared Prepare(const GenerateOptions& options, std::size_t size) {
     (data ? prepared.blocks : prepared.members).push_back(std::move(block));
     block = AppendBlock{.source = "bench", .first_line = line};
   };
-  while (generator.Next(&envelope)) {
+  while (true) {
+    if (!generator.Next(&envelope)) {
+      if (waiting.empty()) break;
+      envelope = std::move(waiting.front());
+      waiting.pop_front();
+    } else if (wait > 0 && wire::PeekRouting(envelope)->kind == wire::EventKind::kValidation) {
+      waiting.push_back(std::move(envelope));
+      if (waiting.size() <= wait) continue;
+      envelope = std::move(waiting.front());
+      waiting.pop_front();
+    }
     const auto routing = wire::PeekRouting(envelope);
     const bool broadcast = routing && routing->key == wire::KeyKind::kBroadcast;
     const bool is_data = routing && (routing->kind == wire::EventKind::kCompletion ||
@@ -123,6 +142,11 @@ settings::RunSettings Settings(const Options& options, const std::string& direct
   settings.data_directory = directory;
   settings.threads = options.threads;
   settings.memory.objects = 4 * settings::kGiB;
+  settings.checkpoint.interval = std::chrono::milliseconds(static_cast<long>(options.checkpoint * 1000));
+  if (options.retain > 0) {
+    settings.retention.inputs_age = std::chrono::seconds(0);
+    settings.retention.inputs_bytes = options.retain << 20;
+  }
   settings.state.flush_interval = std::chrono::milliseconds(static_cast<long>(options.flush_interval * 1000));
   return settings;
 }
@@ -157,7 +181,7 @@ double Throughput(const Options& options, std::uint64_t hosts) {
   generate.duplicates = 0;
   std::fprintf(stderr, "preparing %llu results of %llu hosts ...\n", static_cast<unsigned long long>(options.results),
                static_cast<unsigned long long>(hosts));
-  Prepared prepared = Prepare(generate, 20000);
+  Prepared prepared = Prepare(generate, 20000, options.wait);
   const std::string directory = options.directory + "/throughput";
   std::filesystem::remove_all(directory);
   double rate = 0;
@@ -179,7 +203,7 @@ double Throughput(const Options& options, std::uint64_t hosts) {
     const double n = static_cast<double>(prepared.results);
     rate = n / seconds;
     std::printf("%8llu hosts: %9.0f results/s, %5.2f us CPU per result, %llu synced writes (%.2f ms each), "
-                "%4.0f bytes logged (%4.0f before compression) and %4.0f written per result, peak memory %llu MiB, %llu of %llu granted\n",
+                "%4.0f bytes logged (%4.0f before compression) and %4.0f written per result, peak memory %llu MiB, log %llu MiB on disk, %llu of %llu granted\n",
                 static_cast<unsigned long long>(hosts), rate, cpu_used / n * 1e6,
                 static_cast<unsigned long long>(after.syncs - before.syncs),
                 static_cast<double>(after.sync_nanos - before.sync_nanos) / 1e6 /
@@ -188,6 +212,7 @@ double Throughput(const Options& options, std::uint64_t hosts) {
                 static_cast<double>(after.raw_bytes - before.raw_bytes) / n,
                 static_cast<double>(FromProc("/proc/self/io", "write_bytes:") - written) / n,
                 static_cast<unsigned long long>(FromProc("/proc/self/status", "VmHWM:") / 1024),
+                static_cast<unsigned long long>((*engine)->log().disk_bytes() >> 20),
                 static_cast<unsigned long long>(Granted(**engine)), static_cast<unsigned long long>(prepared.results));
     std::fflush(stdout);
     (void)(*engine)->Stop();
@@ -289,7 +314,7 @@ void Latency(const Options& options, std::uint64_t hosts, double rate) {
   generate.errors = generate.timeouts = generate.invalid = generate.inconclusive = generate.late = 0;
   generate.duplicates = 0;
   const double interval = 0.002;
-  Prepared prepared = Prepare(generate, static_cast<std::size_t>(std::max(2.0, rate * 2 * interval)));
+  Prepared prepared = Prepare(generate, static_cast<std::size_t>(std::max(2.0, rate * 2 * interval)), options.wait);
   const auto deciding = DecidingBlocks(prepared.blocks);
   const std::string directory = options.directory + "/latency";
   std::filesystem::remove_all(directory);
@@ -364,6 +389,12 @@ int main(int argc, char** argv) {
       options.latency = value != "0";
     } else if (key == "--rate") {
       options.rate = std::stod(value);
+    } else if (key == "--wait") {
+      options.wait = std::stoull(value);
+    } else if (key == "--retain") {
+      options.retain = std::stoull(value);
+    } else if (key == "--checkpoint") {
+      options.checkpoint = std::stod(value);
     } else if (key == "--flush") {
       options.flush_interval = std::stod(value);
     }
