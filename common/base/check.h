@@ -17,10 +17,10 @@ std::string DescribeBoth(const A& a, const B& b) {
 
 }  // namespace cobblestone
 
-#define COBBLESTONE_CHECK(condition, detail)                                     \
-  do {                                                                           \
-    if (!(condition)) [[unlikely]]                                               \
-      ::cobblestone::CheckFailed(__FILE__, __LINE__, #condition, detail);        \
+#define COBBLESTONE_CHECK(condition, detail)                              \
+  do {                                                                    \
+    if (!(condition)) [[unlikely]]                                        \
+      ::cobblestone::CheckFailed(__FILE__, __LINE__, #condition, detail); \
   } while (false)
 
 #define COBBLESTONE_CHECK_EQ(a, b) COBBLESTONE_CHECK((a) == (b), ::cobblestone::DescribeBoth(a, b))

@@ -33,7 +33,8 @@ bool failpoints_armed = ArmFromEnvironment();
 void ArmFailpoint(std::string_view spec) {
   const auto colon = spec.find(':');
   TheArmed().name = spec.substr(0, colon);
-  TheArmed().left = colon == std::string_view::npos ? 1 : std::atol(std::string(spec.substr(colon + 1)).c_str());
+  TheArmed().left =
+      colon == std::string_view::npos ? 1 : std::atol(std::string(spec.substr(colon + 1)).c_str());
   failpoints_armed = true;
 }
 

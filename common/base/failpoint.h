@@ -6,14 +6,15 @@
 
 namespace cobblestone {
 
-extern bool failpoints_armed;   // set at start from the environment, or by ArmFailpoint
+extern bool failpoints_armed;  // set at start from the environment, or by ArmFailpoint
 void FailpointHit(std::string_view name);
 
 // For tests that fork: as if the environment had said `spec` ("E3:17"). Before any thread is started.
 void ArmFailpoint(std::string_view spec);
 
 inline void Failpoint(std::string_view name) {
-  if (failpoints_armed) [[unlikely]] FailpointHit(name);
+  if (failpoints_armed) [[unlikely]]
+    FailpointHit(name);
 }
 
 }  // namespace cobblestone

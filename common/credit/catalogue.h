@@ -19,7 +19,9 @@ struct PolicyVersion {
   Constants constants;
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.kind, s.version, s.constants); }
+  static void Fields(Self& s, F&& f) {
+    f(s.kind, s.version, s.constants);
+  }
 };
 
 struct AppRow {
@@ -27,10 +29,10 @@ struct AppRow {
   std::string name;
   PolicyVersion policy;
   std::uint32_t target_nresults = 1;
-  std::optional<double> min_avg_pfc;   // start value
+  std::optional<double> min_avg_pfc;  // start value
   bool host_scale_check = false;
-  double delay_bound = 0;              // s
-  double result_window = 0;            // s; 0: default rule
+  double delay_bound = 0;    // s
+  double result_window = 0;  // s; 0: default rule
   bool deleted = false;
 
   // How long results and workunits of this app are remembered after the sent time, s (semantics, 'Windows').
@@ -38,8 +40,8 @@ struct AppRow {
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.id, s.name, s.policy, s.target_nresults, s.min_avg_pfc, s.host_scale_check, s.delay_bound, s.result_window,
-      s.deleted);
+    f(s.id, s.name, s.policy, s.target_nresults, s.min_avg_pfc, s.host_scale_check, s.delay_bound,
+      s.result_window, s.deleted);
   }
 };
 
@@ -62,19 +64,21 @@ struct AppVersionRow {
 };
 
 struct ProjectSettings {
-  double max_granted_credit = 0;   // Cobblestones; 0: no cap
+  double max_granted_credit = 0;  // Cobblestones; 0: no cap
   double daily_result_quota = kDefaultDailyResultQuota;
   double scale_period = kDefaultScalePeriod;
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.max_granted_credit, s.daily_result_quota, s.scale_period); }
+  static void Fields(Self& s, F&& f) {
+    f(s.max_granted_credit, s.daily_result_quota, s.scale_period);
+  }
 };
 
 // Scales of one version in force. `cached_*`: boinc, the copy in the validator's memory (golden README, items 3, 24);
 // where there is none the first use reads the stored one.
 struct VersionScale {
-  Average pfc;                 // as stored
-  double scale = 0;            // 0: none
+  Average pfc;       // as stored
+  double scale = 0;  // 0: none
   bool cached = false;
   Average cached_pfc;
   double cached_scale = 0;
@@ -88,13 +92,13 @@ struct VersionScale {
 };
 
 struct AppScale {
-  bool defined = false;        // min_avg_pfc is
+  bool defined = false;  // min_avg_pfc is
   double min_avg_pfc = 0;
   double cpu_mean = 0;
   double gpu_mean = 0;
-  double npfc_weight = 0;      // creditnew-v2: sum of E
-  double npfc_mean = 0;        // creditnew-v2: NPFC*(A), normalised by E
-  double claim_n = 0;          // mean and variance of the claims, Cobblestones
+  double npfc_weight = 0;  // creditnew-v2: sum of E
+  double npfc_mean = 0;    // creditnew-v2: NPFC*(A), normalised by E
+  double claim_n = 0;      // mean and variance of the claims, Cobblestones
   double claim_mean = 0;
   double claim_var = 0;
 
@@ -113,20 +117,25 @@ struct ScaleTable {
   std::map<std::uint64_t, AppScale> apps;          // by app
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.epoch, s.time, s.versions, s.apps); }
+  static void Fields(Self& s, F&& f) {
+    f(s.epoch, s.time, s.versions, s.apps);
+  }
 };
 
 struct Catalogue {
   ProjectSettings settings;
   std::map<std::uint64_t, AppRow> apps;
-  std::map<std::uint64_t, AppVersionRow> versions;     // deleted ones leave the map
-  std::map<std::string, double> plan_class_factors;    // from the hub
+  std::map<std::uint64_t, AppVersionRow> versions;   // deleted ones leave the map
+  std::map<std::string, double> plan_class_factors;  // from the hub
 
   [[nodiscard]] const AppRow* FindApp(AppId app) const;
-  [[nodiscard]] const AppVersionRow* FindVersion(AppVersionId version) const;  // none for anonymous and deleted
+  [[nodiscard]] const AppVersionRow* FindVersion(
+      AppVersionId version) const;  // none for anonymous and deleted
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.settings, s.apps, s.versions, s.plan_class_factors); }
+  static void Fields(Self& s, F&& f) {
+    f(s.settings, s.apps, s.versions, s.plan_class_factors);
+  }
 };
 
 // What a decision about one result may look at besides the host.

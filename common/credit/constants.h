@@ -11,9 +11,9 @@ inline constexpr double kFlopsPerGflops = 1e9;
 inline constexpr double kLn2 = 0.693147180559945309417;
 inline constexpr double kRecentAverageHalfLife = 7 * kSecondsPerDay;  // S002
 inline constexpr double kDefaultDailyResultQuota = 200;               // S000, 'max_results_day'
-inline constexpr double kDefaultScalePeriod = 600;                    // S000, 'Feeder changes': every 10 minutes
-inline constexpr double kDefaultResultWindow = 30 * kSecondsPerDay;   // semantics, 'Windows'
-inline constexpr double kResultWindowDelayBounds = 4;                 // semantics, 'Windows'
+inline constexpr double kDefaultScalePeriod = 600;  // S000, 'Feeder changes': every 10 minutes
+inline constexpr double kDefaultResultWindow = 30 * kSecondsPerDay;  // semantics, 'Windows'
+inline constexpr double kResultWindowDelayBounds = 4;                // semantics, 'Windows'
 inline constexpr int kHistoryDays = 400;
 inline constexpr double kMinJobsPerDay = 1;     // S000 names none; from 0 doubling would never lead up again
 inline constexpr int kMinVersionsForScale = 2;  // S000, 'Cross-version normalization'
@@ -24,28 +24,28 @@ enum class Benchmark : std::uint8_t { kWhetstone = 0, kMean = 1 };
 
 // Constants of one policy version; DefaultConstants(kind) in policy.cc gives each policy its own defaults.
 struct Constants {
-  double cobblestones_per_gflops_day = 200;   // S003 and BOINC; 100 in S000 and S002
-  double host_average_samples = 10;           // S000, 'Computing averages'
+  double cobblestones_per_gflops_day = 200;  // S003 and BOINC; 100 in S000 and S002
+  double host_average_samples = 10;          // S000, 'Computing averages'
   double host_average_weight = 0.01;
   double version_average_samples = 100;
   double version_average_weight = 0.001;
-  double average_sample_limit = 10;           // S000: non-first samples are capped at 10 times the average
+  double average_sample_limit = 10;  // S000: non-first samples are capped at 10 times the average
   double host_scale_min_samples = 10;
-  double host_scale_limit = 10;               // S000, 'Cherry picking', last sentence
-  double one_time_cheat_factor = 20;          // S000, 'One-time cheats'
-  double error_rate_initial = 0.1;            // semantics, section 5
+  double host_scale_limit = 10;       // S000, 'Cherry picking', last sentence
+  double one_time_cheat_factor = 20;  // S000, 'One-time cheats'
+  double error_rate_initial = 0.1;    // semantics, section 5
   double error_rate_keep = 0.95;
   double error_rate_add = 0.05;
   double multiplier = 1;
   Replication replication = Replication::kAverage;
   Benchmark benchmark = Benchmark::kWhetstone;
-  double max_peak_flops_cpu = 0;              // 0: no maximum
+  double max_peak_flops_cpu = 0;  // 0: no maximum
   double max_peak_flops_gpu = 0;
   double max_devices = 0;
-  double claim_limit = 10;                    // S001: NPFC(J) at most 10 x NPFC*(A)
+  double claim_limit = 10;  // S001: NPFC(J) at most 10 x NPFC*(A)
   double max_credit_per_job = 0;
   bool version_median = false;
-  double gpu_only_factor = 0.1;               // BOINC's default
+  double gpu_only_factor = 0.1;  // BOINC's default
   double reported_credit_limit = 0;
 
   friend bool operator==(const Constants&, const Constants&) = default;
@@ -53,9 +53,9 @@ struct Constants {
   static void Fields(Self& s, F&& f) {
     f(s.cobblestones_per_gflops_day, s.host_average_samples, s.host_average_weight, s.version_average_samples,
       s.version_average_weight, s.average_sample_limit, s.host_scale_min_samples, s.host_scale_limit,
-      s.one_time_cheat_factor, s.error_rate_initial, s.error_rate_keep, s.error_rate_add, s.multiplier, s.replication,
-      s.benchmark, s.max_peak_flops_cpu, s.max_peak_flops_gpu, s.max_devices, s.claim_limit, s.max_credit_per_job,
-      s.version_median, s.gpu_only_factor, s.reported_credit_limit);
+      s.one_time_cheat_factor, s.error_rate_initial, s.error_rate_keep, s.error_rate_add, s.multiplier,
+      s.replication, s.benchmark, s.max_peak_flops_cpu, s.max_peak_flops_gpu, s.max_devices, s.claim_limit,
+      s.max_credit_per_job, s.version_median, s.gpu_only_factor, s.reported_credit_limit);
   }
 };
 

@@ -42,7 +42,14 @@ enum class Mode : std::uint8_t {
   kProbation = 10,
 };
 
-enum class Resource : std::uint8_t { kUnknown = 0, kCpu = 1, kNvidia = 2, kAmd = 3, kIntelGpu = 4, kAppleGpu = 5 };
+enum class Resource : std::uint8_t {
+  kUnknown = 0,
+  kCpu = 1,
+  kNvidia = 2,
+  kAmd = 3,
+  kIntelGpu = 4,
+  kAppleGpu = 5
+};
 
 enum class Outcome : std::uint8_t {
   kUnknown = 0,
@@ -62,7 +69,9 @@ struct Average {
 
   friend bool operator==(const Average&, const Average&) = default;
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.n, s.mean); }
+  static void Fields(Self& s, F&& f) {
+    f(s.n, s.mean);
+  }
 };
 
 struct AverageVar {
@@ -73,23 +82,25 @@ struct AverageVar {
 
   friend bool operator==(const AverageVar&, const AverageVar&) = default;
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.n, s.mean, s.var, s.q); }
+  static void Fields(Self& s, F&& f) {
+    f(s.n, s.mean, s.var, s.q);
+  }
 };
 
 // What is kept per (host, app version); S000 'Database changes', BOINC's host_app_version.
 struct HostVersion {
   AppId app;
-  AppVersionId version;        // as in a completion: > 0, or anonymous -2 to -6 (then kept per app)
-  Average pfc;                 // PFC/E
-  AverageVar et;               // elapsed s per estimated FLOP
-  AverageVar turnaround;       // s
+  AppVersionId version;   // as in a completion: > 0, or anonymous -2 to -6 (then kept per app)
+  Average pfc;            // PFC/E
+  AverageVar et;          // elapsed s per estimated FLOP
+  AverageVar turnaround;  // s
   double consecutive_valid = 0;
   double max_jobs_per_day = 0;
   double error_rate = 0;
   double host_scale_time = 0;  // UNIX s: earliest time of host scaling
   bool scale_probation = true;
   double jobs_today = 0;
-  std::int64_t day = 0;        // UNIX day of jobs_today
+  std::int64_t day = 0;  // UNIX day of jobs_today
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -101,12 +112,14 @@ struct HostVersion {
 // What is kept per (host, app) over all versions (creditnew-v2).
 struct HostApp {
   AppId app;
-  double weight = 0;           // sum of E, FLOPs
-  double npfc_mean = 0;        // mean of NPFC/E, weighted by E
+  double weight = 0;     // sum of E, FLOPs
+  double npfc_mean = 0;  // mean of NPFC/E, weighted by E
   double error_rate = 0;
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.app, s.weight, s.npfc_mean, s.error_rate); }
+  static void Fields(Self& s, F&& f) {
+    f(s.app, s.weight, s.npfc_mean, s.error_rate);
+  }
 };
 
 // boinc, item 16: results of one host and version in one look at a workunit all start from the row as it was before it.
@@ -116,27 +129,29 @@ struct RowBefore {
   HostVersion row;
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.workunit, s.pass, s.row); }
+  static void Fields(Self& s, F&& f) {
+    f(s.workunit, s.pass, s.row);
+  }
 };
 
 // One host as the claims stage knows it.
 struct HostRecord {
-  bool known = false;          // a member event has named it
-  bool deleted = false;        // its row is gone
+  bool known = false;    // a member event has named it
+  bool deleted = false;  // its row is gone
   UserId user;
-  double whetstone = 0;        // FLOP/s of one CPU
-  double dhrystone = 0;        // operations/s of one CPU
+  double whetstone = 0;  // FLOP/s of one CPU
+  double dhrystone = 0;  // operations/s of one CPU
   std::uint32_t cpus = 0;
   std::uint32_t gpus = 0;
-  double avg_turnaround = 0;   // s (boinc, item 20)
+  double avg_turnaround = 0;  // s (boinc, item 20)
   std::vector<HostVersion> versions;
   std::vector<HostApp> apps;
   std::vector<RowBefore> rows_before;  // boinc only, one per version at the most
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.known, s.deleted, s.user, s.whetstone, s.dhrystone, s.cpus, s.gpus, s.avg_turnaround, s.versions, s.apps,
-      s.rows_before);
+    f(s.known, s.deleted, s.user, s.whetstone, s.dhrystone, s.cpus, s.gpus, s.avg_turnaround, s.versions,
+      s.apps, s.rows_before);
   }
 };
 
@@ -154,8 +169,8 @@ struct CompletionFacts {
   double peak_flops = 0;
   double sent_time = 0;
   double received_time = 0;
-  double delay_bound = 0;      // 0: the app's
-  double devices = 0;          // sum of usage over devices; 0 unknown
+  double delay_bound = 0;  // 0: the app's
+  double devices = 0;      // sum of usage over devices; 0 unknown
   double cpus_used = 0;
   double gpus_used = 0;
   std::optional<double> reported_flops;
@@ -164,8 +179,8 @@ struct CompletionFacts {
 
 // The validator's word.
 struct ValidationFacts {
-  std::uint64_t id = 0;        // event id
-  double now = 0;              // event time
+  std::uint64_t id = 0;  // event id
+  double now = 0;        // event time
   ResultId result;
   HostId host;
   WorkunitId workunit;
@@ -181,29 +196,30 @@ struct ValidationFacts {
   bool check_failed = false;
   ResultId canonical_result;
   std::optional<double> assigned_credit;
-  std::uint64_t line = 0;      // input line at which completion and validation were both there
+  std::uint64_t line = 0;  // input line at which completion and validation were both there
 };
 
 enum ClaimFlag : std::uint32_t {
   kClaimValid = 1u << 0,
   kClaimInvalid = 1u << 1,
-  kClaimLate = 1u << 2,            // priced for its statistics; gets what its workunit's results got
-  kClaimExpired = 1u << 3,         // empty: a partner never came; closes the set
+  kClaimLate = 1u << 2,     // priced for its statistics; gets what its workunit's results got
+  kClaimExpired = 1u << 3,  // empty: a partner never came; closes the set
   kClaimOutlier = 1u << 4,
-  kClaimHostDeleted = 1u << 5,     // counts for the others, gets nothing
+  kClaimHostDeleted = 1u << 5,  // counts for the others, gets nothing
   kClaimAnonymous = 1u << 6,
-  kClaimOnProbation = 1u << 7,     // not counted in the mean of creditnew
-  kClaimPfcClamped = 1u << 8,      // peak FLOP/s or devices above the project's maximum, or T beyond received - sent
+  kClaimOnProbation = 1u << 7,  // not counted in the mean of creditnew
+  kClaimPfcClamped =
+      1u << 8,  // peak FLOP/s or devices above the project's maximum, or T beyond received - sent
   kClaimOneTimeCheat = 1u << 9,
-  kClaimSanityFailed = 1u << 10,   // PFC infinite, NaN or above the bound
+  kClaimSanityFailed = 1u << 10,  // PFC infinite, NaN or above the bound
   kClaimHasVersionScale = 1u << 11,
   kClaimHasHostScale = 1u << 12,
-  kClaimHostScaleCheck = 1u << 13, // the app's cherry-picking check was on
+  kClaimHostScaleCheck = 1u << 13,  // the app's cherry-picking check was on
   kClaimMinAvgDefined = 1u << 14,
   kClaimUnreplicated = 1u << 15,
-  kClaimNoClaim = 1u << 16,        // no claim could be formed (mode none); the result is valid all the same
-  kClaimReported = 1u << 17,       // `reported` is the app's own word, not the project's
-  kClaimNoHostRow = 1u << 18,      // boinc: there is no record of (host, app version) and none can be made
+  kClaimNoClaim = 1u << 16,    // no claim could be formed (mode none); the result is valid all the same
+  kClaimReported = 1u << 17,   // `reported` is the app's own word, not the project's
+  kClaimNoHostRow = 1u << 18,  // boinc: there is no record of (host, app version) and none can be made
 };
 
 // What one result is worth, with every input that led to it: Policy::Price() computes the outcome from the rest alone.
@@ -250,17 +266,18 @@ struct Claim {
 };
 
 enum SampleFlag : std::uint32_t {
-  kSamplePfc = 1u << 0,      // pfc counts for the version's average
-  kSampleCredit = 1u << 1,   // credit counts for the version's recent average credit
-  kSampleUse = 1u << 2,      // the version was looked up (boinc: first use brings it into the validator's memory)
-  kSampleApp = 1u << 3,      // pfc counts for the app's average (creditnew-v2), weighted
-  kSampleClaim = 1u << 4,    // credit counts for mean and variance of the app's claims
+  kSamplePfc = 1u << 0,     // pfc counts for the version's average
+  kSampleCredit = 1u << 1,  // credit counts for the version's recent average credit
+  kSampleUse = 1u << 2,  // the version was looked up (boinc: first use brings it into the validator's memory)
+  kSampleApp = 1u << 3,  // pfc counts for the app's average (creditnew-v2), weighted
+  kSampleClaim = 1u << 4,  // credit counts for mean and variance of the app's claims
 };
 
 enum GrantFlag : std::uint32_t {
   kGrantLate = 1u << 0,          // of a late result: what its workunit's results got
   kGrantBoincAverage = 1u << 2,  // the recent average follows BOINC to the letter (golden README, item 23)
-  kGrantTeamAtGrant = 1u << 1,   // credit goes to the team that the user is in now, not to the one when reported
+  kGrantTeamAtGrant =
+      1u << 1,  // credit goes to the team that the user is in now, not to the one when reported
 };
 
 // Order of samples everywhere: (time, validation_id, result); semantics.md, section 3.
@@ -276,12 +293,12 @@ struct Sample {
   double credit_start = 0;
   double weight = 0;
   std::uint64_t line = 0;
-  HostId host;               // 0 unknown: no part of the median over hosts
+  HostId host;  // 0 unknown: no part of the median over hosts
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.time, s.validation_id, s.result, s.app, s.version, s.flags, s.pfc, s.credit, s.credit_start, s.weight, s.line,
-      s.host);
+    f(s.time, s.validation_id, s.result, s.app, s.version, s.flags, s.pfc, s.credit, s.credit_start, s.weight,
+      s.line, s.host);
   }
 };
 
@@ -294,8 +311,8 @@ struct ClaimDecision {
 
 // What a workunit's results are awarded.
 struct Settlement {
-  double credit = 0;            // Cobblestones, before rounding
-  std::vector<Mode> modes;      // per claim, as counted (kCapped where thrown out)
+  double credit = 0;        // Cobblestones, before rounding
+  std::vector<Mode> modes;  // per claim, as counted (kCapped where thrown out)
 };
 
 }  // namespace cobblestone::credit

@@ -17,16 +17,19 @@ class Policy {
 
   // A completion has come, whatever its outcome, valid or not yet known: reliability only (quota doubled on success
   // where the policy does so, errors, time-outs: quota, error rate, probation). Changes `host` alone.
-  virtual void OnCompletion(const CompletionFacts& completion, const InForce& in_force, HostRecord& host) const = 0;
+  virtual void OnCompletion(const CompletionFacts& completion, const InForce& in_force,
+                            HostRecord& host) const = 0;
 
   // A result was sent to the host (probation: host_scale_time; jobs today). Changes `host` alone.
-  virtual void OnDispatch(const CompletionFacts& dispatch, const InForce& in_force, HostRecord& host) const = 0;
+  virtual void OnDispatch(const CompletionFacts& dispatch, const InForce& in_force,
+                          HostRecord& host) const = 0;
 
   // Completion and validation (valid or invalid; never inconclusive) of one result are both there: updates the host's
   // record and gives the claim (where the workunit waits for one or the result is late) and the sample for the
   // coordinator. Everything that the claim depends on is recorded in it.
-  [[nodiscard]] virtual ClaimDecision OnValidation(const CompletionFacts& completion, const ValidationFacts& validation,
-                                                   const InForce& in_force, HostRecord& host) const = 0;
+  [[nodiscard]] virtual ClaimDecision OnValidation(const CompletionFacts& completion,
+                                                   const ValidationFacts& validation, const InForce& in_force,
+                                                   HostRecord& host) const = 0;
 
   // The same pair, where the validator could not decide yet. `boinc` and `runtime`: the look makes the host's row, or
   // lets the version take over an older one's (golden README, item 19), so that what comes after counts.

@@ -102,9 +102,10 @@ std::vector<const AppVersionRow*> NewestVersions(AppId app, const Catalogue& cat
   std::vector<const AppVersionRow*> newest;
   for (const auto& [id, version] : catalogue.versions) {
     if (version.app != app || version.deprecated || version.deleted) continue;
-    const auto same = std::find_if(newest.begin(), newest.end(), [&version = version](const AppVersionRow* other) {
-      return other->platform == version.platform && other->plan_class == version.plan_class;
-    });
+    const auto same =
+        std::find_if(newest.begin(), newest.end(), [&version = version](const AppVersionRow* other) {
+          return other->platform == version.platform && other->plan_class == version.plan_class;
+        });
     if (same == newest.end()) {
       newest.push_back(&version);
     } else if (version.version_num > (*same)->version_num) {

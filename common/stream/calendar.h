@@ -20,29 +20,35 @@
 namespace cobblestone::stream {
 
 struct CalendarDay {
-  std::uint32_t first = 0;   // chunk that is taken next
-  std::uint32_t end = 0;     // chunks there are, and were
-  std::uint64_t at = 0;      // bytes of the first chunk that are taken
-  std::uint64_t last = 0;    // number taken last
+  std::uint32_t first = 0;  // chunk that is taken next
+  std::uint32_t end = 0;    // chunks there are, and were
+  std::uint64_t at = 0;     // bytes of the first chunk that are taken
+  std::uint64_t last = 0;   // number taken last
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.first, s.end, s.at, s.last); }
+  static void Fields(Self& s, F&& f) {
+    f(s.first, s.end, s.at, s.last);
+  }
 };
 
 struct CalendarDays {
-  std::map<std::uint32_t, CalendarDay> days;   // by UNIX day
+  std::map<std::uint32_t, CalendarDay> days;  // by UNIX day
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.days); }
+  static void Fields(Self& s, F&& f) {
+    f(s.days);
+  }
 };
 
 struct CalendarChunk {
   std::uint32_t count = 0;
-  std::uint64_t last = 0;    // number filed last
-  std::string numbers;       // varints: zigzag differences to the one before
+  std::uint64_t last = 0;  // number filed last
+  std::string numbers;     // varints: zigzag differences to the one before
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.count, s.last, s.numbers); }
+  static void Fields(Self& s, F&& f) {
+    f(s.count, s.last, s.numbers);
+  }
 };
 
 class Calendar {
@@ -72,7 +78,7 @@ class Calendar {
       const std::uint32_t project = *behind_.begin();
       const std::int32_t today = today_[project];
       Next(project, limit);
-      if (taken_.empty()) return;   // the store cannot be read: the slot stops
+      if (taken_.empty()) return;  // the store cannot be read: the slot stops
       limit -= taken_.size();
       for (const std::uint64_t number : taken_)
         if (const std::optional<std::int32_t> day = visit(project, number, today))
@@ -89,9 +95,9 @@ class Calendar {
   TableHost& host_;
   Table<CalendarDays> days_;
   Table<CalendarChunk> chunks_;
-  std::map<std::uint32_t, std::int32_t> today_;    // by project
-  std::set<std::uint32_t> behind_;                 // projects of which Due() is true
-  std::vector<std::uint64_t> taken_;               // reused
+  std::map<std::uint32_t, std::int32_t> today_;  // by project
+  std::set<std::uint32_t> behind_;               // projects of which Due() is true
+  std::vector<std::uint64_t> taken_;             // reused
 };
 
 }  // namespace cobblestone::stream

@@ -19,7 +19,9 @@ struct Hash128 {
   friend bool operator==(const Hash128&, const Hash128&) = default;
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.low, s.high); }
+  static void Fields(Self& s, F&& f) {
+    f(s.low, s.high);
+  }
 };
 
 // Of a stream of bytes, in pieces of any size.

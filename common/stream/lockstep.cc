@@ -93,7 +93,8 @@ Status Lockstep::Round(std::size_t k, std::vector<SlotCommit>* commits) {
   // A partition that two stages read is let go when both have read it; both have, because all stages had their turn.
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     Queue& queue = QueueOf(inputs[i].where);
-    COBBLESTONE_CHECK(heads[i] == queue.items.size() || queue.items.empty(), "an input was left unread in lockstep");
+    COBBLESTONE_CHECK(heads[i] == queue.items.size() || queue.items.empty(),
+                      "an input was left unread in lockstep");
     heads[i] = 0;
     queue.items.clear();
     queue.bytes.clear();

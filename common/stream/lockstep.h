@@ -44,7 +44,7 @@ class Lockstep {
     std::size_t size = 0;
   };
   struct Queue {
-    std::size_t readers = 0;     // inputs that read it, all of one slot
+    std::size_t readers = 0;  // inputs that read it, all of one slot
     std::string bytes;
     std::vector<Item> items;
   };
@@ -58,7 +58,7 @@ class Lockstep {
   std::vector<TopicSpec> topics_;
   std::vector<Slot*> slots_;
   std::vector<std::vector<Queue>> queues_;
-  std::vector<std::vector<std::size_t>> heads_;   // by slot and input: the item to be read next
+  std::vector<std::vector<std::size_t>> heads_;  // by slot and input: the item to be read next
   std::vector<Tap> taps_;
   std::uint64_t waiting_ = 0;
   std::uint64_t records_ = 0;

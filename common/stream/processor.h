@@ -14,9 +14,9 @@ namespace cobblestone::stream {
 struct RecordView {
   TopicPartition where;
   std::uint64_t offset = 0;
-  double append_time = 0;      // UNIX s, stored with the record: the same when executed again
-  std::uint64_t line = 0;      // lockstep: input line that it came from; else 0
-  std::string_view value;      // valid during the call
+  double append_time = 0;  // UNIX s, stored with the record: the same when executed again
+  std::uint64_t line = 0;  // lockstep: input line that it came from; else 0
+  std::string_view value;  // valid during the call
 };
 
 // Where a stage puts what it makes. Outputs, state and consumed offsets commit together.

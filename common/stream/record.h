@@ -13,8 +13,8 @@ namespace cobblestone::stream {
 using TopicIndex = std::uint16_t;
 
 enum class Retention : std::uint8_t {
-  kTrimmed = 0,   // behind all states and copies, and by age and size
-  kForever = 1,   // the ledger: never trimmed
+  kTrimmed = 0,  // behind all states and copies, and by age and size
+  kForever = 1,  // the ledger: never trimmed
 };
 
 struct TopicSpec {
@@ -32,10 +32,10 @@ struct TopicPartition {
 // Records of one partition, one after the other: varint length, bytes. Immutable once it is in the log.
 struct Batch {
   TopicPartition where;
-  std::uint64_t first = 0;       // offset of the first record
+  std::uint64_t first = 0;  // offset of the first record
   std::uint32_t count = 0;
-  double append_time = 0;        // UNIX s, when it was appended; for "from the future" and for people
-  std::string payload;           // uncompressed
+  double append_time = 0;  // UNIX s, when it was appended; for "from the future" and for people
+  std::string payload;     // uncompressed
 
   [[nodiscard]] std::uint64_t end() const { return first + count; }
 };

@@ -12,7 +12,8 @@ std::string EncodeSlotMeta(const SlotMeta& meta) {
 }
 
 Result<SlotMeta> DecodeSlotMeta(std::string_view bytes) {
-  if (bytes.empty() || bytes[0] != '\1') return Status::Fatal("the state was written by a newer version of this program");
+  if (bytes.empty() || bytes[0] != '\1')
+    return Status::Fatal("the state was written by a newer version of this program");
   SlotMeta meta;
   StateReader reader(bytes.substr(1));
   reader(meta);
@@ -28,7 +29,8 @@ Status ApplyStateWrite(const StateWrite& write, store::Store& store) {
   while (at < end) {
     std::uint32_t length = 0;
     std::memcpy(&length, at + kKeyBytes + 1, 4);
-    rows.push_back({.key = {at, kKeyBytes}, .value = {at + kKeyBytes + 5, length}, .deleted = at[kKeyBytes] != 0});
+    rows.push_back(
+        {.key = {at, kKeyBytes}, .value = {at + kKeyBytes + 5, length}, .deleted = at[kKeyBytes] != 0});
     at += kKeyBytes + 5 + length;
   }
   std::sort(rows.begin(), rows.end(), [](const store::Row& a, const store::Row& b) { return a.key < b.key; });
@@ -93,7 +95,8 @@ Status Slot::Process(std::size_t input, const RecordView& record) {
   COBBLESTONE_CHECK_EQ(record.offset, next_[input]);
   const SlotInput& from = inputs_[input];
   if (chunks_.empty() || chunks_.back().input != input)
-    chunks_.push_back({.input = static_cast<std::uint32_t>(input), .first = record.offset, .end = 0, .count = 0});
+    chunks_.push_back(
+        {.input = static_cast<std::uint32_t>(input), .first = record.offset, .end = 0, .count = 0});
   chunks_.back().end = record.offset + 1;
   ++chunks_.back().count;
   ++next_[input];

@@ -27,19 +27,21 @@ namespace cobblestone::stream {
 struct SlotInput {
   TopicPartition where;
   std::size_t stage = 0;
-  std::size_t stage_input = 0;   // the stage's own number for it
+  std::size_t stage_input = 0;  // the stage's own number for it
 };
 
 // Where in the log a state is. Stored with it.
 struct SlotMeta {
-  std::uint64_t sequence = 0;                 // journal entries executed
-  Hash128 hash;                               // chained
-  std::uint64_t journal_next = 0;             // offset of the next entry in the journal's partition
-  std::vector<std::uint64_t> next;            // per input
+  std::uint64_t sequence = 0;       // journal entries executed
+  Hash128 hash;                     // chained
+  std::uint64_t journal_next = 0;   // offset of the next entry in the journal's partition
+  std::vector<std::uint64_t> next;  // per input
   std::uint32_t rules_version = 0;
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.sequence, s.hash, s.journal_next, s.next, s.rules_version); }
+  static void Fields(Self& s, F&& f) {
+    f(s.sequence, s.hash, s.journal_next, s.next, s.rules_version);
+  }
 };
 
 std::string EncodeSlotMeta(const SlotMeta& meta);
@@ -47,19 +49,19 @@ Result<SlotMeta> DecodeSlotMeta(std::string_view bytes);
 
 struct SlotOutput {
   TopicPartition where;
-  std::string payload;       // AppendRecord() format
+  std::string payload;  // AppendRecord() format
   std::uint32_t count = 0;
 };
 
 struct SlotCommit {
-  std::vector<SlotOutput> outputs;   // ascending by topic and partition; the journal is not among them
+  std::vector<SlotOutput> outputs;  // ascending by topic and partition; the journal is not among them
   JournalEntry journal;
   std::uint64_t records = 0;
 };
 
 // Rows of one state write: all objects dirty as of one commit, and the meta of that commit.
 struct StateWrite {
-  std::string rows;          // TableBase::EncodeFlushRow format, one after the other
+  std::string rows;  // TableBase::EncodeFlushRow format, one after the other
   SlotMeta meta;
   std::size_t objects = 0;
 };
@@ -70,7 +72,7 @@ struct SlotOptions {
   std::uint32_t id = 0;
   std::vector<TopicSpec> topics;
   std::uint32_t rules_version = 1;
-  bool fingerprint = true;           // false: no hashes (what-if replay)
+  bool fingerprint = true;  // false: no hashes (what-if replay)
 };
 
 class Slot final : private Emitter {
@@ -86,14 +88,14 @@ class Slot final : private Emitter {
 
   [[nodiscard]] std::uint32_t id() const { return options_.id; }
   [[nodiscard]] const std::vector<SlotInput>& inputs() const { return inputs_; }
-  [[nodiscard]] const SlotMeta& meta() const { return meta_; }       // as of the last Finish
+  [[nodiscard]] const SlotMeta& meta() const { return meta_; }  // as of the last Finish
   [[nodiscard]] std::uint64_t next(std::size_t input) const { return next_[input]; }
 
   // Consumes the record at next(input). A status other than ok stops the slot; nothing of the commit may be used.
   Status Process(std::size_t input, const RecordView& record);
   // Lockstep: Stage::Barrier of one stage; what it emits belongs to the commit under way.
   Status Barrier(std::size_t stage);
-  [[nodiscard]] std::uint64_t records() const { return records_; }           // in the commit under way
+  [[nodiscard]] std::uint64_t records() const { return records_; }  // in the commit under way
   [[nodiscard]] std::uint64_t output_bytes() const { return output_bytes_; }
 
   // Ends the commit. The journal's partition gets one record per commit: this one's entry.
@@ -127,7 +129,7 @@ class Slot final : private Emitter {
   std::vector<SlotInput> inputs_;
   std::vector<std::uint64_t> next_;
   SlotMeta meta_;
-  std::vector<std::vector<SlotOutput>> outputs_;   // by topic, by partition
+  std::vector<std::vector<SlotOutput>> outputs_;  // by topic, by partition
   std::vector<JournalChunk> chunks_;
   std::uint64_t records_ = 0;
   std::uint64_t output_bytes_ = 0;

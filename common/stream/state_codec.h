@@ -19,12 +19,17 @@
 namespace cobblestone::stream {
 
 template <class T>
-concept HasFields = requires(T& t) { T::Fields(t, [](auto&&...) {}); };
+concept HasFields = requires(T& t) {
+  T::Fields(t, [](auto&&...) {});
+};
 
 static_assert(std::endian::native == std::endian::little, "fingerprints take scalars as they lie in memory");
 
 template <class T>
-concept IsWrappedId = requires(T t) { t.value; } && !HasFields<T> && std::is_trivially_copyable_v<T> && sizeof(T) <= 8;
+concept IsWrappedId = requires(T t) {
+  t.value;
+}
+&&!HasFields<T> && std::is_trivially_copyable_v<T> && sizeof(T) <= 8;
 
 // For EncodeState(): appends to `out` through a buffer of its own, and all is there when the writer is destroyed.
 class StateWriter {
@@ -35,7 +40,9 @@ class StateWriter {
   StateWriter& operator=(const StateWriter&) = delete;
 
   template <class... T>
-  void operator()(const T&... values) { (Put(values), ...); }
+  void operator()(const T&... values) {
+    (Put(values), ...);
+  }
 
   template <class T>
   void Put(const T& v) {
@@ -67,7 +74,7 @@ class StateWriter {
   template <class T>
   static constexpr bool IsInt128 = std::is_same_v<T, __int128>;
 
-  static constexpr std::size_t kLongest = 10;   // bytes of one varint
+  static constexpr std::size_t kLongest = 10;  // bytes of one varint
 
   void Spill() {
     out_.append(buffer_, used_);
@@ -143,13 +150,16 @@ class FingerprintWriter {
   explicit FingerprintWriter(Sink& sink) : sink_(sink) {}
 
   template <class... T>
-  void operator()(const T&... values) { (Put(values), ...); }
+  void operator()(const T&... values) {
+    (Put(values), ...);
+  }
 
   template <class T>
   void Put(const T& v) {
     if constexpr (HasFields<T>) {
       T::Fields(v, *this);
-    } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, __int128> || IsWrappedId<T>) {
+    } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, __int128> ||
+                         IsWrappedId<T>) {
       static_assert(std::has_unique_object_representations_v<T> || std::is_floating_point_v<T>);
       sink_.Scalar(v);
     } else {
@@ -166,7 +176,8 @@ class FingerprintWriter {
   void PutContainer(const std::vector<T>& v) {
     sink_.Scalar(static_cast<std::uint64_t>(v.size()));
     if constexpr (std::has_unique_object_representations_v<T>) {
-      sink_.Bytes({reinterpret_cast<const char*>(v.data()), v.size() * sizeof(T)});   // no padding: all is value
+      sink_.Bytes(
+          {reinterpret_cast<const char*>(v.data()), v.size() * sizeof(T)});  // no padding: all is value
     } else {
       for (const auto& x : v) Put(x);
     }
@@ -198,7 +209,9 @@ class StateReader {
   [[nodiscard]] bool done() const { return ok_ && at_ == end_; }
 
   template <class... T>
-  void operator()(T&... values) { (Get(values), ...); }
+  void operator()(T&... values) {
+    (Get(values), ...);
+  }
 
   template <class T>
   void Get(T& v) {

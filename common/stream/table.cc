@@ -8,8 +8,10 @@ namespace {
 
 template <class T>
 void PutBigEndian(T value, char* out) {
-  if constexpr (sizeof(T) == 8) value = __builtin_bswap64(value);
-  else value = __builtin_bswap32(value);
+  if constexpr (sizeof(T) == 8)
+    value = __builtin_bswap64(value);
+  else
+    value = __builtin_bswap32(value);
   std::memcpy(out, &value, sizeof value);
 }
 
@@ -17,8 +19,10 @@ template <class T>
 T GetBigEndian(const char* in) {
   T value;
   std::memcpy(&value, in, sizeof value);
-  if constexpr (sizeof(T) == 8) return __builtin_bswap64(value);
-  else return __builtin_bswap32(value);
+  if constexpr (sizeof(T) == 8)
+    return __builtin_bswap64(value);
+  else
+    return __builtin_bswap32(value);
 }
 
 }  // namespace
@@ -80,7 +84,8 @@ void TableBase::Remove(std::size_t at) {
 
 void TableBase::Forget(EntryBase* entry) {
   if (entry->dirty) dirty_[entry->dirty_at] = nullptr;
-  if (entry->flush_at < flushing_.size() && flushing_[entry->flush_at] == entry) flushing_[entry->flush_at] = nullptr;
+  if (entry->flush_at < flushing_.size() && flushing_[entry->flush_at] == entry)
+    flushing_[entry->flush_at] = nullptr;
   std::size_t at = HashKey(entry->key) & mask_;
   while (slots_[at] != entry) at = (at + 1) & mask_;
   Remove(at);
@@ -102,7 +107,7 @@ bool TableBase::GatherFlush(std::size_t limit, std::string& out) {
   std::size_t done = 0;
   while (gathered_ < flushing_.size() && done < limit) {
     EntryBase* e = flushing_[gathered_++];
-    if (e == nullptr || !e->flushing) continue;   // forgotten, or encoded early
+    if (e == nullptr || !e->flushing) continue;  // forgotten, or encoded early
     EncodeFlushRow(e, out);
     ++done;
   }
@@ -144,7 +149,7 @@ void TableBase::Evict(std::size_t keep) {
       continue;
     }
     Remove(hand_);
-    hand_ = (hand_ - 1) & mask_;   // what moved into the hole is next
+    hand_ = (hand_ - 1) & mask_;  // what moved into the hole is next
   }
 }
 

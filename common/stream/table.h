@@ -35,7 +35,7 @@ struct Key {
 };
 
 inline constexpr std::size_t kKeyBytes = 17;
-void EncodeKey(std::uint8_t table, const Key& key, char* out);          // kKeyBytes bytes
+void EncodeKey(std::uint8_t table, const Key& key, char* out);  // kKeyBytes bytes
 Key DecodeKey(std::string_view bytes, std::uint8_t* table);
 
 inline std::uint64_t HashKey(const Key& key) {
@@ -46,25 +46,25 @@ inline std::uint64_t HashKey(const Key& key) {
 
 struct EntryBase {
   Key key;
-  bool exists = false;    // false: known to be absent, or erased
-  bool touched = false;   // changed in the commit under way
-  bool dirty = false;     // changed since the last state write began
-  bool flushing = false;  // belongs to the state write under way, not yet encoded
-  bool recent = false;    // used since the evicting hand came by
-  bool stored = false;    // the store may hold a row for it
-  std::uint32_t dirty_at = 0;   // its place among the dirty, if it is
-  std::uint32_t flush_at = 0;   // its place in the state write that is gathered, if it has one
+  bool exists = false;         // false: known to be absent, or erased
+  bool touched = false;        // changed in the commit under way
+  bool dirty = false;          // changed since the last state write began
+  bool flushing = false;       // belongs to the state write under way, not yet encoded
+  bool recent = false;         // used since the evicting hand came by
+  bool stored = false;         // the store may hold a row for it
+  std::uint32_t dirty_at = 0;  // its place among the dirty, if it is
+  std::uint32_t flush_at = 0;  // its place in the state write that is gathered, if it has one
 };
 
 class TableBase;
 
 // Where a table reports what it does; the slot.
 struct TableHost {
-  const store::Store* store = nullptr;           // null: no store, memory only (replay)
+  const store::Store* store = nullptr;  // null: no store, memory only (replay)
   std::vector<std::pair<TableBase*, EntryBase*>> touched;
-  std::string* flush_bytes = nullptr;            // while a state write gathers: where early encodings go
-  Status failure;                                // a read that failed; the slot stops after the record
-  std::uint64_t reads = 0;                       // of the store
+  std::string* flush_bytes = nullptr;  // while a state write gathers: where early encodings go
+  Status failure;                      // a read that failed; the slot stops after the record
+  std::uint64_t reads = 0;             // of the store
 };
 
 class TableBase {
@@ -139,8 +139,8 @@ class TableBase {
   std::size_t mask_ = 0;
   std::size_t used_ = 0;
   std::size_t hand_ = 0;
-  std::vector<EntryBase*> dirty_;      // null: forgotten since
-  std::vector<EntryBase*> flushing_;   // null: forgotten since
+  std::vector<EntryBase*> dirty_;     // null: forgotten since
+  std::vector<EntryBase*> flushing_;  // null: forgotten since
   std::size_t gathered_ = 0;
 
  private:
@@ -177,7 +177,7 @@ class Table final : public TableBase {
     if (e == nullptr) e = Add(key);
     Touch(e);
     if (created != nullptr) *created = !e->exists;
-    e->exists = true;   // an absent one is a default value
+    e->exists = true;  // an absent one is a default value
     return e->value;
   }
   void Erase(const Key& key) {
@@ -203,7 +203,7 @@ class Table final : public TableBase {
     return host_.store->Scan({&prefix, 1}, [&](std::string_view bytes, std::string_view value) {
       std::uint8_t id = 0;
       const Key key = DecodeKey(bytes, &id);
-      if (Lookup(key) != nullptr) return Status::Ok();   // memory is newer
+      if (Lookup(key) != nullptr) return Status::Ok();  // memory is newer
       Value decoded{};
       if (Status s = Decode(value, decoded); !s.ok()) return s;
       visit(key, decoded);
@@ -236,11 +236,12 @@ class Table final : public TableBase {
   Status Decode(std::string_view bytes, Value& value) const {
     if (bytes.empty()) return Status::Corrupted("an empty value in state table " + std::to_string(id_));
     if (static_cast<std::uint8_t>(bytes[0]) > version_)
-      return Status::Fatal("state table " + std::to_string(id_) + " was written by a newer version of this program; " +
-                           "run that version");
+      return Status::Fatal("state table " + std::to_string(id_) +
+                           " was written by a newer version of this program; " + "run that version");
     StateReader reader(bytes.substr(1));
     reader(value);
-    if (!reader.done()) return Status::Corrupted("a value in state table " + std::to_string(id_) + " does not decode");
+    if (!reader.done())
+      return Status::Corrupted("a value in state table " + std::to_string(id_) + " does not decode");
     return Status::Ok();
   }
 
@@ -259,8 +260,10 @@ class Table final : public TableBase {
  private:
   // A value with Clear() keeps the memory that it has: what comes and goes all the time needs no allocation.
   static void Reset(Value& value) {
-    if constexpr (requires { value.Clear(); }) value.Clear();
-    else value = Value{};
+    if constexpr (requires { value.Clear(); })
+      value.Clear();
+    else
+      value = Value{};
   }
   Entry* Add(const Key& key) {
     Entry* e = nullptr;
@@ -286,7 +289,7 @@ class Table final : public TableBase {
     Status s = host_.store->Get({bytes, kKeyBytes}, &scratch_);
     Entry* e = Add(key);
     e->recent = true;
-    if (s.code() == StatusCode::kNotFound) return e;   // remembered as absent
+    if (s.code() == StatusCode::kNotFound) return e;  // remembered as absent
     if (s.ok()) s = Decode(scratch_, e->value);
     if (!s.ok()) {
       if (host_.failure.ok()) host_.failure = s;
@@ -298,7 +301,7 @@ class Table final : public TableBase {
   }
 
   static constexpr std::size_t kSpareEntries = 4096;
-  std::vector<Entry*> spare_;   // with default values
+  std::vector<Entry*> spare_;  // with default values
   std::string scratch_;
 };
 

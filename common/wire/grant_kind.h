@@ -12,7 +12,8 @@ enum class GrantKind : std::uint8_t {
   kPartial = 2,
   kReversal = 3,
   kOpening = 4,
-  kHostLeaves = 5,   // a host has a new owner, in another partition: the old one's is told, it sends the account
+  kHostLeaves =
+      5,  // a host has a new owner, in another partition: the old one's is told, it sends the account
   kHostComes = 6,    // and the new one's, that awaits it
   kHostAccount = 7,  // the account
   kHostShare = 8,    // after it, the host's share of a grant that was claimed under an earlier owner

@@ -13,9 +13,9 @@ namespace cobblestone::wire {
 
 struct HostTransfer {
   std::uint32_t from_partition = 0;
-  std::uint64_t number = 0;                     // from 1, per sending partition and host
-  GrantKind share_of = GrantKind::kUnknown;     // of a share: the kind of its grant
-  credit::Account account;                      // empty in a share
+  std::uint64_t number = 0;                  // from 1, per sending partition and host
+  GrantKind share_of = GrantKind::kUnknown;  // of a share: the kind of its grant
+  credit::Account account;                   // empty in a share
 };
 
 // Appends the message's bytes to `out`.

@@ -19,9 +19,11 @@ Status ApplyControl(const ControlView& control, ProjectView& view) {
   switch (control.kind) {
     case ControlKind::kEvent: {
       const auto event = ParseEvent(control.body);
-      if (!event.ok()) return Status::Corrupted("a relayed event does not decode: " + event.status().message());
+      if (!event.ok())
+        return Status::Corrupted("a relayed event does not decode: " + event.status().message());
       if (const auto refusal = ApplyCatalogueEvent(*event, view.catalogue))
-        return Status::Corrupted("the coordinator relayed a catalogue event that does not apply: " + refusal->detail);
+        return Status::Corrupted("the coordinator relayed a catalogue event that does not apply: " +
+                                 refusal->detail);
       if (const auto* change = std::get_if<AppChange>(&event->body)) {
         if (const credit::AppRow* app = view.catalogue.FindApp(change->app))
           view.policies[app->id.value][app->policy.version] = app->policy;
@@ -30,7 +32,8 @@ Status ApplyControl(const ControlView& control, ProjectView& view) {
     }
     case ControlKind::kEpoch: {
       ProjectId project;
-      if (!DecodeEpoch(control.body, &project, &view.scales)) return Status::Corrupted("a scale epoch does not decode");
+      if (!DecodeEpoch(control.body, &project, &view.scales))
+        return Status::Corrupted("a scale epoch does not decode");
       return Status::Ok();
     }
     case ControlKind::kTick: view.time = std::max(view.time, control.tick_time); return Status::Ok();

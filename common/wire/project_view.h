@@ -15,13 +15,15 @@ struct ProjectView {
   credit::ScaleTable scales;
   // Every policy version that was ever in force, by app and version: old claims name theirs.
   std::map<std::uint64_t, std::map<std::uint32_t, credit::PolicyVersion>> policies;
-  double time = 0;               // of the last tick, UNIX s
+  double time = 0;  // of the last tick, UNIX s
 
   // The constants that `version` of the app's policy had; null when there never was one.
   [[nodiscard]] const credit::PolicyVersion* FindPolicy(AppId app, std::uint32_t version) const;
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.catalogue, s.scales, s.policies, s.time); }
+  static void Fields(Self& s, F&& f) {
+    f(s.catalogue, s.scales, s.policies, s.time);
+  }
 };
 
 // Applies a catalogue event or an epoch; a tick moves the time. kCorrupted for what the coordinator cannot have relayed.

@@ -25,8 +25,9 @@ void Refuse(const stream::RecordView& record, ProjectId project, RefusalReason r
 
 std::optional<Refusal> FromTheFuture(const stream::RecordView& record, double event_time, double limit) {
   if (!(record.append_time > 0 && event_time > record.append_time + limit)) return std::nullopt;
-  return Refusal{RefusalReason::kFromTheFuture, "its event time is " + std::to_string(event_time - record.append_time) +
-                                                    " s after it was sent to us"};
+  return Refusal{
+      RefusalReason::kFromTheFuture,
+      "its event time is " + std::to_string(event_time - record.append_time) + " s after it was sent to us"};
 }
 
 }  // namespace cobblestone::wire

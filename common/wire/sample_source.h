@@ -11,8 +11,8 @@ namespace cobblestone::wire {
 
 struct SampleSource {
   ProjectId project;
-  std::uint32_t partition = 0;   // of the claims stage
-  double passed_tick = 0;        // UNIX s: everything before this tick was processed there; 0: no tick was passed
+  std::uint32_t partition = 0;  // of the claims stage
+  double passed_tick = 0;  // UNIX s: everything before this tick was processed there; 0: no tick was passed
 
   friend bool operator==(const SampleSource&, const SampleSource&) = default;
 };

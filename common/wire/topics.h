@@ -13,22 +13,22 @@ namespace cobblestone::wire {
 
 // Frozen numbers: the manifest of a data directory holds topics in this order.
 enum Topic : stream::TopicIndex {
-  kCompletions = 0,   // by host
-  kValidations = 1,   // by host
-  kDispatches = 2,    // by host
-  kTrickles = 3,      // by host
-  kHosts = 4,         // by host: members, openings of hosts and their versions, estimated credit
-  kUsers = 5,         // by user: members, openings
-  kTeams = 6,         // by team: members, openings
-  kCatalogue = 7,     // one partition: all broadcasts, ticks, reversals, re-pricings; to the coordinator
-  kControl = 8,       // what the coordinator relays to every partition, scale epochs too
-  kClaims = 9,        // by block of workunits
-  kGrants = 10,       // by user: the ledger
-  kPostings = 11,     // by team: the ledger, as it reached teams
-  kTotals = 12,       // by account, newest counts
-  kSamples = 13,      // one partition: to the coordinator
-  kRefused = 14,      // one partition
-  kJournal = 15,      // one partition per slot, the coordinator's last
+  kCompletions = 0,  // by host
+  kValidations = 1,  // by host
+  kDispatches = 2,   // by host
+  kTrickles = 3,     // by host
+  kHosts = 4,        // by host: members, openings of hosts and their versions, estimated credit
+  kUsers = 5,        // by user: members, openings
+  kTeams = 6,        // by team: members, openings
+  kCatalogue = 7,    // one partition: all broadcasts, ticks, reversals, re-pricings; to the coordinator
+  kControl = 8,      // what the coordinator relays to every partition, scale epochs too
+  kClaims = 9,       // by block of workunits
+  kGrants = 10,      // by user: the ledger
+  kPostings = 11,    // by team: the ledger, as it reached teams
+  kTotals = 12,      // by account, newest counts
+  kSamples = 13,     // one partition: to the coordinator
+  kRefused = 14,     // one partition
+  kJournal = 15,     // one partition per slot, the coordinator's last
   kTopicCount = 16,
 };
 

@@ -96,7 +96,8 @@ void AccountsStage::Release(std::string_view bytes, UserState* user, Emitter& ou
 
 void AccountsStage::OnUser(const RecordView& record, Emitter& out) {
   auto event = wire::ParseEvent(record.value);
-  if (!event.ok()) return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
+  if (!event.ok())
+    return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
   const ProjectId project = event->head.project;
   if (auto refusal = wire::CheckEvent(*event))
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
@@ -109,7 +110,7 @@ void AccountsStage::OnUser(const RecordView& record, Emitter& out) {
       if (standing == wire::Standing::kOtherContents)
         return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
                             "another event about this user with this id", out);
-      if (standing != wire::Standing::kNews) return;   // a repeat, or overtaken
+      if (standing != wire::Standing::kNews) return;  // a repeat, or overtaken
     }
     UserState& user = users_.Mutable(UserKey(project, member->user));
     user.member = word;
@@ -119,8 +120,9 @@ void AccountsStage::OnUser(const RecordView& record, Emitter& out) {
     if (user.TeamNow() != member->team || user.teams.empty()) {
       // The first word holds for all that was before it.
       const double since = user.teams.empty() ? 0 : event->head.time;
-      const auto at = std::upper_bound(user.teams.begin(), user.teams.end(), since,
-                                       [](double time, const TeamMembership& one) { return time < one.since; });
+      const auto at =
+          std::upper_bound(user.teams.begin(), user.teams.end(), since,
+                           [](double time, const TeamMembership& one) { return time < one.since; });
       user.teams.insert(at, {.since = since, .team = member->team});
     }
     std::vector<std::string> waiting;
@@ -156,7 +158,8 @@ void AccountsStage::OnUser(const RecordView& record, Emitter& out) {
     out.Emit(wire::kGrants, options_.partition, bytes_);
     return;
   }
-  wire::Refuse(record, project, RefusalReason::kNotSupported, "an event of this kind does not belong on this topic", out);
+  wire::Refuse(record, project, RefusalReason::kNotSupported,
+               "an event of this kind does not belong on this topic", out);
 }
 
 void AccountsStage::OnGrant(std::string_view bytes, Emitter& out) {
@@ -188,14 +191,15 @@ void AccountsStage::ApplyOpening(const wire::GrantHead& head, Emitter& out) {
     account = &user.account;
     List(UserKey(head.project, head.user), user, changed_users_);
   } else {
-    return;   // a team's: its stage has applied it
+    return;  // a team's: its stage has applied it
   }
   account->opening_micro += head.credit_micro;
   account->total_micro += head.credit_micro;
   account->recent = {.value = head.work_start, .time = head.time};
 }
 
-void AccountsStage::ApplyGrant(const wire::GrantHead& head, std::string_view bytes, UserState* user, Emitter& out) {
+void AccountsStage::ApplyGrant(const wire::GrantHead& head, std::string_view bytes, UserState* user,
+                               Emitter& out) {
   ApplyToHost(head, out);
   ApplyToUser(head, bytes, user, out);
 }
@@ -211,14 +215,15 @@ void AccountsStage::ApplyToHost(const wire::GrantHead& head, Emitter& out) {
 }
 
 // The user's share, and the team's posting. `user` null: the host was nobody's.
-void AccountsStage::ApplyToUser(const wire::GrantHead& head, std::string_view bytes, UserState* user, Emitter& out) {
+void AccountsStage::ApplyToUser(const wire::GrantHead& head, std::string_view bytes, UserState* user,
+                                Emitter& out) {
   if (user == nullptr || user->deleted) return;
   credit::Post(PostingOf(head), user->account);
   List(UserKey(head.project, head.user), *user, changed_users_);
 
   TeamId team = user->TeamNow();
   if (user->teams.size() > 1 && (head.flags & credit::kGrantTeamAtGrant) == 0) {
-    wire::Grant whole;   // rare: the user has moved
+    wire::Grant whole;  // rare: the user has moved
     if (!wire::DecodeGrant(bytes, &whole)) return out.Fail(Status::Corrupted("a grant does not decode"));
     team = user->TeamAt(whole.claim ? whole.claim->received_time : head.time);
   }
@@ -246,7 +251,8 @@ void AccountsStage::ApplyToUser(const wire::GrantHead& head, std::string_view by
 
 // New totals of the accounts that this commit has changed, one record each.
 void AccountsStage::Finish(Emitter& out) {
-  const auto emit = [&](wire::AccountKind kind, const Key& key, const credit::Account& account, bool elsewhere) {
+  const auto emit = [&](wire::AccountKind kind, const Key& key, const credit::Account& account,
+                        bool elsewhere) {
     bytes_.clear();
     wire::EncodeTotal({.project = ProjectId(key.project),
                        .kind = kind,

@@ -21,29 +21,32 @@
 namespace cobblestone::accounts {
 
 struct TeamMembership {
-  double since = 0;   // UNIX s
+  double since = 0;  // UNIX s
   TeamId team;
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.since, s.team); }
+  static void Fields(Self& s, F&& f) {
+    f(s.since, s.team);
+  }
 };
 
 struct UserState {
-  bool known = false;       // a member event has named it
-  wire::Word member;        // the member event in force
-  wire::Word opening;       // of the account's balance
-  bool deleted = false;     // its row is gone: hosts still get their credit
+  bool known = false;    // a member event has named it
+  wire::Word member;     // the member event in force
+  wire::Word opening;    // of the account's balance
+  bool deleted = false;  // its row is gone: hosts still get their credit
   std::string name;
-  std::vector<TeamMembership> teams;   // ascending by time; the last one holds now
-  std::vector<std::string> waiting;    // grants that wait for the member event, in order
+  std::vector<TeamMembership> teams;  // ascending by time; the last one holds now
+  std::vector<std::string> waiting;   // grants that wait for the member event, in order
   credit::Account account;
-  bool listed = false;                 // among the changed of this commit; not state
+  bool listed = false;  // among the changed of this commit; not state
 
   [[nodiscard]] TeamId TeamAt(double time) const;
   [[nodiscard]] TeamId TeamNow() const { return teams.empty() ? TeamId{} : teams.back().team; }
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.known, s.member, s.opening, s.deleted, s.name, s.teams, s.waiting, s.account);
+  static void Fields(Self& s, F&& f) {
+    f(s.known, s.member, s.opening, s.deleted, s.name, s.teams, s.waiting, s.account);
   }
 };
 
@@ -54,14 +57,16 @@ struct HostAccount {
   bool listed = false;      // among the changed of this commit; not state
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.user, s.elsewhere, s.account); }
+  static void Fields(Self& s, F&& f) {
+    f(s.user, s.elsewhere, s.account);
+  }
 };
 
 struct AccountsOptions {
   std::uint32_t partition = 0;
   std::uint32_t partitions = 1;
-  double future_limit = 3600;   // s: an event may be so much later than the time at which it was appended
-  bool sorted = false;   // lockstep: grants wait for the barrier and are applied by (time, line, result)
+  double future_limit = 3600;  // s: an event may be so much later than the time at which it was appended
+  bool sorted = false;  // lockstep: grants wait for the barrier and are applied by (time, line, result)
 };
 
 class AccountsStage final : public stream::Stage {
@@ -94,7 +99,8 @@ class AccountsStage final : public stream::Stage {
 
   // Objects that a commit has changed stay where they are until it ends.
   template <class State>
-  static void List(const stream::Key& key, State& state, std::vector<std::pair<stream::Key, State*>>& changed) {
+  static void List(const stream::Key& key, State& state,
+                   std::vector<std::pair<stream::Key, State*>>& changed) {
     if (state.listed) return;
     state.listed = true;
     changed.emplace_back(key, &state);
@@ -106,11 +112,13 @@ class AccountsStage final : public stream::Stage {
   void Release(std::string_view grant, UserState* user, stream::Emitter& out);
   void ApplyOpening(const wire::GrantHead& head, stream::Emitter& out);
   void ApplyToHost(const wire::GrantHead& head, stream::Emitter& out);
-  void ApplyToUser(const wire::GrantHead& head, std::string_view bytes, UserState* user, stream::Emitter& out);
+  void ApplyToUser(const wire::GrantHead& head, std::string_view bytes, UserState* user,
+                   stream::Emitter& out);
   void ApplyGrant(const wire::GrantHead& head, std::string_view bytes, UserState* user, stream::Emitter& out);
 
   void OnHostMove(const wire::GrantHead& head, std::string_view bytes, stream::Emitter& out);
-  void OnHostAccount(const stream::Key& key, const wire::GrantHead& head, std::string_view bytes, stream::Emitter& out);
+  void OnHostAccount(const stream::Key& key, const wire::GrantHead& head, std::string_view bytes,
+                     stream::Emitter& out);
   void TakeShare(const wire::GrantHead& head, std::uint64_t line, stream::Emitter& out);
   void PassOn(const wire::GrantHead& head, std::uint64_t line, stream::Emitter& out);
   void SendAccount(const stream::Key& key, UserId to, stream::Emitter& out);
@@ -120,7 +128,7 @@ class AccountsStage final : public stream::Stage {
   stream::Table<UserState> users_;
   stream::Table<HostAccount> hosts_;
   stream::Table<HostMoves> moves_;
-  std::vector<Sortable> sorted_;                        // lockstep, empty after each barrier
+  std::vector<Sortable> sorted_;  // lockstep, empty after each barrier
   // Whose totals this commit has changed, each once, in the order of their first change.
   std::vector<std::pair<stream::Key, UserState*>> changed_users_;
   std::vector<std::pair<stream::Key, HostAccount*>> changed_hosts_;

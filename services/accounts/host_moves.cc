@@ -15,7 +15,8 @@ void AccountsStage::OnHostMove(const wire::GrantHead& head, std::string_view byt
     case wire::GrantKind::kHostComes: {
       HostAccount& host = hosts_.Mutable(key);
       if (!host.elsewhere && (host.account.grants != 0 || host.account.total_micro != 0))
-        return out.Fail(Status::Corrupted("host " + std::to_string(key.id) + " is to come, and its account is here"));
+        return out.Fail(
+            Status::Corrupted("host " + std::to_string(key.id) + " is to come, and its account is here"));
       host.elsewhere = true;
       ++moves_.Mutable(key).due;
       return;
@@ -37,14 +38,16 @@ void AccountsStage::OnHostMove(const wire::GrantHead& head, std::string_view byt
   TakeShare(share.head, share.detail.line, out);
 }
 
-void AccountsStage::OnHostAccount(const Key& key, const wire::GrantHead& head, std::string_view bytes, Emitter& out) {
+void AccountsStage::OnHostAccount(const Key& key, const wire::GrantHead& head, std::string_view bytes,
+                                  Emitter& out) {
   wire::Grant record;
   if (!wire::DecodeGrant(bytes, &record) || !record.transfer)
     return out.Fail(Status::Corrupted("a host's account does not decode"));
   HostMoves& moves = moves_.Mutable(key);
   HostAccount& host = hosts_.Mutable(key);
   if (moves.due == 0 || !host.elsewhere)
-    return out.Fail(Status::Corrupted("an account of host " + std::to_string(key.id) + " came that nobody awaits"));
+    return out.Fail(
+        Status::Corrupted("an account of host " + std::to_string(key.id) + " came that nobody awaits"));
   --moves.due;
   host.elsewhere = false;
   host.user = head.user;
@@ -54,7 +57,8 @@ void AccountsStage::OnHostAccount(const Key& key, const wire::GrantHead& head, s
   waiting.swap(moves.waiting);
   for (const std::string& share : waiting) {
     wire::Grant grant;
-    if (!wire::DecodeGrant(share, &grant)) return out.Fail(Status::Corrupted("a waiting share does not decode"));
+    if (!wire::DecodeGrant(share, &grant))
+      return out.Fail(Status::Corrupted("a waiting share does not decode"));
     TakeShare(grant.head, grant.detail.line, out);
   }
   if (moves.leaving.empty()) return;
@@ -92,8 +96,10 @@ void AccountsStage::PassOn(const wire::GrantHead& head, std::uint64_t line, Emit
   std::string bytes;
   wire::EncodeGrant(share, {.line = line}, {}, {}, &bytes);
   wire::AppendHostTransfer(
-      {.from_partition = options_.partition, .number = ++moves.sent, .share_of = head.kind, .account = {}}, &bytes);
-  out.Emit(wire::kGrants, wire::OwnerPartition(head.project, moves.went_to, head.host, options_.partitions), bytes);
+      {.from_partition = options_.partition, .number = ++moves.sent, .share_of = head.kind, .account = {}},
+      &bytes);
+  out.Emit(wire::kGrants, wire::OwnerPartition(head.project, moves.went_to, head.host, options_.partitions),
+           bytes);
 }
 
 void AccountsStage::SendAccount(const Key& key, UserId to, Emitter& out) {
@@ -104,8 +110,9 @@ void AccountsStage::SendAccount(const Key& key, UserId to, Emitter& out) {
   moves.sent_micro += host.account.total_micro;
   moves.sent_grants += host.account.grants;
   std::string bytes;
-  wire::EncodeGrant({.project = project, .user = to, .host = HostId(key.id), .kind = wire::GrantKind::kHostAccount}, {},
-                    {}, {}, &bytes);
+  wire::EncodeGrant(
+      {.project = project, .user = to, .host = HostId(key.id), .kind = wire::GrantKind::kHostAccount}, {}, {},
+      {}, &bytes);
   wire::AppendHostTransfer({.from_partition = options_.partition,
                             .number = ++moves.sent,
                             .share_of = wire::GrantKind::kUnknown,

@@ -17,12 +17,12 @@
 namespace cobblestone::accounts {
 
 struct HostMoves {
-  std::uint32_t due = 0;                // accounts that are announced and have not come
-  std::vector<UserId> leaving;          // owners to be sent to, one after the other, once the account is here
-  UserId went_to;                       // the owner to whom it was sent last
-  std::vector<std::string> waiting;     // shares that wait for the account: grants without claims, in order
+  std::uint32_t due = 0;             // accounts that are announced and have not come
+  std::vector<UserId> leaving;       // owners to be sent to, one after the other, once the account is here
+  UserId went_to;                    // the owner to whom it was sent last
+  std::vector<std::string> waiting;  // shares that wait for the account: grants without claims, in order
   // All that was ever sent from here, accounts and shares, so that the ledger can be checked against what came.
-  std::uint64_t sent = 0;               // records
+  std::uint64_t sent = 0;  // records
   credit::MicroTotal sent_micro = 0;
   std::uint64_t sent_grants = 0;
 

@@ -23,7 +23,14 @@ using wire::RefusalReason;
 
 namespace {
 
-enum TableId : std::uint8_t { kHostTable = 1, kRunTable = 2, kPendingTable = 3, kProjectTable = 4, kDaysTable = 5, kChunksTable = 6 };
+enum TableId : std::uint8_t {
+  kHostTable = 1,
+  kRunTable = 2,
+  kPendingTable = 3,
+  kProjectTable = 4,
+  kDaysTable = 5,
+  kChunksTable = 6
+};
 
 // A closed run holds so many results: a look-up that does read, reads half a kilobyte.
 constexpr std::size_t kRunResults = 32;
@@ -40,7 +47,9 @@ Key ResultKey(ProjectId project, ResultId result, HostId host) {
 }
 Key ProjectKey(ProjectId project) { return {.project = project.value, .id = 0, .sub = 0}; }
 
-std::uint32_t ShortHash(std::string_view bytes) { return static_cast<std::uint32_t>(stream::HashBytes(bytes).low); }
+std::uint32_t ShortHash(std::string_view bytes) {
+  return static_cast<std::uint32_t>(stream::HashBytes(bytes).low);
+}
 
 // A window may be of any length: days beyond all calendars are one day.
 std::int32_t DayOf(double time) {
@@ -53,7 +62,8 @@ double WindowBegin(const credit::CompletionFacts& facts) {
 }
 
 std::string TooLong(const credit::AppRow& app) {
-  return "sent more than " + std::to_string(static_cast<long>(app.Window() / credit::kSecondsPerDay)) + " days ago";
+  return "sent more than " + std::to_string(static_cast<long>(app.Window() / credit::kSecondsPerDay)) +
+         " days ago";
 }
 
 }  // namespace
@@ -78,8 +88,9 @@ std::vector<stream::TableBase*> ClaimsStage::tables() {
 }
 
 Status ClaimsStage::Opened() {
-  projects_.ForEach(
-      [this](const Key& key, const wire::ProjectView& view) { calendar_.SetToday(key.project, DayOf(view.time)); });
+  projects_.ForEach([this](const Key& key, const wire::ProjectView& view) {
+    calendar_.SetToday(key.project, DayOf(view.time));
+  });
   return Status::Ok();
 }
 
@@ -95,16 +106,18 @@ void ClaimsStage::Process(std::size_t input, const RecordView& record, Emitter& 
         case wire::HotDecode::kMalformed:
           return wire::Refuse(record, {}, RefusalReason::kUndecodable, "not an Envelope", out);
         case wire::HotDecode::kOther:
-          return wire::Refuse(record, {}, RefusalReason::kNotSupported, "an event of this kind does not belong on this topic",
-                        out);
+          return wire::Refuse(record, {}, RefusalReason::kNotSupported,
+                              "an event of this kind does not belong on this topic", out);
         case wire::HotDecode::kHot: break;
       }
       if (auto refusal = wire::CheckEvent(event_))
         return wire::Refuse(record, event_.head.project, refusal->reason, std::move(refusal->detail), out);
-      return event_.kind == wire::EventKind::kCompletion ? OnCompletion(record, out) : OnValidation(record, out);
+      return event_.kind == wire::EventKind::kCompletion ? OnCompletion(record, out)
+                                                         : OnValidation(record, out);
     }
     default:
-      return wire::Refuse(record, {}, RefusalReason::kNotSupported, "credit for trickles is not built yet", out);
+      return wire::Refuse(record, {}, RefusalReason::kNotSupported, "credit for trickles is not built yet",
+                          out);
   }
 }
 
@@ -126,12 +139,14 @@ const wire::ProjectView* ClaimsStage::Admit(const RecordView& record, const wire
 
 void ClaimsStage::OnControl(const RecordView& record, Emitter& out) {
   wire::ControlView control;
-  if (!wire::DecodeControl(record.value, &control)) return out.Fail(Status::Corrupted("a control record does not decode"));
+  if (!wire::DecodeControl(record.value, &control))
+    return out.Fail(Status::Corrupted("a control record does not decode"));
   const ProjectId project = control.head.project;
   wire::ProjectView& view = projects_.Mutable(ProjectKey(project));
   if (Status s = wire::ApplyControl(control, view); !s.ok()) return out.Fail(std::move(s));
   if (control.kind != wire::ControlKind::kTick) {
-    if (control.kind != wire::ControlKind::kEpoch) first_due_.erase(project.value);   // a window may have changed
+    if (control.kind != wire::ControlKind::kEpoch)
+      first_due_.erase(project.value);  // a window may have changed
     return;
   }
   Expire(project, view.time, out);
@@ -147,7 +162,8 @@ void ClaimsStage::OnControl(const RecordView& record, Emitter& out) {
 
 void ClaimsStage::OnMember(const RecordView& record, Emitter& out) {
   auto event = wire::ParseEvent(record.value);
-  if (!event.ok()) return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
+  if (!event.ok())
+    return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
   const ProjectId project = event->head.project;
   if (auto refusal = wire::CheckEvent(*event))
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
@@ -162,8 +178,8 @@ void ClaimsStage::OnMember(const RecordView& record, Emitter& out) {
   wire::Refuse(record, project, RefusalReason::kNotSupported, "an event of this kind is not built yet", out);
 }
 
-void ClaimsStage::OnHost(const RecordView& record, const wire::EventHead& head, const wire::HostMember& member,
-                         Emitter& out) {
+void ClaimsStage::OnHost(const RecordView& record, const wire::EventHead& head,
+                         const wire::HostMember& member, Emitter& out) {
   const Key key = HostKey(head.project, member.host);
   const wire::Word word = wire::WordOf(head, record.value);
   if (const HostState* known = hosts_.Find(key)) {
@@ -280,44 +296,50 @@ void ClaimsStage::OnOpeningTotal(const RecordView& record, const wire::EventHead
                      .kind = wire::GrantKind::kOpening,
                      .work_start = opening.rac},
                     {}, {}, {}, &bytes_);
-  out.Emit(wire::kGrants,
-           wire::OwnerPartition(head.project, state.record.user, HostId(opening.account), options_.partitions), bytes_);
+  out.Emit(
+      wire::kGrants,
+      wire::OwnerPartition(head.project, state.record.user, HostId(opening.account), options_.partitions),
+      bytes_);
 }
 
 // ---- Results -------------------------------------------------------------------------------------------------------
 
 void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
   auto event = wire::ParseEvent(record.value);
-  if (!event.ok()) return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
+  if (!event.ok())
+    return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
   const ProjectId project = event->head.project;
   if (auto refusal = wire::CheckEvent(*event))
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
   const auto* dispatch = std::get_if<wire::Dispatch>(&event->body);
   if (dispatch == nullptr)
-    return wire::Refuse(record, project, RefusalReason::kNotSupported, "an event of this kind does not belong on this topic",
-                  out);
+    return wire::Refuse(record, project, RefusalReason::kNotSupported,
+                        "an event of this kind does not belong on this topic", out);
   const credit::CompletionFacts& facts = dispatch->facts;
   const wire::ProjectView* view = Admit(record, event->head, facts.app, out);
   if (view == nullptr) return;
   if (const Seen* seen = FindSeen(project, facts.host, facts.result.value, kSeenCompletion, view->time);
       seen != nullptr) {
-    ++duplicates_;   // the result has come back since: the dispatch says nothing new
+    ++duplicates_;  // the result has come back since: the dispatch says nothing new
     return;
   }
-  if (const Pending* pending = pending_.Find(ResultKey(project, facts.result, facts.host)); pending != nullptr) {
+  if (const Pending* pending = pending_.Find(ResultKey(project, facts.result, facts.host));
+      pending != nullptr) {
     if (!pending->dispatch.empty()) {
       if (pending->dispatch == record.value) {
         ++duplicates_;
         return;
       }
-      return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents, "another dispatch of this result", out);
+      return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
+                          "another dispatch of this result", out);
     }
     if (pending->host != facts.host.value)
-      return wire::Refuse(record, project, RefusalReason::kWrongHost, "the result's other events name host " +
-                                                                    std::to_string(pending->host), out);
+      return wire::Refuse(record, project, RefusalReason::kWrongHost,
+                          "the result's other events name host " + std::to_string(pending->host), out);
   }
   if (WindowBegin(facts) + view->catalogue.FindApp(facts.app)->Window() < view->time)
-    return wire::Refuse(record, project, RefusalReason::kTooLate, TooLong(*view->catalogue.FindApp(facts.app)), out);
+    return wire::Refuse(record, project, RefusalReason::kTooLate,
+                        TooLong(*view->catalogue.FindApp(facts.app)), out);
   bool created = false;
   Pending& pending = pending_.Mutable(ResultKey(project, facts.result, facts.host), &created);
   if (created) {
@@ -331,7 +353,8 @@ void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
   const credit::AppRow& app = *view->catalogue.FindApp(facts.app);
   HostState& state = hosts_.Mutable(HostKey(project, facts.host));
   credit::PolicyFor(app.policy.kind)
-      .OnDispatch(facts, {.project = project, .catalogue = view->catalogue, .scales = view->scales}, state.record);
+      .OnDispatch(facts, {.project = project, .catalogue = view->catalogue, .scales = view->scales},
+                  state.record);
 }
 
 void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
@@ -349,20 +372,21 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
         ++duplicates_;
         return;
       }
-      return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents, "another completion of this result",
-                    out);
+      return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
+                          "another completion of this result", out);
     }
     if (known->host != facts.host.value)
       return wire::Refuse(record, project, RefusalReason::kWrongHost,
-                    "the result's other events name host " + std::to_string(known->host), out);
-  } else if (const Seen* seen = FindSeen(project, facts.host, facts.result.value, kSeenCompletion, view->time);
+                          "the result's other events name host " + std::to_string(known->host), out);
+  } else if (const Seen* seen =
+                 FindSeen(project, facts.host, facts.result.value, kSeenCompletion, view->time);
              seen != nullptr) {
     if (seen->completion_hash == ShortHash(record.value)) {
       ++duplicates_;
       return;
     }
-    return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents, "another completion of a decided result",
-                  out);
+    return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
+                        "another completion of a decided result", out);
   }
   if (WindowBegin(facts) + app.Window() < view->time)
     return wire::Refuse(record, project, RefusalReason::kTooLate, TooLong(app), out);
@@ -371,12 +395,14 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
     if (!dispatched.ok()) return out.Fail(dispatched.status());
     const auto& sent = std::get<wire::Dispatch>(dispatched->body).facts;
     if (sent.version != facts.version || sent.app != facts.app || sent.peak_flops != facts.peak_flops)
-      return wire::Refuse(record, project, RefusalReason::kDispatchDiffers, "app, version or peak FLOP/s", out);
+      return wire::Refuse(record, project, RefusalReason::kDispatchDiffers, "app, version or peak FLOP/s",
+                          out);
   }
 
   HostState& state = hosts_.Mutable(HostKey(project, facts.host));
   credit::PolicyFor(app.policy.kind)
-      .OnCompletion(facts, {.project = project, .catalogue = view->catalogue, .scales = view->scales}, state.record);
+      .OnCompletion(facts, {.project = project, .catalogue = view->catalogue, .scales = view->scales},
+                    state.record);
   if (facts.outcome != credit::Outcome::kSuccess) {
     if (known != nullptr) {
       if (!known->validation.empty()) {
@@ -423,18 +449,22 @@ void ClaimsStage::OnError(const RecordView& record, const wire::ProjectView& vie
   const credit::CompletionFacts& facts = event_.completion;
   const ProjectId project = event_.head.project;
   const std::uint32_t hash = ShortHash(record.value);
-  if (const Seen* seen = FindSeen(project, facts.host, event_.head.id, kSeenEventId, view.time); seen != nullptr) {
+  if (const Seen* seen = FindSeen(project, facts.host, event_.head.id, kSeenEventId, view.time);
+      seen != nullptr) {
     if (seen->completion_hash == hash) {
       ++duplicates_;
       return;
     }
-    return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents, "another error with this event id", out);
+    return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
+                        "another error with this event id", out);
   }
   if (event_.head.time + app.Window() < view.time)
-    return wire::Refuse(record, project, RefusalReason::kTooLate, "beyond the window in which errors are remembered", out);
+    return wire::Refuse(record, project, RefusalReason::kTooLate,
+                        "beyond the window in which errors are remembered", out);
   HostState& state = hosts_.Mutable(HostKey(project, facts.host));
   credit::PolicyFor(app.policy.kind)
-      .OnCompletion(facts, {.project = project, .catalogue = view.catalogue, .scales = view.scales}, state.record);
+      .OnCompletion(facts, {.project = project, .catalogue = view.catalogue, .scales = view.scales},
+                    state.record);
   Remember(project, facts.host, state,
            {.result = event_.head.id,
             .completion_hash = hash,
@@ -453,7 +483,7 @@ void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
   if (known != nullptr) {
     if (known->host != facts.host.value)
       return wire::Refuse(record, project, RefusalReason::kWrongHost,
-                    "the result's other events name host " + std::to_string(known->host), out);
+                          "the result's other events name host " + std::to_string(known->host), out);
     if (!known->validation.empty()) {
       if (known->validation == record.value) {
         ++duplicates_;
@@ -463,23 +493,23 @@ void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
       if (wire::DecodeHot(known->validation, &before) != wire::HotDecode::kHot)
         return out.Fail(Status::Corrupted("a pending validation does not decode"));
       if (before.head.id == event_.head.id)
-        return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents, "another validation with this id",
-                      out);
+        return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
+                            "another validation with this id", out);
       const bool decided = before.validation.state != credit::ValidateState::kInconclusive;
       if (decided && facts.state == credit::ValidateState::kInconclusive) {
-        ++duplicates_;   // an older look, overtaken by the decision
+        ++duplicates_;  // an older look, overtaken by the decision
         return;
       }
       if (decided)
-        return wire::Refuse(record, project, RefusalReason::kAlreadyDecided, "the validator has decided about this result",
-                      out);
+        return wire::Refuse(record, project, RefusalReason::kAlreadyDecided,
+                            "the validator has decided about this result", out);
       if (facts.pass < before.validation.pass) {
-        ++duplicates_;   // an older look, overtaken
+        ++duplicates_;  // an older look, overtaken
         return;
       }
     }
-  } else if (const Seen* seen = FindSeen(project, facts.host, facts.result.value, kSeenCompletion | kSeenValidation,
-                                            view->time);
+  } else if (const Seen* seen = FindSeen(project, facts.host, facts.result.value,
+                                         kSeenCompletion | kSeenValidation, view->time);
              seen != nullptr) {
     // An inconclusive look that was overtaken by the decision has no effect, and its bytes are not remembered.
     if (seen->validation_hash == ShortHash(record.value) ||
@@ -489,12 +519,15 @@ void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
     }
     if ((seen->flags & kSeenValidation) == 0) {
       EmitExpired(project, facts, record.line, out);
-      return wire::Refuse(record, project, RefusalReason::kUnknownResult, "this result ended in an error", out);
+      return wire::Refuse(record, project, RefusalReason::kUnknownResult, "this result ended in an error",
+                          out);
     }
-    return wire::Refuse(record, project, RefusalReason::kAlreadyDecided, "this result was decided before", out);
+    return wire::Refuse(record, project, RefusalReason::kAlreadyDecided, "this result was decided before",
+                        out);
   }
   if (facts.now + view->catalogue.FindApp(facts.app)->Window() < view->time)
-    return wire::Refuse(record, project, RefusalReason::kTooLate, "beyond the window in which results are remembered", out);
+    return wire::Refuse(record, project, RefusalReason::kTooLate,
+                        "beyond the window in which results are remembered", out);
   bool created = false;
   Pending& pending = pending_.Mutable(ResultKey(project, facts.result, facts.host), &created);
   if (created) {
@@ -508,7 +541,8 @@ void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
   if (pending.completion.empty()) return;
   if (wire::DecodeHot(pending.completion, &completion_) != wire::HotDecode::kHot)
     return out.Fail(Status::Corrupted("a pending event does not decode"));
-  JoinDecoded(ResultKey(project, facts.result, facts.host), pending, completion_.completion, event_.validation, out);
+  JoinDecoded(ResultKey(project, facts.result, facts.host), pending, completion_.completion,
+              event_.validation, out);
 }
 
 void ClaimsStage::Join(ProjectId project, ResultId result, HostId host, Emitter& out) {
@@ -547,7 +581,8 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
   if (inconclusive) {
     credit::PolicyFor(app->policy.kind)
         .OnInconclusive(job, checked,
-                        {.project = project, .catalogue = view.catalogue, .scales = view.scales}, state.record);
+                        {.project = project, .catalogue = view.catalogue, .scales = view.scales},
+                        state.record);
     return;
   }
   if (job.workunit != checked.workunit || job.app != checked.app) {
@@ -556,15 +591,16 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
     RecordView other = refused;
     other.where.topic = wire::kCompletions;
     other.value = pending->completion;
-    wire::Refuse(refused, project, RefusalReason::kWrongWorkunit, "completion and validation name different work", out);
-    wire::Refuse(other, project, RefusalReason::kWrongWorkunit, "completion and validation name different work", out);
+    wire::Refuse(refused, project, RefusalReason::kWrongWorkunit,
+                 "completion and validation name different work", out);
+    wire::Refuse(other, project, RefusalReason::kWrongWorkunit,
+                 "completion and validation name different work", out);
     pending_.Erase(key);
     return;
   }
   const credit::Policy& policy = credit::PolicyFor(app->policy.kind);
-  decision_ = policy.OnValidation(job, checked,
-                                  {.project = project, .catalogue = view.catalogue, .scales = view.scales},
-                                  state.record);
+  decision_ = policy.OnValidation(
+      job, checked, {.project = project, .catalogue = view.catalogue, .scales = view.scales}, state.record);
   if (decision_.has_claim) {
     credit::Claim& claim = decision_.claim;
     claim.project = project;
@@ -588,8 +624,8 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
 }
 
 // Closes the workunit's set without a claim for this result.
-void ClaimsStage::EmitExpired(ProjectId project, const credit::ValidationFacts& validation, std::uint64_t line,
-                              Emitter& out) {
+void ClaimsStage::EmitExpired(ProjectId project, const credit::ValidationFacts& validation,
+                              std::uint64_t line, Emitter& out) {
   if (validation.late || validation.claims == 0) return;
   credit::Claim claim;
   claim.project = project;
@@ -626,20 +662,25 @@ void ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
     if (key.project != project.value) return;
     const credit::AppRow* app = view.catalogue.FindApp(AppId(pending.app));
     const double due = pending.since + (app != nullptr ? app->Window() : credit::kDefaultResultWindow);
-    if (due < now) over.push_back(key);
-    else first_due = std::min(first_due, due);
+    if (due < now)
+      over.push_back(key);
+    else
+      first_due = std::min(first_due, due);
   });
   first_due_[project.value] = first_due;
   std::sort(over.begin(), over.end());
   for (const Key& key : over) {
     const Pending pending = *pending_.Find(key);
-    const std::string detail = pending.waits_for_host ? "no event has named its host"
+    const std::string detail = pending.waits_for_host       ? "no event has named its host"
                                : pending.completion.empty() ? "its completion never came"
                                                             : "its validation never came";
     const RefusalReason reason =
         pending.waits_for_host ? RefusalReason::kUnknownHost : RefusalReason::kUnknownResult;
-    RecordView record{.where = {wire::kCompletions, options_.partition}, .offset = 0, .append_time = 0,
-                      .line = pending.line, .value = {}};
+    RecordView record{.where = {wire::kCompletions, options_.partition},
+                      .offset = 0,
+                      .append_time = 0,
+                      .line = pending.line,
+                      .value = {}};
     if (!pending.completion.empty()) {
       record.value = pending.completion;
       wire::Refuse(record, project, reason, detail, out);
@@ -675,7 +716,8 @@ const Pending* ClaimsStage::FindPending(ProjectId project, ResultId result) {
 
 // ---- Decided results -----------------------------------------------------------------------------------------------
 
-const Seen* ClaimsStage::FindSeen(ProjectId project, HostId host, std::uint64_t result, std::uint8_t kind, double now) {
+const Seen* ClaimsStage::FindSeen(ProjectId project, HostId host, std::uint64_t result, std::uint8_t kind,
+                                  double now) {
   const HostState* state = hosts_.Find(HostKey(project, host));
   if (state == nullptr) return nullptr;
   // Over is over, whether its row has gone yet or not: when rows go depends on how commits are cut.
@@ -688,8 +730,7 @@ const Seen* ClaimsStage::FindSeen(ProjectId project, HostId host, std::uint64_t 
     if (matches(*it)) return &*it;
   for (auto range = state->runs.rbegin(); range != state->runs.rend(); ++range) {
     if (result < range->first || result > range->last || range->until_day < today) continue;
-    const SeenRun* run =
-        runs_.Find({.project = project.value, .id = host.value, .sub = range->number});
+    const SeenRun* run = runs_.Find({.project = project.value, .id = host.value, .sub = range->number});
     if (run == nullptr) continue;
     auto it = std::lower_bound(run->results.begin(), run->results.end(), result,
                                [](const Seen& seen, std::uint64_t wanted) { return seen.result < wanted; });
@@ -707,8 +748,10 @@ void ClaimsStage::Remember(ProjectId project, HostId host, HostState& state, con
   std::sort(closed.results.begin(), closed.results.end(), [](const Seen& a, const Seen& b) {
     return a.result != b.result ? a.result < b.result : a.flags < b.flags;
   });
-  RunRange range{.number = state.next_run++, .first = closed.results.front().result,
-                 .last = closed.results.back().result, .until_day = 0};
+  RunRange range{.number = state.next_run++,
+                 .first = closed.results.front().result,
+                 .last = closed.results.back().result,
+                 .until_day = 0};
   for (const Seen& one : closed.results) range.until_day = std::max(range.until_day, one.until_day);
   runs_.Mutable({.project = project.value, .id = host.value, .sub = range.number}) = std::move(closed);
   if (state.runs.empty()) calendar_.File(project.value, range.until_day, host.value);
@@ -727,22 +770,23 @@ void ClaimsStage::DropRuns(std::uint32_t project, std::uint64_t host, HostState&
 }
 
 void ClaimsStage::Forget(std::size_t hosts) {
-  calendar_.Take(hosts, [this](std::uint32_t project, std::uint64_t number,
-                               std::int32_t today) -> std::optional<std::int32_t> {
-    const Key key = HostKey(ProjectId(project), HostId(number));
-    const HostState* known = hosts_.Find(key);
-    if (known == nullptr) return std::nullopt;   // only where the store cannot be read: the slot stops
-    const auto over = [today](const RunRange& run) { return run.until_day < today; };
-    if (std::any_of(known->runs.begin(), known->runs.end(), over)) {
-      HostState& state = hosts_.Mutable(key);
-      DropRuns(project, number, state, today);
-      known = &state;
-    }
-    if (known->runs.empty()) return std::nullopt;
-    std::int32_t next = known->runs.front().until_day;
-    for (const RunRange& run : known->runs) next = std::max(next, run.until_day);
-    return next;
-  });
+  calendar_.Take(
+      hosts,
+      [this](std::uint32_t project, std::uint64_t number, std::int32_t today) -> std::optional<std::int32_t> {
+        const Key key = HostKey(ProjectId(project), HostId(number));
+        const HostState* known = hosts_.Find(key);
+        if (known == nullptr) return std::nullopt;  // only where the store cannot be read: the slot stops
+        const auto over = [today](const RunRange& run) { return run.until_day < today; };
+        if (std::any_of(known->runs.begin(), known->runs.end(), over)) {
+          HostState& state = hosts_.Mutable(key);
+          DropRuns(project, number, state, today);
+          known = &state;
+        }
+        if (known->runs.empty()) return std::nullopt;
+        std::int32_t next = known->runs.front().until_day;
+        for (const RunRange& run : known->runs) next = std::max(next, run.until_day);
+        return next;
+      });
 }
 
 void ClaimsStage::Finish(Emitter& out) {

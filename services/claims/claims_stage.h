@@ -24,7 +24,7 @@ namespace cobblestone::claims {
 struct ClaimsOptions {
   std::uint32_t partition = 0;
   std::uint32_t partitions = 1;
-  double future_limit = 3600;   // s: an event may be so much later than the time at which it was appended
+  double future_limit = 3600;  // s: an event may be so much later than the time at which it was appended
 };
 
 class ClaimsStage final : public stream::Stage {
@@ -51,7 +51,7 @@ class ClaimsStage final : public stream::Stage {
   [[nodiscard]] std::uint64_t duplicates() const { return duplicates_; }
 
  private:
-  struct Job;   // a record under way: where from, project, app, times
+  struct Job;  // a record under way: where from, project, app, times
 
   void OnControl(const stream::RecordView& record, stream::Emitter& out);
   void OnMember(const stream::RecordView& record, stream::Emitter& out);
@@ -94,16 +94,16 @@ class ClaimsStage final : public stream::Stage {
   stream::Table<SeenRun> runs_;
   stream::Table<Pending> pending_;
   stream::Table<wire::ProjectView> projects_;
-  stream::Calendar calendar_;       // hosts that have runs, by a day on which all there were when filed are over
-  wire::HotEvent event_;            // the record's, reused
-  wire::HotEvent completion_;       // decoded again for a join, reused
+  stream::Calendar calendar_;  // hosts that have runs, by a day on which all there were when filed are over
+  wire::HotEvent event_;       // the record's, reused
+  wire::HotEvent completion_;  // decoded again for a join, reused
   wire::HotEvent validation_;
-  credit::ClaimDecision decision_;  // reused
-  std::string bytes_;               // reused
-  std::map<std::uint32_t, std::vector<credit::Sample>> samples_;   // by project, of this commit
+  credit::ClaimDecision decision_;                                // reused
+  std::string bytes_;                                             // reused
+  std::map<std::uint32_t, std::vector<credit::Sample>> samples_;  // by project, of this commit
   // By project: nothing that waits expires before this time. Derived: absent means not known, look at all of them.
   std::map<std::uint32_t, double> first_due_;
-  std::uint64_t duplicates_ = 0;    // dropped since open; for people, not state
+  std::uint64_t duplicates_ = 0;  // dropped since open; for people, not state
 };
 
 }  // namespace cobblestone::claims

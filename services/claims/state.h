@@ -18,9 +18,9 @@ struct Pending {
   std::string validation;
   std::uint64_t host = 0;
   std::uint64_t app = 0;
-  double since = 0;              // event time of the first of them
-  std::uint64_t line = 0;        // highest input line of them (replay)
-  bool waits_for_host = false;   // joined but for the host's member event
+  double since = 0;             // event time of the first of them
+  std::uint64_t line = 0;       // highest input line of them (replay)
+  bool waits_for_host = false;  // joined but for the host's member event
 
   void Clear() {
     dispatch.clear();
@@ -39,7 +39,7 @@ struct Pending {
 enum SeenFlag : std::uint8_t {
   kSeenCompletion = 1,
   kSeenValidation = 2,
-  kSeenEventId = 4,   // `result` is an event's id: an error that names no result
+  kSeenEventId = 4,  // `result` is an event's id: an error that names no result
 };
 
 // A decided result, as long as repeats of its events may come. Hashes of the bytes tell a repeat from other contents.
@@ -47,11 +47,13 @@ struct Seen {
   std::uint64_t result = 0;
   std::uint32_t completion_hash = 0;
   std::uint32_t validation_hash = 0;
-  std::uint32_t flags = 0;      // SeenFlag
-  std::int32_t until_day = 0;   // UNIX day after which it is forgotten
+  std::uint32_t flags = 0;     // SeenFlag
+  std::int32_t until_day = 0;  // UNIX day after which it is forgotten
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.result, s.completion_hash, s.validation_hash, s.flags, s.until_day); }
+  static void Fields(Self& s, F&& f) {
+    f(s.result, s.completion_hash, s.validation_hash, s.flags, s.until_day);
+  }
 };
 
 // A closed run of decided results, ascending by result. Never changed again. A host that has any is filed in the calendar.
@@ -59,7 +61,9 @@ struct SeenRun {
   std::vector<Seen> results;
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.results); }
+  static void Fields(Self& s, F&& f) {
+    f(s.results);
+  }
 };
 
 // Which results a closed run may hold; kept with the host so that most look-ups read nothing.
@@ -67,34 +71,39 @@ struct RunRange {
   std::uint32_t number = 0;
   std::uint64_t first = 0;
   std::uint64_t last = 0;
-  std::int32_t until_day = 0;   // latest of its results
+  std::int32_t until_day = 0;  // latest of its results
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.number, s.first, s.last, s.until_day); }
+  static void Fields(Self& s, F&& f) {
+    f(s.number, s.first, s.last, s.until_day);
+  }
 };
 
 // An opening row of (host, app version): there is one.
 struct OpeningWord {
   std::int64_t version = 0;
-  std::uint64_t app = 0;               // of anonymous versions; else 0
+  std::uint64_t app = 0;  // of anonymous versions; else 0
   wire::Word word;
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.version, s.app, s.word); }
+  static void Fields(Self& s, F&& f) {
+    f(s.version, s.app, s.word);
+  }
 };
 
 struct HostState {
   credit::HostRecord record;
-  wire::Word member;                   // the member event in force
-  wire::Word opening;                  // of the account's balance
+  wire::Word member;   // the member event in force
+  wire::Word opening;  // of the account's balance
   std::vector<OpeningWord> opening_rows;
-  std::vector<Seen> open;              // decided last, in order of decision
+  std::vector<Seen> open;  // decided last, in order of decision
   std::vector<RunRange> runs;
   std::uint32_t next_run = 0;
   std::vector<std::uint64_t> waiting;  // results that wait for the member event, in order
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.record, s.member, s.opening, s.opening_rows, s.open, s.runs, s.next_run, s.waiting);
+  static void Fields(Self& s, F&& f) {
+    f(s.record, s.member, s.opening, s.opening_rows, s.open, s.runs, s.next_run, s.waiting);
   }
 };
 

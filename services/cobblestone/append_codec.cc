@@ -88,7 +88,8 @@ void EncodeAppendBlock(const AppendBlock& block, std::string* out) {
     size += line.envelope.size() + line.original.size() + line.problem.size() + 12;
   out->reserve(out->size() + size);
   out->push_back(kVersion);
-  out->push_back(static_cast<char>((block.barrier ? kBarrierFlag : 0) | (block.own_ticks ? kOwnTicksFlag : 0)));
+  out->push_back(
+      static_cast<char>((block.barrier ? kBarrierFlag : 0) | (block.own_ticks ? kOwnTicksFlag : 0)));
   PutBytes(block.source, out);
   PutVarint(block.first_line, out);
   PutFixed64(block.hash.low, out);
@@ -108,7 +109,8 @@ Result<AppendBlock> DecodeAppendBlock(std::string_view bytes) {
   char version = 0;
   char flags = 0;
   if (!reader.Byte(&version) || version != kVersion) return Bad("its version is not known here");
-  if (!reader.Byte(&flags) || (flags & ~(kBarrierFlag | kOwnTicksFlag)) != 0) return Bad("its flags are not known here");
+  if (!reader.Byte(&flags) || (flags & ~(kBarrierFlag | kOwnTicksFlag)) != 0)
+    return Bad("its flags are not known here");
   block.barrier = (flags & kBarrierFlag) != 0;
   block.own_ticks = (flags & kOwnTicksFlag) != 0;
   std::uint64_t count = 0;

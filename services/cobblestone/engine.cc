@@ -114,7 +114,8 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
       .commit_bytes = settings.commit.max_bytes,
       .flush_interval = std::chrono::duration_cast<std::chrono::milliseconds>(settings.state.flush_interval),
       .flush_debt_records = settings.state.max_debt_records,
-      .checkpoint_interval = std::chrono::duration_cast<std::chrono::milliseconds>(settings.checkpoint.interval),
+      .checkpoint_interval =
+          std::chrono::duration_cast<std::chrono::milliseconds>(settings.checkpoint.interval),
       .checkpoints_kept = static_cast<int>(settings.checkpoint.keep),
       .checkpoint_copy_directory = settings.checkpoint.copy_directory,
       .objects_per_table = objects,
@@ -158,7 +159,8 @@ Engine::~Engine() {
 void Engine::Start() {
   started_ = true;
   runner_->Start();
-  if (settings_.ticks == settings::Ticks::kWall) tick_thread_ = std::thread([this] { LookAtClockEverySecond(); });
+  if (settings_.ticks == settings::Ticks::kWall)
+    tick_thread_ = std::thread([this] { LookAtClockEverySecond(); });
 }
 
 Status Engine::Stop() {
@@ -249,7 +251,8 @@ Result<Engine::PendingAppend> Engine::BeginAppend(AppendBlock block) {
   const double now = log_->Now();
   for (const SourceLine& one : block.lines) {
     const std::uint64_t number = line++;
-    if (one.envelope.empty() && one.original.empty()) continue;   // a line that says nothing, or a barrier alone
+    if (one.envelope.empty() && one.original.empty())
+      continue;  // a line that says nothing, or a barrier alone
     if (one.envelope.empty()) {
       std::string bytes;
       wire::EncodeRefused({.refusal = {.reason = wire::RefusalReason::kUndecodable, .detail = one.problem},
@@ -263,8 +266,8 @@ Result<Engine::PendingAppend> Engine::BeginAppend(AppendBlock block) {
       continue;
     }
     const auto routing = wire::PeekRouting(one.envelope);
-    const stream::TopicPartition where =
-        routing ? wire::RouteEvent(*routing, pipeline_.partitions) : stream::TopicPartition{wire::kCompletions, 0};
+    const stream::TopicPartition where = routing ? wire::RouteEvent(*routing, pipeline_.partitions)
+                                                 : stream::TopicPartition{wire::kCompletions, 0};
     if (routing && routing->kind == wire::EventKind::kTick) {
       ticker_->OnTick(wire::PeekEventTime(one.envelope).value_or(0), now);
     } else if (where.topic == wire::kCatalogue && !block.barrier) {
@@ -292,8 +295,9 @@ Result<Engine::PendingAppend> Engine::BeginAppend(AppendBlock block) {
   return PendingAppend{.outcome = outcome, .ticket = ticket};
 }
 
-Status Engine::ForEachRecord(stream::TopicPartition where,
-                             const std::function<bool(std::uint64_t offset, std::string_view record)>& visit) {
+Status Engine::ForEachRecord(
+    stream::TopicPartition where,
+    const std::function<bool(std::uint64_t offset, std::string_view record)>& visit) {
   const std::uint64_t end = log_->DurableEnd(where);
   for (std::uint64_t at = log_->Begin(where); at < end;) {
     auto batch = log_->Read(where, at);

@@ -32,11 +32,13 @@ class LedgerIndex;
 
 // How far a source (a file by its name, a client by its own) has been taken in.
 struct ProducerState {
-  std::uint64_t lines = 0;        // taken in so far
-  stream::Hash128 hash;           // chained over the bytes of all lines before, ChainLine()
+  std::uint64_t lines = 0;  // taken in so far
+  stream::Hash128 hash;     // chained over the bytes of all lines before, ChainLine()
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.lines, s.hash); }
+  static void Fields(Self& s, F&& f) {
+    f(s.lines, s.hash);
+  }
 };
 
 // The chain by which a source that is sent again, whole or grown, is known: hash' = H(hash, bytes of the line).
@@ -44,29 +46,29 @@ stream::Hash128 ChainLine(const stream::Hash128& before, std::string_view line);
 
 // One line of a source.
 struct SourceLine {
-  std::string envelope;           // bytes of the Envelope; empty: the line could not be read
-  std::string original;           // as it was, where it could not be read
-  std::string problem;            // why
+  std::string envelope;  // bytes of the Envelope; empty: the line could not be read
+  std::string original;  // as it was, where it could not be read
+  std::string problem;   // why
 };
 
 struct AppendBlock {
   std::string source;
-  std::uint64_t first_line = 0;   // 0 for the first; must be the producer's `lines`
+  std::uint64_t first_line = 0;  // 0 for the first; must be the producer's `lines`
   std::vector<SourceLine> lines;
-  stream::Hash128 hash;           // of the source up to and with this block
-  bool own_ticks = false;         // the source says itself when time passes: no ticks are made of its event times
-  bool barrier = false;           // lockstep: everything before is drained first, and the block before the answer
+  stream::Hash128 hash;    // of the source up to and with this block
+  bool own_ticks = false;  // the source says itself when time passes: no ticks are made of its event times
+  bool barrier = false;    // lockstep: everything before is drained first, and the block before the answer
 };
 
 struct AppendOutcome {
   ProducerState producer;
   std::uint64_t appended = 0;
-  std::uint64_t refused = 0;      // lines that could not be read
+  std::uint64_t refused = 0;  // lines that could not be read
 };
 
 struct EngineOptions {
-  std::function<double()> clock;    // UNIX s; the wall clock when empty
-  std::function<double()> steady;   // s since anything, never goes back; the system's steady clock when empty
+  std::function<double()> clock;   // UNIX s; the wall clock when empty
+  std::function<double()> steady;  // s since anything, never goes back; the system's steady clock when empty
   // The operator says that the clock is right, however far it is from what the data directory knows.
   bool accept_time_jump = false;
   // What an operator must react to while it runs; any thread. When empty, what was given as `report` gets it.
@@ -112,7 +114,7 @@ class Engine {
   Result<nlohmann::json> RefusedList(std::uint64_t from, std::uint64_t limit);
   Result<nlohmann::json> RefusedShow(std::uint64_t offset);
   Result<nlohmann::json> RefusedResubmit(std::uint64_t offset);
-  nlohmann::json Tasks();          // slots: lag, sequence, hash, state, checkpoints; log counters
+  nlohmann::json Tasks();  // slots: lag, sequence, hash, state, checkpoints; log counters
 
   // Re-derives every grant from its inputs and every total from the grants. `progress` gets records done and all.
   // ["problems"] is empty when all is well.
@@ -138,15 +140,15 @@ class Engine {
   std::unique_ptr<stream::embedded::Log> log_;
   std::vector<StageSet> stages_;
   std::unique_ptr<stream::embedded::Runner> runner_;
-  std::unique_ptr<LedgerIndex> index_;    // ledger by result
-  EngineOptions options_;                 // with nothing left empty
-  std::mutex append_mutex_;               // appends of one source follow each other
+  std::unique_ptr<LedgerIndex> index_;  // ledger by result
+  EngineOptions options_;               // with nothing left empty
+  std::mutex append_mutex_;             // appends of one source follow each other
   bool started_ = false;
-  std::unique_ptr<Ticker> ticker_;        // guarded by append_mutex_
-  std::thread tick_thread_;               // `ticks: wall`
+  std::unique_ptr<Ticker> ticker_;  // guarded by append_mutex_
+  std::thread tick_thread_;         // `ticks: wall`
   std::mutex tick_mutex_;
   std::condition_variable tick_wake_;
-  bool tick_stopping_ = false;            // guarded by tick_mutex_
+  bool tick_stopping_ = false;  // guarded by tick_mutex_
 };
 
 }  // namespace cobblestone

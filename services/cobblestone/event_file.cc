@@ -596,7 +596,7 @@ class EventWriter::Output {
 
   [[nodiscard]] Status Failed() const {
     return Status::Unwritten(errno, "writing " + path_ + " failed: " + std::strerror(errno) +
-                         (errno == ENOSPC ? "; make room or write to another disk" : ""));
+                                        (errno == ENOSPC ? "; make room or write to another disk" : ""));
   }
 
   std::string path_;

@@ -487,12 +487,14 @@ std::string Generator::OwnerChange(std::uint64_t number, double time) const {
   const std::uint64_t host = 1 + Below(number / 2, kMovingHost, options_.hosts);
   const bool back = number % 2 == 1 && (Hash(number, kNewOwner) & 1) != 0;
   const bool nobody = Chance(options_.ownerless_hosts, number, kOwnerless);
-  const std::uint64_t owner =
-      back ? FirstOwner(host) : nobody ? 0 : 1 + Below(number, kNewOwner, options_.users);
+  const std::uint64_t owner = back     ? FirstOwner(host)
+                              : nobody ? 0
+                                       : 1 + Below(number, kNewOwner, options_.users);
   return HostEvent(host, owner, 2 + number, time);
 }
 
-std::string Generator::HostEvent(std::uint64_t host, std::uint64_t user, std::uint64_t id, double time) const {
+std::string Generator::HostEvent(std::uint64_t host, std::uint64_t user, std::uint64_t id,
+                                 double time) const {
   wire::HostMember member;
   member.host = HostId(host);
   member.user = UserId(user);

@@ -56,7 +56,8 @@ struct GenerateOptions {
   bool members = true;      // catalogue, teams, users and hosts come first; else only results
   bool dispatches = false;  // an event for each result that is sent
   double team_changes = 0;  // share of users that change their team, now and then
-  double owner_changes = 0;  // changes of owner for each host, evenly over the time, two of a host close together
+  double owner_changes =
+      0;  // changes of owner for each host, evenly over the time, two of a host close together
 
   double start_time = 1.7e9;  // UNIX s
   double span = 5 * 86400.0;  // s of event time from the first result sent to the last one back
@@ -170,7 +171,8 @@ class Generator {
   [[nodiscard]] std::string VersionEvent(std::uint64_t app, std::uint32_t number) const;
   [[nodiscard]] std::string UserEvent(std::uint64_t user, std::uint64_t team, std::uint64_t id,
                                       double time) const;
-  [[nodiscard]] std::string HostEvent(std::uint64_t host, std::uint64_t user, std::uint64_t id, double time) const;
+  [[nodiscard]] std::string HostEvent(std::uint64_t host, std::uint64_t user, std::uint64_t id,
+                                      double time) const;
   [[nodiscard]] std::uint64_t FirstOwner(std::uint64_t host) const;
   [[nodiscard]] std::string OwnerChange(std::uint64_t number, double time) const;
 

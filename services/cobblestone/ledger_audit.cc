@@ -23,14 +23,14 @@ struct Sum {
   credit::MicroTotal micro = 0;
   std::uint64_t grants = 0;
 };
-using Sums = std::unordered_map<std::uint64_t, Sum>;   // by account, of one project
+using Sums = std::unordered_map<std::uint64_t, Sum>;  // by account, of one project
 
 // What one partition of accounts has sent others about a host that moved: records, and the credit in them.
 struct Sent {
   std::uint64_t records = 0;
   Sum sum;
 };
-using SentByHost = std::map<std::pair<std::uint32_t, std::uint64_t>, Sent>;   // by project, host
+using SentByHost = std::map<std::pair<std::uint32_t, std::uint64_t>, Sent>;  // by project, host
 
 struct Snapshot {
   std::uint64_t grants_end = 0;
@@ -38,7 +38,7 @@ struct Snapshot {
   std::map<std::uint32_t, Sums> hosts;
   std::map<std::uint32_t, Sums> users;
   std::map<std::uint32_t, Sums> teams;
-  std::map<std::uint32_t, Sums> parked;                       // grants that wait for their user's event, by host
+  std::map<std::uint32_t, Sums> parked;  // grants that wait for their user's event, by host
   std::map<std::uint32_t, std::unordered_map<std::uint64_t, bool>> deleted_users;
   SentByHost sent;
 };
@@ -53,11 +53,13 @@ class Auditor {
 
  private:
   Status CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapshots, LedgerIndex& index);
-  void TakeTransfer(const wire::Grant& grant, const std::vector<Snapshot>& snapshots, const std::string& where);
+  void TakeTransfer(const wire::Grant& grant, const std::vector<Snapshot>& snapshots,
+                    const std::string& where);
   void CheckTransfers(const std::vector<Snapshot>& snapshots);
   Status CheckPostings(std::uint32_t k, const Snapshot& snapshot);
   void CheckFinal(const wire::Grant& grant, const std::string& where, LedgerIndex& index);
-  void CheckSettlement(const wire::Grant& grant, const credit::Constants& constants, const std::string& where);
+  void CheckSettlement(const wire::Grant& grant, const credit::Constants& constants,
+                       const std::string& where);
   void CheckLate(const wire::Grant& grant, const std::string& where, LedgerIndex& index);
   void CheckAccounts(const char* kind, const std::map<std::uint32_t, Sums>& state,
                      const std::map<std::uint32_t, Sums>& ledger);
@@ -72,7 +74,7 @@ class Auditor {
   Engine& engine_;
   const std::function<void(std::uint64_t, std::uint64_t)>& progress_;
   std::map<std::uint32_t, wire::ProjectView> projects_;
-  std::vector<std::pair<std::uint64_t, std::int64_t>> amounts_;   // hash of (project, result), credit
+  std::vector<std::pair<std::uint64_t, std::int64_t>> amounts_;  // hash of (project, result), credit
   std::uint64_t done_ = 0;
   std::uint64_t all_ = 0;
   std::uint64_t grants_ = 0;
@@ -84,15 +86,18 @@ class Auditor {
   std::uint64_t accounts_ = 0;
   std::uint64_t problems_ = 0;
   credit::MicroTotal granted_ = 0;
-  std::vector<SentByHost> arrived_;   // by the partition that sent it
+  std::vector<SentByHost> arrived_;  // by the partition that sent it
   std::vector<std::string> told_;
 };
 
 std::uint64_t ResultHash(ProjectId project, ResultId result) {
-  return stream::HashKey({.project = project.value, .id = result.value, .sub = 0}) * 0x9E3779B97F4A7C15ull ^ result.value;
+  return stream::HashKey({.project = project.value, .id = result.value, .sub = 0}) * 0x9E3779B97F4A7C15ull ^
+         result.value;
 }
 
-bool SameBits(double a, double b) { return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b); }
+bool SameBits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
 
 std::string Text(double value) {
   char text[40];
@@ -112,24 +117,26 @@ Status Auditor::Run(std::vector<StageSet>& stages, stream::embedded::Runner& run
         if (slot.inputs()[i].where.topic == wire::kPostings) snapshot.postings_end = slot.next(i);
       }
       StageSet& set = stages[k];
-      Status s = set.accounts->hosts().ForEachStored([&](const stream::Key& key, const accounts::HostAccount& host) {
-        snapshot.hosts[key.project][key.id] = {host.account.total_micro, host.account.grants};
-      });
+      Status s =
+          set.accounts->hosts().ForEachStored([&](const stream::Key& key, const accounts::HostAccount& host) {
+            snapshot.hosts[key.project][key.id] = {host.account.total_micro, host.account.grants};
+          });
       if (s.ok())
-        s = set.accounts->moves().ForEachStored([&](const stream::Key& key, const accounts::HostMoves& moves) {
-          // All that has come here is in the account, waits for it, or was sent on.
-          Sum& all = snapshot.hosts[key.project][key.id];
-          all.micro += moves.sent_micro;
-          all.grants += moves.sent_grants;
-          for (const std::string& bytes : moves.waiting) {
-            wire::GrantHead head;
-            if (!wire::DecodeGrantHead(bytes, &head)) continue;
-            all.micro += head.credit_micro;
-            all.grants += head.kind == wire::GrantKind::kFinal ? 1 : 0;
-          }
-          if (moves.sent > 0)
-            snapshot.sent[{key.project, key.id}] = {moves.sent, {moves.sent_micro, moves.sent_grants}};
-        });
+        s = set.accounts->moves().ForEachStored(
+            [&](const stream::Key& key, const accounts::HostMoves& moves) {
+              // All that has come here is in the account, waits for it, or was sent on.
+              Sum& all = snapshot.hosts[key.project][key.id];
+              all.micro += moves.sent_micro;
+              all.grants += moves.sent_grants;
+              for (const std::string& bytes : moves.waiting) {
+                wire::GrantHead head;
+                if (!wire::DecodeGrantHead(bytes, &head)) continue;
+                all.micro += head.credit_micro;
+                all.grants += head.kind == wire::GrantKind::kFinal ? 1 : 0;
+              }
+              if (moves.sent > 0)
+                snapshot.sent[{key.project, key.id}] = {moves.sent, {moves.sent_micro, moves.sent_grants}};
+            });
       if (s.ok())
         s = set.accounts->users().ForEachStored([&](const stream::Key& key, const accounts::UserState& user) {
           snapshot.users[key.project][key.id] = {user.account.total_micro, user.account.grants};
@@ -175,10 +182,12 @@ Status Auditor::Run(std::vector<StageSet>& stages, stream::embedded::Runner& run
 
 // What a host's account or a share of a grant brings to a partition counts as sent by the other one if it was sent before
 // that one's snapshot.
-void Auditor::TakeTransfer(const wire::Grant& grant, const std::vector<Snapshot>& snapshots, const std::string& where) {
+void Auditor::TakeTransfer(const wire::Grant& grant, const std::vector<Snapshot>& snapshots,
+                           const std::string& where) {
   const wire::HostTransfer& transfer = *grant.transfer;
   if (transfer.from_partition >= snapshots.size())
-    return Problem(where + ": came from partition " + std::to_string(transfer.from_partition) + ", which there is not");
+    return Problem(where + ": came from partition " + std::to_string(transfer.from_partition) +
+                   ", which there is not");
   const std::pair host{grant.head.project.value, grant.head.host.value};
   const SentByHost& all_sent = snapshots[transfer.from_partition].sent;
   const auto sent = all_sent.find(host);
@@ -187,7 +196,9 @@ void Auditor::TakeTransfer(const wire::Grant& grant, const std::vector<Snapshot>
   ++arrived.records;
   const bool account = grant.head.kind == wire::GrantKind::kHostAccount;
   arrived.sum.micro += account ? transfer.account.total_micro : grant.head.credit_micro;
-  arrived.sum.grants += account ? transfer.account.grants : transfer.share_of == wire::GrantKind::kFinal ? 1 : 0;
+  arrived.sum.grants += account                                        ? transfer.account.grants
+                        : transfer.share_of == wire::GrantKind::kFinal ? 1
+                                                                       : 0;
 }
 
 void Auditor::CheckTransfers(const std::vector<Snapshot>& snapshots) {
@@ -199,7 +210,8 @@ void Auditor::CheckTransfers(const std::vector<Snapshot>& snapshots) {
         Problem("host " + std::to_string(host.second) + " of project " + std::to_string(host.first) +
                 " moved: partition " + std::to_string(k) + " has sent on " + std::to_string(sent.records) +
                 " records, the ledger holds " + std::to_string(arrived.records) + ", and they differ by " +
-                std::to_string(static_cast<long long>(sent.sum.micro - arrived.sum.micro)) + " micro-credits and " +
+                std::to_string(static_cast<long long>(sent.sum.micro - arrived.sum.micro)) +
+                " micro-credits and " +
                 std::to_string(static_cast<long long>(sent.sum.grants - arrived.sum.grants)) + " grants");
     }
 }
@@ -216,7 +228,8 @@ Status Auditor::CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapsh
     const bool behind = offset >= snapshot.grants_end;
     if (behind && !any_moves) return false;
     if (!behind) Step();
-    const std::string where = "grant at partition " + std::to_string(k) + ", offset " + std::to_string(offset);
+    const std::string where =
+        "grant at partition " + std::to_string(k) + ", offset " + std::to_string(offset);
     wire::Grant grant;
     if (!wire::DecodeGrant(record, &grant)) {
       Problem(where + " does not decode");
@@ -226,13 +239,14 @@ Status Auditor::CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapsh
     if (grant.transfer) TakeTransfer(grant, snapshots, where);
     if (behind) return true;
     if (wire::IsHostMove(head.kind)) {
-      if (!grant.transfer) return true;   // an announcement
+      if (!grant.transfer) return true;  // an announcement
       const bool account = head.kind == wire::GrantKind::kHostAccount;
       host_moves_ += account ? 1 : 0;
       Sum& host = hosts[head.project.value][head.host.value];
       host.micro += account ? grant.transfer->account.total_micro : head.credit_micro;
-      host.grants += account ? grant.transfer->account.grants
-                             : grant.transfer->share_of == wire::GrantKind::kFinal ? 1 : 0;
+      host.grants += account                                               ? grant.transfer->account.grants
+                     : grant.transfer->share_of == wire::GrantKind::kFinal ? 1
+                                                                           : 0;
       return true;
     }
     if (head.kind == wire::GrantKind::kOpening) {
@@ -280,7 +294,8 @@ Status Auditor::CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapsh
 void Auditor::CheckAccounts(const char* kind, const std::map<std::uint32_t, Sums>& state,
                             const std::map<std::uint32_t, Sums>& ledger) {
   const Sum nothing;
-  const auto find = [&](const std::map<std::uint32_t, Sums>& in, std::uint32_t project, std::uint64_t id) -> const Sum& {
+  const auto find = [&](const std::map<std::uint32_t, Sums>& in, std::uint32_t project,
+                        std::uint64_t id) -> const Sum& {
     const auto sums = in.find(project);
     if (sums == in.end()) return nothing;
     const auto sum = sums->second.find(id);
@@ -295,7 +310,8 @@ void Auditor::CheckAccounts(const char* kind, const std::map<std::uint32_t, Sums
       const Sum& expected = find(ledger, project, id);
       if (sum.micro != expected.micro)
         Problem(name(project, id) + ": its total is off by " +
-                std::to_string(static_cast<long long>(sum.micro - expected.micro)) + " micro-credits from its grants");
+                std::to_string(static_cast<long long>(sum.micro - expected.micro)) +
+                " micro-credits from its grants");
       if (sum.grants != expected.grants)
         Problem(name(project, id) + ": counts " + std::to_string(sum.grants) + " grants, the ledger has " +
                 std::to_string(expected.grants));
@@ -310,7 +326,8 @@ void Auditor::CheckAccounts(const char* kind, const std::map<std::uint32_t, Sums
 void Auditor::CheckFinal(const wire::Grant& grant, const std::string& where, LedgerIndex& index) {
   bool ok = true;
   if (credit::RoundToMicro(grant.detail.credit, &ok) != grant.head.credit_micro || !ok)
-    Problem(where + ": " + Text(grant.detail.credit) + " is not rounded to " + std::to_string(grant.head.credit_micro));
+    Problem(where + ": " + Text(grant.detail.credit) + " is not rounded to " +
+            std::to_string(grant.head.credit_micro));
   if (!grant.claim) return Problem(where + ": has no claim");
   const credit::Claim& claim = *grant.claim;
   const auto project = projects_.find(grant.head.project.value);
@@ -321,19 +338,20 @@ void Auditor::CheckFinal(const wire::Grant& grant, const std::string& where, Led
                    std::to_string(claim.app.value) + ", which there never was");
   credit::Claim again = claim;
   credit::PolicyFor(claim.policy).Price(again, policy->constants);
-  if (again.mode != claim.mode || !SameBits(again.pfc, claim.pfc) || !SameBits(again.claimed, claim.claimed) ||
-      again.flags != claim.flags)
+  if (again.mode != claim.mode || !SameBits(again.pfc, claim.pfc) ||
+      !SameBits(again.claimed, claim.claimed) || again.flags != claim.flags)
     Problem(where + ": its claim of " + Text(claim.claimed) + " comes to " + Text(again.claimed) +
             " from its recorded inputs");
   if ((grant.head.flags & credit::kGrantLate) != 0) return CheckLate(grant, where, index);
   CheckSettlement(grant, policy->constants, where);
 }
 
-void Auditor::CheckSettlement(const wire::Grant& grant, const credit::Constants& constants, const std::string& where) {
+void Auditor::CheckSettlement(const wire::Grant& grant, const credit::Constants& constants,
+                              const std::string& where) {
   std::vector<credit::Claim> claims;
   claims.push_back(*grant.claim);
   for (const wire::OtherClaim& other : grant.others) {
-    credit::Claim claim = *grant.claim;   // what is the workunit's is the same in all
+    credit::Claim claim = *grant.claim;  // what is the workunit's is the same in all
     claim.result = other.result;
     claim.host = other.host;
     claim.mode = other.mode;
@@ -352,23 +370,27 @@ void Auditor::CheckSettlement(const wire::Grant& grant, const credit::Constants&
       credit::PolicyFor(grant.claim->policy).Settle(claims, grant.detail.max_granted_credit, constants);
   ++settlements_;
   if (!SameBits(settled.credit, grant.detail.credit))
-    Problem(where + ": granted " + Text(grant.detail.credit) + ", its claims come to " + Text(settled.credit));
+    Problem(where + ": granted " + Text(grant.detail.credit) + ", its claims come to " +
+            Text(settled.credit));
 }
 
 // What another result of the same workunit got.
 void Auditor::CheckLate(const wire::Grant& grant, const std::string& where, LedgerIndex& index) {
   ++late_;
-  if (!grant.detail.canonical_result) return;   // the validator named none: nothing to compare with
+  if (!grant.detail.canonical_result) return;  // the validator named none: nothing to compare with
   auto places = index.Find(grant.head.project, grant.detail.canonical_result);
   if (!places.ok() || places->empty()) return;  // granted nothing itself: its host is gone
   auto batch = engine_.log().Read({wire::kGrants, places->front().partition}, places->front().offset);
-  if (!batch.ok() || *batch == nullptr) return Problem(where + ": the canonical result's grant cannot be read");
+  if (!batch.ok() || *batch == nullptr)
+    return Problem(where + ": the canonical result's grant cannot be read");
   stream::RecordCursor cursor((*batch)->payload);
   std::string_view record;
-  for (std::uint64_t offset = (*batch)->first; offset <= places->front().offset; ++offset) cursor.Next(&record);
+  for (std::uint64_t offset = (*batch)->first; offset <= places->front().offset; ++offset)
+    cursor.Next(&record);
   wire::Grant canonical;
   if (!wire::DecodeGrant(record, &canonical) || !canonical.claim ||
-      canonical.claim->workunit != grant.claim->workunit || !SameBits(canonical.detail.credit, grant.detail.credit))
+      canonical.claim->workunit != grant.claim->workunit ||
+      !SameBits(canonical.detail.credit, grant.detail.credit))
     Problem(where + ": late, and did not get what the canonical result " +
             std::to_string(grant.detail.canonical_result.value) + " got");
 }
@@ -380,7 +402,8 @@ Status Auditor::CheckPostings(std::uint32_t k, const Snapshot& snapshot) {
     Step();
     ++postings_;
     wire::Posting posting;
-    const std::string where = "posting at partition " + std::to_string(k) + ", offset " + std::to_string(offset);
+    const std::string where =
+        "posting at partition " + std::to_string(k) + ", offset " + std::to_string(offset);
     if (!wire::DecodePosting(record, &posting)) {
       Problem(where + " does not decode");
       return true;
@@ -403,16 +426,11 @@ Status Auditor::CheckPostings(std::uint32_t k, const Snapshot& snapshot) {
 }
 
 json Auditor::Report() const {
-  return {{"grants", grants_},
-          {"settlements_recomputed", settlements_},
-          {"late_grants", late_},
-          {"opening_balances", openings_},
-          {"host_moves", host_moves_},
-          {"postings", postings_},
-          {"accounts", accounts_},
-          {"granted_micro", std::to_string(static_cast<long long>(granted_))},
-          {"problem_count", problems_},
-          {"problems", told_}};
+  return {{"grants", grants_},          {"settlements_recomputed", settlements_},
+          {"late_grants", late_},       {"opening_balances", openings_},
+          {"host_moves", host_moves_},  {"postings", postings_},
+          {"accounts", accounts_},      {"granted_micro", std::to_string(static_cast<long long>(granted_))},
+          {"problem_count", problems_}, {"problems", told_}};
 }
 
 }  // namespace

@@ -41,7 +41,8 @@ std::string AccountJson(const char* kind, const stream::Key& key, const credit::
   return std::string("{\"kind\":\"") + kind + "\",\"project\":" + std::to_string(key.project) +
          ",\"id\":" + std::to_string(key.id) + ",\"total_micro\":" + MicroText(account.total_micro) +
          ",\"total\":" + JsonNumber(static_cast<double>(account.total_micro) / 1e6) +
-         ",\"rac\":" + JsonNumber(account.recent.value) + ",\"rac_time\":" + JsonNumber(account.recent.time) + "}";
+         ",\"rac\":" + JsonNumber(account.recent.value) + ",\"rac_time\":" + JsonNumber(account.recent.time) +
+         "}";
 }
 
 }  // namespace
@@ -60,8 +61,9 @@ std::string GrantRowJson(const GrantRow& row) {
                 "{\"event\":%" PRIu64 ",\"project\":%u,\"workunit\":%" PRIu64 ",\"result\":%" PRIu64
                 ",\"host\":%" PRIu64 ",\"user\":%" PRIu64 ",\"team\":%" PRIu64 ",\"app\":%" PRIu64
                 ",\"app_version\":%" PRId64 ",\"mode\":\"%s\",\"pfc\":",
-                row.event, row.project.value, row.workunit.value, row.result.value, row.host.value, row.user.value,
-                row.team.value, row.app.value, row.version.value, std::string(credit::ModeName(row.mode)).c_str());
+                row.event, row.project.value, row.workunit.value, row.result.value, row.host.value,
+                row.user.value, row.team.value, row.app.value, row.version.value,
+                std::string(credit::ModeName(row.mode)).c_str());
   return text + JsonNumber(row.pfc) + ",\"claimed\":" + JsonNumber(row.claimed) +
          ",\"credit\":" + JsonNumber(row.credit) + ",\"credit_micro\":" + std::to_string(row.micro) + "}";
 }
@@ -166,10 +168,10 @@ Status LockstepPipeline::WriteState(const std::function<Status(const std::string
           if (project.catalogue.versions.count(id) == 0) continue;
           rows.emplace_back(SortKey{1, key.project, id, 0, 0},
                             "{\"kind\":\"app_version\",\"project\":" + std::to_string(key.project) +
-                                ",\"app_version\":" + std::to_string(id) + ",\"pfc\":" + AverageJson(version.pfc) +
-                                ",\"pfc_scale\":" + JsonNumber(version.scale) + ",\"expavg_credit\":" +
-                                JsonNumber(version.expavg_credit) + ",\"expavg_time\":" +
-                                JsonNumber(version.expavg_time) + "}");
+                                ",\"app_version\":" + std::to_string(id) + ",\"pfc\":" +
+                                AverageJson(version.pfc) + ",\"pfc_scale\":" + JsonNumber(version.scale) +
+                                ",\"expavg_credit\":" + JsonNumber(version.expavg_credit) +
+                                ",\"expavg_time\":" + JsonNumber(version.expavg_time) + "}");
         }
         for (const auto& [id, app] : project.scales.table.apps)
           rows.emplace_back(SortKey{2, key.project, id, 0, 0},
@@ -183,11 +185,11 @@ Status LockstepPipeline::WriteState(const std::function<Status(const std::string
         rows.emplace_back(
             SortKey{0, key.project, key.id, row.app.value, row.version.value},
             "{\"kind\":\"host_version\",\"project\":" + std::to_string(key.project) + ",\"host\":" +
-                std::to_string(key.id) + ",\"app_version\":" + std::to_string(row.version.value) + ",\"app\":" +
-                std::to_string(row.app.value) + ",\"pfc\":" + AverageJson(row.pfc) + ",\"et\":" +
-                AverageVarJson(row.et) + ",\"turnaround\":" + AverageVarJson(row.turnaround) +
-                ",\"consecutive_valid\":" + JsonNumber(row.consecutive_valid) + ",\"max_jobs_per_day\":" +
-                JsonNumber(row.max_jobs_per_day) + "}");
+                std::to_string(key.id) + ",\"app_version\":" + std::to_string(row.version.value) +
+                ",\"app\":" + std::to_string(row.app.value) + ",\"pfc\":" + AverageJson(row.pfc) +
+                ",\"et\":" + AverageVarJson(row.et) + ",\"turnaround\":" + AverageVarJson(row.turnaround) +
+                ",\"consecutive_valid\":" + JsonNumber(row.consecutive_valid) +
+                ",\"max_jobs_per_day\":" + JsonNumber(row.max_jobs_per_day) + "}");
       if (state.record.known && !state.record.deleted) hosts.emplace(std::pair{key.project, key.id}, nullptr);
     });
     slot.stages.accounts->hosts().ForEach([&](const stream::Key& key, const accounts::HostAccount& host) {

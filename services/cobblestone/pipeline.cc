@@ -23,32 +23,35 @@ PipelineSlot MakeSlot(std::uint32_t k, const PipelineOptions& options) {
   };
   const std::uint32_t n = options.partitions;
   if (k == n) {
-    made.stages.coordinator = add(std::make_unique<coordinator::CoordinatorStage>(
-                                      coordinator::CoordinatorOptions{.partitions = n, .future_limit = options.future_limit},
-                                      *made.tables),
-                                  coordinator::CoordinatorStage::Inputs());
+    made.stages.coordinator =
+        add(std::make_unique<coordinator::CoordinatorStage>(
+                coordinator::CoordinatorOptions{.partitions = n, .future_limit = options.future_limit},
+                *made.tables),
+            coordinator::CoordinatorStage::Inputs());
     return made;
   }
-  made.stages.claims = add(
-      std::make_unique<claims::ClaimsStage>(
-          claims::ClaimsOptions{.partition = k, .partitions = n, .future_limit = options.future_limit}, *made.tables),
-      claims::ClaimsStage::Inputs(k));
-  made.stages.grants = add(
-      std::make_unique<grants::GrantsStage>(grants::GrantsOptions{.partition = k, .partitions = n}, *made.tables),
-      grants::GrantsStage::Inputs(k));
-  made.stages.accounts =
-      add(std::make_unique<accounts::AccountsStage>(
-              accounts::AccountsOptions{
-                  .partition = k, .partitions = n, .future_limit = options.future_limit, .sorted = options.sorted},
+  made.stages.claims =
+      add(std::make_unique<claims::ClaimsStage>(
+              claims::ClaimsOptions{.partition = k, .partitions = n, .future_limit = options.future_limit},
               *made.tables),
-          accounts::AccountsStage::Inputs(k));
-  made.stages.teams = add(std::make_unique<teams::TeamsStage>(
-                              teams::TeamsOptions{.partition = k,
-                                                  .partitions = n,
-                                                  .future_limit = options.future_limit,
-                                                  .sorted = options.sorted},
-                              *made.tables),
-                          teams::TeamsStage::Inputs(k));
+          claims::ClaimsStage::Inputs(k));
+  made.stages.grants = add(std::make_unique<grants::GrantsStage>(
+                               grants::GrantsOptions{.partition = k, .partitions = n}, *made.tables),
+                           grants::GrantsStage::Inputs(k));
+  made.stages.accounts = add(std::make_unique<accounts::AccountsStage>(
+                                 accounts::AccountsOptions{.partition = k,
+                                                           .partitions = n,
+                                                           .future_limit = options.future_limit,
+                                                           .sorted = options.sorted},
+                                 *made.tables),
+                             accounts::AccountsStage::Inputs(k));
+  made.stages.teams =
+      add(std::make_unique<teams::TeamsStage>(teams::TeamsOptions{.partition = k,
+                                                                  .partitions = n,
+                                                                  .future_limit = options.future_limit,
+                                                                  .sorted = options.sorted},
+                                              *made.tables),
+          teams::TeamsStage::Inputs(k));
   return made;
 }
 
@@ -59,7 +62,7 @@ double PeekTime(stream::TopicIndex topic, std::string_view record) {
       if (!wire::DecodeControl(record, &control)) return 0;
       if (control.kind == wire::ControlKind::kTick) return control.tick_time;
       if (control.kind == wire::ControlKind::kEvent) return wire::PeekEventTime(control.body).value_or(0);
-      wire::ProtoReader reader(control.body);   // Epoch.time
+      wire::ProtoReader reader(control.body);  // Epoch.time
       while (const std::uint32_t tag = reader.NextTag()) {
         if (tag == wire::DoubleTag(3)) return reader.Double();
         reader.Skip(tag);
@@ -67,7 +70,7 @@ double PeekTime(stream::TopicIndex topic, std::string_view record) {
       return 0;
     }
     case wire::kClaims: {
-      wire::ProtoReader reader(record);         // Claim.time
+      wire::ProtoReader reader(record);  // Claim.time
       while (const std::uint32_t tag = reader.NextTag()) {
         if (tag == wire::DoubleTag(8)) return reader.Double();
         if (tag > wire::DoubleTag(8)) return 0;

@@ -18,9 +18,9 @@ namespace cobblestone {
 inline constexpr std::uint32_t kRulesVersion = 1;
 
 struct PipelineOptions {
-  std::uint32_t partitions = 8;   // slots are one more: the coordinator's is the last
-  double future_limit = 3600;     // s
-  bool sorted = false;            // lockstep
+  std::uint32_t partitions = 8;  // slots are one more: the coordinator's is the last
+  double future_limit = 3600;    // s
+  bool sorted = false;           // lockstep
   bool fingerprint = true;
 };
 
@@ -34,7 +34,7 @@ struct StageSet {
 };
 
 struct PipelineSlot {
-  std::unique_ptr<stream::TableHost> tables;   // outlives the slot
+  std::unique_ptr<stream::TableHost> tables;  // outlives the slot
   std::unique_ptr<stream::Slot> slot;
   StageSet stages;
 };

@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <cmath>
 #include <chrono>
+#include <cmath>
 #include <optional>
 #include <set>
 #include <thread>
@@ -138,7 +138,9 @@ double WallClock() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-stream::Key KeyOf(ProjectId project, std::uint64_t id) { return {.project = project.value, .id = id, .sub = 0}; }
+stream::Key KeyOf(ProjectId project, std::uint64_t id) {
+  return {.project = project.value, .id = id, .sub = 0};
+}
 
 }  // namespace
 
@@ -197,7 +199,8 @@ Result<json> Engine::Explain(ProjectId project, ResultId result) {
         postings.push_back({{"account", "user"}, {"id", grant.head.user.value}, {"name", user->name}});
         const bool now = (grant.head.flags & credit::kGrantTeamAtGrant) != 0;
         const double at = now ? grant.head.time : grant.claim ? grant.claim->received_time : grant.head.time;
-        if (const TeamId team = user->TeamAt(at)) postings.push_back({{"account", "team"}, {"id", team.value}});
+        if (const TeamId team = user->TeamAt(at))
+          postings.push_back({{"account", "team"}, {"id", team.value}});
       });
     }
     j["postings"] = postings;
@@ -214,16 +217,20 @@ Result<json> Engine::Explain(ProjectId project, ResultId result) {
       waiting = {{"host", pending->host},
                  {"has_completion", !pending->completion.empty()},
                  {"has_validation", !pending->validation.empty()},
-                 {"waits_for", pending->waits_for_host        ? "an event that names its host"
+                 {"waits_for", pending->waits_for_host       ? "an event that names its host"
                                : pending->completion.empty() ? "its completion"
                                                              : "the validator's decision"}};
     });
   }
   if (!waiting.is_null())
-    return json{{"result", result.value}, {"project", project.value}, {"grants", json::array()}, {"pending", waiting}};
-  return Status::NotFound("result " + std::to_string(result.value) + " of project " + std::to_string(project.value) +
-                          ": nothing was granted to it and nothing of it waits. Was it valid? `refused list` shows "
-                          "what was not taken in; its workunit may still wait for another replica");
+    return json{{"result", result.value},
+                {"project", project.value},
+                {"grants", json::array()},
+                {"pending", waiting}};
+  return Status::NotFound(
+      "result " + std::to_string(result.value) + " of project " + std::to_string(project.value) +
+      ": nothing was granted to it and nothing of it waits. Was it valid? `refused list` shows "
+      "what was not taken in; its workunit may still wait for another replica");
 }
 
 // With its owner; where the host has just moved, wherever it still is. An account between two partitions is in the log and
@@ -247,7 +254,7 @@ std::optional<credit::Account> Engine::HostAccountOf(ProjectId project, HostId h
       });
     }
     if (found) return found;
-    if (!on_its_way) return credit::Account{};   // granted nothing yet
+    if (!on_its_way) return credit::Account{};  // granted nothing yet
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   return std::nullopt;
@@ -293,25 +300,30 @@ Result<json> Engine::Account(ProjectId project, wire::AccountKind kind, std::uin
                 {"avg_turnaround", Number(state->record.avg_turnaround)}};
         json versions = json::array();
         for (const auto& row : state->record.versions)
-          versions.push_back({{"app", row.app.value}, {"app_version", row.version.value}, {"jobs", Number(row.pfc.n)}});
+          versions.push_back(
+              {{"app", row.app.value}, {"app_version", row.version.value}, {"jobs", Number(row.pfc.n)}});
         host["versions"] = versions;
       }
     });
     if (!host.is_null()) {
       const std::optional<credit::Account> account = HostAccountOf(project, HostId(id), owner);
       if (!account)
-        return Status::Retry("the account of host " + std::to_string(id) +
-                             " is on its way to its new owner's partition, and no program runs that takes it in: start "
-                             "`cobblestone run`");
+        return Status::Retry(
+            "the account of host " + std::to_string(id) +
+            " is on its way to its new owner's partition, and no program runs that takes it in: start "
+            "`cobblestone run`");
       found = AccountJson(*account, now);
       found.update(host);
     }
   }
   if (found.is_null())
-    return Status::NotFound("project " + std::to_string(project.value) + " has no such account: " + std::to_string(id));
+    return Status::NotFound("project " + std::to_string(project.value) +
+                            " has no such account: " + std::to_string(id));
   found["project"] = project.value;
   found["id"] = id;
-  found["kind"] = kind == wire::AccountKind::kUser ? "user" : kind == wire::AccountKind::kTeam ? "team" : "host";
+  found["kind"] = kind == wire::AccountKind::kUser   ? "user"
+                  : kind == wire::AccountKind::kTeam ? "team"
+                                                     : "host";
   return found;
 }
 
@@ -438,7 +450,8 @@ Result<json> Engine::RefusedList(std::uint64_t from, std::uint64_t limit) {
     for (std::uint64_t offset = (*batch)->first; cursor.Next(&record) && list.size() < limit; ++offset) {
       if (offset < at) continue;
       wire::Refused refused;
-      if (!wire::DecodeRefused(record, &refused)) return Status::Corrupted("a refused record does not decode");
+      if (!wire::DecodeRefused(record, &refused))
+        return Status::Corrupted("a refused record does not decode");
       list.push_back(RefusedJson(offset, refused));
     }
     at = (*batch)->end();
@@ -459,7 +472,8 @@ Result<json> Engine::RefusedResubmit(std::uint64_t offset) {
   std::string detail;
   bool found = false;
   const stream::TopicPartition where{wire::kRefused, 0};
-  if (offset >= log_->DurableEnd(where)) return Status::NotFound("there is no refused record " + std::to_string(offset));
+  if (offset >= log_->DurableEnd(where))
+    return Status::NotFound("there is no refused record " + std::to_string(offset));
   auto batch = log_->Read(where, offset);
   if (!batch.ok()) return batch.status();
   stream::RecordCursor cursor((*batch)->payload);
@@ -473,11 +487,11 @@ Result<json> Engine::RefusedResubmit(std::uint64_t offset) {
     detail = refused.refusal.detail;
   }
   if (!found)
-    return Status::InvalidArgument("refused record " + std::to_string(offset) + " never was an event (" + detail +
-                                   "): correct it and ingest it again");
+    return Status::InvalidArgument("refused record " + std::to_string(offset) + " never was an event (" +
+                                   detail + "): correct it and ingest it again");
   const auto routing = wire::PeekRouting(original);
-  const stream::TopicPartition to =
-      routing ? wire::RouteEvent(*routing, pipeline_.partitions) : stream::TopicPartition{wire::kCompletions, 0};
+  const stream::TopicPartition to = routing ? wire::RouteEvent(*routing, pipeline_.partitions)
+                                            : stream::TopicPartition{wire::kCompletions, 0};
   std::lock_guard lock(append_mutex_);
   stream::embedded::LogUnit unit;
   unit.outputs.push_back({.where = to, .payload = {}, .count = 1});
@@ -494,17 +508,18 @@ json Engine::Tasks() {
     std::snprintf(hash, sizeof hash, "%016llx%016llx", static_cast<unsigned long long>(slot.hash.high),
                   static_cast<unsigned long long>(slot.hash.low));
     lag += slot.lag;
-    tasks.push_back({{"slot", slot.slot},
-                     {"role", slot.slot == pipeline_.partitions ? "coordinator" : "claims, grants, accounts, teams"},
-                     {"commits", slot.sequence},
-                     {"hash", hash},
-                     {"lag", slot.lag},
-                     {"state_written", slot.flushed_sequence},
-                     {"checkpoint", slot.checkpoint_sequence},
-                     {"commits_executed_again", slot.reexecuted},
-                     {"records", slot.records},
-                     {"objects_in_memory", slot.cached_objects},
-                     {"store_reads", slot.store_reads}});
+    tasks.push_back(
+        {{"slot", slot.slot},
+         {"role", slot.slot == pipeline_.partitions ? "coordinator" : "claims, grants, accounts, teams"},
+         {"commits", slot.sequence},
+         {"hash", hash},
+         {"lag", slot.lag},
+         {"state_written", slot.flushed_sequence},
+         {"checkpoint", slot.checkpoint_sequence},
+         {"commits_executed_again", slot.reexecuted},
+         {"records", slot.records},
+         {"objects_in_memory", slot.cached_objects},
+         {"store_reads", slot.store_reads}});
   }
   const auto counters = log_->counters();
   std::uint64_t grants = 0;

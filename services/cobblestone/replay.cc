@@ -19,8 +19,8 @@ int DeviceClass(const GrantRow& row, const credit::Catalogue* catalogue) {
 }
 
 const credit::Catalogue* CatalogueOf(const LockstepPipeline& pipeline, ProjectId project) {
-  const coordinator::ProjectState* state =
-      pipeline.slots().back().stages.coordinator->projects().Find({.project = project.value, .id = 0, .sub = 0});
+  const coordinator::ProjectState* state = pipeline.slots().back().stages.coordinator->projects().Find(
+      {.project = project.value, .id = 0, .sub = 0});
   return state == nullptr ? nullptr : &state->catalogue;
 }
 
@@ -40,7 +40,9 @@ struct Output {
   Status Open() {
     if (path.empty()) return Status::Ok();
     file.open(path, std::ios::binary | std::ios::trunc);
-    if (!file) return Status::InvalidArgument("cannot write " + path + ": is there such a folder, and may you write there?");
+    if (!file)
+      return Status::InvalidArgument("cannot write " + path +
+                                     ": is there such a folder, and may you write there?");
     return Status::Ok();
   }
   Status Line(const std::string& text) {
@@ -57,7 +59,8 @@ Status RunOnce(const ReplayOptions& options, const std::string& policy, Output& 
     ++totals.grants;
     totals.micro += row.micro;
     totals.by_app[row.app.value] += row.micro;
-    totals.by_device[static_cast<std::size_t>(DeviceClass(row, CatalogueOf(*running, row.project)))] += row.micro;
+    totals.by_device[static_cast<std::size_t>(DeviceClass(row, CatalogueOf(*running, row.project)))] +=
+        row.micro;
     totals.by_host[row.host.value] += row.micro;
     if (grants_out.path.empty()) return Status::Ok();
     return grants_out.Line(GrantRowJson(row));
@@ -76,7 +79,8 @@ Status RunOnce(const ReplayOptions& options, const std::string& policy, Output& 
     if (!more.ok()) return more.status();
     if (!*more) break;
     summary.lines = std::max(summary.lines, item.line + 1);
-    if (options.progress && (++items & 0xfff) == 0) options.progress((*source)->bytes_read(), (*source)->bytes_total());
+    if (options.progress && (++items & 0xfff) == 0)
+      options.progress((*source)->bytes_read(), (*source)->bytes_total());
     if (!item.problem.empty()) {
       ++summary.bad_lines;
       continue;
@@ -95,14 +99,15 @@ Status RunOnce(const ReplayOptions& options, const std::string& policy, Output& 
       }
       if (make_ticks) {
         const double time = wire::PeekEventTime(bytes).value_or(0);
-        if (next_tick == 0 && time > 0) next_tick = (std::floor(time / options.tick_period) + 1) * options.tick_period;
+        if (next_tick == 0 && time > 0)
+          next_tick = (std::floor(time / options.tick_period) + 1) * options.tick_period;
         // An event far ahead of the others must not make millions of ticks: a gap of more than a day is one step.
         while (next_tick > 0 && time >= next_tick) {
           if (time - next_tick > credit::kSecondsPerDay)
             next_tick = std::floor(time / options.tick_period) * options.tick_period;
-          const std::string tick =
-              wire::EncodeEvent({.head = {.id = static_cast<std::uint64_t>(next_tick), .project = {}, .time = next_tick},
-                                 .body = wire::Tick{.time = next_tick}});
+          const std::string tick = wire::EncodeEvent(
+              {.head = {.id = static_cast<std::uint64_t>(next_tick), .project = {}, .time = next_tick},
+               .body = wire::Tick{.time = next_tick}});
           if (Status s = pipeline.Feed(tick, item.line, true); !s.ok()) return s;
           next_tick += options.tick_period;
         }
@@ -136,9 +141,10 @@ std::string Row(const std::string& name, credit::MicroTotal a, credit::MicroTota
 Result<ReplaySummary> Replay(const ReplayOptions& options) {
   for (const std::string& policy : {options.policy, options.compare_policy})
     if (!policy.empty() && !credit::PolicyKindByName(policy))
-      return Status::InvalidArgument("there is no policy '" + policy +
-                                     "'; there are boinc, creditnew, creditnew-v2, benchmark, reported-flops, runtime, "
-                                     "assigned, none");
+      return Status::InvalidArgument(
+          "there is no policy '" + policy +
+          "'; there are boinc, creditnew, creditnew-v2, benchmark, reported-flops, runtime, "
+          "assigned, none");
   if (options.partitions < 1 || options.partitions > 1024)
     return Status::InvalidArgument("partitions must be between 1 and 1024");
   ReplaySummary summary;
@@ -152,7 +158,8 @@ Result<ReplaySummary> Replay(const ReplayOptions& options) {
     Output nothing;
     summary.second.policy = options.compare_policy;
     ReplaySummary ignored;
-    if (Status s = RunOnce(options, options.compare_policy, nothing, nothing, ignored, summary.second); !s.ok())
+    if (Status s = RunOnce(options, options.compare_policy, nothing, nothing, ignored, summary.second);
+        !s.ok())
       return s;
   }
   return summary;

@@ -22,7 +22,7 @@ namespace cobblestone {
 
 // One granted result, as grants-out tells it.
 struct GrantRow {
-  std::uint64_t event = 0;        // input line that decided it, counted from 0
+  std::uint64_t event = 0;  // input line that decided it, counted from 0
   ProjectId project;
   WorkunitId workunit;
   ResultId result;
@@ -67,9 +67,10 @@ class LockstepPipeline {
   std::vector<PipelineSlot> slots_;
   std::unique_ptr<stream::Lockstep> lockstep_;
   GrantSink sink_;
-  std::vector<GrantRow> period_;                              // grants since the last barrier
-  std::map<std::pair<std::uint32_t, std::uint64_t>, TeamId> teams_;   // of (project, result) since the last barrier
-  bool dirty_ = false;                                        // something was fed since the last barrier
+  std::vector<GrantRow> period_;  // grants since the last barrier
+  std::map<std::pair<std::uint32_t, std::uint64_t>, TeamId>
+      teams_;           // of (project, result) since the last barrier
+  bool dirty_ = false;  // something was fed since the last barrier
   std::uint64_t refused_ = 0;
   Status bad_;
 };
@@ -81,11 +82,11 @@ std::string JsonNumber(double value);
 
 struct ReplayOptions {
   std::string file;
-  std::string policy;            // every app's; empty: as the file says
-  std::string compare_policy;    // a second run; empty: none
+  std::string policy;          // every app's; empty: as the file says
+  std::string compare_policy;  // a second run; empty: none
   std::uint32_t partitions = 1;
-  std::uint32_t project = 1;     // golden files name none
-  double tick_period = 600;      // s of event time between ticks that are made; 0: only those in the file
+  std::uint32_t project = 1;  // golden files name none
+  double tick_period = 600;   // s of event time between ticks that are made; 0: only those in the file
   std::string grants_out;
   std::string state_out;
   std::function<void(std::uint64_t done_bytes, std::uint64_t all_bytes)> progress;
@@ -96,17 +97,17 @@ struct PolicyTotals {
   std::uint64_t grants = 0;
   credit::MicroTotal micro = 0;
   std::map<std::uint64_t, credit::MicroTotal> by_app;
-  std::array<credit::MicroTotal, 3> by_device{};              // CPU, GPU, anonymous
+  std::array<credit::MicroTotal, 3> by_device{};  // CPU, GPU, anonymous
   std::unordered_map<std::uint64_t, credit::MicroTotal> by_host;
 };
 
 struct ReplaySummary {
   std::uint64_t lines = 0;
-  std::uint64_t bad_lines = 0;       // could not be read
+  std::uint64_t bad_lines = 0;  // could not be read
   std::uint64_t refused = 0;
   std::uint64_t events = 0;
   PolicyTotals first;
-  PolicyTotals second;               // empty policy: none
+  PolicyTotals second;  // empty policy: none
 };
 
 Result<ReplaySummary> Replay(const ReplayOptions& options);

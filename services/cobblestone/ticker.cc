@@ -20,7 +20,8 @@ std::string Date(double time) {
   const auto seconds = static_cast<std::time_t>(time);
   std::tm parts{};
   char text[40];
-  if (::gmtime_r(&seconds, &parts) == nullptr || std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts) == 0)
+  if (::gmtime_r(&seconds, &parts) == nullptr ||
+      std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts) == 0)
     return std::to_string(time) + " s after 1970";
   return text;
 }
@@ -53,18 +54,21 @@ Ticker::Look Ticker::OnClock(double now) {
   const double jump = mark - last_;
   if (last_ != 0 && std::abs(jump) > credit::kSecondsPerDay && !(accept && jump > 0)) {
     if (std::exchange(held_, true)) return {};
-    std::string warning = "time stands still: the last tick was at " + Date(last_) + ", this machine's clock says " +
-                          Date(now) + ", " + Days(std::abs(jump)) + (jump > 0 ? " later. " : " earlier. ") +
-                          "Until it goes on nothing expires and version scales stay as they are; events are taken in, "
-                          "and credit is granted. If the clock is wrong, set it right. ";
-    warning += jump > 0 ? "If it is right (the program was stopped for so long), stop it and start it again with "
-                          "`cobblestone run --accept-time-jump`"
-                        : "If it is right, the ticks before came from a wrong one: time goes on when the clock comes by";
+    std::string warning =
+        "time stands still: the last tick was at " + Date(last_) + ", this machine's clock says " +
+        Date(now) + ", " + Days(std::abs(jump)) + (jump > 0 ? " later. " : " earlier. ") +
+        "Until it goes on nothing expires and version scales stay as they are; events are taken in, "
+        "and credit is granted. If the clock is wrong, set it right. ";
+    warning +=
+        jump > 0
+            ? "If it is right (the program was stopped for so long), stop it and start it again with "
+              "`cobblestone run --accept-time-jump`"
+            : "If it is right, the ticks before came from a wrong one: time goes on when the clock comes by";
     return {.tick = std::nullopt, .warning = std::move(warning)};
   }
   Look look;
   if (std::exchange(held_, false)) look.warning = "time goes on: this machine's clock says " + Date(now);
-  if (mark <= last_) return look;   // a repeat, or a clock that was set back a little
+  if (mark <= last_) return look;  // a repeat, or a clock that was set back a little
   last_ = mark;
   look.tick = mark;
   return look;

@@ -12,9 +12,10 @@
 namespace cobblestone {
 
 struct TickerOptions {
-  double last = 0;            // the last tick; 0: there was none
-  double future_limit = 0;    // s: an event may be so much later than the time at which it came in
-  bool accept_jump = false;   // the operator says that the clock is right: its first look may be any time ahead
+  double last = 0;          // the last tick; 0: there was none
+  double future_limit = 0;  // s: an event may be so much later than the time at which it came in
+  bool accept_jump =
+      false;  // the operator says that the clock is right: its first look may be any time ahead
 };
 
 class Ticker {
@@ -29,8 +30,8 @@ class Ticker {
   void OnTick(double time, double now);
 
   struct Look {
-    std::optional<double> tick;   // is due
-    std::string warning;          // for the operator, told once: time stands still, or goes on again; else empty
+    std::optional<double> tick;  // is due
+    std::string warning;  // for the operator, told once: time stands still, or goes on again; else empty
   };
   // `ticks: wall`: the clock says `now`. A clock that is more than a day away from the last tick is not believed: a
   // wrong one would expire everything that waits.

@@ -27,10 +27,12 @@ Key ProjectKey(ProjectId project) { return {.project = project.value, .id = 0, .
 // What an event of the catalogue is about: its id is unique within its kind and this.
 std::string SubjectOf(const wire::Event& event) {
   std::string subject(wire::EventKindName(event.kind()));
-  if (const auto* app = std::get_if<wire::AppChange>(&event.body)) return subject + " " + std::to_string(app->app.value);
+  if (const auto* app = std::get_if<wire::AppChange>(&event.body))
+    return subject + " " + std::to_string(app->app.value);
   if (const auto* version = std::get_if<wire::AppVersionChange>(&event.body))
     return subject + " " + std::to_string(version->row.id);
-  if (const auto* factor = std::get_if<wire::PlanClassFactor>(&event.body)) return subject + " " + factor->plan_class;
+  if (const auto* factor = std::get_if<wire::PlanClassFactor>(&event.body))
+    return subject + " " + factor->plan_class;
   if (const auto* opening = std::get_if<wire::OpeningAppVersion>(&event.body))
     return subject + " " + std::to_string(opening->app_version);
   return subject;
@@ -42,10 +44,14 @@ bool SampleOrder(const credit::Sample& a, const credit::Sample& b) {
 
 }  // namespace
 
-std::vector<stream::TopicPartition> CoordinatorStage::Inputs() { return {{wire::kCatalogue, 0}, {wire::kSamples, 0}}; }
+std::vector<stream::TopicPartition> CoordinatorStage::Inputs() {
+  return {{wire::kCatalogue, 0}, {wire::kSamples, 0}};
+}
 
 CoordinatorStage::CoordinatorStage(const CoordinatorOptions& options, stream::TableHost& tables)
-    : options_(options), projects_(tables, kProjectTable, 1, true), pending_(tables, kSamplesTable, 1, true) {}
+    : options_(options),
+      projects_(tables, kProjectTable, 1, true),
+      pending_(tables, kSamplesTable, 1, true) {}
 
 std::vector<stream::TableBase*> CoordinatorStage::tables() { return {&projects_, &pending_}; }
 
@@ -63,7 +69,8 @@ void CoordinatorStage::Relay(std::string_view record, Emitter& out) {
 
 void CoordinatorStage::PublishEpoch(ProjectId project, ProjectState& state, Emitter& out) {
   bytes_.clear();
-  wire::EncodeControlEpoch({.project = project, .sequence = ++state.sequence, .line = 0}, state.scales.table, &bytes_);
+  wire::EncodeControlEpoch({.project = project, .sequence = ++state.sequence, .line = 0}, state.scales.table,
+                           &bytes_);
   Relay(bytes_, out);
 }
 
@@ -89,7 +96,8 @@ void CoordinatorStage::Remember(const RecordView& record, const wire::Event& eve
 
 void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
   auto event = wire::ParseEvent(record.value);
-  if (!event.ok()) return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
+  if (!event.ok())
+    return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
   const ProjectId project = event->head.project;
   if (auto refusal = wire::CheckEvent(*event))
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
@@ -103,7 +111,7 @@ void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
     case wire::EventKind::kTick: {
       const double passed = std::get<wire::Tick>(event->body).time;
       if (project.value != 0) return OnTick(project, passed, out);
-      std::vector<std::uint32_t> all;   // a tick of no project is one of every project
+      std::vector<std::uint32_t> all;  // a tick of no project is one of every project
       projects_.ForEach([&](const Key& key, const ProjectState&) { all.push_back(key.project); });
       std::sort(all.begin(), all.end());
       for (const std::uint32_t one : all) OnTick(ProjectId(one), passed, out);
@@ -122,8 +130,8 @@ void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
       state.catalogue = std::move(changed);
       Remember(record, *event, state);
       bytes_.clear();
-      wire::EncodeControlEvent({.project = project, .sequence = ++state.sequence, .line = record.line}, record.value,
-                               &bytes_);
+      wire::EncodeControlEvent({.project = project, .sequence = ++state.sequence, .line = record.line},
+                               record.value, &bytes_);
       Relay(bytes_, out);
       credit::ApplyCatalogue(state.catalogue, state.scales);
       return PublishEpoch(project, state, out);
@@ -141,7 +149,8 @@ void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
       const auto& opening = std::get<wire::OpeningAppVersion>(event->body);
       const ProjectState* known = projects_.Find(ProjectKey(project));
       if (known == nullptr || known->catalogue.versions.count(opening.app_version) == 0)
-        return wire::Refuse(record, project, RefusalReason::kUnknownAppVersion, std::to_string(opening.app_version), out);
+        return wire::Refuse(record, project, RefusalReason::kUnknownAppVersion,
+                            std::to_string(opening.app_version), out);
       ProjectState& state = projects_.Mutable(ProjectKey(project));
       Remember(record, *event, state);
       credit::VersionScale& row = state.scales.table.versions[opening.app_version];
@@ -153,13 +162,15 @@ void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
       return PublishEpoch(project, state, out);
     }
     default:
-      return wire::Refuse(record, project, RefusalReason::kNotSupported, "an event of this kind is not built yet", out);
+      return wire::Refuse(record, project, RefusalReason::kNotSupported,
+                          "an event of this kind is not built yet", out);
   }
 }
 
 void CoordinatorStage::OnTick(ProjectId project, double time, Emitter& out) {
   const ProjectState* known = projects_.Find(ProjectKey(project));
-  if (known == nullptr || time <= known->last_tick) return;   // time never goes back; a repeat says nothing new
+  if (known == nullptr || time <= known->last_tick)
+    return;  // time never goes back; a repeat says nothing new
   ProjectState& state = projects_.Mutable(ProjectKey(project));
   state.last_tick = time;
   state.ticks.push_back(time);
@@ -177,8 +188,8 @@ void CoordinatorStage::OnSamples(const RecordView& record, Emitter& out) {
     return out.Fail(Status::Corrupted("samples of a project or partition that there is not"));
   ProjectState& state = projects_.Mutable(ProjectKey(source.project));
   if (source.passed_tick == 0) {
-    PendingSamples& row =
-        pending_.Mutable({.project = source.project.value, .id = state.next_batch++, .sub = source.partition});
+    PendingSamples& row = pending_.Mutable(
+        {.project = source.project.value, .id = state.next_batch++, .sub = source.partition});
     row.period = state.passed[source.partition];
     row.bytes = record.value;
     return;
@@ -189,7 +200,8 @@ void CoordinatorStage::OnSamples(const RecordView& record, Emitter& out) {
 
 void CoordinatorStage::ApplyTicks(ProjectId project, Emitter& out) {
   ProjectState& state = projects_.Mutable(ProjectKey(project));
-  while (!state.ticks.empty() && *std::min_element(state.passed.begin(), state.passed.end()) > state.applied) {
+  while (!state.ticks.empty() &&
+         *std::min_element(state.passed.begin(), state.passed.end()) > state.applied) {
     std::vector<Key> keys;
     samples_.clear();
     bool good = true;

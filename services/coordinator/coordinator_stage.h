@@ -26,12 +26,12 @@ namespace cobblestone::coordinator {
 struct ProjectState {
   credit::Catalogue catalogue;
   credit::ScaleState scales;
-  std::vector<double> ticks;                  // relayed, not yet applied, in order
+  std::vector<double> ticks;  // relayed, not yet applied, in order
   double last_tick = 0;
-  std::uint64_t applied = 0;                  // ticks applied so far
-  std::vector<std::uint64_t> passed;          // per source: marks seen so far
-  std::uint64_t next_batch = 0;               // number of the next row of samples
-  std::uint64_t sequence = 0;                 // of control records
+  std::uint64_t applied = 0;          // ticks applied so far
+  std::vector<std::uint64_t> passed;  // per source: marks seen so far
+  std::uint64_t next_batch = 0;       // number of the next row of samples
+  std::uint64_t sequence = 0;         // of control records
   // Every word that was taken, by kind and subject: they are few, and a repeat of an old one must not come into
   // force again (a version that was deleted since, a policy that was replaced).
   std::map<std::string, std::vector<wire::Word>> said;
@@ -44,16 +44,18 @@ struct ProjectState {
 
 // Samples as they came, until their tick is applied.
 struct PendingSamples {
-  std::uint64_t period = 0;                   // marks that their source had passed before
+  std::uint64_t period = 0;  // marks that their source had passed before
   std::string bytes;
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.period, s.bytes); }
+  static void Fields(Self& s, F&& f) {
+    f(s.period, s.bytes);
+  }
 };
 
 struct CoordinatorOptions {
   std::uint32_t partitions = 1;
-  double future_limit = 3600;   // s: an event may be so much later than the time at which it was appended
+  double future_limit = 3600;  // s: an event may be so much later than the time at which it was appended
 };
 
 class CoordinatorStage final : public stream::Stage {
@@ -82,7 +84,7 @@ class CoordinatorStage final : public stream::Stage {
   CoordinatorOptions options_;
   stream::Table<ProjectState> projects_;
   stream::Table<PendingSamples> pending_;
-  std::vector<credit::Sample> samples_;   // reused
+  std::vector<credit::Sample> samples_;  // reused
   std::string bytes_;
 };
 

@@ -20,7 +20,13 @@ using stream::RecordView;
 
 namespace {
 
-enum TableId : std::uint8_t { kOpenTable = 16, kDecidedTable = 17, kProjectTable = 18, kDaysTable = 19, kChunksTable = 20 };
+enum TableId : std::uint8_t {
+  kOpenTable = 16,
+  kDecidedTable = 17,
+  kProjectTable = 18,
+  kDaysTable = 19,
+  kChunksTable = 20
+};
 
 // Blocks looked at with each epoch, and with each commit until no day that is over is left: a stall of a few milliseconds
 // at most, and more blocks per second than can be decided.
@@ -50,7 +56,7 @@ std::uint32_t AccountFlags(credit::PolicyKind kind) {
 }
 
 void AddResult(ResultId result, ResultId* last, std::string* granted) {
-  std::uint64_t difference = result.value - last->value;   // modulo 2^64, should a late one be smaller
+  std::uint64_t difference = result.value - last->value;  // modulo 2^64, should a late one be smaller
   for (; difference >= 0x80; difference >>= 7) granted->push_back(static_cast<char>(difference | 0x80));
   granted->push_back(static_cast<char>(difference));
   *last = result;
@@ -123,14 +129,15 @@ void GrantsStage::Process(std::size_t input, const RecordView& record, Emitter& 
 
 void GrantsStage::OnControl(const RecordView& record, Emitter& out) {
   wire::ControlView control;
-  if (!wire::DecodeControl(record.value, &control)) return out.Fail(Status::Corrupted("a control record does not decode"));
+  if (!wire::DecodeControl(record.value, &control))
+    return out.Fail(Status::Corrupted("a control record does not decode"));
   const ProjectId project = control.head.project;
   wire::ProjectView& view = projects_.Mutable(ProjectKey(project));
   if (Status s = wire::ApplyControl(control, view); !s.ok()) return out.Fail(std::move(s));
   // An epoch says that every claims stage has passed its tick, and their claims lie before it or are being read in order
   // of time: so only an epoch lets anything expire here, never the tick itself.
   if (control.kind != wire::ControlKind::kEpoch) {
-    if (control.kind != wire::ControlKind::kTick) oldest_.erase(project.value);   // a window may have changed
+    if (control.kind != wire::ControlKind::kTick) oldest_.erase(project.value);  // a window may have changed
     return;
   }
   Expire(project, view.scales.time, out);
@@ -139,25 +146,27 @@ void GrantsStage::OnControl(const RecordView& record, Emitter& out) {
 }
 
 void GrantsStage::Forget(std::size_t blocks) {
-  calendar_.Take(blocks, [this](std::uint32_t project, std::uint64_t number,
-                                std::int32_t today) -> std::optional<std::int32_t> {
-    const Key key{.project = project, .id = number, .sub = 0};
-    const DecidedBlock* block = decided_.Find(key);
-    if (block == nullptr) return std::nullopt;   // only where the store cannot be read: the slot stops
-    std::int32_t latest = 0;
-    bool some = false;
-    for (const Decided& one : block->workunits) {
-      latest = std::max(latest, one.until_day);
-      some = some || one.until_day < today;
-    }
-    if (latest < today) {
-      decided_.Erase(key);
-      return std::nullopt;
-    }
-    if (some)
-      std::erase_if(decided_.Mutable(key).workunits, [today](const Decided& one) { return one.until_day < today; });
-    return latest;
-  });
+  calendar_.Take(
+      blocks,
+      [this](std::uint32_t project, std::uint64_t number, std::int32_t today) -> std::optional<std::int32_t> {
+        const Key key{.project = project, .id = number, .sub = 0};
+        const DecidedBlock* block = decided_.Find(key);
+        if (block == nullptr) return std::nullopt;  // only where the store cannot be read: the slot stops
+        std::int32_t latest = 0;
+        bool some = false;
+        for (const Decided& one : block->workunits) {
+          latest = std::max(latest, one.until_day);
+          some = some || one.until_day < today;
+        }
+        if (latest < today) {
+          decided_.Erase(key);
+          return std::nullopt;
+        }
+        if (some)
+          std::erase_if(decided_.Mutable(key).workunits,
+                        [today](const Decided& one) { return one.until_day < today; });
+        return latest;
+      });
 }
 
 const Decided* GrantsStage::FindDecided(ProjectId project, WorkunitId workunit) {
@@ -180,7 +189,7 @@ void GrantsStage::RememberDecided(ProjectId project, WorkunitId workunit, const 
   const auto at = std::lower_bound(block.begin(), block.end(), decided.place,
                                    [](const Decided& one, std::uint8_t place) { return one.place < place; });
   if (at != block.end() && at->place == decided.place) {
-    *at = decided;   // decided before, and forgotten since
+    *at = decided;  // decided before, and forgotten since
   } else {
     block.insert(at, decided);
   }
@@ -214,13 +223,16 @@ void GrantsStage::OnClaim(const RecordView& record, Emitter& out) {
   open.since = since;
   const auto there = std::count_if(open.claims.begin(), open.claims.end(),
                                    [&](const HeldClaim& one) { return one.pass == claim.pass; });
-  if (there >= static_cast<std::ptrdiff_t>(claim.awaited)) Settle(key, claim.project, claim.workunit, claim.pass, out);
+  if (there >= static_cast<std::ptrdiff_t>(claim.awaited))
+    Settle(key, claim.project, claim.workunit, claim.pass, out);
 }
 
 // A result counts once in a look's set, however often something comes of it, and its claim counts for more
 // than word that there will be none. False: nothing has changed.
-bool GrantsStage::AddTo(OpenWorkunit& open, const credit::Claim& claim, const RecordView& record, Emitter& out) {
-  const HeldClaim held{.result = claim.result, .host = claim.host, .pass = claim.pass, .counts = Counts(claim)};
+bool GrantsStage::AddTo(OpenWorkunit& open, const credit::Claim& claim, const RecordView& record,
+                        Emitter& out) {
+  const HeldClaim held{
+      .result = claim.result, .host = claim.host, .pass = claim.pass, .counts = Counts(claim)};
   for (std::size_t i = 0; i < open.claims.size(); ++i) {
     const HeldClaim& other = open.claims[i];
     if (other.result != claim.result) continue;
@@ -297,15 +309,17 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
   const credit::AppRow* row = view == nullptr ? nullptr : view->catalogue.FindApp(app);
   // A completion is taken in within the window after its result was sent, and may wait as long for its validation: so long
   // CLAIMS may say something of a result once more, under another host.
-  decided.until_day = DayOf(std::max(time, sent) + 2 * (row != nullptr ? row->Window() : credit::kDefaultResultWindow));
+  decided.until_day =
+      DayOf(std::max(time, sent) + 2 * (row != nullptr ? row->Window() : credit::kDefaultResultWindow));
 
   const std::uint32_t flags = AccountFlags(kind);
   if (!ok) {
     // What cannot be expressed as credit is not granted; the claims are there to be seen.
     for (std::size_t i = 0; i < claims_.size(); ++i) {
-      wire::Refuse({.where = {wire::kClaims, options_.partition}, .line = decided.line, .value = bytes_of_claims_[i]},
-                   project, wire::RefusalReason::kNotFinite, "the workunit's credit is no number that can be granted",
-                   out);
+      wire::Refuse(
+          {.where = {wire::kClaims, options_.partition}, .line = decided.line, .value = bytes_of_claims_[i]},
+          project, wire::RefusalReason::kNotFinite, "the workunit's credit is no number that can be granted",
+          out);
     }
   } else {
     ResultId last;
@@ -313,8 +327,8 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
       if (!GetsCredit(claims_[i])) continue;
       AddResult(claims_[i].result, &last, &decided.granted);
       const credit::Mode mode = i < settlement.modes.size() ? settlement.modes[i] : claims_[i].mode;
-      EmitGrant(claims_[i], bytes_of_claims_[i], decided.credit, decided.credit_micro, mode, decided.line, time, flags,
-                cap, decided.canonical_result, out);
+      EmitGrant(claims_[i], bytes_of_claims_[i], decided.credit, decided.credit_micro, mode, decided.line,
+                time, flags, cap, decided.canonical_result, out);
     }
   }
   claims_.clear();
@@ -327,7 +341,8 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
   RememberDecided(project, workunit, decided);
 }
 
-void GrantsStage::GrantLate(Decided& decided, const credit::Claim& claim, std::string_view bytes, Emitter& out) {
+void GrantsStage::GrantLate(Decided& decided, const credit::Claim& claim, std::string_view bytes,
+                            Emitter& out) {
   if (!GetsCredit(claim)) return;
   bool granted = false;
   ResultId last =
@@ -339,18 +354,19 @@ void GrantsStage::GrantLate(Decided& decided, const credit::Claim& claim, std::s
   AddResult(claim.result, &last, &decided.granted);
   claims_.clear();
   const std::uint32_t flags = credit::kGrantLate | AccountFlags(claim.policy);
-  EmitGrant(claim, bytes, decided.credit, decided.credit_micro, claim.mode, std::max(claim.line, decided.line),
-            claim.time, flags, 0, decided.canonical_result, out);
+  EmitGrant(claim, bytes, decided.credit, decided.credit_micro, claim.mode,
+            std::max(claim.line, decided.line), claim.time, flags, 0, decided.canonical_result, out);
 }
 
-void GrantsStage::EmitGrant(const credit::Claim& claim, std::string_view claim_bytes, double credit, std::int64_t micro,
-                            credit::Mode mode, std::uint64_t line, double time, std::uint32_t flags, double cap,
-                            std::uint64_t canonical, Emitter& out) {
+void GrantsStage::EmitGrant(const credit::Claim& claim, std::string_view claim_bytes, double credit,
+                            std::int64_t micro, credit::Mode mode, std::uint64_t line, double time,
+                            std::uint32_t flags, double cap, std::uint64_t canonical, Emitter& out) {
   static thread_local std::vector<wire::OtherClaim> others;
   others.clear();
   const auto unless_same = [](auto own, auto theirs) {
-    return std::bit_cast<std::uint64_t>(own) == std::bit_cast<std::uint64_t>(theirs) ? std::optional<decltype(own)>()
-                                                                                   : std::optional(theirs);
+    return std::bit_cast<std::uint64_t>(own) == std::bit_cast<std::uint64_t>(theirs)
+               ? std::optional<decltype(own)>()
+               : std::optional(theirs);
   };
   for (const credit::Claim& other : claims_) {
     if (other.result == claim.result) continue;
@@ -383,7 +399,8 @@ void GrantsStage::EmitGrant(const credit::Claim& claim, std::string_view claim_b
                      .max_granted_credit = cap,
                      .canonical_result = ResultId(canonical)},
                     others, claim_bytes, &bytes_);
-  out.Emit(wire::kGrants, wire::OwnerPartition(claim.project, claim.user, claim.host, options_.partitions), bytes_);
+  out.Emit(wire::kGrants, wire::OwnerPartition(claim.project, claim.user, claim.host, options_.partitions),
+           bytes_);
 }
 
 // A workunit that has waited longer than its app's window is settled with the claims that are there; late results of a
@@ -403,12 +420,15 @@ void GrantsStage::Expire(ProjectId project, double now, Emitter& out) {
       return;
     }
     credit::Claim claim;
-    const std::string_view bytes = open.claims.empty() ? std::string_view(open.late.front()) : open.BytesOf(0);
+    const std::string_view bytes =
+        open.claims.empty() ? std::string_view(open.late.front()) : open.BytesOf(0);
     double window = credit::kDefaultResultWindow;
     if (wire::DecodeClaim(bytes, &claim))
       if (const credit::AppRow* app = view.catalogue.FindApp(claim.app)) window = app->Window();
-    if (open.since + window < now) over.push_back(key);
-    else oldest = std::min(oldest, open.since);
+    if (open.since + window < now)
+      over.push_back(key);
+    else
+      oldest = std::min(oldest, open.since);
   });
   oldest_[project.value] = oldest;
   std::sort(over.begin(), over.end());
@@ -422,7 +442,8 @@ void GrantsStage::Expire(ProjectId project, double now, Emitter& out) {
     }
     for (const std::string& late : open.late) {
       wire::Refuse({.where = {wire::kClaims, options_.partition}, .value = late}, project,
-                   wire::RefusalReason::kUnknownResult, "a late result of a workunit that was never decided", out);
+                   wire::RefusalReason::kUnknownResult, "a late result of a workunit that was never decided",
+                   out);
     }
     open_.Erase(key);
   }

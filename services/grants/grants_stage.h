@@ -22,20 +22,22 @@ namespace cobblestone::grants {
 struct HeldClaim {
   ResultId result;
   HostId host;
-  std::uint32_t pass = 0;                // the look at the workunit that it belongs to
-  bool counts = false;                   // false: word that there will be no claim
-  std::uint64_t end = 0;                 // of its bytes
+  std::uint32_t pass = 0;  // the look at the workunit that it belongs to
+  bool counts = false;     // false: word that there will be no claim
+  std::uint64_t end = 0;   // of its bytes
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.result, s.host, s.pass, s.counts, s.end); }
+  static void Fields(Self& s, F&& f) {
+    f(s.result, s.host, s.pass, s.counts, s.end);
+  }
 };
 
 // A workunit whose claims are not all there. Claims as bytes: they go into the ledger as they came.
 struct OpenWorkunit {
-  double since = 0;                      // event time of the earliest claim
+  double since = 0;  // event time of the earliest claim
   std::vector<HeldClaim> claims;
-  std::string bytes;                     // of `claims`, one after the other
-  std::vector<std::string> late;         // of late results; wait for the decision
+  std::string bytes;              // of `claims`, one after the other
+  std::vector<std::string> late;  // of late results; wait for the decision
 
   // Lives until the next change.
   [[nodiscard]] std::string_view BytesOf(std::size_t claim) const {
@@ -61,19 +63,21 @@ struct OpenWorkunit {
   }
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.since, s.claims, s.bytes, s.late); }
+  static void Fields(Self& s, F&& f) {
+    f(s.since, s.claims, s.bytes, s.late);
+  }
 };
 
 // What a workunit's results got.
 struct Decided {
-  std::uint8_t place = 0;                // in its block
-  std::int32_t until_day = 0;            // UNIX day after which it is forgotten
-  double credit = 0;                     // Cobblestones before rounding
+  std::uint8_t place = 0;      // in its block
+  std::int32_t until_day = 0;  // UNIX day after which it is forgotten
+  double credit = 0;           // Cobblestones before rounding
   std::int64_t credit_micro = 0;
   std::uint64_t canonical_result = 0;
   std::uint64_t line = 0;
-  std::string granted;                   // its results that have their grant: varints, each the difference to the
-                                         // one before; two or three of them need no memory of their own
+  std::string granted;  // its results that have their grant: varints, each the difference to the
+                        // one before; two or three of them need no memory of their own
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -84,10 +88,12 @@ struct Decided {
 // Decided workunits of one block of adjacent numbers: one row instead of up to 32. Filed in the calendar for as long as it
 // exists.
 struct DecidedBlock {
-  std::vector<Decided> workunits;        // ascending by place
+  std::vector<Decided> workunits;  // ascending by place
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.workunits); }
+  static void Fields(Self& s, F&& f) {
+    f(s.workunits);
+  }
 };
 
 struct GrantsOptions {
@@ -114,9 +120,11 @@ class GrantsStage final : public stream::Stage {
  private:
   void OnControl(const stream::RecordView& record, stream::Emitter& out);
   void OnClaim(const stream::RecordView& record, stream::Emitter& out);
-  bool AddTo(OpenWorkunit& open, const credit::Claim& claim, const stream::RecordView& record, stream::Emitter& out);
+  bool AddTo(OpenWorkunit& open, const credit::Claim& claim, const stream::RecordView& record,
+             stream::Emitter& out);
   // Settles one look at the workunit with the claims of it that are there.
-  void Settle(stream::Key key, ProjectId project, WorkunitId workunit, std::uint32_t pass, stream::Emitter& out);
+  void Settle(stream::Key key, ProjectId project, WorkunitId workunit, std::uint32_t pass,
+              stream::Emitter& out);
   // What the others got, unless the result has its grant; notes it in `decided`.
   void GrantLate(Decided& decided, const credit::Claim& claim, std::string_view bytes, stream::Emitter& out);
   void EmitGrant(const credit::Claim& claim, std::string_view claim_bytes, double credit, std::int64_t micro,
@@ -132,10 +140,10 @@ class GrantsStage final : public stream::Stage {
   stream::Table<OpenWorkunit> open_;
   stream::Table<DecidedBlock> decided_;
   stream::Table<wire::ProjectView> projects_;
-  stream::Calendar calendar_;            // blocks, by the day after which they may go
-  std::vector<credit::Claim> claims_;    // reused
-  std::vector<std::string_view> bytes_of_claims_;   // of open workunits
-  credit::Claim claim_;                  // reused
+  stream::Calendar calendar_;                      // blocks, by the day after which they may go
+  std::vector<credit::Claim> claims_;              // reused
+  std::vector<std::string_view> bytes_of_claims_;  // of open workunits
+  credit::Claim claim_;                            // reused
   std::string bytes_;
   // By project: no open workunit is older. Derived: absent means not known, look at all of them.
   std::map<std::uint32_t, double> oldest_;

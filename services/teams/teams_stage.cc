@@ -35,7 +35,8 @@ std::vector<stream::TableBase*> TeamsStage::tables() { return {&teams_}; }
 void TeamsStage::Process(std::size_t input, const RecordView& record, Emitter& out) {
   if (input == kTeams) return OnTeam(record, out);
   wire::Posting posting;
-  if (!wire::DecodePosting(record.value, &posting)) return out.Fail(Status::Corrupted("a posting does not decode"));
+  if (!wire::DecodePosting(record.value, &posting))
+    return out.Fail(Status::Corrupted("a posting does not decode"));
   if (options_.sorted) {
     sorted_.push_back(posting);
   } else {
@@ -71,7 +72,8 @@ void TeamsStage::List(const Key& key, TeamState& team) {
 
 void TeamsStage::OnTeam(const RecordView& record, Emitter& out) {
   auto event = wire::ParseEvent(record.value);
-  if (!event.ok()) return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
+  if (!event.ok())
+    return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
   const ProjectId project = event->head.project;
   if (auto refusal = wire::CheckEvent(*event))
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
@@ -84,7 +86,7 @@ void TeamsStage::OnTeam(const RecordView& record, Emitter& out) {
       if (standing == wire::Standing::kOtherContents)
         return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
                             "another event about this team with this id", out);
-      if (standing != wire::Standing::kNews) return;   // a repeat, or overtaken
+      if (standing != wire::Standing::kNews) return;  // a repeat, or overtaken
     }
     TeamState& team = teams_.Mutable(TeamKey(project, member->team));
     team.member = word;
@@ -125,7 +127,8 @@ void TeamsStage::OnTeam(const RecordView& record, Emitter& out) {
     out.Emit(wire::kGrants, options_.partition, bytes_);
     return;
   }
-  wire::Refuse(record, project, RefusalReason::kNotSupported, "an event of this kind does not belong on this topic", out);
+  wire::Refuse(record, project, RefusalReason::kNotSupported,
+               "an event of this kind does not belong on this topic", out);
 }
 
 void TeamsStage::Finish(Emitter& out) {

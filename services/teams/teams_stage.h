@@ -19,22 +19,24 @@
 namespace cobblestone::teams {
 
 struct TeamState {
-  wire::Word member;    // the member event in force
-  wire::Word opening;   // of the account's balance
+  wire::Word member;   // the member event in force
+  wire::Word opening;  // of the account's balance
   bool deleted = false;
   std::string name;
   credit::Account account;
   bool listed = false;  // among the changed of this commit; not state
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.member, s.opening, s.deleted, s.name, s.account); }
+  static void Fields(Self& s, F&& f) {
+    f(s.member, s.opening, s.deleted, s.name, s.account);
+  }
 };
 
 struct TeamsOptions {
   std::uint32_t partition = 0;
   std::uint32_t partitions = 1;
-  double future_limit = 3600;   // s: an event may be so much later than the time at which it was appended
-  bool sorted = false;   // lockstep: postings wait for the barrier and are applied by (time, line, result)
+  double future_limit = 3600;  // s: an event may be so much later than the time at which it was appended
+  bool sorted = false;  // lockstep: postings wait for the barrier and are applied by (time, line, result)
 };
 
 class TeamsStage final : public stream::Stage {
@@ -57,7 +59,7 @@ class TeamsStage final : public stream::Stage {
   void Apply(const wire::Posting& posting);
   TeamsOptions options_;
   stream::Table<TeamState> teams_;
-  std::vector<wire::Posting> sorted_;      // lockstep, empty after each barrier
+  std::vector<wire::Posting> sorted_;  // lockstep, empty after each barrier
   // Whose totals this commit has changed, each once, in the order of their first change.
   std::vector<std::pair<stream::Key, TeamState*>> changed_;
   std::string bytes_;

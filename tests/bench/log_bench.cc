@@ -52,7 +52,9 @@ LogOptions Options(const std::string& path) {
 double CpuSeconds() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec); };
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_usec);
+  };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
@@ -107,7 +109,8 @@ class Units {
       LogUnit unit;
       for (std::uint32_t o = 0; o < outputs; ++o) {
         LogOutput output;
-        output.where = {o % 2 == 0 ? kTrimmedTopic : kLedgerTopic, (o / 2 + static_cast<std::uint32_t>(i)) % kPartitions};
+        output.where = {o % 2 == 0 ? kTrimmedTopic : kLedgerTopic,
+                        (o / 2 + static_cast<std::uint32_t>(i)) % kPartitions};
         output.payload = claims.Payload(unit_bytes / outputs, &output.count);
         unit.outputs.push_back(std::move(output));
       }
@@ -131,7 +134,7 @@ class BenchPlace {
  public:
   [[nodiscard]] std::string path() const { return BenchDir().empty() ? temp_ / "log" : BenchDir() + "/log"; }
   ~BenchPlace() {
-    std::error_code ignored;   // the next run finds it and removes it
+    std::error_code ignored;  // the next run finds it and removes it
     std::filesystem::remove_all(path(), ignored);
   }
 
@@ -174,15 +177,18 @@ void BM_Append(benchmark::State& state) {
     const double took = Seconds(Clock::now() - start);
     const LogCounters counters = log->counters();
     state.SetIterationTime(took);
-    log.reset();   // flushes in the background end here
+    log.reset();  // flushes in the background end here
     const auto megabytes = static_cast<double>(appended) / 1e6;
     state.counters["raw_MB/s"] = megabytes / took;
     state.counters["records/s"] = static_cast<double>(counters.records) / took;
     state.counters["syncs"] = static_cast<double>(counters.syncs);
-    state.counters["sync_ms"] = static_cast<double>(counters.sync_nanos) * 1e-6 / static_cast<double>(counters.syncs);
-    state.counters["stored/raw"] = static_cast<double>(counters.stored_bytes) / static_cast<double>(counters.raw_bytes);
+    state.counters["sync_ms"] =
+        static_cast<double>(counters.sync_nanos) * 1e-6 / static_cast<double>(counters.syncs);
+    state.counters["stored/raw"] =
+        static_cast<double>(counters.stored_bytes) / static_cast<double>(counters.raw_bytes);
     state.counters["cpu_ms/MB"] = (CpuSeconds() - cpu) * 1e3 / megabytes;
-    state.counters["write_amp"] = static_cast<double>(WrittenBytes() - written) / static_cast<double>(appended);
+    state.counters["write_amp"] =
+        static_cast<double>(WrittenBytes() - written) / static_cast<double>(appended);
   }
 }
 BENCHMARK(BM_Append)
@@ -241,7 +247,8 @@ int Fill(const std::string& path, std::uint64_t megabytes) {
 }
 
 void BM_OpenAfterKill(benchmark::State& state) {
-  const std::uint64_t megabytes = Setting("COBBLESTONE_BENCH_MB", 512) * static_cast<std::uint64_t>(state.range(0));
+  const std::uint64_t megabytes =
+      Setting("COBBLESTONE_BENCH_MB", 512) * static_cast<std::uint64_t>(state.range(0));
   for (auto _ : state) {
     const BenchPlace place;
     int ends[2];
@@ -289,7 +296,9 @@ void BM_KeyIndex(benchmark::State& state) {
     return key;
   };
   // Each number below 2^20 n once, neighbours far apart, within a window as open workunits are.
-  const auto result_of = [](std::uint64_t i) { return (i & ~std::uint64_t{0xfffff}) | ((i * 0x9e3779b1u) & 0xfffff); };
+  const auto result_of = [](std::uint64_t i) {
+    return (i & ~std::uint64_t{0xfffff}) | ((i * 0x9e3779b1u) & 0xfffff);
+  };
   for (auto _ : state) {
     const BenchPlace place;
     auto log = OpenLog(Options(place.path()));

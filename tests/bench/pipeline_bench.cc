@@ -48,11 +48,12 @@ struct Options {
   std::string policy = "creditnew";
   std::string directory;
   bool latency = true;
-  double rate = 0;   // of the latency run; 0: half of what the throughput run gave
+  double rate = 0;  // of the latency run; 0: half of what the throughput run gave
   double flush_interval = 5;
-  std::uint64_t wait = 0;      // results that are completed between a result's completion and its validation
-  std::uint64_t retain = 0;    // MiB of log beyond which inputs go once they are behind the checkpoints; 0: the default
-  double checkpoint = 60;      // s
+  std::uint64_t wait = 0;  // results that are completed between a result's completion and its validation
+  std::uint64_t retain =
+      0;  // MiB of log beyond which inputs go once they are behind the checkpoints; 0: the default
+  double checkpoint = 60;  // s
 };
 
 double CpuSeconds() {
@@ -77,19 +78,22 @@ void PrintThreads() {
     std::getline(in, line);
     const auto open = line.find('('), close = line.rfind(')');
     unsigned long utime = 0, stime = 0;
-    std::sscanf(line.c_str() + close + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &utime, &stime);
+    std::sscanf(line.c_str() + close + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &utime,
+                &stime);
     if (utime + stime > 10)
-      std::fprintf(stderr, "  %-16s %.2f s user %.2f s system\n", line.substr(open + 1, close - open - 1).c_str(), static_cast<double>(utime) / 100, static_cast<double>(stime) / 100);
+      std::fprintf(stderr, "  %-16s %.2f s user %.2f s system\n",
+                   line.substr(open + 1, close - open - 1).c_str(), static_cast<double>(utime) / 100,
+                   static_cast<double>(stime) / 100);
   }
 }
 
 double Seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
 
 struct Prepared {
-  std::vector<AppendBlock> members;    // catalogue and members, before the clock starts
-  std::vector<AppendBlock> blocks;     // one completion and one validation per result
+  std::vector<AppendBlock> members;  // catalogue and members, before the clock starts
+  std::vector<AppendBlock> blocks;   // one completion and one validation per result
   std::uint64_t results = 0;
-  std::uint64_t grants = 0;            // that must come of it
+  std::uint64_t grants = 0;  // that must come of it
 };
 
 // Blocks of about `size` events, in the order of the generator.
@@ -153,7 +157,8 @@ settings::RunSettings Settings(const Options& options, const std::string& direct
 
 std::uint64_t Granted(Engine& engine) {
   std::uint64_t grants = 0;
-  for (std::uint32_t p = 0; p < engine.pipeline().partitions; ++p) grants += engine.log().DurableEnd({wire::kGrants, p});
+  for (std::uint32_t p = 0; p < engine.pipeline().partitions; ++p)
+    grants += engine.log().DurableEnd({wire::kGrants, p});
   return grants;
 }
 
@@ -179,8 +184,8 @@ double Throughput(const Options& options, std::uint64_t hosts) {
   generate.policies = {options.policy};
   generate.errors = generate.timeouts = generate.invalid = generate.inconclusive = generate.late = 0;
   generate.duplicates = 0;
-  std::fprintf(stderr, "preparing %llu results of %llu hosts ...\n", static_cast<unsigned long long>(options.results),
-               static_cast<unsigned long long>(hosts));
+  std::fprintf(stderr, "preparing %llu results of %llu hosts ...\n",
+               static_cast<unsigned long long>(options.results), static_cast<unsigned long long>(hosts));
   Prepared prepared = Prepare(generate, 20000, options.wait);
   const std::string directory = options.directory + "/throughput";
   std::filesystem::remove_all(directory);
@@ -193,7 +198,7 @@ double Throughput(const Options& options, std::uint64_t hosts) {
     }
     (*engine)->Start();
     Feed(**engine, std::move(prepared.members));
-    ::sync();   // the system's write-back of what was before is not ours
+    ::sync();  // the system's write-back of what was before is not ours
     const auto before = (*engine)->log().counters();
     const std::uint64_t written = FromProc("/proc/self/io", "write_bytes:");
     const double cpu = CpuSeconds();
@@ -202,18 +207,20 @@ double Throughput(const Options& options, std::uint64_t hosts) {
     const auto after = (*engine)->log().counters();
     const double n = static_cast<double>(prepared.results);
     rate = n / seconds;
-    std::printf("%8llu hosts: %9.0f results/s, %5.2f us CPU per result, %llu synced writes (%.2f ms each), "
-                "%4.0f bytes logged (%4.0f before compression) and %4.0f written per result, peak memory %llu MiB, log %llu MiB on disk, %llu of %llu granted\n",
-                static_cast<unsigned long long>(hosts), rate, cpu_used / n * 1e6,
-                static_cast<unsigned long long>(after.syncs - before.syncs),
-                static_cast<double>(after.sync_nanos - before.sync_nanos) / 1e6 /
-                    static_cast<double>(std::max<std::uint64_t>(1, after.syncs - before.syncs)),
-                static_cast<double>(after.stored_bytes - before.stored_bytes) / n,
-                static_cast<double>(after.raw_bytes - before.raw_bytes) / n,
-                static_cast<double>(FromProc("/proc/self/io", "write_bytes:") - written) / n,
-                static_cast<unsigned long long>(FromProc("/proc/self/status", "VmHWM:") / 1024),
-                static_cast<unsigned long long>((*engine)->log().disk_bytes() >> 20),
-                static_cast<unsigned long long>(Granted(**engine)), static_cast<unsigned long long>(prepared.results));
+    std::printf(
+        "%8llu hosts: %9.0f results/s, %5.2f us CPU per result, %llu synced writes (%.2f ms each), "
+        "%4.0f bytes logged (%4.0f before compression) and %4.0f written per result, peak memory %llu MiB, log %llu MiB on disk, %llu of %llu granted\n",
+        static_cast<unsigned long long>(hosts), rate, cpu_used / n * 1e6,
+        static_cast<unsigned long long>(after.syncs - before.syncs),
+        static_cast<double>(after.sync_nanos - before.sync_nanos) / 1e6 /
+            static_cast<double>(std::max<std::uint64_t>(1, after.syncs - before.syncs)),
+        static_cast<double>(after.stored_bytes - before.stored_bytes) / n,
+        static_cast<double>(after.raw_bytes - before.raw_bytes) / n,
+        static_cast<double>(FromProc("/proc/self/io", "write_bytes:") - written) / n,
+        static_cast<unsigned long long>(FromProc("/proc/self/status", "VmHWM:") / 1024),
+        static_cast<unsigned long long>((*engine)->log().disk_bytes() >> 20),
+        static_cast<unsigned long long>(Granted(**engine)),
+        static_cast<unsigned long long>(prepared.results));
     std::fflush(stdout);
     (void)(*engine)->Stop();
   }
@@ -235,7 +242,8 @@ std::unordered_map<std::uint64_t, std::uint32_t> DecidingBlocks(const std::vecto
       if (wire::DecodeHot(line.envelope, &event) != wire::HotDecode::kHot) continue;
       const bool completion = event.kind == wire::EventKind::kCompletion;
       const std::uint64_t result = completion ? event.completion.result.value : event.validation.result.value;
-      const std::uint64_t workunit = completion ? event.completion.workunit.value : event.validation.workunit.value;
+      const std::uint64_t workunit =
+          completion ? event.completion.workunit.value : event.validation.workunit.value;
       Workunit& one = open[workunit];
       ++one.halves;
       (one.results[0] == 0 || one.results[0] == result ? one.results[0] : one.results[1]) = result;
@@ -314,7 +322,8 @@ void Latency(const Options& options, std::uint64_t hosts, double rate) {
   generate.errors = generate.timeouts = generate.invalid = generate.inconclusive = generate.late = 0;
   generate.duplicates = 0;
   const double interval = 0.002;
-  Prepared prepared = Prepare(generate, static_cast<std::size_t>(std::max(2.0, rate * 2 * interval)), options.wait);
+  Prepared prepared =
+      Prepare(generate, static_cast<std::size_t>(std::max(2.0, rate * 2 * interval)), options.wait);
   const auto deciding = DecidingBlocks(prepared.blocks);
   const std::string directory = options.directory + "/latency";
   std::filesystem::remove_all(directory);
@@ -323,10 +332,11 @@ void Latency(const Options& options, std::uint64_t hosts, double rate) {
     if (!engine.ok()) std::exit(1);
     (*engine)->Start();
     Feed(**engine, std::move(prepared.members));
-    ::sync();   // the system's write-back of what was before is not ours
+    ::sync();  // the system's write-back of what was before is not ours
     const auto start = Clock::now();
     const auto due = [&](std::uint32_t block) {
-      return start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(interval * block));
+      return start +
+             std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(interval * block));
     };
     std::vector<double> milliseconds;
     milliseconds.reserve(deciding.size());
@@ -335,7 +345,8 @@ void Latency(const Options& options, std::uint64_t hosts, double rate) {
       while (milliseconds.size() < deciding.size()) {
         posted.Poll([&](std::uint64_t result) {
           const auto block = deciding.find(result);
-          if (block != deciding.end()) milliseconds.push_back(Seconds(Clock::now() - due(block->second)) * 1e3);
+          if (block != deciding.end())
+            milliseconds.push_back(Seconds(Clock::now() - due(block->second)) * 1e3);
         });
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }
@@ -350,11 +361,12 @@ void Latency(const Options& options, std::uint64_t hosts, double rate) {
     const double took = Seconds(Clock::now() - start);
     const double cpu_used = CpuSeconds() - cpu;
     std::sort(milliseconds.begin(), milliseconds.end());
-    std::printf("%8llu hosts at %.0f results/s: completion -> posted p50 %.1f ms, p99 %.1f ms, max %.1f ms (%zu results), "
-                "%.2f us CPU per result, %.2f cores\n",
-                static_cast<unsigned long long>(hosts), rate, milliseconds[milliseconds.size() / 2],
-                milliseconds[milliseconds.size() * 99 / 100], milliseconds.back(), milliseconds.size(),
-                cpu_used / static_cast<double>(milliseconds.size()) * 1e6, cpu_used / took);
+    std::printf(
+        "%8llu hosts at %.0f results/s: completion -> posted p50 %.1f ms, p99 %.1f ms, max %.1f ms (%zu results), "
+        "%.2f us CPU per result, %.2f cores\n",
+        static_cast<unsigned long long>(hosts), rate, milliseconds[milliseconds.size() / 2],
+        milliseconds[milliseconds.size() * 99 / 100], milliseconds.back(), milliseconds.size(),
+        cpu_used / static_cast<double>(milliseconds.size()) * 1e6, cpu_used / took);
     std::fflush(stdout);
     PrintThreads();
     (void)(*engine)->Stop();
@@ -400,7 +412,8 @@ int main(int argc, char** argv) {
     }
   }
   if (options.directory.empty())
-    options.directory = std::filesystem::temp_directory_path() / ("cobblestone-bench-" + std::to_string(::getpid()));
+    options.directory =
+        std::filesystem::temp_directory_path() / ("cobblestone-bench-" + std::to_string(::getpid()));
   std::filesystem::create_directories(options.directory);
   for (const std::uint64_t hosts : options.hosts) {
     const double rate = options.rate > 0 ? options.rate : cobblestone::Throughput(options, hosts) / 2;

@@ -55,7 +55,8 @@ GenerateOptions Traffic(const Options& options, std::uint64_t results) {
 }
 
 std::unique_ptr<Engine> Open(const Options& options) {
-  auto engine = Engine::Open(Settings(options), [](const std::string& what) { std::printf("  %s\n", what.c_str()); });
+  auto engine =
+      Engine::Open(Settings(options), [](const std::string& what) { std::printf("  %s\n", what.c_str()); });
   if (!engine.ok()) {
     std::fprintf(stderr, "%s\n", engine.status().message().c_str());
     std::exit(1);
@@ -101,14 +102,14 @@ int Measure(const Options& options) {
   if (child == 0) {
     const std::unique_ptr<Engine> engine = Open(options);
     Feed(*engine, Traffic(options, options.results), "before");
-    ::kill(::getpid(), SIGKILL);   // what was acknowledged last is not processed yet
+    ::kill(::getpid(), SIGKILL);  // what was acknowledged last is not processed yet
   }
   int status = 0;
   ::waitpid(child, &status, 0);
   if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL) return 1;
   std::printf("%llu results of %llu hosts taken in within %.1f s, then killed\n",
-              static_cast<unsigned long long>(options.results), static_cast<unsigned long long>(options.hosts),
-              Since(filling));
+              static_cast<unsigned long long>(options.results),
+              static_cast<unsigned long long>(options.hosts), Since(filling));
 
   const auto start = Clock::now();
   const std::unique_ptr<Engine> engine = Open(options);
@@ -130,12 +131,14 @@ int Measure(const Options& options) {
   engine->WaitIdle();
   const double posted = Since(start);
   std::uint64_t grants = 0;
-  for (std::uint32_t p = 0; p < engine->pipeline().partitions; ++p) grants += engine->log().DurableEnd({wire::kGrants, p});
-  std::printf("log %.0f MB; open %.2f s (%llu commits, %llu records executed again; %llu were still waiting); "
-              "new results acknowledged after %.2f s, all posted after %.2f s; %llu grants\n",
-              static_cast<double>(engine->log().disk_bytes()) / 1e6, opened, static_cast<unsigned long long>(commits),
-              static_cast<unsigned long long>(records), static_cast<unsigned long long>(lag), acknowledged, posted,
-              static_cast<unsigned long long>(grants));
+  for (std::uint32_t p = 0; p < engine->pipeline().partitions; ++p)
+    grants += engine->log().DurableEnd({wire::kGrants, p});
+  std::printf(
+      "log %.0f MB; open %.2f s (%llu commits, %llu records executed again; %llu were still waiting); "
+      "new results acknowledged after %.2f s, all posted after %.2f s; %llu grants\n",
+      static_cast<double>(engine->log().disk_bytes()) / 1e6, opened, static_cast<unsigned long long>(commits),
+      static_cast<unsigned long long>(records), static_cast<unsigned long long>(lag), acknowledged, posted,
+      static_cast<unsigned long long>(grants));
   (void)engine->Stop();
   return 0;
 }

@@ -25,19 +25,19 @@ void Say(const std::string& line) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  using namespace cobblestone;                     // NOLINT(google-build-using-namespace)
-  using namespace cobblestone::stream::embedded;   // NOLINT(google-build-using-namespace)
+  using namespace cobblestone;                    // NOLINT(google-build-using-namespace)
+  using namespace cobblestone::stream::embedded;  // NOLINT(google-build-using-namespace)
   COBBLESTONE_CHECK(argc >= 4, "arguments");
   const std::uint64_t units = std::strtoull(argv[2], nullptr, 10);
   const std::size_t bytes = std::strtoull(argv[3], nullptr, 10);
   if (argc > 4) {
-    ::signal(SIGXFSZ, SIG_IGN);   // the write fails instead
+    ::signal(SIGXFSZ, SIG_IGN);  // the write fails instead
     const rlim_t limit = std::strtoull(argv[4], nullptr, 10);
     const rlimit limits{.rlim_cur = limit, .rlim_max = limit};
     COBBLESTONE_CHECK_EQ(::setrlimit(RLIMIT_FSIZE, &limits), 0);
   }
   LogOptions options = StoryOptions(argv[1]);
-  options.write_buffer_bytes = 1u << 20;   // so that flushes happen within a short life
+  options.write_buffer_bytes = 1u << 20;  // so that flushes happen within a short life
   options.pending_bytes = 256u << 10;
   auto log = Log::Open(options);
   if (!log.ok()) {

@@ -16,7 +16,7 @@ namespace {
 using testing::TempDir;
 
 constexpr int kAppenders = 3;
-constexpr std::uint64_t kUnits = 1500;   // of each appender
+constexpr std::uint64_t kUnits = 1500;  // of each appender
 
 // Readers sleep until the log has news for them.
 class News {
@@ -43,8 +43,8 @@ class News {
 TEST(LogConcurrency, AppendersReadersTrimmerAndVerifierAgree) {
   const TempDir dir;
   LogOptions options = StoryOptions(dir / "log");
-  options.tail_bytes = 200000;        // readers fall out of memory now and then
-  options.pending_bytes = 100000;     // appenders wait now and then
+  options.tail_bytes = 200000;     // readers fall out of memory now and then
+  options.pending_bytes = 100000;  // appenders wait now and then
   options.write_buffer_bytes = 4u << 20;
   auto opened = Log::Open(options);
   ASSERT_TRUE(opened.ok()) << opened.status().message();
@@ -95,7 +95,8 @@ TEST(LogConcurrency, AppendersReadersTrimmerAndVerifierAgree) {
     while (at < kAppenders * kUnits) {
       const std::uint64_t durable = log.DurableEnd({kNotes, 0});
       if (durable > at) log.Trim({kNotes, 0}, at = durable);
-      if (at < kAppenders * kUnits && durable == at) seen = log.End({kNotes, 0}) > at ? seen : news.WaitBeyond(seen);
+      if (at < kAppenders * kUnits && durable == at)
+        seen = log.End({kNotes, 0}) > at ? seen : news.WaitBeyond(seen);
       EXPECT_TRUE(log.GetRow("appender/0").ok() || at == 0);
     }
   });
@@ -114,7 +115,8 @@ TEST(LogConcurrency, AppendersReadersTrimmerAndVerifierAgree) {
   std::vector<std::uint64_t> next(kAppenders, 0);
   for (const std::string& record : first_story) {
     const auto a = static_cast<std::size_t>(record[0] - '0');
-    EXPECT_TRUE(record.starts_with(std::to_string(a) + ":" + std::to_string(next[a]) + ":")) << record.substr(0, 20);
+    EXPECT_TRUE(record.starts_with(std::to_string(a) + ":" + std::to_string(next[a]) + ":"))
+        << record.substr(0, 20);
     ++next[a];
   }
   EXPECT_EQ(log.Begin({kNotes, 0}), kAppenders * kUnits);

@@ -22,7 +22,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::TempDir;
 
-constexpr std::size_t kBytes = 20000;   // of noise in each record: flushes and new write-ahead files come often
+constexpr std::size_t kBytes =
+    20000;  // of noise in each record: flushes and new write-ahead files come often
 
 // Files of the database with this ending, by number.
 std::vector<std::string> Files(const std::string& log, const std::string& extension) {
@@ -61,7 +62,7 @@ std::uint64_t KilledAndFlushedLog(const std::string& path, std::uint64_t units) 
   auto log = Log::Open(StoryOptions(path));
   EXPECT_TRUE(log.ok()) << log.status().message();
   if (log.ok()) {
-    EXPECT_TRUE((*log)->Reclaim().ok());   // flushes the topics that are trimmed
+    EXPECT_TRUE((*log)->Reclaim().ok());  // flushes the topics that are trimmed
   }
   return acknowledged;
 }
@@ -76,7 +77,8 @@ StoryLength Measure(const std::string& path) {
 }
 
 void ExpectStopsForGood(const std::string& path) {
-  for (int attempt = 0; attempt < 2; ++attempt) {   // a restarted service must not get through at the second attempt
+  for (int attempt = 0; attempt < 2;
+       ++attempt) {  // a restarted service must not get through at the second attempt
     const Status status = OpenStatus(path);
     EXPECT_EQ(status.code(), StatusCode::kCorrupted) << "attempt " << attempt;
     EXPECT_THAT(status.message(), AllOf(HasSubstr(path), HasSubstr("restore"), HasSubstr("accept_loss")));
@@ -145,7 +147,7 @@ TEST(LogDamage, AMissingWriteAheadFileStops) {
 TEST(LogDamage, AMissingOlderWriteAheadFileStops) {
   const TempDir dir;
   const std::string path = dir / "log";
-  LogProcess first({path, "10", "100"});   // too little for a flush: stays in its write-ahead file
+  LogProcess first({path, "10", "100"});  // too little for a flush: stays in its write-ahead file
   EXPECT_EQ(first.Wait().exit_code, 0);
   LogProcess second({path, "10", "100"});
   EXPECT_EQ(second.Wait().exit_code, 0);
@@ -329,13 +331,14 @@ TEST(LogDamage, VerifyFindsAFlippedByteUnderARunningOwner) {
 TEST(LogDamage, AMissingFileOfAnyKindStops) {
   const TempDir dir;
   const std::string path = dir / "log";
-  KilledAndFlushedLog(path, 120);   // its clean close has removed what a flush left unfinished
+  KilledAndFlushedLog(path, 120);  // its clean close has removed what a flush left unfinished
   for (const char* extension : {".sst", ".blob"}) ASSERT_FALSE(Files(path, extension).empty()) << extension;
   std::vector<std::string> names = {"acknowledged", "db/CURRENT"};
   for (const auto& entry : fs::directory_iterator(path + "/db")) {
     const std::string name = entry.path().filename();
     const std::string extension = entry.path().extension();
-    if (extension == ".sst" || extension == ".blob" || name.starts_with("MANIFEST")) names.push_back("db/" + name);
+    if (extension == ".sst" || extension == ".blob" || name.starts_with("MANIFEST"))
+      names.push_back("db/" + name);
   }
   for (const std::string& name : names) {
     const std::string copy = dir / "copy";
@@ -378,7 +381,7 @@ TEST(LogDamage, TheOperatorCanTakeWhatIsLeftAsTheTruth) {
     EXPECT_LT(left, 12u);
     (*log)->WaitDurable((*log)->Append(StoryUnit(left + 1, 20000)));
   }
-  const StoryLength length = Measure(path);   // and from then on it is a log like any other
+  const StoryLength length = Measure(path);  // and from then on it is a log like any other
   EXPECT_EQ(length.wrong, "");
   EXPECT_EQ(length.units, left + 1);
 }

@@ -38,7 +38,8 @@ TEST(LogDiskFull, AWriteBeyondTheFileSizeLimitEndsTheProcessWithAMessage) {
   LogProcess process({dir / "log", "0", "20000", "300000"});
   const LogProcess::End end = process.Wait();
   EXPECT_EQ(end.exit_code, kFailedWriteExitCode) << end.output << end.errors;
-  EXPECT_THAT(end.errors, AllOf(HasSubstr(dir / "log"), HasSubstr("File too large"), HasSubstr("start it again")));
+  EXPECT_THAT(end.errors,
+              AllOf(HasSubstr(dir / "log"), HasSubstr("File too large"), HasSubstr("start it again")));
   EXPECT_GT(end.acknowledged, 0u);
   ExpectAllAcknowledged(dir / "log", 20000, end.acknowledged);
 }
@@ -66,7 +67,8 @@ TEST(LogDiskFull, AFullDiskEndsTheProcessAndRoomBringsItBack) {
     LogProcess process({path, "0", "20000"});
     const LogProcess::End end = process.Wait();
     EXPECT_EQ(end.exit_code, kFailedWriteExitCode) << end.output << end.errors;
-    EXPECT_THAT(end.errors, AllOf(HasSubstr(path), HasSubstr("No space left on device"), HasSubstr("make room")));
+    EXPECT_THAT(end.errors,
+                AllOf(HasSubstr(path), HasSubstr("No space left on device"), HasSubstr("make room")));
     acknowledged = end.acknowledged;
     EXPECT_GT(acknowledged, 0u);
   }

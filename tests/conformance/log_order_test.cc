@@ -81,7 +81,7 @@ TEST(LogOrder, AUnitIsVisibleBeforeItIsDurable) {
   const auto log = OpenOrDie(StoryOptions(dir / "log"));
   Door door;
   LogUnit first = StoryUnit(1, 10);
-  first.on_durable = [&] { door.Pass(); };   // the committer stays here
+  first.on_durable = [&] { door.Pass(); };  // the committer stays here
   const std::uint64_t ticket = log->Append(std::move(first));
   door.WaitForSomebody();
   EXPECT_EQ(log->durable_ticket(), ticket);
@@ -102,7 +102,7 @@ TEST(LogOrder, AUnitIsVisibleBeforeItIsDurable) {
 TEST(LogOrder, CallbacksRunInOrderAndBeforeTheWaitersGoOn) {
   const TempDir dir;
   const auto log = OpenOrDie(StoryOptions(dir / "log"));
-  std::vector<std::uint64_t> told;   // the committer's alone until WaitDurable has returned
+  std::vector<std::uint64_t> told;  // the committer's alone until WaitDurable has returned
   std::uint64_t ticket = 0;
   for (std::uint64_t unit = 1; unit <= 500; ++unit) {
     LogUnit next = StoryUnit(unit, 10);
@@ -193,8 +193,10 @@ TEST(LogOrder, RowsAreReadAsOfTheLastAppend) {
   const auto log = OpenOrDie(StoryOptions(dir / "log"));
   const auto rows = [&](std::string_view prefix) {
     std::string text;
-    EXPECT_TRUE(log->ScanRows(prefix, [&](auto key, auto value) { text += std::string(key) + "=" + std::string(value) + " "; })
-                    .ok());
+    EXPECT_TRUE(
+        log->ScanRows(prefix, [&](auto key,
+                                  auto value) { text += std::string(key) + "=" + std::string(value) + " "; })
+            .ok());
     return text;
   };
   log->WaitDurable(log->Append({.rows = {{"p/a", "1"}, {"p/c", "1"}, {"q", "1"}}}));
@@ -237,7 +239,7 @@ TEST(LogOrder, ARowIsNeverOlderThanTheLastAppend) {
 TEST(LogOrder, WhatMemoryHasLetGoIsReadFromDisk) {
   const TempDir dir;
   LogOptions options = StoryOptions(dir / "log");
-  options.tail_bytes = 4000;   // one or two batches
+  options.tail_bytes = 4000;  // one or two batches
   const auto log = OpenOrDie(options);
   std::uint64_t ticket = 0;
   for (std::uint64_t unit = 1; unit <= 300; ++unit) ticket = log->Append(StoryUnit(unit, 1000));
@@ -309,14 +311,28 @@ TEST(LogTail, ConsumedButNotDurableStays) {
 
 // The value of a small batch, byte by byte where it does not depend on the compressor.
 TEST(LogBatchFormat, AStoredBatchIsWhatTheHeaderFileSays) {
-  PackedBatch packed("\x03" "abc", 1);
+  PackedBatch packed(
+      "\x03"
+      "abc",
+      1);
   packed.Seal({kGrants, 1}, 0x1122, 2.0);
   const std::string_view bytes = packed.bytes();
   ASSERT_EQ(bytes.size(), kBatchHeaderBytes + 4);
-  EXPECT_EQ(bytes.substr(0, 16), std::string_view("\x01\x00\x00\x00" "\x01\x00\x00\x00" "\x04\x00\x00\x00" "\x04\x00\x00\x00", 16));
-  EXPECT_EQ(bytes.substr(16, 16), std::string_view("\x22\x11\x00\x00\x00\x00\x00\x00" "\x00\x00\x00\x00\x00\x00\x00\x40", 16));
-  EXPECT_EQ(bytes.substr(48), "\x03" "abc");
-  EXPECT_EQ(BatchKey({kGrants, 1}, 0x1122), std::string("\x00\x01" "\x00\x00\x00\x01" "\x00\x00\x00\x00\x00\x00\x11\x22", 14));
+  EXPECT_EQ(bytes.substr(0, 16), std::string_view("\x01\x00\x00\x00"
+                                                  "\x01\x00\x00\x00"
+                                                  "\x04\x00\x00\x00"
+                                                  "\x04\x00\x00\x00",
+                                                  16));
+  EXPECT_EQ(bytes.substr(16, 16), std::string_view("\x22\x11\x00\x00\x00\x00\x00\x00"
+                                                   "\x00\x00\x00\x00\x00\x00\x00\x40",
+                                                   16));
+  EXPECT_EQ(bytes.substr(48),
+            "\x03"
+            "abc");
+  EXPECT_EQ(BatchKey({kGrants, 1}, 0x1122), std::string("\x00\x01"
+                                                        "\x00\x00\x00\x01"
+                                                        "\x00\x00\x00\x00\x00\x00\x11\x22",
+                                                        14));
 }
 
 TEST(LogBatchFormat, EveryFlippedBitOfAStoredBatchIsFound) {

@@ -26,7 +26,8 @@ TEST(LogOwnership, ASecondProcessIsToldWhoHoldsTheLog) {
   LogProcess second({dir / "log", "1", "10"});
   const LogProcess::End end = second.Wait();
   EXPECT_EQ(end.exit_code, 3);
-  EXPECT_THAT(end.output, AllOf(HasSubstr("process " + std::to_string(::getpid()) + " holds"), HasSubstr("stop that")));
+  EXPECT_THAT(end.output,
+              AllOf(HasSubstr("process " + std::to_string(::getpid()) + " holds"), HasSubstr("stop that")));
   // Nor within the process, nor for a query.
   EXPECT_EQ(Log::Open(StoryOptions(dir / "log")).status().code(), StatusCode::kFenced);
   LogOptions query = StoryOptions(dir / "log");
@@ -60,7 +61,7 @@ TEST(LogOwnership, AQueryReadsALogThatNobodyRunsAndChangesNothing) {
   {
     LogProcess owner({dir / "log", "0", "1000"});
     ASSERT_TRUE(owner.WaitAcknowledged(50));
-    owner.Kill();   // so that the end is in the write-ahead log only
+    owner.Kill();  // so that the end is in the write-ahead log only
     owner.Wait();
   }
   LogOptions query = StoryOptions(dir / "log");
@@ -69,7 +70,7 @@ TEST(LogOwnership, AQueryReadsALogThatNobodyRunsAndChangesNothing) {
   {
     auto log = Log::Open(query);
     ASSERT_TRUE(log.ok()) << log.status().message();
-    auto another = Log::Open(query);   // queries do not exclude each other
+    auto another = Log::Open(query);  // queries do not exclude each other
     ASSERT_TRUE(another.ok()) << another.status().message();
     const StoryLength length = MeasureStory(**log, 1000);
     EXPECT_EQ(length.wrong, "");
@@ -102,10 +103,12 @@ TEST(LogOwnership, AnotherListOfTopicsIsRefused) {
   };
   const Status repartitioned = status_with([](auto& topics) { topics[kClaims].partitions = 3; });
   EXPECT_EQ(repartitioned.code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(repartitioned.message(), AllOf(HasSubstr("'claims 2 trimmed'"), HasSubstr("'claims 3 trimmed'")));
+  EXPECT_THAT(repartitioned.message(),
+              AllOf(HasSubstr("'claims 2 trimmed'"), HasSubstr("'claims 3 trimmed'")));
   EXPECT_EQ(status_with([](auto& topics) { topics[kGrants].retention = Retention::kTrimmed; }).code(),
             StatusCode::kInvalidArgument);
-  EXPECT_EQ(status_with([](auto& topics) { std::swap(topics[0], topics[1]); }).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(status_with([](auto& topics) { std::swap(topics[0], topics[1]); }).code(),
+            StatusCode::kInvalidArgument);
   EXPECT_EQ(status_with([](auto& topics) { topics.pop_back(); }).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(status_with([](auto& topics) { topics.push_back({.name = "more"}); }).code(),
             StatusCode::kInvalidArgument);
@@ -123,7 +126,7 @@ TEST(LogOwnership, ALogWhoseMakingWasCutOffIsMadeAnew) {
     auto log = Log::Open(StoryOptions(dir / "log"));
     ASSERT_TRUE(log.ok()) << log.status().message();
   }
-  std::filesystem::remove(dir / "log/acknowledged");   // comes after the first commit, the owner's epoch
+  std::filesystem::remove(dir / "log/acknowledged");  // comes after the first commit, the owner's epoch
   auto log = Log::Open(StoryOptions(dir / "log"));
   ASSERT_TRUE(log.ok()) << log.status().message();
 }

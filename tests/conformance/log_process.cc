@@ -57,10 +57,12 @@ bool LogProcess::ReadMore() {
   const ssize_t got = ::read(out_, chunk, sizeof chunk);
   if (got <= 0) return false;
   text_.append(chunk, static_cast<std::size_t>(got));
-  for (std::size_t newline; (newline = text_.find('\n', parsed_)) != std::string::npos; parsed_ = newline + 1) {
+  for (std::size_t newline; (newline = text_.find('\n', parsed_)) != std::string::npos;
+       parsed_ = newline + 1) {
     const std::string line = text_.substr(parsed_, newline - parsed_);
     if (line == "open") opened_ = true;
-    if (line.starts_with("acknowledged ")) acknowledged_ = std::stoull(line.substr(std::strlen("acknowledged ")));
+    if (line.starts_with("acknowledged "))
+      acknowledged_ = std::stoull(line.substr(std::strlen("acknowledged ")));
   }
   return true;
 }

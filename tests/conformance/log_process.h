@@ -15,7 +15,7 @@ class LogProcess {
   // `arguments` behind the program's name; `environment`: added to ours, like COBBLESTONE_FAILPOINT.
   explicit LogProcess(const std::vector<std::string>& arguments,
                       const std::vector<std::pair<std::string, std::string>>& environment = {});
-  ~LogProcess();   // kills what still runs
+  ~LogProcess();  // kills what still runs
   LogProcess(const LogProcess&) = delete;
   LogProcess& operator=(const LogProcess&) = delete;
 
@@ -23,16 +23,16 @@ class LogProcess {
   bool WaitAcknowledged(std::uint64_t units);
   // Waits until it holds the log; false when it was refused or ends before.
   bool WaitOpen();
-  void Kill();   // -9
+  void Kill();  // -9
 
   // Waits for its end. Then:
   struct End {
-    int exit_code = -1;          // -1: by a signal
+    int exit_code = -1;  // -1: by a signal
     int signal = 0;
-    std::uint64_t acknowledged = 0;   // the last unit that it told
+    std::uint64_t acknowledged = 0;  // the last unit that it told
     bool opened = false;
-    std::string output{};          // all lines
-    std::string errors{};          // stderr
+    std::string output{};  // all lines
+    std::string errors{};  // stderr
   };
   End Wait();
 

@@ -65,7 +65,7 @@ TEST(LogRestart, AfterKillNineEveryAcknowledgedUnitIsThereAndOnlyWholeOnes) {
 
 struct FailpointCase {
   const char* name;
-  bool written;   // what was gathered is on disk when it hits
+  bool written;  // what was gathered is on disk when it hits
 };
 
 class LogFailpoint : public ::testing::TestWithParam<FailpointCase> {};

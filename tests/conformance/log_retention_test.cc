@@ -63,7 +63,7 @@ TEST(LogRetention, NothingBehindTheOffsetGoesWithUnitsThatAreStoredTogether) {
       ticket = (*log)->Append({.outputs = {Output({kClaims, 0}, {name + "a", name + "b", name + "c"})}});
     }
     (*log)->WaitDurable(ticket);
-    (*log)->Trim({kClaims, 0}, 301);   // in memory a batch begins at 300, on disk perhaps earlier
+    (*log)->Trim({kClaims, 0}, 301);  // in memory a batch begins at 300, on disk perhaps earlier
     begin = (*log)->Begin({kClaims, 0});
     EXPECT_LE(begin, 300u);
   }

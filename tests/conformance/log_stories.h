@@ -115,7 +115,8 @@ inline StoryLength MeasureStory(Log& log, std::size_t bytes) {
   const Result<std::string> last = log.GetRow("last");
   const std::string expected = std::to_string(claims.size());
   if (!claims.empty() && (!last.ok() || *last != expected)) {
-    length.wrong = "the row says " + (last.ok() ? *last : last.status().message()) + ", the records " + expected;
+    length.wrong =
+        "the row says " + (last.ok() ? *last : last.status().message()) + ", the records " + expected;
   }
   return length;
 }

@@ -66,12 +66,12 @@ TEST(RunnerClock, AppendTimesNeverGoBackAndGoOnAtTheSteadyClocksPace) {
   Live(dir.path(), clocks, [&](EchoWorld& world) {
     say(world, kStart, kStart);
     say(world, kStart + 10, kStart + 10 - 5 * 3600);
-    say(world, kStart + 20, 20);                 // 1970
+    say(world, kStart + 20, 20);  // 1970
     say(world, kStart + 30, kStart + 30);
     EXPECT_THAT(AppendTimes(*world.log, {kEchoNotes, 0}), ElementsAre(0, 10, 20, 30));
   });
   clocks.At(kStart + 100, 0);
-  clocks.machine_started = kStart + 90;          // how long it was off, nobody can say
+  clocks.machine_started = kStart + 90;  // how long it was off, nobody can say
   Live(dir.path(), clocks, [&](EchoWorld& world) {
     say(world, kStart + 105, 5);
     say(world, kStart + 110, kStart + 110);
@@ -105,7 +105,8 @@ TEST(RunnerClock, InputsAreKeptForTheirAgeWhateverTheClockSaidWhenTheyCame) {
   EXPECT_EQ(later(kStart + 200), 0u);
   clocks.At(kStart + 3 * kDay + 30, 30);
   Live(dir.path(), clocks, [&](EchoWorld& world) { world.Say(0, {"1970 again"}); });
-  Live(dir.path(), clocks, [&](EchoWorld& world) { EXPECT_EQ(begin(world), 0u) << "no time to be old enough"; });
+  Live(dir.path(), clocks,
+       [&](EchoWorld& world) { EXPECT_EQ(begin(world), 0u) << "no time to be old enough"; });
   EXPECT_EQ(later(kStart + 3 * kDay + 30), 1u) << "the first one alone is three days old";
   EXPECT_EQ(later(kStart + 3 * kDay + 90), 2u);
   EXPECT_EQ(later(kStart + 3 * kDay + 150), 3u) << "and then each in its turn";

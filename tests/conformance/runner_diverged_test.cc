@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::TempDir;
 
-const std::vector<std::string> kTexts = {"a", "b", "c", "canary", "d", "e"};   // commit 4 is the canary's
+const std::vector<std::string> kTexts = {"a", "b", "c", "canary", "d", "e"};  // commit 4 is the canary's
 
 std::string TheTime(std::string_view text) {
   if (text != "canary") return {};
@@ -37,10 +37,10 @@ std::string Dice(std::string_view text) {
 // Everything that a slot's state and the log hold, and the names of all directories. Files of the databases are not
 // compared: RocksDB writes a list of files anew with each open, and the log counts its owners.
 struct Contents {
-  std::map<std::string, std::string> rows;         // of the state, by slot and key; "meta" too
-  std::vector<std::vector<std::string>> records;   // of every partition
+  std::map<std::string, std::string> rows;        // of the state, by slot and key; "meta" too
+  std::vector<std::vector<std::string>> records;  // of every partition
   std::vector<std::string> directories;
-  std::map<std::string, std::string> tables;       // bytes of the state's table files, by path
+  std::map<std::string, std::string> tables;  // bytes of the state's table files, by path
 
   friend bool operator==(const Contents&, const Contents&) = default;
 };
@@ -110,11 +110,11 @@ TEST_P(RunnerDiverged, AStageThatIsNotDeterministicStopsTheOpenAndNothingIsChang
   LeaveCommitsBehindTheState(dir.path(), GetParam().salts);
   const Contents before = ContentsOf(dir.path());
   ASSERT_EQ(before.records[kEchoes * kEchoSlots + 1].size(), 1 + kTexts.size());
-  for (int attempt = 0; attempt < 2; ++attempt) {   // a service that starts it again must not get through
+  for (int attempt = 0; attempt < 2; ++attempt) {  // a service that starts it again must not get through
     EchoWorld again(dir.path(), GetParam().salts);
     EXPECT_EQ(again.status.code(), StatusCode::kFatal) << again.status.message();
     EXPECT_THAT(again.status.message(), HasSubstr("slot 1 diverged"));
-    EXPECT_THAT(again.status.message(), HasSubstr("executing commit 5 again"));   // "before" was commit 1
+    EXPECT_THAT(again.status.message(), HasSubstr("executing commit 5 again"));  // "before" was commit 1
     EXPECT_THAT(again.status.message(), HasSubstr("Nothing was changed"));
     EXPECT_THAT(again.reports, IsEmpty()) << "no state is put aside for it";
     again.log.reset();

@@ -56,7 +56,7 @@ TEST(RunnerRecovery, ExecutesNoMoreAgainThanTheDebtAllowsHoweverMuchWasProcessed
 TEST(RunnerRecovery, AnOpenReadsNoMoreOfALogThatIsEightTimesAsLarge) {
   std::vector<std::uint64_t> read;
   std::vector<std::uint64_t> stored;
-  for (const std::uint64_t units : {200u, 1600u}) {   // of 40,000 bytes
+  for (const std::uint64_t units : {200u, 1600u}) {  // of 40,000 bytes
     const TempDir dir;
     LogProcess process({dir / "log", "0", "20000"});
     ASSERT_TRUE(process.WaitAcknowledged(units));

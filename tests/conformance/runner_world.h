@@ -32,14 +32,16 @@ struct EchoRow {
   std::string salt;
 
   template <class Self, class F>
-  static void Fields(Self& s, F&& f) { f(s.count, s.salt); }
+  static void Fields(Self& s, F&& f) {
+    f(s.count, s.salt);
+  }
 };
 
 // What the stage adds to a text, by default nothing. A salt that is not a function of the text makes the stage one that
 // is not deterministic.
 struct EchoSalts {
-  std::function<std::string(std::string_view text)> output;   // into what it emits
-  std::function<std::string(std::string_view text)> state;    // into its table
+  std::function<std::string(std::string_view text)> output;  // into what it emits
+  std::function<std::string(std::string_view text)> state;   // into its table
 };
 
 class EchoStage final : public Stage {
@@ -89,7 +91,7 @@ inline LogOptions EchoLogOptions(const std::string& directory) {
 struct EchoWorld {
   std::unique_ptr<Log> log;
   std::unique_ptr<Runner> runner;
-  Status status;   // of the open
+  Status status;  // of the open
   std::vector<std::string> reports;
 
   EchoWorld(const LogOptions& log_options, const RunnerOptions& options, EchoSalts salts = {}) {

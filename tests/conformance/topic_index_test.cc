@@ -37,7 +37,7 @@ KeyIndexOptions Options(const std::string& path) {
   options.topic = kGrants;
   options.partitions = 2;
   options.keys = Words;
-  options.chunk_age = std::chrono::hours(1);       // tests say when
+  options.chunk_age = std::chrono::hours(1);  // tests say when
   options.follow_every = std::chrono::hours(1);
   return options;
 }
@@ -99,7 +99,7 @@ TEST_F(TopicIndexTest, FindsEveryPlaceOfAKeyInFilesAndInMemory) {
 TEST_F(TopicIndexTest, KeysAreAnyBytes) {
   OpenLog();
   const std::string zero("\0", 1);
-  const std::string zero_n("\0n", 2);   // looks like a row of the index itself
+  const std::string zero_n("\0n", 2);  // looks like a row of the index itself
   const std::string longest(255, '\xff');
   Append(0, {zero, zero_n, longest, zero + zero});
   OpenIndex(Options(dir_ / "index"));
@@ -121,7 +121,7 @@ TEST_F(TopicIndexTest, ARestartGoesOnFromWhatWasWritten) {
   ASSERT_TRUE(index_->Flush().ok());
   Append(0, {"a"});
   EXPECT_EQ(Find("a"), "0@0 0@2 1@0");
-  index_.reset();   // without a Flush(): what was in memory is gone
+  index_.reset();  // without a Flush(): what was in memory is gone
   KeyIndexOptions options = Options(dir_ / "index");
   std::vector<std::string> seen;
   options.keys = [&](std::string_view record, const AddKey& add) {
@@ -254,7 +254,8 @@ TEST_F(TopicIndexTest, AgreesWithALookThroughTheRecords) {
       records.push_back("k" + std::to_string((random >> 33) % 50000));
       if (unit % 2 == 0) {
         std::string& places = expected[records.back()];
-        places += (places.empty() ? "" : " ") + std::string("0@") + std::to_string(unit / 2 * 500 + static_cast<std::uint64_t>(i));
+        places += (places.empty() ? "" : " ") + std::string("0@") +
+                  std::to_string(unit / 2 * 500 + static_cast<std::uint64_t>(i));
       }
     }
     if (unit % 2 == 0) Append(0, records);

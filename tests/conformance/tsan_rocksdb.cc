@@ -3,9 +3,9 @@
 // the C library does when RocksDB calls it by way of libstdc++. A race in our own code shows all the same: no frame of it
 // is RocksDB's.
 #if defined(__SANITIZE_THREAD__)
-extern "C" const char* __tsan_default_suppressions();   // NOLINT(bugprone-reserved-identifier)
+extern "C" const char* __tsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier)
 
-extern "C" const char* __tsan_default_suppressions() {   // NOLINT(bugprone-reserved-identifier)
+extern "C" const char* __tsan_default_suppressions() {  // NOLINT(bugprone-reserved-identifier)
   return "called_from_lib:librocksdb.so\n"
          "called_from_lib:libstdc++.so\n"
          "race:librocksdb.so\n"

@@ -22,7 +22,8 @@ TEST(EngineTime, OneEventFromTheFutureMakesNoTick) {
   auto engine = Engine::Open(settings, [](const std::string&) {});
   ASSERT_TRUE(engine.ok()) << engine.status().message();
   (*engine)->Start();
-  const double now = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  const double now =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   std::uint64_t line = 0;
   for (const double time : {now - 5000, now + 10 * 86400.0, now - 1000}) {
     AppendBlock block{.source = "s", .first_line = line++};

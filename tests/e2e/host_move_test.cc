@@ -24,7 +24,7 @@ namespace cobblestone::testing {
 namespace {
 
 using Events = std::vector<std::string>;
-using Id = std::pair<std::uint32_t, std::uint64_t>;   // project, number
+using Id = std::pair<std::uint32_t, std::uint64_t>;  // project, number
 
 struct Sum {
   BigMicro micro = 0;
@@ -91,7 +91,9 @@ Sums AccountsOf(FreeWorld& world) {
     if (slot.stages.accounts == nullptr) continue;
     slot.stages.accounts->hosts().ForEach([&](const stream::Key& key, const accounts::HostAccount& host) {
       if (host.account.grants == 0 && host.account.total_micro == 0) return;
-      EXPECT_TRUE(sums.hosts.emplace(Id{key.project, key.id}, Sum{host.account.total_micro, host.account.grants}).second)
+      EXPECT_TRUE(
+          sums.hosts.emplace(Id{key.project, key.id}, Sum{host.account.total_micro, host.account.grants})
+              .second)
           << "host " << key.id << " has two accounts";
       Sum apps;
       for (const credit::AppSum& app : host.account.apps) {
@@ -225,10 +227,10 @@ TEST(HostMove, TheEngineAnswersWithOneAccountAndTheAuditIsExact) {
   settings.commit.max_records = 50;
   settings.state.flush_interval = std::chrono::milliseconds(30);
   GenerateOptions options = Restless(4);
-  options.tick_period = 0;   // each tick is a block of its own, with a synced write
+  options.tick_period = 0;  // each tick is a block of its own, with a synced write
   const Events events = Generate(options);
   Events ledger;
-  std::map<std::uint64_t, std::uint64_t> seen;   // grants, by host
+  std::map<std::uint64_t, std::uint64_t> seen;  // grants, by host
   const auto check = [&](Engine& engine) {
     const auto audit = engine.Audit({});
     ASSERT_TRUE(audit.ok()) << audit.status().message();
@@ -260,7 +262,7 @@ TEST(HostMove, TheEngineAnswersWithOneAccountAndTheAuditIsExact) {
       // While it works, too: no answer falls back behind an earlier one.
       for (std::uint64_t host = 1; host <= 6; ++host) {
         const auto account = (*engine)->Account(ProjectId(1), wire::AccountKind::kHost, host);
-        if (!account.ok()) continue;   // nothing is known of it yet
+        if (!account.ok()) continue;  // nothing is known of it yet
         EXPECT_GE((*account)["grants"].get<std::uint64_t>(), seen[host]) << "host " << host;
         seen[host] = (*account)["grants"];
       }

@@ -502,7 +502,8 @@ TEST_P(PipelineMoves, AHostsOneAccountFollowsItThroughManyOwners) {
   std::uint64_t result = 500;
   const auto work = [&] {
     for (std::uint64_t host = 1; host <= 3; ++host) {
-      story.Completed(result, host, result).Validated(result, host, result, 1, 0.37 * static_cast<double>(result % 17 + host));
+      story.Completed(result, host, result)
+          .Validated(result, host, result, 1, 0.37 * static_cast<double>(result % 17 + host));
       ++result;
     }
   };
@@ -513,7 +514,8 @@ TEST_P(PipelineMoves, AHostsOneAccountFollowsItThroughManyOwners) {
   for (std::uint64_t round = 0; round < 12; ++round) {
     story.At(now += 5000);
     work();
-    for (std::uint64_t host = 1; host <= 3; ++host) move(host, round % 4 == 3 ? 0 : 1 + (host * 5 + round * 3) % 9);
+    for (std::uint64_t host = 1; host <= 3; ++host)
+      move(host, round % 4 == 3 ? 0 : 1 + (host * 5 + round * 3) % 9);
     if (round % 2 == 0) work();
     if (round == 5) {
       for (std::uint64_t host = 1; host <= 3; ++host)
@@ -595,10 +597,10 @@ TEST(PipelineStory, WhatWasGrantedIsNeverGrantedAgainHoweverLateItIsSaidAgain) {
     for (int day = 1; day <= 60; ++day) {
       story.Tick(kStart + day * kDay);
       story.AgainFrom(first, end);
-      story.At(kStart).Say(completion).Validated(500, 1, 50, 1, 7);   // the same happenings, under new ids
+      story.At(kStart).Say(completion).Validated(500, 1, 50, 1, 7);  // the same happenings, under new ids
       story.At(kStart + day * kDay);
-      if (sent_time_known) story.Say(completion);   // said to have come back only now
-      story.Validated(500, 1, 50, 1, 7);            // the validator looks once more
+      if (sent_time_known) story.Say(completion);  // said to have come back only now
+      story.Validated(500, 1, 50, 1, 7);           // the validator looks once more
     }
     story.Tick(kStart + 100 * kDay);
     const Played played = ExpectLikeTheOracle(story.events());
@@ -616,7 +618,7 @@ TEST(PipelineStory, AResultToldUnderAnotherHostAtTheLastMomentIsGrantedOnce) {
   story.Completed(500, 2, 50);
   Events events = story.events();
   wire::Event late = *wire::ParseEvent(events.back());
-  late.head.time = kStart + 9.9 * kDay;   // it waits from now on
+  late.head.time = kStart + 9.9 * kDay;  // it waits from now on
   events.back() = wire::EncodeEvent(late);
   Story rest;
   rest.At(kStart + 19.8 * kDay).Tick(kStart + 19.8 * kDay).Validated(500, 2, 50, 1, 7);
@@ -674,9 +676,9 @@ TEST(PipelineStory, AForgottenWorkunitIsForgottenThoughItsRowIsThere) {
   story.At(kStart + 10 * kDay).Completed(500, 1, 64).Validated(500, 1, 64, 1, 7);
   story.At(kStart + 5 * kDay).Completed(510, 1, 65).Validated(510, 1, 65, 1, 8);
   story.Tick(kStart + 27 * kDay);
-  story.Completed(511, 2, 65).Validated(511, 2, 65, 1, 9);   // as if it were new
+  story.Completed(511, 2, 65).Validated(511, 2, 65, 1, 9);  // as if it were new
   Events events = story.events();
-  events.push_back(late(512, 65));   // gets what 511 got
+  events.push_back(late(512, 65));  // gets what 511 got
   events.insert(events.end() - 1, story.events()[story.size() - 2]);
   events.push_back(late(501, 64));
   events.insert(events.end() - 1, story.events()[story.size() - 2]);
@@ -745,7 +747,8 @@ TEST(Pipeline, AnEventFromTheFutureMovesNothing) {
     std::map<std::string, std::size_t> reasons;
     for (std::size_t i = 0; i < bodies.size(); ++i) {
       if (auto* tick = std::get_if<wire::Tick>(&bodies[i])) tick->time = time;
-      world.Add(wire::EncodeEvent({.head = {.id = 10 + i, .project = ProjectId(1), .time = time}, .body = bodies[i]}));
+      world.Add(wire::EncodeEvent(
+          {.head = {.id = 10 + i, .project = ProjectId(1), .time = time}, .body = bodies[i]}));
       world.RunUntilIdle();
     }
     Outcome outcome;
@@ -786,7 +789,8 @@ TEST(Pipeline, WhatIsBeyondEveryWindowIsNoLongerStored) {
     std::array<std::size_t, 2> count{};
     for (PipelineSlot& slot : world.slots()) {
       if (slot.stages.grants == nullptr) continue;
-      slot.stages.grants->decided().ForEach([&](const stream::Key&, const grants::DecidedBlock&) { ++count[0]; });
+      slot.stages.grants->decided().ForEach(
+          [&](const stream::Key&, const grants::DecidedBlock&) { ++count[0]; });
       slot.stages.claims->runs().ForEach([&](const stream::Key&, const claims::SeenRun&) { ++count[1]; });
     }
     return count;
@@ -804,7 +808,8 @@ TEST(Pipeline, WhatIsBeyondEveryWindowIsNoLongerStored) {
   EXPECT_GT(most[1], 15u);
   EXPECT_LT(most[1], 110u);
   const double end = options.start_time + options.span + 8 * kDay;
-  world.Add(wire::EncodeEvent({.head = {.id = 1u << 30, .project = ProjectId(1), .time = end}, .body = wire::Tick{.time = end}}));
+  world.Add(wire::EncodeEvent(
+      {.head = {.id = 1u << 30, .project = ProjectId(1), .time = end}, .body = wire::Tick{.time = end}}));
   world.Finish();
   EXPECT_EQ(rows(), (std::array<std::size_t, 2>{0, 0}));
 }
@@ -822,14 +827,15 @@ TEST(PipelineStory, RowsThatAreOverGoInSlices) {
   error.facts.outcome = credit::Outcome::kTimeout;
   for (std::uint64_t host = 100; host < 100 + kHosts; ++host) {
     error.facts.host = HostId(host);
-    for (int i = 0; i < 32; ++i) story.Say(error);   // one run
+    for (int i = 0; i < 32; ++i) story.Say(error);  // one run
   }
   LockstepWorld world(1);
   world.Add(story.events());
   world.Finish();
   const auto blocks = [&world] {
     std::size_t n = 0;
-    world.slots()[0].stages.grants->decided().ForEach([&](const stream::Key&, const grants::DecidedBlock&) { ++n; });
+    world.slots()[0].stages.grants->decided().ForEach(
+        [&](const stream::Key&, const grants::DecidedBlock&) { ++n; });
     return n;
   };
   const auto runs = [&world] {
@@ -841,7 +847,8 @@ TEST(PipelineStory, RowsThatAreOverGoInSlices) {
   ASSERT_GE(runs(), kHosts);
   const auto tick = [&world](double day, std::uint64_t id) {
     const double time = kStart + day * kDay;
-    world.Add(wire::EncodeEvent({.head = {.id = id, .project = ProjectId(1), .time = time}, .body = wire::Tick{.time = time}}));
+    world.Add(wire::EncodeEvent(
+        {.head = {.id = id, .project = ProjectId(1), .time = time}, .body = wire::Tick{.time = time}}));
   };
   tick(40, 1);
   EXPECT_LT(blocks(), kBlocks - 900);

@@ -28,7 +28,7 @@ const std::string kData = std::string(COBBLESTONE_SOURCE_DIR) + "/tests/golden/d
 struct Counts {
   std::uint64_t compared = 0;
   std::uint64_t different = 0;
-  std::uint64_t averages = 0;          // through exp()
+  std::uint64_t averages = 0;  // through exp()
   std::uint64_t averages_different = 0;
   double worst = 0;
   std::vector<std::string> first;
@@ -64,7 +64,8 @@ std::vector<json> ReadPlain(const std::string& path) {
 }
 
 // BOINC numbers rows of anonymous versions app * 1000000 + n (golden README, item 18).
-std::pair<std::uint64_t, std::int64_t> AppAndVersion(std::uint64_t row, const std::map<std::uint64_t, std::uint64_t>& app_of) {
+std::pair<std::uint64_t, std::int64_t> AppAndVersion(std::uint64_t row,
+                                                     const std::map<std::uint64_t, std::uint64_t>& app_of) {
   if (row >= 1000000) return {row / 1000000, -static_cast<std::int64_t>(row % 1000000)};
   const auto app = app_of.find(row);
   return {app == app_of.end() ? 0 : app->second, static_cast<std::int64_t>(row)};
@@ -100,7 +101,8 @@ Counts Compare(const std::string& scenario, std::uint32_t partitions) {
   for (const json& user : catalogue.at("users")) team_of[user.at("id")] = user.at("teamid");
   for (const json& version : catalogue.at("app_versions")) app_of[version.at("id")] = version.at("appid");
   for (const json& event : input)
-    if (event.at("ev") == "add_app_version") app_of[event.at("app_version").at("id")] = event.at("app_version").at("appid");
+    if (event.at("ev") == "add_app_version")
+      app_of[event.at("app_version").at("id")] = event.at("app_version").at("appid");
 
   // What was granted, by line and result; and the sums of the rounded amounts.
   std::map<std::pair<std::uint64_t, std::uint64_t>, double> expected;
@@ -146,22 +148,25 @@ Counts Compare(const std::string& scenario, std::uint32_t partitions) {
   }
   for (const auto& [key, credit] : expected)
     if (!seen.contains(key))
-      counts.Differ("line " + std::to_string(key.first) + " result " + std::to_string(key.second) + " not granted",
-                    0, credit);
+      counts.Differ(
+          "line " + std::to_string(key.first) + " result " + std::to_string(key.second) + " not granted", 0,
+          credit);
 
   const json& end = output.back();
-  std::map<std::string, std::map<std::string, json>> rows;   // by kind and key
+  std::map<std::string, std::map<std::string, json>> rows;  // by kind and key
   for (const json& row : ReadPlain(options.state_out)) {
     const std::string kind = row.at("kind");
-    const std::string key = kind == "host_version" ? std::to_string(row.at("host").get<std::uint64_t>()) + "/" +
-                                                         std::to_string(row.at("app").get<std::uint64_t>()) + "/" +
-                                                         std::to_string(row.at("app_version").get<std::int64_t>())
-                            : kind == "app_version" ? std::to_string(row.at("app_version").get<std::uint64_t>())
-                            : kind == "app"         ? std::to_string(row.at("app").get<std::uint64_t>())
-                                                    : std::to_string(row.at("id").get<std::uint64_t>());
+    const std::string key =
+        kind == "host_version" ? std::to_string(row.at("host").get<std::uint64_t>()) + "/" +
+                                     std::to_string(row.at("app").get<std::uint64_t>()) + "/" +
+                                     std::to_string(row.at("app_version").get<std::int64_t>())
+        : kind == "app_version" ? std::to_string(row.at("app_version").get<std::uint64_t>())
+        : kind == "app"         ? std::to_string(row.at("app").get<std::uint64_t>())
+                                : std::to_string(row.at("id").get<std::uint64_t>());
     rows[kind][key] = row;
   }
-  for (const auto& [kind, list] : std::map<std::string, std::string>{{"host", "hosts"}, {"user", "users"}, {"team", "teams"}}) {
+  for (const auto& [kind, list] :
+       std::map<std::string, std::string>{{"host", "hosts"}, {"user", "users"}, {"team", "teams"}}) {
     for (const json& account : end.at(list)) {
       const auto id = account.at("id").get<std::uint64_t>();
       const std::string where = kind + " " + std::to_string(id);
@@ -175,13 +180,14 @@ Counts Compare(const std::string& scenario, std::uint32_t partitions) {
         counts.Differ(where + " total_micro", row->second.at("total_micro").get<double>(),
                       static_cast<double>(totals[kind][id]));
       counts.ThroughExp(where + " rac", Number(row->second.at("rac")), Number(account.at("expavg_credit")));
-      counts.Exact(where + " rac_time", Number(row->second.at("rac_time")), Number(account.at("expavg_time")));
+      counts.Exact(where + " rac_time", Number(row->second.at("rac_time")),
+                   Number(account.at("expavg_time")));
     }
   }
   for (const json& hav : end.at("havs")) {
     const auto [app, version] = AppAndVersion(hav.at("app_version_id"), app_of);
-    const std::string key = std::to_string(hav.at("host_id").get<std::uint64_t>()) + "/" + std::to_string(app) + "/" +
-                            std::to_string(version);
+    const std::string key = std::to_string(hav.at("host_id").get<std::uint64_t>()) + "/" +
+                            std::to_string(app) + "/" + std::to_string(version);
     const auto row = rows["host_version"].find(key);
     if (row == rows["host_version"].end()) {
       ADD_FAILURE() << scenario << " host_version " << key << " has no row";
@@ -189,7 +195,8 @@ Counts Compare(const std::string& scenario, std::uint32_t partitions) {
     }
     CompareAverages(counts, "host_version " + key + " pfc", row->second.at("pfc"), hav.at("pfc"));
     CompareAverages(counts, "host_version " + key + " et", row->second.at("et"), hav.at("et"));
-    CompareAverages(counts, "host_version " + key + " turnaround", row->second.at("turnaround"), hav.at("turnaround"));
+    CompareAverages(counts, "host_version " + key + " turnaround", row->second.at("turnaround"),
+                    hav.at("turnaround"));
     for (const char* field : {"consecutive_valid", "max_jobs_per_day"})
       counts.Exact("host_version " + key + " " + field, Number(row->second.at(field)), Number(hav.at(field)));
   }
@@ -200,10 +207,12 @@ Counts Compare(const std::string& scenario, std::uint32_t partitions) {
     if (::testing::Test::HasFailure()) return counts;
     const json& row = rows["app_version"].at(key);
     CompareAverages(counts, "app_version " + key + " pfc", row.at("pfc"), version.at("pfc"));
-    counts.Exact("app_version " + key + " pfc_scale", Number(row.at("pfc_scale")), Number(version.at("pfc_scale")));
+    counts.Exact("app_version " + key + " pfc_scale", Number(row.at("pfc_scale")),
+                 Number(version.at("pfc_scale")));
     counts.ThroughExp("app_version " + key + " expavg_credit", Number(row.at("expavg_credit")),
                       Number(version.at("expavg_credit")));
-    counts.Exact("app_version " + key + " expavg_time", Number(row.at("expavg_time")), Number(version.at("expavg_time")));
+    counts.Exact("app_version " + key + " expavg_time", Number(row.at("expavg_time")),
+                 Number(version.at("expavg_time")));
   }
   for (const json& app : end.at("apps")) {
     const std::string key = std::to_string(app.at("id").get<std::uint64_t>());
@@ -216,7 +225,7 @@ Counts Compare(const std::string& scenario, std::uint32_t partitions) {
 
 struct Scenario {
   const char* name;
-  std::uint64_t at_least;   // values that were compared when this was written
+  std::uint64_t at_least;  // values that were compared when this was written
 };
 
 class GoldenPipeline : public ::testing::TestWithParam<Scenario> {};
@@ -224,11 +233,12 @@ class GoldenPipeline : public ::testing::TestWithParam<Scenario> {};
 TEST_P(GoldenPipeline, GrantsWhatBoincGrantedWithAnyNumberOfPartitions) {
   for (const std::uint32_t partitions : {1u, 3u, 8u}) {
     const Counts counts = Compare(GetParam().name, partitions);
-    std::printf("%s, %u partitions: %llu values compared, %llu different; %llu recent averages, %llu not bit-equal, "
-                "largest relative difference %.2g\n",
-                GetParam().name, partitions, static_cast<unsigned long long>(counts.compared),
-                static_cast<unsigned long long>(counts.different), static_cast<unsigned long long>(counts.averages),
-                static_cast<unsigned long long>(counts.averages_different), counts.worst);
+    std::printf(
+        "%s, %u partitions: %llu values compared, %llu different; %llu recent averages, %llu not bit-equal, "
+        "largest relative difference %.2g\n",
+        GetParam().name, partitions, static_cast<unsigned long long>(counts.compared),
+        static_cast<unsigned long long>(counts.different), static_cast<unsigned long long>(counts.averages),
+        static_cast<unsigned long long>(counts.averages_different), counts.worst);
     EXPECT_EQ(counts.different, 0u);
     for (const std::string& one : counts.first) ADD_FAILURE() << GetParam().name << " " << one;
     EXPECT_GE(counts.compared, GetParam().at_least) << "the harness compared too little";
@@ -239,9 +249,11 @@ INSTANTIATE_TEST_SUITE_P(Scenarios, GoldenPipeline,
                          ::testing::Values(Scenario{"s01_cpu_single", 1389}, Scenario{"s02_cpu_two", 2197},
                                            Scenario{"s03_cpu_gpu", 3917}, Scenario{"s04_gpu_only", 2325},
                                            Scenario{"s05_anonymous", 6812}, Scenario{"s06_sanity", 1833},
-                                           Scenario{"s06b_overflow", 981}, Scenario{"s07_host_scale_check", 3449},
+                                           Scenario{"s06b_overflow", 981},
+                                           Scenario{"s07_host_scale_check", 3449},
                                            Scenario{"s08_outliers", 5849}, Scenario{"s09_caps", 3211},
-                                           Scenario{"s10_mixed_large", 82155}, Scenario{"s12b_credit_from_runtime", 1435}),
+                                           Scenario{"s10_mixed_large", 82155},
+                                           Scenario{"s12b_credit_from_runtime", 1435}),
                          [](const auto& scenario) { return std::string(scenario.param.name); });
 
 }  // namespace

@@ -23,11 +23,11 @@ namespace cobblestone {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::Event;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::Event;
 
-constexpr double kStart = 1.7e9;   // of the traffic, UNIX s
+constexpr double kStart = 1.7e9;  // of the traffic, UNIX s
 constexpr double kHour = 3600;
 constexpr double kDay = 86400;
 constexpr double kYear2100 = 4102444800;
@@ -42,10 +42,11 @@ struct FakeClock {
     return {.clock = [this] { return now + off; },
             .steady = [this] { return now - machine_started; },
             .accept_time_jump = false,
-            .warn = [this](const std::string& what) {
-              std::lock_guard lock(mutex);
-              warnings.push_back(what);
-            }};
+            .warn =
+                [this](const std::string& what) {
+                  std::lock_guard lock(mutex);
+                  warnings.push_back(what);
+                }};
   }
   std::vector<std::string> Warnings() {
     std::lock_guard lock(mutex);
@@ -57,7 +58,8 @@ struct FakeClock {
 };
 
 std::unique_ptr<Engine> Open(const settings::RunSettings& settings, const EngineOptions& options) {
-  auto engine = Engine::Open(settings, [](const std::string&) {}, options);
+  auto engine = Engine::Open(
+      settings, [](const std::string&) {}, options);
   EXPECT_TRUE(engine.ok()) << engine.status().message();
   if (!engine.ok()) return nullptr;
   (*engine)->Start();
@@ -68,22 +70,24 @@ std::unique_ptr<Engine> Open(const settings::RunSettings& settings, const Engine
 std::vector<double> TicksOf(Engine& engine) {
   engine.WaitIdle();
   std::vector<double> ticks;
-  const Status status = engine.ForEachRecord({wire::kControl, 0}, [&](std::uint64_t, std::string_view record) {
-    wire::ControlView control;
-    EXPECT_TRUE(wire::DecodeControl(record, &control));
-    if (control.kind == wire::ControlKind::kTick) ticks.push_back(control.tick_time);
-    return true;
-  });
+  const Status status =
+      engine.ForEachRecord({wire::kControl, 0}, [&](std::uint64_t, std::string_view record) {
+        wire::ControlView control;
+        EXPECT_TRUE(wire::DecodeControl(record, &control));
+        if (control.kind == wire::ControlKind::kTick) ticks.push_back(control.tick_time);
+        return true;
+      });
   EXPECT_TRUE(status.ok()) << status.message();
   return ticks;
 }
 
 std::map<std::string, std::uint64_t> RefusalsOf(Engine& engine) {
   testing::Outcome outcome;
-  const Status status = engine.ForEachRecord({wire::kRefused, 0}, [&](std::uint64_t, std::string_view record) {
-    EXPECT_TRUE(testing::AddRefusedRecord(record, &outcome));
-    return true;
-  });
+  const Status status =
+      engine.ForEachRecord({wire::kRefused, 0}, [&](std::uint64_t, std::string_view record) {
+        EXPECT_TRUE(testing::AddRefusedRecord(record, &outcome));
+        return true;
+      });
   EXPECT_TRUE(status.ok()) << status.message();
   return outcome.refusals;
 }
@@ -110,7 +114,7 @@ void IngestLive(Engine& engine, const std::vector<Event>& events, std::size_t en
 
 constexpr double kRight = 0;
 constexpr double kFiveHoursBack = -5 * kHour;
-constexpr double kFlatBattery = -kStart;   // 1970
+constexpr double kFlatBattery = -kStart;  // 1970
 
 TEST(Clock, OneThatIsSetBackChangesNothing) {
   const testing::TempDir temp;
@@ -157,7 +161,8 @@ TEST(Clock, AnEventOrTickFromTheYear2100MovesNoTime) {
   const testing::TempDir temp;
   const std::vector<Event> events = testing::Traffic(22, 2000);
   // Between two halves of the traffic: a completion, and a tick that the source sends by itself.
-  std::vector<Event> with_wrong_ones(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(events.size() / 2));
+  std::vector<Event> with_wrong_ones(events.begin(),
+                                     events.begin() + static_cast<std::ptrdiff_t>(events.size() / 2));
   const auto completion = std::find_if(events.begin(), events.end(), [](const Event& event) {
     return wire::PeekKind(event.envelope) == wire::EventKind::kCompletion;
   });
@@ -169,8 +174,8 @@ TEST(Clock, AnEventOrTickFromTheYear2100MovesNoTime) {
   with_wrong_ones.push_back({wire::EncodeEvent({.head = {.id = 990002, .project = {}, .time = kYear2100},
                                                 .body = wire::Tick{.time = kYear2100}}),
                              false});
-  with_wrong_ones.insert(with_wrong_ones.end(), events.begin() + static_cast<std::ptrdiff_t>(events.size() / 2),
-                         events.end());
+  with_wrong_ones.insert(with_wrong_ones.end(),
+                         events.begin() + static_cast<std::ptrdiff_t>(events.size() / 2), events.end());
 
   FakeClock clock;
   const auto engine = Open(testing::BusySettings(temp / "data"), clock.Options());
@@ -193,9 +198,10 @@ class WallTicks : public ::testing::Test {
     options.accept_time_jump = accept_time_jump;
     auto engine = Open(settings_, options);
     if (engine == nullptr || engine->Producer("project").lines > 0) return engine;
-    engine->LookAtClock();   // or its thread's first tick comes behind the project at times
-    const std::string app = wire::EncodeEvent({.head = {.id = 1, .project = ProjectId(1), .time = kStart},
-                                               .body = wire::AppChange{.app = AppId(1), .policy = "runtime"}});
+    engine->LookAtClock();  // or its thread's first tick comes behind the project at times
+    const std::string app =
+        wire::EncodeEvent({.head = {.id = 1, .project = ProjectId(1), .time = kStart},
+                           .body = wire::AppChange{.app = AppId(1), .policy = "runtime"}});
     const auto said =
         engine->Append({.source = "project", .first_line = 0, .lines = {{.envelope = app}}, .barrier = true});
     EXPECT_TRUE(said.ok()) << said.status().message();
@@ -218,7 +224,7 @@ class WallTicks : public ::testing::Test {
   std::size_t seen_ = 0;
 };
 
-constexpr double kMark = 1.7e9 + 400;   // a multiple of 600 s
+constexpr double kMark = 1.7e9 + 400;  // a multiple of 600 s
 
 TEST_F(WallTicks, AscendAndRepeatNothing) {
   const auto engine = OpenWithProject(false);
@@ -228,7 +234,8 @@ TEST_F(WallTicks, AscendAndRepeatNothing) {
   EXPECT_THAT(NewTicks(*engine, kMark + 1200), ElementsAre(kMark + 1200));
   EXPECT_THAT(NewTicks(*engine, kMark + 1200 - 5 * kHour), IsEmpty()) << "set back a little";
   EXPECT_THAT(NewTicks(*engine, kMark + 1199), IsEmpty());
-  EXPECT_THAT(NewTicks(*engine, kMark + 1800 + 5 * kHour), ElementsAre(kMark + 1800 + 5 * kHour)) << "a gap is one tick";
+  EXPECT_THAT(NewTicks(*engine, kMark + 1800 + 5 * kHour), ElementsAre(kMark + 1800 + 5 * kHour))
+      << "a gap is one tick";
   EXPECT_THAT(clock_.Warnings(), IsEmpty());
 }
 
@@ -240,9 +247,9 @@ TEST_F(WallTicks, HoldStillWhenTheClockIsADayOffUntilItIsRightAgain) {
   const double last = kMark + kDay;
   EXPECT_THAT(NewTicks(*engine, kYear2100), IsEmpty());
   EXPECT_THAT(NewTicks(*engine, kYear2100 + 600), IsEmpty());
-  EXPECT_THAT(clock_.Warnings(),
-              ElementsAre(::testing::AllOf(HasSubstr("time stands still"), HasSubstr("2100-01-01 00:00:00 UTC"),
-                                           HasSubstr("run --accept-time-jump"))))
+  EXPECT_THAT(clock_.Warnings(), ElementsAre(::testing::AllOf(HasSubstr("time stands still"),
+                                                              HasSubstr("2100-01-01 00:00:00 UTC"),
+                                                              HasSubstr("run --accept-time-jump"))))
       << "told once";
   EXPECT_THAT(NewTicks(*engine, last + 600), ElementsAre(last + 600));
   EXPECT_THAT(clock_.Warnings(), ElementsAre(HasSubstr("time goes on")));
@@ -258,7 +265,7 @@ TEST_F(WallTicks, GoOnOverAJumpThatTheOperatorAccepts) {
     EXPECT_THAT(NewTicks(*engine, kMark), ElementsAre(kMark));
     ASSERT_TRUE(engine->Stop().ok());
   }
-  const double later = kMark + 10 * kDay;   // it was stopped for so long
+  const double later = kMark + 10 * kDay;  // it was stopped for so long
   clock_.off = later - clock_.now;
   {
     const auto engine = OpenWithProject(false);
@@ -271,7 +278,8 @@ TEST_F(WallTicks, GoOnOverAJumpThatTheOperatorAccepts) {
   ASSERT_NE(engine, nullptr);
   EXPECT_THAT(NewTicks(*engine, later), ElementsAre(later));
   EXPECT_THAT(clock_.Warnings(), IsEmpty());
-  EXPECT_THAT(NewTicks(*engine, later + 2 * kDay), IsEmpty()) << "what was accepted is the clock of the start";
+  EXPECT_THAT(NewTicks(*engine, later + 2 * kDay), IsEmpty())
+      << "what was accepted is the clock of the start";
   EXPECT_THAT(clock_.Warnings(), ElementsAre(HasSubstr("time stands still")));
 }
 

@@ -137,7 +137,8 @@ TEST(Kill, AStateThatIsDamagedOrDeletedIsBuiltAgainFromCheckpointOrLog) {
   std::filesystem::remove_all(directory + "/checkpoints/slot-2");
   std::filesystem::path largest;
   for (const auto& file : std::filesystem::directory_iterator(directory + "/state/slot-1"))
-    if (file.path().extension() == ".sst" && (largest.empty() || file.file_size() > std::filesystem::file_size(largest)))
+    if (file.path().extension() == ".sst" &&
+        (largest.empty() || file.file_size() > std::filesystem::file_size(largest)))
       largest = file.path();
   ASSERT_FALSE(largest.empty());
   {
@@ -155,7 +156,8 @@ TEST(Kill, AStateNewerThanTheLogStopsTheOpen) {
   cobblestone::testing::TempDir temp;
   const std::string directory = temp / "data";
   const std::vector<Event> events = Traffic(9, 2000);
-  const std::vector<Event> some(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(events.size() / 2));
+  const std::vector<Event> some(events.begin(),
+                                events.begin() + static_cast<std::ptrdiff_t>(events.size() / 2));
   ASSERT_EQ(RunChild(directory, some, ""), 0) << ReadFailure(directory);
   std::filesystem::copy(directory + "/log", directory + "/log.old", std::filesystem::copy_options::recursive);
   ASSERT_EQ(RunChild(directory, events, ""), 0) << ReadFailure(directory);
@@ -164,7 +166,8 @@ TEST(Kill, AStateNewerThanTheLogStopsTheOpen) {
   std::filesystem::rename(directory + "/log.old", directory + "/log");
   auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
   ASSERT_FALSE(engine.ok());
-  EXPECT_NE(engine.status().message().find("committed data is missing"), std::string::npos) << engine.status().message();
+  EXPECT_NE(engine.status().message().find("committed data is missing"), std::string::npos)
+      << engine.status().message();
 }
 
 TEST(Kill, ASecondProcessOnTheSameDirectoryIsTurnedAway) {
@@ -175,7 +178,8 @@ TEST(Kill, ASecondProcessOnTheSameDirectoryIsTurnedAway) {
   const int status = RunChild(directory, {}, "");
   ASSERT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 10);
-  EXPECT_NE(ReadFailure(directory).find(std::to_string(getpid())), std::string::npos) << ReadFailure(directory);
+  EXPECT_NE(ReadFailure(directory).find(std::to_string(getpid())), std::string::npos)
+      << ReadFailure(directory);
 }
 
 }  // namespace

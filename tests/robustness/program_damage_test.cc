@@ -17,18 +17,20 @@ namespace cobblestone {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::Background;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
-using testing::Background;
 
-constexpr int kCorruptedExitCode = 5;   // README of services/cobblestone
+constexpr int kCorruptedExitCode = 5;  // README of services/cobblestone
 
 // The names of files that are not the same.
-std::string Difference(std::map<std::string, std::string> before, const std::map<std::string, std::string>& after) {
+std::string Difference(std::map<std::string, std::string> before,
+                       const std::map<std::string, std::string>& after) {
   std::string names;
   for (const auto& [name, bytes] : after) {
     const auto was = before.find(name);
-    if (was == before.end() || was->second != bytes) names += (was == before.end() ? "new " : "changed ") + name + "\n";
+    if (was == before.end() || was->second != bytes)
+      names += (was == before.end() ? "new " : "changed ") + name + "\n";
     if (was != before.end()) before.erase(was);
   }
   for (const auto& [name, bytes] : before) names += "gone " + name + "\n";
@@ -50,12 +52,12 @@ class ProgramDamage : public ::testing::Test {
     Background program(dir_.path(), world_.run(), failpoint);
     ASSERT_TRUE(program.WaitFor("running")) << program.err();
     const testing::Finished cut = world_.Ingest();
-    program.Signal(failpoint.empty() ? SIGKILL : SIGTERM);   // where the failpoint was not met: not for ever
+    program.Signal(failpoint.empty() ? SIGKILL : SIGTERM);  // where the failpoint was not met: not for ever
     ASSERT_EQ(program.Wait(), 128 + SIGKILL) << cut.out << cut.err << program.err();
   }
   void ExpectRefusesAndChangesNothing(const std::string& says) {
     const auto before = world_.Files();
-    for (int attempt = 0; attempt < 2; ++attempt) {   // a service manager starts it again
+    for (int attempt = 0; attempt < 2; ++attempt) {  // a service manager starts it again
       Background program(dir_.path(), world_.run());
       if (program.WaitFor("running")) program.Signal(SIGKILL);
       EXPECT_EQ(program.Wait(), kCorruptedExitCode) << program.err();
@@ -73,7 +75,7 @@ class ProgramDamage : public ::testing::Test {
 };
 
 TEST_F(ProgramDamage, ATornLastRecordThatNobodyWasToldOfIsDropped) {
-  ASSERT_NO_FATAL_FAILURE(KilledAt("E4b:6"));   // written, and nobody was told
+  ASSERT_NO_FATAL_FAILURE(KilledAt("E4b:6"));  // written, and nobody was told
   const std::string wal = NewestWal();
   fs::resize_file(wal, fs::file_size(wal) - 7);
   world_.FinishAndExpectLikeTheOracle();
@@ -99,7 +101,7 @@ TEST_F(ProgramDamage, AFlippedByteInTheMiddleOfAcknowledgedDataStopsTheStart) {
   };
   flip();
   ExpectRefusesAndChangesNothing("damaged|has a gap|has lost its end");
-  flip();   // the disk was repaired
+  flip();  // the disk was repaired
   world_.FinishAndExpectLikeTheOracle();
 }
 

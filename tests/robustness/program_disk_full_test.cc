@@ -13,11 +13,11 @@ namespace cobblestone {
 namespace {
 
 using ::testing::AnyOf;
+using testing::Background;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
-using testing::Background;
 
-constexpr int kFullExitCode = 74;   // README of services/cobblestone
+constexpr int kFullExitCode = 74;  // README of services/cobblestone
 constexpr int kGoneExitCode = 4;
 
 // What an operator must be told: what is full, and what to do.
@@ -41,7 +41,7 @@ TEST(ProgramDiskFull, EndsWithItsOwnCodeAndRoomBringsEverythingBack) {
     Background program(disk.dir().path(), world.run());
     if (program.WaitFor("running")) {
       const testing::Finished taken = world.Ingest();
-      if (taken.code <= 1) break;   // all fitted, though nobody would have thought so
+      if (taken.code <= 1) break;  // all fitted, though nobody would have thought so
       EXPECT_THAT(taken.code, AnyOf(kGoneExitCode, kFullExitCode)) << taken.err;
     }
     EXPECT_EQ(program.Wait(), kFullExitCode) << program.err();
@@ -56,7 +56,7 @@ TEST(ProgramDiskFull, EndsWithItsOwnCodeAndRoomBringsEverythingBack) {
 
 // The log has room, the state none: it is written by another thread, and told to the same end.
 TEST(ProgramDiskFull, AStateThatCannotBeWrittenEndsTheProgramToo) {
-  const testing::SmallDisk disk("400k");   // what five empty states take, and not much more
+  const testing::SmallDisk disk("400k");  // what five empty states take, and not much more
   if (!disk.mounted()) GTEST_SKIP() << "this user may not mount a small disk (" << disk.why() << ")";
   const testing::TempDir dir;
   const testing::TempDir beside;
@@ -66,7 +66,7 @@ TEST(ProgramDiskFull, AStateThatCannotBeWrittenEndsTheProgramToo) {
   std::filesystem::create_directory_symlink(disk.dir().path(), world.data() + "/state");
   Background program(dir.path(), world.run());
   ASSERT_TRUE(program.WaitFor("running")) << program.err();
-  EXPECT_LE(world.Ingest().code, kFullExitCode);   // the log may have taken it all in before
+  EXPECT_LE(world.Ingest().code, kFullExitCode);  // the log may have taken it all in before
   EXPECT_EQ(program.Wait(), kFullExitCode) << program.err();
   ExpectSaysWhatToDo(program.err(), world.data() + "/state");
   ASSERT_TRUE(disk.Grow("100m"));

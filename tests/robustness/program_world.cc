@@ -20,20 +20,23 @@ ProgramWorld::ProgramWorld(std::string directory, const TempDir& beside, const s
       config_(beside / "cobblestone.yaml"),
       source_(beside / "traffic.pb"),
       events_(events) {
-  std::ofstream(config_) << "data_directory: " << data() << "\npartitions: " << kPartitions
-                         << "\nthreads: 2\ncommit:\n  interval: 1 ms\n  max_records: 500\nstate:\n  flush_interval: 100 ms\n"
-                            "checkpoint:\n  interval: 1 s\nmemory:\n  write_buffer: 2 MiB\n";
+  std::ofstream(config_)
+      << "data_directory: " << data() << "\npartitions: " << kPartitions
+      << "\nthreads: 2\ncommit:\n  interval: 1 ms\n  max_records: 500\nstate:\n  flush_interval: 100 ms\n"
+         "checkpoint:\n  interval: 1 s\nmemory:\n  write_buffer: 2 MiB\n";
   WriteTraffic(events, source_);
 }
 
-Finished ProgramWorld::Ingest() const { return RunProgram(directory_, {"ingest", source_, "--config", config_}); }
+Finished ProgramWorld::Ingest() const {
+  return RunProgram(directory_, {"ingest", source_, "--config", config_});
+}
 
 void ProgramWorld::FinishAndExpectLikeTheOracle() const {
   {
     Background program(directory_, run());
     ASSERT_TRUE(program.WaitFor("running")) << program.err();
     const Finished taken = Ingest();
-    EXPECT_LE(taken.code, 1) << taken.out << taken.err;   // 1: bad lines of the traffic were told
+    EXPECT_LE(taken.code, 1) << taken.out << taken.err;  // 1: bad lines of the traffic were told
     program.Signal(SIGTERM);
     ASSERT_EQ(program.Wait(), 0) << program.err();
   }

@@ -18,10 +18,11 @@ namespace {
 Outcome OutcomeOf(Engine& engine) {
   Outcome outcome;
   for (std::uint32_t p = 0; p < engine.pipeline().partitions; ++p) {
-    const Status status = engine.ForEachRecord({wire::kGrants, p}, [&](std::uint64_t, std::string_view record) {
-      EXPECT_TRUE(AddLedgerRecord(record, &outcome));
-      return true;
-    });
+    const Status status =
+        engine.ForEachRecord({wire::kGrants, p}, [&](std::uint64_t, std::string_view record) {
+          EXPECT_TRUE(AddLedgerRecord(record, &outcome));
+          return true;
+        });
     EXPECT_TRUE(status.ok()) << status.message();
   }
   return outcome;
@@ -66,7 +67,7 @@ std::vector<Event> Traffic(std::uint64_t seed, std::uint64_t results) {
 
 void WriteTraffic(const std::vector<Event>& events, const std::string& path) {
   std::string bytes;
-  for (const Event& event : events) stream::AppendRecord(bytes, event.envelope);   // a varint and the bytes
+  for (const Event& event : events) stream::AppendRecord(bytes, event.envelope);  // a varint and the bytes
   std::ofstream(path, std::ios::binary) << bytes;
 }
 

@@ -13,7 +13,7 @@ namespace cobblestone::testing {
 
 struct Event {
   std::string envelope;
-  bool broadcast = false;   // comes as a block of its own
+  bool broadcast = false;  // comes as a block of its own
 };
 
 // All policies but those of the lockstep, repeats, bad lines and results that never come.

@@ -61,8 +61,10 @@ Outcome LockstepWorld::outcome() {
   const auto add = [&outcome](OracleAccountKind kind, const stream::Key& key,
                               const credit::Account& account) {
     if (account.grants == 0 && account.opening_micro == 0) return;
-    const auto [at, is_first] = outcome.accounts.emplace(AccountKey{key.project, kind, key.id}, AccountOutcome{});
-    if (!is_first) throw std::runtime_error("an account lies in two partitions: number " + std::to_string(key.id));
+    const auto [at, is_first] =
+        outcome.accounts.emplace(AccountKey{key.project, kind, key.id}, AccountOutcome{});
+    if (!is_first)
+      throw std::runtime_error("an account lies in two partitions: number " + std::to_string(key.id));
     AccountOutcome& sum = at->second;
     sum.micro += account.total_micro;
     sum.grants += account.grants;
@@ -109,9 +111,11 @@ std::map<std::string, std::string> LockstepWorld::AccountRows() const {
     std::string empty;
     stream::StateWriter empty_writer(empty);
     empty_writer(credit::Account{});
-    if (bytes == empty) return;   // whether there is a row without contents is nobody's business
-    const std::string name = std::string(kind) + " " + std::to_string(key.id) + " of project " + std::to_string(key.project);
-    if (!rows.emplace(name, bytes).second) throw std::runtime_error("an account lies in two partitions: " + name);
+    if (bytes == empty) return;  // whether there is a row without contents is nobody's business
+    const std::string name =
+        std::string(kind) + " " + std::to_string(key.id) + " of project " + std::to_string(key.project);
+    if (!rows.emplace(name, bytes).second)
+      throw std::runtime_error("an account lies in two partitions: " + name);
   };
   for (const PipelineSlot& slot : slots_) {
     if (slot.stages.accounts == nullptr) continue;

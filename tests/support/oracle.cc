@@ -348,7 +348,8 @@ void Oracle::State::AddDispatch(const Envelope& e, std::string_view bytes) {
     return;
   }
   const AppFacts& app = project.apps[said.app()];
-  if ((said.sent_time() > 0 ? said.sent_time() : e.time()) + app.window < project.last_tick) return Refuse("TOO_LATE");
+  if ((said.sent_time() > 0 ? said.sent_time() : e.time()) + app.window < project.last_tick)
+    return Refuse("TOO_LATE");
   if (!result.pending) {
     result.since = e.time();
     result.app = said.app();
@@ -365,7 +366,8 @@ void Oracle::State::AddCompletion(const Envelope& e, std::string_view bytes) {
   if (said.outcome() != v1::OUTCOME_SUCCESS && said.result() == 0) {
     const auto known = project.failures.find({said.host(), e.id()});
     const bool over = e.time() + app->second.window < project.last_tick;
-    if (over && (known == project.failures.end() || DayIsOver(e.time() + app->second.window, project.last_tick)))
+    if (over &&
+        (known == project.failures.end() || DayIsOver(e.time() + app->second.window, project.last_tick)))
       return Refuse("TOO_LATE");
     const auto [it, is_new] = project.failures.emplace(std::pair{said.host(), e.id()}, bytes);
     if (!is_new && it->second != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
@@ -378,8 +380,7 @@ void Oracle::State::AddCompletion(const Envelope& e, std::string_view bytes) {
     if (before != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
     return;
   }
-  if (WindowBegin(said, e.time()) + app->second.window < project.last_tick)
-    return Refuse("TOO_LATE");
+  if (WindowBegin(said, e.time()) + app->second.window < project.last_tick) return Refuse("TOO_LATE");
   if (!result.dispatch.empty()) {
     Envelope sent;
     sent.ParseFromString(result.dispatch);

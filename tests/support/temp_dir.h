@@ -14,11 +14,13 @@ class TempDir {
  public:
   TempDir() {
     std::string name = (std::filesystem::temp_directory_path() / "cobblestone-test-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make a temporary directory: " + name);
+    if (::mkdtemp(name.data()) == nullptr)
+      throw std::runtime_error("cannot make a temporary directory: " + name);
     path_ = name;
   }
   ~TempDir() {
-    std::error_code ignored;   // a test that has failed may have left a mount; the next cleaning of /tmp gets it
+    std::error_code
+        ignored;  // a test that has failed may have left a mount; the next cleaning of /tmp gets it
     std::filesystem::remove_all(path_, ignored);
   }
   TempDir(const TempDir&) = delete;

@@ -16,11 +16,12 @@ struct World {
 
   std::vector<std::uint64_t> Take(std::size_t limit, std::uint32_t project = 1) {
     std::vector<std::uint64_t> taken;
-    calendar.Take(limit, [&](std::uint32_t of, std::uint64_t number, std::int32_t) -> std::optional<std::int32_t> {
-      EXPECT_EQ(of, project);
-      taken.push_back(number);
-      return std::nullopt;
-    });
+    calendar.Take(limit,
+                  [&](std::uint32_t of, std::uint64_t number, std::int32_t) -> std::optional<std::int32_t> {
+                    EXPECT_EQ(of, project);
+                    taken.push_back(number);
+                    return std::nullopt;
+                  });
     return taken;
   }
   std::size_t Chunks() {

@@ -94,7 +94,7 @@ Status ToStatus(const rocksdb::Status& status, const std::string& path, const st
   }
   if (status.IsNoSpace()) {
     return Status::Full("state store " + path + ": the disk is full: " + what +
-                         ". Make room on it and start again; nothing that was committed is lost");
+                        ". Make room on it and start again; nothing that was committed is lost");
   }
   return Status::Fatal("state store " + path + ": " + what +
                        ". Look at the disk and its permissions, start again");
@@ -323,7 +323,8 @@ class RocksdbStore final : public Store {
       if (failures != 0) {
         const rocksdb::Status why = watch_->Failure();
         const std::string doing = "merging its files has failed " + std::to_string(failures) + " times";
-        if (why.ok()) return Status::Fatal("state store " + path_ + ": " + doing + ". Look at the disk, start again");
+        if (why.ok())
+          return Status::Fatal("state store " + path_ + ": " + doing + ". Look at the disk, start again");
         return ToStatus(why, path_, doing);
       }
       watch_->WaitAtMost(std::chrono::milliseconds(100));

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kPlaceBytes = 40;
 // Each place in a block of its own: a torn write of one cannot reach the other.
 constexpr off_t kPlaceStride = 4096;
-constexpr std::uint64_t kMagic = 0x31306b6361636263;   // "cbcack01"
+constexpr std::uint64_t kMagic = 0x31306b6361636263;  // "cbcack01"
 using Place = std::array<char, kPlaceBytes>;
 
 Place Encode(const AcknowledgedMark& mark) {
@@ -42,7 +42,7 @@ std::optional<AcknowledgedMark> Decode(const Place& place) {
 
 Status Failed(const std::string& what, const std::string& path) {
   return Status::Unwritten(errno, "cannot " + what + " " + path + ": " + std::strerror(errno) +
-                       "; make room or repair the disk, then start again");
+                                      "; make room or repair the disk, then start again");
 }
 
 }  // namespace
@@ -57,7 +57,8 @@ Result<AcknowledgedMark> AcknowledgedFile::Read(const std::string& path) {
   std::optional<AcknowledgedMark> newest;
   for (int turn = 0; turn < 2; ++turn) {
     Place place{};
-    if (::pread(fd, place.data(), place.size(), turn * kPlaceStride) != static_cast<ssize_t>(place.size())) continue;
+    if (::pread(fd, place.data(), place.size(), turn * kPlaceStride) != static_cast<ssize_t>(place.size()))
+      continue;
     const std::optional<AcknowledgedMark> mark = Decode(place);
     if (mark && (!newest || mark->commit >= newest->commit)) newest = mark;
   }

@@ -19,9 +19,9 @@
 namespace cobblestone::stream::embedded {
 
 struct AcknowledgedMark {
-  std::uint64_t commit = 0;      // number of the last synced write, counted over the life of the log
-  std::uint64_t wal_file = 0;    // number of the write-ahead file that was current after it
-  std::uint64_t wal_bytes = 0;   // and how long it was
+  std::uint64_t commit = 0;     // number of the last synced write, counted over the life of the log
+  std::uint64_t wal_file = 0;   // number of the write-ahead file that was current after it
+  std::uint64_t wal_bytes = 0;  // and how long it was
 };
 
 class AcknowledgedFile {

@@ -25,7 +25,7 @@ class AppendClock {
 
   // UNIX s; never less than before.
   double Now() {
-    const double steady = steady_();   // first: a halt between the two counts twice rather than not at all
+    const double steady = steady_();  // first: a halt between the two counts twice rather than not at all
     const double wall = wall_();
     last_ = std::max(wall, last_ + std::max(0.0, steady - last_steady_));
     last_steady_ = steady;

@@ -41,9 +41,10 @@ std::string Describe(const BatchPlace& place) {
 }
 
 Status Damaged(const BatchPlace& place, const std::string& what) {
-  return Status::Corrupted(Describe(place) + " is damaged: " + what +
-                           "; the disk or what lies between has changed stored bytes: stop using this copy, check the "
-                           "disk, and restore the data directory from a copy");
+  return Status::Corrupted(
+      Describe(place) + " is damaged: " + what +
+      "; the disk or what lies between has changed stored bytes: stop using this copy, check the "
+      "disk, and restore the data directory from a copy");
 }
 
 }  // namespace
@@ -67,7 +68,8 @@ std::optional<BatchPlace> ParseBatchKey(std::string_view key) {
 }
 
 PackedBatch::PackedBatch(std::string_view payload, std::uint32_t count) {
-  COBBLESTONE_CHECK(payload.size() < kMaxPayloadBytes, "a batch of " + std::to_string(payload.size()) + " bytes");
+  COBBLESTONE_CHECK(payload.size() < kMaxPayloadBytes,
+                    "a batch of " + std::to_string(payload.size()) + " bytes");
   const int bound = LZ4_compressBound(static_cast<int>(payload.size()));
   // Not zeroed: the pages behind what the compressor writes are never touched.
   data_ = std::make_unique_for_overwrite<char[]>(kBatchHeaderBytes + static_cast<std::size_t>(bound));
@@ -122,8 +124,8 @@ Result<BatchHeader> ReadBatchHeader(const BatchPlace& place, std::string_view st
   header.append_time = LoadNumber<double>(at + kAtAppendTime);
   header.body_hash = LoadNumber<std::uint64_t>(at + kAtBodyHash);
   if (header.body_bytes != stored.size() - kBatchHeaderBytes) {
-    return Damaged(place, "its body has " + std::to_string(stored.size() - kBatchHeaderBytes) + " bytes instead of " +
-                              std::to_string(header.body_bytes));
+    return Damaged(place, "its body has " + std::to_string(stored.size() - kBatchHeaderBytes) +
+                              " bytes instead of " + std::to_string(header.body_bytes));
   }
   return header;
 }
@@ -147,9 +149,7 @@ Result<BatchRef> UnpackBatch(const BatchPlace& place, std::string_view stored) {
   batch->append_time = header->append_time;
   const char* const body = stored.data() + kBatchHeaderBytes;
   switch (header->codec) {
-    case kCodecNone:
-      batch->payload.assign(body, header->body_bytes);
-      break;
+    case kCodecNone: batch->payload.assign(body, header->body_bytes); break;
     case kCodecLz4: {
       batch->payload.resize(header->raw_bytes);
       const int got = LZ4_decompress_safe(body, batch->payload.data(), static_cast<int>(header->body_bytes),

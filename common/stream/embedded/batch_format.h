@@ -57,7 +57,7 @@ struct BatchHeader {
   std::uint32_t raw_bytes = 0;
   std::uint32_t body_bytes = 0;
   std::uint64_t first = 0;
-  double append_time = 0;   // UNIX s
+  double append_time = 0;  // UNIX s
   std::uint64_t body_hash = 0;
 
   [[nodiscard]] std::uint64_t end() const { return first + count; }

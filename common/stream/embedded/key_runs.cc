@@ -25,7 +25,8 @@ std::uint64_t PrefixOf(std::string_view bytes) {
 }  // namespace
 
 std::string IndexPrefix(std::string_view key) {
-  COBBLESTONE_CHECK(!key.empty() && key.size() <= kMaxIndexKeyBytes, "a key of " + std::to_string(key.size()) + " bytes");
+  COBBLESTONE_CHECK(!key.empty() && key.size() <= kMaxIndexKeyBytes,
+                    "a key of " + std::to_string(key.size()) + " bytes");
   std::string prefix(1, static_cast<char>(key.size()));
   return prefix.append(key);
 }
@@ -36,16 +37,18 @@ RecordPlace PlaceOfEntry(std::string_view entry) {
 }
 
 void KeyRuns::Add(std::string_view key, RecordPlace place) {
-  COBBLESTONE_CHECK(!key.empty() && key.size() <= kMaxIndexKeyBytes, "a key of " + std::to_string(key.size()) + " bytes");
-  COBBLESTONE_CHECK(place.partition <= UINT16_MAX && place.offset <= kMaxOffset,
-                    "partition " + std::to_string(place.partition) + ", offset " + std::to_string(place.offset));
+  COBBLESTONE_CHECK(!key.empty() && key.size() <= kMaxIndexKeyBytes,
+                    "a key of " + std::to_string(key.size()) + " bytes");
+  COBBLESTONE_CHECK(
+      place.partition <= UINT16_MAX && place.offset <= kMaxOffset,
+      "partition " + std::to_string(place.partition) + ", offset " + std::to_string(place.offset));
   const auto at = static_cast<std::uint32_t>(open_.bytes.size());
   open_.bytes.push_back(static_cast<char>(key.size()));
   open_.bytes.append(key);
   AppendOrdered(open_.bytes, std::uint64_t{place.partition} << 48 | place.offset);
   const std::string_view entry = std::string_view(open_.bytes).substr(at);
   open_.references.push_back({.high = PrefixOf(entry),
-                              .low = PrefixOf(entry.substr(8)),   // an entry has ten bytes at least
+                              .low = PrefixOf(entry.substr(8)),  // an entry has ten bytes at least
                               .at = at,
                               .size = static_cast<std::uint32_t>(entry.size())});
   ++entries_;
@@ -104,7 +107,7 @@ Status KeyRuns::Merge(const std::function<Status(std::string_view)>& visit) cons
     Cursor cursor = cursors.top();
     cursors.pop();
     const std::string_view entry = cursor.run->Entry(cursor.at());
-    if (entry != last) {   // a record may name a key twice
+    if (entry != last) {  // a record may name a key twice
       if (Status status = visit(entry); !status.ok()) return status;
       last = entry;
     }

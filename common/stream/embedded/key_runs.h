@@ -60,7 +60,7 @@ class KeyRuns {
   };
 
   std::vector<Run> sorted_;
-  Run open_;   // unsorted, the newest
+  Run open_;  // unsorted, the newest
   std::size_t entries_ = 0;
 };
 

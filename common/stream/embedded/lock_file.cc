@@ -23,7 +23,7 @@ Status HeldBy(int fd, const std::string& path) {
 
 Status Failed(const std::string& what, const std::string& path) {
   return Status::Unwritten(errno, "cannot " + what + " " + path + ": " + std::strerror(errno) +
-                       "; check that the directory exists and that this user may write to it");
+                                      "; check that the directory exists and that this user may write to it");
 }
 
 }  // namespace

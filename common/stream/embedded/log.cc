@@ -57,8 +57,8 @@ double LastAppend(const std::vector<StoredExtent>& extents) {
 
 class LogImpl final : public Log {
  public:
-  LogImpl(const LogOptions& options, std::unique_ptr<LogDatabase> database, std::vector<std::size_t> first_slots,
-          const std::vector<StoredExtent>& extents);
+  LogImpl(const LogOptions& options, std::unique_ptr<LogDatabase> database,
+          std::vector<std::size_t> first_slots, const std::vector<StoredExtent>& extents);
   ~LogImpl() override;
 
   [[nodiscard]] std::uint64_t owner_epoch() const override { return database_->owner_epoch(); }
@@ -98,7 +98,7 @@ class LogImpl final : public Log {
     std::vector<std::pair<std::string, std::string>> rows;
     std::optional<PendingTrim> trim;
     std::function<void()> on_durable;
-    std::uint64_t bytes = 0;    // of memory
+    std::uint64_t bytes = 0;  // of memory
   };
   struct PendingRow {
     std::string value;
@@ -115,44 +115,44 @@ class LogImpl final : public Log {
   void PutBatches(const std::deque<Pending>& units, rocksdb::WriteBatch& to);
   void RunCommitter();
   void RunReclaimer();
-  [[nodiscard]] double TrimmedShare() const;   // of the records of topics that are trimmed; with mutex_
+  [[nodiscard]] double TrimmedShare() const;  // of the records of topics that are trimmed; with mutex_
   Status VerifyPartition(TopicPartition where, const std::function<void(std::uint64_t)>& progress) const;
   [[noreturn]] void Die(const std::string& what) const;
 
   const LogOptions options_;
   const std::unique_ptr<LogDatabase> database_;
-  const std::vector<std::size_t> first_slots_;   // of each topic: its partition 0
+  const std::vector<std::size_t> first_slots_;  // of each topic: its partition 0
   StoredReader stored_;
 
   mutable std::mutex mutex_;
-  std::condition_variable work_;      // the committer's
-  std::condition_variable room_;      // Append() waits for it
-  std::condition_variable told_cv_;   // WaitDurable()
+  std::condition_variable work_;     // the committer's
+  std::condition_variable room_;     // Append() waits for it
+  std::condition_variable told_cv_;  // WaitDurable()
   std::deque<Pending> pending_;
   AppendClock clock_;
-  std::vector<Extent> extents_;       // by slot
+  std::vector<Extent> extents_;  // by slot
   Tail tail_;
   std::map<std::string, PendingRow, std::less<>> pending_rows_;
   std::uint64_t pending_bytes_ = 0;
   std::uint64_t last_ticket_ = 0;
   std::uint64_t last_trim_ticket_ = 0;
   std::uint64_t durable_ticket_ = 0;
-  std::uint64_t told_ticket_ = 0;     // callbacks have run up to here
+  std::uint64_t told_ticket_ = 0;  // callbacks have run up to here
   bool telling_ = false;
   bool stopping_ = false;
-  bool gathering_ = false;            // the committer waits for more, not for the first
+  bool gathering_ = false;  // the committer waits for more, not for the first
   LogCounters counters_;
 
   std::shared_mutex listener_mutex_;
   std::function<void()> listener_;
 
-  std::string merged_;                // the committer's, reused
+  std::string merged_;  // the committer's, reused
 
-  std::mutex reclaim_mutex_;          // one Reclaim() at a time
-  std::condition_variable trimmed_;   // the reclaimer's; guarded by mutex_
-  std::uint64_t trimmed_records_ = 0; // since the last look of the reclaimer
+  std::mutex reclaim_mutex_;           // one Reclaim() at a time
+  std::condition_variable trimmed_;    // the reclaimer's; guarded by mutex_
+  std::uint64_t trimmed_records_ = 0;  // since the last look of the reclaimer
   bool reclaiming_ = false;
-  std::condition_variable reclaimed_; // trimmed_records_ is 0 and nothing is being reclaimed
+  std::condition_variable reclaimed_;  // trimmed_records_ is 0 and nothing is being reclaimed
 
   std::thread committer_;
   std::thread reclaimer_;
@@ -205,11 +205,13 @@ std::size_t LogImpl::SlotOf(TopicPartition where) const {
 }
 
 std::string LogImpl::Name(TopicPartition where) const {
-  return "partition " + std::to_string(where.partition) + " of topic '" + options_.topics[where.topic].name + "'";
+  return "partition " + std::to_string(where.partition) + " of topic '" + options_.topics[where.topic].name +
+         "'";
 }
 
 void LogImpl::Die(const std::string& what) const {
-  const std::string message = "cobblestone: " + what + "\ncobblestone: the process ends here; start it again when the "
+  const std::string message = "cobblestone: " + what +
+                              "\ncobblestone: the process ends here; start it again when the "
                               "cause is gone, nothing that was acknowledged is lost\n";
   if (options_.on_fatal) options_.on_fatal(message);
   std::fputs(message.c_str(), stderr);
@@ -331,7 +333,7 @@ void LogImpl::Commit(std::deque<Pending>& units) {
     if (unit.trim) {
       database_->TrimTo(batch, unit.trim->where, unit.trim->begin);
     } else {
-      synced = true;   // a trim alone may be lost
+      synced = true;  // a trim alone may be lost
     }
   }
   Failpoint("E3");
@@ -383,8 +385,8 @@ void LogImpl::Commit(std::deque<Pending>& units) {
 
 void LogImpl::WaitDurable(std::uint64_t ticket) {
   std::unique_lock lock(mutex_);
-  COBBLESTONE_CHECK(ticket <= last_ticket_, "waiting for ticket " + std::to_string(ticket) + ", the last one is " +
-                                                std::to_string(last_ticket_));
+  COBBLESTONE_CHECK(ticket <= last_ticket_, "waiting for ticket " + std::to_string(ticket) +
+                                                ", the last one is " + std::to_string(last_ticket_));
   told_cv_.wait(lock, [&] { return told_ticket_ >= ticket; });
 }
 
@@ -396,26 +398,28 @@ std::uint64_t LogImpl::durable_ticket() const {
 Result<BatchRef> LogImpl::Read(TopicPartition where, std::uint64_t offset) {
   const std::size_t slot = SlotOf(where);
   const auto trimmed = [&](std::uint64_t begin) {
-    return Status::Corrupted(Name(where) + " of the log in " + options_.path + " was read at offset " +
-                             std::to_string(offset) + ", but it begins at " + std::to_string(begin) +
-                             ": what lies before was trimmed; the reader is older than the log, rebuild it from a "
-                             "newer copy");
+    return Status::Corrupted(
+        Name(where) + " of the log in " + options_.path + " was read at offset " + std::to_string(offset) +
+        ", but it begins at " + std::to_string(begin) +
+        ": what lies before was trimmed; the reader is older than the log, rebuild it from a "
+        "newer copy");
   };
   {
     const std::scoped_lock lock(mutex_);
     const Extent& extent = extents_[slot];
     if (offset == extent.end) return BatchRef();
     if (offset > extent.end) {
-      return Status::Corrupted(Name(where) + " of the log in " + options_.path + " was read at offset " +
-                               std::to_string(offset) + ", but it ends at " + std::to_string(extent.end) +
-                               ": the reader is newer than the log, which has lost its end or is an older copy");
+      return Status::Corrupted(
+          Name(where) + " of the log in " + options_.path + " was read at offset " + std::to_string(offset) +
+          ", but it ends at " + std::to_string(extent.end) +
+          ": the reader is newer than the log, which has lost its end or is an older copy");
     }
     if (offset < extent.begin) return trimmed(extent.begin);
     if (BatchRef batch = tail_.Find(slot, offset)) return batch;
   }
   Result<BatchRef> batch = stored_.Read(where, offset);
   if (!batch.ok() || *batch != nullptr) return batch;
-  if (const std::uint64_t begin = Begin(where); offset < begin) return trimmed(begin);   // a moment ago
+  if (const std::uint64_t begin = Begin(where); offset < begin) return trimmed(begin);  // a moment ago
   return Status::Corrupted(Name(where) + " of the log in " + options_.path + " has a gap at offset " +
                            std::to_string(offset) + ": stored batches are missing; restore it from a copy");
 }
@@ -445,7 +449,7 @@ double LogImpl::Now() {
 
 void LogImpl::Consumed(TopicPartition where, std::uint64_t offset) {
   const std::size_t slot = SlotOf(where);
-  std::vector<BatchRef> gone;   // freed after the mutex
+  std::vector<BatchRef> gone;  // freed after the mutex
   const std::scoped_lock lock(mutex_);
   tail_.Consumed(slot, offset, gone);
 }
@@ -456,7 +460,7 @@ Result<std::string> LogImpl::GetRow(std::string_view key) const {
     const auto row = pending_rows_.find(key);
     if (row != pending_rows_.end()) return row->second.value;
   }
-  return database_->GetRow(key);   // what left pending_rows_ is there
+  return database_->GetRow(key);  // what left pending_rows_ is there
 }
 
 Status LogImpl::ScanRows(std::string_view prefix,
@@ -477,7 +481,7 @@ Status LogImpl::ScanRows(std::string_view prefix,
     const std::string_view key = LogDatabase::RowKeyOf(*stored);
     if (!key.starts_with(prefix)) break;
     for (; next != pending.end() && next->first < key; ++next) visit(next->first, next->second);
-    if (next != pending.end() && next->first == key) continue;   // newer, visited before the next stored one
+    if (next != pending.end() && next->first == key) continue;  // newer, visited before the next stored one
     visit(key, {stored->value().data(), stored->value().size()});
   }
   for (; next != pending.end(); ++next) visit(next->first, next->second);
@@ -485,7 +489,8 @@ Status LogImpl::ScanRows(std::string_view prefix,
 }
 
 void LogImpl::Trim(TopicPartition where, std::uint64_t offset) {
-  COBBLESTONE_CHECK(options_.topics[where.topic].retention == Retention::kTrimmed, Name(where) + " is kept for ever");
+  COBBLESTONE_CHECK(options_.topics[where.topic].retention == Retention::kTrimmed,
+                    Name(where) + " is kept for ever");
   const std::size_t slot = SlotOf(where);
   std::uint64_t begin = offset;
   {
@@ -495,7 +500,7 @@ void LogImpl::Trim(TopicPartition where, std::uint64_t offset) {
   }
   // The start of the stored batch; its own end when `offset` is the partition's. Batches in memory may be smaller.
   const Result<BatchRef> batch = stored_.Read(where, offset);
-  if (!batch.ok()) return;   // trimmed further meanwhile, or damaged: then whoever reads it stops
+  if (!batch.ok()) return;  // trimmed further meanwhile, or damaged: then whoever reads it stops
   if (*batch != nullptr) begin = (*batch)->first;
 
   std::vector<BatchRef> gone;
@@ -539,8 +544,8 @@ void LogImpl::RunReclaimer() {
       // Not worth the small files that it makes, unless nothing more comes.
       const std::uint64_t seen = trimmed_records_;
       const std::uint64_t ticket_before = last_ticket_;
-      const bool more =
-          trimmed_.wait_for(lock, options_.reclaim_idle, [&] { return trimmed_records_ > seen || stopping_; });
+      const bool more = trimmed_.wait_for(lock, options_.reclaim_idle,
+                                          [&] { return trimmed_records_ > seen || stopping_; });
       if (more || last_ticket_ != ticket_before) continue;
     }
     trimmed_records_ = 0;
@@ -567,7 +572,7 @@ Status LogImpl::Reclaim() {
     const std::scoped_lock lock(mutex_);
     ticket = last_trim_ticket_;
   }
-  WaitDurable(ticket);   // what is on its way counts too
+  WaitDurable(ticket);  // what is on its way counts too
   return database_->Reclaim();
 }
 
@@ -581,33 +586,34 @@ LogCounters LogImpl::counters() const {
   return counters_;
 }
 
-Status LogImpl::VerifyPartition(TopicPartition where, const std::function<void(std::uint64_t)>& progress) const {
+Status LogImpl::VerifyPartition(TopicPartition where,
+                                const std::function<void(std::uint64_t)>& progress) const {
   const std::uint64_t end = DurableEnd(where);
   const std::uint64_t begin = Begin(where);
   std::uint64_t next = begin;
   Status damage;
-  const Status status =
-      database_->ReadFrom(where, begin, [&](std::uint64_t first, std::string_view stored) {
-        if (first >= end) return false;
-        if (first < begin) return true;   // the trim is on its way to the disk
-        const Result<BatchHeader> header = CheckBatch({.where = where, .first = first}, stored);
-        if (!header.ok()) {
-          damage = header.status();
-          return false;
-        }
-        if (first != next) {
-          damage = Status::Corrupted(Name(where) + " of the log in " + options_.path + " has a gap: offsets " +
-                                     std::to_string(next) + " to " + std::to_string(first) +
-                                     " are missing; restore it from a copy");
-          return false;
-        }
-        next = header->end();
-        progress(stored.size());
-        return true;
-      });
+  const Status status = database_->ReadFrom(where, begin, [&](std::uint64_t first, std::string_view stored) {
+    if (first >= end) return false;
+    if (first < begin) return true;  // the trim is on its way to the disk
+    const Result<BatchHeader> header = CheckBatch({.where = where, .first = first}, stored);
+    if (!header.ok()) {
+      damage = header.status();
+      return false;
+    }
+    if (first != next) {
+      damage = Status::Corrupted(Name(where) + " of the log in " + options_.path + " has a gap: offsets " +
+                                 std::to_string(next) + " to " + std::to_string(first) +
+                                 " are missing; restore it from a copy");
+      return false;
+    }
+    next = header->end();
+    progress(stored.size());
+    return true;
+  });
   if (!status.ok()) return status;
   if (!damage.ok()) return damage;
-  if (next >= end || Begin(where) > begin) return Status::Ok();   // trimmed meanwhile: the next one looks again
+  if (next >= end || Begin(where) > begin)
+    return Status::Ok();  // trimmed meanwhile: the next one looks again
   return Status::Corrupted(Name(where) + " of the log in " + options_.path + " ends at offset " +
                            std::to_string(next) + " on disk, at " + std::to_string(end) +
                            " by its own account; restore it from a copy");
@@ -618,10 +624,11 @@ Status LogImpl::Verify(const std::function<void(std::uint64_t, std::uint64_t)>& 
   const std::uint64_t all = disk_bytes();
   for (TopicIndex topic = 0; topic < options_.topics.size(); ++topic) {
     for (std::uint32_t partition = 0; partition < options_.topics[topic].partitions; ++partition) {
-      const Status status = VerifyPartition({.topic = topic, .partition = partition}, [&](std::uint64_t bytes) {
-        done += bytes;
-        if (progress) progress(std::min(done, all), all);
-      });
+      const Status status =
+          VerifyPartition({.topic = topic, .partition = partition}, [&](std::uint64_t bytes) {
+            done += bytes;
+            if (progress) progress(std::min(done, all), all);
+          });
       if (!status.ok()) return status;
     }
   }
@@ -636,8 +643,9 @@ Result<std::unique_ptr<Log>> Log::Open(const LogOptions& options) {
   std::vector<std::size_t> first_slots;
   std::size_t slots = 0;
   for (const TopicSpec& topic : options.topics) {
-    COBBLESTONE_CHECK(!topic.name.empty() && topic.name.find_first_of(" \n") == std::string::npos && topic.partitions > 0,
-                      "topic '" + topic.name + "' with " + std::to_string(topic.partitions) + " partitions");
+    COBBLESTONE_CHECK(
+        !topic.name.empty() && topic.name.find_first_of(" \n") == std::string::npos && topic.partitions > 0,
+        "topic '" + topic.name + "' with " + std::to_string(topic.partitions) + " partitions");
     first_slots.push_back(slots);
     slots += topic.partitions;
   }

@@ -25,15 +25,16 @@
 namespace cobblestone::stream::embedded {
 
 struct LogOptions {
-  std::string path;                    // directory of the log
-  std::vector<TopicSpec> topics;       // the manifest: written at creation, compared at each open; drift is refused
-  bool read_only = false;              // for queries while nobody runs; takes no lock, changes nothing
-  bool sync = true;                    // false only for tests and what-if runs
+  std::string path;  // directory of the log
+  std::vector<TopicSpec>
+      topics;              // the manifest: written at creation, compared at each open; drift is refused
+  bool read_only = false;  // for queries while nobody runs; takes no lock, changes nothing
+  bool sync = true;        // false only for tests and what-if runs
   // The operator's way out of a damaged log: what can still be read, up to the first damage, is taken as the truth.
   // What was made of the rest (states, totals, what others were told) must be made again.
   bool accept_loss = false;
-  std::uint64_t tail_bytes = 256u << 20;        // batches kept in memory behind the consumers' pace, all topics
-  std::uint64_t pending_bytes = 64u << 20;      // appended and not yet durable; Append() waits beyond it
+  std::uint64_t tail_bytes = 256u << 20;    // batches kept in memory behind the consumers' pace, all topics
+  std::uint64_t pending_bytes = 64u << 20;  // appended and not yet durable; Append() waits beyond it
   // Of RocksDB's memory, and about what an open after a crash has to read again (measured: 5 ms for a megabyte).
   std::uint64_t write_buffer_bytes = 64u << 20;
   // From the start of one synced write to that of the next at least: what comes meanwhile shares it. A write after a
@@ -42,9 +43,9 @@ struct LogOptions {
   // Trimmed batches that do not come to a write buffer's worth go when nothing was appended or trimmed for so long.
   std::chrono::milliseconds reclaim_idle = std::chrono::minutes(5);
   // For append times, which never go back whatever the first of these does (append_clock.h).
-  std::function<double()> clock;       // UNIX s; the wall clock when empty
-  std::function<double()> steady;      // s since anything, never goes back; the system's steady clock when empty
-  bool accept_clock = false;           // `clock` is right at this open, even if the log holds later append times
+  std::function<double()> clock;   // UNIX s; the wall clock when empty
+  std::function<double()> steady;  // s since anything, never goes back; the system's steady clock when empty
+  bool accept_clock = false;       // `clock` is right at this open, even if the log holds later append times
   // Gets the message of a failed write before the process ends with kFailedWriteExitCode; it goes to stderr anyway.
   std::function<void(const std::string& message)> on_fatal;
 };
@@ -54,14 +55,15 @@ inline constexpr int kFailedWriteExitCode = 74;
 
 struct LogOutput {
   TopicPartition where;
-  std::string payload{};               // AppendRecord() format
+  std::string payload{};  // AppendRecord() format
   std::uint32_t count = 0;
 };
 
 // All or nothing.
 struct LogUnit {
   std::vector<LogOutput> outputs{};
-  std::vector<std::pair<std::string, std::string>> rows{};   // small named rows of the caller (producers, marks)
+  std::vector<std::pair<std::string, std::string>>
+      rows{};  // small named rows of the caller (producers, marks)
   // On the committer's thread, in order, before WaitDurable() returns; must be short, must neither Append() nor
   // WaitDurable(). May take a mutex that somebody holds who waits in Append().
   std::function<void()> on_durable{};
@@ -69,11 +71,11 @@ struct LogUnit {
 
 struct LogCounters {
   std::uint64_t units = 0;
-  std::uint64_t syncs = 0;             // synced writes
+  std::uint64_t syncs = 0;  // synced writes
   std::uint64_t records = 0;
-  std::uint64_t raw_bytes = 0;         // payload before compression
-  std::uint64_t stored_bytes = 0;      // as written to the write-ahead log
-  std::uint64_t sync_nanos = 0;        // spent in synced writes
+  std::uint64_t raw_bytes = 0;     // payload before compression
+  std::uint64_t stored_bytes = 0;  // as written to the write-ahead log
+  std::uint64_t sync_nanos = 0;    // spent in synced writes
 };
 
 class Log {
@@ -83,7 +85,7 @@ class Log {
   // kFull: the disk is. kFatal: no permission and the like. A torn last write-ahead record is dropped; nothing that was
   // acknowledged is, ever: then the open is kCorrupted and has changed nothing.
   static Result<std::unique_ptr<Log>> Open(const LogOptions& options);
-  virtual ~Log() = default;            // waits until all that was appended is durable
+  virtual ~Log() = default;  // waits until all that was appended is durable
 
   // Counts up with every open for writing; part of what fences an older owner.
   [[nodiscard]] virtual std::uint64_t owner_epoch() const = 0;
@@ -109,9 +111,10 @@ class Log {
   virtual void Consumed(TopicPartition where, std::uint64_t offset) = 0;
 
   // Rows. As of what is durable plus what is pending, in append order.
-  [[nodiscard]] virtual Result<std::string> GetRow(std::string_view key) const = 0;   // kNotFound
-  virtual Status ScanRows(std::string_view prefix,
-                          const std::function<void(std::string_view key, std::string_view value)>& visit) const = 0;
+  [[nodiscard]] virtual Result<std::string> GetRow(std::string_view key) const = 0;  // kNotFound
+  virtual Status ScanRows(
+      std::string_view prefix,
+      const std::function<void(std::string_view key, std::string_view value)>& visit) const = 0;
 
   // Forgets what lies before `offset` (whole batches): Begin() moves at once to the first offset of the batch that holds
   // `offset`. Refused (CHECK) for topics kept for ever and beyond DurableEnd(). Space comes back in the background

@@ -29,11 +29,11 @@ namespace {
 namespace fs = std::filesystem;
 
 // Rows of the default family.
-constexpr std::string_view kCommitRow = "c";     // number of the last commit, u64
-constexpr std::string_view kEpochRow = "e";      // owner's epoch, u64
-constexpr std::string_view kManifestRow = "m";   // the topics, a line for each
-constexpr char kBeginPrefix = 'b';               // + topic and partition: first offset that is not trimmed, u64
-constexpr char kUserPrefix = 'r';                // + the caller's key
+constexpr std::string_view kCommitRow = "c";    // number of the last commit, u64
+constexpr std::string_view kEpochRow = "e";     // owner's epoch, u64
+constexpr std::string_view kManifestRow = "m";  // the topics, a line for each
+constexpr char kBeginPrefix = 'b';  // + topic and partition: first offset that is not trimmed, u64
+constexpr char kUserPrefix = 'r';   // + the caller's key
 
 constexpr std::string_view kRestore =
     "nothing was changed; check the disk and restore the data directory from a copy, or, when there is none, open it "
@@ -76,7 +76,8 @@ std::pair<std::string, std::string> FirstDifference(std::string_view a, std::str
 // The number of a commit is its first row.
 class FirstCommit final : public rocksdb::WriteBatch::Handler {
  public:
-  rocksdb::Status PutCF(std::uint32_t family, const rocksdb::Slice& key, const rocksdb::Slice& value) override {
+  rocksdb::Status PutCF(std::uint32_t family, const rocksdb::Slice& key,
+                        const rocksdb::Slice& value) override {
     seen_ = true;
     if (family == 0 && std::string_view(key.data(), key.size()) == kCommitRow && value.size() == 8) {
       commit_ = LoadNumber<std::uint64_t>(value.data());
@@ -131,7 +132,8 @@ class CommitOfFile final : public rocksdb::TablePropertiesCollector {
 
   rocksdb::Status AddUserKey(const rocksdb::Slice& key, const rocksdb::Slice& value, rocksdb::EntryType type,
                              rocksdb::SequenceNumber /*sequence*/, std::uint64_t /*file_size*/) override {
-    if (type == rocksdb::kEntryPut && std::string_view(key.data(), key.size()) == kCommitRow && value.size() == 8) {
+    if (type == rocksdb::kEntryPut && std::string_view(key.data(), key.size()) == kCommitRow &&
+        value.size() == 8) {
       commit_ = std::max(commit_, LoadNumber<std::uint64_t>(value.data()));
     }
     return rocksdb::Status::OK();
@@ -161,7 +163,7 @@ rocksdb::ColumnFamilyOptions BatchFamily(std::uint64_t write_buffer_bytes,
                                          const std::shared_ptr<rocksdb::TableFactory>& table) {
   rocksdb::ColumnFamilyOptions family;
   family.table_factory = table;
-  family.compression = rocksdb::kNoCompression;   // batches come compressed
+  family.compression = rocksdb::kNoCompression;  // batches come compressed
   family.write_buffer_size = write_buffer_bytes / 2;
   family.max_write_buffer_number = 4;
   family.enable_blob_files = true;
@@ -189,7 +191,8 @@ std::vector<rocksdb::ColumnFamilyDescriptor> Families(std::uint64_t write_buffer
 std::map<std::string, std::uint64_t> FilesOf(const std::string& path) {
   std::map<std::string, std::uint64_t> files;
   std::error_code error;
-  for (auto it = fs::directory_iterator(path, error); !error && it != fs::directory_iterator(); it.increment(error)) {
+  for (auto it = fs::directory_iterator(path, error); !error && it != fs::directory_iterator();
+       it.increment(error)) {
     std::error_code gone;
     files[it->path().filename()] = it->file_size(gone);
   }
@@ -207,7 +210,7 @@ void RemoveWhatRefusedOpenMade(const std::string& path, const std::map<std::stri
     if (list && (now == after.end() || now->second != size)) return;
   }
   for (const auto& [name, size] : after) {
-    std::error_code stays;   // and the next open that is not refused removes it
+    std::error_code stays;  // and the next open that is not refused removes it
     if (before.count(name) == 0) fs::remove(path + "/" + name, stays);
   }
 }
@@ -224,11 +227,11 @@ rocksdb::DBOptions CommonOptions(std::uint64_t write_buffer_bytes) {
   // An open that is refused for want of evidence must leave the write-ahead log as it found it.
   db.avoid_flush_during_recovery = true;
   db.skip_stats_update_on_db_open = true;
-  db.max_open_files = 256;                 // blob files are many and are read rarely
-  db.advise_random_on_open = false;        // reading on from an offset is what readers do
-  db.bytes_per_sync = 1u << 20;            // a flush must not leave a lump for the next commit's sync
+  db.max_open_files = 256;           // blob files are many and are read rarely
+  db.advise_random_on_open = false;  // reading on from an offset is what readers do
+  db.bytes_per_sync = 1u << 20;      // a flush must not leave a lump for the next commit's sync
   db.max_background_jobs = 2;
-  db.max_bgerror_resume_count = 0;         // a failed write ends the process, see log.h
+  db.max_bgerror_resume_count = 0;  // a failed write ends the process, see log.h
   db.stats_dump_period_sec = 0;
   db.stats_persist_period_sec = 0;
   return db;
@@ -267,8 +270,8 @@ Status LogDatabase::Prepare() {
   } else {
     fs::create_directories(options_.path, error);
     if (error) {
-      return Status::Unwritten(error.value(), "cannot make the directory " + options_.path + ": " + error.message() +
-                                                  "; make it, or name another one");
+      return Status::Unwritten(error.value(), "cannot make the directory " + options_.path + ": " +
+                                                  error.message() + "; make it, or name another one");
     }
     Result<LockFile> lock = LockFile::Take(options_.path + "/LOCK");
     if (!lock.ok()) return lock.status();
@@ -298,7 +301,7 @@ Status LogDatabase::Prepare() {
                                "/CURRENT is missing; " + std::string(kRestore));
     }
     if (options_.read_only) return Status::NotFound("there is no log in " + options_.path);
-    fs::remove_all(db_path_, error);   // left by a process that died while it made a new log
+    fs::remove_all(db_path_, error);  // left by a process that died while it made a new log
     return Status::Ok();
   }
 
@@ -307,8 +310,8 @@ Status LogDatabase::Prepare() {
         std::strtoull(path.stem().c_str(), nullptr, 10) == acknowledged_before_->wal_file) {
       const std::uint64_t size = fs::file_size(path, error);
       if (!error && size < acknowledged_before_->wal_bytes) {
-        return Status::Corrupted("the log in " + options_.path + " has lost its end: " + path.string() + " has " +
-                                 std::to_string(size) + " bytes, and " +
+        return Status::Corrupted("the log in " + options_.path + " has lost its end: " + path.string() +
+                                 " has " + std::to_string(size) + " bytes, and " +
                                  std::to_string(acknowledged_before_->wal_bytes) + " were acknowledged; " +
                                  std::string(kRestore));
       }
@@ -321,7 +324,8 @@ Status LogDatabase::Prepare() {
     const int why = errno;
     if (fd >= 0) ::close(fd);
     if (!synced) {
-      return Status::Unwritten(why, "cannot sync " + path.string() + ": " + std::strerror(why) + "; check the disk");
+      return Status::Unwritten(
+          why, "cannot sync " + path.string() + ": " + std::strerror(why) + "; check the disk");
     }
   }
   return Status::Ok();
@@ -333,7 +337,7 @@ Status LogDatabase::OpenFiles() {
   db_options.wal_filter = &commits;
   if (options_.accept_loss) {
     db_options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
-    db_options.avoid_flush_during_recovery = false;   // the next open must not meet the damage again
+    db_options.avoid_flush_during_recovery = false;  // the next open must not meet the damage again
   }
   // A log that has acknowledged anything has all its families: a missing one is damage, not a reason to make it.
   const bool may_be_new = !acknowledged_before_ && !options_.read_only;
@@ -346,16 +350,17 @@ Status LogDatabase::OpenFiles() {
   const rocksdb::Status status =
       options_.read_only ? rocksdb::DB::OpenForReadOnly(db_options, db_path_, families, &families_, &db)
                          : rocksdb::DB::Open(db_options, db_path_, families, &families_, &db);
-  if (!status.ok() && acknowledged_before_ && !options_.read_only) RemoveWhatRefusedOpenMade(db_path_, files_before);
+  if (!status.ok() && acknowledged_before_ && !options_.read_only)
+    RemoveWhatRefusedOpenMade(db_path_, files_before);
   if (!commits.gap().empty() && !status.ok()) {
-    return Status::Corrupted(doing("opening") + " failed: its write-ahead log has a gap, " + commits.gap() + "; " +
-                             std::string(kRestore));
+    return Status::Corrupted(doing("opening") + " failed: its write-ahead log has a gap, " + commits.gap() +
+                             "; " + std::string(kRestore));
   }
   if (!status.ok()) {
     Status ours = FromRocksdb(status, doing("opening"));
     if (ours.code() != StatusCode::kCorrupted) return ours;
-    return Status::Corrupted(doing("opening") + " failed, its files are damaged: " + status.ToString() + "; " +
-                             std::string(kRestore));
+    return Status::Corrupted(doing("opening") + " failed, its files are damaged: " + status.ToString() +
+                             "; " + std::string(kRestore));
   }
   db_.reset(db);
   if (commits.first() && !options_.accept_loss) {
@@ -377,9 +382,10 @@ Status LogDatabase::CheckWalStart(std::uint64_t first_commit) const {
     }
   }
   if (first_commit <= flushed + 1) return Status::Ok();
-  return Status::Corrupted(doing("opening") + " failed: its files go up to commit " + std::to_string(flushed) +
-                           ", its write-ahead log begins with commit " + std::to_string(first_commit) +
-                           ": a file of it is missing; " + std::string(kRestore));
+  return Status::Corrupted(doing("opening") + " failed: its files go up to commit " +
+                           std::to_string(flushed) + ", its write-ahead log begins with commit " +
+                           std::to_string(first_commit) + ": a file of it is missing; " +
+                           std::string(kRestore));
 }
 
 // RocksDB looks at a blob file when it reads it; a missing one must stop the open.
@@ -393,8 +399,9 @@ Status LogDatabase::CheckBlobFiles() const {
       const std::uint64_t size = fs::file_size(path, error);
       if (!error && size == blob.blob_file_size) continue;
       return Status::Corrupted("the log in " + options_.path + " is damaged: " + path +
-                               (error ? " is missing" : " has " + std::to_string(size) + " bytes instead of " +
-                                                            std::to_string(blob.blob_file_size)) +
+                               (error ? " is missing"
+                                      : " has " + std::to_string(size) + " bytes instead of " +
+                                            std::to_string(blob.blob_file_size)) +
                                "; " + std::string(kRestore));
     }
   }
@@ -414,8 +421,8 @@ Status LogDatabase::CheckAcknowledged() {
   if (!acknowledged_before_) {
     // The first commit makes the log, and the file comes after it.
     if (commit_ <= 1) return Status::Ok();
-    return Status::Corrupted("the log in " + options_.path + " is damaged: its file `acknowledged` is missing; " +
-                             std::string(kRestore));
+    return Status::Corrupted("the log in " + options_.path +
+                             " is damaged: its file `acknowledged` is missing; " + std::string(kRestore));
   }
   if (commit_ >= acknowledged_before_->commit) return Status::Ok();
   return Status::Corrupted("the log in " + options_.path + " has lost its end: it goes up to commit " +
@@ -429,14 +436,17 @@ Status LogDatabase::CheckManifest() {
   if (!row.ok()) return row.status();
   if (!row->has_value()) {
     if (options_.read_only) return Status::NotFound("there is no log in " + options_.path);
-    if (commit_ == 0) return Status::Ok();   // new: Claim() writes it
-    return Status::Corrupted("the log in " + options_.path + " has no list of topics; " + std::string(kRestore));
+    if (commit_ == 0) return Status::Ok();  // new: Claim() writes it
+    return Status::Corrupted("the log in " + options_.path + " has no list of topics; " +
+                             std::string(kRestore));
   }
   const std::string asked = ManifestText(topics_);
   if (**row == asked) return Status::Ok();
   const auto [there, wanted] = FirstDifference(**row, asked);
-  return Status::InvalidArgument("the log in " + options_.path + " was made for other topics (name, partitions, "
-                                 "retention): it has '" + there + "' where this configuration has '" + wanted +
+  return Status::InvalidArgument("the log in " + options_.path +
+                                 " was made for other topics (name, partitions, "
+                                 "retention): it has '" +
+                                 there + "' where this configuration has '" + wanted +
                                  "'; use the configuration that it was made with, or another directory");
 }
 
@@ -453,7 +463,8 @@ Status LogDatabase::Claim() {
   if (const rocksdb::Status status = Write(batch, true); !status.ok()) {
     return FromRocksdb(status, doing("writing the owner's epoch to"));
   }
-  Result<AcknowledgedFile> file = AcknowledgedFile::Start(options_.path + "/acknowledged", {.commit = commit_});
+  Result<AcknowledgedFile> file =
+      AcknowledgedFile::Start(options_.path + "/acknowledged", {.commit = commit_});
   if (!file.ok()) return file.status();
   acknowledged_ = *std::move(file);
   return Status::Ok();
@@ -492,7 +503,7 @@ rocksdb::Status LogDatabase::Write(rocksdb::WriteBatch& batch, bool sync) {
 }
 
 Status LogDatabase::Acknowledge() {
-  if (!options_.sync) return Status::Ok();   // nothing was proved
+  if (!options_.sync) return Status::Ok();  // nothing was proved
   AcknowledgedMark mark{.commit = commit_};
   std::unique_ptr<rocksdb::LogFile> wal;
   // Between the write and here a flush may have started a new file: the mark then says less, and is still true.
@@ -565,7 +576,9 @@ std::unique_ptr<rocksdb::Iterator> LogDatabase::RowIterator() const {
   return std::unique_ptr<rocksdb::Iterator>(db_->NewIterator(rocksdb::ReadOptions(), rows()));
 }
 
-std::string_view LogDatabase::RowKeyOf(const rocksdb::Iterator& it) { return {it.key().data() + 1, it.key().size() - 1}; }
+std::string_view LogDatabase::RowKeyOf(const rocksdb::Iterator& it) {
+  return {it.key().data() + 1, it.key().size() - 1};
+}
 
 void LogDatabase::SeekRow(rocksdb::Iterator& it, std::string_view key) {
   it.Seek(std::string(1, kUserPrefix).append(key));
@@ -606,7 +619,7 @@ Status LogDatabase::Reclaim() {
     options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
     status = db_->CompactRange(options, family, nullptr, nullptr);
   }
-  if (status.IsIncomplete()) return Status::Ok();   // stopped: the next one goes on
+  if (status.IsIncomplete()) return Status::Ok();  // stopped: the next one goes on
   return FromRocksdb(status, doing("giving back space of"));
 }
 
@@ -648,7 +661,7 @@ std::uint64_t LogDatabase::disk_bytes() const {
   std::error_code error;
   for (auto it = fs::directory_iterator(db_path_, error); !error && it != fs::directory_iterator();
        it.increment(error)) {
-    std::error_code gone;   // files come and go
+    std::error_code gone;  // files come and go
     const std::uint64_t size = it->file_size(gone);
     if (!gone) bytes += size;
   }

@@ -47,7 +47,7 @@ struct LogDatabaseOptions {
 struct StoredExtent {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
-  double append_time = 0;   // of the last batch, UNIX s; 0: there is none
+  double append_time = 0;  // of the last batch, UNIX s; 0: there is none
 };
 
 class LogDatabase {
@@ -64,7 +64,8 @@ class LogDatabase {
 
   // Building a commit. Every commit starts with BeginCommit(), which numbers it.
   void BeginCommit(rocksdb::WriteBatch& batch);
-  void PutBatch(rocksdb::WriteBatch& batch, TopicPartition where, std::uint64_t first, std::string_view stored) const;
+  void PutBatch(rocksdb::WriteBatch& batch, TopicPartition where, std::uint64_t first,
+                std::string_view stored) const;
   void PutRow(rocksdb::WriteBatch& batch, std::string_view key, std::string_view value) const;
   void TrimTo(rocksdb::WriteBatch& batch, TopicPartition where, std::uint64_t begin) const;
 
@@ -79,7 +80,7 @@ class LogDatabase {
   // until it returns false. Nothing is visited when there is no batch at or before `offset`.
   Status ReadFrom(TopicPartition where, std::uint64_t offset,
                   const std::function<bool(std::uint64_t first, std::string_view stored)>& visit) const;
-  [[nodiscard]] Result<std::string> GetRow(std::string_view key) const;   // kNotFound
+  [[nodiscard]] Result<std::string> GetRow(std::string_view key) const;  // kNotFound
   // Rows as of the call, ascending.
   std::unique_ptr<rocksdb::Iterator> RowIterator() const;
   static std::string_view RowKeyOf(const rocksdb::Iterator& it);
@@ -98,7 +99,9 @@ class LogDatabase {
   [[nodiscard]] std::uint64_t disk_bytes() const;
   // Bytes of trimmed topics in files, also those that wait to be reclaimed.
   [[nodiscard]] std::uint64_t trimmed_file_bytes() const;
-  [[nodiscard]] std::string doing(const std::string& verb) const { return verb + " the log in " + options_.path; }
+  [[nodiscard]] std::string doing(const std::string& verb) const {
+    return verb + " the log in " + options_.path;
+  }
 
  private:
   LogDatabase(LogDatabaseOptions options, const std::vector<TopicSpec>& topics);
@@ -122,9 +125,9 @@ class LogDatabase {
   std::optional<AcknowledgedMark> acknowledged_before_;
   std::optional<AcknowledgedFile> acknowledged_;
   std::unique_ptr<rocksdb::DB> db_;
-  std::vector<rocksdb::ColumnFamilyHandle*> families_;   // default, trimmed, forever
+  std::vector<rocksdb::ColumnFamilyHandle*> families_;  // default, trimmed, forever
   std::uint64_t owner_epoch_ = 0;
-  std::atomic<std::uint64_t> commit_ = 0;   // the committer's; VerifyFiles() looks at it
+  std::atomic<std::uint64_t> commit_ = 0;  // the committer's; VerifyFiles() looks at it
 };
 
 }  // namespace cobblestone::stream::embedded

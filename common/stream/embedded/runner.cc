@@ -14,11 +14,11 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr std::uint64_t kAll = ~0ull;
-constexpr std::size_t kGatherSlice = 1000;   // objects encoded between two rounds: about a millisecond
+constexpr std::size_t kGatherSlice = 1000;  // objects encoded between two rounds: about a millisecond
 // A disk that is slower than the stages must not make a restart long. (Measured with debts of 500,000: held at two the
 // pipeline is a tenth slower at full load on two cores, held at four no difference is seen.)
 constexpr std::uint64_t kDebtsHeldAt = 2;
-constexpr std::uint64_t kReadyRecords = 2000;   // so much is worth a round at once
+constexpr std::uint64_t kReadyRecords = 2000;  // so much is worth a round at once
 
 // Two stages may read one partition: what both have passed.
 template <class Next>
@@ -72,8 +72,9 @@ Result<std::unique_ptr<Runner>> Runner::Open(const RunnerOptions& options, Log& 
   std::error_code error;
   fs::create_directories(options.directory + "/state", error);
   fs::create_directories(options.directory + "/checkpoints", error);
-  if (error) 
-    return Status::Unwritten(error.value(), "cannot make directories in " + options.directory + ": " + error.message());
+  if (error)
+    return Status::Unwritten(error.value(),
+                             "cannot make directories in " + options.directory + ": " + error.message());
   // Slots are independent of each other until they run: opened and executed again side by side.
   std::atomic<std::uint32_t> next{0};
   std::vector<Status> statuses(slots);
@@ -83,7 +84,8 @@ Result<std::unique_ptr<Runner>> Runner::Open(const RunnerOptions& options, Log& 
     report(text);
   };
   auto work = [&] {
-    for (std::uint32_t k = next++; k < slots; k = next++) statuses[k] = runner->OpenSlot(k, factory, locked_report);
+    for (std::uint32_t k = next++; k < slots; k = next++)
+      statuses[k] = runner->OpenSlot(k, factory, locked_report);
   };
   std::vector<std::thread> threads;
   for (std::uint32_t t = 1; t < std::max(1u, options.threads); ++t) threads.emplace_back(work);
@@ -93,7 +95,8 @@ Result<std::unique_ptr<Runner>> Runner::Open(const RunnerOptions& options, Log& 
     if (!s.ok()) return s;
   for (const TopicSpec& topic : options.topics) runner->read_.emplace_back(topic.partitions, false);
   for (const auto& owned : runner->slots_)
-    for (const SlotInput& input : owned->parts.slot->inputs()) runner->read_[input.where.topic][input.where.partition] = true;
+    for (const SlotInput& input : owned->parts.slot->inputs())
+      runner->read_[input.where.topic][input.where.partition] = true;
   return runner;
 }
 
@@ -112,11 +115,11 @@ Status Runner::OpenStore(std::uint32_t k, const std::function<void(const std::st
       meta = *decoded;
     }
     if (meta.journal_next > log_.End(journal))
-      return Status::Fatal("state of slot " + std::to_string(k) + " in " + path + " has executed " +
-                           std::to_string(meta.journal_next) + " commits, the log holds " +
-                           std::to_string(log_.End(journal)) +
-                           ": committed data is missing from the log. Put back the log's files (a disk or backup was "
-                           "swapped under the program); nothing was changed.");
+      return Status::Fatal(
+          "state of slot " + std::to_string(k) + " in " + path + " has executed " +
+          std::to_string(meta.journal_next) + " commits, the log holds " + std::to_string(log_.End(journal)) +
+          ": committed data is missing from the log. Put back the log's files (a disk or backup was "
+          "swapped under the program); nothing was changed.");
     if (meta.journal_next < log_.Begin(journal))
       return Status::Corrupted("state of slot " + std::to_string(k) + " is older than the log's start");
     for (std::size_t i = 0; i < meta.next.size() && i < owned.inputs.size(); ++i)
@@ -127,7 +130,8 @@ Status Runner::OpenStore(std::uint32_t k, const std::function<void(const std::st
 
   std::string why;
   {
-    auto opened = store::OpenRocksdbStore({.path = path, .memory = memory_, .create = true, .read_only = false});
+    auto opened =
+        store::OpenRocksdbStore({.path = path, .memory = memory_, .create = true, .read_only = false});
     if (opened.ok()) {
       Status s = usable(**opened);
       if (s.ok()) {
@@ -150,11 +154,13 @@ Status Runner::OpenStore(std::uint32_t k, const std::function<void(const std::st
   for (auto it = owned.checkpoints.rbegin(); it != owned.checkpoints.rend(); ++it)
     copies.push_back(CheckpointPath(k) + "/" + std::to_string(it->sequence));
   for (const std::string& copy : copies) {
-    auto opened = store::OpenRocksdbStore({.path = copy, .memory = memory_, .create = false, .read_only = true});
+    auto opened =
+        store::OpenRocksdbStore({.path = copy, .memory = memory_, .create = false, .read_only = true});
     if (!opened.ok() || !(*opened)->Verify().ok() || !usable(**opened).ok()) continue;
     if (!(*opened)->Checkpoint(path).ok()) continue;
     opened->reset();
-    auto restored = store::OpenRocksdbStore({.path = path, .memory = memory_, .create = false, .read_only = false});
+    auto restored =
+        store::OpenRocksdbStore({.path = path, .memory = memory_, .create = false, .read_only = false});
     if (!restored.ok()) continue;
     owned.store = std::move(*restored);
     report("state of slot " + std::to_string(k) + " restored from checkpoint " + copy + " (" + why + ")");
@@ -164,10 +170,10 @@ Status Runner::OpenStore(std::uint32_t k, const std::function<void(const std::st
   bool whole = log_.Begin(journal) == 0;
   for (const SlotInput& input : owned.parts.slot->inputs()) whole = whole && log_.Begin(input.where) == 0;
   if (!whole)
-    return Status::Corrupted("state of slot " + std::to_string(k) + " cannot be opened (" + why +
-                             "), no checkpoint in " + CheckpointPath(k) +
-                             " is whole, and the log's inputs before them are gone. Put back a copy of " + path +
-                             " or of the checkpoints from a backup; the damaged state is in " + aside + ".");
+    return Status::Corrupted(
+        "state of slot " + std::to_string(k) + " cannot be opened (" + why + "), no checkpoint in " +
+        CheckpointPath(k) + " is whole, and the log's inputs before them are gone. Put back a copy of " +
+        path + " or of the checkpoints from a backup; the damaged state is in " + aside + ".");
   auto fresh = store::OpenRocksdbStore({.path = path, .memory = memory_, .create = true, .read_only = false});
   if (!fresh.ok()) return fresh.status();
   owned.store = std::move(*fresh);
@@ -183,7 +189,8 @@ Status Runner::OpenSlot(std::uint32_t k, const SlotFactory& factory,
   Slot& slot = *owned.parts.slot;
   owned.inputs.resize(slot.inputs().size());
   owned.stage_inputs.resize(slot.stage_count());
-  for (std::size_t i = 0; i < slot.inputs().size(); ++i) owned.stage_inputs[slot.inputs()[i].stage].push_back(i);
+  for (std::size_t i = 0; i < slot.inputs().size(); ++i)
+    owned.stage_inputs[slot.inputs()[i].stage].push_back(i);
   const bool had_state = fs::exists(StatePath(k));
   if (Status s = OpenStore(k, report); !s.ok()) return s;
   Status read = slot.Open(owned.store.get());
@@ -240,7 +247,8 @@ Status Runner::Reexecute(Owned& owned) {
                                std::to_string(slot.meta().sequence + 1) + " must be");
     if (entry->rules_version > slot.meta().rules_version)
       return Status::Fatal("slot " + std::to_string(slot.id()) + " needs rules version " +
-                           std::to_string(entry->rules_version) + "; run the version of this program that wrote it");
+                           std::to_string(entry->rules_version) +
+                           "; run the version of this program that wrote it");
     for (const JournalChunk& chunk : entry->chunks) {
       if (chunk.input >= owned.inputs.size() || slot.next(chunk.input) != chunk.first)
         return Status::Corrupted("journal of slot " + std::to_string(slot.id()) + ", entry " +
@@ -249,7 +257,8 @@ Status Runner::Reexecute(Owned& owned) {
         bool available = false;
         if (Status s = FetchHead(owned, chunk.input, &available); !s.ok()) return s;
         if (!available)
-          return Status::Corrupted("slot " + std::to_string(slot.id()) + " consumed a record that the log has lost");
+          return Status::Corrupted("slot " + std::to_string(slot.id()) +
+                                   " consumed a record that the log has lost");
         if (Status s = ConsumeHead(owned, chunk.input); !s.ok()) return s;
       }
     }
@@ -257,7 +266,8 @@ Status Runner::Reexecute(Owned& owned) {
     if (!commit.ok()) return commit.status();
     if (commit->journal.hash != entry->hash)
       return Status::Fatal(
-          "slot " + std::to_string(slot.id()) + " diverged: executing commit " + std::to_string(entry->sequence) +
+          "slot " + std::to_string(slot.id()) + " diverged: executing commit " +
+          std::to_string(entry->sequence) +
           " again gave another fingerprint than the journal holds. Nothing was changed. Either this build computes "
           "differently from the one that wrote the log (run that one), or memory or disk is damaged (try another "
           "machine), or a stage is not deterministic (report it).");
@@ -347,7 +357,8 @@ Status Runner::ConsumeStage(Owned& owned, std::size_t stage, std::uint64_t limit
 std::uint64_t Runner::Lag(const Owned& owned) const {
   std::uint64_t lag = 0;
   const auto& inputs = owned.parts.slot->inputs();
-  for (std::size_t i = 0; i < inputs.size(); ++i) lag += log_.End(inputs[i].where) - owned.parts.slot->next(i);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    lag += log_.End(inputs[i].where) - owned.parts.slot->next(i);
   return lag;
 }
 
@@ -373,7 +384,7 @@ Status Runner::Round(Owned& owned, bool* worked) {
   LogOutput journal{.where = {options_.journal, slot.id()}, .payload = {}, .count = 1};
   AppendRecord(journal.payload, EncodeJournalEntry(commit->journal));
   unit.outputs.push_back(std::move(journal));
-  std::vector<TopicPartition> unread;   // need not stay in memory for anybody
+  std::vector<TopicPartition> unread;  // need not stay in memory for anybody
   for (const LogOutput& out : unit.outputs)
     if (!read_[out.where.topic][out.where.partition]) unread.push_back(out.where);
   owned.last_ticket = log_.Append(std::move(unit));
@@ -382,7 +393,8 @@ Status Runner::Round(Owned& owned, bool* worked) {
   owned.records += commit->records;
   const auto& inputs = slot.inputs();
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    log_.Consumed(inputs[i].where, LeastNext(inputs, inputs[i].where, [&](std::size_t j) { return slot.next(j); }));
+    log_.Consumed(inputs[i].where,
+                  LeastNext(inputs, inputs[i].where, [&](std::size_t j) { return slot.next(j); }));
   return Status::Ok();
 }
 
@@ -454,7 +466,7 @@ void Runner::Work(std::uint32_t thread) {
       seen = wake_count_;
     }
     bool worked = false;
-    bool waits = false;   // some slot has work, but its commit interval is not over
+    bool waits = false;  // some slot has work, but its commit interval is not over
     auto soonest = Clock::time_point::max();
     for (std::size_t step = 0; step < n && !stopping_; ++step) {
       Owned& owned = *slots_[(thread * n / std::max(1u, options_.threads) + step) % n];
@@ -510,7 +522,8 @@ void Runner::WriteState() {
     StateJob job;
     {
       std::unique_lock lock(mutex_);
-      if (!job_ready_.wait_for(lock, options_.trim_interval, [&] { return state_stopping_ || !jobs_.empty(); })) {
+      if (!job_ready_.wait_for(lock, options_.trim_interval,
+                               [&] { return state_stopping_ || !jobs_.empty(); })) {
         lock.unlock();
         TrimLog();
         continue;
@@ -558,12 +571,12 @@ void Runner::LoadCheckpoints(Owned& owned) {
   for (const auto& entry : fs::directory_iterator(path, error)) {
     const std::string name = entry.path().filename().string();
     if (name.empty() || name.find_first_not_of("0123456789") != std::string::npos) {
-      std::error_code ignored;   // an unfinished copy of a process that died
+      std::error_code ignored;  // an unfinished copy of a process that died
       fs::remove_all(entry.path(), ignored);
       continue;
     }
-    auto opened =
-        store::OpenRocksdbStore({.path = entry.path().string(), .memory = memory_, .create = false, .read_only = true});
+    auto opened = store::OpenRocksdbStore(
+        {.path = entry.path().string(), .memory = memory_, .create = false, .read_only = true});
     if (!opened.ok()) continue;
     auto bytes = (*opened)->Meta();
     if (!bytes.ok()) continue;
@@ -588,20 +601,21 @@ Status Runner::Checkpoint(Owned& owned, const SlotMeta& meta) {
         store::OpenRocksdbStore({.path = unfinished, .memory = memory_, .create = false, .read_only = true});
     if (!copy.ok()) return copy.status();
     if (Status s = (*copy)->Verify(); !s.ok())
-      return Status::Corrupted("the checkpoint just made of slot " + std::to_string(owned.parts.slot->id()) +
-                               " does not verify: " + s.message() +
-                               ". The state on disk is damaged; stop, and start again: it is then built from the "
-                               "checkpoint before and the log.");
+      return Status::Corrupted(
+          "the checkpoint just made of slot " + std::to_string(owned.parts.slot->id()) +
+          " does not verify: " + s.message() +
+          ". The state on disk is damaged; stop, and start again: it is then built from the "
+          "checkpoint before and the log.");
   }
   fs::rename(unfinished, name, error);
-  if (error) 
+  if (error)
     return Status::Unwritten(error.value(), "cannot name the checkpoint " + name + ": " + error.message());
   if (!options_.checkpoint_copy_directory.empty()) {
-    const std::string to = options_.checkpoint_copy_directory + "/slot-" + std::to_string(owned.parts.slot->id()) +
-                           "/" + std::to_string(meta.sequence);
+    const std::string to = options_.checkpoint_copy_directory + "/slot-" +
+                           std::to_string(owned.parts.slot->id()) + "/" + std::to_string(meta.sequence);
     fs::create_directories(fs::path(to).parent_path(), error);
     fs::copy(name, to, fs::copy_options::recursive | fs::copy_options::skip_existing, error);
-    if (error) 
+    if (error)
       return Status::Unwritten(error.value(), "cannot copy the checkpoint to " + to + ": " + error.message());
   }
   owned.checkpoints.push_back(meta);
@@ -610,8 +624,9 @@ Status Runner::Checkpoint(Owned& owned, const SlotMeta& meta) {
     const std::string old = std::to_string(owned.checkpoints.front().sequence);
     fs::remove_all(directory + "/" + old, error);
     if (!options_.checkpoint_copy_directory.empty())
-      fs::remove_all(options_.checkpoint_copy_directory + "/slot-" + std::to_string(owned.parts.slot->id()) + "/" + old,
-                     error);
+      fs::remove_all(
+          options_.checkpoint_copy_directory + "/slot-" + std::to_string(owned.parts.slot->id()) + "/" + old,
+          error);
     owned.checkpoints.erase(owned.checkpoints.begin());
   }
   return Status::Ok();

@@ -28,11 +28,11 @@
 namespace cobblestone::stream::embedded {
 
 struct RunnerOptions {
-  std::string directory;                 // holds state/ and checkpoints/; the log lies beside them
+  std::string directory;  // holds state/ and checkpoints/; the log lies beside them
   std::uint32_t threads = 2;
-  std::vector<TopicSpec> topics;         // the log's manifest
-  TopicIndex journal = 0;                // topic with one partition per slot, in order of slots
-  std::chrono::microseconds commit_interval{2000};   // a slot with little to do waits so long for more
+  std::vector<TopicSpec> topics;                    // the log's manifest
+  TopicIndex journal = 0;                           // topic with one partition per slot, in order of slots
+  std::chrono::microseconds commit_interval{2000};  // a slot with little to do waits so long for more
   std::uint64_t commit_records = 20000;
   std::uint64_t commit_bytes = 4u << 20;
   std::chrono::milliseconds flush_interval{5000};
@@ -42,16 +42,16 @@ struct RunnerOptions {
   std::uint64_t flush_debt_records = 1000000;
   std::chrono::milliseconds checkpoint_interval{60000};
   int checkpoints_kept = 2;
-  std::string checkpoint_copy_directory;             // empty: none; else real copies go there too
-  std::size_t objects_per_table = 200000;            // clean objects kept in memory per slot and table
-  std::chrono::milliseconds trim_interval{60000};    // inputs grow old when nothing comes in, too
-  double inputs_age = 3 * 86400.0;                   // s, kept at least so long behind the checkpoints
-  std::uint64_t inputs_bytes = 50ull << 30;          // unless the log is larger than this
+  std::string checkpoint_copy_directory;           // empty: none; else real copies go there too
+  std::size_t objects_per_table = 200000;          // clean objects kept in memory per slot and table
+  std::chrono::milliseconds trim_interval{60000};  // inputs grow old when nothing comes in, too
+  double inputs_age = 3 * 86400.0;                 // s, kept at least so long behind the checkpoints
+  std::uint64_t inputs_bytes = 50ull << 30;        // unless the log is larger than this
   // Event time of a record, UNIX s: among several inputs of a stage the smallest goes first, on a tie the input that was
   // registered first.
   std::function<double(TopicIndex topic, std::string_view record)> peek_time;
   std::uint64_t block_cache_bytes = 256u << 20;
-  std::function<double()> clock;                     // UNIX s; wall clock when empty
+  std::function<double()> clock;  // UNIX s; wall clock when empty
 };
 
 // What a slot is made of; stages hold tables that report to `tables`.
@@ -68,9 +68,9 @@ struct SlotStatus {
   std::uint64_t lag = 0;               // records that wait on its inputs
   std::uint64_t flushed_sequence = 0;  // of the state on disk
   std::uint64_t checkpoint_sequence = 0;
-  std::uint64_t reexecuted = 0;        // commits executed again at open, each with an equal fingerprint
-  std::uint64_t reexecuted_records = 0;   // in them
-  std::uint64_t records = 0;           // processed since open
+  std::uint64_t reexecuted = 0;          // commits executed again at open, each with an equal fingerprint
+  std::uint64_t reexecuted_records = 0;  // in them
+  std::uint64_t records = 0;             // processed since open
   std::size_t cached_objects = 0;
   std::uint64_t store_reads = 0;
 };
@@ -111,7 +111,7 @@ class Runner {
     double head_time = 0;
   };
   struct Owned {
-    std::mutex mutex;                  // one thread at a time in the slot
+    std::mutex mutex;  // one thread at a time in the slot
     SlotParts parts;
     std::unique_ptr<store::Store> store;
     std::vector<Input> inputs;
@@ -120,16 +120,16 @@ class Runner {
     std::chrono::steady_clock::time_point last_flush{};
     std::chrono::steady_clock::time_point last_checkpoint{};
     std::uint64_t last_ticket = 0;
-    std::uint64_t debt = 0;            // records since the state write that was begun last
+    std::uint64_t debt = 0;  // records since the state write that was begun last
     std::uint64_t records = 0;
     std::uint64_t reexecuted = 0;
     std::uint64_t reexecuted_records = 0;
     std::atomic<std::uint64_t> flushed_sequence{0};
-    std::atomic<std::uint64_t> lag{0};         // as of its last round
-    std::atomic<bool> applied{false};  // the state thread is done; the worker has yet to see it
+    std::atomic<std::uint64_t> lag{0};  // as of its last round
+    std::atomic<bool> applied{false};   // the state thread is done; the worker has yet to see it
     bool waiting_for_apply = false;
-    bool retried = false;              // at open, with the state put aside
-    std::vector<SlotMeta> checkpoints; // kept ones, oldest first
+    bool retried = false;               // at open, with the state put aside
+    std::vector<SlotMeta> checkpoints;  // kept ones, oldest first
     std::uint64_t checkpoint_sequence = 0;
   };
   struct StateJob {
@@ -140,7 +140,8 @@ class Runner {
 
   Runner(const RunnerOptions& options, Log& log, std::uint32_t slots);
 
-  Status OpenSlot(std::uint32_t k, const SlotFactory& factory, const std::function<void(const std::string&)>& report);
+  Status OpenSlot(std::uint32_t k, const SlotFactory& factory,
+                  const std::function<void(const std::string&)>& report);
   Status OpenStore(std::uint32_t k, const std::function<void(const std::string&)>& report);
   Status Reexecute(Owned& owned);
   Status FetchHead(Owned& owned, std::size_t i, bool* available);
@@ -162,16 +163,16 @@ class Runner {
   [[nodiscard]] std::string CheckpointPath(std::uint32_t slot) const;
 
   RunnerOptions options_;
-  std::vector<std::vector<bool>> read_;    // by topic and partition: some slot consumes it
+  std::vector<std::vector<bool>> read_;  // by topic and partition: some slot consumes it
   Log& log_;
   std::shared_ptr<store::StoreMemory> memory_;
   std::vector<std::unique_ptr<Owned>> slots_;
   std::vector<std::thread> threads_;
   std::thread state_thread_;
-  std::atomic<int> state_writes_{0};       // begun and not yet applied
+  std::atomic<int> state_writes_{0};  // begun and not yet applied
   std::atomic<bool> stopping_{false};
   std::atomic<bool> failed_{false};
-  mutable std::mutex mutex_;               // failure_, jobs_, wake
+  mutable std::mutex mutex_;  // failure_, jobs_, wake
   std::condition_variable wake_;
   std::condition_variable job_ready_;
   std::condition_variable job_done_;

@@ -25,7 +25,7 @@ BatchRef StoredReader::FindKept(TopicPartition where, std::uint64_t offset) {
 
 void StoredReader::Keep(const BatchRef& batch) {
   const auto [place, fresh] = places_.try_emplace({batch->where, batch->first});
-  if (!fresh) return;   // another reader was faster
+  if (!fresh) return;  // another reader was faster
   kept_.push_front({.batch = batch, .place = place});
   place->second = kept_.begin();
   kept_bytes_ += batch->payload.size();

@@ -39,7 +39,7 @@ class StoredReader {
   const LogDatabase& database_;
   const std::uint64_t cache_bytes_;
   std::mutex mutex_;
-  std::list<Kept> kept_;   // used last: first
+  std::list<Kept> kept_;  // used last: first
   Places places_;
   std::map<TopicPartition, std::uint64_t> read_up_to_;
   std::uint64_t kept_bytes_ = 0;

@@ -33,7 +33,8 @@ void Tail::DropFront(Partition& partition, std::vector<BatchRef>& gone) {
 
 void Tail::DropConsumed(Partition& partition, std::vector<BatchRef>& gone) {
   const std::uint64_t until = std::min(partition.consumed, partition.durable_end);
-  while (!partition.entries.empty() && partition.entries.front().batch->end() <= until) DropFront(partition, gone);
+  while (!partition.entries.empty() && partition.entries.front().batch->end() <= until)
+    DropFront(partition, gone);
 }
 
 void Tail::Durable(std::size_t slot, std::uint64_t end) { partitions_[slot].durable_end = end; }
@@ -55,7 +56,7 @@ void Tail::Evict(std::vector<BatchRef>& gone) {
       if (front.batch->end() > partition.durable_end) continue;
       if (oldest == nullptr || front.order < oldest->entries.front().order) oldest = &partition;
     }
-    if (oldest == nullptr) return;   // all that is left is not durable yet
+    if (oldest == nullptr) return;  // all that is left is not durable yet
     DropFront(*oldest, gone);
   }
 }

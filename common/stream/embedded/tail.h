@@ -37,7 +37,7 @@ class Tail {
  private:
   struct Entry {
     BatchRef batch;
-    std::uint64_t order = 0;   // of Add()
+    std::uint64_t order = 0;  // of Add()
   };
   struct Partition {
     std::deque<Entry> entries;

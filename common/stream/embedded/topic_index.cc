@@ -1,5 +1,5 @@
-#include "common/base/thread.h"
 #include "common/stream/embedded/topic_index.h"
+#include "common/base/thread.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -32,7 +32,8 @@ constexpr std::size_t kMaxReadOnlyEntries = 4'000'000;
 
 // Rows beside the entries, before all of them: an entry starts with the length of its key, which is not 0.
 constexpr std::string_view kNameRow("\0n", 2);
-constexpr std::string_view kPositionPrefix("\0p", 2);   // + partition u32: offset up to which it is indexed, u64
+constexpr std::string_view kPositionPrefix("\0p",
+                                           2);  // + partition u32: offset up to which it is indexed, u64
 
 std::string PositionRow(std::uint32_t partition) {
   std::string row(kPositionPrefix);
@@ -49,7 +50,7 @@ rocksdb::Options FileOptions() {
   // an entry about once for each factor of eight that the index grows. A look-up asks each of some twenty files.
   options.compaction_style = rocksdb::kCompactionStyleUniversal;
   options.compaction_options_universal.min_merge_width = 8;
-  options.compaction_options_universal.max_size_amplification_percent = 1000;   // nothing is ever overwritten
+  options.compaction_options_universal.max_size_amplification_percent = 1000;  // nothing is ever overwritten
   options.level0_file_num_compaction_trigger = 8;
   options.level0_slowdown_writes_trigger = 64;
   options.level0_stop_writes_trigger = 128;
@@ -79,7 +80,7 @@ class KeyIndexImpl final : public KeyIndex {
   [[nodiscard]] std::uint64_t disk_bytes() const override;
 
  private:
-  using Positions = std::vector<std::uint64_t>;   // by partition
+  using Positions = std::vector<std::uint64_t>;  // by partition
 
   Status OpenFiles();
   Status ReadPositions();
@@ -88,22 +89,24 @@ class KeyIndexImpl final : public KeyIndex {
   Status FindInFiles(std::string_view key, std::vector<RecordPlace>& places) const;
   Status WriteChunk();
   void Run();
-  [[nodiscard]] std::string doing(const std::string& verb) const { return verb + " the index in " + options_.path; }
+  [[nodiscard]] std::string doing(const std::string& verb) const {
+    return verb + " the index in " + options_.path;
+  }
 
   Log& log_;
   const KeyIndexOptions options_;
   const rocksdb::Options file_options_ = FileOptions();
-  std::unique_ptr<rocksdb::DB> db_;   // none: read_only and nothing indexed yet
+  std::unique_ptr<rocksdb::DB> db_;  // none: read_only and nothing indexed yet
   std::string rebuilt_;
 
   // Taken in this order.
-  std::mutex writing_;                // one chunk at a time
-  mutable std::mutex mutex_;          // runs and positions
-  KeyRuns fresh_;                     // followed, not being written
-  KeyRuns leaving_;                   // being written
-  Positions followed_;                // fresh_ goes up to here
-  Positions leaving_to_;              // leaving_ goes up to here; empty: there is none
-  Positions indexed_;                 // the files go up to here
+  std::mutex writing_;        // one chunk at a time
+  mutable std::mutex mutex_;  // runs and positions
+  KeyRuns fresh_;             // followed, not being written
+  KeyRuns leaving_;           // being written
+  Positions followed_;        // fresh_ goes up to here
+  Positions leaving_to_;      // leaving_ goes up to here; empty: there is none
+  Positions indexed_;         // the files go up to here
   std::optional<std::chrono::steady_clock::time_point> fresh_since_;
   Status health_;
 
@@ -113,7 +116,8 @@ class KeyIndexImpl final : public KeyIndex {
 };
 
 KeyIndexImpl::KeyIndexImpl(Log& log, KeyIndexOptions options) : log_(log), options_(std::move(options)) {
-  COBBLESTONE_CHECK(options_.partitions > 0 && options_.partitions <= 65536, std::to_string(options_.partitions));
+  COBBLESTONE_CHECK(options_.partitions > 0 && options_.partitions <= 65536,
+                    std::to_string(options_.partitions));
 }
 
 KeyIndexImpl::~KeyIndexImpl() {
@@ -132,11 +136,14 @@ Status KeyIndexImpl::OpenFiles() {
     if (!fs::exists(db_path + "/CURRENT", error)) return Status::Ok();
   } else {
     fs::create_directories(options_.path, error);
-    if (error) return Status::Unwritten(error.value(), "cannot make the directory " + options_.path + ": " + error.message());
+    if (error)
+      return Status::Unwritten(error.value(),
+                               "cannot make the directory " + options_.path + ": " + error.message());
   }
   rocksdb::DB* db = nullptr;
-  const rocksdb::Status status = options_.read_only ? rocksdb::DB::OpenForReadOnly(file_options_, db_path, &db)
-                                                    : rocksdb::DB::Open(file_options_, db_path, &db);
+  const rocksdb::Status status = options_.read_only
+                                     ? rocksdb::DB::OpenForReadOnly(file_options_, db_path, &db)
+                                     : rocksdb::DB::Open(file_options_, db_path, &db);
   db_.reset(db);
   return FromRocksdb(status, doing("opening"));
 }
@@ -160,8 +167,8 @@ Status KeyIndexImpl::ReadPositions() {
       const std::uint64_t end = log_.DurableEnd({options_.topic, partition});
       if (followed_[partition] > end) {
         return Status::Corrupted("the index in " + options_.path + " goes up to offset " +
-                                 std::to_string(followed_[partition]) + " of partition " + std::to_string(partition) +
-                                 ", the log ends at " + std::to_string(end) +
+                                 std::to_string(followed_[partition]) + " of partition " +
+                                 std::to_string(partition) + ", the log ends at " + std::to_string(end) +
                                  "; if the log is right, delete the directory, the index is made again");
       }
     }
@@ -200,7 +207,7 @@ Status KeyIndexImpl::Follow(std::size_t entries) {
     while (at < end && fresh_.entries() < entries) {
       const Result<BatchRef> batch = log_.Read(where, at);
       if (!batch.ok()) {
-        if (at < log_.Begin(where)) break;   // trimmed this moment
+        if (at < log_.Begin(where)) break;  // trimmed this moment
         return batch.status();
       }
       if (!fresh_since_) fresh_since_ = std::chrono::steady_clock::now();
@@ -259,8 +266,8 @@ Result<std::vector<RecordPlace>> KeyIndexImpl::Find(std::string_view key) {
         unfollowed += log_.DurableEnd(where) - std::max(followed_[p], log_.Begin(where));
       }
       if (unfollowed > options_.chunk_entries) {
-        return Status::Retry("the index in " + options_.path + " is being made and " + std::to_string(unfollowed) +
-                             " records behind; ask again in a while");
+        return Status::Retry("the index in " + options_.path + " is being made and " +
+                             std::to_string(unfollowed) + " records behind; ask again in a while");
       }
     }
     const std::size_t limit = options_.read_only ? kMaxReadOnlyEntries : SIZE_MAX;
@@ -281,7 +288,7 @@ Status KeyIndexImpl::WriteChunk() {
   Positions positions;
   {
     const std::scoped_lock lock(mutex_);
-    if (leaving_to_.empty()) {   // else it was left by an attempt that failed
+    if (leaving_to_.empty()) {  // else it was left by an attempt that failed
       if (followed_ == indexed_) return Status::Ok();
       std::swap(fresh_, leaving_);
       leaving_.Close();
@@ -341,7 +348,7 @@ void KeyIndexImpl::Run() {
     }
     const bool failed = !status.ok();
     health_ = std::move(status);
-    if (full && !failed) continue;   // there may be more
+    if (full && !failed) continue;  // there may be more
     wake_.wait_for(lock, options_.follow_every, [&] { return stopping_; });
   }
 }
@@ -349,11 +356,13 @@ void KeyIndexImpl::Run() {
 Status KeyIndexImpl::Flush() {
   COBBLESTONE_CHECK(!options_.read_only, "Flush() of an index opened read_only");
   Positions wanted;
-  for (std::uint32_t p = 0; p < options_.partitions; ++p) wanted.push_back(log_.DurableEnd({options_.topic, p}));
+  for (std::uint32_t p = 0; p < options_.partitions; ++p)
+    wanted.push_back(log_.DurableEnd({options_.topic, p}));
   while (true) {
     {
       const std::scoped_lock lock(mutex_);
-      if (std::equal(wanted.begin(), wanted.end(), indexed_.begin(), std::less_equal<>())) return Status::Ok();
+      if (std::equal(wanted.begin(), wanted.end(), indexed_.begin(), std::less_equal<>()))
+        return Status::Ok();
       if (Status status = Follow(options_.chunk_entries); !status.ok()) return status;
     }
     if (Status status = WriteChunk(); !status.ok()) return status;
@@ -380,7 +389,7 @@ std::uint64_t KeyIndexImpl::disk_bytes() const {
   std::error_code error;
   for (auto it = fs::recursive_directory_iterator(options_.path, error);
        !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
-    std::error_code gone;   // files come and go
+    std::error_code gone;  // files come and go
     const std::uint64_t size = it->is_regular_file(gone) ? it->file_size(gone) : 0;
     if (!gone) bytes += size;
   }

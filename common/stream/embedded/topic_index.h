@@ -32,16 +32,16 @@ using AddKey = std::function<void(std::string_view key)>;
 using KeysOfRecord = std::function<void(std::string_view record, const AddKey& add)>;
 
 struct KeyIndexOptions {
-  std::string path;               // a directory of its own
+  std::string path;  // a directory of its own
   // What is indexed how, for example "grants by result, 1". A directory with another name is wiped and made again.
   std::string name;
   TopicIndex topic = 0;
-  std::uint32_t partitions = 1;   // at most 65,536
-  KeysOfRecord keys;              // pure; called on several threads, one at a time
-  bool read_only = false;         // no thread, no change of files: what is not indexed is looked through
+  std::uint32_t partitions = 1;  // at most 65,536
+  KeysOfRecord keys;             // pure; called on several threads, one at a time
+  bool read_only = false;        // no thread, no change of files: what is not indexed is looked through
   std::uint64_t chunk_entries = 1'000'000;
   std::chrono::milliseconds chunk_age{10'000};
-  std::chrono::milliseconds follow_every{250};   // how often the thread looks for news
+  std::chrono::milliseconds follow_every{250};  // how often the thread looks for news
 };
 
 class KeyIndex {
@@ -62,7 +62,7 @@ class KeyIndex {
   [[nodiscard]] virtual Status health() const = 0;
   // Records that are durable and not yet in files.
   [[nodiscard]] virtual std::uint64_t behind() const = 0;
-  [[nodiscard]] virtual const std::string& rebuilt() const = 0;   // empty: it was not
+  [[nodiscard]] virtual const std::string& rebuilt() const = 0;  // empty: it was not
   [[nodiscard]] virtual std::uint64_t disk_bytes() const = 0;
 };
 

@@ -158,9 +158,10 @@ void AddRun(Program& program) {
       program, "run", "Runs the pipeline on a data directory until it is told to stop",
       [](CLI::App& verb, Options& options) {
         AddDataPlace(verb, options.place);
-        verb.add_flag("--accept-time-jump", options.accept_time_jump,
-                      "this machine's clock is right, however far it is from the last tick (ticks: wall) and\n"
-                      "from what was appended last; for one start, not for a service's file");
+        verb.add_flag(
+            "--accept-time-jump", options.accept_time_jump,
+            "this machine's clock is right, however far it is from the last tick (ticks: wall) and\n"
+            "from what was appended last; for one start, not for a service's file");
         verb.footer(
             "Owns the data directory while it runs; `ingest` and all questions reach it by its Unix socket\n"
             "(listen.socket, by default cobblestone.sock in the data directory; only its owner may\n"
