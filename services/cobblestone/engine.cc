@@ -94,6 +94,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
                                           .sync = settings.sync,
                                           .tail_bytes = settings.memory.log_tail,
                                           .write_buffer_bytes = settings.memory.write_buffer,
+                                          .commit_gap = settings.commit.interval,
                                           .clock = engine->options_.clock,
                                           .steady = engine->options_.steady,
                                           .accept_clock = engine->options_.accept_time_jump});

@@ -132,9 +132,12 @@ TEST(LogRetention, TheSpaceComesBackByItselfWhenNothingFollows) {
   EXPECT_GT((*log)->disk_bytes(), 12u * 1000 * 1000);
   (*log)->Trim({kClaims, 0}, 119);
   ASSERT_TRUE((*log)->WaitReclaimed(std::chrono::minutes(1)));
-  EXPECT_LT((*log)->disk_bytes(), 1500u * 1000) << "a megabyte of grants, and one claim";
+  EXPECT_LT((*log)->disk_bytes(), 1700u * 1000) << "a megabyte of grants, and a batch of claims";
   EXPECT_EQ(AllRecords(**log, {kGrants, 0}).size(), 10u);
-  EXPECT_EQ(AllRecords(**log, {kClaims, 0}), std::vector<std::string>{Noise(119, 100000)});
+  const std::vector<std::string> claims = AllRecords(**log, {kClaims, 0});
+  ASSERT_FALSE(claims.empty());
+  EXPECT_LE(claims.size(), 3u) << "no more than the batch that holds the last";
+  EXPECT_TRUE(claims.back() == Noise(119, 100000));
   EXPECT_TRUE((*log)->Verify({}).ok());
 }
 

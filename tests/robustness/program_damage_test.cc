@@ -75,7 +75,7 @@ class ProgramDamage : public ::testing::Test {
 };
 
 TEST_F(ProgramDamage, ATornLastRecordThatNobodyWasToldOfIsDropped) {
-  ASSERT_NO_FATAL_FAILURE(KilledAt("E4b:6"));  // written, and nobody was told
+  ASSERT_NO_FATAL_FAILURE(KilledAt("E4b:3"));  // written, and nobody was told
   const std::string wal = NewestWal();
   fs::resize_file(wal, fs::file_size(wal) - 7);
   world_.FinishAndExpectLikeTheOracle();
