@@ -209,7 +209,8 @@ double Throughput(const Options& options, std::uint64_t hosts) {
     rate = n / seconds;
     std::printf(
         "%8llu hosts: %9.0f results/s, %5.2f us CPU per result, %llu synced writes (%.2f ms each), "
-        "%4.0f bytes logged (%4.0f before compression) and %4.0f written per result, peak memory %llu MiB, log %llu MiB on disk, %llu of %llu granted\n",
+        "%4.0f bytes logged (%4.0f before compression) and %4.0f written per result, peak memory %llu MiB, "
+        "log %llu MiB on disk, %llu of %llu granted\n",
         static_cast<unsigned long long>(hosts), rate, cpu_used / n * 1e6,
         static_cast<unsigned long long>(after.syncs - before.syncs),
         static_cast<double>(after.sync_nanos - before.sync_nanos) / 1e6 /
@@ -268,16 +269,15 @@ class PostedGrants {
   template <class Visit>
   void Poll(Visit visit) {
     for (std::uint32_t k = 0; k < next_.size(); ++k) {
-      const stream::TopicPartition journal{wire::kJournal, k};
       Next& next = next_[k];
-      const std::uint64_t grants = next.grants;
-      Records(journal, next.journal, engine_.log().DurableEnd(journal), [&](std::string_view bytes) {
-        const auto entry = stream::DecodeJournalEntry(bytes);
-        for (const stream::JournalChunk& chunk : entry->chunks)
-          if (chunk.input == input_) next.grants = chunk.end;
-      });
-      next.journal = engine_.log().DurableEnd(journal) > next.journal ? read_to_ : next.journal;
-      Records({wire::kGrants, k}, grants, next.grants, [&](std::string_view bytes) {
+      const std::uint64_t posted = next.grants;
+      next.journal = Records({wire::kJournal, k}, next.journal, engine_.log().DurableEnd({wire::kJournal, k}),
+                             [&](std::string_view bytes) {
+                               const auto entry = stream::DecodeJournalEntry(bytes);
+                               for (const stream::JournalChunk& chunk : entry->chunks)
+                                 if (chunk.input == input_) next.grants = chunk.end;
+                             });
+      Records({wire::kGrants, k}, posted, next.grants, [&](std::string_view bytes) {
         wire::GrantHead head;
         if (wire::DecodeGrantHead(bytes, &head)) visit(head.result.value);
       });
@@ -289,26 +289,26 @@ class PostedGrants {
     std::uint64_t journal = 0;
     std::uint64_t grants = 0;
   };
+  // Gives the offset up to which it has read.
   template <class Visit>
-  void Records(stream::TopicPartition where, std::uint64_t from, std::uint64_t end, Visit visit) {
-    read_to_ = from;
-    while (read_to_ < end) {
-      const auto batch = engine_.log().Read(where, read_to_);
-      if (!batch.ok() || *batch == nullptr) return;
+  std::uint64_t Records(stream::TopicPartition where, std::uint64_t from, std::uint64_t end, Visit visit) {
+    while (from < end) {
+      const auto batch = engine_.log().Read(where, from);
+      if (!batch.ok() || *batch == nullptr) return from;
       stream::RecordCursor cursor((*batch)->payload);
       std::string_view record;
       for (std::uint64_t offset = (*batch)->first; cursor.Next(&record) && offset < end; ++offset) {
         if (offset < from) continue;
         visit(record);
-        read_to_ = offset + 1;
+        from = offset + 1;
       }
     }
+    return from;
   }
 
   Engine& engine_;
   std::vector<Next> next_;
   std::size_t input_ = 0;
-  std::uint64_t read_to_ = 0;
 };
 
 // Completion -> posted: small blocks at a fixed rate, appended when they are due whatever became of those before. A
