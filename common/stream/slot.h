@@ -111,6 +111,8 @@ class Slot final : private Emitter {
   void StateWriteApplied() { applying_ = false; }
   [[nodiscard]] std::size_t dirty_objects() const;
   [[nodiscard]] std::size_t cached_objects() const;
+  // Process() or Finish() failed because a row of the store is not what was written.
+  [[nodiscard]] bool state_damaged() const { return tables_.damaged; }
   [[nodiscard]] std::uint64_t store_reads() const { return tables_.reads; }
 
   // Lets go of clean objects beyond `keep` per table; nothing while a state write is on its way.

@@ -64,6 +64,7 @@ struct TableHost {
   std::vector<std::pair<TableBase*, EntryBase*>> touched;
   std::string* flush_bytes = nullptr;  // while a state write gathers: where early encodings go
   Status failure;                      // a read that failed; the slot stops after the record
+  bool damaged = false;  // the failure is that of a row: the state is not what was written
   std::uint64_t reads = 0;             // of the store
 };
 
@@ -292,7 +293,10 @@ class Table final : public TableBase {
     if (s.code() == StatusCode::kNotFound) return e;  // remembered as absent
     if (s.ok()) s = Decode(scratch_, e->value);
     if (!s.ok()) {
-      if (host_.failure.ok()) host_.failure = s;
+      if (host_.failure.ok()) {
+        host_.failure = s;
+        host_.damaged = s.code() == StatusCode::kCorrupted;
+      }
       return e;
     }
     e->exists = true;

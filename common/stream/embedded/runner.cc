@@ -23,6 +23,10 @@ constexpr std::uint64_t kReadyRecords = 2000;  // so much is worth a round at on
 
 // A file beside a slot's state: it says why the state is not to be opened again.
 std::string Distrusted(const std::string& state_path) { return state_path + ".distrusted"; }
+// Whoever opens it next must not find that out again: the damage may lie where an open reads nothing.
+void Distrust(const std::string& state_path, const Status& why) {
+  std::ofstream(Distrusted(state_path)) << why.message() << "\n";
+}
 
 // Two stages may read one partition: what both have passed.
 template <class Next>
@@ -134,7 +138,7 @@ Status Runner::OpenStore(std::uint32_t k, const std::function<void(const std::st
 
   std::string why;
   if (fs::exists(Distrusted(path))) {
-    why = "a checkpoint of it did not verify";
+    why = "it was found damaged";
   } else {
     auto opened =
         store::OpenRocksdbStore({.path = path, .memory = memory_, .create = true, .read_only = false});
@@ -488,6 +492,10 @@ void Runner::Work(std::uint32_t thread) {
         if (lag >= kReadyRecords || now >= due) {
           owned.last_round = now;
           if (Status s = Round(owned, &worked); !s.ok()) {
+            if (owned.parts.slot->state_damaged()) {
+              Distrust(StatePath(owned.parts.slot->id()), s);
+              s = Status::Corrupted(s.message() + " Start again, and it is built from a checkpoint and the log.");
+            }
             Failed(std::move(s));
             return;
           }
@@ -608,8 +616,7 @@ Status Runner::Checkpoint(Owned& owned, const SlotMeta& meta) {
         store::OpenRocksdbStore({.path = unfinished, .memory = memory_, .create = false, .read_only = true});
     if (!copy.ok()) return copy.status();
     if (Status s = (*copy)->Verify(); !s.ok()) {
-      // Whoever opens it next must not find that out again: the damage may lie where nothing is read for long.
-      std::ofstream(Distrusted(StatePath(owned.parts.slot->id()))) << s.message() << "\n";
+      Distrust(StatePath(owned.parts.slot->id()), s);
       return Status::Corrupted(
           "the checkpoint just made of slot " + std::to_string(owned.parts.slot->id()) +
           " does not verify: " + s.message() +
