@@ -64,7 +64,7 @@ struct TableHost {
   std::vector<std::pair<TableBase*, EntryBase*>> touched;
   std::string* flush_bytes = nullptr;  // while a state write gathers: where early encodings go
   Status failure;                      // a read that failed; the slot stops after the record
-  bool damaged = false;  // the failure is that of a row: the state is not what was written
+  bool damaged = false;                // the failure is that of a row: the state is not what was written
   std::uint64_t reads = 0;             // of the store
 };
 

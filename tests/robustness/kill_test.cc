@@ -134,7 +134,8 @@ TEST(Kill, AStateThatIsDamagedOrDeletedIsBuiltAgainFromCheckpointOrLog) {
   cobblestone::testing::TempDir temp;
   const std::string directory = temp / "data";
   const std::vector<Event> events = Traffic(8, 8000);
-  const std::vector<Event> half(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(events.size() / 2));
+  const std::vector<Event> half(events.begin(),
+                                events.begin() + static_cast<std::ptrdiff_t>(events.size() / 2));
   ASSERT_EQ(RunChild(directory, half, ""), 0) << ReadFailure(directory);  // every slot has a state now
   ASSERT_EQ(RunChild(directory, events, "E4b:5"), SIGKILL);
   // One slot's state is gone, another's is damaged in the middle of its largest file, a third has no checkpoints either.

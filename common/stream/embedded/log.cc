@@ -444,7 +444,7 @@ std::uint64_t LogImpl::DurableEnd(TopicPartition where) const {
 
 double LogImpl::Now() {
   const std::scoped_lock lock(mutex_);
-  return clock_.Now();
+  return Coarse(clock_.Now());
 }
 
 void LogImpl::Consumed(TopicPartition where, std::uint64_t offset) {

@@ -99,7 +99,7 @@ class Runner {
   [[nodiscard]] bool idle() const;
   // Until idle or failed.
   void WaitIdle();
-  // Until at most about so many records wait on the inputs of all slots, or failed. For those who append.
+  // Until at most about so many records wait on the inputs of all slots, or stopping, or failed. For those who append.
   void WaitLag(std::uint64_t records);
 
  private:
