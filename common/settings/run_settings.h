@@ -29,7 +29,7 @@ enum class LogLevel : std::uint8_t { kError, kWarn, kInfo, kDebug };
 enum class LogFormat : std::uint8_t { kText, kJson };
 
 struct CommitSettings {
-  Duration interval = std::chrono::milliseconds(5);
+  Duration interval = std::chrono::milliseconds(10);
   std::uint64_t max_records = 20000;
   Bytes max_bytes = 4 * kMiB;
 };

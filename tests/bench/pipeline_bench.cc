@@ -5,7 +5,8 @@
 //
 //   pipeline_bench [--hosts 10000,100000,1000000] [--results N] [--threads N] [--policy creditnew] [--flush SECONDS]
 //                  [--latency 0|1] [--rate RESULTS_PER_SECOND] [--directory DIR]
-//                  [--wait RESULTS] [--retain MIB --checkpoint SECONDS]
+//                  [--commit MILLISECONDS] [--wait RESULTS] [--retain MIB --checkpoint SECONDS]
+// --commit: the settings' commit.interval.
 // --wait: a validation comes so many results after its completion, so that what waits outlives state writes.
 // --retain: inputs and journals beyond so much log are trimmed behind the checkpoints while it runs.
 // --rate: only the latency run, at this rate.
@@ -54,6 +55,7 @@ struct Options {
   std::uint64_t retain =
       0;  // MiB of log beyond which inputs go once they are behind the checkpoints; 0: the default
   double checkpoint = 60;  // s
+  double commit = 0;       // ms; 0: the default
 };
 
 double CpuSeconds() {
@@ -147,6 +149,8 @@ settings::RunSettings Settings(const Options& options, const std::string& direct
   settings.threads = options.threads;
   settings.memory.objects = 4 * settings::kGiB;
   settings.checkpoint.interval = std::chrono::milliseconds(static_cast<long>(options.checkpoint * 1000));
+  if (options.commit > 0)
+    settings.commit.interval = std::chrono::milliseconds(static_cast<long>(options.commit));
   if (options.retain > 0) {
     settings.retention.inputs_age = std::chrono::seconds(0);
     settings.retention.inputs_bytes = options.retain << 20;
@@ -160,6 +164,12 @@ std::uint64_t Granted(Engine& engine) {
   for (std::uint32_t p = 0; p < engine.pipeline().partitions; ++p)
     grants += engine.log().DurableEnd({wire::kGrants, p});
   return grants;
+}
+
+std::uint64_t Held(Engine& engine) {
+  std::uint64_t held = 0;
+  for (const auto& slot : engine.runner().status()) held += slot.held;
+  return held;
 }
 
 void Begin(Engine& engine, AppendBlock block) {
@@ -338,6 +348,7 @@ void Latency(const Options& options, std::uint64_t hosts, double rate) {
       return start +
              std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(interval * block));
     };
+    const auto before = (*engine)->log().counters();
     std::vector<double> milliseconds;
     milliseconds.reserve(deciding.size());
     std::thread watcher([&] {
@@ -360,13 +371,19 @@ void Latency(const Options& options, std::uint64_t hosts, double rate) {
     watcher.join();
     const double took = Seconds(Clock::now() - start);
     const double cpu_used = CpuSeconds() - cpu;
+    const auto after = (*engine)->log().counters();
     std::sort(milliseconds.begin(), milliseconds.end());
     std::printf(
         "%8llu hosts at %.0f results/s: completion -> posted p50 %.1f ms, p99 %.1f ms, max %.1f ms (%zu results), "
-        "%.2f us CPU per result, %.2f cores\n",
+        "%.2f us CPU per result, %.2f cores, %llu synced writes (%.2f ms each, longest %.0f ms), "
+        "%llu times a slot waited for its state write\n",
         static_cast<unsigned long long>(hosts), rate, milliseconds[milliseconds.size() / 2],
         milliseconds[milliseconds.size() * 99 / 100], milliseconds.back(), milliseconds.size(),
-        cpu_used / static_cast<double>(milliseconds.size()) * 1e6, cpu_used / took);
+        cpu_used / static_cast<double>(milliseconds.size()) * 1e6, cpu_used / took,
+        static_cast<unsigned long long>(after.syncs - before.syncs),
+        static_cast<double>(after.sync_nanos - before.sync_nanos) / 1e6 /
+            static_cast<double>(std::max<std::uint64_t>(1, after.syncs - before.syncs)),
+        static_cast<double>(after.longest_sync_nanos) / 1e6, static_cast<unsigned long long>(Held(**engine)));
     std::fflush(stdout);
     PrintThreads();
     (void)(*engine)->Stop();
@@ -407,6 +424,8 @@ int main(int argc, char** argv) {
       options.retain = std::stoull(value);
     } else if (key == "--checkpoint") {
       options.checkpoint = std::stod(value);
+    } else if (key == "--commit") {
+      options.commit = std::stod(value);
     } else if (key == "--flush") {
       options.flush_interval = std::stod(value);
     }

@@ -54,7 +54,7 @@ TEST(RunSettings, AnEmptyFileGivesTheDefaults) {
     EXPECT_EQ(settings->backend, Backend::kEmbedded);
     EXPECT_EQ(settings->partitions, 8u);
     EXPECT_EQ(settings->threads, std::max(1u, std::thread::hardware_concurrency()));
-    EXPECT_EQ(settings->commit.interval, milliseconds(5));
+    EXPECT_EQ(settings->commit.interval, milliseconds(10));
     EXPECT_EQ(settings->commit.max_records, 20000u);
     EXPECT_EQ(settings->commit.max_bytes, 4u << 20);
     EXPECT_EQ(settings->state.flush_interval, seconds(5));
@@ -335,7 +335,7 @@ TEST(ConfigFiles, TheTableOfOptionsHasALineForEach) {
   for (const Option& option : Options()) {
     EXPECT_THAT(table, HasSubstr("\n| `" + std::string(option.key) + "` | " + Allowed(option) + " | "));
   }
-  EXPECT_THAT(table, HasSubstr("| `commit.interval` | a duration from 0 us to 10 s | 5 ms | "));
+  EXPECT_THAT(table, HasSubstr("| `commit.interval` | a duration from 0 us to 10 s | 10 ms | "));
   EXPECT_THAT(table, HasSubstr("\n| `projects` | "));
 }
 

@@ -64,6 +64,7 @@ class LogImpl final : public Log {
   [[nodiscard]] std::uint64_t owner_epoch() const override { return database_->owner_epoch(); }
   std::uint64_t Append(LogUnit unit) override;
   void WaitDurable(std::uint64_t ticket) override;
+  void CommitSoon() override;
   [[nodiscard]] std::uint64_t durable_ticket() const override;
   Result<BatchRef> Read(TopicPartition where, std::uint64_t offset) override;
   [[nodiscard]] std::uint64_t Begin(TopicPartition where) const override;
@@ -141,6 +142,7 @@ class LogImpl final : public Log {
   bool telling_ = false;
   bool stopping_ = false;
   bool gathering_ = false;  // the committer waits for more, not for the first
+  bool hastened_ = false;   // it need not
   LogCounters counters_;
 
   std::shared_mutex listener_mutex_;
@@ -280,8 +282,8 @@ void LogImpl::RunCommitter() {
       if (pending_.empty()) return;
       gathering_ = true;
       work_.wait_until(lock, last_commit + options_.commit_gap,
-                       [&] { return stopping_ || pending_bytes_ > kGatheredBytes; });
-      gathering_ = false;
+                       [&] { return stopping_ || hastened_ || pending_bytes_ > kGatheredBytes; });
+      gathering_ = hastened_ = false;
       last_commit = std::chrono::steady_clock::now();
       units.swap(pending_);
     }
@@ -366,8 +368,10 @@ void LogImpl::Commit(std::deque<Pending>& units) {
     counters_.stored_bytes += stored_bytes;
     if (synced && options_.sync) {
       counters_.syncs += 1;
-      counters_.sync_nanos +=
+      const auto nanos =
           static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(took).count());
+      counters_.sync_nanos += nanos;
+      counters_.longest_sync_nanos = std::max(counters_.longest_sync_nanos, nanos);
     }
   }
   room_.notify_all();
@@ -388,6 +392,15 @@ void LogImpl::WaitDurable(std::uint64_t ticket) {
   COBBLESTONE_CHECK(ticket <= last_ticket_, "waiting for ticket " + std::to_string(ticket) +
                                                 ", the last one is " + std::to_string(last_ticket_));
   told_cv_.wait(lock, [&] { return told_ticket_ >= ticket; });
+}
+
+void LogImpl::CommitSoon() {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (pending_.empty()) return;
+    hastened_ = true;
+  }
+  work_.notify_one();
 }
 
 std::uint64_t LogImpl::durable_ticket() const {

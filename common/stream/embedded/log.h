@@ -39,7 +39,7 @@ struct LogOptions {
   std::uint64_t write_buffer_bytes = 64u << 20;
   // From the start of one synced write to that of the next at least: what comes meanwhile shares it. A write after a
   // pause is never held up.
-  std::chrono::microseconds commit_gap{5000};
+  std::chrono::microseconds commit_gap{10000};
   // Trimmed batches that do not come to a write buffer's worth go when nothing was appended or trimmed for so long.
   std::chrono::milliseconds reclaim_idle = std::chrono::minutes(5);
   // For append times, which never go back whatever the first of these does (append_clock.h).
@@ -76,6 +76,7 @@ struct LogCounters {
   std::uint64_t raw_bytes = 0;     // payload before compression
   std::uint64_t stored_bytes = 0;  // as written to the write-ahead log
   std::uint64_t sync_nanos = 0;    // spent in synced writes
+  std::uint64_t longest_sync_nanos = 0;
 };
 
 class Log {
@@ -94,6 +95,8 @@ class Log {
   // than pending_bytes are on their way to the disk.
   virtual std::uint64_t Append(LogUnit unit) = 0;
   virtual void WaitDurable(std::uint64_t ticket) = 0;
+  // What is on its way waits for no commit_gap: nothing that it should share a write with comes soon.
+  virtual void CommitSoon() = 0;
   [[nodiscard]] virtual std::uint64_t durable_ticket() const = 0;
 
   // A batch that holds `offset`, or null when offset == End(); from disk it may hold more records than from memory. Trimmed offsets and those beyond End() are kCorrupted

@@ -217,8 +217,9 @@ void RemoveWhatRefusedOpenMade(const std::string& path, const std::map<std::stri
 
 rocksdb::DBOptions CommonOptions(std::uint64_t write_buffer_bytes) {
   rocksdb::DBOptions db;
-  // Nobody waits for a compaction; for results somebody does.
-  (void)db.env->LowerThreadPoolCPUPriority(rocksdb::Env::LOW, rocksdb::CpuPriority::kLow);
+  // Nobody waits for a compaction or, with the next write buffer in use, for a flush; for results somebody does.
+  for (const auto pool : {rocksdb::Env::LOW, rocksdb::Env::HIGH})
+    (void)db.env->LowerThreadPoolCPUPriority(pool, rocksdb::CpuPriority::kLow);
   db.info_log = std::make_shared<store::SilentLogger>();
   db.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   db.track_and_verify_wals_in_manifest = true;

@@ -15,11 +15,14 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr std::uint64_t kAll = ~0ull;
-constexpr std::size_t kGatherSlice = 1000;  // objects encoded between two rounds: about a millisecond
+constexpr std::size_t kGatherSlice = 1000;  // objects encoded between two waves: about a millisecond
+// Objects encoded for each record processed: a state write gets on under full load too, and ahead of what comes to it.
+constexpr std::size_t kGatheredPerRecord = 4;
 // A disk that is slower than the stages must not make a restart long. (Measured at full load on two cores: stopped at a
 // million records the pipeline is a tenth slower, at two million no difference is seen.)
 constexpr std::uint64_t kDebtsHeldAt = 2;
-constexpr std::uint64_t kReadyRecords = 2000;  // so much is worth a round at once
+constexpr std::uint64_t kLoadedRecords =
+    2000;  // of a slot that wait when a wave begins: then no thread waits for another
 
 // A file beside a slot's state: it says why the state is not to be opened again.
 std::string Distrusted(const std::string& state_path) { return state_path + ".distrusted"; }
@@ -50,8 +53,7 @@ Runner::Runner(const RunnerOptions& options, Log& log, std::uint32_t slots) : op
 }
 
 Runner::~Runner() {
-  stopping_ = true;
-  Wake();
+  EndWork();
   for (std::thread& t : threads_)
     if (t.joinable()) t.join();
   {
@@ -102,9 +104,12 @@ Result<std::unique_ptr<Runner>> Runner::Open(const RunnerOptions& options, Log& 
   for (const Status& s : statuses)
     if (!s.ok()) return s;
   for (const TopicSpec& topic : options.topics) runner->read_.emplace_back(topic.partitions, false);
-  for (const auto& owned : runner->slots_)
+  for (const auto& owned : runner->slots_) {
+    runner->stages_ = std::max(runner->stages_, owned->parts.slot->stage_count());
     for (const SlotInput& input : owned->parts.slot->inputs())
       runner->read_[input.where.topic][input.where.partition] = true;
+  }
+  runner->wave_.stage = runner->stages_;
   return runner;
 }
 
@@ -326,13 +331,17 @@ Status Runner::ConsumeHead(Owned& owned, std::size_t i) {
                                        .value = input.head});
 }
 
-// Takes up to `limit` records for one stage, from several inputs in order of event time.
-Status Runner::ConsumeStage(Owned& owned, std::size_t stage, std::uint64_t limit) {
+// As much as one commit takes.
+bool Runner::Full(const Slot& slot) const {
+  return slot.records() >= options_.commit_records || slot.output_bytes() >= options_.commit_bytes;
+}
+
+// Takes what waits for one stage, from several inputs in order of event time, until the commit is full.
+Status Runner::ConsumeStage(Owned& owned, std::size_t stage) {
   const auto& ids = owned.stage_inputs[stage];
   Slot& slot = *owned.parts.slot;
-  const std::uint64_t stop = slot.records() + std::min(limit, kAll - slot.records());
   if (ids.size() == 1) {
-    while (slot.records() < stop) {
+    while (!Full(slot)) {
       bool available = false;
       if (Status s = FetchHead(owned, ids[0], &available); !s.ok()) return s;
       if (!available) return Status::Ok();
@@ -349,7 +358,7 @@ Status Runner::ConsumeStage(Owned& owned, std::size_t stage, std::uint64_t limit
     live.push_back(i);
     owned.inputs[i].head_time = options_.peek_time(slot.inputs()[i].where.topic, owned.inputs[i].head);
   }
-  while (!live.empty() && slot.records() < stop) {
+  while (!live.empty() && !Full(slot)) {
     std::size_t best = 0;
     for (std::size_t l = 1; l < live.size(); ++l)
       if (owned.inputs[live[l]].head_time < owned.inputs[live[best]].head_time) best = l;
@@ -373,19 +382,28 @@ std::uint64_t Runner::Lag(const Owned& owned) const {
   return lag;
 }
 
-// ---- Rounds --------------------------------------------------------------------------------------------------------
+// ---- Waves ---------------------------------------------------------------------------------------------------------
 
-Status Runner::Round(Owned& owned, bool* worked) {
-  Failpoint("E0");
+// One stage of one slot: what waits on its inputs, as one commit, or as many as it takes behind the first stage.
+Status Runner::Step(Owned& owned, std::size_t stage) {
   Slot& slot = *owned.parts.slot;
-  // Downstream first: what is nearly done leaves memory before more is begun.
-  for (std::size_t stage = slot.stage_count(); stage-- > 0;) {
-    if (slot.records() >= options_.commit_records || slot.output_bytes() >= options_.commit_bytes) break;
-    if (Status s = ConsumeStage(owned, stage, options_.commit_records - slot.records()); !s.ok()) return s;
-  }
-  if (slot.records() == 0) return Status::Ok();
-  *worked = true;
-  Failpoint("E1");
+  bool full = false;
+  do {
+    Failpoint("E0");
+    if (Status s = ConsumeStage(owned, stage); !s.ok()) return s;
+    const std::uint64_t records = slot.records();
+    if (records == 0) break;
+    full = Full(slot);
+    Failpoint("E1");
+    if (Status s = Commit(owned); !s.ok()) return s;
+    if (slot.gathering()) FlushStep(owned, kGatheredPerRecord * records);
+  } while (stage > 0 && full);
+  return Status::Ok();
+}
+
+// What the slot has processed goes to the log as one unit.
+Status Runner::Commit(Owned& owned) {
+  Slot& slot = *owned.parts.slot;
   auto commit = slot.Finish();
   if (!commit.ok()) return commit.status();
   LogUnit unit;
@@ -414,14 +432,15 @@ bool Runner::DebtDue(const Owned& owned, std::uint64_t times) const {
   return owned.debt * slots_.size() >= times * options_.flush_debt_records;
 }
 
-// Called between rounds, with the slot's lock.
-void Runner::FlushStep(Owned& owned) {
+// Called between commits, with the slot's lock. Begins a state write when it is due, encodes at most `objects` of it.
+void Runner::FlushStep(Owned& owned, std::size_t objects) {
   Slot& slot = *owned.parts.slot;
   if (owned.waiting_for_apply) {
     if (!owned.applied.exchange(false)) return;
     owned.waiting_for_apply = false;
     --state_writes_;
     slot.StateWriteApplied();
+    ++wake_count_;  // what was held for it may go on
     slot.Evict(options_.objects_per_table);
   }
   if (!slot.gathering()) {
@@ -435,7 +454,7 @@ void Runner::FlushStep(Owned& owned) {
     owned.debt = 0;
     slot.BeginStateWrite();
   }
-  if (!slot.GatherStateWrite(kGatherSlice)) return;
+  if (!slot.GatherStateWrite(objects)) return;
   StateJob job{.slot = &owned, .write = slot.TakeStateWrite(), .ticket = owned.last_ticket};
   owned.waiting_for_apply = true;
   {
@@ -460,69 +479,144 @@ void Runner::Start() {
   }
 }
 
-void Runner::Wake() {
+void Runner::EndWork() {
   {
-    std::lock_guard lock(mutex_);
-    ++wake_count_;
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
   }
   wake_.notify_all();
 }
 
-void Runner::Work(std::uint32_t thread) {
-  const std::size_t n = slots_.size();
-  std::uint64_t seen = 0;
-  while (!stopping_ && !failed_) {
-    {
-      std::lock_guard lock(mutex_);
-      seen = wake_count_;
-    }
-    bool worked = false;
-    bool waits = false;  // some slot has work, but its commit interval is not over
-    auto soonest = Clock::time_point::max();
-    for (std::size_t step = 0; step < n && !stopping_; ++step) {
-      Owned& owned = *slots_[(thread * n / std::max(1u, options_.threads) + step) % n];
-      std::unique_lock lock(owned.mutex, std::try_to_lock);
-      if (!lock) continue;
-      const std::uint64_t lag = Lag(owned);
-      owned.lag = lag;
-      const auto now = Clock::now();
-      const bool held = DebtDue(owned, kDebtsHeldAt) && owned.parts.slot->flush_active();
-      if (lag > 0 && !held) {
-        const auto due = owned.last_round + options_.commit_interval;
-        if (lag >= kReadyRecords || now >= due) {
-          owned.last_round = now;
-          if (Status s = Round(owned, &worked); !s.ok()) {
-            if (owned.parts.slot->state_damaged()) {
-              Distrust(StatePath(owned.parts.slot->id()), s);
-              s = Status::Corrupted(s.message() +
-                                    " Start again, and it is built from a checkpoint and the log.");
-            }
-            Failed(std::move(s));
-            return;
-          }
-        } else {
-          waits = true;
-          soonest = std::min(soonest, due);
-        }
-      }
-      FlushStep(owned);
-      if (owned.parts.slot->gathering()) worked = true;
-    }
-    if (worked) continue;
-    std::unique_lock lock(mutex_);
-    // Even when nothing comes in, state writes fall due.
-    const auto until = waits ? soonest : Clock::now() + std::chrono::milliseconds(100);
-    wake_.wait_until(lock, until, [&] { return stopping_ || failed_ || (!waits && wake_count_ != seen); });
+// Cheap while nobody sleeps: called for every unit that is appended.
+void Runner::Wake() {
+  ++wake_count_;
+  if (sleepers_ == 0) return;
+  { const std::lock_guard lock(mutex_); }
+  wake_.notify_all();
+}
+
+bool Runner::BeginWave(Clock::time_point now) {
+  wave_.seen = wake_count_;
+  std::uint64_t lag = 0;
+  for (auto& owned : slots_) {
+    owned->lag = Lag(*owned);
+    lag += owned->lag;
   }
+  if (lag == 0) return false;
+  wave_.begun = now;
+  wave_.loaded = lag >= kLoadedRecords * slots_.size();
+  wave_.stage = 0;
+  wave_.taken.assign(slots_.size(), false);
+  wave_.left = slots_.size();
+  wake_.notify_all();
+  return true;
+}
+
+// A slot for this thread in the wave's stage: its own ones first, whose state lies in its core's cache.
+Runner::Owned* Runner::TakeSlot(std::uint32_t thread) {
+  const std::size_t n = slots_.size();
+  for (std::size_t step = 0; step < n; ++step) {
+    const std::size_t k = (thread * n / std::max(1u, options_.threads) + step) % n;
+    if (wave_.taken[k]) continue;
+    wave_.taken[k] = true;
+    --wave_.left;
+    return slots_[k].get();
+  }
+  return nullptr;
+}
+
+// What comes after a stage, once no slot of it is left to take.
+void Runner::EndStage() {
+  if (wave_.left > 0 || wave_.stage == stages_) return;
+  const bool last = wave_.stage + 1 == stages_;
+  // Nobody reads what another thread is still making of this stage: it would wait for the next wave.
+  if (wave_.running > 0 && (last || !wave_.loaded)) return;
+  ++wave_.stage;
+  wave_.taken.assign(slots_.size(), false);
+  wave_.left = last ? 0 : slots_.size();
+  wake_.notify_all();
+  if (last) log_.CommitSoon();
+}
+
+void Runner::Work(std::uint32_t thread) {
+  std::unique_lock lock(mutex_);
+  while (!stopping_ && !failed_) {
+    if (wave_.stage < stages_) {
+      const std::size_t stage = wave_.stage;
+      Owned* owned = wave_.left > 0 ? TakeSlot(thread) : nullptr;
+      if (owned == nullptr) {
+        wake_.wait(lock, [&] { return stopping_ || failed_ || wave_.stage != stage; });
+        continue;
+      }
+      ++wave_.running;
+      lock.unlock();
+      Status s = Visit(*owned, stage);
+      lock.lock();
+      --wave_.running;
+      if (!s.ok()) {
+        lock.unlock();
+        Failed(std::move(s));
+        return;
+      }
+      EndStage();
+      continue;
+    }
+    const auto now = Clock::now();
+    const bool input = wake_count_ != wave_.seen;
+    if (input && now >= wave_.begun + options_.commit_interval && BeginWave(now)) continue;
+    lock.unlock();
+    const bool gathers = WriteStates(thread);
+    lock.lock();
+    if (gathers || wave_.stage < stages_) continue;
+    if (wake_count_ != wave_.seen) {
+      wake_.wait_until(lock, wave_.begun + options_.commit_interval,
+                       [&] { return stopping_ || failed_ || wave_.stage < stages_; });
+    } else {
+      ++sleepers_;  // even when nothing comes in, state writes fall due
+      wake_.wait_for(lock, std::chrono::milliseconds(100), [&] {
+        return stopping_ || failed_ || wave_.stage < stages_ || wake_count_ != wave_.seen;
+      });
+      --sleepers_;
+    }
+  }
+}
+
+// One stage of one slot in a wave.
+Status Runner::Visit(Owned& owned, std::size_t stage) {
+  const std::lock_guard lock(owned.mutex);
+  if (stage >= owned.parts.slot->stage_count()) return Status::Ok();
+  if (DebtDue(owned, kDebtsHeldAt) && owned.parts.slot->flush_active()) {
+    owned.held += stage == 0 ? 1 : 0;
+    return Status::Ok();
+  }
+  Status s = Step(owned, stage);
+  if (stage == 0) owned.lag = Lag(owned);
+  if (s.ok() || !owned.parts.slot->state_damaged()) return s;
+  Distrust(StatePath(owned.parts.slot->id()), s);
+  return Status::Corrupted(s.message() + " Start again, and it is built from a checkpoint and the log.");
+}
+
+// Between waves: a little of each state write that is due. Whether there is more to encode.
+bool Runner::WriteStates(std::uint32_t thread) {
+  const std::size_t n = slots_.size();
+  bool more = false;
+  for (std::size_t step = 0; step < n && !stopping_; ++step) {
+    Owned& owned = *slots_[(thread * n / std::max(1u, options_.threads) + step) % n];
+    const std::unique_lock lock(owned.mutex, std::try_to_lock);
+    if (!lock) continue;
+    FlushStep(owned, kGatherSlice);
+    more = more || owned.parts.slot->gathering();
+  }
+  return more;
 }
 
 void Runner::Failed(Status status) {
   {
     std::lock_guard lock(mutex_);
     if (failure_.ok()) failure_ = std::move(status);
+    failed_ = true;
   }
-  failed_ = true;
-  Wake();
+  wake_.notify_all();
   job_done_.notify_all();
 }
 
@@ -704,6 +798,7 @@ std::vector<SlotStatus> Runner::status() const {
                    .reexecuted = owned->reexecuted,
                    .reexecuted_records = owned->reexecuted_records,
                    .records = owned->records,
+                   .held = owned->held,
                    .cached_objects = slot.cached_objects(),
                    .store_reads = slot.store_reads()});
   }
@@ -741,8 +836,7 @@ void Runner::WaitLag(std::uint64_t records) {
 }
 
 Status Runner::Stop() {
-  stopping_ = true;
-  Wake();
+  EndWork();
   for (std::thread& t : threads_) t.join();
   threads_.clear();
   if (failed_) return failure();

@@ -1,8 +1,11 @@
 // Runs slots on the embedded log: N slots over M threads, one committer (inside the log), one thread that writes state
 // (runtime.md, 'Commit, embedded backend').
 //
-// A slot's round: take what waits on its inputs, process, finish, append outputs and journal entry as one unit. Later
-// rounds may read a unit before it is durable; whatever they make of it lies behind it in the log.
+// Work goes in waves. A wave takes what waits through the stages: the first stage of every slot, then the second of every
+// slot, and so on. So a record passes all stages in one wave, and a slot commits once a stage, however little there is;
+// waves begin at least commit_interval apart. A slot's commit: take what waits on the stage's inputs, process, finish,
+// append outputs and journal entry as one unit. Later ones may read a unit before it is durable; whatever they make of
+// it lies behind it in the log.
 //
 // Crash: the log holds a prefix of the units. A slot's state is that of some commit in this prefix (state is applied
 // only after its commit is durable); Open() executes the journal's entries after it once more, with outputs suppressed,
@@ -30,11 +33,11 @@ namespace cobblestone::stream::embedded {
 struct RunnerOptions {
   std::string directory;  // holds state/ and checkpoints/; the log lies beside them
   std::uint32_t threads = 2;
-  std::vector<TopicSpec> topics;                    // the log's manifest
-  TopicIndex journal = 0;                           // topic with one partition per slot, in order of slots
-  std::chrono::microseconds commit_interval{2000};  // a slot with little to do waits so long for more
-  std::uint64_t commit_records = 20000;
-  std::uint64_t commit_bytes = 4u << 20;
+  std::vector<TopicSpec> topics;                     // the log's manifest
+  TopicIndex journal = 0;                            // topic with one partition per slot, in order of slots
+  std::chrono::microseconds commit_interval{10000};  // from the start of a wave to that of the next at least
+  std::uint64_t commit_records = 20000;              // of one commit at most
+  std::uint64_t commit_bytes = 4u << 20;             // of its outputs, about
   std::chrono::milliseconds flush_interval{5000};
   // Over all slots, records: a state write is due when so many were processed since the last one was begun, does not wait
   // for another slot's at twice as many, and while it is on its way the slot stops at twice as many more. So an open
@@ -71,6 +74,7 @@ struct SlotStatus {
   std::uint64_t reexecuted = 0;          // commits executed again at open, each with an equal fingerprint
   std::uint64_t reexecuted_records = 0;  // in them
   std::uint64_t records = 0;             // processed since open
+  std::uint64_t held = 0;  // waves that passed it by, because its state on disk was too far behind
   std::size_t cached_objects = 0;
   std::uint64_t store_reads = 0;
 };
@@ -116,16 +120,16 @@ class Runner {
     std::unique_ptr<store::Store> store;
     std::vector<Input> inputs;
     std::vector<std::vector<std::size_t>> stage_inputs;
-    std::chrono::steady_clock::time_point last_round{};
     std::chrono::steady_clock::time_point last_flush{};
     std::chrono::steady_clock::time_point last_checkpoint{};
     std::uint64_t last_ticket = 0;
     std::uint64_t debt = 0;  // records since the state write that was begun last
     std::uint64_t records = 0;
+    std::uint64_t held = 0;
     std::uint64_t reexecuted = 0;
     std::uint64_t reexecuted_records = 0;
     std::atomic<std::uint64_t> flushed_sequence{0};
-    std::atomic<std::uint64_t> lag{0};  // as of its last round
+    std::atomic<std::uint64_t> lag{0};  // when it was last visited
     std::atomic<bool> applied{false};   // the state thread is done; the worker has yet to see it
     bool waiting_for_apply = false;
     bool retried = false;               // at open, with the state put aside
@@ -138,6 +142,17 @@ class Runner {
     std::uint64_t ticket = 0;
   };
 
+  // With mutex_.
+  struct Wave {
+    std::size_t stage = 0;    // stages_: none is under way
+    std::vector<bool> taken;  // slots, in this stage
+    std::size_t left = 0;     // slots not taken
+    std::size_t running = 0;  // slots that some thread is in
+    bool loaded = false;      // so much waits that no thread need wait for another
+    std::uint64_t seen = 0;   // wake_count_ when it was looked for input
+    std::chrono::steady_clock::time_point begun{};
+  };
+
   Runner(const RunnerOptions& options, Log& log, std::uint32_t slots);
 
   Status OpenSlot(std::uint32_t k, const SlotFactory& factory,
@@ -146,18 +161,26 @@ class Runner {
   Status Reexecute(Owned& owned);
   Status FetchHead(Owned& owned, std::size_t i, bool* available);
   Status ConsumeHead(Owned& owned, std::size_t i);
-  Status ConsumeStage(Owned& owned, std::size_t stage, std::uint64_t limit);
-  Status Round(Owned& owned, bool* worked);
-  void FlushStep(Owned& owned);
+  [[nodiscard]] bool Full(const Slot& slot) const;
+  Status ConsumeStage(Owned& owned, std::size_t stage);
+  Status Step(Owned& owned, std::size_t stage);
+  Status Commit(Owned& owned);
+  void FlushStep(Owned& owned, std::size_t objects);
   [[nodiscard]] bool DebtDue(const Owned& owned, std::uint64_t times) const;
   [[nodiscard]] std::uint64_t Lag(const Owned& owned) const;
+  bool BeginWave(std::chrono::steady_clock::time_point now);
+  Owned* TakeSlot(std::uint32_t thread);
+  void EndStage();
   void Work(std::uint32_t thread);
+  Status Visit(Owned& owned, std::size_t stage);
+  bool WriteStates(std::uint32_t thread);
   void WriteState();
   Status ApplyJob(StateJob& job);
   Status Checkpoint(Owned& owned, const SlotMeta& meta);
   void LoadCheckpoints(Owned& owned);
   void TrimLog();
   void Failed(Status status);
+  void EndWork();
   void Wake();
   [[nodiscard]] std::string StatePath(std::uint32_t slot) const;
   [[nodiscard]] std::string CheckpointPath(std::uint32_t slot) const;
@@ -167,17 +190,19 @@ class Runner {
   Log& log_;
   std::shared_ptr<store::StoreMemory> memory_;
   std::vector<std::unique_ptr<Owned>> slots_;
+  std::size_t stages_ = 0;  // the most that a slot has
   std::vector<std::thread> threads_;
   std::thread state_thread_;
   std::atomic<int> state_writes_{0};  // begun and not yet applied
   std::atomic<bool> stopping_{false};
   std::atomic<bool> failed_{false};
-  mutable std::mutex mutex_;  // failure_, jobs_, wake
+  mutable std::mutex mutex_;  // failure_, jobs_, wave_, wake_
   std::condition_variable wake_;
   std::condition_variable job_ready_;
   std::condition_variable job_done_;
-  std::uint64_t wake_count_ = 0;
-  std::atomic<int> sleepers_{0};
+  std::atomic<std::uint64_t> wake_count_{1};  // reasons to look for work; the log may hold some at the start
+  std::atomic<int> sleepers_{0};              // workers that wait for input
+  Wave wave_;
   Status failure_;
   std::vector<StateJob> jobs_;
   std::size_t jobs_running_ = 0;
