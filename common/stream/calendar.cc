@@ -1,6 +1,7 @@
 #include "common/stream/calendar.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace cobblestone::stream {
 namespace {
@@ -11,6 +12,10 @@ Key ChunkKey(std::uint32_t project, std::uint32_t day, std::uint32_t chunk) {
 }
 
 }  // namespace
+
+std::int32_t DayOf(double time) {
+  return static_cast<std::int32_t>(std::clamp(std::floor(time / 86400), -1e9, 1e9));
+}
 
 void Calendar::File(std::uint32_t project, std::int32_t day, std::uint64_t number) {
   const auto filed = static_cast<std::uint32_t>(std::max(day, 0));

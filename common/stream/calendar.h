@@ -19,6 +19,9 @@
 
 namespace cobblestone::stream {
 
+// UNIX day of a UNIX time, s. A window may be of any length: days beyond all calendars are one day.
+[[nodiscard]] std::int32_t DayOf(double time);
+
 struct CalendarDay {
   std::uint32_t first = 0;  // chunk that is taken next
   std::uint32_t end = 0;    // chunks there are, and were

@@ -17,7 +17,15 @@ using wire::RefusalReason;
 
 namespace {
 
-enum TableId : std::uint8_t { kUserTable = 32, kHostTable = 33, kMovesTable = 34 };
+enum TableId : std::uint8_t {
+  kUserTable = 32,
+  kHostTable = 33,
+  kMovesTable = 34,
+  kWaitingTable = 35,
+  kProjectTable = 36,
+  kDaysTable = 37,
+  kChunksTable = 38
+};
 
 Key UserKey(ProjectId project, UserId user) { return {.project = project.value, .id = user.value, .sub = 0}; }
 Key HostKey(ProjectId project, HostId host) { return {.project = project.value, .id = host.value, .sub = 0}; }
@@ -42,20 +50,28 @@ TeamId UserState::TeamAt(double time) const {
 }
 
 std::vector<stream::TopicPartition> AccountsStage::Inputs(std::uint32_t partition) {
-  return {{wire::kUsers, partition}, {wire::kGrants, partition}};
+  return {{wire::kControl, partition}, {wire::kUsers, partition}, {wire::kGrants, partition}};
 }
 
 AccountsStage::AccountsStage(const AccountsOptions& options, stream::TableHost& tables)
     : options_(options),
       users_(tables, kUserTable, 1, false),
       hosts_(tables, kHostTable, 1, false),
-      moves_(tables, kMovesTable, 1, false) {}
+      moves_(tables, kMovesTable, 1, false),
+      waiting_(tables, kWaitingTable, 1, false),
+      projects_(tables, kProjectTable, 1, true),
+      calendar_(tables, kDaysTable, kChunksTable) {}
 
-std::vector<stream::TableBase*> AccountsStage::tables() { return {&users_, &hosts_, &moves_}; }
+std::vector<stream::TableBase*> AccountsStage::tables() {
+  std::vector<stream::TableBase*> all = {&users_, &hosts_, &moves_, &waiting_, &projects_};
+  for (stream::TableBase* table : calendar_.tables()) all.push_back(table);
+  return all;
+}
 
 void AccountsStage::Process(std::size_t input, const RecordView& record, Emitter& out) {
+  if (input == kControl) return OnControl(record, out);
   if (input == kUsers) return OnUser(record, out);
-  if (!options_.sorted) return OnGrant(record.value, out);
+  if (!options_.sorted) return OnGrant(record.value, record.offset, out);
   wire::Grant grant;
   if (!wire::DecodeGrant(record.value, &grant)) return out.Fail(Status::Corrupted("a grant does not decode"));
   // Hosts move at once, so that at the barrier everything is where it is to be applied.
@@ -76,22 +92,12 @@ void AccountsStage::Barrier(Emitter& out) {
 }
 
 void AccountsStage::ApplySorted(const Sortable& one, Emitter& out) {
-  if (one.to_user && one.to_host) return OnGrant(one.bytes, out);
+  if (one.to_user && one.to_host) return OnGrant(one.bytes, 0, out);
   wire::GrantHead head;
   if (!wire::DecodeGrantHead(one.bytes, &head)) return out.Fail(Status::Corrupted("a grant does not decode"));
   if (one.to_host) return ApplyToHost(head, out);
   if (!one.to_user || head.kind == wire::GrantKind::kOpening || !head.user) return;
   ApplyToUser(head, one.bytes, &users_.Mutable(UserKey(head.project, head.user)), out);
-}
-
-// A grant that waited for its user's event. In lockstep its host's share is applied at the barrier like others: the host
-// may be in another partition.
-void AccountsStage::Release(std::string_view bytes, UserState* user, Emitter& out) {
-  if (!options_.sorted) return OnGrant(bytes, out);
-  wire::Grant grant;
-  if (!wire::DecodeGrant(bytes, &grant)) return out.Fail(Status::Corrupted("a grant does not decode"));
-  ApplyToUser(grant.head, bytes, user, out);
-  TakeShare(grant.head, grant.detail.line, out);
 }
 
 void AccountsStage::OnUser(const RecordView& record, Emitter& out) {
@@ -125,10 +131,7 @@ void AccountsStage::OnUser(const RecordView& record, Emitter& out) {
                            [](double time, const TeamMembership& one) { return time < one.since; });
       user.teams.insert(at, {.since = since, .team = member->team});
     }
-    std::vector<std::string> waiting;
-    waiting.swap(user.waiting);
-    for (const std::string& grant : waiting) Release(grant, &user, out);
-    return;
+    return Release(UserKey(project, member->user), user, out);
   }
   if (const auto* opening = std::get_if<wire::OpeningTotal>(&event->body)) {
     bool ok = true;
@@ -162,7 +165,7 @@ void AccountsStage::OnUser(const RecordView& record, Emitter& out) {
                "an event of this kind does not belong on this topic", out);
 }
 
-void AccountsStage::OnGrant(std::string_view bytes, Emitter& out) {
+void AccountsStage::OnGrant(std::string_view bytes, std::uint64_t offset, Emitter& out) {
   wire::GrantHead head;
   if (!wire::DecodeGrantHead(bytes, &head)) return out.Fail(Status::Corrupted("a grant does not decode"));
   if (head.kind == wire::GrantKind::kOpening) return ApplyOpening(head, out);
@@ -170,12 +173,10 @@ void AccountsStage::OnGrant(std::string_view bytes, Emitter& out) {
   UserState* user = nullptr;
   if (head.user) {
     user = &users_.Mutable(UserKey(head.project, head.user));
-    if (!user->known) {
-      user->waiting.emplace_back(bytes);
-      return;
-    }
+    if (!user->known) return Wait(UserKey(head.project, head.user), *user, head, bytes, offset);
   }
-  ApplyGrant(head, bytes, user, out);
+  ApplyToHost(head, out);
+  ApplyToUser(head, bytes, user, out);
 }
 
 void AccountsStage::ApplyOpening(const wire::GrantHead& head, Emitter& out) {
@@ -196,12 +197,6 @@ void AccountsStage::ApplyOpening(const wire::GrantHead& head, Emitter& out) {
   account->opening_micro += head.credit_micro;
   account->total_micro += head.credit_micro;
   account->recent = {.value = head.work_start, .time = head.time};
-}
-
-void AccountsStage::ApplyGrant(const wire::GrantHead& head, std::string_view bytes, UserState* user,
-                               Emitter& out) {
-  ApplyToHost(head, out);
-  ApplyToUser(head, bytes, user, out);
 }
 
 // The host's share, of a grant or an opening.
@@ -251,6 +246,7 @@ void AccountsStage::ApplyToUser(const wire::GrantHead& head, std::string_view by
 
 // New totals of the accounts that this commit has changed, one record each.
 void AccountsStage::Finish(Emitter& out) {
+  if (!options_.sorted && calendar_.behind()) Expire(kExpireAtCommit, out);
   const auto emit = [&](wire::AccountKind kind, const Key& key, const credit::Account& account,
                         bool elsewhere) {
     bytes_.clear();

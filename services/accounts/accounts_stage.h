@@ -1,6 +1,6 @@
 // ACCOUNTS, by user: applies grants to the totals of hosts and users, and passes them on as postings to teams.
 //
-// In: users (members, openings), grants of one partition. Out: grants (the opening balance of a user; accounts of hosts
+// In: control (catalogue, ticks), users (members, openings), grants of one partition. Out: grants (the opening balance of a user; accounts of hosts
 // that move to another partition), postings, totals, refused.
 #pragma once
 
@@ -10,13 +10,16 @@
 #include <vector>
 
 #include "common/credit/account.h"
+#include "common/stream/calendar.h"
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
 #include "common/wire/events.h"
 #include "common/wire/grant_codec.h"
+#include "common/wire/project_view.h"
 #include "common/wire/topics.h"
 #include "common/wire/word.h"
 #include "services/accounts/host_moves.h"
+#include "services/accounts/waiting_grants.h"
 
 namespace cobblestone::accounts {
 
@@ -37,7 +40,7 @@ struct UserState {
   bool deleted = false;  // its row is gone: hosts still get their credit
   std::string name;
   std::vector<TeamMembership> teams;  // ascending by time; the last one holds now
-  std::vector<std::string> waiting;   // grants that wait for the member event, in order
+  UnnamedUser unnamed;
   credit::Account account;
   bool listed = false;  // among the changed of this commit; not state
 
@@ -46,7 +49,7 @@ struct UserState {
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.known, s.member, s.opening, s.deleted, s.name, s.teams, s.waiting, s.account);
+    f(s.known, s.member, s.opening, s.deleted, s.name, s.teams, s.unnamed, s.account);
   }
 };
 
@@ -71,7 +74,7 @@ struct AccountsOptions {
 
 class AccountsStage final : public stream::Stage {
  public:
-  enum Input : std::size_t { kUsers, kGrants };
+  enum Input : std::size_t { kControl, kUsers, kGrants };
   static std::vector<stream::TopicPartition> Inputs(std::uint32_t partition);
 
   AccountsStage(const AccountsOptions& options, stream::TableHost& tables);
@@ -79,11 +82,13 @@ class AccountsStage final : public stream::Stage {
   void Process(std::size_t input, const stream::RecordView& record, stream::Emitter& out) override;
   void Barrier(stream::Emitter& out) override;
   void Finish(stream::Emitter& out) override;
+  Status Opened() override;
   [[nodiscard]] std::vector<stream::TableBase*> tables() override;
 
   stream::Table<UserState>& users() { return users_; }
   stream::Table<HostAccount>& hosts() { return hosts_; }
   stream::Table<HostMoves>& moves() { return moves_; }
+  stream::Table<WaitingGrant>& waiting() { return waiting_; }
 
  private:
   // Lockstep: what is to be applied at the next barrier, and to whom: user (with team) and host are parted where the host
@@ -106,15 +111,21 @@ class AccountsStage final : public stream::Stage {
     changed.emplace_back(key, &state);
   }
 
+  void OnControl(const stream::RecordView& record, stream::Emitter& out);
   void OnUser(const stream::RecordView& record, stream::Emitter& out);
-  void OnGrant(std::string_view bytes, stream::Emitter& out);
+  void OnGrant(std::string_view bytes, std::uint64_t offset, stream::Emitter& out);
   void ApplySorted(const Sortable& one, stream::Emitter& out);
-  void Release(std::string_view grant, UserState* user, stream::Emitter& out);
   void ApplyOpening(const wire::GrantHead& head, stream::Emitter& out);
   void ApplyToHost(const wire::GrantHead& head, stream::Emitter& out);
   void ApplyToUser(const wire::GrantHead& head, std::string_view bytes, UserState* user,
                    stream::Emitter& out);
-  void ApplyGrant(const wire::GrantHead& head, std::string_view bytes, UserState* user, stream::Emitter& out);
+
+  void Wait(const stream::Key& key, UserState& user, const wire::GrantHead& head, std::string_view bytes,
+            std::uint64_t offset);
+  void Release(const stream::Key& key, UserState& user, stream::Emitter& out);
+  void ExpireOver(const stream::Key& key, UserState& user, std::int32_t today, stream::Emitter& out);
+  void Expire(std::size_t users, stream::Emitter& out);
+  std::int32_t DueDay(const wire::GrantHead& head);
 
   void OnHostMove(const wire::GrantHead& head, std::string_view bytes, stream::Emitter& out);
   void OnHostAccount(const stream::Key& key, const wire::GrantHead& head, std::string_view bytes,
@@ -128,6 +139,9 @@ class AccountsStage final : public stream::Stage {
   stream::Table<UserState> users_;
   stream::Table<HostAccount> hosts_;
   stream::Table<HostMoves> moves_;
+  stream::Table<WaitingGrant> waiting_;  // by user and number
+  stream::Table<wire::ProjectView> projects_;
+  stream::Calendar calendar_;     // users for whom grants wait, by a day on which the first is not over
   std::vector<Sortable> sorted_;  // lockstep, empty after each barrier
   // Whose totals this commit has changed, each once, in the order of their first change.
   std::vector<std::pair<stream::Key, UserState*>> changed_users_;

@@ -16,6 +16,7 @@
 
 namespace cobblestone::claims {
 
+using stream::DayOf;
 using stream::Emitter;
 using stream::Key;
 using stream::RecordView;
@@ -49,11 +50,6 @@ Key ProjectKey(ProjectId project) { return {.project = project.value, .id = 0, .
 
 std::uint32_t ShortHash(std::string_view bytes) {
   return static_cast<std::uint32_t>(stream::HashBytes(bytes).low);
-}
-
-// A window may be of any length: days beyond all calendars are one day.
-std::int32_t DayOf(double time) {
-  return static_cast<std::int32_t>(std::clamp(std::floor(time / credit::kSecondsPerDay), -1e9, 1e9));
 }
 
 // When a result's window begins: it was sent, or, where the project does not say when, something happened to it.

@@ -300,6 +300,7 @@ std::string GrantText(const json& grant) {
   head.TimeOf(grant, "granted_at", "at");
   head.Add("to", PostingsText(grant));
   if (Has(grant, "waits_for")) head.Add("waits", Text(grant, "waits_for"));
+  if (Has(grant, "expired")) head.Add("expired", Text(grant, "expired"));
   if (Has(claim, "workunit"))
     head.Add("for", "workunit " + IdText(claim, "workunit") + ", app " + IdText(claim, "app") +
                         ", app version " + IdText(claim, "app_version") + ", host " + IdText(claim, "host"));

@@ -38,7 +38,9 @@ struct Snapshot {
   std::map<std::uint32_t, Sums> hosts;
   std::map<std::uint32_t, Sums> users;
   std::map<std::uint32_t, Sums> teams;
-  std::map<std::uint32_t, Sums> parked;  // grants that wait for their user's event, by host
+  std::map<std::uint32_t, Sums> parked;   // grants that wait for their user's event, by host
+  std::map<std::uint32_t, Sums> expired;  // that have waited in vain, by user
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t> expired_end;  // offset behind them
   std::map<std::uint32_t, std::unordered_map<std::uint64_t, bool>> deleted_users;
   SentByHost sent;
 };
@@ -82,6 +84,8 @@ class Auditor {
   std::uint64_t late_ = 0;
   std::uint64_t openings_ = 0;
   std::uint64_t host_moves_ = 0;
+  std::uint64_t waiting_ = 0;  // for their user's event
+  std::uint64_t expired_ = 0;  // that have waited in vain: their hosts alone have the credit
   std::uint64_t postings_ = 0;
   std::uint64_t accounts_ = 0;
   std::uint64_t problems_ = 0;
@@ -139,19 +143,26 @@ Status Auditor::Run(std::vector<StageSet>& stages, stream::embedded::Runner& run
             });
       if (s.ok())
         s = set.accounts->users().ForEachStored([&](const stream::Key& key, const accounts::UserState& user) {
-          snapshot.users[key.project][key.id] = {user.account.total_micro, user.account.grants};
+          Sum& sum = snapshot.users[key.project][key.id];
+          sum.micro += user.account.total_micro;
+          sum.grants += user.account.grants;
           if (user.deleted) snapshot.deleted_users[key.project][key.id] = true;
-          for (const std::string& bytes : user.waiting) {
-            wire::GrantHead head;
-            if (!wire::DecodeGrantHead(bytes, &head)) continue;
-            Sum& sum = snapshot.parked[key.project][head.host.value];
-            sum.micro += head.credit_micro;
-            ++sum.grants;
-            Sum& of_user = snapshot.users[key.project][key.id];
-            of_user.micro += head.credit_micro;
-            ++of_user.grants;
-          }
+          if (user.unnamed.expired_end == 0) return;
+          snapshot.expired[key.project][key.id] = {user.unnamed.expired_micro, user.unnamed.expired};
+          snapshot.expired_end[{key.project, key.id}] = user.unnamed.expired_end;
         });
+      if (s.ok())
+        s = set.accounts->waiting().ForEachStored(
+            [&](const stream::Key& key, const accounts::WaitingGrant& waiting) {
+              wire::GrantHead head;
+              if (!wire::DecodeGrantHead(waiting.bytes, &head)) return;
+              ++waiting_;
+              for (Sum* sum :
+                   {&snapshot.parked[key.project][head.host.value], &snapshot.users[key.project][key.id]}) {
+                sum->micro += head.credit_micro;
+                ++sum->grants;
+              }
+            });
       if (s.ok())
         s = set.teams->teams().ForEachStored([&](const stream::Key& key, const teams::TeamState& team) {
           snapshot.teams[key.project][key.id] = {team.account.total_micro - team.account.opening_micro,
@@ -222,6 +233,7 @@ Status Auditor::CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapsh
   for (const Snapshot& other : snapshots) any_moves = any_moves || !other.sent.empty();
   std::map<std::uint32_t, Sums> hosts;
   std::map<std::uint32_t, Sums> users;
+  std::map<std::uint32_t, Sums> expired;
   Status bad;
   Status s = engine_.ForEachRecord({wire::kGrants, k}, [&](std::uint64_t offset, std::string_view record) {
     // Behind the snapshot lies what other partitions had sent before theirs.
@@ -266,7 +278,10 @@ Status Auditor::CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapsh
     host.micro += head.credit_micro;
     ++host.grants;
     if (head.user) {
-      Sum& user = users[head.project.value][head.user.value];
+      const auto end = snapshot.expired_end.find({head.project.value, head.user.value});
+      const bool in_vain = end != snapshot.expired_end.end() && offset < end->second;
+      expired_ += in_vain ? 1 : 0;
+      Sum& user = (in_vain ? expired : users)[head.project.value][head.user.value];
       user.micro += head.credit_micro;
       ++user.grants;
     }
@@ -288,6 +303,7 @@ Status Auditor::CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapsh
     }
   CheckAccounts("host", snapshot.hosts, hosts);
   CheckAccounts("user", living, users);
+  CheckAccounts("expired credit of user", snapshot.expired, expired);
   return Status::Ok();
 }
 
@@ -426,11 +442,18 @@ Status Auditor::CheckPostings(std::uint32_t k, const Snapshot& snapshot) {
 }
 
 json Auditor::Report() const {
-  return {{"grants", grants_},          {"settlements_recomputed", settlements_},
-          {"late_grants", late_},       {"opening_balances", openings_},
-          {"host_moves", host_moves_},  {"postings", postings_},
-          {"accounts", accounts_},      {"granted_micro", std::to_string(static_cast<long long>(granted_))},
-          {"problem_count", problems_}, {"problems", told_}};
+  return {{"grants", grants_},
+          {"settlements_recomputed", settlements_},
+          {"late_grants", late_},
+          {"opening_balances", openings_},
+          {"host_moves", host_moves_},
+          {"postings", postings_},
+          {"waiting_for_user", waiting_},
+          {"expired_grants", expired_},
+          {"accounts", accounts_},
+          {"granted_micro", std::to_string(static_cast<long long>(granted_))},
+          {"problem_count", problems_},
+          {"problems", told_}};
 }
 
 }  // namespace

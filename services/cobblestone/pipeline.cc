@@ -69,8 +69,9 @@ double PeekTime(stream::TopicIndex topic, std::string_view record) {
       }
       return 0;
     }
-    case wire::kClaims: {
-      wire::ProtoReader reader(record);  // Claim.time
+    case wire::kClaims:
+    case wire::kGrants: {
+      wire::ProtoReader reader(record);  // Claim.time, Grant.time
       while (const std::uint32_t tag = reader.NextTag()) {
         if (tag == wire::DoubleTag(8)) return reader.Double();
         if (tag > wire::DoubleTag(8)) return 0;
@@ -78,10 +79,9 @@ double PeekTime(stream::TopicIndex topic, std::string_view record) {
       }
       return 0;
     }
-    // Postings and grants meet members of the same stage: members first, nobody waits for a name.
+    // Grants and postings meet members of the same stage: members first, nobody waits for a name.
     case wire::kUsers:
     case wire::kTeams: return -1;
-    case wire::kGrants:
     case wire::kPostings:
     case wire::kSamples: return 0;
     case wire::kCatalogue: return -1;

@@ -191,7 +191,12 @@ Result<json> Engine::Explain(ProjectId project, ResultId result) {
       runner_->Query(slot, [&](stream::Slot&) {
         const accounts::UserState* user =
             stages_[slot].accounts->users().Find(KeyOf(project, grant.head.user.value));
+        if (user != nullptr && place.offset < user->unnamed.expired_end) {
+          j["expired"] = "no event had named the user in time: its host alone has the credit";
+          return;
+        }
         if (user == nullptr || !user->known) {
+          postings.clear();
           j["waits_for"] = "no event has named the user yet";
           return;
         }
@@ -272,7 +277,11 @@ Result<json> Engine::Account(ProjectId project, wire::AccountKind kind, std::uin
         found["team"] = user->TeamNow().value;
         found["deleted"] = user->deleted;
         found["known"] = user->known;
-        found["waiting_grants"] = user->waiting.size();
+        found["waiting_grants"] = user->unnamed.waiting();
+        if (user->unnamed.expired > 0) {
+          found["expired_grants"] = user->unnamed.expired;
+          found["expired_credit"] = MicroText(user->unnamed.expired_micro);
+        }
       }
     });
   } else if (kind == wire::AccountKind::kTeam) {
@@ -483,7 +492,8 @@ Result<json> Engine::RefusedResubmit(std::uint64_t offset) {
     wire::Refused refused;
     if (!wire::DecodeRefused(record, &refused)) return Status::Corrupted("a refused record does not decode");
     original = refused.original;
-    found = refused.source.empty();
+    found = refused.source.empty() && refused.topic != wire::TopicName(wire::kClaims) &&
+            refused.topic != wire::TopicName(wire::kGrants);
     detail = refused.refusal.detail;
   }
   if (!found)

@@ -14,6 +14,7 @@
 
 namespace cobblestone::grants {
 
+using stream::DayOf;
 using stream::Emitter;
 using stream::Key;
 using stream::RecordView;
@@ -42,11 +43,6 @@ Key BlockKey(ProjectId project, WorkunitId workunit) {
   return {.project = project.value, .id = workunit.value >> wire::kWorkunitBlockBits, .sub = 0};
 }
 Key ProjectKey(ProjectId project) { return {.project = project.value, .id = 0, .sub = 0}; }
-
-// A window may be of any length: days beyond all calendars are one day.
-std::int32_t DayOf(double time) {
-  return static_cast<std::int32_t>(std::clamp(std::floor(time / credit::kSecondsPerDay), -1e9, 1e9));
-}
 
 bool Counts(const credit::Claim& claim) { return (claim.flags & credit::kClaimExpired) == 0; }
 

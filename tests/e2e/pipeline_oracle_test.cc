@@ -545,6 +545,51 @@ TEST_P(PipelineMoves, AHostsOneAccountFollowsItThroughManyOwners) {
   EXPECT_TRUE(of_hosts == granted + 300'000'000);
 }
 
+// Of a user that nothing names in time the host alone has the credit, wherever it has gone since; one that comes later
+// begins with what is granted then. Policy runtime: recent averages show every change of order.
+TEST_P(PipelineMoves, GrantsToAUserThatNothingNamesExpireWithTheirAppsWindow) {
+  for (const bool comes : {false, true}) {
+    Story story;
+    story.Say(wire::AppChange{
+        .app = AppId(1), .policy = GetParam(), .delay_bound = kDay, .result_window = 10 * kDay});
+    const auto host = [&](std::uint64_t id, std::uint64_t user) {
+      story.Say(wire::HostMember{.host = HostId(id), .user = UserId(user), .whetstone = 1e9, .cpus = 1});
+    };
+    std::uint64_t result = 500;
+    const auto work = [&](std::uint64_t of_host) {
+      story.Completed(result, of_host, result).Validated(result, of_host, result, 1, 1.5);
+      ++result;
+    };
+    for (std::uint64_t user = 50; user < 60; ++user) host(user, user);
+    for (int day = 0; day < 3; ++day) {
+      story.At(kStart + day * kDay);
+      for (std::uint64_t of_host = 50; of_host < 60; ++of_host) work(of_host);
+    }
+    host(50, 1);
+    host(51, 2);
+    story.Tick(kStart + 10 * kDay);
+    ASSERT_EQ(ExpectLikeTheOracle(story.events()).outcome.refusals, Refusals{});
+    story.Tick(kStart + 11 * kDay + 1);  // the first day's are over
+    if (comes) {
+      for (std::uint64_t user = 50; user < 60; ++user)
+        story.Say(wire::UserMember{.user = UserId(user), .team = TeamId(77)});
+    }
+    story.Tick(kStart + 14 * kDay);
+    story.At(kStart + 14 * kDay);
+    for (std::uint64_t of_host = 50; of_host < 60; ++of_host) work(of_host);
+    const Played played = ExpectLikeTheOracle(story.events());
+    EXPECT_EQ(played.outcome.refusals, (Refusals{{"UNKNOWN_USER", comes ? 10u : 30u}}));
+    const auto grants = [&](OracleAccountKind kind, std::uint64_t id) {
+      const auto at = played.outcome.accounts.find({1, kind, id});
+      return at == played.outcome.accounts.end() ? 0 : at->second.grants;
+    };
+    EXPECT_EQ(grants(OracleAccountKind::kHost, 50), 4u);
+    EXPECT_EQ(grants(OracleAccountKind::kHost, 59), comes ? 4u : 3u);
+    EXPECT_EQ(grants(OracleAccountKind::kUser, 59), comes ? 3u : 0u);
+    EXPECT_EQ(grants(OracleAccountKind::kTeam, 77), comes ? 28u : 0u);
+  }
+}
+
 wire::Completion GoodCompletion() {
   wire::Completion completion;
   completion.facts.result = ResultId(1'000'000);
@@ -759,6 +804,57 @@ TEST(Pipeline, AnEventFromTheFutureMovesNothing) {
   };
   EXPECT_EQ(play(kNow + 3000), Refusals{});
   EXPECT_EQ(play(kNow + 7200), (Refusals{{"FROM_THE_FUTURE", bodies.size()}}));
+}
+
+// What waits for a user lies in rows of its own, which go when their days are over: running freely, in slices.
+TEST(PipelineStory, WhatWaitedForItsUserInVainLeavesTheStateInSlices) {
+  constexpr std::uint64_t kUsers = 700;
+  Story story;
+  for (std::uint64_t i = 0; i < kUsers; ++i) {
+    story.Say(wire::HostMember{.host = HostId(1000 + i), .user = UserId(1000 + i), .cpus = 1});
+    story.Completed(500 + i, 1000 + i, 500 + i).Validated(500 + i, 1000 + i, 500 + i, 1, 1);
+  }
+  FreeWorld world(1, 1);
+  accounts::AccountsStage& stage = *world.slots()[0].stages.accounts;
+  world.Add(story.events().front());
+  world.RunUntilIdle();  // the app is known
+  world.Add(story.events());
+  world.RunUntilIdle();
+  const auto waiting = [&stage] {
+    std::size_t n = 0;
+    stage.waiting().ForEach([&](const stream::Key&, const accounts::WaitingGrant&) { ++n; });
+    return n;
+  };
+  ASSERT_EQ(waiting(), kUsers);
+  const auto tick = [&world](double day) {
+    const double time = kStart + day * kDay;
+    world.Add(wire::EncodeEvent(
+        {.head = {.id = static_cast<std::uint64_t>(day), .project = ProjectId(1), .time = time},
+         .body = wire::Tick{.time = time}}));
+    world.RunUntilIdle();
+  };
+  tick(10);
+  EXPECT_EQ(waiting(), kUsers);
+  tick(12);
+  EXPECT_LT(waiting(), 250u);
+  EXPECT_GT(waiting(), 0u);
+  // Not yet seen as over is over all the same.
+  std::uint64_t left = 0;
+  stage.waiting().ForEach([&](const stream::Key& key, const accounts::WaitingGrant&) { left = key.id; });
+  world.Add(wire::EncodeEvent({.head = {.id = 20, .project = ProjectId(1), .time = kStart},
+                               .body = wire::UserMember{.user = UserId(left), .team = TeamId(11)}}));
+  for (int i = 0; i < 60; ++i) {
+    world.Add("no envelope");
+    world.RunUntilIdle();
+  }
+  EXPECT_EQ(waiting(), 0u);
+  Outcome outcome;
+  for (const std::string& record : world.Records(wire::kRefused)) AddRefusedRecord(record, &outcome);
+  EXPECT_EQ(outcome.refusals["UNKNOWN_USER"], kUsers);
+  const auto* user = stage.users().Find({.project = 1, .id = left, .sub = 0});
+  EXPECT_EQ(user->account.grants, 0u);
+  EXPECT_EQ(user->unnamed.expired, 1u);
+  EXPECT_TRUE(user->unnamed.expired_micro == 1'000'000);
 }
 
 // A host that no event ever names keeps no list of what it waited for.

@@ -39,7 +39,7 @@ struct UserFacts {
   bool known = false;
   bool deleted = false;
   std::vector<std::pair<double, std::uint64_t>> teams;  // since when, which; the first since ever
-  std::vector<ResultKey> waiting;
+  std::vector<std::pair<ResultKey, double>> waiting;    // and until when
 };
 
 // One result on one host.
@@ -64,6 +64,7 @@ struct WorkunitFacts {
   double since = 0;
   std::vector<OracleClaim> claims;
   std::vector<OracleClaim> late;
+  double time = 0;  // of the decision
   double credit = 0;
   std::int64_t micro = 0;
   bool priced = true;
@@ -121,6 +122,7 @@ struct Oracle::State {
   void TakeClaim(std::uint32_t project, const OracleClaim& claim);
   void Settle(std::uint32_t project, std::uint64_t workunit, std::uint32_t pass);
   void GrantTo(std::uint32_t project, const OracleClaim& claim, const WorkunitFacts& workunit, bool late);
+  void ExpireWaiting(UserFacts& user, double now);
   void Post(const ResultKey& key);
   void AddTo(const AccountKey& key, const GrantOutcome& grant);
 };
@@ -237,8 +239,8 @@ void Oracle::State::AddMember(const Envelope& e, std::string_view bytes) {
     std::stable_sort(user.teams.begin(), user.teams.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
   }
-  const std::vector<ResultKey> waiting = std::exchange(user.waiting, {});
-  for (const ResultKey& key : waiting) Post(key);
+  ExpireWaiting(user, project.last_tick);
+  for (const auto& [key, until] : std::exchange(user.waiting, {})) Post(key);
 }
 
 bool Oracle::State::AddApp(std::uint32_t project_id, const v1::App& said) {
@@ -530,6 +532,7 @@ void Oracle::State::Tick(std::uint32_t project_id, double time) {
   Project& project = found->second;
   if (project.apps.empty()) return;
   project.last_tick = time;
+  for (auto& [id, user] : project.users) ExpireWaiting(user, time);
   for (auto& [key, result] : project.results) {
     if (!result.pending || !(result.since + project.apps[result.app].window < time)) continue;
     const ResultFacts over = std::exchange(result, {});
@@ -602,8 +605,10 @@ void Oracle::State::Settle(std::uint32_t project_id, std::uint64_t workunit_id, 
   std::uint64_t app = 0;
   bool any_valid = false;
   double begin = 0;
+  double time = 0;
   for (const OracleClaim& claim : workunit.claims) {
     if (claim.pass != pass) continue;
+    time = std::max(time, claim.time);
     begin = std::max({begin, claim.time, claim.sent});
     any_valid = any_valid || claim.valid;
     if (claim.policy_version >= version) {
@@ -625,6 +630,7 @@ void Oracle::State::Settle(std::uint32_t project_id, std::uint64_t workunit_id, 
   workunit.decided = true;
   // A result's partner may wait for a window after the result's own.
   workunit.until = begin + 2 * project.apps[app].window;
+  workunit.time = time;
   workunit.priced = rules.priced();
   workunit.credit = rules.priced() ? rules.Settle(claims, project.cap) : 0;
   const auto micro = ToMicro(workunit.credit);
@@ -661,10 +667,22 @@ void Oracle::State::GrantTo(std::uint32_t project_id, const OracleClaim& claim, 
   reported[key] = {claim.received, team_at_grant};
   UserFacts* user = claim.user == 0 ? nullptr : &projects[project_id].users[claim.user];
   if (user != nullptr && !user->known) {
-    user->waiting.push_back(key);
+    user->waiting.emplace_back(key, (late ? claim.time : workunit.time) + project.apps.at(claim.app).window);
     return;
   }
   Post(key);
+}
+
+// In the order in which they came: one that waits on holds up those behind it. The host gets its share.
+void Oracle::State::ExpireWaiting(UserFacts& user, double now) {
+  while (!user.waiting.empty() && DayIsOver(user.waiting.front().second, now)) {
+    const ResultKey key = user.waiting.front().first;
+    GrantOutcome& grant = outcome.grants[key];
+    grant.to_host = grant.host;
+    AddTo({key.project, OracleAccountKind::kHost, grant.to_host}, grant);
+    Refuse("UNKNOWN_USER");
+    user.waiting.erase(user.waiting.begin());
+  }
 }
 
 void Oracle::State::Post(const ResultKey& key) {

@@ -1,0 +1,119 @@
+// Grants that wait for their user's event (semantics.md, section 2): the part of AccountsStage that keeps them.
+#include "services/accounts/waiting_grants.h"
+
+#include <limits>
+#include <optional>
+
+#include "common/credit/constants.h"
+#include "common/wire/grant_codec.h"
+#include "common/wire/refuse.h"
+#include "services/accounts/accounts_stage.h"
+
+namespace cobblestone::accounts {
+
+using stream::Emitter;
+using stream::Key;
+
+namespace {
+
+Key RowKey(const Key& user, std::uint32_t number) {
+  return {.project = user.project, .id = user.id, .sub = number};
+}
+
+}  // namespace
+
+void AccountsStage::OnControl(const stream::RecordView& record, Emitter& out) {
+  wire::ControlView control;
+  if (!wire::DecodeControl(record.value, &control))
+    return out.Fail(Status::Corrupted("a control record does not decode"));
+  if (control.kind == wire::ControlKind::kEpoch) return;  // accounts know no scales
+  const ProjectId project = control.head.project;
+  wire::ProjectView& view = projects_.Mutable({.project = project.value, .id = 0, .sub = 0});
+  if (Status s = wire::ApplyControl(control, view); !s.ok()) return out.Fail(std::move(s));
+  if (control.kind != wire::ControlKind::kTick) return;
+  calendar_.SetToday(project.value, stream::DayOf(view.time));
+  // Lockstep: the outcome must not depend on how many lie in one partition.
+  Expire(options_.sorted ? std::numeric_limits<std::size_t>::max() : kExpireAtTick, out);
+}
+
+Status AccountsStage::Opened() {
+  projects_.ForEach([this](const Key& key, const wire::ProjectView& view) {
+    calendar_.SetToday(key.project, stream::DayOf(view.time));
+  });
+  return Status::Ok();
+}
+
+// The day after which a grant waits no longer.
+std::int32_t AccountsStage::DueDay(const wire::GrantHead& head) {
+  const wire::ProjectView* view = projects_.Find({.project = head.project.value, .id = 0, .sub = 0});
+  const credit::AppRow* app = view != nullptr ? view->catalogue.FindApp(head.app) : nullptr;
+  return stream::DayOf(head.time + (app != nullptr ? app->Window() : credit::kDefaultResultWindow));
+}
+
+void AccountsStage::Wait(const Key& key, UserState& user, const wire::GrantHead& head, std::string_view bytes,
+                         std::uint64_t offset) {
+  if (user.unnamed.waiting() == 0) calendar_.File(key.project, DueDay(head), key.id);
+  waiting_.Mutable(RowKey(key, user.unnamed.end++)) = {.offset = offset, .bytes = std::string(bytes)};
+}
+
+// The user's event has come. In lockstep the hosts' shares are applied at the barrier like others: a host may be in another
+// partition.
+void AccountsStage::Release(const Key& key, UserState& user, Emitter& out) {
+  // Over is over, whether it has been seen yet or not: when it is depends on how commits are cut.
+  if (const wire::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0}))
+    ExpireOver(key, user, stream::DayOf(view->time), out);
+  for (UnnamedUser& unnamed = user.unnamed; unnamed.waiting() > 0; ++unnamed.first) {
+    const WaitingGrant* row = waiting_.Find(RowKey(key, unnamed.first));
+    if (row == nullptr) return;  // only where the store cannot be read: the slot stops
+    wire::Grant grant;
+    if (!wire::DecodeGrant(row->bytes, &grant))
+      return out.Fail(Status::Corrupted("a waiting grant does not decode"));
+    TakeShare(grant.head, grant.detail.line, out);
+    ApplyToUser(grant.head, row->bytes, &user, out);
+    waiting_.Erase(RowKey(key, unnamed.first));
+  }
+}
+
+// Those of the user that no later one holds up.
+void AccountsStage::ExpireOver(const Key& key, UserState& user, std::int32_t today, Emitter& out) {
+  for (UnnamedUser& unnamed = user.unnamed; unnamed.waiting() > 0; ++unnamed.first) {
+    const WaitingGrant* row = waiting_.Find(RowKey(key, unnamed.first));
+    if (row == nullptr) return;  // only where the store cannot be read: the slot stops
+    wire::Grant grant;
+    if (!wire::DecodeGrant(row->bytes, &grant))
+      return out.Fail(Status::Corrupted("a waiting grant does not decode"));
+    if (DueDay(grant.head) >= today) return;
+    wire::Refuse({.where = {wire::kGrants, options_.partition},
+                  .offset = row->offset,
+                  .line = grant.detail.line,
+                  .value = row->bytes},
+                 grant.head.project, wire::RefusalReason::kUnknownUser,
+                 "no event has named user " + std::to_string(key.id) + "; its host alone gets the credit",
+                 out);
+    unnamed.expired_micro += grant.head.credit_micro;
+    ++unnamed.expired;
+    unnamed.expired_end = row->offset + 1;
+    TakeShare(grant.head, grant.detail.line, out);
+    waiting_.Erase(RowKey(key, unnamed.first));
+  }
+}
+
+void AccountsStage::Expire(std::size_t users, Emitter& out) {
+  calendar_.Take(
+      users,
+      [&](std::uint32_t project, std::uint64_t number, std::int32_t today) -> std::optional<std::int32_t> {
+        const Key key{.project = project, .id = number, .sub = 0};
+        const UserState* known = users_.Find(key);
+        if (known == nullptr || known->unnamed.waiting() == 0) return std::nullopt;  // an event has named it
+        UserState& user = users_.Mutable(key);
+        ExpireOver(key, user, today, out);
+        if (user.unnamed.waiting() == 0) return std::nullopt;
+        wire::GrantHead head;
+        const WaitingGrant* row = waiting_.Find(RowKey(key, user.unnamed.first));
+        if (row == nullptr || !wire::DecodeGrantHead(row->bytes, &head))
+          return std::nullopt;  // the slot stops
+        return DueDay(head);
+      });
+}
+
+}  // namespace cobblestone::accounts

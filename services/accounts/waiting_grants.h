@@ -1,0 +1,49 @@
+// Grants to a user that no event has named wait for it, whole: host, user and team get nothing yet.
+//
+// They wait in order of arrival, each in a row of its own, for their app's window after the time of the grant, and no
+// shorter than those before them. Then they expire: the user's share is refused (UNKNOWN_USER), with the grant's bytes, and
+// the host, which is known, gets its own, as with a deleted user. The ledger keeps the grant. A user that comes later gets
+// what still waits and what is granted from then on; what had expired stays refused.
+// Invariant: what had expired is what the ledger's partition holds for the user before `expired_end`.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "common/credit/account.h"
+
+namespace cobblestone::accounts {
+
+// Users looked at with each tick, and with each commit until no day that is over is left.
+inline constexpr std::size_t kExpireAtTick = 500;
+inline constexpr std::size_t kExpireAtCommit = 20;
+
+// By user and number.
+struct WaitingGrant {
+  std::uint64_t offset = 0;  // in the ledger's partition; lockstep: 0
+  std::string bytes;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.offset, s.bytes);
+  }
+};
+
+// What became of the grants to a user before an event named it.
+struct UnnamedUser {
+  std::uint32_t first = 0;  // number of the grant that waits longest
+  std::uint32_t end = 0;    // of the next one to come
+  std::uint64_t expired = 0;
+  credit::MicroTotal expired_micro = 0;
+  std::uint64_t expired_end = 0;  // offset behind the last that has expired; lockstep: 1
+
+  [[nodiscard]] std::uint32_t waiting() const { return end - first; }
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.first, s.end, s.expired, s.expired_micro, s.expired_end);
+  }
+};
+
+}  // namespace cobblestone::accounts

@@ -1,0 +1,161 @@
+// What the engine answers about accounts, and what its audit makes of grants whose user is unknown: from memory, and from
+// the state on disk.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "common/wire/event_codec.h"
+#include "services/cobblestone/engine.h"
+#include "tests/support/temp_dir.h"
+
+namespace cobblestone::testing {
+namespace {
+
+constexpr double kStart = 1.7e9;
+constexpr double kDay = 86400;
+
+class EngineAccounts : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    settings_.data_directory = temp_ / "data";
+    settings_.partitions = 3;
+    settings_.threads = 2;
+    Open();
+    for (std::uint64_t app = 1; app <= 2; ++app)
+      Say(kStart,
+          wire::AppChange{
+              .app = AppId(app), .policy = "assigned", .delay_bound = kDay, .result_window = 10 * kDay});
+  }
+
+  void Open() {
+    auto engine = Engine::Open(settings_, [](const std::string&) {});
+    ASSERT_TRUE(engine.ok()) << engine.status().message();
+    engine_ = std::move(*engine);
+    engine_->Start();
+  }
+  void Reopen() {
+    ASSERT_TRUE(engine_->Stop().ok());
+    engine_.reset();
+    Open();
+  }
+
+  // Appended, and all that comes of it done.
+  void Say(double time, wire::EventBody body) {
+    AppendBlock block{.source = "story", .first_line = id_, .own_ticks = true};
+    block.lines.push_back(
+        {.envelope = wire::EncodeEvent(
+             {.head = {.id = ++id_, .project = ProjectId(1), .time = time}, .body = std::move(body)})});
+    block.barrier = wire::PeekRouting(block.lines[0].envelope)->key == wire::KeyKind::kBroadcast;
+    const auto appended = engine_->Append(std::move(block));
+    ASSERT_TRUE(appended.ok()) << appended.status().message();
+    engine_->WaitIdle();
+    ASSERT_TRUE(engine_->failure().ok()) << engine_->failure().message();
+  }
+  void Host(std::uint64_t host, std::uint64_t user) {
+    Say(kStart, wire::HostMember{.host = HostId(host), .user = UserId(user), .cpus = 1});
+  }
+  void User(double time, std::uint64_t user, std::uint64_t team) {
+    Say(time, wire::UserMember{.user = UserId(user), .team = TeamId(team)});
+  }
+  void Granted(double time, std::uint64_t result, std::uint64_t host, double credit, std::uint64_t app = 1) {
+    wire::Completion completion;
+    completion.facts.result = ResultId(result);
+    completion.facts.host = HostId(host);
+    completion.facts.workunit = WorkunitId(result);
+    completion.facts.app = AppId(app);
+    completion.facts.outcome = credit::Outcome::kSuccess;
+    completion.facts.sent_time = time - 200;
+    completion.facts.received_time = time;
+    Say(time, completion);
+    credit::ValidationFacts validation;
+    validation.result = ResultId(result);
+    validation.host = HostId(host);
+    validation.workunit = WorkunitId(result);
+    validation.app = AppId(app);
+    validation.fpops_est = 1e12;
+    validation.fpops_bound = 1e14;
+    validation.state = credit::ValidateState::kValid;
+    validation.pass = 1;
+    validation.claims = 1;
+    validation.assigned_credit = credit;
+    Say(time, validation);
+  }
+  void Tick(double time) { Say(time, wire::Tick{.time = time}); }
+
+  nlohmann::json Account(wire::AccountKind kind, std::uint64_t id) {
+    const auto answer = engine_->Account(ProjectId(1), kind, id);
+    EXPECT_TRUE(answer.ok()) << answer.status().message();
+    return answer.ok() ? *answer : nlohmann::json();
+  }
+  nlohmann::json Audit() {
+    const auto answer = engine_->Audit({});
+    EXPECT_TRUE(answer.ok()) << answer.status().message();
+    EXPECT_EQ((*answer)["problem_count"], 0) << answer->dump(1);
+    return *answer;
+  }
+  nlohmann::json Explained(std::uint64_t result) {
+    const auto answer = engine_->Explain(ProjectId(1), ResultId(result));
+    EXPECT_TRUE(answer.ok()) << answer.status().message();
+    return answer.ok() ? (*answer)["grants"][0] : nlohmann::json();
+  }
+
+  TempDir temp_;
+  settings::RunSettings settings_;
+  std::unique_ptr<Engine> engine_;
+  std::uint64_t id_ = 0;
+};
+
+TEST_F(EngineAccounts, EveryGrantIsPostedOrWaitsForItsUserOrHasExpiredAndTheAuditTellsThemApart) {
+  User(kStart, 1, 11);
+  Host(1, 1);
+  Host(2, 2);
+  Granted(kStart, 500, 1, 1);
+  Granted(kStart, 501, 2, 2);
+  Granted(kStart + 5 * kDay, 502, 2, 4);
+  for (int run = 0; run < 2; ++run) {
+    const auto audit = Audit();
+    EXPECT_EQ(audit["grants"], 3);
+    EXPECT_EQ(audit["waiting_for_user"], 2);
+    EXPECT_EQ(audit["expired_grants"], 0);
+    EXPECT_EQ(Account(wire::AccountKind::kUser, 2)["waiting_grants"], 2);
+    EXPECT_EQ(Account(wire::AccountKind::kHost, 2)["total"], "0.000000");
+    EXPECT_TRUE(Explained(501).contains("waits_for"));
+    Reopen();
+  }
+  Tick(kStart + 12 * kDay);
+  for (int run = 0; run < 2; ++run) {
+    const auto audit = Audit();
+    EXPECT_EQ(audit["waiting_for_user"], 1);
+    EXPECT_EQ(audit["expired_grants"], 1);
+    const auto user = Account(wire::AccountKind::kUser, 2);
+    EXPECT_EQ(user["waiting_grants"], 1);
+    EXPECT_EQ(user["expired_grants"], 1);
+    EXPECT_EQ(user["expired_credit"], "2.000000");
+    EXPECT_EQ(Account(wire::AccountKind::kHost, 2)["total"], "2.000000");
+    EXPECT_TRUE(Explained(501).contains("expired"));
+    EXPECT_TRUE(Explained(502).contains("waits_for"));
+    Reopen();
+  }
+  const auto refused = engine_->RefusedList(0, 10);
+  ASSERT_TRUE(refused.ok());
+  ASSERT_EQ((*refused)["refused"].size(), 1u);
+  EXPECT_EQ((*refused)["refused"][0]["reason"], "UNKNOWN_USER");
+  EXPECT_FALSE(engine_->RefusedResubmit(0).ok()) << "it is in the ledger, once";
+
+  User(kStart + 13 * kDay, 2, 12);
+  Granted(kStart + 13 * kDay, 503, 2, 8);
+  const auto audit = Audit();
+  EXPECT_EQ(audit["waiting_for_user"], 0);
+  EXPECT_EQ(audit["expired_grants"], 1);
+  EXPECT_EQ(audit["postings"], 3);
+  EXPECT_EQ(Account(wire::AccountKind::kUser, 2)["total"], "12.000000");
+  EXPECT_EQ(Account(wire::AccountKind::kTeam, 12)["total"], "12.000000");
+  EXPECT_EQ(Account(wire::AccountKind::kHost, 2)["total"], "14.000000");
+  EXPECT_TRUE(Explained(501).contains("expired"));
+  EXPECT_EQ(Explained(501)["postings"].size(), 1u);
+  EXPECT_EQ(Explained(502)["postings"].size(), 3u);
+}
+
+}  // namespace
+}  // namespace cobblestone::testing
