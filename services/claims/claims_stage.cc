@@ -30,7 +30,8 @@ enum TableId : std::uint8_t {
   kPendingTable = 3,
   kProjectTable = 4,
   kDaysTable = 5,
-  kChunksTable = 6
+  kChunksTable = 6,
+  kOpeningTable = 7
 };
 
 // A closed run holds so many results: a look-up that does read, reads half a kilobyte.
@@ -74,11 +75,12 @@ ClaimsStage::ClaimsStage(const ClaimsOptions& options, stream::TableHost& tables
       hosts_(tables, kHostTable, 1, false),
       runs_(tables, kRunTable, 1, false),
       pending_(tables, kPendingTable, 1, true),
+      openings_(tables, kOpeningTable, 1, true),
       projects_(tables, kProjectTable, 1, true),
       calendar_(tables, kDaysTable, kChunksTable) {}
 
 std::vector<stream::TableBase*> ClaimsStage::tables() {
-  std::vector<stream::TableBase*> all = {&hosts_, &runs_, &pending_, &projects_};
+  std::vector<stream::TableBase*> all = {&hosts_, &runs_, &pending_, &openings_, &projects_};
   for (stream::TableBase* table : calendar_.tables()) all.push_back(table);
   return all;
 }
@@ -200,6 +202,7 @@ void ClaimsStage::OnHost(const RecordView& record, const wire::EventHead& head,
   host.dhrystone = member.dhrystone;
   host.cpus = member.cpus;
   host.gpus = member.gpus;
+  ReleaseOpening(key, state, out);
   std::vector<std::uint64_t> waiting;
   waiting.swap(state.waiting);
   for (const std::uint64_t result : waiting) Join(head.project, ResultId(result), member.host, out);
@@ -217,85 +220,6 @@ void ClaimsStage::EmitMove(const wire::EventHead& head, HostId host, UserId from
     wire::EncodeGrant(move, {}, {}, {}, &bytes_);
     out.Emit(wire::kGrants, place, bytes_);
   }
-}
-
-void ClaimsStage::OnOpeningRow(const RecordView& record, const wire::EventHead& head,
-                               const wire::OpeningHostVersion& opening, Emitter& out) {
-  const Key key = HostKey(head.project, opening.host);
-  const OpeningWord said{.version = opening.version.value,
-                         .app = opening.version.anonymous() ? opening.app.value : 0,
-                         .word = wire::WordOf(head, record.value)};
-  if (const HostState* known = hosts_.Find(key)) {
-    for (const OpeningWord& before : known->opening_rows) {
-      if (before.version != said.version || before.app != said.app) continue;
-      if (wire::StandingOf(said.word, before.word) == wire::Standing::kRepeat) {
-        ++duplicates_;
-        return;
-      }
-      return wire::Refuse(record, head.project,
-                          before.word.id == said.word.id ? RefusalReason::kDuplicateWithOtherContents
-                                                         : RefusalReason::kAlreadyDecided,
-                          "this host and version has its opening row", out);
-    }
-  }
-  HostState& state = hosts_.Mutable(key);
-  state.opening_rows.push_back(said);
-  auto& versions = state.record.versions;
-  auto row = std::find_if(versions.begin(), versions.end(), [&](const credit::HostVersion& v) {
-    return v.version == opening.version && (!opening.version.anonymous() || v.app == opening.app);
-  });
-  if (row == versions.end()) row = versions.insert(versions.end(), credit::HostVersion{});
-  const wire::ProjectView* view = projects_.Find(ProjectKey(head.project));
-  AppId app = opening.app;
-  if (!app && view != nullptr)
-    if (const auto* version = view->catalogue.FindVersion(opening.version)) app = version->app;
-  row->app = app;
-  row->version = opening.version;
-  row->pfc = opening.pfc;
-  row->et = opening.et;
-  row->turnaround = opening.turnaround;
-  row->consecutive_valid = opening.consecutive_valid;
-  row->max_jobs_per_day = opening.max_jobs_per_day;
-  row->error_rate = opening.error_rate.value_or(credit::Constants{}.error_rate_initial);
-}
-
-void ClaimsStage::OnOpeningTotal(const RecordView& record, const wire::EventHead& head,
-                                 const wire::OpeningTotal& opening, Emitter& out) {
-  const Key key = HostKey(head.project, HostId(opening.account));
-  const HostState* known = hosts_.Find(key);
-  if (known == nullptr || !known->record.known)
-    return wire::Refuse(record, head.project, RefusalReason::kUnknownHost,
-                        "opening balance of a host that no event has named", out);
-  const wire::Word word = wire::WordOf(head, record.value);
-  if (known->opening.said()) {
-    if (wire::StandingOf(word, known->opening) == wire::Standing::kRepeat) {
-      ++duplicates_;
-      return;
-    }
-    return wire::Refuse(record, head.project,
-                        word.id == known->opening.id ? RefusalReason::kDuplicateWithOtherContents
-                                                     : RefusalReason::kAlreadyDecided,
-                        "this host has its opening balance", out);
-  }
-  bool ok = true;
-  const credit::MicroCredit micro =
-      opening.total_micro ? *opening.total_micro : credit::RoundToMicro(opening.total.value_or(0), &ok);
-  if (!ok) return wire::Refuse(record, head.project, RefusalReason::kOutOfRange, "opening total", out);
-  HostState& state = hosts_.Mutable(key);
-  state.opening = word;
-  bytes_.clear();
-  wire::EncodeGrant({.project = head.project,
-                     .user = state.record.user,
-                     .host = HostId(opening.account),
-                     .credit_micro = micro,
-                     .time = opening.rac_time,
-                     .kind = wire::GrantKind::kOpening,
-                     .work_start = opening.rac},
-                    {}, {}, {}, &bytes_);
-  out.Emit(
-      wire::kGrants,
-      wire::OwnerPartition(head.project, state.record.user, HostId(opening.account), options_.partitions),
-      bytes_);
 }
 
 // ---- Results -------------------------------------------------------------------------------------------------------
@@ -663,7 +587,7 @@ void ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
     else
       first_due = std::min(first_due, due);
   });
-  first_due_[project.value] = first_due;
+  first_due_[project.value] = std::min(first_due, ExpireOpenings(project, now, out));
   std::sort(over.begin(), over.end());
   for (const Key& key : over) {
     const Pending pending = *pending_.Find(key);

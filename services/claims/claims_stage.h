@@ -44,6 +44,7 @@ class ClaimsStage final : public stream::Stage {
   stream::Table<HostState>& hosts() { return hosts_; }
   stream::Table<Pending>& pending() { return pending_; }
   stream::Table<SeenRun>& runs() { return runs_; }
+  stream::Table<WaitingOpening>& openings() { return openings_; }
   // What waits of a result, on whichever host; null where nothing does. Walks the table: for people's
   // questions.
   const Pending* FindPending(ProjectId project, ResultId result);
@@ -63,6 +64,12 @@ class ClaimsStage final : public stream::Stage {
                     const wire::OpeningHostVersion& opening, stream::Emitter& out);
   void OnOpeningTotal(const stream::RecordView& record, const wire::EventHead& head,
                       const wire::OpeningTotal& opening, stream::Emitter& out);
+  void EmitOpening(const stream::Key& key, HostState& host, const wire::Word& word,
+                   const wire::OpeningTotal& opening, stream::Emitter& out);
+  // The balance that waited for the host's event, if there is one.
+  void ReleaseOpening(const stream::Key& key, HostState& host, stream::Emitter& out);
+  // Gives the time before which none of the others expires.
+  double ExpireOpenings(ProjectId project, double now, stream::Emitter& out);
   void OnDispatch(const stream::RecordView& record, stream::Emitter& out);
   void OnCompletion(const stream::RecordView& record, stream::Emitter& out);
   void OnValidation(const stream::RecordView& record, stream::Emitter& out);
@@ -93,6 +100,7 @@ class ClaimsStage final : public stream::Stage {
   stream::Table<HostState> hosts_;
   stream::Table<SeenRun> runs_;
   stream::Table<Pending> pending_;
+  stream::Table<WaitingOpening> openings_;  // by host
   stream::Table<wire::ProjectView> projects_;
   stream::Calendar calendar_;  // hosts that have runs, by a day on which all there were when filed are over
   wire::HotEvent event_;       // the record's, reused

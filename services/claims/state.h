@@ -91,6 +91,19 @@ struct OpeningWord {
   }
 };
 
+// The balance that an event gives a host which no event has named yet. There is one, as there is of a host that is known.
+struct WaitingOpening {
+  wire::Word word;
+  double since = 0;        // UNIX s: its event's time, or later where it came later
+  std::uint64_t line = 0;  // input line (replay)
+  std::string event;       // as it came
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.word, s.since, s.line, s.event);
+  }
+};
+
 struct HostState {
   credit::HostRecord record;
   wire::Word member;   // the member event in force

@@ -806,6 +806,42 @@ TEST(Pipeline, AnEventFromTheFutureMovesNothing) {
   EXPECT_EQ(play(kNow + 7200), (Refusals{{"FROM_THE_FUTURE", bodies.size()}}));
 }
 
+// An adopted project may tell its balances before its hosts, or some of hosts that it never names.
+TEST(PipelineStory, ABalanceWaitsForItsHostAndExpiresWhereNoneComes) {
+  const auto balance = [](std::uint64_t host, double total) {
+    return wire::OpeningTotal{.kind = wire::AccountKind::kHost,
+                              .account = host,
+                              .total = total,
+                              .rac = 2,
+                              .rac_time = kStart - 5 * kDay};
+  };
+  const auto named = [](std::uint64_t host, std::uint64_t user) {
+    return wire::HostMember{.host = HostId(host), .user = UserId(user), .whetstone = 1e9, .cpus = 1};
+  };
+  Story story;
+  story.Tick(kStart).At(kStart - 200 * kDay);  // dated long ago: it waits from now on all the same
+  for (std::uint64_t host = 60; host < 70; ++host) {
+    story.Say(balance(host, 100)).Again();
+    story.Say(balance(host, 7));  // another one
+  }
+  story.Tick(kStart + 29 * kDay);
+  for (std::uint64_t host = 60; host < 65; ++host) story.Say(named(host, host - 59));
+  story.At(kStart + 29 * kDay).Completed(500, 60, 50).Validated(500, 60, 50, 1, 7);
+  const Played before = ExpectLikeTheOracle(story.events());
+  EXPECT_EQ(before.outcome.refusals, (Refusals{{"ALREADY_DECIDED", 10}}));
+  EXPECT_EQ(Total(before, OracleAccountKind::kHost, 60), 107'000'000);
+  EXPECT_EQ(Total(before, OracleAccountKind::kHost, 64), 100'000'000);
+  story.Tick(kStart + 31 * kDay);
+  for (std::uint64_t host = 60; host < 70; ++host) story.Say(named(host, host - 59));
+  // Told anew, it is taken: there is none yet.
+  story.Say(balance(69, 3));
+  const Played played = ExpectLikeTheOracle(story.events());
+  EXPECT_EQ(played.outcome.refusals, (Refusals{{"ALREADY_DECIDED", 10}, {"UNKNOWN_HOST", 5}}));
+  EXPECT_EQ(Total(played, OracleAccountKind::kHost, 64), 100'000'000);
+  EXPECT_EQ(Total(played, OracleAccountKind::kHost, 65), 0);
+  EXPECT_EQ(Total(played, OracleAccountKind::kHost, 69), 3'000'000);
+}
+
 // What waits for a user lies in rows of its own, which go when their days are over: running freely, in slices.
 TEST(PipelineStory, WhatWaitedForItsUserInVainLeavesTheStateInSlices) {
   constexpr std::uint64_t kUsers = 700;
@@ -1054,8 +1090,6 @@ std::vector<Bad> BadEvents() {
   add("version: unknown, deleted",
       wire::AppVersionChange{.row = {.id = 500, .plan_class = {}, .deleted = true}});
   add("settings: negative cap", wire::SettingsChange{.max_granted_credit = -1});
-  add("opening: unknown host",
-      wire::OpeningTotal{.kind = wire::AccountKind::kHost, .account = 4444, .total = 5});
   add("opening: negative", wire::OpeningTotal{.kind = wire::AccountKind::kUser, .account = 1, .total = -5});
   add("opening: unknown version", wire::OpeningAppVersion{.app_version = 500});
   add("reversal", wire::Reversal{.target = {wire::TargetKind::kResult, 1}, .reason = "r"});

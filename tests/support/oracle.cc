@@ -33,6 +33,12 @@ struct HostFacts {
   double dhrystone = 0;
   double cpus = 0;
   std::vector<std::uint64_t> waiting;  // results, in the order in which they began to wait
+  struct Opening {
+    std::int64_t micro = 0;
+    double since = 0;
+    std::string subject;
+  };
+  std::optional<Opening> opening;  // waits, too
 };
 
 struct UserFacts {
@@ -223,6 +229,9 @@ void Oracle::State::AddMember(const Envelope& e, std::string_view bytes) {
     host.whetstone = said.whetstone();
     host.dhrystone = said.dhrystone();
     host.cpus = said.cpus();
+    if (host.opening)
+      outcome.accounts[{e.project(), OracleAccountKind::kHost, said.host()}].micro += host.opening->micro;
+    host.opening.reset();
     const std::vector<std::uint64_t> waiting = std::exchange(host.waiting, {});
     for (const std::uint64_t result : waiting) Join(e.project(), result, said.host());
     return;
@@ -330,11 +339,16 @@ void Oracle::State::AddOpening(const Envelope& e, std::string_view bytes) {
   const auto kind = said.kind() == v1::ACCOUNT_KIND_HOST   ? OracleAccountKind::kHost
                     : said.kind() == v1::ACCOUNT_KIND_USER ? OracleAccountKind::kUser
                                                            : OracleAccountKind::kTeam;
-  if (kind == OracleAccountKind::kHost && !project.hosts[said.account()].known) return Refuse("UNKNOWN_HOST");
   const auto micro =
       said.has_total_micro() ? std::optional<std::int64_t>(said.total_micro()) : ToMicro(said.total());
   if (!micro) return Refuse("OUT_OF_RANGE");
-  if (!IsNewOpening(e, std::to_string(said.kind()) + "/" + std::to_string(said.account()), bytes)) return;
+  const std::string subject = std::to_string(said.kind()) + "/" + std::to_string(said.account());
+  if (!IsNewOpening(e, subject, bytes)) return;
+  if (kind == OracleAccountKind::kHost && !project.hosts[said.account()].known) {
+    project.hosts[said.account()].opening = {*micro, std::max(e.time(), project.last_tick),
+                                             SubjectKey(e, subject)};
+    return;
+  }
   outcome.accounts[{e.project(), kind, said.account()}].micro += *micro;
 }
 
@@ -533,6 +547,12 @@ void Oracle::State::Tick(std::uint32_t project_id, double time) {
   if (project.apps.empty()) return;
   project.last_tick = time;
   for (auto& [id, user] : project.users) ExpireWaiting(user, time);
+  for (auto& [id, host] : project.hosts) {
+    if (!host.opening || !(host.opening->since + 30.0 * 86400 < time)) continue;
+    Refuse("UNKNOWN_HOST");
+    openings.erase(host.opening->subject);
+    host.opening.reset();
+  }
   for (auto& [key, result] : project.results) {
     if (!result.pending || !(result.since + project.apps[result.app].window < time)) continue;
     const ResultFacts over = std::exchange(result, {});

@@ -1,0 +1,149 @@
+// What hosts had before the pipeline (openings): the part of ClaimsStage that takes it in. Statistics are taken at once,
+// as those of a host's results are; a balance waits for the event that names its host's owner.
+#include <algorithm>
+#include <limits>
+
+#include "common/credit/account.h"
+#include "common/wire/grant_codec.h"
+#include "common/wire/refuse.h"
+#include "services/claims/claims_stage.h"
+
+namespace cobblestone::claims {
+
+using stream::Emitter;
+using stream::Key;
+using stream::RecordView;
+using wire::RefusalReason;
+
+namespace {
+
+// Its total in micro-credits; false where there is no such number.
+bool MicroOf(const wire::OpeningTotal& opening, credit::MicroCredit* micro) {
+  bool ok = true;
+  *micro = opening.total_micro ? *opening.total_micro : credit::RoundToMicro(opening.total.value_or(0), &ok);
+  return ok;
+}
+
+}  // namespace
+
+void ClaimsStage::OnOpeningRow(const RecordView& record, const wire::EventHead& head,
+                               const wire::OpeningHostVersion& opening, Emitter& out) {
+  const Key key{.project = head.project.value, .id = opening.host.value, .sub = 0};
+  const OpeningWord said{.version = opening.version.value,
+                         .app = opening.version.anonymous() ? opening.app.value : 0,
+                         .word = wire::WordOf(head, record.value)};
+  if (const HostState* known = hosts_.Find(key)) {
+    for (const OpeningWord& before : known->opening_rows) {
+      if (before.version != said.version || before.app != said.app) continue;
+      if (wire::StandingOf(said.word, before.word) == wire::Standing::kRepeat) {
+        ++duplicates_;
+        return;
+      }
+      return wire::Refuse(record, head.project,
+                          before.word.id == said.word.id ? RefusalReason::kDuplicateWithOtherContents
+                                                         : RefusalReason::kAlreadyDecided,
+                          "this host and version has its opening row", out);
+    }
+  }
+  HostState& state = hosts_.Mutable(key);
+  state.opening_rows.push_back(said);
+  auto& versions = state.record.versions;
+  auto row = std::find_if(versions.begin(), versions.end(), [&](const credit::HostVersion& v) {
+    return v.version == opening.version && (!opening.version.anonymous() || v.app == opening.app);
+  });
+  if (row == versions.end()) row = versions.insert(versions.end(), credit::HostVersion{});
+  const wire::ProjectView* view = projects_.Find({.project = head.project.value, .id = 0, .sub = 0});
+  AppId app = opening.app;
+  if (!app && view != nullptr)
+    if (const auto* version = view->catalogue.FindVersion(opening.version)) app = version->app;
+  row->app = app;
+  row->version = opening.version;
+  row->pfc = opening.pfc;
+  row->et = opening.et;
+  row->turnaround = opening.turnaround;
+  row->consecutive_valid = opening.consecutive_valid;
+  row->max_jobs_per_day = opening.max_jobs_per_day;
+  row->error_rate = opening.error_rate.value_or(credit::Constants{}.error_rate_initial);
+}
+
+void ClaimsStage::OnOpeningTotal(const RecordView& record, const wire::EventHead& head,
+                                 const wire::OpeningTotal& opening, Emitter& out) {
+  const Key key{.project = head.project.value, .id = opening.account, .sub = 0};
+  const HostState* host = hosts_.Find(key);
+  const WaitingOpening* waiting = openings_.Find(key);
+  const wire::Word word = wire::WordOf(head, record.value);
+  const wire::Word before = waiting != nullptr ? waiting->word
+                            : host != nullptr  ? host->opening
+                                               : wire::Word{};
+  if (before.said()) {
+    if (wire::StandingOf(word, before) == wire::Standing::kRepeat) {
+      ++duplicates_;
+      return;
+    }
+    return wire::Refuse(
+        record, head.project,
+        word.id == before.id ? RefusalReason::kDuplicateWithOtherContents : RefusalReason::kAlreadyDecided,
+        "this host has its opening balance", out);
+  }
+  credit::MicroCredit micro = 0;
+  if (!MicroOf(opening, &micro))
+    return wire::Refuse(record, head.project, RefusalReason::kOutOfRange, "opening total", out);
+  if (host != nullptr && host->record.known) return EmitOpening(key, hosts_.Mutable(key), word, opening, out);
+  // Balances are often dated long before they are told: it waits from when it came.
+  const wire::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0});
+  const double since = std::max(head.time, view != nullptr ? view->time : 0);
+  openings_.Mutable(key) = {
+      .word = word, .since = since, .line = record.line, .event = std::string(record.value)};
+  WaitsFrom(head.project, since, credit::kDefaultResultWindow);
+}
+
+void ClaimsStage::EmitOpening(const Key& key, HostState& host, const wire::Word& word,
+                              const wire::OpeningTotal& opening, Emitter& out) {
+  host.opening = word;
+  const ProjectId project(key.project);
+  credit::MicroCredit micro = 0;
+  static_cast<void>(MicroOf(opening, &micro));  // was looked at when it came
+  bytes_.clear();
+  wire::EncodeGrant({.project = project,
+                     .user = host.record.user,
+                     .host = HostId(key.id),
+                     .credit_micro = micro,
+                     .time = opening.rac_time,
+                     .kind = wire::GrantKind::kOpening,
+                     .work_start = opening.rac},
+                    {}, {}, {}, &bytes_);
+  out.Emit(wire::kGrants,
+           wire::OwnerPartition(project, host.record.user, HostId(key.id), options_.partitions), bytes_);
+}
+
+void ClaimsStage::ReleaseOpening(const Key& key, HostState& host, Emitter& out) {
+  const WaitingOpening* waiting = openings_.Find(key);
+  if (waiting == nullptr) return;
+  const auto event = wire::ParseEvent(waiting->event);
+  if (!event.ok()) return out.Fail(Status::Corrupted("a waiting opening does not decode"));
+  EmitOpening(key, host, waiting->word, std::get<wire::OpeningTotal>(event->body), out);
+  openings_.Erase(key);
+}
+
+double ClaimsStage::ExpireOpenings(ProjectId project, double now, Emitter& out) {
+  std::vector<Key> over;
+  double first_due = std::numeric_limits<double>::infinity();
+  openings_.ForEach([&](const Key& key, const WaitingOpening& waiting) {
+    if (key.project != project.value) return;
+    const double due = waiting.since + credit::kDefaultResultWindow;
+    if (due < now)
+      over.push_back(key);
+    else
+      first_due = std::min(first_due, due);
+  });
+  std::sort(over.begin(), over.end());
+  for (const Key& key : over) {
+    const WaitingOpening& waiting = *openings_.Find(key);
+    wire::Refuse({.where = {wire::kHosts, options_.partition}, .line = waiting.line, .value = waiting.event},
+                 project, RefusalReason::kUnknownHost, "no event has named its host", out);
+    openings_.Erase(key);
+  }
+  return first_due;
+}
+
+}  // namespace cobblestone::claims
