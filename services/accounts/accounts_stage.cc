@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "common/credit/constants.h"
 #include "common/wire/account_codec.h"
 #include "common/wire/event_check.h"
 #include "common/wire/event_codec.h"
@@ -41,12 +42,16 @@ credit::PostingFacts PostingOf(const wire::GrantHead& head) {
 }  // namespace
 
 TeamId UserState::TeamAt(double time) const {
-  TeamId team;
-  for (const TeamMembership& one : teams) {
-    if (one.since > time) break;
+  TeamId team = words.empty() ? TeamId{} : words.front().team;
+  for (const UserWord& one : words) {
+    if (one.word.time > time) break;
     team = one.team;
   }
   return team;
+}
+
+bool UserState::Settled() const {
+  return std::all_of(words.begin(), words.end(), [&](const UserWord& one) { return one.team == TeamNow(); });
 }
 
 std::vector<stream::TopicPartition> AccountsStage::Inputs(std::uint32_t partition) {
@@ -109,60 +114,89 @@ void AccountsStage::OnUser(const RecordView& record, Emitter& out) {
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
   if (auto refusal = wire::FromTheFuture(record, event->head.time, options_.future_limit))
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
-  if (const auto* member = std::get_if<wire::UserMember>(&event->body)) {
-    const wire::Word word = wire::WordOf(event->head, record.value);
-    if (const UserState* before = users_.Find(UserKey(project, member->user))) {
-      const wire::Standing standing = wire::StandingOf(word, before->member);
-      if (standing == wire::Standing::kOtherContents)
-        return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
-                            "another event about this user with this id", out);
-      if (standing != wire::Standing::kNews) return;  // a repeat, or overtaken
-    }
-    UserState& user = users_.Mutable(UserKey(project, member->user));
-    user.member = word;
-    user.known = true;
-    user.deleted = member->deleted;
-    user.name = member->deleted ? std::string() : member->name;
-    if (user.TeamNow() != member->team || user.teams.empty()) {
-      // The first word holds for all that was before it.
-      const double since = user.teams.empty() ? 0 : event->head.time;
-      const auto at =
-          std::upper_bound(user.teams.begin(), user.teams.end(), since,
-                           [](double time, const TeamMembership& one) { return time < one.since; });
-      user.teams.insert(at, {.since = since, .team = member->team});
-    }
-    return Release(UserKey(project, member->user), user, out);
-  }
-  if (const auto* opening = std::get_if<wire::OpeningTotal>(&event->body)) {
-    bool ok = true;
-    const credit::MicroCredit micro =
-        opening->total_micro ? *opening->total_micro : credit::RoundToMicro(opening->total.value_or(0), &ok);
-    if (!ok) return wire::Refuse(record, project, RefusalReason::kOutOfRange, "opening total", out);
-    // Through the ledger like everything else: applied when it comes back as a grant.
-    const UserId user(opening->account);
-    const wire::Word word = wire::WordOf(event->head, record.value);
-    const UserState* before = users_.Find(UserKey(project, user));
-    if (before != nullptr && before->opening.said()) {
-      if (wire::StandingOf(word, before->opening) == wire::Standing::kRepeat) return;
-      return wire::Refuse(record, project,
-                          word.id == before->opening.id ? RefusalReason::kDuplicateWithOtherContents
-                                                        : RefusalReason::kAlreadyDecided,
-                          "this user has its opening balance", out);
-    }
-    users_.Mutable(UserKey(project, user)).opening = word;
-    bytes_.clear();
-    wire::EncodeGrant({.project = project,
-                       .user = user,
-                       .credit_micro = micro,
-                       .time = opening->rac_time,
-                       .kind = wire::GrantKind::kOpening,
-                       .work_start = opening->rac},
-                      {}, {}, {}, &bytes_);
-    out.Emit(wire::kGrants, options_.partition, bytes_);
-    return;
-  }
+  if (const auto* member = std::get_if<wire::UserMember>(&event->body))
+    return OnMember(record, event->head, *member, out);
+  if (const auto* opening = std::get_if<wire::OpeningTotal>(&event->body))
+    return OnOpening(record, event->head, *opening, out);
   wire::Refuse(record, project, RefusalReason::kNotSupported,
                "an event of this kind does not belong on this topic", out);
+}
+
+// A word that others have overtaken is not in force, and tells all the same where the user was between its time and
+// theirs.
+void AccountsStage::OnMember(const RecordView& record, const wire::EventHead& head,
+                             const wire::UserMember& member, Emitter& out) {
+  const Key key = UserKey(head.project, member.user);
+  const UserWord said{.word = wire::WordOf(head, record.value), .team = member.team};
+  const double reported_since = ReportedSince(head.project);
+  if (const UserState* before = users_.Find(key); before != nullptr && before->known()) {
+    for (const UserWord& one : before->words) {
+      if (one.word.id != said.word.id) continue;
+      if (wire::StandingOf(said.word, one.word) == wire::Standing::kRepeat) return;
+      return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
+                          "another event about this user with this id", out);
+    }
+    if (wire::StandingOf(said.word, before->words.back().word) == wire::Standing::kOlder &&
+        said.word.time < reported_since)
+      return;  // nobody asks any more where the user was then
+  }
+  UserState& user = users_.Mutable(key);
+  Insert(said, reported_since, user);
+  if (user.words.back().word.id == said.word.id) {
+    user.deleted = member.deleted;
+    user.name = member.deleted ? std::string() : member.name;
+  }
+  Release(key, user, out);
+}
+
+// What nothing can come before any more need not be said twice.
+void AccountsStage::Insert(const UserWord& word, double reported_since, UserState& user) {
+  const auto newer = [](const UserWord& a, const UserWord& b) {
+    return std::tie(a.word.time, a.word.id) < std::tie(b.word.time, b.word.id);
+  };
+  auto& words = user.words;
+  words.insert(std::upper_bound(words.begin(), words.end(), word, newer), word);
+  for (std::size_t i = words.size() - 1; i-- > 1;)
+    if (words[i].word.time < reported_since && words[i].team == words[i - 1].team)
+      words.erase(words.begin() + static_cast<std::ptrdiff_t>(i));
+}
+
+// A result, its partner, the others of its workunit, its user: each is waited for for at most a window.
+double AccountsStage::ReportedSince(ProjectId project) {
+  const wire::ProjectView* view = projects_.Find({.project = project.value, .id = 0, .sub = 0});
+  if (view == nullptr) return 0;
+  double window = credit::kDefaultResultWindow;
+  for (const auto& [id, app] : view->catalogue.apps) window = std::max(window, app.Window());
+  return view->time - 4 * window;
+}
+
+void AccountsStage::OnOpening(const RecordView& record, const wire::EventHead& head,
+                              const wire::OpeningTotal& opening, Emitter& out) {
+  bool ok = true;
+  const credit::MicroCredit micro =
+      opening.total_micro ? *opening.total_micro : credit::RoundToMicro(opening.total.value_or(0), &ok);
+  if (!ok) return wire::Refuse(record, head.project, RefusalReason::kOutOfRange, "opening total", out);
+  // Through the ledger like everything else: applied when it comes back as a grant.
+  const UserId user(opening.account);
+  const wire::Word word = wire::WordOf(head, record.value);
+  const UserState* before = users_.Find(UserKey(head.project, user));
+  if (before != nullptr && before->opening.said()) {
+    if (wire::StandingOf(word, before->opening) == wire::Standing::kRepeat) return;
+    return wire::Refuse(record, head.project,
+                        word.id == before->opening.id ? RefusalReason::kDuplicateWithOtherContents
+                                                      : RefusalReason::kAlreadyDecided,
+                        "this user has its opening balance", out);
+  }
+  users_.Mutable(UserKey(head.project, user)).opening = word;
+  bytes_.clear();
+  wire::EncodeGrant({.project = head.project,
+                     .user = user,
+                     .credit_micro = micro,
+                     .time = opening.rac_time,
+                     .kind = wire::GrantKind::kOpening,
+                     .work_start = opening.rac},
+                    {}, {}, {}, &bytes_);
+  out.Emit(wire::kGrants, options_.partition, bytes_);
 }
 
 void AccountsStage::OnGrant(std::string_view bytes, std::uint64_t offset, Emitter& out) {
@@ -173,7 +207,7 @@ void AccountsStage::OnGrant(std::string_view bytes, std::uint64_t offset, Emitte
   UserState* user = nullptr;
   if (head.user) {
     user = &users_.Mutable(UserKey(head.project, head.user));
-    if (!user->known) return Wait(UserKey(head.project, head.user), *user, head, bytes, offset);
+    if (!user->known()) return Wait(UserKey(head.project, head.user), *user, head, bytes, offset);
   }
   ApplyToHost(head, out);
   ApplyToUser(head, bytes, user, out);
@@ -217,7 +251,7 @@ void AccountsStage::ApplyToUser(const wire::GrantHead& head, std::string_view by
   List(UserKey(head.project, head.user), *user, changed_users_);
 
   TeamId team = user->TeamNow();
-  if (user->teams.size() > 1 && (head.flags & credit::kGrantTeamAtGrant) == 0) {
+  if (!user->Settled() && (head.flags & credit::kGrantTeamAtGrant) == 0) {
     wire::Grant whole;  // rare: the user has moved
     if (!wire::DecodeGrant(bytes, &whole)) return out.Fail(Status::Corrupted("a grant does not decode"));
     team = user->TeamAt(whole.claim ? whole.claim->received_time : head.time);

@@ -1,7 +1,7 @@
 // ACCOUNTS, by user: applies grants to the totals of hosts and users, and passes them on as postings to teams.
 //
-// In: control (catalogue, ticks), users (members, openings), grants of one partition. Out: grants (the opening balance of a user; accounts of hosts
-// that move to another partition), postings, totals, refused.
+// In: control (catalogue, ticks), users (members, openings), grants of one partition. Out: grants (the opening balance of a
+// user; accounts of hosts that move to another partition), postings, totals, refused.
 #pragma once
 
 #include <cstdint>
@@ -23,33 +23,38 @@
 
 namespace cobblestone::accounts {
 
-struct TeamMembership {
-  double since = 0;  // UNIX s
+// A member event, as far as it must be known again, and where it puts the user.
+struct UserWord {
+  wire::Word word;
   TeamId team;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.since, s.team);
+    f(s.word, s.team);
   }
 };
 
 struct UserState {
-  bool known = false;    // a member event has named it
-  wire::Word member;     // the member event in force
+  // Member events by (time, id), in whatever order they came: the last one is in force, the first one holds for all that
+  // was before it. Of old ones those that change the team (AccountsStage::Insert).
+  std::vector<UserWord> words;
   wire::Word opening;    // of the account's balance
   bool deleted = false;  // its row is gone: hosts still get their credit
   std::string name;
-  std::vector<TeamMembership> teams;  // ascending by time; the last one holds now
   UnnamedUser unnamed;
   credit::Account account;
   bool listed = false;  // among the changed of this commit; not state
 
+  // A member event has named it.
+  [[nodiscard]] bool known() const { return !words.empty(); }
   [[nodiscard]] TeamId TeamAt(double time) const;
-  [[nodiscard]] TeamId TeamNow() const { return teams.empty() ? TeamId{} : teams.back().team; }
+  [[nodiscard]] TeamId TeamNow() const { return words.empty() ? TeamId{} : words.back().team; }
+  // It was in one team, or none, all the time.
+  [[nodiscard]] bool Settled() const;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.known, s.member, s.opening, s.deleted, s.name, s.teams, s.unnamed, s.account);
+    f(s.words, s.opening, s.deleted, s.name, s.unnamed, s.account);
   }
 };
 
@@ -113,6 +118,13 @@ class AccountsStage final : public stream::Stage {
 
   void OnControl(const stream::RecordView& record, stream::Emitter& out);
   void OnUser(const stream::RecordView& record, stream::Emitter& out);
+  void OnMember(const stream::RecordView& record, const wire::EventHead& head, const wire::UserMember& member,
+                stream::Emitter& out);
+  void OnOpening(const stream::RecordView& record, const wire::EventHead& head,
+                 const wire::OpeningTotal& opening, stream::Emitter& out);
+  void Insert(const UserWord& word, double reported_since, UserState& user);
+  // No grant that is still to come is of a result that was reported before this time.
+  double ReportedSince(ProjectId project);
   void OnGrant(std::string_view bytes, std::uint64_t offset, stream::Emitter& out);
   void ApplySorted(const Sortable& one, stream::Emitter& out);
   void ApplyOpening(const wire::GrantHead& head, stream::Emitter& out);

@@ -138,7 +138,7 @@ void AccountsStage::SettlePlace(Sortable& one, const Key* of, Emitter& out) {
   if (!head.host || (of != nullptr && key != *of)) return;
   if (one.to_user && head.kind == wire::GrantKind::kFinal && head.user) {
     const UserState* user = users_.Find({.project = head.project.value, .id = head.user.value, .sub = 0});
-    if (user == nullptr || !user->known) return;
+    if (user == nullptr || !user->known()) return;
   }
   const HostAccount* host = hosts_.Find(key);
   if (host == nullptr || !host->elsewhere) return;

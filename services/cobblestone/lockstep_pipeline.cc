@@ -196,7 +196,7 @@ Status LockstepPipeline::WriteState(const std::function<Status(const std::string
       if (!host.elsewhere) hosts[{key.project, key.id}] = &host.account;
     });
     slot.stages.accounts->users().ForEach([&](const stream::Key& key, const accounts::UserState& user) {
-      if (user.known && !user.deleted)
+      if (user.known() && !user.deleted)
         rows.emplace_back(SortKey{4, key.project, key.id, 0, 0}, AccountJson("user", key, user.account));
     });
     slot.stages.teams->teams().ForEach([&](const stream::Key& key, const teams::TeamState& team) {

@@ -195,7 +195,7 @@ Result<json> Engine::Explain(ProjectId project, ResultId result) {
           j["expired"] = "no event had named the user in time: its host alone has the credit";
           return;
         }
-        if (user == nullptr || !user->known) {
+        if (user == nullptr || !user->known()) {
           postings.clear();
           j["waits_for"] = "no event has named the user yet";
           return;
@@ -276,7 +276,7 @@ Result<json> Engine::Account(ProjectId project, wire::AccountKind kind, std::uin
         found["name"] = user->name;
         found["team"] = user->TeamNow().value;
         found["deleted"] = user->deleted;
-        found["known"] = user->known;
+        found["known"] = user->known();
         found["waiting_grants"] = user->unnamed.waiting();
         if (user->unnamed.expired > 0) {
           found["expired_grants"] = user->unnamed.expired;

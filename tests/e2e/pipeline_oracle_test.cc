@@ -590,6 +590,48 @@ TEST_P(PipelineMoves, GrantsToAUserThatNothingNamesExpireWithTheirAppsWindow) {
   }
 }
 
+// Credit goes to the team of the time at which the result was reported, or, by BOINC's rules, to that of now; the order in
+// which the user's moves are told changes neither.
+TEST_P(PipelineMoves, CreditGoesToTheTeamOfItsTimeInWhateverOrderMovesAreTold) {
+  std::vector<std::uint64_t> order = {12, 13, 14, 13};
+  std::vector<std::size_t> place = {0, 1, 2, 3};
+  std::map<std::string, std::string> accounts;
+  do {
+    Story story;
+    story.Say(wire::AppChange{
+        .app = AppId(1), .policy = GetParam(), .delay_bound = kDay, .result_window = 10 * kDay});
+    const std::size_t first = story.size();
+    for (std::size_t i = 0; i < order.size(); ++i)
+      story.At(kStart + static_cast<double>(i + 1) * kDay)
+          .Say(wire::UserMember{.user = UserId(1), .team = TeamId(order[i])});
+    const Events said(story.events().begin() + static_cast<std::ptrdiff_t>(first), story.events().end());
+    Events events(story.events().begin(), story.events().begin() + static_cast<std::ptrdiff_t>(first));
+    for (const std::size_t i : place) events.push_back(said[i]);
+    events.push_back(said[place[0]]);  // once more
+    for (std::uint64_t result = 500; result < 505; ++result)
+      story.At(kStart + (static_cast<double>(result - 500) + 0.5) * kDay)
+          .Completed(result, 1, result)
+          .Validated(result, 1, result, 1, static_cast<double>(result));
+    events.insert(events.end(), story.events().begin() + static_cast<std::ptrdiff_t>(first + order.size()),
+                  story.events().end());
+    const Played played = ExpectLikeTheOracle(events);
+    EXPECT_EQ(played.outcome.refusals, Refusals{});
+    if (GetParam() == std::string("assigned")) {
+      EXPECT_EQ(Total(played, OracleAccountKind::kTeam, 11), 500'000'000);
+      EXPECT_EQ(Total(played, OracleAccountKind::kTeam, 12), 501'000'000);
+      EXPECT_EQ(Total(played, OracleAccountKind::kTeam, 13), 1006'000'000);
+      EXPECT_EQ(Total(played, OracleAccountKind::kTeam, 14), 503'000'000);
+    }
+    if (accounts.empty()) accounts = played.accounts;
+    EXPECT_EQ(AccountDifference(accounts, played.accounts), "");
+    // Other contents under the id of a word that was overtaken.
+    wire::Event other = *wire::ParseEvent(said[0]);
+    std::get<wire::UserMember>(other.body).team = TeamId(15);
+    events.push_back(wire::EncodeEvent(other));
+    EXPECT_EQ(ExpectLikeTheOracle(events).outcome.refusals, (Refusals{{"DUPLICATE_WITH_OTHER_CONTENTS", 1}}));
+  } while (std::next_permutation(place.begin(), place.end()));
+}
+
 wire::Completion GoodCompletion() {
   wire::Completion completion;
   completion.facts.result = ResultId(1'000'000);
@@ -840,6 +882,24 @@ TEST(PipelineStory, ABalanceWaitsForItsHostAndExpiresWhereNoneComes) {
   EXPECT_EQ(Total(played, OracleAccountKind::kHost, 64), 100'000'000);
   EXPECT_EQ(Total(played, OracleAccountKind::kHost, 65), 0);
   EXPECT_EQ(Total(played, OracleAccountKind::kHost, 69), 3'000'000);
+}
+
+// A project may tell of a user every day: moves are kept, and what was said lately.
+TEST(PipelineStory, WhatAUserWasSaidToBeLongAgoIsKeptOnlyWhereItMoved) {
+  LockstepWorld world(1);
+  Story story;
+  for (int day = 1; day <= 1000; ++day)
+    story.Tick(kStart + day * kDay)
+        .Say(wire::UserMember{.user = UserId(1), .team = TeamId(day < 300 ? 11 : 12)});
+  story.At(kStart + 500 * kDay)
+      .Say(wire::UserMember{.user = UserId(1), .team = TeamId(13)});  // too late to matter
+  world.Add(story.events());
+  world.Finish();
+  const auto* user = world.slots()[0].stages.accounts->users().Find({.project = 1, .id = 1, .sub = 0});
+  EXPECT_LT(user->words.size(), 125u);
+  EXPECT_GT(user->words.size(), 100u);
+  EXPECT_EQ(user->TeamAt(kStart + 299.5 * kDay), TeamId(11));
+  EXPECT_EQ(user->TeamAt(kStart + 600 * kDay), TeamId(12));
 }
 
 // What waits for a user lies in rows of its own, which go when their days are over: running freely, in slices.

@@ -44,8 +44,12 @@ struct HostFacts {
 struct UserFacts {
   bool known = false;
   bool deleted = false;
-  std::vector<std::pair<double, std::uint64_t>> teams;  // since when, which; the first since ever
-  std::vector<std::pair<ResultKey, double>> waiting;    // and until when
+  struct Word {
+    std::uint64_t team = 0;
+    std::string bytes;
+  };
+  std::map<std::pair<double, std::uint64_t>, Word> words;  // by time and id; the first holds since ever
+  std::vector<std::pair<ResultKey, double>> waiting;       // and until when
 };
 
 // One result on one host.
@@ -237,17 +241,15 @@ void Oracle::State::AddMember(const Envelope& e, std::string_view bytes) {
     return;
   }
   const v1::User& said = e.user();
-  if (!IsNewMember(e, said.user(), bytes)) return;
   UserFacts& user = project.users[said.user()];
-  user.known = true;
-  user.deleted = said.deleted();
-  if (user.teams.empty()) {
-    user.teams.emplace_back(0, said.team());
-  } else if (user.teams.back().second != said.team()) {
-    user.teams.emplace_back(e.time(), said.team());
-    std::stable_sort(user.teams.begin(), user.teams.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (const auto& [when, word] : user.words) {
+    if (when.second != e.id()) continue;
+    if (word.bytes != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
+    return;
   }
+  user.words[{e.time(), e.id()}] = {said.team(), std::string(bytes)};
+  user.known = true;
+  if (user.words.rbegin()->first.second == e.id()) user.deleted = said.deleted();
   ExpireWaiting(user, project.last_tick);
   for (const auto& [key, until] : std::exchange(user.waiting, {})) Post(key);
 }
@@ -713,11 +715,11 @@ void Oracle::State::Post(const ResultKey& key) {
     if (!user.deleted) {
       grant.to_user = grant.user;
       const auto [received, at_grant] = reported[key];
-      grant.to_team = user.teams.back().second;
-      if (!at_grant && user.teams.size() > 1) {
-        grant.to_team = 0;
-        for (const auto& [since, team] : user.teams) {
-          if (since <= received) grant.to_team = team;
+      grant.to_team = user.words.rbegin()->second.team;
+      if (!at_grant) {
+        grant.to_team = user.words.begin()->second.team;
+        for (const auto& [when, word] : user.words) {
+          if (when.first <= received) grant.to_team = word.team;
         }
       }
     }
