@@ -283,17 +283,10 @@ void AccountsStage::Finish(Emitter& out) {
   if (!options_.sorted && calendar_.behind()) Expire(kExpireAtCommit, out);
   const auto emit = [&](wire::AccountKind kind, const Key& key, const credit::Account& account,
                         bool elsewhere) {
+    wire::Total total = wire::TotalOf(ProjectId(key.project), kind, key.id, account);
+    total.elsewhere = elsewhere;
     bytes_.clear();
-    wire::EncodeTotal({.project = ProjectId(key.project),
-                       .kind = kind,
-                       .account = key.id,
-                       .total_micro = account.total_micro,
-                       .rac = account.recent.value,
-                       .rac_time = account.recent.time,
-                       .grants = account.grants,
-                       .apps = {},
-                       .elsewhere = elsewhere},
-                      &bytes_);
+    wire::EncodeTotal(total, &bytes_);
     out.Emit(wire::kTotals, options_.partition, bytes_);
   };
   for (auto& [key, host] : changed_hosts_) {

@@ -134,16 +134,8 @@ void TeamsStage::OnTeam(const RecordView& record, Emitter& out) {
 void TeamsStage::Finish(Emitter& out) {
   for (auto& [key, team] : changed_) {
     team->listed = false;
-    const credit::Account& account = team->account;
     bytes_.clear();
-    wire::EncodeTotal({.project = ProjectId(key.project),
-                       .kind = wire::AccountKind::kTeam,
-                       .account = key.id,
-                       .total_micro = account.total_micro,
-                       .rac = account.recent.value,
-                       .rac_time = account.recent.time,
-                       .grants = account.grants,
-                       .apps = {}},
+    wire::EncodeTotal(wire::TotalOf(ProjectId(key.project), wire::AccountKind::kTeam, key.id, team->account),
                       &bytes_);
     out.Emit(wire::kTotals, options_.partition, bytes_);
   }

@@ -2,10 +2,15 @@
 // the state on disk.
 #include <gtest/gtest.h>
 
+#include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "common/wire/account_codec.h"
 #include "common/wire/event_codec.h"
+#include "common/wire/topics.h"
 #include "services/cobblestone/engine.h"
 #include "tests/support/temp_dir.h"
 
@@ -155,6 +160,40 @@ TEST_F(EngineAccounts, EveryGrantIsPostedOrWaitsForItsUserOrHasExpiredAndTheAudi
   EXPECT_TRUE(Explained(501).contains("expired"));
   EXPECT_EQ(Explained(501)["postings"].size(), 1u);
   EXPECT_EQ(Explained(502)["postings"].size(), 3u);
+}
+
+TEST_F(EngineAccounts, EachAppsCreditIsInTheTopicOfTotalsAndInTheAnswerAndEachDaysInTheAnswer) {
+  User(kStart, 1, 11);
+  Host(1, 1);
+  Granted(kStart, 500, 1, 1, 1);
+  Granted(kStart, 501, 1, 2, 2);
+  Granted(kStart + kDay, 502, 1, 4, 2);
+  std::map<std::pair<wire::AccountKind, std::uint64_t>, wire::Total> totals;
+  for (std::uint32_t p = 0; p < settings_.partitions; ++p)
+    ASSERT_TRUE(engine_
+                    ->ForEachRecord({wire::kTotals, p},
+                                    [&](std::uint64_t, std::string_view record) {
+                                      wire::Total total;
+                                      EXPECT_TRUE(wire::DecodeTotal(record, &total));
+                                      totals[{total.kind, total.account}] = total;
+                                      return true;
+                                    })
+                    .ok());
+  const std::vector<wire::AppTotal> apps = {{.app = AppId(1), .total_micro = 1'000'000, .grants = 1},
+                                            {.app = AppId(2), .total_micro = 6'000'000, .grants = 2}};
+  constexpr int kFirstDay = static_cast<int>(kStart / kDay);
+  for (const auto& [kind, id] :
+       {std::pair{wire::AccountKind::kHost, 1}, std::pair{wire::AccountKind::kUser, 1},
+        std::pair{wire::AccountKind::kTeam, 11}}) {
+    EXPECT_EQ((totals[{kind, id}].apps), apps) << "account " << id;
+    const auto answer = Account(kind, id);
+    EXPECT_EQ(answer["apps"], nlohmann::json::parse(R"([{"app": 1, "total": "1.000000", "grants": 1},
+                                                        {"app": 2, "total": "6.000000", "grants": 2}])"));
+    ASSERT_EQ(answer["days"].size(), 2u);
+    EXPECT_EQ(answer["days"][0], (nlohmann::json{{"day", kFirstDay}, {"total", "3.000000"}, {"grants", 2}}));
+    EXPECT_EQ(answer["days"][1],
+              (nlohmann::json{{"day", kFirstDay + 1}, {"total", "4.000000"}, {"grants", 1}}));
+  }
 }
 
 }  // namespace
