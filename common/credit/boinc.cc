@@ -143,9 +143,8 @@ Sample VersionSample(const Claim& claim, const Measured& measured, const Constan
 
 class Boinc final : public Policy {
  public:
-  void OnCompletion(const CompletionFacts& completion, const InForce& in_force,
-                    HostRecord& host) const override {
-    CountOutcome(completion, in_force.catalogue, host);
+  void OnFailure(const CompletionFacts& attempt, const InForce& in_force, HostRecord& host) const override {
+    CountFailure(attempt, in_force.catalogue, host);
   }
 
   // The scheduler's own bookkeeping is no part of the golden rules; the claims need none of it.

@@ -141,27 +141,27 @@ void CountTurnaround(double turnaround, HostRecord& host) {
   }
 }
 
-void CountOutcome(const CompletionFacts& completion, const Catalogue& catalogue, HostRecord& host) {
-  switch (completion.outcome) {
+void CountFailure(const CompletionFacts& attempt, const Catalogue& catalogue, HostRecord& host) {
+  switch (attempt.outcome) {
     case Outcome::kClientError:
     case Outcome::kAbortedByUser:
     case Outcome::kAbortedByProject: {
-      HostVersion* row = FindHostVersion(host, completion.app, completion.version);
+      HostVersion* row = FindHostVersion(host, attempt.app, attempt.version);
       if (row == nullptr) return;
       row->max_jobs_per_day = ReducedQuota(row->max_jobs_per_day, catalogue.settings);
       row->consecutive_valid = 0;
       return;
     }
     case Outcome::kTimeout: {
-      const AppRow* app = AppOf(completion, catalogue);
+      const AppRow* app = AppOf(attempt, catalogue);
       if (app == nullptr) return;
-      BoincRow found = BoincRow::ForHost(completion, catalogue, host);
+      BoincRow found = BoincRow::ForHost(attempt, catalogue, host);
       if (!found.exists()) return;
       HostVersion& row = found.row;
       if (row.max_jobs_per_day == 0) row.max_jobs_per_day = catalogue.settings.daily_result_quota;
       row.max_jobs_per_day = ReducedQuota(row.max_jobs_per_day, catalogue.settings);
       row.consecutive_valid = 0;
-      const double delay_bound = completion.delay_bound > 0 ? completion.delay_bound : app->delay_bound;
+      const double delay_bound = attempt.delay_bound > 0 ? attempt.delay_bound : app->delay_bound;
       AddSample(HostAverageRule(app->policy.constants, app->policy.kind), delay_bound, row.turnaround);
       found.Store(host);
       return;

@@ -48,6 +48,6 @@ void CountInvalid(const ProjectSettings& settings, HostVersion& row);
 void CountTurnaround(double turnaround, HostRecord& host);
 
 // Item 30: a client error (aborted results too), a missed deadline. Other outcomes change nothing.
-void CountOutcome(const CompletionFacts& completion, const Catalogue& catalogue, HostRecord& host);
+void CountFailure(const CompletionFacts& attempt, const Catalogue& catalogue, HostRecord& host);
 
 }  // namespace cobblestone::credit

@@ -15,17 +15,17 @@ class Policy {
  public:
   virtual ~Policy() = default;
 
-  // A completion has come, whatever its outcome, valid or not yet known: reliability only (quota doubled on success
-  // where the policy does so, errors, time-outs: quota, error rate, probation). Changes `host` alone.
-  virtual void OnCompletion(const CompletionFacts& completion, const InForce& in_force,
-                            HostRecord& host) const = 0;
+  // An attempt has ended without a result to validate (error, aborted, time-out): reliability only (quota, error rate,
+  // probation). Changes `host` alone. A success counts when it is validated, valid or not: until then its completion may
+  // still be refused, and what is refused leaves no trace.
+  virtual void OnFailure(const CompletionFacts& attempt, const InForce& in_force, HostRecord& host) const = 0;
 
   // A result was sent to the host (probation: host_scale_time; jobs today). Changes `host` alone.
   virtual void OnDispatch(const CompletionFacts& dispatch, const InForce& in_force,
                           HostRecord& host) const = 0;
 
   // Completion and validation (valid or invalid; never inconclusive) of one result are both there: updates the host's
-  // record and gives the claim (where the workunit waits for one or the result is late) and the sample for the
+  // record (reliability too) and gives the claim (where the workunit waits for one or the result is late) and the sample for the
   // coordinator. Everything that the claim depends on is recorded in it.
   [[nodiscard]] virtual ClaimDecision OnValidation(const CompletionFacts& completion,
                                                    const ValidationFacts& validation, const InForce& in_force,

@@ -28,7 +28,7 @@ enum class Failure : std::uint8_t {
   kTimeout,
 };
 
-// A successful, not necessarily valid result came in: the quota doubles up to `full`.
+// A successful, not necessarily valid result: the quota doubles up to `full`.
 void NoteSuccess(double full, HostVersion& row);
 // Error rate up, run of valid results ended; after a crash one job less per day, at least kMinJobsPerDay.
 void NoteFailure(Failure failure, double full, const Constants& constants, HostVersion& row);

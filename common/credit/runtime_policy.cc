@@ -13,9 +13,8 @@ namespace {
 
 class Runtime final : public Policy {
  public:
-  void OnCompletion(const CompletionFacts& completion, const InForce& in_force,
-                    HostRecord& host) const override {
-    CountOutcome(completion, in_force.catalogue, host);
+  void OnFailure(const CompletionFacts& attempt, const InForce& in_force, HostRecord& host) const override {
+    CountFailure(attempt, in_force.catalogue, host);
   }
   void OnDispatch(const CompletionFacts&, const InForce&, HostRecord&) const override {}
   void OnInconclusive(const CompletionFacts& completion, const ValidationFacts&, const InForce& in_force,

@@ -132,28 +132,27 @@ VersionInForce FindVersionInForce(const ScaleTable& scales, AppVersionId version
   return row.cached ? VersionInForce{row.cached_pfc, row.cached_scale} : VersionInForce{row.pfc, row.scale};
 }
 
-void StandardPolicy::OnCompletion(const CompletionFacts& completion, const InForce& in_force,
-                                  HostRecord& host) const {
-  const AppRow* app = AppOf(completion, in_force.catalogue);
-  if (app == nullptr || completion.version.value == 0) return;
-  if (completion.outcome == Outcome::kUnknown || completion.outcome == Outcome::kAbortedByProject) return;
-
-  HostVersion& row = HostVersionFor(host, *app, completion.version, in_force.catalogue);
-  const Attempt attempt{
-      in_force, *app, host, row, completion.event_time, completion.sent_time, DelayBound(completion, *app)};
-  const bool gpu = IsGpuVersion(completion.version, in_force.catalogue);
-  const double full = FullQuota(in_force.catalogue.settings, host, gpu);
-  // A completion says when its job was sent: where dispatches are not told, probation rests on it.
-  if (completion.sent_time > 0) Sent(attempt);
-  if (completion.outcome == Outcome::kSuccess) {
-    NoteSuccess(full, row);
-    return;
+void StandardPolicy::OnFailure(const CompletionFacts& attempt, const InForce& in_force,
+                               HostRecord& host) const {
+  const AppRow* app = AppOf(attempt, in_force.catalogue);
+  if (app == nullptr || attempt.version.value == 0) return;
+  Failure failure{};
+  switch (attempt.outcome) {
+    case Outcome::kClientError: failure = Failure::kCrash; break;
+    case Outcome::kAbortedByUser: failure = Failure::kAborted; break;
+    case Outcome::kTimeout: failure = Failure::kTimeout; break;
+    case Outcome::kUnknown:
+    case Outcome::kSuccess:
+    case Outcome::kAbortedByProject: return;
   }
-  const Failure failure = completion.outcome == Outcome::kClientError     ? Failure::kCrash
-                          : completion.outcome == Outcome::kAbortedByUser ? Failure::kAborted
-                                                                          : Failure::kTimeout;
-  NoteFailure(failure, full, app->policy.constants, row);
-  Failed(attempt);
+  HostVersion& row = HostVersionFor(host, *app, attempt.version, in_force.catalogue);
+  const Attempt failed{
+      in_force, *app, host, row, attempt.event_time, attempt.sent_time, DelayBound(attempt, *app)};
+  // A completion says when its job was sent: where dispatches are not told, probation rests on it.
+  if (attempt.sent_time > 0) Sent(failed);
+  const bool gpu = IsGpuVersion(attempt.version, in_force.catalogue);
+  NoteFailure(failure, FullQuota(in_force.catalogue.settings, host, gpu), app->policy.constants, row);
+  Failed(failed);
 }
 
 void StandardPolicy::OnDispatch(const CompletionFacts& dispatch, const InForce& in_force,
@@ -181,10 +180,13 @@ ClaimDecision StandardPolicy::OnValidation(const CompletionFacts& completion,
                          HostVersionFor(host, *app, completion.version, in_force.catalogue),
                          IsGpuVersion(completion.version, in_force.catalogue)};
   const Constants& constants = app->policy.constants;
+  const Attempt attempt{
+      in_force, *app, host, job.row, validation.now, completion.sent_time, DelayBound(completion, *app)};
+  if (completion.sent_time > 0) Sent(attempt);
+  NoteSuccess(FullQuota(in_force.catalogue.settings, host, job.gpu), job.row);
   if (validation.state == ValidateState::kInvalid) {
     NoteInvalid(constants, job.row);
-    Failed(
-        {in_force, *app, host, job.row, validation.now, completion.sent_time, DelayBound(completion, *app)});
+    Failed(attempt);
     return {};
   }
 

@@ -54,7 +54,7 @@ struct Attempt {
 
 class StandardPolicy : public Policy {
  public:
-  void OnCompletion(const CompletionFacts& completion, const InForce& in_force, HostRecord& host) const final;
+  void OnFailure(const CompletionFacts& attempt, const InForce& in_force, HostRecord& host) const final;
   void OnDispatch(const CompletionFacts& dispatch, const InForce& in_force, HostRecord& host) const final;
   [[nodiscard]] ClaimDecision OnValidation(const CompletionFacts& completion,
                                            const ValidationFacts& validation, const InForce& in_force,

@@ -319,11 +319,11 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
                           out);
   }
 
-  HostState& state = hosts_.Mutable(HostKey(project, facts.host));
-  credit::PolicyFor(app.policy.kind)
-      .OnCompletion(facts, {.project = project, .catalogue = view->catalogue, .scales = view->scales},
-                    state.record);
   if (facts.outcome != credit::Outcome::kSuccess) {
+    HostState& state = hosts_.Mutable(HostKey(project, facts.host));
+    credit::PolicyFor(app.policy.kind)
+        .OnFailure(facts, {.project = project, .catalogue = view->catalogue, .scales = view->scales},
+                   state.record);
     if (known != nullptr) {
       if (!known->validation.empty()) {
         // The validator spoke of a result that came to nothing; its workunit must not wait for it.
@@ -383,8 +383,8 @@ void ClaimsStage::OnError(const RecordView& record, const wire::ProjectView& vie
                         "beyond the window in which errors are remembered", out);
   HostState& state = hosts_.Mutable(HostKey(project, facts.host));
   credit::PolicyFor(app.policy.kind)
-      .OnCompletion(facts, {.project = project, .catalogue = view.catalogue, .scales = view.scales},
-                    state.record);
+      .OnFailure(facts, {.project = project, .catalogue = view.catalogue, .scales = view.scales},
+                 state.record);
   Remember(project, facts.host, state,
            {.result = event_.head.id,
             .completion_hash = hash,
@@ -480,16 +480,15 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
   const Pending* const pending = &waiting;
   const ProjectId project(key.project);
   const ResultId result(key.id);
-  HostState& state = hosts_.Mutable(HostKey(project, job.host));
   const bool inconclusive = checked.state == credit::ValidateState::kInconclusive;
-  if (!state.record.known) {
-    if (inconclusive) return;
-    if (!pending->waits_for_host) {
-      pending_.Mutable(key).waits_for_host = true;
-      state.waiting.push_back(result.value);
-    }
+  const HostState* known = hosts_.Find(HostKey(project, job.host));
+  if (known == nullptr || !known->record.known) {
+    if (inconclusive || pending->waits_for_host) return;
+    pending_.Mutable(key).waits_for_host = true;
+    hosts_.Mutable(HostKey(project, job.host)).waiting.push_back(result.value);
     return;
   }
+  HostState& state = hosts_.Mutable(HostKey(project, job.host));
   const wire::ProjectView& view = *projects_.Find(ProjectKey(project));
   const credit::AppRow* app = view.catalogue.FindApp(job.app);
   checked.line = pending->line;
@@ -614,8 +613,12 @@ void ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
           validation.validation.state != credit::ValidateState::kInconclusive)
         EmitExpired(project, validation.validation, pending.line, out);
     }
-    if (pending.waits_for_host)
-      std::erase(hosts_.Mutable(HostKey(project, HostId(pending.host))).waiting, key.id);
+    if (pending.waits_for_host) {
+      const Key host = HostKey(project, HostId(pending.host));
+      HostState& state = hosts_.Mutable(host);
+      std::erase(state.waiting, key.id);
+      if (state.empty()) hosts_.Erase(host);
+    }
     // A dispatch alone that expires is a job that never came back; the scheduler's time-out says so if it matters.
     pending_.Erase(key);
   }

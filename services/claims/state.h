@@ -114,6 +114,11 @@ struct HostState {
   std::uint32_t next_run = 0;
   std::vector<std::uint64_t> waiting;  // results that wait for the member event, in order
 
+  // Nothing was ever said of it, or of its results, but what was refused.
+  [[nodiscard]] bool empty() const {
+    return !record.known && record.versions.empty() && record.apps.empty() && opening_rows.empty() &&
+           open.empty() && runs.empty() && waiting.empty();
+  }
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
     f(s.record, s.member, s.opening, s.opening_rows, s.open, s.runs, s.next_run, s.waiting);

@@ -953,17 +953,61 @@ TEST(PipelineStory, WhatWaitedForItsUserInVainLeavesTheStateInSlices) {
   EXPECT_TRUE(user->unnamed.expired_micro == 1'000'000);
 }
 
-// A host that no event ever names keeps no list of what it waited for.
-TEST(PipelineStory, WhatWaitedForItsHostInVainIsForgotten) {
-  Story story;
-  story.Completed(500, 9, 50).Validated(500, 9, 50, 1, 7);
-  story.Tick(kStart + 11 * kDay);
-  EXPECT_EQ(ExpectLikeTheOracle(story.events()).outcome.refusals, (Refusals{{"UNKNOWN_HOST", 2}}));
-  LockstepWorld world(1);
-  world.Add(story.events());
-  world.Finish();
-  const auto* host = world.slots()[0].stages.claims->hosts().Find({.project = 1, .id = 9, .sub = 0});
-  EXPECT_TRUE(host == nullptr || host->waiting.empty());
+// Not in the host's reliability either: its quota, its probation, its row.
+TEST(PipelineStory, WhatIsRefusedAfterAWaitLeavesNoTraceInAnyState) {
+  Story before;
+  before.Say(wire::AppChange{.app = AppId(1),
+                             .policy = "creditnew",
+                             .policy_version = 2,
+                             .host_scale_check = true,
+                             .delay_bound = kDay,
+                             .result_window = 10 * kDay});
+  const auto completion = [](std::uint64_t host, credit::Outcome outcome) {
+    wire::Completion done;
+    done.facts = GoodCompletion().facts;
+    done.facts.result = ResultId(500);
+    done.facts.workunit = WorkunitId(50);
+    done.facts.host = HostId(host);
+    done.facts.version = AppVersionId(-2);
+    done.facts.outcome = outcome;
+    done.facts.sent_time = kStart - 200;
+    return done;
+  };
+  wire::Completion crash = completion(1, credit::Outcome::kClientError);
+  crash.facts.result = ResultId(400);
+  before.Say(crash);  // else there is no quota to double
+  const auto success = [&](std::uint64_t host) { return completion(host, credit::Outcome::kSuccess); };
+  const auto rows = [&](const Story& story) {
+    LockstepWorld world(1);
+    for (std::size_t i = 0; i < story.size(); ++i) {
+      const bool extra = i >= before.size();
+      world.AddAt(extra ? before.size() : i, story.events()[i]);
+    }
+    const double end = kStart + 11 * kDay;
+    world.AddAt(before.size() + 1,
+                wire::EncodeEvent({.head = {.id = 9000, .project = ProjectId(1), .time = end},
+                                   .body = wire::Tick{.time = end}}));
+    world.Finish();
+    return std::pair{world.StateRows(), world.outcome().refusals};
+  };
+  const auto clean = rows(before);
+  EXPECT_EQ(clean.second, Refusals{});
+  const auto expect_refused = [&](const Story& story, const Refusals& refusals) {
+    const auto [state, refused] = rows(story);
+    EXPECT_EQ(refused, refusals);
+    EXPECT_EQ(StateDifference(clean.first, state), "");
+  };
+  constexpr auto kInconclusive = credit::ValidateState::kInconclusive;
+  expect_refused(Story(before).Say(success(1)), {{"UNKNOWN_RESULT", 1}});
+  expect_refused(Story(before).Validated(500, 1, 50, 1, 0), {{"UNKNOWN_RESULT", 1}});
+  expect_refused(Story(before).Say(success(1)).Validated(500, 1, 50, 1, 0, kInconclusive),
+                 {{"UNKNOWN_RESULT", 2}});
+  expect_refused(Story(before).Say(success(1)).Validated(500, 1, 51, 1, 0), {{"WRONG_WORKUNIT", 2}});
+  // A host that no event ever names.
+  expect_refused(Story(before).Say(success(9)), {{"UNKNOWN_RESULT", 1}});
+  expect_refused(Story(before).Say(success(9)).Validated(500, 9, 50, 1, 0), {{"UNKNOWN_HOST", 2}});
+  expect_refused(Story(before).Say(success(9)).Validated(500, 9, 50, 1, 0, kInconclusive),
+                 {{"UNKNOWN_RESULT", 2}});
 }
 
 // Rows of decided workunits and results go when their days are over, in slices.

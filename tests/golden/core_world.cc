@@ -53,7 +53,6 @@ credit::ClaimDecision World::Decide(const PresentedResult& result, const Event& 
   credit::ValidationFacts validation = result.validation;
   validation.pass = passes_[event.workunit.value];
   const credit::InForce in_force{.project = ProjectId(1), .catalogue = catalogue_, .scales = scales_.table};
-  policy.OnCompletion(result.completion, in_force, host);
   if (!Decided(result)) {
     policy.OnInconclusive(result.completion, validation, in_force, host);
     return {};
@@ -154,7 +153,7 @@ void World::Fail(const Event& event) {
   const credit::CompletionFacts& completion = *event.failure;
   const credit::Policy& policy = credit::PolicyFor(catalogue_.FindApp(completion.app)->policy.kind);
   const credit::InForce in_force{.project = ProjectId(1), .catalogue = catalogue_, .scales = scales_.table};
-  policy.OnCompletion(completion, in_force, records[completion.host.value]);
+  policy.OnFailure(completion, in_force, records[completion.host.value]);
 }
 
 void World::Tick(double now) {

@@ -130,7 +130,7 @@ TEST(ReliabilityOfAPolicyTest, OutcomesReachTheRowOfTheirVersion) {
   EXPECT_EQ(world.Row(host).max_jobs_per_day, 399);
   EXPECT_EQ(world.Row(host).error_rate, 0.1 * 0.95 + 0.05);
   EXPECT_EQ(world.Row(host, kGpuVersion).max_jobs_per_day, 100);  // "per-app-version"
-  world.policy.OnCompletion(world.Completion({}), world.Force(), host);
+  world.Validate({}, host, ValidateState::kInvalid);              // "successful (but not necessarily valid)"
   EXPECT_EQ(world.Row(host).max_jobs_per_day, 400);
 }
 
@@ -140,7 +140,7 @@ TEST(ReliabilityOfAPolicyTest, AnErrorKnownByHostAndVersionAloneFindsItsApp) {
   CompletionFacts error = world.Completion({}, Outcome::kClientError);
   error.result = ResultId();
   error.app = AppId();
-  world.policy.OnCompletion(error, world.Force(), host);
+  world.policy.OnFailure(error, world.Force(), host);
   ASSERT_EQ(host.versions.size(), 1u);
   EXPECT_EQ(host.versions[0].app, world.app);
   EXPECT_EQ(host.versions[0].max_jobs_per_day, 199);
@@ -151,7 +151,7 @@ TEST(ReliabilityOfAPolicyTest, WhatNamesNoKnownAppOrTellsNothingLeavesNoTrace) {
   HostRecord host;
   CompletionFacts unknown_app = world.Completion({}, Outcome::kClientError);
   unknown_app.app = AppId(77);
-  world.policy.OnCompletion(unknown_app, world.Force(), host);
+  world.policy.OnFailure(unknown_app, world.Force(), host);
   world.policy.OnDispatch(unknown_app, world.Force(), host);
   world.Fail({}, Outcome::kAbortedByProject, host);
   world.Fail({}, Outcome::kUnknown, host);

@@ -160,14 +160,13 @@ class World {
 
   ClaimDecision Validate(const Job& job, HostRecord& host, ValidateState state = ValidateState::kValid) {
     const CompletionFacts c = Completion(job);
-    policy.OnCompletion(c, Force(), host);
     return policy.OnValidation(c, Validation(job, c, state), Force(), host);
   }
   Claim ClaimOf(const Job& job, HostRecord& host) { return Validate(job, host).claim; }
 
   // An attempt without a result to validate, at `received`.
   void Fail(const Job& job, Outcome outcome, HostRecord& host) {
-    policy.OnCompletion(Completion(job, outcome), Force(), host);
+    policy.OnFailure(Completion(job, outcome), Force(), host);
   }
   void Dispatch(const Job& job, HostRecord& host) {
     CompletionFacts dispatch = Completion(job, Outcome::kUnknown);
