@@ -269,7 +269,6 @@ void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
     WaitsFrom(project, pending.since, view->catalogue.FindApp(facts.app)->Window());
   }
   pending.dispatch = record.value;
-  pending.line = std::max(pending.line, record.line);
   const credit::AppRow& app = *view->catalogue.FindApp(facts.app);
   HostState& state = hosts_.Mutable(HostKey(project, facts.host));
   credit::PolicyFor(app.policy.kind)
@@ -288,7 +287,7 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
   const Pending* known = pending_.Find(ResultKey(project, facts.result, facts.host));
   if (known != nullptr) {
     if (!known->completion.empty()) {
-      if (known->completion == record.value) {
+      if (known->completion.bytes == record.value) {
         ++duplicates_;
         return;
       }
@@ -328,13 +327,10 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
       if (!known->validation.empty()) {
         // The validator spoke of a result that came to nothing; its workunit must not wait for it.
         wire::HotEvent validation;
-        if (wire::DecodeHot(known->validation, &validation) == wire::HotDecode::kHot)
-          EmitExpired(project, validation.validation, std::max(known->line, record.line), out);
-        RecordView refused = record;
-        refused.where.topic = wire::kValidations;
-        refused.line = known->line;
-        refused.value = known->validation;
-        wire::Refuse(refused, project, RefusalReason::kUnknownResult, "this result ended in an error", out);
+        if (wire::DecodeHot(known->validation.bytes, &validation) == wire::HotDecode::kHot)
+          EmitExpired(project, validation.validation, std::max(known->line(), record.line), out);
+        wire::Refuse(known->validation.Record(options_.partition), project, RefusalReason::kUnknownResult,
+                     "this result ended in an error", out);
       }
       pending_.Erase(ResultKey(project, facts.result, facts.host));
     }
@@ -355,10 +351,9 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
     pending.since = event_.head.time;
     WaitsFrom(project, pending.since, view->catalogue.FindApp(facts.app)->Window());
   }
-  pending.completion = record.value;
-  pending.line = std::max(pending.line, record.line);
+  pending.completion.Keep(record);
   if (pending.validation.empty()) return;
-  if (wire::DecodeHot(pending.validation, &validation_) != wire::HotDecode::kHot)
+  if (wire::DecodeHot(pending.validation.bytes, &validation_) != wire::HotDecode::kHot)
     return out.Fail(Status::Corrupted("a pending event does not decode"));
   JoinDecoded(ResultKey(project, facts.result, facts.host), pending, facts, validation_.validation, out);
 }
@@ -405,12 +400,12 @@ void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
       return wire::Refuse(record, project, RefusalReason::kWrongHost,
                           "the result's other events name host " + std::to_string(known->host), out);
     if (!known->validation.empty()) {
-      if (known->validation == record.value) {
+      if (known->validation.bytes == record.value) {
         ++duplicates_;
         return;
       }
       wire::HotEvent before;
-      if (wire::DecodeHot(known->validation, &before) != wire::HotDecode::kHot)
+      if (wire::DecodeHot(known->validation.bytes, &before) != wire::HotDecode::kHot)
         return out.Fail(Status::Corrupted("a pending validation does not decode"));
       if (before.head.id == event_.head.id)
         return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
@@ -456,10 +451,9 @@ void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
     pending.since = event_.head.time;
     WaitsFrom(project, pending.since, view->catalogue.FindApp(facts.app)->Window());
   }
-  pending.validation = record.value;
-  pending.line = std::max(pending.line, record.line);
+  pending.validation.Keep(record);
   if (pending.completion.empty()) return;
-  if (wire::DecodeHot(pending.completion, &completion_) != wire::HotDecode::kHot)
+  if (wire::DecodeHot(pending.completion.bytes, &completion_) != wire::HotDecode::kHot)
     return out.Fail(Status::Corrupted("a pending event does not decode"));
   JoinDecoded(ResultKey(project, facts.result, facts.host), pending, completion_.completion,
               event_.validation, out);
@@ -469,8 +463,8 @@ void ClaimsStage::Join(ProjectId project, ResultId result, HostId host, Emitter&
   const Key key = ResultKey(project, result, host);
   const Pending* pending = pending_.Find(key);
   if (pending == nullptr) return;
-  if (wire::DecodeHot(pending->completion, &completion_) != wire::HotDecode::kHot ||
-      wire::DecodeHot(pending->validation, &validation_) != wire::HotDecode::kHot)
+  if (wire::DecodeHot(pending->completion.bytes, &completion_) != wire::HotDecode::kHot ||
+      wire::DecodeHot(pending->validation.bytes, &validation_) != wire::HotDecode::kHot)
     return out.Fail(Status::Corrupted("a pending event does not decode"));
   JoinDecoded(key, *pending, completion_.completion, validation_.validation, out);
 }
@@ -491,12 +485,7 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
   HostState& state = hosts_.Mutable(HostKey(project, job.host));
   const wire::ProjectView& view = *projects_.Find(ProjectKey(project));
   const credit::AppRow* app = view.catalogue.FindApp(job.app);
-  checked.line = pending->line;
-  const RecordView refused{.where = {wire::kValidations, options_.partition},
-                           .offset = 0,
-                           .append_time = 0,
-                           .line = pending->line,
-                           .value = pending->validation};
+  checked.line = pending->line();
   if (inconclusive) {
     credit::PolicyFor(app->policy.kind)
         .OnInconclusive(job, checked,
@@ -506,14 +495,10 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
   }
   if (job.workunit != checked.workunit || job.app != checked.app) {
     // Neither can be believed: both are refused, and the workunit does not wait.
-    EmitExpired(project, checked, pending->line, out);
-    RecordView other = refused;
-    other.where.topic = wire::kCompletions;
-    other.value = pending->completion;
-    wire::Refuse(refused, project, RefusalReason::kWrongWorkunit,
-                 "completion and validation name different work", out);
-    wire::Refuse(other, project, RefusalReason::kWrongWorkunit,
-                 "completion and validation name different work", out);
+    EmitExpired(project, checked, pending->line(), out);
+    for (const WaitingEvent* event : {&pending->validation, &pending->completion})
+      wire::Refuse(event->Record(options_.partition), project, RefusalReason::kWrongWorkunit,
+                   "completion and validation name different work", out);
     pending_.Erase(key);
     return;
   }
@@ -523,19 +508,19 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
   if (decision_.has_claim) {
     credit::Claim& claim = decision_.claim;
     claim.project = project;
-    claim.line = pending->line;
+    claim.line = pending->line();
     bytes_.clear();
     wire::EncodeClaim(claim, &bytes_);
     out.Emit(wire::kClaims, wire::WorkunitPartition(project, claim.workunit, options_.partitions), bytes_);
   }
   if (decision_.has_sample) {
-    decision_.sample.line = pending->line;
+    decision_.sample.line = pending->line();
     samples_[project.value].push_back(decision_.sample);
   }
   Remember(project, job.host, state,
            {.result = result.value,
-            .completion_hash = ShortHash(pending->completion),
-            .validation_hash = ShortHash(pending->validation),
+            .completion_hash = ShortHash(pending->completion.bytes),
+            .validation_hash = ShortHash(pending->validation.bytes),
             .flags = kSeenCompletion | kSeenValidation,
             .until_day = DayOf(WindowBegin(job) + app->Window())},
            view.time);
@@ -595,23 +580,14 @@ void ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
                                                             : "its validation never came";
     const RefusalReason reason =
         pending.waits_for_host ? RefusalReason::kUnknownHost : RefusalReason::kUnknownResult;
-    RecordView record{.where = {wire::kCompletions, options_.partition},
-                      .offset = 0,
-                      .append_time = 0,
-                      .line = pending.line,
-                      .value = {}};
-    if (!pending.completion.empty()) {
-      record.value = pending.completion;
-      wire::Refuse(record, project, reason, detail, out);
-    }
+    if (!pending.completion.empty())
+      wire::Refuse(pending.completion.Record(options_.partition), project, reason, detail, out);
     if (!pending.validation.empty()) {
-      record.where.topic = wire::kValidations;
-      record.value = pending.validation;
-      wire::Refuse(record, project, reason, detail, out);
+      wire::Refuse(pending.validation.Record(options_.partition), project, reason, detail, out);
       wire::HotEvent validation;
-      if (wire::DecodeHot(pending.validation, &validation) == wire::HotDecode::kHot &&
+      if (wire::DecodeHot(pending.validation.bytes, &validation) == wire::HotDecode::kHot &&
           validation.validation.state != credit::ValidateState::kInconclusive)
-        EmitExpired(project, validation.validation, pending.line, out);
+        EmitExpired(project, validation.validation, pending.line(), out);
     }
     if (pending.waits_for_host) {
       const Key host = HostKey(project, HostId(pending.host));

@@ -1,38 +1,77 @@
 // What the claims stage remembers, by host and by result.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "common/credit/model.h"
+#include "common/stream/processor.h"
 #include "common/wire/word.h"
 
 namespace cobblestone::claims {
 
-// A result whose partner (completion or validation), or whose host, has not come. Bytes as they came: decoded again when
-// they are joined, and refused whole when they expire.
+// An event that waits for its partner: its bytes as they came, decoded again when they are joined, and where they lie in
+// this partition's log, so that a refusal that comes late names the right event. Empty: none has come.
+struct WaitingEvent {
+  std::string bytes;
+  stream::TopicIndex topic = 0;
+  std::uint64_t offset = 0;
+  double append_time = 0;  // UNIX s
+  std::uint64_t line = 0;  // input line (replay)
+
+  [[nodiscard]] bool empty() const { return bytes.empty(); }
+  void Keep(const stream::RecordView& record) {
+    bytes = record.value;
+    topic = record.where.topic;
+    offset = record.offset;
+    append_time = record.append_time;
+    line = record.line;
+  }
+  // As it came. Lives until the next change.
+  [[nodiscard]] stream::RecordView Record(std::uint32_t partition) const {
+    return {.where = {topic, partition},
+            .offset = offset,
+            .append_time = append_time,
+            .line = line,
+            .value = bytes};
+  }
+  void Clear() {
+    bytes.clear();
+    topic = 0;
+    offset = line = 0;
+    append_time = 0;
+  }
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.bytes, s.topic, s.offset, s.append_time, s.line);
+  }
+};
+
+// A result whose partner (completion or validation), or whose host, has not come.
 struct Pending {
-  std::string dispatch;
-  std::string completion;
-  std::string validation;
+  std::string dispatch;  // its bytes; never refused once it is here
+  WaitingEvent completion;
+  WaitingEvent validation;
   std::uint64_t host = 0;
   std::uint64_t app = 0;
   double since = 0;             // event time of the first of them
-  std::uint64_t line = 0;       // highest input line of them (replay)
   bool waits_for_host = false;  // joined but for the host's member event
 
+  // Highest input line of both: the one that decides.
+  [[nodiscard]] std::uint64_t line() const { return std::max(completion.line, validation.line); }
   void Clear() {
     dispatch.clear();
-    completion.clear();
-    validation.clear();
-    host = app = line = 0;
+    completion.Clear();
+    validation.Clear();
+    host = app = 0;
     since = 0;
     waits_for_host = false;
   }
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.dispatch, s.completion, s.validation, s.host, s.app, s.since, s.line, s.waits_for_host);
+    f(s.dispatch, s.completion, s.validation, s.host, s.app, s.since, s.waits_for_host);
   }
 };
 

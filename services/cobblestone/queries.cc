@@ -495,6 +495,9 @@ Result<json> Engine::RefusedResubmit(std::uint64_t offset) {
     found = refused.source.empty() && refused.topic != wire::TopicName(wire::kClaims) &&
             refused.topic != wire::TopicName(wire::kGrants);
     detail = refused.refusal.detail;
+    if (refused.topic == wire::TopicName(wire::kClaims))
+      return Status::InvalidArgument("refused record " + std::to_string(offset) + " is a claim, no event (" +
+                                     detail + "): the events of its result were taken in");
   }
   if (!found)
     return Status::InvalidArgument("refused record " + std::to_string(offset) + " never was an event (" +

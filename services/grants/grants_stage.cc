@@ -81,6 +81,14 @@ std::uint32_t LastLook(const OpenWorkunit& open) {
   return last;
 }
 
+RecordView RecordOf(const LateClaim& late, std::uint32_t partition) {
+  return {.where = {wire::kClaims, partition},
+          .offset = late.offset,
+          .append_time = late.append_time,
+          .line = 0,
+          .value = late.bytes};
+}
+
 bool GetsCredit(const credit::Claim& claim) {
   return (claim.flags & credit::kClaimValid) != 0 && (claim.flags & credit::kClaimHostDeleted) == 0;
 }
@@ -201,7 +209,7 @@ void GrantsStage::OnClaim(const RecordView& record, Emitter& out) {
     // Late, or the validator looked once more at what was decided: what the others got, nothing is decided anew.
     if (!Counts(claim) || !GetsCredit(claim)) return;
     for (Decided& one : decided_.Mutable(BlockKey(claim.project, claim.workunit)).workunits)
-      if (one.place == (claim.workunit.value & kPlaceMask)) GrantLate(one, claim, record.value, out);
+      if (one.place == (claim.workunit.value & kPlaceMask)) GrantLate(one, claim, record, out);
     return;
   }
   bool created = false;
@@ -212,7 +220,8 @@ void GrantsStage::OnClaim(const RecordView& record, Emitter& out) {
   if (oldest != oldest_.end()) oldest->second = std::min(oldest->second, since);
   if ((claim.flags & credit::kClaimLate) != 0) {
     open.since = since;
-    open.late.emplace_back(record.value);
+    open.late.push_back(
+        {.bytes = std::string(record.value), .offset = record.offset, .append_time = record.append_time});
     return;
   }
   if (!AddTo(open, claim, record, out)) return;
@@ -227,8 +236,12 @@ void GrantsStage::OnClaim(const RecordView& record, Emitter& out) {
 // than word that there will be none. False: nothing has changed.
 bool GrantsStage::AddTo(OpenWorkunit& open, const credit::Claim& claim, const RecordView& record,
                         Emitter& out) {
-  const HeldClaim held{
-      .result = claim.result, .host = claim.host, .pass = claim.pass, .counts = Counts(claim)};
+  const HeldClaim held{.result = claim.result,
+                       .host = claim.host,
+                       .pass = claim.pass,
+                       .counts = Counts(claim),
+                       .offset = record.offset,
+                       .append_time = record.append_time};
   for (std::size_t i = 0; i < open.claims.size(); ++i) {
     const HeldClaim& other = open.claims[i];
     if (other.result != claim.result) continue;
@@ -250,7 +263,7 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
   const OpenWorkunit& open = *open_.Find(key);
   const wire::ProjectView* view = projects_.Find(ProjectKey(project));
   claims_.clear();
-  bytes_of_claims_.clear();
+  records_.clear();
   Decided decided{.place = static_cast<std::uint8_t>(workunit.value & kPlaceMask)};
   double time = 0;
   double sent = 0;
@@ -274,7 +287,11 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
     }
     any_valid = any_valid || (claim.flags & credit::kClaimValid) != 0;
     if (Counts(claim)) {
-      bytes_of_claims_.push_back(open.BytesOf(i));
+      records_.push_back({.where = {wire::kClaims, options_.partition},
+                          .offset = open.claims[i].offset,
+                          .append_time = open.claims[i].append_time,
+                          .line = 0,
+                          .value = open.BytesOf(i)});
     } else {
       claims_.pop_back();
     }
@@ -291,7 +308,7 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
   for (std::size_t i = 1; i < claims_.size(); ++i)
     for (std::size_t j = i; j > 0 && claims_[j].result < claims_[j - 1].result; --j) {
       std::swap(claims_[j], claims_[j - 1]);
-      std::swap(bytes_of_claims_[j], bytes_of_claims_[j - 1]);
+      std::swap(records_[j], records_[j - 1]);
     }
 
   const credit::PolicyVersion* policy = view == nullptr ? nullptr : view->FindPolicy(app, policy_version);
@@ -311,46 +328,42 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
   const std::uint32_t flags = AccountFlags(kind);
   if (!ok) {
     // What cannot be expressed as credit is not granted; the claims are there to be seen.
-    for (std::size_t i = 0; i < claims_.size(); ++i) {
-      wire::Refuse(
-          {.where = {wire::kClaims, options_.partition}, .line = decided.line, .value = bytes_of_claims_[i]},
-          project, wire::RefusalReason::kNotFinite, "the workunit's credit is no number that can be granted",
-          out);
-    }
+    for (const RecordView& record : records_)
+      wire::Refuse(record, project, wire::RefusalReason::kNotFinite,
+                   "the workunit's credit is no number that can be granted", out);
   } else {
     ResultId last;
     for (std::size_t i = 0; i < claims_.size(); ++i) {
       if (!GetsCredit(claims_[i])) continue;
       AddResult(claims_[i].result, &last, &decided.granted);
       const credit::Mode mode = i < settlement.modes.size() ? settlement.modes[i] : claims_[i].mode;
-      EmitGrant(claims_[i], bytes_of_claims_[i], decided.credit, decided.credit_micro, mode, decided.line,
-                time, flags, cap, decided.canonical_result, out);
+      EmitGrant(claims_[i], records_[i].value, decided.credit, decided.credit_micro, mode, decided.line, time,
+                flags, cap, decided.canonical_result, out);
     }
   }
   claims_.clear();
-  for (const std::string& bytes : open.late) {
+  for (const LateClaim& late : open.late) {
     credit::Claim claim;
-    if (!wire::DecodeClaim(bytes, &claim)) return out.Fail(Status::Corrupted("a claim does not decode"));
-    GrantLate(decided, claim, bytes, out);
+    if (!wire::DecodeClaim(late.bytes, &claim)) return out.Fail(Status::Corrupted("a claim does not decode"));
+    GrantLate(decided, claim, RecordOf(late, options_.partition), out);
   }
   open_.Erase(key);
   RememberDecided(project, workunit, decided);
 }
 
-void GrantsStage::GrantLate(Decided& decided, const credit::Claim& claim, std::string_view bytes,
+void GrantsStage::GrantLate(Decided& decided, const credit::Claim& claim, const RecordView& record,
                             Emitter& out) {
   if (!GetsCredit(claim)) return;
   bool granted = false;
   ResultId last =
       ForEachResult(decided.granted, [&](ResultId result) { granted = granted || result == claim.result; });
   if (granted)
-    return wire::Refuse({.where = {wire::kClaims, options_.partition}, .line = claim.line, .value = bytes},
-                        claim.project, wire::RefusalReason::kAlreadyDecided,
+    return wire::Refuse(record, claim.project, wire::RefusalReason::kAlreadyDecided,
                         "this result has its grant, by the claim of another host", out);
   AddResult(claim.result, &last, &decided.granted);
   claims_.clear();
   const std::uint32_t flags = credit::kGrantLate | AccountFlags(claim.policy);
-  EmitGrant(claim, bytes, decided.credit, decided.credit_micro, claim.mode,
+  EmitGrant(claim, record.value, decided.credit, decided.credit_micro, claim.mode,
             std::max(claim.line, decided.line), claim.time, flags, 0, decided.canonical_result, out);
 }
 
@@ -417,7 +430,7 @@ void GrantsStage::Expire(ProjectId project, double now, Emitter& out) {
     }
     credit::Claim claim;
     const std::string_view bytes =
-        open.claims.empty() ? std::string_view(open.late.front()) : open.BytesOf(0);
+        open.claims.empty() ? std::string_view(open.late.front().bytes) : open.BytesOf(0);
     double window = credit::kDefaultResultWindow;
     if (wire::DecodeClaim(bytes, &claim))
       if (const credit::AppRow* app = view.catalogue.FindApp(claim.app)) window = app->Window();
@@ -436,11 +449,9 @@ void GrantsStage::Expire(ProjectId project, double now, Emitter& out) {
       if (open_.Find(key) != nullptr) oldest_[project.value] = std::min(oldest_[project.value], since);
       continue;
     }
-    for (const std::string& late : open.late) {
-      wire::Refuse({.where = {wire::kClaims, options_.partition}, .value = late}, project,
-                   wire::RefusalReason::kUnknownResult, "a late result of a workunit that was never decided",
-                   out);
-    }
+    for (const LateClaim& late : open.late)
+      wire::Refuse(RecordOf(late, options_.partition), project, wire::RefusalReason::kUnknownResult,
+                   "a late result of a workunit that was never decided", out);
     open_.Erase(key);
   }
 }

@@ -25,10 +25,24 @@ struct HeldClaim {
   std::uint32_t pass = 0;  // the look at the workunit that it belongs to
   bool counts = false;     // false: word that there will be no claim
   std::uint64_t end = 0;   // of its bytes
+  std::uint64_t offset = 0;
+  double append_time = 0;  // UNIX s
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.result, s.host, s.pass, s.counts, s.end);
+    f(s.result, s.host, s.pass, s.counts, s.end, s.offset, s.append_time);
+  }
+};
+
+// The claim of a late result; waits for the decision.
+struct LateClaim {
+  std::string bytes;
+  std::uint64_t offset = 0;
+  double append_time = 0;  // UNIX s
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.bytes, s.offset, s.append_time);
   }
 };
 
@@ -36,8 +50,8 @@ struct HeldClaim {
 struct OpenWorkunit {
   double since = 0;  // event time of the earliest claim
   std::vector<HeldClaim> claims;
-  std::string bytes;              // of `claims`, one after the other
-  std::vector<std::string> late;  // of late results; wait for the decision
+  std::string bytes;  // of `claims`, one after the other
+  std::vector<LateClaim> late;
 
   // Lives until the next change.
   [[nodiscard]] std::string_view BytesOf(std::size_t claim) const {
@@ -125,8 +139,9 @@ class GrantsStage final : public stream::Stage {
   // Settles one look at the workunit with the claims of it that are there.
   void Settle(stream::Key key, ProjectId project, WorkunitId workunit, std::uint32_t pass,
               stream::Emitter& out);
-  // What the others got, unless the result has its grant; notes it in `decided`.
-  void GrantLate(Decided& decided, const credit::Claim& claim, std::string_view bytes, stream::Emitter& out);
+  // What the others got, unless the result has its grant; notes it in `decided`. `record`: the claim as it came.
+  void GrantLate(Decided& decided, const credit::Claim& claim, const stream::RecordView& record,
+                 stream::Emitter& out);
   void EmitGrant(const credit::Claim& claim, std::string_view claim_bytes, double credit, std::int64_t micro,
                  credit::Mode mode, std::uint64_t line, double time, std::uint32_t flags, double cap,
                  std::uint64_t canonical, stream::Emitter& out);
@@ -140,10 +155,10 @@ class GrantsStage final : public stream::Stage {
   stream::Table<OpenWorkunit> open_;
   stream::Table<DecidedBlock> decided_;
   stream::Table<wire::ProjectView> projects_;
-  stream::Calendar calendar_;                      // blocks, by the day after which they may go
-  std::vector<credit::Claim> claims_;              // reused
-  std::vector<std::string_view> bytes_of_claims_;  // of open workunits
-  credit::Claim claim_;                            // reused
+  stream::Calendar calendar_;                // blocks, by the day after which they may go
+  std::vector<credit::Claim> claims_;        // reused
+  std::vector<stream::RecordView> records_;  // of claims_; their bytes lie in open workunits
+  credit::Claim claim_;                      // reused
   std::string bytes_;
   // By project: no open workunit is older. Derived: absent means not known, look at all of them.
   std::map<std::uint32_t, double> oldest_;

@@ -1,0 +1,181 @@
+// What is refused can be found again and given to the pipeline once more, however long it waited before.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/wire/event_codec.h"
+#include "common/wire/refused_codec.h"
+#include "common/wire/topics.h"
+#include "services/cobblestone/engine.h"
+#include "tests/support/temp_dir.h"
+
+namespace cobblestone::testing {
+namespace {
+
+constexpr double kStart = 1.7e9;
+constexpr double kDay = 86400;
+
+// A project with hosts 1 and 2, its app of policy `assigned`: a grant is what its validation names.
+class RefusedTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    settings::RunSettings settings;
+    settings.data_directory = temp_ / "data";
+    settings.partitions = 2;
+    settings.threads = 1;
+    auto opened = Engine::Open(settings, [](const std::string&) {});
+    ASSERT_TRUE(opened.ok()) << opened.status().message();
+    engine_ = std::move(*opened);
+    engine_->Start();
+    Say(wire::AppChange{
+        .app = AppId(1), .policy = "assigned", .delay_bound = kDay, .result_window = 10 * kDay});
+    Say(wire::UserMember{.user = UserId(1)});
+    for (std::uint64_t host = 1; host <= 2; ++host)
+      Say(wire::HostMember{.host = HostId(host), .user = UserId(1)});
+  }
+
+  // One block for each event, and the pipeline idle after it.
+  void Say(wire::EventBody body) {
+    AppendBlock block{.source = "s", .first_line = line_++, .barrier = true};
+    block.lines.push_back(
+        {.envelope = wire::EncodeEvent(
+             {.head = {.id = line_, .project = ProjectId(1), .time = now_}, .body = body})});
+    ASSERT_TRUE(engine_->Append(std::move(block)).ok());
+  }
+  void Completed(std::uint64_t result, std::uint64_t host, std::uint64_t workunit,
+                 credit::Outcome outcome = credit::Outcome::kSuccess) {
+    wire::Completion completion;
+    completion.facts.result = ResultId(result);
+    completion.facts.host = HostId(host);
+    completion.facts.workunit = WorkunitId(workunit);
+    completion.facts.app = AppId(1);
+    completion.facts.outcome = outcome;
+    completion.facts.sent_time = now_ - 200;
+    completion.facts.received_time = now_;
+    Say(completion);
+  }
+  void Validated(std::uint64_t result, std::uint64_t host, std::uint64_t workunit, double credit = 7,
+                 bool late = false) {
+    credit::ValidationFacts facts;
+    facts.result = ResultId(result);
+    facts.host = HostId(host);
+    facts.workunit = WorkunitId(workunit);
+    facts.app = AppId(1);
+    facts.fpops_est = 1e12;
+    facts.fpops_bound = 1e14;
+    facts.state = credit::ValidateState::kValid;
+    facts.pass = 1;
+    facts.claims = 1;
+    facts.late = late;
+    facts.assigned_credit = credit;
+    Say(facts);
+  }
+  void Tick(double time) {
+    now_ = time;
+    Say(wire::Tick{.time = time});
+  }
+
+  // By number.
+  std::vector<wire::Refused> Refusals() {
+    std::vector<wire::Refused> all;
+    EXPECT_TRUE(engine_
+                    ->ForEachRecord({wire::kRefused, 0},
+                                    [&](std::uint64_t, std::string_view record) {
+                                      EXPECT_TRUE(wire::DecodeRefused(record, &all.emplace_back()));
+                                      return true;
+                                    })
+                    .ok());
+    return all;
+  }
+  // The record that lies where a refusal says.
+  std::string RecordAt(const wire::Refused& refused) {
+    stream::TopicIndex topic = 0;
+    while (topic < wire::kTopicCount && wire::TopicName(topic) != refused.topic) ++topic;
+    std::string found;
+    EXPECT_TRUE(engine_
+                    ->ForEachRecord({topic, refused.partition},
+                                    [&](std::uint64_t offset, std::string_view record) {
+                                      if (offset == refused.offset) found = record;
+                                      return offset < refused.offset;
+                                    })
+                    .ok());
+    return found;
+  }
+
+  TempDir temp_;
+  std::unique_ptr<Engine> engine_;
+  std::uint64_t line_ = 0;
+  double now_ = kStart;
+};
+
+TEST_F(RefusedTest, EachNamesTheRecordThatWasRefused) {
+  for (std::uint64_t host = 1; host <= 2; ++host) {
+    const std::uint64_t first = 100 * host;
+    for (std::uint64_t i = 0; i < 3; ++i) {  // not the first of their partitions
+      Completed(first + i, host, first + i);
+      Validated(first + i, host, first + i);
+    }
+    Completed(first + 10, host, first + 10);  // alone
+    Validated(first + 11, host, first + 11);  // alone
+    Completed(first + 12, host, first + 12);  // of different work
+    Validated(first + 12, host, first + 13);
+    Completed(first + 14, host + 20, first + 14);  // of a host that nobody names
+    Validated(first + 14, host + 20, first + 14);
+    Validated(first + 15, host, first + 15);  // of a result that ended in an error
+    Completed(first + 15, host, first + 15, credit::Outcome::kTimeout);
+    Completed(first + 16, host, first + 16);  // late, of a workunit that nobody decides
+    Validated(first + 16, host, first + 16, 7, true);
+    Completed(first + 17, host, first + 17);  // more than can be granted
+    Validated(first + 17, host, first + 17, 1e100);
+  }
+  Tick(kStart + 11 * kDay);
+  Tick(kStart + 22 * kDay);
+  std::map<std::pair<std::string, wire::RefusalReason>, int> kinds;
+  for (const wire::Refused& refused : Refusals()) {
+    ++kinds[{refused.topic, refused.refusal.reason}];
+    EXPECT_EQ(RecordAt(refused), refused.original) << refused.topic << ", " << refused.refusal.detail;
+    EXPECT_GT(refused.append_time, 0) << refused.topic << ", " << refused.refusal.detail;
+  }
+  using wire::RefusalReason;
+  EXPECT_EQ(kinds, (decltype(kinds){{{"completions", RefusalReason::kUnknownResult}, 2},
+                                    {{"completions", RefusalReason::kUnknownHost}, 2},
+                                    {{"completions", RefusalReason::kWrongWorkunit}, 2},
+                                    {{"validations", RefusalReason::kUnknownResult}, 4},
+                                    {{"validations", RefusalReason::kUnknownHost}, 2},
+                                    {{"validations", RefusalReason::kWrongWorkunit}, 2},
+                                    {{"claims", RefusalReason::kUnknownResult}, 2},
+                                    {{"claims", RefusalReason::kNotFinite}, 2}}));
+}
+
+TEST_F(RefusedTest, ACompletionIsGrantedOnceItIsResubmittedAfterTheRightValidation) {
+  Completed(500, 1, 50);
+  Validated(500, 1, 51);
+  Validated(500, 1, 50, 12.5);
+  EXPECT_EQ(engine_->Explain(ProjectId(1), ResultId(500))->at("pending").at("waits_for"), "its completion");
+  const std::vector<wire::Refused> refused = Refusals();
+  ASSERT_EQ(refused.size(), 2u);
+  ASSERT_EQ(refused[1].topic, "completions");
+  ASSERT_TRUE(engine_->RefusedResubmit(1).ok());
+  engine_->WaitIdle();
+  const auto told = engine_->Explain(ProjectId(1), ResultId(500));
+  ASSERT_TRUE(told.ok());
+  ASSERT_EQ(told->at("grants").size(), 1u) << told->dump();
+  EXPECT_EQ(Refusals().size(), 2u);
+}
+
+TEST_F(RefusedTest, AClaimIsNoEventThatCouldBeResubmitted) {
+  Completed(500, 1, 50);
+  Validated(500, 1, 50, 1e100);
+  ASSERT_EQ(Refusals().size(), 1u);
+  const auto again = engine_->RefusedResubmit(0);
+  ASSERT_FALSE(again.ok());
+  EXPECT_EQ(again.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(again.status().message().find("no event"), std::string::npos) << again.status().message();
+  EXPECT_EQ(Refusals().size(), 1u);
+}
+
+}  // namespace
+}  // namespace cobblestone::testing
