@@ -7,15 +7,19 @@
 #include "common/wire/scale_codec.h"
 
 namespace cobblestone::wire {
+namespace {
 
-const credit::PolicyVersion* ProjectView::FindPolicy(AppId app, std::uint32_t version) const {
-  const auto of_app = policies.find(app.value);
-  if (of_app == policies.end()) return nullptr;
-  const auto found = of_app->second.find(version);
-  return found == of_app->second.end() ? nullptr : &found->second;
+void RaiseHorizons(ProjectView& view) {
+  for (const auto& [id, app] : view.catalogue.apps) {
+    Horizon& horizon = view.horizons[id];
+    horizon.longest_window = std::max(horizon.longest_window, app.Window());
+    horizon.results = std::max(horizon.results, view.time - app.Window());
+    // By the time of the epoch: only that says that every claims stage has passed the tick.
+    horizon.workunits = std::max(horizon.workunits, view.scales.time - 2 * horizon.longest_window);
+  }
 }
 
-Status ApplyControl(const ControlView& control, ProjectView& view) {
+Status Apply(const ControlView& control, ProjectView& view) {
   switch (control.kind) {
     case ControlKind::kEvent: {
       const auto event = ParseEvent(control.body);
@@ -40,6 +44,27 @@ Status ApplyControl(const ControlView& control, ProjectView& view) {
     case ControlKind::kNone: break;
   }
   return Status::Corrupted("a control record of no known kind");
+}
+
+}  // namespace
+
+const Horizon& ProjectView::HorizonOf(AppId app) const {
+  static const Horizon none;
+  const auto found = horizons.find(app.value);
+  return found == horizons.end() ? none : found->second;
+}
+
+const credit::PolicyVersion* ProjectView::FindPolicy(AppId app, std::uint32_t version) const {
+  const auto of_app = policies.find(app.value);
+  if (of_app == policies.end()) return nullptr;
+  const auto found = of_app->second.find(version);
+  return found == of_app->second.end() ? nullptr : &found->second;
+}
+
+Status ApplyControl(const ControlView& control, ProjectView& view) {
+  Status applied = Apply(control, view);
+  if (applied.ok()) RaiseHorizons(view);
+  return applied;
 }
 
 }  // namespace cobblestone::wire

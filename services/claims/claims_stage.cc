@@ -58,9 +58,25 @@ double WindowBegin(const credit::CompletionFacts& facts) {
   return facts.sent_time > 0 ? facts.sent_time : facts.event_time;
 }
 
-std::string TooLong(const credit::AppRow& app) {
-  return "sent more than " + std::to_string(static_cast<long>(app.Window() / credit::kSecondsPerDay)) +
-         " days ago";
+bool TooLate(double begin, const wire::ProjectView& view, AppId app) {
+  return begin < view.HorizonOf(app).results;
+}
+
+constexpr const char* kTooLong = "sent before all that is remembered of its app";
+
+// Every result of the run is too late to be repeated.
+bool IsOver(const RunRange& run, const wire::ProjectView& view) {
+  if (run.app != 0) return run.day < DayOf(view.HorizonOf(AppId(run.app)).results);
+  return std::all_of(view.horizons.begin(), view.horizons.end(),
+                     [&run](const auto& app) { return run.day < DayOf(app.second.results); });
+}
+
+// The day after which it is over, if no window changes.
+std::int32_t LastDay(const RunRange& run, const wire::ProjectView& view) {
+  double window = 0;
+  for (const auto& [id, app] : view.catalogue.apps)
+    if (run.app == 0 || run.app == id) window = std::max(window, app.Window());
+  return DayOf((run.day + 1) * credit::kSecondsPerDay + window);
 }
 
 }  // namespace
@@ -238,7 +254,7 @@ void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
   const credit::CompletionFacts& facts = dispatch->facts;
   const wire::ProjectView* view = Admit(record, event->head, facts.app, out);
   if (view == nullptr) return;
-  if (const Seen* seen = FindSeen(project, facts.host, facts.result.value, kSeenCompletion, view->time);
+  if (const Seen* seen = FindSeen(project, *view, facts.host, facts.result.value, kSeenCompletion);
       seen != nullptr) {
     ++duplicates_;  // the result has come back since: the dispatch says nothing new
     return;
@@ -257,9 +273,8 @@ void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
       return wire::Refuse(record, project, RefusalReason::kWrongHost,
                           "the result's other events name host " + std::to_string(pending->host), out);
   }
-  if (WindowBegin(facts) + view->catalogue.FindApp(facts.app)->Window() < view->time)
-    return wire::Refuse(record, project, RefusalReason::kTooLate,
-                        TooLong(*view->catalogue.FindApp(facts.app)), out);
+  if (TooLate(WindowBegin(facts), *view, facts.app))
+    return wire::Refuse(record, project, RefusalReason::kTooLate, kTooLong, out);
   bool created = false;
   Pending& pending = pending_.Mutable(ResultKey(project, facts.result, facts.host), &created);
   if (created) {
@@ -297,8 +312,7 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
     if (known->host != facts.host.value)
       return wire::Refuse(record, project, RefusalReason::kWrongHost,
                           "the result's other events name host " + std::to_string(known->host), out);
-  } else if (const Seen* seen =
-                 FindSeen(project, facts.host, facts.result.value, kSeenCompletion, view->time);
+  } else if (const Seen* seen = FindSeen(project, *view, facts.host, facts.result.value, kSeenCompletion);
              seen != nullptr) {
     if (seen->completion_hash == ShortHash(record.value)) {
       ++duplicates_;
@@ -307,8 +321,8 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
     return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
                         "another completion of a decided result", out);
   }
-  if (WindowBegin(facts) + app.Window() < view->time)
-    return wire::Refuse(record, project, RefusalReason::kTooLate, TooLong(app), out);
+  if (TooLate(WindowBegin(facts), *view, facts.app))
+    return wire::Refuse(record, project, RefusalReason::kTooLate, kTooLong, out);
   if (known != nullptr && !known->dispatch.empty()) {
     const auto dispatched = wire::ParseEvent(known->dispatch);
     if (!dispatched.ok()) return out.Fail(dispatched.status());
@@ -334,13 +348,13 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
       }
       pending_.Erase(ResultKey(project, facts.result, facts.host));
     }
-    Remember(project, facts.host, state,
+    Remember(project, *view, facts.host, state,
              {.result = facts.result.value,
               .completion_hash = ShortHash(record.value),
               .validation_hash = 0,
               .flags = kSeenCompletion,
-              .until_day = DayOf(WindowBegin(facts) + app.Window())},
-             view->time);
+              .day = DayOf(WindowBegin(facts)),
+              .app = facts.app.value});
     return;
   }
   bool created = false;
@@ -364,8 +378,7 @@ void ClaimsStage::OnError(const RecordView& record, const wire::ProjectView& vie
   const credit::CompletionFacts& facts = event_.completion;
   const ProjectId project = event_.head.project;
   const std::uint32_t hash = ShortHash(record.value);
-  if (const Seen* seen = FindSeen(project, facts.host, event_.head.id, kSeenEventId, view.time);
-      seen != nullptr) {
+  if (const Seen* seen = FindSeen(project, view, facts.host, event_.head.id, kSeenEventId); seen != nullptr) {
     if (seen->completion_hash == hash) {
       ++duplicates_;
       return;
@@ -373,20 +386,20 @@ void ClaimsStage::OnError(const RecordView& record, const wire::ProjectView& vie
     return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
                         "another error with this event id", out);
   }
-  if (event_.head.time + app.Window() < view.time)
+  if (TooLate(event_.head.time, view, facts.app))
     return wire::Refuse(record, project, RefusalReason::kTooLate,
                         "beyond the window in which errors are remembered", out);
   HostState& state = hosts_.Mutable(HostKey(project, facts.host));
   credit::PolicyFor(app.policy.kind)
       .OnFailure(facts, {.project = project, .catalogue = view.catalogue, .scales = view.scales},
                  state.record);
-  Remember(project, facts.host, state,
+  Remember(project, view, facts.host, state,
            {.result = event_.head.id,
             .completion_hash = hash,
             .validation_hash = 0,
             .flags = kSeenEventId,
-            .until_day = DayOf(event_.head.time + app.Window())},
-           view.time);
+            .day = DayOf(event_.head.time),
+            .app = facts.app.value});
 }
 
 void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
@@ -423,8 +436,8 @@ void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
         return;
       }
     }
-  } else if (const Seen* seen = FindSeen(project, facts.host, facts.result.value,
-                                         kSeenCompletion | kSeenValidation, view->time);
+  } else if (const Seen* seen =
+                 FindSeen(project, *view, facts.host, facts.result.value, kSeenCompletion | kSeenValidation);
              seen != nullptr) {
     // An inconclusive look that was overtaken by the decision has no effect, and its bytes are not remembered.
     if (seen->validation_hash == ShortHash(record.value) ||
@@ -440,7 +453,7 @@ void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
     return wire::Refuse(record, project, RefusalReason::kAlreadyDecided, "this result was decided before",
                         out);
   }
-  if (facts.now + view->catalogue.FindApp(facts.app)->Window() < view->time)
+  if (TooLate(facts.now, *view, facts.app))
     return wire::Refuse(record, project, RefusalReason::kTooLate,
                         "beyond the window in which results are remembered", out);
   bool created = false;
@@ -517,13 +530,13 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
     decision_.sample.line = pending->line();
     samples_[project.value].push_back(decision_.sample);
   }
-  Remember(project, job.host, state,
+  Remember(project, view, job.host, state,
            {.result = result.value,
             .completion_hash = ShortHash(pending->completion.bytes),
             .validation_hash = ShortHash(pending->validation.bytes),
             .flags = kSeenCompletion | kSeenValidation,
-            .until_day = DayOf(WindowBegin(job) + app->Window())},
-           view.time);
+            .day = DayOf(WindowBegin(job)),
+            .app = job.app.value});
   pending_.Erase(key);
 }
 
@@ -615,20 +628,19 @@ const Pending* ClaimsStage::FindPending(ProjectId project, ResultId result) {
 
 // ---- Decided results -----------------------------------------------------------------------------------------------
 
-const Seen* ClaimsStage::FindSeen(ProjectId project, HostId host, std::uint64_t result, std::uint8_t kind,
-                                  double now) {
+const Seen* ClaimsStage::FindSeen(ProjectId project, const wire::ProjectView& view, HostId host,
+                                  std::uint64_t result, std::uint8_t kind) {
   const HostState* state = hosts_.Find(HostKey(project, host));
   if (state == nullptr) return nullptr;
   // Over is over, whether its row has gone yet or not: when rows go depends on how commits are cut.
-  const std::int32_t today = DayOf(now);
   const auto matches = [&](const Seen& seen) {
     return seen.result == result && ((seen.flags & kSeenEventId) != 0) == (kind == kSeenEventId) &&
-           seen.until_day >= today;
+           seen.day >= DayOf(view.HorizonOf(AppId(seen.app)).results);
   };
   for (auto it = state->open.rbegin(); it != state->open.rend(); ++it)
     if (matches(*it)) return &*it;
   for (auto range = state->runs.rbegin(); range != state->runs.rend(); ++range) {
-    if (result < range->first || result > range->last || range->until_day < today) continue;
+    if (result < range->first || result > range->last || IsOver(*range, view)) continue;
     const SeenRun* run = runs_.Find({.project = project.value, .id = host.value, .sub = range->number});
     if (run == nullptr) continue;
     auto it = std::lower_bound(run->results.begin(), run->results.end(), result,
@@ -639,9 +651,14 @@ const Seen* ClaimsStage::FindSeen(ProjectId project, HostId host, std::uint64_t 
   return nullptr;
 }
 
-void ClaimsStage::Remember(ProjectId project, HostId host, HostState& state, const Seen& seen, double now) {
+void ClaimsStage::Remember(ProjectId project, const wire::ProjectView& view, HostId host, HostState& state,
+                           const Seen& seen) {
   state.open.push_back(seen);
   if (state.open.size() < kRunResults) return;
+  // Runs that are over go whenever a new one is closed, and when the calendar says so. The new one stays for now, so
+  // that the host remains filed.
+  const bool filed = !state.runs.empty();
+  DropRuns(project.value, view, host.value, state);
   SeenRun closed;
   closed.results.swap(state.open);
   std::sort(closed.results.begin(), closed.results.end(), [](const Seen& a, const Seen& b) {
@@ -650,19 +667,21 @@ void ClaimsStage::Remember(ProjectId project, HostId host, HostState& state, con
   RunRange range{.number = state.next_run++,
                  .first = closed.results.front().result,
                  .last = closed.results.back().result,
-                 .until_day = 0};
-  for (const Seen& one : closed.results) range.until_day = std::max(range.until_day, one.until_day);
+                 .day = closed.results.front().day,
+                 .app = closed.results.front().app};
+  for (const Seen& one : closed.results) {
+    range.day = std::max(range.day, one.day);
+    if (one.app != range.app) range.app = 0;
+  }
   runs_.Mutable({.project = project.value, .id = host.value, .sub = range.number}) = std::move(closed);
-  if (state.runs.empty()) calendar_.File(project.value, range.until_day, host.value);
+  if (!filed) calendar_.File(project.value, LastDay(range, view), host.value);
   state.runs.push_back(range);
-  // Runs whose last result is beyond its window go whenever a new one is closed, and when the calendar says so. At least
-  // the new one stays, so that the host remains filed.
-  DropRuns(project.value, host.value, state, std::min(DayOf(now), range.until_day));
 }
 
-void ClaimsStage::DropRuns(std::uint32_t project, std::uint64_t host, HostState& state, std::int32_t today) {
+void ClaimsStage::DropRuns(std::uint32_t project, const wire::ProjectView& view, std::uint64_t host,
+                           HostState& state) {
   std::erase_if(state.runs, [&](const RunRange& old) {
-    if (old.until_day >= today) return false;
+    if (!IsOver(old, view)) return false;
     runs_.Erase({.project = project, .id = host, .sub = old.number});
     return true;
   });
@@ -671,19 +690,20 @@ void ClaimsStage::DropRuns(std::uint32_t project, std::uint64_t host, HostState&
 void ClaimsStage::Forget(std::size_t hosts) {
   calendar_.Take(
       hosts,
-      [this](std::uint32_t project, std::uint64_t number, std::int32_t today) -> std::optional<std::int32_t> {
+      [this](std::uint32_t project, std::uint64_t number, std::int32_t) -> std::optional<std::int32_t> {
         const Key key = HostKey(ProjectId(project), HostId(number));
         const HostState* known = hosts_.Find(key);
         if (known == nullptr) return std::nullopt;  // only where the store cannot be read: the slot stops
-        const auto over = [today](const RunRange& run) { return run.until_day < today; };
+        const wire::ProjectView& view = *projects_.Find(ProjectKey(ProjectId(project)));
+        const auto over = [&view](const RunRange& run) { return IsOver(run, view); };
         if (std::any_of(known->runs.begin(), known->runs.end(), over)) {
           HostState& state = hosts_.Mutable(key);
-          DropRuns(project, number, state, today);
+          DropRuns(project, view, number, state);
           known = &state;
         }
         if (known->runs.empty()) return std::nullopt;
-        std::int32_t next = known->runs.front().until_day;
-        for (const RunRange& run : known->runs) next = std::max(next, run.until_day);
+        std::int32_t next = 0;
+        for (const RunRange& run : known->runs) next = std::max(next, LastDay(run, view));
         return next;
       });
 }

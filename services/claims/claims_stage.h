@@ -89,10 +89,12 @@ class ClaimsStage final : public stream::Stage {
 
   void EmitSamples(stream::Emitter& out);
 
-  // Null where nothing is remembered, or no more at `now`.
-  const Seen* FindSeen(ProjectId project, HostId host, std::uint64_t result, std::uint8_t kind, double now);
-  void Remember(ProjectId project, HostId host, HostState& state, const Seen& seen, double now);
-  void DropRuns(std::uint32_t project, std::uint64_t host, HostState& state, std::int32_t today);
+  // Null where nothing is remembered, or no more.
+  const Seen* FindSeen(ProjectId project, const wire::ProjectView& view, HostId host, std::uint64_t result,
+                       std::uint8_t kind);
+  void Remember(ProjectId project, const wire::ProjectView& view, HostId host, HostState& state,
+                const Seen& seen);
+  void DropRuns(std::uint32_t project, const wire::ProjectView& view, std::uint64_t host, HostState& state);
   // Lets go of the runs that are over of up to `hosts` hosts whose days are over.
   void Forget(std::size_t hosts);
 

@@ -81,17 +81,19 @@ enum SeenFlag : std::uint8_t {
   kSeenEventId = 4,  // `result` is an event's id: an error that names no result
 };
 
-// A decided result, as long as repeats of its events may come. Hashes of the bytes tell a repeat from other contents.
+// A decided result, as long as repeats of its events may come: forgotten when its day is before its app's horizon
+// (wire::Horizon). Hashes of the bytes tell a repeat from other contents.
 struct Seen {
   std::uint64_t result = 0;
   std::uint32_t completion_hash = 0;
   std::uint32_t validation_hash = 0;
-  std::uint32_t flags = 0;     // SeenFlag
-  std::int32_t until_day = 0;  // UNIX day after which it is forgotten
+  std::uint32_t flags = 0;  // SeenFlag
+  std::int32_t day = 0;     // UNIX day on which its window began
+  std::uint64_t app = 0;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.result, s.completion_hash, s.validation_hash, s.flags, s.until_day);
+    f(s.result, s.completion_hash, s.validation_hash, s.flags, s.day, s.app);
   }
 };
 
@@ -110,11 +112,12 @@ struct RunRange {
   std::uint32_t number = 0;
   std::uint64_t first = 0;
   std::uint64_t last = 0;
-  std::int32_t until_day = 0;  // latest of its results
+  std::int32_t day = 0;   // latest of its results
+  std::uint64_t app = 0;  // theirs; 0: of several apps
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.number, s.first, s.last, s.until_day);
+    f(s.number, s.first, s.last, s.day, s.app);
   }
 };
 

@@ -44,6 +44,16 @@ Key BlockKey(ProjectId project, WorkunitId workunit) {
 }
 Key ProjectKey(ProjectId project) { return {.project = project.value, .id = 0, .sub = 0}; }
 
+bool IsOver(const Decided& one, const wire::ProjectView& view) {
+  return one.day < DayOf(view.HorizonOf(AppId(one.app)).workunits);
+}
+
+// The day after which it is over, if no window grows.
+std::int32_t LastDay(const Decided& one, const wire::ProjectView& view) {
+  return DayOf((one.day + 1) * credit::kSecondsPerDay +
+                     2 * view.HorizonOf(AppId(one.app)).longest_window);
+}
+
 bool Counts(const credit::Claim& claim) { return (claim.flags & credit::kClaimExpired) == 0; }
 
 // How accounts are to take a grant of this policy. BOINC's two go by its own ways in both.
@@ -152,23 +162,22 @@ void GrantsStage::OnControl(const RecordView& record, Emitter& out) {
 void GrantsStage::Forget(std::size_t blocks) {
   calendar_.Take(
       blocks,
-      [this](std::uint32_t project, std::uint64_t number, std::int32_t today) -> std::optional<std::int32_t> {
+      [this](std::uint32_t project, std::uint64_t number, std::int32_t) -> std::optional<std::int32_t> {
         const Key key{.project = project, .id = number, .sub = 0};
         const DecidedBlock* block = decided_.Find(key);
         if (block == nullptr) return std::nullopt;  // only where the store cannot be read: the slot stops
-        std::int32_t latest = 0;
-        bool some = false;
-        for (const Decided& one : block->workunits) {
-          latest = std::max(latest, one.until_day);
-          some = some || one.until_day < today;
-        }
-        if (latest < today) {
+        const wire::ProjectView& view = *projects_.Find(ProjectKey(ProjectId(project)));
+        const auto over = [&view](const Decided& one) { return IsOver(one, view); };
+        const auto all = block->workunits.size();
+        const auto gone =
+            static_cast<std::size_t>(std::count_if(block->workunits.begin(), block->workunits.end(), over));
+        if (gone == all) {
           decided_.Erase(key);
           return std::nullopt;
         }
-        if (some)
-          std::erase_if(decided_.Mutable(key).workunits,
-                        [today](const Decided& one) { return one.until_day < today; });
+        std::int32_t latest = 0;
+        for (const Decided& one : block->workunits) latest = std::max(latest, LastDay(one, view));
+        if (gone > 0) std::erase_if(decided_.Mutable(key).workunits, over);
         return latest;
       });
 }
@@ -180,7 +189,7 @@ const Decided* GrantsStage::FindDecided(ProjectId project, WorkunitId workunit) 
     if (one.place != (workunit.value & kPlaceMask)) continue;
     // Over is over, whether its row has gone yet or not: when rows go depends on how commits are cut.
     const wire::ProjectView* view = projects_.Find(ProjectKey(project));
-    return view != nullptr && one.until_day < DayOf(view->scales.time) ? nullptr : &one;
+    return view != nullptr && IsOver(one, *view) ? nullptr : &one;
   }
   return nullptr;
 }
@@ -189,7 +198,10 @@ void GrantsStage::RememberDecided(ProjectId project, WorkunitId workunit, const 
   const Key key = BlockKey(project, workunit);
   bool created = false;
   auto& block = decided_.Mutable(key, &created).workunits;
-  if (created) calendar_.File(project.value, decided.until_day, key.id);
+  if (created) {
+    const wire::ProjectView* view = projects_.Find(ProjectKey(project));
+    calendar_.File(project.value, view == nullptr ? decided.day : LastDay(decided, *view), key.id);
+  }
   const auto at = std::lower_bound(block.begin(), block.end(), decided.place,
                                    [](const Decided& one, std::uint8_t place) { return one.place < place; });
   if (at != block.end() && at->place == decided.place) {
@@ -319,11 +331,8 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
   bool ok = true;
   decided.credit = settlement.credit;
   decided.credit_micro = credit::RoundToMicro(settlement.credit, &ok);
-  const credit::AppRow* row = view == nullptr ? nullptr : view->catalogue.FindApp(app);
-  // A completion is taken in within the window after its result was sent, and may wait as long for its validation: so long
-  // CLAIMS may say something of a result once more, under another host.
-  decided.until_day =
-      DayOf(std::max(time, sent) + 2 * (row != nullptr ? row->Window() : credit::kDefaultResultWindow));
+  decided.day = DayOf(std::max(time, sent));
+  decided.app = app.value;
 
   const std::uint32_t flags = AccountFlags(kind);
   if (!ok) {

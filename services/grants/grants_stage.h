@@ -84,9 +84,10 @@ struct OpenWorkunit {
 
 // What a workunit's results got.
 struct Decided {
-  std::uint8_t place = 0;      // in its block
-  std::int32_t until_day = 0;  // UNIX day after which it is forgotten
-  double credit = 0;           // Cobblestones before rounding
+  std::uint8_t place = 0;  // in its block
+  std::int32_t day = 0;    // UNIX day: forgotten when it is before the app's horizon
+  std::uint64_t app = 0;
+  double credit = 0;  // Cobblestones before rounding
   std::int64_t credit_micro = 0;
   std::uint64_t canonical_result = 0;
   std::uint64_t line = 0;
@@ -95,7 +96,7 @@ struct Decided {
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.place, s.until_day, s.credit, s.credit_micro, s.canonical_result, s.line, s.granted);
+    f(s.place, s.day, s.app, s.credit, s.credit_micro, s.canonical_result, s.line, s.granted);
   }
 };
 

@@ -720,6 +720,126 @@ TEST(PipelineStory, AResultToldUnderAnotherHostAtTheLastMomentIsGrantedOnce) {
   EXPECT_EQ(played.outcome.refusals, (Refusals{{"ALREADY_DECIDED", 1}}));
 }
 
+// What was forgotten under a shorter window could not be told from news: it stays too late under a longer one.
+TEST(PipelineStory, ALongerWindowLetsNothingInThatWasForgotten) {
+  Story story;
+  const auto set_window = [&story](double days) {
+    story.Say(wire::AppChange{
+        .app = AppId(1), .policy = "assigned", .delay_bound = kDay, .result_window = days * kDay});
+  };
+  const std::size_t first = story.size();
+  story.Completed(500, 1, 50).Validated(500, 1, 50, 1, 7);
+  story.Completed(501, 1, 51, credit::Outcome::kClientError);
+  const std::size_t end = story.size();
+  story.Tick(kStart + 25 * kDay);  // CLAIMS and GRANTS have forgotten them
+  const std::size_t second = story.size();
+  story.At(kStart + 20 * kDay).Completed(600, 1, 60).Validated(600, 1, 60, 1, 7);
+  const std::size_t second_end = story.size();
+  set_window(200);
+  const auto under_another_host = [&story](std::uint64_t result, std::uint64_t workunit, double sent) {
+    story.At(sent).Completed(result, 2, workunit).Validated(result, 2, workunit, 1, 7);
+  };
+  std::size_t day = 26;
+  for (; day <= 60; ++day) {  // the younger ones would have been forgotten under the old window
+    story.Tick(kStart + static_cast<double>(day) * kDay);
+    story.AgainFrom(first, end).AgainFrom(second, second_end);
+    under_another_host(500, 50, kStart);
+    under_another_host(600, 60, kStart + 20 * kDay);
+  }
+  set_window(2);
+  story.Tick(kStart + static_cast<double>(day) * kDay);
+  set_window(200);
+  for (std::size_t n = 0; n < 30; ++n) {
+    story.Tick(kStart + static_cast<double>(++day) * kDay);
+    story.AgainFrom(first, end).AgainFrom(second, second_end);
+    under_another_host(600, 60, kStart + 20 * kDay);
+  }
+  const Played played = ExpectLikeTheOracle(story.events());
+  EXPECT_EQ(played.outcome.granted_twice.size(), 0u);
+  EXPECT_EQ(Total(played, OracleAccountKind::kHost, 1), 14'000'000);
+  EXPECT_EQ(Total(played, OracleAccountKind::kHost, 2), 0);
+}
+
+// Taken in under another host when the window was longer; it is validated under the shorter one.
+TEST(PipelineStory, AShorterWindowForgetsNoWorkunitOfWhichSomethingStillWaits) {
+  Story story;
+  story.Completed(500, 1, 50);
+  wire::Completion once_more = std::get<wire::Completion>(wire::ParseEvent(story.events().back())->body);
+  once_more.facts.host = HostId(2);
+  story.Validated(500, 1, 50, 1, 7);
+  story.Tick(kStart + 9 * kDay).Say(once_more);
+  story.Say(
+      wire::AppChange{.app = AppId(1), .policy = "assigned", .delay_bound = kDay, .result_window = 2 * kDay});
+  story.Validated(500, 2, 50, 1, 7);
+  const Played played = ExpectLikeTheOracle(story.events());
+  EXPECT_EQ(played.outcome.granted_twice.size(), 0u);
+  EXPECT_EQ(Total(played, OracleAccountKind::kHost, 2), 0);
+  EXPECT_EQ(played.outcome.refusals, (Refusals{{"ALREADY_DECIDED", 1}}));
+}
+
+// Windows that change all the time, results that are told again at any time and under any host: granted once.
+TEST(PipelineStory, WhateverBecomesOfTheWindowEachResultIsGrantedOnce) {
+  std::size_t grants = 0;
+  std::uint64_t too_late = 0;
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto below = [&random](std::uint64_t n) { return random() % n; };
+    Story story;
+    std::vector<std::size_t> told;  // places of completions, the validation behind each
+    std::uint64_t result = 500;
+    double day = 0;
+    for (int step = 0; step < 400; ++step) {
+      const double now = kStart + day * kDay;
+      switch (below(5)) {
+        case 0:
+          story.At(now - static_cast<double>(below(12)) * kDay);
+          told.push_back(story.size());
+          ++result;
+          story.Completed(result, 1 + below(3), result / 2).Validated(result, 1, result / 2, 1 + below(2), 5);
+          if (below(4) != 0) {  // as it should be
+            const wire::Event last = *wire::ParseEvent(story.events()[story.size() - 2]);
+            story.Validated(result, std::get<wire::Completion>(last.body).facts.host.value, result / 2, 1, 5);
+          }
+          break;
+        case 1:
+        case 2:
+          if (!told.empty()) {
+            const std::size_t at = told[below(told.size())];
+            if (below(2) == 0) {
+              story.AgainFrom(at, at + 2);
+            } else {
+              const wire::Event before = *wire::ParseEvent(story.events()[at]);
+              const auto& facts = std::get<wire::Completion>(before.body).facts;
+              const std::uint64_t host = 1 + below(3);
+              story.At(before.head.time).Completed(facts.result.value, host, facts.workunit.value);
+              story.Validated(facts.result.value, host, facts.workunit.value, 1, 5);
+            }
+          }
+          break;
+        case 3:
+          day += 0.25 * static_cast<double>(1 + below(12));
+          story.Tick(kStart + day * kDay);
+          break;
+        default: {
+          constexpr std::array<double, 4> kDays = {1, 3, 10, 50};
+          story.At(now).Say(wire::AppChange{.app = AppId(1),
+                                            .policy = "assigned",
+                                            .delay_bound = kDay,
+                                            .result_window = kDays[below(kDays.size())] * kDay});
+        }
+      }
+    }
+    const Played played = RunPipeline(story.events(), 1);
+    EXPECT_EQ(Differences(RunOracle(story.events()), played.outcome), "") << "seed " << seed;
+    // Which of two hosts that name one result is first depends on where they are.
+    EXPECT_EQ(RunPipeline(story.events(), 3).outcome.granted_twice.size(), 0u) << "seed " << seed;
+    grants += played.outcome.grants.size();
+    too_late += played.outcome.refusals.count("TOO_LATE") != 0 ? played.outcome.refusals.at("TOO_LATE") : 0;
+  }
+  EXPECT_GT(grants, 150u);
+  EXPECT_GT(too_late, 150u);
+}
+
 // A late result gets what the others got, as long as that is known; then it is refused, and nothing waits for ever.
 TEST(PipelineStory, ALateResultOfAWorkunitThatIsForgottenIsRefused) {
   Story story;

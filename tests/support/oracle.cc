@@ -23,6 +23,10 @@ struct AppFacts {
   OraclePolicy rules;
   std::uint32_t policy_version = 1;
   double window = 0;
+  // These never go back, whatever becomes of the window.
+  double longest_window = 0;
+  double results_from = 0;    // when a result was sent that is not too late
+  double workunits_from = 0;  // when a workunit was decided that is not forgotten
 };
 
 struct HostFacts {
@@ -62,7 +66,7 @@ struct ResultFacts {
   bool pending = false;
   bool waits_for_host = false;
   bool ended = false;  // decided, or failed
-  double until = 0;    // then: remembered to the end of this day
+  double begin = 0;    // then: of its window
   std::string ended_completion;
   std::string ended_validation;
 };
@@ -70,7 +74,8 @@ struct ResultFacts {
 struct WorkunitFacts {
   bool open = false;
   bool decided = false;
-  double until = 0;  // then: remembered to the end of this day
+  double begin = 0;  // then: of the time for which it is remembered
+  std::uint64_t app = 0;
   double since = 0;
   std::vector<OracleClaim> claims;
   std::vector<OracleClaim> late;
@@ -129,6 +134,7 @@ struct Oracle::State {
   void Join(std::uint32_t project, std::uint64_t result, std::uint64_t host);
   void CloseWithout(std::uint32_t project, const Envelope& validation);
   void Tick(std::uint32_t project, double time);
+  void ExpireWorkunits(std::uint32_t project);
   void TakeClaim(std::uint32_t project, const OracleClaim& claim);
   void Settle(std::uint32_t project, std::uint64_t workunit, std::uint32_t pass);
   void GrantTo(std::uint32_t project, const OracleClaim& claim, const WorkunitFacts& workunit, bool late);
@@ -175,7 +181,16 @@ void Oracle::State::Add(std::string_view bytes) {
 
 namespace {
 
-bool DayIsOver(double until, double now) { return std::floor(until / 86400) < std::floor(now / 86400); }
+// Whole days are forgotten.
+bool IsForgotten(double begin, double from) { return std::floor(begin / 86400) < std::floor(from / 86400); }
+
+void LetTimePass(Project& project) {
+  for (auto& [id, app] : project.apps) {
+    app.longest_window = std::max(app.longest_window, app.window);
+    app.results_from = std::max(app.results_from, project.last_tick - app.window);
+    app.workunits_from = std::max(app.workunits_from, project.last_tick - 2 * app.longest_window);
+  }
+}
 
 // When a result's window begins: it was sent, or, where the project does not say when, came back.
 double WindowBegin(const v1::Completion& completion, double time) {
@@ -281,9 +296,16 @@ bool Oracle::State::AddApp(std::uint32_t project_id, const v1::App& said) {
     if (app.policy_version == last && !same) return refuse("DUPLICATE_WITH_OTHER_CONTENTS");
   }
   constexpr double kMonth = 30.0 * 86400;
+  if (known != project.apps.end()) {
+    app.longest_window = known->second.longest_window;
+    app.results_from = known->second.results_from;
+    app.workunits_from = known->second.workunits_from;
+  }
   app.window = said.result_window() > 0 ? said.result_window() : std::max(kMonth, 4 * said.delay_bound());
   project.policies[{said.app(), app.policy_version}] = app.rules;
   project.apps[said.app()] = app;
+  LetTimePass(project);
+  ExpireWorkunits(project_id);  // the window may be shorter
   return true;
 }
 
@@ -359,15 +381,14 @@ void Oracle::State::AddDispatch(const Envelope& e, std::string_view bytes) {
   Project& project = projects[e.project()];
   if (project.apps.count(said.app()) == 0) return Refuse("UNKNOWN_APP");
   ResultFacts& result = project.results[{said.result(), said.host()}];
-  if (result.ended && DayIsOver(result.until, project.last_tick)) result = {};
+  if (result.ended && IsForgotten(result.begin, project.apps[result.app].results_from)) result = {};
   if (result.ended) return;
   if (!result.dispatch.empty()) {
     if (result.dispatch != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
     return;
   }
   const AppFacts& app = project.apps[said.app()];
-  if ((said.sent_time() > 0 ? said.sent_time() : e.time()) + app.window < project.last_tick)
-    return Refuse("TOO_LATE");
+  if ((said.sent_time() > 0 ? said.sent_time() : e.time()) < app.results_from) return Refuse("TOO_LATE");
   if (!result.pending) {
     result.since = e.time();
     result.app = said.app();
@@ -383,22 +404,21 @@ void Oracle::State::AddCompletion(const Envelope& e, std::string_view bytes) {
   if (app == project.apps.end()) return Refuse("UNKNOWN_APP");
   if (said.outcome() != v1::OUTCOME_SUCCESS && said.result() == 0) {
     const auto known = project.failures.find({said.host(), e.id()});
-    const bool over = e.time() + app->second.window < project.last_tick;
-    if (over &&
-        (known == project.failures.end() || DayIsOver(e.time() + app->second.window, project.last_tick)))
+    const double from = app->second.results_from;
+    if (e.time() < from && (known == project.failures.end() || IsForgotten(e.time(), from)))
       return Refuse("TOO_LATE");
     const auto [it, is_new] = project.failures.emplace(std::pair{said.host(), e.id()}, bytes);
     if (!is_new && it->second != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
     return;
   }
   ResultFacts& result = project.results[{said.result(), said.host()}];
-  if (result.ended && DayIsOver(result.until, project.last_tick)) result = {};
+  if (result.ended && IsForgotten(result.begin, project.apps[result.app].results_from)) result = {};
   const std::string& before = result.ended ? result.ended_completion : result.completion;
   if (!before.empty()) {
     if (before != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
     return;
   }
-  if (WindowBegin(said, e.time()) + app->second.window < project.last_tick) return Refuse("TOO_LATE");
+  if (WindowBegin(said, e.time()) < app->second.results_from) return Refuse("TOO_LATE");
   if (!result.dispatch.empty()) {
     Envelope sent;
     sent.ParseFromString(result.dispatch);
@@ -418,7 +438,8 @@ void Oracle::State::AddCompletion(const Envelope& e, std::string_view bytes) {
     }
     result = {};
     result.ended = true;
-    result.until = WindowBegin(said, e.time()) + app->second.window;
+    result.begin = WindowBegin(said, e.time());
+    result.app = said.app();
     result.ended_completion = bytes;
     return;
   }
@@ -438,7 +459,7 @@ void Oracle::State::AddValidation(const Envelope& e, std::string_view bytes) {
   if (app == project.apps.end()) return Refuse("UNKNOWN_APP");
   ResultFacts& result = project.results[{said.result(), said.host()}];
   const bool undecided = said.state() == v1::VALIDATE_STATE_INCONCLUSIVE;
-  if (result.ended && DayIsOver(result.until, project.last_tick)) result = {};
+  if (result.ended && IsForgotten(result.begin, project.apps[result.app].results_from)) result = {};
   if (result.ended) {
     if (result.ended_validation == bytes) return;
     if (result.ended_validation.empty()) {
@@ -458,7 +479,7 @@ void Oracle::State::AddValidation(const Envelope& e, std::string_view bytes) {
     if (decided) return Refuse("ALREADY_DECIDED");
     if (said.pass() < before.validation().pass()) return;
   }
-  if (e.time() + app->second.window < project.last_tick) return Refuse("TOO_LATE");
+  if (e.time() < app->second.results_from) return Refuse("TOO_LATE");
   if (!result.pending) {
     result.since = e.time();
     result.app = said.app();
@@ -521,7 +542,8 @@ void Oracle::State::Join(std::uint32_t project_id, std::uint64_t result_id, std:
   result.dispatch.clear();
   result.pending = false;
   result.ended = true;
-  result.until = WindowBegin(completion, done.time()) + app.window;
+  result.begin = WindowBegin(completion, done.time());
+  result.app = completion.app();
 }
 
 // A validation whose result can make no claim: its workunit need not wait for one.
@@ -548,6 +570,7 @@ void Oracle::State::Tick(std::uint32_t project_id, double time) {
   Project& project = found->second;
   if (project.apps.empty()) return;
   project.last_tick = time;
+  LetTimePass(project);
   for (auto& [id, user] : project.users) ExpireWaiting(user, time);
   for (auto& [id, host] : project.hosts) {
     if (!host.opening || !(host.opening->since + 30.0 * 86400 < time)) continue;
@@ -566,11 +589,16 @@ void Oracle::State::Tick(std::uint32_t project_id, double time) {
     e.ParseFromString(over.validation);
     if (e.validation().state() != v1::VALIDATE_STATE_INCONCLUSIVE) CloseWithout(project_id, e);
   }
+  ExpireWorkunits(project_id);
+}
+
+void Oracle::State::ExpireWorkunits(std::uint32_t project_id) {
+  Project& project = projects[project_id];
   for (auto& [id, workunit] : project.workunits) {
     if (!workunit.open) continue;
     const std::uint64_t app =
         workunit.claims.empty() ? workunit.late.front().app : workunit.claims.front().app;
-    if (!(workunit.since + project.apps[app].window < time)) continue;
+    if (!(workunit.since + project.apps[app].window < project.last_tick)) continue;
     if (!workunit.claims.empty()) {
       std::uint32_t last = 0;
       for (const OracleClaim& claim : workunit.claims) last = std::max(last, claim.pass);
@@ -586,7 +614,8 @@ void Oracle::State::Tick(std::uint32_t project_id, double time) {
 
 void Oracle::State::TakeClaim(std::uint32_t project_id, const OracleClaim& claim) {
   WorkunitFacts& workunit = projects[project_id].workunits[claim.workunit];
-  if (workunit.decided && DayIsOver(workunit.until, projects[project_id].last_tick)) workunit = {};
+  if (workunit.decided && IsForgotten(workunit.begin, projects[project_id].apps[workunit.app].workunits_from))
+    workunit = {};
   if (workunit.decided) {
     if (!claim.expired) GrantTo(project_id, claim, workunit, true);
     return;
@@ -650,9 +679,9 @@ void Oracle::State::Settle(std::uint32_t project_id, std::uint64_t workunit_id, 
   const OraclePolicy& rules = project.policies[{app, version}];
   workunit.open = false;
   workunit.decided = true;
-  // A result's partner may wait for a window after the result's own.
-  workunit.until = begin + 2 * project.apps[app].window;
   workunit.time = time;
+  workunit.begin = begin;
+  workunit.app = app;
   workunit.priced = rules.priced();
   workunit.credit = rules.priced() ? rules.Settle(claims, project.cap) : 0;
   const auto micro = ToMicro(workunit.credit);
