@@ -9,6 +9,7 @@
 #include "common/wire/event_codec.h"
 #include "common/wire/refused_codec.h"
 #include "common/wire/topics.h"
+#include "services/cobblestone/accepted_loss.h"
 #include "services/cobblestone/ledger_index.h"
 
 namespace cobblestone {
@@ -65,6 +66,32 @@ std::string EncodeRow(const auto& value) {
   return bytes;
 }
 
+// As the operator says, where the log is damaged (EngineOptions::accept_loss).
+Result<std::unique_ptr<stream::embedded::Log>> OpenLog(stream::embedded::LogOptions options,
+                                                       const std::string& data_directory, std::uint32_t slots,
+                                                       const EngineOptions& engine_options) {
+  auto log = stream::embedded::Log::Open(options);
+  if (!engine_options.accept_loss) return log;
+  const bool damaged = log.status().code() == StatusCode::kCorrupted;
+  if (damaged) {
+    const std::string& message = log.status().message();
+    engine_options.warn("the loss is accepted: " + message.substr(0, message.find("; nothing was changed")));
+    options.accept_loss = true;
+    log = stream::embedded::Log::Open(options);
+  }
+  if (!log.ok()) return log;
+  const auto moved = PutAsideWhatIsNewerThan(**log, data_directory, slots, engine_options.warn);
+  if (!moved.ok()) return moved.status();
+  engine_options.warn(
+      damaged || *moved > 0
+          ? "what the log still holds is the truth from now on. Send every source again, whole: what is "
+            "there already is known and skipped. Credit that was told to others since, and is not granted "
+            "again, they must take back. `cobblestone audit` checks what is left; " +
+                data_directory + "/lost may be deleted"
+          : "nothing is lost: the log is whole, and nothing is newer. Start without --accept-loss");
+  return log;
+}
+
 }  // namespace
 
 stream::Hash128 ChainLine(const stream::Hash128& before, std::string_view line) {
@@ -89,19 +116,20 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
     return Status::InvalidArgument("cannot make the data directory " + settings.data_directory + ": " +
                                    error.message());
   const auto topics = wire::Manifest(settings.partitions);
-  auto log = stream::embedded::Log::Open({.path = settings.data_directory + "/log",
-                                          .topics = topics,
-                                          .sync = settings.sync,
-                                          .tail_bytes = settings.memory.log_tail,
-                                          .write_buffer_bytes = settings.memory.write_buffer,
-                                          .commit_gap = settings.commit.interval,
-                                          .clock = engine->options_.clock,
-                                          .steady = engine->options_.steady,
-                                          .accept_clock = engine->options_.accept_time_jump});
+  const std::uint32_t slots = SlotCount(engine->pipeline_);
+  auto log = OpenLog({.path = settings.data_directory + "/log",
+                      .topics = topics,
+                      .sync = settings.sync,
+                      .tail_bytes = settings.memory.log_tail,
+                      .write_buffer_bytes = settings.memory.write_buffer,
+                      .commit_gap = settings.commit.interval,
+                      .clock = engine->options_.clock,
+                      .steady = engine->options_.steady,
+                      .accept_clock = engine->options_.accept_time_jump},
+                     settings.data_directory, slots, engine->options_);
   if (!log.ok()) return log.status();
   engine->log_ = std::move(*log);
 
-  const std::uint32_t slots = SlotCount(engine->pipeline_);
   engine->stages_.resize(slots);
   // A clean object takes about a kilobyte; four tables of a slot hold them.
   const std::size_t objects = std::max<std::size_t>(1000, settings.memory.objects / 1024 / slots / 4);

@@ -71,6 +71,9 @@ struct EngineOptions {
   std::function<double()> steady;  // s since anything, never goes back; the system's steady clock when empty
   // The operator says that the clock is right, however far it is from what the data directory knows.
   bool accept_time_jump = false;
+  // The operator's way out of a damaged log: what can still be read of it is the truth, and all that was made of the rest
+  // is put aside and made again. A log that is whole is opened as ever.
+  bool accept_loss = false;
   // What an operator must react to while it runs; any thread. When empty, what was given as `report` gets it.
   std::function<void(const std::string&)> warn;
 };

@@ -105,5 +105,46 @@ TEST_F(ProgramDamage, AFlippedByteInTheMiddleOfAcknowledgedDataStopsTheStart) {
   world_.FinishAndExpectLikeTheOracle();
 }
 
+TEST_F(ProgramDamage, TheOperatorCanAcceptTheLossAndSendsEverythingAgain) {
+  {
+    Background program(dir_.path(), world_.run());
+    ASSERT_TRUE(program.WaitFor("running")) << program.err();
+    static_cast<void>(world_.Ingest());
+    program.Signal(SIGTERM);
+    ASSERT_EQ(program.Wait(), 0) << program.err();
+  }
+  const std::string wal = NewestWal();
+  fs::resize_file(wal, fs::file_size(wal) / 10);  // states that were written at the end are newer
+  ExpectRefusesAndChangesNothing("--accept-loss");
+
+  std::vector<std::string> accept = world_.run();
+  accept.emplace_back("--accept-loss");
+  {
+    Background program(dir_.path(), accept);
+    ASSERT_TRUE(program.WaitFor("running")) << program.err();
+    EXPECT_THAT(program.err(),
+                HasSubstr("the loss is accepted: the log in " + world_.data() + "/log has lost"));
+    EXPECT_THAT(program.err(), HasSubstr(" is put aside as " + world_.data() + "/lost/state/slot-"));
+    EXPECT_TRUE(fs::exists(world_.data() + "/lost/state"));
+    EXPECT_THAT(program.err(), HasSubstr("Send every source again"));
+    program.Signal(SIGTERM);
+    ASSERT_EQ(program.Wait(), 0) << program.err();
+  }
+  // What is left hangs together, and the loss is forgotten: the next starts need no flag, and have nothing to accept.
+  const std::vector<std::string> audit = {"audit", "--data", world_.data()};
+  testing::Finished audited = testing::RunProgram(dir_.path(), audit);
+  EXPECT_EQ(audited.code, 0) << audited.out << audited.err;
+  {
+    Background program(dir_.path(), accept);
+    ASSERT_TRUE(program.WaitFor("running")) << program.err();
+    EXPECT_THAT(program.err(), HasSubstr("nothing is lost"));
+    program.Signal(SIGTERM);
+    ASSERT_EQ(program.Wait(), 0) << program.err();
+  }
+  world_.FinishAndExpectLikeTheOracle();
+  audited = testing::RunProgram(dir_.path(), audit);
+  EXPECT_EQ(audited.code, 0) << audited.out << audited.err;
+}
+
 }  // namespace
 }  // namespace cobblestone

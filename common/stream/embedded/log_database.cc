@@ -35,10 +35,19 @@ constexpr std::string_view kManifestRow = "m";  // the topics, a line for each
 constexpr char kBeginPrefix = 'b';  // + topic and partition: first offset that is not trimmed, u64
 constexpr char kUserPrefix = 'r';   // + the caller's key
 
+// For damage that no open gets past.
 constexpr std::string_view kRestore =
-    "nothing was changed; check the disk and restore the data directory from a copy, or, when there is none, open it "
-    "once with accept_loss: what can still be read is then taken as the truth, and all that was made of the rest must "
-    "be made again";
+    "nothing was changed; check the disk and restore the data directory from a copy";
+
+// For damage that LogOptions::accept_loss gets past; the program offers it by this name.
+std::string Remedy(const LogDatabaseOptions& options) {
+  std::string text(kRestore);
+  if (!options.accept_loss)
+    text +=
+        ", or, when there is none, start it once with --accept-loss: what can still be read is then taken as the "
+        "truth, and all that was made of the rest is made again";
+  return text;
+}
 
 std::string BeginKey(TopicPartition where) {
   std::string key(1, kBeginPrefix);
@@ -283,7 +292,7 @@ Status LogDatabase::Prepare() {
   if (mark.ok()) {
     acknowledged_before_ = *mark;
   } else if (mark.status().code() != StatusCode::kNotFound && !options_.accept_loss) {
-    return Status(mark.status().code(), mark.status().message() + "; " + std::string(kRestore));
+    return Status(mark.status().code(), mark.status().message() + "; " + Remedy(options_));
   }
 
   std::vector<fs::path> wal_files;
@@ -314,7 +323,7 @@ Status LogDatabase::Prepare() {
         return Status::Corrupted("the log in " + options_.path + " has lost its end: " + path.string() +
                                  " has " + std::to_string(size) + " bytes, and " +
                                  std::to_string(acknowledged_before_->wal_bytes) + " were acknowledged; " +
-                                 std::string(kRestore));
+                                 Remedy(options_));
       }
     }
     if (options_.read_only) continue;
@@ -355,13 +364,13 @@ Status LogDatabase::OpenFiles() {
     RemoveWhatRefusedOpenMade(db_path_, files_before);
   if (!commits.gap().empty() && !status.ok()) {
     return Status::Corrupted(doing("opening") + " failed: its write-ahead log has a gap, " + commits.gap() +
-                             "; " + std::string(kRestore));
+                             "; " + Remedy(options_));
   }
   if (!status.ok()) {
     Status ours = FromRocksdb(status, doing("opening"));
     if (ours.code() != StatusCode::kCorrupted) return ours;
     return Status::Corrupted(doing("opening") + " failed, its files are damaged: " + status.ToString() +
-                             "; " + std::string(kRestore));
+                             "; " + Remedy(options_));
   }
   db_.reset(db);
   if (commits.first() && !options_.accept_loss) {
@@ -385,8 +394,7 @@ Status LogDatabase::CheckWalStart(std::uint64_t first_commit) const {
   if (first_commit <= flushed + 1) return Status::Ok();
   return Status::Corrupted(doing("opening") + " failed: its files go up to commit " +
                            std::to_string(flushed) + ", its write-ahead log begins with commit " +
-                           std::to_string(first_commit) + ": a file of it is missing; " +
-                           std::string(kRestore));
+                           std::to_string(first_commit) + ": a file of it is missing; " + Remedy(options_));
 }
 
 // RocksDB looks at a blob file when it reads it; a missing one must stop the open.
@@ -423,13 +431,13 @@ Status LogDatabase::CheckAcknowledged() {
     // The first commit makes the log, and the file comes after it.
     if (commit_ <= 1) return Status::Ok();
     return Status::Corrupted("the log in " + options_.path +
-                             " is damaged: its file `acknowledged` is missing; " + std::string(kRestore));
+                             " is damaged: its file `acknowledged` is missing; " + Remedy(options_));
   }
   if (commit_ >= acknowledged_before_->commit) return Status::Ok();
   return Status::Corrupted("the log in " + options_.path + " has lost its end: it goes up to commit " +
                            std::to_string(commit_) + ", and commit " +
                            std::to_string(acknowledged_before_->commit) + " was acknowledged; " +
-                           std::string(kRestore));
+                           Remedy(options_));
 }
 
 Status LogDatabase::CheckManifest() {
@@ -650,7 +658,7 @@ Status LogDatabase::VerifyFiles() const {
   if (status.ok() && second.last_commit() < commit) {
     return Status::Corrupted(doing("verifying") + ": its files go up to commit " +
                              std::to_string(second.last_commit()) + " of " + std::to_string(commit) + "; " +
-                             std::string(kRestore));
+                             Remedy(options_));
   }
   if (!status.ok()) return status;
   const Result<AcknowledgedMark> mark = AcknowledgedFile::Read(options_.path + "/acknowledged");

@@ -23,6 +23,7 @@ constexpr timespec kLookEvery = {.tv_sec = 0, .tv_nsec = 200'000'000};
 struct Options {
   DataPlace place;
   bool accept_time_jump = false;
+  bool accept_loss = false;
 };
 
 // SIGTERM and SIGINT wait until they are asked for. To be made before any thread is.
@@ -117,6 +118,7 @@ int Run(const Options& options) {
                              {.clock = {},
                               .steady = {},
                               .accept_time_jump = options.accept_time_jump,
+                              .accept_loss = options.accept_loss,
                               .warn = [&](const std::string& what) { log.Warn(what); }});
   if (!engine.ok()) return Failed(log, "cannot start", engine.status());
   if (Status status = RememberPlace(*settings); !status.ok()) return Failed(log, "cannot start", status);
@@ -162,6 +164,12 @@ void AddRun(Program& program) {
             "--accept-time-jump", options.accept_time_jump,
             "this machine's clock is right, however far it is from the last tick (ticks: wall) and\n"
             "from what was appended last; for one start, not for a service's file");
+        verb.add_flag(
+            "--accept-loss", options.accept_loss,
+            "the log is damaged and there is no copy to restore: takes what can still be read of it, up to\n"
+            "the first damage, as the truth, for good. What came after is lost until its sources send it\n"
+            "again; states made of it are moved to DIR/lost and made again. For one start, not for a\n"
+            "service's file");
         verb.footer(
             "Owns the data directory while it runs; `ingest` and all questions reach it by its Unix socket\n"
             "(listen.socket, by default cobblestone.sock in the data directory; only its owner may\n"
