@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "common/wire/account_codec.h"
@@ -294,6 +296,100 @@ TEST(HostMove, TheEngineAnswersWithOneAccountAndTheAuditIsExact) {
     ASSERT_TRUE(told.ok());
     EXPECT_EQ((*told)["grants"].size(), 1u);
   }
+}
+
+// A power cut between the two partitions that a host's account goes through.
+TEST(HostMove, AnAccountOnItsWayIsToldAsSuchUntilSomebodyWorks) {
+  TempDir temp;
+  settings::RunSettings settings;
+  settings.data_directory = temp / "data";
+  settings.partitions = 3;
+  settings.threads = 2;
+  const ProjectId project(1);
+  const UserId old_owner(1);
+  const auto partition_of = [&](UserId user, HostId host) {
+    return wire::OwnerPartition(project, user, host, settings.partitions);
+  };
+  // CLAIMS of the host lies elsewhere than its new owner.
+  HostId host(1);
+  while (wire::PartitionOf(project, host.value, settings.partitions) != partition_of(old_owner, host))
+    host = HostId(host.value + 1);
+  UserId new_owner(2);
+  while (partition_of(new_owner, host) == partition_of(old_owner, host))
+    new_owner = UserId(new_owner.value + 1);
+  const std::uint32_t place = partition_of(new_owner, host);
+
+  auto engine = Engine::Open(settings, [](const std::string&) {});
+  ASSERT_TRUE(engine.ok()) << engine.status().message();
+  (*engine)->Start();
+  std::uint64_t id = 0;
+  const auto envelope = [&](wire::EventBody body) {
+    return wire::EncodeEvent(
+        {.head = {.id = ++id, .project = project, .time = 1.7e9}, .body = std::move(body)});
+  };
+  wire::Completion completion;
+  completion.facts.result = ResultId(500);
+  completion.facts.host = host;
+  completion.facts.workunit = WorkunitId(50);
+  completion.facts.app = AppId(1);
+  completion.facts.outcome = credit::Outcome::kSuccess;
+  credit::ValidationFacts validation;
+  validation.result = ResultId(500);
+  validation.host = host;
+  validation.workunit = WorkunitId(50);
+  validation.app = AppId(1);
+  validation.fpops_est = 1e12;
+  validation.fpops_bound = 1e14;
+  validation.state = credit::ValidateState::kValid;
+  validation.claims = 1;
+  validation.assigned_credit = 7;
+  for (const std::string& event : {envelope(wire::AppChange{.app = AppId(1), .policy = "assigned"}),
+                                   envelope(wire::UserMember{.user = old_owner}),
+                                   envelope(wire::HostMember{.host = host, .user = old_owner}),
+                                   envelope(completion), envelope(validation)}) {
+    AppendBlock block{.source = "s", .first_line = (*engine)->Producer("s").lines, .barrier = true};
+    block.lines.push_back({.envelope = event});
+    ASSERT_TRUE((*engine)->Append(std::move(block)).ok());
+  }
+  // The new owner's partition stands still until the account has been sent to it, and the log is copied then.
+  settings.data_directory = temp / "copy";
+  (*engine)->runner().Query(place, [&](stream::Slot&) {
+    const std::string moves = envelope(wire::HostMember{.host = host, .user = new_owner});
+    stream::embedded::LogUnit unit;
+    unit.outputs.push_back(
+        {.where = wire::RouteEvent(moves, settings.partitions), .payload = {}, .count = 1});
+    stream::AppendRecord(unit.outputs.back().payload, moves);
+    (*engine)->log().WaitDurable((*engine)->log().Append(std::move(unit)));
+    for (bool sent = false; !sent;) {
+      ASSERT_TRUE((*engine)->failure().ok());
+      std::this_thread::yield();
+      ASSERT_TRUE((*engine)
+                      ->ForEachRecord({wire::kGrants, place},
+                                      [&](std::uint64_t, std::string_view record) {
+                                        wire::GrantHead head;
+                                        sent = wire::DecodeGrantHead(record, &head) &&
+                                               head.kind == wire::GrantKind::kHostAccount;
+                                        return !sent;
+                                      })
+                      .ok());
+    }
+    std::filesystem::create_directories(settings.data_directory);
+    std::filesystem::copy(temp / "data/log", temp / "copy/log", std::filesystem::copy_options::recursive);
+  });
+  EXPECT_EQ((*engine)->Account(project, wire::AccountKind::kHost, host.value)->at("total"), "7.000000");
+
+  auto copy = Engine::Open(settings, [](const std::string&) {});
+  ASSERT_TRUE(copy.ok()) << copy.status().message();
+  const auto on_its_way = (*copy)->Account(project, wire::AccountKind::kHost, host.value);
+  EXPECT_EQ(on_its_way.status().code(), StatusCode::kRetry);
+  EXPECT_NE(on_its_way.status().message().find("cobblestone run"), std::string::npos)
+      << on_its_way.status().message();
+  (*copy)->Start();
+  (*copy)->WaitIdle();
+  const auto arrived = (*copy)->Account(project, wire::AccountKind::kHost, host.value);
+  ASSERT_TRUE(arrived.ok()) << arrived.status().message();
+  EXPECT_EQ(arrived->at("total"), "7.000000");
+  EXPECT_EQ(arrived->at("user"), new_owner.value);
 }
 
 }  // namespace
