@@ -38,7 +38,7 @@ std::span<const Option> Options();
 
 inline constexpr std::string_view kProjectsKey = "projects";
 inline constexpr std::string_view kProjectsReason =
-    "projects known beforehand: a list of {id, name}; events name the others";
+    "names of projects, for questions and answers: a list of {id, name}; events may be of others, too";
 
 // "a duration from 1 ms to 1 s, such as 5 ms": what the option may be.
 std::string Allowed(const Option& option);

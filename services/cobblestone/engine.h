@@ -109,6 +109,11 @@ class Engine {
   // their own need not wait for it.
   void LookAtClock();
 
+  // As the settings call it; empty where they do not.
+  [[nodiscard]] std::string ProjectName(ProjectId project) const;
+  // kNotFound where the settings list projects, and this one is neither among them nor has it a catalogue.
+  Status CheckProject(ProjectId project);
+
   // Questions. kNotFound says what was not found.
   Result<nlohmann::json> Explain(ProjectId project, ResultId result);
   Result<nlohmann::json> Account(ProjectId project, wire::AccountKind kind, std::uint64_t id);

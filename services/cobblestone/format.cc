@@ -400,8 +400,19 @@ std::string NumberText(const json& value) {
   return number;
 }
 
+namespace {
+
+// "project 1 (Einstein)". `answer` names the project that was asked for, where the settings do.
+std::string ProjectText(const json& row, const json& answer) {
+  std::string text = "project " + IdText(row, "project");
+  if (Has(answer, "project_name")) text += " (" + Text(answer, "project_name") + ")";
+  return text;
+}
+
+}  // namespace
+
 std::string ExplainText(const json& answer) {
-  const std::string name = "Result " + IdText(answer, "result") + " of project " + IdText(answer, "project");
+  const std::string name = "Result " + IdText(answer, "result") + " of " + ProjectText(answer, answer);
   const json& grants = At(answer, "grants");
   if (grants.empty()) {
     const json& pending = At(answer, "pending");
@@ -415,11 +426,11 @@ std::string ExplainText(const json& answer) {
 
 std::string AccountText(const json& answer) {
   std::string text =
-      Capital(Text(answer, "kind")) + " " + IdText(answer, "id") + " of project " + IdText(answer, "project");
+      Capital(Text(answer, "kind")) + " " + IdText(answer, "id") + " of " + ProjectText(answer, answer);
   if (Has(answer, "name") && At(answer, "name") != "") text += ": " + Text(answer, "name");
   text += "\n";
   Fields fields;
-  fields.Shown({"kind", "id", "project", "name"});
+  fields.Shown({"kind", "id", "project", "project_name", "name"});
   fields.Of(answer, "total", "total credit", "Cobblestones");
   fields.Shown({"opening"});
   if (Has(answer, "opening") && Text(answer, "opening") != "0.000000")
@@ -456,8 +467,8 @@ std::string HostVersionText(const json& answer) {
   std::string text;
   for (const json& row : At(answer, "rows")) {
     text += (text.empty() ? "" : "\n") + ("Host " + IdText(row, "host") + " with app version ") +
-            IdText(row, "app_version") + " (app " + IdText(row, "app") + ", project " +
-            IdText(row, "project") + ")\n";
+            IdText(row, "app_version") + " (app " + IdText(row, "app") + ", " + ProjectText(row, answer) +
+            ")\n";
     Fields fields;
     fields.Shown({"host", "app", "app_version", "project"});
     fields.Add("sample (PFC / estimate)", Average(At(row, "pfc")));
@@ -483,7 +494,7 @@ std::string HostVersionText(const json& answer) {
 }
 
 std::string ScalesText(const json& answer) {
-  std::string text = "Project " + IdText(answer, "project") + ", scale epoch " + IdText(answer, "epoch");
+  std::string text = Capital(ProjectText(answer, answer)) + ", scale epoch " + IdText(answer, "epoch");
   if (!IsZero(At(answer, "time"))) text += ", as of " + TimeText(At(answer, "time"));
   text += "\n\n";
   Table apps({"app", "<name", "<policy", "min avg PFC", "CPU mean", "GPU mean", "claims", "mean claim"});

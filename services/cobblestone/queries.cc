@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
 #include <thread>
@@ -365,6 +366,27 @@ Result<json> Engine::HostVersion(ProjectId project, HostId host, AppVersionId ve
     return Status::NotFound("host " + std::to_string(host.value) + " has no record of app version " +
                             std::to_string(version.value) + " in project " + std::to_string(project.value));
   return json{{"rows", rows}};
+}
+
+std::string Engine::ProjectName(ProjectId project) const {
+  for (const settings::ProjectEntry& known : settings_.projects)
+    if (known.id == project) return known.name;
+  return {};
+}
+
+Status Engine::CheckProject(ProjectId project) {
+  if (settings_.projects.empty() || !ProjectName(project).empty()) return Status::Ok();
+  std::map<std::uint32_t, std::string> known;
+  for (const settings::ProjectEntry& entry : settings_.projects)
+    known[entry.id.value] = " (" + entry.name + ")";
+  runner_->Query(pipeline_.partitions, [&](stream::Slot&) {
+    stages_[pipeline_.partitions].coordinator->projects().ForEach(
+        [&](const stream::Key& key, const coordinator::ProjectState&) { known[key.project]; });
+  });
+  if (known.contains(project.value)) return Status::Ok();
+  std::string list;
+  for (const auto& [id, name] : known) list += (list.empty() ? "" : ", ") + std::to_string(id) + name;
+  return Status::NotFound("there is no project " + std::to_string(project.value) + "; known are " + list);
 }
 
 Result<json> Engine::Scales(ProjectId project) {

@@ -107,18 +107,7 @@ Result<nlohmann::json> AnswerAccount(Engine& engine, Parameters& parameters) {
   return engine.Account(project, *kind, id);
 }
 
-}  // namespace
-
-const std::vector<QuestionKind>& QuestionKinds() {
-  static const std::vector<QuestionKind> kKinds = {
-      {"/producer"}, {"/explain"}, {"/account"},      {"/host-version"},
-      {"/scales"},   {"/refused"}, {"/refused/show"}, {"/refused/resubmit", true},
-      {"/tasks"},    {"/idle"}};
-  return kKinds;
-}
-
-Result<nlohmann::json> Answer(Engine& engine, const Question& question) {
-  Parameters parameters(question);
+Result<nlohmann::json> AnswerOf(Engine& engine, const Question& question, Parameters& parameters) {
   const std::string& path = question.path;
   if (path == "/producer") {
     const std::string source = parameters.Text("source");
@@ -163,6 +152,28 @@ Result<nlohmann::json> Answer(Engine& engine, const Question& question) {
   if (path == "/tasks") return engine.Tasks();
   if (path == "/idle") return WaitForIdle(engine);
   return Status::NotFound("there is no question " + path);
+}
+
+}  // namespace
+
+const std::vector<QuestionKind>& QuestionKinds() {
+  static const std::vector<QuestionKind> kKinds = {
+      {"/producer"}, {"/explain"}, {"/account"},      {"/host-version"},
+      {"/scales"},   {"/refused"}, {"/refused/show"}, {"/refused/resubmit", true},
+      {"/tasks"},    {"/idle"}};
+  return kKinds;
+}
+
+Result<nlohmann::json> Answer(Engine& engine, const Question& question) {
+  Parameters parameters(question);
+  if (!question.parameters.contains("project")) return AnswerOf(engine, question, parameters);
+  const auto project = ProjectId(parameters.Required<std::uint32_t>("project"));
+  if (!parameters.status().ok()) return parameters.status();
+  if (Status status = engine.CheckProject(project); !status.ok()) return status;
+  auto answer = AnswerOf(engine, question, parameters);
+  if (const std::string name = engine.ProjectName(project); answer.ok() && !name.empty())
+    (*answer)["project_name"] = name;
+  return answer;
 }
 
 std::string UrlOf(const Question& question) {

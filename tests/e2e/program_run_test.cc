@@ -132,6 +132,36 @@ TEST_F(ProgramRun, ADirectoryKnowsWithWhatItWasMade) {
   EXPECT_EQ(Run({"tasks", "--config", "other.yaml"}).code, 2);
 }
 
+TEST_F(ProgramRun, ProjectsAreCalledByTheirNamesAndAnUnknownOneIsAnError) {
+  std::ofstream(dir_ / "named.yaml") << "data_directory: data\nprojects:\n  - {id: 1, name: \"Ein: stein\"}\n"
+                                     << "  - {id: 7, name: LHC}\n";
+  Generate("events.pb", 100);
+  Background run(dir_.path(), {"run", "--config", "named.yaml"});
+  ASSERT_TRUE(run.WaitFor("running")) << run.err();
+  ASSERT_EQ(Run({"ingest", "events.pb", "--data", "data"}).code, 0);
+  const auto ask = [&] {
+    EXPECT_THAT(Run({"account", "user", "1", "--data", "data"}).out,
+                HasSubstr("User 1 of project 1 (Ein: stein)"));
+    EXPECT_THAT(Run({"scales", "--data", "data"}).out, HasSubstr("Project 1 (Ein: stein), scale epoch"));
+    EXPECT_EQ(AskProgram(dir_.path(), {"scales", "--json", "--data", "data"})["project_name"], "Ein: stein");
+    const Finished unknown = Run({"explain", "5", "--project", "2", "--data", "data"});
+    EXPECT_EQ(unknown.code, 3);
+    EXPECT_THAT(unknown.err, HasSubstr("there is no project 2; known are 1 (Ein: stein), 7 (LHC)"));
+    const Finished nothing_yet = Run({"scales", "--project", "7", "--data", "data"});
+    EXPECT_EQ(nothing_yet.code, 3);
+    EXPECT_THAT(nothing_yet.err, HasSubstr("there is no project 7\n")) << "known, without a catalogue";
+  };
+  ask();
+  run.Signal(SIGTERM);
+  EXPECT_EQ(run.Wait(), 0);
+  ask();  // the directory remembers the names
+  // Listed or not, a project that is in the data is known.
+  std::ofstream(dir_ / "other.yaml") << "data_directory: data\nprojects:\n  - {id: 7, name: LHC}\n";
+  EXPECT_EQ(Run({"account", "user", "1", "--config", "other.yaml"}).code, 0);
+  EXPECT_THAT(Run({"scales", "--project", "2", "--config", "other.yaml"}).err,
+              HasSubstr("known are 1, 7 (LHC)"));
+}
+
 TEST_F(ProgramRun, ADirectoryThatIsHeldAndDoesNotAnswerIsBusy) {
   std::ofstream(dir_ / "own.yaml") << "data_directory: data\nlisten:\n  socket: own.sock\n";
   std::ofstream(dir_ / "other.yaml") << "data_directory: data\n";

@@ -59,6 +59,10 @@ Status RememberPlace(const settings::RunSettings& settings) {
   // A path that is too long here is reached by the relative one, from where it was given.
   if (!error && socket.size() <= kLongestSocketPath)
     text += "listen:\n  socket: " + nlohmann::json(socket).dump() + "\n";
+  if (!settings.projects.empty()) text += "projects:\n";
+  for (const settings::ProjectEntry& project : settings.projects)
+    text += "  - {id: " + std::to_string(project.id.value) +
+            ", name: " + nlohmann::json(project.name).dump() + "}\n";
   // In one step, because others may be reading it.
   const std::string new_path = path + ".new";
   std::ofstream file(new_path, std::ios::binary | std::ios::trunc);

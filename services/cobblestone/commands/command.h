@@ -56,7 +56,7 @@ void AddDataPlace(CLI::App& verb, DataPlace& place);
 // defaults. --data stands above the file's data_directory.
 Result<settings::RunSettings> SettingsOf(const DataPlace& place);
 // Leaves in the data directory what another verb must know to find its way with --data alone: the number of
-// partitions, and where the socket is.
+// partitions, where the socket is, and what the projects are called.
 Status RememberPlace(const settings::RunSettings& settings);
 
 // What every question has.
