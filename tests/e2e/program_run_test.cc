@@ -86,7 +86,9 @@ TEST_F(ProgramRun, KillNineLosesNothingAndDoublesNothing) {
     EXPECT_EQ(run.Wait(), 128 + SIGKILL) << failpoint;
     // It may have been taken in whole before the write that is killed.
     EXPECT_TRUE(cut.code == 0 || cut.code == 4) << cut.code << ": " << cut.err;
-    if (cut.code == 4) EXPECT_THAT(cut.err, HasSubstr("start it again and repeat this"));
+    if (cut.code == 4) {
+      EXPECT_THAT(cut.err, HasSubstr("start it again and repeat this"));
+    }
   }
   // From outside, wherever that meets it.
   {

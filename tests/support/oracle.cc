@@ -181,8 +181,8 @@ void Oracle::State::Add(std::string_view bytes) {
 
 namespace {
 
-// Whole days are forgotten.
-bool IsForgotten(double begin, double from) { return std::floor(begin / 86400) < std::floor(from / 86400); }
+// What is over is so with its whole day.
+bool IsEarlierDay(double one, double other) { return std::floor(one / 86400) < std::floor(other / 86400); }
 
 void LetTimePass(Project& project) {
   for (auto& [id, app] : project.apps) {
@@ -381,7 +381,7 @@ void Oracle::State::AddDispatch(const Envelope& e, std::string_view bytes) {
   Project& project = projects[e.project()];
   if (project.apps.count(said.app()) == 0) return Refuse("UNKNOWN_APP");
   ResultFacts& result = project.results[{said.result(), said.host()}];
-  if (result.ended && IsForgotten(result.begin, project.apps[result.app].results_from)) result = {};
+  if (result.ended && IsEarlierDay(result.begin, project.apps[result.app].results_from)) result = {};
   if (result.ended) return;
   if (!result.dispatch.empty()) {
     if (result.dispatch != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
@@ -405,14 +405,14 @@ void Oracle::State::AddCompletion(const Envelope& e, std::string_view bytes) {
   if (said.outcome() != v1::OUTCOME_SUCCESS && said.result() == 0) {
     const auto known = project.failures.find({said.host(), e.id()});
     const double from = app->second.results_from;
-    if (e.time() < from && (known == project.failures.end() || IsForgotten(e.time(), from)))
+    if (e.time() < from && (known == project.failures.end() || IsEarlierDay(e.time(), from)))
       return Refuse("TOO_LATE");
     const auto [it, is_new] = project.failures.emplace(std::pair{said.host(), e.id()}, bytes);
     if (!is_new && it->second != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
     return;
   }
   ResultFacts& result = project.results[{said.result(), said.host()}];
-  if (result.ended && IsForgotten(result.begin, project.apps[result.app].results_from)) result = {};
+  if (result.ended && IsEarlierDay(result.begin, project.apps[result.app].results_from)) result = {};
   const std::string& before = result.ended ? result.ended_completion : result.completion;
   if (!before.empty()) {
     if (before != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
@@ -459,7 +459,7 @@ void Oracle::State::AddValidation(const Envelope& e, std::string_view bytes) {
   if (app == project.apps.end()) return Refuse("UNKNOWN_APP");
   ResultFacts& result = project.results[{said.result(), said.host()}];
   const bool undecided = said.state() == v1::VALIDATE_STATE_INCONCLUSIVE;
-  if (result.ended && IsForgotten(result.begin, project.apps[result.app].results_from)) result = {};
+  if (result.ended && IsEarlierDay(result.begin, project.apps[result.app].results_from)) result = {};
   if (result.ended) {
     if (result.ended_validation == bytes) return;
     if (result.ended_validation.empty()) {
@@ -614,7 +614,7 @@ void Oracle::State::ExpireWorkunits(std::uint32_t project_id) {
 
 void Oracle::State::TakeClaim(std::uint32_t project_id, const OracleClaim& claim) {
   WorkunitFacts& workunit = projects[project_id].workunits[claim.workunit];
-  if (workunit.decided && IsForgotten(workunit.begin, projects[project_id].apps[workunit.app].workunits_from))
+  if (workunit.decided && IsEarlierDay(workunit.begin, projects[project_id].apps[workunit.app].workunits_from))
     workunit = {};
   if (workunit.decided) {
     if (!claim.expired) GrantTo(project_id, claim, workunit, true);
@@ -726,7 +726,7 @@ void Oracle::State::GrantTo(std::uint32_t project_id, const OracleClaim& claim, 
 
 // In the order in which they came: one that waits on holds up those behind it. The host gets its share.
 void Oracle::State::ExpireWaiting(UserFacts& user, double now) {
-  while (!user.waiting.empty() && DayIsOver(user.waiting.front().second, now)) {
+  while (!user.waiting.empty() && IsEarlierDay(user.waiting.front().second, now)) {
     const ResultKey key = user.waiting.front().first;
     GrantOutcome& grant = outcome.grants[key];
     grant.to_host = grant.host;

@@ -132,7 +132,8 @@ Status Runner::OpenStore(std::uint32_t k, const std::function<void(const std::st
           "state of slot " + std::to_string(k) + " in " + path + " has executed " +
           std::to_string(meta.journal_next) + " commits, the log holds " + std::to_string(log_.End(journal)) +
           ": committed data is missing from the log. Put back the log's files (a disk or backup was "
-          "swapped under the program); nothing was changed.");
+          "swapped under the program) or, if they are lost, accept the loss (run --accept-loss); nothing was "
+          "changed.");
     if (meta.journal_next < log_.Begin(journal))
       return Status::Corrupted("state of slot " + std::to_string(k) + " is older than the log's start");
     for (std::size_t i = 0; i < meta.next.size() && i < owned.inputs.size(); ++i)
@@ -396,8 +397,8 @@ Status Runner::Step(Owned& owned, std::size_t stage) {
     full = Full(slot);
     Failpoint("E1");
     if (Status s = Commit(owned); !s.ok()) return s;
-    if (slot.gathering()) FlushStep(owned, kGatheredPerRecord * records);
-  } while (stage > 0 && full);
+    FlushStep(owned, kGatheredPerRecord * records);
+  } while (stage > 0 && full && !Held(owned));
   return Status::Ok();
 }
 
@@ -430,6 +431,11 @@ Status Runner::Commit(Owned& owned) {
 // Whether the records since the last state write was begun come to the slot's part of `times` the debt.
 bool Runner::DebtDue(const Owned& owned, std::uint64_t times) const {
   return owned.debt * slots_.size() >= times * options_.flush_debt_records;
+}
+
+// Its state on disk is too far behind: it waits for the state write.
+bool Runner::Held(const Owned& owned) const {
+  return DebtDue(owned, kDebtsHeldAt) && owned.parts.slot->flush_active();
 }
 
 // Called between commits, with the slot's lock. Begins a state write when it is due, encodes at most `objects` of it.
@@ -583,10 +589,15 @@ void Runner::Work(std::uint32_t thread) {
 
 // One stage of one slot in a wave.
 Status Runner::Visit(Owned& owned, std::size_t stage) {
-  const std::lock_guard lock(owned.mutex);
   if (stage >= owned.parts.slot->stage_count()) return Status::Ok();
-  if (DebtDue(owned, kDebtsHeldAt) && owned.parts.slot->flush_active()) {
-    owned.held += stage == 0 ? 1 : 0;
+  std::unique_lock lock(owned.mutex, std::try_to_lock);
+  if (!lock && owned.readers > 0) {
+    ++wake_count_;  // whoever reads a slot for long holds up this one alone
+    return Status::Ok();
+  }
+  if (!lock) lock.lock();
+  if (Held(owned)) {
+    ++owned.held;
     return Status::Ok();
   }
   Status s = Step(owned, stage);
@@ -777,9 +788,11 @@ void Runner::Query(std::uint32_t slot, const std::function<void(Slot&)>& read) {
   Owned& owned = *slots_[slot];
   std::uint64_t ticket = 0;
   {
+    ++owned.readers;
     std::lock_guard lock(owned.mutex);
     read(*owned.parts.slot);
     ticket = owned.last_ticket;
+    --owned.readers;
   }
   log_.WaitDurable(ticket);
 }

@@ -74,7 +74,7 @@ struct SlotStatus {
   std::uint64_t reexecuted = 0;          // commits executed again at open, each with an equal fingerprint
   std::uint64_t reexecuted_records = 0;  // in them
   std::uint64_t records = 0;             // processed since open
-  std::uint64_t held = 0;  // waves that passed it by, because its state on disk was too far behind
+  std::uint64_t held = 0;  // visits in vain, because its state on disk was too far behind
   std::size_t cached_objects = 0;
   std::uint64_t store_reads = 0;
 };
@@ -95,7 +95,8 @@ class Runner {
   // Ok while running; else why a slot stopped. A stopped slot stops the whole runner.
   [[nodiscard]] Status failure() const;
 
-  // Runs `read` between two commits of the slot and returns when all that it could see is durable.
+  // Runs `read` between two commits of the slot and returns when all that it could see is durable. Waves pass the slot by
+  // meanwhile.
   void Query(std::uint32_t slot, const std::function<void(Slot&)>& read);
 
   [[nodiscard]] std::vector<SlotStatus> status() const;
@@ -115,7 +116,8 @@ class Runner {
     double head_time = 0;
   };
   struct Owned {
-    std::mutex mutex;  // one thread at a time in the slot
+    std::mutex mutex;             // one thread at a time in the slot
+    std::atomic<int> readers{0};  // of Query()
     SlotParts parts;
     std::unique_ptr<store::Store> store;
     std::vector<Input> inputs;
@@ -166,6 +168,7 @@ class Runner {
   Status Step(Owned& owned, std::size_t stage);
   Status Commit(Owned& owned);
   void FlushStep(Owned& owned, std::size_t objects);
+  [[nodiscard]] bool Held(const Owned& owned) const;
   [[nodiscard]] bool DebtDue(const Owned& owned, std::uint64_t times) const;
   [[nodiscard]] std::uint64_t Lag(const Owned& owned) const;
   bool BeginWave(std::chrono::steady_clock::time_point now);
