@@ -91,6 +91,25 @@ Status Slot::Open(const store::Store* store) {
   return tables_.failure;
 }
 
+Status Slot::Warm(std::size_t rows) {
+  if (tables_.store == nullptr) return Status::Ok();
+  for (TableBase* table : all_tables_) {
+    if (table->resident() || !table->hot()) continue;
+    const char prefix = static_cast<char>(table->id());
+    std::size_t left = rows;
+    const Status enough = Status::NotFound("no more rows are wanted");
+    Status s = tables_.store->Scan({&prefix, 1}, [&](std::string_view bytes, std::string_view value) {
+      if (left == 0) return enough;
+      --left;
+      std::uint8_t id = 0;
+      const Key key = DecodeKey(bytes, &id);
+      return table->Has(key) ? Status::Ok() : table->Load(key, value);
+    });
+    if (!s.ok() && left > 0) return s;
+  }
+  return Status::Ok();
+}
+
 Status Slot::Process(std::size_t input, const RecordView& record) {
   COBBLESTONE_CHECK_EQ(record.offset, next_[input]);
   const SlotInput& from = inputs_[input];

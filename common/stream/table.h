@@ -79,12 +79,16 @@ class TableBase {
   [[nodiscard]] std::uint8_t id() const { return id_; }
   [[nodiscard]] bool resident() const { return resident_; }
   [[nodiscard]] std::size_t size() const { return used_; }
+  // Records come back to the same rows of it all the time: worth reading in one go before many are executed (Slot::Warm).
+  void MarkHot() { hot_ = true; }
+  [[nodiscard]] bool hot() const { return hot_; }
+  [[nodiscard]] bool Has(const Key& key) const { return Lookup(key) != nullptr; }
 
   // Version byte and value of an object that exists.
   virtual void Encode(const EntryBase& entry, std::string& out) const = 0;
   // Key and value, or that there is none.
   virtual void Fingerprint(const EntryBase& entry, Hasher& hasher) const = 0;
-  // Brings a row of the store into memory as clean. Resident tables are filled so at open.
+  // Brings a row of the store that is not there yet into memory as clean. Resident tables are filled so at open.
   virtual Status Load(const Key& key, std::string_view value) = 0;
 
   // End of a commit: what was touched becomes dirty. What came and went without ever reaching the store is forgotten,
@@ -136,6 +140,7 @@ class TableBase {
   std::uint8_t id_;
   std::uint8_t version_;
   bool resident_;
+  bool hot_ = false;
   std::vector<EntryBase*> slots_;
   std::size_t mask_ = 0;
   std::size_t used_ = 0;

@@ -65,7 +65,10 @@ AccountsStage::AccountsStage(const AccountsOptions& options, stream::TableHost& 
       moves_(tables, kMovesTable, 1, false),
       waiting_(tables, kWaitingTable, 1, false),
       projects_(tables, kProjectTable, 1, true),
-      calendar_(tables, kDaysTable, kChunksTable) {}
+      calendar_(tables, kDaysTable, kChunksTable) {
+  users_.MarkHot();
+  hosts_.MarkHot();
+}
 
 std::vector<stream::TableBase*> AccountsStage::tables() {
   std::vector<stream::TableBase*> all = {&users_, &hosts_, &moves_, &waiting_, &projects_};

@@ -93,7 +93,9 @@ ClaimsStage::ClaimsStage(const ClaimsOptions& options, stream::TableHost& tables
       pending_(tables, kPendingTable, 1, true),
       openings_(tables, kOpeningTable, 1, true),
       projects_(tables, kProjectTable, 1, true),
-      calendar_(tables, kDaysTable, kChunksTable) {}
+      calendar_(tables, kDaysTable, kChunksTable) {
+  hosts_.MarkHot();
+}
 
 std::vector<stream::TableBase*> ClaimsStage::tables() {
   std::vector<stream::TableBase*> all = {&hosts_, &runs_, &pending_, &openings_, &projects_};

@@ -50,8 +50,7 @@ bool IsOver(const Decided& one, const wire::ProjectView& view) {
 
 // The day after which it is over, if no window grows.
 std::int32_t LastDay(const Decided& one, const wire::ProjectView& view) {
-  return DayOf((one.day + 1) * credit::kSecondsPerDay +
-                     2 * view.HorizonOf(AppId(one.app)).longest_window);
+  return DayOf((one.day + 1) * credit::kSecondsPerDay + 2 * view.HorizonOf(AppId(one.app)).longest_window);
 }
 
 bool Counts(const credit::Claim& claim) { return (claim.flags & credit::kClaimExpired) == 0; }

@@ -28,7 +28,9 @@ std::vector<stream::TopicPartition> TeamsStage::Inputs(std::uint32_t partition) 
 }
 
 TeamsStage::TeamsStage(const TeamsOptions& options, stream::TableHost& tables)
-    : options_(options), teams_(tables, kTeamTable, 1, false) {}
+    : options_(options), teams_(tables, kTeamTable, 1, false) {
+  teams_.MarkHot();
+}
 
 std::vector<stream::TableBase*> TeamsStage::tables() { return {&teams_}; }
 

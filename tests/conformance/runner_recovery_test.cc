@@ -52,6 +52,32 @@ TEST(RunnerRecovery, ExecutesNoMoreAgainThanTheDebtAllowsHoweverMuchWasProcessed
   }
 }
 
+// A row that a record asks for alone costs several times what it costs among its neighbours.
+TEST(RunnerRecovery, RowsThatManyRecordsComeBackToAreReadInOneGo) {
+  std::vector<std::string> texts;
+  for (int i = 0; i < 50; ++i) texts.push_back(std::to_string(i));
+  for (const std::uint64_t warm_records : {50, 51}) {
+    const TempDir dir;
+    for (const bool stopped : {true, false}) {
+      EchoWorld world(dir.path());
+      ASSERT_TRUE(world.status.ok()) << world.status.message();
+      world.runner->Start();
+      world.Say(0, texts);
+      if (stopped) {
+        ASSERT_TRUE(world.runner->Stop().ok());
+      }
+    }
+    RunnerOptions options = EchoOptions(dir.path());
+    options.warm_records = warm_records;
+    EchoWorld again(EchoLogOptions(dir.path()), options);
+    ASSERT_TRUE(again.status.ok()) << again.status.message();
+    const SlotStatus slot = again.runner->status()[0];
+    EXPECT_EQ(slot.reexecuted_records, 50u);
+    EXPECT_EQ(slot.cached_objects, 50u);
+    EXPECT_EQ(slot.store_reads, warm_records == 50 ? 0u : 50u);
+  }
+}
+
 // The write-ahead log is bounded by the write buffer, and nothing else of the log is read through.
 TEST(RunnerRecovery, AnOpenReadsNoMoreOfALogThatIsEightTimesAsLarge) {
   std::vector<std::uint64_t> read;

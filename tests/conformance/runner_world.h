@@ -47,7 +47,9 @@ struct EchoSalts {
 class EchoStage final : public Stage {
  public:
   EchoStage(TableHost& host, std::uint32_t slot, EchoSalts salts)
-      : rows_(host, 1, 1, false), slot_(slot), salts_(std::move(salts)) {}
+      : rows_(host, 1, 1, false), slot_(slot), salts_(std::move(salts)) {
+    rows_.MarkHot();
+  }
 
   void Process(std::size_t, const RecordView& record, Emitter& out) override {
     EchoRow& row = rows_.Mutable({.project = 1, .id = HashBytes(record.value).low});

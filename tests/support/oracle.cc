@@ -614,7 +614,8 @@ void Oracle::State::ExpireWorkunits(std::uint32_t project_id) {
 
 void Oracle::State::TakeClaim(std::uint32_t project_id, const OracleClaim& claim) {
   WorkunitFacts& workunit = projects[project_id].workunits[claim.workunit];
-  if (workunit.decided && IsEarlierDay(workunit.begin, projects[project_id].apps[workunit.app].workunits_from))
+  if (workunit.decided &&
+      IsEarlierDay(workunit.begin, projects[project_id].apps[workunit.app].workunits_from))
     workunit = {};
   if (workunit.decided) {
     if (!claim.expired) GrantTo(project_id, claim, workunit, true);

@@ -43,6 +43,8 @@ struct RunnerOptions {
   // for another slot's at twice as many, and while it is on its way the slot stops at twice as many more. So an open
   // executes at most four times as many again, and two commits a slot.
   std::uint64_t flush_debt_records = 1000000;
+  std::uint64_t warm_records =
+      10000;  // with so many to execute when it is opened a slot reads its hot tables first
   std::chrono::milliseconds checkpoint_interval{60000};
   int checkpoints_kept = 2;
   std::string checkpoint_copy_directory;           // empty: none; else real copies go there too
@@ -74,7 +76,7 @@ struct SlotStatus {
   std::uint64_t reexecuted = 0;          // commits executed again at open, each with an equal fingerprint
   std::uint64_t reexecuted_records = 0;  // in them
   std::uint64_t records = 0;             // processed since open
-  std::uint64_t held = 0;  // visits in vain, because its state on disk was too far behind
+  std::uint64_t held = 0;                // visits in vain, because its state on disk was too far behind
   std::size_t cached_objects = 0;
   std::uint64_t store_reads = 0;
 };
