@@ -317,8 +317,9 @@ Result<Engine::PendingAppend> Engine::BeginAppend(AppendBlock block) {
   taken.rows.emplace_back(kTickRow, EncodeRow(ticker_->last()));
   const std::uint64_t ticket = log_->Append(std::move(taken));
   if (block.barrier) {
-    log_->WaitDurable(ticket);
     runner_->WaitIdle();
+    log_->CommitSoon();
+    log_->WaitDurable(ticket);
   }
   if (Status s = runner_->failure(); !s.ok()) return s;
   return PendingAppend{.outcome = outcome, .ticket = ticket};

@@ -573,14 +573,15 @@ void Runner::Work(std::uint32_t thread) {
     }
     const auto now = Clock::now();
     const bool input = wake_count_ != wave_.seen;
-    if (input && now >= wave_.begun + options_.commit_interval && BeginWave(now)) continue;
+    const bool due = hurried_ > 0 || now >= wave_.begun + options_.commit_interval;
+    if (input && due && BeginWave(now)) continue;
     lock.unlock();
     const bool gathers = WriteStates(thread);
     lock.lock();
     if (gathers || wave_.stage < stages_) continue;
     if (wake_count_ != wave_.seen) {
       wake_.wait_until(lock, wave_.begun + options_.commit_interval,
-                       [&] { return stopping_ || failed_ || wave_.stage < stages_; });
+                       [&] { return stopping_ || failed_ || wave_.stage < stages_ || hurried_ > 0; });
     } else {
       ++sleepers_;  // even when nothing comes in, state writes fall due
       wake_.wait_for(lock, std::chrono::milliseconds(100), [&] {
@@ -836,10 +837,14 @@ bool Runner::idle() const {
 }
 
 void Runner::WaitIdle() {
+  ++hurried_;  // nothing more comes that a wave or a synced write should wait for
+  wake_.notify_all();
   while (!failed_ && !idle()) {
+    log_.CommitSoon();
     std::unique_lock lock(mutex_);
     wake_.wait_for(lock, std::chrono::milliseconds(1));
   }
+  --hurried_;
 }
 
 void Runner::WaitLag(std::uint64_t records) {

@@ -104,7 +104,7 @@ class Runner {
   [[nodiscard]] std::vector<SlotStatus> status() const;
   // Nothing waits on any input and all is durable.
   [[nodiscard]] bool idle() const;
-  // Until idle or failed.
+  // Until idle or failed. Waves and synced writes wait for nothing meanwhile.
   void WaitIdle();
   // Until at most about so many records wait on the inputs of all slots, or stopping, or failed. For those who append.
   void WaitLag(std::uint64_t records);
@@ -207,6 +207,7 @@ class Runner {
   std::condition_variable job_done_;
   std::atomic<std::uint64_t> wake_count_{1};  // reasons to look for work; the log may hold some at the start
   std::atomic<int> sleepers_{0};              // workers that wait for input
+  std::atomic<int> hurried_{0};               // callers of WaitIdle()
   Wave wave_;
   Status failure_;
   std::vector<StateJob> jobs_;
