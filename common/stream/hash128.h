@@ -39,6 +39,7 @@ class Hasher {
     used_ += sizeof v;
   }
   void Bytes(std::string_view bytes) {
+    if (bytes.empty()) return;  // memcpy takes no null, of no bytes neither
     if (bytes.size() > sizeof buffer_ - used_) Spill();
     if (bytes.size() > sizeof buffer_) {
       XXH3_128bits_update(&state_, bytes.data(), bytes.size());
