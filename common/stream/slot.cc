@@ -105,7 +105,7 @@ Status Slot::Warm(std::size_t rows) {
       const Key key = DecodeKey(bytes, &id);
       return table->Has(key) ? Status::Ok() : table->Load(key, value);
     });
-    if (!s.ok() && left > 0) return s;
+    if (!s.ok() && s.code() != enough.code()) return s;
   }
   return Status::Ok();
 }

@@ -215,8 +215,7 @@ Status Runner::OpenSlot(std::uint32_t k, const SlotFactory& factory,
   if (!had_state && log_.End({options_.journal, k}) > 0)
     report("state of slot " + std::to_string(k) + " is missing; building it from the log");
   // A record asks for about a row of each table.
-  const std::uint64_t waiting = read.ok() ? Lag(owned) : 0;
-  if (waiting >= options_.warm_records)
+  if (const std::uint64_t waiting = Lag(owned); read.ok() && waiting >= options_.warm_records)
     read = slot.Warm(std::min<std::uint64_t>(options_.objects_per_table, waiting));
   if (read.ok()) read = Reexecute(owned);
   if (read.code() == StatusCode::kCorrupted && !owned.retried) {
