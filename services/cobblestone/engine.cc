@@ -21,6 +21,9 @@ namespace {
 
 constexpr std::string_view kProducerRow = "producer/";
 constexpr std::string_view kTickRow = "tick";
+// Is there when the last block appended was one with a barrier: after a death in the middle of it, the next block waits
+// for it as it would have.
+constexpr std::string_view kBarrierRow = "barrier";
 // Records that may wait on the stages' inputs before appends wait: less than the log's tail holds.
 constexpr std::uint64_t kMaxLag = 1000000;
 
@@ -176,6 +179,8 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
     reader(ticker.last);
   }
   engine->ticker_ = std::make_unique<Ticker>(ticker);
+  const auto barrier = engine->log_->GetRow(kBarrierRow);
+  engine->after_barrier_ = barrier.ok() && !barrier->empty();
   return engine;
 }
 
@@ -273,7 +278,11 @@ Result<Engine::PendingAppend> Engine::BeginAppend(AppendBlock block) {
                                    std::to_string(before.lines) + ", this block starts after line " +
                                    std::to_string(block.first_line) +
                                    "; is another client sending under the same name?");
-  if (block.barrier) runner_->WaitIdle();
+  if (block.barrier || after_barrier_) {
+    if (!started_ && (block.barrier || !runner_->idle()))
+      return Status::Retry("a broadcast needs stages that run, and they have not been started");
+    runner_->WaitIdle();
+  }
   AppendOutcome outcome;
   UnitBuilder unit;
   std::uint64_t line = block.first_line;
@@ -315,6 +324,8 @@ Result<Engine::PendingAppend> Engine::BeginAppend(AppendBlock block) {
   LogUnit taken = unit.Take();
   taken.rows.emplace_back(ProducerKey(block.source), EncodeRow(outcome.producer));
   taken.rows.emplace_back(kTickRow, EncodeRow(ticker_->last()));
+  if (block.barrier != after_barrier_) taken.rows.emplace_back(kBarrierRow, block.barrier ? "1" : "");
+  after_barrier_ = block.barrier;
   const std::uint64_t ticket = log_->Append(std::move(taken));
   if (block.barrier) {
     runner_->WaitIdle();

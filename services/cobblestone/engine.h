@@ -153,6 +153,9 @@ class Engine {
   std::mutex append_mutex_;             // appends of one source follow each other
   bool started_ = false;
   std::unique_ptr<Ticker> ticker_;  // guarded by append_mutex_
+  // The last block had a barrier, in this run or the one before, which may have died while it drained. Guarded by
+  // append_mutex_.
+  bool after_barrier_ = false;
   std::thread tick_thread_;         // `ticks: wall`
   std::mutex tick_mutex_;
   std::condition_variable tick_wake_;
