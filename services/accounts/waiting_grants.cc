@@ -62,26 +62,29 @@ void AccountsStage::Release(const Key& key, UserState& user, Emitter& out) {
   // Over is over, whether it has been seen yet or not: when it is depends on how commits are cut.
   if (const wire::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0}))
     ExpireOver(key, user, stream::DayOf(view->time), out);
-  for (UnnamedUser& unnamed = user.unnamed; unnamed.waiting() > 0; ++unnamed.first) {
-    const WaitingGrant* row = waiting_.Find(RowKey(key, unnamed.first));
-    if (row == nullptr) return;  // only where the store cannot be read: the slot stops
-    wire::Grant grant;
-    if (!wire::DecodeGrant(row->bytes, &grant))
-      return out.Fail(Status::Corrupted("a waiting grant does not decode"));
+  wire::Grant grant;
+  while (const WaitingGrant* row = FirstWaiting(key, user.unnamed, &grant, out)) {
     TakeShare(grant.head, grant.detail.line, out);
     ApplyToUser(grant.head, row->bytes, &user, out);
-    waiting_.Erase(RowKey(key, unnamed.first));
+    waiting_.Erase(RowKey(key, user.unnamed.first++));
   }
+}
+
+// Null: none waits, or the slot stops because the row cannot be read.
+const WaitingGrant* AccountsStage::FirstWaiting(const Key& key, const UnnamedUser& unnamed, wire::Grant* grant,
+                                                Emitter& out) {
+  if (unnamed.waiting() == 0) return nullptr;
+  const WaitingGrant* row = waiting_.Find(RowKey(key, unnamed.first));
+  if (row == nullptr || wire::DecodeGrant(row->bytes, grant)) return row;
+  out.Fail(Status::Corrupted("a waiting grant does not decode"));
+  return nullptr;
 }
 
 // Those of the user that no later one holds up.
 void AccountsStage::ExpireOver(const Key& key, UserState& user, std::int32_t today, Emitter& out) {
-  for (UnnamedUser& unnamed = user.unnamed; unnamed.waiting() > 0; ++unnamed.first) {
-    const WaitingGrant* row = waiting_.Find(RowKey(key, unnamed.first));
-    if (row == nullptr) return;  // only where the store cannot be read: the slot stops
-    wire::Grant grant;
-    if (!wire::DecodeGrant(row->bytes, &grant))
-      return out.Fail(Status::Corrupted("a waiting grant does not decode"));
+  UnnamedUser& unnamed = user.unnamed;
+  wire::Grant grant;
+  while (const WaitingGrant* row = FirstWaiting(key, unnamed, &grant, out)) {
     if (DueDay(grant.head) >= today) return;
     wire::Refuse({.where = {wire::kGrants, options_.partition},
                   .offset = row->offset,
@@ -94,7 +97,7 @@ void AccountsStage::ExpireOver(const Key& key, UserState& user, std::int32_t tod
     ++unnamed.expired;
     unnamed.expired_end = row->offset + 1;
     TakeShare(grant.head, grant.detail.line, out);
-    waiting_.Erase(RowKey(key, unnamed.first));
+    waiting_.Erase(RowKey(key, unnamed.first++));
   }
 }
 

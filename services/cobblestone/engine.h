@@ -141,6 +141,7 @@ class Engine {
   void LookAtClockEverySecond();
   void StopTicking();
 
+  Result<TeamId> PostedTo(ProjectId project, ResultId result);
   std::optional<credit::Account> HostAccountOf(ProjectId project, HostId host, UserId owner);
 
   settings::RunSettings settings_;

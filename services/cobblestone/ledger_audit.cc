@@ -394,7 +394,7 @@ void Auditor::CheckSettlement(const wire::Grant& grant, const credit::Constants&
 void Auditor::CheckLate(const wire::Grant& grant, const std::string& where, LedgerIndex& index) {
   ++late_;
   if (!grant.detail.canonical_result) return;  // the validator named none: nothing to compare with
-  auto places = index.Find(grant.head.project, grant.detail.canonical_result);
+  auto places = index.Grants(grant.head.project, grant.detail.canonical_result);
   if (!places.ok() || places->empty()) return;  // granted nothing itself: its host is gone
   auto batch = engine_.log().Read({wire::kGrants, places->front().partition}, places->front().offset);
   if (!batch.ok() || *batch == nullptr)

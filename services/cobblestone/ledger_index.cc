@@ -1,5 +1,6 @@
 #include "services/cobblestone/ledger_index.h"
 
+#include "common/wire/account_codec.h"
 #include "common/wire/grant_codec.h"
 #include "common/wire/topics.h"
 
@@ -16,30 +17,53 @@ std::string IndexKey(ProjectId project, ResultId result) {
   return key;
 }
 
-}  // namespace
-
-Result<std::unique_ptr<LedgerIndex>> LedgerIndex::Open(const std::string& path, stream::embedded::Log& log,
-                                                       std::uint32_t partitions) {
-  auto index = stream::embedded::KeyIndex::Open(
-      log, {.path = path,
-            .name = "grants by project and result, 1",
-            .topic = wire::kGrants,
-            .partitions = partitions,
-            .keys = [](std::string_view record, const stream::embedded::AddKey& add) {
-              wire::GrantHead head;
-              if (!wire::DecodeGrantHead(record, &head) || wire::IsHostMove(head.kind)) return;
-              if (head.result) add(IndexKey(head.project, head.result));
-            }});
-  if (!index.ok()) return index.status();
-  return std::unique_ptr<LedgerIndex>(new LedgerIndex(std::move(*index)));
-}
-
-Result<std::vector<LedgerPlace>> LedgerIndex::Find(ProjectId project, ResultId result) {
-  auto found = index_->Find(IndexKey(project, result));
+Result<std::vector<LedgerPlace>> Find(stream::embedded::KeyIndex& index, ProjectId project, ResultId result) {
+  auto found = index.Find(IndexKey(project, result));
   if (!found.ok()) return found.status();
   std::vector<LedgerPlace> places;
   for (const auto& place : *found) places.push_back({.partition = place.partition, .offset = place.offset});
   return places;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LedgerIndex>> LedgerIndex::Open(const std::string& path, stream::embedded::Log& log,
+                                                       std::uint32_t partitions) {
+  using stream::embedded::AddKey;
+  using stream::embedded::KeyIndex;
+  std::unique_ptr<LedgerIndex> made(new LedgerIndex);
+  auto grants =
+      KeyIndex::Open(log, {.path = path + "/grants",
+                           .name = "grants by project and result, 1",
+                           .topic = wire::kGrants,
+                           .partitions = partitions,
+                           .keys = [](std::string_view record, const AddKey& add) {
+                             wire::GrantHead head;
+                             if (!wire::DecodeGrantHead(record, &head) || wire::IsHostMove(head.kind)) return;
+                             if (head.result) add(IndexKey(head.project, head.result));
+                           }});
+  if (!grants.ok()) return grants.status();
+  made->grants_ = std::move(*grants);
+  auto postings = KeyIndex::Open(log, {.path = path + "/postings",
+                                       .name = "postings by project and result, 1",
+                                       .topic = wire::kPostings,
+                                       .partitions = partitions,
+                                       .keys = [](std::string_view record, const AddKey& add) {
+                                         wire::Posting posting;
+                                         if (!wire::DecodePosting(record, &posting)) return;
+                                         if (posting.result) add(IndexKey(posting.project, posting.result));
+                                       }});
+  if (!postings.ok()) return postings.status();
+  made->postings_ = std::move(*postings);
+  return made;
+}
+
+Result<std::vector<LedgerPlace>> LedgerIndex::Grants(ProjectId project, ResultId result) {
+  return Find(*grants_, project, result);
+}
+
+Result<std::vector<LedgerPlace>> LedgerIndex::Postings(ProjectId project, ResultId result) {
+  return Find(*postings_, project, result);
 }
 
 }  // namespace cobblestone

@@ -1,5 +1,5 @@
-// Where a result's grants lie in the ledger: an index of the topic `grants` by (project, result), derived from it and
-// built again when lost.
+// Where a result's grants, and its postings to a team, lie in the ledger: indexes of the topics `grants` and `postings`
+// by (project, result), derived from them and built again when lost.
 #pragma once
 
 #include <cstdint>
@@ -27,12 +27,14 @@ class LedgerIndex {
                                                    std::uint32_t partitions);
 
   // In order of partition and offset; covers all that is durable in the log.
-  Result<std::vector<LedgerPlace>> Find(ProjectId project, ResultId result);
+  Result<std::vector<LedgerPlace>> Grants(ProjectId project, ResultId result);
+  Result<std::vector<LedgerPlace>> Postings(ProjectId project, ResultId result);
 
  private:
-  explicit LedgerIndex(std::unique_ptr<stream::embedded::KeyIndex> index) : index_(std::move(index)) {}
+  LedgerIndex() = default;
 
-  std::unique_ptr<stream::embedded::KeyIndex> index_;
+  std::unique_ptr<stream::embedded::KeyIndex> grants_;
+  std::unique_ptr<stream::embedded::KeyIndex> postings_;
 };
 
 }  // namespace cobblestone

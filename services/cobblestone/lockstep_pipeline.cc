@@ -121,11 +121,8 @@ Status LockstepPipeline::Feed(std::string_view envelope, std::uint64_t line, boo
     if (Status s = Barrier(); !s.ok()) return s;
   if (envelope.empty()) return Status::Ok();
   lockstep_->Append(where, line, envelope);
-  if (!alone) {
-    dirty_ = true;
-    return Status::Ok();
-  }
-  return lockstep_->Drain();
+  dirty_ = true;  // a tick too: what is settled at it may become grants
+  return alone ? lockstep_->Drain() : Status::Ok();
 }
 
 Status LockstepPipeline::Barrier() {

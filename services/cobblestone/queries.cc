@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -8,6 +9,7 @@
 
 #include "common/credit/policy.h"
 #include "common/credit/reliability.h"
+#include "common/wire/account_codec.h"
 #include "common/wire/event_codec.h"
 #include "common/wire/grant_codec.h"
 #include "common/wire/json_lines.h"
@@ -143,21 +145,46 @@ stream::Key KeyOf(ProjectId project, std::uint64_t id) {
   return {.project = project.value, .id = id, .sub = 0};
 }
 
+// A record of the ledger, which is never trimmed.
+Status ReadRecord(stream::embedded::Log& log, stream::TopicPartition where, std::uint64_t offset,
+                  const std::function<bool(std::string_view)>& decode) {
+  const auto batch = log.Read(where, offset);
+  if (!batch.ok()) return batch.status();
+  const std::string name =
+      "record " + std::to_string(offset) + " of partition " + std::to_string(where.partition) + " of the ledger";
+  if (*batch == nullptr) return Status::Corrupted(name + " is missing");
+  stream::RecordCursor cursor((*batch)->payload);
+  std::string_view record;
+  for (std::uint64_t at = (*batch)->first; at <= offset; ++at) cursor.Next(&record);
+  return decode(record) ? Status::Ok() : Status::Corrupted(name + " does not decode");
+}
+
 }  // namespace
 
+// The team whose credit a result has become; none: of a user without one, or not yet.
+Result<TeamId> Engine::PostedTo(ProjectId project, ResultId result) {
+  auto places = index_->Postings(project, result);
+  if (!places.ok()) return places.status();
+  wire::Posting posting;
+  for (const LedgerPlace& place : *places) {
+    Status read =
+        ReadRecord(*log_, {wire::kPostings, place.partition}, place.offset,
+                   [&](std::string_view record) { return wire::DecodePosting(record, &posting); });
+    if (!read.ok()) return read;
+  }
+  return posting.team;
+}
+
 Result<json> Engine::Explain(ProjectId project, ResultId result) {
-  auto places = index_->Find(project, result);
+  auto places = index_->Grants(project, result);
   if (!places.ok()) return places.status();
   json grants = json::array();
   for (const LedgerPlace& place : *places) {
-    auto batch = log_->Read({wire::kGrants, place.partition}, place.offset);
-    if (!batch.ok()) return batch.status();
-    if (*batch == nullptr) continue;
-    stream::RecordCursor cursor((*batch)->payload);
-    std::string_view record;
-    for (std::uint64_t offset = (*batch)->first; offset <= place.offset; ++offset) cursor.Next(&record);
     wire::Grant grant;
-    if (!wire::DecodeGrant(record, &grant)) return Status::Corrupted("a grant does not decode");
+    Status read = ReadRecord(*log_, {wire::kGrants, place.partition}, place.offset, [&](std::string_view record) {
+      return wire::DecodeGrant(record, &grant);
+    });
+    if (!read.ok()) return read;
     json j{{"kind", grant.head.kind == wire::GrantKind::kFinal ? "final" : "other"},
            {"project", grant.head.project.value},
            {"result", grant.head.result.value},
@@ -183,10 +210,12 @@ Result<json> Engine::Explain(ProjectId project, ResultId result) {
                         {"pfc", Number(other.pfc)},
                         {"claimed", Number(other.claimed)}});
     j["other_claims"] = others;
-    // Who got it: the host always, its user unless deleted, the user's team.
+    // Who got it: the host always, its user unless deleted, the user's team as the ledger has it.
     json postings = json::array();
     postings.push_back({{"account", "host"}, {"id", grant.head.host.value}});
     if (grant.head.user) {
+      const auto team = PostedTo(project, result);
+      if (!team.ok()) return team.status();
       const std::uint32_t slot =
           wire::OwnerPartition(project, grant.head.user, grant.head.host, pipeline_.partitions);
       runner_->Query(slot, [&](stream::Slot&) {
@@ -201,12 +230,9 @@ Result<json> Engine::Explain(ProjectId project, ResultId result) {
           j["waits_for"] = "no event has named the user yet";
           return;
         }
-        if (user->deleted) return;
+        if (user->deleted && !*team) return;
         postings.push_back({{"account", "user"}, {"id", grant.head.user.value}, {"name", user->name}});
-        const bool now = (grant.head.flags & credit::kGrantTeamAtGrant) != 0;
-        const double at = now ? grant.head.time : grant.claim ? grant.claim->received_time : grant.head.time;
-        if (const TeamId team = user->TeamAt(at))
-          postings.push_back({{"account", "team"}, {"id", team.value}});
+        if (*team) postings.push_back({{"account", "team"}, {"id", team->value}});
       });
     }
     j["postings"] = postings;

@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 
 #include "tests/conformance/log_process.h"
@@ -76,6 +77,42 @@ TEST(RunnerRecovery, RowsThatManyRecordsComeBackToAreReadInOneGo) {
     EXPECT_EQ(slot.cached_objects, 50u);
     EXPECT_EQ(slot.store_reads, warm_records == 50 ? 0u : 50u);
   }
+}
+
+TEST(RunnerRecovery, DamageThatIsMetWhileRowsAreReadInOneGoIsHealedFromTheLog) {
+  const TempDir dir;
+  RunnerOptions options = EchoOptions(dir.path());
+  options.commit_records = 500;
+  options.warm_records = 10;
+  std::vector<std::string> texts;
+  for (int i = 0; i < 5000; ++i) texts.push_back(std::to_string(i));
+  for (const bool stopped : {true, false}) {
+    EchoWorld world(EchoLogOptions(dir.path()), options);
+    ASSERT_TRUE(world.status.ok()) << world.status.message();
+    world.log->Append({.outputs = {Output({kEchoNotes, 0}, texts)}});
+    world.runner->Start();
+    world.runner->WaitIdle();
+    if (stopped) {
+      ASSERT_TRUE(world.runner->Stop().ok());
+    }
+  }
+  std::filesystem::path largest;
+  for (const auto& file : std::filesystem::directory_iterator(dir / "state/slot-0"))
+    if (file.path().extension() == ".sst" && (largest.empty() || file.file_size() > file_size(largest)))
+      largest = file.path();
+  ASSERT_FALSE(largest.empty());
+  {
+    std::fstream file(largest, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(file_size(largest) / 2));
+    file.write("damaged!", 8);
+  }
+  EchoWorld again(EchoLogOptions(dir.path()), options);
+  ASSERT_TRUE(again.status.ok()) << again.status.message();
+  EXPECT_THAT(again.reports, ::testing::Contains(::testing::HasSubstr("slot 0 is put aside")));
+  EXPECT_EQ(again.runner->status()[0].reexecuted_records, 10000u);
+  again.runner->Start();
+  again.Say(0, {"4999"});
+  EXPECT_EQ(AllRecords(*again.log, {kEchoes, 0}).back(), "4999#3");
 }
 
 // The write-ahead log is bounded by the write buffer, and nothing else of the log is read through.

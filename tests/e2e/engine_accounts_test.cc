@@ -162,6 +162,22 @@ TEST_F(EngineAccounts, EveryGrantIsPostedOrWaitsForItsUserOrHasExpiredAndTheAudi
   EXPECT_EQ(Explained(502)["postings"].size(), 3u);
 }
 
+TEST_F(EngineAccounts, AGrantIsExplainedByTheTeamThatHasItAlsoWhenAMoveWasToldLate) {
+  User(kStart, 1, 11);
+  Host(1, 1);
+  Granted(kStart + 2 * kDay, 500, 1, 1);
+  User(kStart + kDay, 1, 12);  // before the result, told after its grant
+  Granted(kStart + 3 * kDay, 501, 1, 2);
+  for (int run = 0; run < 2; ++run) {
+    EXPECT_EQ(Explained(500)["postings"][2]["id"], 11);
+    EXPECT_EQ(Explained(501)["postings"][2]["id"], 12);
+    EXPECT_EQ(Account(wire::AccountKind::kTeam, 11)["total"], "1.000000");
+    EXPECT_EQ(Account(wire::AccountKind::kTeam, 12)["total"], "2.000000");
+    Audit();
+    Reopen();
+  }
+}
+
 TEST_F(EngineAccounts, EachAppsCreditIsInTheTopicOfTotalsAndInTheAnswerAndEachDaysInTheAnswer) {
   User(kStart, 1, 11);
   Host(1, 1);
