@@ -71,8 +71,8 @@ void AccountsStage::Release(const Key& key, UserState& user, Emitter& out) {
 }
 
 // Null: none waits, or the slot stops because the row cannot be read.
-const WaitingGrant* AccountsStage::FirstWaiting(const Key& key, const UnnamedUser& unnamed, wire::Grant* grant,
-                                                Emitter& out) {
+const WaitingGrant* AccountsStage::FirstWaiting(const Key& key, const UnnamedUser& unnamed,
+                                                wire::Grant* grant, Emitter& out) {
   if (unnamed.waiting() == 0) return nullptr;
   const WaitingGrant* row = waiting_.Find(RowKey(key, unnamed.first));
   if (row == nullptr || wire::DecodeGrant(row->bytes, grant)) return row;

@@ -157,7 +157,7 @@ class Engine {
   // The last block had a barrier, in this run or the one before, which may have died while it drained. Guarded by
   // append_mutex_.
   bool after_barrier_ = false;
-  std::thread tick_thread_;         // `ticks: wall`
+  std::thread tick_thread_;  // `ticks: wall`
   std::mutex tick_mutex_;
   std::condition_variable tick_wake_;
   bool tick_stopping_ = false;  // guarded by tick_mutex_

@@ -150,8 +150,8 @@ Status ReadRecord(stream::embedded::Log& log, stream::TopicPartition where, std:
                   const std::function<bool(std::string_view)>& decode) {
   const auto batch = log.Read(where, offset);
   if (!batch.ok()) return batch.status();
-  const std::string name =
-      "record " + std::to_string(offset) + " of partition " + std::to_string(where.partition) + " of the ledger";
+  const std::string name = "record " + std::to_string(offset) + " of partition " +
+                           std::to_string(where.partition) + " of the ledger";
   if (*batch == nullptr) return Status::Corrupted(name + " is missing");
   stream::RecordCursor cursor((*batch)->payload);
   std::string_view record;
@@ -167,9 +167,8 @@ Result<TeamId> Engine::PostedTo(ProjectId project, ResultId result) {
   if (!places.ok()) return places.status();
   wire::Posting posting;
   for (const LedgerPlace& place : *places) {
-    Status read =
-        ReadRecord(*log_, {wire::kPostings, place.partition}, place.offset,
-                   [&](std::string_view record) { return wire::DecodePosting(record, &posting); });
+    Status read = ReadRecord(*log_, {wire::kPostings, place.partition}, place.offset,
+                             [&](std::string_view record) { return wire::DecodePosting(record, &posting); });
     if (!read.ok()) return read;
   }
   return posting.team;
@@ -181,9 +180,8 @@ Result<json> Engine::Explain(ProjectId project, ResultId result) {
   json grants = json::array();
   for (const LedgerPlace& place : *places) {
     wire::Grant grant;
-    Status read = ReadRecord(*log_, {wire::kGrants, place.partition}, place.offset, [&](std::string_view record) {
-      return wire::DecodeGrant(record, &grant);
-    });
+    Status read = ReadRecord(*log_, {wire::kGrants, place.partition}, place.offset,
+                             [&](std::string_view record) { return wire::DecodeGrant(record, &grant); });
     if (!read.ok()) return read;
     json j{{"kind", grant.head.kind == wire::GrantKind::kFinal ? "final" : "other"},
            {"project", grant.head.project.value},

@@ -121,7 +121,8 @@ TEST(Kill, ABroadcastIsInForceForWhatFollowsThoughTheProcessDiedBeforeItWas) {
 
   auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
   ASSERT_TRUE(engine.ok()) << engine.status().message();
-  AppendBlock next{.source = "traffic", .first_line = broadcasts.lines.size(), .lines = {{.envelope = first->envelope}}};
+  AppendBlock next{
+      .source = "traffic", .first_line = broadcasts.lines.size(), .lines = {{.envelope = first->envelope}}};
   ASSERT_EQ((*engine)->Producer("traffic").lines, next.first_line) << "the broadcast was not durable";
   const auto too_early = (*engine)->Append(next);
   EXPECT_EQ(too_early.status().code(), StatusCode::kRetry) << too_early.status().message();
