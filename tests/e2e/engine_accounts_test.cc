@@ -12,6 +12,7 @@
 #include "common/wire/event_codec.h"
 #include "common/wire/topics.h"
 #include "services/cobblestone/engine.h"
+#include "tests/support/job_events.h"
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone::testing {
@@ -64,26 +65,10 @@ class EngineAccounts : public ::testing::Test {
     Say(time, wire::UserMember{.user = UserId(user), .team = TeamId(team)});
   }
   void Granted(double time, std::uint64_t result, std::uint64_t host, double credit, std::uint64_t app = 1) {
-    wire::Completion completion;
-    completion.facts.result = ResultId(result);
-    completion.facts.host = HostId(host);
-    completion.facts.workunit = WorkunitId(result);
-    completion.facts.app = AppId(app);
-    completion.facts.outcome = credit::Outcome::kSuccess;
-    completion.facts.sent_time = time - 200;
-    completion.facts.received_time = time;
+    wire::Completion completion = CompletionOf(result, host, result, time);
+    credit::ValidationFacts validation = ValidationOf(result, host, result, credit);
+    completion.facts.app = validation.app = AppId(app);
     Say(time, completion);
-    credit::ValidationFacts validation;
-    validation.result = ResultId(result);
-    validation.host = HostId(host);
-    validation.workunit = WorkunitId(result);
-    validation.app = AppId(app);
-    validation.fpops_est = 1e12;
-    validation.fpops_bound = 1e14;
-    validation.state = credit::ValidateState::kValid;
-    validation.pass = 1;
-    validation.claims = 1;
-    validation.assigned_credit = credit;
     Say(time, validation);
   }
   void Tick(double time) { Say(time, wire::Tick{.time = time}); }

@@ -19,6 +19,7 @@
 #include "services/cobblestone/generate.h"
 #include "services/cobblestone/replay.h"
 #include "tests/support/free_world.h"
+#include "tests/support/job_events.h"
 #include "tests/support/oracle.h"
 #include "tests/support/temp_dir.h"
 
@@ -327,26 +328,11 @@ TEST(HostMove, AnAccountOnItsWayIsToldAsSuchUntilSomebodyWorks) {
     return wire::EncodeEvent(
         {.head = {.id = ++id, .project = project, .time = 1.7e9}, .body = std::move(body)});
   };
-  wire::Completion completion;
-  completion.facts.result = ResultId(500);
-  completion.facts.host = host;
-  completion.facts.workunit = WorkunitId(50);
-  completion.facts.app = AppId(1);
-  completion.facts.outcome = credit::Outcome::kSuccess;
-  credit::ValidationFacts validation;
-  validation.result = ResultId(500);
-  validation.host = host;
-  validation.workunit = WorkunitId(50);
-  validation.app = AppId(1);
-  validation.fpops_est = 1e12;
-  validation.fpops_bound = 1e14;
-  validation.state = credit::ValidateState::kValid;
-  validation.claims = 1;
-  validation.assigned_credit = 7;
-  for (const std::string& event : {envelope(wire::AppChange{.app = AppId(1), .policy = "assigned"}),
-                                   envelope(wire::UserMember{.user = old_owner}),
-                                   envelope(wire::HostMember{.host = host, .user = old_owner}),
-                                   envelope(completion), envelope(validation)}) {
+  for (const std::string& event :
+       {envelope(wire::AppChange{.app = AppId(1), .policy = "assigned"}),
+        envelope(wire::UserMember{.user = old_owner}),
+        envelope(wire::HostMember{.host = host, .user = old_owner}),
+        envelope(CompletionOf(500, host.value, 50, 1.7e9)), envelope(ValidationOf(500, host.value, 50, 7))}) {
     AppendBlock block{.source = "s", .first_line = (*engine)->Producer("s").lines, .barrier = true};
     block.lines.push_back({.envelope = event});
     ASSERT_TRUE((*engine)->Append(std::move(block)).ok());

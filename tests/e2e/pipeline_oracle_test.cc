@@ -14,6 +14,7 @@
 #include "common/wire/topics.h"
 #include "services/cobblestone/generate.h"
 #include "tests/support/free_world.h"
+#include "tests/support/job_events.h"
 #include "tests/support/lockstep_world.h"
 #include "tests/support/oracle.h"
 
@@ -268,32 +269,20 @@ class Story {
   }
   Story& Completed(std::uint64_t result, std::uint64_t host, std::uint64_t workunit,
                    credit::Outcome outcome = credit::Outcome::kSuccess) {
-    wire::Completion completion;
-    completion.facts.result = ResultId(result);
-    completion.facts.host = HostId(host);
-    completion.facts.workunit = WorkunitId(workunit);
-    completion.facts.app = AppId(1);
+    wire::Completion completion = CompletionOf(result, host, workunit, now_);
     completion.facts.outcome = outcome;
     completion.facts.elapsed_time = 100;
     completion.facts.peak_flops = 1e9;
-    completion.facts.sent_time = now_ - 200;
-    completion.facts.received_time = now_;
     return Say(completion);
   }
   Story& Validated(std::uint64_t result, std::uint64_t host, std::uint64_t workunit, std::uint32_t claims,
                    double credit, credit::ValidateState state = credit::ValidateState::kValid,
                    std::uint32_t pass = 1) {
-    credit::ValidationFacts facts;
-    facts.result = ResultId(result);
-    facts.host = HostId(host);
-    facts.workunit = WorkunitId(workunit);
-    facts.app = AppId(1);
-    facts.fpops_est = 1e12;
-    facts.fpops_bound = 1e14;
+    credit::ValidationFacts facts = ValidationOf(result, host, workunit, credit);
     facts.state = state;
     facts.pass = pass;
     facts.claims = state == credit::ValidateState::kInconclusive ? 0 : claims;
-    if (credit > 0) facts.assigned_credit = credit;
+    if (credit <= 0) facts.assigned_credit.reset();
     return Say(facts);
   }
   Story& Tick(double time) {
@@ -386,15 +375,9 @@ TEST(PipelineStory, WordThatThereWillBeNoClaimCountsOnceHoweverOftenItComes) {
   // Completion and validation of 500 name different workunits: both are refused, each time.
   story.Completed(500, 1, 51).Validated(500, 1, 50, 3, 0).AgainFrom(story.size() - 2, story.size());
   const auto with_cpu_time = [&story](std::uint64_t result, std::uint64_t host, double seconds) {
-    wire::Completion completion;
-    completion.facts.result = ResultId(result);
-    completion.facts.host = HostId(host);
-    completion.facts.workunit = WorkunitId(50);
-    completion.facts.app = AppId(1);
-    completion.facts.outcome = credit::Outcome::kSuccess;
+    wire::Completion completion = CompletionOf(result, host, 50, kStart);
     completion.facts.cpu_time = seconds;
     completion.facts.sent_time = kStart - 90000;
-    completion.facts.received_time = kStart;
     story.Say(completion).Validated(result, host, 50, 3, 0);
   };
   with_cpu_time(501, 2, 43200);

@@ -10,6 +10,7 @@
 #include "common/wire/refused_codec.h"
 #include "common/wire/topics.h"
 #include "services/cobblestone/engine.h"
+#include "tests/support/job_events.h"
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone::testing {
@@ -47,30 +48,14 @@ class RefusedTest : public ::testing::Test {
   }
   void Completed(std::uint64_t result, std::uint64_t host, std::uint64_t workunit,
                  credit::Outcome outcome = credit::Outcome::kSuccess) {
-    wire::Completion completion;
-    completion.facts.result = ResultId(result);
-    completion.facts.host = HostId(host);
-    completion.facts.workunit = WorkunitId(workunit);
-    completion.facts.app = AppId(1);
+    wire::Completion completion = CompletionOf(result, host, workunit, now_);
     completion.facts.outcome = outcome;
-    completion.facts.sent_time = now_ - 200;
-    completion.facts.received_time = now_;
     Say(completion);
   }
   void Validated(std::uint64_t result, std::uint64_t host, std::uint64_t workunit, double credit = 7,
                  bool late = false) {
-    credit::ValidationFacts facts;
-    facts.result = ResultId(result);
-    facts.host = HostId(host);
-    facts.workunit = WorkunitId(workunit);
-    facts.app = AppId(1);
-    facts.fpops_est = 1e12;
-    facts.fpops_bound = 1e14;
-    facts.state = credit::ValidateState::kValid;
-    facts.pass = 1;
-    facts.claims = 1;
+    credit::ValidationFacts facts = ValidationOf(result, host, workunit, credit);
     facts.late = late;
-    facts.assigned_credit = credit;
     Say(facts);
   }
   void Tick(double time) {

@@ -1,0 +1,41 @@
+// What a project says of one job of app 1 that is in order; a test changes what it is about.
+#pragma once
+
+#include <cstdint>
+
+#include "common/wire/event_codec.h"
+
+namespace cobblestone::testing {
+
+// A success that was sent 200 s before it was reported at `time` (UNIX s).
+inline wire::Completion CompletionOf(std::uint64_t result, std::uint64_t host, std::uint64_t workunit,
+                                     double time) {
+  wire::Completion completion;
+  completion.facts.result = ResultId(result);
+  completion.facts.host = HostId(host);
+  completion.facts.workunit = WorkunitId(workunit);
+  completion.facts.app = AppId(1);
+  completion.facts.outcome = credit::Outcome::kSuccess;
+  completion.facts.sent_time = time - 200;
+  completion.facts.received_time = time;
+  return completion;
+}
+
+// Valid at the first look, the only replica, `credit` Cobblestones where the policy is `assigned`.
+inline credit::ValidationFacts ValidationOf(std::uint64_t result, std::uint64_t host, std::uint64_t workunit,
+                                            double credit) {
+  credit::ValidationFacts facts;
+  facts.result = ResultId(result);
+  facts.host = HostId(host);
+  facts.workunit = WorkunitId(workunit);
+  facts.app = AppId(1);
+  facts.fpops_est = 1e12;
+  facts.fpops_bound = 1e14;
+  facts.state = credit::ValidateState::kValid;
+  facts.pass = 1;
+  facts.claims = 1;
+  facts.assigned_credit = credit;
+  return facts;
+}
+
+}  // namespace cobblestone::testing
