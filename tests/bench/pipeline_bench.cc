@@ -3,13 +3,7 @@
 // result, peak memory; then completion -> posted latency at half of that rate. Not a Google Benchmark: a run takes
 // seconds to minutes and is its own measure.
 //
-//   pipeline_bench [--hosts 10000,100000,1000000] [--results N] [--threads N] [--policy creditnew] [--flush SECONDS]
-//                  [--latency 0|1] [--rate RESULTS_PER_SECOND] [--directory DIR]
-//                  [--commit MILLISECONDS] [--wait RESULTS] [--retain MIB --checkpoint SECONDS]
-// --commit: the settings' commit.interval.
-// --wait: a validation comes so many results after its completion, so that what waits outlives state writes.
-// --retain: inputs and journals beyond so much log are trimmed behind the checkpoints while it runs.
-// --rate: only the latency run, at this rate.
+//   ./dev bench pipeline --help
 //
 // Workload: two replicas of a workunit on two hosts, five in a hundred validations before their completion
 // (services/cobblestone/generate.h); one completion and one validation for each result, from events prepared in memory.
@@ -28,6 +22,8 @@
 #include <thread>
 #include <unordered_map>
 #include <vector>
+
+#include <CLI/CLI.hpp>
 
 #include "common/stream/journal.h"
 #include "common/wire/event_codec.h"
@@ -396,40 +392,24 @@ void Latency(const Options& options, std::uint64_t hosts, double rate) {
 
 int main(int argc, char** argv) {
   cobblestone::Options options;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string key = argv[i];
-    const std::string value = argv[i + 1];
-    if (key == "--hosts") {
-      options.hosts.clear();
-      for (std::size_t at = 0; at < value.size();) {
-        const std::size_t comma = std::min(value.find(',', at), value.size());
-        options.hosts.push_back(std::stoull(value.substr(at, comma - at)));
-        at = comma + 1;
-      }
-    } else if (key == "--results") {
-      options.results = std::stoull(value);
-    } else if (key == "--threads") {
-      options.threads = static_cast<std::uint32_t>(std::stoul(value));
-    } else if (key == "--policy") {
-      options.policy = value;
-    } else if (key == "--directory") {
-      options.directory = value;
-    } else if (key == "--latency") {
-      options.latency = value != "0";
-    } else if (key == "--rate") {
-      options.rate = std::stod(value);
-    } else if (key == "--wait") {
-      options.wait = std::stoull(value);
-    } else if (key == "--retain") {
-      options.retain = std::stoull(value);
-    } else if (key == "--checkpoint") {
-      options.checkpoint = std::stod(value);
-    } else if (key == "--commit") {
-      options.commit = std::stod(value);
-    } else if (key == "--flush") {
-      options.flush_interval = std::stod(value);
-    }
-  }
+  CLI::App app("Events in, totals posted, on the embedded log: throughput, then latency at half of it.");
+  app.add_option("--hosts", options.hosts, "Numbers of hosts, a run for each")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--results", options.results, "Results of a run")->capture_default_str();
+  app.add_option("--threads", options.threads, "Threads that share the slots")->capture_default_str();
+  app.add_option("--policy", options.policy, "Policy of all apps")->capture_default_str();
+  app.add_option("--directory", options.directory,
+                 "Where the data lies; wiped. Without it one in the place for such");
+  app.add_option("--latency", options.latency, "Whether to measure latency")->capture_default_str();
+  app.add_option("--rate", options.rate, "Only the latency run, at so many results/s");
+  app.add_option("--flush", options.flush_interval, "Seconds between state writes")->capture_default_str();
+  app.add_option("--commit", options.commit, "The settings' commit.interval, ms; 0: the default");
+  app.add_option("--wait", options.wait, "A validation comes so many results after its completion");
+  app.add_option("--retain", options.retain,
+                 "MiB of log beyond which inputs are trimmed behind the checkpoints");
+  app.add_option("--checkpoint", options.checkpoint, "Seconds between checkpoints")->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
   if (options.directory.empty())
     options.directory =
         std::filesystem::temp_directory_path() / ("cobblestone-bench-" + std::to_string(::getpid()));

@@ -2,8 +2,6 @@
 // it does; then the data directory is opened, and a new workunit is sent. Prints how large the log was, what the open
 // had to do, and the seconds from the start of the open until the new events are acknowledged and until their grants
 // are posted. Not a Google Benchmark: a run takes minutes and is its own measure.
-//
-//   recovery_bench [--results 5000000] [--hosts 100000] [--threads 2] [--policy creditnew] [--directory DIR]
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +14,8 @@
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <CLI/CLI.hpp>
 
 #include "common/wire/event_codec.h"
 #include "common/wire/topics.h"
@@ -148,21 +148,14 @@ int Measure(const Options& options) {
 
 int main(int argc, char** argv) {
   cobblestone::Options options;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string key = argv[i];
-    const std::string value = argv[i + 1];
-    if (key == "--results") {
-      options.results = std::stoull(value);
-    } else if (key == "--hosts") {
-      options.hosts = std::stoull(value);
-    } else if (key == "--threads") {
-      options.threads = static_cast<std::uint32_t>(std::stoul(value));
-    } else if (key == "--policy") {
-      options.policy = value;
-    } else if (key == "--directory") {
-      options.directory = value;
-    }
-  }
+  CLI::App app("The way back after a kill: how long until new results are posted.");
+  app.add_option("--results", options.results, "Results before the kill")->capture_default_str();
+  app.add_option("--hosts", options.hosts, "Hosts")->capture_default_str();
+  app.add_option("--threads", options.threads, "Threads that share the slots")->capture_default_str();
+  app.add_option("--policy", options.policy, "Policy of all apps")->capture_default_str();
+  app.add_option("--directory", options.directory,
+                 "Where the data lies; wiped. Without it one in the place for such");
+  CLI11_PARSE(app, argc, argv);
   if (options.directory.empty())
     options.directory =
         std::filesystem::temp_directory_path() / ("cobblestone-recovery-" + std::to_string(::getpid()));
