@@ -77,6 +77,7 @@ Option Text(std::string_view key, Target (*target)(RunSettings&), std::string_vi
 }
 
 // Where an option goes: AT(commit.interval) is a function from settings to the address of that member.
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a member's name cannot stand in parentheses.
 #define COBBLESTONE_AT(member) +[](RunSettings& s) -> Target { return &s.member; }
 
 std::vector<Option> MakeOptions() {

@@ -47,7 +47,7 @@ std::optional<Refusal> Apply(const AppChange& change, credit::Catalogue& catalog
   credit::AppRow row;
   row.id = change.app;
   row.name = change.name;
-  row.policy = std::move(policy);
+  row.policy = policy;
   row.target_nresults = change.target_nresults != 0 ? change.target_nresults : 1;
   row.min_avg_pfc = change.min_avg_pfc;
   row.host_scale_check = change.host_scale_check;

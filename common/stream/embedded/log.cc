@@ -635,15 +635,15 @@ Status LogImpl::VerifyPartition(TopicPartition where,
 Status LogImpl::Verify(const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
   std::uint64_t done = 0;
   const std::uint64_t all = disk_bytes();
-  for (TopicIndex topic = 0; topic < options_.topics.size(); ++topic) {
-    for (std::uint32_t partition = 0; partition < options_.topics[topic].partitions; ++partition) {
-      const Status status =
-          VerifyPartition({.topic = topic, .partition = partition}, [&](std::uint64_t bytes) {
-            done += bytes;
-            if (progress) progress(std::min(done, all), all);
-          });
+  for (TopicIndex topic = 0; const TopicSpec& spec : options_.topics) {
+    for (std::uint32_t partition = 0; partition < spec.partitions; ++partition) {
+      Status status = VerifyPartition({.topic = topic, .partition = partition}, [&](std::uint64_t bytes) {
+        done += bytes;
+        if (progress) progress(std::min(done, all), all);
+      });
       if (!status.ok()) return status;
     }
+    ++topic;
   }
   Status status = database_->VerifyFiles();
   if (status.ok() && progress) progress(all, all);
@@ -671,12 +671,13 @@ Result<std::unique_ptr<Log>> Log::Open(const LogOptions& options) {
   if (!database.ok()) return database.status();
   std::vector<StoredExtent> extents;
   extents.reserve(slots);
-  for (TopicIndex topic = 0; topic < options.topics.size(); ++topic) {
-    for (std::uint32_t partition = 0; partition < options.topics[topic].partitions; ++partition) {
+  for (TopicIndex topic = 0; const TopicSpec& spec : options.topics) {
+    for (std::uint32_t partition = 0; partition < spec.partitions; ++partition) {
       const Result<StoredExtent> extent = (*database)->Extent({.topic = topic, .partition = partition});
       if (!extent.ok()) return extent.status();
       extents.push_back(*extent);
     }
+    ++topic;
   }
   return std::unique_ptr<Log>(
       std::make_unique<LogImpl>(options, *std::move(database), std::move(first_slots), extents));

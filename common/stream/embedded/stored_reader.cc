@@ -17,7 +17,7 @@ BatchRef StoredReader::FindKept(TopicPartition where, std::uint64_t offset) {
   auto place = places_.upper_bound({where, offset});
   if (place == places_.begin()) return nullptr;
   --place;
-  const BatchRef batch = place->second->batch;
+  BatchRef batch = place->second->batch;
   if (batch->where != where || offset >= batch->end()) return nullptr;
   kept_.splice(kept_.begin(), kept_, place->second);
   return batch;
