@@ -235,13 +235,16 @@ double Throughput(const Options& options, std::uint64_t hosts) {
   return rate;
 }
 
-// For each result, the block with which its workunit could be decided: the one that holds the last half of its results.
-std::unordered_map<std::uint64_t, std::uint32_t> DecidingBlocks(const std::vector<AppendBlock>& blocks) {
+constexpr std::uint32_t kNoBlock = UINT32_MAX;
+
+// For each result, by its number, the block with which its workunit could be decided: the one that holds the last half
+// of its results.
+std::vector<std::uint32_t> DecidingBlocks(const std::vector<AppendBlock>& blocks) {
   struct Workunit {
     int halves = 0;
     std::uint64_t results[2] = {0, 0};
   };
-  std::unordered_map<std::uint64_t, std::uint32_t> deciding;
+  std::vector<std::uint32_t> deciding;
   std::unordered_map<std::uint64_t, Workunit> open;
   wire::HotEvent event;
   for (std::uint32_t b = 0; b < blocks.size(); ++b) {
@@ -255,7 +258,10 @@ std::unordered_map<std::uint64_t, std::uint32_t> DecidingBlocks(const std::vecto
       ++one.halves;
       (one.results[0] == 0 || one.results[0] == result ? one.results[0] : one.results[1]) = result;
       if (one.halves < 4) continue;
-      for (const std::uint64_t decided : one.results) deciding[decided] = b;
+      for (const std::uint64_t decided : one.results) {
+        if (decided >= deciding.size()) deciding.resize(decided * 2 + 1, kNoBlock);
+        deciding[decided] = b;
+      }
       open.erase(workunit);
     }
   }
@@ -331,6 +337,8 @@ void Latency(const Options& options, std::uint64_t hosts, double rate) {
   Prepared prepared =
       Prepare(generate, static_cast<std::size_t>(std::max(2.0, rate * 2 * interval)), options.wait);
   const auto deciding = DecidingBlocks(prepared.blocks);
+  const auto expected = static_cast<std::size_t>(
+      std::count_if(deciding.begin(), deciding.end(), [](std::uint32_t block) { return block != kNoBlock; }));
   const std::string directory = options.directory + "/latency";
   std::filesystem::remove_all(directory);
   {
@@ -346,14 +354,13 @@ void Latency(const Options& options, std::uint64_t hosts, double rate) {
     };
     const auto before = (*engine)->log().counters();
     std::vector<double> milliseconds;
-    milliseconds.reserve(deciding.size());
+    milliseconds.reserve(expected);
     std::thread watcher([&] {
       PostedGrants posted(**engine);
-      while (milliseconds.size() < deciding.size()) {
+      while (milliseconds.size() < expected) {
         posted.Poll([&](std::uint64_t result) {
-          const auto block = deciding.find(result);
-          if (block != deciding.end())
-            milliseconds.push_back(Seconds(Clock::now() - due(block->second)) * 1e3);
+          if (result < deciding.size() && deciding[result] != kNoBlock)
+            milliseconds.push_back(Seconds(Clock::now() - due(deciding[result])) * 1e3);
         });
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }
