@@ -14,7 +14,6 @@
 
 namespace cobblestone {
 
-using stream::embedded::LogOutput;
 using stream::embedded::LogUnit;
 
 namespace {
@@ -256,8 +255,8 @@ ProducerState Engine::Producer(const std::string& source) const {
   return state;
 }
 
-Result<AppendOutcome> Engine::Append(AppendBlock block) {
-  auto begun = BeginAppend(std::move(block));
+Result<AppendOutcome> Engine::Append(const AppendBlock& block) {
+  auto begun = BeginAppend(block);
   if (!begun.ok()) return begun.status();
   return FinishAppend(*begun);
 }
@@ -268,7 +267,7 @@ Result<AppendOutcome> Engine::FinishAppend(const PendingAppend& pending) {
   return pending.outcome;
 }
 
-Result<Engine::PendingAppend> Engine::BeginAppend(AppendBlock block) {
+Result<Engine::PendingAppend> Engine::BeginAppend(const AppendBlock& block) {
   std::lock_guard lock(append_mutex_);
   if (started_) runner_->WaitLag(kMaxLag);
   if (block.source.empty()) return Status::InvalidArgument("a source needs a name");

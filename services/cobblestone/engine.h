@@ -93,14 +93,14 @@ class Engine {
   [[nodiscard]] ProducerState Producer(const std::string& source) const;
   // Durable on return. kInvalidArgument when the block does not follow what the source has sent before. Waits while
   // the stages are too far behind, so that what they read is still in memory.
-  Result<AppendOutcome> Append(AppendBlock block);
+  Result<AppendOutcome> Append(const AppendBlock& block);
   // The same in two steps, so that a caller can have several blocks on their way. Blocks with a barrier are durable and
   // drained when the first returns.
   struct PendingAppend {
     AppendOutcome outcome;
     std::uint64_t ticket = 0;
   };
-  Result<PendingAppend> BeginAppend(AppendBlock block);
+  Result<PendingAppend> BeginAppend(const AppendBlock& block);
   Result<AppendOutcome> FinishAppend(const PendingAppend& pending);
   void WaitIdle();
   [[nodiscard]] bool idle() const;

@@ -285,7 +285,7 @@ std::string PostingsText(const json& grant) {
   std::string text;
   for (const json& posting : At(grant, "postings")) {
     text += (text.empty() ? "" : ", ") + Text(posting, "account") + " " + IdText(posting, "id");
-    if (Has(posting, "name") && At(posting, "name") != "") text += " (" + Text(posting, "name") + ")";
+    if (Has(posting, "name") && !Text(posting, "name").empty()) text += " (" + Text(posting, "name") + ")";
   }
   return text.empty() ? "nobody" : text;
 }
@@ -427,7 +427,7 @@ std::string ExplainText(const json& answer) {
 std::string AccountText(const json& answer) {
   std::string text =
       Capital(Text(answer, "kind")) + " " + IdText(answer, "id") + " of " + ProjectText(answer, answer);
-  if (Has(answer, "name") && At(answer, "name") != "") text += ": " + Text(answer, "name");
+  if (Has(answer, "name") && !Text(answer, "name").empty()) text += ": " + Text(answer, "name");
   text += "\n";
   Fields fields;
   fields.Shown({"kind", "id", "project", "project_name", "name"});
@@ -576,7 +576,7 @@ std::string RefusedText(const json& answer) {
   fields.Of(answer, "detail", "detail");
   for (const char* name : {"source", "line", "project", "topic", "partition", "offset"}) {
     fields.Shown({name});
-    if (Has(answer, name) && At(answer, name) != "") fields.Add(name, IdText(answer, name));
+    if (Has(answer, name) && !Text(answer, name).empty()) fields.Add(name, IdText(answer, name));
   }
   fields.TimeOf(answer, "append_time", "appended");
   fields.Rest(answer);

@@ -10,10 +10,8 @@ namespace {
 // Big-endian, so that a project's results lie together and in order.
 std::string IndexKey(ProjectId project, ResultId result) {
   std::string key(12, '\0');
-  for (int i = 0; i < 4; ++i)
-    key[static_cast<std::size_t>(i)] = static_cast<char>(project.value >> (24 - 8 * i));
-  for (int i = 0; i < 8; ++i)
-    key[static_cast<std::size_t>(4 + i)] = static_cast<char>(result.value >> (56 - 8 * i));
+  for (std::size_t i = 0; i < 4; ++i) key[i] = static_cast<char>(project.value >> (24 - 8 * i));
+  for (std::size_t i = 0; i < 8; ++i) key[4 + i] = static_cast<char>(result.value >> (56 - 8 * i));
   return key;
 }
 

@@ -182,7 +182,7 @@ class Server::Impl {
   Result<nlohmann::json> Append(std::string_view body) {
     auto block = DecodeAppendBlock(body);
     if (!block.ok()) return block.status();
-    auto outcome = engine_.Append(std::move(*block));
+    auto outcome = engine_.Append(*block);
     if (!outcome.ok()) return outcome.status();
     return OutcomeJson(*outcome);
   }

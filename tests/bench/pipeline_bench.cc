@@ -169,7 +169,7 @@ std::uint64_t Held(Engine& engine) {
 }
 
 void Begin(Engine& engine, AppendBlock block) {
-  auto begun = engine.BeginAppend(std::move(block));
+  auto begun = engine.BeginAppend(block);
   if (begun.ok()) return;
   std::fprintf(stderr, "append: %s\n", begun.status().message().c_str());
   std::exit(1);

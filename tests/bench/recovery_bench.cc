@@ -66,7 +66,7 @@ std::unique_ptr<Engine> Open(const Options& options) {
 }
 
 void Append(Engine& engine, AppendBlock block) {
-  const auto done = engine.Append(std::move(block));
+  const auto done = engine.Append(block);
   if (done.ok()) return;
   std::fprintf(stderr, "append: %s\n", done.status().message().c_str());
   std::exit(1);

@@ -53,7 +53,7 @@ class EngineAccounts : public ::testing::Test {
         {.envelope = wire::EncodeEvent(
              {.head = {.id = ++id_, .project = ProjectId(1), .time = time}, .body = std::move(body)})});
     block.barrier = wire::PeekRouting(block.lines[0].envelope)->key == wire::KeyKind::kBroadcast;
-    const auto appended = engine_->Append(std::move(block));
+    const auto appended = engine_->Append(block);
     ASSERT_TRUE(appended.ok()) << appended.status().message();
     engine_->WaitIdle();
     ASSERT_TRUE(engine_->failure().ok()) << engine_->failure().message();

@@ -30,7 +30,7 @@ TEST(EngineTime, OneEventFromTheFutureMakesNoTick) {
     block.lines.push_back(
         {.envelope = wire::EncodeEvent({.head = {.id = line, .project = ProjectId(1), .time = time},
                                         .body = wire::HostMember{.host = HostId(line), .user = UserId(1)}})});
-    ASSERT_TRUE((*engine)->Append(std::move(block)).ok());
+    ASSERT_TRUE((*engine)->Append(block).ok());
   }
   (*engine)->WaitIdle();
   int ticks = 0;

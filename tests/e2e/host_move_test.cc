@@ -260,7 +260,7 @@ TEST(HostMove, TheEngineAnswersWithOneAccountAndTheAuditIsExact) {
       AppendBlock block{.source = "moves", .first_line = at, .barrier = is_broadcast(at)};
       for (; at < events.size() && block.lines.size() < 60 && is_broadcast(at) == block.barrier; ++at)
         block.lines.push_back({.envelope = events[at]});
-      const auto appended = (*engine)->Append(std::move(block));
+      const auto appended = (*engine)->Append(block);
       ASSERT_TRUE(appended.ok()) << appended.status().message();
       // While it works, too: no answer falls back behind an earlier one.
       for (std::uint64_t host = 1; host <= 6; ++host) {
@@ -335,7 +335,7 @@ TEST(HostMove, AnAccountOnItsWayIsToldAsSuchUntilSomebodyWorks) {
         envelope(CompletionOf(500, host.value, 50, 1.7e9)), envelope(ValidationOf(500, host.value, 50, 7))}) {
     AppendBlock block{.source = "s", .first_line = (*engine)->Producer("s").lines, .barrier = true};
     block.lines.push_back({.envelope = event});
-    ASSERT_TRUE((*engine)->Append(std::move(block)).ok());
+    ASSERT_TRUE((*engine)->Append(block).ok());
   }
   // The new owner's partition stands still until the account has been sent to it, and the log is copied then.
   settings.data_directory = temp / "copy";

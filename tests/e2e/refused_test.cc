@@ -44,7 +44,7 @@ class RefusedTest : public ::testing::Test {
     block.lines.push_back(
         {.envelope = wire::EncodeEvent(
              {.head = {.id = line_, .project = ProjectId(1), .time = now_}, .body = body})});
-    ASSERT_TRUE(engine_->Append(std::move(block)).ok());
+    ASSERT_TRUE(engine_->Append(block).ok());
   }
   void Completed(std::uint64_t result, std::uint64_t host, std::uint64_t workunit,
                  credit::Outcome outcome = credit::Outcome::kSuccess) {

@@ -105,7 +105,7 @@ void IngestLive(Engine& engine, const std::vector<Event>& events, std::size_t en
       ++at;
     }
     clock.now = now;
-    const auto outcome = engine.Append(std::move(block));
+    const auto outcome = engine.Append(block);
     ASSERT_TRUE(outcome.ok()) << outcome.status().message();
   }
   engine.WaitIdle();

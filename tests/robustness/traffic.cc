@@ -92,7 +92,7 @@ Status Ingest(Engine& engine, const std::vector<Event>& events) {
       block.lines.push_back({.envelope = events[at].envelope});
       ++at;
     }
-    auto outcome = engine.Append(std::move(block));
+    auto outcome = engine.Append(block);
     if (!outcome.ok()) return outcome.status();
   }
   engine.WaitIdle();
