@@ -255,6 +255,26 @@ ProducerState Engine::Producer(const std::string& source) const {
   return state;
 }
 
+Status Engine::DrainFor(bool barrier) {
+  if (!barrier && !after_barrier_) return Status::Ok();
+  if (!started_ && (barrier || !runner_->idle()))
+    return Status::Retry("a broadcast needs stages that run, and they have not been started");
+  runner_->WaitIdle();
+  return runner_->failure();
+}
+
+std::uint64_t Engine::AppendDrained(LogUnit unit, bool barrier) {
+  if (barrier != after_barrier_) unit.rows.emplace_back(kBarrierRow, barrier ? "1" : "");
+  after_barrier_ = barrier;
+  const std::uint64_t ticket = log_->Append(std::move(unit));
+  if (barrier) {
+    runner_->WaitIdle();
+    log_->CommitSoon();
+    log_->WaitDurable(ticket);
+  }
+  return ticket;
+}
+
 Result<AppendOutcome> Engine::Append(const AppendBlock& block) {
   auto begun = BeginAppend(block);
   if (!begun.ok()) return begun.status();
@@ -277,11 +297,7 @@ Result<Engine::PendingAppend> Engine::BeginAppend(const AppendBlock& block) {
                                    std::to_string(before.lines) + ", this block starts after line " +
                                    std::to_string(block.first_line) +
                                    "; is another client sending under the same name?");
-  if (block.barrier || after_barrier_) {
-    if (!started_ && (block.barrier || !runner_->idle()))
-      return Status::Retry("a broadcast needs stages that run, and they have not been started");
-    runner_->WaitIdle();
-  }
+  if (Status s = DrainFor(block.barrier); !s.ok()) return s;
   AppendOutcome outcome;
   UnitBuilder unit;
   std::uint64_t line = block.first_line;
@@ -323,14 +339,7 @@ Result<Engine::PendingAppend> Engine::BeginAppend(const AppendBlock& block) {
   LogUnit taken = unit.Take();
   taken.rows.emplace_back(ProducerKey(block.source), EncodeRow(outcome.producer));
   taken.rows.emplace_back(kTickRow, EncodeRow(ticker_->last()));
-  if (block.barrier != after_barrier_) taken.rows.emplace_back(kBarrierRow, block.barrier ? "1" : "");
-  after_barrier_ = block.barrier;
-  const std::uint64_t ticket = log_->Append(std::move(taken));
-  if (block.barrier) {
-    runner_->WaitIdle();
-    log_->CommitSoon();
-    log_->WaitDurable(ticket);
-  }
+  const std::uint64_t ticket = AppendDrained(std::move(taken), block.barrier);
   if (Status s = runner_->failure(); !s.ok()) return s;
   return PendingAppend{.outcome = outcome, .ticket = ticket};
 }

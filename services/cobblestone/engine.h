@@ -138,6 +138,10 @@ class Engine {
  private:
   Engine() = default;
 
+  // Both hold append_mutex_. Everything before a barrier, and a barrier before everything behind it, is drained.
+  Status DrainFor(bool barrier);
+  std::uint64_t AppendDrained(stream::embedded::LogUnit unit, bool barrier);
+
   void LookAtClockEverySecond();
   void StopTicking();
 

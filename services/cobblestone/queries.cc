@@ -551,11 +551,14 @@ Result<json> Engine::RefusedResubmit(std::uint64_t offset) {
   const auto routing = wire::PeekRouting(original);
   const stream::TopicPartition to = routing ? wire::RouteEvent(*routing, pipeline_.partitions)
                                             : stream::TopicPartition{wire::kCompletions, 0};
+  const bool barrier = to.topic == wire::kCatalogue;
   std::lock_guard lock(append_mutex_);
+  if (Status s = DrainFor(barrier); !s.ok()) return s;
   stream::embedded::LogUnit unit;
   unit.outputs.push_back({.where = to, .payload = {}, .count = 1});
   stream::AppendRecord(unit.outputs.back().payload, original);
-  log_->WaitDurable(log_->Append(std::move(unit)));
+  log_->WaitDurable(AppendDrained(std::move(unit), barrier));
+  if (Status s = runner_->failure(); !s.ok()) return s;
   return json{{"resubmitted", offset}};
 }
 

@@ -168,7 +168,7 @@ std::uint64_t Held(Engine& engine) {
   return held;
 }
 
-void Begin(Engine& engine, AppendBlock block) {
+void Begin(Engine& engine, const AppendBlock& block) {
   auto begun = engine.BeginAppend(block);
   if (begun.ok()) return;
   std::fprintf(stderr, "append: %s\n", begun.status().message().c_str());
@@ -178,7 +178,10 @@ void Begin(Engine& engine, AppendBlock block) {
 // Feeds blocks as fast as they are taken, several on their way.
 double Feed(Engine& engine, std::vector<AppendBlock> blocks) {
   const auto start = Clock::now();
-  for (AppendBlock& block : blocks) Begin(engine, std::move(block));
+  for (AppendBlock& block : blocks) {
+    Begin(engine, block);
+    block = {};
+  }
   engine.WaitIdle();
   return Seconds(Clock::now() - start);
 }
@@ -367,9 +370,9 @@ void Latency(const Options& options, std::uint64_t hosts, double rate) {
     });
     const double cpu = CpuSeconds();
     std::uint32_t k = 0;
-    for (AppendBlock& block : prepared.blocks) {
+    for (const AppendBlock& block : prepared.blocks) {
       std::this_thread::sleep_until(due(k++));
-      Begin(**engine, std::move(block));
+      Begin(**engine, block);
     }
     watcher.join();
     const double took = Seconds(Clock::now() - start);

@@ -65,7 +65,7 @@ std::unique_ptr<Engine> Open(const Options& options) {
   return *std::move(engine);
 }
 
-void Append(Engine& engine, AppendBlock block) {
+void Append(Engine& engine, const AppendBlock& block) {
   const auto done = engine.Append(block);
   if (done.ok()) return;
   std::fprintf(stderr, "append: %s\n", done.status().message().c_str());
@@ -80,7 +80,7 @@ void Feed(Engine& engine, const GenerateOptions& traffic, const std::string& sou
   std::uint64_t blocks = 0;
   const auto close = [&] {
     if (block.lines.empty()) return;
-    Append(engine, std::move(block));
+    Append(engine, block);
     block = AppendBlock{.source = source, .first_line = line};
     if (++blocks % 8 == 0) engine.WaitIdle();
   };

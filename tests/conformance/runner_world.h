@@ -115,7 +115,7 @@ struct EchoWorld {
     status = running.status();
     if (running.ok()) runner = *std::move(running);
   }
-  EchoWorld(const std::string& directory, EchoSalts salts = {})
+  explicit EchoWorld(const std::string& directory, EchoSalts salts = {})
       : EchoWorld(EchoLogOptions(directory), EchoOptions(directory), std::move(salts)) {}
 
   // Each text a record of its own in `notes`; returns when all were processed and are durable.

@@ -1352,7 +1352,7 @@ TEST(Oracle, FindsEveryKindOfDifference) {
   const auto differs = [&](auto change) {
     Outcome bad = good;
     change(bad);
-    return Differences(expected, bad) != "";
+    return !Differences(expected, bad).empty();
   };
   const auto any_grant = std::next(good.grants.begin(), 50)->first;
   const auto any_account = std::next(good.accounts.begin(), 20)->first;

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/wire/event_codec.h"
@@ -43,7 +44,7 @@ class RefusedTest : public ::testing::Test {
     AppendBlock block{.source = "s", .first_line = line_++, .barrier = true};
     block.lines.push_back(
         {.envelope = wire::EncodeEvent(
-             {.head = {.id = line_, .project = ProjectId(1), .time = now_}, .body = body})});
+             {.head = {.id = line_, .project = ProjectId(1), .time = now_}, .body = std::move(body)})});
     ASSERT_TRUE(engine_->Append(block).ok());
   }
   void Completed(std::uint64_t result, std::uint64_t host, std::uint64_t workunit,
@@ -149,6 +150,19 @@ TEST_F(RefusedTest, ACompletionIsGrantedOnceItIsResubmittedAfterTheRightValidati
   ASSERT_TRUE(told.ok());
   ASSERT_EQ(told->at("grants").size(), 1u) << told->dump();
   EXPECT_EQ(Refusals().size(), 2u);
+}
+
+TEST_F(RefusedTest, ABroadcastThatIsResubmittedIsInForceForWhatFollows) {
+  Say(wire::AppVersionChange{.row = {.id = 7, .app = AppId(2)}});
+  ASSERT_EQ(Refusals().size(), 1u);
+  Say(wire::AppChange{.app = AppId(2), .policy = "assigned", .delay_bound = kDay});
+  ASSERT_TRUE(engine_->RefusedResubmit(0).ok());
+  EXPECT_TRUE(engine_->idle());
+  wire::Completion completion = CompletionOf(500, 1, 50, now_);
+  completion.facts.app = AppId(2);
+  completion.facts.version = AppVersionId(7);
+  Say(completion);
+  EXPECT_EQ(Refusals().size(), 1u);
 }
 
 TEST_F(RefusedTest, AClaimIsNoEventThatCouldBeResubmitted) {

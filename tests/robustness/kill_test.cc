@@ -95,40 +95,45 @@ TEST(Kill, NothingIsLostOrDoubledWhereverTheProcessDies) {
   ExpectLikeTheOracle(**engine, events);
 }
 
-// What follows a broadcast is judged by it, also where the process died after the broadcast was durable and before a
-// stage saw it.
+// What follows a broadcast is judged by it, also where the process died after the broadcast was durable and before all
+// stages had seen it.
 TEST(Kill, ABroadcastIsInForceForWhatFollowsThoughTheProcessDiedBeforeItWas) {
-  cobblestone::testing::TempDir temp;
-  const std::string directory = temp / "data";
   const std::vector<Event> events = Traffic(12, 1000);
   const auto first = std::find_if(events.begin(), events.end(), [](const Event& e) { return !e.broadcast; });
   ASSERT_NE(first, events.begin());
   AppendBlock broadcasts{.source = "traffic", .barrier = true};
   for (auto event = events.begin(); event != first; ++event)
     broadcasts.lines.push_back({.envelope = event->envelope});
-  const pid_t child = fork();
-  if (child == 0) {
-    auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
-    if (!engine.ok()) _exit(10);
-    ArmFailpoint("E4b:1");  // the first write of the log is durable, and nobody knows yet
-    (*engine)->Start();
-    (void)(*engine)->Append(broadcasts);
-    _exit(11);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  ASSERT_TRUE(WIFSIGNALED(status)) << WEXITSTATUS(status);
+  // Now and then the stages are so quick that what they made of it is in the same write.
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    cobblestone::testing::TempDir temp;
+    const std::string directory = temp / "data";
+    const pid_t child = fork();
+    if (child == 0) {
+      auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
+      if (!engine.ok()) _exit(10);
+      ArmFailpoint("E4b:1");  // the first write of the log is durable, and nobody knows yet
+      (*engine)->Start();
+      (void)(*engine)->Append(broadcasts);
+      _exit(11);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFSIGNALED(status)) << WEXITSTATUS(status);
 
-  auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
-  ASSERT_TRUE(engine.ok()) << engine.status().message();
-  AppendBlock next{
-      .source = "traffic", .first_line = broadcasts.lines.size(), .lines = {{.envelope = first->envelope}}};
-  ASSERT_EQ((*engine)->Producer("traffic").lines, next.first_line) << "the broadcast was not durable";
-  const auto too_early = (*engine)->Append(next);
-  EXPECT_EQ(too_early.status().code(), StatusCode::kRetry) << too_early.status().message();
-  (*engine)->Start();
-  ASSERT_TRUE(Ingest(**engine, events).ok());
-  ExpectLikeTheOracle(**engine, events);
+    auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
+    ASSERT_TRUE(engine.ok()) << engine.status().message();
+    if ((*engine)->idle()) continue;
+    AppendBlock next{
+        .source = "traffic", .first_line = broadcasts.lines.size(), .lines = {{.envelope = first->envelope}}};
+    ASSERT_EQ((*engine)->Producer("traffic").lines, next.first_line) << "the broadcast was not durable";
+    const auto too_early = (*engine)->Append(next);
+    EXPECT_EQ(too_early.status().code(), StatusCode::kRetry) << too_early.status().message();
+    (*engine)->Start();
+    ASSERT_TRUE(Ingest(**engine, events).ok());
+    return ExpectLikeTheOracle(**engine, events);
+  }
+  FAIL() << "the broadcast had always drained";
 }
 
 // Rows that are over go while the process dies again and again, and hosts move: executed again, the same rows go, and the

@@ -33,7 +33,7 @@ void ExpectEqual(const AppendBlock& a, const AppendBlock& b) {
 }
 
 TEST(AppendCodec, WhatIsWrittenIsReadBack) {
-  for (AppendBlock block : {ThreeLines(), AppendBlock{.source = "one"}}) {
+  for (const AppendBlock& block : {ThreeLines(), AppendBlock{.source = "one"}}) {
     std::string bytes;
     EncodeAppendBlock(block, &bytes);
     const auto read = DecodeAppendBlock(bytes);
