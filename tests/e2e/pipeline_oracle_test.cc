@@ -616,32 +616,18 @@ TEST_P(PipelineMoves, CreditGoesToTheTeamOfItsTimeInWhateverOrderMovesAreTold) {
 }
 
 wire::Completion GoodCompletion() {
-  wire::Completion completion;
-  completion.facts.result = ResultId(1'000'000);
-  completion.facts.host = HostId(3);
-  completion.facts.workunit = WorkunitId(2'000'000);
-  completion.facts.app = AppId(1);
+  wire::Completion completion = CompletionOf(1'000'000, 3, 2'000'000, 1.7e9);
   completion.facts.version = AppVersionId(1);
-  completion.facts.outcome = credit::Outcome::kSuccess;
   completion.facts.elapsed_time = 100;
   completion.facts.cpu_time = 90;
   completion.facts.peak_flops = 2e9;
   completion.facts.sent_time = 1.7e9 - 1000;
-  completion.facts.received_time = 1.7e9;
   return completion;
 }
 
 credit::ValidationFacts GoodValidation() {
-  credit::ValidationFacts facts;
-  facts.result = ResultId(1'000'000);
-  facts.host = HostId(3);
-  facts.workunit = WorkunitId(2'000'000);
-  facts.app = AppId(1);
-  facts.fpops_est = 1e12;
-  facts.fpops_bound = 1e14;
-  facts.state = credit::ValidateState::kValid;
-  facts.pass = 1;
-  facts.claims = 1;
+  credit::ValidationFacts facts = ValidationOf(1'000'000, 3, 2'000'000, 0);
+  facts.assigned_credit.reset();
   return facts;
 }
 
@@ -651,14 +637,8 @@ credit::ValidationFacts GoodValidation() {
 TEST(PipelineStory, WhatWasGrantedIsNeverGrantedAgainHoweverLateItIsSaidAgain) {
   for (const bool sent_time_known : {true, false}) {
     Story story;
-    wire::Completion completion;
-    completion.facts.result = ResultId(500);
-    completion.facts.host = HostId(1);
-    completion.facts.workunit = WorkunitId(50);
-    completion.facts.app = AppId(1);
-    completion.facts.outcome = credit::Outcome::kSuccess;
-    completion.facts.sent_time = sent_time_known ? kStart - 200 : 0;
-    completion.facts.received_time = kStart;
+    wire::Completion completion = CompletionOf(500, 1, 50, kStart);
+    if (!sent_time_known) completion.facts.sent_time = 0;
     const std::size_t first = story.size();
     story.Say(completion).Validated(500, 1, 50, 1, 7);
     story.Completed(501, 1, 51, credit::Outcome::kClientError);
