@@ -212,8 +212,8 @@ Result<json> Engine::Explain(ProjectId project, ResultId result) {
     json postings = json::array();
     postings.push_back({{"account", "host"}, {"id", grant.head.host.value}});
     if (grant.head.user) {
-      const auto team = PostedTo(project, result);
-      if (!team.ok()) return team.status();
+      std::optional<json> posted;
+      bool deleted = false;
       const std::uint32_t slot =
           wire::OwnerPartition(project, grant.head.user, grant.head.host, pipeline_.partitions);
       runner_->Query(slot, [&](stream::Slot&) {
@@ -228,10 +228,16 @@ Result<json> Engine::Explain(ProjectId project, ResultId result) {
           j["waits_for"] = "no event has named the user yet";
           return;
         }
-        if (user->deleted && !*team) return;
-        postings.push_back({{"account", "user"}, {"id", grant.head.user.value}, {"name", user->name}});
-        if (*team) postings.push_back({{"account", "team"}, {"id", team->value}});
+        posted = json{{"account", "user"}, {"id", grant.head.user.value}, {"name", user->name}};
+        deleted = user->deleted;
       });
+      if (posted) {
+        // After the look at the state: what it has posted is durable now, and so found.
+        const auto team = PostedTo(project, result);
+        if (!team.ok()) return team.status();
+        if (!deleted || *team) postings.push_back(*posted);
+        if (*team) postings.push_back({{"account", "team"}, {"id", team->value}});
+      }
     }
     j["postings"] = postings;
     grants.push_back(j);
