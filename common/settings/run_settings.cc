@@ -1,6 +1,7 @@
 #include "common/settings/run_settings.h"
 
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -175,11 +176,6 @@ class Reader {
       return;
     }
     const std::string text = empty_text ? std::string() : value.Scalar();
-    if (key == "backend" && text == "kafka") {
-      Error(place, "backend: kafka is not in this version, which has the embedded backend only; allowed: " +
-                       Allowed(option));
-      return;
-    }
     const Status set = SetFromText(option, text, settings_);
     if (set.ok()) return;
     std::string units;
@@ -265,6 +261,24 @@ class Reader {
                 "checkpoint.interval, " +
                 shown(4 * oldest) + ": a state restored from a copy could miss its inputs");
     }
+    const std::pair<const char*, const std::string*> kafka_names[] = {{"kafka.prefix", &s.kafka.prefix},
+                                                                      {"kafka.instance", &s.kafka.instance}};
+    for (const auto& [key, name] : kafka_names) {
+      const std::string& text = *name;
+      if (text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != text.npos ||
+          text.size() > 100)
+        Error(GivenAt({key}), std::string(key) + ": found " + Shown(text) +
+                                  "; allowed: at most 100 letters, digits, '.', '_' and '-'");
+    }
+    if (s.kafka.commit_max < s.kafka.commit_min)
+      Error(GivenAt({"kafka.commit_max", "kafka.commit_min"}),
+            "kafka.commit_max: " + shown(s.kafka.commit_max) + " is shorter than kafka.commit_min, " +
+                shown(s.kafka.commit_min));
+    const bool sasl =
+        s.kafka.security == KafkaSecurity::kSaslPlaintext || s.kafka.security == KafkaSecurity::kSaslSsl;
+    if (sasl && (s.kafka.user.empty() || s.kafka.password_file.empty() == s.kafka.password_variable.empty()))
+      Error(GivenAt({"kafka.security", "kafka.user"}),
+            "kafka.security: SASL needs kafka.user and one of kafka.password_file and kafka.password_variable");
     if (SocketOf(s).size() > kLongestSocketPath) {
       Error(GivenAt({"listen.socket", "data_directory"}),
             "listen.socket: " + Shown(SocketOf(s)) + " is longer than the " +
@@ -276,6 +290,11 @@ class Reader {
   void FillIn() {
     if (settings_.threads == 0) settings_.threads = std::max(1u, std::thread::hardware_concurrency());
     settings_.listen.socket = SocketOf(settings_);
+    if (settings_.backend == Backend::kKafka && settings_.kafka.instance.empty()) {
+      char name[256] = "";
+      (void)::gethostname(name, sizeof name - 1);
+      settings_.kafka.instance = *name == '\0' ? "worker" : name;
+    }
   }
 
   static std::string SocketOf(const RunSettings& s) {

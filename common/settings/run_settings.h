@@ -23,7 +23,11 @@ using Bytes = std::uint64_t;  // plain number: it only ever goes into other libr
 inline constexpr Bytes kMiB = 1u << 20;
 inline constexpr Bytes kGiB = 1u << 30;
 
-enum class Backend : std::uint8_t { kEmbedded };
+enum class Backend : std::uint8_t { kEmbedded, kKafka };
+enum class KafkaSecurity : std::uint8_t { kPlaintext, kSsl, kSaslPlaintext, kSaslSsl };
+enum class KafkaMechanism : std::uint8_t { kScramSha512, kScramSha256, kPlain };
+enum class KafkaStandby : std::uint8_t { kNone, kHot };
+enum class KafkaMembership : std::uint8_t { kStatic, kDynamic };
 enum class Ticks : std::uint8_t { kInput, kWall };
 enum class LogLevel : std::uint8_t { kError, kWarn, kInfo, kDebug };
 enum class LogFormat : std::uint8_t { kText, kJson };
@@ -58,6 +62,31 @@ struct RetentionSettings {
   Bytes inputs_bytes = 50 * kGiB;
 };
 
+// Only where the backend is kafka. Secrets are never in the file: it names files or variables of the environment.
+struct KafkaSettings {
+  std::string bootstrap = "127.0.0.1:9092";
+  std::string prefix = "cobblestone";
+  std::string instance;  // after parsing never empty where the backend is kafka
+  std::uint32_t replication = 3;
+  KafkaSecurity security = KafkaSecurity::kPlaintext;
+  std::string ca_file;
+  std::string certificate_file;
+  std::string key_file;
+  std::string key_password_file;
+  KafkaMechanism mechanism = KafkaMechanism::kScramSha512;
+  std::string user;
+  std::string password_file;
+  std::string password_variable;
+  Duration session_timeout = std::chrono::seconds(10);
+  Duration transaction_timeout = std::chrono::seconds(10);
+  Duration commit_min = std::chrono::milliseconds(10);
+  Duration commit_max = std::chrono::milliseconds(50);
+  Duration checkpoint_interval = std::chrono::seconds(30);
+  KafkaStandby standby = KafkaStandby::kNone;
+  KafkaMembership membership = KafkaMembership::kStatic;
+  std::string options;
+};
+
 struct ListenSettings {
   std::string socket;  // after parsing never empty
 };
@@ -83,6 +112,7 @@ struct RunSettings {
   CheckpointSettings checkpoint;
   MemorySettings memory;
   RetentionSettings retention;
+  KafkaSettings kafka;
   Ticks ticks = Ticks::kInput;
   bool sync = true;
   ListenSettings listen;

@@ -72,6 +72,8 @@ std::string EncodeJournalEntry(const JournalEntry& entry) {
   PutFixed(out, 3, entry.hash.low);
   PutFixed(out, 4, entry.hash.high);
   PutField(out, 6, entry.rules_version);
+  PutField(out, 8, entry.checkpoint_sequence);
+  PutField(out, 9, entry.checkpoint_end);
   return out;
 }
 
@@ -106,6 +108,8 @@ Result<JournalEntry> DecodeJournalEntry(std::string_view bytes) {
       case (3 << 3) | 1: entry.hash.low = in.Fixed(); break;
       case (4 << 3) | 1: entry.hash.high = in.Fixed(); break;
       case 6 << 3: entry.rules_version = static_cast<std::uint32_t>(in.Varint()); break;
+      case 8 << 3: entry.checkpoint_sequence = in.Varint(); break;
+      case 9 << 3: entry.checkpoint_end = in.Varint(); break;
       default: in.ok = false;
     }
   }

@@ -24,6 +24,9 @@ struct JournalEntry {
   std::vector<JournalChunk> chunks;
   Hash128 hash;
   std::uint32_t rules_version = 0;
+  // Kafka: the newest whole checkpoint when this was written, in the checkpoint's partition before this offset; 0: none.
+  std::uint64_t checkpoint_sequence = 0;
+  std::uint64_t checkpoint_end = 0;
 };
 
 std::string EncodeJournalEntry(const JournalEntry& entry);

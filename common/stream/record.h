@@ -61,7 +61,7 @@ class RecordCursor {
   RecordCursor() = default;
   explicit RecordCursor(std::string_view payload) : rest_(payload) {}
 
-  // False at the end. A payload comes from AppendRecord and was checksummed, so a bad length is impossible.
+  // False at the end, or where the bytes are no payload of AppendRecord (malformed()).
   bool Next(std::string_view* record) {
     if (rest_.empty()) return false;
     std::uint64_t n = 0;
@@ -73,13 +73,20 @@ class RecordCursor {
       if (byte < 0x80) break;
       shift += 7;
     }
+    if (n > rest_.size() - at) [[unlikely]] {
+      malformed_ = true;
+      rest_ = {};
+      return false;
+    }
     *record = rest_.substr(at, n);
     rest_.remove_prefix(at + n);
     return true;
   }
+  [[nodiscard]] bool malformed() const { return malformed_; }
 
  private:
   std::string_view rest_;
+  bool malformed_ = false;
 };
 
 }  // namespace cobblestone::stream

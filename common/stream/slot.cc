@@ -21,7 +21,7 @@ Result<SlotMeta> DecodeSlotMeta(std::string_view bytes) {
   return meta;
 }
 
-Status ApplyStateWrite(const StateWrite& write, store::Store& store) {
+std::vector<store::Row> RowsOf(const StateWrite& write) {
   std::vector<store::Row> rows;
   rows.reserve(write.objects);
   const char* at = write.rows.data();
@@ -34,7 +34,11 @@ Status ApplyStateWrite(const StateWrite& write, store::Store& store) {
     at += kKeyBytes + 5 + length;
   }
   std::sort(rows.begin(), rows.end(), [](const store::Row& a, const store::Row& b) { return a.key < b.key; });
-  return store.Apply(rows, EncodeSlotMeta(write.meta));
+  return rows;
+}
+
+Status ApplyStateWrite(const StateWrite& write, store::Store& store) {
+  return store.Apply(RowsOf(write), EncodeSlotMeta(write.meta));
 }
 
 Slot::Slot(SlotOptions options, TableHost& tables) : options_(std::move(options)), tables_(tables) {
@@ -111,14 +115,17 @@ Status Slot::Warm(std::size_t rows) {
 }
 
 Status Slot::Process(std::size_t input, const RecordView& record) {
-  COBBLESTONE_CHECK_EQ(record.offset, next_[input]);
+  if (options_.dense_offsets)
+    COBBLESTONE_CHECK_EQ(record.offset, next_[input]);
+  else
+    COBBLESTONE_CHECK(record.offset + 1 >= next_[input], "a record was read again");
   const SlotInput& from = inputs_[input];
   if (chunks_.empty() || chunks_.back().input != input)
     chunks_.push_back(
         {.input = static_cast<std::uint32_t>(input), .first = record.offset, .end = 0, .count = 0});
   chunks_.back().end = record.offset + 1;
   ++chunks_.back().count;
-  ++next_[input];
+  next_[input] = record.offset + 1;
   ++records_;
   stages_[from.stage]->Process(from.stage_input, record, *this);
   return tables_.failure;
@@ -145,7 +152,6 @@ Result<SlotCommit> Slot::Finish() {
   }
   meta_.sequence += 1;
   if (options_.fingerprint) meta_.hash = Fingerprint(commit.outputs);
-  meta_.journal_next += 1;
   meta_.next = next_;
   meta_.rules_version = options_.rules_version;
   for (auto& [table, entry] : tables_.touched) table->Committed(entry);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -65,6 +66,8 @@ struct StateWrite {
   SlotMeta meta;
   std::size_t objects = 0;
 };
+// The rows as a store takes them, ascending; they live as long as the write.
+std::vector<store::Row> RowsOf(const StateWrite& write);
 // Sorts and applies. Any thread.
 Status ApplyStateWrite(const StateWrite& write, store::Store& store);
 
@@ -73,6 +76,9 @@ struct SlotOptions {
   std::vector<TopicSpec> topics;
   std::uint32_t rules_version = 1;
   bool fingerprint = true;  // false: no hashes (what-if replay)
+  // Every offset of an input is a record. False where offsets count messages of one or more records each, and some
+  // offsets are of no message (Kafka): then records of one message share its offset, and gaps are passed over.
+  bool dense_offsets = true;
 };
 
 class Slot final : private Emitter {
@@ -95,7 +101,7 @@ class Slot final : private Emitter {
   [[nodiscard]] const SlotMeta& meta() const { return meta_; }  // as of the last Finish
   [[nodiscard]] std::uint64_t next(std::size_t input) const { return next_[input]; }
 
-  // Consumes the record at next(input). A status other than ok stops the slot; nothing of the commit may be used.
+  // Consumes the record at next(input), or the next one there is (SlotOptions::dense_offsets). A status other than ok stops the slot; nothing of the commit may be used.
   Status Process(std::size_t input, const RecordView& record);
   // Lockstep: Stage::Barrier of one stage; what it emits belongs to the commit under way.
   Status Barrier(std::size_t stage);
@@ -104,6 +110,8 @@ class Slot final : private Emitter {
 
   // Ends the commit. The journal's partition gets one record per commit: this one's entry.
   Result<SlotCommit> Finish();
+  // Where the journal goes on behind the entry of the last commit. To be told before a state write begins.
+  void JournalWritten(std::uint64_t next) { meta_.journal_next = next; }
 
   // State writes: Begin at a commit's end, Gather in slices between commits until it says true, then hand the write to
   // a thread and tell when it was applied. One at a time.
@@ -144,5 +152,12 @@ class Slot final : private Emitter {
   std::size_t flush_table_ = 0;
   std::vector<TableBase*> all_tables_;
 };
+
+// What a slot is made of; stages hold tables that report to `tables`.
+struct SlotParts {
+  std::unique_ptr<TableHost> tables;
+  std::unique_ptr<Slot> slot;
+};
+using SlotFactory = std::function<SlotParts(std::uint32_t slot)>;
 
 }  // namespace cobblestone::stream

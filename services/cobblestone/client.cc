@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "services/cobblestone/append_codec.h"
+#include "services/cobblestone/kafka_client.h"
 #include "services/cobblestone/server.h"
 
 namespace cobblestone {
@@ -160,6 +161,7 @@ Result<ProducerState> Client::Producer(const std::string& source) {
 
 Result<std::unique_ptr<Client>> Client::Open(const settings::RunSettings& settings, Purpose purpose,
                                              const std::function<void(const std::string&)>& report) {
+  if (settings.backend == settings::Backend::kKafka) return ConnectKafka(settings, report);
   auto remote = ConnectClient(settings.listen.socket);
   if (remote.ok() || remote.status().code() != StatusCode::kNotFound) return remote;
 

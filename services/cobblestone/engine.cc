@@ -162,7 +162,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
       [raw](std::uint32_t k) {
         PipelineSlot made = MakeSlot(k, raw->pipeline_);
         raw->stages_[k] = made.stages;
-        return stream::embedded::SlotParts{.tables = std::move(made.tables), .slot = std::move(made.slot)};
+        return stream::SlotParts{.tables = std::move(made.tables), .slot = std::move(made.slot)};
       },
       report);
   if (!runner.ok()) return runner.status();

@@ -55,6 +55,7 @@ int Main(int argc, char** argv) {
   AddScales(program);
   AddRefused(program);
   AddTasks(program);
+  AddTopics(program);
   AddAudit(program);
   AddReplay(program);
   AddGenerate(program);

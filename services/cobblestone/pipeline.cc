@@ -14,7 +14,8 @@ PipelineSlot MakeSlot(std::uint32_t k, const PipelineOptions& options) {
   made.slot = std::make_unique<stream::Slot>(stream::SlotOptions{.id = k,
                                                                  .topics = wire::Manifest(options.partitions),
                                                                  .rules_version = kRulesVersion,
-                                                                 .fingerprint = options.fingerprint},
+                                                                 .fingerprint = options.fingerprint,
+                                                                 .dense_offsets = options.dense_offsets},
                                              *made.tables);
   const auto add = [&made](auto stage, const std::vector<stream::TopicPartition>& inputs) {
     auto* raw = stage.get();

@@ -22,6 +22,7 @@ struct PipelineOptions {
   double future_limit = 3600;    // s
   bool sorted = false;           // lockstep
   bool fingerprint = true;
+  bool dense_offsets = true;  // stream::SlotOptions
 };
 
 // The stages of one slot, for queries; owned by the slot. Null where the slot has no such stage.

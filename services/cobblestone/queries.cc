@@ -16,6 +16,7 @@
 #include "common/wire/refused_codec.h"
 #include "common/wire/topics.h"
 #include "services/cobblestone/engine.h"
+#include "services/cobblestone/refused_json.h"
 #include "services/cobblestone/ledger_index.h"
 #include "services/cobblestone/replay.h"
 
@@ -469,6 +470,8 @@ Result<json> Engine::Scales(ProjectId project) {
 
 namespace {
 
+}  // namespace
+
 json RefusedJson(std::uint64_t offset, const wire::Refused& refused) {
   json j{{"number", offset},
          {"reason", wire::RefusalReasonName(refused.refusal.reason)},
@@ -493,8 +496,6 @@ json RefusedJson(std::uint64_t offset, const wire::Refused& refused) {
   }
   return j;
 }
-
-}  // namespace
 
 Result<json> Engine::RefusedList(std::uint64_t from, std::uint64_t limit) {
   json list = json::array();

@@ -284,6 +284,7 @@ Status Runner::Reexecute(Owned& owned) {
     }
     auto commit = slot.Finish();
     if (!commit.ok()) return commit.status();
+    slot.JournalWritten(slot.meta().journal_next + 1);
     if (commit->journal.hash != entry->hash)
       return Status::Fatal(
           "slot " + std::to_string(slot.id()) + " diverged: executing commit " +
@@ -410,6 +411,7 @@ Status Runner::Commit(Owned& owned) {
   Slot& slot = *owned.parts.slot;
   auto commit = slot.Finish();
   if (!commit.ok()) return commit.status();
+  slot.JournalWritten(slot.meta().journal_next + 1);
   LogUnit unit;
   unit.outputs.reserve(commit->outputs.size() + 1);
   for (SlotOutput& out : commit->outputs)

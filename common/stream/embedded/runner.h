@@ -59,13 +59,6 @@ struct RunnerOptions {
   std::function<double()> clock;  // UNIX s; wall clock when empty
 };
 
-// What a slot is made of; stages hold tables that report to `tables`.
-struct SlotParts {
-  std::unique_ptr<TableHost> tables;
-  std::unique_ptr<Slot> slot;
-};
-using SlotFactory = std::function<SlotParts(std::uint32_t slot)>;
-
 struct SlotStatus {
   std::uint32_t slot = 0;
   std::uint64_t sequence = 0;

@@ -5,10 +5,13 @@
 #include <chrono>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 
 #include "common/wire/topics.h"
 #include "services/cobblestone/commands/command.h"
 #include "services/cobblestone/engine.h"
+#include "services/cobblestone/kafka_workers.h"
 #include "services/cobblestone/run_log.h"
 #include "services/cobblestone/server.h"
 
@@ -17,6 +20,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr auto kStopWithin = std::chrono::seconds(20);
 constexpr auto kFlowEvery = std::chrono::seconds(10);
 constexpr timespec kLookEvery = {.tv_sec = 0, .tv_nsec = 200'000'000};
 
@@ -102,9 +106,82 @@ class Flow {
   Counts last_;
 };
 
+// As Flow, of the slots that this process runs.
+class KafkaFlow {
+ public:
+  explicit KafkaFlow(KafkaWorkers& workers) : workers_(workers) {}
+
+  void Tell(RunLog& log) {
+    const auto now = Clock::now();
+    if (now - told_ < kFlowEvery) return;
+    const double seconds = std::chrono::duration<double>(now - told_).count();
+    std::uint64_t records = 0;
+    std::uint64_t commits = 0;
+    std::uint64_t lag = 0;
+    std::uint64_t running = 0;
+    std::uint64_t others = 0;
+    for (const auto& worker : workers_.Look()) {
+      records += worker.records;
+      commits += worker.commits;
+      for (const auto& task : worker.tasks) {
+        const bool runs = task.phase == stream::kafka::Phase::kRunning;
+        running += runs ? 1 : 0;
+        others += runs || !task.owned ? 0 : 1;
+        if (task.owned) lag += task.lag;
+      }
+    }
+    if (records != last_records_ || lag > 0 || others > 0)
+      log.Info("flow", {{"records_per_s", std::llround(static_cast<double>(records - last_records_) / seconds)},
+                        {"commits", commits},
+                        {"lag", lag},
+                        {"slots_running", running},
+                        {"slots_not_running", others}});
+    last_records_ = records;
+    told_ = now;
+  }
+
+ private:
+  KafkaWorkers& workers_;
+  Clock::time_point told_ = Clock::now();
+  std::uint64_t last_records_ = 0;
+};
+
 int Failed(RunLog& log, const std::string& what, const Status& status) {
   log.Error(what, {{"reason", status.message()}, {"exit_code", static_cast<int>(ExitCodeOf(status))}});
   return ExitCodeOf(status);
+}
+
+// Crash-only: what is open is committed or given up within a deadline, then the process ends, whatever a client's thread
+// still does.
+[[noreturn]] void End(int code) {
+  std::fflush(nullptr);
+  std::_Exit(code);
+}
+
+int RunOnKafka(const settings::RunSettings& settings, const StopSignals& signals, RunLog& log) {
+  const auto begin = Clock::now();
+  auto workers = KafkaWorkers::Open(settings, [&log](const std::string& what) { log.Warn(what); });
+  if (!workers.ok()) return Failed(log, "cannot start", workers.status());
+  (*workers)->Start();
+  log.Info("running", {{"cluster", settings.kafka.bootstrap},
+                       {"prefix", settings.kafka.prefix},
+                       {"instance", settings.kafka.instance},
+                       {"state", settings.data_directory},
+                       {"partitions", settings.partitions},
+                       {"threads", settings.threads},
+                       {"started_in_s", std::chrono::duration<double>(Clock::now() - begin).count()}});
+  KafkaFlow flow(**workers);
+  int signal = 0;
+  while (signal == 0 && (*workers)->failure().ok()) {
+    signal = signals.Wait();
+    flow.Tell(log);
+  }
+  if (const Status failure = (*workers)->failure(); !failure.ok()) End(Failed(log, "the worker has failed", failure));
+  log.Info("stopping; once more ends it at once", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
+  signals.LetKill();
+  const bool stopped = (*workers)->Stop(kStopWithin);
+  log.Info(stopped ? "stopped" : "did not stop in time; what was open is given up");
+  End(kExitOk);
 }
 
 int Run(const Options& options) {
@@ -112,6 +189,7 @@ int Run(const Options& options) {
   if (!settings.ok()) return TellError(settings.status());
   const StopSignals signals;
   RunLog log(settings->log);
+  if (settings->backend == settings::Backend::kKafka) return RunOnKafka(*settings, signals, log);
 
   const auto begin = Clock::now();
   auto engine = Engine::Open(*settings, [&](const std::string& what) { log.Info(what); },

@@ -1,0 +1,133 @@
+#include "common/client/publisher.h"
+
+#include <sstream>
+
+#include "common/wire/topics.h"
+
+namespace cobblestone::client {
+
+namespace {
+
+using stream::kafka::Outcome;
+using stream::kafka::Reaction;
+
+constexpr int kMostTries = 10;
+constexpr stream::kafka::Millis kReadWait{100};
+constexpr int kMostReads = 600;  // a minute without an end
+
+}  // namespace
+
+std::string EncodeSourceState(const SourceState& state) {
+  return std::to_string(state.events) + " " + std::to_string(state.hash.low) + " " + std::to_string(state.hash.high);
+}
+
+Result<SourceState> DecodeSourceState(std::string_view text) {
+  std::istringstream in{std::string(text)};
+  SourceState state;
+  in >> state.events >> state.hash.low >> state.hash.high;
+  if (in.fail()) return Status::Corrupted("a source's state is not what a publisher wrote: " + std::string(text));
+  return state;
+}
+
+Result<std::unique_ptr<Publisher>> Publisher::Open(stream::kafka::Cluster& cluster, const PublisherOptions& options) {
+  if (options.source.empty()) return Status::InvalidArgument("a source needs a name");
+  std::unique_ptr<Publisher> made(new Publisher(cluster, options));
+  for (int tries = 0;; ++tries) {
+    Status s = made->Prepare();
+    if (s.ok()) return made;
+    if (s.code() != StatusCode::kRetry || tries >= kMostTries) return s;
+  }
+}
+
+Status Publisher::Prepare() {
+  producer_.reset();
+  auto producer = cluster_.NewProducer("source." + options_.source);
+  if (!producer.ok()) return producer.status();
+  const Outcome o = (*producer)->Init();
+  if (!o.ok()) return Status::Retry("the cluster does not answer the source " + options_.source + ": " + o.message);
+  producer_ = std::move(*producer);
+  return ReadState();
+}
+
+Status Publisher::ReadState() {
+  auto reader = cluster_.NewReader();
+  if (!reader.ok()) return reader.status();
+  const stream::TopicPartition where{options_.producers_topic, 0};
+  if (Status s = (*reader)->Start(where, stream::kafka::kBeginning); !s.ok()) return s;
+  state_ = {};
+  std::deque<stream::kafka::Message> messages;
+  for (int reads = 0; reads < kMostReads;) {
+    if (Status s = (*reader)->Poll(where, 1000, &messages); !s.ok()) return s;
+    if (messages.empty()) {
+      if ((*reader)->AtEnd(where)) return Status::Ok();
+      (*reader)->Wait(kReadWait);
+      ++reads;
+    }
+    for (; !messages.empty(); messages.pop_front()) {
+      if (messages.front().key() != options_.source) continue;
+      auto state = DecodeSourceState(messages.front().value());
+      if (!state.ok()) return state.status();
+      state_ = *state;
+    }
+  }
+  return Status::Retry("how far the source " + options_.source + " was taken in cannot be read");
+}
+
+Status Publisher::Add(std::string_view envelope) {
+  return AddTo(wire::RouteEvent(envelope, options_.partitions), envelope);
+}
+
+Status Publisher::AddTo(stream::TopicPartition where, std::string_view record) {
+  added_.push_back({.where = where, .record = std::string(record)});
+  return Status::Ok();
+}
+
+Outcome Publisher::Send(const SourceState& state) {
+  if (Outcome o = producer_->Begin(); !o.ok()) return o;
+  for (const Added& one : added_)
+    if (Outcome o = producer_->Produce(one.where, {}, one.record, &ignored_offset_); !o.ok()) return o;
+  if (Outcome o = producer_->Produce({options_.producers_topic, 0}, options_.source, EncodeSourceState(state),
+                                     &ignored_offset_);
+      !o.ok())
+    return o;
+  if (Outcome o = producer_->Flush(); !o.ok()) return o;
+  Outcome o;
+  do {
+    o = producer_->Commit();
+  } while (o.reaction == Reaction::kRetry);
+  return o;
+}
+
+Status Publisher::Commit(const SourceState& state) {
+  const SourceState before = state_;
+  Status last;
+  for (int tries = 0; tries < kMostTries; ++tries) {
+    if (producer_ == nullptr || producer_->suspect()) {
+      Status s = Prepare();
+      if (s.code() == StatusCode::kRetry) {
+        last = s;
+        continue;
+      }
+      if (!s.ok()) return s;
+      if (state_ == state) break;  // it was committed, and only the answer was lost
+      if (!(state_ == before))
+        return Status::Fenced("the source " + options_.source + " has been taken in up to " +
+                              std::to_string(state_.events) + " by another publisher; is one running?");
+    }
+    const Outcome o = Send(state);
+    if (o.ok()) {
+      state_ = state;
+      break;
+    }
+    last = Status::Retry("the source " + options_.source + " could not be written: " + o.message);
+    if (o.reaction == Reaction::kFenced)
+      return Status::Fenced("another publisher has taken the source " + options_.source + " over; each needs a name");
+    if (o.reaction != Reaction::kAbort || !producer_->Abort().ok()) producer_.reset();
+    if (tries + 1 == kMostTries) return last;
+  }
+  if (!(state_ == state)) return last;
+  added_.clear();
+  return Status::Ok();
+}
+
+}  // namespace cobblestone::client

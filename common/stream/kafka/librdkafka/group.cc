@@ -1,0 +1,158 @@
+#include <algorithm>
+
+#include "common/stream/kafka/librdkafka/handles.h"
+
+namespace cobblestone::stream::kafka {
+
+namespace {
+
+class RdkafkaGroup final : public Group {
+ public:
+  RdkafkaGroup(const ClusterOptions& options, GroupListener& listener) : options_(options), listener_(listener) {}
+
+  Status Open(const std::string& instance) {
+    Properties ours = {{"client.id", options_.prefix + "." + instance},
+                       {"group.id", options_.group},
+                       {"partition.assignment.strategy", "cooperative-sticky"},
+                       {"session.timeout.ms", std::to_string(options_.session_timeout.count())},
+                       {"heartbeat.interval.ms", std::to_string(std::max<long>(100, options_.session_timeout.count() / 5))},
+                       {"isolation.level", "read_committed"},  // positions: only what is decided
+                       {"enable.auto.commit", "false"},
+                       {"enable.auto.offset.store", "false"},
+                       {"auto.offset.reset", "error"},
+                       {"queued.min.messages", "1"},
+                       {"queued.max.messages.kbytes", "64"}};
+    if (options_.static_members) ours["group.instance.id"] = options_.prefix + "." + instance;
+    auto conf = MakeConf(options_, ours, options_.consumer, &opaque_);
+    if (!conf.ok()) return conf.status();
+    rd_kafka_conf_set_rebalance_cb(conf->get(), OnRebalance);
+    auto handle = MakeHandle(RD_KAFKA_CONSUMER, std::move(*conf));
+    if (!handle.ok()) return handle.status();
+    handle_ = std::move(*handle);
+    rd_kafka_poll_set_consumer(handle_.get());
+    return Status::Ok();
+  }
+
+  Status Join() override {
+    const PartitionList topics(rd_kafka_topic_partition_list_new(1));
+    rd_kafka_topic_partition_list_add(topics.get(), JournalName().c_str(), RD_KAFKA_PARTITION_UA);
+    const rd_kafka_resp_err_t error = rd_kafka_subscribe(handle_.get(), topics.get());
+    if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
+      return Status::Fatal("cannot join the group " + options_.group + ": " + rd_kafka_err2str(error));
+    return Status::Ok();
+  }
+
+  Status Poll() override {
+    for (int turns = 0; turns < 100; ++turns) {
+      rd_kafka_message_t* message = rd_kafka_consumer_poll(handle_.get(), 0);
+      if (message == nullptr) break;
+      rd_kafka_message_destroy(message);  // of the journal nothing is read here; errors pass
+    }
+    char why[512] = "";
+    const rd_kafka_resp_err_t error = rd_kafka_fatal_error(handle_.get(), why, sizeof why);
+    if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return Status::Ok();
+    if (error == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID)
+      return Status::Fenced("another process has joined the group " + options_.group +
+                            " under this worker's name: each needs an instance of its own (kafka.instance). " + why);
+    return Status::Fatal("the membership in the group " + options_.group + " has failed: " + why);
+  }
+
+  [[nodiscard]] Membership Current() override {
+    return {rd_kafka_consumer_group_metadata(handle_.get()), [](void* metadata) {
+              if (metadata != nullptr)
+                rd_kafka_consumer_group_metadata_destroy(static_cast<rd_kafka_consumer_group_metadata_t*>(metadata));
+            }};
+  }
+
+  Result<std::vector<CommittedPosition>> Committed(const std::vector<std::uint32_t>& slots, bool stable,
+                                                   Millis at_most) override {
+    rd_kafka_t* handle = handle_.get();
+    if (!stable) {
+      if (onlooker_ == nullptr) {
+        auto conf = MakeConf(options_,
+                             {{"group.id", options_.group},
+                              {"isolation.level", "read_uncommitted"},
+                              {"enable.auto.commit", "false"},
+                              {"client.id", options_.prefix + ".onlooker"}},
+                             options_.consumer);
+        if (!conf.ok()) return conf.status();
+        auto made = MakeHandle(RD_KAFKA_CONSUMER, std::move(*conf));
+        if (!made.ok()) return made.status();
+        onlooker_ = std::move(*made);
+      }
+      handle = onlooker_.get();
+    }
+    const PartitionList list(rd_kafka_topic_partition_list_new(static_cast<int>(slots.size())));
+    for (const std::uint32_t k : slots)
+      rd_kafka_topic_partition_list_add(list.get(), JournalName().c_str(), static_cast<std::int32_t>(k));
+    const rd_kafka_resp_err_t error = rd_kafka_committed(handle, list.get(), static_cast<int>(at_most.count()));
+    if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
+      return Status::Retry(std::string("committed offsets: ") + rd_kafka_err2str(error));
+    std::vector<CommittedPosition> positions;
+    for (int i = 0; i < list->cnt; ++i) {
+      const rd_kafka_topic_partition_t& at = list->elems[i];
+      if (at.err != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return Status::Retry(std::string("committed offsets: ") + rd_kafka_err2str(at.err));
+      CommittedPosition one{.slot = static_cast<std::uint32_t>(at.partition)};
+      if (at.offset >= 0) one.offset = static_cast<std::uint64_t>(at.offset);
+      if (at.metadata_size > 0) one.metadata.assign(static_cast<const char*>(at.metadata), at.metadata_size);
+      positions.push_back(std::move(one));
+    }
+    return positions;
+  }
+
+  void Leave() override {
+    if (!owned_.empty()) listener_.Revoked(owned_, false);
+    owned_.clear();
+    // A static member is expected back, until its session is over. Others say good-bye.
+    if (!options_.static_members) {
+      leaving_ = true;
+      rd_kafka_consumer_close(handle_.get());
+    }
+  }
+
+ private:
+  [[nodiscard]] std::string JournalName() const { return TopicName(options_, options_.journal); }
+
+  static void OnRebalance(rd_kafka_t* handle, rd_kafka_resp_err_t event, rd_kafka_topic_partition_list_t* list,
+                          void* opaque) {
+    static_cast<RdkafkaGroup*>(static_cast<Opaque*>(opaque)->self)->Rebalance(handle, event, list);
+  }
+
+  void Rebalance(rd_kafka_t* handle, rd_kafka_resp_err_t event, rd_kafka_topic_partition_list_t* list) {
+    std::vector<std::uint32_t> slots;
+    for (int i = 0; i < list->cnt; ++i) slots.push_back(static_cast<std::uint32_t>(list->elems[i].partition));
+    std::sort(slots.begin(), slots.end());
+    if (event == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
+      for (int i = 0; i < list->cnt; ++i) list->elems[i].offset = RD_KAFKA_OFFSET_END;
+      const Error error(rd_kafka_incremental_assign(handle, list));
+      rd_kafka_pause_partitions(handle, list);  // the journal is read elsewhere
+      owned_.insert(owned_.end(), slots.begin(), slots.end());
+      if (!slots.empty()) listener_.Assigned(slots);
+      return;
+    }
+    const bool lost = rd_kafka_assignment_lost(handle) != 0;
+    if (!slots.empty() && !leaving_) listener_.Revoked(slots, lost);
+    for (const std::uint32_t k : slots) owned_.erase(std::remove(owned_.begin(), owned_.end(), k), owned_.end());
+    const Error error(rd_kafka_incremental_unassign(handle, list));
+  }
+
+  const ClusterOptions& options_;
+  Opaque opaque_{&options_, this};
+  GroupListener& listener_;
+  Handle handle_;
+  Handle onlooker_;
+  std::vector<std::uint32_t> owned_;
+  bool leaving_ = false;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Group>> MakeGroup(const ClusterOptions& options, const std::string& instance,
+                                         GroupListener& listener) {
+  auto group = std::make_unique<RdkafkaGroup>(options, listener);
+  if (Status s = group->Open(instance); !s.ok()) return s;
+  return std::unique_ptr<Group>(std::move(group));
+}
+
+}  // namespace cobblestone::stream::kafka

@@ -1,0 +1,207 @@
+#include <algorithm>
+#include <thread>
+
+#include "common/stream/kafka/librdkafka/handles.h"
+#include "common/stream/kafka/librdkafka/topic_admin.h"
+
+namespace cobblestone::stream::kafka {
+
+namespace {
+
+constexpr int kMillis = 30000;
+
+using Event = std::unique_ptr<rd_kafka_event_t, Destroy<rd_kafka_event_destroy>>;
+using AdminOptions = std::unique_ptr<rd_kafka_AdminOptions_t, Destroy<rd_kafka_AdminOptions_destroy>>;
+using NewTopic = std::unique_ptr<rd_kafka_NewTopic_t, Destroy<rd_kafka_NewTopic_destroy>>;
+using ConfigResource = std::unique_ptr<rd_kafka_ConfigResource_t, Destroy<rd_kafka_ConfigResource_destroy>>;
+
+class RdkafkaTopicAdmin final : public TopicAdmin {
+ public:
+  explicit RdkafkaTopicAdmin(const ClusterOptions& options) : options_(options) {}
+
+  Status Open() {
+    auto conf = MakeConf(options_, {{"client.id", options_.prefix + ".admin"}}, {}, &opaque_);
+    if (!conf.ok()) return conf.status();
+    auto handle = MakeHandle(RD_KAFKA_PRODUCER, std::move(*conf));
+    if (!handle.ok()) return handle.status();
+    handle_ = std::move(*handle);
+    queue_.reset(rd_kafka_queue_new(handle_.get()));
+    return Status::Ok();
+  }
+
+  Result<std::vector<TopicDrift>> Check(const std::vector<TopicPlan>& plan, int replication) override {
+    auto known = Metadata();
+    if (!known.ok()) return known.status();
+    std::vector<TopicDrift> drifts;
+    std::vector<const TopicPlan*> there;
+    for (const TopicPlan& topic : plan) {
+      const std::string name = Name(topic);
+      const auto found = known->find(name);
+      if (found == known->end()) {
+        drifts.push_back({.topic = name, .what = "is missing", .missing = true});
+        continue;
+      }
+      if (found->second.partitions != topic.spec.partitions)
+        drifts.push_back({.topic = name,
+                          .what = "has " + std::to_string(found->second.partitions) + " partitions, " +
+                                  std::to_string(topic.spec.partitions) + " are configured"});
+      if (replication != 0 && found->second.replication != replication)
+        drifts.push_back({.topic = name,
+                          .what = "has " + std::to_string(found->second.replication) + " replicas, " +
+                                  std::to_string(replication) + " are configured"});
+      there.push_back(&topic);
+    }
+    if (Status s = CheckSettings(there, &drifts); !s.ok()) return s;
+    return drifts;
+  }
+
+  Result<std::vector<std::string>> Create(const std::vector<TopicPlan>& plan, int replication) override {
+    auto known = Metadata();
+    if (!known.ok()) return known.status();
+    std::vector<NewTopic> owned;
+    std::vector<rd_kafka_NewTopic_t*> wanted;
+    char why[512];
+    for (const TopicPlan& topic : plan) {
+      const std::string name = Name(topic);
+      if (known->count(name) > 0) continue;
+      owned.emplace_back(rd_kafka_NewTopic_new(name.c_str(), static_cast<int>(topic.spec.partitions),
+                                               replication == 0 ? -1 : replication, why, sizeof why));
+      if (owned.back() == nullptr) return Status::InvalidArgument("topic " + name + ": " + why);
+      for (const auto& [key, value] : topic.settings)
+        rd_kafka_NewTopic_set_config(owned.back().get(), key.c_str(), value.c_str());
+      wanted.push_back(owned.back().get());
+    }
+    if (wanted.empty()) return std::vector<std::string>();
+    const AdminOptions options(rd_kafka_AdminOptions_new(handle_.get(), RD_KAFKA_ADMIN_OP_CREATETOPICS));
+    rd_kafka_AdminOptions_set_operation_timeout(options.get(), kMillis, why, sizeof why);
+    rd_kafka_CreateTopics(handle_.get(), wanted.data(), wanted.size(), options.get(), queue_.get());
+    const Event event(rd_kafka_queue_poll(queue_.get(), 2 * kMillis));
+    if (Status s = StatusOf(event.get(), "topics cannot be made"); !s.ok()) return s;
+    std::size_t count = 0;
+    const rd_kafka_topic_result_t** results =
+        rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event.get()), &count);
+    std::vector<std::string> made;
+    for (std::size_t i = 0; i < count; ++i) {
+      const rd_kafka_resp_err_t error = rd_kafka_topic_result_error(results[i]);
+      if (error == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS) continue;  // somebody was faster
+      if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
+        const char* text = rd_kafka_topic_result_error_string(results[i]);
+        return Status::Fatal(std::string("topic ") + rd_kafka_topic_result_name(results[i]) +
+                             " cannot be made: " + (text != nullptr ? text : rd_kafka_err2str(error)));
+      }
+      made.emplace_back(rd_kafka_topic_result_name(results[i]));
+    }
+    if (Status s = AwaitAll(plan); !s.ok()) return s;
+    return made;
+  }
+
+  Result<std::string> ClusterId() override {
+    char* id = rd_kafka_clusterid(handle_.get(), kMillis);
+    if (id == nullptr) return Unreachable("it does not say its id");
+    std::string text(id);
+    rd_kafka_mem_free(handle_.get(), id);
+    return text;
+  }
+
+ private:
+  struct Known {
+    std::uint32_t partitions = 0;
+    int replication = 0;
+    bool led = true;  // each partition has a leader
+  };
+
+  [[nodiscard]] std::string Name(const TopicPlan& topic) const { return options_.prefix + "." + topic.spec.name; }
+
+  [[nodiscard]] Status Unreachable(const std::string& why) const {
+    const auto servers = options_.connection.find("bootstrap.servers");
+    return Status::Retry("the Kafka cluster at " +
+                         (servers == options_.connection.end() ? std::string("?") : servers->second) +
+                         " does not answer: " + why + ". Is it running, and are address, TLS and credentials right?");
+  }
+
+  Result<std::map<std::string, Known>> Metadata() {
+    const rd_kafka_metadata_t* metadata = nullptr;
+    const rd_kafka_resp_err_t error = rd_kafka_metadata(handle_.get(), 1, nullptr, &metadata, kMillis);
+    if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return Unreachable(rd_kafka_err2str(error));
+    std::map<std::string, Known> known;
+    for (int t = 0; t < metadata->topic_cnt; ++t) {
+      const rd_kafka_metadata_topic_t& topic = metadata->topics[t];
+      if (topic.err != RD_KAFKA_RESP_ERR_NO_ERROR) continue;
+      Known& one = known[topic.topic];
+      one.partitions = static_cast<std::uint32_t>(topic.partition_cnt);
+      if (topic.partition_cnt > 0) one.replication = topic.partitions[0].replica_cnt;
+      for (int p = 0; p < topic.partition_cnt; ++p) one.led = one.led && topic.partitions[p].leader >= 0;
+    }
+    rd_kafka_metadata_destroy(metadata);
+    return known;
+  }
+
+  // Every broker has heard of them a moment after they were made.
+  Status AwaitAll(const std::vector<TopicPlan>& plan) {
+    const auto deadline = std::chrono::steady_clock::now() + Millis(kMillis);
+    for (;;) {
+      auto known = Metadata();
+      if (!known.ok()) return known.status();
+      const bool all = std::all_of(plan.begin(), plan.end(), [&](const TopicPlan& topic) {
+        const auto found = known->find(Name(topic));
+        return found != known->end() && found->second.partitions > 0 && found->second.led;
+      });
+      if (all) return Status::Ok();
+      if (std::chrono::steady_clock::now() > deadline) return Unreachable("the topics that were made do not appear");
+      std::this_thread::sleep_for(Millis(50));
+    }
+  }
+
+  Status CheckSettings(const std::vector<const TopicPlan*>& topics, std::vector<TopicDrift>* drifts) {
+    if (topics.empty()) return Status::Ok();
+    std::vector<ConfigResource> owned;
+    std::vector<rd_kafka_ConfigResource_t*> wanted;
+    for (const TopicPlan* topic : topics) {
+      owned.emplace_back(rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, Name(*topic).c_str()));
+      wanted.push_back(owned.back().get());
+    }
+    const AdminOptions options(rd_kafka_AdminOptions_new(handle_.get(), RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS));
+    rd_kafka_DescribeConfigs(handle_.get(), wanted.data(), wanted.size(), options.get(), queue_.get());
+    const Event event(rd_kafka_queue_poll(queue_.get(), 2 * kMillis));
+    if (Status s = StatusOf(event.get(), "settings of topics cannot be read"); !s.ok()) return s;
+    std::size_t count = 0;
+    const rd_kafka_ConfigResource_t** resources =
+        rd_kafka_DescribeConfigs_result_resources(rd_kafka_event_DescribeConfigs_result(event.get()), &count);
+    for (std::size_t r = 0; r < count; ++r) {
+      std::size_t entries = 0;
+      const rd_kafka_ConfigEntry_t** configs = rd_kafka_ConfigResource_configs(resources[r], &entries);
+      const std::string name = rd_kafka_ConfigResource_name(resources[r]);
+      const auto plan = std::find_if(topics.begin(), topics.end(), [&](const TopicPlan* t) { return Name(*t) == name; });
+      if (plan == topics.end()) continue;
+      for (std::size_t e = 0; e < entries; ++e) {
+        const auto wants = (*plan)->settings.find(rd_kafka_ConfigEntry_name(configs[e]));
+        const char* value = rd_kafka_ConfigEntry_value(configs[e]);
+        if (wants == (*plan)->settings.end() || value == nullptr || wants->second == value) continue;
+        drifts->push_back({.topic = name, .what = wants->first + " is " + value + ", it must be " + wants->second});
+      }
+    }
+    return Status::Ok();
+  }
+
+  Status StatusOf(rd_kafka_event_t* event, const std::string& what) const {
+    if (event == nullptr) return Unreachable(what);
+    const rd_kafka_resp_err_t error = rd_kafka_event_error(event);
+    if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return Status::Ok();
+    return Status::Retry(what + ": " + rd_kafka_event_error_string(event));
+  }
+
+  const ClusterOptions options_;
+  Opaque opaque_{&options_, this};
+  Handle handle_;
+  Queue queue_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<TopicAdmin>> MakeTopicAdmin(const ClusterOptions& options) {
+  auto admin = std::make_unique<RdkafkaTopicAdmin>(options);
+  if (Status s = admin->Open(); !s.ok()) return s;
+  return std::unique_ptr<TopicAdmin>(std::move(admin));
+}
+
+}  // namespace cobblestone::stream::kafka

@@ -1,0 +1,812 @@
+#include "common/stream/kafka/task.h"
+
+#include <algorithm>
+
+#include "common/base/failpoint.h"
+
+namespace cobblestone::stream::kafka {
+
+namespace {
+
+constexpr std::size_t kFetch = 1000;            // messages taken from the reader at a time
+constexpr std::size_t kGatherSlice = 1000;      // objects encoded between two rounds: about a millisecond
+constexpr std::uint64_t kBehindCheckpoint = 2000;  // commits: state that is so far behind the checkpoint is not worth keeping
+constexpr int kMostWipes = 3;
+
+std::string Name(std::uint32_t k) { return "slot " + std::to_string(k); }
+
+}  // namespace
+
+std::string_view PhaseName(Phase phase) {
+  switch (phase) {
+    case Phase::kPosition: return "position";
+    case Phase::kFresh: return "fresh";
+    case Phase::kCheckpoint: return "checkpoint";
+    case Phase::kReexecute: return "reexecute";
+    case Phase::kRunning: return "running";
+    case Phase::kStandby: return "standby";
+    case Phase::kStopped: return "stopped";
+  }
+  return "";
+}
+
+Task::Task(std::uint32_t slot, const TaskOptions& options, const SlotFactory& factory, StateSpace& space,
+           Background& background, Reader& reader, std::function<void(const std::string&)> report)
+    : k_(slot),
+      options_(options),
+      factory_(factory),
+      space_(space),
+      background_(background),
+      reader_(reader),
+      report_(std::move(report)) {
+  if (Status s = OpenState(); !s.ok()) Fail(s);
+}
+
+Task::~Task() {
+  StopReading();
+  background_.Drain();
+}
+
+TaskStatus Task::Look() const {
+  TaskStatus look{.slot = k_, .phase = phase_, .owned = owned_};
+  if (parts_.slot != nullptr) {
+    const Slot& slot = *parts_.slot;
+    look.sequence = slot.meta().sequence;
+    look.hash = slot.meta().hash;
+    if (reading_inputs_) {
+      for (const Feed& feed : feeds_) {
+        if (feed.messages.empty() && reader_.AtEnd(feed.where)) continue;  // behind it may be ends of transactions
+        const std::uint64_t end = reader_.KnownEnd(feed.where);
+        const std::uint64_t next = slot.next(feed.inputs.front());
+        look.lag += end > next ? end - next : 0;
+      }
+    }
+  }
+  look.target_sequence = std::max(position_.sequence, look.sequence);
+  look.flushed_sequence = flushed_sequence_;
+  look.checkpoint_sequence = position_.checkpoint_sequence;
+  look.restored_rows = restored_rows_;
+  look.reexecuted = reexecuted_;
+  look.records = records_;
+  look.problem = problem_;
+  return look;
+}
+
+// ---- State on this machine -------------------------------------------------------------------------------------------
+
+Status Task::OpenState() {
+  store_.reset();
+  parts_ = {};
+  auto opened = space_.Open(k_);
+  std::string damage;
+  if (opened.ok()) {
+    const auto meta = (*opened)->Meta();
+    if (meta.ok() && IsUnfinishedRestore(*meta)) damage = "a checkpoint was put into it and not finished";
+  } else if (opened.status().code() == StatusCode::kCorrupted) {
+    damage = opened.status().message();
+  } else {
+    return opened.status();
+  }
+  if (!damage.empty()) {
+    report_("state of " + Name(k_) + " is thrown away: " + damage);
+    if (opened.ok()) opened->reset();
+    if (Status s = space_.Remove(k_); !s.ok()) return s;
+    opened = space_.Open(k_);
+    if (!opened.ok()) return opened.status();
+  }
+  store_ = std::move(*opened);
+  return OpenSlot();
+}
+
+Status Task::OpenSlot() {
+  parts_ = {};
+  parts_ = factory_(k_);
+  Slot& slot = *parts_.slot;
+  if (Status s = slot.Open(store_.get()); !s.ok()) {
+    parts_ = {};
+    return s;
+  }
+  if (slot.meta().rules_version > options_.rules_version)
+    return Status::Fatal("needs rules version " + std::to_string(slot.meta().rules_version) +
+                         "; run the version of this program that wrote its state");
+  MakeFeeds();
+  stage_inputs_.assign(slot.stage_count(), {});
+  for (std::size_t i = 0; i < slot.inputs().size(); ++i) stage_inputs_[slot.inputs()[i].stage].push_back(i);
+  head_times_.assign(inputs_.size(), 0);
+  flushed_sequence_ = slot.meta().sequence;
+  entry_.reset();
+  in_message_ = false;
+  journal_.clear();
+  journal_payload_.clear();
+  touched_ = false;
+  journal_written_ = false;
+  checkpoint_ends_ = false;
+  checkpoint_.reset();
+  checkpoint_busy_.reset();
+  write_.reset();
+  debt_ = 0;
+  return Status::Ok();
+}
+
+void Task::MakeFeeds() {
+  feeds_.clear();
+  inputs_.clear();
+  for (const SlotInput& input : parts_.slot->inputs()) {
+    std::size_t f = 0;
+    while (f < feeds_.size() && feeds_[f].where != input.where) ++f;
+    if (f == feeds_.size()) feeds_.emplace_back().where = input.where;
+    feeds_[f].inputs.push_back(inputs_.size());
+    inputs_.push_back({.feed = f});
+  }
+}
+
+void Task::WipeState() {
+  StopReading();
+  background_.Drain();
+  checkpoint_.reset();
+  write_.reset();
+  parts_ = {};
+  store_.reset();
+  if (Status s = space_.Remove(k_); !s.ok()) {
+    failure_ = s;
+    return;
+  }
+  if (Status s = OpenState(); !s.ok()) Fail(s);
+}
+
+void Task::Fail(const Status& status) {
+  const bool row = parts_.slot != nullptr && parts_.slot->state_damaged();
+  if (row || (parts_.slot == nullptr && status.code() == StatusCode::kCorrupted)) {
+    // Damage that shows when a row is read: the log and the checkpoint have everything.
+    if (++wiped_ <= kMostWipes) {
+      report_("state of " + Name(k_) + " is thrown away: " + status.message());
+      WipeState();
+      phase_ = Phase::kPosition;
+      return;
+    }
+  }
+  if (status.code() == StatusCode::kFull || status.code() == StatusCode::kRetry ||
+      status.code() == StatusCode::kFenced) {
+    failure_ = status;
+    return;
+  }
+  Stop(status.message());
+}
+
+void Task::Stop(std::string problem) {
+  if (phase_ == Phase::kStopped) return;
+  StopReading();
+  phase_ = Phase::kStopped;
+  problem_ = std::move(problem);
+  report_(Name(k_) + " stops: " + problem_);
+}
+
+// ---- Reading -----------------------------------------------------------------------------------------------------
+
+void Task::StartInputs() {
+  if (reading_inputs_) return;
+  const std::vector<std::uint64_t>& next = parts_.slot->meta().next;
+  for (const Feed& feed : feeds_) {
+    std::uint64_t first = next[feed.inputs.front()];
+    for (const std::size_t i : feed.inputs) first = std::min(first, next[i]);
+    if (Status s = reader_.Start(feed.where, first); !s.ok()) return Fail(s);
+  }
+  reading_inputs_ = true;
+}
+
+void Task::StartJournal() {
+  if (reading_journal_) return;
+  if (Status s = reader_.Start({options_.journal, k_}, parts_.slot->meta().journal_next); !s.ok()) return Fail(s);
+  reading_journal_ = true;
+}
+
+void Task::StartCheckpoint() {
+  if (Status s = reader_.Start({options_.checkpoint, k_}, kBeginning); !s.ok()) return Fail(s);
+  reading_checkpoint_ = true;
+}
+
+void Task::StopReading() {
+  if (reading_inputs_)
+    for (const Feed& feed : feeds_) reader_.Stop(feed.where);
+  if (reading_journal_) reader_.Stop({options_.journal, k_});
+  if (reading_checkpoint_) reader_.Stop({options_.checkpoint, k_});
+  reading_inputs_ = reading_journal_ = reading_checkpoint_ = false;
+  for (Feed& feed : feeds_) {
+    feed.messages.clear();
+    feed.popped = 0;
+  }
+  for (Input& input : inputs_) input.at = 0;
+  journal_.clear();
+  checkpoint_rows_.clear();
+  entry_.reset();
+  in_message_ = false;
+}
+
+// ---- Getting there -----------------------------------------------------------------------------------------------
+
+void Task::SetOwned(bool owned) {
+  if (owned_ == owned) return;
+  owned_ = owned;
+  if (phase_ == Phase::kStopped) return;
+  COBBLESTONE_CHECK(!touched_, "a slot changed hands in the middle of a transaction");
+  if (!owned && phase_ == Phase::kRunning) {
+    // What it has is what is committed: from here on it follows.
+    checkpoint_.reset();
+    phase_ = Phase::kStandby;
+    StartJournal();
+    return;
+  }
+  phase_ = Phase::kPosition;  // where the log stands must be asked anew
+}
+
+void Task::SetPosition(const std::optional<Position>& position) {
+  if (phase_ != Phase::kPosition) return;
+  position_ = position.value_or(Position{});
+  Decide();
+}
+
+void Task::Decide() {
+  const SlotMeta& meta = parts_.slot->meta();
+  if (position_.sequence == 0) {
+    if (meta.sequence > 0)
+      return Stop("its state on this machine has executed " + std::to_string(meta.sequence) +
+                  " commits, and nothing is committed for it on the cluster. Was the group or a topic deleted, or is "
+                  "this another cluster's state? `cobblestone rebuild " +
+                  std::to_string(k_) + "` throws the state away");
+    phase_ = Phase::kFresh;
+    StopReading();
+    StartJournal();
+    StartCheckpoint();
+    return;
+  }
+  if (meta.journal_next > position_.journal_next || meta.sequence > position_.sequence)
+    return Stop("its state on this machine has executed " + std::to_string(meta.sequence) + " commits, the cluster knows " +
+                std::to_string(position_.sequence) +
+                ": committed data is missing there, or this is another cluster's state. `cobblestone rebuild " +
+                std::to_string(k_) + "` throws the state away");
+  const bool useless = meta.sequence == 0 || meta.sequence + kBehindCheckpoint < position_.checkpoint_sequence;
+  if (useless && position_.checkpoint_sequence > 0) {
+    if (meta.sequence > 0 || restore_) {
+      if (meta.sequence > 0) report_("state of " + Name(k_) + " is far behind the checkpoint, and is thrown away");
+      restore_.reset();
+      WipeState();
+      if (phase_ != Phase::kPosition || !failure_.ok()) return;
+    }
+    StopReading();
+    phase_ = Phase::kCheckpoint;
+    restore_.emplace(*store_);
+    restored_rows_ = 0;
+    StartCheckpoint();
+    return;
+  }
+  phase_ = Phase::kReexecute;
+  StartInputs();
+  if (meta.journal_next < position_.journal_next || !owned_) StartJournal();
+  Reached();
+}
+
+// Nothing is left to be executed again: the owner runs, others follow.
+void Task::Reached() {
+  if (phase_ != Phase::kReexecute) return;
+  const SlotMeta& meta = parts_.slot->meta();
+  if (entry_ || in_message_ || meta.journal_next < position_.journal_next) return;
+  if (meta.sequence != position_.sequence)
+    return Stop("its journal ends with commit " + std::to_string(meta.sequence) + " where " +
+                std::to_string(position_.sequence) + " is committed: the journal has lost records");
+  if (!owned_) {
+    phase_ = Phase::kStandby;
+    return;
+  }
+  if (reading_journal_) reader_.Stop({options_.journal, k_});
+  reading_journal_ = false;
+  journal_.clear();
+  phase_ = Phase::kRunning;
+}
+
+bool Task::Advance(Cluster& clock, Time deadline) {
+  bool moved = false;
+  switch (phase_) {
+    case Phase::kFresh: moved = CheckFresh(); break;
+    case Phase::kCheckpoint:
+      while (phase_ == Phase::kCheckpoint && RestoreSome()) {
+        moved = true;
+        if (clock.Now() >= deadline) break;
+      }
+      break;
+    case Phase::kReexecute:
+    case Phase::kStandby: moved = ExecuteSome(clock, deadline); break;
+    default: break;
+  }
+  return moved;
+}
+
+void Task::Tend(Time now) {
+  if (phase_ == Phase::kStopped || parts_.slot == nullptr || restore_) return;
+  StepState(now, kGatherSlice);
+  if (phase_ == Phase::kRunning && !touched_) StepCheckpoint(now);
+}
+
+// Nothing was ever committed for it: then there can be nothing in its journal.
+bool Task::CheckFresh() {
+  Status s = reader_.Poll({options_.journal, k_}, 1, &journal_);
+  if (s.ok()) s = reader_.Poll({options_.checkpoint, k_}, 1, &checkpoint_rows_);
+  if (!s.ok()) {
+    Fail(s);
+    return true;
+  }
+  if (!journal_.empty() && !owned_) {  // somebody has begun
+    reader_.Stop({options_.checkpoint, k_});
+    reading_checkpoint_ = false;
+    checkpoint_rows_.clear();
+    phase_ = Phase::kStandby;
+    StartInputs();
+    return true;
+  }
+  if (!journal_.empty() || !checkpoint_rows_.empty()) {
+    Stop("nothing is committed for it on the cluster, and its journal or checkpoint is not empty: the group was away for longer than "
+         "the broker keeps offsets, or was deleted. `cobblestone rebuild " +
+         std::to_string(k_) + " --journal` takes the journal's end as the truth");
+    return true;
+  }
+  if (!owned_ || !reader_.AtEnd({options_.journal, k_}) || !reader_.AtEnd({options_.checkpoint, k_})) return false;
+  StopReading();
+  StartInputs();
+  if (phase_ == Phase::kFresh) phase_ = Phase::kRunning;
+  return true;
+}
+
+bool Task::RestoreSome() {
+  const TopicPartition where{options_.checkpoint, k_};
+  if (Status s = reader_.Poll(where, kFetch, &checkpoint_rows_); !s.ok()) {
+    Fail(s);
+    return true;
+  }
+  bool complete = false;
+  bool moved = false;
+  while (!checkpoint_rows_.empty() && !complete) {
+    const Message& row = checkpoint_rows_.front();
+    if (row.offset() < position_.checkpoint_end) {
+      if (Status s = restore_->Add(row.key(), row.value(), row.tombstone()); !s.ok()) {
+        Fail(s);
+        return true;
+      }
+      moved = true;
+    }
+    complete = row.offset() + 1 >= position_.checkpoint_end;
+    checkpoint_rows_.pop_front();
+  }
+  restored_rows_ = restore_->rows();
+  const auto end = reader_.AtEnd(where);
+  if (!complete && !(checkpoint_rows_.empty() && end && *end >= position_.checkpoint_end)) return moved;
+  Status s = restore_->Finish();
+  const std::uint64_t sequence = restore_->meta().sequence;
+  restore_.reset();
+  StopReading();
+  if (s.ok()) s = OpenSlot();
+  if (s.ok() && sequence < position_.checkpoint_sequence)
+    s = Status::Fatal("its checkpoint is of commit " + std::to_string(sequence) + " where " +
+                      std::to_string(position_.checkpoint_sequence) + " is committed: the checkpoint's topic has lost records");
+  if (!s.ok()) {
+    Fail(s);
+    return true;
+  }
+  report_("state of " + Name(k_) + " restored from its checkpoint: " + std::to_string(restored_rows_) +
+          " rows, as of commit " + std::to_string(sequence));
+  phase_ = Phase::kReexecute;
+  StartInputs();
+  StartJournal();
+  Reached();
+  return true;
+}
+
+bool Task::ExecuteSome(Cluster& clock, Time deadline) {
+  bool moved = false;
+  while (phase_ == Phase::kReexecute || phase_ == Phase::kStandby) {
+    const std::uint64_t before = reexecuted_;
+    Status s = NextEntry();
+    bool finished = false;
+    if (s.ok() && entry_) s = ExecuteChunks(&finished);
+    if (s.ok() && finished) s = EndEntry();
+    if (!s.ok()) {
+      Fail(s);
+      return true;
+    }
+    if (!finished) return moved;
+    moved = true;
+    wiped_ = 0;
+    Reached();
+    StepState(clock.Now(), kGatherSlice);
+    if (reexecuted_ != before && clock.Now() >= deadline) return true;
+  }
+  return moved;
+}
+
+Status Task::NextEntry() {
+  if (entry_) return Status::Ok();
+  std::string_view bytes;
+  while (!in_message_ || !entries_.Next(&bytes)) {
+    if (in_message_) {
+      if (entries_.malformed()) return Status::Fatal("a message of its journal is not what was written");
+      in_message_ = false;
+      journal_.pop_front();
+    }
+    if (journal_.empty())
+      if (Status s = reader_.Poll({options_.journal, k_}, kFetch, &journal_); !s.ok()) return s;
+    if (journal_.empty()) return Status::Ok();
+    if (phase_ == Phase::kReexecute && journal_.front().offset() >= position_.journal_next)
+      return Status::Ok();  // the owner before us has committed more than we were told: impossible for an owner
+    entries_ = RecordCursor(journal_.front().value());
+    in_message_ = true;
+  }
+  auto entry = DecodeJournalEntry(bytes);
+  if (!entry.ok()) return Status::Fatal("its journal: " + entry.status().message());
+  const SlotMeta& meta = parts_.slot->meta();
+  if (entry->sequence != meta.sequence + 1)
+    return Status::Fatal("its journal has commit " + std::to_string(entry->sequence) + " where " +
+                         std::to_string(meta.sequence + 1) + " must be: records of it are missing");
+  if (entry->rules_version > options_.rules_version)
+    return Status::Fatal("needs rules version " + std::to_string(entry->rules_version) +
+                         "; run the version of this program that wrote it");
+  entry_ = std::move(*entry);
+  chunk_ = 0;
+  chunk_records_ = 0;
+  return Status::Ok();
+}
+
+Status Task::ExecuteChunks(bool* finished) {
+  Slot& slot = *parts_.slot;
+  for (; chunk_ < entry_->chunks.size(); ++chunk_) {
+    const JournalChunk& chunk = entry_->chunks[chunk_];
+    if (chunk.input >= inputs_.size()) return Status::Fatal("its journal names an input that this program has not");
+    for (;;) {
+      const Message* head = nullptr;
+      if (Status s = Head(chunk.input, &head); !s.ok()) return s;
+      if (head == nullptr) {
+        if (chunk_records_ == chunk.count && slot.next(chunk.input) == chunk.end) break;
+        return Status::Ok();
+      }
+      if (head->offset() >= chunk.end) break;
+      if (head->offset() < chunk.first)
+        return Status::Fatal("its journal, commit " + std::to_string(entry_->sequence) + ", does not follow the one before");
+      const std::uint64_t before = slot.records();
+      if (Status s = Consume(chunk.input, *head); !s.ok()) return s;
+      chunk_records_ += slot.records() - before;
+    }
+    if (chunk_records_ != chunk.count)
+      return Status::Fatal("its commit " + std::to_string(entry_->sequence) + " consumed " +
+                           std::to_string(chunk.count) + " records of " +
+                           options_.topics[slot.inputs()[chunk.input].where.topic].name + " from offset " +
+                           std::to_string(chunk.first) + " to " + std::to_string(chunk.end) + ", now there are " +
+                           std::to_string(chunk_records_) + ": the log has lost or changed records");
+    chunk_records_ = 0;
+  }
+  *finished = true;
+  return Status::Ok();
+}
+
+Status Task::EndEntry() {
+  Slot& slot = *parts_.slot;
+  auto commit = slot.Finish();
+  if (!commit.ok()) return commit.status();
+  if (commit->journal.hash != entry_->hash)
+    return Status::Fatal("diverged: executing commit " + std::to_string(entry_->sequence) +
+                         " again gave another fingerprint than the journal holds. Nothing was changed. Either this build "
+                         "computes differently from the one that wrote it (run that one), or memory or disk is damaged (try "
+                         "another machine), or a stage is not deterministic (report it)");
+  ++reexecuted_;
+  debt_ += commit->records;
+  if (entry_->checkpoint_sequence > position_.checkpoint_sequence) {
+    position_.checkpoint_sequence = entry_->checkpoint_sequence;
+    position_.checkpoint_end = entry_->checkpoint_end;
+  }
+  entry_.reset();
+  // The message's last entry: only there a state may stand.
+  RecordCursor rest = entries_;
+  std::string_view more;
+  if (!rest.Next(&more)) {
+    slot.JournalWritten(journal_.front().offset() + 1);
+    in_message_ = false;
+    journal_.pop_front();
+  }
+  return Status::Ok();
+}
+
+// ---- Running -----------------------------------------------------------------------------------------------------
+
+Status Task::Head(std::size_t input, const Message** head) {
+  Input& in = inputs_[input];
+  Feed& feed = feeds_[in.feed];
+  const std::uint64_t next = parts_.slot->next(input);
+  for (;;) {
+    while (in.at < feed.popped + feed.messages.size()) {
+      const Message& message = feed.messages[in.at - feed.popped];
+      if (message.offset() >= next) {
+        *head = &message;
+        return Status::Ok();
+      }
+      Pass(input);  // another input of the partition was further behind
+    }
+    const std::size_t before = feed.messages.size();
+    if (Status s = reader_.Poll(feed.where, kFetch, &feed.messages); !s.ok()) return s;
+    if (feed.messages.size() == before) {
+      *head = nullptr;
+      return Status::Ok();
+    }
+  }
+}
+
+void Task::Pass(std::size_t input) {
+  Feed& feed = feeds_[inputs_[input].feed];
+  ++inputs_[input].at;
+  std::uint64_t passed = inputs_[input].at;
+  for (const std::size_t i : feed.inputs) passed = std::min(passed, inputs_[i].at);
+  for (; feed.popped < passed; ++feed.popped) feed.messages.pop_front();
+}
+
+double Task::HeadTime(std::size_t input, const Message& head) const {
+  const TopicIndex topic = feeds_[inputs_[input].feed].where.topic;
+  std::string_view record = head.value();
+  if (options_.packed[topic]) {
+    RecordCursor cursor(record);
+    if (!cursor.Next(&record)) return 0;
+  }
+  return options_.peek_time(topic, record);
+}
+
+Status Task::Consume(std::size_t input, const Message& message) {
+  Slot& slot = *parts_.slot;
+  RecordView record{.where = slot.inputs()[input].where,
+                    .offset = message.offset(),
+                    .append_time = message.timestamp(),
+                    .line = 0,
+                    .value = message.value()};
+  if (options_.packed[record.where.topic]) {
+    RecordCursor cursor(message.value());
+    while (cursor.Next(&record.value))
+      if (Status s = slot.Process(input, record); !s.ok()) return s;
+    if (cursor.malformed())
+      return Status::Fatal("message " + std::to_string(message.offset()) + " of " +
+                           options_.topics[record.where.topic].name + ", partition " +
+                           std::to_string(record.where.partition) + ", is not what a slot wrote");
+  } else if (Status s = slot.Process(input, record); !s.ok()) {
+    return s;
+  }
+  Pass(input);
+  return Status::Ok();
+}
+
+bool Task::Full() const {
+  return parts_.slot->records() >= options_.round_records || parts_.slot->output_bytes() >= options_.round_bytes;
+}
+
+// Takes what waits for one stage. Of several inputs the one with the earliest record goes first, for some hundred records.
+Status Task::ConsumeStage(std::size_t stage) {
+  const auto& ids = stage_inputs_[stage];
+  live_.clear();
+  for (const std::size_t i : ids) {
+    const Message* head = nullptr;
+    if (Status s = Head(i, &head); !s.ok()) return s;
+    if (head == nullptr) continue;
+    live_.push_back(i);
+    if (ids.size() > 1) head_times_[i] = HeadTime(i, *head);
+  }
+  const Slot& slot = *parts_.slot;
+  while (!live_.empty() && !Full()) {
+    std::size_t best = 0;
+    for (std::size_t l = 1; l < live_.size(); ++l)
+      if (head_times_[live_[l]] < head_times_[live_[best]]) best = l;
+    const std::size_t i = live_[best];
+    const std::uint64_t turn = live_.size() > 1 ? options_.run_records : options_.round_records;
+    const std::uint64_t until = slot.records() + turn;
+    const Message* head = nullptr;
+    if (Status s = Head(i, &head); !s.ok()) return s;
+    while (head != nullptr && slot.records() < until && !Full()) {
+      if (Status s = Consume(i, *head); !s.ok()) return s;
+      if (Status s = Head(i, &head); !s.ok()) return s;
+    }
+    if (head == nullptr)
+      live_.erase(live_.begin() + static_cast<std::ptrdiff_t>(best));
+    else if (live_.size() > 1)
+      head_times_[i] = HeadTime(i, *head);
+  }
+  return Status::Ok();
+}
+
+bool Task::has_input() {
+  for (std::size_t i = 0; i < inputs_.size(); ++i) {
+    const Message* head = nullptr;
+    if (Status s = Head(i, &head); !s.ok()) {
+      Fail(s);
+      return false;
+    }
+    if (head != nullptr) return true;
+  }
+  return false;
+}
+
+Outcome Task::Round(Producer& producer, std::uint64_t* records) {
+  *records = 0;
+  Slot& slot = *parts_.slot;
+  for (std::size_t stage = 0; stage < slot.stage_count(); ++stage) {
+    if (Status s = ConsumeStage(stage); !s.ok()) {
+      touched_ = true;
+      Fail(s);
+      return {};
+    }
+  }
+  *records = slot.records();
+  if (*records == 0) return {};
+  touched_ = true;
+  Failpoint("K1");
+  auto commit = slot.Finish();
+  if (!commit.ok()) {
+    Fail(commit.status());
+    return {};
+  }
+  records_ += commit->records;
+  debt_ += commit->records;
+  wiped_ = 0;
+  commit->journal.checkpoint_sequence = position_.checkpoint_sequence;
+  commit->journal.checkpoint_end = position_.checkpoint_end;
+  AppendRecord(journal_payload_, EncodeJournalEntry(commit->journal));
+  for (SlotOutput& output : commit->outputs)
+    if (Outcome o = Send(producer, output); !o.ok()) return o;
+  return {};
+}
+
+Outcome Task::Send(Producer& producer, SlotOutput& output) {
+  const auto produce = [&](std::string value) {
+    return producer.Produce(output.where, {}, std::move(value), &ignored_offset_);
+  };
+  const bool packed = options_.packed[output.where.topic];
+  if (packed && output.payload.size() <= options_.message_bytes) return produce(std::move(output.payload));
+  RecordCursor cursor(output.payload);
+  std::string_view record;
+  std::string message;
+  while (cursor.Next(&record)) {
+    if (!packed) {
+      if (Outcome o = produce(std::string(record)); !o.ok()) return o;
+      continue;
+    }
+    if (!message.empty() && message.size() + record.size() > options_.message_bytes) {
+      if (Outcome o = produce(std::move(message)); !o.ok()) return o;
+      message.clear();
+    }
+    AppendRecord(message, record);
+  }
+  return message.empty() ? Outcome{} : produce(std::move(message));
+}
+
+bool Task::wants_commit() const {
+  return phase_ == Phase::kRunning && checkpoint_ != nullptr && checkpoint_->ready();
+}
+
+Outcome Task::Write(Producer& producer) {
+  journal_written_ = false;
+  checkpoint_ends_ = false;
+  if (checkpoint_ != nullptr) {
+    std::uint64_t bytes = 0;
+    while (bytes < options_.checkpoint_bytes) {
+      const auto slice = checkpoint_->Take();
+      if (slice == nullptr) break;
+      touched_ = true;
+      for (CheckpointRow& row : *slice) {
+        bytes += row.key.size() + row.value.size();
+        Outcome o = row.deleted
+                        ? producer.ProduceTombstone({options_.checkpoint, k_}, row.key, &ignored_offset_)
+                        : producer.Produce({options_.checkpoint, k_}, row.key, std::move(row.value), &ignored_offset_);
+        if (!o.ok()) return o;
+      }
+    }
+    if (checkpoint_->finished() && checkpoint_->failure().ok()) {
+      touched_ = true;
+      checkpoint_ends_ = true;
+      if (Outcome o = producer.Produce({options_.checkpoint, k_}, kCheckpointMetaKey, EncodeSlotMeta(checkpoint_->meta()),
+                                       &checkpoint_offset_);
+          !o.ok())
+        return o;
+    }
+  }
+  if (journal_payload_.empty()) return {};
+  journal_written_ = true;
+  return producer.Produce({options_.journal, k_}, {}, std::move(journal_payload_), &journal_offset_);
+}
+
+void Task::AddOffsets(const std::string& owner, bool release, bool inputs, std::vector<OffsetToSend>* offsets) {
+  const Slot& slot = *parts_.slot;
+  next_position_ = position_;
+  next_position_.sequence = slot.meta().sequence;
+  if (journal_written_) next_position_.journal_next = journal_offset_ + 1;
+  if (checkpoint_ends_) {
+    next_position_.checkpoint_sequence = checkpoint_->meta().sequence;
+    next_position_.checkpoint_end = checkpoint_offset_ + 1;
+  }
+  next_position_.released = release;
+  next_position_.owner = owner;
+  offsets->push_back({.where = {options_.journal, k_},
+                      .offset = next_position_.journal_next,
+                      .metadata = EncodePosition(next_position_)});
+  if (!inputs) return;
+  for (std::size_t i = 0; i < slot.inputs().size(); ++i)
+    offsets->push_back({.where = slot.inputs()[i].where, .offset = slot.meta().next[i]});
+}
+
+void Task::Committed(Time now) {
+  position_ = next_position_;
+  if (journal_written_) parts_.slot->JournalWritten(position_.journal_next);
+  if (checkpoint_ends_) {
+    checkpoint_.reset();
+    space_.RemoveCopy(k_);
+  }
+  journal_payload_.clear();
+  journal_written_ = false;
+  checkpoint_ends_ = false;
+  touched_ = false;
+  StepState(now, kGatherSlice);
+  StepCheckpoint(now);
+}
+
+void Task::Rewind() {
+  if (phase_ == Phase::kStopped) return;
+  StopReading();
+  background_.Drain();
+  checkpoint_.reset();
+  phase_ = Phase::kPosition;
+  if (Status s = OpenSlot(); !s.ok()) Fail(s);
+}
+
+// ---- State writes, checkpoints -------------------------------------------------------------------------------------
+
+void Task::StepState(Time now, std::size_t objects) {
+  Slot& slot = *parts_.slot;
+  if (write_ != nullptr) {
+    if (!write_->done) return;
+    const auto written = std::move(write_);
+    slot.StateWriteApplied();
+    if (!written->status.ok()) return Fail(written->status);
+    flushed_sequence_ = written->write->meta.sequence;
+    slot.Evict(options_.objects_per_table);
+  }
+  if (!slot.gathering()) {
+    if (debt_ == 0 || touched_ || entry_ || in_message_) return;  // a state is as of a commit that is committed
+    if (now - last_flush_ < options_.flush_interval && debt_ < options_.flush_debt_records) return;
+    last_flush_ = now;
+    debt_ = 0;
+    slot.BeginStateWrite();
+  }
+  if (!slot.GatherStateWrite(objects)) return;
+  write_ = std::make_shared<PendingWrite>();
+  write_->write = slot.TakeStateWrite();
+  background_.Run([write = write_, store = store_, checkpointed = position_.checkpoint_sequence] {
+    write->status = WriteState(*write->write, checkpointed, *store);
+    Failpoint("K6s");
+    write->done = true;
+  });
+}
+
+void Task::StepCheckpoint(Time now) {
+  if (checkpoint_ != nullptr) {
+    if (Status s = checkpoint_->failure(); !s.ok()) {
+      checkpoint_.reset();
+      return Fail(s);
+    }
+    if (checkpoint_->wants_more() && !*checkpoint_busy_) {
+      *checkpoint_busy_ = true;
+      background_.Run([source = checkpoint_, busy = checkpoint_busy_] {
+        source->Fill();
+        *busy = false;
+      });
+    }
+    return;
+  }
+  if (last_checkpoint_ == Time{}) last_checkpoint_ = now;
+  if (write_ != nullptr || now - last_checkpoint_ < options_.checkpoint_interval) return;
+  if (flushed_sequence_ <= position_.checkpoint_sequence) return;
+  last_checkpoint_ = now;
+  auto copy = space_.OpenCopy(k_, *store_);
+  if (!copy.ok()) return Fail(copy.status());
+  checkpoint_ = std::make_shared<CheckpointSource>(std::move(*copy), position_.checkpoint_sequence);
+  checkpoint_busy_ = std::make_shared<std::atomic<bool>>(false);
+}
+
+}  // namespace cobblestone::stream::kafka

@@ -1,0 +1,227 @@
+// A slot on Kafka: its state on this machine, and how it comes to be as of a place in its journal and goes on from there.
+//
+//   Position ─► Fresh ──────────────────────────┐
+//            ├► Checkpoint ─┐                   ▼
+//            └──────────────┴► Reexecute ─► Running (owner) or Standby (executes what the owner has committed)
+//
+// Whatever goes wrong with a transaction, a slot that was part of it comes back through Position: its state follows the
+// journal, and there is one way to get there. Stopped: no way leads on without an operator, and problem() says why.
+//
+// Threads: one at a time; state is written by `Background`.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/stream/kafka/background.h"
+#include "common/stream/kafka/position.h"
+#include "common/stream/kafka/state.h"
+#include "common/stream/kafka/transport.h"
+#include "common/stream/slot.h"
+
+namespace cobblestone::stream::kafka {
+
+struct TaskOptions {
+  std::vector<TopicSpec> topics;  // the manifest
+  // By topic: a message holds records one after the other (AppendRecord()); else it is one record.
+  std::vector<bool> packed;
+  TopicIndex journal = 0;     // one partition per slot
+  TopicIndex checkpoint = 0;  // one partition per slot, compacted
+  std::function<double(TopicIndex topic, std::string_view record)> peek_time;
+  // Of one input before another has its turn; keeps journals short.
+  std::uint64_t run_records = 500;
+  std::uint64_t round_records = 10000;
+  std::uint64_t round_bytes = 1u << 20;    // of outputs
+  std::uint64_t message_bytes = 256u << 10;  // of a packed message, about
+  Millis flush_interval{5000};
+  std::uint64_t flush_debt_records = 100000;  // of this slot
+  Millis checkpoint_interval{30000};
+  std::uint64_t checkpoint_bytes = 512u << 10;  // of it in one transaction
+  std::size_t objects_per_table = 200000;
+  std::uint32_t rules_version = 1;
+};
+
+enum class Phase : std::uint8_t { kPosition, kFresh, kCheckpoint, kReexecute, kRunning, kStandby, kStopped };
+std::string_view PhaseName(Phase phase);
+
+struct TaskStatus {
+  std::uint32_t slot = 0;
+  Phase phase = Phase::kPosition;
+  bool owned = false;
+  std::uint64_t sequence = 0;
+  std::uint64_t target_sequence = 0;  // of the last commit there is, as far as is known
+  Hash128 hash;
+  std::uint64_t lag = 0;  // messages that wait on its inputs, as far as is known
+  std::uint64_t flushed_sequence = 0;
+  std::uint64_t checkpoint_sequence = 0;
+  std::uint64_t restored_rows = 0;
+  std::uint64_t reexecuted = 0;  // commits, each with an equal fingerprint
+  std::uint64_t records = 0;     // processed as owner
+  std::string problem{};
+};
+
+class Task {
+ public:
+  Task(std::uint32_t slot, const TaskOptions& options, const SlotFactory& factory, StateSpace& space,
+       Background& background, Reader& reader, std::function<void(const std::string&)> report);
+  ~Task();
+
+  [[nodiscard]] std::uint32_t slot() const { return k_; }
+  [[nodiscard]] Phase phase() const { return phase_; }
+  [[nodiscard]] bool owned() const { return owned_; }
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+  // Not this slot's, but this machine's: its disk. The process must end.
+  [[nodiscard]] const Status& failure() const { return failure_; }
+  [[nodiscard]] const Position& position() const { return position_; }
+  [[nodiscard]] TaskStatus Look() const;
+
+  // Whether it is to run, or to stand by.
+  void SetOwned(bool owned);
+  // Phase kPosition: what is committed; none: nothing ever was.
+  void SetPosition(const std::optional<Position>& position);
+  // What it takes to get to kRunning, or to keep up, until nothing is at hand or `deadline`. True: something was done.
+  bool Advance(Cluster& clock, Time deadline);
+  // Some of what need not be done at once: state writes, checkpoints.
+  void Tend(Time now);
+
+  // Running: something waits.
+  bool has_input();
+  // Takes what waits through all stages. What came of it goes to the producer, and belongs to its open
+  // transaction. *records: consumed. An outcome that is not ok is the producer's; a slot that fails is kStopped.
+  Outcome Round(Producer& producer, std::uint64_t* records);
+  // Part of the open transaction, by records or by a part of a checkpoint.
+  [[nodiscard]] bool touched() const { return touched_; }
+  // Has something to say in a transaction though no record has come: a part of a checkpoint.
+  [[nodiscard]] bool wants_commit() const;
+  // K2: journal, and a part of a checkpoint.
+  Outcome Write(Producer& producer);
+  // K4: after Flush().
+  void AddOffsets(const std::string& owner, bool release, bool inputs, std::vector<OffsetToSend>* offsets);
+  // K6.
+  void Committed(Time now);
+  // The transaction has come to nothing, or nobody knows: state and inputs go back to what is committed.
+  void Rewind();
+  // Stops with a reason.
+  void Stop(std::string problem);
+
+ private:
+  // A partition that is read, for one input or several of them (every stage reads `control`).
+  struct Feed {
+    TopicPartition where;
+    std::deque<Message> messages;
+    std::uint64_t popped = 0;  // messages that were before the first one here
+    std::vector<std::size_t> inputs;
+  };
+  struct Input {
+    std::size_t feed = 0;
+    std::uint64_t at = 0;  // its next message, counted as Feed::popped is
+  };
+  // What a state write under way has come to; shared with the state thread.
+  struct PendingWrite {
+    std::unique_ptr<StateWrite> write;
+    std::atomic<bool> done{false};
+    Status status;
+  };
+
+  Status OpenState();
+  Status OpenSlot();
+  void MakeFeeds();
+  void WipeState();
+  void StartInputs();
+  void StartJournal();
+  void StartCheckpoint();
+  void StopReading();
+  // What a status of the slot, its state or its inputs means for this slot: kStopped, or its state is put away and it
+  // comes back through Position, or the process must end.
+  void Fail(const Status& status);
+
+  void Decide();  // phase kPosition, position known
+  bool CheckFresh();
+  bool RestoreSome();
+  bool ExecuteSome(Cluster& clock, Time deadline);
+  Status NextEntry();
+  Status ExecuteChunks(bool* finished);
+  Status EndEntry();
+  void Reached();
+
+  Status ConsumeStage(std::size_t stage);
+  Status Consume(std::size_t input, const Message& message);
+  // Its next message; null: there is none yet.
+  Status Head(std::size_t input, const Message** head);
+  void Pass(std::size_t input);
+  [[nodiscard]] double HeadTime(std::size_t input, const Message& head) const;
+  [[nodiscard]] bool Full() const;
+  Outcome Send(Producer& producer, SlotOutput& output);
+
+  // State writes and checkpoints; between commits.
+  void StepState(Time now, std::size_t objects);
+  void StepCheckpoint(Time now);
+
+  const std::uint32_t k_;
+  const TaskOptions& options_;
+  const SlotFactory& factory_;
+  StateSpace& space_;
+  Background& background_;
+  Reader& reader_;
+  std::function<void(const std::string&)> report_;
+
+  Phase phase_ = Phase::kPosition;
+  bool owned_ = false;
+  std::string problem_;
+  Status failure_;
+  Position position_;  // committed, as far as is known
+  int wiped_ = 0;      // in vain, since something was executed
+
+  std::shared_ptr<store::Store> store_;  // the state thread's too, while it works on it
+  SlotParts parts_;
+  std::deque<Feed> feeds_;
+  std::vector<Input> inputs_;
+  std::vector<std::vector<std::size_t>> stage_inputs_;
+  std::vector<std::size_t> live_;  // reused
+  std::vector<double> head_times_;
+  bool reading_inputs_ = false;
+  bool reading_journal_ = false;
+  bool reading_checkpoint_ = false;
+
+  // Executing again.
+  std::deque<Message> journal_;
+  RecordCursor entries_;
+  bool in_message_ = false;
+  std::optional<JournalEntry> entry_;
+  std::size_t chunk_ = 0;
+  std::uint64_t chunk_records_ = 0;
+  std::deque<Message> checkpoint_rows_;
+  std::optional<CheckpointRestore> restore_;
+
+  // The open transaction.
+  bool touched_ = false;
+  std::string journal_payload_;
+  std::uint64_t journal_offset_ = 0;
+  std::uint64_t ignored_offset_ = 0;
+  std::uint64_t checkpoint_offset_ = 0;
+  bool journal_written_ = false;
+  bool checkpoint_ends_ = false;  // with this transaction
+  Position next_position_;
+
+  // State.
+  std::shared_ptr<PendingWrite> write_;
+  std::uint64_t debt_ = 0;  // records since the state write that was begun last
+  Time last_flush_{};
+  Time last_checkpoint_{};
+  std::uint64_t flushed_sequence_ = 0;
+  std::shared_ptr<CheckpointSource> checkpoint_;
+  std::shared_ptr<std::atomic<bool>> checkpoint_busy_;  // the state thread fills it
+
+  std::uint64_t restored_rows_ = 0;
+  std::uint64_t reexecuted_ = 0;
+  std::uint64_t records_ = 0;
+};
+
+}  // namespace cobblestone::stream::kafka

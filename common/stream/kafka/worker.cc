@@ -1,0 +1,388 @@
+#include "common/stream/kafka/worker.h"
+
+#include <algorithm>
+#include <set>
+
+#include "common/base/failpoint.h"
+
+namespace cobblestone::stream::kafka {
+
+namespace {
+
+constexpr Millis kPublishEvery{100};
+constexpr Millis kRestoreSlice{20};  // of one slot, while others run
+
+double Seconds(Time::duration d) { return std::chrono::duration<double>(d).count(); }
+
+}  // namespace
+
+Worker::Worker(WorkerOptions options, Cluster& cluster, StateSpace& space, Background& background, SlotFactory factory)
+    : options_(std::move(options)),
+      cluster_(cluster),
+      space_(space),
+      background_(background),
+      factory_(std::move(factory)) {}
+
+Worker::~Worker() {
+  tasks_.clear();  // before the reader that they read from
+}
+
+// ---- The loop ----------------------------------------------------------------------------------------------------
+
+Status Worker::Step(Millis wait) {
+  if (group_ == nullptr)
+    if (Status s = Begin(); !s.ok()) return s;
+  if (joined_) {
+    if (Status s = group_->Poll(); !s.ok()) return s;
+  } else if (Status s = JoinWhenReady(); !s.ok()) {
+    return s;
+  }
+  if (producer_ == nullptr)
+    if (Status s = NewProducer(); !s.ok()) return s;
+  FindPositions();
+  bool moved = AdvanceTasks();
+  const bool consumed = producer_ != nullptr && RunRound();
+  moved = moved || consumed;
+  if (producer_ != nullptr && open_ && CommitDue(!consumed)) {
+    Commit({});
+    moved = true;
+  }
+  for (auto& [k, task] : tasks_) {
+    task->Tend(cluster_.Now());
+    if (!task->failure().ok()) return task->failure();
+  }
+  Publish();
+  if (!failure_.ok()) return failure_;
+  if (!moved) {
+    Millis at_most = wait;
+    if (open_) {
+      const auto left = std::chrono::duration_cast<Millis>(begun_ + options_.commit_min - cluster_.Now());
+      at_most = std::clamp(left, Millis(0), wait);
+    }
+    reader_->Wait(at_most);
+  }
+  return Status::Ok();
+}
+
+Status Worker::Begin() {
+  auto reader = cluster_.NewReader();
+  if (!reader.ok()) return reader.status();
+  reader_ = std::move(*reader);
+  // What a transaction of our former self has left open ends here, before anybody waits for it.
+  if (Status s = NewProducer(); !s.ok()) return s;
+  auto group = cluster_.NewGroup(options_.instance, *this);
+  if (!group.ok()) return group.status();
+  group_ = std::move(*group);
+  // Recover ahead: what lies on this machine is brought up to date before the group hears of us.
+  for (const std::uint32_t k : space_.Slots())
+    if (k < options_.slots && MayFollow(k)) (void)TaskOf(k);
+  if (options_.standby == Standby::kHot)
+    for (std::uint32_t k = 0; k < options_.slots; ++k)
+      if (MayFollow(k)) (void)TaskOf(k);
+  return Status::Ok();
+}
+
+// Of several workers on one machine one follows a slot.
+bool Worker::MayFollow(std::uint32_t slot) const { return slot % options_.standby_of == options_.standby_at; }
+
+Status Worker::JoinWhenReady() {
+  for (const auto& [k, task] : tasks_) {
+    if (task->phase() == Phase::kPosition || task->phase() == Phase::kCheckpoint || task->phase() == Phase::kReexecute)
+      return Status::Ok();
+    if (task->phase() == Phase::kStandby && !reader_->AtEnd({options_.task.journal, k})) return Status::Ok();
+  }
+  joined_ = true;
+  return group_->Join();
+}
+
+Status Worker::NewProducer() {
+  producer_.reset();
+  auto producer = cluster_.NewProducer(options_.instance);
+  if (!producer.ok()) return producer.status();
+  ++counts_.producers;
+  const Outcome o = (*producer)->Init();
+  if (!o.ok()) {
+    // The cluster is away, or slow: the next step tries again.
+    options_.report("the producer " + options_.instance + " is not ready: " + o.message);
+    return Status::Ok();
+  }
+  producer_ = std::move(*producer);
+  return Status::Ok();
+}
+
+Task& Worker::TaskOf(std::uint32_t slot) {
+  auto& task = tasks_[slot];
+  if (task == nullptr) {
+    task = std::make_unique<Task>(slot, options_.task, factory_, space_, background_, *reader_, options_.report);
+    unknown_since_[slot] = cluster_.Now();
+  }
+  return *task;
+}
+
+void Worker::Publish() {
+  const Time at = cluster_.Now();
+  if (at - published_at_ < kPublishEvery) return;
+  published_at_ = at;
+  WorkerStatus now = counts_;
+  for (const auto& [k, task] : tasks_) now.tasks.push_back(task->Look());
+  const std::lock_guard lock(mutex_);
+  published_ = std::move(now);
+}
+
+WorkerStatus Worker::Look() const {
+  const std::lock_guard lock(mutex_);
+  return published_;
+}
+
+// ---- Ownership ---------------------------------------------------------------------------------------------------
+
+void Worker::Assigned(const std::vector<std::uint32_t>& slots) {
+  assigned_ = true;
+  for (const std::uint32_t k : slots) {
+    Task& task = TaskOf(k);
+    task.SetOwned(true);
+    unknown_since_[k] = cluster_.Now();
+    fenced_.erase(k);
+  }
+}
+
+void Worker::Revoked(const std::vector<std::uint32_t>& slots, bool lost) {
+  if (producer_ != nullptr) {
+    if (!lost) {
+      // What is open is committed, and that these slots are given back with it: their next owner need not fence us.
+      if (open_ || OpenTransaction()) Commit(slots);
+    } else if (open_) {
+      Undo({.reaction = Reaction::kAbort, .message = "slots were lost to another worker"});
+    }
+  }
+  for (const std::uint32_t k : slots) {
+    const auto found = tasks_.find(k);
+    if (found == tasks_.end()) continue;
+    if (options_.standby == Standby::kHot && MayFollow(k)) {
+      found->second->SetOwned(false);
+      unknown_since_[k] = cluster_.Now();
+    } else {
+      tasks_.erase(found);
+      unknown_since_.erase(k);
+    }
+  }
+}
+
+// Asks where the log stands for slots that do not know.
+void Worker::FindPositions() {
+  std::vector<std::uint32_t> slots;
+  for (const auto& [k, task] : tasks_)
+    if (task->phase() == Phase::kPosition) slots.push_back(k);
+  if (slots.empty()) return;
+  auto committed = group_->Committed(slots, true, Millis(200));
+  if (!committed.ok()) {
+    if (committed.status().code() != StatusCode::kRetry) {
+      options_.report("the positions of slots cannot be read: " + committed.status().message());
+      return;
+    }
+    // Somebody's transaction hides them. If it is not over soon, its owner is dead.
+    bool patient = false;
+    for (const std::uint32_t k : slots)
+      patient = patient || cluster_.Now() - unknown_since_[k] < options_.unstable_patience;
+    if (patient) return;
+    auto before = group_->Committed(slots, false, Millis(1000));
+    if (!before.ok()) return;
+    std::set<std::string> owners;
+    for (const CommittedPosition& one : *before) {
+      if (!one.offset || !tasks_[one.slot]->owned()) continue;
+      const auto position = DecodePosition(*one.offset, one.metadata);
+      if (position.ok() && position->owner != options_.instance && !position->released) owners.insert(position->owner);
+    }
+    for (const std::string& owner : owners) (void)Fence(owner);
+    for (const std::uint32_t k : slots) unknown_since_[k] = cluster_.Now();
+    return;
+  }
+  std::set<std::string> fenced_now;
+  for (const CommittedPosition& one : *committed) {
+    Task& task = *tasks_[one.slot];
+    if (!one.offset) {
+      task.SetPosition(std::nullopt);
+      continue;
+    }
+    const auto position = DecodePosition(*one.offset, one.metadata);
+    if (!position.ok()) {
+      task.Stop(position.status().message());
+      continue;
+    }
+    // An owner that did not say good-bye may have left a transaction open that hides what it wrote from everybody, and
+    // may wake up.
+    if (task.owned() && !position->released && position->owner != options_.instance &&
+        fenced_[one.slot] != position->owner) {
+      if (fenced_now.count(position->owner) == 0 && !Fence(position->owner)) continue;
+      fenced_now.insert(position->owner);
+      fenced_[one.slot] = position->owner;
+      continue;  // what was pending is decided now: read again
+    }
+    task.SetPosition(*position);
+  }
+}
+
+bool Worker::Fence(const std::string& owner) {
+  auto producer = cluster_.NewProducer(owner);
+  if (!producer.ok()) return false;
+  const Outcome o = (*producer)->Init();
+  if (!o.ok()) {
+    options_.report("the owner before, " + owner + ", could not be fenced: " + o.message);
+    return false;
+  }
+  ++counts_.fenced;
+  options_.report("the owner before, " + owner + ", did not say good-bye and is fenced");
+  return true;
+}
+
+bool Worker::AdvanceTasks() {
+  bool moved = false;
+  for (auto& [k, task] : tasks_) {
+    const Phase phase = task->phase();
+    if (phase == Phase::kRunning || phase == Phase::kPosition || phase == Phase::kStopped) continue;
+    moved = task->Advance(cluster_, cluster_.Now() + kRestoreSlice) || moved;
+  }
+  return moved;
+}
+
+// ---- Records and transactions ------------------------------------------------------------------------------------
+
+bool Worker::OpenTransaction() {
+  if (open_) return true;
+  if (producer_->suspect()) {
+    options_.report("the producer " + options_.instance + " is replaced: it sent the end of a transaction twice");
+    if (Status s = NewProducer(); !s.ok() || producer_ == nullptr) return false;
+  }
+  const Outcome o = producer_->Begin();
+  if (!o.ok()) {
+    Undo(o);
+    return false;
+  }
+  open_ = true;
+  ending_ = false;
+  begun_ = cluster_.Now();
+  records_in_it_ = 0;
+  return true;
+}
+
+// One round of every slot that runs. What it makes is produced at once.
+bool Worker::RunRound() {
+  bool consumed = false;
+  bool wanted = false;
+  for (auto& [k, task] : tasks_) {
+    if (task->phase() != Phase::kRunning) continue;
+    wanted = wanted || task->wants_commit();
+    if (!open_) {
+      if (!task->has_input()) continue;
+      Failpoint("K0");
+      if (!OpenTransaction()) return false;
+    }
+    std::uint64_t records = 0;
+    const Outcome o = task->Round(*producer_, &records);
+    if (!o.ok() || task->phase() != Phase::kRunning) {
+      Undo(o.ok() ? Outcome{.reaction = Reaction::kAbort, .message = "a slot has stopped"} : o);
+      return true;
+    }
+    consumed = consumed || records > 0;
+    records_in_it_ += records;
+    counts_.records += records;
+  }
+  if (!open_ && wanted) (void)OpenTransaction();
+  return consumed;
+}
+
+// Drained: soon, but not for each record alone. Else when it is long enough; a commit that takes long comes more rarely.
+bool Worker::CommitDue(bool drained) const {
+  const double age = Seconds(cluster_.Now() - begun_);
+  if (records_in_it_ >= options_.commit_records) return true;
+  if (drained) return age >= Seconds(options_.commit_min);
+  return age >= std::max(Seconds(options_.commit_max), 3 * commit_time_);
+}
+
+bool Worker::Commit(const std::vector<std::uint32_t>& released) {
+  const Time start = cluster_.Now();
+  const Outcome o = TryCommit(released);
+  if (!o.ok()) {
+    Undo(o);
+    return false;
+  }
+  open_ = false;
+  ending_ = false;
+  ++counts_.commits;
+  const double took = Seconds(cluster_.Now() - start);
+  counts_.commit_seconds += took;
+  commit_time_ = commit_time_ == 0 ? took : 0.9 * commit_time_ + 0.1 * took;
+  return true;
+}
+
+Outcome Worker::TryCommit(const std::vector<std::uint32_t>& released) {
+  const auto gives_back = [&](std::uint32_t k) {
+    return std::find(released.begin(), released.end(), k) != released.end();
+  };
+  std::vector<Task*> parts;
+  for (auto& [k, task] : tasks_) {
+    if (task->phase() != Phase::kRunning) continue;
+    if (Outcome o = task->Write(*producer_); !o.ok()) return o;
+    if (task->touched() || gives_back(k)) parts.push_back(task.get());
+  }
+  Failpoint("K2");
+  if (Outcome o = producer_->Flush(); !o.ok()) return o;
+  Failpoint("K3");
+  const bool inputs = cluster_.Now() - last_offsets_ >= options_.offsets_interval;
+  std::vector<OffsetToSend> offsets;
+  for (Task* task : parts) task->AddOffsets(options_.instance, gives_back(task->slot()), inputs, &offsets);
+  if (inputs) last_offsets_ = cluster_.Now();
+  if (!offsets.empty()) {
+    Outcome o;
+    for (int tries = 0; tries < 20; ++tries) {
+      o = producer_->SendOffsets(offsets, group_->Current());
+      if (o.reaction != Reaction::kRetry) break;
+    }
+    if (!o.ok()) return o.reaction == Reaction::kRetry ? Outcome{Reaction::kAbort, o.message} : o;
+  }
+  Failpoint("K4");
+  ending_ = true;
+  Outcome o;
+  do {
+    o = producer_->Commit();
+  } while (o.reaction == Reaction::kRetry);
+  if (!o.ok()) return o;
+  Failpoint("K5");
+  const Time now = cluster_.Now();
+  for (Task* task : parts) task->Committed(now);
+  Failpoint("K6");
+  return {};
+}
+
+// The transaction did not come about, or nobody knows. What was part of it goes back to what is committed.
+void Worker::Undo(const Outcome& why) {
+  ++counts_.aborts;
+  options_.report("a transaction of " + options_.instance + " is given up: " + why.message);
+  Reaction reaction = why.reaction;
+  if (open_ && reaction == Reaction::kAbort && producer_ != nullptr) {
+    Outcome o;
+    for (int tries = 0; tries < 20; ++tries) {
+      o = producer_->Abort();
+      if (o.reaction != Reaction::kRetry) break;
+    }
+    if (!o.ok()) {
+      options_.report("and could not be aborted: " + o.message);
+      reaction = Reaction::kReplace;
+    }
+  }
+  open_ = false;
+  if (reaction != Reaction::kAbort) producer_.reset();  // the next step makes another
+  ending_ = false;
+  for (auto& [k, task] : tasks_) {
+    if (!task->touched()) continue;
+    task->Rewind();
+    unknown_since_[k] = cluster_.Now();
+  }
+}
+
+void Worker::Leave(bool politely) {
+  if (group_ == nullptr) return;
+  if (politely) group_->Leave();  // revokes
+}
+
+}  // namespace cobblestone::stream::kafka

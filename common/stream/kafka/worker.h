@@ -1,0 +1,122 @@
+// A stream thread: its slots, one transactional producer, one reader, one member of the group (runtime.md, 'Commit, Kafka
+// backend' and 'Ownership, restore, rebalance').
+//
+//   K0 the first record is at hand, K1 it is processed, K2 journal written, K3 flushed, K4 offsets sent, K5 committed,
+//   K6 applied: what a failpoint of that name comes before.
+//
+// Nothing of a transaction is told, kept or relied upon before K5. Whatever goes wrong before, or while nobody can tell,
+// the slots that were part of it go back to what the cluster says is committed.
+//
+// It takes steps and has no thread of its own, so that a simulation can take them, too. Threads: one at a time.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/stream/kafka/background.h"
+#include "common/stream/kafka/state.h"
+#include "common/stream/kafka/task.h"
+#include "common/stream/kafka/transport.h"
+
+namespace cobblestone::stream::kafka {
+
+enum class Standby : std::uint8_t { kNone, kHot };
+
+struct WorkerOptions {
+  std::string instance;  // name of the member and of the transactional.id: the same after a restart, nobody else's
+  std::uint32_t slots = 1;
+  TaskOptions task;
+  Millis commit_min{10};  // from the begin of a transaction to its commit at least, when all inputs are drained
+  Millis commit_max{50};  // at most, when they are not
+  std::uint64_t commit_records = 50000;
+  Millis offsets_interval{1000};  // how often the inputs' offsets are committed, too, for lag tools
+  Millis unstable_patience{500};  // how long somebody else's transaction may hide a position
+  Standby standby = Standby::kNone;
+  std::uint32_t standby_of = 1;  // this worker stands by for slots k with k % standby_of == standby_at
+  std::uint32_t standby_at = 0;
+  std::function<void(const std::string&)> report;  // for people; any time
+};
+
+struct WorkerStatus {
+  std::vector<TaskStatus> tasks;
+  std::uint64_t commits = 0;
+  std::uint64_t aborts = 0;
+  std::uint64_t producers = 0;  // that were made
+  std::uint64_t fenced = 0;     // owners before that were fenced
+  std::uint64_t records = 0;
+  double commit_seconds = 0;  // K2 to K6, in all
+};
+
+class Worker final : private GroupListener {
+ public:
+  Worker(WorkerOptions options, Cluster& cluster, StateSpace& space, Background& background, SlotFactory factory);
+  ~Worker() override;
+
+  // One turn: rebalances, restores, records, perhaps a commit. Waits at most about `wait` when there is nothing to do.
+  // A status that is not ok ends the process.
+  Status Step(Millis wait);
+  // Gives everything back: commits what is open, leaves the group, ends with clean state on disk where it can.
+  void Leave(bool politely);
+
+  [[nodiscard]] WorkerStatus Look() const;  // any thread: as of the last step
+  void Interrupt() {                        // any thread: a step that waits waits no longer
+    if (reader_ != nullptr) reader_->Interrupt();
+  }
+
+ private:
+  void Assigned(const std::vector<std::uint32_t>& slots) override;
+  void Revoked(const std::vector<std::uint32_t>& slots, bool lost) override;
+
+  Status Begin();  // the first step
+  Status JoinWhenReady();
+  [[nodiscard]] bool MayFollow(std::uint32_t slot) const;
+  Status NewProducer();
+  Task& TaskOf(std::uint32_t slot);
+  void FindPositions();
+  bool Fence(const std::string& owner);
+  bool AdvanceTasks();
+  bool RunRound();
+  [[nodiscard]] bool CommitDue(bool drained) const;
+  bool OpenTransaction();
+  // False: it did not come about, and everything has gone back.
+  bool Commit(const std::vector<std::uint32_t>& released);
+  Outcome TryCommit(const std::vector<std::uint32_t>& released);
+  void Undo(const Outcome& why);
+  void Publish();
+
+  WorkerOptions options_;
+  Cluster& cluster_;
+  StateSpace& space_;
+  Background& background_;
+  SlotFactory factory_;
+
+  std::unique_ptr<Reader> reader_;
+  std::unique_ptr<Producer> producer_;
+  std::unique_ptr<Group> group_;
+  bool joined_ = false;
+  bool assigned_ = false;  // the group has said what is ours, at least once
+  std::map<std::uint32_t, std::unique_ptr<Task>> tasks_;
+  std::map<std::uint32_t, Time> unknown_since_;  // positions that are asked for
+  std::map<std::uint32_t, std::string> fenced_;  // by slot: the owner before that was fenced
+
+  bool open_ = false;  // a transaction is
+  bool ending_ = false;  // its end was asked for: what became of it is not known until the answer is here
+  Time begun_{};
+  std::uint64_t records_in_it_ = 0;
+  Time last_offsets_{};
+  Time published_at_{};
+  double commit_time_ = 0;  // s, smoothed
+  Status failure_;
+
+  WorkerStatus counts_;
+  mutable std::mutex mutex_;
+  WorkerStatus published_;  // guarded by mutex_
+};
+
+}  // namespace cobblestone::stream::kafka

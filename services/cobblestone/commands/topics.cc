@@ -1,0 +1,52 @@
+#include <cstdio>
+
+#include "common/stream/kafka/librdkafka/topic_admin.h"
+#include "services/cobblestone/commands/command.h"
+#include "services/cobblestone/kafka_deployment.h"
+
+namespace cobblestone {
+namespace {
+
+struct Options {
+  DataPlace place;
+  bool create = false;
+};
+
+int Run(const Options& options) {
+  const auto settings = SettingsOf(options.place);
+  if (!settings.ok()) return TellError(settings.status());
+  if (settings->backend != settings::Backend::kKafka)
+    return TellError(Status::InvalidArgument("the configuration's backend is not kafka: there are no topics to look at"));
+  auto deployment = DeploymentOf(*settings, TellOpening);
+  if (!deployment.ok()) return TellError(deployment.status());
+  if (options.create) {
+    auto admin = stream::kafka::MakeTopicAdmin(deployment->cluster);
+    if (!admin.ok()) return TellError(admin.status());
+    auto made = (*admin)->Create(deployment->plan, deployment->replication);
+    if (!made.ok()) return TellError(made.status());
+    for (const std::string& name : *made) std::printf("made %s\n", name.c_str());
+  }
+  if (Status s = CheckTopics(*deployment); !s.ok()) return TellError(s);
+  std::printf("%zu topics are as they must be\n", deployment->plan.size());
+  return kExitOk;
+}
+
+void Declare(CLI::App& verb, Options& options) { AddDataPlace(verb, options.place); }
+
+}  // namespace
+
+void AddTopics(Program& program) {
+  CLI::App* verb = program.app.add_subcommand("topics", "Makes or checks the topics of a deployment on Kafka");
+  verb->require_subcommand(1);
+  for (const bool create : {true, false}) {
+    CLI::App* sub = verb->add_subcommand(create ? "create" : "check",
+                                         create ? "Makes those that are missing, then checks all"
+                                                : "Says what is missing or not as it must be");
+    const auto options = std::make_shared<Options>();
+    options->create = create;
+    Declare(*sub, *options);
+    sub->callback([&program, options] { program.chosen = [options] { return Run(*options); }; });
+  }
+}
+
+}  // namespace cobblestone

@@ -1,0 +1,172 @@
+#include "services/cobblestone/kafka_client.h"
+
+#include <chrono>
+#include <map>
+#include <utility>
+
+#include "common/client/publisher.h"
+#include "common/credit/constants.h"
+#include "common/wire/event_codec.h"
+#include "common/wire/refused_codec.h"
+#include "services/cobblestone/append_codec.h"
+#include "services/cobblestone/kafka_deployment.h"
+#include "services/cobblestone/refused_json.h"
+#include "services/cobblestone/ticker.h"
+
+namespace cobblestone {
+
+namespace {
+
+using nlohmann::json;
+
+double WallClock() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+ProducerState ProducerOf(const client::SourceState& state) { return {.lines = state.events, .hash = state.hash}; }
+
+class KafkaClient final : public Client {
+ public:
+  KafkaClient(const settings::RunSettings& settings, KafkaDeployment deployment,
+              std::unique_ptr<stream::kafka::Cluster> cluster)
+      : settings_(settings), deployment_(std::move(deployment)), cluster_(std::move(cluster)) {}
+
+  Result<json> Ask(const Question& question) override {
+    if (question.path == "/producer") {
+      auto source = SourceOf(question.parameters.at("source"));
+      if (!source.ok()) return source.status();
+      return ProducerJson(ProducerOf((*source)->publisher->state()));
+    }
+    if (question.path == "/refused") {
+      const auto number = [&](const char* name, std::uint64_t otherwise) {
+        const auto found = question.parameters.find(name);
+        return found == question.parameters.end() ? otherwise : std::stoull(found->second);
+      };
+      return Refused(number("from", 0), number("limit", 100));
+    }
+    return Status::InvalidArgument("this cannot be asked of a deployment on Kafka by the command line");
+  }
+
+  Result<AppendOutcome> Append(const AppendBlock& block) override {
+    auto source = SourceOf(block.source);
+    if (!source.ok()) return source.status();
+    client::Publisher& publisher = *(*source)->publisher;
+    Ticker& ticker = (*source)->ticker;
+    if (block.first_line != publisher.state().events)
+      return Status::InvalidArgument("source " + block.source + " has been taken in up to line " +
+                                     std::to_string(publisher.state().events) + ", this block starts after line " +
+                                     std::to_string(block.first_line) + "; is another client sending under the same name?");
+    AppendOutcome outcome;
+    std::uint64_t line = block.first_line;
+    const double now = WallClock();
+    const auto add_tick = [&](double time) {
+      return publisher.AddTo({wire::kCatalogue, 0},
+                             wire::EncodeEvent({.head = {.id = static_cast<std::uint64_t>(time), .project = {}, .time = time},
+                                                .body = wire::Tick{.time = time}}));
+    };
+    for (const SourceLine& one : block.lines) {
+      const std::uint64_t number = line++;
+      if (one.envelope.empty() && one.original.empty()) continue;
+      if (one.envelope.empty()) {
+        std::string bytes;
+        wire::EncodeRefused({.refusal = {.reason = wire::RefusalReason::kUndecodable, .detail = one.problem},
+                             .append_time = now,
+                             .original = one.original,
+                             .source = block.source,
+                             .line = number},
+                            &bytes);
+        if (Status s = publisher.AddTo({wire::kRefused, 0}, bytes); !s.ok()) return s;
+        ++outcome.refused;
+        continue;
+      }
+      const auto routing = wire::PeekRouting(one.envelope);
+      if (routing && routing->kind == wire::EventKind::kTick)
+        ticker.OnTick(wire::PeekEventTime(one.envelope).value_or(0), now);
+      if (settings_.ticks == settings::Ticks::kInput && !block.barrier && !block.own_ticks) {
+        const auto tick = ticker.OnEvent(wire::PeekEventTime(one.envelope).value_or(0), now);
+        if (tick)
+          if (Status s = add_tick(*tick); !s.ok()) return s;
+      }
+      if (Status s = publisher.Add(one.envelope); !s.ok()) return s;
+      ++outcome.appended;
+    }
+    outcome.producer = {.lines = line, .hash = block.hash};
+    if (Status s = publisher.Commit({.events = line, .hash = block.hash}); !s.ok()) return s;
+    return outcome;
+  }
+
+  Status WaitIdle() override { return Status::Ok(); }
+
+  Result<json> Audit(const std::function<void(std::uint64_t, std::uint64_t)>&) override {
+    return Status::InvalidArgument("a deployment on Kafka cannot be audited from the command line yet");
+  }
+
+  Status Close() override { return Status::Ok(); }
+  [[nodiscard]] bool remote() const override { return true; }
+
+ private:
+  struct Source {
+    std::unique_ptr<client::Publisher> publisher;
+    Ticker ticker;
+  };
+
+  Result<Source*> SourceOf(const std::string& name) {
+    auto& source = sources_[name];
+    if (source != nullptr) return source.get();
+    auto publisher = client::Publisher::Open(
+        *cluster_, {.source = name, .partitions = settings_.partitions, .producers_topic = kProducersTopic});
+    if (!publisher.ok()) return publisher.status();
+    const TickerOptions ticker{.last = 0,
+                               .future_limit = std::chrono::duration<double>(settings_.future_limit).count()};
+    source.reset(new Source{std::move(*publisher), Ticker(ticker)});
+    return source.get();
+  }
+
+  // Offsets number the refusals; where a transaction has ended there is none.
+  Result<json> Refused(std::uint64_t from, std::uint64_t limit) {
+    auto reader = cluster_->NewReader();
+    if (!reader.ok()) return reader.status();
+    const stream::TopicPartition where{wire::kRefused, 0};
+    if (Status s = (*reader)->Start(where, from == 0 ? stream::kafka::kBeginning : from); !s.ok()) return s;
+    json list = json::array();
+    std::uint64_t end = from;
+    std::deque<stream::kafka::Message> messages;
+    for (int waits = 0; waits < 300;) {
+      if (Status s = (*reader)->Poll(where, 1000, &messages); !s.ok()) return s;
+      for (; !messages.empty(); messages.pop_front()) {
+        end = messages.front().offset() + 1;
+        if (list.size() >= limit) continue;
+        wire::Refused refused;
+        if (!wire::DecodeRefused(messages.front().value(), &refused))
+          return Status::Corrupted("a refused record does not decode");
+        list.push_back(RefusedJson(messages.front().offset(), refused));
+      }
+      if (const auto at_end = (*reader)->AtEnd(where)) {
+        end = *at_end;
+        return json{{"refused", list}, {"all", end}};
+      }
+      (*reader)->Wait(stream::kafka::Millis(100));
+      ++waits;
+    }
+    return Status::Retry("the topic of refusals cannot be read");
+  }
+
+  settings::RunSettings settings_;
+  KafkaDeployment deployment_;
+  std::unique_ptr<stream::kafka::Cluster> cluster_;
+  std::map<std::string, std::unique_ptr<Source>> sources_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Client>> ConnectKafka(const settings::RunSettings& settings,
+                                             const std::function<void(const std::string&)>& report) {
+  auto deployment = DeploymentOf(settings, report);
+  if (!deployment.ok()) return deployment.status();
+  if (Status s = CheckTopics(*deployment); !s.ok()) return s;
+  auto cluster = stream::kafka::MakeCluster(deployment->cluster);
+  if (!cluster.ok()) return cluster.status();
+  return std::unique_ptr<Client>(new KafkaClient(settings, std::move(*deployment), std::move(*cluster)));
+}
+
+}  // namespace cobblestone

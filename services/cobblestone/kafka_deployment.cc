@@ -1,0 +1,180 @@
+#include "services/cobblestone/kafka_deployment.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "common/stream/kafka/librdkafka/topic_admin.h"
+
+namespace cobblestone {
+
+namespace {
+
+using settings::KafkaMechanism;
+using settings::KafkaSecurity;
+using settings::KafkaSettings;
+
+constexpr const char* kForever = "-1";
+constexpr const char* kMaxMessageBytes = "8388608";
+constexpr const char* kAnyTime = "9223372036854775807";
+
+Result<std::string> ReadSecret(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  if (!file || !std::getline(file, line))
+    return Status::InvalidArgument("the secret in " + path + " cannot be read");
+  while (!line.empty() && (line.back() == '\r' || line.back() == '\n')) line.pop_back();
+  return line;
+}
+
+Result<stream::kafka::Properties> ConnectionOf(const KafkaSettings& kafka) {
+  static constexpr const char* kProtocols[] = {"plaintext", "ssl", "sasl_plaintext", "sasl_ssl"};
+  static constexpr const char* kMechanisms[] = {"SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"};
+  stream::kafka::Properties all = {{"bootstrap.servers", kafka.bootstrap},
+                                   {"security.protocol", kProtocols[static_cast<int>(kafka.security)]},
+                                   {"reconnect.backoff.ms", "50"},
+                                   {"reconnect.backoff.max.ms", "1000"}};
+  const auto add = [&all](const char* name, const std::string& value) {
+    if (!value.empty()) all[name] = value;
+  };
+  add("ssl.ca.location", kafka.ca_file);
+  add("ssl.certificate.location", kafka.certificate_file);
+  add("ssl.key.location", kafka.key_file);
+  if (!kafka.key_password_file.empty()) {
+    auto secret = ReadSecret(kafka.key_password_file);
+    if (!secret.ok()) return secret.status();
+    all["ssl.key.password"] = *secret;
+  }
+  if (kafka.security == KafkaSecurity::kSaslPlaintext || kafka.security == KafkaSecurity::kSaslSsl) {
+    all["sasl.mechanism"] = kMechanisms[static_cast<int>(kafka.mechanism)];
+    all["sasl.username"] = kafka.user;
+    if (!kafka.password_file.empty()) {
+      auto secret = ReadSecret(kafka.password_file);
+      if (!secret.ok()) return secret.status();
+      all["sasl.password"] = *secret;
+    } else {
+      const char* secret = std::getenv(kafka.password_variable.c_str());
+      if (secret == nullptr)
+        return Status::InvalidArgument("the variable " + kafka.password_variable +
+                                       " of the environment, which kafka.password_variable names, is not set");
+      all["sasl.password"] = secret;
+    }
+  }
+  return all;
+}
+
+// kafka.options: name=value, apart by blanks.
+Status AddOptions(const std::string& text, stream::kafka::ClusterOptions* cluster) {
+  std::istringstream in(text);
+  std::string word;
+  while (in >> word) {
+    const std::size_t equal = word.find('=');
+    if (equal == std::string::npos || equal == 0)
+      return Status::InvalidArgument("kafka.options: '" + word + "' is not name=value");
+    std::string name = word.substr(0, equal);
+    stream::kafka::Properties* to = &cluster->connection;
+    for (auto& [kind, properties] : {std::pair{std::string("producer."), &cluster->producer},
+                                     std::pair{std::string("consumer."), &cluster->consumer}}) {
+      if (!name.starts_with(kind)) continue;
+      name = name.substr(kind.size());
+      to = properties;
+      break;
+    }
+    (*to)[name] = word.substr(equal + 1);
+  }
+  return Status::Ok();
+}
+
+// Inputs come from outside, one event a message; what slots write for each other holds many records a message.
+bool IsInput(stream::TopicIndex topic) { return topic <= wire::kCatalogue; }
+bool IsPacked(stream::TopicIndex topic) {
+  return !IsInput(topic) && topic < wire::kTopicCount && topic != wire::kRefused;
+}
+
+stream::kafka::TopicPlan PlanOf(const stream::TopicSpec& spec, stream::TopicIndex topic,
+                                const settings::RunSettings& settings) {
+  const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(settings.retention.inputs_age);
+  std::map<std::string, std::string> all = {{"max.message.bytes", kMaxMessageBytes},
+                                            {"unclean.leader.election.enable", "false"},
+                                            {"min.insync.replicas", settings.kafka.replication >= 3 ? "2" : "1"},
+                                            {"message.timestamp.after.max.ms", kAnyTime},
+                                            {"message.timestamp.type", IsInput(topic) ? "LogAppendTime" : "CreateTime"},
+                                            {"cleanup.policy", "delete"},
+                                            {"retention.bytes", kForever},
+                                            {"retention.ms", std::to_string(age.count())}};
+  if (spec.retention == stream::Retention::kForever || topic == wire::kRefused) all["retention.ms"] = kForever;
+  if (topic == kCheckpointTopic || topic == kProducersTopic) {
+    all["cleanup.policy"] = "compact";
+    // What a checkpoint that is still being written replaces must stay until it is whole.
+    all["min.compaction.lag.ms"] = "3600000";
+    all["delete.retention.ms"] = std::to_string(age.count());
+    all["segment.ms"] = "86400000";
+  }
+  return {.spec = spec, .settings = std::move(all)};
+}
+
+}  // namespace
+
+Result<KafkaDeployment> DeploymentOf(const settings::RunSettings& settings,
+                                     std::function<void(const std::string&)> report) {
+  const std::uint32_t slots = settings.partitions + 1;
+  KafkaDeployment made;
+  std::vector<stream::TopicSpec> topics = wire::Manifest(settings.partitions);
+  topics.push_back({.name = "checkpoint", .partitions = slots, .retention = stream::Retention::kForever});
+  topics.push_back({.name = "producers", .partitions = 1, .retention = stream::Retention::kForever});
+  auto connection = ConnectionOf(settings.kafka);
+  if (!connection.ok()) return connection.status();
+  using std::chrono::duration_cast;
+  using stream::kafka::Millis;
+  made.cluster = {.connection = std::move(*connection),
+                  .prefix = settings.kafka.prefix,
+                  .topics = topics,
+                  .journal = wire::kJournal,
+                  .group = settings.kafka.prefix + ".slots",
+                  .static_members = settings.kafka.membership == settings::KafkaMembership::kStatic,
+                  .session_timeout = duration_cast<Millis>(settings.kafka.session_timeout),
+                  .transaction_timeout = duration_cast<Millis>(settings.kafka.transaction_timeout),
+                  .report = std::move(report)};
+  if (Status s = AddOptions(settings.kafka.options, &made.cluster); !s.ok()) return s;
+  for (std::size_t t = 0; t < topics.size(); ++t)
+    made.plan.push_back(PlanOf(topics[t], static_cast<stream::TopicIndex>(t), settings));
+  made.replication = static_cast<int>(settings.kafka.replication);
+
+  std::vector<bool> packed;
+  for (std::size_t t = 0; t < topics.size(); ++t) packed.push_back(IsPacked(static_cast<stream::TopicIndex>(t)));
+  made.task = {.topics = topics,
+               .packed = std::move(packed),
+               .journal = wire::kJournal,
+               .checkpoint = kCheckpointTopic,
+               .peek_time = PeekTime,
+               .flush_interval = duration_cast<Millis>(settings.state.flush_interval),
+               .flush_debt_records = std::max<std::uint64_t>(1, settings.state.max_debt_records / slots),
+               .checkpoint_interval = duration_cast<Millis>(settings.kafka.checkpoint_interval),
+               .objects_per_table = std::max<std::size_t>(1000, settings.memory.objects / 1024 / slots / 4),
+               .rules_version = kRulesVersion};
+  return made;
+}
+
+Status CheckTopics(const KafkaDeployment& deployment) {
+  auto admin = stream::kafka::MakeTopicAdmin(deployment.cluster);
+  if (!admin.ok()) return admin.status();
+  auto drifts = (*admin)->Check(deployment.plan, deployment.replication);
+  if (!drifts.ok()) return drifts.status();
+  std::string missing;
+  std::string different;
+  for (const auto& drift : *drifts) {
+    if (drift.missing)
+      missing += (missing.empty() ? "" : ", ") + drift.topic;
+    else
+      different += "\n  " + drift.topic + " " + drift.what;
+  }
+  if (!different.empty())
+    return Status::InvalidArgument("topics of this deployment are not what they must be:" + different +
+                                   "\nPartition counts never change; settings are put right with Kafka's own tools");
+  if (!missing.empty())
+    return Status::NotFound("topics are missing: " + missing + ". `cobblestone topics create` makes them");
+  return Status::Ok();
+}
+
+}  // namespace cobblestone

@@ -1,0 +1,51 @@
+// The stream threads of one process on Kafka.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/settings/run_settings.h"
+#include "common/stream/kafka/worker.h"
+#include "services/cobblestone/kafka_deployment.h"
+
+namespace cobblestone {
+
+class KafkaWorkers {
+ public:
+  // kNotFound, kInvalidArgument: topics (CheckTopics). Nothing runs yet.
+  static Result<std::unique_ptr<KafkaWorkers>> Open(const settings::RunSettings& settings,
+                                                    std::function<void(const std::string&)> report);
+  ~KafkaWorkers();
+
+  void Start();
+  // Ok while running; else why a thread has ended. What is left to do then is to end the process.
+  [[nodiscard]] Status failure() const;
+  // Commits what is open and gives the slots back. False: it was not done within the time.
+  bool Stop(std::chrono::milliseconds at_most);
+
+  [[nodiscard]] std::vector<stream::kafka::WorkerStatus> Look() const;
+
+ private:
+  KafkaWorkers() = default;
+  void Work(std::size_t thread);
+
+  settings::RunSettings settings_;
+  KafkaDeployment deployment_;
+  std::unique_ptr<stream::kafka::Cluster> cluster_;
+  std::unique_ptr<stream::kafka::BackgroundThread> background_;
+  std::vector<std::unique_ptr<stream::kafka::StateSpace>> spaces_;
+  std::vector<std::unique_ptr<stream::kafka::Worker>> workers_;
+  std::vector<std::thread> threads_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<std::size_t> ended_{0};
+  mutable std::mutex mutex_;
+  Status failure_;  // guarded by mutex_
+};
+
+}  // namespace cobblestone
