@@ -2,6 +2,7 @@
 
 #include <sstream>
 
+#include "common/stream/kafka/read_all.h"
 #include "common/wire/topics.h"
 
 namespace cobblestone::client {
@@ -12,8 +13,7 @@ using stream::kafka::Outcome;
 using stream::kafka::Reaction;
 
 constexpr int kMostTries = 10;
-constexpr stream::kafka::Millis kReadWait{100};
-constexpr int kMostReads = 600;  // a minute without an end
+constexpr stream::kafka::Millis kReadPatience{60000};
 
 }  // namespace
 
@@ -52,25 +52,15 @@ Status Publisher::Prepare() {
 Status Publisher::ReadState() {
   auto reader = cluster_.NewReader();
   if (!reader.ok()) return reader.status();
-  const stream::TopicPartition where{options_.producers_topic, 0};
-  if (Status s = (*reader)->Start(where, stream::kafka::kBeginning); !s.ok()) return s;
   state_ = {};
-  std::deque<stream::kafka::Message> messages;
-  for (int reads = 0; reads < kMostReads;) {
-    if (Status s = (*reader)->Poll(where, 1000, &messages); !s.ok()) return s;
-    if (messages.empty()) {
-      if ((*reader)->AtEnd(where)) return Status::Ok();
-      (*reader)->Wait(kReadWait);
-      ++reads;
-    }
-    for (; !messages.empty(); messages.pop_front()) {
-      if (messages.front().key() != options_.source) continue;
-      auto state = DecodeSourceState(messages.front().value());
-      if (!state.ok()) return state.status();
-      state_ = *state;
-    }
-  }
-  return Status::Retry("how far the source " + options_.source + " was taken in cannot be read");
+  return stream::kafka::ReadAll(**reader, {options_.producers_topic, 0}, stream::kafka::kBeginning, kReadPatience,
+                                [this](const stream::kafka::Message& row) {
+                                  if (row.key() != options_.source) return Status::Ok();
+                                  auto state = DecodeSourceState(row.value());
+                                  if (!state.ok()) return state.status();
+                                  state_ = *state;
+                                  return Status::Ok();
+                                });
 }
 
 Status Publisher::Add(std::string_view envelope) {

@@ -96,6 +96,10 @@ Result<std::unique_ptr<stream::embedded::Log>> OpenLog(stream::embedded::LogOpti
 
 }  // namespace
 
+std::pair<std::string, std::string> ProducerRow(const std::string& source, const ProducerState& state) {
+  return {ProducerKey(source), EncodeRow(state)};
+}
+
 stream::Hash128 ChainLine(const stream::Hash128& before, std::string_view line) {
   stream::Hash128 of_line = stream::HashBytes(line, before.low);
   const std::uint64_t both[4] = {before.low, before.high, of_line.low, of_line.high};
@@ -337,7 +341,7 @@ Result<Engine::PendingAppend> Engine::BeginAppend(const AppendBlock& block) {
   }
   outcome.producer = {.lines = line, .hash = block.hash};
   LogUnit taken = unit.Take();
-  taken.rows.emplace_back(ProducerKey(block.source), EncodeRow(outcome.producer));
+  taken.rows.push_back(ProducerRow(block.source, outcome.producer));
   taken.rows.emplace_back(kTickRow, EncodeRow(ticker_->last()));
   const std::uint64_t ticket = AppendDrained(std::move(taken), block.barrier);
   if (Status s = runner_->failure(); !s.ok()) return s;

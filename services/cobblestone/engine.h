@@ -41,6 +41,9 @@ struct ProducerState {
   }
 };
 
+// The row of the log that says so.
+std::pair<std::string, std::string> ProducerRow(const std::string& source, const ProducerState& state);
+
 // The chain by which a source that is sent again, whole or grown, is known: hash' = H(hash, bytes of the line).
 stream::Hash128 ChainLine(const stream::Hash128& before, std::string_view line);
 

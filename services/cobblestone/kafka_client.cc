@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "common/client/publisher.h"
-#include "common/credit/constants.h"
+#include "common/stream/kafka/read_all.h"
 #include "common/wire/event_codec.h"
 #include "common/wire/refused_codec.h"
 #include "services/cobblestone/append_codec.h"
@@ -126,29 +126,21 @@ class KafkaClient final : public Client {
   Result<json> Refused(std::uint64_t from, std::uint64_t limit) {
     auto reader = cluster_->NewReader();
     if (!reader.ok()) return reader.status();
-    const stream::TopicPartition where{wire::kRefused, 0};
-    if (Status s = (*reader)->Start(where, from == 0 ? stream::kafka::kBeginning : from); !s.ok()) return s;
     json list = json::array();
     std::uint64_t end = from;
-    std::deque<stream::kafka::Message> messages;
-    for (int waits = 0; waits < 300;) {
-      if (Status s = (*reader)->Poll(where, 1000, &messages); !s.ok()) return s;
-      for (; !messages.empty(); messages.pop_front()) {
-        end = messages.front().offset() + 1;
-        if (list.size() >= limit) continue;
-        wire::Refused refused;
-        if (!wire::DecodeRefused(messages.front().value(), &refused))
-          return Status::Corrupted("a refused record does not decode");
-        list.push_back(RefusedJson(messages.front().offset(), refused));
-      }
-      if (const auto at_end = (*reader)->AtEnd(where)) {
-        end = *at_end;
-        return json{{"refused", list}, {"all", end}};
-      }
-      (*reader)->Wait(stream::kafka::Millis(100));
-      ++waits;
-    }
-    return Status::Retry("the topic of refusals cannot be read");
+    Status s = stream::kafka::ReadAll(
+        **reader, {wire::kRefused, 0}, from == 0 ? stream::kafka::kBeginning : from, stream::kafka::Millis(30000),
+        [&](const stream::kafka::Message& message) {
+          if (list.size() >= limit) return Status::Ok();
+          wire::Refused refused;
+          if (!wire::DecodeRefused(message.value(), &refused))
+            return Status::Corrupted("a refused record does not decode");
+          list.push_back(RefusedJson(message.offset(), refused));
+          return Status::Ok();
+        },
+        &end);
+    if (!s.ok()) return s;
+    return json{{"refused", list}, {"all", end}};
   }
 
   settings::RunSettings settings_;

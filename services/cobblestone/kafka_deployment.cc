@@ -156,6 +156,12 @@ Result<KafkaDeployment> DeploymentOf(const settings::RunSettings& settings,
   return made;
 }
 
+stream::SlotFactory MakeSlotFactory(const settings::RunSettings& settings) {
+  return MakeSlotFactory(
+      PipelineOptions{.partitions = settings.partitions,
+                      .future_limit = std::chrono::duration<double>(settings.future_limit).count()});
+}
+
 Status CheckTopics(const KafkaDeployment& deployment) {
   auto admin = stream::kafka::MakeTopicAdmin(deployment.cluster);
   if (!admin.ok()) return admin.status();

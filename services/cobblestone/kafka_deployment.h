@@ -34,6 +34,8 @@ struct KafkaDeployment {
 Result<KafkaDeployment> DeploymentOf(const settings::RunSettings& settings,
                                      std::function<void(const std::string&)> report);
 
+stream::SlotFactory MakeSlotFactory(const settings::RunSettings& settings);
+
 // kNotFound: topics are missing (says how to make them). kInvalidArgument: they differ from what they must be.
 Status CheckTopics(const KafkaDeployment& deployment);
 

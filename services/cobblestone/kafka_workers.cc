@@ -20,9 +20,6 @@ Result<std::unique_ptr<KafkaWorkers>> KafkaWorkers::Open(const settings::RunSett
   if (!cluster.ok()) return cluster.status();
   made->cluster_ = std::move(*cluster);
   made->background_ = std::make_unique<stream::kafka::BackgroundThread>();
-  const PipelineOptions pipeline{.partitions = settings.partitions,
-                                 .future_limit = std::chrono::duration<double>(settings.future_limit).count(),
-                                 .dense_offsets = false};
   using std::chrono::duration_cast;
   using stream::kafka::Millis;
   for (std::uint32_t t = 0; t < settings.threads; ++t) {
@@ -42,10 +39,7 @@ Result<std::unique_ptr<KafkaWorkers>> KafkaWorkers::Open(const settings::RunSett
             .standby_of = settings.threads,
             .standby_at = t,
             .report = report},
-        *made->cluster_, *made->spaces_.back(), *made->background_, [pipeline](std::uint32_t k) {
-          PipelineSlot slot = MakeSlot(k, pipeline);
-          return stream::SlotParts{.tables = std::move(slot.tables), .slot = std::move(slot.slot)};
-        }));
+        *made->cluster_, *made->spaces_.back(), *made->background_, MakeSlotFactory(settings)));
   }
   return made;
 }

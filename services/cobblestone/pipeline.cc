@@ -56,6 +56,15 @@ PipelineSlot MakeSlot(std::uint32_t k, const PipelineOptions& options) {
   return made;
 }
 
+stream::SlotFactory MakeSlotFactory(const PipelineOptions& options) {
+  PipelineOptions with_gaps = options;
+  with_gaps.dense_offsets = false;
+  return [with_gaps](std::uint32_t k) {
+    PipelineSlot slot = MakeSlot(k, with_gaps);
+    return stream::SlotParts{.tables = std::move(slot.tables), .slot = std::move(slot.slot)};
+  };
+}
+
 double PeekTime(stream::TopicIndex topic, std::string_view record) {
   switch (topic) {
     case wire::kControl: {

@@ -43,6 +43,9 @@ struct PipelineSlot {
 inline std::uint32_t SlotCount(const PipelineOptions& options) { return options.partitions + 1; }
 PipelineSlot MakeSlot(std::uint32_t k, const PipelineOptions& options);
 
+// As a backend whose offsets have gaps makes them (Kafka).
+stream::SlotFactory MakeSlotFactory(const PipelineOptions& options);
+
 // Event time of a record on an input of a stage with several inputs, UNIX s (embedded runner's merge).
 double PeekTime(stream::TopicIndex topic, std::string_view record);
 

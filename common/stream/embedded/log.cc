@@ -235,6 +235,7 @@ std::uint64_t LogImpl::Append(LogUnit unit) {
     auto batch = std::make_shared<Batch>();
     batch->where = output.where;
     batch->count = output.count;
+    batch->append_time = output.append_time;
     batch->payload = std::move(output.payload);
     records += output.count;
     raw_bytes += batch->payload.size();
@@ -258,7 +259,7 @@ std::uint64_t LogImpl::Append(LogUnit unit) {
     for (PendingBatch& one : pending.batches) {
       Extent& extent = extents_[one.slot];
       one.batch->first = extent.end;
-      one.batch->append_time = now;
+      if (one.batch->append_time == 0) one.batch->append_time = now;
       extent.end += one.batch->count;
       tail_.Add(one.slot, one.batch);
     }

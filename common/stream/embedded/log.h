@@ -57,6 +57,7 @@ struct LogOutput {
   TopicPartition where;
   std::string payload{};  // AppendRecord() format
   std::uint32_t count = 0;
+  double append_time = 0;  // UNIX s, for what is copied from another log; 0: now
 };
 
 // All or nothing.

@@ -118,6 +118,18 @@ Status WriteState(const StateWrite& write, std::uint64_t checkpointed, store::St
   return store.Apply(rows, EncodeSlotMeta(write.meta));
 }
 
+Status DropMarkers(const SlotMeta& meta, store::Store& store) {
+  std::vector<std::string> keys;
+  Status scanned = store.Scan({&kMarker, 1}, [&](std::string_view key, std::string_view) {
+    keys.emplace_back(key);
+    return Status::Ok();
+  });
+  if (!scanned.ok()) return scanned;
+  std::vector<store::Row> rows;
+  for (const std::string& key : keys) rows.push_back({.key = key, .value = {}, .deleted = true});
+  return store.Apply(rows, EncodeSlotMeta(meta));
+}
+
 // ---- Into a checkpoint -----------------------------------------------------------------------------------------------
 
 Status CheckpointSource::Begin() {

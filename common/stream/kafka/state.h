@@ -40,6 +40,9 @@ std::unique_ptr<StateSpace> MakeDirectoryStateSpace(const std::string& directory
 // Applies a state write with its markers; those up to `checkpointed` go.
 Status WriteState(const StateWrite& write, std::uint64_t checkpointed, store::Store& store);
 
+// For state that leaves Kafka, or has another place in the log there: no markers, and `meta` instead of its own.
+Status DropMarkers(const SlotMeta& meta, store::Store& store);
+
 // A row of a checkpoint.
 struct CheckpointRow {
   std::string key;

@@ -784,6 +784,22 @@ void Task::StepState(Time now, std::size_t objects) {
   });
 }
 
+Status Task::FlushState() {
+  for (int pass = 0; pass < 2; ++pass) {
+    // The one that is under way, then one of what came since.
+    Slot& slot = *parts_.slot;
+    if (write_ == nullptr && !slot.gathering()) {
+      if (flushed_sequence_ == slot.meta().sequence) break;
+      debt_ = std::max<std::uint64_t>(debt_, options_.flush_debt_records);
+    }
+    while (write_ == nullptr && failure_.ok() && phase_ != Phase::kStopped) StepState(Time{}, kGatherSlice);
+    background_.Drain();
+    StepState(Time{}, 0);
+  }
+  if (phase_ == Phase::kStopped) return Status::Corrupted(problem_);
+  return failure_;
+}
+
 void Task::StepCheckpoint(Time now) {
   if (checkpoint_ != nullptr) {
     if (Status s = checkpoint_->failure(); !s.ok()) {

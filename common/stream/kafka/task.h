@@ -108,6 +108,9 @@ class Task {
   void Committed(Time now);
   // The transaction has come to nothing, or nobody knows: state and inputs go back to what is committed.
   void Rewind();
+  // Standby: writes all state that is not written yet, and waits for it.
+  Status FlushState();
+  [[nodiscard]] const SlotMeta& meta() const { return parts_.slot->meta(); }
   // Stops with a reason.
   void Stop(std::string problem);
 

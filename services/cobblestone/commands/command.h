@@ -31,6 +31,7 @@ void AddHostVersion(Program& program);
 void AddScales(Program& program);
 void AddRefused(Program& program);
 void AddTasks(Program& program);
+void AddMigrate(Program& program);
 void AddTopics(Program& program);
 void AddAudit(Program& program);
 void AddConfig(Program& program);

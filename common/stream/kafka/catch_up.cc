@@ -1,0 +1,67 @@
+#include "common/stream/kafka/catch_up.h"
+
+#include <vector>
+
+namespace cobblestone::stream::kafka {
+
+namespace {
+
+class NoListener final : public GroupListener {
+ public:
+  void Assigned(const std::vector<std::uint32_t>&) override {}
+  void Revoked(const std::vector<std::uint32_t>&, bool) override {}
+};
+
+// What is committed; none: nothing ever was.
+Result<std::optional<Position>> CommittedPositionOf(Cluster& cluster, std::uint32_t slot, Millis patience) {
+  NoListener listener;
+  auto group = cluster.NewGroup("catch-up", listener);
+  if (!group.ok()) return group.status();
+  auto committed = (*group)->Committed({slot}, true, patience);
+  if (!committed.ok()) return committed.status();
+  const CommittedPosition& one = committed->front();
+  if (!one.offset) return std::optional<Position>();
+  auto position = DecodePosition(*one.offset, one.metadata);
+  if (!position.ok()) return position.status();
+  return std::optional<Position>(*position);
+}
+
+}  // namespace
+
+Result<SlotMeta> CatchUp(Cluster& cluster, std::uint32_t slot, const TaskOptions& options, const SlotFactory& factory,
+                         StateSpace& space, Background& background, const CatchUpOptions& how) {
+  auto position = CommittedPositionOf(cluster, slot, how.patience);
+  if (!position.ok()) return position.status();
+  auto reader = cluster.NewReader();
+  if (!reader.ok()) return reader.status();
+  SlotMeta meta;
+  {
+    Task task(slot, options, factory, space, background, **reader, [](const std::string&) {});
+    if (!*position) return meta;
+    if (!how.checkpoint) (*position)->checkpoint_sequence = (*position)->checkpoint_end = 0;
+    task.SetPosition(*position);
+    Time moved_at = cluster.Now();
+    while (task.phase() != Phase::kStandby) {
+      if (!task.failure().ok()) return task.failure();
+      if (task.phase() == Phase::kStopped)
+        return Status::Corrupted("slot " + std::to_string(slot) + ": " + task.problem());
+      if (task.Advance(cluster, cluster.Now() + Millis(200))) {
+        moved_at = cluster.Now();
+      } else {
+        if (cluster.Now() - moved_at > how.patience)
+          return Status::Retry("slot " + std::to_string(slot) + " gets no further; does the cluster answer?");
+        (*reader)->Wait(Millis(100));
+      }
+      task.Tend(cluster.Now());
+      if (how.progress) how.progress(task.Look());
+    }
+    if (Status s = task.FlushState(); !s.ok()) return s;
+    meta = task.meta();
+  }
+  auto store = space.Open(slot);
+  if (!store.ok()) return store.status();
+  if (Status s = DropMarkers(meta, **store); !s.ok()) return s;
+  return meta;
+}
+
+}  // namespace cobblestone::stream::kafka

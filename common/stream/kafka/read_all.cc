@@ -1,0 +1,37 @@
+#include "common/stream/kafka/read_all.h"
+
+namespace cobblestone::stream::kafka {
+
+Status ReadAll(Reader& reader, TopicPartition where, std::uint64_t from, Millis patience,
+               const std::function<Status(const Message&)>& visit, std::uint64_t* end) {
+  if (Status s = reader.Start(where, from); !s.ok()) return s;
+  std::deque<Message> messages;
+  Millis waited{0};
+  constexpr Millis kWait{50};
+  Status status;
+  for (;;) {
+    status = reader.Poll(where, 1000, &messages);
+    if (!status.ok()) break;
+    if (messages.empty()) {
+      if (const auto at = reader.AtEnd(where)) {
+        if (end != nullptr) *end = *at;
+        break;
+      }
+      if (waited >= patience) {
+        status = Status::Retry("a partition cannot be read to its end; does the cluster answer?");
+        break;
+      }
+      reader.Wait(kWait);
+      waited += kWait;
+      continue;
+    }
+    waited = Millis(0);
+    for (; !messages.empty() && status.ok(); messages.pop_front()) status = visit(messages.front());
+    if (!status.ok()) break;
+  }
+  messages.clear();
+  reader.Stop(where);
+  return status;
+}
+
+}  // namespace cobblestone::stream::kafka

@@ -1,0 +1,64 @@
+#include "services/cobblestone/migrate.h"
+
+#include <cstdio>
+
+#include "services/cobblestone/commands/command.h"
+#include "services/cobblestone/progress.h"
+
+namespace cobblestone {
+namespace {
+
+struct Options {
+  std::string from;
+  std::string to;
+  bool from_the_beginning = false;
+};
+
+int Run(const Options& options) {
+  const auto from = settings::LoadRunSettings(options.from);
+  if (!from.ok()) return TellError(from.status());
+  const auto to = settings::LoadRunSettings(options.to);
+  if (!to.ok()) return TellError(to.status());
+  if (from->partitions != to->partitions)
+    return TellError(Status::InvalidArgument("both must have the same number of partitions: " + options.from + " has " +
+                                             std::to_string(from->partitions) + ", " + options.to + " has " +
+                                             std::to_string(to->partitions)));
+  if (from->backend == to->backend)
+    return TellError(Status::InvalidArgument("one of the two must have backend: kafka, the other embedded"));
+  Progress progress("records", false);
+  const MigrateOptions migrate{.checkpoint = !options.from_the_beginning, .progress = [&](const MigrateCounts& counts) {
+                                 progress.Show({.done = 0, .all = 0, .counted = counts.records});
+                               }};
+  if (from->backend != settings::Backend::kKafka)
+    return TellError(Status::InvalidArgument("from the embedded log to Kafka is not built yet"));
+  auto counts = MigrateToEmbedded(*from, to->data_directory, migrate);
+  progress.Finish();
+  if (!counts.ok()) return TellError(counts.status());
+  std::printf("%s records, the state of %s commits and %llu sources are in %s\n",
+              WithCommas(counts->records).c_str(), WithCommas(counts->commits).c_str(),
+              static_cast<unsigned long long>(counts->sources),
+              to->data_directory.c_str());
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddMigrate(Program& program) {
+  AddVerb<Options>(
+      program, "migrate", "Moves a deployment between one machine and Kafka, with all that is kept",
+      [](CLI::App& verb, Options& options) {
+        verb.add_option("--from", options.from, "configuration of the deployment that there is")
+            ->type_name("FILE")
+            ->required();
+        verb.add_option("--to", options.to, "configuration of the one that is to be")->type_name("FILE")->required();
+        verb.add_flag("--from-the-beginning", options.from_the_beginning,
+                      "from Kafka: execute everything again from the first commit on, and compare every fingerprint");
+        verb.footer(
+            "Nothing may run on either. Ledger, inputs, state and how far each source was taken in are\n"
+            "copied as they are; what was there stays there, untouched, until you delete it.\n\n"
+            "Example:  cobblestone migrate --from kafka.yaml --to one-machine.yaml");
+      },
+      Run);
+}
+
+}  // namespace cobblestone
