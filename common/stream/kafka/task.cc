@@ -39,7 +39,7 @@ Task::Task(std::uint32_t slot, const TaskOptions& options, const SlotFactory& fa
       background_(background),
       reader_(reader),
       report_(std::move(report)) {
-  if (Status s = OpenState(); !s.ok()) Fail(s);
+  if (Status s = OpenState(); !s.ok()) FailState(s);
 }
 
 Task::~Task() {
@@ -151,20 +151,12 @@ void Task::WipeState() {
     failure_ = s;
     return;
   }
-  if (Status s = OpenState(); !s.ok()) Fail(s);
+  if (Status s = OpenState(); !s.ok()) FailState(s);
 }
 
 void Task::Fail(const Status& status) {
-  const bool row = parts_.slot != nullptr && parts_.slot->state_damaged();
-  if (row || (parts_.slot == nullptr && status.code() == StatusCode::kCorrupted)) {
-    // Damage that shows when a row is read: the log and the checkpoint have everything.
-    if (++wiped_ <= kMostWipes) {
-      report_("state of " + Name(k_) + " is thrown away: " + status.message());
-      WipeState();
-      phase_ = Phase::kPosition;
-      return;
-    }
-  }
+  tainted_ = tainted_ || touched_;
+  if (parts_.slot == nullptr || parts_.slot->state_damaged()) return FailState(status);
   if (status.code() == StatusCode::kFull || status.code() == StatusCode::kRetry ||
       status.code() == StatusCode::kFenced) {
     failure_ = status;
@@ -173,8 +165,22 @@ void Task::Fail(const Status& status) {
   Stop(status.message());
 }
 
+void Task::FailState(const Status& status) {
+  tainted_ = tainted_ || touched_;
+  if (status.code() != StatusCode::kCorrupted || ++wiped_ > kMostWipes) {
+    if (status.code() == StatusCode::kFatal || status.code() == StatusCode::kCorrupted) return Stop(status.message());
+    failure_ = status;
+    return;
+  }
+  // The log and the checkpoint have everything.
+  report_("state of " + Name(k_) + " is thrown away: " + status.message());
+  WipeState();
+  if (phase_ != Phase::kStopped) phase_ = Phase::kPosition;
+}
+
 void Task::Stop(std::string problem) {
   if (phase_ == Phase::kStopped) return;
+  tainted_ = tainted_ || touched_;
   StopReading();
   phase_ = Phase::kStopped;
   problem_ = std::move(problem);
@@ -747,12 +753,14 @@ void Task::Committed(Time now) {
 }
 
 void Task::Rewind() {
-  if (phase_ == Phase::kStopped) return;
+  const bool reopened = !touched_;  // it is back already
+  tainted_ = false;
+  if (phase_ == Phase::kStopped || reopened) return;
   StopReading();
   background_.Drain();
   checkpoint_.reset();
   phase_ = Phase::kPosition;
-  if (Status s = OpenSlot(); !s.ok()) Fail(s);
+  if (Status s = OpenSlot(); !s.ok()) FailState(s);
 }
 
 // ---- State writes, checkpoints -------------------------------------------------------------------------------------
@@ -763,7 +771,7 @@ void Task::StepState(Time now, std::size_t objects) {
     if (!write_->done) return;
     const auto written = std::move(write_);
     slot.StateWriteApplied();
-    if (!written->status.ok()) return Fail(written->status);
+    if (!written->status.ok()) return FailState(written->status);
     flushed_sequence_ = written->write->meta.sequence;
     slot.Evict(options_.objects_per_table);
   }
@@ -804,7 +812,7 @@ void Task::StepCheckpoint(Time now) {
   if (checkpoint_ != nullptr) {
     if (Status s = checkpoint_->failure(); !s.ok()) {
       checkpoint_.reset();
-      return Fail(s);
+      return FailState(s);
     }
     if (checkpoint_->wants_more() && !*checkpoint_busy_) {
       *checkpoint_busy_ = true;
@@ -820,7 +828,7 @@ void Task::StepCheckpoint(Time now) {
   if (flushed_sequence_ <= position_.checkpoint_sequence) return;
   last_checkpoint_ = now;
   auto copy = space_.OpenCopy(k_, *store_);
-  if (!copy.ok()) return Fail(copy.status());
+  if (!copy.ok()) return FailState(copy.status());
   checkpoint_ = std::make_shared<CheckpointSource>(std::move(*copy), position_.checkpoint_sequence);
   checkpoint_busy_ = std::make_shared<std::atomic<bool>>(false);
 }

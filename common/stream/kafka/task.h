@@ -98,6 +98,8 @@ class Task {
   Outcome Round(Producer& producer, std::uint64_t* records);
   // Part of the open transaction, by records or by a part of a checkpoint.
   [[nodiscard]] bool touched() const { return touched_; }
+  // It has failed in the middle of the open transaction, which must not be committed. Until Rewind().
+  [[nodiscard]] bool tainted() const { return tainted_; }
   // Has something to say in a transaction though no record has come: a part of a checkpoint.
   [[nodiscard]] bool wants_commit() const;
   // K2: journal, and a part of a checkpoint.
@@ -144,6 +146,8 @@ class Task {
   // What a status of the slot, its state or its inputs means for this slot: kStopped, or its state is put away and it
   // comes back through Position, or the process must end.
   void Fail(const Status& status);
+  // As Fail(), of what was read of the state on this machine or written to it: damage is not the slot's end.
+  void FailState(const Status& status);
 
   void Decide();  // phase kPosition, position known
   bool CheckFresh();
@@ -205,6 +209,7 @@ class Task {
 
   // The open transaction.
   bool touched_ = false;
+  bool tainted_ = false;
   std::string journal_payload_;
   std::uint64_t journal_offset_ = 0;
   std::uint64_t ignored_offset_ = 0;

@@ -279,7 +279,7 @@ bool Worker::RunRound() {
     }
     std::uint64_t records = 0;
     const Outcome o = task->Round(*producer_, &records);
-    if (!o.ok() || task->phase() != Phase::kRunning) {
+    if (!o.ok() || task->tainted()) {
       Undo(o.ok() ? Outcome{.reaction = Reaction::kAbort, .message = "a slot has stopped"} : o);
       return true;
     }
@@ -316,6 +316,8 @@ bool Worker::Commit(const std::vector<std::uint32_t>& released) {
 }
 
 Outcome Worker::TryCommit(const std::vector<std::uint32_t>& released) {
+  for (auto& [k, task] : tasks_)
+    if (task->tainted()) return {Reaction::kAbort, "slot " + std::to_string(k) + " has failed"};
   const auto gives_back = [&](std::uint32_t k) {
     return std::find(released.begin(), released.end(), k) != released.end();
   };
@@ -323,6 +325,7 @@ Outcome Worker::TryCommit(const std::vector<std::uint32_t>& released) {
   for (auto& [k, task] : tasks_) {
     if (task->phase() != Phase::kRunning) continue;
     if (Outcome o = task->Write(*producer_); !o.ok()) return o;
+    if (task->tainted()) return {Reaction::kAbort, "slot " + std::to_string(k) + " has failed"};
     if (task->touched() || gives_back(k)) parts.push_back(task.get());
   }
   Failpoint("K2");
@@ -374,7 +377,7 @@ void Worker::Undo(const Outcome& why) {
   if (reaction != Reaction::kAbort) producer_.reset();  // the next step makes another
   ending_ = false;
   for (auto& [k, task] : tasks_) {
-    if (!task->touched()) continue;
+    if (!task->touched() && !task->tainted()) continue;
     task->Rewind();
     unknown_since_[k] = cluster_.Now();
   }

@@ -1,0 +1,334 @@
+#include "tests/sim/sim_world.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <random>
+
+#include "common/sim/sim_machine.h"
+#include "common/stream/kafka/worker.h"
+#include "common/wire/account_codec.h"
+#include "common/wire/event_codec.h"
+#include "common/wire/topics.h"
+#include "services/cobblestone/generate.h"
+#include "services/cobblestone/pipeline.h"
+
+namespace cobblestone::testing {
+
+namespace {
+
+using sim::SimCluster;
+using stream::kafka::Millis;
+using stream::kafka::Phase;
+using stream::kafka::Worker;
+
+constexpr std::uint32_t kPartitions = 2;
+constexpr stream::TopicIndex kCheckpoint = wire::kTopicCount;
+constexpr int kMostMachines = 3;
+constexpr int kStepsToRest = 20000;
+
+std::vector<stream::TopicSpec> Topics() {
+  auto topics = wire::Manifest(kPartitions);
+  topics.push_back({.name = "checkpoint", .partitions = kPartitions + 1});
+  return topics;
+}
+
+std::vector<bool> Packed() {
+  std::vector<bool> packed;
+  for (stream::TopicIndex t = 0; t <= kCheckpoint; ++t)
+    packed.push_back(t > wire::kCatalogue && t < wire::kTopicCount && t != wire::kRefused);
+  return packed;
+}
+
+// A machine: its disk outlives its process.
+struct Machine {
+  std::string name;
+  sim::SimDisk disk;
+  std::unique_ptr<sim::SimBackground> background;
+  std::unique_ptr<SimCluster::Client> client;
+  std::unique_ptr<Worker> worker;
+  int asleep = 0;  // steps
+};
+
+class World {
+ public:
+  World(const SimTraffic& traffic, const SimSchedule& schedule)
+      : traffic_(traffic),
+        schedule_(schedule),
+        random_(schedule.seed),
+        cluster_({.topics = Topics(), .journal = wire::kJournal}, schedule.seed * 7919 + 1),
+        factory_(MakeSlotFactory(PipelineOptions{.partitions = kPartitions, .future_limit = 1e12})) {
+    if (schedule.change_stages) schedule.change_stages(factory_);
+    if (schedule.hide_suspects) cluster_.hide_suspects();
+    task_ = {.topics = Topics(),
+             .packed = Packed(),
+             .journal = wire::kJournal,
+             .checkpoint = kCheckpoint,
+             .peek_time = PeekTime,
+             .run_records = 8,
+             .round_records = 30,
+             .message_bytes = 2000,
+             .flush_interval = Millis(40),
+             .flush_debt_records = 60,
+             .checkpoint_interval = Millis(100),
+             .checkpoint_bytes = 3000,
+             .objects_per_table = 40,
+             .rules_version = kRulesVersion};
+    for (int m = 0; m < kMostMachines; ++m) {
+      machines_.push_back(std::make_unique<Machine>());
+      machines_.back()->name = "w" + std::to_string(m);
+    }
+  }
+
+  SimResult Run() {
+    for (const std::string& event : traffic_.broadcasts) Append(event);
+    Start(*machines_[0]);
+    if (!Rest("the broadcasts")) return std::move(result_);
+    cluster_.set_faults(DrawFaults());
+    std::size_t sent = 0;
+    while (sent < traffic_.events.size() && result_.problem.empty()) {
+      for (std::size_t n = random_() % 8; n > 0 && sent < traffic_.events.size(); --n) Append(traffic_.events[sent++]);
+      for (std::size_t n = 1 + random_() % 6; n > 0; --n) Turn();
+    }
+    // From here on nothing goes wrong any more.
+    cluster_.set_faults({});
+    for (auto& machine : machines_) {
+      machine->asleep = 0;
+      if (machine->worker == nullptr && machine->name == "w0") Start(*machine);
+    }
+    if (Rest("everything")) Judge();
+    for (const auto& [kind, count] : cluster_.counts().by_kind) result_.counts[kind] += count;
+    return std::move(result_);
+  }
+
+ private:
+  void Append(const std::string& envelope) {
+    cluster_.Append(wire::RouteEvent(envelope, kPartitions), "", envelope);
+  }
+
+  // Each schedule has its own sort of weather.
+  sim::Faults DrawFaults() {
+    const auto draw = [&](unsigned most) { return random_() % 2 == 0 ? 0 : static_cast<unsigned>(random_() % most); };
+    return {.crash = draw(150),
+            .lost_request = draw(300),
+            .lost_response = draw(300),
+            .delivery = draw(40),
+            .duplicate_end = draw(1500),
+            .unstable_positions = draw(3000),
+            .slow_reads = draw(5000)};
+  }
+
+  void Start(Machine& machine) {
+    machine.background = std::make_unique<sim::SimBackground>();
+    machine.client = cluster_.NewClient();
+    stream::kafka::WorkerOptions options{
+        .instance = machine.name,
+        .slots = kPartitions + 1,
+        .task = task_,
+        .commit_min = Millis(2),
+        .commit_max = Millis(10),
+        .unstable_patience = Millis(50),
+        .standby = schedule_.hot_standby ? stream::kafka::Standby::kHot : stream::kafka::Standby::kNone,
+        .report = [this, name = machine.name](const std::string& what) {
+          result_.story.push_back(name + ": " + what);
+        }};
+    machine.worker =
+        std::make_unique<Worker>(std::move(options), *machine.client, machine.disk, *machine.background, factory_);
+    machine.asleep = 0;
+  }
+
+  void Die(Machine& machine, const char* how) {
+    ++result_.counts[how];
+    result_.story.push_back(machine.name + " dies: " + how);
+    machine.background->Die();
+    machine.worker.reset();
+  }
+
+  void Step(Machine& machine) {
+    try {
+      const Status s = machine.worker->Step(Millis(0));
+      if (!s.ok()) Die(machine, "ended by itself");
+    } catch (const sim::Crash&) {
+      Die(machine, "crashed at a call");
+    }
+  }
+
+  // One thing happens somewhere.
+  void Turn() {
+    cluster_.Advance(Millis(random_() % 8));
+    Machine& machine = *machines_[random_() % machines_.size()];
+    if (machine.worker == nullptr) {
+      switch (random_() % 60) {
+        case 0: machine.disk.Lose(); ++result_.counts["disk lost"]; break;
+        case 1:
+        case 6:
+        case 7:
+        case 8:
+          if (machine.disk.Damage(random_)) ++result_.counts["disk damaged"];
+          break;
+        case 2:
+        case 3:
+        case 4:
+        case 5: Start(machine); break;
+        default: break;
+      }
+      return;
+    }
+    if (machine.asleep > 0) {
+      --machine.asleep;
+      return;
+    }
+    switch (random_() % 400) {
+      case 0: Die(machine, "killed"); return;
+      case 1:
+        machine.asleep = 200 + static_cast<int>(random_() % 800);
+        ++result_.counts["fell asleep"];
+        return;
+      case 2:
+        ++result_.counts["left"];
+        try {
+          machine.worker->Leave(true);
+          machine.worker.reset();
+        } catch (const sim::Crash&) {
+          Die(machine, "crashed at a call");
+        }
+        return;
+      case 3:
+        cluster_.Advance(Millis(300 + random_() % 2000));
+        ++result_.counts["time went by"];
+        return;
+      default: break;
+    }
+    if (random_() % 3 == 0) {
+      (void)machine.background->RunOne();
+      return;
+    }
+    Step(machine);
+  }
+
+  // Everybody works until nothing is left to do.
+  bool Rest(const char* what) {
+    int quiet = 0;
+    for (int step = 0; step < kStepsToRest; ++step) {
+      cluster_.Advance(Millis(5));
+      std::uint32_t running = 0;
+      std::uint64_t lag = 0;
+      for (auto& machine : machines_) {
+        if (machine->worker == nullptr) continue;
+        (void)machine->background->RunOne();
+        Step(*machine);
+        if (machine->worker == nullptr) continue;
+        for (const auto& task : machine->worker->Look().tasks) {
+          if (task.phase == Phase::kStopped) {
+            result_.problem = "slot " + std::to_string(task.slot) + " has stopped: " + task.problem;
+            return false;
+          }
+          if (task.owned && task.phase == Phase::kRunning) {
+            ++running;
+            lag += task.lag;
+          }
+        }
+      }
+      const bool rest = running == kPartitions + 1 && lag == 0 && cluster_.open_transactions() == 0;
+      quiet = rest ? quiet + 1 : 0;
+      if (quiet > 60) return true;  // three looks of Worker::Publish
+    }
+    result_.problem = std::string("does not come to rest: ") + what + "; open transactions: " +
+                      std::to_string(cluster_.open_transactions()) + "; " + cluster_.Describe();
+    for (const auto& machine : machines_) {
+      if (machine->worker == nullptr) continue;
+      for (const auto& task : machine->worker->Look().tasks)
+        result_.problem += "\n  " + machine->name + " slot " + std::to_string(task.slot) +
+                           (task.owned ? " owned " : " not owned ") + std::string(stream::kafka::PhaseName(task.phase)) +
+                           " at " + std::to_string(task.sequence) + " of " + std::to_string(task.target_sequence) +
+                           ", lag " + std::to_string(task.lag);
+    }
+    return false;
+  }
+
+  void Judge() {
+    Outcome actual;
+    std::map<AccountKey, wire::Total> totals;
+    for (std::uint32_t p = 0; p < kPartitions; ++p) {
+      EachRecord({wire::kGrants, p}, [&](std::string_view record) {
+        if (!AddLedgerRecord(record, &actual)) result_.problem = "a record of the ledger does not decode";
+      });
+      EachRecord({wire::kTotals, p}, [&](std::string_view record) {
+        wire::Total total;
+        if (!wire::DecodeTotal(record, &total)) result_.problem = "a total does not decode";
+        const auto kind = total.kind == wire::AccountKind::kHost   ? OracleAccountKind::kHost
+                          : total.kind == wire::AccountKind::kUser ? OracleAccountKind::kUser
+                                                                   : OracleAccountKind::kTeam;
+        totals[{total.project.value, kind, total.account}] = total;
+      });
+    }
+    if (!actual.granted_twice.empty()) result_.problem = "granted twice: result " + std::to_string(actual.granted_twice[0].result);
+    Outcome grants;
+    grants.grants = traffic_.expected.grants;
+    std::map<AccountKey, BigMicro> sums;
+    for (auto& [key, grant] : grants.grants) {
+      const auto got = actual.grants.find(key);
+      if (got != actual.grants.end()) {
+        const BigMicro micro = grant.priced ? grant.micro : got->second.micro;
+        sums[{key.project, OracleAccountKind::kHost, grant.to_host}] += micro;
+        sums[{key.project, OracleAccountKind::kUser, grant.to_user}] += micro;
+        sums[{key.project, OracleAccountKind::kTeam, grant.to_team}] += micro;
+      }
+      grant.to_host = grant.to_user = grant.to_team = 0;
+    }
+    if (const std::string difference = GrantDifferences(grants, actual, 3); !difference.empty())
+      result_.problem += " grants differ from the oracle's: " + difference;
+    for (const auto& [key, micro] : sums) {
+      if (key.account == 0) continue;
+      const auto total = totals.find(key);
+      if (total == totals.end() || total->second.total_micro != micro)
+        result_.problem += " the total of account " + std::to_string(key.account) + " is not the sum of its grants;";
+      if (result_.problem.size() > 500) break;
+    }
+  }
+
+  void EachRecord(stream::TopicPartition where, const std::function<void(std::string_view)>& visit) {
+    for (const auto& [offset, value] : cluster_.Committed(where)) {
+      stream::RecordCursor cursor(value);
+      std::string_view record;
+      while (cursor.Next(&record)) visit(record);
+    }
+  }
+
+  const SimTraffic& traffic_;
+  const SimSchedule& schedule_;
+  std::mt19937_64 random_;
+  SimCluster cluster_;
+  stream::SlotFactory factory_;
+  stream::kafka::TaskOptions task_;
+  std::vector<std::unique_ptr<Machine>> machines_;
+  SimResult result_;
+};
+
+}  // namespace
+
+SimTraffic MakeSimTraffic(std::uint64_t seed, std::uint64_t results) {
+  GenerateOptions options;
+  options.seed = seed;
+  options.results = results;
+  options.hosts = 20;
+  options.versions = 2;
+  options.apps = 2;
+  options.policies = {"benchmark", "creditnew"};
+  options.duplicates = 0.05;
+  options.lost = 0;
+  SimTraffic traffic;
+  std::vector<std::string> all;
+  Generator generator(options);
+  for (std::string envelope; generator.Next(&envelope);) {
+    const auto routing = wire::PeekRouting(envelope);
+    (routing && routing->key == wire::KeyKind::kBroadcast ? traffic.broadcasts : traffic.events).push_back(envelope);
+    all.push_back(envelope);
+  }
+  traffic.expected = RunOracle(all);
+  return traffic;
+}
+
+SimResult RunSchedule(const SimTraffic& traffic, const SimSchedule& schedule) { return World(traffic, schedule).Run(); }
+
+}  // namespace cobblestone::testing

@@ -1,0 +1,41 @@
+// One schedule: workers that crash, sleep, come and go on a simulated cluster, and then a time without faults in which
+// everything must come to rest; and the judgement of what came of it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/sim/sim_cluster.h"
+#include "common/stream/slot.h"
+#include "tests/support/oracle.h"
+
+namespace cobblestone::testing {
+
+// The same for many schedules: computed once.
+struct SimTraffic {
+  std::vector<std::string> broadcasts;  // drained before the others come
+  std::vector<std::string> events;
+  Outcome expected;
+};
+SimTraffic MakeSimTraffic(std::uint64_t seed, std::uint64_t results);
+
+struct SimSchedule {
+  std::uint64_t seed = 1;
+  bool hot_standby = false;
+  // Canaries: what must be found.
+  bool hide_suspects = false;                                        // producers never say that they are suspect
+  std::function<void(stream::SlotFactory&)> change_stages{};  // puts something else in the place of the real stages
+};
+
+struct SimResult {
+  std::string problem;  // empty: all is as it must be
+  std::map<std::string, std::uint64_t> counts;
+  std::vector<std::string> story;  // what the workers said
+};
+
+SimResult RunSchedule(const SimTraffic& traffic, const SimSchedule& schedule);
+
+}  // namespace cobblestone::testing
