@@ -32,6 +32,7 @@
 #include "services/cobblestone/engine.h"
 #include "services/cobblestone/generate.h"
 #include "services/cobblestone/pipeline.h"
+#include "tests/bench/bench_traffic.h"
 
 namespace cobblestone {
 namespace {
@@ -53,13 +54,6 @@ struct Options {
   double checkpoint = 60;  // s
   double commit = 0;       // ms; 0: the default
 };
-
-double CpuSeconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
-         static_cast<double>(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
-}
 
 std::uint64_t FromProc(const char* file, const char* field) {
   std::ifstream in(file);
@@ -86,58 +80,6 @@ void PrintThreads() {
 }
 
 double Seconds(Clock::duration d) { return std::chrono::duration<double>(d).count(); }
-
-struct Prepared {
-  std::vector<AppendBlock> members;  // catalogue and members, before the clock starts
-  std::vector<AppendBlock> blocks;   // one completion and one validation per result
-  std::uint64_t results = 0;
-  std::uint64_t grants = 0;  // that must come of it
-};
-
-// Blocks of about `size` events, in the order of the generator.
-// `wait`: validations come so many completions later.
-Prepared Prepare(const GenerateOptions& options, std::size_t size, std::uint64_t wait) {
-  Prepared prepared;
-  std::deque<std::string> waiting;
-  Generator generator(options);
-  std::string envelope;
-  std::uint64_t line = 0;
-  AppendBlock block{.source = "bench"};
-  bool broadcast_block = false;
-  bool data = false;
-  const auto close = [&] {
-    if (block.lines.empty()) return;
-    block.barrier = broadcast_block;
-    (data ? prepared.blocks : prepared.members).push_back(std::move(block));
-    block = AppendBlock{.source = "bench", .first_line = line};
-  };
-  while (true) {
-    if (!generator.Next(&envelope)) {
-      if (waiting.empty()) break;
-      envelope = std::move(waiting.front());
-      waiting.pop_front();
-    } else if (wait > 0 && wire::PeekRouting(envelope)->kind == wire::EventKind::kValidation) {
-      waiting.push_back(std::move(envelope));
-      if (waiting.size() <= wait) continue;
-      envelope = std::move(waiting.front());
-      waiting.pop_front();
-    }
-    const auto routing = wire::PeekRouting(envelope);
-    const bool broadcast = routing && routing->key == wire::KeyKind::kBroadcast;
-    const bool is_data = routing && (routing->kind == wire::EventKind::kCompletion ||
-                                     routing->kind == wire::EventKind::kValidation);
-    if (broadcast != broadcast_block || is_data != data || block.lines.size() >= size) {
-      close();
-      broadcast_block = broadcast;
-      data = is_data;
-    }
-    if (routing && routing->kind == wire::EventKind::kValidation) ++prepared.results;
-    block.lines.push_back({.envelope = envelope, .original = {}, .problem = {}});
-    ++line;
-  }
-  close();
-  return prepared;
-}
 
 settings::RunSettings Settings(const Options& options, const std::string& directory) {
   settings::RunSettings settings;
@@ -187,12 +129,7 @@ double Feed(Engine& engine, std::vector<AppendBlock> blocks) {
 }
 
 double Throughput(const Options& options, std::uint64_t hosts) {
-  GenerateOptions generate;
-  generate.results = options.results;
-  generate.hosts = hosts;
-  generate.policies = {options.policy};
-  generate.errors = generate.timeouts = generate.invalid = generate.inconclusive = generate.late = 0;
-  generate.duplicates = 0;
+  const GenerateOptions generate = PlainTraffic(options.results, hosts, options.policy);
   std::fprintf(stderr, "preparing %llu results of %llu hosts ...\n",
                static_cast<unsigned long long>(options.results), static_cast<unsigned long long>(hosts));
   Prepared prepared = Prepare(generate, 20000, options.wait);
@@ -236,39 +173,6 @@ double Throughput(const Options& options, std::uint64_t hosts) {
   }
   std::filesystem::remove_all(directory);
   return rate;
-}
-
-constexpr std::uint32_t kNoBlock = UINT32_MAX;
-
-// For each result, by its number, the block with which its workunit could be decided: the one that holds the last half
-// of its results.
-std::vector<std::uint32_t> DecidingBlocks(const std::vector<AppendBlock>& blocks) {
-  struct Workunit {
-    int halves = 0;
-    std::uint64_t results[2] = {0, 0};
-  };
-  std::vector<std::uint32_t> deciding;
-  std::unordered_map<std::uint64_t, Workunit> open;
-  wire::HotEvent event;
-  for (std::uint32_t b = 0; b < blocks.size(); ++b) {
-    for (const SourceLine& line : blocks[b].lines) {
-      if (wire::DecodeHot(line.envelope, &event) != wire::HotDecode::kHot) continue;
-      const bool completion = event.kind == wire::EventKind::kCompletion;
-      const std::uint64_t result = completion ? event.completion.result.value : event.validation.result.value;
-      const std::uint64_t workunit =
-          completion ? event.completion.workunit.value : event.validation.workunit.value;
-      Workunit& one = open[workunit];
-      ++one.halves;
-      (one.results[0] == 0 || one.results[0] == result ? one.results[0] : one.results[1]) = result;
-      if (one.halves < 4) continue;
-      for (const std::uint64_t decided : one.results) {
-        if (decided >= deciding.size()) deciding.resize(decided * 2 + 1, kNoBlock);
-        deciding[decided] = b;
-      }
-      open.erase(workunit);
-    }
-  }
-  return deciding;
 }
 
 // Follows the durable journal of each slot: which grants were consumed by ACCOUNTS, and so posted.
@@ -330,12 +234,8 @@ class PostedGrants {
 // grant is posted when the commit that applied it to its accounts is durable; taken for each result from the time at
 // which the block that completed its workunit was due.
 void Latency(const Options& options, std::uint64_t hosts, double rate) {
-  GenerateOptions generate;
-  generate.results = std::min<std::uint64_t>(options.results, static_cast<std::uint64_t>(rate * 20));
-  generate.hosts = hosts;
-  generate.policies = {options.policy};
-  generate.errors = generate.timeouts = generate.invalid = generate.inconclusive = generate.late = 0;
-  generate.duplicates = 0;
+  const GenerateOptions generate = PlainTraffic(
+      std::min<std::uint64_t>(options.results, static_cast<std::uint64_t>(rate * 20)), hosts, options.policy);
   const double interval = 0.002;
   Prepared prepared =
       Prepare(generate, static_cast<std::size_t>(std::max(2.0, rate * 2 * interval)), options.wait);

@@ -68,6 +68,7 @@ TaskStatus Task::Look() const {
   look.restored_rows = restored_rows_;
   look.reexecuted = reexecuted_;
   look.records = records_;
+  look.produced = produced_;
   look.problem = problem_;
   return look;
 }
@@ -662,6 +663,7 @@ Outcome Task::Round(Producer& producer, std::uint64_t* records) {
 
 Outcome Task::Send(Producer& producer, SlotOutput& output) {
   const auto produce = [&](std::string value) {
+    ++produced_;
     return producer.Produce(output.where, {}, std::move(value), &ignored_offset_);
   };
   const bool packed = options_.packed[output.where.topic];
@@ -698,6 +700,7 @@ Outcome Task::Write(Producer& producer) {
       touched_ = true;
       for (CheckpointRow& row : *slice) {
         bytes += row.key.size() + row.value.size();
+        ++produced_;
         Outcome o = row.deleted
                         ? producer.ProduceTombstone({options_.checkpoint, k_}, row.key, &ignored_offset_)
                         : producer.Produce({options_.checkpoint, k_}, row.key, std::move(row.value), &ignored_offset_);
@@ -715,6 +718,7 @@ Outcome Task::Write(Producer& producer) {
   }
   if (journal_payload_.empty()) return {};
   journal_written_ = true;
+  ++produced_;
   return producer.Produce({options_.journal, k_}, {}, std::move(journal_payload_), &journal_offset_);
 }
 

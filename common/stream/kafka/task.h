@@ -64,6 +64,7 @@ struct TaskStatus {
   std::uint64_t restored_rows = 0;
   std::uint64_t reexecuted = 0;  // commits, each with an equal fingerprint
   std::uint64_t records = 0;     // processed as owner
+  std::uint64_t produced = 0;    // messages, journal and checkpoints included
   std::string problem{};
 };
 
@@ -230,6 +231,7 @@ class Task {
   std::uint64_t restored_rows_ = 0;
   std::uint64_t reexecuted_ = 0;
   std::uint64_t records_ = 0;
+  std::uint64_t produced_ = 0;
 };
 
 }  // namespace cobblestone::stream::kafka
