@@ -14,6 +14,7 @@ std::string ExplainText(const nlohmann::json& answer);
 std::string AccountText(const nlohmann::json& answer);
 std::string HostVersionText(const nlohmann::json& answer);
 std::string ScalesText(const nlohmann::json& answer);
+std::string KafkaTasksText(const nlohmann::json& answer);
 std::string TasksText(const nlohmann::json& answer);
 std::string AuditText(const nlohmann::json& answer);
 // Engine::RefusedList(), RefusedShow().

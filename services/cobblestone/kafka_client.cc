@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "common/client/publisher.h"
+#include "common/stream/kafka/catch_up.h"
+#include "common/stream/kafka/position.h"
 #include "common/stream/kafka/read_all.h"
 #include "common/wire/event_codec.h"
 #include "common/wire/refused_codec.h"
@@ -18,6 +20,8 @@ namespace cobblestone {
 namespace {
 
 using nlohmann::json;
+
+constexpr double kSilentAfter = 15;  // s: what a worker said so long ago says nothing of now
 
 double WallClock() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -44,6 +48,7 @@ class KafkaClient final : public Client {
       };
       return Refused(number("from", 0), number("limit", 100));
     }
+    if (question.path == "/tasks") return Tasks();
     return Status::InvalidArgument("this cannot be asked of a deployment on Kafka by the command line");
   }
 
@@ -141,6 +146,66 @@ class KafkaClient final : public Client {
         &end);
     if (!s.ok()) return s;
     return json{{"refused", list}, {"all", end}};
+  }
+
+  // What is committed, by slot, and what each stream thread has last said of itself.
+  Result<json> Tasks() {
+    stream::kafka::NoListener listener;
+    auto group = cluster_->NewGroup("onlooker", listener);
+    if (!group.ok()) return group.status();
+    std::vector<std::uint32_t> slots;
+    for (std::uint32_t k = 0; k <= settings_.partitions; ++k) slots.push_back(k);
+    auto committed = (*group)->Committed(slots, false, stream::kafka::Millis(10000));
+    if (!committed.ok()) return committed.status();
+    json tasks = json::array();
+    for (const auto& one : *committed) {
+      json task = {{"slot", one.slot},
+                   {"role", one.slot == settings_.partitions ? "coordinator" : "claims, grants, accounts, teams"},
+                   {"standbys", json::array()}};
+      if (one.offset) {
+        const auto position = stream::kafka::DecodePosition(*one.offset, one.metadata);
+        if (!position.ok()) return position.status();
+        task["committed"] = position->sequence;
+        task["checkpoint"] = position->checkpoint_sequence;
+        task["owner"] = position->owner;
+        task["released"] = position->released;
+      }
+      tasks.push_back(std::move(task));
+    }
+    std::map<std::string, json> workers;
+    auto reader = cluster_->NewReader();
+    if (!reader.ok()) return reader.status();
+    Status s = stream::kafka::ReadAll(**reader, {kStatusTopic, 0}, stream::kafka::kBeginning, stream::kafka::Millis(10000),
+                                      [&](const stream::kafka::Message& message) {
+                                        json said = json::parse(message.value(), nullptr, false);
+                                        if (said.is_object()) workers[std::string(message.key())] = std::move(said);
+                                        return Status::Ok();
+                                      });
+    if (!s.ok()) return s;
+    json all = json::array();
+    const double now = WallClock();
+    for (auto& [name, said] : workers) {
+      const double age = now - said.value("time", 0.0);
+      for (json& task : said["tasks"]) {
+        const auto slot = task.value("slot", std::uint32_t{0});
+        if (slot >= tasks.size() || age > kSilentAfter) continue;
+        json& place = tasks[slot];
+        if (!task.value("owned", false)) {
+          const auto behind = place.value("committed", std::uint64_t{0}) -
+                              std::min(place.value("committed", std::uint64_t{0}), task.value("commits", std::uint64_t{0}));
+          place["standbys"].push_back({{"worker", name}, {"phase", task["phase"]}, {"commits_behind", behind}});
+          continue;
+        }
+        place["worker"] = name;
+        for (const char* field : {"phase", "lag", "commits", "commits_to_reach", "hash", "state_written", "rows_restored",
+                                  "commits_executed_again", "records", "problem"})
+          if (task.contains(field)) place[field] = task[field];
+      }
+      said.erase("tasks");
+      said["silent_for_s"] = age;
+      all.push_back(std::move(said));
+    }
+    return json{{"tasks", tasks}, {"workers", all}};
   }
 
   settings::RunSettings settings_;

@@ -104,6 +104,10 @@ stream::kafka::TopicPlan PlanOf(const stream::TopicSpec& spec, stream::TopicInde
                                             {"retention.bytes", kForever},
                                             {"retention.ms", std::to_string(age.count())}};
   if (spec.retention == stream::Retention::kForever || topic == wire::kRefused) all["retention.ms"] = kForever;
+  if (topic == kStatusTopic) {
+    all["cleanup.policy"] = "compact";
+    all["segment.ms"] = "600000";
+  }
   if (topic == kCheckpointTopic || topic == kProducersTopic) {
     all["cleanup.policy"] = "compact";
     // What a checkpoint that is still being written replaces must stay until it is whole.
@@ -123,6 +127,7 @@ Result<KafkaDeployment> DeploymentOf(const settings::RunSettings& settings,
   std::vector<stream::TopicSpec> topics = wire::Manifest(settings.partitions);
   topics.push_back({.name = "checkpoint", .partitions = slots, .retention = stream::Retention::kForever});
   topics.push_back({.name = "producers", .partitions = 1, .retention = stream::Retention::kForever});
+  topics.push_back({.name = "status", .partitions = 1, .retention = stream::Retention::kTrimmed});
   auto connection = ConnectionOf(settings.kafka);
   if (!connection.ok()) return connection.status();
   using std::chrono::duration_cast;

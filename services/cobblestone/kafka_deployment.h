@@ -20,6 +20,7 @@ namespace cobblestone {
 enum KafkaTopic : stream::TopicIndex {
   kCheckpointTopic = wire::kTopicCount,  // state, by slot; compacted
   kProducersTopic,                       // how far each source was taken in; compacted
+  kStatusTopic,                          // how each stream thread is doing; compacted
   kKafkaTopicCount,
 };
 

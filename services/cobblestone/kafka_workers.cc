@@ -1,17 +1,63 @@
 #include "services/cobblestone/kafka_workers.h"
 
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
 #include "common/base/thread.h"
 
 namespace cobblestone {
 
 namespace {
+
 constexpr stream::kafka::Millis kIdle{100};
+constexpr std::chrono::seconds kTellEvery{1};
+// A step is a transaction at most, whose requests end by themselves within the transaction's time; a thread that is away
+// for so many of them will not come back.
+constexpr int kHangsAfterTransactions = 6;
+
+double WallClock() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
+
+nlohmann::json StatusJson(const std::string& name, const stream::kafka::WorkerStatus& status) {
+  nlohmann::json tasks = nlohmann::json::array();
+  for (const stream::kafka::TaskStatus& task : status.tasks) {
+    char hash[40];
+    std::snprintf(hash, sizeof hash, "%016llx%016llx", static_cast<unsigned long long>(task.hash.high),
+                  static_cast<unsigned long long>(task.hash.low));
+    nlohmann::json one = {{"slot", task.slot},
+                          {"phase", stream::kafka::PhaseName(task.phase)},
+                          {"owned", task.owned},
+                          {"commits", task.sequence},
+                          {"commits_to_reach", task.target_sequence},
+                          {"hash", hash},
+                          {"lag", task.lag},
+                          {"state_written", task.flushed_sequence},
+                          {"checkpoint", task.checkpoint_sequence},
+                          {"rows_restored", task.restored_rows},
+                          {"commits_executed_again", task.reexecuted},
+                          {"records", task.records}};
+    if (!task.problem.empty()) one["problem"] = task.problem;
+    tasks.push_back(std::move(one));
+  }
+  return {{"worker", name},
+          {"time", WallClock()},
+          {"commits", status.commits},
+          {"aborts", status.aborts},
+          {"producers", status.producers},
+          {"fenced", status.fenced},
+          {"records", status.records},
+          {"tasks", std::move(tasks)}};
+}
+
+}  // namespace
 
 Result<std::unique_ptr<KafkaWorkers>> KafkaWorkers::Open(const settings::RunSettings& settings,
                                                          std::function<void(const std::string&)> report) {
   std::unique_ptr<KafkaWorkers> made(new KafkaWorkers);
   made->settings_ = settings;
+  made->report_ = report;
   auto deployment = DeploymentOf(settings, report);
   if (!deployment.ok()) return deployment.status();
   made->deployment_ = std::move(*deployment);
@@ -47,17 +93,77 @@ Result<std::unique_ptr<KafkaWorkers>> KafkaWorkers::Open(const settings::RunSett
 KafkaWorkers::~KafkaWorkers() { (void)Stop(std::chrono::seconds(30)); }
 
 void KafkaWorkers::Start() {
+  for (std::size_t t = 0; t < workers_.size(); ++t) {
+    steps_.push_back(std::make_unique<std::atomic<std::uint64_t>>(0));
+    last_steps_.emplace_back(0, std::chrono::steady_clock::now());
+  }
   for (std::size_t t = 0; t < workers_.size(); ++t)
     threads_.emplace_back([this, t] {
       NameThread("slots");
       Work(t);
     });
+  housekeeper_ = std::thread([this] {
+    NameThread("housekeeper");
+    KeepHouse();
+  });
+}
+
+void KafkaWorkers::KeepHouse() {
+  auto next = std::chrono::steady_clock::now();
+  while (!stopping_) {
+    std::unique_lock lock(mutex_);
+    stop_.wait_until(lock, next, [this] { return stopping_.load(); });
+    lock.unlock();
+    if (stopping_) break;
+    next = std::chrono::steady_clock::now() + kTellEvery;
+    LookForHanging();
+    TellStatus();
+  }
+}
+
+void KafkaWorkers::LookForHanging() {
+  const auto now = std::chrono::steady_clock::now();
+  for (std::size_t t = 0; t < steps_.size(); ++t) {
+    const std::uint64_t steps = *steps_[t];
+    if (steps != last_steps_[t].first) {
+      last_steps_[t] = {steps, now};
+    } else if (now - last_steps_[t].second > kHangsAfterTransactions * settings_.kafka.transaction_timeout) {
+      report_("stream thread " + std::to_string(t) +
+              " hangs; the process ends, so that its slots go to others. Nothing is lost by that");
+      std::fflush(nullptr);
+      std::_Exit(70);
+    }
+  }
+}
+
+// For `cobblestone tasks`. When it cannot be told now it is told a second later.
+void KafkaWorkers::TellStatus() {
+  if (status_producer_ == nullptr) {
+    auto producer = cluster_->NewProducer("status." + settings_.kafka.instance);
+    if (!producer.ok() || !(*producer)->Init().ok()) return;
+    status_producer_ = std::move(*producer);
+  }
+  const auto tell = [this] {
+    if (auto o = status_producer_->Begin(); !o.ok()) return o;
+    std::uint64_t ignored = 0;
+    for (std::size_t t = 0; t < workers_.size(); ++t) {
+      const std::string name = settings_.kafka.instance + "." + std::to_string(t);
+      auto o = status_producer_->Produce({kStatusTopic, 0}, name, StatusJson(name, workers_[t]->Look()).dump(), &ignored);
+      if (!o.ok()) return o;
+    }
+    if (auto o = status_producer_->Flush(); !o.ok()) return o;
+    return status_producer_->Commit();
+  };
+  if (!tell().ok()) status_producer_.reset();
 }
 
 void KafkaWorkers::Work(std::size_t thread) {
   stream::kafka::Worker& worker = *workers_[thread];
   Status s;
-  while (!stopping_ && s.ok()) s = worker.Step(kIdle);
+  while (!stopping_ && s.ok()) {
+    s = worker.Step(kIdle);
+    ++*steps_[thread];
+  }
   if (s.ok()) {
     worker.Leave(true);
   } else {
@@ -73,12 +179,17 @@ Status KafkaWorkers::failure() const {
 }
 
 bool KafkaWorkers::Stop(std::chrono::milliseconds at_most) {
-  stopping_ = true;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  stop_.notify_all();
   for (const auto& worker : workers_) worker->Interrupt();
   const auto deadline = std::chrono::steady_clock::now() + at_most;
   while (ended_ < threads_.size() && std::chrono::steady_clock::now() < deadline)
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   if (ended_ < threads_.size()) return false;
+  if (housekeeper_.joinable()) housekeeper_.join();
   for (std::thread& t : threads_) t.join();
   threads_.clear();
   ended_ = 0;

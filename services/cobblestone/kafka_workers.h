@@ -2,6 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -34,6 +37,10 @@ class KafkaWorkers {
  private:
   KafkaWorkers() = default;
   void Work(std::size_t thread);
+  // A thread of its own: says on the cluster how the stream threads are doing, and ends the process when one of them hangs.
+  void KeepHouse();
+  void TellStatus();
+  void LookForHanging();
 
   settings::RunSettings settings_;
   KafkaDeployment deployment_;
@@ -42,9 +49,15 @@ class KafkaWorkers {
   std::vector<std::unique_ptr<stream::kafka::StateSpace>> spaces_;
   std::vector<std::unique_ptr<stream::kafka::Worker>> workers_;
   std::vector<std::thread> threads_;
+  std::vector<std::unique_ptr<std::atomic<std::uint64_t>>> steps_;  // of each thread
+  std::vector<std::pair<std::uint64_t, std::chrono::steady_clock::time_point>> last_steps_;
+  std::thread housekeeper_;
+  std::unique_ptr<stream::kafka::Producer> status_producer_;
+  std::function<void(const std::string&)> report_;
   std::atomic<bool> stopping_{false};
   std::atomic<std::size_t> ended_{0};
   mutable std::mutex mutex_;
+  std::condition_variable stop_;
   Status failure_;  // guarded by mutex_
 };
 

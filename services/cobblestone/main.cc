@@ -56,6 +56,7 @@ int Main(int argc, char** argv) {
   AddRefused(program);
   AddTasks(program);
   AddTopics(program);
+  AddVerify(program);
   AddMigrate(program);
   AddAudit(program);
   AddReplay(program);

@@ -6,12 +6,6 @@ namespace cobblestone::stream::kafka {
 
 namespace {
 
-class NoListener final : public GroupListener {
- public:
-  void Assigned(const std::vector<std::uint32_t>&) override {}
-  void Revoked(const std::vector<std::uint32_t>&, bool) override {}
-};
-
 // What is committed; none: nothing ever was.
 Result<std::optional<Position>> CommittedPositionOf(Cluster& cluster, std::uint32_t slot, Millis patience) {
   NoListener listener;
@@ -39,6 +33,7 @@ Result<SlotMeta> CatchUp(Cluster& cluster, std::uint32_t slot, const TaskOptions
     Task task(slot, options, factory, space, background, **reader, [](const std::string&) {});
     if (!*position) return meta;
     if (!how.checkpoint) (*position)->checkpoint_sequence = (*position)->checkpoint_end = 0;
+    if (how.until != 0) task.StopAfter(how.until);
     task.SetPosition(*position);
     Time moved_at = cluster.Now();
     while (task.phase() != Phase::kStandby) {

@@ -16,6 +16,8 @@ namespace cobblestone::stream::kafka {
 struct CatchUpOptions {
   // From the last checkpoint; else from the first journal entry on, which must be there.
   bool checkpoint = true;
+  // No further than this commit, though more are committed; 0: all.
+  std::uint64_t until = 0;
   Millis patience{60000};  // without progress
   std::function<void(const TaskStatus&)> progress{};
 };

@@ -12,6 +12,7 @@ constexpr std::size_t kFetch = 1000;            // messages taken from the reade
 constexpr std::size_t kGatherSlice = 1000;      // objects encoded between two rounds: about a millisecond
 constexpr std::uint64_t kBehindCheckpoint = 2000;  // commits: state that is so far behind the checkpoint is not worth keeping
 constexpr int kMostWipes = 3;
+constexpr std::uint64_t kDebtsHeldAt = 4;  // a disk that is slower than the stages must not make a restart long
 
 std::string Name(std::uint32_t k) { return "slot " + std::to_string(k); }
 
@@ -296,6 +297,10 @@ void Task::Decide() {
 void Task::Reached() {
   if (phase_ != Phase::kReexecute) return;
   const SlotMeta& meta = parts_.slot->meta();
+  if (meta.sequence == last_ && !entry_) {
+    phase_ = Phase::kStandby;
+    return;
+  }
   if (entry_ || in_message_ || meta.journal_next < position_.journal_next) return;
   if (meta.sequence != position_.sequence)
     return Stop("its journal ends with commit " + std::to_string(meta.sequence) + " where " +
@@ -429,7 +434,7 @@ bool Task::ExecuteSome(Cluster& clock, Time deadline) {
 }
 
 Status Task::NextEntry() {
-  if (entry_) return Status::Ok();
+  if (entry_ || parts_.slot->meta().sequence >= last_) return Status::Ok();
   std::string_view bytes;
   while (!in_message_ || !entries_.Next(&bytes)) {
     if (in_message_) {
@@ -619,7 +624,13 @@ Status Task::ConsumeStage(std::size_t stage) {
   return Status::Ok();
 }
 
+// Its state on disk is too far behind: it waits for the state write that is under way.
+bool Task::held() const {
+  return debt_ >= kDebtsHeldAt * options_.flush_debt_records && parts_.slot->flush_active();
+}
+
 bool Task::has_input() {
+  if (held()) return false;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const Message* head = nullptr;
     if (Status s = Head(i, &head); !s.ok()) {
@@ -634,6 +645,7 @@ bool Task::has_input() {
 Outcome Task::Round(Producer& producer, std::uint64_t* records) {
   *records = 0;
   Slot& slot = *parts_.slot;
+  if (held()) return {};
   for (std::size_t stage = 0; stage < slot.stage_count(); ++stage) {
     if (Status s = ConsumeStage(stage); !s.ok()) {
       touched_ = true;
@@ -780,7 +792,8 @@ void Task::StepState(Time now, std::size_t objects) {
     slot.Evict(options_.objects_per_table);
   }
   if (!slot.gathering()) {
-    if (debt_ == 0 || touched_ || entry_ || in_message_) return;  // a state is as of a commit that is committed
+    // A state is as of a commit that is committed, and the last of its message; but where nothing comes after it.
+    if (debt_ == 0 || touched_ || entry_ || (in_message_ && slot.meta().sequence != last_)) return;
     if (now - last_flush_ < options_.flush_interval && debt_ < options_.flush_debt_records) return;
     last_flush_ = now;
     debt_ = 0;

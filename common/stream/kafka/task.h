@@ -111,6 +111,8 @@ class Task {
   void Committed(Time now);
   // The transaction has come to nothing, or nobody knows: state and inputs go back to what is committed.
   void Rewind();
+  // Before SetPosition(): executes no further than this commit, and stands by there.
+  void StopAfter(std::uint64_t sequence) { last_ = sequence; }
   // Standby: writes all state that is not written yet, and waits for it.
   Status FlushState();
   [[nodiscard]] const SlotMeta& meta() const { return parts_.slot->meta(); }
@@ -166,6 +168,7 @@ class Task {
   void Pass(std::size_t input);
   [[nodiscard]] double HeadTime(std::size_t input, const Message& head) const;
   [[nodiscard]] bool Full() const;
+  [[nodiscard]] bool held() const;
   Outcome Send(Producer& producer, SlotOutput& output);
 
   // State writes and checkpoints; between commits.
@@ -185,6 +188,7 @@ class Task {
   std::string problem_;
   Status failure_;
   Position position_;  // committed, as far as is known
+  std::uint64_t last_ = ~0ull;  // commit to be executed
   int wiped_ = 0;      // in vain, since something was executed
 
   std::shared_ptr<store::Store> store_;  // the state thread's too, while it works on it

@@ -129,6 +129,13 @@ class GroupListener {
   virtual void Revoked(const std::vector<std::uint32_t>& slots, bool lost) = 0;
 };
 
+// For one who only asks.
+class NoListener final : public GroupListener {
+ public:
+  void Assigned(const std::vector<std::uint32_t>&) override {}
+  void Revoked(const std::vector<std::uint32_t>&, bool) override {}
+};
+
 struct CommittedPosition {
   std::uint32_t slot = 0;
   std::optional<std::uint64_t> offset;  // none: nothing was ever committed

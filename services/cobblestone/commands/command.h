@@ -32,6 +32,7 @@ void AddScales(Program& program);
 void AddRefused(Program& program);
 void AddTasks(Program& program);
 void AddMigrate(Program& program);
+void AddVerify(Program& program);
 void AddTopics(Program& program);
 void AddAudit(Program& program);
 void AddConfig(Program& program);

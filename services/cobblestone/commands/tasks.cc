@@ -9,7 +9,9 @@ struct Options {
 };
 
 int Run(const Options& options) {
-  return AskAndPrint(options.query, Purpose::kAsk, {.path = "/tasks"}, TasksText);
+  return AskAndPrint(options.query, Purpose::kAsk, {.path = "/tasks"}, [](const nlohmann::json& answer) {
+    return answer.contains("workers") ? KafkaTasksText(answer) : TasksText(answer);
+  });
 }
 
 }  // namespace
