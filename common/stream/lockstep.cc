@@ -40,21 +40,6 @@ Status Lockstep::Drain() {
   return Status::Ok();
 }
 
-Status Lockstep::Barrier() {
-  if (Status s = Drain(); !s.ok()) return s;
-  std::size_t stages = 0;
-  for (const Slot* slot : slots_) stages = std::max(stages, slot->stage_count());
-  for (std::size_t stage = 0; stage < stages; ++stage) {
-    for (Slot* slot : slots_) {
-      if (stage >= slot->stage_count()) continue;
-      if (Status s = slot->Barrier(stage); !s.ok()) return s;
-      if (Status s = Deliver(*slot); !s.ok()) return s;
-    }
-    if (Status s = Drain(); !s.ok()) return s;
-  }
-  return Status::Ok();
-}
-
 // One commit of one slot: what waits on its inputs now, stage by stage, the inputs of a stage merged by line.
 Status Lockstep::Round(std::size_t k, std::vector<SlotCommit>* commits) {
   Slot& slot = *slots_[k];
@@ -103,13 +88,6 @@ Status Lockstep::Round(std::size_t k, std::vector<SlotCommit>* commits) {
   auto commit = slot.Finish();
   if (!commit.ok()) return commit.status();
   commits->push_back(std::move(*commit));
-  return Status::Ok();
-}
-
-Status Lockstep::Deliver(Slot& slot) {
-  const auto commit = slot.Finish();
-  if (!commit.ok()) return commit.status();
-  Deliver(*commit);
   return Status::Ok();
 }
 

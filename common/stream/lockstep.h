@@ -1,5 +1,5 @@
-// Lockstep: all slots in one process and thread, in memory, between barriers. Everything before a barrier is drained
-// through every stage before anything after it is read, and what has an order is sorted, so that the outcome does not
+// Lockstep: all slots in one process and thread, in memory, read in order of input lines and drained through every stage
+// when told. With a barrier's mark where one is needed (stages sort what came since the last one), the outcome does not
 // depend on the number of partitions. Used by replay (what-if) and by tests.
 #pragma once
 
@@ -26,13 +26,11 @@ class Lockstep {
 
   void SetTap(TopicIndex topic, Tap tap);
 
-  // Input of the period between two barriers. Lines never decrease.
+  // Input until the next Drain(). Lines never decrease.
   void Append(TopicPartition where, std::uint64_t line, std::string_view record);
 
   // Until no slot has anything to read.
   Status Drain();
-  // Drain, then every stage's Barrier, upstream first, draining after each.
-  Status Barrier();
 
   [[nodiscard]] bool idle() const { return waiting_ == 0; }
   [[nodiscard]] std::uint64_t records() const { return records_; }
@@ -50,7 +48,6 @@ class Lockstep {
   };
 
   Status Round(std::size_t k, std::vector<SlotCommit>* commits);
-  Status Deliver(Slot& slot);
   void Deliver(const SlotCommit& commit);
   Queue& QueueOf(TopicPartition where) { return queues_[where.topic][where.partition]; }
   void Push(Queue& queue, std::uint64_t line, std::string_view record);

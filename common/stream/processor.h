@@ -38,9 +38,6 @@ class Stage {
   virtual void Process(std::size_t input, const RecordView& record, Emitter& out) = 0;
   // The commit ends: emit what was gathered over several records (a batch of samples).
   virtual void Finish(Emitter& out) { (void)out; }
-  // Lockstep only: all that came before a barrier has been processed by every stage upstream. A stage that applies in
-  // sorted order what arrived since the last barrier does so now.
-  virtual void Barrier(Emitter& out) { (void)out; }
   // State was loaded (open, or after a rewind): build what is derived from it.
   virtual Status Opened() { return Status::Ok(); }
 

@@ -131,11 +131,6 @@ Status Slot::Process(std::size_t input, const RecordView& record) {
   return tables_.failure;
 }
 
-Status Slot::Barrier(std::size_t stage) {
-  stages_[stage]->Barrier(*this);
-  return tables_.failure;
-}
-
 Result<SlotCommit> Slot::Finish() {
   for (auto& stage : stages_) stage->Finish(*this);
   if (!tables_.failure.ok()) return tables_.failure;

@@ -103,8 +103,6 @@ class Slot final : private Emitter {
 
   // Consumes the record at next(input), or the next one there is (SlotOptions::dense_offsets). A status other than ok stops the slot; nothing of the commit may be used.
   Status Process(std::size_t input, const RecordView& record);
-  // Lockstep: Stage::Barrier of one stage; what it emits belongs to the commit under way.
-  Status Barrier(std::size_t stage);
   [[nodiscard]] std::uint64_t records() const { return records_; }  // in the commit under way
   [[nodiscard]] std::uint64_t output_bytes() const { return output_bytes_; }
 

@@ -9,26 +9,31 @@ namespace {
 
 constexpr std::uint32_t kEventField = 1;
 constexpr std::uint32_t kEpochField = 2;
-constexpr std::uint32_t kTickField = 3;
+constexpr std::uint32_t kMarkField = 8;
 
-void EncodeControl(const ControlHead& head, std::uint32_t field, std::string_view body, std::string* out) {
-  AppendMessage(field, body, out);
-  char buffer[3 * kMaxScalarField];
+void EncodeHead(const ControlHead& head, std::string* out) {
+  char buffer[4 * kMaxScalarField];
   ProtoWriter w(buffer);
   w.Uint(4, head.project.value);
   w.Uint(5, head.sequence);
   w.Uint(6, head.line);
+  w.Uint(7, head.number);
   out->append(w.written());
 }
 
-bool ReadTick(std::string_view bytes, double* time) {
-  *time = 0;
+void EncodeControl(const ControlHead& head, std::uint32_t field, std::string_view body, std::string* out) {
+  AppendMessage(field, body, out);
+  EncodeHead(head, out);
+}
+
+bool ReadMark(std::string_view bytes, Mark* mark) {
   ProtoReader r(bytes);
   while (const std::uint32_t tag = r.NextTag()) {
-    if (tag == DoubleTag(1)) {
-      *time = r.Double();
-    } else {
-      r.Skip(tag);
+    switch (tag) {
+      case VarintTag(1): mark->number = r.Varint(); break;
+      case DoubleTag(2): mark->time = r.Double(); break;
+      case VarintTag(3): mark->barrier = r.Varint(); break;
+      default: r.Skip(tag); break;
     }
   }
   return r.ok();
@@ -46,11 +51,14 @@ void EncodeControlEpoch(const ControlHead& head, const credit::ScaleTable& table
   EncodeControl(head, kEpochField, epoch, out);
 }
 
-void EncodeControlTick(const ControlHead& head, double time, std::string* out) {
-  char buffer[kMaxScalarField];
+void EncodeControlMark(const ControlHead& head, const Mark& mark, std::string* out) {
+  char buffer[3 * kMaxScalarField];
   ProtoWriter w(buffer);
-  w.Double(1, time);
-  EncodeControl(head, kTickField, w.written(), out);
+  w.Uint(1, mark.number);
+  w.Double(2, mark.time);
+  w.Uint(3, mark.barrier);
+  EncodeHead(head, out);  // fields ascend
+  AppendMessage(kMarkField, w.written(), out);
 }
 
 bool DecodeControl(std::string_view bytes, ControlView* control) {
@@ -58,7 +66,7 @@ bool DecodeControl(std::string_view bytes, ControlView* control) {
   ProtoReader r(bytes);
   while (const std::uint32_t tag = r.NextTag()) {
     switch (tag) {
-      // EncodeControl writes one of the three, once; the last one would win.
+      // One of the three is written, once; the last one would win.
       case BytesTag(kEventField):
         control->kind = ControlKind::kEvent;
         control->body = r.Bytes();
@@ -67,17 +75,19 @@ bool DecodeControl(std::string_view bytes, ControlView* control) {
         control->kind = ControlKind::kEpoch;
         control->body = r.Bytes();
         break;
-      case BytesTag(kTickField):
-        control->kind = ControlKind::kTick;
+      case BytesTag(kMarkField):
+        control->kind = ControlKind::kMark;
         control->body = r.Bytes();
-        if (!ReadTick(control->body, &control->tick_time)) return false;
+        if (!ReadMark(control->body, &control->mark)) return false;
         break;
       case VarintTag(4): control->head.project = ProjectId(r.Uint32()); break;
       case VarintTag(5): control->head.sequence = r.Varint(); break;
       case VarintTag(6): control->head.line = r.Varint(); break;
+      case VarintTag(7): control->head.number = r.Varint(); break;
       default: r.Skip(tag); break;
     }
   }
+  control->mark.project = control->head.project;
   return r.ok();
 }
 

@@ -8,32 +8,34 @@
 
 #include "common/base/ids.h"
 #include "common/credit/catalogue.h"
+#include "common/wire/events.h"
 
 namespace cobblestone::wire {
 
 struct ControlHead {
-  ProjectId project;
-  std::uint64_t sequence = 0;
+  ProjectId project;           // 0: every project (marks)
+  std::uint64_t sequence = 0;  // counts up within the project
   std::uint64_t line = 0;
+  std::uint64_t number = 0;  // counts up by one, over all projects
 
   friend bool operator==(const ControlHead&, const ControlHead&) = default;
 };
 
 // Frozen numbers: the fields of Control.control.
-enum class ControlKind : std::uint8_t { kNone = 0, kEvent = 1, kEpoch = 2, kTick = 3 };
+enum class ControlKind : std::uint8_t { kNone = 0, kEvent = 1, kEpoch = 2, kMark = 8 };
 
 // A view: lives as long as the record's bytes.
 struct ControlView {
   ControlHead head;
   ControlKind kind = ControlKind::kNone;
   std::string_view body;  // kEvent: an Envelope, for ParseEvent. kEpoch: an Epoch, for DecodeEpoch
-  double tick_time = 0;   // kTick, UNIX s
+  Mark mark;              // kMark; its project is head.project
 };
 
 // Encoders append to `out`.
 void EncodeControlEvent(const ControlHead& head, std::string_view envelope, std::string* out);
 void EncodeControlEpoch(const ControlHead& head, const credit::ScaleTable& table, std::string* out);
-void EncodeControlTick(const ControlHead& head, double time, std::string* out);
+void EncodeControlMark(const ControlHead& head, const Mark& mark, std::string* out);
 
 // False where the bytes are no Control; the body is not looked into.
 [[nodiscard]] bool DecodeControl(std::string_view bytes, ControlView* control);

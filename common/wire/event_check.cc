@@ -249,6 +249,8 @@ Check Body(const SettingsChange& settings) {
 
 Check Body(const ValidatorRestart&) { return std::nullopt; }
 Check Body(const Tick& tick) { return Times({{"tick.time", tick.time}}); }
+Check Body(const Barrier&) { return std::nullopt; }
+Check Body(const Mark&) { return Refusal{RefusalReason::kNotSupported, "the coordinator alone makes marks"}; }
 
 Check Body(const PlanClassFactor& factor) {
   COBBLESTONE_TRY(AtLeastZero({{"factor", factor.factor}}));
@@ -332,8 +334,11 @@ std::optional<Refusal> CheckEvent(const HotEvent& event) {
 
 std::optional<Refusal> CheckEvent(const Event& event) {
   EventHead head = event.head;
-  // A tick of no project is one of every project: who makes ticks from the times of events knows of none.
-  if (std::holds_alternative<Tick>(event.body) && !head.project) head.project = ProjectId(1);
+  if (const auto* mark = std::get_if<Mark>(&event.body)) return Body(*mark);
+  // A tick of no project is one of every project: who makes ticks from the times of events knows of none. A barrier is
+  // of none.
+  const bool of_all = std::holds_alternative<Tick>(event.body) || std::holds_alternative<Barrier>(event.body);
+  if (of_all && !head.project) head.project = ProjectId(1);
   if (Check failed = Head(head)) return failed;
   return std::visit([](const auto& body) { return Body(body); }, event.body);
 }

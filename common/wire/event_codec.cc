@@ -36,6 +36,8 @@ EventKind KindOfField(std::uint32_t field) {
     case EventKind::kValidatorRestart:
     case EventKind::kTick:
     case EventKind::kPlanClassFactor:
+    case EventKind::kBarrier:
+    case EventKind::kMark:
     case EventKind::kOpeningTotal:
     case EventKind::kOpeningHostVersion:
     case EventKind::kOpeningAppVersion:
@@ -197,6 +199,8 @@ KeyFields KeyFieldsOf(EventKind kind) {
     case EventKind::kValidatorRestart:
     case EventKind::kTick:
     case EventKind::kPlanClassFactor:
+    case EventKind::kBarrier:
+    case EventKind::kMark:
     case EventKind::kOpeningAppVersion: return {1, 0, {KeyKind::kBroadcast}};
     case EventKind::kNone: break;
   }

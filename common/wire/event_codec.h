@@ -67,8 +67,8 @@ struct Routing {
 
 // Where an event belongs, from its bytes, without decoding the rest. Host: completion, validation, dispatch,
 // trickle, host, host merge (the one that ends), estimated credit, opening of a host or of its versions. User
-// and team: their members and openings. The target: reversal, re-pricing. Broadcast: the catalogue, ticks,
-// opening of an app version. Absent where the bytes are no Envelope.
+// and team: their members and openings. The target: reversal, re-pricing. Broadcast: the catalogue, ticks, barriers,
+// opening of an app version; a mark that comes from outside, to be refused. Absent where the bytes are no Envelope.
 std::optional<Routing> PeekRouting(std::string_view bytes);
 
 // Encoders append to `out` and write the bytes that generated code would.

@@ -20,6 +20,8 @@ constexpr EventKind kKinds[] = {
     EventKind::kValidatorRestart,
     EventKind::kTick,
     EventKind::kPlanClassFactor,
+    EventKind::kBarrier,
+    EventKind::kMark,
     EventKind::kOpeningTotal,
     EventKind::kOpeningHostVersion,
     EventKind::kOpeningAppVersion,
@@ -50,6 +52,8 @@ std::string_view EventKindName(EventKind kind) {
     case EventKind::kValidatorRestart: return "validator_restart";
     case EventKind::kTick: return "tick";
     case EventKind::kPlanClassFactor: return "plan_class_factor";
+    case EventKind::kBarrier: return "barrier";
+    case EventKind::kMark: return "mark";
     case EventKind::kOpeningTotal: return "opening_total";
     case EventKind::kOpeningHostVersion: return "opening_host_version";
     case EventKind::kOpeningAppVersion: return "opening_app_version";

@@ -13,6 +13,7 @@
 #include "common/credit/catalogue.h"
 #include "common/credit/constants.h"
 #include "common/credit/model.h"
+#include "common/stream/mark.h"
 
 namespace cobblestone::wire {
 
@@ -33,6 +34,8 @@ enum class EventKind : std::uint8_t {
   kValidatorRestart = 33,
   kTick = 34,
   kPlanClassFactor = 35,
+  kBarrier = 36,
+  kMark = 37,
   kOpeningTotal = 40,
   kOpeningHostVersion = 41,
   kOpeningAppVersion = 42,
@@ -209,6 +212,12 @@ struct Tick {
   friend bool operator==(const Tick&, const Tick&) = default;
 };
 
+struct Barrier {
+  friend bool operator==(const Barrier&, const Barrier&) = default;
+};
+
+using stream::Mark;
+
 struct PlanClassFactor {
   std::string plan_class;
   double factor = 0;
@@ -294,13 +303,15 @@ struct EstimatedCredit {
   friend bool operator==(const EstimatedCredit&, const EstimatedCredit&) = default;
 };
 
-using EventBody = std::variant<std::monostate, Completion, credit::ValidationFacts, Dispatch, Trickle,
-                               HostMember, UserMember, TeamMember, HostMerge, AppChange, AppVersionChange,
-                               SettingsChange, ValidatorRestart, Tick, PlanClassFactor, OpeningTotal,
-                               OpeningHostVersion, OpeningAppVersion, Reversal, Repricing, EstimatedCredit>;
+using EventBody =
+    std::variant<std::monostate, Completion, credit::ValidationFacts, Dispatch, Trickle, HostMember,
+                 UserMember, TeamMember, HostMerge, AppChange, AppVersionChange, SettingsChange,
+                 ValidatorRestart, Tick, PlanClassFactor, Barrier, Mark, OpeningTotal, OpeningHostVersion,
+                 OpeningAppVersion, Reversal, Repricing, EstimatedCredit>;
 
 // Invariant after decoding: facts.event_time of a completion or dispatch is head.time; id and now of a
-// validation are head.id and head.time. Encoders write the head and do not look at those.
+// validation are head.id and head.time; a mark's project is head.project. Encoders write the head and do not look at
+// those.
 struct Event {
   EventHead head;
   EventBody body;

@@ -17,6 +17,7 @@ enum class GrantKind : std::uint8_t {
   kHostComes = 6,    // and the new one's, that awaits it
   kHostAccount = 7,  // the account
   kHostShare = 8,    // after it, the host's share of a grant that was claimed under an earlier owner
+  kMark = 9,         // tells how far GRANTS has come (mark_codec.h)
 };
 
 // Moves a host's account and awards nothing.

@@ -14,8 +14,7 @@ void RaiseHorizons(ProjectView& view) {
     Horizon& horizon = view.horizons[id];
     horizon.longest_window = std::max(horizon.longest_window, app.Window());
     horizon.results = std::max(horizon.results, view.time - app.Window());
-    // By the time of the epoch: only that says that every claims stage has passed the tick.
-    horizon.workunits = std::max(horizon.workunits, view.scales.time - 2 * horizon.longest_window);
+    horizon.workunits = std::max(horizon.workunits, view.time - 2 * horizon.longest_window);
   }
 }
 
@@ -40,7 +39,7 @@ Status Apply(const ControlView& control, ProjectView& view) {
         return Status::Corrupted("a scale epoch does not decode");
       return Status::Ok();
     }
-    case ControlKind::kTick: view.time = std::max(view.time, control.tick_time); return Status::Ok();
+    case ControlKind::kMark:
     case ControlKind::kNone: break;
   }
   return Status::Corrupted("a control record of no known kind");
@@ -63,8 +62,28 @@ const credit::PolicyVersion* ProjectView::FindPolicy(AppId app, std::uint32_t ve
 
 Status ApplyControl(const ControlView& control, ProjectView& view) {
   Status applied = Apply(control, view);
+  if (view.since == 0) view.since = control.head.number;
   if (applied.ok()) RaiseHorizons(view);
   return applied;
+}
+
+bool Moves(const Mark& mark, std::uint32_t project, const ProjectView& view) {
+  return (!mark.project || mark.project.value == project) && view.since < mark.number &&
+         view.time < mark.time;
+}
+
+std::vector<std::uint32_t> MovedBy(const Mark& mark, const stream::Table<ProjectView>& projects) {
+  std::vector<std::uint32_t> moved;
+  projects.ForEach([&](const stream::Key& key, const ProjectView& view) {
+    if (Moves(mark, key.project, view)) moved.push_back(key.project);
+  });
+  std::sort(moved.begin(), moved.end());
+  return moved;
+}
+
+void MoveTime(double time, ProjectView& view) {
+  view.time = std::max(view.time, time);
+  RaiseHorizons(view);
 }
 
 }  // namespace cobblestone::wire

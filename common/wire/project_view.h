@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <map>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/credit/catalogue.h"
+#include "common/stream/table.h"
 #include "common/wire/control_codec.h"
 
 namespace cobblestone::wire {
@@ -30,7 +32,8 @@ struct ProjectView {
   credit::ScaleTable scales;
   // Every policy version that was ever in force, by app and version: old claims name theirs.
   std::map<std::uint64_t, std::map<std::uint32_t, credit::PolicyVersion>> policies;
-  double time = 0;                            // of the last tick, UNIX s
+  double time = 0;                            // of the last tick that has passed, UNIX s
+  std::uint64_t since = 0;                    // number of the first record of `control` that told of it
   std::map<std::uint64_t, Horizon> horizons;  // by app
 
   [[nodiscard]] const Horizon& HorizonOf(AppId app) const;
@@ -39,11 +42,19 @@ struct ProjectView {
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.catalogue, s.scales, s.policies, s.time, s.horizons);
+    f(s.catalogue, s.scales, s.policies, s.time, s.since, s.horizons);
   }
 };
 
-// Applies a catalogue event or an epoch; a tick moves the time. Horizons follow. kCorrupted for what the coordinator cannot have relayed.
+// Applies a catalogue event or an epoch; horizons follow. kCorrupted for what the coordinator cannot have relayed.
 Status ApplyControl(const ControlView& control, ProjectView& view);
+
+// A mark moves the time of its project, or of each that the coordinator knew of when it made it; never back. So all stages
+// and the coordinator agree on the time of each project at each mark.
+[[nodiscard]] bool Moves(const Mark& mark, std::uint32_t project, const ProjectView& view);
+// Those that it moves, ascending.
+std::vector<std::uint32_t> MovedBy(const Mark& mark, const stream::Table<ProjectView>& projects);
+// The mark has passed. Horizons follow.
+void MoveTime(double time, ProjectView& view);
 
 }  // namespace cobblestone::wire

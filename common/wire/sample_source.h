@@ -11,14 +11,14 @@ namespace cobblestone::wire {
 
 struct SampleSource {
   ProjectId project;
-  std::uint32_t partition = 0;  // of the claims stage
-  double passed_tick = 0;  // UNIX s: everything before this tick was processed there; 0: no tick was passed
+  std::uint32_t partition = 0;    // of the claims stage
+  std::uint64_t passed_mark = 0;  // everything before this mark was processed there; 0: no mark was passed
 
   friend bool operator==(const SampleSource&, const SampleSource&) = default;
 };
 
 // Appends the source to a batch that EncodeSampleBatch or SampleBatchWriter made, or to nothing.
-void AppendSampleSource(std::uint32_t partition, double passed_tick, std::string* out);
+void AppendSampleSource(std::uint32_t partition, std::uint64_t passed_mark, std::string* out);
 
 // False where the bytes are no SampleBatch as far as fields go; samples are passed over.
 [[nodiscard]] bool DecodeSampleSource(std::string_view bytes, SampleSource* source);

@@ -21,6 +21,7 @@ std::vector<stream::TopicSpec> Manifest(std::uint32_t partitions) {
       {.name = "samples", .partitions = 1},
       {.name = "refused", .partitions = 1, .retention = Retention::kForever},
       {.name = "journal", .partitions = partitions + 1},
+      {.name = "passed", .partitions = 1},
   };
 }
 

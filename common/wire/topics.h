@@ -20,16 +20,18 @@ enum Topic : stream::TopicIndex {
   kHosts = 4,        // by host: members, openings of hosts and their versions, estimated credit
   kUsers = 5,        // by user: members, openings
   kTeams = 6,        // by team: members, openings
-  kCatalogue = 7,    // one partition: all broadcasts, ticks, reversals, re-pricings; to the coordinator
-  kControl = 8,      // what the coordinator relays to every partition, scale epochs too
-  kClaims = 9,       // by block of workunits
-  kGrants = 10,      // by user: the ledger
-  kPostings = 11,    // by team: the ledger, as it reached teams
-  kTotals = 12,      // by account, newest counts
-  kSamples = 13,     // one partition: to the coordinator
-  kRefused = 14,     // one partition
-  kJournal = 15,     // one partition per slot, the coordinator's last
-  kTopicCount = 16,
+  kCatalogue =
+      7,         // one partition: all broadcasts, ticks, barriers, reversals, re-pricings; to the coordinator
+  kControl = 8,  // what the coordinator relays to every partition, scale epochs and marks too
+  kClaims = 9,   // by block of workunits
+  kGrants = 10,  // by user: the ledger
+  kPostings = 11,  // by team: the ledger, as it reached teams
+  kTotals = 12,    // by account, newest counts
+  kSamples = 13,   // one partition: to the coordinator
+  kRefused = 14,   // one partition
+  kJournal = 15,   // one partition per slot, the coordinator's last
+  kPassed = 16,    // one partition: which marks each partition has passed
+  kTopicCount = 17,
 };
 
 std::string_view TopicName(stream::TopicIndex topic);

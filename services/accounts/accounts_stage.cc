@@ -7,6 +7,7 @@
 #include "common/wire/account_codec.h"
 #include "common/wire/event_check.h"
 #include "common/wire/event_codec.h"
+#include "common/wire/mark_codec.h"
 #include "common/wire/refuse.h"
 
 namespace cobblestone::accounts {
@@ -25,7 +26,9 @@ enum TableId : std::uint8_t {
   kWaitingTable = 35,
   kProjectTable = 36,
   kDaysTable = 37,
-  kChunksTable = 38
+  kChunksTable = 38,
+  kMarkTable = 39,
+  kSortedTable = 40
 };
 
 Key UserKey(ProjectId project, UserId user) { return {.project = project.value, .id = user.value, .sub = 0}; }
@@ -65,13 +68,16 @@ AccountsStage::AccountsStage(const AccountsOptions& options, stream::TableHost& 
       moves_(tables, kMovesTable, 1, false),
       waiting_(tables, kWaitingTable, 1, false),
       projects_(tables, kProjectTable, 1, true),
-      calendar_(tables, kDaysTable, kChunksTable) {
+      sorted_(tables, kSortedTable, 1, true),
+      calendar_(tables, kDaysTable, kChunksTable),
+      marks_(tables, kMarkTable, options.partitions, 1) {
   users_.MarkHot();
   hosts_.MarkHot();
 }
 
 std::vector<stream::TableBase*> AccountsStage::tables() {
-  std::vector<stream::TableBase*> all = {&users_, &hosts_, &moves_, &waiting_, &projects_};
+  std::vector<stream::TableBase*> all = {&users_,    &hosts_,  &moves_,       &waiting_,
+                                         &projects_, &sorted_, marks_.table()};
   for (stream::TableBase* table : calendar_.tables()) all.push_back(table);
   return all;
 }
@@ -82,25 +88,42 @@ void AccountsStage::Process(std::size_t input, const RecordView& record, Emitter
   if (!options_.sorted) return OnGrant(record.value, record.offset, out);
   wire::Grant grant;
   if (!wire::DecodeGrant(record.value, &grant)) return out.Fail(Status::Corrupted("a grant does not decode"));
+  if (grant.head.kind == wire::GrantKind::kMark) return OnPassed(record.value, out);
   // Hosts move at once, so that at the barrier everything is where it is to be applied.
   if (wire::IsHostMove(grant.head.kind)) return OnHostMove(grant.head, record.value, out);
-  sorted_.push_back({.time = grant.head.time,
-                     .line = grant.detail.line,
-                     .result = grant.head.result.value,
-                     .bytes = std::string(record.value)});
-  if (moves_.size() > 0) SettlePlace(sorted_.back(), nullptr, out);
+  Sort({.time = grant.head.time,
+        .line = grant.detail.line,
+        .result = grant.head.result.value,
+        .offset = record.offset,
+        .project = grant.head.project.value,
+        .host = grant.head.host.value,
+        .bytes = std::string(record.value)});
+  SettlePlace(sorted_count_ - 1, out);
 }
 
-void AccountsStage::Barrier(Emitter& out) {
-  std::sort(sorted_.begin(), sorted_.end(), [](const Sortable& a, const Sortable& b) {
-    return std::tie(a.time, a.line, a.result) < std::tie(b.time, b.line, b.result);
+void AccountsStage::OnPassed(std::string_view bytes, Emitter& out) {
+  wire::Passed passed;
+  if (!wire::DecodePassed(wire::PassedIn::kGrant, bytes, &passed))
+    return out.Fail(Status::Corrupted("a mark in the ledger does not decode"));
+  if (Status s = marks_.OnSource(passed); !s.ok()) return out.Fail(std::move(s));
+  PassMarks(out);
+}
+
+void AccountsStage::ApplyAllSorted(Emitter& out) {
+  if (sorted_count_ == 0) return;
+  std::vector<std::pair<std::uint64_t, const SortedGrant*>> all;
+  sorted_.ForEach([&](const Key& key, const SortedGrant& one) { all.emplace_back(key.id, &one); });
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.second->time, a.second->line, a.second->result, a.first) <
+           std::tie(b.second->time, b.second->line, b.second->result, b.first);
   });
-  for (const Sortable& one : sorted_) ApplySorted(one, out);
-  sorted_.clear();
+  for (const auto& [number, one] : all) ApplySorted(*one, out);
+  for (const auto& [number, one] : all) sorted_.Erase({.project = 0, .id = number, .sub = 0});
+  sorted_count_ = 0;
 }
 
-void AccountsStage::ApplySorted(const Sortable& one, Emitter& out) {
-  if (one.to_user && one.to_host) return OnGrant(one.bytes, 0, out);
+void AccountsStage::ApplySorted(const SortedGrant& one, Emitter& out) {
+  if (one.to_user && one.to_host) return OnGrant(one.bytes, one.offset, out);
   wire::GrantHead head;
   if (!wire::DecodeGrantHead(one.bytes, &head)) return out.Fail(Status::Corrupted("a grant does not decode"));
   if (one.to_host) return ApplyToHost(head, out);
@@ -112,6 +135,10 @@ void AccountsStage::OnUser(const RecordView& record, Emitter& out) {
   auto event = wire::ParseEvent(record.value);
   if (!event.ok())
     return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
+  if (const auto* mark = std::get_if<wire::Mark>(&event->body)) {
+    marks_.OnOutside(0, mark->number);
+    return PassMarks(out);
+  }
   const ProjectId project = event->head.project;
   if (auto refusal = wire::CheckEvent(*event))
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
@@ -205,8 +232,11 @@ void AccountsStage::OnOpening(const RecordView& record, const wire::EventHead& h
 void AccountsStage::OnGrant(std::string_view bytes, std::uint64_t offset, Emitter& out) {
   wire::GrantHead head;
   if (!wire::DecodeGrantHead(bytes, &head)) return out.Fail(Status::Corrupted("a grant does not decode"));
-  if (head.kind == wire::GrantKind::kOpening) return ApplyOpening(head, out);
-  if (wire::IsHostMove(head.kind)) return OnHostMove(head, bytes, out);
+  if (head.kind != wire::GrantKind::kFinal) {
+    if (head.kind == wire::GrantKind::kOpening) return ApplyOpening(head, out);
+    if (head.kind == wire::GrantKind::kMark) return OnPassed(bytes, out);
+    if (wire::IsHostMove(head.kind)) return OnHostMove(head, bytes, out);
+  }
   UserState* user = nullptr;
   if (head.user) {
     user = &users_.Mutable(UserKey(head.project, head.user));

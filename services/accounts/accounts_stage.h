@@ -1,6 +1,8 @@
 // ACCOUNTS, by user: applies grants to the totals of hosts and users, and passes them on as postings to teams.
+// Time: a mark that has come from every partition of GRANTS, and on users, lets what waits for a user expire, and goes on
+// among the postings.
 //
-// In: control (catalogue, ticks), users (members, openings), grants of one partition. Out: grants (the opening balance of a
+// In: control (catalogue, marks), users (members, openings), grants of one partition. Out: grants (the opening balance of a
 // user; accounts of hosts that move to another partition), postings, totals, refused.
 #pragma once
 
@@ -11,6 +13,7 @@
 
 #include "common/credit/account.h"
 #include "common/stream/calendar.h"
+#include "common/stream/marks.h"
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
 #include "common/wire/events.h"
@@ -70,11 +73,30 @@ struct HostAccount {
   }
 };
 
+// `order: lockstep`: a grant that waits for the next barrier, there to be applied by (time, line, result), and to whom: user
+// (with team) and host are parted where the host has moved. By number, in order of arrival.
+struct SortedGrant {
+  double time = 0;
+  std::uint64_t line = 0;
+  std::uint64_t result = 0;
+  std::uint64_t offset = 0;  // in the ledger's partition
+  std::uint32_t project = 0;
+  std::uint64_t host = 0;
+  bool to_user = true;
+  bool to_host = true;
+  std::string bytes;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.time, s.line, s.result, s.offset, s.project, s.host, s.to_user, s.to_host, s.bytes);
+  }
+};
+
 struct AccountsOptions {
   std::uint32_t partition = 0;
   std::uint32_t partitions = 1;
   double future_limit = 3600;  // s: an event may be so much later than the time at which it was appended
-  bool sorted = false;  // lockstep: grants wait for the barrier and are applied by (time, line, result)
+  bool sorted = false;         // `order: lockstep`
 };
 
 class AccountsStage final : public stream::Stage {
@@ -85,7 +107,6 @@ class AccountsStage final : public stream::Stage {
   AccountsStage(const AccountsOptions& options, stream::TableHost& tables);
 
   void Process(std::size_t input, const stream::RecordView& record, stream::Emitter& out) override;
-  void Barrier(stream::Emitter& out) override;
   void Finish(stream::Emitter& out) override;
   Status Opened() override;
   [[nodiscard]] std::vector<stream::TableBase*> tables() override;
@@ -94,19 +115,10 @@ class AccountsStage final : public stream::Stage {
   stream::Table<HostAccount>& hosts() { return hosts_; }
   stream::Table<HostMoves>& moves() { return moves_; }
   stream::Table<WaitingGrant>& waiting() { return waiting_; }
+  stream::Table<SortedGrant>& sorted() { return sorted_; }
+  stream::Marks& marks() { return marks_; }
 
  private:
-  // Lockstep: what is to be applied at the next barrier, and to whom: user (with team) and host are parted where the host
-  // has moved.
-  struct Sortable {
-    double time = 0;
-    std::uint64_t line = 0;
-    std::uint64_t result = 0;
-    std::string bytes;
-    bool to_user = true;
-    bool to_host = true;
-  };
-
   // Objects that a commit has changed stay where they are until it ends.
   template <class State>
   static void List(const stream::Key& key, State& state,
@@ -117,6 +129,8 @@ class AccountsStage final : public stream::Stage {
   }
 
   void OnControl(const stream::RecordView& record, stream::Emitter& out);
+  void OnPassed(std::string_view bytes, stream::Emitter& out);
+  void PassMarks(stream::Emitter& out);
   void OnUser(const stream::RecordView& record, stream::Emitter& out);
   void OnMember(const stream::RecordView& record, const wire::EventHead& head, const wire::UserMember& member,
                 stream::Emitter& out);
@@ -126,7 +140,11 @@ class AccountsStage final : public stream::Stage {
   // No grant that is still to come is of a result that was reported before this time.
   double ReportedSince(ProjectId project);
   void OnGrant(std::string_view bytes, std::uint64_t offset, stream::Emitter& out);
-  void ApplySorted(const Sortable& one, stream::Emitter& out);
+  void Sort(SortedGrant one) {
+    sorted_.Mutable({.project = 0, .id = sorted_count_++, .sub = 0}) = std::move(one);
+  }
+  void ApplyAllSorted(stream::Emitter& out);
+  void ApplySorted(const SortedGrant& one, stream::Emitter& out);
   void ApplyOpening(const wire::GrantHead& head, stream::Emitter& out);
   void ApplyToHost(const wire::GrantHead& head, stream::Emitter& out);
   void ApplyToUser(const wire::GrantHead& head, std::string_view bytes, UserState* user,
@@ -147,7 +165,7 @@ class AccountsStage final : public stream::Stage {
   void TakeShare(const wire::GrantHead& head, std::uint64_t line, stream::Emitter& out);
   void PassOn(const wire::GrantHead& head, std::uint64_t line, stream::Emitter& out);
   void SendAccount(const stream::Key& key, UserId to, stream::Emitter& out);
-  void SettlePlace(Sortable& one, const stream::Key* of, stream::Emitter& out);
+  void SettlePlace(std::uint64_t number, stream::Emitter& out);
 
   AccountsOptions options_;
   stream::Table<UserState> users_;
@@ -155,8 +173,10 @@ class AccountsStage final : public stream::Stage {
   stream::Table<HostMoves> moves_;
   stream::Table<WaitingGrant> waiting_;  // by user and number
   stream::Table<wire::ProjectView> projects_;
-  stream::Calendar calendar_;     // users for whom grants wait, by a day on which the first is not over
-  std::vector<Sortable> sorted_;  // lockstep, empty after each barrier
+  stream::Table<SortedGrant> sorted_;
+  stream::Calendar calendar_;  // users for whom grants wait, by a day on which the first is not over
+  stream::Marks marks_;
+  std::uint64_t sorted_count_ = 0;  // derived: rows of `sorted_`, which all go together
   // Whose totals this commit has changed, each once, in the order of their first change.
   std::vector<std::pair<stream::Key, UserState*>> changed_users_;
   std::vector<std::pair<stream::Key, HostAccount*>> changed_hosts_;

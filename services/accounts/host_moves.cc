@@ -74,12 +74,13 @@ void AccountsStage::TakeShare(const wire::GrantHead& head, std::uint64_t line, E
   if (!options_.sorted) return ApplyToHost(head, out);
   std::string bytes;
   wire::EncodeGrant(head, {.line = line}, {}, {}, &bytes);
-  sorted_.push_back({.time = head.time,
-                     .line = line,
-                     .result = head.result.value,
-                     .bytes = std::move(bytes),
-                     .to_user = false,
-                     .to_host = true});
+  Sort({.time = head.time,
+        .line = line,
+        .result = head.result.value,
+        .project = head.project.value,
+        .host = head.host.value,
+        .to_user = false,
+        .bytes = std::move(bytes)});
 }
 
 void AccountsStage::PassOn(const wire::GrantHead& head, std::uint64_t line, Emitter& out) {
@@ -125,24 +126,30 @@ void AccountsStage::SendAccount(const Key& key, UserId to, Emitter& out) {
   List(key, host, changed_hosts_);
   // Lockstep: what came since the last barrier and is to be applied, sorted, at the next, is applied where the host
   // will be by then. So its account has the same bits for any number of partitions.
-  for (std::size_t i = 0; i < sorted_.size(); ++i) SettlePlace(sorted_[i], &key, out);
+  if (sorted_count_ == 0) return;
+  std::vector<std::uint64_t> here;
+  sorted_.ForEach([&](const Key& number, const SortedGrant& one) {
+    if (one.project == key.project && one.host == key.id) here.push_back(number.id);
+  });
+  std::sort(here.begin(), here.end());
+  for (const std::uint64_t number : here) SettlePlace(number, out);
 }
 
-// Sends a host's share on if its host (`of` alone, where given) is not here. A grant whose user is unknown will wait
-// whole for the user's event.
-void AccountsStage::SettlePlace(Sortable& one, const Key* of, Emitter& out) {
-  if (!one.to_host) return;
+// Of a sorted grant: sends the host's share on if its host is not here. A grant whose user is unknown will wait whole for the
+// user's event.
+void AccountsStage::SettlePlace(std::uint64_t number, Emitter& out) {
+  const Key row{.project = 0, .id = number, .sub = 0};
+  const SortedGrant& one = *sorted_.Find(row);
+  if (!one.to_host || one.host == 0) return;
+  const HostAccount* host = hosts_.Find({.project = one.project, .id = one.host, .sub = 0});
+  if (host == nullptr || !host->elsewhere) return;
   wire::GrantHead head;
   if (!wire::DecodeGrantHead(one.bytes, &head)) return out.Fail(Status::Corrupted("a grant does not decode"));
-  const Key key{.project = head.project.value, .id = head.host.value, .sub = 0};
-  if (!head.host || (of != nullptr && key != *of)) return;
   if (one.to_user && head.kind == wire::GrantKind::kFinal && head.user) {
     const UserState* user = users_.Find({.project = head.project.value, .id = head.user.value, .sub = 0});
     if (user == nullptr || !user->known()) return;
   }
-  const HostAccount* host = hosts_.Find(key);
-  if (host == nullptr || !host->elsewhere) return;
-  one.to_host = false;
+  sorted_.Mutable(row).to_host = false;
   PassOn(head, one.line, out);
 }
 

@@ -6,6 +6,7 @@
 
 #include "common/credit/constants.h"
 #include "common/wire/grant_codec.h"
+#include "common/wire/mark_codec.h"
 #include "common/wire/refuse.h"
 #include "services/accounts/accounts_stage.h"
 
@@ -26,20 +27,40 @@ void AccountsStage::OnControl(const stream::RecordView& record, Emitter& out) {
   wire::ControlView control;
   if (!wire::DecodeControl(record.value, &control))
     return out.Fail(Status::Corrupted("a control record does not decode"));
+  const bool is_mark = control.kind == wire::ControlKind::kMark;
+  if (Status s = marks_.OnControl(control.head.number, is_mark ? &control.mark : nullptr); !s.ok())
+    return out.Fail(std::move(s));
+  if (is_mark) return PassMarks(out);
   if (control.kind == wire::ControlKind::kEpoch) return;  // accounts know no scales
-  const ProjectId project = control.head.project;
-  wire::ProjectView& view = projects_.Mutable({.project = project.value, .id = 0, .sub = 0});
-  if (Status s = wire::ApplyControl(control, view); !s.ok()) return out.Fail(std::move(s));
-  if (control.kind != wire::ControlKind::kTick) return;
-  calendar_.SetToday(project.value, stream::DayOf(view.time));
-  // Lockstep: the outcome must not depend on how many lie in one partition.
-  Expire(options_.sorted ? std::numeric_limits<std::size_t>::max() : kExpireAtTick, out);
+  wire::ProjectView& view = projects_.Mutable({.project = control.head.project.value, .id = 0, .sub = 0});
+  if (Status s = wire::ApplyControl(control, view); !s.ok()) out.Fail(std::move(s));
+}
+
+void AccountsStage::PassMarks(Emitter& out) {
+  while (const auto mark = marks_.Next()) {
+    for (const std::uint32_t project : wire::MovedBy(*mark, projects_)) {
+      wire::MoveTime(mark->time, projects_.Mutable({.project = project, .id = 0, .sub = 0}));
+      calendar_.SetToday(project, stream::DayOf(mark->time));
+      // Lockstep: the outcome must not depend on how many lie in one partition.
+      Expire(options_.sorted ? std::numeric_limits<std::size_t>::max() : kExpireAtTick, out);
+    }
+    // At barriers alone: what a tick itself made is a period with what is granted after it, and of that the shares of
+    // hosts that are elsewhere are still on their way.
+    if (mark->time == 0) ApplyAllSorted(out);
+    bytes_.clear();
+    wire::EncodePassed(wire::PassedIn::kPosting, {.source = options_.partition, .mark = mark->number},
+                       &bytes_);
+    for (std::uint32_t p = 0; p < options_.partitions; ++p) out.Emit(wire::kPostings, p, bytes_);
+  }
 }
 
 Status AccountsStage::Opened() {
   projects_.ForEach([this](const Key& key, const wire::ProjectView& view) {
     calendar_.SetToday(key.project, stream::DayOf(view.time));
   });
+  marks_.Opened();
+  sorted_count_ = 0;
+  sorted_.ForEach([this](const Key&, const SortedGrant&) { ++sorted_count_; });
   return Status::Ok();
 }
 

@@ -10,6 +10,7 @@
 #include "common/wire/control_codec.h"
 #include "common/wire/event_check.h"
 #include "common/wire/grant_codec.h"
+#include "common/wire/mark_codec.h"
 #include "common/wire/refuse.h"
 #include "common/wire/sample_source.h"
 #include "common/wire/scale_codec.h"
@@ -31,7 +32,8 @@ enum TableId : std::uint8_t {
   kProjectTable = 4,
   kDaysTable = 5,
   kChunksTable = 6,
-  kOpeningTable = 7
+  kOpeningTable = 7,
+  kMarkTable = 8
 };
 
 // A closed run holds so many results: a look-up that does read, reads half a kilobyte.
@@ -93,12 +95,13 @@ ClaimsStage::ClaimsStage(const ClaimsOptions& options, stream::TableHost& tables
       pending_(tables, kPendingTable, 1, true),
       openings_(tables, kOpeningTable, 1, true),
       projects_(tables, kProjectTable, 1, true),
-      calendar_(tables, kDaysTable, kChunksTable) {
+      calendar_(tables, kDaysTable, kChunksTable),
+      marks_(tables, kMarkTable, 0, kTrickles) {
   hosts_.MarkHot();
 }
 
 std::vector<stream::TableBase*> ClaimsStage::tables() {
-  std::vector<stream::TableBase*> all = {&hosts_, &runs_, &pending_, &openings_, &projects_};
+  std::vector<stream::TableBase*> all = {&hosts_, &runs_, &pending_, &openings_, &projects_, marks_.table()};
   for (stream::TableBase* table : calendar_.tables()) all.push_back(table);
   return all;
 }
@@ -107,6 +110,7 @@ Status ClaimsStage::Opened() {
   projects_.ForEach([this](const Key& key, const wire::ProjectView& view) {
     calendar_.SetToday(key.project, DayOf(view.time));
   });
+  marks_.Opened();
   return Status::Ok();
 }
 
@@ -122,8 +126,7 @@ void ClaimsStage::Process(std::size_t input, const RecordView& record, Emitter& 
         case wire::HotDecode::kMalformed:
           return wire::Refuse(record, {}, RefusalReason::kUndecodable, "not an Envelope", out);
         case wire::HotDecode::kOther:
-          return wire::Refuse(record, {}, RefusalReason::kNotSupported,
-                              "an event of this kind does not belong on this topic", out);
+          return OnOther(input, record, "an event of this kind does not belong on this topic", out);
         case wire::HotDecode::kHot: break;
       }
       if (auto refusal = wire::CheckEvent(event_))
@@ -131,10 +134,14 @@ void ClaimsStage::Process(std::size_t input, const RecordView& record, Emitter& 
       return event_.kind == wire::EventKind::kCompletion ? OnCompletion(record, out)
                                                          : OnValidation(record, out);
     }
-    default:
-      return wire::Refuse(record, {}, RefusalReason::kNotSupported, "credit for trickles is not built yet",
-                          out);
+    default: return OnOther(input, record, "credit for trickles is not built yet", out);
   }
+}
+
+void ClaimsStage::OnOther(std::size_t input, const RecordView& record, std::string detail, Emitter& out) {
+  if (const auto event = wire::ParseEvent(record.value); event.ok())
+    if (const auto* mark = std::get_if<wire::Mark>(&event->body)) return OnMark(input, *mark, out);
+  wire::Refuse(record, {}, RefusalReason::kNotSupported, std::move(detail), out);
 }
 
 const wire::ProjectView* ClaimsStage::Admit(const RecordView& record, const wire::EventHead& head, AppId app,
@@ -157,29 +164,50 @@ void ClaimsStage::OnControl(const RecordView& record, Emitter& out) {
   wire::ControlView control;
   if (!wire::DecodeControl(record.value, &control))
     return out.Fail(Status::Corrupted("a control record does not decode"));
+  const bool is_mark = control.kind == wire::ControlKind::kMark;
+  if (Status s = marks_.OnControl(control.head.number, is_mark ? &control.mark : nullptr); !s.ok())
+    return out.Fail(std::move(s));
+  if (is_mark) return PassMarks(out);
   const ProjectId project = control.head.project;
-  wire::ProjectView& view = projects_.Mutable(ProjectKey(project));
-  if (Status s = wire::ApplyControl(control, view); !s.ok()) return out.Fail(std::move(s));
-  if (control.kind != wire::ControlKind::kTick) {
-    if (control.kind != wire::ControlKind::kEpoch)
-      first_due_.erase(project.value);  // a window may have changed
-    return;
+  if (Status s = wire::ApplyControl(control, projects_.Mutable(ProjectKey(project))); !s.ok())
+    return out.Fail(std::move(s));
+  if (control.kind == wire::ControlKind::kEvent)
+    first_due_.erase(project.value);  // a window may have changed
+}
+
+void ClaimsStage::OnMark(std::size_t input, const wire::Mark& mark, Emitter& out) {
+  marks_.OnOutside(input - kHosts, mark.number);
+  PassMarks(out);
+}
+
+void ClaimsStage::PassMarks(Emitter& out) {
+  while (const auto mark = marks_.Next()) Pass(*mark, out);
+}
+
+void ClaimsStage::Pass(const wire::Mark& mark, Emitter& out) {
+  for (const std::uint32_t project : wire::MovedBy(mark, projects_)) {
+    wire::MoveTime(mark.time, projects_.Mutable(ProjectKey(ProjectId(project))));
+    Expire(ProjectId(project), mark.time, out);
+    calendar_.SetToday(project, DayOf(mark.time));
+    Forget(kForgetAtTick);
   }
-  Expire(project, view.time, out);
-  calendar_.SetToday(project.value, DayOf(view.time));
-  Forget(kForgetAtTick);
-  // Everything before the tick has been processed: the samples so far, then the mark.
-  EmitSamples(out);
+  if (mark.time > 0) {
+    // Everything before the tick has been processed: the samples so far, then word of it.
+    EmitSamples(out);
+    bytes_.clear();
+    wire::AppendSampleSource(options_.partition, mark.number, &bytes_);
+    out.Emit(wire::kSamples, 0, bytes_);
+  }
   bytes_.clear();
-  wire::EncodeSampleBatch(project, {}, &bytes_);
-  wire::AppendSampleSource(options_.partition, control.tick_time, &bytes_);
-  out.Emit(wire::kSamples, 0, bytes_);
+  wire::EncodePassed(wire::PassedIn::kClaim, {.source = options_.partition, .mark = mark.number}, &bytes_);
+  for (std::uint32_t p = 0; p < options_.partitions; ++p) out.Emit(wire::kClaims, p, bytes_);
 }
 
 void ClaimsStage::OnMember(const RecordView& record, Emitter& out) {
   auto event = wire::ParseEvent(record.value);
   if (!event.ok())
     return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
+  if (const auto* mark = std::get_if<wire::Mark>(&event->body)) return OnMark(kHosts, *mark, out);
   const ProjectId project = event->head.project;
   if (auto refusal = wire::CheckEvent(*event))
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
@@ -246,6 +274,7 @@ void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
   auto event = wire::ParseEvent(record.value);
   if (!event.ok())
     return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
+  if (const auto* mark = std::get_if<wire::Mark>(&event->body)) return OnMark(kDispatches, *mark, out);
   const ProjectId project = event->head.project;
   if (auto refusal = wire::CheckEvent(*event))
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
@@ -514,6 +543,16 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
     for (const WaitingEvent* event : {&pending->validation, &pending->completion})
       wire::Refuse(event->Record(options_.partition), project, RefusalReason::kWrongWorkunit,
                    "completion and validation name different work", out);
+    pending_.Erase(key);
+    return;
+  }
+  // GRANTS may have forgotten that it was granted before, under another host: its time is never ahead of this one, nor its
+  // knowledge of windows behind. Events of one result wait for each other that long only where one of them was dated
+  // ahead of the time that had passed when it came.
+  if (WindowBegin(job) < view.HorizonOf(job.app).workunits) {
+    EmitExpired(project, checked, pending->line(), out);
+    for (const WaitingEvent* event : {&pending->validation, &pending->completion})
+      wire::Refuse(event->Record(options_.partition), project, RefusalReason::kTooLate, kTooLong, out);
     pending_.Erase(key);
     return;
   }

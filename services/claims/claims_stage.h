@@ -1,6 +1,9 @@
 // CLAIMS, by host: joins completion and validation of a result in either order, keeps the host's statistics, prices the
 // result by its app's policy, and passes claims on to GRANTS and samples to the coordinator.
 //
+// Time: a mark (stream/marks.h) that has passed lets what waited too long expire, ends the samples of a tick, and goes on to
+// every partition of claims.
+//
 // In: control, hosts, dispatches, completions, validations, trickles of one partition. Out: claims, samples, grants (the
 // opening balance of a host; that its account moves), refused.
 #pragma once
@@ -11,6 +14,7 @@
 #include <vector>
 
 #include "common/stream/calendar.h"
+#include "common/stream/marks.h"
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
 #include "common/wire/event_codec.h"
@@ -49,12 +53,18 @@ class ClaimsStage final : public stream::Stage {
   // questions.
   const Pending* FindPending(ProjectId project, ResultId result);
   stream::Table<wire::ProjectView>& projects() { return projects_; }
+  stream::Marks& marks() { return marks_; }
   [[nodiscard]] std::uint64_t duplicates() const { return duplicates_; }
 
  private:
   struct Job;  // a record under way: where from, project, app, times
 
   void OnControl(const stream::RecordView& record, stream::Emitter& out);
+  void OnMark(std::size_t input, const wire::Mark& mark, stream::Emitter& out);
+  void PassMarks(stream::Emitter& out);
+  void Pass(const wire::Mark& mark, stream::Emitter& out);
+  // An event of a kind that its topic does not carry: a mark, or refused.
+  void OnOther(std::size_t input, const stream::RecordView& record, std::string detail, stream::Emitter& out);
   void OnMember(const stream::RecordView& record, stream::Emitter& out);
   void OnHost(const stream::RecordView& record, const wire::EventHead& head, const wire::HostMember& member,
               stream::Emitter& out);
@@ -105,6 +115,7 @@ class ClaimsStage final : public stream::Stage {
   stream::Table<WaitingOpening> openings_;  // by host
   stream::Table<wire::ProjectView> projects_;
   stream::Calendar calendar_;  // hosts that have runs, by a day on which all there were when filed are over
+  stream::Marks marks_;
   wire::HotEvent event_;       // the record's, reused
   wire::HotEvent completion_;  // decoded again for a join, reused
   wire::HotEvent validation_;

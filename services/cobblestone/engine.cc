@@ -310,24 +310,33 @@ Result<Engine::PendingAppend> Engine::BeginAppend(const AppendBlock& block) {
     const std::uint64_t number = line++;
     if (one.envelope.empty() && one.original.empty())
       continue;  // a line that says nothing, or a barrier alone
-    if (one.envelope.empty()) {
+    const auto refuse = [&](wire::RefusalReason reason, const std::string& detail,
+                            const std::string& original) {
       std::string bytes;
-      wire::EncodeRefused({.refusal = {.reason = wire::RefusalReason::kUndecodable, .detail = one.problem},
+      wire::EncodeRefused({.refusal = {.reason = reason, .detail = detail},
                            .append_time = now,
-                           .original = one.original,
+                           .original = original,
                            .source = block.source,
                            .line = number},
                           &bytes);
       unit.Add({wire::kRefused, 0}, bytes);
       ++outcome.refused;
+    };
+    if (one.envelope.empty()) {
+      refuse(wire::RefusalReason::kUndecodable, one.problem, one.original);
       continue;
     }
     const auto routing = wire::PeekRouting(one.envelope);
+    if (routing && routing->kind == wire::EventKind::kMark) {
+      refuse(wire::RefusalReason::kNotSupported, "the coordinator alone makes marks", one.envelope);
+      continue;
+    }
     const stream::TopicPartition where = routing ? wire::RouteEvent(*routing, pipeline_.partitions)
                                                  : stream::TopicPartition{wire::kCompletions, 0};
     if (routing && routing->kind == wire::EventKind::kTick) {
       ticker_->OnTick(wire::PeekEventTime(one.envelope).value_or(0), now);
-    } else if (where.topic == wire::kCatalogue && !block.barrier) {
+    } else if (where.topic == wire::kCatalogue && routing->kind != wire::EventKind::kBarrier &&
+               !block.barrier) {
       return Status::InvalidArgument("line " + std::to_string(number + 1) + " of " + block.source +
                                      " is a broadcast and must come as a block of its own, with a barrier");
     }

@@ -66,7 +66,13 @@ struct AppendBlock {
 struct AppendOutcome {
   ProducerState producer;
   std::uint64_t appended = 0;
-  std::uint64_t refused = 0;  // lines that could not be read
+  std::uint64_t refused = 0;  // lines that could not be read, or are marks
+};
+
+// Durable, and without marks.
+struct EngineCounts {
+  std::uint64_t completions = 0;  // events
+  std::uint64_t grants = 0;       // records of the ledger
 };
 
 struct EngineOptions {
@@ -126,6 +132,8 @@ class Engine {
   Result<nlohmann::json> RefusedShow(std::uint64_t offset);
   Result<nlohmann::json> RefusedResubmit(std::uint64_t offset);
   nlohmann::json Tasks();  // slots: lag, sequence, hash, state, checkpoints; log counters
+  // Exact when idle.
+  EngineCounts Counts();
 
   // Re-derives every grant from its inputs and every total from the grants. `progress` gets records done and all.
   // ["problems"] is empty when all is well.

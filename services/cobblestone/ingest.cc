@@ -53,7 +53,7 @@ class TickMaker {
 enum class Barrier {
   kNone,
   kJoin,   // may share its block with others of this kind that stand next to it: nothing lies between them
-  kAlone,  // a tick: all that was decided before it must have come together
+  kAlone,  // a tick or barrier: all that was decided before it must have come together
 };
 
 // One place in the sequence.
@@ -139,8 +139,10 @@ class StepReader {
     if (step->completion || *kind == wire::EventKind::kValidation) return;
     // One partition is as good as another to tell the topic.
     const stream::TopicIndex topic = wire::RouteEvent(step->line.envelope, 1).topic;
-    if (*kind == wire::EventKind::kTick) {
+    if (*kind == wire::EventKind::kTick || *kind == wire::EventKind::kBarrier) {
       step->barrier = lockstep_ ? Barrier::kAlone : Barrier::kNone;
+    } else if (*kind == wire::EventKind::kMark) {
+      step->barrier = Barrier::kNone;  // to be refused
     } else if (topic == wire::kCatalogue || (lockstep_ && (topic == wire::kUsers || topic == wire::kTeams))) {
       step->barrier = Barrier::kJoin;
     }

@@ -2,6 +2,7 @@
 
 #include "common/wire/account_codec.h"
 #include "common/wire/grant_codec.h"
+#include "common/wire/mark_codec.h"
 #include "common/wire/topics.h"
 
 namespace cobblestone {
@@ -42,15 +43,17 @@ Result<std::unique_ptr<LedgerIndex>> LedgerIndex::Open(const std::string& path, 
                            }});
   if (!grants.ok()) return grants.status();
   made->grants_ = std::move(*grants);
-  auto postings = KeyIndex::Open(log, {.path = path + "/postings",
-                                       .name = "postings by project and result, 1",
-                                       .topic = wire::kPostings,
-                                       .partitions = partitions,
-                                       .keys = [](std::string_view record, const AddKey& add) {
-                                         wire::Posting posting;
-                                         if (!wire::DecodePosting(record, &posting)) return;
-                                         if (posting.result) add(IndexKey(posting.project, posting.result));
-                                       }});
+  auto postings =
+      KeyIndex::Open(log, {.path = path + "/postings",
+                           .name = "postings by project and result, 1",
+                           .topic = wire::kPostings,
+                           .partitions = partitions,
+                           .keys = [](std::string_view record, const AddKey& add) {
+                             wire::Posting posting;
+                             if (wire::IsPassedPosting(record) || !wire::DecodePosting(record, &posting))
+                               return;
+                             if (posting.result) add(IndexKey(posting.project, posting.result));
+                           }});
   if (!postings.ok()) return postings.status();
   made->postings_ = std::move(*postings);
   return made;

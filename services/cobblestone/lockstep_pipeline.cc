@@ -8,6 +8,7 @@
 #include "common/wire/account_codec.h"
 #include "common/wire/event_codec.h"
 #include "common/wire/grant_codec.h"
+#include "common/wire/mark_codec.h"
 #include "common/wire/topics.h"
 #include "services/cobblestone/replay.h"
 
@@ -105,7 +106,7 @@ LockstepPipeline::LockstepPipeline(std::uint32_t partitions, GrantSink grants)
   });
   lockstep_->SetTap(wire::kPostings, [this](stream::TopicPartition, std::string_view bytes) {
     wire::Posting posting;
-    if (wire::DecodePosting(bytes, &posting))
+    if (!wire::IsPassedPosting(bytes) && wire::DecodePosting(bytes, &posting))
       teams_[{posting.project.value, posting.result.value}] = posting.team;
   });
 }
@@ -119,6 +120,7 @@ Status LockstepPipeline::Feed(std::string_view envelope, std::uint64_t line, boo
   const bool alone = NeedsBarrier(where.topic);
   if (barrier || alone)
     if (Status s = Barrier(); !s.ok()) return s;
+  line_ = line;
   if (envelope.empty()) return Status::Ok();
   lockstep_->Append(where, line, envelope);
   dirty_ = true;  // a tick too: what is settled at it may become grants
@@ -128,7 +130,10 @@ Status LockstepPipeline::Feed(std::string_view envelope, std::uint64_t line, boo
 Status LockstepPipeline::Barrier() {
   if (!dirty_) return Status::Ok();
   dirty_ = false;
-  if (Status s = lockstep_->Barrier(); !s.ok()) return s;
+  if (Status s = lockstep_->Drain(); !s.ok()) return s;
+  lockstep_->Append({wire::kCatalogue, 0}, line_,
+                    wire::EncodeEvent({.head = {.id = ++barriers_}, .body = wire::Barrier{}}));
+  if (Status s = lockstep_->Drain(); !s.ok()) return s;
   if (!bad_.ok()) return bad_;
   return TellGrants();
 }

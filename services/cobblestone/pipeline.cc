@@ -70,7 +70,7 @@ double PeekTime(stream::TopicIndex topic, std::string_view record) {
     case wire::kControl: {
       wire::ControlView control;
       if (!wire::DecodeControl(record, &control)) return 0;
-      if (control.kind == wire::ControlKind::kTick) return control.tick_time;
+      if (control.kind == wire::ControlKind::kMark) return control.mark.time;
       if (control.kind == wire::ControlKind::kEvent) return wire::PeekEventTime(control.body).value_or(0);
       wire::ProtoReader reader(control.body);  // Epoch.time
       while (const std::uint32_t tag = reader.NextTag()) {

@@ -569,6 +569,22 @@ Result<json> Engine::RefusedResubmit(std::uint64_t offset) {
   return json{{"resubmitted", offset}};
 }
 
+// The slots first: the marks of which they know are durable then, and so among the records.
+EngineCounts Engine::Counts() {
+  const std::uint32_t n = pipeline_.partitions;
+  std::uint64_t made = 0;
+  std::uint64_t passed = 0;
+  runner_->Query(n, [&](stream::Slot&) { made = stages_[n].coordinator->marks(); });
+  for (std::uint32_t k = 0; k < n; ++k)
+    runner_->Query(k, [&](stream::Slot&) { passed += stages_[k].grants->marks().passed(); });
+  EngineCounts counts;
+  for (std::uint32_t p = 0; p < n; ++p) {
+    counts.completions += log_->DurableEnd({wire::kCompletions, p}) - made;
+    counts.grants += log_->DurableEnd({wire::kGrants, p}) - passed;
+  }
+  return counts;
+}
+
 json Engine::Tasks() {
   json tasks = json::array();
   std::uint64_t lag = 0;
@@ -591,11 +607,9 @@ json Engine::Tasks() {
          {"store_reads", slot.store_reads}});
   }
   const auto counters = log_->counters();
-  std::uint64_t grants = 0;
-  for (std::uint32_t p = 0; p < pipeline_.partitions; ++p) grants += log_->DurableEnd({wire::kGrants, p});
   return {{"tasks", tasks},
           {"lag", lag},
-          {"grants", grants},
+          {"grants", Counts().grants},
           {"refused", log_->DurableEnd({wire::kRefused, 0})},
           {"log",
            {{"units", counters.units},

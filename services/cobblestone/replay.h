@@ -69,8 +69,10 @@ class LockstepPipeline {
   GrantSink sink_;
   std::vector<GrantRow> period_;  // grants since the last barrier
   std::map<std::pair<std::uint32_t, std::uint64_t>, TeamId>
-      teams_;           // of (project, result) since the last barrier
-  bool dirty_ = false;  // something was fed since the last barrier
+      teams_;               // of (project, result) since the last barrier
+  bool dirty_ = false;      // something was fed since the last barrier
+  std::uint64_t line_ = 0;  // of what was fed last
+  std::uint64_t barriers_ = 0;
   std::uint64_t refused_ = 0;
   Status bad_;
 };

@@ -20,7 +20,12 @@ using wire::RefusalReason;
 
 namespace {
 
-enum TableId : std::uint8_t { kProjectTable = 64, kSamplesTable = 65 };
+enum TableId : std::uint8_t { kProjectTable = 64, kSamplesTable = 65, kRelayTable = 66 };
+
+// What outsiders append to and a stage of slots reads.
+constexpr wire::Topic kMarkedTopics[] = {wire::kHosts,       wire::kDispatches, wire::kCompletions,
+                                         wire::kValidations, wire::kTrickles,   wire::kUsers,
+                                         wire::kTeams};
 
 Key ProjectKey(ProjectId project) { return {.project = project.value, .id = 0, .sub = 0}; }
 
@@ -51,9 +56,15 @@ std::vector<stream::TopicPartition> CoordinatorStage::Inputs() {
 CoordinatorStage::CoordinatorStage(const CoordinatorOptions& options, stream::TableHost& tables)
     : options_(options),
       projects_(tables, kProjectTable, 1, true),
-      pending_(tables, kSamplesTable, 1, true) {}
+      pending_(tables, kSamplesTable, 1, true),
+      relay_(tables, kRelayTable, 1, true) {}
 
-std::vector<stream::TableBase*> CoordinatorStage::tables() { return {&projects_, &pending_}; }
+std::vector<stream::TableBase*> CoordinatorStage::tables() { return {&projects_, &pending_, &relay_}; }
+
+std::uint64_t CoordinatorStage::marks() {
+  const RelayState* relay = relay_.Find({});
+  return relay == nullptr ? 0 : relay->marks;
+}
 
 void CoordinatorStage::Process(std::size_t input, const RecordView& record, Emitter& out) {
   if (input == kCatalogue) {
@@ -69,8 +80,9 @@ void CoordinatorStage::Relay(std::string_view record, Emitter& out) {
 
 void CoordinatorStage::PublishEpoch(ProjectId project, ProjectState& state, Emitter& out) {
   bytes_.clear();
-  wire::EncodeControlEpoch({.project = project, .sequence = ++state.sequence, .line = 0}, state.scales.table,
-                           &bytes_);
+  wire::EncodeControlEpoch(
+      {.project = project, .sequence = ++state.sequence, .line = 0, .number = NextNumber()},
+      state.scales.table, &bytes_);
   Relay(bytes_, out);
 }
 
@@ -105,18 +117,12 @@ void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
   if (const auto* tick = std::get_if<wire::Tick>(&event->body)) time = std::max(time, tick->time);
   if (auto refusal = wire::FromTheFuture(record, time, options_.future_limit))
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
-  // Of ticks their time alone counts, which never goes back.
-  if (event->kind() != wire::EventKind::kTick && !IsNews(record, *event, out)) return;
+  // Of ticks their time alone counts, which never goes back; a barrier that comes again is one more.
+  if (std::holds_alternative<wire::Tick>(event->body))
+    return OnTick(project, std::get<wire::Tick>(event->body).time, out);
+  if (std::holds_alternative<wire::Barrier>(event->body)) return EmitMark({.barrier = event->head.id}, out);
+  if (!IsNews(record, *event, out)) return;
   switch (event->kind()) {
-    case wire::EventKind::kTick: {
-      const double passed = std::get<wire::Tick>(event->body).time;
-      if (project.value != 0) return OnTick(project, passed, out);
-      std::vector<std::uint32_t> all;  // a tick of no project is one of every project
-      projects_.ForEach([&](const Key& key, const ProjectState&) { all.push_back(key.project); });
-      std::sort(all.begin(), all.end());
-      for (const std::uint32_t one : all) OnTick(ProjectId(one), passed, out);
-      return;
-    }
     case wire::EventKind::kApp:
     case wire::EventKind::kAppVersion:
     case wire::EventKind::kSettings:
@@ -130,8 +136,9 @@ void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
       state.catalogue = std::move(changed);
       Remember(record, *event, state);
       bytes_.clear();
-      wire::EncodeControlEvent({.project = project, .sequence = ++state.sequence, .line = record.line},
-                               record.value, &bytes_);
+      wire::EncodeControlEvent(
+          {.project = project, .sequence = ++state.sequence, .line = record.line, .number = NextNumber()},
+          record.value, &bytes_);
       Relay(bytes_, out);
       credit::ApplyCatalogue(state.catalogue, state.scales);
       return PublishEpoch(project, state, out);
@@ -167,39 +174,68 @@ void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
   }
 }
 
+// A tick of no project is one of every project.
 void CoordinatorStage::OnTick(ProjectId project, double time, Emitter& out) {
-  const ProjectState* known = projects_.Find(ProjectKey(project));
-  if (known == nullptr || time <= known->last_tick)
-    return;  // time never goes back; a repeat says nothing new
-  ProjectState& state = projects_.Mutable(ProjectKey(project));
-  state.last_tick = time;
-  state.ticks.push_back(time);
+  std::vector<Key> moved;  // time never goes back; a repeat says nothing new
+  projects_.ForEach([&](const Key& key, const ProjectState& state) {
+    if ((!project || key.project == project.value) && time > state.last_tick) moved.push_back(key);
+  });
+  if (moved.empty()) return;
+  std::sort(moved.begin(), moved.end());
+  EmitMark({.project = project, .time = time}, out);
+  const std::uint64_t mark = relay_.Find({})->number;
+  for (const Key& key : moved) {
+    ProjectState& state = projects_.Mutable(key);
+    state.last_tick = time;
+    state.ticks.push_back({.mark = mark, .time = time});
+  }
+}
+
+void CoordinatorStage::EmitMark(wire::Mark mark, Emitter& out) {
+  mark.number = NextNumber();
+  ++relay_.Mutable({}).marks;
   bytes_.clear();
-  wire::EncodeControlTick({.project = project, .sequence = ++state.sequence, .line = 0}, time, &bytes_);
+  wire::EncodeControlMark({.project = mark.project, .sequence = 0, .line = 0, .number = mark.number}, mark,
+                          &bytes_);
   Relay(bytes_, out);
+  const std::string in_line =
+      wire::EncodeEvent({.head = {.id = 0, .project = mark.project, .time = mark.time}, .body = mark});
+  for (const wire::Topic topic : kMarkedTopics)
+    for (std::uint32_t p = 0; p < options_.partitions; ++p) out.Emit(topic, p, in_line);
 }
 
 void CoordinatorStage::OnSamples(const RecordView& record, Emitter& out) {
   wire::SampleSource source;
   if (!wire::DecodeSampleSource(record.value, &source))
     return out.Fail(Status::Corrupted("a batch of samples does not decode"));
-  const ProjectState* known = projects_.Find(ProjectKey(source.project));
-  if (known == nullptr || source.partition >= known->passed.size())
-    return out.Fail(Status::Corrupted("samples of a project or partition that there is not"));
-  ProjectState& state = projects_.Mutable(ProjectKey(source.project));
-  if (source.passed_tick == 0) {
-    PendingSamples& row = pending_.Mutable(
-        {.project = source.project.value, .id = state.next_batch++, .sub = source.partition});
-    row.period = state.passed[source.partition];
-    row.bytes = record.value;
+  if (source.partition >= options_.partitions)
+    return out.Fail(Status::Corrupted("samples of a partition that there is not"));
+  if (source.passed_mark != 0) {
+    std::vector<std::uint32_t> waiting;
+    projects_.ForEach([&](const Key& key, const ProjectState& state) {
+      if (!state.ticks.empty()) waiting.push_back(key.project);
+    });
+    std::sort(waiting.begin(), waiting.end());
+    for (const std::uint32_t project : waiting)
+      ApplyTicks(ProjectId(project), source.partition, source.passed_mark, out);
     return;
   }
-  ++state.passed[source.partition];
-  ApplyTicks(source.project, out);
+  if (projects_.Find(ProjectKey(source.project)) == nullptr)
+    return out.Fail(Status::Corrupted("samples of a project that there is not"));
+  ProjectState& state = projects_.Mutable(ProjectKey(source.project));
+  PendingSamples& row =
+      pending_.Mutable({.project = source.project.value, .id = state.next_batch++, .sub = source.partition});
+  row.period = state.passed[source.partition];
+  row.bytes = record.value;
 }
 
-void CoordinatorStage::ApplyTicks(ProjectId project, Emitter& out) {
+// `source` has passed `mark`.
+void CoordinatorStage::ApplyTicks(ProjectId project, std::uint32_t source, std::uint64_t mark, Emitter& out) {
+  const std::vector<MarkedTick>& ticks = projects_.Find(ProjectKey(project))->ticks;
+  if (std::none_of(ticks.begin(), ticks.end(), [mark](const MarkedTick& tick) { return tick.mark == mark; }))
+    return;
   ProjectState& state = projects_.Mutable(ProjectKey(project));
+  ++state.passed[source];
   while (!state.ticks.empty() &&
          *std::min_element(state.passed.begin(), state.passed.end()) > state.applied) {
     std::vector<Key> keys;
@@ -215,7 +251,7 @@ void CoordinatorStage::ApplyTicks(ProjectId project, Emitter& out) {
     std::sort(samples_.begin(), samples_.end(), SampleOrder);
     std::sort(keys.begin(), keys.end());
     for (const Key& key : keys) pending_.Erase(key);
-    credit::ApplyTick(state.ticks.front(), samples_, state.catalogue, state.scales);
+    credit::ApplyTick(state.ticks.front().time, samples_, state.catalogue, state.scales);
     state.ticks.erase(state.ticks.begin());
     ++state.applied;
     PublishEpoch(project, state, out);

@@ -1,11 +1,12 @@
-// COORDINATOR, one partition: relays broadcasts (catalogue, settings, ticks) to every partition in one order, gathers the
-// samples of all claims stages, and at each tick publishes the next epoch of scales.
+// COORDINATOR, one partition: relays broadcasts (catalogue, settings) to every partition in one order, makes a mark of each
+// tick and barrier (stream/marks.h), gathers the samples of all claims stages, and at each tick publishes the next epoch of
+// scales.
 //
-// A tick goes out first and comes back from every claims stage as a mark behind its samples; only when all marks are
-// there is the tick applied, to the samples that each source sent before its mark. So an epoch depends on what lies
-// before its tick in the inputs, not on how fast a partition was.
+// A tick goes out as a mark and comes back from every claims stage behind its samples; only when it has come back from all
+// is the tick applied, to the samples that each source sent before. So an epoch depends on what lies before its tick in the
+// inputs, not on how fast a partition was.
 //
-// In: catalogue, samples. Out: control (every partition), refused.
+// In: catalogue, samples. Out: control (every partition), marks to every topic that others append to, refused.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +24,23 @@
 
 namespace cobblestone::coordinator {
 
+struct MarkedTick {
+  std::uint64_t mark = 0;
+  double time = 0;  // UNIX s
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.mark, s.time);
+  }
+};
+
 struct ProjectState {
   credit::Catalogue catalogue;
   credit::ScaleState scales;
-  std::vector<double> ticks;  // relayed, not yet applied, in order
+  std::vector<MarkedTick> ticks;  // not yet applied, in order
   double last_tick = 0;
   std::uint64_t applied = 0;          // ticks applied so far
-  std::vector<std::uint64_t> passed;  // per source: marks seen so far
+  std::vector<std::uint64_t> passed;  // per source: ticks that it has passed
   std::uint64_t next_batch = 0;       // number of the next row of samples
   std::uint64_t sequence = 0;         // of control records
   // Every word that was taken, by kind and subject: they are few, and a repeat of an old one must not come into
@@ -44,12 +55,23 @@ struct ProjectState {
 
 // Samples as they came, until their tick is applied.
 struct PendingSamples {
-  std::uint64_t period = 0;  // marks that their source had passed before
+  std::uint64_t period = 0;  // ticks that their source had passed before
   std::string bytes;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
     f(s.period, s.bytes);
+  }
+};
+
+// Of all projects: one row.
+struct RelayState {
+  std::uint64_t number = 0;  // of the last record of `control`
+  std::uint64_t marks = 0;   // made so far
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.number, s.marks);
   }
 };
 
@@ -69,21 +91,29 @@ class CoordinatorStage final : public stream::Stage {
   [[nodiscard]] std::vector<stream::TableBase*> tables() override;
 
   stream::Table<ProjectState>& projects() { return projects_; }
+  stream::Table<RelayState>& relay() { return relay_; }
+  // Made so far: each has a record in every partition of each topic that others append to.
+  [[nodiscard]] std::uint64_t marks();
 
  private:
   void OnEvent(const stream::RecordView& record, stream::Emitter& out);
   void OnTick(ProjectId project, double time, stream::Emitter& out);
+  void EmitMark(wire::Mark mark, stream::Emitter& out);
   void OnSamples(const stream::RecordView& record, stream::Emitter& out);
-  void ApplyTicks(ProjectId project, stream::Emitter& out);
+  void ApplyTicks(ProjectId project, std::uint32_t source, std::uint64_t mark, stream::Emitter& out);
   void DropSamples(ProjectId project);
   void PublishEpoch(ProjectId project, ProjectState& state, stream::Emitter& out);
+  // The number of the next record of `control`.
+  std::uint64_t NextNumber() { return ++relay_.Mutable({}).number; }
   void Relay(std::string_view record, stream::Emitter& out);
   // False: a repeat, or refused as one with other contents.
   bool IsNews(const stream::RecordView& record, const wire::Event& event, stream::Emitter& out);
   void Remember(const stream::RecordView& record, const wire::Event& event, ProjectState& state);
+
   CoordinatorOptions options_;
   stream::Table<ProjectState> projects_;
   stream::Table<PendingSamples> pending_;
+  stream::Table<RelayState> relay_;
   std::vector<credit::Sample> samples_;  // reused
   std::string bytes_;
 };

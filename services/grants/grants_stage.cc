@@ -10,6 +10,7 @@
 #include "common/credit/policy.h"
 #include "common/wire/claim_codec.h"
 #include "common/wire/grant_codec.h"
+#include "common/wire/mark_codec.h"
 #include "common/wire/refuse.h"
 
 namespace cobblestone::grants {
@@ -26,12 +27,13 @@ enum TableId : std::uint8_t {
   kDecidedTable = 17,
   kProjectTable = 18,
   kDaysTable = 19,
-  kChunksTable = 20
+  kChunksTable = 20,
+  kMarkTable = 21
 };
 
-// Blocks looked at with each epoch, and with each commit until no day that is over is left: a stall of a few milliseconds
+// Blocks looked at with each tick, and with each commit until no day that is over is left: a stall of a few milliseconds
 // at most, and more blocks per second than can be decided.
-constexpr std::size_t kForgetAtEpoch = 1000;
+constexpr std::size_t kForgetAtTick = 1000;
 constexpr std::size_t kForgetAtCommit = 50;
 
 constexpr std::uint64_t kPlaceMask = (1u << wire::kWorkunitBlockBits) - 1;
@@ -113,18 +115,20 @@ GrantsStage::GrantsStage(const GrantsOptions& options, stream::TableHost& tables
       open_(tables, kOpenTable, 1, true),
       decided_(tables, kDecidedTable, 1, false),
       projects_(tables, kProjectTable, 1, true),
-      calendar_(tables, kDaysTable, kChunksTable) {}
+      calendar_(tables, kDaysTable, kChunksTable),
+      marks_(tables, kMarkTable, options.partitions, 0) {}
 
 std::vector<stream::TableBase*> GrantsStage::tables() {
-  std::vector<stream::TableBase*> all = {&open_, &decided_, &projects_};
+  std::vector<stream::TableBase*> all = {&open_, &decided_, &projects_, marks_.table()};
   for (stream::TableBase* table : calendar_.tables()) all.push_back(table);
   return all;
 }
 
 Status GrantsStage::Opened() {
   projects_.ForEach([this](const Key& key, const wire::ProjectView& view) {
-    calendar_.SetToday(key.project, DayOf(view.scales.time));
+    calendar_.SetToday(key.project, DayOf(view.time));
   });
+  marks_.Opened();
   return Status::Ok();
 }
 
@@ -133,29 +137,49 @@ void GrantsStage::Finish(Emitter&) {
 }
 
 void GrantsStage::Process(std::size_t input, const RecordView& record, Emitter& out) {
-  if (input == kControl) {
-    OnControl(record, out);
-  } else {
-    OnClaim(record, out);
-  }
+  if (input == kControl) return OnControl(record, out);
+  if (wire::IsPassedClaim(record.value)) [[unlikely]]
+    return OnPassed(record, out);
+  OnClaim(record, out);
 }
 
 void GrantsStage::OnControl(const RecordView& record, Emitter& out) {
   wire::ControlView control;
   if (!wire::DecodeControl(record.value, &control))
     return out.Fail(Status::Corrupted("a control record does not decode"));
+  const bool is_mark = control.kind == wire::ControlKind::kMark;
+  if (Status s = marks_.OnControl(control.head.number, is_mark ? &control.mark : nullptr); !s.ok())
+    return out.Fail(std::move(s));
+  if (is_mark) return PassMarks(out);
   const ProjectId project = control.head.project;
   wire::ProjectView& view = projects_.Mutable(ProjectKey(project));
   if (Status s = wire::ApplyControl(control, view); !s.ok()) return out.Fail(std::move(s));
-  // An epoch says that every claims stage has passed its tick, and their claims lie before it or are being read in order
-  // of time: so only an epoch lets anything expire here, never the tick itself.
-  if (control.kind != wire::ControlKind::kEpoch) {
-    if (control.kind != wire::ControlKind::kTick) oldest_.erase(project.value);  // a window may have changed
-    return;
+  if (control.kind != wire::ControlKind::kEvent) return;
+  oldest_.erase(project.value);  // a window may have changed
+  Expire(project, view.time, out);
+}
+
+void GrantsStage::OnPassed(const RecordView& record, Emitter& out) {
+  wire::Passed passed;
+  if (!wire::DecodePassed(wire::PassedIn::kClaim, record.value, &passed))
+    return out.Fail(Status::Corrupted("a record of claims that is none does not decode"));
+  if (Status s = marks_.OnSource(passed); !s.ok()) return out.Fail(std::move(s));
+  PassMarks(out);
+}
+
+// The claims that lie before the mark in every partition's part are here: now its time has passed.
+void GrantsStage::PassMarks(Emitter& out) {
+  while (const auto mark = marks_.Next()) {
+    for (const std::uint32_t project : wire::MovedBy(*mark, projects_)) {
+      wire::MoveTime(mark->time, projects_.Mutable(ProjectKey(ProjectId(project))));
+      Expire(ProjectId(project), mark->time, out);
+      calendar_.SetToday(project, DayOf(mark->time));
+      Forget(kForgetAtTick);
+    }
+    bytes_.clear();
+    wire::EncodePassed(wire::PassedIn::kGrant, {.source = options_.partition, .mark = mark->number}, &bytes_);
+    for (std::uint32_t p = 0; p < options_.partitions; ++p) out.Emit(wire::kGrants, p, bytes_);
   }
-  Expire(project, view.scales.time, out);
-  calendar_.SetToday(project.value, DayOf(view.scales.time));
-  Forget(kForgetAtEpoch);
 }
 
 void GrantsStage::Forget(std::size_t blocks) {

@@ -1,5 +1,6 @@
 // GRANTS, by workunit: awaits the claims of a workunit, settles it by its app's policy, and writes one grant per valid
 // result to the ledger. Decided workunits are remembered for their window: a late result gets what the others got.
+// Time: a mark that has come from every partition of claims lets workunits expire, and goes on into the ledger.
 //
 // In: control, claims of one partition. Out: grants, refused.
 #pragma once
@@ -11,6 +12,7 @@
 
 #include "common/credit/model.h"
 #include "common/stream/calendar.h"
+#include "common/stream/marks.h"
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
 #include "common/wire/project_view.h"
@@ -131,9 +133,13 @@ class GrantsStage final : public stream::Stage {
   stream::Table<OpenWorkunit>& open() { return open_; }
   stream::Table<DecidedBlock>& decided() { return decided_; }
   stream::Table<wire::ProjectView>& projects() { return projects_; }
+  // Each that has passed has a record in every partition of the ledger.
+  stream::Marks& marks() { return marks_; }
 
  private:
   void OnControl(const stream::RecordView& record, stream::Emitter& out);
+  void OnPassed(const stream::RecordView& record, stream::Emitter& out);
+  void PassMarks(stream::Emitter& out);
   void OnClaim(const stream::RecordView& record, stream::Emitter& out);
   bool AddTo(OpenWorkunit& open, const credit::Claim& claim, const stream::RecordView& record,
              stream::Emitter& out);
@@ -156,7 +162,8 @@ class GrantsStage final : public stream::Stage {
   stream::Table<OpenWorkunit> open_;
   stream::Table<DecidedBlock> decided_;
   stream::Table<wire::ProjectView> projects_;
-  stream::Calendar calendar_;                // blocks, by the day after which they may go
+  stream::Calendar calendar_;  // blocks, by the day after which they may go
+  stream::Marks marks_;
   std::vector<credit::Claim> claims_;        // reused
   std::vector<stream::RecordView> records_;  // of claims_; their bytes lie in open workunits
   credit::Claim claim_;                      // reused

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <tuple>
 
+#include "common/wire/control_codec.h"
 #include "common/wire/event_check.h"
 #include "common/wire/event_codec.h"
 #include "common/wire/grant_codec.h"
+#include "common/wire/mark_codec.h"
 #include "common/wire/refuse.h"
 
 namespace cobblestone::teams {
@@ -17,41 +19,98 @@ using wire::RefusalReason;
 
 namespace {
 
-enum TableId : std::uint8_t { kTeamTable = 48 };
+enum TableId : std::uint8_t { kTeamTable = 48, kMarkTable = 49, kSortedTable = 50 };
 
 Key TeamKey(ProjectId project, TeamId team) { return {.project = project.value, .id = team.value, .sub = 0}; }
 
 }  // namespace
 
 std::vector<stream::TopicPartition> TeamsStage::Inputs(std::uint32_t partition) {
-  return {{wire::kTeams, partition}, {wire::kPostings, partition}};
+  return {{wire::kControl, partition}, {wire::kTeams, partition}, {wire::kPostings, partition}};
 }
 
 TeamsStage::TeamsStage(const TeamsOptions& options, stream::TableHost& tables)
-    : options_(options), teams_(tables, kTeamTable, 1, false) {
+    : options_(options),
+      teams_(tables, kTeamTable, 1, false),
+      sorted_(tables, kSortedTable, 1, true),
+      marks_(tables, kMarkTable, options.partitions, 1) {
   teams_.MarkHot();
 }
 
-std::vector<stream::TableBase*> TeamsStage::tables() { return {&teams_}; }
+std::vector<stream::TableBase*> TeamsStage::tables() { return {&teams_, &sorted_, marks_.table()}; }
+
+Status TeamsStage::Opened() {
+  marks_.Opened();
+  sorted_count_ = 0;
+  sorted_.ForEach([this](const Key&, const SortedPosting&) { ++sorted_count_; });
+  return Status::Ok();
+}
 
 void TeamsStage::Process(std::size_t input, const RecordView& record, Emitter& out) {
-  if (input == kTeams) return OnTeam(record, out);
-  wire::Posting posting;
-  if (!wire::DecodePosting(record.value, &posting))
-    return out.Fail(Status::Corrupted("a posting does not decode"));
-  if (options_.sorted) {
-    sorted_.push_back(posting);
-  } else {
-    Apply(posting);
+  switch (input) {
+    case kControl: return OnControl(record, out);
+    case kTeams: return OnTeam(record, out);
+    default: return OnPosting(record, out);
   }
 }
 
-void TeamsStage::Barrier(Emitter&) {
-  std::sort(sorted_.begin(), sorted_.end(), [](const wire::Posting& a, const wire::Posting& b) {
-    return std::tie(a.time, a.line, a.result) < std::tie(b.time, b.line, b.result);
+void TeamsStage::OnControl(const RecordView& record, Emitter& out) {
+  wire::ControlView control;
+  if (!wire::DecodeControl(record.value, &control))
+    return out.Fail(Status::Corrupted("a control record does not decode"));
+  const bool is_mark = control.kind == wire::ControlKind::kMark;
+  if (Status s = marks_.OnControl(control.head.number, is_mark ? &control.mark : nullptr); !s.ok())
+    return out.Fail(std::move(s));
+  if (is_mark) PassMarks(out);
+}
+
+void TeamsStage::OnPosting(const RecordView& record, Emitter& out) {
+  if (wire::IsPassedPosting(record.value)) [[unlikely]]
+    return OnPassed(record, out);
+  wire::Posting posting;
+  if (!wire::DecodePosting(record.value, &posting))
+    return out.Fail(Status::Corrupted("a posting does not decode"));
+  if (!options_.sorted) return Apply(posting);
+  sorted_.Mutable({.project = 0, .id = sorted_count_++, .sub = 0}) = {.time = posting.time,
+                                                                      .line = posting.line,
+                                                                      .result = posting.result.value,
+                                                                      .bytes = std::string(record.value)};
+}
+
+void TeamsStage::OnPassed(const RecordView& record, Emitter& out) {
+  wire::Passed passed;
+  if (!wire::DecodePassed(wire::PassedIn::kPosting, record.value, &passed))
+    return out.Fail(Status::Corrupted("a mark among the postings does not decode"));
+  if (Status s = marks_.OnSource(passed); !s.ok()) return out.Fail(std::move(s));
+  PassMarks(out);
+}
+
+void TeamsStage::PassMarks(Emitter& out) {
+  while (const auto mark = marks_.Next()) {
+    if (mark->time == 0) ApplyAllSorted(out);  // as ACCOUNTS does, which alone posts anything
+    bytes_.clear();
+    wire::EncodeMarkPassed(
+        {.number = mark->number, .barrier = mark->barrier, .partition = options_.partition}, &bytes_);
+    out.Emit(wire::kPassed, 0, bytes_);
+  }
+}
+
+void TeamsStage::ApplyAllSorted(Emitter& out) {
+  if (sorted_count_ == 0) return;
+  std::vector<std::pair<std::uint64_t, const SortedPosting*>> all;
+  sorted_.ForEach([&](const Key& key, const SortedPosting& one) { all.emplace_back(key.id, &one); });
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.second->time, a.second->line, a.second->result, a.first) <
+           std::tie(b.second->time, b.second->line, b.second->result, b.first);
   });
-  for (const wire::Posting& posting : sorted_) Apply(posting);
-  sorted_.clear();
+  for (const auto& [number, one] : all) {
+    wire::Posting posting;
+    if (!wire::DecodePosting(one->bytes, &posting))
+      return out.Fail(Status::Corrupted("a posting does not decode"));
+    Apply(posting);
+  }
+  for (const auto& [number, one] : all) sorted_.Erase({.project = 0, .id = number, .sub = 0});
+  sorted_count_ = 0;
 }
 
 void TeamsStage::Apply(const wire::Posting& posting) {
@@ -76,6 +135,10 @@ void TeamsStage::OnTeam(const RecordView& record, Emitter& out) {
   auto event = wire::ParseEvent(record.value);
   if (!event.ok())
     return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
+  if (const auto* mark = std::get_if<wire::Mark>(&event->body)) {
+    marks_.OnOutside(0, mark->number);
+    return PassMarks(out);
+  }
   const ProjectId project = event->head.project;
   if (auto refusal = wire::CheckEvent(*event))
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);

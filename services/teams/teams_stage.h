@@ -1,7 +1,7 @@
-// TEAMS, by team: applies postings to the totals of teams.
+// TEAMS, by team: applies postings to the totals of teams, and tells all the world which marks have passed.
 //
-// In: teams (members, openings), postings of one partition. Out: grants (the opening balance of a team, for the ledger),
-// totals, refused.
+// In: control (marks alone), teams (members, openings), postings of one partition. Out: grants (the opening balance of a
+// team, for the ledger), totals, passed, refused.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/credit/account.h"
+#include "common/stream/marks.h"
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
 #include "common/wire/account_codec.h"
@@ -32,34 +33,58 @@ struct TeamState {
   }
 };
 
+// `order: lockstep`: a posting that waits for the next barrier, there to be applied by (time, line, result). By number, in
+// order of arrival.
+struct SortedPosting {
+  double time = 0;
+  std::uint64_t line = 0;
+  std::uint64_t result = 0;
+  std::string bytes;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.time, s.line, s.result, s.bytes);
+  }
+};
+
 struct TeamsOptions {
   std::uint32_t partition = 0;
   std::uint32_t partitions = 1;
   double future_limit = 3600;  // s: an event may be so much later than the time at which it was appended
-  bool sorted = false;  // lockstep: postings wait for the barrier and are applied by (time, line, result)
+  bool sorted = false;         // `order: lockstep`
 };
 
 class TeamsStage final : public stream::Stage {
  public:
-  enum Input : std::size_t { kTeams, kPostings };
+  enum Input : std::size_t { kControl, kTeams, kPostings };
   static std::vector<stream::TopicPartition> Inputs(std::uint32_t partition);
 
   TeamsStage(const TeamsOptions& options, stream::TableHost& tables);
 
   void Process(std::size_t input, const stream::RecordView& record, stream::Emitter& out) override;
-  void Barrier(stream::Emitter& out) override;
   void Finish(stream::Emitter& out) override;
+  Status Opened() override;
   [[nodiscard]] std::vector<stream::TableBase*> tables() override;
 
   stream::Table<TeamState>& teams() { return teams_; }
+  stream::Table<SortedPosting>& sorted() { return sorted_; }
+  stream::Marks& marks() { return marks_; }
 
  private:
+  void OnControl(const stream::RecordView& record, stream::Emitter& out);
   void OnTeam(const stream::RecordView& record, stream::Emitter& out);
+  void OnPosting(const stream::RecordView& record, stream::Emitter& out);
+  void OnPassed(const stream::RecordView& record, stream::Emitter& out);
+  void PassMarks(stream::Emitter& out);
+  void ApplyAllSorted(stream::Emitter& out);
   void List(const stream::Key& key, TeamState& team);
   void Apply(const wire::Posting& posting);
+
   TeamsOptions options_;
   stream::Table<TeamState> teams_;
-  std::vector<wire::Posting> sorted_;  // lockstep, empty after each barrier
+  stream::Table<SortedPosting> sorted_;
+  stream::Marks marks_;
+  std::uint64_t sorted_count_ = 0;  // derived: rows of `sorted_`, which all go together
   // Whose totals this commit has changed, each once, in the order of their first change.
   std::vector<std::pair<stream::Key, TeamState*>> changed_;
   std::string bytes_;

@@ -97,13 +97,6 @@ settings::RunSettings Settings(const Options& options, const std::string& direct
   return settings;
 }
 
-std::uint64_t Granted(Engine& engine) {
-  std::uint64_t grants = 0;
-  for (std::uint32_t p = 0; p < engine.pipeline().partitions; ++p)
-    grants += engine.log().DurableEnd({wire::kGrants, p});
-  return grants;
-}
-
 std::uint64_t Held(Engine& engine) {
   std::uint64_t held = 0;
   for (const auto& slot : engine.runner().status()) held += slot.held;
@@ -166,7 +159,7 @@ double Throughput(const Options& options, std::uint64_t hosts) {
         static_cast<double>(FromProc("/proc/self/io", "write_bytes:") - written) / n,
         static_cast<unsigned long long>(FromProc("/proc/self/status", "VmHWM:") / 1024),
         static_cast<unsigned long long>((*engine)->log().disk_bytes() >> 20),
-        static_cast<unsigned long long>(Granted(**engine)),
+        static_cast<unsigned long long>((*engine)->Counts().grants),
         static_cast<unsigned long long>(prepared.results));
     std::fflush(stdout);
     (void)(*engine)->Stop();
@@ -198,7 +191,8 @@ class PostedGrants {
                              });
       Records({wire::kGrants, k}, posted, next.grants, [&](std::string_view bytes) {
         wire::GrantHead head;
-        if (wire::DecodeGrantHead(bytes, &head)) visit(head.result.value);
+        if (wire::DecodeGrantHead(bytes, &head) && head.kind == wire::GrantKind::kFinal)
+          visit(head.result.value);
       });
     }
   }

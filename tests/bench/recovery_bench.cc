@@ -130,15 +130,12 @@ int Measure(const Options& options) {
   const double acknowledged = Since(start);
   engine->WaitIdle();
   const double posted = Since(start);
-  std::uint64_t grants = 0;
-  for (std::uint32_t p = 0; p < engine->pipeline().partitions; ++p)
-    grants += engine->log().DurableEnd({wire::kGrants, p});
   std::printf(
       "log %.0f MB; open %.2f s (%llu commits, %llu records executed again; %llu were still waiting); "
       "new results acknowledged after %.2f s, all posted after %.2f s; %llu grants\n",
       static_cast<double>(engine->log().disk_bytes()) / 1e6, opened, static_cast<unsigned long long>(commits),
       static_cast<unsigned long long>(records), static_cast<unsigned long long>(lag), acknowledged, posted,
-      static_cast<unsigned long long>(grants));
+      static_cast<unsigned long long>(engine->Counts().grants));
   (void)engine->Stop();
   return 0;
 }

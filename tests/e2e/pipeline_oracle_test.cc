@@ -683,6 +683,30 @@ TEST(PipelineStory, AResultToldUnderAnotherHostAtTheLastMomentIsGrantedOnce) {
   EXPECT_EQ(played.outcome.refusals, (Refusals{{"ALREADY_DECIDED", 1}}));
 }
 
+// Told under another host, dated ahead of the time that has passed: it waits longer than its workunit is remembered.
+TEST(PipelineStory, AResultThatWaitedUntilItsWorkunitWasForgottenIsNotGrantedAgain) {
+  Story story;
+  story.Completed(500, 1, 50).Validated(500, 1, 50, 1, 7);
+  story.Tick(kStart + 9.9 * kDay).At(kStart);
+  story.Completed(500, 2, 50);
+  Events events = story.events();
+  wire::Event ahead = *wire::ParseEvent(events.back());
+  ahead.head.time = kStart + 15 * kDay;
+  events.back() = wire::EncodeEvent(ahead);
+  Story rest;
+  rest.At(kStart + 24 * kDay).Tick(kStart + 24 * kDay).Validated(500, 2, 50, 1, 7);
+  for (std::size_t i = rest.size() - 2; i < rest.size(); ++i) {
+    wire::Event event = *wire::ParseEvent(rest.events()[i]);
+    event.head.id += 1000;
+    events.push_back(wire::EncodeEvent(event));
+  }
+  const Played played = ExpectLikeTheOracle(events);
+  EXPECT_EQ(played.outcome.grants.size(), 1u);
+  EXPECT_EQ(played.outcome.granted_twice.size(), 0u);
+  EXPECT_EQ(Total(played, OracleAccountKind::kHost, 2), 0);
+  EXPECT_EQ(played.outcome.refusals, (Refusals{{"TOO_LATE", 2}}));
+}
+
 // What was forgotten under a shorter window could not be told from news: it stays too late under a longer one.
 TEST(PipelineStory, ALongerWindowLetsNothingInThatWasForgotten) {
   Story story;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/wire/event_codec.h"
+#include "common/wire/mark_codec.h"
 #include "common/wire/refused_codec.h"
 #include "common/wire/topics.h"
 #include "services/cobblestone/engine.h"
@@ -134,6 +135,45 @@ TEST_F(RefusedTest, EachNamesTheRecordThatWasRefused) {
                                     {{"validations", RefusalReason::kWrongWorkunit}, 2},
                                     {{"claims", RefusalReason::kUnknownResult}, 2},
                                     {{"claims", RefusalReason::kNotFinite}, 2}}));
+}
+
+// Whoever takes events in refuses marks; a barrier among them shows when all before it is done.
+TEST_F(RefusedTest, AMarkFromASourceIsRefusedAndABarrierIsAnsweredByEachPartition) {
+  AppendBlock block{.source = "s", .first_line = line_};
+  const auto add = [&](wire::EventBody body) {
+    block.lines.push_back(
+        {.envelope = wire::EncodeEvent(
+             {.head = {.id = ++line_, .project = ProjectId(1), .time = now_}, .body = std::move(body)})});
+  };
+  add(CompletionOf(500, 1, 50, now_));
+  add(wire::Mark{.number = 1, .time = now_ + 100 * kDay});
+  add(wire::Barrier{});
+  add(ValidationOf(500, 1, 50, 7));
+  const std::uint64_t barrier = line_ - 1;
+  const auto outcome = engine_->Append(block);
+  ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+  EXPECT_EQ(outcome->appended, 3u);
+  EXPECT_EQ(outcome->refused, 1u);
+  engine_->WaitIdle();
+  const std::vector<wire::Refused> refused = Refusals();
+  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_EQ(refused[0].refusal.reason, wire::RefusalReason::kNotSupported);
+  EXPECT_EQ(refused[0].line, line_ - 3);
+  std::multimap<std::uint64_t, std::uint32_t> passed;  // partitions by barrier
+  ASSERT_TRUE(engine_
+                  ->ForEachRecord({wire::kPassed, 0},
+                                  [&](std::uint64_t, std::string_view record) {
+                                    wire::MarkPassed mark;
+                                    EXPECT_TRUE(wire::DecodeMarkPassed(record, &mark));
+                                    passed.emplace(mark.barrier, mark.partition);
+                                    return true;
+                                  })
+                  .ok());
+  EXPECT_EQ(passed.size(), 2u);
+  EXPECT_EQ(passed.count(barrier), 2u);
+  // Of the events among them, and not of marks.
+  EXPECT_EQ(engine_->Counts().completions, 1u);
+  EXPECT_EQ(engine_->Counts().grants, 1u);
 }
 
 TEST_F(RefusedTest, ACompletionIsGrantedOnceItIsResubmittedAfterTheRightValidation) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <stdexcept>
 
 #include "common/stream/state_codec.h"
@@ -38,17 +39,25 @@ void LockstepWorld::Add(std::span<const std::string> envelopes) {
   for (const std::string& envelope : envelopes) Add(envelope);
 }
 
+void LockstepWorld::Barrier() {
+  Must(lockstep_->Drain());
+  lockstep_->Append({wire::kCatalogue, 0}, next_line_,
+                    wire::EncodeEvent({.head = {.id = ++barriers_}, .body = wire::Barrier{}}));
+  Must(lockstep_->Drain());
+}
+
 void LockstepWorld::AddAt(std::uint64_t line, std::string_view envelope) {
-  next_line_ = line + 1;
+  next_line_ = line;
   const stream::TopicPartition where = wire::RouteEvent(envelope, partitions_);
   const bool barrier =
       where.topic == wire::kCatalogue || where.topic == wire::kUsers || where.topic == wire::kTeams;
-  if (barrier) Must(lockstep_->Barrier());
+  if (barrier) Barrier();
   lockstep_->Append(where, line, envelope);
   if (barrier) Must(lockstep_->Drain());
+  next_line_ = line + 1;
 }
 
-void LockstepWorld::Finish() { Must(lockstep_->Barrier()); }
+void LockstepWorld::Finish() { Barrier(); }
 
 Outcome LockstepWorld::outcome() {
   Outcome outcome;
@@ -93,7 +102,7 @@ std::vector<std::string> LockstepWorld::SortedLedger() const {
   for (const std::string& record : ledger_) {
     wire::GrantHead head;
     if (!wire::DecodeGrantHead(record, &head)) throw std::runtime_error("a record of the ledger is no grant");
-    if (wire::IsHostMove(head.kind)) continue;
+    if (wire::IsHostMove(head.kind) || head.kind == wire::GrantKind::kMark) continue;
     keyed.push_back({{head.project.value, head.result.value}, record});
   }
   std::sort(keyed.begin(), keyed.end());
@@ -134,6 +143,13 @@ std::map<std::string, std::string> LockstepWorld::StateRows() {
   for (PipelineSlot& slot : slots_) {
     // Without a store everything that was ever changed waits for its first state write.
     stream::Slot& from = *slot.slot;
+    std::set<std::uint8_t> marks;
+    if (slot.stages.coordinator != nullptr) {
+      marks = {slot.stages.coordinator->relay().id()};
+    } else {
+      marks = {slot.stages.claims->marks().table()->id(), slot.stages.grants->marks().table()->id(),
+               slot.stages.accounts->marks().table()->id(), slot.stages.teams->marks().table()->id()};
+    }
     Must(from.Finish().status());
     from.BeginStateWrite();
     while (!from.GatherStateWrite(1000)) {
@@ -145,7 +161,10 @@ std::map<std::string, std::string> LockstepWorld::StateRows() {
       const bool deleted = write->rows[at + stream::kKeyBytes] != 0;
       std::uint32_t length = 0;
       std::memcpy(&length, write->rows.data() + at + stream::kKeyBytes + 1, 4);
-      if (!deleted) rows[key] = write->rows.substr(at + stream::kKeyBytes + 5, length);
+      std::uint8_t table = 0;
+      static_cast<void>(stream::DecodeKey(key, &table));
+      if (!deleted && !marks.contains(table))
+        rows[key] = write->rows.substr(at + stream::kKeyBytes + 5, length);
       at += stream::kKeyBytes + 5 + length;
     }
   }

@@ -39,7 +39,7 @@ class LockstepWorld {
   // Every account to the last bit (recent average, apps, days too), by its name. Throws where a host has two.
   [[nodiscard]] std::map<std::string, std::string> AccountRows() const;
   // Every row of every state table by key, of one partition and the coordinator; with one partition: all
-  // state.
+  // state. But for how far marks have come: each barrier counts one up.
   [[nodiscard]] std::map<std::string, std::string> StateRows();
 
   [[nodiscard]] std::uint64_t duplicates() const;
@@ -47,11 +47,13 @@ class LockstepWorld {
 
  private:
   static void Must(const Status& status);
+  void Barrier();
 
   std::uint32_t partitions_;
   std::vector<PipelineSlot> slots_;
   std::unique_ptr<stream::Lockstep> lockstep_;
   std::uint64_t next_line_ = 0;
+  std::uint64_t barriers_ = 0;
   std::vector<std::string> ledger_;
   std::vector<std::string> refused_;
 };

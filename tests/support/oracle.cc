@@ -516,6 +516,14 @@ void Oracle::State::Join(std::uint32_t project_id, std::uint64_t result_id, std:
     return;
   }
   const AppFacts& app = project.apps[completion.app()];
+  // Whether it was granted before might be forgotten.
+  if (WindowBegin(completion, done.time()) < app.workunits_from) {
+    CloseWithout(project_id, checked);
+    Refuse("TOO_LATE");
+    Refuse("TOO_LATE");
+    result = {};
+    return;
+  }
   const bool valid = validation.state() == v1::VALIDATE_STATE_VALID;
   if (valid || app.rules.counts_invalid()) {
     OracleClaim claim;

@@ -219,6 +219,15 @@ std::string Replaced(std::string_view line, std::string_view from, std::string_v
   return at == std::string::npos ? out : out.replace(at, from.size(), to);
 }
 
+TEST(WireCheck, ABarrierSaysNothingButItsIdAndAMarkFromOutsideIsNone) {
+  EXPECT_EQ(Verdict(R"({"id":"5","barrier":{}})"), "good");
+  EXPECT_EQ(Verdict(R"({"id":"5","project":3,"time":17,"barrier":{}})"), "good");
+  EXPECT_EQ(Verdict(R"({"barrier":{}})"), "MISSING_FIELD");
+  EXPECT_EQ(Verdict(R"({"id":"5","barrier":{},"time":"NaN"})"), "NOT_FINITE");
+  EXPECT_EQ(Verdict(R"({"id":"5","project":1,"mark":{"number":"7","time":100}})"), "NOT_SUPPORTED");
+  EXPECT_EQ(Verdict(R"({"mark":{}})"), "NOT_SUPPORTED");
+}
+
 TEST(WireCheck, ACompletionIsRefusedForWhatNoProjectCanMean) {
   EXPECT_EQ(Verdict(kCompletionLine), "good");
   struct Case {

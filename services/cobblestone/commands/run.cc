@@ -91,11 +91,8 @@ class Flow {
   };
 
   [[nodiscard]] Counts Look() const {
-    Counts counts;
-    for (std::uint32_t p = 0; p < engine_.pipeline().partitions; ++p) {
-      counts.completions += engine_.log().End({wire::kCompletions, p});
-      counts.grants += engine_.log().End({wire::kGrants, p});
-    }
+    const EngineCounts records = engine_.Counts();
+    Counts counts{.completions = records.completions, .grants = records.grants};
     counts.refused = engine_.log().End({wire::kRefused, 0});
     for (const auto& slot : engine_.runner().status()) counts.lag += slot.lag;
     return counts;

@@ -1,0 +1,101 @@
+#include "common/stream/marks.h"
+
+#include <algorithm>
+#include <string>
+
+namespace cobblestone::stream {
+namespace {
+
+constexpr Key kRow{};
+
+bool HasPassed(const MarkProgress& row, std::uint64_t number) {
+  return std::all_of(row.sources.begin(), row.sources.end(),
+                     [&](std::uint64_t last) { return last >= number; }) &&
+         std::all_of(row.outside.begin(), row.outside.end(),
+                     [&](const OutsideMarks& input) { return input.seen >= number; });
+}
+
+}  // namespace
+
+Marks::Marks(TableHost& host, std::uint8_t table, std::uint32_t sources, std::size_t outside)
+    : rows_(host, table, 1, true), sources_(sources), outside_(outside) {}
+
+MarkProgress& Marks::Row() {
+  bool created = false;
+  MarkProgress& row = rows_.Mutable(kRow, &created);
+  if (created) {
+    row.sources.resize(sources_);
+    row.outside.resize(outside_);
+  }
+  return row;
+}
+
+void Marks::Opened() {
+  const MarkProgress* row = rows_.Find(kRow);
+  caught_up_ = row == nullptr || row->named <= row->control;
+}
+
+std::uint64_t Marks::passed() {
+  const MarkProgress* row = rows_.Find(kRow);
+  return row == nullptr ? 0 : row->passed;
+}
+
+Status Marks::OnControl(std::uint64_t number, const Mark* mark) {
+  MarkProgress& row = Row();
+  if (number != row.control + 1)
+    return Status::Corrupted("record " + std::to_string(number) + " of the coordinator follows record " +
+                             std::to_string(row.control));
+  row.control = number;
+  caught_up_ = row.named <= number;
+  if (mark != nullptr) row.pending.push_back(*mark);
+  for (OutsideMarks& input : row.outside) {
+    const auto end = std::upper_bound(input.ahead.begin(), input.ahead.end(), number);
+    if (mark != nullptr && end != input.ahead.begin() && *(end - 1) == number) input.seen = number;
+    input.ahead.erase(input.ahead.begin(), end);
+  }
+  return Status::Ok();
+}
+
+void Marks::OnOutside(std::size_t input, std::uint64_t number) {
+  const MarkProgress* known = rows_.Find(kRow);
+  if (known == nullptr || number > known->control) {
+    std::vector<std::uint64_t>& ahead = Row().outside[input].ahead;
+    const auto at = std::lower_bound(ahead.begin(), ahead.end(), number);
+    if (at != ahead.end() && *at == number) return;
+    ahead.insert(at, number);
+    if (ahead.size() > kMostAhead) ahead.pop_back();
+    return;
+  }
+  if (number <= known->outside[input].seen) return;
+  const bool announced = std::any_of(known->pending.begin(), known->pending.end(),
+                                     [number](const Mark& mark) { return mark.number == number; });
+  if (announced) Row().outside[input].seen = number;
+}
+
+Status Marks::OnSource(const Passed& passed) {
+  if (passed.source >= sources_)
+    return Status::Corrupted("partition " + std::to_string(passed.source) +
+                             " has passed a mark, and there is none");
+  const MarkProgress* known = rows_.Find(kRow);
+  const std::uint64_t last = known == nullptr ? 0 : known->sources[passed.source];
+  if (passed.mark > last) Row().sources[passed.source] = passed.mark;
+  if (passed.control > (known == nullptr ? 0 : known->named)) {
+    MarkProgress& row = Row();
+    row.named = passed.control;
+    caught_up_ = row.named <= row.control;
+  }
+  return Status::Ok();
+}
+
+std::optional<Mark> Marks::Next() {
+  const MarkProgress* known = rows_.Find(kRow);
+  if (known == nullptr || known->pending.empty() || !HasPassed(*known, known->pending.front().number))
+    return std::nullopt;
+  MarkProgress& row = Row();
+  const Mark mark = row.pending.front();
+  row.pending.erase(row.pending.begin());
+  ++row.passed;
+  return mark;
+}
+
+}  // namespace cobblestone::stream
