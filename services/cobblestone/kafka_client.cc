@@ -1,7 +1,10 @@
 #include "services/cobblestone/kafka_client.h"
 
+#include <algorithm>
 #include <chrono>
 #include <map>
+#include <random>
+#include <set>
 #include <utility>
 
 #include "common/client/publisher.h"
@@ -9,6 +12,7 @@
 #include "common/stream/kafka/position.h"
 #include "common/stream/kafka/read_all.h"
 #include "common/wire/event_codec.h"
+#include "common/wire/mark_codec.h"
 #include "common/wire/refused_codec.h"
 #include "services/cobblestone/append_codec.h"
 #include "services/cobblestone/kafka_deployment.h"
@@ -21,6 +25,10 @@ namespace {
 
 using nlohmann::json;
 
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::minutes kDrainPatience{10};
+constexpr std::chrono::seconds kDrainToldEvery{5};
 constexpr double kSilentAfter = 15;  // s: what a worker said so long ago says nothing of now
 
 double WallClock() {
@@ -32,8 +40,11 @@ ProducerState ProducerOf(const client::SourceState& state) { return {.lines = st
 class KafkaClient final : public Client {
  public:
   KafkaClient(const settings::RunSettings& settings, KafkaDeployment deployment,
-              std::unique_ptr<stream::kafka::Cluster> cluster)
-      : settings_(settings), deployment_(std::move(deployment)), cluster_(std::move(cluster)) {}
+              std::unique_ptr<stream::kafka::Cluster> cluster, std::function<void(const std::string&)> report)
+      : settings_(settings),
+        deployment_(std::move(deployment)),
+        cluster_(std::move(cluster)),
+        report_(std::move(report)) {}
 
   Result<json> Ask(const Question& question) override {
     if (question.path == "/producer") {
@@ -61,6 +72,10 @@ class KafkaClient final : public Client {
       return Status::InvalidArgument("source " + block.source + " has been taken in up to line " +
                                      std::to_string(publisher.state().events) + ", this block starts after line " +
                                      std::to_string(block.first_line) + "; is another client sending under the same name?");
+    // A broadcast is in force for all that comes behind it, and for nothing before.
+    if (block.barrier || (!begun_ && block.first_line > 0))
+      if (Status s = Drain(publisher); !s.ok()) return s;
+    begun_ = true;
     AppendOutcome outcome;
     std::uint64_t line = block.first_line;
     const double now = WallClock();
@@ -85,6 +100,9 @@ class KafkaClient final : public Client {
         continue;
       }
       const auto routing = wire::PeekRouting(one.envelope);
+      if (routing && routing->kind == wire::EventKind::kMark)
+        return Status::InvalidArgument("line " + std::to_string(number + 1) + " of " + block.source +
+                                       " is a mark, which only the pipeline makes");
       if (routing && routing->kind == wire::EventKind::kTick)
         ticker.OnTick(wire::PeekEventTime(one.envelope).value_or(0), now);
       if (settings_.ticks == settings::Ticks::kInput && !block.barrier && !block.own_ticks) {
@@ -97,10 +115,16 @@ class KafkaClient final : public Client {
     }
     outcome.producer = {.lines = line, .hash = block.hash};
     if (Status s = publisher.Commit({.events = line, .hash = block.hash}); !s.ok()) return s;
+    drained_ = false;
+    if (block.barrier)
+      if (Status s = Drain(publisher); !s.ok()) return s;
     return outcome;
   }
 
-  Status WaitIdle() override { return Status::Ok(); }
+  Status WaitIdle() override {
+    if (sources_.empty()) return Status::Ok();
+    return Drain(*sources_.begin()->second->publisher);
+  }
 
   Result<json> Audit(const std::function<void(std::uint64_t, std::uint64_t)>&) override {
     return Status::InvalidArgument("a deployment on Kafka cannot be audited from the command line yet");
@@ -114,6 +138,50 @@ class KafkaClient final : public Client {
     std::unique_ptr<client::Publisher> publisher;
     Ticker ticker;
   };
+
+  // Until all that was appended before, by whomever, has been processed: a barrier goes through all stages of all
+  // partitions, in line with the data, and each says when it has come out at the end.
+  Status Drain(client::Publisher& publisher) {
+    if (drained_) return Status::Ok();
+    const stream::TopicPartition where{wire::kPassed, 0};
+    if (passed_ == nullptr) {
+      auto reader = cluster_->NewReader();
+      if (!reader.ok()) return reader.status();
+      passed_ = std::move(*reader);
+      if (Status s = passed_->Start(where, stream::kafka::kBeginning); !s.ok()) return s;
+    }
+    const std::uint64_t id = std::max<std::uint64_t>(1, random_());
+    Status s = publisher.AddTo({wire::kCatalogue, 0}, wire::EncodeEvent({.head = {.id = id, .project = {}, .time = WallClock()},
+                                                                         .body = wire::Barrier{}}));
+    if (s.ok()) s = publisher.Commit(publisher.state());
+    std::set<std::uint32_t> passed;
+    auto told = Clock::now();
+    const auto deadline = told + kDrainPatience;
+    std::deque<stream::kafka::Message> messages;
+    while (s.ok() && passed.size() < settings_.partitions) {
+      s = passed_->Poll(where, 1000, &messages);
+      if (messages.empty()) passed_->Wait(stream::kafka::Millis(100));
+      for (; !messages.empty(); messages.pop_front()) {
+        stream::RecordCursor cursor(messages.front().value());
+        std::string_view record;
+        wire::MarkPassed one;
+        while (cursor.Next(&record))
+          if (wire::DecodeMarkPassed(record, &one) && one.barrier == id) passed.insert(one.partition);
+      }
+      const auto now = Clock::now();
+      if (now > deadline)
+        return Status::Retry("what was appended is durable, and is not processed: " + std::to_string(passed.size()) + " of " +
+                             std::to_string(settings_.partitions) +
+                             " partitions have come so far. Are workers running (`cobblestone tasks`)? Send the same again later");
+      if (now - told > kDrainToldEvery) {
+        told = now;
+        report_("waiting for the workers: " + std::to_string(passed.size()) + " of " +
+                std::to_string(settings_.partitions) + " partitions have processed what came before");
+      }
+    }
+    drained_ = s.ok();
+    return s;
+  }
 
   Result<Source*> SourceOf(const std::string& name) {
     auto& source = sources_[name];
@@ -212,6 +280,13 @@ class KafkaClient final : public Client {
   KafkaDeployment deployment_;
   std::unique_ptr<stream::kafka::Cluster> cluster_;
   std::map<std::string, std::unique_ptr<Source>> sources_;
+  std::unique_ptr<stream::kafka::Reader> passed_;
+  // Nothing has been appended by us since all was processed. Not so at first: a broadcast of an earlier life may still be on
+  // its way.
+  bool drained_ = false;
+  bool begun_ = false;
+  std::mt19937_64 random_{std::random_device{}()};
+  std::function<void(const std::string&)> report_;
 };
 
 }  // namespace
@@ -223,7 +298,7 @@ Result<std::unique_ptr<Client>> ConnectKafka(const settings::RunSettings& settin
   if (Status s = CheckTopics(*deployment); !s.ok()) return s;
   auto cluster = stream::kafka::MakeCluster(deployment->cluster);
   if (!cluster.ok()) return cluster.status();
-  return std::unique_ptr<Client>(new KafkaClient(settings, std::move(*deployment), std::move(*cluster)));
+  return std::unique_ptr<Client>(new KafkaClient(settings, std::move(*deployment), std::move(*cluster), report));
 }
 
 }  // namespace cobblestone

@@ -274,8 +274,8 @@ bool Worker::RunRound() {
     wanted = wanted || task->wants_commit();
     if (!open_) {
       if (!task->has_input()) continue;
-      Failpoint("K0");
       if (!OpenTransaction()) return false;
+      Failpoint("K0");
     }
     std::uint64_t records = 0;
     const Outcome o = task->Round(*producer_, &records);

@@ -1,0 +1,54 @@
+// Workers on a real broker are killed at each step of a commit, again and again, while events come in. Afterwards every
+// grant and every total is what the independent computation says, and every commit executed again, from the first on, has
+// the fingerprint that its journal holds.
+//
+// COBBLESTONE_CHAOS_ROUNDS: how many kills (the short form: two at each step).
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/robustness/kafka_world.h"
+
+namespace cobblestone::testing {
+namespace {
+
+int FromEnvironment(const char* name, int otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::atoi(text);
+}
+
+constexpr int kKilled = 128 + SIGKILL;
+
+TEST(KafkaKill, NothingIsLostOrDoubledWhereverAWorkerDies) {
+  const auto broker = TestBroker::Shared();
+  const std::vector<std::string> points = {"K0", "K1", "K2", "K3", "K4", "K5", "K6"};
+  const int rounds = FromEnvironment("COBBLESTONE_CHAOS_ROUNDS", 14);
+  std::mt19937 random(static_cast<unsigned>(FromEnvironment("COBBLESTONE_CHAOS_SEED", 1)));
+  const KafkaWorld world(*broker, Traffic(21, static_cast<std::uint64_t>(500 * rounds)));
+  auto ingest = world.IngestInBackground();
+  std::map<std::string, int> kills;
+  for (int round = 0; round < rounds; ++round) {
+    const std::string& point = points[static_cast<std::size_t>(round) % points.size()];
+    auto worker = world.Worker("w0", point + ":" + std::to_string(1 + random() % 12));
+    const int code = worker->Wait();
+    ASSERT_EQ(code, kKilled) << worker->err();
+    ++kills[point];
+  }
+  auto worker = world.Worker("w0");
+  const int taken = ingest->Wait();
+  EXPECT_LE(taken, 1) << ingest->err();  // 1: bad lines of the traffic were told
+  EXPECT_TRUE(world.AwaitRest(std::chrono::seconds(60))) << world.Tasks().dump(1);
+  worker->Signal(SIGTERM);
+  EXPECT_EQ(worker->Wait(), 0) << worker->err();
+  for (const auto& [point, count] : kills) std::printf("killed %d times at %s\n", count, point.c_str());
+  world.ExpectLikeTheOracle();
+}
+
+}  // namespace
+}  // namespace cobblestone::testing

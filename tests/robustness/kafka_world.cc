@@ -1,0 +1,151 @@
+#include "tests/robustness/kafka_world.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "services/cobblestone/engine.h"
+
+namespace cobblestone::testing {
+
+namespace {
+
+std::string Output(const std::string& command) {
+  std::string text;
+  FILE* pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) throw std::runtime_error("no shell");
+  char some[4096];
+  while (const std::size_t n = std::fread(some, 1, sizeof some, pipe)) text.append(some, n);
+  if (::pclose(pipe) != 0) throw std::runtime_error("'" + command + "' failed: " + text);
+  return text;
+}
+
+std::string LastLine(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text.substr(text.rfind('\n') + 1);  // npos + 1 is 0
+}
+
+std::string KafkaLocal() { return std::string(COBBLESTONE_SOURCE_DIR) + "/deploy/kafka/kafka-local"; }
+
+}  // namespace
+
+std::unique_ptr<TestBroker> TestBroker::Shared() {
+  const char* path = std::getenv("COBBLESTONE_TEST_BROKER");
+  if (path == nullptr) return Own(1);
+  std::unique_ptr<TestBroker> broker(new TestBroker);
+  broker->path_ = path;
+  broker->bootstrap_ = LastLine(Output(KafkaLocal() + " start --dir " + broker->path_));  // it runs: says where
+  return broker;
+}
+
+std::unique_ptr<TestBroker> TestBroker::Own(int brokers) {
+  std::unique_ptr<TestBroker> broker(new TestBroker);
+  broker->directory_ = std::make_unique<TempDir>();
+  broker->path_ = *broker->directory_ / "kafka";
+  broker->brokers_ = brokers;
+  broker->bootstrap_ = LastLine(
+      Output(KafkaLocal() + " start --brokers " + std::to_string(brokers) + " --dir " + broker->path_));
+  return broker;
+}
+
+TestBroker::~TestBroker() {
+  if (directory_ == nullptr) return;
+  try {
+    Run("stop");
+  } catch (const std::exception& e) {
+    ADD_FAILURE() << e.what();
+  }
+}
+
+void TestBroker::Run(const std::string& verb) const { (void)Output(KafkaLocal() + " " + verb + " --dir " + path_); }
+void TestBroker::Kill(int broker) const { Run("kill " + std::to_string(broker)); }
+void TestBroker::Restart(int broker) const { Run("restart " + std::to_string(broker)); }
+
+KafkaWorld::KafkaWorld(const TestBroker& broker, const std::vector<Event>& events, KafkaWorldOptions options)
+    : bootstrap_(broker.bootstrap()), replication_(broker.brokers()), events_(events), options_(std::move(options)) {
+  static int worlds = 0;
+  prefix_ = "t" + std::to_string(::getpid()) + "-" + std::to_string(++worlds) + "-" + std::to_string(::time(nullptr) % 100000);
+  WriteTraffic(events_, directory_ / "traffic.pb");
+  const Finished made = RunProgram(directory_ / "", {"topics", "create", "--config", ConfigOf("admin")});
+  if (made.code != 0) throw std::runtime_error(made.out + made.err);
+}
+
+// Small transactions, many state writes and checkpoints, short sessions.
+std::string KafkaWorld::ConfigOf(const std::string& name) const {
+  const std::string path = directory_ / (name + ".yaml");
+  const bool through = name != "admin" && !options_.bootstrap.empty();
+  std::ofstream(path) << "backend: kafka\npartitions: " << options_.partitions << "\nthreads: 1\ndata_directory: "
+                      << state_of(name)
+                      << "\nstate:\n  flush_interval: 200 ms\n  max_debt_records: 20000\ncheckpoint:\n  interval: 1 s\n"
+                         "log:\n  level: debug\nkafka:\n  bootstrap: "
+                      << (through ? options_.bootstrap : bootstrap_) << "\n  prefix: " << prefix_ << "\n  instance: " << name
+                      << "\n  replication: " << replication_
+                      << "\n  session_timeout: 3 s\n  transaction_timeout: 5 s\n  commit_min: 2 ms\n  commit_max: 10 ms\n"
+                         "  checkpoint_interval: 1 s\n"
+                      << options_.kafka;
+  return path;
+}
+
+std::unique_ptr<Background> KafkaWorld::Worker(const std::string& name, const std::string& failpoint) const {
+  return std::make_unique<Background>(directory_ / "", std::vector<std::string>{"run", "--config", ConfigOf(name)}, failpoint);
+}
+
+std::unique_ptr<Background> KafkaWorld::IngestInBackground() const {
+  return std::make_unique<Background>(
+      directory_ / "", std::vector<std::string>{"ingest", directory_ / "traffic.pb", "--config", ConfigOf("admin")});
+}
+
+Finished KafkaWorld::Ingest() const {
+  return RunProgram(directory_ / "", {"ingest", directory_ / "traffic.pb", "--config", ConfigOf("admin")});
+}
+
+nlohmann::json KafkaWorld::Tasks() const {
+  return AskProgram(directory_ / "", {"tasks", "--json", "--config", ConfigOf("admin")});
+}
+
+bool KafkaWorld::Await(const std::function<bool(const nlohmann::json&)>& asked, std::chrono::seconds at_most) const {
+  const auto deadline = std::chrono::steady_clock::now() + at_most;
+  while (std::chrono::steady_clock::now() < deadline) {
+    const nlohmann::json tasks = Tasks();
+    if (tasks.is_object() && asked(tasks)) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+  return false;
+}
+
+bool KafkaWorld::AwaitRest(std::chrono::seconds at_most) const {
+  return Await(
+      [this](const nlohmann::json& answer) {
+        std::size_t resting = 0;
+        for (const auto& task : answer["tasks"])
+          if (task.value("phase", "") == "running" && task.value("lag", 1) == 0) ++resting;
+        return resting == options_.partitions + 1;
+      },
+      at_most);
+}
+
+void KafkaWorld::ExpectLikeTheOracle() const {
+  const std::string embedded = directory_ / "embedded";
+  const std::string config = directory_ / "embedded.yaml";
+  std::ofstream(config) << "data_directory: " << embedded << "\npartitions: " << options_.partitions << "\n";
+  const Finished moved = RunProgram(
+      directory_ / "", {"migrate", "--from", ConfigOf("admin"), "--to", config, "--from-the-beginning"});
+  ASSERT_EQ(moved.code, 0) << moved.out << moved.err;
+  settings::RunSettings settings;
+  settings.data_directory = embedded;
+  settings.partitions = options_.partitions;
+  {
+    auto engine = Engine::Open(settings, [](const std::string&) {});
+    ASSERT_TRUE(engine.ok()) << engine.status().message();
+    testing::ExpectLikeTheOracle(**engine, events_);
+  }
+  std::filesystem::remove_all(embedded);
+}
+
+}  // namespace cobblestone::testing

@@ -1,0 +1,80 @@
+// A deployment on a real broker: workers as processes of the built program, a source that is ingested, and the judgement
+// of what came of it.
+//
+// The broker is the one that COBBLESTONE_TEST_BROKER names (a folder of deploy/kafka/kafka-local; ctest starts it for all
+// tests that want one), or one that a test has for itself.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/e2e/program_process.h"
+#include "tests/robustness/traffic.h"
+#include "tests/support/temp_dir.h"
+
+namespace cobblestone::testing {
+
+// A cluster of deploy/kafka/kafka-local. One that was started here is stopped and removed at the end.
+class TestBroker {
+ public:
+  // The shared one, or, where ctest has not started it, one of our own.
+  static std::unique_ptr<TestBroker> Shared();
+  static std::unique_ptr<TestBroker> Own(int brokers);
+  ~TestBroker();
+
+  [[nodiscard]] const std::string& bootstrap() const { return bootstrap_; }
+  [[nodiscard]] int brokers() const { return brokers_; }
+  void Kill(int broker) const;
+  void Restart(int broker) const;
+
+ private:
+  TestBroker() = default;
+  void Run(const std::string& verb) const;
+  std::unique_ptr<TempDir> directory_;  // null: not ours
+  std::string path_;
+  std::string bootstrap_;
+  int brokers_ = 1;
+};
+
+struct KafkaWorldOptions {
+  std::uint32_t partitions = 4;
+  std::string kafka;     // more lines of the section `kafka`, each with two blanks and a line's end
+  std::string bootstrap; // through which workers reach the brokers (a proxy); empty: themselves
+};
+
+class KafkaWorld {
+ public:
+  KafkaWorld(const TestBroker& broker, const std::vector<Event>& events, KafkaWorldOptions options = {});
+
+  // The process of worker `name`, in the background; its state outlives it.
+  std::unique_ptr<Background> Worker(const std::string& name, const std::string& failpoint = "") const;
+  // Takes the events in, from where the source stands, and waits until all of them are processed.
+  std::unique_ptr<Background> IngestInBackground() const;
+  [[nodiscard]] Finished Ingest() const;
+  [[nodiscard]] nlohmann::json Tasks() const;
+  // Until `tasks` is as asked, or the time is over: false.
+  bool Await(const std::function<bool(const nlohmann::json&)>& asked, std::chrono::seconds at_most) const;
+  // Each slot runs somewhere, and nothing waits.
+  bool AwaitRest(std::chrono::seconds at_most) const;
+  [[nodiscard]] std::string state_of(const std::string& name) const { return directory_ / name; }
+  [[nodiscard]] std::string ConfigOf(const std::string& name) const;
+
+  // With no worker running: every commit is executed again from the first on, each fingerprint compared; then every grant,
+  // every total, as the oracle says.
+  void ExpectLikeTheOracle() const;
+
+ private:
+  TempDir directory_;
+  std::string bootstrap_;
+  std::string prefix_;
+  int replication_;
+  std::vector<Event> events_;
+  KafkaWorldOptions options_;
+};
+
+}  // namespace cobblestone::testing
