@@ -140,6 +140,14 @@ int Background::Wait() {
   return code;
 }
 
+bool Background::Runs() {
+  pollfd wait = {pipe_, POLLIN, 0};
+  while (::poll(&wait, 1, 0) > 0 && ReadSome(pipe_, &err_)) {
+  }
+  siginfo_t info{};  // it stays to be waited for
+  return id_ >= 0 && ::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+}
+
 bool Background::WaitFor(const std::string& text) {
   while (err_.find(text) == std::string::npos) {
     if (!ReadSome(pipe_, &err_)) return false;

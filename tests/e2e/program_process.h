@@ -35,6 +35,8 @@ class Background {
   void Signal(int number) const;
   // Waits for its end; its exit code as in Finished.
   int Wait();
+  // Whether it still runs; reads what it says meanwhile.
+  bool Runs();
   // Blocks until its standard error has such a text, or it has ended: then false.
   bool WaitFor(const std::string& text);
   [[nodiscard]] const std::string& err() const { return err_; }
