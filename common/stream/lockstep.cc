@@ -53,7 +53,7 @@ Status Lockstep::Round(std::size_t k, std::vector<SlotCommit>* commits) {
       for (std::size_t i = 0; i < inputs.size(); ++i) {
         if (inputs[i].stage != stage) continue;
         const Queue& queue = QueueOf(inputs[i].where);
-        if (heads[i] == queue.items.size()) continue;
+        if (heads[i] == queue.items.size() || !slot.Ready(i)) continue;
         const std::uint64_t line = queue.items[heads[i]].line;
         if (best == inputs.size() || line < best_line) {
           best = i;
@@ -75,12 +75,15 @@ Status Lockstep::Round(std::size_t k, std::vector<SlotCommit>* commits) {
       any = true;
     }
   }
-  // A partition that two stages read is let go when both have read it; both have, because all stages had their turn.
+  // A partition is let go when all stages that read it have; what was not ready stays for the next round.
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     Queue& queue = QueueOf(inputs[i].where);
-    COBBLESTONE_CHECK(heads[i] == queue.items.size() || queue.items.empty(),
-                      "an input was left unread in lockstep");
-    heads[i] = 0;
+    bool unread = false;
+    for (std::size_t j = 0; j < inputs.size(); ++j)
+      unread = unread || (inputs[j].where == inputs[i].where && heads[j] < queue.items.size());
+    if (unread) continue;
+    for (std::size_t j = 0; j < inputs.size(); ++j)
+      if (inputs[j].where == inputs[i].where) heads[j] = 0;
     queue.items.clear();
     queue.bytes.clear();
   }

@@ -34,6 +34,13 @@ class Stage {
  public:
   virtual ~Stage() = default;
 
+  // Whether it takes the next record of the input now. Asked before each record; a backend lets the others go first and asks
+  // again. Of tables alone, so that it is the same after a restart; and it must become true by what the stage's other
+  // inputs hold already.
+  [[nodiscard]] virtual bool Ready(std::size_t input) const {
+    (void)input;
+    return true;
+  }
   // `input`: which of the inputs that it was registered with.
   virtual void Process(std::size_t input, const RecordView& record, Emitter& out) = 0;
   // The commit ends: emit what was gathered over several records (a batch of samples).

@@ -101,7 +101,12 @@ class Slot final : private Emitter {
   [[nodiscard]] const SlotMeta& meta() const { return meta_; }  // as of the last Finish
   [[nodiscard]] std::uint64_t next(std::size_t input) const { return next_[input]; }
 
-  // Consumes the record at next(input), or the next one there is (SlotOptions::dense_offsets). A status other than ok stops the slot; nothing of the commit may be used.
+  // Whether the record at next(input) may be consumed now (Stage::Ready). Not asked where a journal is executed again.
+  [[nodiscard]] bool Ready(std::size_t input) const {
+    return stages_[inputs_[input].stage]->Ready(inputs_[input].stage_input);
+  }
+  // Consumes the record at next(input), or the next one there is (SlotOptions::dense_offsets). A status other than ok
+  // stops the slot; nothing of the commit may be used.
   Status Process(std::size_t input, const RecordView& record);
   [[nodiscard]] std::uint64_t records() const { return records_; }  // in the commit under way
   [[nodiscard]] std::uint64_t output_bytes() const { return output_bytes_; }

@@ -173,6 +173,14 @@ void ClaimsStage::OnControl(const RecordView& record, Emitter& out) {
     return out.Fail(std::move(s));
   if (control.kind == wire::ControlKind::kEvent)
     first_due_.erase(project.value);  // a window may have changed
+  // Claims from here on are made under this catalogue and these scales.
+  TellGrants({.source = options_.partition, .control = control.head.number}, out);
+}
+
+void ClaimsStage::TellGrants(const wire::Passed& passed, Emitter& out) {
+  bytes_.clear();
+  wire::EncodePassed(wire::PassedIn::kClaim, passed, &bytes_);
+  for (std::uint32_t p = 0; p < options_.partitions; ++p) out.Emit(wire::kClaims, p, bytes_);
 }
 
 void ClaimsStage::OnMark(std::size_t input, const wire::Mark& mark, Emitter& out) {
@@ -198,9 +206,7 @@ void ClaimsStage::Pass(const wire::Mark& mark, Emitter& out) {
     wire::AppendSampleSource(options_.partition, mark.number, &bytes_);
     out.Emit(wire::kSamples, 0, bytes_);
   }
-  bytes_.clear();
-  wire::EncodePassed(wire::PassedIn::kClaim, {.source = options_.partition, .mark = mark.number}, &bytes_);
-  for (std::uint32_t p = 0; p < options_.partitions; ++p) out.Emit(wire::kClaims, p, bytes_);
+  TellGrants({.source = options_.partition, .mark = mark.number}, out);
 }
 
 void ClaimsStage::OnMember(const RecordView& record, Emitter& out) {

@@ -18,6 +18,7 @@
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
 #include "common/wire/event_codec.h"
+#include "common/wire/mark_codec.h"
 #include "common/wire/project_view.h"
 #include "common/wire/refusal.h"
 #include "common/wire/topics.h"
@@ -63,6 +64,7 @@ class ClaimsStage final : public stream::Stage {
   void OnMark(std::size_t input, const wire::Mark& mark, stream::Emitter& out);
   void PassMarks(stream::Emitter& out);
   void Pass(const wire::Mark& mark, stream::Emitter& out);
+  void TellGrants(const wire::Passed& passed, stream::Emitter& out);
   // An event of a kind that its topic does not carry: a mark, or refused.
   void OnOther(std::size_t input, const stream::RecordView& record, std::string detail, stream::Emitter& out);
   void OnMember(const stream::RecordView& record, stream::Emitter& out);

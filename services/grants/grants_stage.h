@@ -125,6 +125,10 @@ class GrantsStage final : public stream::Stage {
 
   GrantsStage(const GrantsOptions& options, stream::TableHost& tables);
 
+  // A claim waits until the catalogue and scales under which it was made are here.
+  [[nodiscard]] bool Ready(std::size_t input) const override {
+    return input != kClaims || marks_.caught_up();
+  }
   void Process(std::size_t input, const stream::RecordView& record, stream::Emitter& out) override;
   void Finish(stream::Emitter& out) override;
   Status Opened() override;

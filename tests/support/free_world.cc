@@ -42,21 +42,37 @@ std::vector<std::string> FreeWorld::Records(stream::TopicIndex topic) const {
   return all;
 }
 
+void FreeWorld::Hold(std::uint32_t slot, std::size_t stage, std::optional<stream::TopicIndex> topic) {
+  const auto& inputs = slots_[slot].slot->inputs();
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (inputs[i].stage == stage && inputs[i].where.topic == topic.value_or(inputs[i].where.topic))
+      held_.emplace(slot, i);
+}
+
+void FreeWorld::Release() { held_.clear(); }
+
+bool FreeWorld::Readable(std::size_t slot, std::size_t input) {
+  const stream::Slot& one = *slots_[slot].slot;
+  return one.next(input) < log_[one.inputs()[input].where].size() && !held_.contains({slot, input}) &&
+         one.Ready(input);
+}
+
 bool FreeWorld::Step() {
   // From a slot of chance on, the first that has something to read.
   const std::size_t from = random_() % slots_.size();
   for (std::size_t step = 0; step < slots_.size(); ++step) {
-    stream::Slot& slot = *slots_[(from + step) % slots_.size()].slot;
+    const std::size_t k = (from + step) % slots_.size();
+    stream::Slot& slot = *slots_[k].slot;
     const auto& inputs = slot.inputs();
     const std::uint64_t portions = 1 + random_() % 4;
     for (std::uint64_t portion = 0; portion < portions; ++portion) {
       std::vector<std::size_t> readable;
       for (std::size_t i = 0; i < inputs.size(); ++i)
-        if (slot.next(i) < log_[inputs[i].where].size()) readable.push_back(i);
+        if (Readable(k, i)) readable.push_back(i);
       if (readable.empty()) break;
       const std::size_t input = readable[random_() % readable.size()];
       const auto& records = log_[inputs[input].where];
-      for (std::uint64_t n = 1 + random_() % 20; n > 0 && slot.next(input) < records.size(); --n)
+      for (std::uint64_t n = 1 + random_() % 20; n > 0 && Readable(k, input); --n)
         Must(slot.Process(input, {.where = inputs[input].where,
                                   .offset = slot.next(input),
                                   .append_time = append_time_,

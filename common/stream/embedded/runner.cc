@@ -341,12 +341,12 @@ bool Runner::Full(const Slot& slot) const {
   return slot.records() >= options_.commit_records || slot.output_bytes() >= options_.commit_bytes;
 }
 
-// Takes what waits for one stage, from several inputs in order of event time, until the commit is full.
+// Takes what waits for one stage and is ready, from several inputs in order of event time, until the commit is full.
 Status Runner::ConsumeStage(Owned& owned, std::size_t stage) {
   const auto& ids = owned.stage_inputs[stage];
   Slot& slot = *owned.parts.slot;
   if (ids.size() == 1) {
-    while (!Full(slot)) {
+    while (!Full(slot) && slot.Ready(ids[0])) {
       bool available = false;
       if (Status s = FetchHead(owned, ids[0], &available); !s.ok()) return s;
       if (!available) return Status::Ok();
@@ -363,10 +363,20 @@ Status Runner::ConsumeStage(Owned& owned, std::size_t stage) {
     live.push_back(i);
     owned.inputs[i].head_time = options_.peek_time(slot.inputs()[i].where.topic, owned.inputs[i].head);
   }
-  while (!live.empty() && !Full(slot)) {
-    std::size_t best = 0;
-    for (std::size_t l = 1; l < live.size(); ++l)
-      if (owned.inputs[live[l]].head_time < owned.inputs[live[best]].head_time) best = l;
+  while (!Full(slot)) {
+    const auto earliest = [&](auto takes) {
+      std::size_t best = live.size();
+      for (std::size_t l = 0; l < live.size(); ++l)
+        if ((best == live.size() || owned.inputs[live[l]].head_time < owned.inputs[live[best]].head_time) &&
+            takes(live[l]))
+          best = l;
+      return best;
+    };
+    std::size_t best = earliest([](std::size_t) { return true; });
+    // What is not ready waits for the others; where they have nothing, for the wave that what it waits for has called.
+    if (best < live.size() && !slot.Ready(live[best])) [[unlikely]]
+      best = earliest([&](std::size_t i) { return slot.Ready(i); });
+    if (best == live.size()) return Status::Ok();
     const std::size_t i = live[best];
     if (Status s = ConsumeHead(owned, i); !s.ok()) return s;
     bool available = false;
