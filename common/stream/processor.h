@@ -24,6 +24,9 @@ class Emitter {
  public:
   virtual ~Emitter() = default;
   virtual void Emit(TopicIndex topic, std::uint32_t partition, std::string_view record) = 0;
+  // What is emitted to the topic from here on must not be read in one go with what was before: its readers are to be asked
+  // again whether they are ready (Stage::Ready).
+  virtual void Cut(TopicIndex topic) { (void)topic; }
   // Stops the slot after this record as `status` says; for what must not happen (own records that do not decode).
   virtual void Fail(Status status) = 0;
 };

@@ -229,6 +229,11 @@ void Slot::Emit(TopicIndex topic, std::uint32_t partition, std::string_view reco
   output_bytes_ += record.size();
 }
 
+void Slot::Cut(TopicIndex topic) {
+  for (SlotOutput& out : outputs_[topic])
+    if (!out.payload.empty()) out.cuts.push_back(out.payload.size());
+}
+
 void Slot::Fail(Status status) {
   if (tables_.failure.ok()) tables_.failure = std::move(status);
 }

@@ -52,6 +52,7 @@ struct SlotOutput {
   TopicPartition where;
   std::string payload;  // AppendRecord() format
   std::uint32_t count = 0;
+  std::vector<std::size_t> cuts{};  // bytes of the payload before each Emitter::Cut(), ascending
 };
 
 struct SlotCommit {
@@ -137,6 +138,7 @@ class Slot final : private Emitter {
 
  private:
   void Emit(TopicIndex topic, std::uint32_t partition, std::string_view record) override;
+  void Cut(TopicIndex topic) override;
   void Fail(Status status) override;
   Hash128 Fingerprint(const std::vector<SlotOutput>& outputs);
 

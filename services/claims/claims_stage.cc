@@ -181,6 +181,7 @@ void ClaimsStage::TellGrants(const wire::Passed& passed, Emitter& out) {
   bytes_.clear();
   wire::EncodePassed(wire::PassedIn::kClaim, passed, &bytes_);
   for (std::uint32_t p = 0; p < options_.partitions; ++p) out.Emit(wire::kClaims, p, bytes_);
+  if (passed.control != 0) out.Cut(wire::kClaims);  // GRANTS may have to wait here
 }
 
 void ClaimsStage::OnMark(std::size_t input, const wire::Mark& mark, Emitter& out) {

@@ -71,7 +71,7 @@ Result<std::unique_ptr<KafkaWorkers>> KafkaWorkers::Open(const settings::RunSett
   for (std::uint32_t t = 0; t < settings.threads; ++t) {
     const std::string name = settings.kafka.instance + "." + std::to_string(t);
     made->spaces_.push_back(stream::kafka::MakeDirectoryStateSpace(
-        settings.data_directory + "/kafka-state/thread-" + std::to_string(t),
+        settings.data_directory + "/kafka-state/" + name,
         settings.memory.block_cache / settings.threads));
     made->workers_.push_back(std::make_unique<stream::kafka::Worker>(
         stream::kafka::WorkerOptions{

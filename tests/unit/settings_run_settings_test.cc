@@ -196,9 +196,11 @@ TEST(RunSettings, AWrongLineIsNamedWithWhatWasFoundAndWhatIsAllowed) {
        "site.yaml:1:17: data_directory: found \"\", which is empty; allowed: a directory, relative to where "
        "the program "
        "is started"},
-      {"backend: kafka",
-       "site.yaml:1:10: backend: kafka is not in this version, which has the embedded backend only; allowed: "
-       "embedded"},
+      {"backend: pulsar",
+       "site.yaml:1:10: backend: found \"pulsar\", which is none of them; allowed: embedded or kafka"},
+      {"kafka:\n  security: sasl_ssl\n",
+       "site.yaml:2:13: kafka.security: SASL needs kafka.user and one of kafka.password_file and "
+       "kafka.password_variable"},
       {"commit: fast",
        "site.yaml:1:9: commit: found \"fast\"; allowed: options of this group, one a line, as "
        "commit.interval"},

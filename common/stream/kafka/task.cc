@@ -603,16 +603,17 @@ Status Task::ConsumeStage(std::size_t stage) {
     if (ids.size() > 1) head_times_[i] = HeadTime(i, *head);
   }
   const Slot& slot = *parts_.slot;
-  while (!live_.empty() && !Full()) {
-    std::size_t best = 0;
-    for (std::size_t l = 1; l < live_.size(); ++l)
-      if (head_times_[live_[l]] < head_times_[live_[best]]) best = l;
+  while (!Full()) {
+    std::size_t best = live_.size();
+    for (std::size_t l = 0; l < live_.size(); ++l)
+      if ((best == live_.size() || head_times_[live_[l]] < head_times_[live_[best]]) && slot.Ready(live_[l])) best = l;
+    if (best == live_.size()) return Status::Ok();
     const std::size_t i = live_[best];
     const std::uint64_t turn = live_.size() > 1 ? options_.run_records : options_.round_records;
     const std::uint64_t until = slot.records() + turn;
     const Message* head = nullptr;
     if (Status s = Head(i, &head); !s.ok()) return s;
-    while (head != nullptr && slot.records() < until && !Full()) {
+    while (head != nullptr && slot.records() < until && !Full() && slot.Ready(i)) {
       if (Status s = Consume(i, *head); !s.ok()) return s;
       if (Status s = Head(i, &head); !s.ok()) return s;
     }
@@ -637,7 +638,7 @@ bool Task::has_input() {
       Fail(s);
       return false;
     }
-    if (head != nullptr) return true;
+    if (head != nullptr && parts_.slot->Ready(i)) return true;
   }
   return false;
 }
@@ -679,16 +680,21 @@ Outcome Task::Send(Producer& producer, SlotOutput& output) {
     return producer.Produce(output.where, {}, std::move(value), &ignored_offset_);
   };
   const bool packed = options_.packed[output.where.topic];
-  if (packed && output.payload.size() <= options_.message_bytes) return produce(std::move(output.payload));
+  if (packed && output.payload.size() <= options_.message_bytes && output.cuts.empty())
+    return produce(std::move(output.payload));
   RecordCursor cursor(output.payload);
   std::string_view record;
   std::string message;
+  std::size_t cut = 0;  // the next one
   while (cursor.Next(&record)) {
     if (!packed) {
       if (Outcome o = produce(std::string(record)); !o.ok()) return o;
       continue;
     }
-    if (!message.empty() && message.size() + record.size() > options_.message_bytes) {
+    const auto begin = static_cast<std::size_t>(record.data() - output.payload.data());
+    const bool cuts = cut < output.cuts.size() && output.cuts[cut] <= begin;
+    while (cut < output.cuts.size() && output.cuts[cut] <= begin) ++cut;
+    if (!message.empty() && (cuts || message.size() + record.size() > options_.message_bytes)) {
       if (Outcome o = produce(std::move(message)); !o.ok()) return o;
       message.clear();
     }

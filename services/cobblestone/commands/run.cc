@@ -28,6 +28,7 @@ struct Options {
   DataPlace place;
   bool accept_time_jump = false;
   bool accept_loss = false;
+  std::string instance;
 };
 
 // SIGTERM and SIGINT wait until they are asked for. To be made before any thread is.
@@ -182,8 +183,9 @@ int RunOnKafka(const settings::RunSettings& settings, const StopSignals& signals
 }
 
 int Run(const Options& options) {
-  const auto settings = SettingsOf(options.place);
+  auto settings = SettingsOf(options.place);
   if (!settings.ok()) return TellError(settings.status());
+  if (!options.instance.empty()) settings->kafka.instance = options.instance;
   const StopSignals signals;
   RunLog log(settings->log);
   if (settings->backend == settings::Backend::kKafka) return RunOnKafka(*settings, signals, log);
@@ -235,6 +237,9 @@ void AddRun(Program& program) {
       program, "run", "Runs the pipeline on a data directory until it is told to stop",
       [](CLI::App& verb, Options& options) {
         AddDataPlace(verb, options.place);
+        verb.add_option("--instance", options.instance,
+                        "on Kafka: this worker's name; stands above the configuration's kafka.instance")
+            ->type_name("NAME");
         verb.add_flag(
             "--accept-time-jump", options.accept_time_jump,
             "this machine's clock is right, however far it is from the last tick (ticks: wall) and\n"
