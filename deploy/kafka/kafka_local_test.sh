@@ -141,6 +141,7 @@ story "with TLS and SASL what is sent is received, by the address and by the nam
 refused() {
   local kcat command
   kcat_command "$secure" -L -m $deadline_s "${@:3}"
+  : >"$work/refused"
   "${command[@]}" >"$work/refused" 2>&1 &
   kcat=$!
   eventually "$1 is refused with '$2'" grep -q "$2" "$work/refused"
