@@ -18,18 +18,21 @@ constexpr stream::kafka::Millis kReadPatience{60000};
 }  // namespace
 
 std::string EncodeSourceState(const SourceState& state) {
-  return std::to_string(state.events) + " " + std::to_string(state.hash.low) + " " + std::to_string(state.hash.high);
+  return std::to_string(state.events) + " " + std::to_string(state.hash.low) + " " +
+         std::to_string(state.hash.high);
 }
 
 Result<SourceState> DecodeSourceState(std::string_view text) {
   std::istringstream in{std::string(text)};
   SourceState state;
   in >> state.events >> state.hash.low >> state.hash.high;
-  if (in.fail()) return Status::Corrupted("a source's state is not what a publisher wrote: " + std::string(text));
+  if (in.fail())
+    return Status::Corrupted("a source's state is not what a publisher wrote: " + std::string(text));
   return state;
 }
 
-Result<std::unique_ptr<Publisher>> Publisher::Open(stream::kafka::Cluster& cluster, const PublisherOptions& options) {
+Result<std::unique_ptr<Publisher>> Publisher::Open(stream::kafka::Cluster& cluster,
+                                                   const PublisherOptions& options) {
   if (options.source.empty()) return Status::InvalidArgument("a source needs a name");
   std::unique_ptr<Publisher> made(new Publisher(cluster, options));
   for (int tries = 0;; ++tries) {
@@ -44,7 +47,8 @@ Status Publisher::Prepare() {
   auto producer = cluster_.NewProducer("source." + options_.source);
   if (!producer.ok()) return producer.status();
   const Outcome o = (*producer)->Init();
-  if (!o.ok()) return Status::Retry("the cluster does not answer the source " + options_.source + ": " + o.message);
+  if (!o.ok())
+    return Status::Retry("the cluster does not answer the source " + options_.source + ": " + o.message);
   producer_ = std::move(*producer);
   return ReadState();
 }
@@ -53,8 +57,8 @@ Status Publisher::ReadState() {
   auto reader = cluster_.NewReader();
   if (!reader.ok()) return reader.status();
   state_ = {};
-  return stream::kafka::ReadAll(**reader, {options_.producers_topic, 0}, stream::kafka::kBeginning, kReadPatience,
-                                [this](const stream::kafka::Message& row) {
+  return stream::kafka::ReadAll(**reader, {options_.producers_topic, 0}, stream::kafka::kBeginning,
+                                kReadPatience, [this](const stream::kafka::Message& row) {
                                   if (row.key() != options_.source) return Status::Ok();
                                   auto state = DecodeSourceState(row.value());
                                   if (!state.ok()) return state.status();
@@ -111,7 +115,8 @@ Status Publisher::Commit(const SourceState& state) {
     }
     last = Status::Retry("the source " + options_.source + " could not be written: " + o.message);
     if (o.reaction == Reaction::kFenced)
-      return Status::Fenced("another publisher has taken the source " + options_.source + " over; each needs a name");
+      return Status::Fenced("another publisher has taken the source " + options_.source +
+                            " over; each needs a name");
     if (o.reaction != Reaction::kAbort || !producer_->Abort().ok()) producer_.reset();
     if (tries + 1 == kMostTries) return last;
   }

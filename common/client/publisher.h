@@ -37,7 +37,8 @@ struct PublisherOptions {
 class Publisher {
  public:
   // Waits until what a former publisher of the source has left open is decided. `cluster` must outlive it.
-  static Result<std::unique_ptr<Publisher>> Open(stream::kafka::Cluster& cluster, const PublisherOptions& options);
+  static Result<std::unique_ptr<Publisher>> Open(stream::kafka::Cluster& cluster,
+                                                 const PublisherOptions& options);
 
   [[nodiscard]] const SourceState& state() const { return state_; }
 

@@ -86,8 +86,9 @@ Option Text(std::string_view key, Target (*target)(RunSettings&), std::string_vi
 
 std::vector<Option> MakeOptions() {
   return {
-      Choice("backend", COBBLESTONE_AT(backend), kBackends,
-             "where the log is: in a database of its own on this machine, or on a Kafka cluster for many machines"),
+      Choice(
+          "backend", COBBLESTONE_AT(backend), kBackends,
+          "where the log is: in a database of its own on this machine, or on a Kafka cluster for many machines"),
       Text("data_directory", COBBLESTONE_AT(data_directory),
            "a directory, relative to where the program is started", false,
            "holds the log, the state and the checkpoints; made when missing; on a disk that keeps its word"),
@@ -135,19 +136,21 @@ std::vector<Option> MakeOptions() {
 
       Text("kafka.bootstrap", COBBLESTONE_AT(kafka.bootstrap), "host:port, or several with commas", false,
            "brokers of which one at least must answer at the start; they name the others"),
-      Text("kafka.prefix", COBBLESTONE_AT(kafka.prefix), "letters, digits, '.', '_' and '-'", false,
-           "first part of the names of topics, groups and transactions: several deployments may share a cluster"),
-      Text("kafka.instance", COBBLESTONE_AT(kafka.instance),
-           "letters, digits, '.', '_' and '-'; empty for the name of the machine", true,
-           "this worker's name, of which there is one: the same after a restart, so that it finds its slots again"),
+      Text(
+          "kafka.prefix", COBBLESTONE_AT(kafka.prefix), "letters, digits, '.', '_' and '-'", false,
+          "first part of the names of topics, groups and transactions: several deployments may share a cluster"),
+      Text(
+          "kafka.instance", COBBLESTONE_AT(kafka.instance),
+          "letters, digits, '.', '_' and '-'; empty for the name of the machine", true,
+          "this worker's name, of which there is one: the same after a restart, so that it finds its slots again"),
       Count("kafka.replication", COBBLESTONE_AT(kafka.replication), 1, 15,
             "copies of each topic; 3 outlives the loss of a broker, 1 is for trials with one broker"),
       Choice("kafka.security", COBBLESTONE_AT(kafka.security), kSecurities,
              "how the brokers are spoken to: ssl encrypts, sasl says who we are"),
       Text("kafka.ca_file", COBBLESTONE_AT(kafka.ca_file), "a PEM file; empty for the system's", true,
            "who signs the brokers' certificates"),
-      Text("kafka.certificate_file", COBBLESTONE_AT(kafka.certificate_file), "a PEM file; empty for none", true,
-           "our own certificate, where the brokers ask for one"),
+      Text("kafka.certificate_file", COBBLESTONE_AT(kafka.certificate_file), "a PEM file; empty for none",
+           true, "our own certificate, where the brokers ask for one"),
       Text("kafka.key_file", COBBLESTONE_AT(kafka.key_file), "a PEM file; empty for none", true,
            "the key of our own certificate"),
       Text("kafka.key_password_file", COBBLESTONE_AT(kafka.key_password_file), "a file; empty for none", true,
@@ -159,22 +162,27 @@ std::vector<Option> MakeOptions() {
       Text("kafka.password_variable", COBBLESTONE_AT(kafka.password_variable),
            "the name of a variable of the environment; empty for none", true,
            "holds the password, where no file does"),
-      Time("kafka.session_timeout", COBBLESTONE_AT(kafka.session_timeout), kSecond, 10 * kMinute,
-           "a worker that is silent for so long loses its slots: shorter takes over faster, and is fooled more often"),
+      Time(
+          "kafka.session_timeout", COBBLESTONE_AT(kafka.session_timeout), kSecond, 10 * kMinute,
+          "a worker that is silent for so long loses its slots: shorter takes over faster, and errs more often"),
       Time("kafka.transaction_timeout", COBBLESTONE_AT(kafka.transaction_timeout), kSecond, 10 * kMinute,
            "after so long the brokers give up a transaction whose owner is gone and has no successor"),
-      Time("kafka.commit_min", COBBLESTONE_AT(kafka.commit_min), 0, 10 * kSecond,
-           "a transaction lasts so long at least, though nothing more waits: longer saves work, shorter saves latency"),
+      Time(
+          "kafka.commit_min", COBBLESTONE_AT(kafka.commit_min), 0, 10 * kSecond,
+          "a transaction lasts so long at least, though nothing waits: longer saves work, shorter saves latency"),
       Time("kafka.commit_max", COBBLESTONE_AT(kafka.commit_max), kMillisecond, 10 * kSecond,
            "and at most so long while more waits"),
       Time("kafka.checkpoint_interval", COBBLESTONE_AT(kafka.checkpoint_interval), kSecond, kDay,
-           "how often changed state goes to the cluster: bounds what a worker without state on its disk must do again"),
+           "how often changed state goes to the cluster: bounds what one with an empty disk must do again"),
       Choice("kafka.standby", COBBLESTONE_AT(kafka.standby), kStandbys,
-             "hot: this worker also executes what others commit, and takes over within a moment; costs their work again"),
-      Choice("kafka.membership", COBBLESTONE_AT(kafka.membership), kMemberships,
-             "static: a worker that stops is waited for (kafka.session_timeout); dynamic: its slots go to others at once"),
-      Text("kafka.options", COBBLESTONE_AT(kafka.options), "name=value ..., names as in librdkafka; empty for none",
-           true, "for those who know: options of the Kafka client, of producers or consumers alone as producer.NAME"),
+             "hot: also executes what others commit, and takes over within a moment; costs their work again"),
+      Choice(
+          "kafka.membership", COBBLESTONE_AT(kafka.membership), kMemberships,
+          "static: a worker that stops is waited for (session_timeout); dynamic: others get its slots at once"),
+      Text(
+          "kafka.options", COBBLESTONE_AT(kafka.options),
+          "name=value ..., names as in librdkafka; empty for none", true,
+          "for those who know: options of the Kafka client, of producers or consumers alone as producer.NAME"),
 
       Choice(
           "ticks", COBBLESTONE_AT(ticks), kTicks,

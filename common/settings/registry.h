@@ -15,8 +15,9 @@
 namespace cobblestone::settings {
 
 // A place in RunSettings, by its type.
-using Target = std::variant<Duration*, std::uint64_t*, std::uint32_t*, bool*, std::string*, Backend*, Ticks*,
-                            LogLevel*, LogFormat*, KafkaSecurity*, KafkaMechanism*, KafkaStandby*, KafkaMembership*>;
+using Target =
+    std::variant<Duration*, std::uint64_t*, std::uint32_t*, bool*, std::string*, Backend*, Ticks*, LogLevel*,
+                 LogFormat*, KafkaSecurity*, KafkaMechanism*, KafkaStandby*, KafkaMembership*>;
 
 enum class Kind : std::uint8_t { kQuantity, kFlag, kText, kChoice };
 

@@ -265,7 +265,8 @@ class Reader {
                                                                       {"kafka.instance", &s.kafka.instance}};
     for (const auto& [key, name] : kafka_names) {
       const std::string& text = *name;
-      if (text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") != text.npos ||
+      if (text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") !=
+              text.npos ||
           text.size() > 100)
         Error(GivenAt({key}), std::string(key) + ": found " + Shown(text) +
                                   "; allowed: at most 100 letters, digits, '.', '_' and '-'");
@@ -277,8 +278,9 @@ class Reader {
     const bool sasl =
         s.kafka.security == KafkaSecurity::kSaslPlaintext || s.kafka.security == KafkaSecurity::kSaslSsl;
     if (sasl && (s.kafka.user.empty() || s.kafka.password_file.empty() == s.kafka.password_variable.empty()))
-      Error(GivenAt({"kafka.security", "kafka.user"}),
-            "kafka.security: SASL needs kafka.user and one of kafka.password_file and kafka.password_variable");
+      Error(
+          GivenAt({"kafka.security", "kafka.user"}),
+          "kafka.security: SASL needs kafka.user and one of kafka.password_file and kafka.password_variable");
     if (SocketOf(s).size() > kLongestSocketPath) {
       Error(GivenAt({"listen.socket", "data_directory"}),
             "listen.socket: " + Shown(SocketOf(s)) + " is longer than the " +

@@ -64,9 +64,10 @@ void SimCluster::End(Txn& txn, bool commit) {
   txn.state = commit ? TxnState::kCommitted : TxnState::kAborted;
   for (const TopicPartition& where : txn.wrote) At(where).entries.push_back({.marker = true});
   if (commit)
-    for (const Txn::Offset& one : txn.offsets) committed_[one.slot] = {.offset = one.offset, .metadata = one.metadata};
-  const auto found =
-      std::find_if(open_.begin(), open_.end(), [&](const std::shared_ptr<Txn>& t) { return t.get() == &txn; });
+    for (const Txn::Offset& one : txn.offsets)
+      committed_[one.slot] = {.offset = one.offset, .metadata = one.metadata};
+  const auto found = std::find_if(open_.begin(), open_.end(),
+                                  [&](const std::shared_ptr<Txn>& t) { return t.get() == &txn; });
   if (found != open_.end()) open_.erase(found);
 }
 
@@ -132,7 +133,9 @@ void SimCluster::Rebalance() {
   };
   for (std::uint32_t k = 0; k < slots; ++k) {
     const std::uint64_t owner = owner_[k];
-    if (owner == 0 || std::find(alive.begin(), alive.end(), owner) == alive.end() || count[owner] >= most(owner)) continue;
+    if (owner == 0 || std::find(alive.begin(), alive.end(), owner) == alive.end() ||
+        count[owner] >= most(owner))
+      continue;
     target_[k] = owner;
     ++count[owner];
   }
@@ -161,8 +164,9 @@ std::vector<std::pair<std::uint64_t, std::string>> SimCluster::Committed(TopicPa
 std::string SimCluster::Describe() const {
   std::string text = "generation " + std::to_string(generation_) + ";";
   for (const auto& [id, member] : members_)
-    text += " member " + std::to_string(id) + " is " + member.instance + (member.lost ? ", lost" : "") + ", knows " +
-            std::to_string(member.generation) + ", has " + std::to_string(member.owned.size()) + ";";
+    text += " member " + std::to_string(id) + " is " + member.instance + (member.lost ? ", lost" : "") +
+            ", knows " + std::to_string(member.generation) + ", has " + std::to_string(member.owned.size()) +
+            ";";
   for (const auto& [slot, owner] : owner_)
     text += " slot " + std::to_string(slot) + " is of " + std::to_string(owner) + ", to be of " +
             std::to_string(target_.count(slot) > 0 ? target_.at(slot) : 0) + ";";
@@ -179,13 +183,15 @@ class SimProducer final : public Producer {
 
   Outcome Init() override {
     cluster_.MayCrash();
-    if (cluster_.Happens(cluster_.faults_.lost_request, "lost request")) return {Reaction::kRetry, "lost request"};
+    if (cluster_.Happens(cluster_.faults_.lost_request, "lost request"))
+      return {Reaction::kRetry, "lost request"};
     SimCluster::Producing& producing = cluster_.producers_[id_];
     ++producing.epoch;
     if (producing.open != nullptr) cluster_.End(*producing.open, false);
     producing.open.reset();
     epoch_ = producing.epoch;
-    if (cluster_.Happens(cluster_.faults_.lost_response, "lost response")) return {Reaction::kRetry, "lost response"};
+    if (cluster_.Happens(cluster_.faults_.lost_response, "lost response"))
+      return {Reaction::kRetry, "lost response"};
     return {};
   }
 
@@ -200,7 +206,8 @@ class SimProducer final : public Producer {
     return {};
   }
 
-  Outcome Produce(TopicPartition where, std::string_view key, std::string value, std::uint64_t* offset) override {
+  Outcome Produce(TopicPartition where, std::string_view key, std::string value,
+                  std::uint64_t* offset) override {
     return Add({.where = where, .key = std::string(key), .value = std::move(value), .offset = offset});
   }
   Outcome ProduceTombstone(TopicPartition where, std::string_view key, std::uint64_t* offset) override {
@@ -216,17 +223,21 @@ class SimProducer final : public Producer {
   Outcome SendOffsets(const std::vector<OffsetToSend>& offsets, const Membership& membership) override {
     cluster_.MayCrash();
     if (Outcome o = Check(); !o.ok()) return o;
-    if (cluster_.Happens(cluster_.faults_.lost_request, "lost request")) return {Reaction::kRetry, "lost request"};
+    if (cluster_.Happens(cluster_.faults_.lost_request, "lost request"))
+      return {Reaction::kRetry, "lost request"};
     const auto& ref = *static_cast<const MemberRef*>(membership.get());
     const auto member = cluster_.members_.find(ref.id);
-    if (member == cluster_.members_.end() || member->second.lost) return {Reaction::kAbort, "UNKNOWN_MEMBER_ID"};
+    if (member == cluster_.members_.end() || member->second.lost)
+      return {Reaction::kAbort, "UNKNOWN_MEMBER_ID"};
     if (ref.generation != cluster_.generation_) return {Reaction::kAbort, "ILLEGAL_GENERATION"};
     Register();
     txn_->offsets.clear();  // the same call again says the same again
     for (const OffsetToSend& one : offsets)
       if (one.where.topic == cluster_.options_.journal)
-        txn_->offsets.push_back({.slot = one.where.partition, .offset = one.offset, .metadata = one.metadata});
-    if (cluster_.Happens(cluster_.faults_.lost_response, "lost response")) return {Reaction::kRetry, "lost response"};
+        txn_->offsets.push_back(
+            {.slot = one.where.partition, .offset = one.offset, .metadata = one.metadata});
+    if (cluster_.Happens(cluster_.faults_.lost_response, "lost response"))
+      return {Reaction::kRetry, "lost response"};
     return {};
   }
 
@@ -329,7 +340,9 @@ class SimProducer final : public Producer {
   }
 
   // What a client makes of an answer that does not come: it asks again, or gives up.
-  Outcome Unknown() { return {cluster_.random_() % 2 == 0 ? Reaction::kRetry : Reaction::kReplace, "no answer"}; }
+  Outcome Unknown() {
+    return {cluster_.random_() % 2 == 0 ? Reaction::kRetry : Reaction::kReplace, "no answer"};
+  }
 
   SimCluster& cluster_;
   const std::string id_;
@@ -367,10 +380,12 @@ class SimReader final : public Reader {
     std::size_t got = 0;
     for (; place.offset < end && got < most; ++place.offset) {
       const SimCluster::Entry& entry = entries[place.offset];
-      if (entry.marker || (entry.txn != nullptr && entry.txn->state != SimCluster::TxnState::kCommitted)) continue;
+      if (entry.marker || (entry.txn != nullptr && entry.txn->state != SimCluster::TxnState::kCommitted))
+        continue;
       auto* copy = new SimCluster::Entry(entry);
-      out->emplace_back(place.offset, copy->timestamp, std::string_view(copy->key), std::string_view(copy->value),
-                        copy->tombstone, copy, [](void* e) { delete static_cast<SimCluster::Entry*>(e); });
+      out->emplace_back(place.offset, copy->timestamp, std::string_view(copy->key),
+                        std::string_view(copy->value), copy->tombstone, copy,
+                        [](void* e) { delete static_cast<SimCluster::Entry*>(e); });
       ++got;
     }
     place.at_end = got == 0 && place.offset >= end;
@@ -382,7 +397,9 @@ class SimReader final : public Reader {
     if (found == next_.end() || !found->second.at_end) return std::nullopt;
     return found->second.offset;
   }
-  [[nodiscard]] std::uint64_t KnownEnd(TopicPartition where) const override { return cluster_.StableEnd(where); }
+  [[nodiscard]] std::uint64_t KnownEnd(TopicPartition where) const override {
+    return cluster_.StableEnd(where);
+  }
   void Wait(Millis) override {}
   void Interrupt() override {}
 
@@ -438,7 +455,8 @@ class SimGroup final : public Group {
       cluster_.members_.erase(id_);
       return Join();
     }
-    if (member.generation != cluster_.generation_ && cluster_.random_() % 2 == 0) member.generation = cluster_.generation_;
+    if (member.generation != cluster_.generation_ && cluster_.random_() % 2 == 0)
+      member.generation = cluster_.generation_;
     if (member.generation != cluster_.generation_) return Status::Ok();  // has not heard yet
     // What an earlier life of this member had, and this one was never told of.
     for (auto& [k, owner] : cluster_.owner_)
@@ -475,9 +493,11 @@ class SimGroup final : public Group {
         MemberRef{.id = id_, .generation = found == cluster_.members_.end() ? 0 : found->second.generation});
   }
 
-  Result<std::vector<CommittedPosition>> Committed(const std::vector<std::uint32_t>& slots, bool stable, Millis) override {
+  Result<std::vector<CommittedPosition>> Committed(const std::vector<std::uint32_t>& slots, bool stable,
+                                                   Millis) override {
     cluster_.MayCrash();
-    if (cluster_.Happens(cluster_.faults_.unstable_positions, "positions not readable")) return Status::Retry("not now");
+    if (cluster_.Happens(cluster_.faults_.unstable_positions, "positions not readable"))
+      return Status::Retry("not now");
     std::vector<CommittedPosition> all;
     for (const std::uint32_t k : slots) {
       if (stable && cluster_.Pending(k)) return Status::Retry("UNSTABLE_OFFSET_COMMIT");
@@ -517,7 +537,8 @@ Result<std::unique_ptr<Producer>> SimCluster::Client::NewProducer(const std::str
 Result<std::unique_ptr<Reader>> SimCluster::Client::NewReader() {
   return std::unique_ptr<Reader>(std::make_unique<SimReader>(cluster_));
 }
-Result<std::unique_ptr<Group>> SimCluster::Client::NewGroup(const std::string& instance, GroupListener& listener) {
+Result<std::unique_ptr<Group>> SimCluster::Client::NewGroup(const std::string& instance,
+                                                            GroupListener& listener) {
   return std::unique_ptr<Group>(std::make_unique<SimGroup>(cluster_, instance, listener));
 }
 

@@ -34,13 +34,13 @@ struct Crash {};
 
 // How likely each thing is to go wrong, of one call, in 10^4.
 struct Faults {
-  unsigned crash = 0;              // at any call
-  unsigned lost_request = 0;       // nothing happens, and the caller does not know
-  unsigned lost_response = 0;      // it happens, and the caller does not know
-  unsigned delivery = 0;           // a message is not delivered: abort
-  unsigned duplicate_end = 0;      // the end of a transaction is sent twice; the second one arrives later
-  unsigned unstable_positions = 0; // committed offsets cannot be read just now
-  unsigned slow_reads = 0;         // nothing arrives at this poll
+  unsigned crash = 0;               // at any call
+  unsigned lost_request = 0;        // nothing happens, and the caller does not know
+  unsigned lost_response = 0;       // it happens, and the caller does not know
+  unsigned delivery = 0;            // a message is not delivered: abort
+  unsigned duplicate_end = 0;       // the end of a transaction is sent twice; the second one arrives later
+  unsigned unstable_positions = 0;  // committed offsets cannot be read just now
+  unsigned slow_reads = 0;          // nothing arrives at this poll
 };
 
 struct FaultCounts {
@@ -118,8 +118,8 @@ class SimCluster final {
     std::uint64_t id = 0;
     std::uint64_t generation = 0;  // that it knows of
     Time last_poll{};
-    std::set<std::uint32_t> owned;   // as it knows
-    bool lost = false;               // thrown out; it will hear of it
+    std::set<std::uint32_t> owned;  // as it knows
+    bool lost = false;              // thrown out; it will hear of it
   };
   struct Stray {
     Time at{};
@@ -128,7 +128,9 @@ class SimCluster final {
   };
 
   Partition& At(TopicPartition where) { return partitions_[where.topic][where.partition]; }
-  [[nodiscard]] const Partition& At(TopicPartition where) const { return partitions_[where.topic][where.partition]; }
+  [[nodiscard]] const Partition& At(TopicPartition where) const {
+    return partitions_[where.topic][where.partition];
+  }
   [[nodiscard]] std::uint64_t StableEnd(TopicPartition where) const;
   void End(Txn& txn, bool commit);
   bool Happens(unsigned in_ten_thousand, const char* kind);

@@ -543,17 +543,20 @@ std::string TasksText(const json& answer) {
 }
 
 std::string KafkaTasksText(const json& answer) {
-  Table table({"slot", "<worker", "<phase", "lag", "commits", "of", "state", "checkpoint", "again", "<hash", "<standby", "<role"});
+  Table table({"slot", "<worker", "<phase", "lag", "commits", "of", "state", "checkpoint", "again", "<hash",
+               "<standby", "<role"});
   std::string problems;
   for (const json& task : At(answer, "tasks")) {
     std::string standbys;
     for (const json& one : At(task, "standbys"))
       standbys += (standbys.empty() ? "" : ", ") + Text(one, "worker") + " -" + Text(one, "commits_behind");
-    if (Has(task, "problem")) problems += "  slot " + IdText(task, "slot") + ": " + Text(task, "problem") + "\n";
+    if (Has(task, "problem"))
+      problems += "  slot " + IdText(task, "slot") + ": " + Text(task, "problem") + "\n";
     table.Add({IdText(task, "slot"), Has(task, "worker") ? Text(task, "worker") : "nobody",
                Has(task, "phase") ? Text(task, "phase") : "", Text(task, "lag"), Text(task, "commits"),
                Text(task, "committed"), Text(task, "state_written"), Text(task, "checkpoint"),
-               Text(task, "commits_executed_again"), Text(task, "hash").substr(0, 12), standbys, Text(task, "role")});
+               Text(task, "commits_executed_again"), Text(task, "hash").substr(0, 12), standbys,
+               Text(task, "role")});
   }
   Table workers({"<worker", "silent for s", "records", "commits", "aborts", "producers", "fenced others"});
   for (const json& one : At(answer, "workers"))

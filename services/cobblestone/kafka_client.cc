@@ -35,7 +35,9 @@ double WallClock() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-ProducerState ProducerOf(const client::SourceState& state) { return {.lines = state.events, .hash = state.hash}; }
+ProducerState ProducerOf(const client::SourceState& state) {
+  return {.lines = state.events, .hash = state.hash};
+}
 
 class KafkaClient final : public Client {
  public:
@@ -70,8 +72,9 @@ class KafkaClient final : public Client {
     Ticker& ticker = (*source)->ticker;
     if (block.first_line != publisher.state().events)
       return Status::InvalidArgument("source " + block.source + " has been taken in up to line " +
-                                     std::to_string(publisher.state().events) + ", this block starts after line " +
-                                     std::to_string(block.first_line) + "; is another client sending under the same name?");
+                                     std::to_string(publisher.state().events) +
+                                     ", this block starts after line " + std::to_string(block.first_line) +
+                                     "; is another client sending under the same name?");
     // A broadcast is in force for all that comes behind it, and for nothing before.
     if (block.barrier || (!begun_ && block.first_line > 0))
       if (Status s = Drain(publisher); !s.ok()) return s;
@@ -80,9 +83,10 @@ class KafkaClient final : public Client {
     std::uint64_t line = block.first_line;
     const double now = WallClock();
     const auto add_tick = [&](double time) {
-      return publisher.AddTo({wire::kCatalogue, 0},
-                             wire::EncodeEvent({.head = {.id = static_cast<std::uint64_t>(time), .project = {}, .time = time},
-                                                .body = wire::Tick{.time = time}}));
+      return publisher.AddTo(
+          {wire::kCatalogue, 0},
+          wire::EncodeEvent({.head = {.id = static_cast<std::uint64_t>(time), .project = {}, .time = time},
+                             .body = wire::Tick{.time = time}}));
     };
     for (const SourceLine& one : block.lines) {
       const std::uint64_t number = line++;
@@ -151,8 +155,9 @@ class KafkaClient final : public Client {
       if (Status s = passed_->Start(where, stream::kafka::kBeginning); !s.ok()) return s;
     }
     const std::uint64_t id = std::max<std::uint64_t>(1, random_());
-    Status s = publisher.AddTo({wire::kCatalogue, 0}, wire::EncodeEvent({.head = {.id = id, .project = {}, .time = WallClock()},
-                                                                         .body = wire::Barrier{}}));
+    Status s = publisher.AddTo(
+        {wire::kCatalogue, 0},
+        wire::EncodeEvent({.head = {.id = id, .project = {}, .time = WallClock()}, .body = wire::Barrier{}}));
     if (s.ok()) s = publisher.Commit(publisher.state());
     std::set<std::uint32_t> passed;
     auto told = Clock::now();
@@ -170,9 +175,10 @@ class KafkaClient final : public Client {
       }
       const auto now = Clock::now();
       if (now > deadline)
-        return Status::Retry("what was appended is durable, and is not processed: " + std::to_string(passed.size()) + " of " +
-                             std::to_string(settings_.partitions) +
-                             " partitions have come so far. Are workers running (`cobblestone tasks`)? Send the same again later");
+        return Status::Retry(
+            "what was appended is durable, and is not processed: " + std::to_string(passed.size()) + " of " +
+            std::to_string(settings_.partitions) +
+            " partitions have come so far. Are workers running (`cobblestone tasks`)? Send the same again later");
       if (now - told > kDrainToldEvery) {
         told = now;
         report_("waiting for the workers: " + std::to_string(passed.size()) + " of " +
@@ -202,7 +208,8 @@ class KafkaClient final : public Client {
     json list = json::array();
     std::uint64_t end = from;
     Status s = stream::kafka::ReadAll(
-        **reader, {wire::kRefused, 0}, from == 0 ? stream::kafka::kBeginning : from, stream::kafka::Millis(30000),
+        **reader, {wire::kRefused, 0}, from == 0 ? stream::kafka::kBeginning : from,
+        stream::kafka::Millis(30000),
         [&](const stream::kafka::Message& message) {
           if (list.size() >= limit) return Status::Ok();
           wire::Refused refused;
@@ -227,9 +234,10 @@ class KafkaClient final : public Client {
     if (!committed.ok()) return committed.status();
     json tasks = json::array();
     for (const auto& one : *committed) {
-      json task = {{"slot", one.slot},
-                   {"role", one.slot == settings_.partitions ? "coordinator" : "claims, grants, accounts, teams"},
-                   {"standbys", json::array()}};
+      json task = {
+          {"slot", one.slot},
+          {"role", one.slot == settings_.partitions ? "coordinator" : "claims, grants, accounts, teams"},
+          {"standbys", json::array()}};
       if (one.offset) {
         const auto position = stream::kafka::DecodePosition(*one.offset, one.metadata);
         if (!position.ok()) return position.status();
@@ -243,12 +251,13 @@ class KafkaClient final : public Client {
     std::map<std::string, json> workers;
     auto reader = cluster_->NewReader();
     if (!reader.ok()) return reader.status();
-    Status s = stream::kafka::ReadAll(**reader, {kStatusTopic, 0}, stream::kafka::kBeginning, stream::kafka::Millis(10000),
-                                      [&](const stream::kafka::Message& message) {
-                                        json said = json::parse(message.value(), nullptr, false);
-                                        if (said.is_object()) workers[std::string(message.key())] = std::move(said);
-                                        return Status::Ok();
-                                      });
+    Status s =
+        stream::kafka::ReadAll(**reader, {kStatusTopic, 0}, stream::kafka::kBeginning,
+                               stream::kafka::Millis(10000), [&](const stream::kafka::Message& message) {
+                                 json said = json::parse(message.value(), nullptr, false);
+                                 if (said.is_object()) workers[std::string(message.key())] = std::move(said);
+                                 return Status::Ok();
+                               });
     if (!s.ok()) return s;
     json all = json::array();
     const double now = WallClock();
@@ -259,14 +268,16 @@ class KafkaClient final : public Client {
         if (slot >= tasks.size() || age > kSilentAfter) continue;
         json& place = tasks[slot];
         if (!task.value("owned", false)) {
-          const auto behind = place.value("committed", std::uint64_t{0}) -
-                              std::min(place.value("committed", std::uint64_t{0}), task.value("commits", std::uint64_t{0}));
-          place["standbys"].push_back({{"worker", name}, {"phase", task["phase"]}, {"commits_behind", behind}});
+          const auto behind =
+              place.value("committed", std::uint64_t{0}) -
+              std::min(place.value("committed", std::uint64_t{0}), task.value("commits", std::uint64_t{0}));
+          place["standbys"].push_back(
+              {{"worker", name}, {"phase", task["phase"]}, {"commits_behind", behind}});
           continue;
         }
         place["worker"] = name;
-        for (const char* field : {"phase", "lag", "commits", "commits_to_reach", "hash", "state_written", "rows_restored",
-                                  "commits_executed_again", "records", "problem"})
+        for (const char* field : {"phase", "lag", "commits", "commits_to_reach", "hash", "state_written",
+                                  "rows_restored", "commits_executed_again", "records", "problem"})
           if (task.contains(field)) place[field] = task[field];
       }
       said.erase("tasks");
@@ -298,7 +309,8 @@ Result<std::unique_ptr<Client>> ConnectKafka(const settings::RunSettings& settin
   if (Status s = CheckTopics(*deployment); !s.ok()) return s;
   auto cluster = stream::kafka::MakeCluster(deployment->cluster);
   if (!cluster.ok()) return cluster.status();
-  return std::unique_ptr<Client>(new KafkaClient(settings, std::move(*deployment), std::move(*cluster), report));
+  return std::unique_ptr<Client>(
+      new KafkaClient(settings, std::move(*deployment), std::move(*cluster), report));
 }
 
 }  // namespace cobblestone

@@ -56,8 +56,9 @@ Result<stream::kafka::Properties> ConnectionOf(const KafkaSettings& kafka) {
     } else {
       const char* secret = std::getenv(kafka.password_variable.c_str());
       if (secret == nullptr)
-        return Status::InvalidArgument("the variable " + kafka.password_variable +
-                                       " of the environment, which kafka.password_variable names, is not set");
+        return Status::InvalidArgument(
+            "the variable " + kafka.password_variable +
+            " of the environment, which kafka.password_variable names, is not set");
       all["sasl.password"] = secret;
     }
   }
@@ -95,15 +96,17 @@ bool IsPacked(stream::TopicIndex topic) {
 stream::kafka::TopicPlan PlanOf(const stream::TopicSpec& spec, stream::TopicIndex topic,
                                 const settings::RunSettings& settings) {
   const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(settings.retention.inputs_age);
-  std::map<std::string, std::string> all = {{"max.message.bytes", kMaxMessageBytes},
-                                            {"unclean.leader.election.enable", "false"},
-                                            {"min.insync.replicas", settings.kafka.replication >= 3 ? "2" : "1"},
-                                            {"message.timestamp.after.max.ms", kAnyTime},
-                                            {"message.timestamp.type", IsInput(topic) ? "LogAppendTime" : "CreateTime"},
-                                            {"cleanup.policy", "delete"},
-                                            {"retention.bytes", kForever},
-                                            {"retention.ms", std::to_string(age.count())}};
-  if (spec.retention == stream::Retention::kForever || topic == wire::kRefused) all["retention.ms"] = kForever;
+  std::map<std::string, std::string> all = {
+      {"max.message.bytes", kMaxMessageBytes},
+      {"unclean.leader.election.enable", "false"},
+      {"min.insync.replicas", settings.kafka.replication >= 3 ? "2" : "1"},
+      {"message.timestamp.after.max.ms", kAnyTime},
+      {"message.timestamp.type", IsInput(topic) ? "LogAppendTime" : "CreateTime"},
+      {"cleanup.policy", "delete"},
+      {"retention.bytes", kForever},
+      {"retention.ms", std::to_string(age.count())}};
+  if (spec.retention == stream::Retention::kForever || topic == wire::kRefused)
+    all["retention.ms"] = kForever;
   if (topic == kStatusTopic) {
     all["cleanup.policy"] = "compact";
     all["segment.ms"] = "600000";
@@ -147,7 +150,8 @@ Result<KafkaDeployment> DeploymentOf(const settings::RunSettings& settings,
   made.replication = static_cast<int>(settings.kafka.replication);
 
   std::vector<bool> packed;
-  for (std::size_t t = 0; t < topics.size(); ++t) packed.push_back(IsPacked(static_cast<stream::TopicIndex>(t)));
+  for (std::size_t t = 0; t < topics.size(); ++t)
+    packed.push_back(IsPacked(static_cast<stream::TopicIndex>(t)));
   made.task = {.topics = topics,
                .packed = std::move(packed),
                .journal = wire::kJournal,
@@ -181,8 +185,9 @@ Status CheckTopics(const KafkaDeployment& deployment) {
       different += "\n  " + drift.topic + " " + drift.what;
   }
   if (!different.empty())
-    return Status::InvalidArgument("topics of this deployment are not what they must be:" + different +
-                                   "\nPartition counts never change; settings are put right with Kafka's own tools");
+    return Status::InvalidArgument(
+        "topics of this deployment are not what they must be:" + different +
+        "\nPartition counts never change; settings are put right with Kafka's own tools");
   if (!missing.empty())
     return Status::NotFound("topics are missing: " + missing + ". `cobblestone topics create` makes them");
   return Status::Ok();

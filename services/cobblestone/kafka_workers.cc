@@ -71,20 +71,19 @@ Result<std::unique_ptr<KafkaWorkers>> KafkaWorkers::Open(const settings::RunSett
   for (std::uint32_t t = 0; t < settings.threads; ++t) {
     const std::string name = settings.kafka.instance + "." + std::to_string(t);
     made->spaces_.push_back(stream::kafka::MakeDirectoryStateSpace(
-        settings.data_directory + "/kafka-state/" + name,
-        settings.memory.block_cache / settings.threads));
+        settings.data_directory + "/kafka-state/" + name, settings.memory.block_cache / settings.threads));
     made->workers_.push_back(std::make_unique<stream::kafka::Worker>(
-        stream::kafka::WorkerOptions{
-            .instance = name,
-            .slots = settings.partitions + 1,
-            .task = made->deployment_.task,
-            .commit_min = duration_cast<Millis>(settings.kafka.commit_min),
-            .commit_max = duration_cast<Millis>(settings.kafka.commit_max),
-            .standby = settings.kafka.standby == settings::KafkaStandby::kHot ? stream::kafka::Standby::kHot
-                                                                              : stream::kafka::Standby::kNone,
-            .standby_of = settings.threads,
-            .standby_at = t,
-            .report = report},
+        stream::kafka::WorkerOptions{.instance = name,
+                                     .slots = settings.partitions + 1,
+                                     .task = made->deployment_.task,
+                                     .commit_min = duration_cast<Millis>(settings.kafka.commit_min),
+                                     .commit_max = duration_cast<Millis>(settings.kafka.commit_max),
+                                     .standby = settings.kafka.standby == settings::KafkaStandby::kHot
+                                                    ? stream::kafka::Standby::kHot
+                                                    : stream::kafka::Standby::kNone,
+                                     .standby_of = settings.threads,
+                                     .standby_at = t,
+                                     .report = report},
         *made->cluster_, *made->spaces_.back(), *made->background_, MakeSlotFactory(settings)));
   }
   return made;
@@ -148,7 +147,8 @@ void KafkaWorkers::TellStatus() {
     std::uint64_t ignored = 0;
     for (std::size_t t = 0; t < workers_.size(); ++t) {
       const std::string name = settings_.kafka.instance + "." + std::to_string(t);
-      auto o = status_producer_->Produce({kStatusTopic, 0}, name, StatusJson(name, workers_[t]->Look()).dump(), &ignored);
+      auto o = status_producer_->Produce({kStatusTopic, 0}, name,
+                                         StatusJson(name, workers_[t]->Look()).dump(), &ignored);
       if (!o.ok()) return o;
     }
     if (auto o = status_producer_->Flush(); !o.ok()) return o;

@@ -71,7 +71,8 @@ class ToEmbedded {
     if (Status s = Open(); !s.ok()) return s;
     const PipelineOptions pipeline{.partitions = from_.partitions};
     std::vector<std::vector<bool>> copied;
-    for (const stream::TopicSpec& topic : deployment_.task.topics) copied.emplace_back(topic.partitions, false);
+    for (const stream::TopicSpec& topic : deployment_.task.topics)
+      copied.emplace_back(topic.partitions, false);
     for (std::uint32_t k = 0; k < SlotCount(pipeline); ++k) {
       const PipelineSlot slot = MakeSlot(k, pipeline);
       std::map<TopicPartition, OffsetMap> maps;
@@ -135,8 +136,7 @@ class ToEmbedded {
       if (options_.progress) options_.progress(counts_);
     };
     Status s = stream::kafka::ReadAll(
-        *reader_, where, stream::kafka::kBeginning, kPatience,
-        [&](const Message& message) {
+        *reader_, where, stream::kafka::kBeginning, kPatience, [&](const Message& message) {
           if (map->records() == 0 && begin == 0) begin = message.offset();
           std::uint32_t count = 1;
           std::string payload;
@@ -148,7 +148,8 @@ class ToEmbedded {
             while (cursor.Next(&record)) ++count;
             if (cursor.malformed())
               return Status::Corrupted("message " + std::to_string(message.offset()) + " of " +
-                                       deployment_.task.topics[where.topic].name + " is not what a slot wrote");
+                                       deployment_.task.topics[where.topic].name +
+                                       " is not what a slot wrote");
           } else {
             stream::AppendRecord(payload, message.value());
           }
@@ -159,8 +160,10 @@ class ToEmbedded {
             unit.outputs.back().payload += payload;
             unit.outputs.back().count += count;
           } else {
-            unit.outputs.push_back(
-                {.where = where, .payload = std::move(payload), .count = count, .append_time = message.timestamp()});
+            unit.outputs.push_back({.where = where,
+                                    .payload = std::move(payload),
+                                    .count = count,
+                                    .append_time = message.timestamp()});
           }
           if (bytes >= kUnitBytes) append();
           return Status::Ok();
@@ -171,9 +174,10 @@ class ToEmbedded {
 
   // As of what is committed, from the last checkpoint on or from the beginning, each fingerprint compared; then its place
   // is told in the new offsets, and a copy of it is made as the engine keeps them.
-  Status MakeState(std::uint32_t k, const stream::Slot& slot, const std::map<TopicPartition, OffsetMap>& maps) {
-    auto meta = stream::kafka::CatchUp(*cluster_, k, deployment_.task, MakeSlotFactory(from_), *space_, background_,
-                                       {.checkpoint = options_.checkpoint});
+  Status MakeState(std::uint32_t k, const stream::Slot& slot,
+                   const std::map<TopicPartition, OffsetMap>& maps) {
+    auto meta = stream::kafka::CatchUp(*cluster_, k, deployment_.task, MakeSlotFactory(from_), *space_,
+                                       background_, {.checkpoint = options_.checkpoint});
     if (!meta.ok()) return meta.status();
     if (meta->sequence == 0) return Status::Ok();
     counts_.commits += meta->sequence;
@@ -187,7 +191,9 @@ class ToEmbedded {
         fs::path(directory_) / "checkpoints" / ("slot-" + std::to_string(k)) / std::to_string(meta->sequence);
     std::error_code error;
     fs::create_directories(copy.parent_path(), error);
-    if (error) return Status::Unwritten(error.value(), "cannot make " + copy.parent_path().string() + ": " + error.message());
+    if (error)
+      return Status::Unwritten(error.value(),
+                               "cannot make " + copy.parent_path().string() + ": " + error.message());
     return (*store)->Checkpoint(copy.string());
   }
 

@@ -16,8 +16,8 @@
 #include "common/wire/refused_codec.h"
 #include "common/wire/topics.h"
 #include "services/cobblestone/engine.h"
-#include "services/cobblestone/refused_json.h"
 #include "services/cobblestone/ledger_index.h"
+#include "services/cobblestone/refused_json.h"
 #include "services/cobblestone/replay.h"
 
 namespace cobblestone {
@@ -468,9 +468,7 @@ Result<json> Engine::Scales(ProjectId project) {
   return found;
 }
 
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 json RefusedJson(std::uint64_t offset, const wire::Refused& refused) {
   json j{{"number", offset},

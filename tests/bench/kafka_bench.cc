@@ -64,7 +64,8 @@ double CpuSecondsOf(int pid) {
   if (line.empty()) return 0;
   unsigned long utime = 0;
   unsigned long stime = 0;
-  std::sscanf(line.c_str() + line.rfind(')') + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &utime, &stime);
+  std::sscanf(line.c_str() + line.rfind(')') + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu",
+              &utime, &stime);
   return static_cast<double>(utime + stime) / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }
 
@@ -75,10 +76,12 @@ void PrintThreads() {
     std::getline(in, line);
     const auto open = line.find('('), close = line.rfind(')');
     unsigned long utime = 0, stime = 0;
-    std::sscanf(line.c_str() + close + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &utime, &stime);
+    std::sscanf(line.c_str() + close + 2, "%*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &utime,
+                &stime);
     if (utime + stime > 20)
-      std::fprintf(stderr, "  %-16s %.2f s user %.2f s system\n", line.substr(open + 1, close - open - 1).c_str(),
-                   static_cast<double>(utime) / 100, static_cast<double>(stime) / 100);
+      std::fprintf(stderr, "  %-16s %.2f s user %.2f s system\n",
+                   line.substr(open + 1, close - open - 1).c_str(), static_cast<double>(utime) / 100,
+                   static_cast<double>(stime) / 100);
   }
 }
 
@@ -121,7 +124,8 @@ Clock::time_point AwaitDrained(const KafkaWorkers& workers, std::uint32_t slots)
       records = now.records;
       moved = Clock::now();
     }
-    if (now.running == slots && now.lag == 0 && Clock::now() - moved > std::chrono::milliseconds(600)) return moved;
+    if (now.running == slots && now.lag == 0 && Clock::now() - moved > std::chrono::milliseconds(600))
+      return moved;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 }
@@ -162,7 +166,8 @@ void Run(const Options& options) {
   const std::uint32_t slots = options.partitions + 1;
   const auto report = [](const std::string& what) { std::fprintf(stderr, "  %s\n", what.c_str()); };
 
-  std::fprintf(stderr, "preparing %llu results of %llu hosts ...\n", static_cast<unsigned long long>(options.results),
+  std::fprintf(stderr, "preparing %llu results of %llu hosts ...\n",
+               static_cast<unsigned long long>(options.results),
                static_cast<unsigned long long>(options.hosts));
   Prepared prepared = Prepare(PlainTraffic(options.results, options.hosts, options.policy), 20000, 0);
   {
@@ -184,8 +189,8 @@ void Run(const Options& options) {
       Append(**publisher, block);
       block = {};
     }
-    std::fprintf(stderr, "  backlog of %llu results loaded in %.1f s\n", static_cast<unsigned long long>(prepared.results),
-                 Seconds(Clock::now() - start));
+    std::fprintf(stderr, "  backlog of %llu results loaded in %.1f s\n",
+                 static_cast<unsigned long long>(prepared.results), Seconds(Clock::now() - start));
   }
 
   auto workers = KafkaWorkers::Open(settings, report);
@@ -207,13 +212,15 @@ void Run(const Options& options) {
   auto reader = (*cluster)->NewReader();
   if (!reader.ok()) Die(reader.status());
   for (std::uint32_t p = 0; p < options.partitions; ++p)
-    Must(stream::kafka::ReadAll(**reader, {wire::kGrants, p}, stream::kafka::kBeginning, stream::kafka::Millis(30000),
-                                [&](const stream::kafka::Message& message) {
+    Must(stream::kafka::ReadAll(**reader, {wire::kGrants, p}, stream::kafka::kBeginning,
+                                stream::kafka::Millis(30000), [&](const stream::kafka::Message& message) {
                                   stream::RecordCursor cursor(message.value());
                                   std::string_view record;
                                   wire::GrantHead head;
                                   while (cursor.Next(&record))
-                                    if (wire::DecodeGrantHead(record, &head) && head.kind == wire::GrantKind::kFinal) ++grants;
+                                    if (wire::DecodeGrantHead(record, &head) &&
+                                        head.kind == wire::GrantKind::kFinal)
+                                      ++grants;
                                   return Status::Ok();
                                 }));
   std::printf(
@@ -248,7 +255,8 @@ int main(int argc, char** argv) {
   app.add_option("--client", options.client_options, "kafka.options");
   app.add_option("--directory", options.directory, "Where state lies; without it one in the place for such");
   CLI11_PARSE(app, argc, argv);
-  if (options.directory.empty()) options.directory = std::filesystem::temp_directory_path() / "cobblestone-kafka-bench";
+  if (options.directory.empty())
+    options.directory = std::filesystem::temp_directory_path() / "cobblestone-kafka-bench";
   cobblestone::Run(options);
   std::fflush(nullptr);
   std::_Exit(0);

@@ -145,7 +145,8 @@ bool Background::Runs() {
   while (::poll(&wait, 1, 0) > 0 && ReadSome(pipe_, &err_)) {
   }
   siginfo_t info{};  // it stays to be waited for
-  return id_ >= 0 && ::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+  return id_ >= 0 && ::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         info.si_pid == 0;
 }
 
 bool Background::WaitFor(const std::string& text) {

@@ -37,7 +37,8 @@ TEST(KafkaChaos, WorkersComeAndGoAndNothingIsLostOrDoubled) {
   const auto broker = TestBroker::Shared();
   const int rounds = FromEnvironment("COBBLESTONE_CHAOS_ROUNDS", 12);
   std::mt19937 random(static_cast<unsigned>(FromEnvironment("COBBLESTONE_CHAOS_SEED", 1)));
-  const KafkaWorld world(*broker, Traffic(31, static_cast<std::uint64_t>(2500 * rounds)), {.kafka = "  standby: hot\n"});
+  const KafkaWorld world(*broker, Traffic(31, static_cast<std::uint64_t>(2500 * rounds)),
+                         {.kafka = "  standby: hot\n"});
   std::vector<Member> members;
   for (const char* name : {"a", "b", "c"}) members.push_back({.name = name, .process = world.Worker(name)});
   ASSERT_TRUE(world.AwaitRest(seconds(60))) << world.Tasks().dump(1);
@@ -65,6 +66,7 @@ TEST(KafkaChaos, WorkersComeAndGoAndNothingIsLostOrDoubled) {
         ++faults["asleep beyond its session"];
         break;
       case 3:
+        ASSERT_TRUE(member.process->WaitFor("running")) << member.process->err();
         member.process->Signal(SIGTERM);
         EXPECT_EQ(member.process->Wait(), 0) << member.process->err();
         ++faults["left"];
@@ -84,6 +86,7 @@ TEST(KafkaChaos, WorkersComeAndGoAndNothingIsLostOrDoubled) {
   EXPECT_LE(taken, 1) << ingest->err();
   EXPECT_TRUE(world.AwaitRest(seconds(60))) << world.Tasks().dump(1);
   for (Member& member : members) {
+    ASSERT_TRUE(member.process->WaitFor("running")) << member.process->err();
     member.process->Signal(SIGTERM);
     EXPECT_EQ(member.process->Wait(), 0) << member.process->err();
   }

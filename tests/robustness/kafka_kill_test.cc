@@ -46,9 +46,11 @@ TEST(KafkaKill, NothingIsLostOrDoubledWhereverAWorkerDies) {
   const int taken = ingest->Wait();
   EXPECT_LE(taken, 1) << ingest->err();  // 1: bad lines of the traffic were told
   EXPECT_TRUE(world.AwaitRest(std::chrono::seconds(60))) << world.Tasks().dump(1);
+  ASSERT_TRUE(worker->WaitFor("running")) << worker->err();
   worker->Signal(SIGTERM);
   EXPECT_EQ(worker->Wait(), 0) << worker->err();
-  for (const std::string& point : points) EXPECT_GE(kills[point], rounds / 7) << "killed too seldom at " << point;
+  for (const std::string& point : points)
+    EXPECT_GE(kills[point], rounds / 7) << "killed too seldom at " << point;
   for (const auto& [point, count] : kills) std::printf("killed %d times at %s\n", count, point.c_str());
   world.ExpectLikeTheOracle();
 }

@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <filesystem>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -40,7 +40,8 @@ std::unique_ptr<TestBroker> TestBroker::Shared() {
   if (path == nullptr) return Own(1);
   std::unique_ptr<TestBroker> broker(new TestBroker);
   broker->path_ = path;
-  broker->bootstrap_ = LastLine(Output(KafkaLocal() + " start --dir " + broker->path_));  // it runs: says where
+  broker->bootstrap_ =
+      LastLine(Output(KafkaLocal() + " start --dir " + broker->path_));  // it runs: says where
   return broker;
 }
 
@@ -63,14 +64,20 @@ TestBroker::~TestBroker() {
   }
 }
 
-void TestBroker::Run(const std::string& verb) const { (void)Output(KafkaLocal() + " " + verb + " --dir " + path_); }
+void TestBroker::Run(const std::string& verb) const {
+  (void)Output(KafkaLocal() + " " + verb + " --dir " + path_);
+}
 void TestBroker::Kill(int broker) const { Run("kill " + std::to_string(broker)); }
 void TestBroker::Restart(int broker) const { Run("restart " + std::to_string(broker)); }
 
 KafkaWorld::KafkaWorld(const TestBroker& broker, const std::vector<Event>& events, KafkaWorldOptions options)
-    : bootstrap_(broker.bootstrap()), replication_(broker.brokers()), events_(events), options_(std::move(options)) {
+    : bootstrap_(broker.bootstrap()),
+      replication_(broker.brokers()),
+      events_(events),
+      options_(std::move(options)) {
   static int worlds = 0;
-  prefix_ = "t" + std::to_string(::getpid()) + "-" + std::to_string(++worlds) + "-" + std::to_string(::time(nullptr) % 100000);
+  prefix_ = "t" + std::to_string(::getpid()) + "-" + std::to_string(++worlds) + "-" +
+            std::to_string(::time(nullptr) % 100000);
   WriteTraffic(events_, directory_ / "traffic.pb");
   const Finished made = RunProgram(directory_ / "", {"topics", "create", "--config", ConfigOf("admin")});
   if (made.code != 0) throw std::runtime_error(made.out + made.err);
@@ -80,25 +87,28 @@ KafkaWorld::KafkaWorld(const TestBroker& broker, const std::vector<Event>& event
 std::string KafkaWorld::ConfigOf(const std::string& name) const {
   const std::string path = directory_ / (name + ".yaml");
   const bool through = name != "admin" && !options_.bootstrap.empty();
-  std::ofstream(path) << "backend: kafka\npartitions: " << options_.partitions << "\nthreads: 1\ndata_directory: "
-                      << state_of(name)
-                      << "\nstate:\n  flush_interval: 200 ms\n  max_debt_records: 20000\ncheckpoint:\n  interval: 1 s\n"
-                         "log:\n  level: debug\nkafka:\n  bootstrap: "
-                      << (through ? options_.bootstrap : bootstrap_) << "\n  prefix: " << prefix_ << "\n  instance: " << name
-                      << "\n  replication: " << replication_
-                      << "\n  session_timeout: 3 s\n  transaction_timeout: 5 s\n  commit_min: 2 ms\n  commit_max: 10 ms\n"
-                         "  checkpoint_interval: 1 s\n"
-                      << options_.kafka;
+  std::ofstream(path)
+      << "backend: kafka\npartitions: " << options_.partitions
+      << "\nthreads: 1\ndata_directory: " << state_of(name)
+      << "\nstate:\n  flush_interval: 200 ms\n  max_debt_records: 20000\ncheckpoint:\n  interval: 1 s\n"
+         "log:\n  level: debug\nkafka:\n  bootstrap: "
+      << (through ? options_.bootstrap : bootstrap_) << "\n  prefix: " << prefix_ << "\n  instance: " << name
+      << "\n  replication: " << replication_
+      << "\n  session_timeout: 3 s\n  transaction_timeout: 5 s\n  commit_min: 2 ms\n  commit_max: 10 ms\n"
+         "  checkpoint_interval: 1 s\n"
+      << options_.kafka;
   return path;
 }
 
 std::unique_ptr<Background> KafkaWorld::Worker(const std::string& name, const std::string& failpoint) const {
-  return std::make_unique<Background>(directory_ / "", std::vector<std::string>{"run", "--config", ConfigOf(name)}, failpoint);
+  return std::make_unique<Background>(directory_ / "",
+                                      std::vector<std::string>{"run", "--config", ConfigOf(name)}, failpoint);
 }
 
 std::unique_ptr<Background> KafkaWorld::IngestInBackground() const {
   return std::make_unique<Background>(
-      directory_ / "", std::vector<std::string>{"ingest", directory_ / "traffic.pb", "--config", ConfigOf("admin")});
+      directory_ / "",
+      std::vector<std::string>{"ingest", directory_ / "traffic.pb", "--config", ConfigOf("admin")});
 }
 
 Finished KafkaWorld::Ingest() const {
@@ -109,7 +119,8 @@ nlohmann::json KafkaWorld::Tasks() const {
   return AskProgram(directory_ / "", {"tasks", "--json", "--config", ConfigOf("admin")});
 }
 
-bool KafkaWorld::Await(const std::function<bool(const nlohmann::json&)>& asked, std::chrono::seconds at_most) const {
+bool KafkaWorld::Await(const std::function<bool(const nlohmann::json&)>& asked,
+                       std::chrono::seconds at_most) const {
   const auto deadline = std::chrono::steady_clock::now() + at_most;
   while (std::chrono::steady_clock::now() < deadline) {
     const nlohmann::json tasks = Tasks();

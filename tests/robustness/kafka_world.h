@@ -43,8 +43,8 @@ class TestBroker {
 
 struct KafkaWorldOptions {
   std::uint32_t partitions = 4;
-  std::string kafka;     // more lines of the section `kafka`, each with two blanks and a line's end
-  std::string bootstrap; // through which workers reach the brokers (a proxy); empty: themselves
+  std::string kafka;      // more lines of the section `kafka`, each with two blanks and a line's end
+  std::string bootstrap;  // through which workers reach the brokers (a proxy); empty: themselves
 };
 
 class KafkaWorld {

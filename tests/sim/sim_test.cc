@@ -28,7 +28,8 @@ const std::vector<SimTraffic>& Traffics() {
 
 std::string Tail(const std::vector<std::string>& story) {
   std::string text;
-  for (std::size_t i = story.size() > 40 ? story.size() - 40 : 0; i < story.size(); ++i) text += "  " + story[i] + "\n";
+  for (std::size_t i = story.size() > 40 ? story.size() - 40 : 0; i < story.size(); ++i)
+    text += "  " + story[i] + "\n";
   return text;
 }
 
@@ -45,7 +46,8 @@ TEST(Simulation, WhateverHappensEveryGrantIsThereOnceAndEveryTotalIsItsSum) {
     ADD_FAILURE() << "seed " << seed << ": " << result.problem << "\n" << Tail(result.story);
     if (++failures == 3) break;
   }
-  for (const auto& [kind, count] : counts) std::printf("%-28s %llu\n", kind.c_str(), static_cast<unsigned long long>(count));
+  for (const auto& [kind, count] : counts)
+    std::printf("%-28s %llu\n", kind.c_str(), static_cast<unsigned long long>(count));
 }
 
 // What would be found if it were wrong: a producer that goes on after it has sent the end of a transaction twice.

@@ -87,7 +87,8 @@ class World {
     cluster_.set_faults(DrawFaults());
     std::size_t sent = 0;
     while (sent < traffic_.events.size() && result_.problem.empty()) {
-      for (std::size_t n = random_() % 8; n > 0 && sent < traffic_.events.size(); --n) Append(traffic_.events[sent++]);
+      for (std::size_t n = random_() % 8; n > 0 && sent < traffic_.events.size(); --n)
+        Append(traffic_.events[sent++]);
       for (std::size_t n = 1 + random_() % 6; n > 0; --n) Turn();
     }
     // From here on nothing goes wrong any more.
@@ -108,7 +109,9 @@ class World {
 
   // Each schedule has its own sort of weather.
   sim::Faults DrawFaults() {
-    const auto draw = [&](unsigned most) { return random_() % 2 == 0 ? 0 : static_cast<unsigned>(random_() % most); };
+    const auto draw = [&](unsigned most) {
+      return random_() % 2 == 0 ? 0 : static_cast<unsigned>(random_() % most);
+    };
     return {.crash = draw(150),
             .lost_request = draw(300),
             .lost_response = draw(300),
@@ -132,8 +135,8 @@ class World {
         .report = [this, name = machine.name](const std::string& what) {
           result_.story.push_back(name + ": " + what);
         }};
-    machine.worker =
-        std::make_unique<Worker>(std::move(options), *machine.client, machine.disk, *machine.background, factory_);
+    machine.worker = std::make_unique<Worker>(std::move(options), *machine.client, machine.disk,
+                                              *machine.background, factory_);
     machine.asleep = 0;
   }
 
@@ -159,7 +162,10 @@ class World {
     Machine& machine = *machines_[random_() % machines_.size()];
     if (machine.worker == nullptr) {
       switch (random_() % 60) {
-        case 0: machine.disk.Lose(); ++result_.counts["disk lost"]; break;
+        case 0:
+          machine.disk.Lose();
+          ++result_.counts["disk lost"];
+          break;
         case 1:
         case 6:
         case 7:
@@ -233,14 +239,16 @@ class World {
       quiet = rest ? quiet + 1 : 0;
       if (quiet > 60) return true;  // three looks of Worker::Publish
     }
-    result_.problem = std::string("does not come to rest: ") + what + "; open transactions: " +
-                      std::to_string(cluster_.open_transactions()) + "; " + cluster_.Describe();
+    result_.problem = std::string("does not come to rest: ") + what +
+                      "; open transactions: " + std::to_string(cluster_.open_transactions()) + "; " +
+                      cluster_.Describe();
     for (const auto& machine : machines_) {
       if (machine->worker == nullptr) continue;
       for (const auto& task : machine->worker->Look().tasks)
         result_.problem += "\n  " + machine->name + " slot " + std::to_string(task.slot) +
-                           (task.owned ? " owned " : " not owned ") + std::string(stream::kafka::PhaseName(task.phase)) +
-                           " at " + std::to_string(task.sequence) + " of " + std::to_string(task.target_sequence) +
+                           (task.owned ? " owned " : " not owned ") +
+                           std::string(stream::kafka::PhaseName(task.phase)) + " at " +
+                           std::to_string(task.sequence) + " of " + std::to_string(task.target_sequence) +
                            ", lag " + std::to_string(task.lag);
     }
     return false;
@@ -262,7 +270,8 @@ class World {
         totals[{total.project.value, kind, total.account}] = total;
       });
     }
-    if (!actual.granted_twice.empty()) result_.problem = "granted twice: result " + std::to_string(actual.granted_twice[0].result);
+    if (!actual.granted_twice.empty())
+      result_.problem = "granted twice: result " + std::to_string(actual.granted_twice[0].result);
     Outcome grants;
     grants.grants = traffic_.expected.grants;
     std::map<AccountKey, BigMicro> sums;
@@ -282,7 +291,8 @@ class World {
       if (key.account == 0) continue;
       const auto total = totals.find(key);
       if (total == totals.end() || total->second.total_micro != micro)
-        result_.problem += " the total of account " + std::to_string(key.account) + " is not the sum of its grants;";
+        result_.problem +=
+            " the total of account " + std::to_string(key.account) + " is not the sum of its grants;";
       if (result_.problem.size() > 500) break;
     }
   }
@@ -322,13 +332,16 @@ SimTraffic MakeSimTraffic(std::uint64_t seed, std::uint64_t results) {
   Generator generator(options);
   for (std::string envelope; generator.Next(&envelope);) {
     const auto routing = wire::PeekRouting(envelope);
-    (routing && routing->key == wire::KeyKind::kBroadcast ? traffic.broadcasts : traffic.events).push_back(envelope);
+    (routing && routing->key == wire::KeyKind::kBroadcast ? traffic.broadcasts : traffic.events)
+        .push_back(envelope);
     all.push_back(envelope);
   }
   traffic.expected = RunOracle(all);
   return traffic;
 }
 
-SimResult RunSchedule(const SimTraffic& traffic, const SimSchedule& schedule) { return World(traffic, schedule).Run(); }
+SimResult RunSchedule(const SimTraffic& traffic, const SimSchedule& schedule) {
+  return World(traffic, schedule).Run();
+}
 
 }  // namespace cobblestone::testing

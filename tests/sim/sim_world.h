@@ -26,8 +26,9 @@ struct SimSchedule {
   std::uint64_t seed = 1;
   bool hot_standby = false;
   // Canaries: what must be found.
-  bool hide_suspects = false;                                        // producers never say that they are suspect
-  std::function<void(stream::SlotFactory&)> change_stages{};  // puts something else in the place of the real stages
+  bool hide_suspects = false;  // producers never say that they are suspect
+  std::function<void(stream::SlotFactory&)>
+      change_stages{};  // puts something else in the place of the real stages
 };
 
 struct SimResult {

@@ -22,8 +22,9 @@ Result<std::optional<Position>> CommittedPositionOf(Cluster& cluster, std::uint3
 
 }  // namespace
 
-Result<SlotMeta> CatchUp(Cluster& cluster, std::uint32_t slot, const TaskOptions& options, const SlotFactory& factory,
-                         StateSpace& space, Background& background, const CatchUpOptions& how) {
+Result<SlotMeta> CatchUp(Cluster& cluster, std::uint32_t slot, const TaskOptions& options,
+                         const SlotFactory& factory, StateSpace& space, Background& background,
+                         const CatchUpOptions& how) {
   auto position = CommittedPositionOf(cluster, slot, how.patience);
   if (!position.ok()) return position.status();
   auto reader = cluster.NewReader();

@@ -24,7 +24,8 @@ struct CatchUpOptions {
 
 // `space` has no state of the slot, or an older one to begin with. Every commit that is executed gives the journal's
 // fingerprint, or it is kCorrupted. On return the state is written, without markers.
-Result<SlotMeta> CatchUp(Cluster& cluster, std::uint32_t slot, const TaskOptions& options, const SlotFactory& factory,
-                         StateSpace& space, Background& background, const CatchUpOptions& how);
+Result<SlotMeta> CatchUp(Cluster& cluster, std::uint32_t slot, const TaskOptions& options,
+                         const SlotFactory& factory, StateSpace& space, Background& background,
+                         const CatchUpOptions& how);
 
 }  // namespace cobblestone::stream::kafka

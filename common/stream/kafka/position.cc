@@ -10,8 +10,9 @@ constexpr std::string_view kFormat = "slot-1";
 
 std::string EncodePosition(const Position& position) {
   std::ostringstream out;
-  out << kFormat << " sequence " << position.sequence << " checkpoint " << position.checkpoint_sequence << " end "
-      << position.checkpoint_end << (position.released ? " released" : " owner") << " " << position.owner;
+  out << kFormat << " sequence " << position.sequence << " checkpoint " << position.checkpoint_sequence
+      << " end " << position.checkpoint_end << (position.released ? " released" : " owner") << " "
+      << position.owner;
   return out.str();
 }
 
@@ -22,8 +23,8 @@ Result<Position> DecodePosition(std::uint64_t offset, std::string_view metadata)
   std::string words[4];
   in >> format >> words[0] >> position.sequence >> words[1] >> position.checkpoint_sequence >> words[2] >>
       position.checkpoint_end >> words[3] >> position.owner;
-  if (in.fail() || format != kFormat || words[0] != "sequence" || words[1] != "checkpoint" || words[2] != "end" ||
-      (words[3] != "released" && words[3] != "owner"))
+  if (in.fail() || format != kFormat || words[0] != "sequence" || words[1] != "checkpoint" ||
+      words[2] != "end" || (words[3] != "released" && words[3] != "owner"))
     return Status::Corrupted("the committed offset " + std::to_string(offset) +
                              " has metadata that this program did not write: '" + std::string(metadata) +
                              "'. Has another program the same group.id?");

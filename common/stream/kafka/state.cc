@@ -46,9 +46,11 @@ class DirectoryStateSpace final : public StateSpace {
     std::error_code error;
     fs::create_directories(directory_, error);
     if (error)
-      return Status::Unwritten(error.value(), "cannot make the directory " + directory_ + ": " + error.message());
+      return Status::Unwritten(error.value(),
+                               "cannot make the directory " + directory_ + ": " + error.message());
     RemoveCopy(slot);
-    return store::OpenRocksdbStore({.path = Path(slot), .memory = memory_, .create = true, .read_only = false});
+    return store::OpenRocksdbStore(
+        {.path = Path(slot), .memory = memory_, .create = true, .read_only = false});
   }
   Status Remove(std::uint32_t slot) override {
     RemoveCopy(slot);
@@ -58,7 +60,8 @@ class DirectoryStateSpace final : public StateSpace {
   Result<std::unique_ptr<store::Store>> OpenCopy(std::uint32_t slot, store::Store& of) override {
     RemoveCopy(slot);
     if (Status s = of.Checkpoint(CopyPath(slot)); !s.ok()) return s;
-    return store::OpenRocksdbStore({.path = CopyPath(slot), .memory = memory_, .create = false, .read_only = true});
+    return store::OpenRocksdbStore(
+        {.path = CopyPath(slot), .memory = memory_, .create = false, .read_only = true});
   }
   void RemoveCopy(std::uint32_t slot) override {
     std::error_code ignored;
@@ -71,7 +74,8 @@ class DirectoryStateSpace final : public StateSpace {
       const std::string name = entry.path().filename().string();
       if (name.rfind("slot-", 0) != 0) continue;
       const std::string number = name.substr(5);
-      if (number.empty() || number.size() > 9 || number.find_first_not_of("0123456789") != std::string::npos) continue;
+      if (number.empty() || number.size() > 9 || number.find_first_not_of("0123456789") != std::string::npos)
+        continue;
       slots.push_back(static_cast<std::uint32_t>(std::stoul(number)));
     }
     std::sort(slots.begin(), slots.end());
@@ -79,7 +83,9 @@ class DirectoryStateSpace final : public StateSpace {
   }
 
  private:
-  [[nodiscard]] std::string Path(std::uint32_t slot) const { return directory_ + "/slot-" + std::to_string(slot); }
+  [[nodiscard]] std::string Path(std::uint32_t slot) const {
+    return directory_ + "/slot-" + std::to_string(slot);
+  }
   [[nodiscard]] std::string CopyPath(std::uint32_t slot) const { return Path(slot) + ".copy"; }
 
   std::string directory_;
@@ -88,7 +94,8 @@ class DirectoryStateSpace final : public StateSpace {
 
 }  // namespace
 
-std::unique_ptr<StateSpace> MakeDirectoryStateSpace(const std::string& directory, std::uint64_t block_cache_bytes) {
+std::unique_ptr<StateSpace> MakeDirectoryStateSpace(const std::string& directory,
+                                                    std::uint64_t block_cache_bytes) {
   return std::make_unique<DirectoryStateSpace>(directory, block_cache_bytes);
 }
 
@@ -142,7 +149,8 @@ Status CheckpointSource::Begin() {
     if (key.size() != kMarkerKeyBytes || value.size() % kKeyBytes != 0)
       return Status::Corrupted("a marker of changed keys is not what was written");
     if (SequenceOfMarker(key) <= after_) return Status::Ok();
-    for (std::size_t at = 0; at < value.size(); at += kKeyBytes) keys_.emplace_back(value.substr(at, kKeyBytes));
+    for (std::size_t at = 0; at < value.size(); at += kKeyBytes)
+      keys_.emplace_back(value.substr(at, kKeyBytes));
     return Status::Ok();
   });
   std::sort(keys_.begin(), keys_.end());
@@ -234,7 +242,8 @@ Status CheckpointRestore::Add(std::string_view key, std::string_view value, bool
 Status CheckpointRestore::Apply(std::string_view meta) {
   std::vector<store::Row> rows;
   rows.reserve(pending_.size());
-  for (const auto& [key, row] : pending_) rows.push_back({.key = key, .value = row.value, .deleted = row.deleted});
+  for (const auto& [key, row] : pending_)
+    rows.push_back({.key = key, .value = row.value, .deleted = row.deleted});
   Status s = store_.Apply(rows, meta);
   pending_.clear();
   bytes_ = 0;
@@ -243,7 +252,8 @@ Status CheckpointRestore::Apply(std::string_view meta) {
 
 Status CheckpointRestore::Finish() {
   auto meta = DecodeSlotMeta(meta_bytes_);
-  if (!meta.ok()) return Status::Corrupted("the checkpoint's topic does not say of which place in the log it is");
+  if (!meta.ok())
+    return Status::Corrupted("the checkpoint's topic does not say of which place in the log it is");
   meta_ = std::move(*meta);
   return Apply(meta_bytes_);
 }

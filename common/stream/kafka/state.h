@@ -35,7 +35,8 @@ class StateSpace {
 };
 
 // In directories `DIRECTORY/slot-K`.
-std::unique_ptr<StateSpace> MakeDirectoryStateSpace(const std::string& directory, std::uint64_t block_cache_bytes);
+std::unique_ptr<StateSpace> MakeDirectoryStateSpace(const std::string& directory,
+                                                    std::uint64_t block_cache_bytes);
 
 // Applies a state write with its markers; those up to `checkpointed` go.
 Status WriteState(const StateWrite& write, std::uint64_t checkpointed, store::Store& store);
@@ -59,7 +60,8 @@ inline constexpr std::string_view kCheckpointMetaKey("\0", 1);
 class CheckpointSource {
  public:
   // `after`: sequence of the last whole checkpoint.
-  CheckpointSource(std::unique_ptr<store::Store> copy, std::uint64_t after) : copy_(std::move(copy)), after_(after) {}
+  CheckpointSource(std::unique_ptr<store::Store> copy, std::uint64_t after)
+      : copy_(std::move(copy)), after_(after) {}
 
   // State thread: reads ahead until some slices wait. False: there is no more to read, or it has failed.
   bool Fill();

@@ -8,11 +8,13 @@ namespace cobblestone::stream::kafka {
 
 namespace {
 
-constexpr std::size_t kFetch = 1000;            // messages taken from the reader at a time
-constexpr std::size_t kGatherSlice = 1000;      // objects encoded between two rounds: about a millisecond
-constexpr std::uint64_t kBehindCheckpoint = 2000;  // commits: state that is so far behind the checkpoint is not worth keeping
+constexpr std::size_t kFetch = 1000;        // messages taken from the reader at a time
+constexpr std::size_t kGatherSlice = 1000;  // objects encoded between two rounds: about a millisecond
+constexpr std::uint64_t kBehindCheckpoint =
+    2000;  // commits: state that is so far behind the checkpoint is not worth keeping
 constexpr int kMostWipes = 3;
-constexpr std::uint64_t kDebtsHeldAt = 4;  // a disk that is slower than the stages must not make a restart long
+constexpr std::uint64_t kDebtsHeldAt =
+    4;  // a disk that is slower than the stages must not make a restart long
 
 std::string Name(std::uint32_t k) { return "slot " + std::to_string(k); }
 
@@ -56,7 +58,8 @@ TaskStatus Task::Look() const {
     look.hash = slot.meta().hash;
     if (reading_inputs_) {
       for (const Feed& feed : feeds_) {
-        if (feed.messages.empty() && reader_.AtEnd(feed.where)) continue;  // behind it may be ends of transactions
+        if (feed.messages.empty() && reader_.AtEnd(feed.where))
+          continue;  // behind it may be ends of transactions
         const std::uint64_t end = reader_.KnownEnd(feed.where);
         const std::uint64_t next = slot.next(feed.inputs.front());
         look.lag += end > next ? end - next : 0;
@@ -170,7 +173,8 @@ void Task::Fail(const Status& status) {
 void Task::FailState(const Status& status) {
   tainted_ = tainted_ || touched_;
   if (status.code() != StatusCode::kCorrupted || ++wiped_ > kMostWipes) {
-    if (status.code() == StatusCode::kFatal || status.code() == StatusCode::kCorrupted) return Stop(status.message());
+    if (status.code() == StatusCode::kFatal || status.code() == StatusCode::kCorrupted)
+      return Stop(status.message());
     failure_ = status;
     return;
   }
@@ -204,7 +208,8 @@ void Task::StartInputs() {
 
 void Task::StartJournal() {
   if (reading_journal_) return;
-  if (Status s = reader_.Start({options_.journal, k_}, parts_.slot->meta().journal_next); !s.ok()) return Fail(s);
+  if (Status s = reader_.Start({options_.journal, k_}, parts_.slot->meta().journal_next); !s.ok())
+    return Fail(s);
   reading_journal_ = true;
 }
 
@@ -257,10 +262,11 @@ void Task::Decide() {
   const SlotMeta& meta = parts_.slot->meta();
   if (position_.sequence == 0) {
     if (meta.sequence > 0)
-      return Stop("its state on this machine has executed " + std::to_string(meta.sequence) +
-                  " commits, and nothing is committed for it on the cluster. Was the group or a topic deleted, or is "
-                  "this another cluster's state? `cobblestone rebuild " +
-                  std::to_string(k_) + "` throws the state away");
+      return Stop(
+          "its state on this machine has executed " + std::to_string(meta.sequence) +
+          " commits, and nothing is committed for it on the cluster. Was the group or a topic deleted, or is "
+          "this another cluster's state? `cobblestone rebuild " +
+          std::to_string(k_) + "` throws the state away");
     phase_ = Phase::kFresh;
     StopReading();
     StartJournal();
@@ -268,14 +274,17 @@ void Task::Decide() {
     return;
   }
   if (meta.journal_next > position_.journal_next || meta.sequence > position_.sequence)
-    return Stop("its state on this machine has executed " + std::to_string(meta.sequence) + " commits, the cluster knows " +
-                std::to_string(position_.sequence) +
-                ": committed data is missing there, or this is another cluster's state. `cobblestone rebuild " +
-                std::to_string(k_) + "` throws the state away");
-  const bool useless = meta.sequence == 0 || meta.sequence + kBehindCheckpoint < position_.checkpoint_sequence;
+    return Stop(
+        "its state on this machine has executed " + std::to_string(meta.sequence) +
+        " commits, the cluster knows " + std::to_string(position_.sequence) +
+        ": committed data is missing there, or this is another cluster's state. `cobblestone rebuild " +
+        std::to_string(k_) + "` throws the state away");
+  const bool useless =
+      meta.sequence == 0 || meta.sequence + kBehindCheckpoint < position_.checkpoint_sequence;
   if (useless && position_.checkpoint_sequence > 0) {
     if (meta.sequence > 0 || restore_) {
-      if (meta.sequence > 0) report_("state of " + Name(k_) + " is far behind the checkpoint, and is thrown away");
+      if (meta.sequence > 0)
+        report_("state of " + Name(k_) + " is far behind the checkpoint, and is thrown away");
       restore_.reset();
       WipeState();
       if (phase_ != Phase::kPosition || !failure_.ok()) return;
@@ -355,12 +364,14 @@ bool Task::CheckFresh() {
     return true;
   }
   if (!journal_.empty() || !checkpoint_rows_.empty()) {
-    Stop("nothing is committed for it on the cluster, and its journal or checkpoint is not empty: the group was away for longer than "
-         "the broker keeps offsets, or was deleted. `cobblestone rebuild " +
-         std::to_string(k_) + " --journal` takes the journal's end as the truth");
+    Stop(
+        "nothing is committed for it on the cluster, and its journal or checkpoint is not empty: the group was away for longer than "
+        "the broker keeps offsets, or was deleted. `cobblestone rebuild " +
+        std::to_string(k_) + " --journal` takes the journal's end as the truth");
     return true;
   }
-  if (!owned_ || !reader_.AtEnd({options_.journal, k_}) || !reader_.AtEnd({options_.checkpoint, k_})) return false;
+  if (!owned_ || !reader_.AtEnd({options_.journal, k_}) || !reader_.AtEnd({options_.checkpoint, k_}))
+    return false;
   StopReading();
   StartInputs();
   if (phase_ == Phase::kFresh) phase_ = Phase::kRunning;
@@ -397,7 +408,8 @@ bool Task::RestoreSome() {
   if (s.ok()) s = OpenSlot();
   if (s.ok() && sequence < position_.checkpoint_sequence)
     s = Status::Fatal("its checkpoint is of commit " + std::to_string(sequence) + " where " +
-                      std::to_string(position_.checkpoint_sequence) + " is committed: the checkpoint's topic has lost records");
+                      std::to_string(position_.checkpoint_sequence) +
+                      " is committed: the checkpoint's topic has lost records");
   if (!s.ok()) {
     Fail(s);
     return true;
@@ -446,7 +458,8 @@ Status Task::NextEntry() {
       if (Status s = reader_.Poll({options_.journal, k_}, kFetch, &journal_); !s.ok()) return s;
     if (journal_.empty()) return Status::Ok();
     if (phase_ == Phase::kReexecute && journal_.front().offset() >= position_.journal_next)
-      return Status::Ok();  // the owner before us has committed more than we were told: impossible for an owner
+      return Status::
+          Ok();  // the owner before us has committed more than we were told: impossible for an owner
     entries_ = RecordCursor(journal_.front().value());
     in_message_ = true;
   }
@@ -469,7 +482,8 @@ Status Task::ExecuteChunks(bool* finished) {
   Slot& slot = *parts_.slot;
   for (; chunk_ < entry_->chunks.size(); ++chunk_) {
     const JournalChunk& chunk = entry_->chunks[chunk_];
-    if (chunk.input >= inputs_.size()) return Status::Fatal("its journal names an input that this program has not");
+    if (chunk.input >= inputs_.size())
+      return Status::Fatal("its journal names an input that this program has not");
     for (;;) {
       const Message* head = nullptr;
       if (Status s = Head(chunk.input, &head); !s.ok()) return s;
@@ -479,17 +493,18 @@ Status Task::ExecuteChunks(bool* finished) {
       }
       if (head->offset() >= chunk.end) break;
       if (head->offset() < chunk.first)
-        return Status::Fatal("its journal, commit " + std::to_string(entry_->sequence) + ", does not follow the one before");
+        return Status::Fatal("its journal, commit " + std::to_string(entry_->sequence) +
+                             ", does not follow the one before");
       const std::uint64_t before = slot.records();
       if (Status s = Consume(chunk.input, *head); !s.ok()) return s;
       chunk_records_ += slot.records() - before;
     }
     if (chunk_records_ != chunk.count)
-      return Status::Fatal("its commit " + std::to_string(entry_->sequence) + " consumed " +
-                           std::to_string(chunk.count) + " records of " +
-                           options_.topics[slot.inputs()[chunk.input].where.topic].name + " from offset " +
-                           std::to_string(chunk.first) + " to " + std::to_string(chunk.end) + ", now there are " +
-                           std::to_string(chunk_records_) + ": the log has lost or changed records");
+      return Status::Fatal(
+          "its commit " + std::to_string(entry_->sequence) + " consumed " + std::to_string(chunk.count) +
+          " records of " + options_.topics[slot.inputs()[chunk.input].where.topic].name + " from offset " +
+          std::to_string(chunk.first) + " to " + std::to_string(chunk.end) + ", now there are " +
+          std::to_string(chunk_records_) + ": the log has lost or changed records");
     chunk_records_ = 0;
   }
   *finished = true;
@@ -501,10 +516,11 @@ Status Task::EndEntry() {
   auto commit = slot.Finish();
   if (!commit.ok()) return commit.status();
   if (commit->journal.hash != entry_->hash)
-    return Status::Fatal("diverged: executing commit " + std::to_string(entry_->sequence) +
-                         " again gave another fingerprint than the journal holds. Nothing was changed. Either this build "
-                         "computes differently from the one that wrote it (run that one), or memory or disk is damaged (try "
-                         "another machine), or a stage is not deterministic (report it)");
+    return Status::Fatal(
+        "diverged: executing commit " + std::to_string(entry_->sequence) +
+        " again gave another fingerprint than the journal holds. Nothing was changed. Either this build "
+        "computes differently from the one that wrote it (run that one), or memory or disk is damaged (try "
+        "another machine), or a stage is not deterministic (report it)");
   ++reexecuted_;
   debt_ += commit->records;
   if (entry_->checkpoint_sequence > position_.checkpoint_sequence) {
@@ -588,7 +604,8 @@ Status Task::Consume(std::size_t input, const Message& message) {
 }
 
 bool Task::Full() const {
-  return parts_.slot->records() >= options_.round_records || parts_.slot->output_bytes() >= options_.round_bytes;
+  return parts_.slot->records() >= options_.round_records ||
+         parts_.slot->output_bytes() >= options_.round_bytes;
 }
 
 // Takes what waits for one stage. Of several inputs the one with the earliest record goes first, for some hundred records.
@@ -606,7 +623,8 @@ Status Task::ConsumeStage(std::size_t stage) {
   while (!Full()) {
     std::size_t best = live_.size();
     for (std::size_t l = 0; l < live_.size(); ++l)
-      if ((best == live_.size() || head_times_[live_[l]] < head_times_[live_[best]]) && slot.Ready(live_[l])) best = l;
+      if ((best == live_.size() || head_times_[live_[l]] < head_times_[live_[best]]) && slot.Ready(live_[l]))
+        best = l;
     if (best == live_.size()) return Status::Ok();
     const std::size_t i = live_[best];
     const std::uint64_t turn = live_.size() > 1 ? options_.run_records : options_.round_records;
@@ -721,15 +739,16 @@ Outcome Task::Write(Producer& producer) {
         ++produced_;
         Outcome o = row.deleted
                         ? producer.ProduceTombstone({options_.checkpoint, k_}, row.key, &ignored_offset_)
-                        : producer.Produce({options_.checkpoint, k_}, row.key, std::move(row.value), &ignored_offset_);
+                        : producer.Produce({options_.checkpoint, k_}, row.key, std::move(row.value),
+                                           &ignored_offset_);
         if (!o.ok()) return o;
       }
     }
     if (checkpoint_->finished() && checkpoint_->failure().ok()) {
       touched_ = true;
       checkpoint_ends_ = true;
-      if (Outcome o = producer.Produce({options_.checkpoint, k_}, kCheckpointMetaKey, EncodeSlotMeta(checkpoint_->meta()),
-                                       &checkpoint_offset_);
+      if (Outcome o = producer.Produce({options_.checkpoint, k_}, kCheckpointMetaKey,
+                                       EncodeSlotMeta(checkpoint_->meta()), &checkpoint_offset_);
           !o.ok())
         return o;
     }
@@ -740,7 +759,8 @@ Outcome Task::Write(Producer& producer) {
   return producer.Produce({options_.journal, k_}, {}, std::move(journal_payload_), &journal_offset_);
 }
 
-void Task::AddOffsets(const std::string& owner, bool release, bool inputs, std::vector<OffsetToSend>* offsets) {
+void Task::AddOffsets(const std::string& owner, bool release, bool inputs,
+                      std::vector<OffsetToSend>* offsets) {
   const Slot& slot = *parts_.slot;
   next_position_ = position_;
   next_position_.sequence = slot.meta().sequence;

@@ -38,7 +38,7 @@ struct TaskOptions {
   // Of one input before another has its turn; keeps journals short.
   std::uint64_t run_records = 500;
   std::uint64_t round_records = 10000;
-  std::uint64_t round_bytes = 1u << 20;    // of outputs
+  std::uint64_t round_bytes = 1u << 20;      // of outputs
   std::uint64_t message_bytes = 256u << 10;  // of a packed message, about
   Millis flush_interval{5000};
   std::uint64_t flush_debt_records = 100000;  // of this slot
@@ -187,9 +187,9 @@ class Task {
   bool owned_ = false;
   std::string problem_;
   Status failure_;
-  Position position_;  // committed, as far as is known
+  Position position_;           // committed, as far as is known
   std::uint64_t last_ = ~0ull;  // commit to be executed
-  int wiped_ = 0;      // in vain, since something was executed
+  int wiped_ = 0;               // in vain, since something was executed
 
   std::shared_ptr<store::Store> store_;  // the state thread's too, while it works on it
   SlotParts parts_;

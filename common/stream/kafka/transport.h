@@ -29,8 +29,8 @@ class Message {
   using Free = void (*)(void*);
 
   Message() = default;
-  Message(std::uint64_t offset, double timestamp, std::string_view key, std::string_view value, bool tombstone,
-          void* owned, Free free)
+  Message(std::uint64_t offset, double timestamp, std::string_view key, std::string_view value,
+          bool tombstone, void* owned, Free free)
       : offset_(offset),
         timestamp_(timestamp),
         key_(key),
@@ -86,7 +86,8 @@ class Producer {
   virtual Outcome Begin() = 0;
   // Takes the bytes over. `key` empty: none. Where the message came to lie is in *offset once Flush() has said ok; it
   // must live until then or until the end of the producer. kRetry: what is on its way is too much, Flush() first.
-  virtual Outcome Produce(TopicPartition where, std::string_view key, std::string value, std::uint64_t* offset) = 0;
+  virtual Outcome Produce(TopicPartition where, std::string_view key, std::string value,
+                          std::uint64_t* offset) = 0;
   virtual Outcome ProduceTombstone(TopicPartition where, std::string_view key, std::uint64_t* offset) = 0;
   // Until all is delivered, or cannot be.
   virtual Outcome Flush() = 0;
@@ -152,8 +153,8 @@ class Group {
   virtual Status Poll() = 0;
   [[nodiscard]] virtual Membership Current() = 0;
   // `stable`: kRetry while a transaction has offsets of theirs in the air; else what was committed before it.
-  virtual Result<std::vector<CommittedPosition>> Committed(const std::vector<std::uint32_t>& slots, bool stable,
-                                                           Millis at_most) = 0;
+  virtual Result<std::vector<CommittedPosition>> Committed(const std::vector<std::uint32_t>& slots,
+                                                           bool stable, Millis at_most) = 0;
   // Revokes what is owned (listener), and says good-bye, so that nobody waits for a session to end.
   virtual void Leave() = 0;
 };

@@ -16,7 +16,8 @@ double Seconds(Time::duration d) { return std::chrono::duration<double>(d).count
 
 }  // namespace
 
-Worker::Worker(WorkerOptions options, Cluster& cluster, StateSpace& space, Background& background, SlotFactory factory)
+Worker::Worker(WorkerOptions options, Cluster& cluster, StateSpace& space, Background& background,
+               SlotFactory factory)
     : options_(std::move(options)),
       cluster_(cluster),
       space_(space),
@@ -87,7 +88,8 @@ bool Worker::MayFollow(std::uint32_t slot) const { return slot % options_.standb
 
 Status Worker::JoinWhenReady() {
   for (const auto& [k, task] : tasks_) {
-    if (task->phase() == Phase::kPosition || task->phase() == Phase::kCheckpoint || task->phase() == Phase::kReexecute)
+    if (task->phase() == Phase::kPosition || task->phase() == Phase::kCheckpoint ||
+        task->phase() == Phase::kReexecute)
       return Status::Ok();
     if (task->phase() == Phase::kStandby && !reader_->AtEnd({options_.task.journal, k})) return Status::Ok();
   }
@@ -113,7 +115,8 @@ Status Worker::NewProducer() {
 Task& Worker::TaskOf(std::uint32_t slot) {
   auto& task = tasks_[slot];
   if (task == nullptr) {
-    task = std::make_unique<Task>(slot, options_.task, factory_, space_, background_, *reader_, options_.report);
+    task =
+        std::make_unique<Task>(slot, options_.task, factory_, space_, background_, *reader_, options_.report);
     unknown_since_[slot] = cluster_.Now();
   }
   return *task;
@@ -191,7 +194,8 @@ void Worker::FindPositions() {
     for (const CommittedPosition& one : *before) {
       if (!one.offset || !tasks_[one.slot]->owned()) continue;
       const auto position = DecodePosition(*one.offset, one.metadata);
-      if (position.ok() && position->owner != options_.instance && !position->released) owners.insert(position->owner);
+      if (position.ok() && position->owner != options_.instance && !position->released)
+        owners.insert(position->owner);
     }
     for (const std::string& owner : owners) (void)Fence(owner);
     for (const std::uint32_t k : slots) unknown_since_[k] = cluster_.Now();
@@ -250,7 +254,8 @@ bool Worker::AdvanceTasks() {
 bool Worker::OpenTransaction() {
   if (open_) return true;
   if (producer_->suspect()) {
-    options_.report("the producer " + options_.instance + " is replaced: it sent the end of a transaction twice");
+    options_.report("the producer " + options_.instance +
+                    " is replaced: it sent the end of a transaction twice");
     if (Status s = NewProducer(); !s.ok() || producer_ == nullptr) return false;
   }
   const Outcome o = producer_->Begin();

@@ -29,10 +29,12 @@ namespace cobblestone::stream::kafka {
 enum class Standby : std::uint8_t { kNone, kHot };
 
 struct WorkerOptions {
-  std::string instance;  // name of the member and of the transactional.id: the same after a restart, nobody else's
+  std::string
+      instance;  // name of the member and of the transactional.id: the same after a restart, nobody else's
   std::uint32_t slots = 1;
   TaskOptions task;
-  Millis commit_min{10};  // from the begin of a transaction to its commit at least, when all inputs are drained
+  Millis commit_min{
+      10};  // from the begin of a transaction to its commit at least, when all inputs are drained
   Millis commit_max{50};  // at most, when they are not
   std::uint64_t commit_records = 50000;
   Millis offsets_interval{1000};  // how often the inputs' offsets are committed, too, for lag tools
@@ -55,7 +57,8 @@ struct WorkerStatus {
 
 class Worker final : private GroupListener {
  public:
-  Worker(WorkerOptions options, Cluster& cluster, StateSpace& space, Background& background, SlotFactory factory);
+  Worker(WorkerOptions options, Cluster& cluster, StateSpace& space, Background& background,
+         SlotFactory factory);
   ~Worker() override;
 
   // One turn: rebalances, restores, records, perhaps a commit. Waits at most about `wait` when there is nothing to do.
@@ -105,7 +108,7 @@ class Worker final : private GroupListener {
   std::map<std::uint32_t, Time> unknown_since_;  // positions that are asked for
   std::map<std::uint32_t, std::string> fenced_;  // by slot: the owner before that was fenced
 
-  bool open_ = false;  // a transaction is
+  bool open_ = false;    // a transaction is
   bool ending_ = false;  // its end was asked for: what became of it is not known until the answer is here
   Time begun_{};
   std::uint64_t records_in_it_ = 0;

@@ -20,13 +20,14 @@ int Run(const Options& options) {
   const auto to = settings::LoadRunSettings(options.to);
   if (!to.ok()) return TellError(to.status());
   if (from->partitions != to->partitions)
-    return TellError(Status::InvalidArgument("both must have the same number of partitions: " + options.from + " has " +
-                                             std::to_string(from->partitions) + ", " + options.to + " has " +
-                                             std::to_string(to->partitions)));
+    return TellError(Status::InvalidArgument("both must have the same number of partitions: " + options.from +
+                                             " has " + std::to_string(from->partitions) + ", " + options.to +
+                                             " has " + std::to_string(to->partitions)));
   if (from->backend == to->backend)
     return TellError(Status::InvalidArgument("one of the two must have backend: kafka, the other embedded"));
   Progress progress("records", false);
-  const MigrateOptions migrate{.checkpoint = !options.from_the_beginning, .progress = [&](const MigrateCounts& counts) {
+  const MigrateOptions migrate{.checkpoint = !options.from_the_beginning,
+                               .progress = [&](const MigrateCounts& counts) {
                                  progress.Show({.done = 0, .all = 0, .counted = counts.records});
                                }};
   if (from->backend != settings::Backend::kKafka)
@@ -36,8 +37,7 @@ int Run(const Options& options) {
   if (!counts.ok()) return TellError(counts.status());
   std::printf("%s records, the state of %s commits and %llu sources are in %s\n",
               WithCommas(counts->records).c_str(), WithCommas(counts->commits).c_str(),
-              static_cast<unsigned long long>(counts->sources),
-              to->data_directory.c_str());
+              static_cast<unsigned long long>(counts->sources), to->data_directory.c_str());
   return kExitOk;
 }
 
@@ -50,9 +50,12 @@ void AddMigrate(Program& program) {
         verb.add_option("--from", options.from, "configuration of the deployment that there is")
             ->type_name("FILE")
             ->required();
-        verb.add_option("--to", options.to, "configuration of the one that is to be")->type_name("FILE")->required();
-        verb.add_flag("--from-the-beginning", options.from_the_beginning,
-                      "from Kafka: execute everything again from the first commit on, and compare every fingerprint");
+        verb.add_option("--to", options.to, "configuration of the one that is to be")
+            ->type_name("FILE")
+            ->required();
+        verb.add_flag(
+            "--from-the-beginning", options.from_the_beginning,
+            "from Kafka: execute everything again from the first commit on, and compare every fingerprint");
         verb.footer(
             "Nothing may run on either. Ledger, inputs, state and how far each source was taken in are\n"
             "copied as they are; what was there stays there, untouched, until you delete it.\n\n"

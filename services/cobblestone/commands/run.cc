@@ -129,11 +129,12 @@ class KafkaFlow {
       }
     }
     if (records != last_records_ || lag > 0 || others > 0)
-      log.Info("flow", {{"records_per_s", std::llround(static_cast<double>(records - last_records_) / seconds)},
-                        {"commits", commits},
-                        {"lag", lag},
-                        {"slots_running", running},
-                        {"slots_not_running", others}});
+      log.Info("flow",
+               {{"records_per_s", std::llround(static_cast<double>(records - last_records_) / seconds)},
+                {"commits", commits},
+                {"lag", lag},
+                {"slots_running", running},
+                {"slots_not_running", others}});
     last_records_ = records;
     told_ = now;
   }
@@ -174,7 +175,8 @@ int RunOnKafka(const settings::RunSettings& settings, const StopSignals& signals
     signal = signals.Wait();
     flow.Tell(log);
   }
-  if (const Status failure = (*workers)->failure(); !failure.ok()) End(Failed(log, "the worker has failed", failure));
+  if (const Status failure = (*workers)->failure(); !failure.ok())
+    End(Failed(log, "the worker has failed", failure));
   log.Info("stopping; once more ends it at once", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
   signals.LetKill();
   const bool stopped = (*workers)->Stop(kStopWithin);

@@ -16,7 +16,8 @@ int Run(const Options& options) {
   const auto settings = SettingsOf(options.place);
   if (!settings.ok()) return TellError(settings.status());
   if (settings->backend != settings::Backend::kKafka)
-    return TellError(Status::InvalidArgument("the configuration's backend is not kafka: there are no topics to look at"));
+    return TellError(
+        Status::InvalidArgument("the configuration's backend is not kafka: there are no topics to look at"));
   auto deployment = DeploymentOf(*settings, TellOpening);
   if (!deployment.ok()) return TellError(deployment.status());
   if (options.create) {
@@ -36,7 +37,8 @@ void Declare(CLI::App& verb, Options& options) { AddDataPlace(verb, options.plac
 }  // namespace
 
 void AddTopics(Program& program) {
-  CLI::App* verb = program.app.add_subcommand("topics", "Makes or checks the topics of a deployment on Kafka");
+  CLI::App* verb =
+      program.app.add_subcommand("topics", "Makes or checks the topics of a deployment on Kafka");
   verb->require_subcommand(1);
   for (const bool create : {true, false}) {
     CLI::App* sub = verb->add_subcommand(create ? "create" : "check",

@@ -70,14 +70,16 @@ int VerifySlots(const Options& options, const settings::RunSettings& settings, c
     if (k > settings.partitions) return TellError(Status::NotFound("there is no slot " + std::to_string(k)));
     Progress progress("commits", false);
     std::uint64_t again = 0;
-    const stream::kafka::CatchUpOptions how{.checkpoint = true, .progress = [&](const stream::kafka::TaskStatus& status) {
-                                              again = status.reexecuted;
-                                              progress.Show({.done = status.sequence,
-                                                             .all = status.target_sequence,
-                                                             .counted = status.reexecuted});
-                                            }};
-    const auto from_checkpoint = stream::kafka::MakeDirectoryStateSpace(scratch + "/checkpoint", settings.memory.block_cache);
-    const auto from_beginning = stream::kafka::MakeDirectoryStateSpace(scratch + "/beginning", settings.memory.block_cache);
+    const stream::kafka::CatchUpOptions how{
+        .checkpoint = true, .progress = [&](const stream::kafka::TaskStatus& status) {
+          again = status.reexecuted;
+          progress.Show(
+              {.done = status.sequence, .all = status.target_sequence, .counted = status.reexecuted});
+        }};
+    const auto from_checkpoint =
+        stream::kafka::MakeDirectoryStateSpace(scratch + "/checkpoint", settings.memory.block_cache);
+    const auto from_beginning =
+        stream::kafka::MakeDirectoryStateSpace(scratch + "/beginning", settings.memory.block_cache);
     auto meta = CatchUp(**cluster, k, deployment->task, factory, *from_checkpoint, background, how);
     if (!meta.ok()) {
       progress.Finish();
@@ -103,8 +105,8 @@ int VerifySlots(const Options& options, const settings::RunSettings& settings, c
       auto difference = FirstDifference(**a, **b, &rows);
       if (!difference.ok()) return TellError(difference.status());
       if (difference->empty()) {
-        text += "; all " + WithCommas(meta->sequence) + " from the first on give the same " + WithCommas(rows) +
-                " rows of state";
+        text += "; all " + WithCommas(meta->sequence) + " from the first on give the same " +
+                WithCommas(rows) + " rows of state";
       } else {
         text += "; but all " + WithCommas(meta->sequence) + " from the first on give another state: row " +
                 Hex(*difference) + " differs";
@@ -122,9 +124,11 @@ int Run(const Options& options) {
   const auto settings = SettingsOf(options.place);
   if (!settings.ok()) return TellError(settings.status());
   if (settings->backend != settings::Backend::kKafka)
-    return TellError(Status::InvalidArgument("verify is for deployments on Kafka; `cobblestone audit` checks this one"));
-  const std::string scratch =
-      options.directory.empty() ? settings->data_directory + "/verify-" + std::to_string(::getpid()) : options.directory;
+    return TellError(
+        Status::InvalidArgument("verify is for deployments on Kafka; `cobblestone audit` checks this one"));
+  const std::string scratch = options.directory.empty()
+                                  ? settings->data_directory + "/verify-" + std::to_string(::getpid())
+                                  : options.directory;
   std::error_code error;
   if (fs::exists(scratch, error)) return TellError(Status::InvalidArgument(scratch + " is there already"));
   const int code = VerifySlots(options, *settings, scratch);
@@ -136,13 +140,15 @@ int Run(const Options& options) {
 
 void AddVerify(Program& program) {
   AddVerb<Options>(
-      program, "verify", "On Kafka: executes tasks again from their checkpoints, and compares fingerprints and state",
+      program, "verify",
+      "On Kafka: executes tasks again from their checkpoints, and compares fingerprints and state",
       [](CLI::App& verb, Options& options) {
         verb.add_option("SLOT", options.slots, "slots; without any all of them");
         AddDataPlace(verb, options.place);
-        verb.add_option("--scratch", options.directory,
-                        "directory for the states that are made; must not exist, is removed. Without it one in the data\n"
-                        "directory")
+        verb.add_option(
+                "--scratch", options.directory,
+                "directory for the states that are made; must not exist, is removed. Without it one in the data\n"
+                "directory")
             ->type_name("DIR");
         verb.footer(
             "Workers may go on meanwhile: nothing of theirs is touched. Exit code 1 where something differs.\n\n"

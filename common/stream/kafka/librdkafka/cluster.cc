@@ -38,7 +38,8 @@ std::string TopicName(const ClusterOptions& options, TopicIndex topic) {
   return options.prefix + "." + options.topics[topic].name;
 }
 
-Result<Conf> MakeConf(const ClusterOptions& options, const Properties& ours, const Properties& theirs, Opaque* opaque) {
+Result<Conf> MakeConf(const ClusterOptions& options, const Properties& ours, const Properties& theirs,
+                      Opaque* opaque) {
   Conf conf(rd_kafka_conf_new());
   char why[512];
   for (const Properties* properties : {&ours, &options.connection, &theirs}) {

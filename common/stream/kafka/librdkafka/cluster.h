@@ -15,13 +15,13 @@ namespace cobblestone::stream::kafka {
 using Properties = std::map<std::string, std::string>;  // names and values of librdkafka
 
 struct ClusterOptions {
-  Properties connection;   // bootstrap.servers, security; for every client
-  Properties producer{};   // over what we set; for those who know
+  Properties connection;  // bootstrap.servers, security; for every client
+  Properties producer{};  // over what we set; for those who know
   Properties consumer{};
-  std::string prefix;      // of the names of topics and of the group
+  std::string prefix;  // of the names of topics and of the group
   std::vector<TopicSpec> topics;
   TopicIndex journal = 0;
-  std::string group;       // group.id
+  std::string group;           // group.id
   bool static_members = true;  // a member that comes back within the session finds its slots as it left them
   Millis session_timeout{10000};
   Millis transaction_timeout{10000};

@@ -8,20 +8,22 @@ namespace {
 
 class RdkafkaGroup final : public Group {
  public:
-  RdkafkaGroup(const ClusterOptions& options, GroupListener& listener) : options_(options), listener_(listener) {}
+  RdkafkaGroup(const ClusterOptions& options, GroupListener& listener)
+      : options_(options), listener_(listener) {}
 
   Status Open(const std::string& instance) {
-    Properties ours = {{"client.id", options_.prefix + "." + instance},
-                       {"group.id", options_.group},
-                       {"partition.assignment.strategy", "cooperative-sticky"},
-                       {"session.timeout.ms", std::to_string(options_.session_timeout.count())},
-                       {"heartbeat.interval.ms", std::to_string(std::max<long>(100, options_.session_timeout.count() / 5))},
-                       {"isolation.level", "read_committed"},  // positions: only what is decided
-                       {"enable.auto.commit", "false"},
-                       {"enable.auto.offset.store", "false"},
-                       {"auto.offset.reset", "error"},
-                       {"queued.min.messages", "1"},
-                       {"queued.max.messages.kbytes", "64"}};
+    Properties ours = {
+        {"client.id", options_.prefix + "." + instance},
+        {"group.id", options_.group},
+        {"partition.assignment.strategy", "cooperative-sticky"},
+        {"session.timeout.ms", std::to_string(options_.session_timeout.count())},
+        {"heartbeat.interval.ms", std::to_string(std::max<long>(100, options_.session_timeout.count() / 5))},
+        {"isolation.level", "read_committed"},  // positions: only what is decided
+        {"enable.auto.commit", "false"},
+        {"enable.auto.offset.store", "false"},
+        {"auto.offset.reset", "error"},
+        {"queued.min.messages", "1"},
+        {"queued.max.messages.kbytes", "64"}};
     if (options_.static_members) ours["group.instance.id"] = options_.prefix + "." + instance;
     auto conf = MakeConf(options_, ours, options_.consumer, &opaque_);
     if (!conf.ok()) return conf.status();
@@ -52,15 +54,17 @@ class RdkafkaGroup final : public Group {
     const rd_kafka_resp_err_t error = rd_kafka_fatal_error(handle_.get(), why, sizeof why);
     if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return Status::Ok();
     if (error == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID)
-      return Status::Fenced("another process has joined the group " + options_.group +
-                            " under this worker's name: each needs an instance of its own (kafka.instance). " + why);
+      return Status::Fenced(
+          "another process has joined the group " + options_.group +
+          " under this worker's name: each needs an instance of its own (kafka.instance). " + why);
     return Status::Fatal("the membership in the group " + options_.group + " has failed: " + why);
   }
 
   [[nodiscard]] Membership Current() override {
     return {rd_kafka_consumer_group_metadata(handle_.get()), [](void* metadata) {
               if (metadata != nullptr)
-                rd_kafka_consumer_group_metadata_destroy(static_cast<rd_kafka_consumer_group_metadata_t*>(metadata));
+                rd_kafka_consumer_group_metadata_destroy(
+                    static_cast<rd_kafka_consumer_group_metadata_t*>(metadata));
             }};
   }
 
@@ -85,7 +89,8 @@ class RdkafkaGroup final : public Group {
     const PartitionList list(rd_kafka_topic_partition_list_new(static_cast<int>(slots.size())));
     for (const std::uint32_t k : slots)
       rd_kafka_topic_partition_list_add(list.get(), JournalName().c_str(), static_cast<std::int32_t>(k));
-    const rd_kafka_resp_err_t error = rd_kafka_committed(handle, list.get(), static_cast<int>(at_most.count()));
+    const rd_kafka_resp_err_t error =
+        rd_kafka_committed(handle, list.get(), static_cast<int>(at_most.count()));
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
       return Status::Retry(std::string("committed offsets: ") + rd_kafka_err2str(error));
     std::vector<CommittedPosition> positions;
@@ -114,8 +119,8 @@ class RdkafkaGroup final : public Group {
  private:
   [[nodiscard]] std::string JournalName() const { return TopicName(options_, options_.journal); }
 
-  static void OnRebalance(rd_kafka_t* handle, rd_kafka_resp_err_t event, rd_kafka_topic_partition_list_t* list,
-                          void* opaque) {
+  static void OnRebalance(rd_kafka_t* handle, rd_kafka_resp_err_t event,
+                          rd_kafka_topic_partition_list_t* list, void* opaque) {
     static_cast<RdkafkaGroup*>(static_cast<Opaque*>(opaque)->self)->Rebalance(handle, event, list);
   }
 
@@ -133,7 +138,8 @@ class RdkafkaGroup final : public Group {
     }
     const bool lost = rd_kafka_assignment_lost(handle) != 0;
     if (!slots.empty() && !leaving_) listener_.Revoked(slots, lost);
-    for (const std::uint32_t k : slots) owned_.erase(std::remove(owned_.begin(), owned_.end(), k), owned_.end());
+    for (const std::uint32_t k : slots)
+      owned_.erase(std::remove(owned_.begin(), owned_.end(), k), owned_.end());
     const Error error(rd_kafka_incremental_unassign(handle, list));
   }
 

@@ -20,14 +20,17 @@ struct Destroy {
 };
 
 using Conf = std::unique_ptr<rd_kafka_conf_t, Destroy<rd_kafka_conf_destroy>>;
-using PartitionList = std::unique_ptr<rd_kafka_topic_partition_list_t, Destroy<rd_kafka_topic_partition_list_destroy>>;
+using PartitionList =
+    std::unique_ptr<rd_kafka_topic_partition_list_t, Destroy<rd_kafka_topic_partition_list_destroy>>;
 using Queue = std::unique_ptr<rd_kafka_queue_t, Destroy<rd_kafka_queue_destroy>>;
 using Topic = std::unique_ptr<rd_kafka_topic_t, Destroy<rd_kafka_topic_destroy>>;
 using Error = std::unique_ptr<rd_kafka_error_t, Destroy<rd_kafka_error_destroy>>;
 
 struct DestroyHandle {
   // A consumer is never closed by this: that waits for others, and has hung (2.0.2).
-  void operator()(rd_kafka_t* handle) const { rd_kafka_destroy_flags(handle, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE); }
+  void operator()(rd_kafka_t* handle) const {
+    rd_kafka_destroy_flags(handle, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+  }
 };
 using Handle = std::unique_ptr<rd_kafka_t, DestroyHandle>;
 
@@ -43,7 +46,8 @@ Result<Conf> MakeConf(const ClusterOptions& options, const Properties& ours, con
 // Takes the configuration over.
 Result<Handle> MakeHandle(rd_kafka_type_t type, Conf conf);
 
-Result<std::unique_ptr<Producer>> MakeProducer(const ClusterOptions& options, const std::string& transactional_id);
+Result<std::unique_ptr<Producer>> MakeProducer(const ClusterOptions& options,
+                                               const std::string& transactional_id);
 Result<std::unique_ptr<Reader>> MakeReader(const ClusterOptions& options);
 Result<std::unique_ptr<Group>> MakeGroup(const ClusterOptions& options, const std::string& instance,
                                          GroupListener& listener);

@@ -6,8 +6,8 @@ namespace cobblestone::stream::kafka {
 
 namespace {
 
-constexpr int kEndTxn = 26;           // ApiKey
-constexpr int kCallMillis = 10000;    // of a call that may be repeated
+constexpr int kEndTxn = 26;         // ApiKey
+constexpr int kCallMillis = 10000;  // of a call that may be repeated
 constexpr int kInitMillis = 30000;
 constexpr const char* kMaxMessage = "8388608";
 
@@ -27,7 +27,8 @@ class RdkafkaProducer final : public Producer {
     if (handle_ == nullptr) return;
     // What is still here comes back through OnDelivery, so that its bytes are let go.
     rd_kafka_purge(handle_.get(), RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
-    for (int turns = 0; turns < 100 && rd_kafka_outq_len(handle_.get()) > 0; ++turns) rd_kafka_poll(handle_.get(), 10);
+    for (int turns = 0; turns < 100 && rd_kafka_outq_len(handle_.get()) > 0; ++turns)
+      rd_kafka_poll(handle_.get(), 10);
     topics_.clear();
   }
 
@@ -52,8 +53,8 @@ class RdkafkaProducer final : public Producer {
     if (!handle.ok()) return handle.status();
     handle_ = std::move(*handle);
     for (std::size_t t = 0; t < options_.topics.size(); ++t)
-      topics_.emplace_back(
-          rd_kafka_topic_new(handle_.get(), TopicName(options_, static_cast<TopicIndex>(t)).c_str(), nullptr));
+      topics_.emplace_back(rd_kafka_topic_new(
+          handle_.get(), TopicName(options_, static_cast<TopicIndex>(t)).c_str(), nullptr));
     return Status::Ok();
   }
 
@@ -63,7 +64,8 @@ class RdkafkaProducer final : public Producer {
     // Known beforehand, else the first transaction waits a second for them.
     for (const Topic& topic : topics_) {
       const rd_kafka_metadata_t* metadata = nullptr;
-      if (rd_kafka_metadata(handle_.get(), 0, topic.get(), &metadata, kCallMillis) == RD_KAFKA_RESP_ERR_NO_ERROR)
+      if (rd_kafka_metadata(handle_.get(), 0, topic.get(), &metadata, kCallMillis) ==
+          RD_KAFKA_RESP_ERR_NO_ERROR)
         rd_kafka_metadata_destroy(metadata);
     }
     return o;
@@ -74,7 +76,8 @@ class RdkafkaProducer final : public Producer {
     return OutcomeOf(rd_kafka_begin_transaction(handle_.get()));
   }
 
-  Outcome Produce(TopicPartition where, std::string_view key, std::string value, std::uint64_t* offset) override {
+  Outcome Produce(TopicPartition where, std::string_view key, std::string value,
+                  std::uint64_t* offset) override {
     return Send(where, new Sent{std::string(key), std::move(value), offset, &failed_}, false);
   }
 
@@ -92,8 +95,9 @@ class RdkafkaProducer final : public Producer {
   Outcome SendOffsets(const std::vector<OffsetToSend>& offsets, const Membership& membership) override {
     PartitionList list(rd_kafka_topic_partition_list_new(static_cast<int>(offsets.size())));
     for (const OffsetToSend& one : offsets) {
-      rd_kafka_topic_partition_t* at = rd_kafka_topic_partition_list_add(
-          list.get(), rd_kafka_topic_name(topics_[one.where.topic].get()), static_cast<int>(one.where.partition));
+      rd_kafka_topic_partition_t* at =
+          rd_kafka_topic_partition_list_add(list.get(), rd_kafka_topic_name(topics_[one.where.topic].get()),
+                                            static_cast<int>(one.where.partition));
       at->offset = static_cast<std::int64_t>(one.offset);
       if (one.metadata.empty()) continue;
       at->metadata = ::malloc(one.metadata.size());  // the list frees it
@@ -101,7 +105,8 @@ class RdkafkaProducer final : public Producer {
       at->metadata_size = one.metadata.size();
     }
     return OutcomeOf(rd_kafka_send_offsets_to_transaction(
-        handle_.get(), list.get(), static_cast<rd_kafka_consumer_group_metadata_t*>(membership.get()), kCallMillis));
+        handle_.get(), list.get(), static_cast<rd_kafka_consumer_group_metadata_t*>(membership.get()),
+        kCallMillis));
   }
 
   Outcome Commit() override {
@@ -124,10 +129,10 @@ class RdkafkaProducer final : public Producer {
  private:
   Outcome Send(TopicPartition where, Sent* sent, bool tombstone) {
     for (;;) {
-      const int failed = rd_kafka_produce(
-          topics_[where.topic].get(), static_cast<std::int32_t>(where.partition), 0,
-          tombstone ? nullptr : sent->value.data(), sent->value.size(), sent->key.empty() ? nullptr : sent->key.data(),
-          sent->key.size(), sent);
+      const int failed =
+          rd_kafka_produce(topics_[where.topic].get(), static_cast<std::int32_t>(where.partition), 0,
+                           tombstone ? nullptr : sent->value.data(), sent->value.size(),
+                           sent->key.empty() ? nullptr : sent->key.data(), sent->key.size(), sent);
       if (failed == 0) break;
       const rd_kafka_resp_err_t error = rd_kafka_last_error();
       if (error == RD_KAFKA_RESP_ERR__QUEUE_FULL) {
@@ -136,8 +141,8 @@ class RdkafkaProducer final : public Producer {
       }
       delete sent;
       return Fatal({.reaction = Reaction::kAbort,
-                    .message = "to " + TopicName(options_, where.topic) + ", partition " + std::to_string(where.partition) +
-                               ": " + rd_kafka_err2str(error)});
+                    .message = "to " + TopicName(options_, where.topic) + ", partition " +
+                               std::to_string(where.partition) + ": " + rd_kafka_err2str(error)});
     }
     if (++unpolled_ >= 100) {
       unpolled_ = 0;
@@ -181,7 +186,8 @@ class RdkafkaProducer final : public Producer {
     return o;
   }
 
-  static rd_kafka_resp_err_t OnNew(rd_kafka_t* handle, const rd_kafka_conf_t*, void* self, char*, std::size_t) {
+  static rd_kafka_resp_err_t OnNew(rd_kafka_t* handle, const rd_kafka_conf_t*, void* self, char*,
+                                   std::size_t) {
     return rd_kafka_interceptor_add_on_request_sent(handle, "cobblestone", OnRequestSent, self);
   }
   static rd_kafka_resp_err_t OnRequestSent(rd_kafka_t*, int, const char*, std::int32_t, std::int16_t api_key,
@@ -202,7 +208,8 @@ class RdkafkaProducer final : public Producer {
 
 }  // namespace
 
-Result<std::unique_ptr<Producer>> MakeProducer(const ClusterOptions& options, const std::string& transactional_id) {
+Result<std::unique_ptr<Producer>> MakeProducer(const ClusterOptions& options,
+                                               const std::string& transactional_id) {
   auto producer = std::make_unique<RdkafkaProducer>(options);
   if (Status s = producer->Open(transactional_id); !s.ok()) return s;
   return std::unique_ptr<Producer>(std::move(producer));

@@ -22,27 +22,28 @@ class RdkafkaReader final : public Reader {
   }
 
   Status Open() {
-    auto conf = MakeConf(options_,
-                         {{"client.id", options_.prefix + ".reader"},
-                          {"isolation.level", "read_committed"},
-                          {"enable.partition.eof", "true"},
-                          {"enable.auto.commit", "false"},
-                          {"auto.offset.reset", "error"},
-                          {"check.crcs", "true"},
-                          {"queued.min.messages", "20000"},
-                          {"queued.max.messages.kbytes", "4096"},  // of each partition
-                          {"fetch.message.max.bytes", "1048576"},
-                          {"fetch.wait.max.ms", "100"},  // also how long a partition waits that is started meanwhile
-                          {"fetch.error.backoff.ms", "50"},
-                          {"socket.nagle.disable", "true"}},
-                         options_.consumer, &opaque_);
+    auto conf =
+        MakeConf(options_,
+                 {{"client.id", options_.prefix + ".reader"},
+                  {"isolation.level", "read_committed"},
+                  {"enable.partition.eof", "true"},
+                  {"enable.auto.commit", "false"},
+                  {"auto.offset.reset", "error"},
+                  {"check.crcs", "true"},
+                  {"queued.min.messages", "20000"},
+                  {"queued.max.messages.kbytes", "4096"},  // of each partition
+                  {"fetch.message.max.bytes", "1048576"},
+                  {"fetch.wait.max.ms", "100"},  // also how long a partition waits that is started meanwhile
+                  {"fetch.error.backoff.ms", "50"},
+                  {"socket.nagle.disable", "true"}},
+                 options_.consumer, &opaque_);
     if (!conf.ok()) return conf.status();
     auto handle = MakeHandle(RD_KAFKA_CONSUMER, std::move(*conf));
     if (!handle.ok()) return handle.status();
     handle_ = std::move(*handle);
     for (std::size_t t = 0; t < options_.topics.size(); ++t)
-      topics_.emplace_back(
-          rd_kafka_topic_new(handle_.get(), TopicName(options_, static_cast<TopicIndex>(t)).c_str(), nullptr));
+      topics_.emplace_back(rd_kafka_topic_new(
+          handle_.get(), TopicName(options_, static_cast<TopicIndex>(t)).c_str(), nullptr));
     return Status::Ok();
   }
 
@@ -54,8 +55,9 @@ class RdkafkaReader final : public Reader {
     state->next = offset == kBeginning ? 0 : offset;
     state->anywhere = offset == kBeginning;
     state->signal = &signal_;
-    if (rd_kafka_consume_start(topic, partition,
-                               offset == kBeginning ? RD_KAFKA_OFFSET_BEGINNING : static_cast<std::int64_t>(offset)) != 0)
+    if (rd_kafka_consume_start(
+            topic, partition,
+            offset == kBeginning ? RD_KAFKA_OFFSET_BEGINNING : static_cast<std::int64_t>(offset)) != 0)
       return Status::Fatal(Name(where) + " cannot be read: " + rd_kafka_err2str(rd_kafka_last_error()));
     state->queue.reset(rd_kafka_queue_get_partition(handle_.get(), rd_kafka_topic_name(topic), partition));
     rd_kafka_queue_cb_event_enable(state->queue.get(), OnArrival, state.get());

@@ -110,13 +110,16 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
     bool led = true;  // each partition has a leader
   };
 
-  [[nodiscard]] std::string Name(const TopicPlan& topic) const { return options_.prefix + "." + topic.spec.name; }
+  [[nodiscard]] std::string Name(const TopicPlan& topic) const {
+    return options_.prefix + "." + topic.spec.name;
+  }
 
   [[nodiscard]] Status Unreachable(const std::string& why) const {
     const auto servers = options_.connection.find("bootstrap.servers");
     return Status::Retry("the Kafka cluster at " +
                          (servers == options_.connection.end() ? std::string("?") : servers->second) +
-                         " does not answer: " + why + ". Is it running, and are address, TLS and credentials right?");
+                         " does not answer: " + why +
+                         ". Is it running, and are address, TLS and credentials right?");
   }
 
   Result<std::map<std::string, Known>> Metadata() {
@@ -147,7 +150,8 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
         return found != known->end() && found->second.partitions > 0 && found->second.led;
       });
       if (all) return Status::Ok();
-      if (std::chrono::steady_clock::now() > deadline) return Unreachable("the topics that were made do not appear");
+      if (std::chrono::steady_clock::now() > deadline)
+        return Unreachable("the topics that were made do not appear");
       std::this_thread::sleep_for(Millis(50));
     }
   }
@@ -171,13 +175,15 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
       std::size_t entries = 0;
       const rd_kafka_ConfigEntry_t** configs = rd_kafka_ConfigResource_configs(resources[r], &entries);
       const std::string name = rd_kafka_ConfigResource_name(resources[r]);
-      const auto plan = std::find_if(topics.begin(), topics.end(), [&](const TopicPlan* t) { return Name(*t) == name; });
+      const auto plan =
+          std::find_if(topics.begin(), topics.end(), [&](const TopicPlan* t) { return Name(*t) == name; });
       if (plan == topics.end()) continue;
       for (std::size_t e = 0; e < entries; ++e) {
         const auto wants = (*plan)->settings.find(rd_kafka_ConfigEntry_name(configs[e]));
         const char* value = rd_kafka_ConfigEntry_value(configs[e]);
         if (wants == (*plan)->settings.end() || value == nullptr || wants->second == value) continue;
-        drifts->push_back({.topic = name, .what = wants->first + " is " + value + ", it must be " + wants->second});
+        drifts->push_back(
+            {.topic = name, .what = wants->first + " is " + value + ", it must be " + wants->second});
       }
     }
     return Status::Ok();
