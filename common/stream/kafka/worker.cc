@@ -10,6 +10,7 @@ namespace cobblestone::stream::kafka {
 namespace {
 
 constexpr Millis kPublishEvery{100};
+constexpr Millis kKeepOthers{30000};  // a rebalance may come in several parts
 constexpr Millis kRestoreSlice{20};  // of one slot, while others run
 
 double Seconds(Time::duration d) { return std::chrono::duration<double>(d).count(); }
@@ -41,6 +42,7 @@ Status Worker::Step(Millis wait) {
   if (producer_ == nullptr)
     if (Status s = NewProducer(); !s.ok()) return s;
   FindPositions();
+  DropOthers();
   bool moved = AdvanceTasks();
   const bool consumed = producer_ != nullptr && RunRound();
   moved = moved || consumed;
@@ -53,7 +55,6 @@ Status Worker::Step(Millis wait) {
     if (!task->failure().ok()) return task->failure();
   }
   Publish();
-  if (!failure_.ok()) return failure_;
   if (!moved) {
     Millis at_most = wait;
     if (open_) {
@@ -140,7 +141,7 @@ WorkerStatus Worker::Look() const {
 // ---- Ownership ---------------------------------------------------------------------------------------------------
 
 void Worker::Assigned(const std::vector<std::uint32_t>& slots) {
-  assigned_ = true;
+  assigned_at_ = cluster_.Now();
   for (const std::uint32_t k : slots) {
     Task& task = TaskOf(k);
     task.SetOwned(true);
@@ -237,6 +238,19 @@ bool Worker::Fence(const std::string& owner) {
   ++counts_.fenced;
   options_.report("the owner before, " + owner + ", did not say good-bye and is fenced");
   return true;
+}
+
+// What was brought up to date before the group was joined, and went to others: without a standby nobody follows it.
+void Worker::DropOthers() {
+  if (options_.standby == Standby::kHot || !assigned_at_ || cluster_.Now() - *assigned_at_ < kKeepOthers) return;
+  for (auto task = tasks_.begin(); task != tasks_.end();) {
+    if (task->second->owned()) {
+      ++task;
+      continue;
+    }
+    unknown_since_.erase(task->first);
+    task = tasks_.erase(task);
+  }
 }
 
 bool Worker::AdvanceTasks() {

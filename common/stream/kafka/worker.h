@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -84,6 +85,7 @@ class Worker final : private GroupListener {
   void FindPositions();
   bool Fence(const std::string& owner);
   bool AdvanceTasks();
+  void DropOthers();
   bool RunRound();
   [[nodiscard]] bool CommitDue(bool drained) const;
   bool OpenTransaction();
@@ -103,7 +105,7 @@ class Worker final : private GroupListener {
   std::unique_ptr<Producer> producer_;
   std::unique_ptr<Group> group_;
   bool joined_ = false;
-  bool assigned_ = false;  // the group has said what is ours, at least once
+  std::optional<Time> assigned_at_;  // when the group last said what is ours
   std::map<std::uint32_t, std::unique_ptr<Task>> tasks_;
   std::map<std::uint32_t, Time> unknown_since_;  // positions that are asked for
   std::map<std::uint32_t, std::string> fenced_;  // by slot: the owner before that was fenced
@@ -115,7 +117,6 @@ class Worker final : private GroupListener {
   Time last_offsets_{};
   Time published_at_{};
   double commit_time_ = 0;  // s, smoothed
-  Status failure_;
 
   WorkerStatus counts_;
   mutable std::mutex mutex_;
