@@ -77,7 +77,7 @@ exec 7>"$work/held"
 kafka_local start --dir "$secure" --tls --sasl >"$work/secure.address" 7>&- &
 secure_start=$!
 # The command substitution ends only when nobody holds the pipe any more.
-address=$(kafka_local start --dir "$plain" | tail -n 1)
+address=$(kafka_local start --dir "$plain" --proxy 127.0.0.1:9 | tail -n 1)
 wait $secure_start || fail "the cluster with TLS and SASL did not start"
 story "two clusters start side by side: $address $(cat "$work/secure.address")"
 [ "$address" != "$(cat "$work/secure.address")" ] || fail "two clusters have one address"
@@ -95,6 +95,12 @@ make_topic "$plain" stones
 send "$plain" stones one two
 expect_holds "$plain" stones 'one two '
 story "what is sent is received"
+
+where_by() { client "$plain" -L -b "127.0.0.1:$1" | sed -n 's/^ *broker 1 at \([^ ]*\).*/\1/p'; }
+expect_equal "address for those who come directly" "$(where_by "${address#*:}")" "$address"
+expect_equal "address for those who come by a proxy" "$(where_by $((${address#*:} + 3)))" 127.0.0.1:9
+! kafka_local start --dir "$plain" --proxy 127.0.0.1:10 || fail "a start with another proxy than the folder has must fail"
+story "whoever comes by a proxy is led back to it"
 
 expect_equal "address of a second start" "$(kafka_local start --dir "$plain")" "$address"
 expect_equal "process after a second start" "$(cat "$plain/broker-1/pid")" "$pid"
