@@ -45,14 +45,24 @@ std::unique_ptr<TestBroker> TestBroker::Shared() {
   return broker;
 }
 
-std::unique_ptr<TestBroker> TestBroker::Own(int brokers) {
+std::unique_ptr<TestBroker> TestBroker::Own(int brokers) { return Start(brokers, ""); }
+
+std::unique_ptr<TestBroker> TestBroker::OwnBehind(const std::string& proxy) { return Start(1, " --proxy " + proxy); }
+
+std::unique_ptr<TestBroker> TestBroker::Start(int brokers, const std::string& more) {
   std::unique_ptr<TestBroker> broker(new TestBroker);
   broker->directory_ = std::make_unique<TempDir>();
   broker->path_ = *broker->directory_ / "kafka";
   broker->brokers_ = brokers;
   broker->bootstrap_ = LastLine(
-      Output(KafkaLocal() + " start --brokers " + std::to_string(brokers) + " --dir " + broker->path_));
+      Output(KafkaLocal() + " start --brokers " + std::to_string(brokers) + more + " --dir " + broker->path_));
   return broker;
+}
+
+// The last of the broker's four ports (kafka-local --help).
+std::string TestBroker::behind_proxy() const {
+  const std::size_t colon = bootstrap_.rfind(':');
+  return bootstrap_.substr(0, colon + 1) + std::to_string(std::stoi(bootstrap_.substr(colon + 1)) + 3);
 }
 
 TestBroker::~TestBroker() {

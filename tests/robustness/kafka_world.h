@@ -25,15 +25,20 @@ class TestBroker {
   // The shared one, or, where ctest has not started it, one of our own.
   static std::unique_ptr<TestBroker> Shared();
   static std::unique_ptr<TestBroker> Own(int brokers);
+  // One of our own that takes the proxy at this address for itself: the proxy's broker is at behind_proxy(), and who
+  // comes by bootstrap() goes past it.
+  static std::unique_ptr<TestBroker> OwnBehind(const std::string& proxy);
   ~TestBroker();
 
   [[nodiscard]] const std::string& bootstrap() const { return bootstrap_; }
+  [[nodiscard]] std::string behind_proxy() const;
   [[nodiscard]] int brokers() const { return brokers_; }
   void Kill(int broker) const;
   void Restart(int broker) const;
 
  private:
   TestBroker() = default;
+  static std::unique_ptr<TestBroker> Start(int brokers, const std::string& more);
   void Run(const std::string& verb) const;
   std::unique_ptr<TempDir> directory_;  // null: not ours
   std::string path_;
