@@ -116,6 +116,7 @@ class AccountsStage final : public stream::Stage {
   stream::Table<HostMoves>& moves() { return moves_; }
   stream::Table<WaitingGrant>& waiting() { return waiting_; }
   stream::Table<SortedGrant>& sorted() { return sorted_; }
+  stream::Table<wire::ProjectView>& projects() { return projects_; }
   stream::Marks& marks() { return marks_; }
 
  private:

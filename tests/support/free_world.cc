@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "common/wire/topics.h"
+#include "tests/support/outcome_of.h"
 
 namespace cobblestone::testing {
 
@@ -50,6 +51,8 @@ void FreeWorld::Hold(std::uint32_t slot, std::size_t stage, std::optional<stream
 }
 
 void FreeWorld::Release() { held_.clear(); }
+
+Outcome FreeWorld::outcome() { return OutcomeOf(slots_, ledger_, Records(wire::kRefused)); }
 
 bool FreeWorld::Readable(std::size_t slot, std::size_t input) {
   const stream::Slot& one = *slots_[slot].slot;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "services/cobblestone/pipeline.h"
+#include "tests/support/oracle.h"
 
 namespace cobblestone::testing {
 
@@ -28,6 +29,8 @@ class FreeWorld {
   // Appends; nothing is processed.
   void Add(std::string_view envelope);
   void Add(std::span<const std::string> envelopes);
+  // To a partition of somebody's choice.
+  void AddTo(stream::TopicPartition where, std::string_view record) { Append(where, record); }
   // Some rounds of some slots; false when there was nothing to read. Throws where the pipeline stops.
   bool Step();
   void RunUntilIdle();
@@ -37,6 +40,8 @@ class FreeWorld {
 
   // Records of the topic `grants` in order of appending.
   [[nodiscard]] const std::vector<std::string>& ledger() const { return ledger_; }
+  // What has come of it so far.
+  [[nodiscard]] Outcome outcome();
   // Records of the topic `totals`, by partition.
   [[nodiscard]] const std::vector<std::vector<std::string>>& totals() const { return totals_; }
   // Records of a topic, partition by partition.

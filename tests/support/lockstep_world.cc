@@ -9,6 +9,7 @@
 #include "common/wire/event_codec.h"
 #include "common/wire/grant_codec.h"
 #include "common/wire/topics.h"
+#include "tests/support/outcome_of.h"
 
 namespace cobblestone::testing {
 
@@ -59,43 +60,7 @@ void LockstepWorld::AddAt(std::uint64_t line, std::string_view envelope) {
 
 void LockstepWorld::Finish() { Barrier(); }
 
-Outcome LockstepWorld::outcome() {
-  Outcome outcome;
-  for (const std::string& grant : ledger_) {
-    if (!AddLedgerRecord(grant, &outcome)) throw std::runtime_error("a record of the ledger is no grant");
-  }
-  for (const std::string& refused : refused_) {
-    if (!AddRefusedRecord(refused, &outcome)) throw std::runtime_error("a record of `refused` is no refusal");
-  }
-  const auto add = [&outcome](OracleAccountKind kind, const stream::Key& key,
-                              const credit::Account& account) {
-    if (account.grants == 0 && account.opening_micro == 0) return;
-    const auto [at, is_first] =
-        outcome.accounts.emplace(AccountKey{key.project, kind, key.id}, AccountOutcome{});
-    if (!is_first)
-      throw std::runtime_error("an account lies in two partitions: number " + std::to_string(key.id));
-    AccountOutcome& sum = at->second;
-    sum.micro += account.total_micro;
-    sum.grants += account.grants;
-    for (const credit::AppSum& app : account.apps) {
-      sum.apps[app.app.value].first += app.micro;
-      sum.apps[app.app.value].second += app.grants;
-    }
-  };
-  for (PipelineSlot& slot : slots_) {
-    if (slot.stages.accounts == nullptr) continue;
-    slot.stages.accounts->hosts().ForEach([&](const stream::Key& key, const accounts::HostAccount& host) {
-      add(OracleAccountKind::kHost, key, host.account);
-    });
-    slot.stages.accounts->users().ForEach([&](const stream::Key& key, const accounts::UserState& user) {
-      add(OracleAccountKind::kUser, key, user.account);
-    });
-    slot.stages.teams->teams().ForEach([&](const stream::Key& key, const teams::TeamState& team) {
-      add(OracleAccountKind::kTeam, key, team.account);
-    });
-  }
-  return outcome;
-}
+Outcome LockstepWorld::outcome() { return OutcomeOf(slots_, ledger_, refused_); }
 
 std::vector<std::string> LockstepWorld::SortedLedger() const {
   std::vector<std::pair<std::pair<std::uint32_t, std::uint64_t>, std::string>> keyed;

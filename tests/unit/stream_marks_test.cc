@@ -91,7 +91,9 @@ TEST(Marks, WhatNobodyAnnouncedWhatIsOldAndWhatComesTwiceMovesNothing) {
   for (const std::uint64_t again : {5ull, 5ull, 2ull}) world.marks.OnOutside(0, again);
   world.Control(6, false);  // 6 was none
   world.Control(7, true);
+  world.Control(8, false);
   world.marks.OnOutside(1, 7);
+  for (const std::uint64_t forged : {8ull, 6ull}) world.marks.OnOutside(0, forged);
   EXPECT_THAT(world.Passed(), IsEmpty());
   world.marks.OnOutside(0, 7);
   EXPECT_THAT(world.Passed(), ElementsAre(7));

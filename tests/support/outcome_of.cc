@@ -1,0 +1,46 @@
+#include "tests/support/outcome_of.h"
+
+#include <stdexcept>
+
+namespace cobblestone::testing {
+
+Outcome OutcomeOf(std::span<PipelineSlot> slots, std::span<const std::string> ledger,
+                  std::span<const std::string> refused) {
+  Outcome outcome;
+  for (const std::string& grant : ledger) {
+    if (!AddLedgerRecord(grant, &outcome)) throw std::runtime_error("a record of the ledger is no grant");
+  }
+  for (const std::string& record : refused) {
+    if (!AddRefusedRecord(record, &outcome)) throw std::runtime_error("a record of `refused` is no refusal");
+  }
+  const auto add = [&outcome](OracleAccountKind kind, const stream::Key& key,
+                              const credit::Account& account) {
+    if (account.grants == 0 && account.opening_micro == 0) return;
+    const auto [at, is_first] =
+        outcome.accounts.emplace(AccountKey{key.project, kind, key.id}, AccountOutcome{});
+    if (!is_first)
+      throw std::runtime_error("an account lies in two partitions: number " + std::to_string(key.id));
+    AccountOutcome& sum = at->second;
+    sum.micro += account.total_micro;
+    sum.grants += account.grants;
+    for (const credit::AppSum& app : account.apps) {
+      sum.apps[app.app.value].first += app.micro;
+      sum.apps[app.app.value].second += app.grants;
+    }
+  };
+  for (PipelineSlot& slot : slots) {
+    if (slot.stages.accounts == nullptr) continue;
+    slot.stages.accounts->hosts().ForEach([&](const stream::Key& key, const accounts::HostAccount& host) {
+      add(OracleAccountKind::kHost, key, host.account);
+    });
+    slot.stages.accounts->users().ForEach([&](const stream::Key& key, const accounts::UserState& user) {
+      add(OracleAccountKind::kUser, key, user.account);
+    });
+    slot.stages.teams->teams().ForEach([&](const stream::Key& key, const teams::TeamState& team) {
+      add(OracleAccountKind::kTeam, key, team.account);
+    });
+  }
+  return outcome;
+}
+
+}  // namespace cobblestone::testing

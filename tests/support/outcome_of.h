@@ -1,0 +1,17 @@
+// What a pipeline in memory has granted, posted and refused, for comparison with the oracle.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "services/cobblestone/pipeline.h"
+#include "tests/support/oracle.h"
+
+namespace cobblestone::testing {
+
+// `ledger`, `refused`: all records of the topics. Throws std::runtime_error where an account lies in two partitions or a
+// record is none.
+Outcome OutcomeOf(std::span<PipelineSlot> slots, std::span<const std::string> ledger,
+                  std::span<const std::string> refused);
+
+}  // namespace cobblestone::testing
