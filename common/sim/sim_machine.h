@@ -24,6 +24,7 @@ class SimDisk final : public stream::kafka::StateSpace {
   Result<std::unique_ptr<store::Store>> OpenCopy(std::uint32_t slot, store::Store& of) override;
   void RemoveCopy(std::uint32_t) override {}
   std::vector<std::uint32_t> Slots() override;
+  stream::kafka::Trace* TraceOf(std::uint32_t slot) override { return &traces_[slot]; }
 
   void Lose() { rows_.clear(); }
   // A row of some slot is not what was written, from now on. False: there is none.
@@ -40,6 +41,7 @@ class SimDisk final : public stream::kafka::StateSpace {
 
  private:
   std::map<std::uint32_t, std::shared_ptr<Rows>> rows_;
+  std::map<std::uint32_t, stream::kafka::Trace> traces_;
 };
 
 // Jobs run when the schedule says so; those of a machine that crashes never do.

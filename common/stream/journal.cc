@@ -71,7 +71,16 @@ std::string EncodeJournalEntry(const JournalEntry& entry) {
   }
   PutFixed(out, 3, entry.hash.low);
   PutFixed(out, 4, entry.hash.high);
+  for (const JournalSkip& skip : entry.skipped) {
+    PutVarint(out, 5 << 3);
+    PutVarint(out, std::uint64_t{skip.input} << 48 | skip.offset);
+  }
   PutField(out, 6, entry.rules_version);
+  if (!entry.build.empty()) {
+    PutVarint(out, (7 << 3) | 2);
+    PutVarint(out, entry.build.size());
+    out += entry.build;
+  }
   PutField(out, 8, entry.checkpoint_sequence);
   PutField(out, 9, entry.checkpoint_end);
   return out;
@@ -107,6 +116,22 @@ Result<JournalEntry> DecodeJournalEntry(std::string_view bytes) {
       }
       case (3 << 3) | 1: entry.hash.low = in.Fixed(); break;
       case (4 << 3) | 1: entry.hash.high = in.Fixed(); break;
+      case 5 << 3: {
+        const std::uint64_t skip = in.Varint();
+        entry.skipped.push_back({.input = static_cast<std::uint32_t>(skip >> 48),
+                                 .offset = skip & ((std::uint64_t{1} << 48) - 1)});
+        break;
+      }
+      case (7 << 3) | 2: {
+        const std::uint64_t n = in.Varint();
+        if (n > static_cast<std::uint64_t>(in.end - in.at)) {
+          in.ok = false;
+          break;
+        }
+        entry.build.assign(in.at, n);
+        in.at += n;
+        break;
+      }
       case 6 << 3: entry.rules_version = static_cast<std::uint32_t>(in.Varint()); break;
       case 8 << 3: entry.checkpoint_sequence = in.Varint(); break;
       case 9 << 3: entry.checkpoint_end = in.Varint(); break;

@@ -19,11 +19,21 @@ struct JournalChunk {
   std::uint32_t count = 0;
 };
 
+// A record that crashes the program, and is passed over.
+struct JournalSkip {
+  std::uint32_t input = 0;
+  std::uint64_t offset = 0;  // below 2^48
+
+  friend bool operator==(const JournalSkip&, const JournalSkip&) = default;
+};
+
 struct JournalEntry {
   std::uint64_t sequence = 0;
   std::vector<JournalChunk> chunks;
   Hash128 hash;
+  std::vector<JournalSkip> skipped{};
   std::uint32_t rules_version = 0;
+  std::string build{};  // of the program that wrote it; empty: not said
   // Kafka: the newest whole checkpoint when this was written, in the checkpoint's partition before this offset; 0: none.
   std::uint64_t checkpoint_sequence = 0;
   std::uint64_t checkpoint_end = 0;

@@ -114,12 +114,11 @@ Status Slot::Warm(std::size_t rows) {
   return Status::Ok();
 }
 
-Status Slot::Process(std::size_t input, const RecordView& record) {
+void Slot::Consumed(std::size_t input, const RecordView& record) {
   if (options_.dense_offsets)
     COBBLESTONE_CHECK_EQ(record.offset, next_[input]);
   else
     COBBLESTONE_CHECK(record.offset + 1 >= next_[input], "a record was read again");
-  const SlotInput& from = inputs_[input];
   if (chunks_.empty() || chunks_.back().input != input)
     chunks_.push_back(
         {.input = static_cast<std::uint32_t>(input), .first = record.offset, .end = 0, .count = 0});
@@ -127,7 +126,19 @@ Status Slot::Process(std::size_t input, const RecordView& record) {
   ++chunks_.back().count;
   next_[input] = record.offset + 1;
   ++records_;
+}
+
+Status Slot::Process(std::size_t input, const RecordView& record) {
+  Consumed(input, record);
+  const SlotInput& from = inputs_[input];
   stages_[from.stage]->Process(from.stage_input, record, *this);
+  return tables_.failure;
+}
+
+Status Slot::Skip(std::size_t input, const RecordView& record) {
+  Consumed(input, record);
+  skipped_.push_back({.input = static_cast<std::uint32_t>(input), .offset = record.offset});
+  if (options_.set_aside) options_.set_aside(record, *this);
   return tables_.failure;
 }
 
@@ -154,8 +165,10 @@ Result<SlotCommit> Slot::Finish() {
   commit.journal = {.sequence = meta_.sequence,
                     .chunks = std::move(chunks_),
                     .hash = meta_.hash,
+                    .skipped = std::move(skipped_),
                     .rules_version = options_.rules_version};
   chunks_.clear();
+  skipped_.clear();
   records_ = 0;
   output_bytes_ = 0;
   return commit;

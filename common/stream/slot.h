@@ -80,6 +80,8 @@ struct SlotOptions {
   // Every offset of an input is a record. False where offsets count messages of one or more records each, and some
   // offsets are of no message (Kafka): then records of one message share its offset, and gaps are passed over.
   bool dense_offsets = true;
+  // Puts a record that is passed over where it can be looked at.
+  std::function<void(const RecordView& record, Emitter& out)> set_aside{};
 };
 
 class Slot final : private Emitter {
@@ -109,6 +111,8 @@ class Slot final : private Emitter {
   // Consumes the record at next(input), or the next one there is (SlotOptions::dense_offsets). A status other than ok
   // stops the slot; nothing of the commit may be used.
   Status Process(std::size_t input, const RecordView& record);
+  // Consumes it as Process() does, and shows it to no stage: it would crash the program.
+  Status Skip(std::size_t input, const RecordView& record);
   [[nodiscard]] std::uint64_t records() const { return records_; }  // in the commit under way
   [[nodiscard]] std::uint64_t output_bytes() const { return output_bytes_; }
 
@@ -140,6 +144,7 @@ class Slot final : private Emitter {
   void Emit(TopicIndex topic, std::uint32_t partition, std::string_view record) override;
   void Cut(TopicIndex topic) override;
   void Fail(Status status) override;
+  void Consumed(std::size_t input, const RecordView& record);
   Hash128 Fingerprint(const std::vector<SlotOutput>& outputs);
 
   SlotOptions options_;
@@ -150,6 +155,7 @@ class Slot final : private Emitter {
   SlotMeta meta_;
   std::vector<std::vector<SlotOutput>> outputs_;  // by topic, by partition
   std::vector<JournalChunk> chunks_;
+  std::vector<JournalSkip> skipped_;
   std::uint64_t records_ = 0;
   std::uint64_t output_bytes_ = 0;
   std::unique_ptr<StateWrite> flush_;

@@ -33,8 +33,9 @@ enum class RefusalReason : std::uint32_t {
   kDispatchDiffers = 19,
   kOutOfRange = 20,
   kNotSupported = 21,
+  kCrashed = 22,
 };
-inline constexpr std::uint32_t kLastRefusalReason = 21;
+inline constexpr std::uint32_t kLastRefusalReason = 22;
 
 // As in the schema: "UNDECODABLE", ... For a number that this build does not know: "REFUSAL_REASON_UNKNOWN".
 std::string_view RefusalReasonName(RefusalReason reason);

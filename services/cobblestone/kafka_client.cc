@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <utility>
@@ -61,6 +62,15 @@ class KafkaClient final : public Client {
       };
       return Refused(number("from", 0), number("limit", 100));
     }
+    if (question.path == "/refused/show") {
+      auto list = Refused(std::stoull(question.parameters.at("offset")), 1);
+      if (!list.ok()) return list.status();
+      const json& found = (*list)["refused"];
+      if (found.empty() || found[0]["number"] != std::stoull(question.parameters.at("offset")))
+        return Status::NotFound("there is no refused record " + question.parameters.at("offset"));
+      return found[0];
+    }
+    if (question.path == "/refused/resubmit") return Resubmit(std::stoull(question.parameters.at("offset")));
     if (question.path == "/tasks") return Tasks();
     return Status::InvalidArgument("this cannot be asked of a deployment on Kafka by the command line");
   }
@@ -199,6 +209,36 @@ class KafkaClient final : public Client {
                                .future_limit = std::chrono::duration<double>(settings_.future_limit).count()};
     source.reset(new Source{std::move(*publisher), Ticker(ticker)});
     return source.get();
+  }
+
+  // In a source of its own, which counts what was submitted again.
+  Result<json> Resubmit(std::uint64_t offset) {
+    auto reader = cluster_->NewReader();
+    if (!reader.ok()) return reader.status();
+    std::optional<std::string> original;
+    bool looked = false;
+    Status s = stream::kafka::ReadAll(**reader, {wire::kRefused, 0}, offset, stream::kafka::Millis(30000),
+                                      [&](const stream::kafka::Message& message) {
+                                        if (std::exchange(looked, true) || message.offset() != offset)
+                                          return Status::Ok();
+                                        wire::Refused refused;
+                                        if (!wire::DecodeRefused(message.value(), &refused))
+                                          return Status::Corrupted("a refused record does not decode");
+                                        original = refused.original;
+                                        return MayBeResubmitted(offset, refused);
+                                      });
+    if (!s.ok()) return s;
+    if (!original) return Status::NotFound("there is no refused record " + std::to_string(offset));
+    auto source = SourceOf("refused");
+    if (!source.ok()) return source.status();
+    client::Publisher& publisher = *(*source)->publisher;
+    s = publisher.Add(*original);
+    if (s.ok()) s = publisher.Commit({.events = publisher.state().events + 1});
+    // A broadcast is in force for what comes behind it, and this one's end is where it was processed.
+    drained_ = false;
+    if (s.ok()) s = Drain(publisher);
+    if (!s.ok()) return s;
+    return json{{"resubmitted", offset}};
   }
 
   // Offsets number the refusals; where a transaction has ended there is none.

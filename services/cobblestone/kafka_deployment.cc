@@ -5,6 +5,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "common/base/build_id.h"
 #include "common/stream/kafka/librdkafka/topic_admin.h"
 
 namespace cobblestone {
@@ -161,7 +162,8 @@ Result<KafkaDeployment> DeploymentOf(const settings::RunSettings& settings,
                .flush_debt_records = std::max<std::uint64_t>(1, settings.state.max_debt_records / slots),
                .checkpoint_interval = duration_cast<Millis>(settings.kafka.checkpoint_interval),
                .objects_per_table = std::max<std::size_t>(1000, settings.memory.objects / 1024 / slots / 4),
-               .rules_version = kRulesVersion};
+               .rules_version = kRulesVersion,
+               .build = BuildId()};
   return made;
 }
 

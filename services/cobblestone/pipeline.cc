@@ -4,9 +4,20 @@
 #include "common/wire/control_codec.h"
 #include "common/wire/event_codec.h"
 #include "common/wire/proto_reader.h"
+#include "common/wire/refuse.h"
 #include "common/wire/topics.h"
 
 namespace cobblestone {
+
+namespace {
+
+// Nothing looks into a record that crashes the program.
+void SetAside(const stream::RecordView& record, stream::Emitter& out) {
+  wire::Refuse(record, {}, wire::RefusalReason::kCrashed,
+               "it crashed the program again and again, and was passed over", out);
+}
+
+}  // namespace
 
 PipelineSlot MakeSlot(std::uint32_t k, const PipelineOptions& options) {
   PipelineSlot made;
@@ -15,7 +26,8 @@ PipelineSlot MakeSlot(std::uint32_t k, const PipelineOptions& options) {
                                                                  .topics = wire::Manifest(options.partitions),
                                                                  .rules_version = kRulesVersion,
                                                                  .fingerprint = options.fingerprint,
-                                                                 .dense_offsets = options.dense_offsets},
+                                                                 .dense_offsets = options.dense_offsets,
+                                                                 .set_aside = SetAside},
                                              *made.tables);
   const auto add = [&made](auto stage, const std::vector<stream::TopicPartition>& inputs) {
     auto* raw = stage.get();

@@ -495,6 +495,17 @@ json RefusedJson(std::uint64_t offset, const wire::Refused& refused) {
   return j;
 }
 
+Status MayBeResubmitted(std::uint64_t offset, const wire::Refused& refused) {
+  const std::string name = "refused record " + std::to_string(offset);
+  if (refused.topic == wire::TopicName(wire::kClaims))
+    return Status::InvalidArgument(name + " is a claim, no event (" + refused.refusal.detail +
+                                   "): the events of its result were taken in");
+  if (!refused.source.empty() || refused.topic == wire::TopicName(wire::kGrants))
+    return Status::InvalidArgument(name + " never was an event (" + refused.refusal.detail +
+                                   "): correct it and ingest it again");
+  return Status::Ok();
+}
+
 Result<json> Engine::RefusedList(std::uint64_t from, std::uint64_t limit) {
   json list = json::array();
   const stream::TopicPartition where{wire::kRefused, 0};
@@ -528,9 +539,7 @@ Result<json> Engine::RefusedShow(std::uint64_t offset) {
 }
 
 Result<json> Engine::RefusedResubmit(std::uint64_t offset) {
-  std::string original;
-  std::string detail;
-  bool found = false;
+  std::optional<std::string> original;
   const stream::TopicPartition where{wire::kRefused, 0};
   if (offset >= log_->DurableEnd(where))
     return Status::NotFound("there is no refused record " + std::to_string(offset));
@@ -542,18 +551,11 @@ Result<json> Engine::RefusedResubmit(std::uint64_t offset) {
     if (at != offset) continue;
     wire::Refused refused;
     if (!wire::DecodeRefused(record, &refused)) return Status::Corrupted("a refused record does not decode");
+    if (Status s = MayBeResubmitted(offset, refused); !s.ok()) return s;
     original = refused.original;
-    found = refused.source.empty() && refused.topic != wire::TopicName(wire::kClaims) &&
-            refused.topic != wire::TopicName(wire::kGrants);
-    detail = refused.refusal.detail;
-    if (refused.topic == wire::TopicName(wire::kClaims))
-      return Status::InvalidArgument("refused record " + std::to_string(offset) + " is a claim, no event (" +
-                                     detail + "): the events of its result were taken in");
   }
-  if (!found)
-    return Status::InvalidArgument("refused record " + std::to_string(offset) + " never was an event (" +
-                                   detail + "): correct it and ingest it again");
-  const auto routing = wire::PeekRouting(original);
+  if (!original) return Status::NotFound("there is no refused record " + std::to_string(offset));
+  const auto routing = wire::PeekRouting(*original);
   const stream::TopicPartition to = routing ? wire::RouteEvent(*routing, pipeline_.partitions)
                                             : stream::TopicPartition{wire::kCompletions, 0};
   const bool barrier = to.topic == wire::kCatalogue;
@@ -561,7 +563,7 @@ Result<json> Engine::RefusedResubmit(std::uint64_t offset) {
   if (Status s = DrainFor(barrier); !s.ok()) return s;
   stream::embedded::LogUnit unit;
   unit.outputs.push_back({.where = to, .payload = {}, .count = 1});
-  stream::AppendRecord(unit.outputs.back().payload, original);
+  stream::AppendRecord(unit.outputs.back().payload, *original);
   log_->WaitDurable(AppendDrained(std::move(unit), barrier));
   if (Status s = runner_->failure(); !s.ok()) return s;
   return json{{"resubmitted", offset}};

@@ -1,18 +1,36 @@
-// End to end on Kafka, exactly once: a backlog of results, worked off by the stream threads of this process. Prints
-// results/s, CPU per result here and in the broker, messages written per result. Then, at a fixed rate, completion ->
-// posted latency. Against a broker that is there (./dev kafka start); topics of its own, by time.
+// End to end on Kafka, exactly once, against a broker that is there (./dev kafka start); topics of its own, by time.
 //
 //   ./dev bench kafka --bootstrap HOST:PORT [--broker-pid PID] --hosts 100000 --results 500000
+//
+// --measure names what is measured, each on topics of its own; those that need a rate take --rate, or half of what
+// `throughput` gave:
+//   throughput  a backlog of results, worked off by the stream threads of this process: results/s, CPU per result here and
+//               in the broker, records written per result
+//   restore     the same, and then from nothing: executing all commits again, and from a checkpoint
+//   latency     a worker in a process of its own at a fixed rate: from the time at which the last event that a workunit
+//               needs was due until the host's total with it can be read
+//   sweep       latency for several commit intervals
+//   recovery    under load: a worker is killed and started again, with its disk and without, and taken over by another
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -20,6 +38,8 @@
 #include "common/client/publisher.h"
 #include "common/stream/kafka/librdkafka/topic_admin.h"
 #include "common/stream/kafka/read_all.h"
+#include "common/wire/account_codec.h"
+#include "common/wire/event_codec.h"
 #include "common/wire/grant_codec.h"
 #include "services/cobblestone/kafka_deployment.h"
 #include "services/cobblestone/kafka_workers.h"
@@ -38,12 +58,21 @@ struct Options {
   std::uint32_t partitions = 8;
   std::uint32_t threads = 1;
   std::string policy = "creditnew";
+  std::vector<std::string> measures = {"throughput", "latency"};
+  double rate = 0;      // results/s; 0: half of the throughput
+  double seconds = 20;  // of load at a rate
+  double block = 0.02;  // s of load that the source sends at a time
   std::string directory;
   std::string client_options;
   int broker_pid = 0;
   double commit_min = 10;
   double commit_max = 50;
   double checkpoint = 30;
+  double session = 6;
+  // A process of its own for these measures: a worker of this name on this deployment.
+  std::string worker;
+  std::string prefix;
+  bool hot = false;
 };
 
 [[noreturn]] void Die(const Status& status) {
@@ -86,6 +115,9 @@ void PrintThreads() {
 }
 
 struct Counts {
+  std::uint64_t restored = 0;
+  std::uint64_t reexecuted = 0;
+  std::uint64_t checkpointed = 0;  // slots whose checkpoint is of their last state write
   std::uint64_t records = 0;
   std::uint64_t produced = 0;
   std::uint64_t commits = 0;
@@ -106,6 +138,9 @@ Counts Look(const KafkaWorkers& workers) {
       counts.produced += task.produced;
       if (task.phase == Phase::kStopped) Die(Status::Fatal(task.problem));
       if (!task.owned) continue;
+      counts.restored += task.restored_rows;
+      counts.reexecuted += task.reexecuted;
+      counts.checkpointed += task.checkpoint_sequence > 0 || task.sequence == 0 ? 1 : 0;
       counts.lag += task.lag;
       counts.running += task.phase == Phase::kRunning ? 1 : 0;
     }
@@ -130,110 +165,474 @@ Clock::time_point AwaitDrained(const KafkaWorkers& workers, std::uint32_t slots)
   }
 }
 
-settings::RunSettings SettingsOf(const Options& options, const std::string& prefix) {
+const char* const kInstance = "bench";
+
+settings::RunSettings SettingsOf(const Options& options, const std::string& prefix,
+                                 const std::string& instance) {
   settings::RunSettings settings;
   settings.backend = settings::Backend::kKafka;
-  settings.data_directory = options.directory + "/" + prefix;
+  settings.data_directory = options.directory + "/" + prefix + "-" + instance;
   settings.partitions = options.partitions;
   settings.threads = options.threads;
   settings.memory.objects = 4 * settings::kGiB;
   settings.kafka.bootstrap = options.bootstrap;
   settings.kafka.prefix = prefix;
-  settings.kafka.instance = "bench";
+  settings.kafka.instance = instance;
   settings.kafka.replication = 1;
   settings.kafka.options = options.client_options;
-  settings.kafka.commit_min = std::chrono::microseconds(static_cast<long>(options.commit_min * 1000));
-  settings.kafka.commit_max = std::chrono::microseconds(static_cast<long>(options.commit_max * 1000));
-  settings.kafka.checkpoint_interval = std::chrono::microseconds(static_cast<long>(options.checkpoint * 1e6));
+  const auto microseconds = [](double s) { return std::chrono::microseconds(static_cast<long>(s * 1e6)); };
+  settings.kafka.commit_min = microseconds(options.commit_min / 1e3);
+  settings.kafka.commit_max = microseconds(options.commit_max / 1e3);
+  settings.kafka.checkpoint_interval = microseconds(options.checkpoint);
+  settings.kafka.session_timeout = microseconds(options.session);
+  if (options.hot) settings.kafka.standby = settings::KafkaStandby::kHot;
   return settings;
 }
+
+void Report(const std::string& what) { std::fprintf(stderr, "  %s\n", what.c_str()); }
 
 void Append(client::Publisher& publisher, const AppendBlock& block) {
   for (const SourceLine& line : block.lines) Must(publisher.Add(line.envelope));
   Must(publisher.Commit({.events = block.first_line + block.lines.size()}));
 }
 
-void Run(const Options& options) {
-  const std::string prefix = "bench-" + std::to_string(::time(nullptr)) + "-" + std::to_string(::getpid());
-  const settings::RunSettings settings = SettingsOf(options, prefix);
-  auto deployment = DeploymentOf(settings, {});
-  if (!deployment.ok()) Die(deployment.status());
-  auto admin = stream::kafka::MakeTopicAdmin(deployment->cluster);
-  if (!admin.ok()) Die(admin.status());
-  if (auto made = (*admin)->Create(deployment->plan, 1); !made.ok()) Die(made.status());
-  auto cluster = stream::kafka::MakeCluster(deployment->cluster);
-  if (!cluster.ok()) Die(cluster.status());
-  const std::uint32_t slots = options.partitions + 1;
-  const auto report = [](const std::string& what) { std::fprintf(stderr, "  %s\n", what.c_str()); };
-
-  std::fprintf(stderr, "preparing %llu results of %llu hosts ...\n",
-               static_cast<unsigned long long>(options.results),
-               static_cast<unsigned long long>(options.hosts));
-  Prepared prepared = Prepare(PlainTraffic(options.results, options.hosts, options.policy), 20000, 0);
-  {
-    auto publisher = client::Publisher::Open(
-        **cluster, {.source = "bench", .partitions = options.partitions, .producers_topic = kProducersTopic});
-    if (!publisher.ok()) Die(publisher.status());
-    auto workers = KafkaWorkers::Open(settings, report);
-    if (!workers.ok()) Die(workers.status());
-    (*workers)->Start();
-    AwaitDrained(**workers, slots);
-    for (const AppendBlock& block : prepared.members) {
-      Append(**publisher, block);
-      if (block.barrier) AwaitDrained(**workers, slots);
-    }
-    AwaitDrained(**workers, slots);
-    (void)(*workers)->Stop(std::chrono::seconds(30));
-    const auto start = Clock::now();
-    for (AppendBlock& block : prepared.blocks) {
-      Append(**publisher, block);
-      block = {};
-    }
-    std::fprintf(stderr, "  backlog of %llu results loaded in %.1f s\n",
-                 static_cast<unsigned long long>(prepared.results), Seconds(Clock::now() - start));
-  }
-
-  auto workers = KafkaWorkers::Open(settings, report);
+std::unique_ptr<KafkaWorkers> OpenWorkers(const settings::RunSettings& settings) {
+  auto workers = KafkaWorkers::Open(settings, Report);
   if (!workers.ok()) Die(workers.status());
   (*workers)->Start();
-  while (Look(**workers).records == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  const auto start = Clock::now();
-  const double cpu = CpuSeconds();
-  const double broker_cpu = CpuSecondsOf(options.broker_pid);
-  const auto end = AwaitDrained(**workers, slots);
-  const double cpu_used = CpuSeconds() - cpu;
-  const double broker_used = CpuSecondsOf(options.broker_pid) - broker_cpu;
-  const Counts counts = Look(**workers);
-  PrintThreads();
-  const double n = static_cast<double>(prepared.results);
-  const double seconds = Seconds(end - start);
+  return std::move(*workers);
+}
 
-  std::uint64_t grants = 0;
-  auto reader = (*cluster)->NewReader();
+// Topics of our own, and the members of the traffic processed.
+class Deployment {
+ public:
+  Deployment(const Options& options, const std::string& measure, const Prepared& prepared)
+      : options_(options) {
+    prefix_ = "bench-" + measure + "-" + std::to_string(::time(nullptr)) + "-" + std::to_string(::getpid());
+    settings_ = SettingsOf(options, prefix_, kInstance);
+    auto deployment = DeploymentOf(settings_, {});
+    if (!deployment.ok()) Die(deployment.status());
+    auto admin = stream::kafka::MakeTopicAdmin(deployment->cluster);
+    if (!admin.ok()) Die(admin.status());
+    if (auto made = (*admin)->Create(deployment->plan, 1); !made.ok()) Die(made.status());
+    auto cluster = stream::kafka::MakeCluster(deployment->cluster);
+    if (!cluster.ok()) Die(cluster.status());
+    cluster_ = std::move(*cluster);
+    auto publisher = client::Publisher::Open(
+        *cluster_, {.source = "bench", .partitions = options.partitions, .producers_topic = kProducersTopic});
+    if (!publisher.ok()) Die(publisher.status());
+    publisher_ = std::move(*publisher);
+    auto workers = OpenWorkers(settings_);
+    AwaitDrained(*workers, slots());
+    for (const AppendBlock& block : prepared.members) {
+      Append(*publisher_, block);
+      if (block.barrier) AwaitDrained(*workers, slots());
+    }
+    AwaitDrained(*workers, slots());
+    (void)workers->Stop(std::chrono::seconds(30));
+  }
+  ~Deployment() {
+    for (const auto& entry : std::filesystem::directory_iterator(options_.directory))
+      if (entry.path().filename().string().rfind(prefix_, 0) == 0) std::filesystem::remove_all(entry.path());
+  }
+
+  [[nodiscard]] const std::string& prefix() const { return prefix_; }
+  [[nodiscard]] const settings::RunSettings& settings() const { return settings_; }
+  [[nodiscard]] std::uint32_t slots() const { return options_.partitions + 1; }
+  stream::kafka::Cluster& cluster() { return *cluster_; }
+  client::Publisher& publisher() { return *publisher_; }
+
+  void WipeState(const std::string& instance) const {
+    std::filesystem::remove_all(SettingsOf(options_, prefix_, instance).data_directory);
+  }
+
+ private:
+  const Options& options_;
+  std::string prefix_;
+  settings::RunSettings settings_;
+  std::unique_ptr<stream::kafka::Cluster> cluster_;
+  std::unique_ptr<client::Publisher> publisher_;
+};
+
+Prepared PrepareTraffic(const Options& options, std::uint64_t results, std::size_t block) {
+  std::fprintf(stderr, "preparing %llu results of %llu hosts ...\n", static_cast<unsigned long long>(results),
+               static_cast<unsigned long long>(options.hosts));
+  return Prepare(PlainTraffic(results, options.hosts, options.policy), block, 0);
+}
+
+// ---- Throughput, restore -------------------------------------------------------------------------------------------
+
+// Of what the stages write: messages, and records in them.
+std::uint64_t RecordsIn(stream::kafka::Cluster& cluster, stream::TopicIndex topic, std::uint32_t partitions,
+                        std::uint64_t* final_grants) {
+  auto reader = cluster.NewReader();
   if (!reader.ok()) Die(reader.status());
-  for (std::uint32_t p = 0; p < options.partitions; ++p)
-    Must(stream::kafka::ReadAll(**reader, {wire::kGrants, p}, stream::kafka::kBeginning,
-                                stream::kafka::Millis(30000), [&](const stream::kafka::Message& message) {
+  std::uint64_t records = 0;
+  for (std::uint32_t p = 0; p < partitions; ++p)
+    Must(stream::kafka::ReadAll(**reader, {topic, p}, stream::kafka::kBeginning, stream::kafka::Millis(30000),
+                                [&](const stream::kafka::Message& message) {
                                   stream::RecordCursor cursor(message.value());
                                   std::string_view record;
                                   wire::GrantHead head;
-                                  while (cursor.Next(&record))
-                                    if (wire::DecodeGrantHead(record, &head) &&
+                                  for (; cursor.Next(&record); ++records)
+                                    if (topic == wire::kGrants && wire::DecodeGrantHead(record, &head) &&
                                         head.kind == wire::GrantKind::kFinal)
-                                      ++grants;
+                                      ++*final_grants;
                                   return Status::Ok();
                                 }));
+  return records;
+}
+
+// From nothing on this machine until all slots run.
+void RestoreOnce(const Options& options, const Deployment& deployment, std::uint64_t results,
+                 const char* how) {
+  deployment.WipeState(kInstance);
+  const auto start = Clock::now();
+  const double cpu = CpuSeconds();
+  auto workers = OpenWorkers(deployment.settings());
+  while (Look(*workers).running < deployment.slots())
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const double seconds = Seconds(Clock::now() - start);
+  const double cpu_used = CpuSeconds() - cpu;
+  const Counts counts = Look(*workers);
   std::printf(
-      "%8llu hosts: %9.0f results/s, %5.2f us CPU per result here, %.2f us in the broker, %.3f messages written per result, "
-      "%llu commits (%.1f ms each), %llu aborts, %llu of %llu granted\n",
+      "%8llu hosts: %s: %.2f s, %llu rows restored (%.0f/s), %llu commits executed again (%.0f results/s), %.1f s CPU\n",
+      static_cast<unsigned long long>(options.hosts), how, seconds,
+      static_cast<unsigned long long>(counts.restored), static_cast<double>(counts.restored) / seconds,
+      static_cast<unsigned long long>(counts.reexecuted),
+      counts.reexecuted == 0 ? 0 : static_cast<double>(results) / seconds, cpu_used);
+  std::fflush(stdout);
+  (void)workers->Stop(std::chrono::seconds(30));
+}
+
+double Throughput(Options options, bool restore) {
+  Prepared prepared = PrepareTraffic(options, options.results, 20000);
+  if (restore) options.checkpoint = 3600;  // none at first
+  Deployment deployment(options, "throughput", prepared);
+  const auto load_start = Clock::now();
+  for (AppendBlock& block : prepared.blocks) {
+    Append(deployment.publisher(), block);
+    block = {};
+  }
+  std::fprintf(stderr, "  backlog of %llu results loaded in %.1f s\n",
+               static_cast<unsigned long long>(prepared.results), Seconds(Clock::now() - load_start));
+
+  auto workers = OpenWorkers(deployment.settings());
+  while (Look(*workers).records == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const auto start = Clock::now();
+  const double cpu = CpuSeconds();
+  const double broker_cpu = CpuSecondsOf(options.broker_pid);
+  const auto end = AwaitDrained(*workers, deployment.slots());
+  const double cpu_used = CpuSeconds() - cpu;
+  const double broker_used = CpuSecondsOf(options.broker_pid) - broker_cpu;
+  const Counts counts = Look(*workers);
+  PrintThreads();
+  const double n = static_cast<double>(prepared.results);
+  const double seconds = Seconds(end - start);
+  std::uint64_t grants = 0;
+  std::uint64_t records = 0;
+  for (const stream::TopicIndex topic : {wire::kClaims, wire::kGrants, wire::kPostings, wire::kTotals})
+    records += RecordsIn(deployment.cluster(), topic, options.partitions, &grants);
+  for (const stream::TopicIndex topic : {wire::kSamples, wire::kPassed})
+    records += RecordsIn(deployment.cluster(), topic, 1, &grants);
+  std::printf(
+      "%8llu hosts: %9.0f results/s, %5.2f us CPU per result here, %.2f us in the broker, %.2f records in %.4f "
+      "Kafka records written per result, %llu commits (%.1f ms each), %llu aborts, %llu of %llu granted\n",
       static_cast<unsigned long long>(options.hosts), n / seconds, cpu_used / n * 1e6, broker_used / n * 1e6,
-      static_cast<double>(counts.produced) / n, static_cast<unsigned long long>(counts.commits),
+      static_cast<double>(records) / n, static_cast<double>(counts.produced) / n,
+      static_cast<unsigned long long>(counts.commits),
       counts.commit_seconds / static_cast<double>(std::max<std::uint64_t>(1, counts.commits)) * 1e3,
       static_cast<unsigned long long>(counts.aborts), static_cast<unsigned long long>(grants),
       static_cast<unsigned long long>(prepared.results));
   std::fflush(stdout);
-  (void)(*workers)->Stop(std::chrono::seconds(30));
-  std::filesystem::remove_all(settings.data_directory);
+  (void)workers->Stop(std::chrono::seconds(30));
+  workers.reset();
+  if (!restore) return n / seconds;
+
+  RestoreOnce(options, deployment, prepared.results, "all commits again");
+  settings::RunSettings checkpoints = deployment.settings();
+  checkpoints.kafka.checkpoint_interval = std::chrono::seconds(1);
+  workers = OpenWorkers(checkpoints);
+  while (Look(*workers).checkpointed < deployment.slots())
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  (void)workers->Stop(std::chrono::seconds(30));
+  workers.reset();
+  RestoreOnce(options, deployment, prepared.results, "from the checkpoint");
+  return n / seconds;
+}
+
+// ---- At a rate -------------------------------------------------------------------------------------------------
+
+// This program once more, as a worker of the deployment.
+class WorkerProcess {
+ public:
+  WorkerProcess(const Options& options, const std::string& prefix, const std::string& instance, bool hot)
+      : log_(options.directory + "/" + prefix + "-" + instance + ".log") {
+    std::vector<std::string> words = {"kafka_bench",
+                                      "--worker",
+                                      instance,
+                                      "--prefix",
+                                      prefix,
+                                      "--bootstrap",
+                                      options.bootstrap,
+                                      "--directory",
+                                      options.directory,
+                                      "--partitions",
+                                      std::to_string(options.partitions),
+                                      "--threads",
+                                      std::to_string(options.threads),
+                                      "--commit-min",
+                                      std::to_string(options.commit_min),
+                                      "--commit-max",
+                                      std::to_string(options.commit_max),
+                                      "--checkpoint",
+                                      std::to_string(options.checkpoint),
+                                      "--session",
+                                      std::to_string(options.session)};
+    if (!options.client_options.empty()) words.insert(words.end(), {"--client", options.client_options});
+    if (hot) words.emplace_back("--hot");
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      const int fd = ::open(log_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+      ::dup2(fd, 1);
+      ::dup2(fd, 2);
+      ::execv("/proc/self/exe", argv.data());
+      std::_Exit(127);
+    }
+  }
+  ~WorkerProcess() { End(SIGTERM); }
+  void End(int signal) {
+    if (pid_ <= 0) return;
+    ::kill(pid_, signal);
+    ::waitpid(pid_, nullptr, 0);
+    pid_ = 0;
+  }
+  [[nodiscard]] double CpuSecondsUsed() const { return CpuSecondsOf(pid_); }
+  // Rows that its slots have restored from checkpoints, as it says.
+  [[nodiscard]] std::uint64_t RestoredRows() const {
+    std::ifstream in(log_);
+    std::uint64_t rows = 0;
+    const std::string words = "restored from its checkpoint: ";
+    for (std::string line; std::getline(in, line);)
+      if (const auto at = line.find(words); at != std::string::npos)
+        rows += std::strtoull(line.c_str() + at + words.size(), nullptr, 10);
+    return rows;
+  }
+
+ private:
+  std::string log_;
+  pid_t pid_ = 0;
+};
+
+std::atomic<bool> told_to_end{false};
+
+int BeWorker(const Options& options) {
+  std::signal(SIGTERM, [](int) { told_to_end = true; });
+  auto workers = OpenWorkers(SettingsOf(options, options.prefix, options.worker));
+  while (!told_to_end) {
+    Must(workers->failure());
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  (void)workers->Stop(std::chrono::seconds(10));
+  std::fflush(nullptr);
+  std::_Exit(0);
+}
+
+// Load at a rate, and when the totals that come of it can be read.
+class Load {
+ public:
+  Load(const Options& options, double rate, double seconds)
+      : options_(options),
+        prepared_(PrepareTraffic(options, static_cast<std::uint64_t>(rate * seconds),
+                                 static_cast<std::size_t>(std::max(2.0, rate * 2 * options.block)))) {
+    const auto deciding = DecidingBlocks(prepared_.blocks);
+    decided_.resize(prepared_.blocks.size());
+    wire::HotEvent event;
+    for (const AppendBlock& block : prepared_.blocks)
+      for (const SourceLine& line : block.lines) {
+        if (wire::DecodeHot(line.envelope, &event) != wire::HotDecode::kHot ||
+            event.kind != wire::EventKind::kCompletion)
+          continue;
+        const std::uint64_t result = event.completion.result.value;
+        if (result >= deciding.size() || deciding[result] == kNoBlock) continue;
+        decided_[deciding[result]].push_back(event.completion.host.value);
+        ++expected_;
+      }
+  }
+
+  [[nodiscard]] const Prepared& prepared() const { return prepared_; }
+  [[nodiscard]] std::size_t expected() const { return expected_; }
+  [[nodiscard]] double seconds() const {
+    return static_cast<double>(prepared_.blocks.size()) * options_.block;
+  }
+
+  // Sends blocks when they are due, whatever became of those before, and looks until all totals are there. `beside`
+  // runs beside it.
+  template <class Beside>
+  void Run(Deployment& deployment, Beside beside) {
+    start_ = Clock::now() + std::chrono::milliseconds(100);
+    std::thread watcher([&] { Watch(deployment.cluster()); });
+    std::thread besides([&] { beside(*this); });
+    std::uint32_t k = 0;
+    for (const AppendBlock& block : prepared_.blocks) {
+      const auto due = Due(k++);
+      std::this_thread::sleep_until(due);
+      Append(deployment.publisher(), block);
+      late_ = std::max(late_, Seconds(Clock::now() - due));
+    }
+    watcher.join();
+    besides.join();
+  }
+
+  // ms, ascending; without the first fifth, in which caches and connections are cold.
+  [[nodiscard]] std::vector<double> Milliseconds() const {
+    std::vector<double> settled(milliseconds_.begin() + static_cast<std::ptrdiff_t>(milliseconds_.size() / 5),
+                                milliseconds_.end());
+    std::sort(settled.begin(), settled.end());
+    return settled;
+  }
+  [[nodiscard]] double late() const { return late_; }
+  // Until every partition has had a new total since `since`.
+  double AwaitNewsOfAll(Clock::time_point since) {
+    for (;;) {
+      {
+        const std::lock_guard lock(mutex_);
+        bool all = !news_.empty();
+        Clock::time_point last{};
+        for (auto& news : news_) {
+          const auto first =
+              std::find_if(news.begin(), news.end(), [&](Clock::time_point t) { return t > since; });
+          all = all && first != news.end();
+          if (first != news.end()) last = std::max(last, *first);
+        }
+        if (all) return Seconds(last - since);
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
+
+ private:
+  Clock::time_point Due(std::uint32_t block) const {
+    return start_ +
+           std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(options_.block * block));
+  }
+
+  // Totals say how many grants are in them; a host's grants come in the order in which they were due, nearly.
+  void Watch(stream::kafka::Cluster& cluster) {
+    std::unordered_map<std::uint64_t, std::deque<Clock::time_point>> due;
+    for (std::uint32_t b = 0; b < decided_.size(); ++b)
+      for (const std::uint64_t host : decided_[b]) due[host].push_back(Due(b));
+    auto reader = cluster.NewReader();
+    if (!reader.ok()) Die(reader.status());
+    for (std::uint32_t p = 0; p < options_.partitions; ++p)
+      Must((*reader)->Start({wire::kTotals, p}, stream::kafka::kBeginning));
+    {
+      const std::lock_guard lock(mutex_);
+      news_.assign(options_.partitions, {});
+    }
+    std::unordered_map<std::uint64_t, std::uint64_t> grants;
+    milliseconds_.reserve(expected_);
+    std::deque<stream::kafka::Message> messages;
+    wire::Total total;
+    while (milliseconds_.size() < expected_) {
+      for (std::uint32_t p = 0; p < options_.partitions; ++p) {
+        Must((*reader)->Poll({wire::kTotals, p}, 1000, &messages));
+        if (messages.empty()) continue;
+        const auto now = Clock::now();
+        bool new_ones = false;
+        for (; !messages.empty(); messages.pop_front()) {
+          stream::RecordCursor cursor(messages.front().value());
+          std::string_view record;
+          while (cursor.Next(&record)) {
+            if (!wire::DecodeTotal(record, &total) || total.kind != wire::AccountKind::kHost) continue;
+            auto& seen = grants[total.account];
+            auto& waiting = due[total.account];
+            for (; seen < total.grants && !waiting.empty(); ++seen, waiting.pop_front()) {
+              milliseconds_.push_back(Seconds(now - waiting.front()) * 1e3);
+              new_ones = true;
+            }
+          }
+        }
+        if (!new_ones) continue;
+        const std::lock_guard lock(mutex_);
+        news_[p].push_back(now);
+      }
+      (*reader)->Wait(stream::kafka::Millis(20));
+    }
+  }
+
+  const Options& options_;
+  Prepared prepared_;
+  std::vector<std::vector<std::uint64_t>> decided_;  // hosts, by block
+  std::size_t expected_ = 0;
+  Clock::time_point start_{};
+  double late_ = 0;
+  std::vector<double> milliseconds_;
+  std::mutex mutex_;
+  std::vector<std::vector<Clock::time_point>> news_;  // by partition; guarded by mutex_
+};
+
+void Latency(const Options& options, double rate) {
+  Load load(options, rate, options.seconds);
+  Deployment deployment(options, "latency", load.prepared());
+  WorkerProcess worker(options, deployment.prefix(), kInstance, false);
+  std::this_thread::sleep_for(std::chrono::seconds(2));
+  const double cpu = worker.CpuSecondsUsed();
+  const double broker_cpu = CpuSecondsOf(options.broker_pid);
+  load.Run(deployment, [](Load&) {});
+  const double cpu_used = worker.CpuSecondsUsed() - cpu;
+  const double broker_used = CpuSecondsOf(options.broker_pid) - broker_cpu;
+  const auto milliseconds = load.Milliseconds();
+  const auto n = static_cast<double>(load.expected());
+  std::printf(
+      "%8llu hosts at %.0f results/s, commits each %.0f to %.0f ms: completion -> posted p50 %.0f ms, p99 %.0f ms, max %.0f "
+      "ms (%zu results), %.1f us CPU per result in the worker, %.1f us in the broker; the source was late by %.0f ms at most\n",
+      static_cast<unsigned long long>(options.hosts), rate, options.commit_min, options.commit_max,
+      milliseconds[milliseconds.size() / 2], milliseconds[milliseconds.size() * 99 / 100],
+      milliseconds.back(), milliseconds.size(), cpu_used / n * 1e6, broker_used / n * 1e6, load.late() * 1e3);
+  std::fflush(stdout);
+}
+
+void Recovery(const Options& options, double rate) {
+  Load load(options, rate, std::max(options.seconds, 30 + 2 * options.session) + 20);
+  Deployment deployment(options, "recovery", load.prepared());
+  const auto pause = [](double s) { std::this_thread::sleep_for(std::chrono::duration<double>(s)); };
+  auto a = std::make_unique<WorkerProcess>(options, deployment.prefix(), "a", true);
+  std::unique_ptr<WorkerProcess> b;
+  pause(2);
+  load.Run(deployment, [&](Load& running) {
+    running.AwaitNewsOfAll(Clock::now());
+    pause(8);
+    auto killed = Clock::now();
+    a->End(SIGKILL);
+    a = std::make_unique<WorkerProcess>(options, deployment.prefix(), "a", true);
+    std::printf("killed and started again, with its disk: all partitions go on after %.2f s\n",
+                running.AwaitNewsOfAll(killed));
+    std::fflush(stdout);
+    pause(8);
+    killed = Clock::now();
+    a->End(SIGKILL);
+    deployment.WipeState("a");
+    a = std::make_unique<WorkerProcess>(options, deployment.prefix(), "a", true);
+    const double without = running.AwaitNewsOfAll(killed);
+    std::printf("killed and started again, without its disk: after %.2f s, %llu rows restored\n", without,
+                static_cast<unsigned long long>(a->RestoredRows()));
+    std::fflush(stdout);
+    b = std::make_unique<WorkerProcess>(options, deployment.prefix(), "b", true);
+    pause(12);
+    killed = Clock::now();
+    a->End(SIGKILL);
+    const double taken = running.AwaitNewsOfAll(killed);
+    std::printf("killed, and taken over by a hot standby: after %.2f s (session timeout %.1f s + %.2f s)\n",
+                taken, options.session, taken - options.session);
+    std::fflush(stdout);
+  });
+  const auto milliseconds = load.Milliseconds();
+  std::printf("every one of %zu results was posted, the last ones within %.1f s\n", load.expected(),
+              milliseconds.back() / 1e3);
 }
 
 }  // namespace
@@ -244,20 +643,56 @@ int main(int argc, char** argv) {
   CLI::App app("Events in, totals posted, on Kafka, exactly once.");
   app.add_option("--bootstrap", options.bootstrap, "Broker")->capture_default_str();
   app.add_option("--broker-pid", options.broker_pid, "Its process on this machine, for its CPU");
+  app.add_option("--measure", options.measures, "throughput, restore, latency, sweep, recovery")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"throughput", "restore", "latency", "sweep", "recovery"}))
+      ->capture_default_str();
   app.add_option("--hosts", options.hosts, "Hosts")->capture_default_str();
   app.add_option("--results", options.results, "Results of the backlog")->capture_default_str();
+  app.add_option("--rate", options.rate, "Results/s of measures at a rate; 0: half of the throughput");
+  app.add_option("--seconds", options.seconds, "How long those last")->capture_default_str();
   app.add_option("--partitions", options.partitions, "Partitions")->capture_default_str();
   app.add_option("--threads", options.threads, "Stream threads")->capture_default_str();
   app.add_option("--policy", options.policy, "Policy of all apps")->capture_default_str();
   app.add_option("--commit-min", options.commit_min, "kafka.commit_min, ms")->capture_default_str();
   app.add_option("--commit-max", options.commit_max, "kafka.commit_max, ms")->capture_default_str();
   app.add_option("--checkpoint", options.checkpoint, "kafka.checkpoint_interval, s")->capture_default_str();
+  app.add_option("--session", options.session, "kafka.session_timeout, s")->capture_default_str();
   app.add_option("--client", options.client_options, "kafka.options");
   app.add_option("--directory", options.directory, "Where state lies; without it one in the place for such");
+  const auto hidden = [&app](const std::string& name, auto& value) {
+    app.add_option(name, value)->group("");
+  };
+  hidden("--worker", options.worker);
+  hidden("--prefix", options.prefix);
+  app.add_flag("--hot", options.hot)->group("");
   CLI11_PARSE(app, argc, argv);
   if (options.directory.empty())
     options.directory = std::filesystem::temp_directory_path() / "cobblestone-kafka-bench";
-  cobblestone::Run(options);
+  std::filesystem::create_directories(options.directory);
+  if (!options.worker.empty()) return cobblestone::BeWorker(options);
+  double rate = options.rate;
+  const auto rate_or_half = [&] {
+    return rate > 0 ? rate : rate = cobblestone::Throughput(options, false) / 2;
+  };
+  for (const std::string& measure : options.measures) {
+    if (measure == "throughput" || measure == "restore") {
+      const double most = cobblestone::Throughput(options, measure == "restore");
+      if (rate == 0) rate = most / 2;
+    } else if (measure == "latency") {
+      cobblestone::Latency(options, rate_or_half());
+    } else if (measure == "sweep") {
+      (void)rate_or_half();
+      for (const auto& [least, most] : {std::pair(5.0, 20.0), {10.0, 50.0}, {20.0, 100.0}, {50.0, 200.0}}) {
+        cobblestone::Options one = options;
+        one.commit_min = least;
+        one.commit_max = most;
+        cobblestone::Latency(one, rate);
+      }
+    } else {
+      cobblestone::Recovery(options, rate_or_half());
+    }
+  }
   std::fflush(nullptr);
   std::_Exit(0);
 }

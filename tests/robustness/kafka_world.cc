@@ -47,15 +47,17 @@ std::unique_ptr<TestBroker> TestBroker::Shared() {
 
 std::unique_ptr<TestBroker> TestBroker::Own(int brokers) { return Start(brokers, ""); }
 
-std::unique_ptr<TestBroker> TestBroker::OwnBehind(const std::string& proxy) { return Start(1, " --proxy " + proxy); }
+std::unique_ptr<TestBroker> TestBroker::OwnBehind(const std::string& proxy) {
+  return Start(1, " --proxy " + proxy);
+}
 
 std::unique_ptr<TestBroker> TestBroker::Start(int brokers, const std::string& more) {
   std::unique_ptr<TestBroker> broker(new TestBroker);
   broker->directory_ = std::make_unique<TempDir>();
   broker->path_ = *broker->directory_ / "kafka";
   broker->brokers_ = brokers;
-  broker->bootstrap_ = LastLine(
-      Output(KafkaLocal() + " start --brokers " + std::to_string(brokers) + more + " --dir " + broker->path_));
+  broker->bootstrap_ = LastLine(Output(KafkaLocal() + " start --brokers " + std::to_string(brokers) + more +
+                                       " --dir " + broker->path_));
   return broker;
 }
 
@@ -125,8 +127,11 @@ Finished KafkaWorld::Ingest() const {
   return RunProgram(directory_ / "", {"ingest", directory_ / "traffic.pb", "--config", ConfigOf("admin")});
 }
 
-nlohmann::json KafkaWorld::Tasks() const {
-  return AskProgram(directory_ / "", {"tasks", "--json", "--config", ConfigOf("admin")});
+nlohmann::json KafkaWorld::Tasks() const { return Ask({"tasks"}); }
+
+nlohmann::json KafkaWorld::Ask(std::vector<std::string> words) const {
+  words.insert(words.end(), {"--json", "--config", ConfigOf("admin")});
+  return AskProgram(directory_ / "", words);
 }
 
 bool KafkaWorld::Await(const std::function<bool(const nlohmann::json&)>& asked,

@@ -62,6 +62,8 @@ class KafkaWorld {
   std::unique_ptr<Background> IngestInBackground() const;
   [[nodiscard]] Finished Ingest() const;
   [[nodiscard]] nlohmann::json Tasks() const;
+  // What the program answers to these words, with --json.
+  [[nodiscard]] nlohmann::json Ask(std::vector<std::string> words) const;
   // Until `tasks` is as asked, or the time is over: false.
   bool Await(const std::function<bool(const nlohmann::json&)>& asked, std::chrono::seconds at_most) const;
   // Each slot runs somewhere, and nothing waits.

@@ -2,11 +2,16 @@
 // says how many (./dev chaos --sim: 10,000), COBBLESTONE_SIM_SEED with which to begin.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
 
+#include "common/wire/event_codec.h"
+#include "common/wire/topics.h"
 #include "tests/sim/sim_world.h"
 
 namespace cobblestone::testing {
@@ -48,6 +53,90 @@ TEST(Simulation, WhateverHappensEveryGrantIsThereOnceAndEveryTotalIsItsSum) {
   }
   for (const auto& [kind, count] : counts)
     std::printf("%-28s %llu\n", kind.c_str(), static_cast<unsigned long long>(count));
+}
+
+// A stage beside the real ones that dies of one record, or of executing it again.
+class Deadly final : public stream::Stage {
+ public:
+  struct What {
+    std::string record;
+    bool when_first_seen = true;
+    std::string then{};  // of this one, once
+    int deaths = 0;
+    int seen = 0;
+    bool died_then = false;
+  };
+  explicit Deadly(What& what) : what_(what) {}
+  void Process(std::size_t, const stream::RecordView& record, stream::Emitter&) override {
+    if (record.value == what_.record && (what_.seen++ > 0 || what_.when_first_seen)) {
+      ++what_.deaths;
+      throw sim::Crash{};
+    }
+    if (record.value == what_.then && !std::exchange(what_.died_then, true)) throw sim::Crash{};
+  }
+  std::vector<stream::TableBase*> tables() override { return {}; }
+
+  static std::function<void(stream::SlotFactory&)> In(What& what) {
+    return [&what](stream::SlotFactory& factory) {
+      factory = [&what, real = factory](std::uint32_t k) {
+        stream::SlotParts parts = real(k);
+        if (k < kSimPartitions)
+          parts.slot->AddStage(std::make_unique<Deadly>(what), {{wire::kCompletions, k}});
+        return parts;
+      };
+    };
+  }
+
+ private:
+  What& what_;
+};
+
+std::vector<std::string> Completions(const SimTraffic& traffic, std::uint32_t partition) {
+  std::vector<std::string> all;
+  for (const std::string& event : traffic.events)
+    if (wire::RouteEvent(event, kSimPartitions) == stream::TopicPartition{wire::kCompletions, partition})
+      all.push_back(event);
+  return all;
+}
+
+// A record that crashes whoever processes it: after some deaths it is passed over, and nothing else is.
+TEST(Simulation, ARecordThatCrashesTheProgramIsPassedOver) {
+  const SimTraffic& traffic = Traffics()[2];
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    const auto completions = Completions(traffic, 0);
+    Deadly::What what{.record = completions[seed % completions.size()]};
+    const auto times =
+        static_cast<std::size_t>(std::count(completions.begin(), completions.end(), what.record));
+    const SimResult result = RunSchedule(
+        traffic,
+        {.seed = seed, .hot_standby = seed % 2 == 0, .change_stages = Deadly::In(what), .restarts = true});
+    EXPECT_EQ(result.problem, "") << "seed " << seed << "\n" << Tail(result.story);
+    EXPECT_EQ(result.crashed.size(), times) << "seed " << seed << "\n" << Tail(result.story);
+    for (const wire::Refused& refused : result.crashed) {
+      EXPECT_EQ(refused.original, what.record);
+      EXPECT_EQ(refused.topic, "completions");
+    }
+    EXPECT_GE(what.deaths, 3) << "seed " << seed;
+  }
+}
+
+// What was executed and committed, and crashes when it is executed again, is not passed over: the slot stops.
+TEST(Simulation, ACommitThatCrashesTheProgramWhenExecutedAgainStopsItsSlot) {
+  const SimTraffic& traffic = Traffics()[2];
+  int stopped = 0;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const auto completions = Completions(traffic, 0);
+    const std::size_t at = 10 + seed;
+    Deadly::What what{.record = completions[at], .when_first_seen = false, .then = completions[at + 12]};
+    const SimResult result =
+        RunSchedule(traffic, {.seed = seed, .change_stages = Deadly::In(what), .restarts = true});
+    if (result.problem.empty()) continue;
+    EXPECT_NE(result.problem.find("again crashed the program 3 times on this machine"), std::string::npos)
+        << "seed " << seed << ": " << result.problem << "\n"
+        << Tail(result.story);
+    ++stopped;
+  }
+  EXPECT_GT(stopped, 0);
 }
 
 // What would be found if it were wrong: a producer that goes on after it has sent the end of a transaction twice.

@@ -22,14 +22,13 @@ using stream::kafka::Millis;
 using stream::kafka::Phase;
 using stream::kafka::Worker;
 
-constexpr std::uint32_t kPartitions = 2;
 constexpr stream::TopicIndex kCheckpoint = wire::kTopicCount;
 constexpr int kMostMachines = 3;
 constexpr int kStepsToRest = 20000;
 
 std::vector<stream::TopicSpec> Topics() {
-  auto topics = wire::Manifest(kPartitions);
-  topics.push_back({.name = "checkpoint", .partitions = kPartitions + 1});
+  auto topics = wire::Manifest(kSimPartitions);
+  topics.push_back({.name = "checkpoint", .partitions = kSimPartitions + 1});
   return topics;
 }
 
@@ -57,7 +56,7 @@ class World {
         schedule_(schedule),
         random_(schedule.seed),
         cluster_({.topics = Topics(), .journal = wire::kJournal}, schedule.seed * 7919 + 1),
-        factory_(MakeSlotFactory(PipelineOptions{.partitions = kPartitions, .future_limit = 1e12})) {
+        factory_(MakeSlotFactory(PipelineOptions{.partitions = kSimPartitions, .future_limit = 1e12})) {
     if (schedule.change_stages) schedule.change_stages(factory_);
     if (schedule.hide_suspects) cluster_.hide_suspects();
     task_ = {.topics = Topics(),
@@ -104,7 +103,7 @@ class World {
 
  private:
   void Append(const std::string& envelope) {
-    cluster_.Append(wire::RouteEvent(envelope, kPartitions), "", envelope);
+    cluster_.Append(wire::RouteEvent(envelope, kSimPartitions), "", envelope);
   }
 
   // Each schedule has its own sort of weather.
@@ -126,7 +125,7 @@ class World {
     machine.client = cluster_.NewClient();
     stream::kafka::WorkerOptions options{
         .instance = machine.name,
-        .slots = kPartitions + 1,
+        .slots = kSimPartitions + 1,
         .task = task_,
         .commit_min = Millis(2),
         .commit_max = Millis(10),
@@ -220,6 +219,7 @@ class World {
       std::uint32_t running = 0;
       std::uint64_t lag = 0;
       for (auto& machine : machines_) {
+        if (machine->worker == nullptr && schedule_.restarts && machine->name == "w0") Start(*machine);
         if (machine->worker == nullptr) continue;
         (void)machine->background->RunOne();
         Step(*machine);
@@ -235,7 +235,7 @@ class World {
           }
         }
       }
-      const bool rest = running == kPartitions + 1 && lag == 0 && cluster_.open_transactions() == 0;
+      const bool rest = running == kSimPartitions + 1 && lag == 0 && cluster_.open_transactions() == 0;
       quiet = rest ? quiet + 1 : 0;
       if (quiet > 60) return true;  // three looks of Worker::Publish
     }
@@ -257,7 +257,7 @@ class World {
   void Judge() {
     Outcome actual;
     std::map<AccountKey, wire::Total> totals;
-    for (std::uint32_t p = 0; p < kPartitions; ++p) {
+    for (std::uint32_t p = 0; p < kSimPartitions; ++p) {
       EachRecord({wire::kGrants, p}, [&](std::string_view record) {
         if (!AddLedgerRecord(record, &actual)) result_.problem = "a record of the ledger does not decode";
       });
@@ -269,6 +269,11 @@ class World {
                                                                    : OracleAccountKind::kTeam;
         totals[{total.project.value, kind, total.account}] = total;
       });
+    }
+    for (const auto& [offset, value] : cluster_.Committed({wire::kRefused, 0})) {
+      wire::Refused refused;
+      if (!wire::DecodeRefused(value, &refused)) result_.problem = "a refused record does not decode";
+      if (refused.refusal.reason == wire::RefusalReason::kCrashed) result_.crashed.push_back(refused);
     }
     if (!actual.granted_twice.empty())
       result_.problem = "granted twice: result " + std::to_string(actual.granted_twice[0].result);

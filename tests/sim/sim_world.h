@@ -10,9 +10,12 @@
 
 #include "common/sim/sim_cluster.h"
 #include "common/stream/slot.h"
+#include "common/wire/refused_codec.h"
 #include "tests/support/oracle.h"
 
 namespace cobblestone::testing {
+
+inline constexpr std::uint32_t kSimPartitions = 2;
 
 // The same for many schedules: computed once.
 struct SimTraffic {
@@ -29,12 +32,15 @@ struct SimSchedule {
   bool hide_suspects = false;  // producers never say that they are suspect
   std::function<void(stream::SlotFactory&)>
       change_stages{};  // puts something else in the place of the real stages
+  // Whose processes die in the time without faults, too, is started again.
+  bool restarts = false;
 };
 
 struct SimResult {
   std::string problem;  // empty: all is as it must be
   std::map<std::string, std::uint64_t> counts;
-  std::vector<std::string> story;  // what the workers said
+  std::vector<wire::Refused> crashed;  // records that were passed over
+  std::vector<std::string> story;      // what the workers said
 };
 
 SimResult RunSchedule(const SimTraffic& traffic, const SimSchedule& schedule);

@@ -13,6 +13,12 @@ std::string EncodePosition(const Position& position) {
   out << kFormat << " sequence " << position.sequence << " checkpoint " << position.checkpoint_sequence
       << " end " << position.checkpoint_end << (position.released ? " released" : " owner") << " "
       << position.owner;
+  if (!position.build.empty()) out << " build " << position.build;
+  if (position.care != Care{}) {
+    const Care& care = position.care;
+    out << " care " << care.level << " tries " << care.tries << " input " << care.input << " offset "
+        << care.offset << " skipped " << care.skipped;
+  }
   return out.str();
 }
 
@@ -29,6 +35,23 @@ Result<Position> DecodePosition(std::uint64_t offset, std::string_view metadata)
                              " has metadata that this program did not write: '" + std::string(metadata) +
                              "'. Has another program the same group.id?");
   position.released = words[3] == "released";
+  Care& care = position.care;
+  for (std::string word; in >> word;) {
+    if (word == "build")
+      in >> position.build;
+    else if (word == "care")
+      in >> care.level;
+    else if (word == "tries")
+      in >> care.tries;
+    else if (word == "input")
+      in >> care.input;
+    else if (word == "offset")
+      in >> care.offset;
+    else if (word == "skipped")
+      in >> care.skipped;
+    else
+      in >> word;  // of a newer program
+  }
   return position;
 }
 

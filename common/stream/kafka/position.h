@@ -10,6 +10,26 @@
 
 namespace cobblestone::stream::kafka {
 
+// What becomes of a slot whose owners die: whoever takes it says so before it takes a record, and this counts those who
+// said no more after that (runtime.md, 'Poison'). So a record that crashes the program is found whichever machine it
+// crashes next, and an end that has nothing to do with a record costs a transaction.
+struct Care {
+  enum Level : std::uint32_t {
+    kNone,
+    kTaken,      // somebody took the slot and has not committed since
+    kFewAtOnce,  // and died: the next one commits some records at a time
+    kOneByOne,   // and died: one at a time, each named before it is tried
+  };
+  std::uint32_t level = kNone;
+  // kOneByOne: the record that is tried, and how often it has been; 0: none is.
+  std::uint32_t tries = 0;
+  std::uint32_t input = 0;
+  std::uint64_t offset = 0;
+  std::uint32_t skipped = 0;  // records passed over since one was processed
+
+  friend bool operator==(const Care&, const Care&) = default;
+};
+
 struct Position {
   std::uint64_t journal_next = 0;  // the committed offset: behind the last entry
   std::uint64_t sequence = 0;      // of that entry; 0: nothing was ever executed
@@ -18,6 +38,8 @@ struct Position {
   std::uint64_t checkpoint_end = 0;
   bool released = false;  // given back: its owner left no transaction open
   std::string owner{};    // transactional.id
+  std::string build{};    // of the program that it runs; empty: not known
+  Care care{};
 
   friend bool operator==(const Position&, const Position&) = default;
 };

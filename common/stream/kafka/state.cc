@@ -1,5 +1,9 @@
 #include "common/stream/kafka/state.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -37,6 +41,24 @@ std::uint64_t SequenceOfMarker(std::string_view key) {
   return v;
 }
 
+struct Unmap {
+  void operator()(Trace* trace) const { ::munmap(trace, sizeof *trace); }
+};
+using MappedTrace = std::unique_ptr<Trace, Unmap>;
+
+// Null where the disk has no room for it.
+MappedTrace MapTrace(const std::string& directory, const std::string& path) {
+  std::error_code ignored;
+  fs::create_directories(directory, ignored);
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) return nullptr;
+  void* memory = MAP_FAILED;
+  if (::posix_fallocate(fd, 0, sizeof(Trace)) == 0)
+    memory = ::mmap(nullptr, sizeof(Trace), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  ::close(fd);
+  return memory == MAP_FAILED ? nullptr : MappedTrace(static_cast<Trace*>(memory));
+}
+
 class DirectoryStateSpace final : public StateSpace {
  public:
   DirectoryStateSpace(std::string directory, std::uint64_t block_cache_bytes)
@@ -67,6 +89,12 @@ class DirectoryStateSpace final : public StateSpace {
     std::error_code ignored;
     fs::remove_all(CopyPath(slot), ignored);
   }
+  Trace* TraceOf(std::uint32_t slot) override {
+    const std::lock_guard lock(mutex_);
+    auto& mapped = traces_[slot];
+    if (mapped == nullptr) mapped = MapTrace(directory_, directory_ + "/" + std::to_string(slot) + ".trace");
+    return mapped.get();
+  }
   std::vector<std::uint32_t> Slots() override {
     std::vector<std::uint32_t> slots;
     std::error_code error;
@@ -90,6 +118,8 @@ class DirectoryStateSpace final : public StateSpace {
 
   std::string directory_;
   std::shared_ptr<store::StoreMemory> memory_;
+  std::mutex mutex_;
+  std::map<std::uint32_t, MappedTrace> traces_;  // guarded by mutex_
 };
 
 }  // namespace

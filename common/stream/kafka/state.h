@@ -19,6 +19,14 @@
 
 namespace cobblestone::stream::kafka {
 
+// What outlives a process that dies: what it was at. In memory that is a file's: writing costs nothing, and a machine that
+// dies may forget.
+struct Trace {
+  std::uint64_t processing = 0;  // 1: records, as the owner
+  std::uint64_t executing = 0;   // a commit of the journal again: its sequence; 0: none
+  std::uint64_t deaths = 0;      // at the last such commit that a process died at
+};
+
 // Where stores are. Threads: any, one at a time for each slot.
 class StateSpace {
  public:
@@ -30,6 +38,8 @@ class StateSpace {
   // The store as it is now, to be read at leisure while it goes on. One for each slot; Remove it when read.
   virtual Result<std::unique_ptr<store::Store>> OpenCopy(std::uint32_t slot, store::Store& of) = 0;
   virtual void RemoveCopy(std::uint32_t slot) = 0;
+  // Null: there is none here. It lives as long as the space, whatever becomes of the state.
+  virtual Trace* TraceOf(std::uint32_t slot) = 0;
   // Those of which there is a state, ascending.
   virtual std::vector<std::uint32_t> Slots() = 0;
 };

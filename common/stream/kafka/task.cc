@@ -13,6 +13,11 @@ constexpr std::size_t kGatherSlice = 1000;  // objects encoded between two round
 constexpr std::uint64_t kBehindCheckpoint =
     2000;  // commits: state that is so far behind the checkpoint is not worth keeping
 constexpr int kMostWipes = 3;
+// Of a slot whose owners died.
+constexpr std::uint64_t kFew = 64;               // records of a round
+constexpr std::uint64_t kOnesInARow = 4 * kFew;  // until nothing is found with them
+constexpr std::uint32_t kTries = 3;              // of one record
+constexpr std::uint32_t kSkipsInARow = 3;        // with more it is not the records
 constexpr std::uint64_t kDebtsHeldAt =
     4;  // a disk that is slower than the stages must not make a restart long
 
@@ -42,6 +47,13 @@ Task::Task(std::uint32_t slot, const TaskOptions& options, const SlotFactory& fa
       background_(background),
       reader_(reader),
       report_(std::move(report)) {
+  trace_ = space_.TraceOf(k_);
+  if (trace_ != nullptr) {
+    died_processing_ = trace_->processing != 0;
+    deadly_ = trace_->executing;
+    if (deadly_ != 0) ++trace_->deaths;
+    trace_->processing = trace_->executing = 0;
+  }
   if (Status s = OpenState(); !s.ok()) FailState(s);
 }
 
@@ -124,6 +136,8 @@ Status Task::OpenSlot() {
   journal_.clear();
   journal_payload_.clear();
   touched_ = false;
+  consumed_ = false;
+  skipped_ = false;
   journal_written_ = false;
   checkpoint_ends_ = false;
   checkpoint_.reset();
@@ -240,6 +254,8 @@ void Task::StopReading() {
 void Task::SetOwned(bool owned) {
   if (owned_ == owned) return;
   owned_ = owned;
+  taken_ = announces_ = false;
+  care_ = {};
   if (phase_ == Phase::kStopped) return;
   COBBLESTONE_CHECK(!touched_, "a slot changed hands in the middle of a transaction");
   if (!owned && phase_ == Phase::kRunning) {
@@ -321,7 +337,26 @@ void Task::Reached() {
   if (reading_journal_) reader_.Stop({options_.journal, k_});
   reading_journal_ = false;
   journal_.clear();
+  Run();
+}
+
+void Task::Run() {
   phase_ = Phase::kRunning;
+  if (taken_) return;
+  taken_ = announces_ = true;
+  careful_records_ = 0;
+  care_ = position_.build == options_.build ? position_.care : Care{};
+  if (position_.owner.empty() || position_.released) return;
+  // Whoever had it is dead. If that was we ourselves, and at something else, no record is to blame.
+  const bool records = position_.owner != options_.owner || died_processing_;
+  died_processing_ = false;
+  if (!records) return;
+  if (care_.tries > 0) ++care_.tries;
+  care_.level = std::min<std::uint32_t>(care_.level + 1, Care::kOneByOne);
+  if (!careful()) return;
+  if (care_.tries == 0)
+    report_(Name(k_) + ": its owners die before they commit; it goes on with " +
+            (care_.level == Care::kFewAtOnce ? "some records" : "one record") + " at a time");
 }
 
 bool Task::Advance(Cluster& clock, Time deadline) {
@@ -374,7 +409,7 @@ bool Task::CheckFresh() {
     return false;
   StopReading();
   StartInputs();
-  if (phase_ == Phase::kFresh) phase_ = Phase::kRunning;
+  if (phase_ == Phase::kFresh) Run();
   return true;
 }
 
@@ -472,6 +507,18 @@ Status Task::NextEntry() {
   if (entry->rules_version > options_.rules_version)
     return Status::Fatal("needs rules version " + std::to_string(entry->rules_version) +
                          "; run the version of this program that wrote it");
+  if (trace_ != nullptr) {
+    if (entry->sequence == deadly_ && trace_->deaths >= kTries) {
+      trace_->deaths = 0;  // who starts it again means it
+      return Status::Fatal(
+          "executing its commit " + std::to_string(deadly_) + " again crashed the program " +
+          std::to_string(kTries) +
+          " times on this machine. What was executed once is never passed over: run the version "
+          "of this program that wrote it (build " +
+          (entry->build.empty() ? "not said" : entry->build) + "), or try another machine");
+    }
+    trace_->executing = entry->sequence;
+  }
   entry_ = std::move(*entry);
   chunk_ = 0;
   chunk_records_ = 0;
@@ -496,7 +543,10 @@ Status Task::ExecuteChunks(bool* finished) {
         return Status::Fatal("its journal, commit " + std::to_string(entry_->sequence) +
                              ", does not follow the one before");
       const std::uint64_t before = slot.records();
-      if (Status s = Consume(chunk.input, *head); !s.ok()) return s;
+      const bool skip =
+          std::find(entry_->skipped.begin(), entry_->skipped.end(),
+                    JournalSkip{.input = chunk.input, .offset = head->offset()}) != entry_->skipped.end();
+      if (Status s = Consume(chunk.input, *head, skip); !s.ok()) return s;
       chunk_records_ += slot.records() - before;
     }
     if (chunk_records_ != chunk.count)
@@ -518,9 +568,14 @@ Status Task::EndEntry() {
   if (commit->journal.hash != entry_->hash)
     return Status::Fatal(
         "diverged: executing commit " + std::to_string(entry_->sequence) +
-        " again gave another fingerprint than the journal holds. Nothing was changed. Either this build "
-        "computes differently from the one that wrote it (run that one), or memory or disk is damaged (try "
+        " again gave another fingerprint than the journal holds. Nothing was changed. Either this build" +
+        (entry_->build == options_.build ? "" : " (" + options_.build + ", not " + entry_->build + ")") +
+        " computes differently from the one that wrote it (run that one), or memory or disk is damaged (try "
         "another machine), or a stage is not deterministic (report it)");
+  if (trace_ != nullptr) {
+    trace_->executing = 0;
+    if (entry_->sequence == deadly_) trace_->deaths = 0;
+  }
   ++reexecuted_;
   debt_ += commit->records;
   if (entry_->checkpoint_sequence > position_.checkpoint_sequence) {
@@ -581,8 +636,13 @@ double Task::HeadTime(std::size_t input, const Message& head) const {
   return options_.peek_time(topic, record);
 }
 
-Status Task::Consume(std::size_t input, const Message& message) {
+Status Task::Consume(std::size_t input, const Message& message, bool skip) {
   Slot& slot = *parts_.slot;
+  if (failpoints_armed && !skip) [[unlikely]] {
+    const TopicPartition where = slot.inputs()[input].where;
+    FailpointHit(options_.topics[where.topic].name + "/" + std::to_string(where.partition) + "@" +
+                 std::to_string(message.offset()));
+  }
   RecordView record{.where = slot.inputs()[input].where,
                     .offset = message.offset(),
                     .append_time = message.timestamp(),
@@ -596,7 +656,7 @@ Status Task::Consume(std::size_t input, const Message& message) {
       return Status::Fatal("message " + std::to_string(message.offset()) + " of " +
                            options_.topics[record.where.topic].name + ", partition " +
                            std::to_string(record.where.partition) + ", is not what a slot wrote");
-  } else if (Status s = slot.Process(input, record); !s.ok()) {
+  } else if (Status s = skip ? slot.Skip(input, record) : slot.Process(input, record); !s.ok()) {
     return s;
   }
   Pass(input);
@@ -604,7 +664,7 @@ Status Task::Consume(std::size_t input, const Message& message) {
 }
 
 bool Task::Full() const {
-  return parts_.slot->records() >= options_.round_records ||
+  return parts_.slot->records() >= (careful() ? kFew : options_.round_records) ||
          parts_.slot->output_bytes() >= options_.round_bytes;
 }
 
@@ -649,7 +709,7 @@ bool Task::held() const {
 }
 
 bool Task::has_input() {
-  if (held()) return false;
+  if (held() || announces_) return false;
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const Message* head = nullptr;
     if (Status s = Head(i, &head); !s.ok()) {
@@ -664,19 +724,26 @@ bool Task::has_input() {
 Outcome Task::Round(Producer& producer, std::uint64_t* records) {
   *records = 0;
   Slot& slot = *parts_.slot;
-  if (held()) return {};
-  for (std::size_t stage = 0; stage < slot.stage_count(); ++stage) {
-    if (Status s = ConsumeStage(stage); !s.ok()) {
-      touched_ = true;
-      Fail(s);
-      return {};
-    }
+  if (held() || announces_) return {};
+  const auto processing = [this](bool does) {
+    if (trace_ != nullptr) trace_->processing = does ? 1 : 0;
+  };
+  processing(true);
+  const Status consumed = care_.level == Care::kOneByOne ? ConsumeOne() : ConsumeSome();
+  processing(false);
+  if (!consumed.ok()) {
+    touched_ = true;
+    Fail(consumed);
+    return {};
   }
   *records = slot.records();
   if (*records == 0) return {};
-  touched_ = true;
+  touched_ = consumed_ = true;
+  careful_records_ += *records;
   Failpoint("K1");
+  processing(true);
   auto commit = slot.Finish();
+  processing(false);
   if (!commit.ok()) {
     Fail(commit.status());
     return {};
@@ -684,12 +751,80 @@ Outcome Task::Round(Producer& producer, std::uint64_t* records) {
   records_ += commit->records;
   debt_ += commit->records;
   wiped_ = 0;
+  commit->journal.build = options_.build;
   commit->journal.checkpoint_sequence = position_.checkpoint_sequence;
   commit->journal.checkpoint_end = position_.checkpoint_end;
   AppendRecord(journal_payload_, EncodeJournalEntry(commit->journal));
   for (SlotOutput& output : commit->outputs)
     if (Outcome o = Send(producer, output); !o.ok()) return o;
   return {};
+}
+
+Status Task::ConsumeSome() {
+  for (std::size_t stage = 0; stage < parts_.slot->stage_count(); ++stage)
+    if (Status s = ConsumeStage(stage); !s.ok()) return s;
+  return Status::Ok();
+}
+
+Status Task::ConsumeOne() {
+  const Slot& slot = *parts_.slot;
+  const Message* head = nullptr;
+  std::size_t input = care_.input;
+  if (care_.tries > 0) {
+    if (Status s = Head(input, &head); !s.ok()) return s;
+    if (head == nullptr) return Status::Ok();  // it will come: it was here
+    if (head->offset() != care_.offset || !slot.Ready(input)) care_.tries = 0;
+  }
+  if (care_.tries == 0) {
+    for (input = 0; input < inputs_.size(); ++input) {
+      if (Status s = Head(input, &head); !s.ok()) return s;
+      if (head != nullptr && slot.Ready(input)) break;
+    }
+    if (input == inputs_.size()) return Status::Ok();
+    care_.input = static_cast<std::uint32_t>(input);
+    care_.offset = head->offset();
+    care_.tries = 1;
+    announces_ = true;
+    return Status::Ok();
+  }
+  const TopicPartition where = slot.inputs()[input].where;
+  const std::string what = "the record " + std::to_string(head->offset()) + " of " +
+                           options_.topics[where.topic].name + ", partition " +
+                           std::to_string(where.partition) + ", crashed the program " +
+                           std::to_string(kTries) + " times";
+  skipped_ = care_.tries > kTries;
+  if (!skipped_) return Consume(input, *head);
+  if (options_.packed[where.topic])
+    return Status::Fatal(what +
+                         ". It is what another slot made, and is not passed over: nothing is lost while "
+                         "this slot waits for a version of this program that can process it");
+  if (care_.skipped >= kSkipsInARow)
+    return Status::Fatal(
+        what + ", as did the " + std::to_string(kSkipsInARow) +
+        " before it. It is not the records: find out what this machine or this version of the "
+        "program has. Nothing is lost while the slot waits");
+  report_(Name(k_) + ": " + what + " and is passed over; it is in `refused`");
+  return Consume(input, *head, true);
+}
+
+Care Task::CareAfter() const {
+  Care care = care_;
+  if (!consumed_) return care;
+  care.tries = 0;
+  care.input = 0;
+  care.offset = 0;
+  care.skipped = skipped_ ? care.skipped + 1 : 0;
+  switch (care.level) {
+    case Care::kTaken: care.level = Care::kNone; break;
+    case Care::kFewAtOnce:
+      if (careful_records_ >= 2 * options_.round_records) care.level = Care::kNone;
+      break;
+    case Care::kOneByOne:
+      if (careful_records_ >= kOnesInARow) care.level = Care::kNone;
+      break;
+    default: break;
+  }
+  return care;
 }
 
 Outcome Task::Send(Producer& producer, SlotOutput& output) {
@@ -771,6 +906,8 @@ void Task::AddOffsets(const std::string& owner, bool release, bool inputs,
   }
   next_position_.released = release;
   next_position_.owner = owner;
+  next_position_.build = options_.build;
+  next_position_.care = CareAfter();
   offsets->push_back({.where = {options_.journal, k_},
                       .offset = next_position_.journal_next,
                       .metadata = EncodePosition(next_position_)});
@@ -781,6 +918,10 @@ void Task::AddOffsets(const std::string& owner, bool release, bool inputs,
 
 void Task::Committed(Time now) {
   position_ = next_position_;
+  if (care_.level != Care::kNone && position_.care.level == Care::kNone && careful())
+    report_(Name(k_) + ": no more records crash; it goes on as always");
+  care_ = position_.care;
+  announces_ = consumed_ = skipped_ = false;
   if (journal_written_) parts_.slot->JournalWritten(position_.journal_next);
   if (checkpoint_ends_) {
     checkpoint_.reset();

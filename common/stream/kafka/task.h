@@ -46,6 +46,8 @@ struct TaskOptions {
   std::uint64_t checkpoint_bytes = 512u << 10;  // of it in one transaction
   std::size_t objects_per_table = 200000;
   std::uint32_t rules_version = 1;
+  std::string owner{};  // transactional.id of the worker
+  std::string build{};  // of this program, a word; another one tries anew what crashed this one
 };
 
 enum class Phase : std::uint8_t { kPosition, kFresh, kCheckpoint, kReexecute, kRunning, kStandby, kStopped };
@@ -103,6 +105,10 @@ class Task {
   [[nodiscard]] bool tainted() const { return tainted_; }
   // Has something to say in a transaction though no record has come: a part of a checkpoint.
   [[nodiscard]] bool wants_commit() const;
+  // Takes no record before a commit has said who owns it, or which record it tries.
+  [[nodiscard]] bool announces() const { return announces_; }
+  // Its owners before died: one round of it, and nothing else, in a transaction.
+  [[nodiscard]] bool careful() const { return care_.level >= Care::kFewAtOnce; }
   // K2: journal, and a part of a checkpoint.
   Outcome Write(Producer& producer);
   // K4: after Flush().
@@ -153,6 +159,7 @@ class Task {
   void FailState(const Status& status);
 
   void Decide();  // phase kPosition, position known
+  void Run();     // the owner has come to where the log stands
   bool CheckFresh();
   bool RestoreSome();
   bool ExecuteSome(Cluster& clock, Time deadline);
@@ -162,7 +169,12 @@ class Task {
   void Reached();
 
   Status ConsumeStage(std::size_t stage);
-  Status Consume(std::size_t input, const Message& message);
+  Status Consume(std::size_t input, const Message& message, bool skip = false);
+  // The stages' turn in Round(): all that waits, or the one record that is tried.
+  Status ConsumeSome();
+  Status ConsumeOne();
+  // What becomes of it with the commit of what was consumed.
+  [[nodiscard]] Care CareAfter() const;
   // Its next message; null: there is none yet.
   Status Head(std::size_t input, const Message** head);
   void Pass(std::size_t input);
@@ -212,8 +224,19 @@ class Task {
   std::deque<Message> checkpoint_rows_;
   std::optional<CheckpointRestore> restore_;
 
+  // Owners that died.
+  Care care_;
+  bool taken_ = false;  // since it became ours
+  bool announces_ = false;
+  std::uint64_t careful_records_ = 0;  // since it is careful
+  Trace* trace_ = nullptr;             // of this machine; null: there is none
+  bool died_processing_ = true;        // the process before this one here, as far as is known
+  std::uint64_t deadly_ = 0;           // commit in whose execution processes here died
+
   // The open transaction.
   bool touched_ = false;
+  bool consumed_ = false;  // records
+  bool skipped_ = false;   // the one that was consumed
   bool tainted_ = false;
   std::string journal_payload_;
   std::uint64_t journal_offset_ = 0;

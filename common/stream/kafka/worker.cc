@@ -11,7 +11,7 @@ namespace {
 
 constexpr Millis kPublishEvery{100};
 constexpr Millis kKeepOthers{30000};  // a rebalance may come in several parts
-constexpr Millis kRestoreSlice{20};  // of one slot, while others run
+constexpr Millis kRestoreSlice{20};   // of one slot, while others run
 
 double Seconds(Time::duration d) { return std::chrono::duration<double>(d).count(); }
 
@@ -23,7 +23,9 @@ Worker::Worker(WorkerOptions options, Cluster& cluster, StateSpace& space, Backg
       cluster_(cluster),
       space_(space),
       background_(background),
-      factory_(std::move(factory)) {}
+      factory_(std::move(factory)) {
+  options_.task.owner = options_.instance;
+}
 
 Worker::~Worker() {
   tasks_.clear();  // before the reader that they read from
@@ -242,7 +244,8 @@ bool Worker::Fence(const std::string& owner) {
 
 // What was brought up to date before the group was joined, and went to others: without a standby nobody follows it.
 void Worker::DropOthers() {
-  if (options_.standby == Standby::kHot || !assigned_at_ || cluster_.Now() - *assigned_at_ < kKeepOthers) return;
+  if (options_.standby == Standby::kHot || !assigned_at_ || cluster_.Now() - *assigned_at_ < kKeepOthers)
+    return;
   for (auto task = tasks_.begin(); task != tasks_.end();) {
     if (task->second->owned()) {
       ++task;
@@ -286,11 +289,21 @@ bool Worker::OpenTransaction() {
 
 // One round of every slot that runs. What it makes is produced at once.
 bool Worker::RunRound() {
+  Task* alone = nullptr;
+  for (auto& [k, task] : tasks_) {
+    if (task->phase() != Phase::kRunning || !task->careful() || !task->has_input()) continue;
+    if (alone == nullptr || (alone->slot() <= last_alone_ && k > last_alone_)) alone = task.get();
+  }
+  if (alone != nullptr && open_) {
+    commit_now_ = true;  // first what is in it
+    return false;
+  }
   bool consumed = false;
   bool wanted = false;
   for (auto& [k, task] : tasks_) {
-    if (task->phase() != Phase::kRunning) continue;
-    wanted = wanted || task->wants_commit();
+    if (task->phase() != Phase::kRunning || (alone != nullptr && task.get() != alone)) continue;
+    commit_now_ = commit_now_ || task->announces();
+    wanted = wanted || task->wants_commit() || task->announces();
     if (!open_) {
       if (!task->has_input()) continue;
       if (!OpenTransaction()) return false;
@@ -306,6 +319,10 @@ bool Worker::RunRound() {
     records_in_it_ += records;
     counts_.records += records;
   }
+  if (alone != nullptr) {
+    last_alone_ = alone->slot();
+    commit_now_ = true;
+  }
   if (!open_ && wanted) (void)OpenTransaction();
   return consumed;
 }
@@ -313,6 +330,7 @@ bool Worker::RunRound() {
 // Drained: soon, but not for each record alone. Else when it is long enough; a commit that takes long comes more rarely.
 bool Worker::CommitDue(bool drained) const {
   const double age = Seconds(cluster_.Now() - begun_);
+  if (commit_now_) return true;
   if (records_in_it_ >= options_.commit_records) return true;
   if (drained) return age >= Seconds(options_.commit_min);
   return age >= std::max(Seconds(options_.commit_max), 3 * commit_time_);
@@ -327,6 +345,7 @@ bool Worker::Commit(const std::vector<std::uint32_t>& released) {
   }
   open_ = false;
   ending_ = false;
+  commit_now_ = false;
   ++counts_.commits;
   const double took = Seconds(cluster_.Now() - start);
   counts_.commit_seconds += took;
@@ -345,7 +364,7 @@ Outcome Worker::TryCommit(const std::vector<std::uint32_t>& released) {
     if (task->phase() != Phase::kRunning) continue;
     if (Outcome o = task->Write(*producer_); !o.ok()) return o;
     if (task->tainted()) return {Reaction::kAbort, "slot " + std::to_string(k) + " has failed"};
-    if (task->touched() || gives_back(k)) parts.push_back(task.get());
+    if (task->touched() || task->announces() || gives_back(k)) parts.push_back(task.get());
   }
   Failpoint("K2");
   if (Outcome o = producer_->Flush(); !o.ok()) return o;
@@ -393,6 +412,7 @@ void Worker::Undo(const Outcome& why) {
     }
   }
   open_ = false;
+  commit_now_ = false;
   if (reaction != Reaction::kAbort) producer_.reset();  // the next step makes another
   ending_ = false;
   for (auto& [k, task] : tasks_) {

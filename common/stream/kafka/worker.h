@@ -110,7 +110,9 @@ class Worker final : private GroupListener {
   std::map<std::uint32_t, Time> unknown_since_;  // positions that are asked for
   std::map<std::uint32_t, std::string> fenced_;  // by slot: the owner before that was fenced
 
-  bool open_ = false;    // a transaction is
+  bool open_ = false;  // a transaction is
+  bool commit_now_ = false;
+  std::uint32_t last_alone_ = 0;  // slot that had a transaction of its own
   bool ending_ = false;  // its end was asked for: what became of it is not known until the answer is here
   Time begun_{};
   std::uint64_t records_in_it_ = 0;
