@@ -103,7 +103,9 @@ Status Publisher::Commit(const SourceState& state) {
         continue;
       }
       if (!s.ok()) return s;
-      if (state_ == state) break;  // it was committed, and only the answer was lost
+      // It was committed, and only the answer was lost. Where the state does not tell, what was added goes once more: a
+      // barrier may be there twice.
+      if (state_ == state && !(state == before)) break;
       if (!(state_ == before))
         return Status::Fenced("the source " + options_.source + " has been taken in up to " +
                               std::to_string(state_.events) + " by another publisher; is one running?");

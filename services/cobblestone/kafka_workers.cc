@@ -54,7 +54,8 @@ nlohmann::json StatusJson(const std::string& name, const stream::kafka::WorkerSt
 }  // namespace
 
 Result<std::unique_ptr<KafkaWorkers>> KafkaWorkers::Open(const settings::RunSettings& settings,
-                                                         std::function<void(const std::string&)> report) {
+                                                         const KafkaWorkersOptions& options) {
+  const auto& report = options.report;
   std::unique_ptr<KafkaWorkers> made(new KafkaWorkers);
   made->settings_ = settings;
   made->report_ = report;
@@ -86,6 +87,14 @@ Result<std::unique_ptr<KafkaWorkers>> KafkaWorkers::Open(const settings::RunSett
                                      .report = report},
         *made->cluster_, *made->spaces_.back(), *made->background_, MakeSlotFactory(settings)));
   }
+  if (settings.ticks == settings::Ticks::kWall)
+    made->clock_ = std::make_unique<KafkaClock>(
+        *made->cluster_,
+        KafkaClockOptions{.partitions = settings.partitions,
+                          .producers_topic = kProducersTopic,
+                          .future_limit = std::chrono::duration<double>(settings.future_limit).count(),
+                          .accept_jump = options.accept_time_jump,
+                          .report = report});
   return made;
 }
 
@@ -117,7 +126,18 @@ void KafkaWorkers::KeepHouse() {
     next = std::chrono::steady_clock::now() + kTellEvery;
     LookForHanging();
     TellStatus();
+    LookAtClock();
   }
+}
+
+void KafkaWorkers::LookAtClock() {
+  if (clock_ == nullptr) return;
+  bool owned = false;
+  for (const auto& worker : workers_)
+    for (const auto& task : worker->Look().tasks)
+      owned = owned || (task.slot == settings_.partitions && task.owned &&
+                        task.phase == stream::kafka::Phase::kRunning);
+  clock_->Look(owned, WallClock());
 }
 
 void KafkaWorkers::LookForHanging() {

@@ -15,15 +15,21 @@
 #include "common/base/status.h"
 #include "common/settings/run_settings.h"
 #include "common/stream/kafka/worker.h"
+#include "services/cobblestone/kafka_clock.h"
 #include "services/cobblestone/kafka_deployment.h"
 
 namespace cobblestone {
+
+struct KafkaWorkersOptions {
+  std::function<void(const std::string&)> report;
+  bool accept_time_jump = false;  // `ticks: wall`: TickerOptions::accept_jump
+};
 
 class KafkaWorkers {
  public:
   // kNotFound, kInvalidArgument: topics (CheckTopics). Nothing runs yet.
   static Result<std::unique_ptr<KafkaWorkers>> Open(const settings::RunSettings& settings,
-                                                    std::function<void(const std::string&)> report);
+                                                    const KafkaWorkersOptions& options);
   ~KafkaWorkers();
 
   void Start();
@@ -37,9 +43,11 @@ class KafkaWorkers {
  private:
   KafkaWorkers() = default;
   void Work(std::size_t thread);
-  // A thread of its own: says on the cluster how the stream threads are doing, and ends the process when one of them hangs.
+  // A thread of its own: says on the cluster how the stream threads are doing, moves time, and ends the process when one of
+  // them hangs.
   void KeepHouse();
   void TellStatus();
+  void LookAtClock();
   void LookForHanging();
 
   settings::RunSettings settings_;
@@ -53,6 +61,7 @@ class KafkaWorkers {
   std::vector<std::pair<std::uint64_t, std::chrono::steady_clock::time_point>> last_steps_;
   std::thread housekeeper_;
   std::unique_ptr<stream::kafka::Producer> status_producer_;
+  std::unique_ptr<KafkaClock> clock_;  // null: events move time
   std::function<void(const std::string&)> report_;
   std::atomic<bool> stopping_{false};
   std::atomic<std::size_t> ended_{0};

@@ -157,9 +157,11 @@ int Failed(RunLog& log, const std::string& what, const Status& status) {
   std::_Exit(code);
 }
 
-int RunOnKafka(const settings::RunSettings& settings, const StopSignals& signals, RunLog& log) {
+int RunOnKafka(const settings::RunSettings& settings, bool accept_time_jump, const StopSignals& signals,
+               RunLog& log) {
   const auto begin = Clock::now();
-  auto workers = KafkaWorkers::Open(settings, [&log](const std::string& what) { log.Warn(what); });
+  auto workers = KafkaWorkers::Open(settings, {.report = [&log](const std::string& what) { log.Warn(what); },
+                                               .accept_time_jump = accept_time_jump});
   if (!workers.ok()) return Failed(log, "cannot start", workers.status());
   (*workers)->Start();
   log.Info("running", {{"cluster", settings.kafka.bootstrap},
@@ -190,7 +192,8 @@ int Run(const Options& options) {
   if (!options.instance.empty()) settings->kafka.instance = options.instance;
   const StopSignals signals;
   RunLog log(settings->log);
-  if (settings->backend == settings::Backend::kKafka) return RunOnKafka(*settings, signals, log);
+  if (settings->backend == settings::Backend::kKafka)
+    return RunOnKafka(*settings, options.accept_time_jump, signals, log);
 
   const auto begin = Clock::now();
   auto engine = Engine::Open(*settings, [&](const std::string& what) { log.Info(what); },
