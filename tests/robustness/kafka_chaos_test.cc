@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <random>
@@ -15,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/robustness/kafka_faults.h"
 #include "tests/robustness/kafka_world.h"
 
 namespace cobblestone::testing {
@@ -22,11 +22,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-int FromEnvironment(const char* name, int otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::atoi(text);
-}
 
 struct Member {
   std::string name;

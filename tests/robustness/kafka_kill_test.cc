@@ -7,22 +7,16 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
-#include <cstdlib>
-#include <map>
 #include <random>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "tests/robustness/kafka_faults.h"
 #include "tests/robustness/kafka_world.h"
 
 namespace cobblestone::testing {
 namespace {
-
-int FromEnvironment(const char* name, int otherwise) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? otherwise : std::atoi(text);
-}
 
 constexpr int kKilled = 128 + SIGKILL;
 
@@ -33,14 +27,14 @@ TEST(KafkaKill, NothingIsLostOrDoubledWhereverAWorkerDies) {
   std::mt19937 random(static_cast<unsigned>(FromEnvironment("COBBLESTONE_CHAOS_SEED", 1)));
   const KafkaWorld world(*broker, Traffic(21, static_cast<std::uint64_t>(1500 * rounds)));
   auto ingest = world.IngestInBackground();
-  std::map<std::string, int> kills;
+  FaultCounts faults;
   for (int round = 0; round < rounds; ++round) {
     const std::string& point = points[static_cast<std::size_t>(round) % points.size()];
     auto worker = world.Worker("w0", point + ":" + std::to_string(1 + random() % 3));
     while (worker->Runs() && ingest->Runs()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
     if (worker->Runs()) break;  // all is done: there was too little traffic
     ASSERT_EQ(worker->Wait(), kKilled) << worker->err();
-    ++kills[point];
+    faults.Note("killed at " + point, world.InTransaction("w0"));
   }
   auto worker = world.Worker("w0");
   const int taken = ingest->Wait();
@@ -50,8 +44,7 @@ TEST(KafkaKill, NothingIsLostOrDoubledWhereverAWorkerDies) {
   worker->Signal(SIGTERM);
   EXPECT_EQ(worker->Wait(), 0) << worker->err();
   for (const std::string& point : points)
-    EXPECT_GE(kills[point], rounds / 7) << "killed too seldom at " << point;
-  for (const auto& [point, count] : kills) std::printf("killed %d times at %s\n", count, point.c_str());
+    EXPECT_GE(faults.Of("killed at " + point), rounds / 7) << "killed too seldom at " << point;
   world.ExpectLikeTheOracle();
 }
 

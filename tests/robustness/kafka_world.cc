@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "services/cobblestone/engine.h"
+#include "tests/robustness/kafka_faults.h"
 
 namespace cobblestone::testing {
 
@@ -154,6 +155,26 @@ bool KafkaWorld::AwaitRest(std::chrono::seconds at_most) const {
         return resting == options_.partitions + 1;
       },
       at_most);
+}
+
+bool KafkaWorld::InTransaction(const std::string& name) const {
+  return HasOpenTransaction(bootstrap_, prefix_ + "." + name + ".0");
+}
+
+bool KafkaWorld::StopInTransaction(const std::string& name, const Background& process) const {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  for (;;) {
+    if (InTransaction(name)) {
+      process.Signal(SIGSTOP);
+      // What it had sent before is decided, or will not be.
+      if (InTransaction(name)) return true;
+      process.Signal(SIGCONT);
+    }
+    if (std::chrono::steady_clock::now() >= deadline) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  process.Signal(SIGSTOP);
+  return false;
 }
 
 void KafkaWorld::ExpectLikeTheOracle() const {

@@ -68,6 +68,10 @@ class KafkaWorld {
   bool Await(const std::function<bool(const nlohmann::json&)>& asked, std::chrono::seconds at_most) const;
   // Each slot runs somewhere, and nothing waits.
   bool AwaitRest(std::chrono::seconds at_most) const;
+  // The stream thread of worker `name` has a transaction open, the brokers say.
+  [[nodiscard]] bool InTransaction(const std::string& name) const;
+  // Stops the process (SIGSTOP) while it has a transaction open. False: none was seen in time; it is stopped all the same.
+  [[nodiscard]] bool StopInTransaction(const std::string& name, const Background& process) const;
   [[nodiscard]] std::string state_of(const std::string& name) const { return directory_ / name; }
   [[nodiscard]] std::string ConfigOf(const std::string& name) const;
 
