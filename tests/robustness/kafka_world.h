@@ -74,6 +74,11 @@ class KafkaWorld {
   [[nodiscard]] bool StopInTransaction(const std::string& name, const Background& process) const;
   [[nodiscard]] std::string state_of(const std::string& name) const { return directory_ / name; }
   [[nodiscard]] std::string ConfigOf(const std::string& name) const;
+  // For those who come to the brokers by themselves.
+  [[nodiscard]] const std::string& bootstrap() const { return bootstrap_; }
+  [[nodiscard]] const std::string& prefix() const { return prefix_; }
+  // A file of the story.
+  [[nodiscard]] std::string path(const std::string& name) const { return directory_ / name; }
 
   // With no worker running: every commit is executed again from the first on, each fingerprint compared; then every grant,
   // every total, as the oracle says.

@@ -1,0 +1,161 @@
+// A project that sends its results from Python, by the example as it is shipped, to a deployment on a real broker: every
+// grant and total is what the oracle says, and the ledger read from Python is the whole ledger. Then the commands of
+// schemas/README.md, as they stand there.
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "services/cobblestone/event_file.h"
+#include "tests/robustness/kafka_world.h"
+#include "tests/support/oracle.h"
+
+namespace cobblestone::testing {
+namespace {
+
+struct Said {
+  int code = -1;
+  std::string out;
+};
+
+// In the root of the tree, where the READMEs' commands are to be typed. Debian's Python has Debian's packages, whatever
+// other one stands first on the path.
+Said Shell(const std::string& command) {
+  Said said;
+  const std::string line =
+      "cd '" COBBLESTONE_SOURCE_DIR "' && export PATH=\"/usr/bin:$PATH\" && set -o pipefail && " + command;
+  FILE* pipe = ::popen(("bash -c '" +
+                        [&] {
+                          std::string quoted;
+                          for (const char c : line)
+                            quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+                          return quoted;
+                        }() +
+                        "' 2>&1")
+                           .c_str(),
+                       "r");
+  if (pipe == nullptr) return said;
+  char some[4096];
+  while (const std::size_t n = std::fread(some, 1, sizeof some, pipe)) said.out.append(some, n);
+  const int status = ::pclose(pipe);
+  said.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return said;
+}
+
+void Replace(std::string* text, const std::string& what, const std::string& by) {
+  for (std::size_t at = 0; (at = text->find(what, at)) != std::string::npos; at += by.size())
+    text->replace(at, what.size(), by);
+}
+
+// Nothing of it is bad: JSON has no words for bytes that are no event.
+std::vector<Event> Story() {
+  GenerateOptions options = TrafficOptions(33, 1500);
+  options.bad_lines = 0;
+  options.dispatches = true;
+  return Traffic(options);
+}
+
+bool IsOfAResult(const Event& event) {
+  const auto routing = wire::PeekRouting(event.envelope);
+  return routing &&
+         (routing->kind == wire::EventKind::kCompletion || routing->kind == wire::EventKind::kValidation ||
+          routing->kind == wire::EventKind::kDispatch);
+}
+
+TEST(KafkaPython, AProjectInPythonGetsItsCreditExactly) {
+  const auto broker = TestBroker::Shared();
+  const std::vector<Event> events = Story();
+  const KafkaWorld world(*broker, events);
+  std::vector<Event> others;
+  auto results = EventWriter::Open(world.path("results.jsonl"));
+  ASSERT_TRUE(results.ok()) << results.status().message();
+  for (const Event& event : events) {
+    if (IsOfAResult(event)) {
+      ASSERT_TRUE((*results)->Write(event.envelope).ok());
+    } else {
+      others.push_back(event);
+    }
+  }
+  ASSERT_TRUE((*results)->Close().ok());
+  const std::string members = world.path("members.pb");
+  WriteTraffic(others, members);
+  std::ofstream(world.path("client.properties")) << "bootstrap.servers=" << world.bootstrap() << "\n";
+
+  auto worker = world.Worker("w0");
+  const std::vector<std::string> ingest = {"ingest", members, "--config", world.ConfigOf("admin")};
+  Finished taken = RunProgram(world.path(""), ingest);
+  ASSERT_EQ(taken.code, 0) << taken.err;
+
+  const std::string classes = world.path("python");
+  std::filesystem::create_directory(classes);
+  const Said made =
+      Shell("protoc --python_out=" + classes + " -I . schemas/events.proto schemas/internal.proto");
+  ASSERT_EQ(made.code, 0) << made.out;
+  const std::string arguments = " " + world.path("client.properties") + " " + world.prefix();
+  const std::string produce = "PYTHONPATH=" + classes + " examples/python/produce.py" + arguments + " < ";
+  // Twice: after a crash a project that does not know how far it had come sends all of it again.
+  for (int time = 0; time < 2; ++time) {
+    const Said sent = Shell(produce + world.path("results.jsonl"));
+    ASSERT_EQ(sent.code, 0) << sent.out;
+  }
+  // Time passes at the end of it all.
+  std::ofstream(world.path("tick.jsonl"))
+      << R"({"id":"1700503200","project":1,"time":1700503200,"tick":{"time":1700503200}})"
+      << "\n";
+  const Said tick = Shell(produce + world.path("tick.jsonl"));
+  ASSERT_EQ(tick.code, 0) << tick.out;
+  // What is no event of a result is told, and not lost on the way.
+  std::ofstream(world.path("user.jsonl")) << R"({"id":"1","project":1,"time":1,"user":{"user":"5"}})"
+                                          << "\n";
+  const Said user = Shell(produce + world.path("user.jsonl"));
+  EXPECT_EQ(user.code, 1);
+  EXPECT_NE(user.out.find("line 1 is no event of a result"), std::string::npos) << user.out;
+
+  // Nothing new; but it waits until all that lies before has been processed, whoever sent it.
+  taken = RunProgram(world.path(""), ingest);
+  ASSERT_EQ(taken.code, 0) << taken.err;
+
+  std::vector<std::string> envelopes;
+  for (const Event& event : events) envelopes.push_back(event.envelope);
+  const std::size_t expected = RunOracle(envelopes).grants.size();
+  ASSERT_GT(expected, 1000u);
+  const Said ledger = Shell("PYTHONPATH=" + classes + " examples/python/read_grants.py" + arguments);
+  ASSERT_EQ(ledger.code, 0) << ledger.out;
+  std::set<std::string> granted;
+  std::size_t lines = 0;
+  for (std::size_t at = 0; at < ledger.out.size(); ++lines) {
+    const std::size_t end = ledger.out.find('\n', at);
+    const auto grant = nlohmann::json::parse(ledger.out.substr(at, end - at), nullptr, false);
+    ASSERT_TRUE(grant.is_object()) << ledger.out.substr(at, end - at);
+    granted.insert(grant.value("result", ""));
+    at = end + 1;
+  }
+  EXPECT_EQ(lines, expected);
+  EXPECT_EQ(granted.size(), expected);
+
+  std::ifstream readme(COBBLESTONE_SOURCE_DIR "/schemas/README.md");
+  int commands = 0;
+  for (std::string line; std::getline(readme, line);) {
+    if (!line.starts_with("kcat ")) continue;
+    Replace(&line, " cobblestone.", " " + world.prefix() + ".");
+    const Said said = Shell("BROKERS=" + world.bootstrap() + "; " + line);
+    EXPECT_EQ(said.code, 0) << line << "\n" << said.out;
+    EXPECT_FALSE(said.out.empty()) << line;
+    ++commands;
+  }
+  EXPECT_GE(commands, 5);
+
+  worker->Signal(SIGTERM);
+  EXPECT_EQ(worker->Wait(), 0) << worker->err();
+  world.ExpectLikeTheOracle();
+}
+
+}  // namespace
+}  // namespace cobblestone::testing
