@@ -24,7 +24,10 @@ Result<std::string> ReadSecret(const std::string& path) {
   std::ifstream file(path);
   std::string line;
   if (!file || !std::getline(file, line))
-    return Status::InvalidArgument("the secret in " + path + " cannot be read");
+    return Status::InvalidArgument(
+        "the secret in " + path +
+        " cannot be read, or the file is empty; look at the path (kafka.password_file, "
+        "kafka.key_password_file) and its permissions");
   while (!line.empty() && (line.back() == '\r' || line.back() == '\n')) line.pop_back();
   return line;
 }
@@ -75,6 +78,11 @@ Status AddOptions(const std::string& text, stream::kafka::ClusterOptions* cluste
     if (equal == std::string::npos || equal == 0)
       return Status::InvalidArgument("kafka.options: '" + word + "' is not name=value");
     std::string name = word.substr(0, equal);
+    if (name.ends_with("password") || name.ends_with("secret") || name.ends_with("key.pem"))
+      return Status::InvalidArgument(
+          "kafka.options: " + name +
+          " is a secret, which has no place in a configuration file; it comes from a file "
+          "or a variable (kafka.password_file, kafka.password_variable, kafka.key_file)");
     stream::kafka::Properties* to = &cluster->connection;
     for (auto& [kind, properties] : {std::pair{std::string("producer."), &cluster->producer},
                                      std::pair{std::string("consumer."), &cluster->consumer}}) {

@@ -52,6 +52,8 @@ std::unique_ptr<TestBroker> TestBroker::OwnBehind(const std::string& proxy) {
   return Start(1, " --proxy " + proxy);
 }
 
+std::unique_ptr<TestBroker> TestBroker::OwnSecured() { return Start(1, " --tls --sasl"); }
+
 std::unique_ptr<TestBroker> TestBroker::Start(int brokers, const std::string& more) {
   std::unique_ptr<TestBroker> broker(new TestBroker);
   broker->directory_ = std::make_unique<TempDir>();

@@ -28,10 +28,14 @@ class TestBroker {
   // One of our own that takes the proxy at this address for itself: the proxy's broker is at behind_proxy(), and who
   // comes by bootstrap() goes past it.
   static std::unique_ptr<TestBroker> OwnBehind(const std::string& proxy);
+  // One of our own with TLS and passwords.
+  static std::unique_ptr<TestBroker> OwnSecured();
   ~TestBroker();
 
   [[nodiscard]] const std::string& bootstrap() const { return bootstrap_; }
   [[nodiscard]] std::string behind_proxy() const;
+  // Its folder, where the certificates and the password are.
+  [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] int brokers() const { return brokers_; }
   void Kill(int broker) const;
   void Restart(int broker) const;

@@ -9,6 +9,9 @@ namespace cobblestone::stream::kafka {
 namespace {
 
 constexpr int kMillis = 30000;
+constexpr int kFirstLookMillis = 1000;
+constexpr int kLongestLookMillis = 8000;
+constexpr int kScramWorksFrom = 0x020601ff;  // with Kafka from 3.8.1 on, which checks the nonce
 
 using Event = std::unique_ptr<rd_kafka_event_t, Destroy<rd_kafka_event_destroy>>;
 using AdminOptions = std::unique_ptr<rd_kafka_AdminOptions_t, Destroy<rd_kafka_AdminOptions_destroy>>;
@@ -22,6 +25,7 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
   Status Open() {
     auto conf = MakeConf(options_, {{"client.id", options_.prefix + ".admin"}}, {}, &opaque_);
     if (!conf.ok()) return conf.status();
+    rd_kafka_conf_set_error_cb(conf->get(), OnError);
     auto handle = MakeHandle(RD_KAFKA_PRODUCER, std::move(*conf));
     if (!handle.ok()) return handle.status();
     handle_ = std::move(*handle);
@@ -114,18 +118,58 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
     return options_.prefix + "." + topic.spec.name;
   }
 
+  [[nodiscard]] std::string Connection(const char* property) const {
+    const auto found = options_.connection.find(property);
+    return found == options_.connection.end() ? std::string() : found->second;
+  }
+
   [[nodiscard]] Status Unreachable(const std::string& why) const {
-    const auto servers = options_.connection.find("bootstrap.servers");
-    return Status::Retry("the Kafka cluster at " +
-                         (servers == options_.connection.end() ? std::string("?") : servers->second) +
-                         " does not answer: " + why +
-                         ". Is it running, and are address, TLS and credentials right?");
+    return Status::Retry("the Kafka cluster at " + Connection("bootstrap.servers") +
+                         " does not answer: " + why + (trouble_.empty() ? "" : " (" + trouble_ + ")") +
+                         ". Is it running, and are kafka.bootstrap and kafka.security right?");
+  }
+
+  // It is there, and one of us does not accept the other.
+  [[nodiscard]] Status Refused() const {
+    const std::string who = "the Kafka cluster at " + Connection("bootstrap.servers");
+    if (refusal_ == RD_KAFKA_RESP_ERR__SSL)
+      return Status::InvalidArgument(
+          "no TLS with " + who + ": " + trouble_ +
+          ". kafka.ca_file must hold the certificate of who signed the brokers', and "
+          "kafka.certificate_file ours where they ask for one");
+    std::string advice =
+        ". Look at kafka.user, kafka.mechanism, and the password that kafka.password_file or "
+        "kafka.password_variable names";
+    if (Connection("sasl.mechanism").starts_with("SCRAM") && rd_kafka_version() < kScramWorksFrom)
+      advice +=
+          std::string("; SCRAM of the Kafka client ") + rd_kafka_version_str() +
+          " is refused by Kafka 3.8.1 and newer whatever the password: use PLAIN with TLS, a certificate, or a "
+          "client from 2.6.1 on";
+    return Status::InvalidArgument(who + " does not let user " + Connection("sasl.username") +
+                                   " in: " + trouble_ + advice);
+  }
+
+  // Within rd_kafka_poll().
+  static void OnError(rd_kafka_t*, int error, const char* reason, void* opaque) {
+    auto* self = static_cast<RdkafkaTopicAdmin*>(static_cast<Opaque*>(opaque)->self);
+    const bool refused = error == RD_KAFKA_RESP_ERR__AUTHENTICATION || error == RD_KAFKA_RESP_ERR__SSL;
+    if (!refused && (self->refusal_ != 0 || error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN)) return;
+    if (refused) self->refusal_ = error;
+    self->trouble_ = reason;
   }
 
   Result<std::map<std::string, Known>> Metadata() {
     const rd_kafka_metadata_t* metadata = nullptr;
-    const rd_kafka_resp_err_t error = rd_kafka_metadata(handle_.get(), 1, nullptr, &metadata, kMillis);
-    if (error != RD_KAFKA_RESP_ERR_NO_ERROR) return Unreachable(rd_kafka_err2str(error));
+    const auto deadline = std::chrono::steady_clock::now() + Millis(kMillis);
+    refusal_ = 0;
+    for (int patience = kFirstLookMillis;; patience = std::min(2 * patience, kLongestLookMillis)) {
+      const rd_kafka_resp_err_t error = rd_kafka_metadata(handle_.get(), 1, nullptr, &metadata, patience);
+      if (error == RD_KAFKA_RESP_ERR_NO_ERROR) break;
+      // Once more: a broker that is just ending may break off a handshake.
+      if (refusal_ != 0) return Refused();
+      rd_kafka_poll(handle_.get(), 100);
+      if (std::chrono::steady_clock::now() > deadline) return Unreachable(rd_kafka_err2str(error));
+    }
     std::map<std::string, Known> known;
     for (int t = 0; t < metadata->topic_cnt; ++t) {
       const rd_kafka_metadata_topic_t& topic = metadata->topics[t];
@@ -198,6 +242,8 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
 
   const ClusterOptions options_;
   Opaque opaque_{&options_, this};
+  std::string trouble_;  // what the client last complained of
+  int refusal_ = 0;      // authentication or TLS, where it was that
   Handle handle_;
   Queue queue_;
 };
