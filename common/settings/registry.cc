@@ -25,7 +25,7 @@ constexpr std::string_view kLevels[] = {"error", "warn", "info", "debug"};
 constexpr std::string_view kFormats[] = {"text", "json"};
 constexpr std::string_view kSecurities[] = {"plaintext", "ssl", "sasl_plaintext", "sasl_ssl"};
 constexpr std::string_view kMechanisms[] = {"SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"};
-constexpr std::string_view kStandbys[] = {"none", "hot"};
+constexpr std::string_view kStandbys[] = {"none", "checkpoint", "hot"};
 constexpr std::string_view kMemberships[] = {"static", "dynamic"};
 
 Option Count(std::string_view key, Target (*target)(RunSettings&), std::int64_t least, std::int64_t most,
@@ -175,8 +175,9 @@ std::vector<Option> MakeOptions() {
            "and at most so long while more waits"),
       Time("kafka.checkpoint_interval", COBBLESTONE_AT(kafka.checkpoint_interval), kSecond, kDay,
            "how often changed state goes to the cluster: bounds what one with an empty disk must do again"),
-      Choice("kafka.standby", COBBLESTONE_AT(kafka.standby), kStandbys,
-             "hot: also executes what others commit, and takes over within a moment; costs their work again"),
+      Choice(
+          "kafka.standby", COBBLESTONE_AT(kafka.standby), kStandbys,
+          "hot: does the work of others, too, to take over in a moment; checkpoint: keeps their checkpoints at hand"),
       Choice(
           "kafka.membership", COBBLESTONE_AT(kafka.membership), kMemberships,
           "static: a worker that stops is waited for (session_timeout); dynamic: others get its slots at once"),

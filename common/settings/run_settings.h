@@ -26,7 +26,7 @@ inline constexpr Bytes kGiB = 1u << 30;
 enum class Backend : std::uint8_t { kEmbedded, kKafka };
 enum class KafkaSecurity : std::uint8_t { kPlaintext, kSsl, kSaslPlaintext, kSaslSsl };
 enum class KafkaMechanism : std::uint8_t { kScramSha512, kScramSha256, kPlain };
-enum class KafkaStandby : std::uint8_t { kNone, kHot };
+enum class KafkaStandby : std::uint8_t { kNone, kCheckpoint, kHot };
 enum class KafkaMembership : std::uint8_t { kStatic, kDynamic };
 enum class Ticks : std::uint8_t { kInput, kWall };
 enum class LogLevel : std::uint8_t { kError, kWarn, kInfo, kDebug };

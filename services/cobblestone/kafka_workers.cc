@@ -20,6 +20,15 @@ double WallClock() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+stream::kafka::Standby StandbyOf(settings::KafkaStandby standby) {
+  switch (standby) {
+    case settings::KafkaStandby::kCheckpoint: return stream::kafka::Standby::kCheckpoint;
+    case settings::KafkaStandby::kHot: return stream::kafka::Standby::kHot;
+    case settings::KafkaStandby::kNone: break;
+  }
+  return stream::kafka::Standby::kNone;
+}
+
 nlohmann::json StatusJson(const std::string& name, const stream::kafka::WorkerStatus& status) {
   nlohmann::json tasks = nlohmann::json::array();
   for (const stream::kafka::TaskStatus& task : status.tasks) {
@@ -79,9 +88,7 @@ Result<std::unique_ptr<KafkaWorkers>> KafkaWorkers::Open(const settings::RunSett
                                      .task = made->deployment_.task,
                                      .commit_min = duration_cast<Millis>(settings.kafka.commit_min),
                                      .commit_max = duration_cast<Millis>(settings.kafka.commit_max),
-                                     .standby = settings.kafka.standby == settings::KafkaStandby::kHot
-                                                    ? stream::kafka::Standby::kHot
-                                                    : stream::kafka::Standby::kNone,
+                                     .standby = StandbyOf(settings.kafka.standby),
                                      .standby_of = settings.threads,
                                      .standby_at = t,
                                      .report = report},

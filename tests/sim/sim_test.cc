@@ -22,6 +22,12 @@ std::uint64_t FromEnvironment(const char* name, std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
+stream::kafka::Standby StandbyOf(std::uint64_t seed) {
+  using stream::kafka::Standby;
+  constexpr Standby kAll[] = {Standby::kHot, Standby::kNone, Standby::kCheckpoint};
+  return kAll[seed / 3 % 3];
+}
+
 const std::vector<SimTraffic>& Traffics() {
   static const std::vector<SimTraffic> traffics = [] {
     std::vector<SimTraffic> made;
@@ -45,12 +51,13 @@ TEST(Simulation, WhateverHappensEveryGrantIsThereOnceAndEveryTotalIsItsSum) {
   int failures = 0;
   for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
     const SimResult result =
-        RunSchedule(Traffics()[seed % Traffics().size()], {.seed = seed, .hot_standby = seed % 2 == 0});
+        RunSchedule(Traffics()[seed % Traffics().size()], {.seed = seed, .standby = StandbyOf(seed)});
     for (const auto& [kind, count] : result.counts) counts[kind] += count;
     if (result.problem.empty()) continue;
     ADD_FAILURE() << "seed " << seed << ": " << result.problem << "\n" << Tail(result.story);
     if (++failures == 3) break;
   }
+  if (seeds >= 100) EXPECT_GT(counts["had followed checkpoints"], 0u);
   for (const auto& [kind, count] : counts)
     std::printf("%-28s %llu\n", kind.c_str(), static_cast<unsigned long long>(count));
 }
@@ -109,7 +116,7 @@ TEST(Simulation, ARecordThatCrashesTheProgramIsPassedOver) {
         static_cast<std::size_t>(std::count(completions.begin(), completions.end(), what.record));
     const SimResult result = RunSchedule(
         traffic,
-        {.seed = seed, .hot_standby = seed % 2 == 0, .change_stages = Deadly::In(what), .restarts = true});
+        {.seed = seed, .standby = StandbyOf(seed), .change_stages = Deadly::In(what), .restarts = true});
     EXPECT_EQ(result.problem, "") << "seed " << seed << "\n" << Tail(result.story);
     EXPECT_EQ(result.crashed.size(), times) << "seed " << seed << "\n" << Tail(result.story);
     for (const wire::Refused& refused : result.crashed) {

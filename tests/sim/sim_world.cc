@@ -123,23 +123,26 @@ class World {
   void Start(Machine& machine) {
     machine.background = std::make_unique<sim::SimBackground>();
     machine.client = cluster_.NewClient();
-    stream::kafka::WorkerOptions options{
-        .instance = machine.name,
-        .slots = kSimPartitions + 1,
-        .task = task_,
-        .commit_min = Millis(2),
-        .commit_max = Millis(10),
-        .unstable_patience = Millis(50),
-        .standby = schedule_.hot_standby ? stream::kafka::Standby::kHot : stream::kafka::Standby::kNone,
-        .report = [this, name = machine.name](const std::string& what) {
-          result_.story.push_back(name + ": " + what);
-        }};
+    stream::kafka::WorkerOptions options{.instance = machine.name,
+                                         .slots = kSimPartitions + 1,
+                                         .task = task_,
+                                         .commit_min = Millis(2),
+                                         .commit_max = Millis(10),
+                                         .unstable_patience = Millis(50),
+                                         .standby = schedule_.standby,
+                                         .settle_after = Millis(200),
+                                         .report = [this, name = machine.name](const std::string& what) {
+                                           result_.story.push_back(name + ": " + what);
+                                         }};
     machine.worker = std::make_unique<Worker>(std::move(options), *machine.client, machine.disk,
                                               *machine.background, factory_);
     machine.asleep = 0;
   }
 
   void Die(Machine& machine, const char* how) {
+    for (const auto& task : machine.worker->Look().tasks)
+      if (task.phase == Phase::kTailing && task.restored_rows > 0)
+        ++result_.counts["had followed checkpoints"];
     ++result_.counts[how];
     result_.story.push_back(machine.name + " dies: " + how);
     machine.background->Die();

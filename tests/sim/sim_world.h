@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/sim/sim_cluster.h"
+#include "common/stream/kafka/worker.h"
 #include "common/stream/slot.h"
 #include "common/wire/refused_codec.h"
 #include "tests/support/oracle.h"
@@ -27,7 +28,7 @@ SimTraffic MakeSimTraffic(std::uint64_t seed, std::uint64_t results);
 
 struct SimSchedule {
   std::uint64_t seed = 1;
-  bool hot_standby = false;
+  stream::kafka::Standby standby = stream::kafka::Standby::kNone;
   // Canaries: what must be found.
   bool hide_suspects = false;  // producers never say that they are suspect
   std::function<void(stream::SlotFactory&)>

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <utility>
 
 #include "common/store/rocksdb/rocksdb_store.h"
 
@@ -286,6 +287,41 @@ Status CheckpointRestore::Finish() {
     return Status::Corrupted("the checkpoint's topic does not say of which place in the log it is");
   meta_ = std::move(*meta);
   return Apply(meta_bytes_);
+}
+
+Status CheckpointTail::Add(std::string_view key, std::string_view value, bool deleted, bool* applied) {
+  *applied = false;
+  if (key != kCheckpointMetaKey) {
+    pending_[std::string(key)] = {.key = std::string(key), .value = std::string(value), .deleted = deleted};
+    return Status::Ok();
+  }
+  const auto rows = std::exchange(pending_, {});
+  const auto meta = DecodeSlotMeta(value);
+  if (!meta.ok()) return meta.status();
+  std::uint64_t have = 0;
+  if (const auto bytes = store_.Meta(); bytes.ok()) {
+    const auto own = DecodeSlotMeta(*bytes);
+    if (!own.ok()) return own.status();
+    have = own->sequence;
+  } else if (bytes.status().code() != StatusCode::kNotFound) {
+    return bytes.status();
+  }
+  if (meta->sequence <= have) return Status::Ok();
+  std::vector<store::Row> write;
+  std::deque<std::string> markers;  // of changes that the checkpoint has
+  Status s = store_.Scan({&kMarker, 1}, [&](std::string_view marker, std::string_view) {
+    markers.emplace_back(marker);
+    return Status::Ok();
+  });
+  if (!s.ok()) return s;
+  for (const auto& [name, row] : rows)
+    write.push_back({.key = name, .value = row.value, .deleted = row.deleted});
+  for (const std::string& marker : markers)
+    write.push_back({.key = marker, .value = {}, .deleted = true});  // no key of a row is behind them
+  if (s = store_.Apply(write, value); !s.ok()) return s;
+  rows_ += rows.size();
+  *applied = true;
+  return Status::Ok();
 }
 
 }  // namespace cobblestone::stream::kafka

@@ -69,9 +69,9 @@ inline constexpr std::string_view kCheckpointMetaKey("\0", 1);
 // stream thread takes from it.
 class CheckpointSource {
  public:
-  // `after`: sequence of the last whole checkpoint.
-  CheckpointSource(std::unique_ptr<store::Store> copy, std::uint64_t after)
-      : copy_(std::move(copy)), after_(after) {}
+  // `after`: sequence of the last whole checkpoint. `also`: keys of which it speaks, changed or not.
+  CheckpointSource(std::unique_ptr<store::Store> copy, std::uint64_t after, std::vector<std::string> also)
+      : copy_(std::move(copy)), after_(after), keys_(std::move(also)) {}
 
   // State thread: reads ahead until some slices wait. False: there is no more to read, or it has failed.
   bool Fill();
@@ -120,6 +120,22 @@ class CheckpointRestore {
   std::uint64_t rows_ = 0;
   std::string meta_bytes_;
   SlotMeta meta_;
+};
+
+// Takes over checkpoints as they become whole, on top of the state that the one before the first of them gives.
+class CheckpointTail {
+ public:
+  explicit CheckpointTail(store::Store& store) : store_(store) {}
+
+  // Rows as they come from the topic; nothing of a checkpoint reaches the store before all of it does. *applied: the
+  // state is as of a checkpoint now. The one that the state has already says nothing.
+  Status Add(std::string_view key, std::string_view value, bool deleted, bool* applied);
+  [[nodiscard]] std::uint64_t rows() const { return rows_; }  // applied
+
+ private:
+  store::Store& store_;
+  std::map<std::string, CheckpointRow> pending_;
+  std::uint64_t rows_ = 0;
 };
 
 // What the store's meta row says while a checkpoint is being put into it.

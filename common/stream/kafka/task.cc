@@ -33,6 +33,7 @@ std::string_view PhaseName(Phase phase) {
     case Phase::kReexecute: return "reexecute";
     case Phase::kRunning: return "running";
     case Phase::kStandby: return "standby";
+    case Phase::kTailing: return "tailing";
     case Phase::kStopped: return "stopped";
   }
   return "";
@@ -163,6 +164,7 @@ void Task::WipeState() {
   StopReading();
   background_.Drain();
   checkpoint_.reset();
+  tail_.reset();
   write_.reset();
   parts_ = {};
   store_.reset();
@@ -227,8 +229,8 @@ void Task::StartJournal() {
   reading_journal_ = true;
 }
 
-void Task::StartCheckpoint() {
-  if (Status s = reader_.Start({options_.checkpoint, k_}, kBeginning); !s.ok()) return Fail(s);
+void Task::StartCheckpoint(std::uint64_t offset) {
+  if (Status s = reader_.Start({options_.checkpoint, k_}, offset); !s.ok()) return Fail(s);
   reading_checkpoint_ = true;
 }
 
@@ -258,14 +260,27 @@ void Task::SetOwned(bool owned) {
   care_ = {};
   if (phase_ == Phase::kStopped) return;
   COBBLESTONE_CHECK(!touched_, "a slot changed hands in the middle of a transaction");
+  follows_checkpoints_ = false;
   if (!owned && phase_ == Phase::kRunning) {
     // What it has is what is committed: from here on it follows.
-    checkpoint_.reset();
+    DropCheckpoint();
     phase_ = Phase::kStandby;
     StartJournal();
     return;
   }
+  if (phase_ == Phase::kTailing) StopReading();
   phase_ = Phase::kPosition;  // where the log stands must be asked anew
+}
+
+void Task::FollowCheckpoints() {
+  if (owned_ || follows_checkpoints_ || phase_ == Phase::kStopped) return;
+  follows_checkpoints_ = true;
+  StopReading();
+  background_.Drain();
+  if (!restore_) {  // what is in memory goes
+    if (Status s = OpenSlot(); !s.ok()) return FailState(s);
+  }
+  phase_ = Phase::kPosition;
 }
 
 void Task::SetPosition(const std::optional<Position>& position) {
@@ -277,6 +292,7 @@ void Task::SetPosition(const std::optional<Position>& position) {
 void Task::Decide() {
   const SlotMeta& meta = parts_.slot->meta();
   if (position_.sequence == 0) {
+    if (meta.sequence == 0 && tails()) return Tail();
     if (meta.sequence > 0)
       return Stop(
           "its state on this machine has executed " + std::to_string(meta.sequence) +
@@ -286,7 +302,7 @@ void Task::Decide() {
     phase_ = Phase::kFresh;
     StopReading();
     StartJournal();
-    StartCheckpoint();
+    StartCheckpoint(kBeginning);
     return;
   }
   if (meta.journal_next > position_.journal_next || meta.sequence > position_.sequence)
@@ -295,12 +311,21 @@ void Task::Decide() {
         " commits, the cluster knows " + std::to_string(position_.sequence) +
         ": committed data is missing there, or this is another cluster's state. `cobblestone rebuild " +
         std::to_string(k_) + "` throws the state away");
+  // A checkpoint says what has changed since the one before, and nothing of what came and went meanwhile: it can be taken
+  // over by that one's state alone.
   const bool useless =
-      meta.sequence == 0 || meta.sequence + kBehindCheckpoint < position_.checkpoint_sequence;
+      tails() ? meta.sequence != position_.checkpoint_sequence
+              : meta.sequence == 0 || meta.sequence + kBehindCheckpoint < position_.checkpoint_sequence;
+  if (useless && position_.checkpoint_sequence == 0 && tails()) {
+    WipeState();
+    if (phase_ != Phase::kPosition || !failure_.ok()) return;
+    return Tail();
+  }
   if (useless && position_.checkpoint_sequence > 0) {
     if (meta.sequence > 0 || restore_) {
       if (meta.sequence > 0)
-        report_("state of " + Name(k_) + " is far behind the checkpoint, and is thrown away");
+        report_("state of " + Name(k_) + " is " + (tails() ? "not that of" : "far behind") +
+                " the checkpoint, and is thrown away");
       restore_.reset();
       WipeState();
       if (phase_ != Phase::kPosition || !failure_.ok()) return;
@@ -309,9 +334,10 @@ void Task::Decide() {
     phase_ = Phase::kCheckpoint;
     restore_.emplace(*store_);
     restored_rows_ = 0;
-    StartCheckpoint();
+    StartCheckpoint(kBeginning);
     return;
   }
+  if (tails()) return Tail();
   phase_ = Phase::kReexecute;
   StartInputs();
   if (meta.journal_next < position_.journal_next || !owned_) StartJournal();
@@ -342,6 +368,7 @@ void Task::Reached() {
 
 void Task::Run() {
   phase_ = Phase::kRunning;
+  strays_known_ = false;
   if (taken_) return;
   taken_ = announces_ = true;
   careful_records_ = 0;
@@ -371,6 +398,7 @@ bool Task::Advance(Cluster& clock, Time deadline) {
       break;
     case Phase::kReexecute:
     case Phase::kStandby: moved = ExecuteSome(clock, deadline); break;
+    case Phase::kTailing: moved = TailSome(clock.Now()); break;
     default: break;
   }
   return moved;
@@ -451,10 +479,52 @@ bool Task::RestoreSome() {
   }
   report_("state of " + Name(k_) + " restored from its checkpoint: " + std::to_string(restored_rows_) +
           " rows, as of commit " + std::to_string(sequence));
+  if (tails()) {
+    Tail();
+    return true;
+  }
   phase_ = Phase::kReexecute;
   StartInputs();
   StartJournal();
   Reached();
+  return true;
+}
+
+// Its owner's checkpoints, from the one on that the state has.
+void Task::Tail() {
+  StopReading();
+  phase_ = Phase::kTailing;
+  tail_.emplace(*store_);
+  tailed_at_ = {};
+  StartCheckpoint(position_.checkpoint_sequence > 0 ? position_.checkpoint_end : kBeginning);
+}
+
+bool Task::TailSome(Time now) {
+  if (tailed_at_ != Time{} && now - tailed_at_ > options_.tombstones_live / 2) {
+    report_("state of " + Name(k_) +
+            " is thrown away: it did not follow for so long that deletions may be forgotten");
+    WipeState();
+    if (phase_ != Phase::kStopped) phase_ = Phase::kPosition;
+    return true;
+  }
+  tailed_at_ = now;
+  Status s = reader_.Poll({options_.checkpoint, k_}, kFetch, &checkpoint_rows_);
+  bool any = false;
+  bool moved = false;
+  for (; s.ok() && !checkpoint_rows_.empty(); checkpoint_rows_.pop_front()) {
+    const Message& row = checkpoint_rows_.front();
+    bool applied = false;
+    s = tail_->Add(row.key(), row.value(), row.tombstone(), &applied);
+    any = any || applied;
+    moved = true;
+  }
+  restored_rows_ = tail_->rows();
+  if (!s.ok()) {
+    FailState(s);
+    return true;
+  }
+  if (!any) return moved;
+  if (s = OpenSlot(); !s.ok()) FailState(s);
   return true;
 }
 
@@ -925,6 +995,7 @@ void Task::Committed(Time now) {
   if (journal_written_) parts_.slot->JournalWritten(position_.journal_next);
   if (checkpoint_ends_) {
     checkpoint_.reset();
+    strays_.clear();
     space_.RemoveCopy(k_);
   }
   journal_payload_.clear();
@@ -941,7 +1012,7 @@ void Task::Rewind() {
   if (phase_ == Phase::kStopped || reopened) return;
   StopReading();
   background_.Drain();
-  checkpoint_.reset();
+  DropCheckpoint();
   phase_ = Phase::kPosition;
   if (Status s = OpenSlot(); !s.ok()) FailState(s);
 }
@@ -992,10 +1063,34 @@ Status Task::FlushState() {
   return failure_;
 }
 
+// A checkpoint under way comes to nothing; of its rows some may be in the topic.
+void Task::DropCheckpoint() {
+  checkpoint_.reset();
+  strays_known_ = false;
+}
+
+bool Task::FindStrays() {
+  const TopicPartition where{options_.checkpoint, k_};
+  if (strays_known_) return true;
+  if (!reading_checkpoint_)
+    StartCheckpoint(position_.checkpoint_sequence > 0 ? position_.checkpoint_end : kBeginning);
+  if (Status s = reader_.Poll(where, kFetch, &checkpoint_rows_); !s.ok()) {
+    Fail(s);
+    return false;
+  }
+  for (; !checkpoint_rows_.empty(); checkpoint_rows_.pop_front())
+    if (checkpoint_rows_.front().key() != kCheckpointMetaKey) strays_.emplace(checkpoint_rows_.front().key());
+  if (!reader_.AtEnd(where)) return false;
+  reader_.Stop(where);
+  reading_checkpoint_ = false;
+  strays_known_ = true;
+  return true;
+}
+
 void Task::StepCheckpoint(Time now) {
   if (checkpoint_ != nullptr) {
     if (Status s = checkpoint_->failure(); !s.ok()) {
-      checkpoint_.reset();
+      DropCheckpoint();
       return FailState(s);
     }
     if (checkpoint_->wants_more() && !*checkpoint_busy_) {
@@ -1010,10 +1105,12 @@ void Task::StepCheckpoint(Time now) {
   if (last_checkpoint_ == Time{}) last_checkpoint_ = now;
   if (write_ != nullptr || now - last_checkpoint_ < options_.checkpoint_interval) return;
   if (flushed_sequence_ <= position_.checkpoint_sequence) return;
+  if (!FindStrays()) return;
   last_checkpoint_ = now;
   auto copy = space_.OpenCopy(k_, *store_);
   if (!copy.ok()) return FailState(copy.status());
-  checkpoint_ = std::make_shared<CheckpointSource>(std::move(*copy), position_.checkpoint_sequence);
+  checkpoint_ = std::make_shared<CheckpointSource>(std::move(*copy), position_.checkpoint_sequence,
+                                                   std::vector<std::string>(strays_.begin(), strays_.end()));
   checkpoint_busy_ = std::make_shared<std::atomic<bool>>(false);
 }
 

@@ -3,6 +3,7 @@
 //   Position ─► Fresh ──────────────────────────┐
 //            ├► Checkpoint ─┐                   ▼
 //            └──────────────┴► Reexecute ─► Running (owner) or Standby (executes what the owner has committed)
+//                           └► Tailing (takes over the owner's checkpoints: FollowCheckpoints())
 //
 // Whatever goes wrong with a transaction, a slot that was part of it comes back through Position: its state follows the
 // journal, and there is one way to get there. Stopped: no way leads on without an operator, and problem() says why.
@@ -16,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,12 +47,22 @@ struct TaskOptions {
   Millis checkpoint_interval{30000};
   std::uint64_t checkpoint_bytes = 512u << 10;  // of it in one transaction
   std::size_t objects_per_table = 200000;
+  Millis tombstones_live{86400000};  // on the checkpoint's topic, at least
   std::uint32_t rules_version = 1;
   std::string owner{};  // transactional.id of the worker
   std::string build{};  // of this program, a word; another one tries anew what crashed this one
 };
 
-enum class Phase : std::uint8_t { kPosition, kFresh, kCheckpoint, kReexecute, kRunning, kStandby, kStopped };
+enum class Phase : std::uint8_t {
+  kPosition,
+  kFresh,
+  kCheckpoint,
+  kReexecute,
+  kRunning,
+  kStandby,
+  kTailing,
+  kStopped
+};
 std::string_view PhaseName(Phase phase);
 
 struct TaskStatus {
@@ -87,6 +99,8 @@ class Task {
 
   // Whether it is to run, or to stand by.
   void SetOwned(bool owned);
+  // Not owned: takes over the owner's checkpoints, and does not execute what he commits, until it is owned.
+  void FollowCheckpoints();
   // Phase kPosition: what is committed; none: nothing ever was.
   void SetPosition(const std::optional<Position>& position);
   // What it takes to get to kRunning, or to keep up, until nothing is at hand or `deadline`. True: something was done.
@@ -150,7 +164,7 @@ class Task {
   void WipeState();
   void StartInputs();
   void StartJournal();
-  void StartCheckpoint();
+  void StartCheckpoint(std::uint64_t offset);
   void StopReading();
   // What a status of the slot, its state or its inputs means for this slot: kStopped, or its state is put away and it
   // comes back through Position, or the process must end.
@@ -162,6 +176,9 @@ class Task {
   void Run();     // the owner has come to where the log stands
   bool CheckFresh();
   bool RestoreSome();
+  void Tail();
+  bool TailSome(Time now);
+  [[nodiscard]] bool tails() const { return !owned_ && follows_checkpoints_; }
   bool ExecuteSome(Cluster& clock, Time deadline);
   Status NextEntry();
   Status ExecuteChunks(bool* finished);
@@ -186,6 +203,8 @@ class Task {
   // State writes and checkpoints; between commits.
   void StepState(Time now, std::size_t objects);
   void StepCheckpoint(Time now);
+  bool FindStrays();
+  void DropCheckpoint();
 
   const std::uint32_t k_;
   const TaskOptions& options_;
@@ -223,6 +242,9 @@ class Task {
   std::uint64_t chunk_records_ = 0;
   std::deque<Message> checkpoint_rows_;
   std::optional<CheckpointRestore> restore_;
+  bool follows_checkpoints_ = false;
+  std::optional<CheckpointTail> tail_;
+  Time tailed_at_{};
 
   // Owners that died.
   Care care_;
@@ -251,6 +273,10 @@ class Task {
   std::uint64_t debt_ = 0;  // records since the state write that was begun last
   Time last_flush_{};
   Time last_checkpoint_{};
+  // Rows in the topic behind the last whole checkpoint: of one that somebody began and did not end. The next one says
+  // what has become of their keys, for who reads the topic takes them for its rows.
+  bool strays_known_ = false;
+  std::set<std::string> strays_;
   std::uint64_t flushed_sequence_ = 0;
   std::shared_ptr<CheckpointSource> checkpoint_;
   std::shared_ptr<std::atomic<bool>> checkpoint_busy_;  // the state thread fills it

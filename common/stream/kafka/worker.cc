@@ -10,8 +10,7 @@ namespace cobblestone::stream::kafka {
 namespace {
 
 constexpr Millis kPublishEvery{100};
-constexpr Millis kKeepOthers{30000};  // a rebalance may come in several parts
-constexpr Millis kRestoreSlice{20};   // of one slot, while others run
+constexpr Millis kRestoreSlice{20};  // of one slot, while others run
 
 double Seconds(Time::duration d) { return std::chrono::duration<double>(d).count(); }
 
@@ -44,7 +43,7 @@ Status Worker::Step(Millis wait) {
   if (producer_ == nullptr)
     if (Status s = NewProducer(); !s.ok()) return s;
   FindPositions();
-  DropOthers();
+  SettleOthers();
   bool moved = AdvanceTasks();
   const bool consumed = producer_ != nullptr && RunRound();
   moved = moved || consumed;
@@ -143,7 +142,7 @@ WorkerStatus Worker::Look() const {
 // ---- Ownership ---------------------------------------------------------------------------------------------------
 
 void Worker::Assigned(const std::vector<std::uint32_t>& slots) {
-  assigned_at_ = cluster_.Now();
+  others_since_ = cluster_.Now();
   for (const std::uint32_t k : slots) {
     Task& task = TaskOf(k);
     task.SetOwned(true);
@@ -161,10 +160,11 @@ void Worker::Revoked(const std::vector<std::uint32_t>& slots, bool lost) {
       Undo({.reaction = Reaction::kAbort, .message = "slots were lost to another worker"});
     }
   }
+  others_since_ = cluster_.Now();
   for (const std::uint32_t k : slots) {
     const auto found = tasks_.find(k);
     if (found == tasks_.end()) continue;
-    if (options_.standby == Standby::kHot && MayFollow(k)) {
+    if (options_.standby != Standby::kNone && MayFollow(k)) {
       found->second->SetOwned(false);
       unknown_since_[k] = cluster_.Now();
     } else {
@@ -242,10 +242,21 @@ bool Worker::Fence(const std::string& owner) {
   return true;
 }
 
-// What was brought up to date before the group was joined, and went to others: without a standby nobody follows it.
-void Worker::DropOthers() {
-  if (options_.standby == Standby::kHot || !assigned_at_ || cluster_.Now() - *assigned_at_ < kKeepOthers)
+// When it has been quiet for a while which slots are ours: of the others, what was brought up to date before the group was
+// joined, or was ours, is kept as the standby wants it.
+void Worker::SettleOthers() {
+  if (options_.standby == Standby::kHot || !others_since_ ||
+      cluster_.Now() - *others_since_ < options_.settle_after)
     return;
+  others_since_.reset();
+  if (options_.standby == Standby::kCheckpoint) {
+    for (std::uint32_t k = 0; k < options_.slots; ++k) {
+      if (!MayFollow(k) || TaskOf(k).owned()) continue;
+      TaskOf(k).FollowCheckpoints();
+      unknown_since_[k] = cluster_.Now();
+    }
+    return;
+  }
   for (auto task = tasks_.begin(); task != tasks_.end();) {
     if (task->second->owned()) {
       ++task;

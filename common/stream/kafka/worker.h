@@ -27,7 +27,11 @@
 
 namespace cobblestone::stream::kafka {
 
-enum class Standby : std::uint8_t { kNone, kHot };
+enum class Standby : std::uint8_t {
+  kNone,
+  kCheckpoint,  // takes checkpoints over: a takeover executes what came since the last one
+  kHot,         // executes what the owner commits
+};
 
 struct WorkerOptions {
   std::string
@@ -41,6 +45,7 @@ struct WorkerOptions {
   Millis offsets_interval{1000};  // how often the inputs' offsets are committed, too, for lag tools
   Millis unstable_patience{500};  // how long somebody else's transaction may hide a position
   Standby standby = Standby::kNone;
+  Millis settle_after{30000};    // a rebalance may come in several parts
   std::uint32_t standby_of = 1;  // this worker stands by for slots k with k % standby_of == standby_at
   std::uint32_t standby_at = 0;
   std::function<void(const std::string&)> report;  // for people; any time
@@ -85,7 +90,7 @@ class Worker final : private GroupListener {
   void FindPositions();
   bool Fence(const std::string& owner);
   bool AdvanceTasks();
-  void DropOthers();
+  void SettleOthers();
   bool RunRound();
   [[nodiscard]] bool CommitDue(bool drained) const;
   bool OpenTransaction();
@@ -105,7 +110,7 @@ class Worker final : private GroupListener {
   std::unique_ptr<Producer> producer_;
   std::unique_ptr<Group> group_;
   bool joined_ = false;
-  std::optional<Time> assigned_at_;  // when the group last said what is ours
+  std::optional<Time> others_since_;  // when the group last said what is ours; none: settled
   std::map<std::uint32_t, std::unique_ptr<Task>> tasks_;
   std::map<std::uint32_t, Time> unknown_since_;  // positions that are asked for
   std::map<std::uint32_t, std::string> fenced_;  // by slot: the owner before that was fenced
