@@ -26,6 +26,7 @@ constexpr std::string_view kFormats[] = {"text", "json"};
 constexpr std::string_view kSecurities[] = {"plaintext", "ssl", "sasl_plaintext", "sasl_ssl"};
 constexpr std::string_view kMechanisms[] = {"SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"};
 constexpr std::string_view kStandbys[] = {"none", "checkpoint", "hot"};
+constexpr std::string_view kSlots[] = {"together", "by_stage"};
 constexpr std::string_view kMemberships[] = {"static", "dynamic"};
 
 Option Count(std::string_view key, Target (*target)(RunSettings&), std::int64_t least, std::int64_t most,
@@ -70,6 +71,11 @@ Option Choice(std::string_view key, Target (*target)(RunSettings&), std::span<co
   return {.key = key, .target = target, .kind = Kind::kChoice, .reason = reason, .choices = choices};
 }
 
+Option Set(std::string_view key, Target (*target)(RunSettings&), std::span<const std::string_view> choices,
+           std::string_view reason) {
+  return {.key = key, .target = target, .kind = Kind::kSet, .reason = reason, .choices = choices};
+}
+
 Option Text(std::string_view key, Target (*target)(RunSettings&), std::string_view allowed, bool may_be_empty,
             std::string_view reason) {
   return {.key = key,
@@ -92,6 +98,8 @@ std::vector<Option> MakeOptions() {
       Text("data_directory", COBBLESTONE_AT(data_directory),
            "a directory, relative to where the program is started", false,
            "holds the log, the state and the checkpoints; made when missing; on a disk that keeps its word"),
+      Set("stages", COBBLESTONE_AT(stages), kStageNames,
+          "what this process runs; fewer than all only on Kafka, with kafka.slots: by_stage"),
       Count("partitions", COBBLESTONE_AT(partitions), 1, 4096,
             "parts of every topic, each worked on by one thread at a time; fixed once the directory is made"),
       Count("threads", COBBLESTONE_AT(threads), 0, 1024,
@@ -176,6 +184,9 @@ std::vector<Option> MakeOptions() {
       Time("kafka.checkpoint_interval", COBBLESTONE_AT(kafka.checkpoint_interval), kSecond, kDay,
            "how often changed state goes to the cluster: bounds what one with an empty disk must do again"),
       Choice(
+          "kafka.slots", COBBLESTONE_AT(kafka.slots), kSlots,
+          "together: a slot has all stages; by_stage: each stage has its own, for processes that share them out"),
+      Choice(
           "kafka.standby", COBBLESTONE_AT(kafka.standby), kStandbys,
           "hot: does the work of others, too, to take over in a moment; checkpoint: keeps their checkpoints at hand"),
       Choice(
@@ -240,6 +251,7 @@ std::string Allowed(const Option& option) {
   switch (option.kind) {
     case Kind::kFlag: return "true or false";
     case Kind::kChoice: return JoinedChoices(option.choices);
+    case Kind::kSet: return "a list of " + JoinedChoices(option.choices);
     case Kind::kText: return std::string(option.text_allowed);
     case Kind::kQuantity: break;
   }
@@ -264,6 +276,12 @@ std::string ValueText(const Option& option, const RunSettings& settings) {
           return *at ? "true" : "false";
         } else if constexpr (std::is_same_v<T, std::string>) {
           return at->empty() ? "\"\"" : *at;
+        } else if constexpr (std::is_same_v<T, StageSet>) {
+          std::string list;
+          for (std::size_t i = 0; i < option.choices.size(); ++i)
+            if (at->has(static_cast<Stage>(i)))
+              list += (list.empty() ? "[" : ", ") + std::string(option.choices[i]);
+          return list + "]";
         } else if constexpr (std::is_enum_v<T>) {
           return std::string(option.choices[static_cast<std::size_t>(*at)]);
         } else {
@@ -294,6 +312,17 @@ Status SetFromText(const Option& option, std::string_view text, RunSettings& set
       value = found - option.choices.begin();
       break;
     }
+    case Kind::kSet:
+      while (true) {
+        const std::string_view word = text.substr(0, text.find(','));
+        const auto found = std::find(option.choices.begin(), option.choices.end(), word);
+        if (found == option.choices.end())
+          return Status::InvalidArgument("names '" + std::string(word) + "', which is none of them");
+        value |= std::int64_t{1} << (found - option.choices.begin());
+        if (word.size() == text.size()) break;
+        text.remove_prefix(word.size() + 1);
+      }
+      break;
     case Kind::kText:
       if (text.empty() && !option.may_be_empty) return Status::InvalidArgument("is empty");
       if (text.find('\0') != std::string_view::npos) return Status::InvalidArgument("has a zero byte in it");
@@ -304,6 +333,8 @@ Status SetFromText(const Option& option, std::string_view text, RunSettings& set
         using T = std::remove_pointer_t<decltype(at)>;
         if constexpr (std::is_same_v<T, std::string>) {
           at->assign(text);
+        } else if constexpr (std::is_same_v<T, StageSet>) {
+          at->bits = static_cast<std::uint8_t>(value);
         } else {
           *at = static_cast<T>(value);
         }

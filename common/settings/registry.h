@@ -15,11 +15,11 @@
 namespace cobblestone::settings {
 
 // A place in RunSettings, by its type.
-using Target =
-    std::variant<Duration*, std::uint64_t*, std::uint32_t*, bool*, std::string*, Backend*, Ticks*, LogLevel*,
-                 LogFormat*, KafkaSecurity*, KafkaMechanism*, KafkaStandby*, KafkaMembership*>;
+using Target = std::variant<Duration*, std::uint64_t*, std::uint32_t*, bool*, std::string*, Backend*, Ticks*,
+                            LogLevel*, LogFormat*, KafkaSecurity*, KafkaMechanism*, KafkaStandby*,
+                            KafkaMembership*, KafkaSlots*, StageSet*>;
 
-enum class Kind : std::uint8_t { kQuantity, kFlag, kText, kChoice };
+enum class Kind : std::uint8_t { kQuantity, kFlag, kText, kChoice, kSet };
 
 struct Option {
   std::string_view key;  // path with dots
@@ -29,7 +29,7 @@ struct Option {
   Quantity quantity = Quantity::kCount;  // kQuantity only, as the next two: base units, both allowed
   std::int64_t least = 0;
   std::int64_t most = 0;
-  std::span<const std::string_view> choices{};  // kChoice: by number of the enum
+  std::span<const std::string_view> choices{};  // kChoice, kSet: by number of the enum
   std::string_view text_allowed{};              // kText: in words
   bool may_be_empty = false;                    // kText
 };
@@ -47,7 +47,7 @@ std::string Allowed(const Option& option);
 // As it would be written in a file.
 std::string ValueText(const Option& option, const RunSettings& settings);
 
-// Sets it from text. kInvalidArgument: half a sentence that says what is wrong.
+// Sets it from text; a set from its words, each behind a comma but the first. kInvalidArgument: half a sentence that says what is wrong.
 Status SetFromText(const Option& option, std::string_view text, RunSettings& settings);
 
 // The known word that was probably meant; empty when none is near.

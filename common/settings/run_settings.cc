@@ -171,11 +171,21 @@ class Reader {
     const std::string key(option.key);
     given_[key] = place;
     const bool empty_text = value.IsNull() && option.kind == Kind::kText && option.may_be_empty;
-    if (!value.IsScalar() && !empty_text) {
+    std::string text;
+    bool readable = value.IsScalar() || empty_text;
+    if (option.kind == Kind::kSet && value.IsSequence()) {
+      readable = value.size() > 0;
+      for (const YAML::Node& word : value) {
+        readable = readable && word.IsScalar();
+        if (readable) text += (text.empty() ? "" : ",") + word.Scalar();
+      }
+    } else if (value.IsScalar()) {
+      text = value.Scalar();
+    }
+    if (!readable) {
       Error(place, key + ": found " + KindOf(value) + "; allowed: " + Allowed(option));
       return;
     }
-    const std::string text = empty_text ? std::string() : value.Scalar();
     const Status set = SetFromText(option, text, settings_);
     if (set.ok()) return;
     std::string units;
@@ -261,6 +271,9 @@ class Reader {
                 "checkpoint.interval, " +
                 shown(4 * oldest) + ": a state restored from a copy could miss its inputs");
     }
+    if (!(s.stages == StageSet{}) && (s.backend != Backend::kKafka || s.kafka.slots != KafkaSlots::kByStage))
+      Error(GivenAt({"stages", "kafka.slots", "backend"}),
+            "stages: a process runs all of them, but on Kafka with kafka.slots: by_stage");
     const std::pair<const char*, const std::string*> kafka_names[] = {{"kafka.prefix", &s.kafka.prefix},
                                                                       {"kafka.instance", &s.kafka.instance}};
     for (const auto& [key, name] : kafka_names) {

@@ -32,6 +32,18 @@ enum class Ticks : std::uint8_t { kInput, kWall };
 enum class LogLevel : std::uint8_t { kError, kWarn, kInfo, kDebug };
 enum class LogFormat : std::uint8_t { kText, kJson };
 
+// The stages of the pipeline, of which a process on Kafka may run some (kafka.slots: by_stage).
+enum class Stage : std::uint8_t { kClaims, kGrants, kAccounts, kTeams, kCoordinator };
+inline constexpr std::string_view kStageNames[] = {"claims", "grants", "accounts", "teams", "coordinator"};
+struct StageSet {
+  std::uint8_t bits = 0x1f;  // by number of Stage
+
+  [[nodiscard]] bool has(Stage stage) const { return (bits >> static_cast<int>(stage) & 1) != 0; }
+  static StageSet Of(Stage stage) { return {static_cast<std::uint8_t>(1u << static_cast<int>(stage))}; }
+  friend bool operator==(const StageSet&, const StageSet&) = default;
+};
+enum class KafkaSlots : std::uint8_t { kTogether, kByStage };
+
 struct CommitSettings {
   Duration interval = std::chrono::milliseconds(10);
   std::uint64_t max_records = 20000;
@@ -82,6 +94,7 @@ struct KafkaSettings {
   Duration commit_min = std::chrono::milliseconds(10);
   Duration commit_max = std::chrono::milliseconds(50);
   Duration checkpoint_interval = std::chrono::seconds(30);
+  KafkaSlots slots = KafkaSlots::kTogether;
   KafkaStandby standby = KafkaStandby::kNone;
   KafkaMembership membership = KafkaMembership::kStatic;
   std::string options;
@@ -105,6 +118,7 @@ struct ProjectEntry {
 struct RunSettings {
   Backend backend = Backend::kEmbedded;
   std::string data_directory = "cobblestone-data";
+  StageSet stages;
   std::uint32_t partitions = 8;
   std::uint32_t threads = 0;  // in a file 0 means one per core; after parsing never 0
   CommitSettings commit;

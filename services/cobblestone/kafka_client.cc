@@ -266,27 +266,38 @@ class KafkaClient final : public Client {
   // What is committed, by slot, and what each stream thread has last said of itself.
   Result<json> Tasks() {
     stream::kafka::NoListener listener;
-    auto group = cluster_->NewGroup("onlooker", listener);
-    if (!group.ok()) return group.status();
-    std::vector<std::uint32_t> slots;
-    for (std::uint32_t k = 0; k <= settings_.partitions; ++k) slots.push_back(k);
-    auto committed = (*group)->Committed(slots, false, stream::kafka::Millis(10000));
-    if (!committed.ok()) return committed.status();
     json tasks = json::array();
-    for (const auto& one : *committed) {
-      json task = {
-          {"slot", one.slot},
-          {"role", one.slot == settings_.partitions ? "coordinator" : "claims, grants, accounts, teams"},
-          {"standbys", json::array()}};
-      if (one.offset) {
-        const auto position = stream::kafka::DecodePosition(*one.offset, one.metadata);
-        if (!position.ok()) return position.status();
-        task["committed"] = position->sequence;
-        task["checkpoint"] = position->checkpoint_sequence;
-        task["owner"] = position->owner;
-        task["released"] = position->released;
+    std::map<std::string, std::size_t> first;  // of each role's slots
+    for (const settings::RunSettings& role : AllRolesOf(settings_)) {
+      const PipelineOptions pipeline = PipelineOf(role);
+      const std::string name = RoleName(role);
+      first[name] = tasks.size();
+      auto deployment = DeploymentOf(role, {});
+      if (!deployment.ok()) return deployment.status();
+      auto cluster = stream::kafka::MakeCluster(deployment->cluster);
+      if (!cluster.ok()) return cluster.status();
+      auto group = (*cluster)->NewGroup("onlooker", listener);
+      if (!group.ok()) return group.status();
+      std::vector<std::uint32_t> slots;
+      for (std::uint32_t k = 0; k < SlotCount(pipeline); ++k) slots.push_back(k);
+      auto committed = (*group)->Committed(slots, false, stream::kafka::Millis(10000));
+      if (!committed.ok()) return committed.status();
+      for (const auto& one : *committed) {
+        json task = {{"slot", one.slot},
+                     {"role", !name.empty()                      ? name
+                              : one.slot == settings_.partitions ? "coordinator"
+                                                                 : "claims, grants, accounts, teams"},
+                     {"standbys", json::array()}};
+        if (one.offset) {
+          const auto position = stream::kafka::DecodePosition(*one.offset, one.metadata);
+          if (!position.ok()) return position.status();
+          task["committed"] = position->sequence;
+          task["checkpoint"] = position->checkpoint_sequence;
+          task["owner"] = position->owner;
+          task["released"] = position->released;
+        }
+        tasks.push_back(std::move(task));
       }
-      tasks.push_back(std::move(task));
     }
     std::map<std::string, json> workers;
     auto reader = cluster_->NewReader();
@@ -304,7 +315,9 @@ class KafkaClient final : public Client {
     for (auto& [name, said] : workers) {
       const double age = now - said.value("time", 0.0);
       for (json& task : said["tasks"]) {
-        const auto slot = task.value("slot", std::uint32_t{0});
+        const auto of_role = first.find(said.value("role", ""));
+        if (of_role == first.end()) continue;
+        const std::size_t slot = of_role->second + task.value("slot", std::uint32_t{0});
         if (slot >= tasks.size() || age > kSilentAfter) continue;
         json& place = tasks[slot];
         if (!task.value("owned", false)) {

@@ -132,12 +132,48 @@ stream::kafka::TopicPlan PlanOf(const stream::TopicSpec& spec, stream::TopicInde
 
 }  // namespace
 
+std::vector<settings::RunSettings> RolesOf(const settings::RunSettings& settings) {
+  if (settings.kafka.slots == settings::KafkaSlots::kTogether) return {settings};
+  std::vector<settings::RunSettings> roles;
+  for (std::size_t s = 0; s < std::size(settings::kStageNames); ++s) {
+    const auto stage = static_cast<settings::Stage>(s);
+    if (!settings.stages.has(stage)) continue;
+    roles.push_back(settings);
+    roles.back().stages = settings::StageSet::Of(stage);
+  }
+  return roles;
+}
+
+std::vector<settings::RunSettings> AllRolesOf(settings::RunSettings settings) {
+  settings.stages = {};
+  return RolesOf(settings);
+}
+
+PipelineOptions PipelineOf(const settings::RunSettings& role) {
+  PipelineOptions options{.partitions = role.partitions,
+                          .future_limit = std::chrono::duration<double>(role.future_limit).count()};
+  if (role.kafka.slots == settings::KafkaSlots::kByStage)
+    for (std::size_t s = std::size(settings::kStageNames); s-- > 0;)
+      if (role.stages.has(static_cast<settings::Stage>(s))) options.only = static_cast<settings::Stage>(s);
+  return options;
+}
+
+std::string RoleName(const settings::RunSettings& role) {
+  const auto only = PipelineOf(role).only;
+  return only ? std::string(settings::kStageNames[static_cast<std::size_t>(*only)]) : std::string();
+}
+
 Result<KafkaDeployment> DeploymentOf(const settings::RunSettings& settings,
                                      std::function<void(const std::string&)> report) {
-  const std::uint32_t slots = settings.partitions + 1;
+  const std::uint32_t slots = SlotCount(PipelineOf(settings));
+  const std::string role = RoleName(settings);
+  const std::string of_role = role.empty() ? "" : "-" + role;
   KafkaDeployment made;
   std::vector<stream::TopicSpec> topics = wire::Manifest(settings.partitions);
-  topics.push_back({.name = "checkpoint", .partitions = slots, .retention = stream::Retention::kForever});
+  topics[wire::kJournal].name += of_role;
+  topics[wire::kJournal].partitions = slots;
+  topics.push_back(
+      {.name = "checkpoint" + of_role, .partitions = slots, .retention = stream::Retention::kForever});
   topics.push_back({.name = "producers", .partitions = 1, .retention = stream::Retention::kForever});
   topics.push_back({.name = "status", .partitions = 1, .retention = stream::Retention::kTrimmed});
   auto connection = ConnectionOf(settings.kafka);
@@ -148,7 +184,7 @@ Result<KafkaDeployment> DeploymentOf(const settings::RunSettings& settings,
                   .prefix = settings.kafka.prefix,
                   .topics = topics,
                   .journal = wire::kJournal,
-                  .group = settings.kafka.prefix + ".slots",
+                  .group = settings.kafka.prefix + ".slots" + of_role,
                   .static_members = settings.kafka.membership == settings::KafkaMembership::kStatic,
                   .session_timeout = duration_cast<Millis>(settings.kafka.session_timeout),
                   .transaction_timeout = duration_cast<Millis>(settings.kafka.transaction_timeout),
@@ -156,6 +192,18 @@ Result<KafkaDeployment> DeploymentOf(const settings::RunSettings& settings,
   if (Status s = AddOptions(settings.kafka.options, &made.cluster); !s.ok()) return s;
   for (std::size_t t = 0; t < topics.size(); ++t)
     made.plan.push_back(PlanOf(topics[t], static_cast<stream::TopicIndex>(t), settings));
+  for (const settings::RunSettings& other : AllRolesOf(settings)) {
+    const std::string name = RoleName(other);
+    if (name == role) continue;
+    for (const stream::TopicIndex t :
+         {stream::TopicIndex{wire::kJournal}, stream::TopicIndex{kCheckpointTopic}}) {
+      stream::TopicSpec spec = topics[t];
+      spec.name = (t == wire::kJournal ? "journal-" : "checkpoint-") + name;
+      spec.partitions = SlotCount(PipelineOf(other));
+      made.plan.push_back(PlanOf(spec, t, settings));
+    }
+  }
+  made.excluded = settings.kafka.slots == settings::KafkaSlots::kTogether ? "journal-claims" : "journal";
   made.replication = static_cast<int>(settings.kafka.replication);
 
   std::vector<bool> packed;
@@ -176,15 +224,34 @@ Result<KafkaDeployment> DeploymentOf(const settings::RunSettings& settings,
   return made;
 }
 
-stream::SlotFactory MakeSlotFactory(const settings::RunSettings& settings) {
-  return MakeSlotFactory(
-      PipelineOptions{.partitions = settings.partitions,
-                      .future_limit = std::chrono::duration<double>(settings.future_limit).count()});
+stream::SlotFactory MakeSlotFactory(const settings::RunSettings& role) {
+  return MakeSlotFactory(PipelineOf(role));
+}
+
+Status CheckSlots(const KafkaDeployment& deployment, stream::kafka::TopicAdmin& admin) {
+  auto looked = admin.Check({{.spec = {.name = deployment.excluded, .partitions = 1}, .settings = {}}}, 0);
+  if (!looked.ok()) return looked.status();
+  for (const auto& drift : *looked)
+    if (drift.missing) return Status::Ok();
+  return Status::InvalidArgument(
+      "this deployment has the topic " + deployment.excluded +
+      ": it was made with the other kafka.slots (together or by_stage). Both at once would grant everything twice; set "
+      "kafka.slots as the workers that are there have it");
+}
+
+std::string ThreadName(const settings::RunSettings& role, std::uint32_t thread) {
+  const std::string name = RoleName(role);
+  return role.kafka.instance + "." + (name.empty() ? "" : name + ".") + std::to_string(thread);
+}
+
+std::string StateDirectory(const settings::RunSettings& role, std::uint32_t thread) {
+  return role.data_directory + "/kafka-state/" + ThreadName(role, thread);
 }
 
 Status CheckTopics(const KafkaDeployment& deployment) {
   auto admin = stream::kafka::MakeTopicAdmin(deployment.cluster);
   if (!admin.ok()) return admin.status();
+  if (Status s = CheckSlots(deployment, **admin); !s.ok()) return s;
   auto drifts = (*admin)->Check(deployment.plan, deployment.replication);
   if (!drifts.ok()) return drifts.status();
   std::string missing;

@@ -29,14 +29,31 @@ struct KafkaDeployment {
   std::vector<stream::kafka::TopicPlan> plan;
   stream::kafka::TaskOptions task;
   int replication = 1;
+  std::string
+      excluded;  // topic that only the other kafka.slots has: with both, events would be granted twice
 };
 
-// kInvalidArgument: a secret's file or variable is not there. `report` may be empty.
+// kafka.slots: by_stage gives each stage slots, a journal, checkpoints and a group of its own. A role is what such a group
+// works on, as settings that name one stage alone; where slots have all stages there is one role, the settings as they are.
+// Those of this process, and those of the whole deployment.
+std::vector<settings::RunSettings> RolesOf(const settings::RunSettings& settings);
+std::vector<settings::RunSettings> AllRolesOf(settings::RunSettings settings);
+// "claims", ...; empty where a slot has all stages.
+std::string RoleName(const settings::RunSettings& role);
+PipelineOptions PipelineOf(const settings::RunSettings& role);
+
+// Of a role; but for journal, checkpoints, group and tasks it is the same for all of them. kInvalidArgument: a secret's file or variable is not there. `report` may be empty.
 Result<KafkaDeployment> DeploymentOf(const settings::RunSettings& settings,
                                      std::function<void(const std::string&)> report);
 
-stream::SlotFactory MakeSlotFactory(const settings::RunSettings& settings);
+stream::SlotFactory MakeSlotFactory(const settings::RunSettings& role);
 
+// Name of a stream thread of this process, and where it has the state of its slots.
+std::string ThreadName(const settings::RunSettings& role, std::uint32_t thread);
+std::string StateDirectory(const settings::RunSettings& role, std::uint32_t thread);
+
+// kInvalidArgument: the topics are those of the other kafka.slots.
+Status CheckSlots(const KafkaDeployment& deployment, stream::kafka::TopicAdmin& admin);
 // kNotFound: topics are missing (says how to make them). kInvalidArgument: they differ from what they must be.
 Status CheckTopics(const KafkaDeployment& deployment);
 

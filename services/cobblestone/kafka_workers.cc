@@ -29,7 +29,8 @@ stream::kafka::Standby StandbyOf(settings::KafkaStandby standby) {
   return stream::kafka::Standby::kNone;
 }
 
-nlohmann::json StatusJson(const std::string& name, const stream::kafka::WorkerStatus& status) {
+nlohmann::json StatusJson(const std::string& name, const std::string& role,
+                          const stream::kafka::WorkerStatus& status) {
   nlohmann::json tasks = nlohmann::json::array();
   for (const stream::kafka::TaskStatus& task : status.tasks) {
     char hash[40];
@@ -50,13 +51,10 @@ nlohmann::json StatusJson(const std::string& name, const stream::kafka::WorkerSt
     if (!task.problem.empty()) one["problem"] = task.problem;
     tasks.push_back(std::move(one));
   }
-  return {{"worker", name},
-          {"time", WallClock()},
-          {"commits", status.commits},
-          {"aborts", status.aborts},
-          {"producers", status.producers},
-          {"fenced", status.fenced},
-          {"records", status.records},
+  return {{"worker", name},           {"role", role},
+          {"time", WallClock()},      {"commits", status.commits},
+          {"aborts", status.aborts},  {"producers", status.producers},
+          {"fenced", status.fenced},  {"records", status.records},
           {"tasks", std::move(tasks)}};
 }
 
@@ -68,35 +66,42 @@ Result<std::unique_ptr<KafkaWorkers>> KafkaWorkers::Open(const settings::RunSett
   std::unique_ptr<KafkaWorkers> made(new KafkaWorkers);
   made->settings_ = settings;
   made->report_ = report;
-  auto deployment = DeploymentOf(settings, report);
-  if (!deployment.ok()) return deployment.status();
-  made->deployment_ = std::move(*deployment);
-  if (Status s = CheckTopics(made->deployment_); !s.ok()) return s;
-  auto cluster = stream::kafka::MakeCluster(made->deployment_.cluster);
-  if (!cluster.ok()) return cluster.status();
-  made->cluster_ = std::move(*cluster);
   made->background_ = std::make_unique<stream::kafka::BackgroundThread>();
   using std::chrono::duration_cast;
   using stream::kafka::Millis;
-  for (std::uint32_t t = 0; t < settings.threads; ++t) {
-    const std::string name = settings.kafka.instance + "." + std::to_string(t);
-    made->spaces_.push_back(stream::kafka::MakeDirectoryStateSpace(
-        settings.data_directory + "/kafka-state/" + name, settings.memory.block_cache / settings.threads));
-    made->workers_.push_back(std::make_unique<stream::kafka::Worker>(
-        stream::kafka::WorkerOptions{.instance = name,
-                                     .slots = settings.partitions + 1,
-                                     .task = made->deployment_.task,
-                                     .commit_min = duration_cast<Millis>(settings.kafka.commit_min),
-                                     .commit_max = duration_cast<Millis>(settings.kafka.commit_max),
-                                     .standby = StandbyOf(settings.kafka.standby),
-                                     .standby_of = settings.threads,
-                                     .standby_at = t,
-                                     .report = report},
-        *made->cluster_, *made->spaces_.back(), *made->background_, MakeSlotFactory(settings)));
+  const auto roles = RolesOf(settings);
+  for (const settings::RunSettings& role : roles) {
+    auto deployment = DeploymentOf(role, report);
+    if (!deployment.ok()) return deployment.status();
+    if (made->clusters_.empty())
+      if (Status s = CheckTopics(*deployment); !s.ok()) return s;
+    auto cluster = stream::kafka::MakeCluster(deployment->cluster);
+    if (!cluster.ok()) return cluster.status();
+    made->clusters_.push_back(std::move(*cluster));
+    const PipelineOptions pipeline = PipelineOf(role);
+    const bool coordinates = !pipeline.only || pipeline.only == settings::Stage::kCoordinator;
+    for (std::uint32_t t = 0; t < settings.threads; ++t) {
+      Thread thread{.name = ThreadName(role, t), .role = RoleName(role)};
+      if (coordinates) thread.coordinator = SlotCount(pipeline) - 1;
+      thread.space = stream::kafka::MakeDirectoryStateSpace(
+          StateDirectory(role, t), settings.memory.block_cache / settings.threads / roles.size());
+      thread.worker = std::make_unique<stream::kafka::Worker>(
+          stream::kafka::WorkerOptions{.instance = thread.name,
+                                       .slots = SlotCount(pipeline),
+                                       .task = deployment->task,
+                                       .commit_min = duration_cast<Millis>(settings.kafka.commit_min),
+                                       .commit_max = duration_cast<Millis>(settings.kafka.commit_max),
+                                       .standby = StandbyOf(settings.kafka.standby),
+                                       .standby_of = settings.threads,
+                                       .standby_at = t,
+                                       .report = report},
+          *made->clusters_.back(), *thread.space, *made->background_, MakeSlotFactory(role));
+      made->workers_.push_back(std::move(thread));
+    }
   }
   if (settings.ticks == settings::Ticks::kWall)
     made->clock_ = std::make_unique<KafkaClock>(
-        *made->cluster_,
+        *made->clusters_.front(),
         KafkaClockOptions{.partitions = settings.partitions,
                           .producers_topic = kProducersTopic,
                           .future_limit = std::chrono::duration<double>(settings.future_limit).count(),
@@ -140,10 +145,10 @@ void KafkaWorkers::KeepHouse() {
 void KafkaWorkers::LookAtClock() {
   if (clock_ == nullptr) return;
   bool owned = false;
-  for (const auto& worker : workers_)
-    for (const auto& task : worker->Look().tasks)
-      owned = owned || (task.slot == settings_.partitions && task.owned &&
-                        task.phase == stream::kafka::Phase::kRunning);
+  for (const Thread& thread : workers_)
+    for (const auto& task : thread.worker->Look().tasks)
+      owned = owned ||
+              (task.slot == thread.coordinator && task.owned && task.phase == stream::kafka::Phase::kRunning);
   clock_->Look(owned, WallClock());
 }
 
@@ -165,17 +170,17 @@ void KafkaWorkers::LookForHanging() {
 // For `cobblestone tasks`. When it cannot be told now it is told a second later.
 void KafkaWorkers::TellStatus() {
   if (status_producer_ == nullptr) {
-    auto producer = cluster_->NewProducer("status." + settings_.kafka.instance);
+    auto producer = clusters_.front()->NewProducer("status." + settings_.kafka.instance);
     if (!producer.ok() || !(*producer)->Init().ok()) return;
     status_producer_ = std::move(*producer);
   }
   const auto tell = [this] {
     if (auto o = status_producer_->Begin(); !o.ok()) return o;
     std::uint64_t ignored = 0;
-    for (std::size_t t = 0; t < workers_.size(); ++t) {
-      const std::string name = settings_.kafka.instance + "." + std::to_string(t);
-      auto o = status_producer_->Produce({kStatusTopic, 0}, name,
-                                         StatusJson(name, workers_[t]->Look()).dump(), &ignored);
+    for (const Thread& thread : workers_) {
+      auto o = status_producer_->Produce({kStatusTopic, 0}, thread.name,
+                                         StatusJson(thread.name, thread.role, thread.worker->Look()).dump(),
+                                         &ignored);
       if (!o.ok()) return o;
     }
     if (auto o = status_producer_->Flush(); !o.ok()) return o;
@@ -185,7 +190,7 @@ void KafkaWorkers::TellStatus() {
 }
 
 void KafkaWorkers::Work(std::size_t thread) {
-  stream::kafka::Worker& worker = *workers_[thread];
+  stream::kafka::Worker& worker = *workers_[thread].worker;
   Status s;
   while (!stopping_ && s.ok()) {
     s = worker.Step(kIdle);
@@ -211,7 +216,7 @@ bool KafkaWorkers::Stop(std::chrono::milliseconds at_most) {
     stopping_ = true;
   }
   stop_.notify_all();
-  for (const auto& worker : workers_) worker->Interrupt();
+  for (const Thread& thread : workers_) thread.worker->Interrupt();
   const auto deadline = std::chrono::steady_clock::now() + at_most;
   while (ended_ < threads_.size() && std::chrono::steady_clock::now() < deadline)
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -225,7 +230,7 @@ bool KafkaWorkers::Stop(std::chrono::milliseconds at_most) {
 
 std::vector<stream::kafka::WorkerStatus> KafkaWorkers::Look() const {
   std::vector<stream::kafka::WorkerStatus> all;
-  for (const auto& worker : workers_) all.push_back(worker->Look());
+  for (const Thread& thread : workers_) all.push_back(thread.worker->Look());
   return all;
 }
 

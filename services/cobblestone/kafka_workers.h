@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -50,12 +51,18 @@ class KafkaWorkers {
   void LookAtClock();
   void LookForHanging();
 
+  struct Thread {
+    std::string name;
+    std::string role;
+    std::optional<std::uint32_t> coordinator{};  // which of its slots
+    std::unique_ptr<stream::kafka::StateSpace> space{};
+    std::unique_ptr<stream::kafka::Worker> worker{};
+  };
+
   settings::RunSettings settings_;
-  KafkaDeployment deployment_;
-  std::unique_ptr<stream::kafka::Cluster> cluster_;
+  std::vector<std::unique_ptr<stream::kafka::Cluster>> clusters_;  // by role
   std::unique_ptr<stream::kafka::BackgroundThread> background_;
-  std::vector<std::unique_ptr<stream::kafka::StateSpace>> spaces_;
-  std::vector<std::unique_ptr<stream::kafka::Worker>> workers_;
+  std::vector<Thread> workers_;
   std::vector<std::thread> threads_;
   std::vector<std::unique_ptr<std::atomic<std::uint64_t>>> steps_;  // of each thread
   std::vector<std::pair<std::uint64_t, std::chrono::steady_clock::time_point>> last_steps_;

@@ -103,6 +103,9 @@ class ToEmbedded {
       return Status::InvalidArgument(directory_ + " is not empty; name a directory that does not exist yet");
     fs::create_directories(directory_, error);
     if (error) return Status::Unwritten(error.value(), "cannot make " + directory_ + ": " + error.message());
+    if (from_.kafka.slots != settings::KafkaSlots::kTogether)
+      return Status::InvalidArgument(
+          "a deployment with kafka.slots: by_stage cannot be migrated to one machine");
     auto deployment = DeploymentOf(from_, {});
     if (!deployment.ok()) return deployment.status();
     deployment_ = std::move(*deployment);

@@ -34,37 +34,44 @@ PipelineSlot MakeSlot(std::uint32_t k, const PipelineOptions& options) {
     made.slot->AddStage(std::move(stage), inputs);
     return raw;
   };
+  using settings::Stage;
   const std::uint32_t n = options.partitions;
-  if (k == n) {
+  const auto has = [&](Stage stage) {
+    if (options.only) return *options.only == stage;
+    return (stage == Stage::kCoordinator) == (k == n);
+  };
+  if (has(Stage::kCoordinator))
     made.stages.coordinator =
         add(std::make_unique<coordinator::CoordinatorStage>(
                 coordinator::CoordinatorOptions{.partitions = n, .future_limit = options.future_limit},
                 *made.tables),
             coordinator::CoordinatorStage::Inputs());
-    return made;
-  }
-  made.stages.claims =
-      add(std::make_unique<claims::ClaimsStage>(
-              claims::ClaimsOptions{.partition = k, .partitions = n, .future_limit = options.future_limit},
-              *made.tables),
-          claims::ClaimsStage::Inputs(k));
-  made.stages.grants = add(std::make_unique<grants::GrantsStage>(
-                               grants::GrantsOptions{.partition = k, .partitions = n}, *made.tables),
-                           grants::GrantsStage::Inputs(k));
-  made.stages.accounts = add(std::make_unique<accounts::AccountsStage>(
-                                 accounts::AccountsOptions{.partition = k,
-                                                           .partitions = n,
-                                                           .future_limit = options.future_limit,
-                                                           .sorted = options.sorted},
-                                 *made.tables),
-                             accounts::AccountsStage::Inputs(k));
-  made.stages.teams =
-      add(std::make_unique<teams::TeamsStage>(teams::TeamsOptions{.partition = k,
-                                                                  .partitions = n,
-                                                                  .future_limit = options.future_limit,
-                                                                  .sorted = options.sorted},
-                                              *made.tables),
-          teams::TeamsStage::Inputs(k));
+  if (has(Stage::kClaims))
+    made.stages.claims =
+        add(std::make_unique<claims::ClaimsStage>(
+                claims::ClaimsOptions{.partition = k, .partitions = n, .future_limit = options.future_limit},
+                *made.tables),
+            claims::ClaimsStage::Inputs(k));
+  if (has(Stage::kGrants))
+    made.stages.grants = add(std::make_unique<grants::GrantsStage>(
+                                 grants::GrantsOptions{.partition = k, .partitions = n}, *made.tables),
+                             grants::GrantsStage::Inputs(k));
+  if (has(Stage::kAccounts))
+    made.stages.accounts = add(std::make_unique<accounts::AccountsStage>(
+                                   accounts::AccountsOptions{.partition = k,
+                                                             .partitions = n,
+                                                             .future_limit = options.future_limit,
+                                                             .sorted = options.sorted},
+                                   *made.tables),
+                               accounts::AccountsStage::Inputs(k));
+  if (has(Stage::kTeams))
+    made.stages.teams =
+        add(std::make_unique<teams::TeamsStage>(teams::TeamsOptions{.partition = k,
+                                                                    .partitions = n,
+                                                                    .future_limit = options.future_limit,
+                                                                    .sorted = options.sorted},
+                                                *made.tables),
+            teams::TeamsStage::Inputs(k));
   return made;
 }
 

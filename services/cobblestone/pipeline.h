@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "common/settings/run_settings.h"
 #include "common/stream/slot.h"
 #include "services/accounts/accounts_stage.h"
 #include "services/claims/claims_stage.h"
@@ -18,6 +20,9 @@ namespace cobblestone {
 inline constexpr std::uint32_t kRulesVersion = 1;
 
 struct PipelineOptions {
+  // Slots of one stage alone (kafka.slots: by_stage): as many as there are partitions, or the coordinator's one. None: a
+  // slot has all stages.
+  std::optional<settings::Stage> only{};
   std::uint32_t partitions = 8;  // slots are one more: the coordinator's is the last
   double future_limit = 3600;    // s
   bool sorted = false;           // lockstep
@@ -40,7 +45,10 @@ struct PipelineSlot {
   StageSet stages;
 };
 
-inline std::uint32_t SlotCount(const PipelineOptions& options) { return options.partitions + 1; }
+inline std::uint32_t SlotCount(const PipelineOptions& options) {
+  if (!options.only) return options.partitions + 1;
+  return *options.only == settings::Stage::kCoordinator ? 1 : options.partitions;
+}
 PipelineSlot MakeSlot(std::uint32_t k, const PipelineOptions& options);
 
 // As a backend whose offsets have gaps makes them (Kafka).

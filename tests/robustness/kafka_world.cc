@@ -102,7 +102,9 @@ KafkaWorld::KafkaWorld(const TestBroker& broker, const std::vector<Event>& event
 std::string KafkaWorld::ConfigOf(const std::string& name) const {
   const std::string path = directory_ / (name + ".yaml");
   const bool through = name != "admin" && !options_.bootstrap.empty();
+  const auto stages = options_.stages.find(name);
   std::ofstream(path)
+      << (stages == options_.stages.end() ? "" : "stages: " + stages->second + "\n")
       << "backend: kafka\npartitions: " << options_.partitions
       << "\nthreads: 1\ndata_directory: " << state_of(name)
       << "\nstate:\n  flush_interval: 200 ms\n  max_debt_records: 20000\ncheckpoint:\n  interval: 1 s\n"
@@ -130,6 +132,11 @@ Finished KafkaWorld::Ingest() const {
   return RunProgram(directory_ / "", {"ingest", directory_ / "traffic.pb", "--config", ConfigOf("admin")});
 }
 
+Finished KafkaWorld::Run(std::vector<std::string> words) const {
+  words.insert(words.end(), {"--config", ConfigOf("admin")});
+  return RunProgram(directory_ / "", words);
+}
+
 nlohmann::json KafkaWorld::Tasks() const { return Ask({"tasks"}); }
 
 nlohmann::json KafkaWorld::Ask(std::vector<std::string> words) const {
@@ -150,11 +157,11 @@ bool KafkaWorld::Await(const std::function<bool(const nlohmann::json&)>& asked,
 
 bool KafkaWorld::AwaitRest(std::chrono::seconds at_most) const {
   return Await(
-      [this](const nlohmann::json& answer) {
+      [](const nlohmann::json& answer) {
         std::size_t resting = 0;
         for (const auto& task : answer["tasks"])
           if (task.value("phase", "") == "running" && task.value("lag", 1) == 0) ++resting;
-        return resting == options_.partitions + 1;
+        return resting > 0 && resting == answer["tasks"].size();
       },
       at_most);
 }

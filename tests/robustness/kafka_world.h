@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -52,7 +53,8 @@ class TestBroker {
 
 struct KafkaWorldOptions {
   std::uint32_t partitions = 4;
-  std::string kafka;      // more lines of the section `kafka`, each with two blanks and a line's end
+  std::string kafka;  // more lines of the section `kafka`, each with two blanks and a line's end
+  std::map<std::string, std::string> stages{};  // by worker, as a list; none: all
   std::string bootstrap;  // through which workers reach the brokers (a proxy); empty: themselves
 };
 
@@ -62,6 +64,8 @@ class KafkaWorld {
 
   // The process of worker `name`, in the background; its state outlives it.
   std::unique_ptr<Background> Worker(const std::string& name, const std::string& failpoint = "") const;
+  // The program with these words and the administrator's configuration.
+  [[nodiscard]] Finished Run(std::vector<std::string> words) const;
   // Takes the events in, from where the source stands, and waits until all of them are processed.
   std::unique_ptr<Background> IngestInBackground() const;
   [[nodiscard]] Finished Ingest() const;

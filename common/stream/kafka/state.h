@@ -23,8 +23,9 @@ namespace cobblestone::stream::kafka {
 // dies may forget.
 struct Trace {
   std::uint64_t processing = 0;  // 1: records, as the owner
-  std::uint64_t executing = 0;   // a commit of the journal again: its sequence; 0: none
-  std::uint64_t deaths = 0;      // at the last such commit that a process died at
+  std::uint64_t executing = 0;   // records of a commit of the journal again: its sequence; 0: none
+  std::uint64_t deadly = 0;      // the last such commit that a process died at
+  std::uint64_t deaths = 0;      // and how many, one after the other
 };
 
 // Where stores are. Threads: any, one at a time for each slot.

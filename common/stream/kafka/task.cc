@@ -51,8 +51,10 @@ Task::Task(std::uint32_t slot, const TaskOptions& options, const SlotFactory& fa
   trace_ = space_.TraceOf(k_);
   if (trace_ != nullptr) {
     died_processing_ = trace_->processing != 0;
-    deadly_ = trace_->executing;
-    if (deadly_ != 0) ++trace_->deaths;
+    if (trace_->executing != 0) {
+      trace_->deaths = trace_->executing == trace_->deadly ? trace_->deaths + 1 : 1;
+      trace_->deadly = trace_->executing;
+    }
     trace_->processing = trace_->executing = 0;
   }
   if (Status s = OpenState(); !s.ok()) FailState(s);
@@ -577,17 +579,14 @@ Status Task::NextEntry() {
   if (entry->rules_version > options_.rules_version)
     return Status::Fatal("needs rules version " + std::to_string(entry->rules_version) +
                          "; run the version of this program that wrote it");
-  if (trace_ != nullptr) {
-    if (entry->sequence == deadly_ && trace_->deaths >= kTries) {
-      trace_->deaths = 0;  // who starts it again means it
-      return Status::Fatal(
-          "executing its commit " + std::to_string(deadly_) + " again crashed the program " +
-          std::to_string(kTries) +
-          " times on this machine. What was executed once is never passed over: run the version "
-          "of this program that wrote it (build " +
-          (entry->build.empty() ? "not said" : entry->build) + "), or try another machine");
-    }
-    trace_->executing = entry->sequence;
+  if (trace_ != nullptr && entry->sequence == trace_->deadly && trace_->deaths >= kTries) {
+    trace_->deaths = 0;  // who starts it again means it
+    return Status::Fatal(
+        "executing its commit " + std::to_string(entry->sequence) + " again crashed the program " +
+        std::to_string(kTries) +
+        " times on this machine. What was executed once is never passed over: run the version "
+        "of this program that wrote it (build " +
+        (entry->build.empty() ? "not said" : entry->build) + "), or try another machine");
   }
   entry_ = std::move(*entry);
   chunk_ = 0;
@@ -633,7 +632,9 @@ Status Task::ExecuteChunks(bool* finished) {
 
 Status Task::EndEntry() {
   Slot& slot = *parts_.slot;
+  UnderWay(true);
   auto commit = slot.Finish();
+  UnderWay(false);
   if (!commit.ok()) return commit.status();
   if (commit->journal.hash != entry_->hash)
     return Status::Fatal(
@@ -642,10 +643,7 @@ Status Task::EndEntry() {
         (entry_->build == options_.build ? "" : " (" + options_.build + ", not " + entry_->build + ")") +
         " computes differently from the one that wrote it (run that one), or memory or disk is damaged (try "
         "another machine), or a stage is not deterministic (report it)");
-  if (trace_ != nullptr) {
-    trace_->executing = 0;
-    if (entry_->sequence == deadly_) trace_->deaths = 0;
-  }
+  if (trace_ != nullptr && entry_->sequence == trace_->deadly) trace_->deaths = 0;
   ++reexecuted_;
   debt_ += commit->records;
   if (entry_->checkpoint_sequence > position_.checkpoint_sequence) {
@@ -706,8 +704,18 @@ double Task::HeadTime(std::size_t input, const Message& head) const {
   return options_.peek_time(topic, record);
 }
 
+// For whoever comes after a death: where it was.
+void Task::UnderWay(bool is) {
+  if (trace_ == nullptr) return;
+  if (entry_)
+    trace_->executing = is ? entry_->sequence : 0;
+  else
+    trace_->processing = is ? 1 : 0;
+}
+
 Status Task::Consume(std::size_t input, const Message& message, bool skip) {
   Slot& slot = *parts_.slot;
+  UnderWay(true);
   if (failpoints_armed && !skip) [[unlikely]] {
     const TopicPartition where = slot.inputs()[input].where;
     FailpointHit(options_.topics[where.topic].name + "/" + std::to_string(where.partition) + "@" +
@@ -718,17 +726,19 @@ Status Task::Consume(std::size_t input, const Message& message, bool skip) {
                     .append_time = message.timestamp(),
                     .line = 0,
                     .value = message.value()};
+  Status s;
   if (options_.packed[record.where.topic]) {
     RecordCursor cursor(message.value());
-    while (cursor.Next(&record.value))
-      if (Status s = slot.Process(input, record); !s.ok()) return s;
-    if (cursor.malformed())
-      return Status::Fatal("message " + std::to_string(message.offset()) + " of " +
-                           options_.topics[record.where.topic].name + ", partition " +
-                           std::to_string(record.where.partition) + ", is not what a slot wrote");
-  } else if (Status s = skip ? slot.Skip(input, record) : slot.Process(input, record); !s.ok()) {
-    return s;
+    while (s.ok() && cursor.Next(&record.value)) s = slot.Process(input, record);
+    if (s.ok() && cursor.malformed())
+      s = Status::Fatal("message " + std::to_string(message.offset()) + " of " +
+                        options_.topics[record.where.topic].name + ", partition " +
+                        std::to_string(record.where.partition) + ", is not what a slot wrote");
+  } else {
+    s = skip ? slot.Skip(input, record) : slot.Process(input, record);
   }
+  UnderWay(false);
+  if (!s.ok()) return s;
   Pass(input);
   return Status::Ok();
 }
@@ -795,12 +805,7 @@ Outcome Task::Round(Producer& producer, std::uint64_t* records) {
   *records = 0;
   Slot& slot = *parts_.slot;
   if (held() || announces_) return {};
-  const auto processing = [this](bool does) {
-    if (trace_ != nullptr) trace_->processing = does ? 1 : 0;
-  };
-  processing(true);
   const Status consumed = care_.level == Care::kOneByOne ? ConsumeOne() : ConsumeSome();
-  processing(false);
   if (!consumed.ok()) {
     touched_ = true;
     Fail(consumed);
@@ -811,9 +816,9 @@ Outcome Task::Round(Producer& producer, std::uint64_t* records) {
   touched_ = consumed_ = true;
   careful_records_ += *records;
   Failpoint("K1");
-  processing(true);
+  UnderWay(true);
   auto commit = slot.Finish();
-  processing(false);
+  UnderWay(false);
   if (!commit.ok()) {
     Fail(commit.status());
     return {};

@@ -187,6 +187,7 @@ class Task {
 
   Status ConsumeStage(std::size_t stage);
   Status Consume(std::size_t input, const Message& message, bool skip = false);
+  void UnderWay(bool is);
   // The stages' turn in Round(): all that waits, or the one record that is tried.
   Status ConsumeSome();
   Status ConsumeOne();
@@ -253,7 +254,6 @@ class Task {
   std::uint64_t careful_records_ = 0;  // since it is careful
   Trace* trace_ = nullptr;             // of this machine; null: there is none
   bool died_processing_ = true;        // the process before this one here, as far as is known
-  std::uint64_t deadly_ = 0;           // commit in whose execution processes here died
 
   // The open transaction.
   bool touched_ = false;

@@ -23,6 +23,7 @@ int Run(const Options& options) {
   if (options.create) {
     auto admin = stream::kafka::MakeTopicAdmin(deployment->cluster);
     if (!admin.ok()) return TellError(admin.status());
+    if (Status s = CheckSlots(*deployment, **admin); !s.ok()) return TellError(s);
     auto made = (*admin)->Create(deployment->plan, deployment->replication);
     if (!made.ok()) return TellError(made.status());
     for (const std::string& name : *made) std::printf("made %s\n", name.c_str());

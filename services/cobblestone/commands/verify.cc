@@ -60,14 +60,17 @@ int VerifySlots(const Options& options, const settings::RunSettings& settings, c
   if (Status s = CheckTopics(*deployment); !s.ok()) return TellError(s);
   auto cluster = stream::kafka::MakeCluster(deployment->cluster);
   if (!cluster.ok()) return TellError(cluster.status());
+  const std::uint32_t count = SlotCount(PipelineOf(settings));
+  const std::string role = RoleName(settings);
   std::vector<std::uint32_t> slots = options.slots;
   if (slots.empty())
-    for (std::uint32_t k = 0; k <= settings.partitions; ++k) slots.push_back(k);
+    for (std::uint32_t k = 0; k < count; ++k) slots.push_back(k);
   stream::kafka::BackgroundThread background;
   const auto factory = MakeSlotFactory(settings);
   int code = kExitOk;
   for (const std::uint32_t k : slots) {
-    if (k > settings.partitions) return TellError(Status::NotFound("there is no slot " + std::to_string(k)));
+    if (k >= count) return TellError(Status::NotFound("there is no slot " + std::to_string(k)));
+    const std::string name = (role.empty() ? "" : role + " ") + "slot " + std::to_string(k);
     Progress progress("commits", false);
     std::uint64_t again = 0;
     const stream::kafka::CatchUpOptions how{
@@ -83,7 +86,7 @@ int VerifySlots(const Options& options, const settings::RunSettings& settings, c
     auto meta = CatchUp(**cluster, k, deployment->task, factory, *from_checkpoint, background, how);
     if (!meta.ok()) {
       progress.Finish();
-      std::printf("slot %u: %s\n", k, meta.status().message().c_str());
+      std::printf("%s: %s\n", name.c_str(), meta.status().message().c_str());
       code = kExitProblems;
       continue;
     }
@@ -94,7 +97,7 @@ int VerifySlots(const Options& options, const settings::RunSettings& settings, c
     how_whole.until = meta->sequence;
     auto whole = CatchUp(**cluster, k, deployment->task, factory, *from_beginning, background, how_whole);
     progress.Finish();
-    std::string text = "slot " + std::to_string(k) + ": " + WithCommas(after_checkpoint) +
+    std::string text = name + ": " + WithCommas(after_checkpoint) +
                        " commits executed again behind the checkpoint, every fingerprint equal";
     if (whole.ok()) {
       auto a = from_checkpoint->Open(k);
@@ -131,8 +134,12 @@ int Run(const Options& options) {
                                   : options.directory;
   std::error_code error;
   if (fs::exists(scratch, error)) return TellError(Status::InvalidArgument(scratch + " is there already"));
-  const int code = VerifySlots(options, *settings, scratch);
-  fs::remove_all(scratch, error);
+  int code = kExitOk;
+  for (const settings::RunSettings& role : AllRolesOf(*settings)) {
+    const int one = VerifySlots(options, role, scratch + RoleName(role));
+    fs::remove_all(scratch + RoleName(role), error);
+    code = std::max(code, one);
+  }
   return code;
 }
 
