@@ -1,5 +1,6 @@
 #include "services/cobblestone/kafka_workers.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -12,9 +13,10 @@ namespace {
 
 constexpr stream::kafka::Millis kIdle{100};
 constexpr std::chrono::seconds kTellEvery{1};
-// A step is a transaction at most, whose requests end by themselves within the transaction's time; a thread that is away
-// for so many of them will not come back.
+// A call to the cluster ends by itself within the transaction's time, or within half a minute where there is no
+// transaction; a thread that is away for so much longer will not come back.
 constexpr int kHangsAfterTransactions = 6;
+constexpr std::chrono::microseconds kHangsAfter = std::chrono::minutes(1);
 
 double WallClock() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -52,7 +54,7 @@ nlohmann::json StatusJson(const std::string& name, const std::string& role,
     tasks.push_back(std::move(one));
   }
   return {{"worker", name},           {"role", role},
-          {"time", WallClock()},      {"commits", status.commits},
+          {"commits", status.commits},
           {"aborts", status.aborts},  {"producers", status.producers},
           {"fenced", status.fenced},  {"records", status.records},
           {"tasks", std::move(tasks)}};
@@ -113,10 +115,7 @@ Result<std::unique_ptr<KafkaWorkers>> KafkaWorkers::Open(const settings::RunSett
 KafkaWorkers::~KafkaWorkers() { (void)Stop(std::chrono::seconds(30)); }
 
 void KafkaWorkers::Start() {
-  for (std::size_t t = 0; t < workers_.size(); ++t) {
-    steps_.push_back(std::make_unique<std::atomic<std::uint64_t>>(0));
-    last_steps_.emplace_back(0, std::chrono::steady_clock::now());
-  }
+  last_turns_.assign(workers_.size(), {0, std::chrono::steady_clock::now()});
   for (std::size_t t = 0; t < workers_.size(); ++t)
     threads_.emplace_back([this, t] {
       NameThread("slots");
@@ -154,11 +153,13 @@ void KafkaWorkers::LookAtClock() {
 
 void KafkaWorkers::LookForHanging() {
   const auto now = std::chrono::steady_clock::now();
-  for (std::size_t t = 0; t < steps_.size(); ++t) {
-    const std::uint64_t steps = *steps_[t];
-    if (steps != last_steps_[t].first) {
-      last_steps_[t] = {steps, now};
-    } else if (now - last_steps_[t].second > kHangsAfterTransactions * settings_.kafka.transaction_timeout) {
+  const auto patience = std::max<std::chrono::microseconds>(
+      kHangsAfter, kHangsAfterTransactions * settings_.kafka.transaction_timeout);
+  for (std::size_t t = 0; t < workers_.size(); ++t) {
+    const std::uint64_t turns = workers_[t].worker->turns();
+    if (turns != last_turns_[t].first) {
+      last_turns_[t] = {turns, now};
+    } else if (now - last_turns_[t].second > patience) {
       report_("stream thread " + std::to_string(t) +
               " hangs; the process ends, so that its slots go to others. Nothing is lost by that");
       std::fflush(nullptr);
@@ -192,10 +193,7 @@ void KafkaWorkers::TellStatus() {
 void KafkaWorkers::Work(std::size_t thread) {
   stream::kafka::Worker& worker = *workers_[thread].worker;
   Status s;
-  while (!stopping_ && s.ok()) {
-    s = worker.Step(kIdle);
-    ++*steps_[thread];
-  }
+  while (!stopping_ && s.ok()) s = worker.Step(kIdle);
   if (s.ok()) {
     worker.Leave(true);
   } else {

@@ -64,8 +64,7 @@ class KafkaWorkers {
   std::unique_ptr<stream::kafka::BackgroundThread> background_;
   std::vector<Thread> workers_;
   std::vector<std::thread> threads_;
-  std::vector<std::unique_ptr<std::atomic<std::uint64_t>>> steps_;  // of each thread
-  std::vector<std::pair<std::uint64_t, std::chrono::steady_clock::time_point>> last_steps_;
+  std::vector<std::pair<std::uint64_t, std::chrono::steady_clock::time_point>> last_turns_;
   std::thread housekeeper_;
   std::unique_ptr<stream::kafka::Producer> status_producer_;
   std::unique_ptr<KafkaClock> clock_;  // null: events move time

@@ -10,6 +10,7 @@ namespace cobblestone::stream::kafka {
 namespace {
 
 constexpr Millis kPublishEvery{100};
+constexpr int kMostTries = 20;
 constexpr Millis kRestoreSlice{20};  // of one slot, while others run
 
 double Seconds(Time::duration d) { return std::chrono::duration<double>(d).count(); }
@@ -33,6 +34,7 @@ Worker::~Worker() {
 // ---- The loop ----------------------------------------------------------------------------------------------------
 
 Status Worker::Step(Millis wait) {
+  ++turns_;
   if (group_ == nullptr)
     if (Status s = Begin(); !s.ok()) return s;
   if (joined_) {
@@ -105,6 +107,7 @@ Status Worker::NewProducer() {
   if (!producer.ok()) return producer.status();
   ++counts_.producers;
   const Outcome o = (*producer)->Init();
+  ++turns_;
   if (!o.ok()) {
     // The cluster is away, or slow: the next step tries again.
     options_.report("the producer " + options_.instance + " is not ready: " + o.message);
@@ -233,6 +236,7 @@ bool Worker::Fence(const std::string& owner) {
   auto producer = cluster_.NewProducer(owner);
   if (!producer.ok()) return false;
   const Outcome o = (*producer)->Init();
+  ++turns_;
   if (!o.ok()) {
     options_.report("the owner before, " + owner + ", could not be fenced: " + o.message);
     return false;
@@ -379,31 +383,32 @@ Outcome Worker::TryCommit(const std::vector<std::uint32_t>& released) {
   }
   Failpoint("K2");
   if (Outcome o = producer_->Flush(); !o.ok()) return o;
+  ++turns_;
   Failpoint("K3");
   const bool inputs = cluster_.Now() - last_offsets_ >= options_.offsets_interval;
   std::vector<OffsetToSend> offsets;
   for (Task* task : parts) task->AddOffsets(options_.instance, gives_back(task->slot()), inputs, &offsets);
   if (inputs) last_offsets_ = cluster_.Now();
   if (!offsets.empty()) {
-    Outcome o;
-    for (int tries = 0; tries < 20; ++tries) {
-      o = producer_->SendOffsets(offsets, group_->Current());
-      if (o.reaction != Reaction::kRetry) break;
-    }
+    const Outcome o = Try(kMostTries, [&] { return producer_->SendOffsets(offsets, group_->Current()); });
     if (!o.ok()) return o.reaction == Reaction::kRetry ? Outcome{Reaction::kAbort, o.message} : o;
   }
   Failpoint("K4");
   ending_ = true;
-  Outcome o;
-  do {
-    o = producer_->Commit();
-  } while (o.reaction == Reaction::kRetry);
-  if (!o.ok()) return o;
+  if (Outcome o = Try(0, [&] { return producer_->Commit(); }); !o.ok()) return o;
   Failpoint("K5");
   const Time now = cluster_.Now();
   for (Task* task : parts) task->Committed(now);
   Failpoint("K6");
   return {};
+}
+
+Outcome Worker::Try(int tries, const std::function<Outcome()>& call) {
+  for (int tried = 1;; ++tried) {
+    Outcome o = call();
+    ++turns_;
+    if (o.reaction != Reaction::kRetry || tried == tries) return o;
+  }
 }
 
 // The transaction did not come about, or nobody knows. What was part of it goes back to what is committed.
@@ -412,11 +417,7 @@ void Worker::Undo(const Outcome& why) {
   options_.report("a transaction of " + options_.instance + " is given up: " + why.message);
   Reaction reaction = why.reaction;
   if (open_ && reaction == Reaction::kAbort && producer_ != nullptr) {
-    Outcome o;
-    for (int tries = 0; tries < 20; ++tries) {
-      o = producer_->Abort();
-      if (o.reaction != Reaction::kRetry) break;
-    }
+    const Outcome o = Try(kMostTries, [&] { return producer_->Abort(); });
     if (!o.ok()) {
       options_.report("and could not be aborted: " + o.message);
       reaction = Reaction::kReplace;

@@ -74,7 +74,10 @@ class Worker final : private GroupListener {
   void Leave(bool politely);
 
   [[nodiscard]] WorkerStatus Look() const;  // any thread: as of the last step
-  void Interrupt() {                        // any thread: a step that waits waits no longer
+  // Any thread: grows with each step, and with each call to the cluster that has come back within one. A step may take as
+  // long as brokers are away; a call may not.
+  [[nodiscard]] std::uint64_t turns() const { return turns_; }
+  void Interrupt() {  // any thread: a step that waits waits no longer
     if (reader_ != nullptr) reader_->Interrupt();
   }
 
@@ -97,6 +100,8 @@ class Worker final : private GroupListener {
   // False: it did not come about, and everything has gone back.
   bool Commit(const std::vector<std::uint32_t>& released);
   Outcome TryCommit(const std::vector<std::uint32_t>& released);
+  // The call, again while it asks for that; `tries` 0: until it has come to something.
+  Outcome Try(int tries, const std::function<Outcome()>& call);
   void Undo(const Outcome& why);
   void Publish();
 
@@ -125,6 +130,7 @@ class Worker final : private GroupListener {
   Time published_at_{};
   double commit_time_ = 0;  // s, smoothed
 
+  std::atomic<std::uint64_t> turns_{0};
   WorkerStatus counts_;
   mutable std::mutex mutex_;
   WorkerStatus published_;  // guarded by mutex_

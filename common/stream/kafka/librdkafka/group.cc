@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 
 #include "common/stream/kafka/librdkafka/handles.h"
 
@@ -6,12 +7,21 @@ namespace cobblestone::stream::kafka {
 
 namespace {
 
+// Of two processes with one name one ends after as many turns.
+constexpr int kMostFenced = 3;
+constexpr std::chrono::minutes kFencedAgainWithin{1};
+
 class RdkafkaGroup final : public Group {
  public:
   RdkafkaGroup(const ClusterOptions& options, GroupListener& listener)
       : options_(options), listener_(listener) {}
 
+  ~RdkafkaGroup() override {
+    for (Handle& one : former_) (void)one.release();
+  }
+
   Status Open(const std::string& instance) {
+    instance_ = instance;
     Properties ours = {
         {"client.id", options_.prefix + "." + instance},
         {"group.id", options_.group},
@@ -53,10 +63,18 @@ class RdkafkaGroup final : public Group {
     char why[512] = "";
     const rd_kafka_resp_err_t error = rd_kafka_fatal_error(handle_.get(), why, sizeof why);
     if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return Status::Ok();
-    if (error == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID)
+    if (error == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID) {
+      // When the answer to a join is lost, the next join makes the first one's member a former self of ours, and what is
+      // heard of that ends this handle (a broker that dies or a cut connection is enough). Somebody else who has our
+      // name would fence us again.
+      const auto now = std::chrono::steady_clock::now();
+      if (now - fenced_at_ > kFencedAgainWithin) fenced_ = 0;
+      fenced_at_ = now;
+      if (++fenced_ <= kMostFenced) return JoinAnew();
       return Status::Fenced(
           "another process has joined the group " + options_.group +
           " under this worker's name: each needs an instance of its own (kafka.instance). " + why);
+    }
     return Status::Fatal("the membership in the group " + options_.group + " has failed: " + why);
   }
 
@@ -117,6 +135,17 @@ class RdkafkaGroup final : public Group {
   }
 
  private:
+  Status JoinAnew() {
+    if (options_.report)
+      options_.report("the group " + options_.group + " has fenced this worker, " + instance_ +
+                      ", perhaps for a join of its own whose answer was lost: it joins anew");
+    if (!owned_.empty()) listener_.Revoked(owned_, true);
+    owned_.clear();
+    former_.push_back(std::move(handle_));
+    if (Status s = Open(instance_); !s.ok()) return s;
+    return Join();
+  }
+
   [[nodiscard]] std::string JournalName() const { return TopicName(options_, options_.journal); }
 
   static void OnRebalance(rd_kafka_t* handle, rd_kafka_resp_err_t event,
@@ -146,8 +175,12 @@ class RdkafkaGroup final : public Group {
   const ClusterOptions& options_;
   Opaque opaque_{&options_, this};
   GroupListener& listener_;
+  std::string instance_;
   Handle handle_;
   Handle onlooker_;
+  int fenced_ = 0;  // times, each soon after the one before
+  std::chrono::steady_clock::time_point fenced_at_{};
+  std::vector<Handle> former_;  // never destroyed: after such an error 2.0.2 can die of an assertion there
   std::vector<std::uint32_t> owned_;
   bool leaving_ = false;
 };
