@@ -21,6 +21,11 @@ constexpr std::uint32_t kSkipsInARow = 3;        // with more it is not the reco
 constexpr std::uint64_t kDebtsHeldAt =
     4;  // a disk that is slower than the stages must not make a restart long
 
+// What a process ends with. kRetry is the store's: its disk is full, and an operator must make room.
+Status Failure(const Status& status) {
+  return status.code() == StatusCode::kRetry ? Status::Full(status.message()) : status;
+}
+
 std::string Name(std::uint32_t k) { return "slot " + std::to_string(k); }
 
 }  // namespace
@@ -182,7 +187,7 @@ void Task::Fail(const Status& status) {
   if (parts_.slot == nullptr || parts_.slot->state_damaged()) return FailState(status);
   if (status.code() == StatusCode::kFull || status.code() == StatusCode::kRetry ||
       status.code() == StatusCode::kFenced) {
-    failure_ = status;
+    failure_ = Failure(status);
     return;
   }
   Stop(status.message());
@@ -193,7 +198,7 @@ void Task::FailState(const Status& status) {
   if (status.code() != StatusCode::kCorrupted || ++wiped_ > kMostWipes) {
     if (status.code() == StatusCode::kFatal || status.code() == StatusCode::kCorrupted)
       return Stop(status.message());
-    failure_ = status;
+    failure_ = Failure(status);
     return;
   }
   // The log and the checkpoint have everything.
