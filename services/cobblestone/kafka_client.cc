@@ -306,7 +306,10 @@ class KafkaClient final : public Client {
         stream::kafka::ReadAll(**reader, {kStatusTopic, 0}, stream::kafka::kBeginning,
                                stream::kafka::Millis(10000), [&](const stream::kafka::Message& message) {
                                  json said = json::parse(message.value(), nullptr, false);
-                                 if (said.is_object()) workers[std::string(message.key())] = std::move(said);
+                                 if (!said.is_object()) return Status::Ok();
+                                 // When it came to lie there: the worker's own clock may be anywhere.
+                                 said["time"] = message.timestamp();
+                                 workers[std::string(message.key())] = std::move(said);
                                  return Status::Ok();
                                });
     if (!s.ok()) return s;

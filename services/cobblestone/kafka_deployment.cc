@@ -110,7 +110,7 @@ stream::kafka::TopicPlan PlanOf(const stream::TopicSpec& spec, stream::TopicInde
       {"unclean.leader.election.enable", "false"},
       {"min.insync.replicas", settings.kafka.replication >= 3 ? "2" : "1"},
       {"message.timestamp.after.max.ms", kAnyTime},
-      {"message.timestamp.type", IsInput(topic) ? "LogAppendTime" : "CreateTime"},
+      {"message.timestamp.type", IsInput(topic) || topic == kStatusTopic ? "LogAppendTime" : "CreateTime"},
       {"cleanup.policy", "delete"},
       {"retention.bytes", kForever},
       {"retention.ms", std::to_string(age.count())}};
