@@ -1,9 +1,11 @@
 #include "services/cobblestone/kafka_deployment.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "common/base/build_id.h"
 #include "common/stream/kafka/librdkafka/topic_admin.h"
@@ -18,6 +20,7 @@ using settings::KafkaSettings;
 
 constexpr const char* kForever = "-1";
 constexpr const char* kMaxMessageBytes = "8388608";
+constexpr std::chrono::seconds kMissingPatience{10};
 constexpr const char* kAnyTime = "9223372036854775807";
 
 Result<std::string> ReadSecret(const std::string& path) {
@@ -252,7 +255,16 @@ Status CheckTopics(const KafkaDeployment& deployment) {
   auto admin = stream::kafka::MakeTopicAdmin(deployment.cluster);
   if (!admin.ok()) return admin.status();
   if (Status s = CheckSlots(deployment, **admin); !s.ok()) return s;
+  // A broker hears of topics a moment after another one has made them, and any may be asked.
+  const auto deadline = std::chrono::steady_clock::now() + kMissingPatience;
   auto drifts = (*admin)->Check(deployment.plan, deployment.replication);
+  const auto missing_one = [&] {
+    return std::any_of(drifts->begin(), drifts->end(), [](const auto& drift) { return drift.missing; });
+  };
+  while (drifts.ok() && missing_one() && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    drifts = (*admin)->Check(deployment.plan, deployment.replication);
+  }
   if (!drifts.ok()) return drifts.status();
   std::string missing;
   std::string different;
