@@ -29,7 +29,8 @@ struct Pipe {
 };
 
 pid_t Spawn(const std::string& directory, const std::vector<std::string>& arguments, int in, int out, int err,
-            const std::string& failpoint = "") {
+            const std::string& failpoint = "",
+            const std::vector<std::pair<std::string, std::string>>& environment = {}) {
   std::vector<std::string> command = {COBBLESTONE_PROGRAM};
   command.insert(command.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
@@ -38,6 +39,7 @@ pid_t Spawn(const std::string& directory, const std::vector<std::string>& argume
   const pid_t id = ::fork();
   if (id == 0) {
     if (!failpoint.empty()) ::setenv("COBBLESTONE_FAILPOINT", failpoint.c_str(), 1);
+    for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::chdir(directory.c_str()) != 0) ::_exit(126);
     ::dup2(in, STDIN_FILENO);
@@ -111,10 +113,11 @@ nlohmann::json AskProgram(const std::string& directory, const std::vector<std::s
 }
 
 Background::Background(const std::string& directory, const std::vector<std::string>& arguments,
-                       const std::string& failpoint) {
+                       const std::string& failpoint,
+                       const std::vector<std::pair<std::string, std::string>>& environment) {
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   Pipe err;
-  id_ = Spawn(directory, arguments, null, null, err.write, failpoint);
+  id_ = Spawn(directory, arguments, null, null, err.write, failpoint, environment);
   ::close(null);
   ::close(err.write);
   pipe_ = err.read;

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace cobblestone::testing {
@@ -25,9 +26,11 @@ nlohmann::json AskProgram(const std::string& directory, const std::vector<std::s
 // In the background. The destructor kills it.
 class Background {
  public:
-  // `failpoint`: "E3:17", where the program is to kill itself (common/base/failpoint.h); empty: nowhere.
+  // `failpoint`: "E3:17", where the program is to kill itself (common/base/failpoint.h); empty: nowhere. `environment`:
+  // more variables, names and values.
   Background(const std::string& directory, const std::vector<std::string>& arguments,
-             const std::string& failpoint = "");
+             const std::string& failpoint = "",
+             const std::vector<std::pair<std::string, std::string>>& environment = {});
   ~Background();
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;

@@ -26,8 +26,4 @@ class FaultCounts {
   std::map<std::string, Count> by_kind_;
 };
 
-// Whether a broker of these (addresses, with commas between) has a transaction of this transactional.id open: begun, and
-// not decided. Kafka's DescribeTransactions, which librdkafka does not know.
-bool HasOpenTransaction(const std::string& bootstrap, const std::string& transactional_id);
-
 }  // namespace cobblestone::testing

@@ -10,12 +10,17 @@
 #include <fstream>
 #include <thread>
 
+#include "common/stream/record.h"
+#include "common/wire/event_codec.h"
 #include "services/cobblestone/engine.h"
-#include "tests/robustness/kafka_faults.h"
+#include "tests/robustness/kafka_requests.h"
 
 namespace cobblestone::testing {
 
 namespace {
+
+constexpr std::size_t kBlockEvents = 5000;
+constexpr int kTriesToTakeIn = 20;  // brokers may be away
 
 std::string Output(const std::string& command) {
   std::string text;
@@ -98,6 +103,56 @@ KafkaWorld::KafkaWorld(const TestBroker& broker, const std::vector<Event>& event
   if (made.code != 0) throw std::runtime_error(made.out + made.err);
 }
 
+namespace {
+
+// More than any test takes in, as dense in time as the traffic of other tests.
+GenerateOptions EndlessTraffic(std::uint64_t seed) {
+  GenerateOptions options = TrafficOptions(seed, 2'000'000);
+  options.span = 10 * static_cast<double>(options.results);
+  return options;
+}
+
+}  // namespace
+
+KafkaWorld::KafkaWorld(const TestBroker& broker, std::uint64_t seed, KafkaWorldOptions options)
+    : KafkaWorld(broker, std::vector<Event>(), std::move(options)) {
+  more_ = std::make_unique<Generator>(EndlessTraffic(seed));
+}
+
+void KafkaWorld::AddTraffic(std::size_t events) {
+  std::string bytes;
+  for (std::string envelope; events > 0 && more_->Next(&envelope); --events) {
+    const auto routing = wire::PeekRouting(envelope);
+    events_.push_back({envelope, routing && routing->key == wire::KeyKind::kBroadcast});
+    stream::AppendRecord(bytes, envelope);
+  }
+  std::ofstream(directory_ / "traffic.pb", std::ios::binary | std::ios::app) << bytes;
+}
+
+KafkaWorld::Feed::Feed(KafkaWorld& world) : world_(world), thread_([this] { Run(); }) {}
+
+KafkaWorld::Feed::~Feed() {
+  if (thread_.joinable()) (void)Finish();
+}
+
+void KafkaWorld::Feed::Run() {
+  while (!stopping_ && problem_.empty()) {
+    world_.AddTraffic(kBlockEvents);
+    for (int tries = 1;; ++tries) {
+      const Finished taken = world_.Ingest();
+      if (taken.code <= 1) break;  // 1: bad lines of the traffic were told
+      if (tries == kTriesToTakeIn) problem_ = taken.err;
+      if (tries == kTriesToTakeIn) break;
+    }
+  }
+}
+
+std::string KafkaWorld::Feed::Finish() {
+  stopping_ = true;
+  thread_.join();
+  return problem_;
+}
+
 // Small transactions, many state writes and checkpoints, short sessions.
 std::string KafkaWorld::ConfigOf(const std::string& name) const {
   const std::string path = directory_ / (name + ".yaml");
@@ -117,9 +172,14 @@ std::string KafkaWorld::ConfigOf(const std::string& name) const {
   return path;
 }
 
-std::unique_ptr<Background> KafkaWorld::Worker(const std::string& name, const std::string& failpoint) const {
-  return std::make_unique<Background>(directory_ / "",
-                                      std::vector<std::string>{"run", "--config", ConfigOf(name)}, failpoint);
+std::unique_ptr<Background> KafkaWorld::Worker(const std::string& name, const std::string& failpoint,
+                                               std::chrono::seconds clock_off) const {
+  std::vector<std::pair<std::string, std::string>> environment;
+  if (clock_off != std::chrono::seconds(0))
+    environment = {{"LD_PRELOAD", COBBLESTONE_OTHER_CLOCK},
+                   {"COBBLESTONE_OTHER_CLOCK", std::to_string(clock_off.count())}};
+  return std::make_unique<Background>(
+      directory_ / "", std::vector<std::string>{"run", "--config", ConfigOf(name)}, failpoint, environment);
 }
 
 std::unique_ptr<Background> KafkaWorld::IngestInBackground() const {
@@ -187,6 +247,8 @@ bool KafkaWorld::StopInTransaction(const std::string& name, const Background& pr
 }
 
 void KafkaWorld::ExpectLikeTheOracle() const {
+  const Finished verified = RunProgram(directory_ / "", {"verify", "--config", ConfigOf("admin")});
+  EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
   const std::string embedded = directory_ / "embedded";
   const std::string config = directory_ / "embedded.yaml";
   std::ofstream(config) << "data_directory: " << embedded << "\npartitions: " << options_.partitions << "\n";

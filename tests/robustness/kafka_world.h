@@ -5,11 +5,13 @@
 // tests that want one), or one that a test has for itself.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -61,9 +63,12 @@ struct KafkaWorldOptions {
 class KafkaWorld {
  public:
   KafkaWorld(const TestBroker& broker, const std::vector<Event>& events, KafkaWorldOptions options = {});
+  // With traffic that has no end; what of it is taken in is up to the test (Feed).
+  KafkaWorld(const TestBroker& broker, std::uint64_t seed, KafkaWorldOptions options = {});
 
-  // The process of worker `name`, in the background; its state outlives it.
-  std::unique_ptr<Background> Worker(const std::string& name, const std::string& failpoint = "") const;
+  // The process of worker `name`, in the background; its state outlives it. Its wall clock is `clock_off` from the truth.
+  std::unique_ptr<Background> Worker(const std::string& name, const std::string& failpoint = "",
+                                     std::chrono::seconds clock_off = {}) const;
   // The program with these words and the administrator's configuration.
   [[nodiscard]] Finished Run(std::vector<std::string> words) const;
   // Takes the events in, from where the source stands, and waits until all of them are processed.
@@ -80,6 +85,7 @@ class KafkaWorld {
   [[nodiscard]] bool InTransaction(const std::string& name) const;
   // Stops the process (SIGSTOP) while it has a transaction open. False: none was seen in time; it is stopped all the same.
   [[nodiscard]] bool StopInTransaction(const std::string& name, const Background& process) const;
+  [[nodiscard]] const std::string& prefix() const { return prefix_; }
   [[nodiscard]] std::string state_of(const std::string& name) const { return directory_ / name; }
   [[nodiscard]] std::string ConfigOf(const std::string& name) const;
   // For those who come to the brokers by themselves.
@@ -88,16 +94,38 @@ class KafkaWorld {
   // A file of the story.
   [[nodiscard]] std::string path(const std::string& name) const { return directory_ / name; }
 
-  // With no worker running: every commit is executed again from the first on, each fingerprint compared; then every grant,
-  // every total, as the oracle says.
+  // Takes in block after block, so that there is load however long faults take; a source that is told to come again does.
+  class Feed {
+   public:
+    explicit Feed(KafkaWorld& world);
+    ~Feed();
+    Feed(const Feed&) = delete;
+    Feed& operator=(const Feed&) = delete;
+    // The block that is under way is the last one, and is processed when this returns. Why it was not; empty: it was.
+    [[nodiscard]] std::string Finish();
+
+   private:
+    void Run();
+    KafkaWorld& world_;
+    std::atomic<bool> stopping_{false};
+    std::string problem_;
+    std::thread thread_;
+  };
+
+  // With no worker running: every commit is executed again, each fingerprint compared, from the checkpoints and from the
+  // first one on, and both give the same state; then every grant, every total, as the oracle says.
   void ExpectLikeTheOracle() const;
 
  private:
+  // To the end of the source's file.
+  void AddTraffic(std::size_t events);
+
   TempDir directory_;
   std::string bootstrap_;
   std::string prefix_;
   int replication_;
   std::vector<Event> events_;
+  std::unique_ptr<Generator> more_;
   KafkaWorldOptions options_;
 };
 

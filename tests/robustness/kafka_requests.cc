@@ -1,0 +1,120 @@
+#include "tests/robustness/kafka_requests.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <sstream>
+#include <stdexcept>
+
+namespace cobblestone::testing {
+
+namespace {
+
+constexpr int kIncrementalAlterConfigs = 44;
+constexpr int kDescribeTransactions = 65;
+constexpr char kTopic = 2;
+constexpr std::size_t kHeaderBytes = 5;                 // of an answer: correlation, no tags
+constexpr std::size_t kErrorAt = kHeaderBytes + 4 + 1;  // behind "throttled for" and the number of results
+
+void PutBig(std::uint32_t v, int bytes, std::string* out) {
+  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8) out->push_back(static_cast<char>(v >> shift));
+}
+
+// Lengths and counts are told as one more.
+void PutCount(std::size_t n, std::string* out) {
+  if (n >= 127) throw std::logic_error("a request of Kafka's with so much in it needs longer counts");
+  out->push_back(static_cast<char>(n + 1));
+}
+
+void PutText(const std::string& text, std::string* out) {
+  PutCount(text.size(), out);
+  *out += text;
+}
+
+void PutNoTags(std::string* out) { out->push_back('\0'); }
+
+bool Receive(int fd, std::size_t bytes, std::string* to) {
+  to->resize(bytes);
+  for (std::size_t got = 0; got < bytes;) {
+    const ssize_t n = ::recv(fd, to->data() + got, bytes - got, 0);
+    if (n <= 0) return false;
+    got += static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+// What each broker answers, without the length; those that do not are left out.
+std::vector<std::string> Ask(const std::string& bootstrap, int api, int version, const std::string& body) {
+  std::string header;
+  PutBig(static_cast<std::uint32_t>(api), 2, &header);
+  PutBig(static_cast<std::uint32_t>(version), 2, &header);
+  PutBig(1, 4, &header);  // correlation
+  PutBig(0, 2, &header);  // client.id
+  PutNoTags(&header);
+  std::string request;
+  PutBig(static_cast<std::uint32_t>(header.size() + body.size()), 4, &request);
+  request += header + body;
+  std::vector<std::string> answers;
+  std::istringstream addresses(bootstrap);
+  for (std::string at; std::getline(addresses, at, ',');) {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const timeval patience{.tv_sec = 2, .tv_usec = 0};
+    ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<std::uint16_t>(std::stoi(at.substr(at.rfind(':') + 1))));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    std::string length;
+    std::string answer;
+    if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
+        ::send(fd, request.data(), request.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(request.size()) &&
+        Receive(fd, 4, &length)) {
+      std::uint32_t bytes = 0;
+      for (const char c : length) bytes = bytes << 8 | static_cast<unsigned char>(c);
+      if (Receive(fd, bytes, &answer)) answers.push_back(answer);
+    }
+    ::close(fd);
+  }
+  return answers;
+}
+
+}  // namespace
+
+bool HasOpenTransaction(const std::string& bootstrap, const std::string& transactional_id) {
+  std::string body;
+  PutCount(1, &body);
+  PutText(transactional_id, &body);
+  PutNoTags(&body);
+  for (const std::string& answer : Ask(bootstrap, kDescribeTransactions, 0, body)) {
+    // Of the states only this one means that nothing is decided. A broker that is not the coordinator names none.
+    if (answer.find("\x08Ongoing") != std::string::npos) return true;
+  }
+  return false;
+}
+
+void SetTopicOptions(const std::string& bootstrap, const std::string& topic,
+                     const std::vector<std::pair<std::string, std::string>>& options) {
+  std::string body;
+  PutCount(1, &body);
+  body.push_back(kTopic);
+  PutText(topic, &body);
+  PutCount(options.size(), &body);
+  for (const auto& [name, value] : options) {
+    PutText(name, &body);
+    body.push_back('\0');  // set
+    PutText(value, &body);
+    PutNoTags(&body);
+  }
+  PutNoTags(&body);
+  body.push_back('\0');  // not only look whether it would do
+  PutNoTags(&body);
+  for (const std::string& answer : Ask(bootstrap, kIncrementalAlterConfigs, 1, body))
+    if (answer.size() > kErrorAt + 2 && answer[kErrorAt] == 0 && answer[kErrorAt + 1] == 0) return;
+  throw std::runtime_error("the options of " + topic + " could not be set");
+}
+
+}  // namespace cobblestone::testing
