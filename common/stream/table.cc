@@ -117,10 +117,11 @@ bool TableBase::GatherFlush(std::size_t limit, std::string& out) {
   return true;
 }
 
-// Row: table key, deleted, length of the value, value. What never reached the store and is gone again is no row.
+// Row: table key, deleted, length of the value, value. What never reached the store and is gone again is no row, unless every
+// deletion is asked for.
 void TableBase::EncodeFlushRow(EntryBase* entry, std::string& out) {
   entry->flushing = false;
-  if (!entry->exists && !entry->stored) return;
+  if (!entry->exists && !entry->stored && !host_.every_deletion) return;
   const std::size_t start = out.size();
   out.resize(start + kKeyBytes + 5);
   EncodeKey(id_, entry->key, out.data() + start);

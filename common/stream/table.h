@@ -66,6 +66,9 @@ struct TableHost {
   Status failure;                      // a read that failed; the slot stops after the record
   bool damaged = false;                // the failure is that of a row: the state is not what was written
   std::uint64_t reads = 0;             // of the store
+  // What came and went without ever reaching this store is written as gone all the same: a checkpoint that another store made
+  // may have it.
+  bool every_deletion = false;
 };
 
 class TableBase {
@@ -95,7 +98,7 @@ class TableBase {
   // where absence needs no memory (resident tables).
   void Committed(EntryBase* entry) {
     entry->touched = false;
-    if (resident_ && !entry->exists && !entry->stored) return Forget(entry);
+    if (resident_ && !entry->exists && !entry->stored && !host_.every_deletion) return Forget(entry);
     if (!entry->dirty) {
       entry->dirty = true;
       entry->dirty_at = static_cast<std::uint32_t>(dirty_.size());

@@ -559,9 +559,12 @@ std::string KafkaTasksText(const json& answer) {
                Text(task, "role")});
   }
   Table workers({"<worker", "silent for s", "records", "commits", "aborts", "producers", "fenced others"});
-  for (const json& one : At(answer, "workers"))
-    workers.Add({Text(one, "worker"), Text(one, "silent_for_s"), Text(one, "records"), Text(one, "commits"),
-                 Text(one, "aborts"), Text(one, "producers"), Text(one, "fenced")});
+  for (const json& one : At(answer, "workers")) {
+    char silent[32];
+    std::snprintf(silent, sizeof silent, "%.1f", Double(At(one, "silent_for_s")));
+    workers.Add({Text(one, "worker"), silent, Text(one, "records"), Text(one, "commits"), Text(one, "aborts"),
+                 Text(one, "producers"), Text(one, "fenced")});
+  }
   return table.Take() + "\n" + workers.Take() + (problems.empty() ? "" : "\nstopped:\n" + problems);
 }
 

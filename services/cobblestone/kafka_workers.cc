@@ -53,10 +53,13 @@ nlohmann::json StatusJson(const std::string& name, const std::string& role,
     if (!task.problem.empty()) one["problem"] = task.problem;
     tasks.push_back(std::move(one));
   }
-  return {{"worker", name},           {"role", role},
+  return {{"worker", name},
+          {"role", role},
           {"commits", status.commits},
-          {"aborts", status.aborts},  {"producers", status.producers},
-          {"fenced", status.fenced},  {"records", status.records},
+          {"aborts", status.aborts},
+          {"producers", status.producers},
+          {"fenced", status.fenced},
+          {"records", status.records},
           {"tasks", std::move(tasks)}};
 }
 

@@ -90,7 +90,6 @@ class KafkaWorld {
   [[nodiscard]] std::string ConfigOf(const std::string& name) const;
   // For those who come to the brokers by themselves.
   [[nodiscard]] const std::string& bootstrap() const { return bootstrap_; }
-  [[nodiscard]] const std::string& prefix() const { return prefix_; }
   // A file of the story.
   [[nodiscard]] std::string path(const std::string& name) const { return directory_ / name; }
 

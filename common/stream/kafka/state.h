@@ -70,9 +70,9 @@ inline constexpr std::string_view kCheckpointMetaKey("\0", 1);
 // stream thread takes from it.
 class CheckpointSource {
  public:
-  // `after`: sequence of the last whole checkpoint. `also`: keys of which it speaks, changed or not.
-  CheckpointSource(std::unique_ptr<store::Store> copy, std::uint64_t after, std::vector<std::string> also)
-      : copy_(std::move(copy)), after_(after), keys_(std::move(also)) {}
+  // `after`: sequence of the last whole checkpoint.
+  CheckpointSource(std::unique_ptr<store::Store> copy, std::uint64_t after)
+      : copy_(std::move(copy)), after_(after) {}
 
   // State thread: reads ahead until some slices wait. False: there is no more to read, or it has failed.
   bool Fill();

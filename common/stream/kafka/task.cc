@@ -134,6 +134,7 @@ Status Task::OpenSlot() {
   if (slot.meta().rules_version > options_.rules_version)
     return Status::Fatal("needs rules version " + std::to_string(slot.meta().rules_version) +
                          "; run the version of this program that wrote its state");
+  parts_.tables->every_deletion = true;
   MakeFeeds();
   stage_inputs_.assign(slot.stage_count(), {});
   for (std::size_t i = 0; i < slot.inputs().size(); ++i) stage_inputs_[slot.inputs()[i].stage].push_back(i);
@@ -270,7 +271,8 @@ void Task::SetOwned(bool owned) {
   follows_checkpoints_ = false;
   if (!owned && phase_ == Phase::kRunning) {
     // What it has is what is committed: from here on it follows.
-    DropCheckpoint();
+    checkpoint_.reset();
+    parts_.tables->every_deletion = true;
     phase_ = Phase::kStandby;
     StartJournal();
     return;
@@ -375,7 +377,7 @@ void Task::Reached() {
 
 void Task::Run() {
   phase_ = Phase::kRunning;
-  strays_known_ = false;
+  runs_from_ = parts_.slot->meta().sequence;
   if (taken_) return;
   taken_ = announces_ = true;
   careful_records_ = 0;
@@ -1005,7 +1007,6 @@ void Task::Committed(Time now) {
   if (journal_written_) parts_.slot->JournalWritten(position_.journal_next);
   if (checkpoint_ends_) {
     checkpoint_.reset();
-    strays_.clear();
     space_.RemoveCopy(k_);
   }
   journal_payload_.clear();
@@ -1022,7 +1023,7 @@ void Task::Rewind() {
   if (phase_ == Phase::kStopped || reopened) return;
   StopReading();
   background_.Drain();
-  DropCheckpoint();
+  checkpoint_.reset();
   phase_ = Phase::kPosition;
   if (Status s = OpenSlot(); !s.ok()) FailState(s);
 }
@@ -1046,10 +1047,13 @@ void Task::StepState(Time now, std::size_t objects) {
     last_flush_ = now;
     debt_ = 0;
     slot.BeginStateWrite();
+    write_began_running_ = phase_ == Phase::kRunning;
   }
   if (!slot.GatherStateWrite(objects)) return;
   write_ = std::make_shared<PendingWrite>();
   write_->write = slot.TakeStateWrite();
+  // From here on no other owner's checkpoint is of a time between two writes of ours.
+  if (write_began_running_ && phase_ == Phase::kRunning) parts_.tables->every_deletion = false;
   background_.Run([write = write_, store = store_, checkpointed = position_.checkpoint_sequence] {
     write->status = WriteState(*write->write, checkpointed, *store);
     Failpoint("K6s");
@@ -1073,34 +1077,10 @@ Status Task::FlushState() {
   return failure_;
 }
 
-// A checkpoint under way comes to nothing; of its rows some may be in the topic.
-void Task::DropCheckpoint() {
-  checkpoint_.reset();
-  strays_known_ = false;
-}
-
-bool Task::FindStrays() {
-  const TopicPartition where{options_.checkpoint, k_};
-  if (strays_known_) return true;
-  if (!reading_checkpoint_)
-    StartCheckpoint(position_.checkpoint_sequence > 0 ? position_.checkpoint_end : kBeginning);
-  if (Status s = reader_.Poll(where, kFetch, &checkpoint_rows_); !s.ok()) {
-    Fail(s);
-    return false;
-  }
-  for (; !checkpoint_rows_.empty(); checkpoint_rows_.pop_front())
-    if (checkpoint_rows_.front().key() != kCheckpointMetaKey) strays_.emplace(checkpoint_rows_.front().key());
-  if (!reader_.AtEnd(where)) return false;
-  reader_.Stop(where);
-  reading_checkpoint_ = false;
-  strays_known_ = true;
-  return true;
-}
-
 void Task::StepCheckpoint(Time now) {
   if (checkpoint_ != nullptr) {
     if (Status s = checkpoint_->failure(); !s.ok()) {
-      DropCheckpoint();
+      checkpoint_.reset();
       return FailState(s);
     }
     if (checkpoint_->wants_more() && !*checkpoint_busy_) {
@@ -1114,13 +1094,13 @@ void Task::StepCheckpoint(Time now) {
   }
   if (last_checkpoint_ == Time{}) last_checkpoint_ = now;
   if (write_ != nullptr || now - last_checkpoint_ < options_.checkpoint_interval) return;
-  if (flushed_sequence_ <= position_.checkpoint_sequence) return;
-  if (!FindStrays()) return;
+  // An owner before us may have left rows of a checkpoint that it did not finish, of a time after our state's: ours is to say
+  // anew what they say, and so must be of a later one.
+  if (flushed_sequence_ <= position_.checkpoint_sequence || flushed_sequence_ < runs_from_) return;
   last_checkpoint_ = now;
   auto copy = space_.OpenCopy(k_, *store_);
   if (!copy.ok()) return FailState(copy.status());
-  checkpoint_ = std::make_shared<CheckpointSource>(std::move(*copy), position_.checkpoint_sequence,
-                                                   std::vector<std::string>(strays_.begin(), strays_.end()));
+  checkpoint_ = std::make_shared<CheckpointSource>(std::move(*copy), position_.checkpoint_sequence);
   checkpoint_busy_ = std::make_shared<std::atomic<bool>>(false);
 }
 

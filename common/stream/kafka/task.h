@@ -17,7 +17,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -204,8 +203,6 @@ class Task {
   // State writes and checkpoints; between commits.
   void StepState(Time now, std::size_t objects);
   void StepCheckpoint(Time now);
-  bool FindStrays();
-  void DropCheckpoint();
 
   const std::uint32_t k_;
   const TaskOptions& options_;
@@ -273,11 +270,9 @@ class Task {
   std::uint64_t debt_ = 0;  // records since the state write that was begun last
   Time last_flush_{};
   Time last_checkpoint_{};
-  // Rows in the topic behind the last whole checkpoint: of one that somebody began and did not end. The next one says
-  // what has become of their keys, for who reads the topic takes them for its rows.
-  bool strays_known_ = false;
-  std::set<std::string> strays_;
   std::uint64_t flushed_sequence_ = 0;
+  std::uint64_t runs_from_ = 0;       // the last commit that was not ours, since it runs
+  bool write_began_running_ = false;  // the state write under way
   std::shared_ptr<CheckpointSource> checkpoint_;
   std::shared_ptr<std::atomic<bool>> checkpoint_busy_;  // the state thread fills it
 
