@@ -22,6 +22,8 @@ constexpr const char* kForever = "-1";
 constexpr const char* kMaxMessageBytes = "8388608";
 constexpr std::chrono::seconds kMissingPatience{10};
 constexpr const char* kAnyTime = "9223372036854775807";
+constexpr std::chrono::seconds kMemberMargin{3};  // brokers look for sessions that are over now and then
+constexpr std::chrono::milliseconds kLookEvery{300};
 
 Result<std::string> ReadSecret(const std::string& path) {
   std::ifstream file(path);
@@ -281,6 +283,30 @@ Status CheckTopics(const KafkaDeployment& deployment) {
   if (!missing.empty())
     return Status::NotFound("topics are missing: " + missing + ". `cobblestone topics create` makes them");
   return Status::Ok();
+}
+
+Status AwaitNoMembers(stream::kafka::TopicAdmin& admin, const settings::RunSettings& settings,
+                      const std::function<void(const std::string&)>& report) {
+  const auto deadline = std::chrono::steady_clock::now() + settings.kafka.session_timeout + kMemberMargin;
+  for (bool told = false;; told = true) {
+    auto members = admin.Members();
+    if (!members.ok()) return members.status();
+    if (members->empty()) return Status::Ok();
+    std::string names;
+    for (const std::string& member : *members) names += (names.empty() ? "" : ", ") + member;
+    if (std::chrono::steady_clock::now() > deadline)
+      return Status::Retry("workers are running: " + names + ". Stop all of them, then do this again");
+    if (!told) report("waiting for the sessions of workers to end: " + names);
+    std::this_thread::sleep_for(kLookEvery);
+  }
+}
+
+std::string ThreadName(const settings::RunSettings& settings, std::uint32_t thread) {
+  return settings.kafka.instance + "." + std::to_string(thread);
+}
+
+std::string StateDirectory(const settings::RunSettings& settings, std::uint32_t thread) {
+  return settings.data_directory + "/kafka-state/" + ThreadName(settings, thread);
 }
 
 }  // namespace cobblestone

@@ -57,4 +57,12 @@ Status CheckSlots(const KafkaDeployment& deployment, stream::kafka::TopicAdmin& 
 // kNotFound: topics are missing (says how to make them). kInvalidArgument: they differ from what they must be.
 Status CheckTopics(const KafkaDeployment& deployment);
 
+// Until nobody is in the group; a member that stopped counts until its session is over. kRetry: who is there still.
+Status AwaitNoMembers(stream::kafka::TopicAdmin& admin, const settings::RunSettings& settings,
+                      const std::function<void(const std::string&)>& report);
+
+// Name of a stream thread of this process, and where it has the state of its slots.
+std::string ThreadName(const settings::RunSettings& settings, std::uint32_t thread);
+std::string StateDirectory(const settings::RunSettings& settings, std::uint32_t thread);
+
 }  // namespace cobblestone

@@ -57,6 +57,7 @@ int Main(int argc, char** argv) {
   AddTasks(program);
   AddTopics(program);
   AddVerify(program);
+  AddRebuild(program);
   AddMigrate(program);
   AddAudit(program);
   AddReplay(program);

@@ -54,6 +54,7 @@ Result<SlotMeta> CatchUp(Cluster& cluster, std::uint32_t slot, const TaskOptions
     if (Status s = task.FlushState(); !s.ok()) return s;
     meta = task.meta();
   }
+  if (how.markers) return meta;
   auto store = space.Open(slot);
   if (!store.ok()) return store.status();
   if (Status s = DropMarkers(meta, **store); !s.ok()) return s;

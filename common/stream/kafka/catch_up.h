@@ -18,12 +18,14 @@ struct CatchUpOptions {
   bool checkpoint = true;
   // No further than this commit, though more are committed; 0: all.
   std::uint64_t until = 0;
+  // For state with which a worker goes on: it keeps what the next checkpoint must say. Else it is without markers.
+  bool markers = false;
   Millis patience{60000};  // without progress
   std::function<void(const TaskStatus&)> progress{};
 };
 
 // `space` has no state of the slot, or an older one to begin with. Every commit that is executed gives the journal's
-// fingerprint, or it is kCorrupted. On return the state is written, without markers.
+// fingerprint, or it is kCorrupted. On return the state is written.
 Result<SlotMeta> CatchUp(Cluster& cluster, std::uint32_t slot, const TaskOptions& options,
                          const SlotFactory& factory, StateSpace& space, Background& background,
                          const CatchUpOptions& how);

@@ -305,9 +305,11 @@ void Task::Decide() {
     if (meta.sequence > 0)
       return Stop(
           "its state on this machine has executed " + std::to_string(meta.sequence) +
-          " commits, and nothing is committed for it on the cluster. Was the group or a topic deleted, or is "
-          "this another cluster's state? `cobblestone rebuild " +
-          std::to_string(k_) + "` throws the state away");
+          " commits, and nothing is committed for it on the cluster. Was the group away for longer than the broker keeps "
+          "offsets, or deleted? With all workers stopped, `cobblestone rebuild " +
+          std::to_string(k_) +
+          " --journal` takes the journal's end as the truth. Is it another cluster's state? `cobblestone rebuild " +
+          std::to_string(k_) + "` throws it away");
     phase_ = Phase::kFresh;
     StopReading();
     StartJournal();
@@ -437,8 +439,8 @@ bool Task::CheckFresh() {
   }
   if (!journal_.empty() || !checkpoint_rows_.empty()) {
     Stop(
-        "nothing is committed for it on the cluster, and its journal or checkpoint is not empty: the group was away for longer than "
-        "the broker keeps offsets, or was deleted. `cobblestone rebuild " +
+        "nothing is committed for it on the cluster, and its journal or checkpoint is not empty: the group was away for longer "
+        "than the broker keeps offsets, or was deleted. With all workers stopped, `cobblestone rebuild " +
         std::to_string(k_) + " --journal` takes the journal's end as the truth");
     return true;
   }

@@ -33,6 +33,7 @@ void AddRefused(Program& program);
 void AddTasks(Program& program);
 void AddMigrate(Program& program);
 void AddVerify(Program& program);
+void AddRebuild(Program& program);
 void AddTopics(Program& program);
 void AddAudit(Program& program);
 void AddConfig(Program& program);

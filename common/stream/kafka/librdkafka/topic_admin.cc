@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <thread>
+#include <tuple>
 
 #include "common/stream/kafka/librdkafka/handles.h"
 #include "common/stream/kafka/librdkafka/topic_admin.h"
@@ -11,6 +12,9 @@ namespace {
 constexpr int kMillis = 30000;
 constexpr int kFirstLookMillis = 1000;
 constexpr int kLongestLookMillis = 8000;
+constexpr int kAskMillis =
+    10000;  // the client may wait for a controller that it does not look for (2.0.2, seen)
+constexpr int kMostTries = 4;
 constexpr int kScramWorksFrom = 0x020601ff;  // with Kafka from 3.8.1 on, which checks the nonce
 
 using Event = std::unique_ptr<rd_kafka_event_t, Destroy<rd_kafka_event_destroy>>;
@@ -105,6 +109,61 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
     std::string text(id);
     rd_kafka_mem_free(handle_.get(), id);
     return text;
+  }
+
+  Result<std::vector<std::string>> Members() override {
+    const char* group = options_.group.c_str();
+    rd_kafka_DescribeConsumerGroups(handle_.get(), &group, 1, nullptr, queue_.get());
+    const Event event(rd_kafka_queue_poll(queue_.get(), 2 * kMillis));
+    if (Status s = StatusOf(event.get(), "the members of the group " + options_.group + " cannot be read");
+        !s.ok())
+      return s;
+    std::size_t count = 0;
+    const rd_kafka_ConsumerGroupDescription_t** groups = rd_kafka_DescribeConsumerGroups_result_groups(
+        rd_kafka_event_DescribeConsumerGroups_result(event.get()), &count);
+    std::vector<std::string> members;
+    for (std::size_t g = 0; g < count; ++g) {
+      const rd_kafka_error_t* error = rd_kafka_ConsumerGroupDescription_error(groups[g]);
+      if (error != nullptr && rd_kafka_error_code(error) != RD_KAFKA_RESP_ERR_GROUP_ID_NOT_FOUND)
+        return Status::Retry("the members of the group " + options_.group +
+                             " cannot be read: " + rd_kafka_error_string(error));
+      for (std::size_t m = 0; m < rd_kafka_ConsumerGroupDescription_member_count(groups[g]); ++m)
+        members.emplace_back(
+            rd_kafka_MemberDescription_client_id(rd_kafka_ConsumerGroupDescription_member(groups[g], m)));
+    }
+    return members;
+  }
+
+  Result<Ends> EndsOf(TopicPartition where) override {
+    Ends ends;
+    for (auto& [handle, isolation, end] : {std::tuple{&stable_, "read_committed", &ends.stable},
+                                           std::tuple{&all_, "read_uncommitted", &ends.all}}) {
+      if (*handle == nullptr) {
+        auto conf =
+            MakeConf(options_, {{"client.id", options_.prefix + ".admin"}, {"isolation.level", isolation}},
+                     options_.consumer);
+        if (!conf.ok()) return conf.status();
+        auto made = MakeHandle(RD_KAFKA_CONSUMER, std::move(*conf));
+        if (!made.ok()) return made.status();
+        *handle = std::move(*made);
+      }
+      const std::string name = TopicName(options_, where.topic);
+      std::int64_t low = 0;
+      std::int64_t high = 0;
+      const auto deadline = std::chrono::steady_clock::now() + Millis(kMillis);
+      for (;;) {
+        const rd_kafka_resp_err_t error = rd_kafka_query_watermark_offsets(
+            handle->get(), name.c_str(), static_cast<std::int32_t>(where.partition), &low, &high, kAskMillis);
+        if (error == RD_KAFKA_RESP_ERR_NO_ERROR) break;
+        // A leader that is new, as of a topic that was just made, does not know it at once.
+        if (std::chrono::steady_clock::now() > deadline)
+          return Unreachable("the end of " + name + ", partition " + std::to_string(where.partition) + ": " +
+                             rd_kafka_err2str(error));
+        std::this_thread::sleep_for(Millis(50));
+      }
+      *end = static_cast<std::uint64_t>(high);
+    }
+    return ends;
   }
 
  private:
@@ -209,9 +268,17 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
       wanted.push_back(owned.back().get());
     }
     const AdminOptions options(rd_kafka_AdminOptions_new(handle_.get(), RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS));
-    rd_kafka_DescribeConfigs(handle_.get(), wanted.data(), wanted.size(), options.get(), queue_.get());
-    const Event event(rd_kafka_queue_poll(queue_.get(), 2 * kMillis));
-    if (Status s = StatusOf(event.get(), "settings of topics cannot be read"); !s.ok()) return s;
+    char why[512];
+    rd_kafka_AdminOptions_set_request_timeout(options.get(), kAskMillis, why, sizeof why);
+    Event event;
+    Status asked;
+    for (int tries = 0; tries < kMostTries; ++tries) {
+      rd_kafka_DescribeConfigs(handle_.get(), wanted.data(), wanted.size(), options.get(), queue_.get());
+      event.reset(rd_kafka_queue_poll(queue_.get(), 2 * kMillis));
+      asked = StatusOf(event.get(), "settings of topics cannot be read");
+      if (asked.ok()) break;
+    }
+    if (!asked.ok()) return asked;
     std::size_t count = 0;
     const rd_kafka_ConfigResource_t** resources =
         rd_kafka_DescribeConfigs_result_resources(rd_kafka_event_DescribeConfigs_result(event.get()), &count);
@@ -246,6 +313,8 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
   int refusal_ = 0;      // authentication or TLS, where it was that
   Handle handle_;
   Queue queue_;
+  Handle stable_;  // consumers that only ask for ends
+  Handle all_;
 };
 
 }  // namespace
