@@ -301,12 +301,4 @@ Status AwaitNoMembers(stream::kafka::TopicAdmin& admin, const settings::RunSetti
   }
 }
 
-std::string ThreadName(const settings::RunSettings& settings, std::uint32_t thread) {
-  return settings.kafka.instance + "." + std::to_string(thread);
-}
-
-std::string StateDirectory(const settings::RunSettings& settings, std::uint32_t thread) {
-  return settings.data_directory + "/kafka-state/" + ThreadName(settings, thread);
-}
-
 }  // namespace cobblestone

@@ -61,8 +61,4 @@ Status CheckTopics(const KafkaDeployment& deployment);
 Status AwaitNoMembers(stream::kafka::TopicAdmin& admin, const settings::RunSettings& settings,
                       const std::function<void(const std::string&)>& report);
 
-// Name of a stream thread of this process, and where it has the state of its slots.
-std::string ThreadName(const settings::RunSettings& settings, std::uint32_t thread);
-std::string StateDirectory(const settings::RunSettings& settings, std::uint32_t thread);
-
 }  // namespace cobblestone

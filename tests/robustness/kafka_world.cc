@@ -246,14 +246,15 @@ bool KafkaWorld::StopInTransaction(const std::string& name, const Background& pr
   return false;
 }
 
-void KafkaWorld::ExpectLikeTheOracle() const {
+void KafkaWorld::ExpectLikeTheOracle(bool from_the_beginning) const {
   const Finished verified = RunProgram(directory_ / "", {"verify", "--config", ConfigOf("admin")});
   EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
   const std::string embedded = directory_ / "embedded";
   const std::string config = directory_ / "embedded.yaml";
   std::ofstream(config) << "data_directory: " << embedded << "\npartitions: " << options_.partitions << "\n";
-  const Finished moved = RunProgram(
-      directory_ / "", {"migrate", "--from", ConfigOf("admin"), "--to", config, "--from-the-beginning"});
+  std::vector<std::string> migrate = {"migrate", "--from", ConfigOf("admin"), "--to", config};
+  if (from_the_beginning) migrate.emplace_back("--from-the-beginning");
+  const Finished moved = RunProgram(directory_ / "", migrate);
   ASSERT_EQ(moved.code, 0) << moved.out << moved.err;
   settings::RunSettings settings;
   settings.data_directory = embedded;

@@ -26,18 +26,26 @@ int Run(const Options& options) {
   if (from->backend == to->backend)
     return TellError(Status::InvalidArgument("one of the two must have backend: kafka, the other embedded"));
   Progress progress("records", false);
-  const MigrateOptions migrate{.checkpoint = !options.from_the_beginning,
-                               .progress = [&](const MigrateCounts& counts) {
-                                 progress.Show({.done = 0, .all = 0, .counted = counts.records});
-                               }};
-  if (from->backend != settings::Backend::kKafka)
-    return TellError(Status::InvalidArgument("from the embedded log to Kafka is not built yet"));
-  auto counts = MigrateToEmbedded(*from, to->data_directory, migrate);
+  const MigrateOptions migrate{
+      .checkpoint = !options.from_the_beginning,
+      .progress =
+          [&](const MigrateCounts& counts) {
+            progress.Show({.done = counts.records, .all = counts.all, .counted = counts.records});
+          },
+      .report = TellOpening};
+  const bool to_kafka = to->backend == settings::Backend::kKafka;
+  if (to_kafka && options.from_the_beginning)
+    return TellError(
+        Status::InvalidArgument("--from-the-beginning is for the way from Kafka; --from is embedded"));
+  auto counts =
+      to_kafka ? MigrateToKafka(*from, *to, migrate) : MigrateToEmbedded(*from, to->data_directory, migrate);
   progress.Finish();
   if (!counts.ok()) return TellError(counts.status());
-  std::printf("%s records, the state of %s commits and %llu sources are in %s\n",
+  const std::string where =
+      to_kafka ? "on " + to->kafka.bootstrap + ", prefix " + to->kafka.prefix : "in " + to->data_directory;
+  std::printf("%s records, the state of %s commits and %llu sources are %s\n",
               WithCommas(counts->records).c_str(), WithCommas(counts->commits).c_str(),
-              static_cast<unsigned long long>(counts->sources), to->data_directory.c_str());
+              static_cast<unsigned long long>(counts->sources), where.c_str());
   return kExitOk;
 }
 
@@ -58,8 +66,11 @@ void AddMigrate(Program& program) {
             "from Kafka: execute everything again from the first commit on, and compare every fingerprint");
         verb.footer(
             "Nothing may run on either. Ledger, inputs, state and how far each source was taken in are\n"
-            "copied as they are; what was there stays there, untouched, until you delete it.\n\n"
-            "Example:  cobblestone migrate --from kafka.yaml --to one-machine.yaml");
+            "copied as they are; what was there stays there until you delete it. The topics of a deployment on\n"
+            "Kafka must be made before (`cobblestone topics create`) and empty; a move that is broken off is\n"
+            "begun anew, on empty topics again.\n\n"
+            "Examples:  cobblestone migrate --from one-machine.yaml --to kafka.yaml\n"
+            "           cobblestone migrate --from kafka.yaml --to one-machine.yaml");
       },
       Run);
 }
