@@ -6,6 +6,8 @@
 
 #include <csignal>
 #include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <thread>
 #include <vector>
@@ -115,18 +117,28 @@ TEST_F(KafkaRebuild, AForgottenGroupGoesOnFromItsJournals) {
 }
 
 TEST_F(KafkaRebuild, AStateThatIsMadeAgainServesAsTheOneThatWasThere) {
-  auto ingest = world_.IngestInBackground();
-  auto worker = world_.Worker("w0", "K6:12");
-  ASSERT_EQ(worker->Wait(), kKilled) << worker->err();
+  // Until here there is no checkpoint: all that the state has, the next one must say.
+  std::ifstream file(world_.ConfigOf("w0"));
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  const std::string often = "checkpoint_interval: 1 s";
+  ASSERT_NE(text.find(often), std::string::npos);
+  text.replace(text.find(often), often.size(), "checkpoint_interval: 1 h");
+  const std::string seldom = world_.path("seldom.yaml");
+  std::ofstream(seldom) << text;
+  {
+    Background first(world_.path(""), {"run", "--config", seldom});
+    IngestSome(events_.size() / 2);
+    Stop(first);
+  }
   const Finished rebuilt = Rebuild({});
   ASSERT_EQ(rebuilt.code, 0) << rebuilt.err;
-  // What no checkpoint holds yet was made again, too: the next one must say it.
   EXPECT_GT(Count(rebuilt.out, "made again as of commit"), Count(rebuilt.out, " 0 commits executed again"))
       << rebuilt.out;
   EXPECT_EQ(Rebuild({"77"}).code, 3);
 
-  worker = world_.Worker("w0");
-  EXPECT_LE(ingest->Wait(), 1) << ingest->err();  // 1: bad lines of the traffic were told
+  auto worker = world_.Worker("w0");
+  const Finished taken = world_.Ingest();
+  EXPECT_LE(taken.code, 1) << taken.err;  // 1: bad lines of the traffic were told
   const Finished early = Rebuild({"0"});
   EXPECT_EQ(early.code, 4) << early.out << early.err;
   // Checkpoints that were written with the state that was made again.
