@@ -104,8 +104,7 @@ class ToEmbedded {
     fs::create_directories(directory_, error);
     if (error) return Status::Unwritten(error.value(), "cannot make " + directory_ + ": " + error.message());
     if (from_.kafka.slots != settings::KafkaSlots::kTogether)
-      return Status::InvalidArgument(
-          "a deployment with kafka.slots: by_stage cannot be migrated to one machine");
+      return Status::InvalidArgument("a deployment whose kafka.slots are by_stage cannot go to one machine");
     auto deployment = DeploymentOf(from_, {});
     if (!deployment.ok()) return deployment.status();
     deployment_ = std::move(*deployment);

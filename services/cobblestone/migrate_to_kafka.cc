@@ -60,6 +60,9 @@ class ToKafka {
 
  private:
   Status OpenTarget() {
+    if (to_.kafka.slots != settings::KafkaSlots::kTogether)
+      return Status::InvalidArgument(
+          "state from one machine goes to slots of all stages: kafka.slots must be together");
     auto deployment = DeploymentOf(to_, options_.report);
     if (!deployment.ok()) return deployment.status();
     deployment_ = std::move(*deployment);

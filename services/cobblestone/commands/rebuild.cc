@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "services/cobblestone/commands/command.h"
+#include "services/cobblestone/kafka_deployment.h"
 #include "services/cobblestone/progress.h"
 
 namespace cobblestone {
@@ -12,6 +13,7 @@ namespace {
 struct Options {
   DataPlace place;
   std::string instance;
+  std::string stage;
   std::vector<std::uint32_t> slots;
   bool journal = false;
 };
@@ -65,13 +67,21 @@ int Run(const Options& options) {
     return TellError(Status::InvalidArgument(
         "rebuild is for deployments on Kafka; the embedded log makes damaged states again by itself (`cobblestone run`)"));
   if (!options.instance.empty()) settings->kafka.instance = options.instance;
+  const bool by_stage = settings->kafka.slots == settings::KafkaSlots::kByStage;
+  if (by_stage == options.stage.empty())
+    return TellError(Status::InvalidArgument(by_stage ? "kafka.slots is by_stage: --stage says whose slots"
+                                                      : "kafka.slots is together: a slot has all stages"));
+  for (std::size_t s = 0; by_stage && s < std::size(settings::kStageNames); ++s)
+    if (options.stage == settings::kStageNames[s])
+      settings->stages = settings::StageSet::Of(static_cast<settings::Stage>(s));
+  const std::uint32_t count = SlotCount(PipelineOf(*settings));
   std::vector<std::uint32_t> slots = options.slots;
   if (slots.empty())
-    for (std::uint32_t k = 0; k <= settings->partitions; ++k) slots.push_back(k);
+    for (std::uint32_t k = 0; k < count; ++k) slots.push_back(k);
   for (const std::uint32_t k : slots)
-    if (k > settings->partitions)
+    if (k >= count)
       return TellError(Status::NotFound("there is no slot " + std::to_string(k) + "; they go from 0 to " +
-                                        std::to_string(settings->partitions) + ", the coordinator's"));
+                                        std::to_string(count - 1) + (by_stage ? "" : ", the coordinator's")));
   auto rebuild = Rebuild::Open(*settings, TellOpening);
   if (!rebuild.ok()) return TellError(rebuild.status());
   return options.journal ? TakeJournals(**rebuild, slots) : MakeStates(**rebuild, slots);
@@ -89,6 +99,10 @@ void AddRebuild(Program& program) {
         verb.add_option("--instance", options.instance,
                         "whose state; stands above the configuration's kafka.instance")
             ->type_name("NAME");
+        verb.add_option("--stage", options.stage, "where kafka.slots is by_stage: whose slots")
+            ->type_name("STAGE")
+            ->check(CLI::IsMember(std::vector<std::string>(std::begin(settings::kStageNames),
+                                                           std::end(settings::kStageNames))));
         verb.add_flag("--journal", options.journal,
                       "the group's offsets are gone (it was away for longer than the brokers keep them, or\n"
                       "was deleted): takes the end of each journal as the truth and commits it. All workers\n"
