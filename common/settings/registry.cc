@@ -188,7 +188,7 @@ std::vector<Option> MakeOptions() {
           "together: a slot has all stages; by_stage: each stage has its own, for processes that share them out"),
       Choice(
           "kafka.standby", COBBLESTONE_AT(kafka.standby), kStandbys,
-          "hot: does the work of others, too, to take over in a moment; checkpoint: keeps their checkpoints at hand"),
+          "hot: does others' work, too, to take over in a moment; checkpoint: keeps their checkpoints at hand"),
       Choice(
           "kafka.membership", COBBLESTONE_AT(kafka.membership), kMemberships,
           "static: a worker that stops is waited for (session_timeout); dynamic: others get its slots at once"),
@@ -313,7 +313,9 @@ Status SetFromText(const Option& option, std::string_view text, RunSettings& set
       break;
     }
     case Kind::kSet:
+      if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
       while (true) {
+        while (text.starts_with(' ')) text.remove_prefix(1);
         const std::string_view word = text.substr(0, text.find(','));
         const auto found = std::find(option.choices.begin(), option.choices.end(), word);
         if (found == option.choices.end())

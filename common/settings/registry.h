@@ -47,7 +47,7 @@ std::string Allowed(const Option& option);
 // As it would be written in a file.
 std::string ValueText(const Option& option, const RunSettings& settings);
 
-// Sets it from text; a set from its words, each behind a comma but the first. kInvalidArgument: half a sentence that says what is wrong.
+// Sets it from text; a set from its words, each behind a comma but the first, with or without brackets. kInvalidArgument: half a sentence that says what is wrong.
 Status SetFromText(const Option& option, std::string_view text, RunSettings& settings);
 
 // The known word that was probably meant; empty when none is near.

@@ -155,6 +155,7 @@ TEST(RunSettings, NoTwoOptionsShareAPlace) {
         }
         if (other.empty()) continue;  // there is but one choice
         break;
+      case Kind::kSet: other = "[" + std::string(option.choices.front()) + "]"; break;
     }
     ASSERT_TRUE(SetFromText(option, other, settings).ok()) << option.key << " " << other;
     std::vector<std::string> expected = before;
@@ -279,6 +280,15 @@ TEST(RunSettings, OptionsThatDoNotGoTogetherAreRefused) {
       "state restored from a copy could miss its inputs");
   EXPECT_EQ(ErrorsIn("retention: {inputs_age: 80 min}\ncheckpoint: {interval: 10 min, keep: 2}\n"),
             "no error");
+  EXPECT_THAT(ErrorsIn("stages: [claims, grants]\n"), HasSubstr("on Kafka with kafka.slots: by_stage"));
+  EXPECT_THAT(ErrorsIn("backend: kafka\nstages: [claims]\n"),
+              HasSubstr("on Kafka with kafka.slots: by_stage"));
+  EXPECT_EQ(ErrorsIn("backend: kafka\nkafka: {slots: by_stage}\nstages: [claims, coordinator]\n"),
+            "no error");
+  EXPECT_THAT(ErrorsIn("backend: kafka\nkafka: {slots: by_stage}\nstages: [claims, credits]\n"),
+              HasSubstr("names 'credits', which is none of them"));
+  EXPECT_THAT(ErrorsIn("backend: kafka\nkafka: {slots: by_stage}\nstages: []\n"),
+              HasSubstr("a list of claims"));
   const std::string deep = "/" + std::string(100, 'd');
   EXPECT_THAT(ErrorsIn("data_directory: " + deep), HasSubstr("is longer than the 107 bytes"));
   EXPECT_EQ(ErrorsIn("data_directory: " + deep + "\nlisten: {socket: /run/c.sock}\n"), "no error");
