@@ -1,5 +1,10 @@
 #include "common/stream/kafka/librdkafka/cluster.h"
 
+#include <chrono>
+#include <future>
+#include <memory>
+#include <thread>
+
 #include "common/stream/kafka/librdkafka/handles.h"
 
 namespace cobblestone::stream::kafka {
@@ -51,6 +56,18 @@ Result<Conf> MakeConf(const ClusterOptions& options, const Properties& ours, con
   rd_kafka_conf_set_log_cb(conf.get(), OnLog);
   rd_kafka_conf_set_opaque(conf.get(), opaque);
   return conf;
+}
+
+void EndHandle(rd_kafka_t* handle) {
+  constexpr std::chrono::seconds kAtMost{5};
+  rd_kafka_set_log_level(handle, 0);  // whoever would be told may be gone
+  const auto ended = std::make_shared<std::promise<void>>();
+  auto wait = ended->get_future();
+  std::thread([handle, ended] {
+    rd_kafka_destroy_flags(handle, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+    ended->set_value();
+  }).detach();
+  (void)wait.wait_for(kAtMost);
 }
 
 Result<Handle> MakeHandle(rd_kafka_type_t type, Conf conf) {

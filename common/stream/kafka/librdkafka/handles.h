@@ -26,11 +26,11 @@ using Queue = std::unique_ptr<rd_kafka_queue_t, Destroy<rd_kafka_queue_destroy>>
 using Topic = std::unique_ptr<rd_kafka_topic_t, Destroy<rd_kafka_topic_destroy>>;
 using Error = std::unique_ptr<rd_kafka_error_t, Destroy<rd_kafka_error_destroy>>;
 
+// Ends it; within some seconds, or leaves it: now and then librdkafka waits for ever for a thread of its own (LRK #1640, seen
+// with 2.0.2). A consumer is never closed by this: that waits for others, and has hung, too.
+void EndHandle(rd_kafka_t* handle);
 struct DestroyHandle {
-  // A consumer is never closed by this: that waits for others, and has hung (2.0.2).
-  void operator()(rd_kafka_t* handle) const {
-    rd_kafka_destroy_flags(handle, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
-  }
+  void operator()(rd_kafka_t* handle) const { EndHandle(handle); }
 };
 using Handle = std::unique_ptr<rd_kafka_t, DestroyHandle>;
 
