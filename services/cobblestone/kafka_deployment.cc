@@ -154,6 +154,16 @@ std::vector<settings::RunSettings> AllRolesOf(settings::RunSettings settings) {
   return RolesOf(settings);
 }
 
+Result<settings::RunSettings> RoleNamed(settings::RunSettings settings, const std::string& stage) {
+  const bool by_stage = settings.kafka.slots == settings::KafkaSlots::kByStage;
+  if (by_stage == stage.empty())
+    return Status::InvalidArgument(by_stage ? "kafka.slots is by_stage: --stage says whose slots"
+                                            : "kafka.slots is together: a slot has all stages");
+  for (const settings::RunSettings& role : AllRolesOf(settings))
+    if (RoleName(role) == stage) return role;
+  return Status::InvalidArgument("there is no stage " + stage);
+}
+
 PipelineOptions PipelineOf(const settings::RunSettings& role) {
   PipelineOptions options{.partitions = role.partitions,
                           .future_limit = std::chrono::duration<double>(role.future_limit).count()};

@@ -38,6 +38,8 @@ struct KafkaDeployment {
 // Those of this process, and those of the whole deployment.
 std::vector<settings::RunSettings> RolesOf(const settings::RunSettings& settings);
 std::vector<settings::RunSettings> AllRolesOf(settings::RunSettings settings);
+// The one that an operator names by its stage, which he must where slots are by stage, and cannot where they are not.
+Result<settings::RunSettings> RoleNamed(settings::RunSettings settings, const std::string& stage);
 // "claims", ...; empty where a slot has all stages.
 std::string RoleName(const settings::RunSettings& role);
 PipelineOptions PipelineOf(const settings::RunSettings& role);

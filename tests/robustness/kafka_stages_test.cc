@@ -80,6 +80,10 @@ TEST(KafkaStages, ProcessesShareTheStagesOut) {
   EXPECT_EQ(GrantDifferences(expected, ledger, 3), "");
   const Finished verified = world.Run({"verify"});
   EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
+  const Finished one = world.Run({"verify", "3", "--stage", "accounts"});
+  EXPECT_EQ(one.code, 0) << one.out << one.err;
+  EXPECT_NE(one.out.find("accounts slot 3: "), std::string::npos) << one.out;
+  EXPECT_NE(world.Run({"verify", "3"}).code, 0);  // whose?
 
   KafkaWorldOptions together;
   settings::RunSettings other = *settings;

@@ -67,13 +67,10 @@ int Run(const Options& options) {
     return TellError(Status::InvalidArgument(
         "rebuild is for deployments on Kafka; the embedded log makes damaged states again by itself (`cobblestone run`)"));
   if (!options.instance.empty()) settings->kafka.instance = options.instance;
-  const bool by_stage = settings->kafka.slots == settings::KafkaSlots::kByStage;
-  if (by_stage == options.stage.empty())
-    return TellError(Status::InvalidArgument(by_stage ? "kafka.slots is by_stage: --stage says whose slots"
-                                                      : "kafka.slots is together: a slot has all stages"));
-  for (std::size_t s = 0; by_stage && s < std::size(settings::kStageNames); ++s)
-    if (options.stage == settings::kStageNames[s])
-      settings->stages = settings::StageSet::Of(static_cast<settings::Stage>(s));
+  if (auto role = RoleNamed(*settings, options.stage); role.ok())
+    settings = std::move(role);
+  else
+    return TellError(role.status());
   const std::uint32_t count = SlotCount(PipelineOf(*settings));
   std::vector<std::uint32_t> slots = options.slots;
   if (slots.empty())
@@ -81,7 +78,8 @@ int Run(const Options& options) {
   for (const std::uint32_t k : slots)
     if (k >= count)
       return TellError(Status::NotFound("there is no slot " + std::to_string(k) + "; they go from 0 to " +
-                                        std::to_string(count - 1) + (by_stage ? "" : ", the coordinator's")));
+                                        std::to_string(count - 1) +
+                                        (options.stage.empty() ? ", the coordinator's" : "")));
   auto rebuild = Rebuild::Open(*settings, TellOpening);
   if (!rebuild.ok()) return TellError(rebuild.status());
   return options.journal ? TakeJournals(**rebuild, slots) : MakeStates(**rebuild, slots);

@@ -19,6 +19,7 @@ using stream::kafka::CatchUp;
 
 struct Options {
   DataPlace place;
+  std::string stage;
   std::vector<std::uint32_t> slots;
   std::string directory;
 };
@@ -134,8 +135,14 @@ int Run(const Options& options) {
                                   : options.directory;
   std::error_code error;
   if (fs::exists(scratch, error)) return TellError(Status::InvalidArgument(scratch + " is there already"));
+  auto roles = AllRolesOf(*settings);
+  if (!options.stage.empty() || (!options.slots.empty() && roles.size() > 1)) {
+    auto role = RoleNamed(*settings, options.stage);
+    if (!role.ok()) return TellError(role.status());
+    roles = {*role};
+  }
   int code = kExitOk;
-  for (const settings::RunSettings& role : AllRolesOf(*settings)) {
+  for (const settings::RunSettings& role : roles) {
     const int one = VerifySlots(options, role, scratch + RoleName(role));
     fs::remove_all(scratch + RoleName(role), error);
     code = std::max(code, one);
@@ -152,6 +159,9 @@ void AddVerify(Program& program) {
       [](CLI::App& verb, Options& options) {
         verb.add_option("SLOT", options.slots, "slots; without any all of them");
         AddDataPlace(verb, options.place);
+        verb.add_option("--stage", options.stage,
+                        "where kafka.slots is by_stage: whose slots; without it all")
+            ->type_name("STAGE");
         verb.add_option(
                 "--scratch", options.directory,
                 "directory for the states that are made; must not exist, is removed. Without it one in the data\n"
