@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/time.h>
+#include <threads.h>
 
 #include <cstdlib>
 #include <ctime>
@@ -66,6 +67,13 @@ int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex, co
       Real<int (*)(pthread_cond_t*, pthread_mutex_t*, const timespec*)>("pthread_cond_timedwait");
   timespec at = *until;
   if (at.tv_sec > kWallClock) at.tv_sec -= Off();
+  return real(condition, mutex, &at);
+}
+
+int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* until) {
+  static const auto real = Real<int (*)(cnd_t*, mtx_t*, const timespec*)>("cnd_timedwait");
+  timespec at = *until;
+  at.tv_sec -= Off();
   return real(condition, mutex, &at);
 }
 

@@ -16,7 +16,7 @@ namespace cobblestone::stream::kafka {
 struct Care {
   enum Level : std::uint32_t {
     kNone,
-    kTaken,      // somebody took the slot and has not committed since
+    kTaken,      // an owner died; whoever took the slot has not committed many records since
     kFewAtOnce,  // and died: the next one commits some records at a time
     kOneByOne,   // and died: one at a time, each named before it is tried
   };

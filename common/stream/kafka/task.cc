@@ -1,6 +1,7 @@
 #include "common/stream/kafka/task.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/base/failpoint.h"
 
@@ -55,12 +56,11 @@ Task::Task(std::uint32_t slot, const TaskOptions& options, const SlotFactory& fa
       report_(std::move(report)) {
   trace_ = space_.TraceOf(k_);
   if (trace_ != nullptr) {
-    died_processing_ = trace_->processing != 0;
     if (trace_->executing != 0) {
       trace_->deaths = trace_->executing == trace_->deadly ? trace_->deaths + 1 : 1;
       trace_->deadly = trace_->executing;
     }
-    trace_->processing = trace_->executing = 0;
+    trace_->executing = 0;
   }
   if (Status s = OpenState(); !s.ok()) FailState(s);
 }
@@ -384,11 +384,11 @@ void Task::Run() {
   taken_ = announces_ = true;
   careful_records_ = 0;
   care_ = position_.build == options_.build ? position_.care : Care{};
+  const bool processing =
+      trace_ == nullptr ? std::exchange(untraced_, false) : std::exchange(trace_->processing, 0) != 0;
   if (position_.owner.empty() || position_.released) return;
   // Whoever had it is dead. If that was we ourselves, and at something else, no record is to blame.
-  const bool records = position_.owner != options_.owner || died_processing_;
-  died_processing_ = false;
-  if (!records) return;
+  if (position_.owner == options_.owner && !processing) return;
   if (care_.tries > 0) ++care_.tries;
   care_.level = std::min<std::uint32_t>(care_.level + 1, Care::kOneByOne);
   if (!careful()) return;
@@ -850,6 +850,25 @@ Status Task::ConsumeSome() {
   return Status::Ok();
 }
 
+// The record that ConsumeSome would take first.
+Status Task::First(std::size_t* input, const Message** first) {
+  *first = nullptr;
+  double first_time = 0;
+  for (std::size_t stage = 0; stage < stage_inputs_.size() && *first == nullptr; ++stage) {
+    for (const std::size_t i : stage_inputs_[stage]) {
+      const Message* head = nullptr;
+      if (Status s = Head(i, &head); !s.ok()) return s;
+      if (head == nullptr || !parts_.slot->Ready(i)) continue;
+      const double time = HeadTime(i, *head);
+      if (*first != nullptr && !(time < first_time)) continue;
+      *first = head;
+      *input = i;
+      first_time = time;
+    }
+  }
+  return Status::Ok();
+}
+
 Status Task::ConsumeOne() {
   const Slot& slot = *parts_.slot;
   const Message* head = nullptr;
@@ -860,11 +879,7 @@ Status Task::ConsumeOne() {
     if (head->offset() != care_.offset || !slot.Ready(input)) care_.tries = 0;
   }
   if (care_.tries == 0) {
-    for (input = 0; input < inputs_.size(); ++input) {
-      if (Status s = Head(input, &head); !s.ok()) return s;
-      if (head != nullptr && slot.Ready(input)) break;
-    }
-    if (input == inputs_.size()) return Status::Ok();
+    if (Status s = First(&input, &head); !s.ok() || head == nullptr) return s;
     care_.input = static_cast<std::uint32_t>(input);
     care_.offset = head->offset();
     care_.tries = 1;
@@ -899,11 +914,12 @@ Care Task::CareAfter() const {
   care.offset = 0;
   care.skipped = skipped_ ? care.skipped + 1 : 0;
   switch (care.level) {
-    case Care::kTaken: care.level = Care::kNone; break;
+    case Care::kTaken:  // what was committed first may have been of other inputs than what crashes
     case Care::kFewAtOnce:
       if (careful_records_ >= 2 * options_.round_records) care.level = Care::kNone;
       break;
     case Care::kOneByOne:
+      if (skipped_) care.level = Care::kFewAtOnce;  // that was it
       if (careful_records_ >= kOnesInARow) care.level = Care::kNone;
       break;
     default: break;

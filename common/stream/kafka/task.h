@@ -189,6 +189,7 @@ class Task {
   void UnderWay(bool is);
   // The stages' turn in Round(): all that waits, or the one record that is tried.
   Status ConsumeSome();
+  Status First(std::size_t* input, const Message** first);
   Status ConsumeOne();
   // What becomes of it with the commit of what was consumed.
   [[nodiscard]] Care CareAfter() const;
@@ -250,7 +251,7 @@ class Task {
   bool announces_ = false;
   std::uint64_t careful_records_ = 0;  // since it is careful
   Trace* trace_ = nullptr;             // of this machine; null: there is none
-  bool died_processing_ = true;        // the process before this one here, as far as is known
+  bool untraced_ = true;               // without it: what this process was at before is not known
 
   // The open transaction.
   bool touched_ = false;
