@@ -6,7 +6,8 @@ namespace {
 
 class SimStore final : public store::Store {
  public:
-  explicit SimStore(std::shared_ptr<SimDisk::Rows> rows) : rows_(std::move(rows)) {}
+  SimStore(std::shared_ptr<SimDisk::Rows> rows, std::shared_ptr<const bool> full)
+      : rows_(std::move(rows)), full_(std::move(full)) {}
 
   Status Get(std::string_view key, std::string* value) const override {
     const auto found = rows_->rows.find(std::string(key));
@@ -25,6 +26,7 @@ class SimStore final : public store::Store {
     return Status::Ok();
   }
   Status Apply(const std::vector<store::Row>& rows, std::string_view meta) override {
+    if (*full_) return Status::Retry("the disk is full");
     for (const store::Row& row : rows) {
       rows_->damaged.erase(std::string(row.key));
       if (row.deleted)
@@ -46,14 +48,16 @@ class SimStore final : public store::Store {
 
  private:
   std::shared_ptr<SimDisk::Rows> rows_;
+  std::shared_ptr<const bool> full_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<store::Store>> SimDisk::Open(std::uint32_t slot) {
+  if (*full_) return Status::Full("the disk is full");
   auto& rows = rows_[slot];
   if (rows == nullptr) rows = std::make_shared<Rows>();
-  return std::unique_ptr<store::Store>(std::make_unique<SimStore>(rows));
+  return std::unique_ptr<store::Store>(std::make_unique<SimStore>(rows, full_));
 }
 
 Status SimDisk::Remove(std::uint32_t slot) {
@@ -62,7 +66,9 @@ Status SimDisk::Remove(std::uint32_t slot) {
 }
 
 Result<std::unique_ptr<store::Store>> SimDisk::OpenCopy(std::uint32_t slot, store::Store&) {
-  return std::unique_ptr<store::Store>(std::make_unique<SimStore>(std::make_shared<Rows>(*rows_.at(slot))));
+  if (*full_) return Status::Full("the disk is full");
+  return std::unique_ptr<store::Store>(
+      std::make_unique<SimStore>(std::make_shared<Rows>(*rows_.at(slot)), full_));
 }
 
 std::vector<std::uint32_t> SimDisk::Slots() {

@@ -29,6 +29,9 @@ class SimDisk final : public stream::kafka::StateSpace {
   void Lose() { rows_.clear(); }
   // A row of some slot is not what was written, from now on. False: there is none.
   bool Damage(std::mt19937_64& random);
+  // As long as it is full nothing is written, and no state that is not open is opened.
+  void Fill(bool full) { *full_ = full; }
+  [[nodiscard]] bool full() const { return *full_; }
   // State of a slot as it was a while ago comes back (a disk from a backup).
   void Forget(std::uint32_t slot) { rows_.erase(slot); }
 
@@ -42,6 +45,7 @@ class SimDisk final : public stream::kafka::StateSpace {
  private:
   std::map<std::uint32_t, std::shared_ptr<Rows>> rows_;
   std::map<std::uint32_t, stream::kafka::Trace> traces_;
+  std::shared_ptr<bool> full_ = std::make_shared<bool>(false);
 };
 
 // Jobs run when the schedule says so; those of a machine that crashes never do.

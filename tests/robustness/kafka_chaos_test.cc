@@ -34,6 +34,14 @@ constexpr int kFullExitCode = 74;             // README of services/cobblestone
 constexpr milliseconds kBeyondSession{4500};  // the session is 3 s
 constexpr seconds kPatience{180};
 
+// The last lines of what a worker said.
+std::string End(const std::string& text) {
+  std::size_t from = text.size();
+  for (int lines = 0; lines < 8 && from != std::string::npos && from > 0; ++lines)
+    from = text.rfind('\n', from - 1);
+  return from == std::string::npos ? text : text.substr(from);
+}
+
 class KafkaChaos : public ::testing::Test {
  protected:
   struct Member {
@@ -103,6 +111,7 @@ class KafkaChaos : public ::testing::Test {
       }
     }
     EXPECT_EQ(member.process->Wait(), kFullExitCode) << member.process->err();
+    fs::resize_file(path, 0);  // a process that was just started may have inherited it
     fs::remove(path);
     faults_.Note("disk full", open);
   }
@@ -238,7 +247,8 @@ TEST_F(KafkaChaos, WorkersComeAndGoAndNothingIsLostOrDoubled) {
     ASSERT_TRUE(member.process->WaitFor("running")) << member.process->err();
     member.process->Signal(SIGTERM);
     EXPECT_EQ(member.process->Wait(), 0) << member.process->err();
-    if (HasFailure()) std::printf("---- %s\n%s", member.name.c_str(), member.process->err().c_str());
+    if (HasFailure())
+      std::printf("---- the end of %s\n%s", member.name.c_str(), End(member.process->err()).c_str());
   }
   world_->ExpectLikeTheOracle();
 }

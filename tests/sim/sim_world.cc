@@ -94,6 +94,9 @@ class World {
     cluster_.set_faults({});
     for (auto& machine : machines_) {
       machine->asleep = 0;
+      // Who has not noticed yet would only now.
+      if (machine->disk.full() && machine->worker != nullptr) Die(*machine, "killed");
+      machine->disk.Fill(false);
       if (machine->worker == nullptr && machine->name == "w0") Start(*machine);
     }
     if (Rest("everything")) Judge();
@@ -178,6 +181,7 @@ class World {
         case 3:
         case 4:
         case 5: Start(machine); break;
+        case 9: machine.disk.Fill(false); break;
         default: break;
       }
       return;
@@ -204,6 +208,10 @@ class World {
       case 3:
         cluster_.Advance(Millis(300 + random_() % 2000));
         ++result_.counts["time went by"];
+        return;
+      case 4:
+        machine.disk.Fill(true);
+        ++result_.counts["disk full"];
         return;
       default: break;
     }

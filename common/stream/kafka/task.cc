@@ -282,7 +282,7 @@ void Task::SetOwned(bool owned) {
 }
 
 void Task::FollowCheckpoints() {
-  if (owned_ || follows_checkpoints_ || phase_ == Phase::kStopped) return;
+  if (owned_ || follows_checkpoints_ || phase_ == Phase::kStopped || !failure_.ok()) return;
   follows_checkpoints_ = true;
   StopReading();
   background_.Drain();
@@ -293,7 +293,7 @@ void Task::FollowCheckpoints() {
 }
 
 void Task::SetPosition(const std::optional<Position>& position) {
-  if (phase_ != Phase::kPosition) return;
+  if (phase_ != Phase::kPosition || !failure_.ok()) return;
   position_ = position.value_or(Position{});
   Decide();
 }
@@ -398,11 +398,12 @@ void Task::Run() {
 }
 
 bool Task::Advance(Cluster& clock, Time deadline) {
+  if (!failure_.ok()) return false;
   bool moved = false;
   switch (phase_) {
     case Phase::kFresh: moved = CheckFresh(); break;
     case Phase::kCheckpoint:
-      while (phase_ == Phase::kCheckpoint && RestoreSome()) {
+      while (phase_ == Phase::kCheckpoint && failure_.ok() && RestoreSome()) {
         moved = true;
         if (clock.Now() >= deadline) break;
       }
