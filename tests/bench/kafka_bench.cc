@@ -125,6 +125,9 @@ struct Counts {
   std::uint64_t lag = 0;
   std::uint32_t running = 0;
   double commit_seconds = 0;
+  double flush_seconds = 0;
+  double offsets_seconds = 0;
+  double end_seconds = 0;
 };
 
 Counts Look(const KafkaWorkers& workers) {
@@ -134,6 +137,9 @@ Counts Look(const KafkaWorkers& workers) {
     counts.commits += worker.commits;
     counts.aborts += worker.aborts;
     counts.commit_seconds += worker.commit_seconds;
+    counts.flush_seconds += worker.flush_seconds;
+    counts.offsets_seconds += worker.offsets_seconds;
+    counts.end_seconds += worker.end_seconds;
     for (const auto& task : worker.tasks) {
       counts.produced += task.produced;
       if (task.phase == Phase::kStopped) Die(Status::Fatal(task.problem));
@@ -335,13 +341,14 @@ double Throughput(Options options, bool restore) {
     records += RecordsIn(deployment.cluster(), topic, options.partitions, &grants);
   for (const stream::TopicIndex topic : {wire::kSamples, wire::kPassed})
     records += RecordsIn(deployment.cluster(), topic, 1, &grants);
+  const double of_each = 1e3 / static_cast<double>(std::max<std::uint64_t>(1, counts.commits));  // ms
   std::printf(
       "%8llu hosts: %9.0f results/s, %5.2f us CPU per result here, %.2f us in the broker, %.2f records in %.4f "
-      "Kafka records written per result, %llu commits (%.1f ms each), %llu aborts, %llu of %llu granted\n",
+      "Kafka records written per result, %llu commits (%.1f ms each: messages %.1f, offsets %.1f, end %.1f), %llu aborts, %llu of %llu granted\n",
       static_cast<unsigned long long>(options.hosts), n / seconds, cpu_used / n * 1e6, broker_used / n * 1e6,
       static_cast<double>(records) / n, static_cast<double>(counts.produced) / n,
-      static_cast<unsigned long long>(counts.commits),
-      counts.commit_seconds / static_cast<double>(std::max<std::uint64_t>(1, counts.commits)) * 1e3,
+      static_cast<unsigned long long>(counts.commits), counts.commit_seconds * of_each,
+      counts.flush_seconds * of_each, counts.offsets_seconds * of_each, counts.end_seconds * of_each,
       static_cast<unsigned long long>(counts.aborts), static_cast<unsigned long long>(grants),
       static_cast<unsigned long long>(prepared.results));
   std::fflush(stdout);

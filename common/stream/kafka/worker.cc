@@ -382,8 +382,11 @@ Outcome Worker::TryCommit(const std::vector<std::uint32_t>& released) {
     if (task->touched() || task->announces() || gives_back(k)) parts.push_back(task.get());
   }
   Failpoint("K2");
+  Time at = cluster_.Now();
+  const auto lap = [&] { return Seconds(cluster_.Now() - std::exchange(at, cluster_.Now())); };
   if (Outcome o = producer_->Flush(); !o.ok()) return o;
   ++turns_;
+  counts_.flush_seconds += lap();
   Failpoint("K3");
   const bool inputs = cluster_.Now() - last_offsets_ >= options_.offsets_interval;
   std::vector<OffsetToSend> offsets;
@@ -393,9 +396,11 @@ Outcome Worker::TryCommit(const std::vector<std::uint32_t>& released) {
     const Outcome o = Try(kMostTries, [&] { return producer_->SendOffsets(offsets, group_->Current()); });
     if (!o.ok()) return o.reaction == Reaction::kRetry ? Outcome{Reaction::kAbort, o.message} : o;
   }
+  counts_.offsets_seconds += lap();
   Failpoint("K4");
   ending_ = true;
   if (Outcome o = Try(0, [&] { return producer_->Commit(); }); !o.ok()) return o;
+  counts_.end_seconds += lap();
   Failpoint("K5");
   const Time now = cluster_.Now();
   for (Task* task : parts) task->Committed(now);

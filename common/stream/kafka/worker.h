@@ -58,7 +58,12 @@ struct WorkerStatus {
   std::uint64_t producers = 0;  // that were made
   std::uint64_t fenced = 0;     // owners before that were fenced
   std::uint64_t records = 0;
-  double commit_seconds = 0;  // K2 to K6, in all
+  // Of commits, in all: from the last round to the end (K1 to K6), and of that what waited for the brokers: for messages,
+  // for offsets, for the end of the transaction.
+  double commit_seconds = 0;
+  double flush_seconds = 0;
+  double offsets_seconds = 0;
+  double end_seconds = 0;
 };
 
 class Worker final : private GroupListener {
