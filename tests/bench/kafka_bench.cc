@@ -58,14 +58,14 @@ struct Options {
   std::string bootstrap = "127.0.0.1:9092";
   std::uint64_t hosts = 100000;
   std::uint64_t results = 500000;
-  std::uint32_t partitions = 8;
+  std::uint32_t partitions = 2;
   std::uint32_t threads = 1;
   std::string policy = "creditnew";
   std::vector<std::string> measures = {"throughput", "latency"};
   double rate = 0;      // results/s; 0: half of the throughput
   double seconds = 20;  // of load at a rate
   double block = 0.01;  // s of load that are due at one time
-  int linger = 20;      // ms, of the source at a rate
+  int linger = 10;      // ms, of the source at a rate
   std::string directory;
   std::string client_options;
   int broker_pid = 0;
