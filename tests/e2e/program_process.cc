@@ -114,10 +114,13 @@ nlohmann::json AskProgram(const std::string& directory, const std::vector<std::s
 
 Background::Background(const std::string& directory, const std::vector<std::string>& arguments,
                        const std::string& failpoint,
-                       const std::vector<std::pair<std::string, std::string>>& environment) {
-  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+                       const std::vector<std::pair<std::string, std::string>>& environment,
+                       const std::string& input) {
+  const int in = ::open(input.c_str(), O_RDONLY | O_CLOEXEC);
+  const int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   Pipe err;
-  id_ = Spawn(directory, arguments, null, null, err.write, failpoint, environment);
+  id_ = Spawn(directory, arguments, in, null, err.write, failpoint, environment);
+  ::close(in);
   ::close(null);
   ::close(err.write);
   pipe_ = err.read;

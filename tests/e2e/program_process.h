@@ -27,10 +27,11 @@ nlohmann::json AskProgram(const std::string& directory, const std::vector<std::s
 class Background {
  public:
   // `failpoint`: "E3:17", where the program is to kill itself (common/base/failpoint.h); empty: nowhere. `environment`:
-  // more variables, names and values.
+  // more variables, names and values. `input`: the file that is its standard input.
   Background(const std::string& directory, const std::vector<std::string>& arguments,
              const std::string& failpoint = "",
-             const std::vector<std::pair<std::string, std::string>>& environment = {});
+             const std::vector<std::pair<std::string, std::string>>& environment = {},
+             const std::string& input = "/dev/null");
   ~Background();
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;

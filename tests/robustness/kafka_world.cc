@@ -1,6 +1,8 @@
 #include "tests/robustness/kafka_world.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -20,6 +22,8 @@ namespace cobblestone::testing {
 namespace {
 
 constexpr std::size_t kBlockEvents = 5000;
+constexpr std::size_t kStreamEvents = 100;
+constexpr std::chrono::milliseconds kStreamPause{30};
 constexpr int kTriesToTakeIn = 20;  // brokers may be away
 
 std::string Output(const std::string& command) {
@@ -119,14 +123,14 @@ KafkaWorld::KafkaWorld(const TestBroker& broker, std::uint64_t seed, KafkaWorldO
   more_ = std::make_unique<Generator>(EndlessTraffic(seed));
 }
 
-void KafkaWorld::AddTraffic(std::size_t events) {
+std::string KafkaWorld::MoreTraffic(std::size_t events) {
   std::string bytes;
   for (std::string envelope; events > 0 && more_->Next(&envelope); --events) {
     const auto routing = wire::PeekRouting(envelope);
     events_.push_back({envelope, routing && routing->key == wire::KeyKind::kBroadcast});
     stream::AppendRecord(bytes, envelope);
   }
-  std::ofstream(directory_ / "traffic.pb", std::ios::binary | std::ios::app) << bytes;
+  return bytes;
 }
 
 KafkaWorld::Feed::Feed(KafkaWorld& world) : world_(world), thread_([this] { Run(); }) {}
@@ -137,7 +141,8 @@ KafkaWorld::Feed::~Feed() {
 
 void KafkaWorld::Feed::Run() {
   while (!stopping_ && problem_.empty()) {
-    world_.AddTraffic(kBlockEvents);
+    std::ofstream(world_.path("traffic.pb"), std::ios::binary | std::ios::app)
+        << world_.MoreTraffic(kBlockEvents);
     for (int tries = 1;; ++tries) {
       const Finished taken = world_.Ingest();
       if (taken.code <= 1) break;  // 1: bad lines of the traffic were told
@@ -151,6 +156,42 @@ std::string KafkaWorld::Feed::Finish() {
   stopping_ = true;
   thread_.join();
   return problem_;
+}
+
+KafkaWorld::Stream::Stream(KafkaWorld& world) : world_(world) {
+  const std::string path = world_.path("stream");
+  if (::mkfifo(path.c_str(), 0600) != 0) throw std::runtime_error("no pipe " + path);
+  // Both ends, or to open one would wait for the other.
+  pipe_ = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  source_ = std::make_unique<Background>(
+      world_.path(""),
+      std::vector<std::string>{"ingest", "-", "--source", "stream", "--config", world_.ConfigOf("admin")}, "",
+      std::vector<std::pair<std::string, std::string>>{}, path);
+  thread_ = std::thread([this] { Run(); });
+}
+
+KafkaWorld::Stream::~Stream() {
+  if (thread_.joinable()) (void)Finish();
+}
+
+void KafkaWorld::Stream::Run() {
+  while (!stopping_) {
+    const std::string bytes = world_.MoreTraffic(kStreamEvents);
+    for (std::size_t at = 0; at < bytes.size();) {
+      const ssize_t n = ::write(pipe_, bytes.data() + at, bytes.size() - at);
+      if (n > 0) at += static_cast<std::size_t>(n);
+      if (n < 0 && !source_->Runs()) return;
+      std::this_thread::sleep_for(kStreamPause);  // the oracle goes through all of it in the end
+    }
+  }
+}
+
+std::string KafkaWorld::Stream::Finish() {
+  stopping_ = true;
+  thread_.join();
+  ::close(pipe_);
+  const int code = source_->Wait();
+  return code <= 1 ? "" : source_->err();  // 1: bad lines of the traffic were told
 }
 
 // Small transactions, many state writes and checkpoints, short sessions.

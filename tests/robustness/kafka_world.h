@@ -111,14 +111,33 @@ class KafkaWorld {
     std::thread thread_;
   };
 
+  // One source that goes on and on, some thousand events a second: for times in which no other program may begin.
+  class Stream {
+   public:
+    explicit Stream(KafkaWorld& world);
+    ~Stream();
+    Stream(const Stream&) = delete;
+    Stream& operator=(const Stream&) = delete;
+    // No more events; those that there are have been processed when this returns. Why they were not; empty: they were.
+    [[nodiscard]] std::string Finish();
+
+   private:
+    void Run();
+    KafkaWorld& world_;
+    std::atomic<bool> stopping_{false};
+    int pipe_ = -1;  // where it reads
+    std::unique_ptr<Background> source_;
+    std::thread thread_;
+  };
+
   // With no worker running: every commit is executed again, each fingerprint compared, from the checkpoints and from the
   // first one on, and both give the same state; then every grant, every total, as the oracle says. `from_the_beginning`
   // false: from the checkpoints on alone.
   void ExpectLikeTheOracle(bool from_the_beginning = true) const;
 
  private:
-  // To the end of the source's file.
-  void AddTraffic(std::size_t events);
+  // The next events, as they stand in a source's file.
+  std::string MoreTraffic(std::size_t events);
 
   TempDir directory_;
   std::string bootstrap_;
