@@ -150,12 +150,23 @@ void SimCluster::Rebalance() {
   }
 }
 
+void SimCluster::Compact(TopicPartition where) {
+  Partition& partition = At(where);
+  std::set<std::string> later;
+  for (std::uint64_t o = StableEnd(where); o-- > 0;) {
+    Entry& entry = partition.entries[o];
+    if (entry.marker || (entry.txn != nullptr && entry.txn->state != TxnState::kCommitted)) continue;
+    if (!later.insert(entry.key).second) entry.compacted = true;
+  }
+}
+
 std::vector<std::pair<std::uint64_t, std::string>> SimCluster::Committed(TopicPartition where) const {
   std::vector<std::pair<std::uint64_t, std::string>> all;
   const Partition& partition = At(where);
   for (std::uint64_t o = 0; o < StableEnd(where); ++o) {
     const Entry& entry = partition.entries[o];
-    if (entry.marker || (entry.txn != nullptr && entry.txn->state != TxnState::kCommitted)) continue;
+    if (entry.marker || entry.compacted) continue;
+    if (entry.txn != nullptr && entry.txn->state != TxnState::kCommitted) continue;
     all.emplace_back(o, entry.value);
   }
   return all;
@@ -380,8 +391,8 @@ class SimReader final : public Reader {
     std::size_t got = 0;
     for (; place.offset < end && got < most; ++place.offset) {
       const SimCluster::Entry& entry = entries[place.offset];
-      if (entry.marker || (entry.txn != nullptr && entry.txn->state != SimCluster::TxnState::kCommitted))
-        continue;
+      if (entry.marker || entry.compacted) continue;
+      if (entry.txn != nullptr && entry.txn->state != SimCluster::TxnState::kCommitted) continue;
       auto* copy = new SimCluster::Entry(entry);
       out->emplace_back(place.offset, copy->timestamp, std::string_view(copy->key),
                         std::string_view(copy->value), copy->tombstone, copy,

@@ -75,6 +75,8 @@ class SimCluster final {
   void Append(TopicPartition where, std::string key, std::string value);
   // Everything that readers may see, in order.
   [[nodiscard]] std::vector<std::pair<std::uint64_t, std::string>> Committed(TopicPartition where) const;
+  // As a broker's cleaner: of each key that is there twice, before what is not decided, the last value stays.
+  void Compact(TopicPartition where);
   [[nodiscard]] std::uint64_t open_transactions() const;
   // Who has which slot, for people.
   [[nodiscard]] std::string Describe() const;
@@ -105,6 +107,7 @@ class SimCluster final {
     std::string value;
     bool tombstone = false;
     double timestamp = 0;
+    bool compacted = false;  // it is gone
   };
   struct Partition {
     std::vector<Entry> entries;  // by offset

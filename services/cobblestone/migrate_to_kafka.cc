@@ -218,6 +218,10 @@ class ToKafka {
         meta.next[i] = meta.next[i] == log_->Begin(where) ? 0 : cuts_[where].at(meta.next[i]) + 1;
       }
       meta.journal_next = 0;
+      if (Status s = StatusOf(producer_->Produce({kCheckpointTopic, k}, stream::kafka::kCheckpointBeginKey,
+                                                 std::to_string(meta.sequence), &ignored_));
+          !s.ok())
+        return s;
       if (Status s = StatusOf(producer_->Produce({kCheckpointTopic, k}, stream::kafka::kCheckpointMetaKey,
                                                  stream::EncodeSlotMeta(meta), &ends[k]));
           !s.ok())

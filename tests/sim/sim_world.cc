@@ -135,6 +135,8 @@ class World {
                                          .standby = schedule_.standby,
                                          .settle_after = Millis(200),
                                          .report = [this, name = machine.name](const std::string& what) {
+                                           if (what.find("was compacted together") != std::string::npos)
+                                             ++result_.counts["lost a checkpoint to compaction"];
                                            result_.story.push_back(name + ": " + what);
                                          }};
     machine.worker = std::make_unique<Worker>(std::move(options), *machine.client, machine.disk,
@@ -182,6 +184,12 @@ class World {
         case 4:
         case 5: Start(machine); break;
         case 9: machine.disk.Fill(false); break;
+        case 10:
+        case 11:
+          // Without the time that brokers leave for what is not whole.
+          for (std::uint32_t k = 0; k <= kSimPartitions; ++k) cluster_.Compact({kCheckpoint, k});
+          ++result_.counts["checkpoints compacted"];
+          break;
         default: break;
       }
       return;

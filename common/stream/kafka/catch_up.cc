@@ -41,6 +41,7 @@ Result<SlotMeta> CatchUp(Cluster& cluster, std::uint32_t slot, const TaskOptions
       if (!task.failure().ok()) return task.failure();
       if (task.phase() == Phase::kStopped)
         return Status::Corrupted("slot " + std::to_string(slot) + ": " + task.problem());
+      if (task.phase() == Phase::kPosition) task.SetPosition(**position);  // its state was thrown away
       if (task.Advance(cluster, cluster.Now() + Millis(200))) {
         moved_at = cluster.Now();
       } else {

@@ -191,6 +191,8 @@ Status CheckpointSource::Begin() {
 
 Status CheckpointSource::ReadSlice(CheckpointSlice* slice) {
   std::size_t bytes = 0;
+  if (next_ == 0)
+    slice->push_back({.key = std::string(kCheckpointBeginKey), .value = std::to_string(meta_.sequence)});
   while (next_ < keys_.size() && bytes < kSliceBytes) {
     CheckpointRow row{.key = keys_[next_++]};
     Status s = copy_->Get(row.key, &row.value);
@@ -255,9 +257,16 @@ Status CheckpointSource::failure() const {
 
 // ---- And back --------------------------------------------------------------------------------------------------------
 
-Status CheckpointRestore::Add(std::string_view key, std::string_view value, bool deleted) {
+Status CheckpointRestore::Add(std::uint64_t offset, std::string_view key, std::string_view value,
+                              bool deleted) {
+  if (key == kCheckpointBeginKey) {
+    begun_ = value;
+    begun_at_ = offset;
+    return Status::Ok();
+  }
   if (key == kCheckpointMetaKey) {
     meta_bytes_ = value;
+    if (auto meta = DecodeSlotMeta(value); meta.ok()) meta_ = std::move(*meta);  // else Finish() says so
     return Status::Ok();
   }
   if (key.size() != kKeyBytes || key[0] == kMarker)
@@ -282,15 +291,22 @@ Status CheckpointRestore::Apply(std::string_view meta) {
 }
 
 Status CheckpointRestore::Finish() {
-  auto meta = DecodeSlotMeta(meta_bytes_);
-  if (!meta.ok())
+  if (!DecodeSlotMeta(meta_bytes_).ok())
     return Status::Corrupted("the checkpoint's topic does not say of which place in the log it is");
-  meta_ = std::move(*meta);
   return Apply(meta_bytes_);
+}
+
+std::optional<std::uint64_t> CheckpointRestore::begin() const {
+  if (begun_ != std::to_string(meta_.sequence)) return std::nullopt;
+  return begun_at_;
 }
 
 Status CheckpointTail::Add(std::string_view key, std::string_view value, bool deleted, bool* applied) {
   *applied = false;
+  if (key == kCheckpointBeginKey) {
+    begun_ = value;
+    return Status::Ok();
+  }
   if (key != kCheckpointMetaKey) {
     pending_[std::string(key)] = {.key = std::string(key), .value = std::string(value), .deleted = deleted};
     return Status::Ok();
@@ -307,6 +323,9 @@ Status CheckpointTail::Add(std::string_view key, std::string_view value, bool de
     return bytes.status();
   }
   if (meta->sequence <= have) return Status::Ok();
+  if (begun_ != std::to_string(meta->sequence))
+    return Status::NotFound("the checkpoint as of commit " + std::to_string(meta->sequence) +
+                            " was compacted before it was taken over");
   std::vector<store::Row> write;
   std::deque<std::string> markers;  // of changes that the checkpoint has
   Status s = store_.Scan({&kMarker, 1}, [&](std::string_view marker, std::string_view) {

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,6 +67,11 @@ using CheckpointSlice = std::vector<CheckpointRow>;
 // The last row of a checkpoint: it says of which place in the log the rows before it are. No table's key is like it.
 inline constexpr std::string_view kCheckpointMetaKey("\0", 1);
 
+// The first row of a checkpoint; its value is the sequence. Compaction that has a later checkpoint's rows take the place of
+// this one's has that one's first row take the place of this one. So while it is there, all of the checkpoint is; and where
+// it is gone, though no later checkpoint is whole, rows may be gone with it.
+inline constexpr std::string_view kCheckpointBeginKey("\0b", 2);
+
 // Reads what must go into the checkpoint of a store: every key changed since the last one. The state thread fills it, the
 // stream thread takes from it.
 class CheckpointSource {
@@ -106,9 +112,11 @@ class CheckpointRestore {
  public:
   explicit CheckpointRestore(store::Store& store) : store_(store) {}
 
-  Status Add(std::string_view key, std::string_view value, bool deleted);
+  Status Add(std::uint64_t offset, std::string_view key, std::string_view value, bool deleted);
   // After the row with kCheckpointMetaKey.
   Status Finish();
+  // Where the first row of the checkpoint is; none: it is gone.
+  [[nodiscard]] std::optional<std::uint64_t> begin() const;
   [[nodiscard]] const SlotMeta& meta() const { return meta_; }
   [[nodiscard]] std::uint64_t rows() const { return rows_; }
 
@@ -121,6 +129,8 @@ class CheckpointRestore {
   std::uint64_t rows_ = 0;
   std::string meta_bytes_;
   SlotMeta meta_;
+  std::string begun_;  // the sequence that the last first row says
+  std::uint64_t begun_at_ = 0;
 };
 
 // Takes over checkpoints as they become whole, on top of the state that the one before the first of them gives.
@@ -129,13 +139,15 @@ class CheckpointTail {
   explicit CheckpointTail(store::Store& store) : store_(store) {}
 
   // Rows as they come from the topic; nothing of a checkpoint reaches the store before all of it does. *applied: the
-  // state is as of a checkpoint now. The one that the state has already says nothing.
+  // state is as of a checkpoint now. The one that the state has already says nothing. kNotFound: rows of one that is whole may
+  // be gone (kCheckpointBeginKey), and nothing was applied.
   Status Add(std::string_view key, std::string_view value, bool deleted, bool* applied);
   [[nodiscard]] std::uint64_t rows() const { return rows_; }  // applied
 
  private:
   store::Store& store_;
   std::map<std::string, CheckpointRow> pending_;
+  std::string begun_;  // as CheckpointRestore's
   std::uint64_t rows_ = 0;
 };
 

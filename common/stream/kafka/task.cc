@@ -317,16 +317,17 @@ void Task::Decide() {
     return;
   }
   if (meta.journal_next > position_.journal_next || meta.sequence > position_.sequence)
-    return Stop(
-        "its state on this machine has executed " + std::to_string(meta.sequence) +
-        " commits, the cluster knows " + std::to_string(position_.sequence) +
-        ": committed data is missing there, or this is another cluster's state. `cobblestone rebuild " +
-        std::to_string(k_) + "` throws the state away");
+    return Stop("its state on this machine has executed " + std::to_string(meta.sequence) +
+                " commits, the cluster knows " + std::to_string(position_.sequence) +
+                ": committed data is missing there. `cobblestone rebuild " + std::to_string(k_) +
+                "` makes the state again from what the cluster has");
   // A checkpoint says what has changed since the one before, and nothing of what came and went meanwhile: it can be taken
   // over by that one's state alone.
-  const bool useless =
-      tails() ? meta.sequence != position_.checkpoint_sequence
-              : meta.sequence == 0 || meta.sequence + kBehindCheckpoint < position_.checkpoint_sequence;
+  const bool lost = lost_checkpoint_ != 0 && lost_checkpoint_ == position_.checkpoint_sequence;
+  if (lost && tails()) return;  // until the owner has made another one
+  const bool useless = !lost && (tails() ? meta.sequence != position_.checkpoint_sequence
+                                         : meta.sequence == 0 || meta.sequence + kBehindCheckpoint <
+                                                                     position_.checkpoint_sequence);
   if (useless && position_.checkpoint_sequence == 0 && tails()) {
     WipeState();
     if (phase_ != Phase::kPosition || !failure_.ok()) return;
@@ -344,6 +345,7 @@ void Task::Decide() {
     StopReading();
     phase_ = Phase::kCheckpoint;
     restore_.emplace(*store_);
+    confirming_ = false;
     restored_rows_ = 0;
     StartCheckpoint(kBeginning);
     return;
@@ -454,6 +456,7 @@ bool Task::CheckFresh() {
 }
 
 bool Task::RestoreSome() {
+  if (confirming_) return ConfirmRestore();
   const TopicPartition where{options_.checkpoint, k_};
   if (Status s = reader_.Poll(where, kFetch, &checkpoint_rows_); !s.ok()) {
     Fail(s);
@@ -464,7 +467,7 @@ bool Task::RestoreSome() {
   while (!checkpoint_rows_.empty() && !complete) {
     const Message& row = checkpoint_rows_.front();
     if (row.offset() < position_.checkpoint_end) {
-      if (Status s = restore_->Add(row.key(), row.value(), row.tombstone()); !s.ok()) {
+      if (Status s = restore_->Add(row.offset(), row.key(), row.value(), row.tombstone()); !s.ok()) {
         Fail(s);
         return true;
       }
@@ -476,6 +479,41 @@ bool Task::RestoreSome() {
   restored_rows_ = restore_->rows();
   const auto end = reader_.AtEnd(where);
   if (!complete && !(checkpoint_rows_.empty() && end && *end >= position_.checkpoint_end)) return moved;
+  reader_.Stop(where);
+  reading_checkpoint_ = false;
+  checkpoint_rows_.clear();
+  if (restore_->meta().sequence != position_.checkpoint_sequence) return EndRestore();
+  confirming_ = true;
+  if (restore_->begin()) StartCheckpoint(*restore_->begin());
+  return true;
+}
+
+// What was compacted before it was read, or meanwhile, is not the whole checkpoint where rows of one that was never finished
+// have taken the place of its own. That takes one that lay unfinished for as long as min.compaction.lag.ms.
+bool Task::ConfirmRestore() {
+  const TopicPartition where{options_.checkpoint, k_};
+  bool lost = !restore_->begin();
+  if (!lost) {
+    if (Status s = reader_.Poll(where, 1, &checkpoint_rows_); !s.ok()) {
+      Fail(s);
+      return true;
+    }
+    if (checkpoint_rows_.empty()) return false;
+    lost = checkpoint_rows_.front().offset() != *restore_->begin();
+  }
+  if (!lost) return EndRestore();
+  report_(
+      "the checkpoint of " + Name(k_) + " as of commit " + std::to_string(position_.checkpoint_sequence) +
+      " was compacted together with a later one that was never finished, and may have lost rows. Its state is made from "
+      "the first commit on instead; where inputs are no longer kept, start the worker that had the slot, on its disk");
+  lost_checkpoint_ = position_.checkpoint_sequence;
+  restore_.reset();
+  WipeState();
+  if (phase_ != Phase::kStopped) phase_ = Phase::kPosition;
+  return true;
+}
+
+bool Task::EndRestore() {
   Status s = restore_->Finish();
   const std::uint64_t sequence = restore_->meta().sequence;
   restore_.reset();
@@ -512,13 +550,14 @@ void Task::Tail() {
 }
 
 bool Task::TailSome(Time now) {
-  if (tailed_at_ != Time{} && now - tailed_at_ > options_.tombstones_live / 2) {
-    report_("state of " + Name(k_) +
-            " is thrown away: it did not follow for so long that deletions may be forgotten");
+  const auto begin_anew = [this](const std::string& why) {
+    report_("state of " + Name(k_) + " is thrown away: " + why);
     WipeState();
     if (phase_ != Phase::kStopped) phase_ = Phase::kPosition;
     return true;
-  }
+  };
+  if (tailed_at_ != Time{} && now - tailed_at_ > options_.tombstones_live / 2)
+    return begin_anew("it did not follow for so long that deletions may be forgotten");
   tailed_at_ = now;
   Status s = reader_.Poll({options_.checkpoint, k_}, kFetch, &checkpoint_rows_);
   bool any = false;
@@ -531,6 +570,7 @@ bool Task::TailSome(Time now) {
     moved = true;
   }
   restored_rows_ = tail_->rows();
+  if (s.code() == StatusCode::kNotFound) return begin_anew(s.message());
   if (!s.ok()) {
     FailState(s);
     return true;

@@ -175,6 +175,8 @@ class Task {
   void Run();     // the owner has come to where the log stands
   bool CheckFresh();
   bool RestoreSome();
+  bool ConfirmRestore();
+  bool EndRestore();
   void Tail();
   bool TailSome(Time now);
   [[nodiscard]] bool tails() const { return !owned_ && follows_checkpoints_; }
@@ -241,6 +243,8 @@ class Task {
   std::uint64_t chunk_records_ = 0;
   std::deque<Message> checkpoint_rows_;
   std::optional<CheckpointRestore> restore_;
+  bool confirming_ = false;            // all of it was read; is its first row there still?
+  std::uint64_t lost_checkpoint_ = 0;  // sequence of one of which rows may be gone
   bool follows_checkpoints_ = false;
   std::optional<CheckpointTail> tail_;
   Time tailed_at_{};
