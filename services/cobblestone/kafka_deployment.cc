@@ -9,6 +9,7 @@
 
 #include "common/base/build_id.h"
 #include "common/stream/kafka/librdkafka/topic_admin.h"
+#include "common/stream/kafka/state_directory.h"
 
 namespace cobblestone {
 
@@ -261,6 +262,20 @@ std::string ThreadName(const settings::RunSettings& role, std::uint32_t thread) 
 
 std::string StateDirectory(const settings::RunSettings& role, std::uint32_t thread) {
   return role.data_directory + "/kafka-state/" + ThreadName(role, thread);
+}
+
+Status ClaimStateDirectories(const settings::RunSettings& role, const KafkaDeployment& deployment,
+                             const std::function<void(const std::string&)>& report) {
+  auto admin = stream::kafka::MakeTopicAdmin(deployment.cluster);
+  if (!admin.ok()) return admin.status();
+  const auto cluster = (*admin)->ClusterId();
+  if (!cluster.ok()) return cluster.status();
+  for (std::uint32_t t = 0; t < role.threads; ++t)
+    if (Status s = stream::kafka::ClaimStateDirectory(
+            StateDirectory(role, t), {.cluster = *cluster, .prefix = deployment.cluster.prefix}, report);
+        !s.ok())
+      return s;
+  return Status::Ok();
 }
 
 Status CheckTopics(const KafkaDeployment& deployment) {

@@ -53,6 +53,9 @@ stream::SlotFactory MakeSlotFactory(const settings::RunSettings& role);
 // Name of a stream thread of this process, and where it has the state of its slots.
 std::string ThreadName(const settings::RunSettings& role, std::uint32_t thread);
 std::string StateDirectory(const settings::RunSettings& role, std::uint32_t thread);
+// All of this process's, for this deployment (ClaimStateDirectory). kRetry: the cluster does not say which one it is.
+Status ClaimStateDirectories(const settings::RunSettings& role, const KafkaDeployment& deployment,
+                             const std::function<void(const std::string&)>& report);
 
 // kInvalidArgument: the topics are those of the other kafka.slots.
 Status CheckSlots(const KafkaDeployment& deployment, stream::kafka::TopicAdmin& admin);

@@ -80,6 +80,7 @@ Result<std::unique_ptr<KafkaWorkers>> KafkaWorkers::Open(const settings::RunSett
     if (!deployment.ok()) return deployment.status();
     if (made->clusters_.empty())
       if (Status s = CheckTopics(*deployment); !s.ok()) return s;
+    if (Status s = ClaimStateDirectories(role, *deployment, report); !s.ok()) return s;
     auto cluster = stream::kafka::MakeCluster(deployment->cluster);
     if (!cluster.ok()) return cluster.status();
     made->clusters_.push_back(std::move(*cluster));

@@ -68,6 +68,7 @@ Result<std::unique_ptr<Rebuild>> Rebuild::Open(const settings::RunSettings& sett
 
 Result<RebuiltState> Rebuild::State(std::uint32_t slot,
                                     const std::function<void(const stream::kafka::TaskStatus&)>& progress) {
+  if (Status s = ClaimStateDirectories(settings_, deployment_, report_); !s.ok()) return s;
   // What is there now stays locked until the new one is whole, so that no worker comes in between.
   std::vector<std::unique_ptr<stream::kafka::StateSpace>> spaces;
   std::vector<std::unique_ptr<store::Store>> held;

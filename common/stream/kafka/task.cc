@@ -308,7 +308,7 @@ void Task::Decide() {
           " commits, and nothing is committed for it on the cluster. Was the group away for longer than the broker keeps "
           "offsets, or deleted? With all workers stopped, `cobblestone rebuild " +
           std::to_string(k_) +
-          " --journal` takes the journal's end as the truth. Is it another cluster's state? `cobblestone rebuild " +
+          " --journal` takes the journal's end as the truth. Were its topics made anew? `cobblestone rebuild " +
           std::to_string(k_) + "` throws it away");
     phase_ = Phase::kFresh;
     StopReading();
