@@ -192,6 +192,10 @@ std::vector<Option> MakeOptions() {
       Choice(
           "kafka.membership", COBBLESTONE_AT(kafka.membership), kMemberships,
           "static: a worker that stops is waited for (session_timeout); dynamic: others get its slots at once"),
+      Count("kafka.alarm_refused_percent", COBBLESTONE_AT(kafka.alarm_refused_percent), 1, 100,
+            "a worker warns when more of a project's records is refused, of 100 at least; 100: never"),
+      Time("kafka.alarm_window", COBBLESTONE_AT(kafka.alarm_window), kSecond, kDay,
+           "the time in which these are counted, and after which it warns again"),
       Text(
           "kafka.options", COBBLESTONE_AT(kafka.options),
           "name=value ..., names as in librdkafka; empty for none", true,

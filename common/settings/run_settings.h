@@ -97,6 +97,8 @@ struct KafkaSettings {
   KafkaSlots slots = KafkaSlots::kTogether;
   KafkaStandby standby = KafkaStandby::kNone;
   KafkaMembership membership = KafkaMembership::kStatic;
+  std::uint32_t alarm_refused_percent = 20;
+  Duration alarm_window = std::chrono::minutes(5);
   std::string options;
 };
 

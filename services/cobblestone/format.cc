@@ -558,14 +558,18 @@ std::string KafkaTasksText(const json& answer) {
                Text(task, "commits_executed_again"), Text(task, "hash").substr(0, 12), standbys,
                Text(task, "role")});
   }
+  std::string alarms;
   Table workers({"<worker", "silent for s", "records", "commits", "aborts", "producers", "fenced others"});
   for (const json& one : At(answer, "workers")) {
     char silent[32];
     std::snprintf(silent, sizeof silent, "%.1f", Double(At(one, "silent_for_s")));
     workers.Add({Text(one, "worker"), silent, Text(one, "records"), Text(one, "commits"), Text(one, "aborts"),
                  Text(one, "producers"), Text(one, "fenced")});
+    for (const json& alarm : At(one, "alarms"))
+      alarms += "  " + Text(one, "worker") + ": " + Text(alarm, "text") + "\n";
   }
-  return table.Take() + "\n" + workers.Take() + (problems.empty() ? "" : "\nstopped:\n" + problems);
+  return table.Take() + "\n" + workers.Take() + (problems.empty() ? "" : "\nstopped:\n" + problems) +
+         (alarms.empty() ? "" : "\nmuch is refused:\n" + alarms);
 }
 
 std::string AuditText(const json& answer) {

@@ -31,6 +31,21 @@ stream::kafka::Standby StandbyOf(settings::KafkaStandby standby) {
   return stream::kafka::Standby::kNone;
 }
 
+nlohmann::json AlarmsJson(const RefusalsByProject& alarms) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const auto& [project, refusals] : alarms) {
+    nlohmann::json reasons = nlohmann::json::object();
+    for (const auto& [reason, count] : refusals.reasons)
+      reasons[std::string(wire::RefusalReasonName(reason))] = count;
+    all.push_back({{"project", project.value},
+                   {"records", refusals.records},
+                   {"refused", refusals.refused},
+                   {"reasons", std::move(reasons)},
+                   {"text", RefusalAlarm(project, refusals)}});
+  }
+  return all;
+}
+
 nlohmann::json StatusJson(const std::string& name, const std::string& role,
                           const stream::kafka::WorkerStatus& status) {
   nlohmann::json tasks = nlohmann::json::array();
@@ -91,10 +106,13 @@ Result<std::unique_ptr<KafkaWorkers>> KafkaWorkers::Open(const settings::RunSett
       if (coordinates) thread.coordinator = SlotCount(pipeline) - 1;
       thread.space = stream::kafka::MakeDirectoryStateSpace(
           StateDirectory(role, t), settings.memory.block_cache / settings.threads / roles.size());
+      thread.refusals = std::make_unique<RefusalWatch>();
+      stream::kafka::TaskOptions task = deployment->task;
+      task.watch = thread.refusals.get();
       thread.worker = std::make_unique<stream::kafka::Worker>(
           stream::kafka::WorkerOptions{.instance = thread.name,
                                        .slots = SlotCount(pipeline),
-                                       .task = deployment->task,
+                                       .task = std::move(task),
                                        .commit_min = duration_cast<Millis>(settings.kafka.commit_min),
                                        .commit_max = duration_cast<Millis>(settings.kafka.commit_max),
                                        .standby = StandbyOf(settings.kafka.standby),
@@ -125,6 +143,7 @@ void KafkaWorkers::Start() {
       NameThread("slots");
       Work(t);
     });
+  window_began_ = std::chrono::steady_clock::now();
   housekeeper_ = std::thread([this] {
     NameThread("housekeeper");
     KeepHouse();
@@ -140,6 +159,7 @@ void KafkaWorkers::KeepHouse() {
     if (stopping_) break;
     next = std::chrono::steady_clock::now() + kTellEvery;
     LookForHanging();
+    LookAtRefusals();
     TellStatus();
     LookAtClock();
   }
@@ -172,6 +192,16 @@ void KafkaWorkers::LookForHanging() {
   }
 }
 
+void KafkaWorkers::LookAtRefusals() {
+  for (const Thread& thread : workers_) thread.refusals->MoveTo(&refusals_);
+  const auto now = std::chrono::steady_clock::now();
+  if (now - window_began_ < settings_.kafka.alarm_window) return;
+  window_began_ = now;
+  alarms_ = AboveShare(refusals_, settings_.kafka.alarm_refused_percent);
+  refusals_.clear();
+  for (const auto& [project, refusals] : alarms_) report_(RefusalAlarm(project, refusals));
+}
+
 // For `cobblestone tasks`. When it cannot be told now it is told a second later.
 void KafkaWorkers::TellStatus() {
   if (status_producer_ == nullptr) {
@@ -183,9 +213,10 @@ void KafkaWorkers::TellStatus() {
     if (auto o = status_producer_->Begin(); !o.ok()) return o;
     std::uint64_t ignored = 0;
     for (const Thread& thread : workers_) {
-      auto o = status_producer_->Produce({kStatusTopic, 0}, thread.name,
-                                         StatusJson(thread.name, thread.role, thread.worker->Look()).dump(),
-                                         &ignored);
+      nlohmann::json status = StatusJson(thread.name, thread.role, thread.worker->Look());
+      if (&thread == workers_.data() && !alarms_.empty())
+        status["alarms"] = AlarmsJson(alarms_);  // of the process
+      auto o = status_producer_->Produce({kStatusTopic, 0}, thread.name, status.dump(), &ignored);
       if (!o.ok()) return o;
     }
     if (auto o = status_producer_->Flush(); !o.ok()) return o;

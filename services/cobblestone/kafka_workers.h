@@ -18,6 +18,7 @@
 #include "common/stream/kafka/worker.h"
 #include "services/cobblestone/kafka_clock.h"
 #include "services/cobblestone/kafka_deployment.h"
+#include "services/cobblestone/refusal_watch.h"
 
 namespace cobblestone {
 
@@ -50,11 +51,13 @@ class KafkaWorkers {
   void TellStatus();
   void LookAtClock();
   void LookForHanging();
+  void LookAtRefusals();
 
   struct Thread {
     std::string name;
     std::string role;
     std::optional<std::uint32_t> coordinator{};  // which of its slots
+    std::unique_ptr<RefusalWatch> refusals{};
     std::unique_ptr<stream::kafka::StateSpace> space{};
     std::unique_ptr<stream::kafka::Worker> worker{};
   };
@@ -66,6 +69,10 @@ class KafkaWorkers {
   std::vector<std::thread> threads_;
   std::vector<std::pair<std::uint64_t, std::chrono::steady_clock::time_point>> last_turns_;
   std::thread housekeeper_;
+  // The housekeeper's: how much was refused in the window under way, and, where it was too much, in the last one.
+  RefusalsByProject refusals_;
+  RefusalsByProject alarms_;
+  std::chrono::steady_clock::time_point window_began_;
   std::unique_ptr<stream::kafka::Producer> status_producer_;
   std::unique_ptr<KafkaClock> clock_;  // null: events move time
   std::function<void(const std::string&)> report_;

@@ -785,6 +785,7 @@ Status Task::Consume(std::size_t input, const Message& message, bool skip) {
                         options_.topics[record.where.topic].name + ", partition " +
                         std::to_string(record.where.partition) + ", is not what a slot wrote");
   } else {
+    if (options_.watch != nullptr && phase_ == Phase::kRunning) options_.watch->Taken(record.value);
     s = skip ? slot.Skip(input, record) : slot.Process(input, record);
   }
   UnderWay(false);
@@ -982,6 +983,7 @@ Outcome Task::Send(Producer& producer, SlotOutput& output) {
   std::size_t cut = 0;  // the next one
   while (cursor.Next(&record)) {
     if (!packed) {
+      if (options_.watch != nullptr) options_.watch->Made(output.where.topic, record);
       if (Outcome o = produce(std::string(record)); !o.ok()) return o;
       continue;
     }

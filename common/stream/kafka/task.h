@@ -29,6 +29,14 @@
 
 namespace cobblestone::stream::kafka {
 
+// Sees what an owner takes from others and makes for others: records of topics that are not packed.
+class RecordWatch {
+ public:
+  virtual ~RecordWatch() = default;
+  virtual void Taken(std::string_view record) = 0;
+  virtual void Made(TopicIndex topic, std::string_view record) = 0;
+};
+
 struct TaskOptions {
   std::vector<TopicSpec> topics;  // the manifest
   // By topic: a message holds records one after the other (AppendRecord()); else it is one record.
@@ -48,8 +56,9 @@ struct TaskOptions {
   std::size_t objects_per_table = 200000;
   Millis tombstones_live{86400000};  // on the checkpoint's topic, at least
   std::uint32_t rules_version = 1;
-  std::string owner{};  // transactional.id of the worker
-  std::string build{};  // of this program, a word; another one tries anew what crashed this one
+  RecordWatch* watch = nullptr;  // null: nobody looks
+  std::string owner{};           // transactional.id of the worker
+  std::string build{};           // of this program, a word; another one tries anew what crashed this one
 };
 
 enum class Phase : std::uint8_t {
