@@ -295,6 +295,7 @@ class KafkaClient final : public Client {
           task["checkpoint"] = position->checkpoint_sequence;
           task["owner"] = position->owner;
           task["released"] = position->released;
+          task["rules_version"] = position->rules_version;
         }
         tasks.push_back(std::move(task));
       }

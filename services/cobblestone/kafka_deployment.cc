@@ -10,6 +10,7 @@
 #include "common/base/build_id.h"
 #include "common/stream/kafka/librdkafka/topic_admin.h"
 #include "common/stream/kafka/state_directory.h"
+#include "services/cobblestone/rules_version.h"
 
 namespace cobblestone {
 

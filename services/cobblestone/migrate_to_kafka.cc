@@ -236,7 +236,8 @@ class ToKafka {
                       .checkpoint_sequence = metas_[k].sequence,
                       .checkpoint_end = ends[k] + 1,
                       .released = true,
-                      .owner = kName};
+                      .owner = kName,
+                      .rules_version = metas_[k].rules_version};
     if (Status s = StatusOf(SendPositions(*cluster_, positions, wire::kJournal, *producer_)); !s.ok())
       return s;
     return Commit();

@@ -6,6 +6,7 @@
 #include "common/wire/proto_reader.h"
 #include "common/wire/refuse.h"
 #include "common/wire/topics.h"
+#include "services/cobblestone/rules_version.h"
 
 namespace cobblestone {
 

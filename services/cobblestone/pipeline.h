@@ -16,9 +16,6 @@
 
 namespace cobblestone {
 
-// Counts up when the same input may give other numbers than before; stored with state and journal.
-inline constexpr std::uint32_t kRulesVersion = 1;
-
 struct PipelineOptions {
   // Slots of one stage alone (kafka.slots: by_stage): as many as there are partitions, or the coordinator's one. None: a
   // slot has all stages.

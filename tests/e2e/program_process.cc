@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <stdexcept>
@@ -16,6 +17,8 @@
 
 namespace cobblestone::testing {
 namespace {
+
+std::atomic<const char*> used_program{COBBLESTONE_PROGRAM};
 
 struct Pipe {
   int read = -1;
@@ -31,7 +34,7 @@ struct Pipe {
 pid_t Spawn(const std::string& directory, const std::vector<std::string>& arguments, int in, int out, int err,
             const std::string& failpoint = "",
             const std::vector<std::pair<std::string, std::string>>& environment = {}) {
-  std::vector<std::string> command = {COBBLESTONE_PROGRAM};
+  std::vector<std::string> command = {used_program.load()};
   command.insert(command.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
   for (std::string& argument : command) pointers.push_back(argument.data());
@@ -70,6 +73,8 @@ bool ReadSome(int fd, std::string* to) {
 }
 
 }  // namespace
+
+void UseProgram(const char* path) { used_program = path == nullptr ? COBBLESTONE_PROGRAM : path; }
 
 Finished RunProgram(const std::string& directory, const std::vector<std::string>& arguments,
                     const std::string& input) {

@@ -10,6 +10,9 @@
 
 namespace cobblestone::testing {
 
+// All that are started from here on are this program. Null, and before: the built one.
+void UseProgram(const char* path);
+
 struct Finished {
   int code = -1;  // exit code; 128 and the signal where one ended it
   std::string out;

@@ -12,6 +12,7 @@
 #include "common/wire/topics.h"
 #include "services/cobblestone/generate.h"
 #include "services/cobblestone/pipeline.h"
+#include "services/cobblestone/rules_version.h"
 
 namespace cobblestone::testing {
 

@@ -14,6 +14,7 @@ std::string EncodePosition(const Position& position) {
       << " end " << position.checkpoint_end << (position.released ? " released" : " owner") << " "
       << position.owner;
   if (!position.build.empty()) out << " build " << position.build;
+  if (position.rules_version != 0) out << " rules " << position.rules_version;
   if (position.care != Care{}) {
     const Care& care = position.care;
     out << " care " << care.level << " tries " << care.tries << " input " << care.input << " offset "
@@ -39,6 +40,8 @@ Result<Position> DecodePosition(std::uint64_t offset, std::string_view metadata)
   for (std::string word; in >> word;) {
     if (word == "build")
       in >> position.build;
+    else if (word == "rules")
+      in >> position.rules_version;
     else if (word == "care")
       in >> care.level;
     else if (word == "tries")

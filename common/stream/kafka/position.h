@@ -36,9 +36,10 @@ struct Position {
   // The newest checkpoint that is whole: state as of this sequence, in the checkpoint's partition before this offset.
   std::uint64_t checkpoint_sequence = 0;  // 0: none
   std::uint64_t checkpoint_end = 0;
-  bool released = false;  // given back: its owner left no transaction open
-  std::string owner{};    // transactional.id
-  std::string build{};    // of the program that it runs; empty: not known
+  bool released = false;            // given back: its owner left no transaction open
+  std::string owner{};              // transactional.id
+  std::string build{};              // of the program that it runs; empty: not known
+  std::uint32_t rules_version = 0;  // of that program; 0: not known
   Care care{};
 
   friend bool operator==(const Position&, const Position&) = default;

@@ -23,6 +23,7 @@ Result<std::optional<SlotMeta>> NewestCheckpoint(Reader& reader, TopicPartition 
     if (!meta.ok()) return meta.status();
     position->checkpoint_sequence = meta->sequence;
     position->checkpoint_end = row.offset() + 1;
+    position->rules_version = meta->rules_version;
     newest = std::move(*meta);
     return Status::Ok();
   });
@@ -59,6 +60,7 @@ Result<std::optional<Position>> PositionByJournal(Cluster& cluster, std::uint32_
                                  " where " + std::to_string(position.sequence + 1) +
                                  " must be: records of it are missing");
       position.sequence = entry->sequence;
+      position.rules_version = entry->rules_version;
       any = true;
     }
     if (entries.malformed())

@@ -105,8 +105,13 @@ Status Task::OpenState() {
   auto opened = space_.Open(k_);
   std::string damage;
   if (opened.ok()) {
-    const auto meta = (*opened)->Meta();
-    if (meta.ok() && IsUnfinishedRestore(*meta)) damage = "a checkpoint was put into it and not finished";
+    const auto bytes = (*opened)->Meta();
+    if (bytes.ok() && IsUnfinishedRestore(*bytes)) damage = "a checkpoint was put into it and not finished";
+    // What is committed says whether this program may have the slot; the state here may be that of a newer one that stood by.
+    const auto meta = bytes.ok() ? DecodeSlotMeta(*bytes) : Result<SlotMeta>(bytes.status());
+    if (meta.ok() && meta->rules_version > options_.rules_version)
+      damage = "it is of rules version " + std::to_string(meta->rules_version) + ", this program has " +
+               std::to_string(options_.rules_version);
   } else if (opened.status().code() == StatusCode::kCorrupted) {
     damage = opened.status().message();
   } else {
@@ -131,9 +136,6 @@ Status Task::OpenSlot() {
     parts_ = {};
     return s;
   }
-  if (slot.meta().rules_version > options_.rules_version)
-    return Status::Fatal("needs rules version " + std::to_string(slot.meta().rules_version) +
-                         "; run the version of this program that wrote its state");
   parts_.tables->every_deletion = true;
   MakeFeeds();
   stage_inputs_.assign(slot.stage_count(), {});
@@ -206,6 +208,14 @@ void Task::FailState(const Status& status) {
   report_("state of " + Name(k_) + " is thrown away: " + status.message());
   WipeState();
   if (phase_ != Phase::kStopped) phase_ = Phase::kPosition;
+}
+
+Status Task::CheckRules(std::uint32_t version) {
+  if (version <= options_.rules_version) return Status::Ok();
+  needs_rules_ = version;
+  return Status::Fatal("needs rules version " + std::to_string(version) + ", this program has " +
+                       std::to_string(options_.rules_version) +
+                       "; run the version of this program that has committed for it");
 }
 
 void Task::Stop(std::string problem) {
@@ -295,6 +305,7 @@ void Task::FollowCheckpoints() {
 void Task::SetPosition(const std::optional<Position>& position) {
   if (phase_ != Phase::kPosition || !failure_.ok()) return;
   position_ = position.value_or(Position{});
+  if (Status s = CheckRules(position_.rules_version); !s.ok()) return Stop(s.message());
   Decide();
 }
 
@@ -626,9 +637,7 @@ Status Task::NextEntry() {
   if (entry->sequence != meta.sequence + 1)
     return Status::Fatal("its journal has commit " + std::to_string(entry->sequence) + " where " +
                          std::to_string(meta.sequence + 1) + " must be: records of it are missing");
-  if (entry->rules_version > options_.rules_version)
-    return Status::Fatal("needs rules version " + std::to_string(entry->rules_version) +
-                         "; run the version of this program that wrote it");
+  if (Status s = CheckRules(entry->rules_version); !s.ok()) return s;
   if (trace_ != nullptr && entry->sequence == trace_->deadly && trace_->deaths >= kTries) {
     trace_->deaths = 0;  // who starts it again means it
     return Status::Fatal(
@@ -1050,6 +1059,7 @@ void Task::AddOffsets(const std::string& owner, bool release, bool inputs,
   next_position_.released = release;
   next_position_.owner = owner;
   next_position_.build = options_.build;
+  next_position_.rules_version = options_.rules_version;
   next_position_.care = CareAfter();
   offsets->push_back({.where = {options_.journal, k_},
                       .offset = next_position_.journal_next,

@@ -102,6 +102,8 @@ class Task {
   [[nodiscard]] const std::string& problem() const { return problem_; }
   // Not this slot's, but this machine's: its disk. The process must end.
   [[nodiscard]] const Status& failure() const { return failure_; }
+  // Stopped, because a program with rules of this version, newer than ours, has committed for it; 0: not for that.
+  [[nodiscard]] std::uint32_t needs_rules() const { return needs_rules_; }
   [[nodiscard]] const Position& position() const { return position_; }
   [[nodiscard]] TaskStatus Look() const;
 
@@ -177,6 +179,8 @@ class Task {
   // What a status of the slot, its state or its inputs means for this slot: kStopped, or its state is put away and it
   // comes back through Position, or the process must end.
   void Fail(const Status& status);
+  // kFatal, and needs_rules(), where this program has not got them.
+  Status CheckRules(std::uint32_t version);
   // As Fail(), of what was read of the state on this machine or written to it: damage is not the slot's end.
   void FailState(const Status& status);
 
@@ -227,6 +231,7 @@ class Task {
   Phase phase_ = Phase::kPosition;
   bool owned_ = false;
   std::string problem_;
+  std::uint32_t needs_rules_ = 0;
   Status failure_;
   Position position_;           // committed, as far as is known
   std::uint64_t last_ = ~0ull;  // commit to be executed

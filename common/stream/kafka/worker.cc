@@ -1,6 +1,7 @@
 #include "common/stream/kafka/worker.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "common/base/failpoint.h"
@@ -47,6 +48,13 @@ Status Worker::Step(Millis wait) {
   FindPositions();
   SettleOthers();
   bool moved = AdvanceTasks();
+  for (const auto& [k, task] : tasks_) {
+    if (!task->owned() || task->needs_rules() == 0) continue;
+    // The group gives slots to its members, whatever these can do: while we stay, nobody else gets this one.
+    Status s = CannotRun(k, task->needs_rules());
+    Leave(true);
+    return s;
+  }
   const bool consumed = producer_ != nullptr && RunRound();
   moved = moved || consumed;
   if (producer_ != nullptr && open_ && CommitDue(!consumed)) {
@@ -97,8 +105,36 @@ Status Worker::JoinWhenReady() {
       return Status::Ok();
     if (task->phase() == Phase::kStandby && !reader_->AtEnd({options_.task.journal, k})) return Status::Ok();
   }
+  if (Status s = CheckRules(); !s.ok()) return s.code() == StatusCode::kRetry ? Status::Ok() : s;
   joined_ = true;
   return group_->Join();
+}
+
+// Before slots are taken from those who can run them.
+Status Worker::CheckRules() {
+  std::vector<std::uint32_t> slots(options_.slots);
+  std::iota(slots.begin(), slots.end(), 0);
+  const auto committed = group_->Committed(slots, false, Millis(1000));
+  if (!committed.ok()) {
+    if (committed.status().code() != StatusCode::kRetry)
+      options_.report("the positions of slots cannot be read: " + committed.status().message());
+    return Status::Retry(committed.status().message());
+  }
+  for (const CommittedPosition& one : *committed) {
+    if (!one.offset) continue;
+    const auto position = DecodePosition(*one.offset, one.metadata);  // what is no position stops its slot
+    if (position.ok() && position->rules_version > options_.task.rules_version)
+      return CannotRun(one.slot, position->rules_version);
+  }
+  return Status::Ok();
+}
+
+Status Worker::CannotRun(std::uint32_t slot, std::uint32_t rules_version) const {
+  return Status::InvalidArgument(
+      "slot " + std::to_string(slot) + " needs rules version " + std::to_string(rules_version) +
+      ", this program has " + std::to_string(options_.task.rules_version) +
+      ": workers of a newer version have begun to take over, and this one leaves its slots to them. Run that version "
+      "here, too");
 }
 
 Status Worker::NewProducer() {

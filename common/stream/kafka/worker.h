@@ -92,6 +92,9 @@ class Worker final : private GroupListener {
 
   Status Begin();  // the first step
   Status JoinWhenReady();
+  // kInvalidArgument: this program is older than one that has committed for a slot.
+  Status CheckRules();
+  Status CannotRun(std::uint32_t slot, std::uint32_t rules_version) const;
   [[nodiscard]] bool MayFollow(std::uint32_t slot) const;
   Status NewProducer();
   Task& TaskOf(std::uint32_t slot);

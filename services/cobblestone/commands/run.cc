@@ -177,8 +177,11 @@ int RunOnKafka(const settings::RunSettings& settings, bool accept_time_jump, con
     signal = signals.Wait();
     flow.Tell(log);
   }
-  if (const Status failure = (*workers)->failure(); !failure.ok())
+  if (const Status failure = (*workers)->failure(); !failure.ok()) {
+    // What is wrong is the program that was started: its other threads need not be waited for as for the dead.
+    if (failure.code() == StatusCode::kInvalidArgument) (void)(*workers)->Stop(kStopWithin);
     End(Failed(log, "the worker has failed", failure));
+  }
   log.Info("stopping; once more ends it at once", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
   signals.LetKill();
   const bool stopped = (*workers)->Stop(kStopWithin);

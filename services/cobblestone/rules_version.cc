@@ -1,0 +1,7 @@
+#include "services/cobblestone/rules_version.h"
+
+namespace cobblestone {
+
+const std::uint32_t kRulesVersion = 1;
+
+}  // namespace cobblestone

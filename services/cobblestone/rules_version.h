@@ -1,0 +1,13 @@
+// Which rules this program has. Counts up when the same input may give other numbers than before: new rules begin with a
+// version of a policy in the log, and a program that has not got them must not go on behind it. Stored with state, journal
+// and positions.
+#pragma once
+
+#include <cstdint>
+
+namespace cobblestone {
+
+// Alone in its file, so that tests of an upgrade link the next program by a file of their own.
+extern const std::uint32_t kRulesVersion;
+
+}  // namespace cobblestone

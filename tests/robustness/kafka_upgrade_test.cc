@@ -1,0 +1,141 @@
+// A deployment goes over to a program with new rules, one worker after the other, while events come in. What the new one
+// has committed the old one leaves to it, and says so. Nothing is lost or doubled.
+//
+// COBBLESTONE_CHAOS_ROUNDS: how many upgrades; COBBLESTONE_CHAOS_SEED: with which traffic.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <string>
+
+#include "tests/robustness/kafka_faults.h"
+#include "tests/robustness/kafka_world.h"
+
+namespace cobblestone::testing {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr seconds kPatience{180};
+constexpr int kKilled = 128 + SIGKILL;
+constexpr int kWrongProgram = 2;  // README of services/cobblestone
+const std::string kNeeds = "needs rules version 2, this program has 1";
+
+class KafkaUpgrade : public ::testing::Test {
+ protected:
+  ~KafkaUpgrade() override { UseProgram(nullptr); }
+
+  static std::unique_ptr<Background> Old(const KafkaWorld& world, const std::string& name) {
+    UseProgram(nullptr);
+    return world.Worker(name);
+  }
+  static std::unique_ptr<Background> New(const KafkaWorld& world, const std::string& name) {
+    UseProgram(COBBLESTONE_NEXT_PROGRAM);
+    return world.Worker(name);
+  }
+  static void StopPolitely(Background& process) {
+    ASSERT_TRUE(process.WaitFor("running")) << process.err();
+    process.Signal(SIGTERM);
+    EXPECT_EQ(process.Wait(), 0) << process.err();
+  }
+  void KillInTransaction(const KafkaWorld& world, const std::string& name, Background& process,
+                         const std::string& kind) {
+    const bool open = world.StopInTransaction(name, process);
+    process.Signal(SIGKILL);
+    EXPECT_EQ(process.Wait(), kKilled) << process.err();
+    faults_.Note(kind, open);
+  }
+  // The worker has committed, by these rules. What a former process of the name said may still stand in `tasks`.
+  static bool AwaitCommit(const KafkaWorld& world, const std::string& name, std::uint32_t rules) {
+    return world.Await(
+        [&](const nlohmann::json& answer) {
+          for (const auto& task : answer["tasks"])
+            if (task.value("owner", "") == name + ".0" && task.value("rules_version", 0u) == rules) return true;
+          return false;
+        },
+        kPatience);
+  }
+
+  void Upgrade(std::uint64_t seed) {
+    KafkaWorld world(*broker_, seed);
+    auto a = Old(world, "a");
+    auto b = Old(world, "b");
+    KafkaWorld::Feed feed(world);
+    ASSERT_TRUE(AwaitCommit(world, "a", 1) && AwaitCommit(world, "b", 1)) << world.Tasks().dump(1);
+    StopPolitely(*a);
+    a = New(world, "a");
+    ASSERT_TRUE(AwaitCommit(world, "a", 2)) << world.Tasks().dump(1) << a->err();
+    KillInTransaction(world, "b", *b, "upgrade of the rules, old worker killed beside a new one");
+    // Back with the old program it would take slots from the new one.
+    b = Old(world, "b");
+    EXPECT_EQ(b->Wait(), kWrongProgram) << b->err();
+    EXPECT_NE(b->err().find(kNeeds), std::string::npos) << b->err();
+    b = New(world, "b");
+    ASSERT_TRUE(AwaitCommit(world, "b", 2)) << world.Tasks().dump(1) << b->err();
+    KillInTransaction(world, "a", *a, "upgrade of the rules, new worker killed");
+    a = New(world, "a");
+    EXPECT_EQ(feed.Finish(), "");
+    EXPECT_TRUE(world.AwaitRest(kPatience)) << world.Tasks().dump(1);
+    StopPolitely(*a);
+    StopPolitely(*b);
+    UseProgram(nullptr);
+    const Finished verified = world.Run({"verify"});
+    EXPECT_NE(verified.code, 0) << verified.out;
+    EXPECT_NE((verified.out + verified.err).find(kNeeds), std::string::npos) << verified.out << verified.err;
+    // By the new program, from the first commit of the old one on.
+    UseProgram(COBBLESTONE_NEXT_PROGRAM);
+    world.ExpectLikeTheOracle();
+  }
+
+  std::unique_ptr<TestBroker> broker_ = TestBroker::Shared();
+  FaultCounts faults_;
+};
+
+TEST_F(KafkaUpgrade, WorkersOfBothVersionsAtOnceLoseAndDoubleNothing) {
+  const int rounds = FromEnvironment("COBBLESTONE_CHAOS_ROUNDS", 1);
+  const int seed = FromEnvironment("COBBLESTONE_CHAOS_SEED", 1);
+  std::printf("seed %d, %d rounds\n", seed, rounds);
+  for (int round = 0; round < rounds; ++round) Upgrade(static_cast<std::uint64_t>(seed + 1000 * round) + 90);
+}
+
+// Nobody else is there to take it over; it does not keep the slot from those who come.
+TEST_F(KafkaUpgrade, AnOldWorkerLeavesASlotThatTheNewOneHasCommitted) {
+  KafkaWorld world(*broker_, 97);
+  auto a = Old(world, "a");
+  auto b = Old(world, "b");
+  KafkaWorld::Feed feed(world);
+  ASSERT_TRUE(AwaitCommit(world, "a", 1) && AwaitCommit(world, "b", 1)) << world.Tasks().dump(1);
+  StopPolitely(*a);
+  a = New(world, "a");
+  ASSERT_TRUE(AwaitCommit(world, "a", 2)) << world.Tasks().dump(1) << a->err();
+  KillInTransaction(world, "a", *a, "upgrade of the rules, new worker killed among old ones");
+  EXPECT_EQ(b->Wait(), kWrongProgram) << b->err();
+  EXPECT_NE(b->err().find(kNeeds), std::string::npos) << b->err();
+  a = New(world, "a");
+  EXPECT_EQ(feed.Finish(), "");
+  EXPECT_TRUE(world.AwaitRest(kPatience)) << world.Tasks().dump(1);
+  StopPolitely(*a);
+  world.ExpectLikeTheOracle();
+}
+
+// The state on a machine is a cache: only what is committed decides who may have a slot.
+TEST_F(KafkaUpgrade, StateOfANewerProgramThatHasCommittedNothingIsThrownAway) {
+  KafkaWorld world(*broker_, Traffic(98, 2000));
+  auto a = Old(world, "a");
+  ASSERT_LE(world.Ingest().code, 1);
+  StopPolitely(*a);
+  UseProgram(COBBLESTONE_NEXT_PROGRAM);
+  const Finished rebuilt = RunProgram(world.path(""), {"rebuild", "0", "--config", world.ConfigOf("a")});
+  ASSERT_EQ(rebuilt.code, 0) << rebuilt.out << rebuilt.err;
+  a = Old(world, "a");
+  ASSERT_TRUE(a->WaitFor("state of slot 0 is thrown away: it is of rules version 2")) << a->err();
+  EXPECT_TRUE(world.AwaitRest(kPatience)) << world.Tasks().dump(1);
+  StopPolitely(*a);
+  UseProgram(COBBLESTONE_NEXT_PROGRAM);
+  world.ExpectLikeTheOracle();
+}
+
+}  // namespace
+}  // namespace cobblestone::testing
