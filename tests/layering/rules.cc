@@ -61,7 +61,10 @@ struct Confined {
 
 const std::vector<Confined>& ConfinedLibraries() {
   static const std::vector<Confined> kConfined = {
-      {"librdkafka", "(librdkafka/.*|rdkafka.*\\.h)", "deps::rdkafka", {"common/stream/kafka/librdkafka/"}},
+      {"librdkafka",
+       "(librdkafka/.*|rdkafka.*\\.h)",
+       "deps::rdkafka",
+       {"common/stream/kafka/librdkafka/", "tests/bench/"}},
       {"RocksDB",
        "rocksdb/.*",
        "deps::rocksdb",

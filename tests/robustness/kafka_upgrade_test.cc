@@ -52,7 +52,8 @@ class KafkaUpgrade : public ::testing::Test {
     return world.Await(
         [&](const nlohmann::json& answer) {
           for (const auto& task : answer["tasks"])
-            if (task.value("owner", "") == name + ".0" && task.value("rules_version", 0u) == rules) return true;
+            if (task.value("owner", "") == name + ".0" && task.value("rules_version", 0u) == rules)
+              return true;
           return false;
         },
         kPatience);
@@ -117,23 +118,6 @@ TEST_F(KafkaUpgrade, AnOldWorkerLeavesASlotThatTheNewOneHasCommitted) {
   EXPECT_EQ(feed.Finish(), "");
   EXPECT_TRUE(world.AwaitRest(kPatience)) << world.Tasks().dump(1);
   StopPolitely(*a);
-  world.ExpectLikeTheOracle();
-}
-
-// The state on a machine is a cache: only what is committed decides who may have a slot.
-TEST_F(KafkaUpgrade, StateOfANewerProgramThatHasCommittedNothingIsThrownAway) {
-  KafkaWorld world(*broker_, Traffic(98, 2000));
-  auto a = Old(world, "a");
-  ASSERT_LE(world.Ingest().code, 1);
-  StopPolitely(*a);
-  UseProgram(COBBLESTONE_NEXT_PROGRAM);
-  const Finished rebuilt = RunProgram(world.path(""), {"rebuild", "0", "--config", world.ConfigOf("a")});
-  ASSERT_EQ(rebuilt.code, 0) << rebuilt.out << rebuilt.err;
-  a = Old(world, "a");
-  ASSERT_TRUE(a->WaitFor("state of slot 0 is thrown away: it is of rules version 2")) << a->err();
-  EXPECT_TRUE(world.AwaitRest(kPatience)) << world.Tasks().dump(1);
-  StopPolitely(*a);
-  UseProgram(COBBLESTONE_NEXT_PROGRAM);
   world.ExpectLikeTheOracle();
 }
 

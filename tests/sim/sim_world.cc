@@ -71,7 +71,7 @@ class World {
              .flush_interval = Millis(40),
              .flush_debt_records = 60,
              .checkpoint_interval = Millis(100),
-             .checkpoint_bytes = 3000,
+             .checkpoint_bytes = 600,
              .objects_per_table = 40,
              .rules_version = kRulesVersion};
     for (int m = 0; m < kMostMachines; ++m) {

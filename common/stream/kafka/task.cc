@@ -493,7 +493,9 @@ bool Task::RestoreSome() {
   reader_.Stop(where);
   reading_checkpoint_ = false;
   checkpoint_rows_.clear();
-  if (restore_->meta().sequence != position_.checkpoint_sequence) return EndRestore();
+  // None: the last row is gone, because a newer checkpoint is whole by now and its own took the place.
+  const std::uint64_t sequence = restore_->meta().sequence;
+  if (sequence != 0 && sequence != position_.checkpoint_sequence) return EndRestore();
   confirming_ = true;
   if (restore_->begin()) StartCheckpoint(*restore_->begin());
   return true;
@@ -515,7 +517,7 @@ bool Task::ConfirmRestore() {
   if (!lost) return EndRestore();
   report_(
       "the checkpoint of " + Name(k_) + " as of commit " + std::to_string(position_.checkpoint_sequence) +
-      " was compacted together with a later one that was never finished, and may have lost rows. Its state is made from "
+      " was compacted together with a later one, and may have lost rows. Where that one is not whole the state is made from "
       "the first commit on instead; where inputs are no longer kept, start the worker that had the slot, on its disk");
   lost_checkpoint_ = position_.checkpoint_sequence;
   restore_.reset();

@@ -63,7 +63,9 @@ Status Worker::Step(Millis wait) {
   }
   for (auto& [k, task] : tasks_) {
     task->Tend(cluster_.Now());
-    if (!task->failure().ok()) return task->failure();
+    if (task->failure().ok()) continue;
+    GiveBack();
+    return task->failure();
   }
   Publish();
   if (!moved) {
@@ -473,6 +475,15 @@ void Worker::Undo(const Outcome& why) {
     task->Rewind();
     unknown_since_[k] = cluster_.Now();
   }
+}
+
+// The worker ends by itself (a full disk): who comes next must not take that for the death that a record brought about.
+void Worker::GiveBack() {
+  std::vector<std::uint32_t> slots;
+  for (const auto& [k, task] : tasks_)
+    if (task->owned() && task->phase() == Phase::kRunning) slots.push_back(k);
+  if (slots.empty() || producer_ == nullptr) return;
+  if (open_ || OpenTransaction()) Commit(slots);
 }
 
 void Worker::Leave(bool politely) {

@@ -110,6 +110,7 @@ class Worker final : private GroupListener {
   Outcome TryCommit(const std::vector<std::uint32_t>& released);
   // The call, again while it asks for that; `tries` 0: until it has come to something.
   Outcome Try(int tries, const std::function<Outcome()>& call);
+  void GiveBack();
   void Undo(const Outcome& why);
   void Publish();
 
