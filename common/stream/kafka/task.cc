@@ -926,6 +926,8 @@ Status Task::ConsumeOne() {
   const Slot& slot = *parts_.slot;
   const Message* head = nullptr;
   std::size_t input = care_.input;
+  // Of the transaction in which it was consumed nobody could tell at first that it came about.
+  if (care_.tries > 0 && slot.next(input) > care_.offset) care_.tries = 0;
   if (care_.tries > 0) {
     if (Status s = Head(input, &head); !s.ok()) return s;
     if (head == nullptr) return Status::Ok();  // it will come: it was here
