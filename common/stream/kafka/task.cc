@@ -402,6 +402,7 @@ void Task::Run() {
   if (position_.owner.empty() || position_.released) return;
   // Whoever had it is dead. If that was we ourselves, and at something else, no record is to blame.
   if (position_.owner == options_.owner && !processing) return;
+  if (care_.tries > kTries) care_.tries = 0;  // it was left at that: who starts it again means it
   if (care_.tries > 0) ++care_.tries;
   care_.level = std::min<std::uint32_t>(care_.level + 1, Care::kOneByOne);
   if (!careful()) return;
@@ -951,7 +952,8 @@ Status Task::ConsumeOne() {
   if (options_.packed[where.topic])
     return Status::Fatal(what +
                          ". It is what another slot made, and is not passed over: nothing is lost while "
-                         "this slot waits for a version of this program that can process it");
+                         "this slot waits for a version of this program that can process it; started again, the worker "
+                         "tries it again");
   if (care_.skipped >= kSkipsInARow)
     return Status::Fatal(
         what + ", as did the " + std::to_string(kSkipsInARow) +
