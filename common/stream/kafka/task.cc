@@ -950,10 +950,11 @@ Status Task::ConsumeOne() {
   skipped_ = care_.tries > kTries;
   if (!skipped_) return Consume(input, *head);
   if (options_.packed[where.topic])
-    return Status::Fatal(what +
-                         ". It is what another slot made, and is not passed over: nothing is lost while "
-                         "this slot waits for a version of this program that can process it; started again, the worker "
-                         "tries it again");
+    return Status::Fatal(
+        what +
+        ". It is what another slot made, and is not passed over: nothing is lost while "
+        "this slot waits for a version of this program that can process it; started again, the worker "
+        "tries it again");
   if (care_.skipped >= kSkipsInARow)
     return Status::Fatal(
         what + ", as did the " + std::to_string(kSkipsInARow) +
