@@ -397,12 +397,12 @@ void Task::Run() {
   taken_ = announces_ = true;
   careful_records_ = 0;
   care_ = position_.build == options_.build ? position_.care : Care{};
+  if (care_.tries > kTries) care_.tries = 0;  // it was left at that: who starts it again means it
   const bool processing =
       trace_ == nullptr ? std::exchange(untraced_, false) : std::exchange(trace_->processing, 0) != 0;
   if (position_.owner.empty() || position_.released) return;
   // Whoever had it is dead. If that was we ourselves, and at something else, no record is to blame.
   if (position_.owner == options_.owner && !processing) return;
-  if (care_.tries > kTries) care_.tries = 0;  // it was left at that: who starts it again means it
   if (care_.tries > 0) ++care_.tries;
   care_.level = std::min<std::uint32_t>(care_.level + 1, Care::kOneByOne);
   if (!careful()) return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "common/base/failpoint.h"
 
@@ -421,7 +422,10 @@ Outcome Worker::TryCommit(const std::vector<std::uint32_t>& released) {
   }
   Failpoint("K2");
   Time at = cluster_.Now();
-  const auto lap = [&] { return Seconds(cluster_.Now() - std::exchange(at, cluster_.Now())); };
+  const auto lap = [&] {
+    const Time before = std::exchange(at, cluster_.Now());
+    return Seconds(at - before);
+  };
   if (Outcome o = producer_->Flush(); !o.ok()) return o;
   ++turns_;
   counts_.flush_seconds += lap();
