@@ -18,8 +18,10 @@ constexpr stream::kafka::Millis kReadPatience{60000};
 }  // namespace
 
 std::string EncodeSourceState(const SourceState& state) {
-  return std::to_string(state.events) + " " + std::to_string(state.hash.low) + " " +
-         std::to_string(state.hash.high);
+  std::string text = std::to_string(state.events) + " " + std::to_string(state.hash.low) + " " +
+                     std::to_string(state.hash.high);
+  if (state.said != 0) text += " " + std::to_string(state.said);
+  return text;
 }
 
 Result<SourceState> DecodeSourceState(std::string_view text) {
@@ -28,6 +30,7 @@ Result<SourceState> DecodeSourceState(std::string_view text) {
   in >> state.events >> state.hash.low >> state.hash.high;
   if (in.fail())
     return Status::Corrupted("a source's state is not what a publisher wrote: " + std::string(text));
+  if (!(in >> state.said)) state.said = 0;
   return state;
 }
 
@@ -44,7 +47,7 @@ Result<std::unique_ptr<Publisher>> Publisher::Open(stream::kafka::Cluster& clust
 
 Status Publisher::Prepare() {
   producer_.reset();
-  auto producer = cluster_.NewProducer("source." + options_.source);
+  auto producer = cluster_.NewProducer(options_.alone ? "sources" : "source." + options_.source);
   if (!producer.ok()) return producer.status();
   const Outcome o = (*producer)->Init();
   if (!o.ok())
@@ -59,10 +62,13 @@ Status Publisher::ReadState() {
   state_ = {};
   return stream::kafka::ReadAll(**reader, {options_.producers_topic, 0}, stream::kafka::kBeginning,
                                 kReadPatience, [this](const stream::kafka::Message& row) {
-                                  if (row.key() != options_.source) return Status::Ok();
+                                  const bool ours = row.key() == options_.source;
+                                  if (!ours && !options_.alone) return Status::Ok();
                                   auto state = DecodeSourceState(row.value());
                                   if (!state.ok()) return state.status();
-                                  state_ = *state;
+                                  const std::uint32_t said = state->said;
+                                  if (ours) state_ = *state;
+                                  state_.said = said;
                                   return Status::Ok();
                                 });
 }

@@ -21,6 +21,8 @@ namespace cobblestone::client {
 struct SourceState {
   std::uint64_t events = 0;  // as the source counts
   stream::Hash128 hash;      // chained over all of it before, by whoever wants to know a source again; else 0
+  std::uint32_t said =
+      0;  // PublisherOptions::alone: a word of whoever published last, of whichever source, to the next
 
   friend bool operator==(const SourceState&, const SourceState&) = default;
 };
@@ -32,6 +34,7 @@ struct PublisherOptions {
   std::string source;            // its name
   std::uint32_t partitions = 8;  // of the deployment: drift is what `cobblestone topics check` finds
   stream::TopicIndex producers_topic = 0;
+  bool alone = false;  // a publisher of any source fences the one before, whichever source that was of
 };
 
 class Publisher {

@@ -21,6 +21,7 @@ constexpr std::int64_t kTiBytes = std::int64_t{1} << 40;
 // By number of the enum of the same name in run_settings.h.
 constexpr std::string_view kBackends[] = {"embedded", "kafka"};
 constexpr std::string_view kTicks[] = {"input", "wall"};
+constexpr std::string_view kOrders[] = {"arrival", "lockstep"};
 constexpr std::string_view kLevels[] = {"error", "warn", "info", "debug"};
 constexpr std::string_view kFormats[] = {"text", "json"};
 constexpr std::string_view kSecurities[] = {"plaintext", "ssl", "sasl_plaintext", "sasl_ssl"};
@@ -204,6 +205,8 @@ std::vector<Option> MakeOptions() {
       Choice(
           "ticks", COBBLESTONE_AT(ticks), kTicks,
           "what moves time, for scales and expiry: the events, or this machine's clock (for live projects)"),
+      Choice("order", COBBLESTONE_AT(order), kOrders,
+             "events are taken as they come, or, slower, with the bits of `replay`; fixed as partitions are"),
       Flag("sync", COBBLESTONE_AT(sync),
            "wait for the disk at each commit; false for trials only: a power cut loses acknowledged work"),
       Text("listen.socket", COBBLESTONE_AT(listen.socket),

@@ -16,7 +16,7 @@ namespace cobblestone::settings {
 
 // A place in RunSettings, by its type.
 using Target = std::variant<Duration*, std::uint64_t*, std::uint32_t*, bool*, std::string*, Backend*, Ticks*,
-                            LogLevel*, LogFormat*, KafkaSecurity*, KafkaMechanism*, KafkaStandby*,
+                            Order*, LogLevel*, LogFormat*, KafkaSecurity*, KafkaMechanism*, KafkaStandby*,
                             KafkaMembership*, KafkaSlots*, StageSet*>;
 
 enum class Kind : std::uint8_t { kQuantity, kFlag, kText, kChoice, kSet };

@@ -274,6 +274,11 @@ class Reader {
     if (!(s.stages == StageSet{}) && (s.backend != Backend::kKafka || s.kafka.slots != KafkaSlots::kByStage))
       Error(GivenAt({"stages", "kafka.slots", "backend"}),
             "stages: a process runs all of them, but on Kafka with kafka.slots: by_stage");
+    if (s.order == Order::kLockstep && s.ticks == Ticks::kWall && s.backend == Backend::kKafka)
+      Error(
+          GivenAt({"order", "ticks", "backend"}),
+          "order: lockstep on Kafka takes time from the events alone, for whoever takes them in must know what lies "
+          "before each tick; let ticks be input");
     const std::pair<const char*, const std::string*> kafka_names[] = {{"kafka.prefix", &s.kafka.prefix},
                                                                       {"kafka.instance", &s.kafka.instance}};
     for (const auto& [key, name] : kafka_names) {

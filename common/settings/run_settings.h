@@ -29,6 +29,7 @@ enum class KafkaMechanism : std::uint8_t { kScramSha512, kScramSha256, kPlain };
 enum class KafkaStandby : std::uint8_t { kNone, kCheckpoint, kHot };
 enum class KafkaMembership : std::uint8_t { kStatic, kDynamic };
 enum class Ticks : std::uint8_t { kInput, kWall };
+enum class Order : std::uint8_t { kArrival, kLockstep };
 enum class LogLevel : std::uint8_t { kError, kWarn, kInfo, kDebug };
 enum class LogFormat : std::uint8_t { kText, kJson };
 
@@ -130,6 +131,7 @@ struct RunSettings {
   RetentionSettings retention;
   KafkaSettings kafka;
   Ticks ticks = Ticks::kInput;
+  Order order = Order::kArrival;
   bool sync = true;
   ListenSettings listen;
   Duration future_limit = std::chrono::hours(1);

@@ -13,19 +13,22 @@ struct Mark {
   ProjectId project;          // whose time it moves; 0: every project's
   double time = 0;            // UNIX s; 0: none, it is a barrier alone
   std::uint64_t barrier = 0;  // what the barrier is called
+  bool ends_period = false;   // the barrier's: what has come since the last such is applied, sorted
 
   friend bool operator==(const Mark&, const Mark&) = default;
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.number, s.project, s.time, s.barrier);
+    f(s.number, s.project, s.time, s.barrier, s.ends_period);
   }
 };
 
 struct Passed {
   std::uint32_t source = 0;  // the partition that says so
   std::uint64_t mark = 0;    // all that came before it has been processed; 0: it tells of no mark
-  std::uint64_t control =
-      0;  // what comes from here on may rest on this record of control; 0: tells nothing of that
+  // What comes from here on may rest on this record of control; 0: tells nothing of that.
+  std::uint64_t control = 0;
+  // What the partition has sent to others of its own stage since the barrier before, which may still be on its way.
+  std::uint64_t moved = 0;
 
   friend bool operator==(const Passed&, const Passed&) = default;
 };

@@ -18,7 +18,7 @@ bool HasPassed(const MarkProgress& row, std::uint64_t number) {
 }  // namespace
 
 Marks::Marks(TableHost& host, std::uint8_t table, std::uint32_t sources, std::size_t outside)
-    : rows_(host, table, 1, true), sources_(sources), outside_(outside) {}
+    : rows_(host, table, 1, true), sources_(sources), outside_(outside), ahead_(outside) {}
 
 MarkProgress& Marks::Row() {
   bool created = false;
@@ -30,10 +30,7 @@ MarkProgress& Marks::Row() {
   return row;
 }
 
-void Marks::Opened() {
-  const MarkProgress* row = rows_.Find(kRow);
-  caught_up_ = row == nullptr || row->named <= row->control;
-}
+void Marks::Opened() { Derive(); }
 
 std::uint64_t Marks::passed() {
   const MarkProgress* row = rows_.Find(kRow);
@@ -46,13 +43,13 @@ Status Marks::OnControl(std::uint64_t number, const Mark* mark) {
     return Status::Corrupted("record " + std::to_string(number) + " of the coordinator follows record " +
                              std::to_string(row.control));
   row.control = number;
-  caught_up_ = row.named <= number;
   if (mark != nullptr) row.pending.push_back(*mark);
   for (OutsideMarks& input : row.outside) {
     const auto end = std::upper_bound(input.ahead.begin(), input.ahead.end(), number);
     if (mark != nullptr && end != input.ahead.begin() && *(end - 1) == number) input.seen = number;
     input.ahead.erase(input.ahead.begin(), end);
   }
+  Derive();
   return Status::Ok();
 }
 
@@ -64,12 +61,24 @@ void Marks::OnOutside(std::size_t input, std::uint64_t number) {
     if (at != ahead.end() && *at == number) return;
     ahead.insert(at, number);
     if (ahead.size() > kMostAhead) ahead.pop_back();
+    ahead_[input] = true;
     return;
   }
   if (number <= known->outside[input].seen) return;
   const bool announced = std::any_of(known->pending.begin(), known->pending.end(),
                                      [number](const Mark& mark) { return mark.number == number; });
-  if (announced) Row().outside[input].seen = number;
+  if (!announced) return;
+  Row().outside[input].seen = number;
+  Derive();
+}
+
+void Marks::Derive() {
+  const MarkProgress* row = rows_.Find(kRow);
+  caught_up_ = row == nullptr || row->named <= row->control;
+  for (std::size_t i = 0; i < outside_; ++i)
+    ahead_[i] =
+        row != nullptr && (!row->outside[i].ahead.empty() ||
+                           (!row->pending.empty() && row->outside[i].seen >= row->pending.front().number));
 }
 
 Status Marks::OnSource(const Passed& passed) {
@@ -80,9 +89,8 @@ Status Marks::OnSource(const Passed& passed) {
   const std::uint64_t last = known == nullptr ? 0 : known->sources[passed.source];
   if (passed.mark > last) Row().sources[passed.source] = passed.mark;
   if (passed.control > (known == nullptr ? 0 : known->named)) {
-    MarkProgress& row = Row();
-    row.named = passed.control;
-    caught_up_ = row.named <= row.control;
+    Row().named = passed.control;
+    Derive();
   }
   return Status::Ok();
 }
@@ -95,6 +103,7 @@ std::optional<Mark> Marks::Next() {
   const Mark mark = row.pending.front();
   row.pending.erase(row.pending.begin());
   ++row.passed;
+  Derive();
   return mark;
 }
 

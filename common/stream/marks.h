@@ -63,6 +63,8 @@ class Marks {
   Status OnControl(std::uint64_t number, const Mark* mark);
   // A mark on an input that others append to.
   void OnOutside(std::size_t input, std::uint64_t number);
+  // It has a mark already that has not passed: what comes on it lies behind one that others have still before them.
+  [[nodiscard]] bool Ahead(std::size_t input) const { return ahead_[input]; }
   // kCorrupted: there is no such partition.
   Status OnSource(const Passed& passed);
 
@@ -75,11 +77,13 @@ class Marks {
 
  private:
   MarkProgress& Row();
+  void Derive();
 
   Table<MarkProgress> rows_;
   std::uint32_t sources_;
   std::size_t outside_;
-  bool caught_up_ = true;  // derived
+  bool caught_up_ = true;    // derived, as the next
+  std::vector<bool> ahead_;  // by input that others append to
 };
 
 }  // namespace cobblestone::stream

@@ -33,6 +33,7 @@ bool ReadMark(std::string_view bytes, Mark* mark) {
       case VarintTag(1): mark->number = r.Varint(); break;
       case DoubleTag(2): mark->time = r.Double(); break;
       case VarintTag(3): mark->barrier = r.Varint(); break;
+      case VarintTag(4): mark->ends_period = r.Varint() != 0; break;
       default: r.Skip(tag); break;
     }
   }
@@ -52,11 +53,12 @@ void EncodeControlEpoch(const ControlHead& head, const credit::ScaleTable& table
 }
 
 void EncodeControlMark(const ControlHead& head, const Mark& mark, std::string* out) {
-  char buffer[3 * kMaxScalarField];
+  char buffer[4 * kMaxScalarField];
   ProtoWriter w(buffer);
   w.Uint(1, mark.number);
   w.Double(2, mark.time);
   w.Uint(3, mark.barrier);
+  w.Uint(4, mark.ends_period ? 1 : 0);
   EncodeHead(head, out);  // fields ascend
   AppendMessage(kMarkField, w.written(), out);
 }

@@ -236,12 +236,13 @@ EventBody BodyFromProto(const v1::Envelope& m) {
     case v1::Envelope::kValidatorRestart: return ValidatorRestart{};
     case v1::Envelope::kTick: return Tick{.time = m.tick().time()};
     case v1::Envelope::kPlanClassFactor: return FromProto(m.plan_class_factor());
-    case v1::Envelope::kBarrier: return Barrier{};
+    case v1::Envelope::kBarrier: return Barrier{.ends_period = m.barrier().ends_period()};
     case v1::Envelope::kMark:
       return Mark{.number = m.mark().number(),
                   .project = ProjectId(m.project()),
                   .time = m.mark().time(),
-                  .barrier = m.mark().barrier()};
+                  .barrier = m.mark().barrier(),
+                  .ends_period = m.mark().ends_period()};
     case v1::Envelope::kOpeningTotal: return FromProto(m.opening_total());
     case v1::Envelope::kOpeningHostVersion: return FromProto(m.opening_host_version());
     case v1::Envelope::kOpeningAppVersion: return FromProto(m.opening_app_version());
@@ -399,13 +400,16 @@ void Put(const SettingsChange& in, v1::Envelope* envelope) {
 void Put(const ValidatorRestart&, v1::Envelope* envelope) { envelope->mutable_validator_restart(); }
 void Put(const Tick& in, v1::Envelope* envelope) { envelope->mutable_tick()->set_time(in.time); }
 
-void Put(const Barrier&, v1::Envelope* envelope) { envelope->mutable_barrier(); }
+void Put(const Barrier& in, v1::Envelope* envelope) {
+  envelope->mutable_barrier()->set_ends_period(in.ends_period);
+}
 
 void Put(const Mark& in, v1::Envelope* envelope) {
   auto* m = envelope->mutable_mark();
   m->set_number(in.number);
   m->set_time(in.time);
   m->set_barrier(in.barrier);
+  m->set_ends_period(in.ends_period);
 }
 
 void Put(const PlanClassFactor& in, v1::Envelope* envelope) {

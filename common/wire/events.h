@@ -213,6 +213,8 @@ struct Tick {
 };
 
 struct Barrier {
+  bool ends_period = false;
+
   friend bool operator==(const Barrier&, const Barrier&) = default;
 };
 

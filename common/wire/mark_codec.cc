@@ -16,6 +16,7 @@ bool ReadPassed(std::string_view bytes, Passed* passed) {
       case VarintTag(1): passed->source = r.Uint32(); break;
       case VarintTag(2): passed->mark = r.Varint(); break;
       case VarintTag(3): passed->control = r.Varint(); break;
+      case VarintTag(4): passed->moved = r.Varint(); break;
       default: r.Skip(tag); break;
     }
   }
@@ -29,11 +30,12 @@ void EncodePassed(PassedIn place, const Passed& passed, std::string* out) {
   ProtoWriter h(head);
   if (place == PassedIn::kGrant) h.Uint(kGrantKindField, static_cast<std::uint64_t>(GrantKind::kMark));
   out->append(h.written());
-  char body[3 * kMaxScalarField];
+  char body[4 * kMaxScalarField];
   ProtoWriter w(body);
   w.Uint(1, passed.source);
   w.Uint(2, passed.mark);
   w.Uint(3, passed.control);
+  w.Uint(4, passed.moved);
   AppendMessage(static_cast<std::uint32_t>(place), w.written(), out);
 }
 
@@ -53,11 +55,12 @@ bool DecodePassed(PassedIn place, std::string_view bytes, Passed* passed) {
 }
 
 void EncodeMarkPassed(const MarkPassed& passed, std::string* out) {
-  char buffer[3 * kMaxScalarField];
+  char buffer[4 * kMaxScalarField];
   ProtoWriter w(buffer);
   w.Uint(1, passed.number);
   w.Uint(2, passed.barrier);
   w.Uint(3, passed.partition);
+  w.Uint(4, passed.moved);
   out->append(w.written());
 }
 
@@ -69,6 +72,7 @@ bool DecodeMarkPassed(std::string_view bytes, MarkPassed* passed) {
       case VarintTag(1): passed->number = r.Varint(); break;
       case VarintTag(2): passed->barrier = r.Varint(); break;
       case VarintTag(3): passed->partition = r.Uint32(); break;
+      case VarintTag(4): passed->moved = r.Varint(); break;
       default: r.Skip(tag); break;
     }
   }

@@ -29,6 +29,7 @@ struct MarkPassed {
   std::uint64_t number = 0;
   std::uint64_t barrier = 0;  // id of the barrier's event; 0: a tick
   std::uint32_t partition = 0;
+  std::uint64_t moved = 0;  // not 0: accounts of hosts, or shares of them, may still be on their way
 
   friend bool operator==(const MarkPassed&, const MarkPassed&) = default;
 };

@@ -7,6 +7,7 @@
 #include "common/wire/account_codec.h"
 #include "common/wire/event_check.h"
 #include "common/wire/event_codec.h"
+#include "common/wire/event_line.h"
 #include "common/wire/mark_codec.h"
 #include "common/wire/refuse.h"
 
@@ -28,7 +29,8 @@ enum TableId : std::uint8_t {
   kDaysTable = 37,
   kChunksTable = 38,
   kMarkTable = 39,
-  kSortedTable = 40
+  kSortedTable = 40,
+  kMovedTable = 41
 };
 
 Key UserKey(ProjectId project, UserId user) { return {.project = project.value, .id = user.value, .sub = 0}; }
@@ -69,6 +71,7 @@ AccountsStage::AccountsStage(const AccountsOptions& options, stream::TableHost& 
       waiting_(tables, kWaitingTable, 1, false),
       projects_(tables, kProjectTable, 1, true),
       sorted_(tables, kSortedTable, 1, true),
+      moved_(tables, kMovedTable, 1, true),
       calendar_(tables, kDaysTable, kChunksTable),
       marks_(tables, kMarkTable, options.partitions, 1) {
   users_.MarkHot();
@@ -76,15 +79,15 @@ AccountsStage::AccountsStage(const AccountsOptions& options, stream::TableHost& 
 }
 
 std::vector<stream::TableBase*> AccountsStage::tables() {
-  std::vector<stream::TableBase*> all = {&users_,    &hosts_,  &moves_,       &waiting_,
-                                         &projects_, &sorted_, marks_.table()};
+  std::vector<stream::TableBase*> all = {&users_,    &hosts_,  &moves_, &waiting_,
+                                         &projects_, &sorted_, &moved_, marks_.table()};
   for (stream::TableBase* table : calendar_.tables()) all.push_back(table);
   return all;
 }
 
 void AccountsStage::Process(std::size_t input, const RecordView& record, Emitter& out) {
   if (input == kControl) return OnControl(record, out);
-  if (input == kUsers) return OnUser(record, out);
+  if (input == kUsers) return OnUser(wire::WithoutLine(record), out);
   if (!options_.sorted) return OnGrant(record.value, record.offset, out);
   wire::Grant grant;
   if (!wire::DecodeGrant(record.value, &grant)) return out.Fail(Status::Corrupted("a grant does not decode"));

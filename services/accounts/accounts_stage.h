@@ -175,7 +175,8 @@ class AccountsStage final : public stream::Stage {
   stream::Table<WaitingGrant> waiting_;  // by user and number
   stream::Table<wire::ProjectView> projects_;
   stream::Table<SortedGrant> sorted_;
-  stream::Calendar calendar_;  // users for whom grants wait, by a day on which the first is not over
+  stream::Table<MovedRecords> moved_;  // `order: lockstep`; one row
+  stream::Calendar calendar_;          // users for whom grants wait, by a day on which the first is not over
   stream::Marks marks_;
   std::uint64_t sorted_count_ = 0;  // derived: rows of `sorted_`, which all go together
   // Whose totals this commit has changed, each once, in the order of their first change.

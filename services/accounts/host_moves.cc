@@ -99,6 +99,7 @@ void AccountsStage::PassOn(const wire::GrantHead& head, std::uint64_t line, Emit
   wire::AppendHostTransfer(
       {.from_partition = options_.partition, .number = ++moves.sent, .share_of = head.kind, .account = {}},
       &bytes);
+  if (options_.sorted) ++moved_.Mutable({}).records;
   out.Emit(wire::kGrants, wire::OwnerPartition(head.project, moves.went_to, head.host, options_.partitions),
            bytes);
 }
@@ -119,6 +120,7 @@ void AccountsStage::SendAccount(const Key& key, UserId to, Emitter& out) {
                             .share_of = wire::GrantKind::kUnknown,
                             .account = std::move(host.account)},
                            &bytes);
+  if (options_.sorted) ++moved_.Mutable({}).records;
   out.Emit(wire::kGrants, wire::OwnerPartition(project, to, HostId(key.id), options_.partitions), bytes);
   host.user = {};
   host.account = {};

@@ -32,4 +32,15 @@ struct HostMoves {
   }
 };
 
+// Sent to other partitions of accounts since the last barrier. What is sent may be sent on: none is on its way any more when a
+// barrier has passed everywhere and nothing was sent since the one before.
+struct MovedRecords {
+  std::uint64_t records = 0;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.records);
+  }
+};
+
 }  // namespace cobblestone::accounts

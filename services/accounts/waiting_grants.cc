@@ -44,12 +44,11 @@ void AccountsStage::PassMarks(Emitter& out) {
       // Lockstep: the outcome must not depend on how many lie in one partition.
       Expire(options_.sorted ? std::numeric_limits<std::size_t>::max() : kExpireAtTick, out);
     }
-    // At barriers alone: what a tick itself made is a period with what is granted after it, and of that the shares of
-    // hosts that are elsewhere are still on their way.
-    if (mark->time == 0) ApplyAllSorted(out);
+    if (mark->ends_period) ApplyAllSorted(out);
+    stream::Passed passed{.source = options_.partition, .mark = mark->number};
+    if (options_.sorted && mark->barrier != 0) std::swap(passed.moved, moved_.Mutable({}).records);
     bytes_.clear();
-    wire::EncodePassed(wire::PassedIn::kPosting, {.source = options_.partition, .mark = mark->number},
-                       &bytes_);
+    wire::EncodePassed(wire::PassedIn::kPosting, passed, &bytes_);
     for (std::uint32_t p = 0; p < options_.partitions; ++p) out.Emit(wire::kPostings, p, bytes_);
   }
 }
@@ -104,9 +103,10 @@ const WaitingGrant* AccountsStage::FirstWaiting(const Key& key, const UnnamedUse
 // Those of the user that no later one holds up.
 void AccountsStage::ExpireOver(const Key& key, UserState& user, std::int32_t today, Emitter& out) {
   UnnamedUser& unnamed = user.unnamed;
+  const std::uint32_t first = unnamed.first;
   wire::Grant grant;
   while (const WaitingGrant* row = FirstWaiting(key, unnamed, &grant, out)) {
-    if (DueDay(grant.head) >= today) return;
+    if (DueDay(grant.head) >= today) break;
     wire::Refuse({.where = {wire::kGrants, options_.partition},
                   .offset = row->offset,
                   .line = grant.detail.line,
@@ -116,9 +116,14 @@ void AccountsStage::ExpireOver(const Key& key, UserState& user, std::int32_t tod
                  out);
     unnamed.expired_micro += grant.head.credit_micro;
     ++unnamed.expired;
-    unnamed.expired_end = row->offset + 1;
+    unnamed.expired_end = std::max(unnamed.expired_end, row->offset + 1);
     TakeShare(grant.head, grant.detail.line, out);
     waiting_.Erase(RowKey(key, unnamed.first++));
+  }
+  if (!options_.sorted || unnamed.first == first) return;
+  for (std::uint32_t number = unnamed.first; number != unnamed.end; ++number) {
+    const WaitingGrant* row = waiting_.Find(RowKey(key, number));
+    if (row != nullptr && unnamed.Expired(row->offset)) unnamed.spared.push_back(row->offset);
   }
 }
 

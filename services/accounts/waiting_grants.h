@@ -1,15 +1,17 @@
 // Grants to a user that no event has named wait for it, whole: host, user and team get nothing yet.
 //
-// They wait in order of arrival, each in a row of its own, for their app's window after the time of the grant, and no
-// shorter than those before them. Then they expire: the user's share is refused (UNKNOWN_USER), with the grant's bytes, and
+// They wait in order of arrival (`order: lockstep`: of application), each in a row of its own, for their app's window after
+// the time of the grant, and no shorter than those before them. Then they expire: the user's share is refused (UNKNOWN_USER), with the grant's bytes, and
 // the host, which is known, gets its own, as with a deleted user. The ledger keeps the grant. A user that comes later gets
 // what still waits and what is granted from then on; what had expired stays refused.
-// Invariant: what had expired is what the ledger's partition holds for the user before `expired_end`.
+// Invariant: what had expired is what the ledger's partition holds for the user before `expired_end`, but for `spared`.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "common/credit/account.h"
 
@@ -21,7 +23,7 @@ inline constexpr std::size_t kExpireAtCommit = 20;
 
 // By user and number.
 struct WaitingGrant {
-  std::uint64_t offset = 0;  // in the ledger's partition; lockstep: 0
+  std::uint64_t offset = 0;  // in the ledger's partition
   std::string bytes;
 
   template <class Self, class F>
@@ -36,13 +38,18 @@ struct UnnamedUser {
   std::uint32_t end = 0;    // of the next one to come
   std::uint64_t expired = 0;
   credit::MicroTotal expired_micro = 0;
-  std::uint64_t expired_end = 0;  // offset behind the last that has expired; lockstep: 1
+  std::uint64_t expired_end = 0;  // the largest offset of those that have expired, and one
+  // Smaller ones of grants that have not. `order: lockstep` alone: else they wait in order of offsets.
+  std::vector<std::uint64_t> spared;
 
   [[nodiscard]] std::uint32_t waiting() const { return end - first; }
+  [[nodiscard]] bool Expired(std::uint64_t offset) const {
+    return offset < expired_end && std::find(spared.begin(), spared.end(), offset) == spared.end();
+  }
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.first, s.end, s.expired, s.expired_micro, s.expired_end);
+    f(s.first, s.end, s.expired, s.expired_micro, s.expired_end, s.spared);
   }
 };
 

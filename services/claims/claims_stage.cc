@@ -9,6 +9,7 @@
 #include "common/wire/claim_codec.h"
 #include "common/wire/control_codec.h"
 #include "common/wire/event_check.h"
+#include "common/wire/event_line.h"
 #include "common/wire/grant_codec.h"
 #include "common/wire/mark_codec.h"
 #include "common/wire/refuse.h"
@@ -115,8 +116,15 @@ Status ClaimsStage::Opened() {
 }
 
 void ClaimsStage::Process(std::size_t input, const RecordView& record, Emitter& out) {
+  if (input == kControl) return OnControl(record, out);
+  if (wire::HasLine(record.value)) [[unlikely]]
+    return OnOutside(input, wire::WithoutLine(record), out);
+  OnOutside(input, record, out);
+}
+
+// What others append to.
+void ClaimsStage::OnOutside(std::size_t input, const RecordView& record, Emitter& out) {
   switch (input) {
-    case kControl: return OnControl(record, out);
     case kHosts: return OnMember(record, out);
     case kDispatches: return OnDispatch(record, out);
     case kCompletions:
@@ -200,8 +208,8 @@ void ClaimsStage::Pass(const wire::Mark& mark, Emitter& out) {
     calendar_.SetToday(project, DayOf(mark.time));
     Forget(kForgetAtTick);
   }
-  if (mark.time > 0) {
-    // Everything before the tick has been processed: the samples so far, then word of it.
+  if (mark.time > 0 || options_.lockstep) {
+    // Everything before the mark has been processed: the samples so far, then word of it.
     EmitSamples(out);
     bytes_.clear();
     wire::AppendSampleSource(options_.partition, mark.number, &bytes_);

@@ -30,6 +30,7 @@ struct ClaimsOptions {
   std::uint32_t partition = 0;
   std::uint32_t partitions = 1;
   double future_limit = 3600;  // s: an event may be so much later than the time at which it was appended
+  bool lockstep = false;       // `order: lockstep`
 };
 
 class ClaimsStage final : public stream::Stage {
@@ -40,6 +41,10 @@ class ClaimsStage final : public stream::Stage {
 
   ClaimsStage(const ClaimsOptions& options, stream::TableHost& tables);
 
+  // Lockstep: what lies behind a mark waits until all that lies before it has been read on the other inputs.
+  [[nodiscard]] bool Ready(std::size_t input) const override {
+    return !options_.lockstep || input == kControl || !marks_.Ahead(input - kHosts);
+  }
   void Process(std::size_t input, const stream::RecordView& record, stream::Emitter& out) override;
   void Finish(stream::Emitter& out) override;
   Status Opened() override;
@@ -61,6 +66,7 @@ class ClaimsStage final : public stream::Stage {
   struct Job;  // a record under way: where from, project, app, times
 
   void OnControl(const stream::RecordView& record, stream::Emitter& out);
+  void OnOutside(std::size_t input, const stream::RecordView& record, stream::Emitter& out);
   void OnMark(std::size_t input, const wire::Mark& mark, stream::Emitter& out);
   void PassMarks(stream::Emitter& out);
   void Pass(const wire::Mark& mark, stream::Emitter& out);

@@ -154,8 +154,14 @@ class EngineClient final : public Client {
 }  // namespace
 
 Result<ProducerState> Client::Producer(const std::string& source) {
+  bool lockstep = false;
+  return Producer(source, &lockstep);
+}
+
+Result<ProducerState> Client::Producer(const std::string& source, bool* lockstep) {
   auto answer = Ask({.path = "/producer", .parameters = {{"source", source}}});
   if (!answer.ok()) return answer.status();
+  *lockstep = answer->is_object() && answer->value("order", "") == "lockstep";
   return ParseProducerJson(*answer);
 }
 

@@ -32,6 +32,8 @@ class Client {
 
   virtual Result<nlohmann::json> Ask(const Question& question) = 0;
   Result<ProducerState> Producer(const std::string& source);
+  // And whether all sources are to be taken in in lockstep (`order: lockstep`).
+  Result<ProducerState> Producer(const std::string& source, bool* lockstep);
   // Durable on return, and appended exactly once, also when the connection broke and was made again
   // meanwhile. kRetry: the running program has gone away; the same source may be sent again later.
   virtual Result<AppendOutcome> Append(const AppendBlock& block) = 0;

@@ -7,6 +7,7 @@
 
 #include "common/stream/state_codec.h"
 #include "common/wire/event_codec.h"
+#include "common/wire/event_line.h"
 #include "common/wire/refused_codec.h"
 #include "common/wire/topics.h"
 #include "services/cobblestone/accepted_loss.h"
@@ -23,6 +24,10 @@ constexpr std::string_view kTickRow = "tick";
 // Is there when the last block appended was one with a barrier: after a death in the middle of it, the next block waits
 // for it as it would have.
 constexpr std::string_view kBarrierRow = "barrier";
+// "lockstep" in a data directory that was made with that order; else there is none.
+constexpr std::string_view kOrderRow = "order";
+// `order: lockstep`: Said, as of the unit that it is in.
+constexpr std::string_view kSaidRow = "said";
 // Records that may wait on the stages' inputs before appends wait: less than the log's tail holds.
 constexpr std::uint64_t kMaxLag = 1000000;
 
@@ -62,6 +67,11 @@ void AddTick(double time, UnitBuilder& unit) {
                               .body = wire::Tick{.time = time}}));
 }
 
+void AddBarrier(std::uint64_t id, bool ends_period, UnitBuilder& unit) {
+  unit.Add({wire::kCatalogue, 0},
+           wire::EncodeEvent({.head = {.id = id}, .body = wire::Barrier{.ends_period = ends_period}}));
+}
+
 std::string EncodeRow(const auto& value) {
   std::string bytes;
   stream::EncodeState(value, bytes);
@@ -94,7 +104,40 @@ Result<std::unique_ptr<stream::embedded::Log>> OpenLog(stream::embedded::LogOpti
   return log;
 }
 
+// Fixed when the directory is made.
+Status CheckOrderOf(stream::embedded::Log& log, const std::vector<stream::TopicSpec>& topics,
+                    const settings::RunSettings& settings) {
+  const bool asked = settings.order == settings::Order::kLockstep;
+  const auto row = log.GetRow(kOrderRow);
+  if (row.ok() == asked) return Status::Ok();
+  bool fresh = true;
+  for (stream::TopicIndex topic = 0; topic < topics.size(); ++topic)
+    for (std::uint32_t p = 0; p < topics[topic].partitions; ++p) fresh = fresh && log.End({topic, p}) == 0;
+  if (!asked || !fresh)
+    return Status::InvalidArgument("the data directory " + settings.data_directory +
+                                   " was made with `order: " + (asked ? "arrival" : "lockstep") +
+                                   "`, the configuration says " + (asked ? "lockstep" : "arrival") +
+                                   "; it cannot be changed: put back what it was, or name another directory");
+  stream::embedded::LogUnit unit;
+  unit.rows = LockstepRows(Said::kNothing);
+  log.WaitDurable(log.Append(std::move(unit)));
+  return Status::Ok();
+}
+
 }  // namespace
+
+std::vector<std::pair<std::string, std::string>> LockstepRows(Said said) {
+  return {{std::string(kOrderRow), "lockstep"}, {std::string(kSaidRow), EncodeRow(said)}};
+}
+
+Said SaidLast(const stream::embedded::Log& log) {
+  Said said = Said::kNothing;
+  if (const auto row = log.GetRow(kSaidRow); row.ok()) {
+    stream::StateReader reader(*row);
+    reader(said);
+  }
+  return said;
+}
 
 std::pair<std::string, std::string> ProducerRow(const std::string& source, const ProducerState& state) {
   return {ProducerKey(source), EncodeRow(state)};
@@ -115,7 +158,8 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
   if (!engine->options_.clock) engine->options_.clock = WallClock;
   if (!engine->options_.warn) engine->options_.warn = report;
   engine->pipeline_ = {.partitions = settings.partitions,
-                       .future_limit = std::chrono::duration<double>(settings.future_limit).count()};
+                       .future_limit = std::chrono::duration<double>(settings.future_limit).count(),
+                       .lockstep = settings.order == settings::Order::kLockstep};
   std::error_code error;
   std::filesystem::create_directories(settings.data_directory, error);
   if (error)
@@ -135,6 +179,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
                      settings.data_directory, slots, engine->options_);
   if (!log.ok()) return log.status();
   engine->log_ = std::move(*log);
+  if (Status s = CheckOrderOf(*engine->log_, topics, settings); !s.ok()) return s;
 
   engine->stages_.resize(slots);
   // A clean object takes about a kilobyte; four tables of a slot hold them.
@@ -156,7 +201,8 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
       .objects_per_table = objects,
       .inputs_age = std::chrono::duration<double>(settings.retention.inputs_age).count(),
       .inputs_bytes = settings.retention.inputs_bytes,
-      .peek_time = PeekTime,
+      .peek_time = engine->lockstep() ? PeekLine : PeekTime,
+      .in_step = engine->lockstep(),
       .block_cache_bytes = settings.memory.block_cache,
       .clock = engine->options_.clock,
   };
@@ -184,6 +230,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
   engine->ticker_ = std::make_unique<Ticker>(ticker);
   const auto barrier = engine->log_->GetRow(kBarrierRow);
   engine->after_barrier_ = barrier.ok() && !barrier->empty();
+  engine->said_ = SaidLast(*engine->log_);
   return engine;
 }
 
@@ -213,12 +260,15 @@ void Engine::LookAtClock() {
   {
     std::lock_guard lock(append_mutex_);
     look = ticker_->OnClock(options_.clock());
-    if (look.tick) {
+    if (look.tick && (!lockstep() || EndPeriodBefore(Said::kTick, false).ok())) {
       UnitBuilder unit;
       AddTick(*look.tick, unit);
       LogUnit taken = unit.Take();
       taken.rows.emplace_back(kTickRow, EncodeRow(ticker_->last()));
+      if (lockstep()) Remember(Said::kTick, taken);
       log_->Append(std::move(taken));
+      // What it has made shows now; where it cannot, the runner has failed and says so to everybody.
+      if (lockstep()) static_cast<void>(EndPeriodBefore(Said::kNothing, true));
     }
   }
   if (!look.warning.empty()) options_.warn(look.warning);
@@ -279,6 +329,49 @@ std::uint64_t Engine::AppendDrained(LogUnit unit, bool barrier) {
   return ticket;
 }
 
+void Engine::Remember(Said said, LogUnit& unit) {
+  said_ = said;
+  unit.rows.emplace_back(kSaidRow, EncodeRow(said));
+}
+
+Status Engine::EndPeriodBefore(Said next, bool asked) {
+  const bool ends = PeriodEndsBefore(said_, next, asked);
+  if (!started_ && (ends || StandsAlone(next) || !runner_->idle()))
+    return Status::Retry("a period ends here, for which stages must run, and they have not been started");
+  runner_->WaitIdle();
+  for (const bool ends_period : {false, true}) {
+    if (!ends || !runner_->failure().ok()) break;
+    UnitBuilder unit;
+    AddBarrier(1 + log_->End({wire::kCatalogue, 0}), ends_period, unit);
+    LogUnit taken = unit.Take();
+    if (ends_period) Remember(Said::kNothing, taken);
+    log_->Append(std::move(taken));
+    runner_->WaitIdle();
+  }
+  return runner_->failure();
+}
+
+Result<Said> SaidBy(const AppendBlock& block, const settings::RunSettings& settings) {
+  Said said = Said::kNothing;
+  std::uint64_t number = block.first_line;
+  for (const SourceLine& line : block.lines) {
+    ++number;
+    const Said one = SaidBy(line.envelope);
+    if (one == Said::kNothing) continue;
+    if (one == Said::kResults && !block.own_ticks && settings.ticks == settings::Ticks::kInput)
+      return Status::InvalidArgument("the pipeline runs with `order: lockstep`: source " + block.source +
+                                     " must make its ticks itself, as `cobblestone ingest` does");
+    const bool alone = StandsAlone(one);
+    if ((said != Said::kNothing && (one != said || one == Said::kTick)) || (alone && !block.barrier))
+      return Status::InvalidArgument(
+          "line " + std::to_string(number) + " of " + block.source +
+          " must come in a block of its own kind, a broadcast, member or tick with a "
+          "barrier: the pipeline runs with `order: lockstep`");
+    said = one;
+  }
+  return said;
+}
+
 Result<AppendOutcome> Engine::Append(const AppendBlock& block) {
   auto begun = BeginAppend(block);
   if (!begun.ok()) return begun.status();
@@ -301,10 +394,19 @@ Result<Engine::PendingAppend> Engine::BeginAppend(const AppendBlock& block) {
                                    std::to_string(before.lines) + ", this block starts after line " +
                                    std::to_string(block.first_line) +
                                    "; is another client sending under the same name?");
-  if (Status s = DrainFor(block.barrier); !s.ok()) return s;
+  Said said = Said::kNothing;
+  if (lockstep()) {
+    const auto told = SaidBy(block, settings_);
+    if (!told.ok()) return told.status();
+    said = *told;
+    if (Status s = EndPeriodBefore(said, block.barrier); !s.ok()) return s;
+  } else if (Status s = DrainFor(block.barrier); !s.ok()) {
+    return s;
+  }
   AppendOutcome outcome;
   UnitBuilder unit;
   std::uint64_t line = block.first_line;
+  std::string with_line;
   const double now = log_->Now();
   for (const SourceLine& one : block.lines) {
     const std::uint64_t number = line++;
@@ -345,13 +447,18 @@ Result<Engine::PendingAppend> Engine::BeginAppend(const AppendBlock& block) {
       const auto tick = ticker_->OnEvent(wire::PeekEventTime(one.envelope).value_or(0), now);
       if (tick) AddTick(*tick, unit);
     }
-    unit.Add(where, one.envelope);
+    if (lockstep()) {
+      with_line.clear();
+      wire::AppendWithLine(number, one.envelope, &with_line);
+    }
+    unit.Add(where, lockstep() ? with_line : one.envelope);
     ++outcome.appended;
   }
   outcome.producer = {.lines = line, .hash = block.hash};
   LogUnit taken = unit.Take();
   taken.rows.push_back(ProducerRow(block.source, outcome.producer));
   taken.rows.emplace_back(kTickRow, EncodeRow(ticker_->last()));
+  if (said != Said::kNothing && said != said_) Remember(said, taken);
   const std::uint64_t ticket = AppendDrained(std::move(taken), block.barrier);
   if (Status s = runner_->failure(); !s.ok()) return s;
   return PendingAppend{.outcome = outcome, .ticket = ticket};

@@ -23,6 +23,7 @@
 #include "common/stream/embedded/runner.h"
 #include "common/stream/hash128.h"
 #include "common/wire/events.h"
+#include "services/cobblestone/periods.h"
 #include "services/cobblestone/pipeline.h"
 #include "services/cobblestone/ticker.h"
 
@@ -43,6 +44,10 @@ struct ProducerState {
 
 // The row of the log that says so.
 std::pair<std::string, std::string> ProducerRow(const std::string& source, const ProducerState& state);
+// What says in a log that it is one of `order: lockstep`, and what was said in the period under way.
+std::vector<std::pair<std::string, std::string>> LockstepRows(Said said);
+// kNothing in a log of another order.
+Said SaidLast(const stream::embedded::Log& log);
 
 // The chain by which a source that is sent again, whole or grown, is known: hash' = H(hash, bytes of the line).
 stream::Hash128 ChainLine(const stream::Hash128& before, std::string_view line);
@@ -60,8 +65,12 @@ struct AppendBlock {
   std::vector<SourceLine> lines;
   stream::Hash128 hash;    // of the source up to and with this block
   bool own_ticks = false;  // the source says itself when time passes: no ticks are made of its event times
-  bool barrier = false;    // lockstep: everything before is drained first, and the block before the answer
+  bool barrier = false;    // everything before is drained first, and the block before the answer
 };
+// `order: lockstep`: broadcasts, hosts, users, teams and each tick come in blocks of their own kind with a barrier, sources
+// make their ticks, and a last block without lines, with a barrier, makes what was sent show (services/cobblestone/periods.h).
+// What the block says; kInvalidArgument: why it cannot be taken.
+Result<Said> SaidBy(const AppendBlock& block, const settings::RunSettings& settings);
 
 struct AppendOutcome {
   ProducerState producer;
@@ -113,6 +122,8 @@ class Engine {
   Result<AppendOutcome> FinishAppend(const PendingAppend& pending);
   void WaitIdle();
   [[nodiscard]] bool idle() const;
+  // `order: lockstep`: sources are to be taken in so.
+  [[nodiscard]] bool lockstep() const { return pipeline_.lockstep; }
 
   // `ticks: wall`: makes the tick that the clock says is due. A thread does so every second; tests with a clock of
   // their own need not wait for it.
@@ -149,9 +160,12 @@ class Engine {
  private:
   Engine() = default;
 
-  // Both hold append_mutex_. Everything before a barrier, and a barrier before everything behind it, is drained.
+  // These hold append_mutex_. Everything before a barrier, and a barrier before everything behind it, is drained.
   Status DrainFor(bool barrier);
   std::uint64_t AppendDrained(stream::embedded::LogUnit unit, bool barrier);
+  // `order: lockstep`: drains all, and ends the period if it ends before `next`.
+  Status EndPeriodBefore(Said next, bool asked);
+  void Remember(Said said, stream::embedded::LogUnit& unit);
 
   void LookAtClockEverySecond();
   void StopTicking();
@@ -172,7 +186,8 @@ class Engine {
   // The last block had a barrier, in this run or the one before, which may have died while it drained. Guarded by
   // append_mutex_.
   bool after_barrier_ = false;
-  std::thread tick_thread_;  // `ticks: wall`
+  Said said_ = Said::kNothing;  // `order: lockstep`: in this period. Guarded by append_mutex_
+  std::thread tick_thread_;     // `ticks: wall`
   std::mutex tick_mutex_;
   std::condition_variable tick_wake_;
   bool tick_stopping_ = false;  // guarded by tick_mutex_

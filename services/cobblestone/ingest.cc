@@ -16,6 +16,7 @@
 #include "common/wire/event_codec.h"
 #include "common/wire/events.h"
 #include "common/wire/topics.h"
+#include "services/cobblestone/periods.h"
 
 namespace cobblestone {
 namespace {
@@ -52,7 +53,7 @@ class TickMaker {
 
 enum class Barrier {
   kNone,
-  kJoin,   // may share its block with others of this kind that stand next to it: nothing lies between them
+  kJoin,   // may share its block with others of its kind that stand next to it: nothing lies between them
   kAlone,  // a tick or barrier: all that was decided before it must have come together
 };
 
@@ -60,6 +61,7 @@ enum class Barrier {
 struct Step {
   SourceLine line;
   Barrier barrier = Barrier::kNone;
+  Said said = Said::kNothing;  // `order: lockstep` alone; kNothing fits into any block
   bool completion = false;
   std::uint64_t file_line = 0;  // from 0
 };
@@ -67,8 +69,8 @@ struct Step {
 // The steps of a file, without those that are known already.
 class StepReader {
  public:
-  StepReader(EventFile& file, bool lockstep, std::string name, const ProducerState& known)
-      : file_(file), lockstep_(lockstep), name_(std::move(name)), known_(known) {
+  StepReader(EventFile& file, bool lockstep, bool by_kind, std::string name, const ProducerState& known)
+      : file_(file), lockstep_(lockstep), by_kind_(by_kind), name_(std::move(name)), known_(known) {
     counts_lines_ = file_.format() != EventFormat::kGolden && !lockstep_;
   }
 
@@ -111,9 +113,11 @@ class StepReader {
             wire::EncodeEvent({.head = {.id = static_cast<std::uint64_t>(time), .project = {}, .time = time},
                                .body = wire::Tick{.time = time}});
         const std::string raw = tick;
-        if (Status s = Add(
-                {.line = {.envelope = std::move(tick)}, .barrier = Barrier::kAlone, .file_line = item.line},
-                raw);
+        if (Status s = Add({.line = {.envelope = std::move(tick)},
+                            .barrier = Barrier::kAlone,
+                            .said = by_kind_ ? Said::kTick : Said::kNothing,
+                            .file_line = item.line},
+                           raw);
             !s.ok()) {
           bad = s;
         }
@@ -133,6 +137,13 @@ class StepReader {
   }
 
   void Classify(Step* step) const {
+    if (by_kind_) {
+      step->said = SaidBy(step->line.envelope);
+      if (step->said == Said::kTick) step->barrier = Barrier::kAlone;
+      if (StandsAlone(step->said) && step->barrier == Barrier::kNone) step->barrier = Barrier::kJoin;
+      step->completion = wire::PeekKind(step->line.envelope) == wire::EventKind::kCompletion;
+      return;
+    }
     const auto kind = wire::PeekKind(step->line.envelope);
     if (!kind) return;
     step->completion = *kind == wire::EventKind::kCompletion;
@@ -165,6 +176,7 @@ class StepReader {
 
   EventFile& file_;
   const bool lockstep_;
+  const bool by_kind_;
   const std::string name_;
   const ProducerState known_;
   bool counts_lines_ = true;
@@ -191,15 +203,19 @@ class Belt {
     std::unique_lock lock(mutex_);
     space_.wait(lock, [&] { return full_.size() < kBlocksAhead || given_up_; });
     if (given_up_) return false;
-    if (step.barrier == Barrier::kAlone || step.barrier != open_barrier_) CloseOpen();
+    // What is nothing, a bad line for one, parts no two that are of one kind.
+    const bool fits = step.said == Said::kNothing || open_said_ == Said::kNothing || step.said == open_said_;
+    if (step.barrier == Barrier::kAlone || step.barrier != open_barrier_ || !fits) CloseOpen();
     if (!has_open_) {
       open_ = empty;
       open_.block.first_line = position_before;
       open_since_ = std::chrono::steady_clock::now();
       open_barrier_ = step.barrier;
+      open_said_ = Said::kNothing;
       open_.block.barrier = step.barrier != Barrier::kNone;
       has_open_ = true;
     }
+    if (step.said != Said::kNothing) open_said_ = step.said;
     open_.bytes += step.line.envelope.size() + step.line.original.size() + 1;
     open_.completions += step.completion ? 1 : 0;
     if (!step.line.problem.empty()) open_.bad_lines.push_back({step.file_line + 1, step.line.problem});
@@ -274,6 +290,7 @@ class Belt {
   Parcel open_;
   bool has_open_ = false;
   Barrier open_barrier_ = Barrier::kNone;
+  Said open_said_ = Said::kNothing;
   std::chrono::steady_clock::time_point open_since_;
   bool ended_ = false;
   bool given_up_ = false;
@@ -290,10 +307,10 @@ struct Reading {
   bool own_ticks;
   std::uint64_t first;
 
-  Reading(std::unique_ptr<EventFile> opened, bool lockstep, const IngestOptions& options,
+  Reading(std::unique_ptr<EventFile> opened, bool lockstep, bool by_kind, const IngestOptions& options,
           const ProducerState& known)
       : file(std::move(opened)),
-        steps(*file, lockstep, options.source, known),
+        steps(*file, lockstep, by_kind, options.source, known),
         source(options.source),
         own_ticks(lockstep),
         first(known.lines) {}
@@ -327,14 +344,17 @@ Status Ingest(Client& client, const IngestOptions& options,
   auto file = EventFile::Open(options.file, {.project = options.project});
   if (!file.ok()) return file.status();
   summary->format = (*file)->format();
-  summary->lockstep = options.lockstep.value_or((*file)->has_own_ticks());
-  const auto known = client.Producer(options.source);
+  bool ordered = false;  // `order: lockstep`
+  const auto known = client.Producer(options.source, &ordered);
   if (!known.ok()) return known.status();
+  summary->lockstep = ordered || options.lockstep.value_or((*file)->has_own_ticks());
+  ProducerState taken = *known;
   summary->known = known->lines;
 
   // Shared, because a reader that waits for a pipe cannot be woken: when the sending fails, it is left
   // behind.
-  const auto reading = std::make_shared<Reading>(std::move(*file), summary->lockstep, options, *known);
+  const auto reading =
+      std::make_shared<Reading>(std::move(*file), summary->lockstep, ordered, options, *known);
   std::thread reader([reading] { reading->Run(); });
   Status status;
   for (Parcel parcel; reading->belt.Take(&parcel);) {
@@ -344,6 +364,7 @@ Status Ingest(Client& client, const IngestOptions& options,
       reading->belt.GiveUp();
       break;
     }
+    taken = outcome->producer;
     summary->lines += parcel.block.lines.size();
     summary->events += outcome->appended;
     summary->bad += outcome->refused;
@@ -361,6 +382,15 @@ Status Ingest(Client& client, const IngestOptions& options,
   }
   reader.join();
   if (!status.ok()) return status;
+  if (ordered) {
+    const auto shown = client.Append({.source = options.source,
+                                      .first_line = taken.lines,
+                                      .lines = {},
+                                      .hash = taken.hash,
+                                      .own_ticks = true,
+                                      .barrier = true});
+    if (!shown.ok()) return shown.status();
+  }
   summary->shorter = reading->belt.end_status().ok() && reading->steps.position() < known->lines;
   return reading->belt.end_status();
 }

@@ -9,7 +9,10 @@
 //
 // Barriers: broadcasts (catalogue, settings) go in blocks of their own, for which the pipeline drains,
 // before and behind. In lockstep so do users, teams and every tick, those that are made from event times
-// included, and then the grants are those of `replay`, whatever the number of threads and partitions.
+// included, and then the grants are those of `replay` where the file is in order of time. A pipeline with
+// `order: lockstep` takes every source in so, hosts in blocks of their own too and no two kinds in one, and
+// sends barriers between them (periods.h): grants and totals are those of `replay`, bit for bit, whatever
+// the file, the threads and the partitions. Behind the last line an empty block asks for the last barrier.
 //
 // Two threads: one reads and decodes, the caller's sends, so that the pipeline and not the file is the limit.
 #pragma once

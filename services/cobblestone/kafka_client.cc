@@ -13,10 +13,12 @@
 #include "common/stream/kafka/position.h"
 #include "common/stream/kafka/read_all.h"
 #include "common/wire/event_codec.h"
+#include "common/wire/event_line.h"
 #include "common/wire/mark_codec.h"
 #include "common/wire/refused_codec.h"
 #include "services/cobblestone/append_codec.h"
 #include "services/cobblestone/kafka_deployment.h"
+#include "services/cobblestone/periods.h"
 #include "services/cobblestone/refused_json.h"
 #include "services/cobblestone/ticker.h"
 
@@ -53,7 +55,9 @@ class KafkaClient final : public Client {
     if (question.path == "/producer") {
       auto source = SourceOf(question.parameters.at("source"));
       if (!source.ok()) return source.status();
-      return ProducerJson(ProducerOf((*source)->publisher->state()));
+      json answer = ProducerJson(ProducerOf((*source)->publisher->state()));
+      answer["order"] = lockstep() ? "lockstep" : "arrival";
+      return answer;
     }
     if (question.path == "/refused") {
       const auto number = [&](const char* name, std::uint64_t otherwise) {
@@ -85,9 +89,19 @@ class KafkaClient final : public Client {
                                      std::to_string(publisher.state().events) +
                                      ", this block starts after line " + std::to_string(block.first_line) +
                                      "; is another client sending under the same name?");
-    // A broadcast is in force for all that comes behind it, and for nothing before.
-    if (block.barrier || (!begun_ && block.first_line > 0))
+    auto said = static_cast<Said>(publisher.state().said);
+    if (lockstep()) {
+      const auto told = SaidBy(block, settings_);
+      if (!told.ok()) return told.status();
+      if (PeriodEndsBefore(said, *told, block.barrier)) {
+        if (Status s = EndPeriod(publisher); !s.ok()) return s;
+        said = Said::kNothing;
+      }
+      if (*told != Said::kNothing) said = *told;
+    } else if (block.barrier || (!begun_ && block.first_line > 0)) {
+      // A broadcast is in force for all that comes behind it, and for nothing before.
       if (Status s = Drain(publisher); !s.ok()) return s;
+    }
     begun_ = true;
     AppendOutcome outcome;
     std::uint64_t line = block.first_line;
@@ -124,13 +138,21 @@ class KafkaClient final : public Client {
         if (tick)
           if (Status s = add_tick(*tick); !s.ok()) return s;
       }
-      if (Status s = publisher.Add(one.envelope); !s.ok()) return s;
+      std::string with_line;
+      if (lockstep()) wire::AppendWithLine(number, one.envelope, &with_line);
+      if (Status s = publisher.AddTo(wire::RouteEvent(one.envelope, settings_.partitions),
+                                     lockstep() ? with_line : one.envelope);
+          !s.ok())
+        return s;
       ++outcome.appended;
     }
     outcome.producer = {.lines = line, .hash = block.hash};
-    if (Status s = publisher.Commit({.events = line, .hash = block.hash}); !s.ok()) return s;
+    if (Status s =
+            publisher.Commit({.events = line, .hash = block.hash, .said = static_cast<std::uint32_t>(said)});
+        !s.ok())
+      return s;
     drained_ = false;
-    if (block.barrier)
+    if (block.barrier && !lockstep())
       if (Status s = Drain(publisher); !s.ok()) return s;
     return outcome;
   }
@@ -153,10 +175,31 @@ class KafkaClient final : public Client {
     Ticker ticker;
   };
 
-  // Until all that was appended before, by whomever, has been processed: a barrier goes through all stages of all
-  // partitions, in line with the data, and each says when it has come out at the end.
+  [[nodiscard]] bool lockstep() const { return settings_.order == settings::Order::kLockstep; }
+
+  // `order: lockstep` (periods.h). A barrier may pass while accounts of hosts are on their way, and be one hop behind them:
+  // they are at rest when none has been sent since the one before.
+  Status EndPeriod(client::Publisher& publisher) {
+    std::uint64_t moved = 0;
+    do {
+      if (Status s = SendBarrier(publisher, {}, &moved); !s.ok()) return s;
+    } while (moved > 0);
+    return SendBarrier(publisher, {.ends_period = true}, &moved);
+  }
+
+  // Until all that was appended before, by whomever, has been processed.
   Status Drain(client::Publisher& publisher) {
     if (drained_) return Status::Ok();
+    std::uint64_t moved = 0;
+    Status s = SendBarrier(publisher, {}, &moved);
+    drained_ = s.ok();
+    return s;
+  }
+
+  // A barrier goes through all stages of all partitions, in line with the data, and each says when it has come out at the
+  // end, and what has moved (MarkPassed).
+  Status SendBarrier(client::Publisher& publisher, const wire::Barrier& barrier, std::uint64_t* moved) {
+    *moved = 0;
     const stream::TopicPartition where{wire::kPassed, 0};
     if (passed_ == nullptr) {
       auto reader = cluster_->NewReader();
@@ -167,7 +210,7 @@ class KafkaClient final : public Client {
     const std::uint64_t id = std::max<std::uint64_t>(1, random_());
     Status s = publisher.AddTo(
         {wire::kCatalogue, 0},
-        wire::EncodeEvent({.head = {.id = id, .project = {}, .time = WallClock()}, .body = wire::Barrier{}}));
+        wire::EncodeEvent({.head = {.id = id, .project = {}, .time = WallClock()}, .body = barrier}));
     if (s.ok()) s = publisher.Commit(publisher.state());
     std::set<std::uint32_t> passed;
     auto told = Clock::now();
@@ -181,7 +224,9 @@ class KafkaClient final : public Client {
         std::string_view record;
         wire::MarkPassed one;
         while (cursor.Next(&record))
-          if (wire::DecodeMarkPassed(record, &one) && one.barrier == id) passed.insert(one.partition);
+          if (wire::DecodeMarkPassed(record, &one) && one.barrier == id &&
+              passed.insert(one.partition).second)
+            *moved += one.moved;
       }
       const auto now = Clock::now();
       if (now > deadline)
@@ -195,15 +240,16 @@ class KafkaClient final : public Client {
                 std::to_string(settings_.partitions) + " partitions have processed what came before");
       }
     }
-    drained_ = s.ok();
     return s;
   }
 
   Result<Source*> SourceOf(const std::string& name) {
     auto& source = sources_[name];
     if (source != nullptr) return source.get();
-    auto publisher = client::Publisher::Open(
-        *cluster_, {.source = name, .partitions = settings_.partitions, .producers_topic = kProducersTopic});
+    auto publisher = client::Publisher::Open(*cluster_, {.source = name,
+                                                         .partitions = settings_.partitions,
+                                                         .producers_topic = kProducersTopic,
+                                                         .alone = lockstep()});
     if (!publisher.ok()) return publisher.status();
     const TickerOptions ticker{.last = 0,
                                .future_limit = std::chrono::duration<double>(settings_.future_limit).count()};
@@ -232,11 +278,15 @@ class KafkaClient final : public Client {
     auto source = SourceOf("refused");
     if (!source.ok()) return source.status();
     client::Publisher& publisher = *(*source)->publisher;
-    s = publisher.Add(*original);
-    if (s.ok()) s = publisher.Commit({.events = publisher.state().events + 1});
+    const Said said = lockstep() ? SaidBy(*original) : Said::kNothing;
+    if (PeriodEndsBefore(static_cast<Said>(publisher.state().said), said, false)) s = EndPeriod(publisher);
+    if (s.ok()) s = publisher.Add(*original);
+    if (s.ok())
+      s = publisher.Commit(
+          {.events = publisher.state().events + 1, .said = static_cast<std::uint32_t>(said)});
     // A broadcast is in force for what comes behind it, and this one's end is where it was processed.
     drained_ = false;
-    if (s.ok()) s = Drain(publisher);
+    if (s.ok()) s = lockstep() ? EndPeriod(publisher) : Drain(publisher);
     if (!s.ok()) return s;
     return json{{"resubmitted", offset}};
   }
@@ -306,6 +356,7 @@ class KafkaClient final : public Client {
     Status s =
         stream::kafka::ReadAll(**reader, {kStatusTopic, 0}, stream::kafka::kBeginning,
                                stream::kafka::Millis(10000), [&](const stream::kafka::Message& message) {
+                                 if (message.key() == kOrderKey) return Status::Ok();
                                  json said = json::parse(message.value(), nullptr, false);
                                  if (!said.is_object()) return Status::Ok();
                                  // When it came to lie there: the worker's own clock may be anywhere.
@@ -366,6 +417,7 @@ Result<std::unique_ptr<Client>> ConnectKafka(const settings::RunSettings& settin
   if (Status s = CheckTopics(*deployment); !s.ok()) return s;
   auto cluster = stream::kafka::MakeCluster(deployment->cluster);
   if (!cluster.ok()) return cluster.status();
+  if (Status s = CheckOrder(**cluster, settings.order); !s.ok()) return s;
   return std::unique_ptr<Client>(
       new KafkaClient(settings, std::move(*deployment), std::move(*cluster), report));
 }

@@ -4,11 +4,13 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <thread>
 
 #include "common/base/build_id.h"
 #include "common/stream/kafka/librdkafka/topic_admin.h"
+#include "common/stream/kafka/read_all.h"
 #include "common/stream/kafka/state_directory.h"
 #include "services/cobblestone/rules_version.h"
 
@@ -21,6 +23,7 @@ using settings::KafkaSecurity;
 using settings::KafkaSettings;
 
 constexpr const char* kForever = "-1";
+constexpr stream::kafka::Millis kPatience{30000};
 constexpr const char* kMaxMessageBytes = "8388608";
 constexpr std::chrono::seconds kMissingPatience{10};
 constexpr const char* kAnyTime = "9223372036854775807";
@@ -109,6 +112,14 @@ bool IsPacked(stream::TopicIndex topic) {
   return !IsInput(topic) && topic < wire::kTopicCount && topic != wire::kRefused;
 }
 
+// What others append to and a stage of slots reads, in lockstep; otherwise nothing.
+std::vector<bool> InStep(const std::vector<stream::TopicSpec>& topics, bool lockstep) {
+  std::vector<bool> all;
+  for (stream::TopicIndex topic = 0; topic < topics.size(); ++topic)
+    all.push_back(lockstep && IsInput(topic) && topic != wire::kCatalogue);
+  return all;
+}
+
 stream::kafka::TopicPlan PlanOf(const stream::TopicSpec& spec, stream::TopicIndex topic,
                                 const settings::RunSettings& settings) {
   const auto age = std::chrono::duration_cast<std::chrono::milliseconds>(settings.retention.inputs_age);
@@ -168,7 +179,8 @@ Result<settings::RunSettings> RoleNamed(settings::RunSettings settings, const st
 
 PipelineOptions PipelineOf(const settings::RunSettings& role) {
   PipelineOptions options{.partitions = role.partitions,
-                          .future_limit = std::chrono::duration<double>(role.future_limit).count()};
+                          .future_limit = std::chrono::duration<double>(role.future_limit).count(),
+                          .lockstep = role.order == settings::Order::kLockstep};
   if (role.kafka.slots == settings::KafkaSlots::kByStage)
     for (std::size_t s = std::size(settings::kStageNames); s-- > 0;)
       if (role.stages.has(static_cast<settings::Stage>(s))) options.only = static_cast<settings::Stage>(s);
@@ -185,6 +197,7 @@ Result<KafkaDeployment> DeploymentOf(const settings::RunSettings& settings,
   const std::uint32_t slots = SlotCount(PipelineOf(settings));
   const std::string role = RoleName(settings);
   const std::string of_role = role.empty() ? "" : "-" + role;
+  const bool lockstep = settings.order == settings::Order::kLockstep;
   KafkaDeployment made;
   std::vector<stream::TopicSpec> topics = wire::Manifest(settings.partitions);
   topics[wire::kJournal].name += of_role;
@@ -230,7 +243,8 @@ Result<KafkaDeployment> DeploymentOf(const settings::RunSettings& settings,
                .packed = std::move(packed),
                .journal = wire::kJournal,
                .checkpoint = kCheckpointTopic,
-               .peek_time = PeekTime,
+               .peek_time = lockstep ? PeekLine : PeekTime,
+               .in_step = InStep(topics, lockstep),
                .flush_interval = duration_cast<Millis>(settings.state.flush_interval),
                .flush_debt_records = std::max<std::uint64_t>(1, settings.state.max_debt_records / slots),
                .checkpoint_interval = duration_cast<Millis>(settings.kafka.checkpoint_interval),
@@ -263,6 +277,54 @@ std::string ThreadName(const settings::RunSettings& role, std::uint32_t thread) 
 
 std::string StateDirectory(const settings::RunSettings& role, std::uint32_t thread) {
   return role.data_directory + "/kafka-state/" + ThreadName(role, thread);
+}
+
+namespace {
+
+std::string_view OrderName(settings::Order order) {
+  return order == settings::Order::kLockstep ? "lockstep" : "arrival";
+}
+
+// As the topics hold it; none: they do not say, which they do from the first record on.
+Result<std::optional<std::string>> OrderOf(stream::kafka::Cluster& cluster) {
+  auto reader = cluster.NewReader();
+  if (!reader.ok()) return reader.status();
+  std::optional<std::string> order;
+  Status s = stream::kafka::ReadAll(**reader, {kStatusTopic, 0}, stream::kafka::kBeginning, kPatience,
+                                    [&](const stream::kafka::Message& row) {
+                                      if (row.key() == kOrderKey) order = row.value();
+                                      return Status::Ok();
+                                    });
+  if (!s.ok()) return s;
+  return order;
+}
+
+}  // namespace
+
+Status WriteOrder(stream::kafka::Cluster& cluster, settings::Order order) {
+  const auto there = OrderOf(cluster);
+  if (!there.ok()) return there.status();
+  if (*there) return Status::Ok();
+  auto producer = cluster.NewProducer("topics");
+  if (!producer.ok()) return producer.status();
+  std::uint64_t ignored = 0;
+  stream::kafka::Outcome o = (*producer)->Init();
+  if (o.ok()) o = (*producer)->Begin();
+  if (o.ok()) o = (*producer)->Produce({kStatusTopic, 0}, kOrderKey, std::string(OrderName(order)), &ignored);
+  if (o.ok()) o = (*producer)->Flush();
+  if (o.ok()) o = (*producer)->Commit();
+  if (o.ok()) return Status::Ok();
+  return Status::Retry("the order of the deployment could not be written: " + o.message);
+}
+
+Status CheckOrder(stream::kafka::Cluster& cluster, settings::Order order) {
+  const auto there = OrderOf(cluster);
+  if (!there.ok()) return there.status();
+  const std::string made = there->value_or(std::string(OrderName(settings::Order::kArrival)));
+  if (made == OrderName(order)) return Status::Ok();
+  return Status::InvalidArgument("the topics of this deployment were made with `order: " + made +
+                                 "`, the configuration says " + std::string(OrderName(order)) +
+                                 "; it cannot be changed: put back what it was, or name another prefix");
 }
 
 Status ClaimStateDirectories(const settings::RunSettings& role, const KafkaDeployment& deployment,

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/status.h"
@@ -65,5 +66,12 @@ Status CheckTopics(const KafkaDeployment& deployment);
 // Until nobody is in the group; a member that stopped counts until its session is over. kRetry: who is there still.
 Status AwaitNoMembers(stream::kafka::TopicAdmin& admin, const settings::RunSettings& settings,
                       const std::function<void(const std::string&)>& report);
+
+// `order` is fixed when the topics are made: a row of the status topic, behind this key, says what it is.
+inline constexpr std::string_view kOrderKey = "order";
+// Where there is none yet. kRetry: the cluster does not answer.
+Status WriteOrder(stream::kafka::Cluster& cluster, settings::Order order);
+// kInvalidArgument: the topics were made with the other one.
+Status CheckOrder(stream::kafka::Cluster& cluster, settings::Order order);
 
 }  // namespace cobblestone

@@ -41,7 +41,7 @@ struct Snapshot {
   std::map<std::uint32_t, Sums> teams;
   std::map<std::uint32_t, Sums> parked;   // that wait for their user's event, or to be applied, by host
   std::map<std::uint32_t, Sums> expired;  // that have waited in vain, by user
-  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t> expired_end;  // offset behind them
+  std::map<std::pair<std::uint32_t, std::uint64_t>, accounts::UnnamedUser> unnamed;  // of those users
   std::map<std::uint32_t, std::unordered_map<std::uint64_t, bool>> deleted_users;
   SentByHost sent;
 };
@@ -150,7 +150,7 @@ Status Auditor::Run(std::vector<StageSet>& stages, stream::embedded::Runner& run
           if (user.deleted) snapshot.deleted_users[key.project][key.id] = true;
           if (user.unnamed.expired_end == 0) return;
           snapshot.expired[key.project][key.id] = {user.unnamed.expired_micro, user.unnamed.expired};
-          snapshot.expired_end[{key.project, key.id}] = user.unnamed.expired_end;
+          snapshot.unnamed[{key.project, key.id}] = user.unnamed;
         });
       if (s.ok())
         s = set.accounts->waiting().ForEachStored(
@@ -300,8 +300,8 @@ Status Auditor::CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapsh
     host.micro += head.credit_micro;
     ++host.grants;
     if (head.user) {
-      const auto end = snapshot.expired_end.find({head.project.value, head.user.value});
-      const bool in_vain = end != snapshot.expired_end.end() && offset < end->second;
+      const auto unnamed = snapshot.unnamed.find({head.project.value, head.user.value});
+      const bool in_vain = unnamed != snapshot.unnamed.end() && unnamed->second.Expired(offset);
       expired_ += in_vain ? 1 : 0;
       Sum& user = (in_vain ? expired : users)[head.project.value][head.user.value];
       user.micro += head.credit_micro;

@@ -15,10 +15,6 @@
 namespace cobblestone {
 namespace {
 
-bool NeedsBarrier(stream::TopicIndex topic) {
-  return topic == wire::kCatalogue || topic == wire::kUsers || topic == wire::kTeams;
-}
-
 std::string AverageJson(const credit::Average& a) {
   return "{\"n\":" + JsonNumber(a.n) + ",\"avg\":" + JsonNumber(a.mean) + "}";
 }
@@ -71,7 +67,7 @@ std::string GrantRowJson(const GrantRow& row) {
 
 LockstepPipeline::LockstepPipeline(std::uint32_t partitions, GrantSink grants)
     : partitions_(partitions), sink_(std::move(grants)) {
-  const PipelineOptions options{.partitions = partitions, .sorted = true, .fingerprint = false};
+  const PipelineOptions options{.partitions = partitions, .lockstep = true, .fingerprint = false};
   std::vector<stream::Slot*> slots;
   for (std::uint32_t k = 0; k < SlotCount(options); ++k) {
     slots_.push_back(MakeSlot(k, options));
@@ -116,31 +112,34 @@ LockstepPipeline::~LockstepPipeline() = default;
 std::uint64_t LockstepPipeline::records() const { return lockstep_->records(); }
 
 Status LockstepPipeline::Feed(std::string_view envelope, std::uint64_t line, bool barrier) {
-  const stream::TopicPartition where = wire::RouteEvent(envelope, partitions_);
-  const bool alone = NeedsBarrier(where.topic);
-  if (barrier || alone)
-    if (Status s = Barrier(); !s.ok()) return s;
+  const Said said = SaidBy(envelope);
+  if (PeriodEndsBefore(said_, said, barrier))
+    if (Status s = EndPeriod(); !s.ok()) return s;
   line_ = line;
   if (envelope.empty()) return Status::Ok();
-  lockstep_->Append(where, line, envelope);
-  dirty_ = true;  // a tick too: what is settled at it may become grants
-  return alone ? lockstep_->Drain() : Status::Ok();
+  lockstep_->Append(wire::RouteEvent(envelope, partitions_), line, envelope);
+  if (said != Said::kNothing) said_ = said;
+  return StandsAlone(said) ? lockstep_->Drain() : Status::Ok();
 }
 
-Status LockstepPipeline::Barrier() {
-  if (!dirty_) return Status::Ok();
-  dirty_ = false;
-  if (Status s = lockstep_->Drain(); !s.ok()) return s;
-  lockstep_->Append({wire::kCatalogue, 0}, line_,
-                    wire::EncodeEvent({.head = {.id = ++barriers_}, .body = wire::Barrier{}}));
+Status LockstepPipeline::EndPeriod() {
+  said_ = Said::kNothing;
+  for (const bool ends_period : {false, true}) {
+    if (Status s = lockstep_->Drain(); !s.ok()) return s;
+    lockstep_->Append(
+        {wire::kCatalogue, 0}, line_,
+        wire::EncodeEvent({.head = {.id = ++barriers_}, .body = wire::Barrier{.ends_period = ends_period}}));
+  }
   if (Status s = lockstep_->Drain(); !s.ok()) return s;
   if (!bad_.ok()) return bad_;
   return TellGrants();
 }
 
 Status LockstepPipeline::Finish() {
-  dirty_ = true;
-  return Barrier();
+  if (PeriodEndsBefore(said_, Said::kNothing, true))
+    if (Status s = EndPeriod(); !s.ok()) return s;
+  if (Status s = lockstep_->Drain(); !s.ok()) return s;
+  return bad_;
 }
 
 Status LockstepPipeline::TellGrants() {

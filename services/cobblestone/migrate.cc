@@ -69,7 +69,7 @@ class ToEmbedded {
 
   Result<MigrateCounts> Run() {
     if (Status s = Open(); !s.ok()) return s;
-    const PipelineOptions pipeline{.partitions = from_.partitions};
+    const PipelineOptions pipeline = PipelineOf(from_);
     std::vector<std::vector<bool>> copied;
     for (const stream::TopicSpec& topic : deployment_.task.topics)
       copied.emplace_back(topic.partitions, false);
@@ -97,6 +97,8 @@ class ToEmbedded {
   }
 
  private:
+  [[nodiscard]] bool lockstep() const { return from_.order == settings::Order::kLockstep; }
+
   Status Open() {
     std::error_code error;
     if (fs::exists(directory_, error) && !fs::is_empty(directory_, error))
@@ -112,6 +114,7 @@ class ToEmbedded {
     auto cluster = stream::kafka::MakeCluster(deployment_.cluster);
     if (!cluster.ok()) return cluster.status();
     cluster_ = std::move(*cluster);
+    if (Status s = CheckOrder(*cluster_, from_.order); !s.ok()) return s;
     auto reader = cluster_->NewReader();
     if (!reader.ok()) return reader.status();
     reader_ = std::move(*reader);
@@ -201,11 +204,13 @@ class ToEmbedded {
 
   Status CopySources() {
     std::map<std::string, client::SourceState> sources;
+    Said said = Said::kNothing;  // by whoever published last
     Status s = stream::kafka::ReadAll(*reader_, {kProducersTopic, 0}, stream::kafka::kBeginning, kPatience,
                                       [&](const Message& row) {
                                         auto state = client::DecodeSourceState(row.value());
                                         if (!state.ok()) return state.status();
                                         sources[std::string(row.key())] = *state;
+                                        said = static_cast<Said>(state->said);
                                         return Status::Ok();
                                       });
     if (!s.ok()) return s;
@@ -214,6 +219,8 @@ class ToEmbedded {
       unit.rows.push_back(ProducerRow(name, {.lines = state.events, .hash = state.hash}));
       ++counts_.sources;
     }
+    if (lockstep())
+      for (auto& row : LockstepRows(said)) unit.rows.push_back(std::move(row));
     log_->WaitDurable(log_->Append(std::move(unit)));
     return Status::Ok();
   }

@@ -94,6 +94,7 @@ class ToKafka {
     auto cluster = stream::kafka::MakeCluster(deployment_.cluster);
     if (!cluster.ok()) return cluster.status();
     cluster_ = std::move(*cluster);
+    if (Status s = CheckOrder(*cluster_, to_.order); !s.ok()) return s;
     auto producer = cluster_->NewProducer(kName);
     if (!producer.ok()) return producer.status();
     producer_ = std::move(*producer);
@@ -120,7 +121,7 @@ class ToKafka {
     log_ = std::move(*log);
     space_ =
         stream::kafka::MakeDirectoryStateSpace(from_.data_directory + "/state", from_.memory.block_cache);
-    const PipelineOptions pipeline{.partitions = from_.partitions};
+    const PipelineOptions pipeline = PipelineOf(to_);
     for (std::uint32_t k = 0; k < SlotCount(pipeline); ++k) {
       auto store = space_->Open(k);
       if (!store.ok()) return store.status();
@@ -207,7 +208,7 @@ class ToKafka {
   Status Finish() {
     if (Status s = AwaitNoMembers(*admin_, to_, options_.report); !s.ok()) return s;
     if (Status s = Begin(); !s.ok()) return s;
-    const PipelineOptions pipeline{.partitions = from_.partitions};
+    const PipelineOptions pipeline = PipelineOf(to_);
     std::vector<std::uint64_t> ends(metas_.size());
     for (std::uint32_t k = 0; k < metas_.size(); ++k) {
       const PipelineSlot slot = MakeSlot(k, pipeline);
@@ -245,6 +246,7 @@ class ToKafka {
 
   Status CopySources() {
     const std::string prefix = ProducerRow("", {}).first;
+    const auto said = static_cast<std::uint32_t>(SaidLast(*log_));
     Status status;
     Status s = log_->ScanRows(prefix, [&](std::string_view key, std::string_view value) {
       ProducerState state;
@@ -254,7 +256,7 @@ class ToKafka {
       ++counts_.sources;
       status = StatusOf(producer_->Produce(
           {kProducersTopic, 0}, key.substr(prefix.size()),
-          client::EncodeSourceState({.events = state.lines, .hash = state.hash}), &ignored_));
+          client::EncodeSourceState({.events = state.lines, .hash = state.hash, .said = said}), &ignored_));
     });
     return s.ok() ? status : s;
   }

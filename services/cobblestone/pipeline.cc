@@ -3,6 +3,7 @@
 #include "common/wire/claim_codec.h"
 #include "common/wire/control_codec.h"
 #include "common/wire/event_codec.h"
+#include "common/wire/event_line.h"
 #include "common/wire/proto_reader.h"
 #include "common/wire/refuse.h"
 #include "common/wire/topics.h"
@@ -14,7 +15,7 @@ namespace {
 
 // Nothing looks into a record that crashes the program.
 void SetAside(const stream::RecordView& record, stream::Emitter& out) {
-  wire::Refuse(record, {}, wire::RefusalReason::kCrashed,
+  wire::Refuse(wire::WithoutLine(record), {}, wire::RefusalReason::kCrashed,
                "it crashed the program again and again, and was passed over", out);
 }
 
@@ -44,25 +45,29 @@ PipelineSlot MakeSlot(std::uint32_t k, const PipelineOptions& options) {
   if (has(Stage::kCoordinator))
     made.stages.coordinator =
         add(std::make_unique<coordinator::CoordinatorStage>(
-                coordinator::CoordinatorOptions{.partitions = n, .future_limit = options.future_limit},
+                coordinator::CoordinatorOptions{
+                    .partitions = n, .future_limit = options.future_limit, .lockstep = options.lockstep},
                 *made.tables),
             coordinator::CoordinatorStage::Inputs());
   if (has(Stage::kClaims))
     made.stages.claims =
-        add(std::make_unique<claims::ClaimsStage>(
-                claims::ClaimsOptions{.partition = k, .partitions = n, .future_limit = options.future_limit},
-                *made.tables),
+        add(std::make_unique<claims::ClaimsStage>(claims::ClaimsOptions{.partition = k,
+                                                                        .partitions = n,
+                                                                        .future_limit = options.future_limit,
+                                                                        .lockstep = options.lockstep},
+                                                  *made.tables),
             claims::ClaimsStage::Inputs(k));
   if (has(Stage::kGrants))
-    made.stages.grants = add(std::make_unique<grants::GrantsStage>(
-                                 grants::GrantsOptions{.partition = k, .partitions = n}, *made.tables),
-                             grants::GrantsStage::Inputs(k));
+    made.stages.grants = add(
+        std::make_unique<grants::GrantsStage>(
+            grants::GrantsOptions{.partition = k, .partitions = n, .sorted = options.lockstep}, *made.tables),
+        grants::GrantsStage::Inputs(k));
   if (has(Stage::kAccounts))
     made.stages.accounts = add(std::make_unique<accounts::AccountsStage>(
                                    accounts::AccountsOptions{.partition = k,
                                                              .partitions = n,
                                                              .future_limit = options.future_limit,
-                                                             .sorted = options.sorted},
+                                                             .sorted = options.lockstep},
                                    *made.tables),
                                accounts::AccountsStage::Inputs(k));
   if (has(Stage::kTeams))
@@ -70,7 +75,7 @@ PipelineSlot MakeSlot(std::uint32_t k, const PipelineOptions& options) {
         add(std::make_unique<teams::TeamsStage>(teams::TeamsOptions{.partition = k,
                                                                     .partitions = n,
                                                                     .future_limit = options.future_limit,
-                                                                    .sorted = options.sorted},
+                                                                    .sorted = options.lockstep},
                                                 *made.tables),
             teams::TeamsStage::Inputs(k));
   return made;
@@ -116,6 +121,19 @@ double PeekTime(stream::TopicIndex topic, std::string_view record) {
     case wire::kSamples: return 0;
     case wire::kCatalogue: return -1;
     default: return wire::PeekEventTime(record).value_or(0);
+  }
+}
+
+double PeekLine(stream::TopicIndex topic, std::string_view record) {
+  switch (topic) {
+    case wire::kHosts:
+    case wire::kDispatches:
+    case wire::kCompletions:
+    case wire::kValidations:
+    case wire::kTrickles:
+    case wire::kUsers:
+    case wire::kTeams: return static_cast<double>(wire::WithoutLine({.value = record}).line);
+    default: return 0;
   }
 }
 

@@ -22,7 +22,7 @@ struct PipelineOptions {
   std::optional<settings::Stage> only{};
   std::uint32_t partitions = 8;  // slots are one more: the coordinator's is the last
   double future_limit = 3600;    // s
-  bool sorted = false;           // lockstep
+  bool lockstep = false;         // `order: lockstep`
   bool fingerprint = true;
   bool dense_offsets = true;  // stream::SlotOptions
 };
@@ -53,5 +53,7 @@ stream::SlotFactory MakeSlotFactory(const PipelineOptions& options);
 
 // Event time of a record on an input of a stage with several inputs, UNIX s (embedded runner's merge).
 double PeekTime(stream::TopicIndex topic, std::string_view record);
+// `order: lockstep`: instead, its line; of what no source has sent 0, so that it goes first, as in a replay.
+double PeekLine(stream::TopicIndex topic, std::string_view record);
 
 }  // namespace cobblestone

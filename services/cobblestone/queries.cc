@@ -220,7 +220,7 @@ Result<json> Engine::Explain(ProjectId project, ResultId result) {
       runner_->Query(slot, [&](stream::Slot&) {
         const accounts::UserState* user =
             stages_[slot].accounts->users().Find(KeyOf(project, grant.head.user.value));
-        if (user != nullptr && place.offset < user->unnamed.expired_end) {
+        if (user != nullptr && user->unnamed.Expired(place.offset)) {
           j["expired"] = "no event had named the user in time: its host alone has the credit";
           return;
         }
@@ -558,13 +558,17 @@ Result<json> Engine::RefusedResubmit(std::uint64_t offset) {
   const auto routing = wire::PeekRouting(*original);
   const stream::TopicPartition to = routing ? wire::RouteEvent(*routing, pipeline_.partitions)
                                             : stream::TopicPartition{wire::kCompletions, 0};
-  const bool barrier = to.topic == wire::kCatalogue;
+  const Said said = SaidBy(*original);
+  const bool barrier = lockstep() ? StandsAlone(said) : to.topic == wire::kCatalogue;
   std::lock_guard lock(append_mutex_);
-  if (Status s = DrainFor(barrier); !s.ok()) return s;
+  if (Status s = lockstep() ? EndPeriodBefore(said, false) : DrainFor(barrier); !s.ok()) return s;
   stream::embedded::LogUnit unit;
+  if (lockstep() && said != Said::kNothing) Remember(said, unit);
   unit.outputs.push_back({.where = to, .payload = {}, .count = 1});
   stream::AppendRecord(unit.outputs.back().payload, *original);
   log_->WaitDurable(AppendDrained(std::move(unit), barrier));
+  if (lockstep() && started_)
+    if (Status s = EndPeriodBefore(Said::kNothing, true); !s.ok()) return s;
   if (Status s = runner_->failure(); !s.ok()) return s;
   return json{{"resubmitted", offset}};
 }

@@ -112,7 +112,9 @@ Result<nlohmann::json> AnswerOf(Engine& engine, const Question& question, Parame
   if (path == "/producer") {
     const std::string source = parameters.Text("source");
     if (!parameters.status().ok()) return parameters.status();
-    return ProducerJson(engine.Producer(source));
+    nlohmann::json answer = ProducerJson(engine.Producer(source));
+    answer["order"] = engine.lockstep() ? "lockstep" : "arrival";
+    return answer;
   }
   if (path == "/explain") {
     const auto project = ProjectId(parameters.Required<std::uint32_t>("project"));

@@ -16,6 +16,7 @@
 #include "common/base/status.h"
 #include "common/credit/account.h"
 #include "common/stream/lockstep.h"
+#include "services/cobblestone/periods.h"
 #include "services/cobblestone/pipeline.h"
 
 namespace cobblestone {
@@ -47,9 +48,9 @@ class LockstepPipeline {
   LockstepPipeline(std::uint32_t partitions, GrantSink grants);
   ~LockstepPipeline();
 
-  // `line` counts from 0 and never decreases. `barrier`: everything before is drained first.
+  // `line` counts from 0 and never decreases. `barrier`: the source ends a period before it (periods.h).
   Status Feed(std::string_view envelope, std::uint64_t line, bool barrier);
-  // A last barrier; all that was decided has then been told.
+  // Ends the last period; all that was decided has then been told.
   Status Finish();
 
   [[nodiscard]] const std::vector<PipelineSlot>& slots() const { return slots_; }
@@ -60,7 +61,7 @@ class LockstepPipeline {
   Status WriteState(const std::function<Status(const std::string& row)>& sink) const;
 
  private:
-  Status Barrier();
+  Status EndPeriod();
   Status TellGrants();
 
   std::uint32_t partitions_;
@@ -69,8 +70,8 @@ class LockstepPipeline {
   GrantSink sink_;
   std::vector<GrantRow> period_;  // grants since the last barrier
   std::map<std::pair<std::uint32_t, std::uint64_t>, TeamId>
-      teams_;               // of (project, result) since the last barrier
-  bool dirty_ = false;      // something was fed since the last barrier
+      teams_;  // of (project, result) since the last barrier
+  Said said_ = Said::kNothing;
   std::uint64_t line_ = 0;  // of what was fed last
   std::uint64_t barriers_ = 0;
   std::uint64_t refused_ = 0;

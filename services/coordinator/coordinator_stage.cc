@@ -7,6 +7,7 @@
 #include "common/wire/control_codec.h"
 #include "common/wire/event_check.h"
 #include "common/wire/event_codec.h"
+#include "common/wire/event_line.h"
 #include "common/wire/refuse.h"
 #include "common/wire/sample_source.h"
 #include "common/wire/scale_codec.h"
@@ -20,7 +21,7 @@ using wire::RefusalReason;
 
 namespace {
 
-enum TableId : std::uint8_t { kProjectTable = 64, kSamplesTable = 65, kRelayTable = 66 };
+enum TableId : std::uint8_t { kProjectTable = 64, kSamplesTable = 65, kRelayTable = 66, kAwaitedTable = 67 };
 
 // What outsiders append to and a stage of slots reads.
 constexpr wire::Topic kMarkedTopics[] = {wire::kHosts,       wire::kDispatches, wire::kCompletions,
@@ -57,9 +58,18 @@ CoordinatorStage::CoordinatorStage(const CoordinatorOptions& options, stream::Ta
     : options_(options),
       projects_(tables, kProjectTable, 1, true),
       pending_(tables, kSamplesTable, 1, true),
-      relay_(tables, kRelayTable, 1, true) {}
+      relay_(tables, kRelayTable, 1, true),
+      awaited_(tables, kAwaitedTable, 1, true) {}
 
-std::vector<stream::TableBase*> CoordinatorStage::tables() { return {&projects_, &pending_, &relay_}; }
+std::vector<stream::TableBase*> CoordinatorStage::tables() {
+  return {&projects_, &pending_, &relay_, &awaited_};
+}
+
+Status CoordinatorStage::Opened() {
+  const AwaitedStages* awaited = awaited_.Find({});
+  awaits_ = awaited != nullptr && awaited->stages > 0;
+  return Status::Ok();
+}
 
 std::uint64_t CoordinatorStage::marks() {
   const RelayState* relay = relay_.Find({});
@@ -68,7 +78,7 @@ std::uint64_t CoordinatorStage::marks() {
 
 void CoordinatorStage::Process(std::size_t input, const RecordView& record, Emitter& out) {
   if (input == kCatalogue) {
-    OnEvent(record, out);
+    OnEvent(wire::WithoutLine(record), out);
   } else {
     OnSamples(record, out);
   }
@@ -120,7 +130,8 @@ void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
   // Of ticks their time alone counts, which never goes back; a barrier that comes again is one more.
   if (std::holds_alternative<wire::Tick>(event->body))
     return OnTick(project, std::get<wire::Tick>(event->body).time, out);
-  if (std::holds_alternative<wire::Barrier>(event->body)) return EmitMark({.barrier = event->head.id}, out);
+  if (const auto* barrier = std::get_if<wire::Barrier>(&event->body))
+    return EmitMark({.barrier = event->head.id, .ends_period = barrier->ends_period}, out);
   if (!IsNews(record, *event, out)) return;
   switch (event->kind()) {
     case wire::EventKind::kApp:
@@ -194,6 +205,10 @@ void CoordinatorStage::OnTick(ProjectId project, double time, Emitter& out) {
 void CoordinatorStage::EmitMark(wire::Mark mark, Emitter& out) {
   mark.number = NextNumber();
   ++relay_.Mutable({}).marks;
+  if (options_.lockstep) {
+    awaited_.Mutable({}).stages = options_.partitions;
+    awaits_ = true;
+  }
   bytes_.clear();
   wire::EncodeControlMark({.project = mark.project, .sequence = 0, .line = 0, .number = mark.number}, mark,
                           &bytes_);
@@ -218,6 +233,7 @@ void CoordinatorStage::OnSamples(const RecordView& record, Emitter& out) {
     std::sort(waiting.begin(), waiting.end());
     for (const std::uint32_t project : waiting)
       ApplyTicks(ProjectId(project), source.partition, source.passed_mark, out);
+    if (options_.lockstep) awaits_ = --awaited_.Mutable({}).stages > 0;
     return;
   }
   if (projects_.Find(ProjectKey(source.project)) == nullptr)

@@ -6,6 +6,9 @@
 // is the tick applied, to the samples that each source sent before. So an epoch depends on what lies before its tick in the
 // inputs, not on how fast a partition was.
 //
+// Lockstep: one mark at a time. What comes behind it on `catalogue` waits until every claims stage has said that it has
+// passed; so samples are all here, and a tick's epoch is on `control`, before anything that comes later is.
+//
 // In: catalogue, samples. Out: control (every partition), marks to every topic that others append to, refused.
 #pragma once
 
@@ -64,6 +67,16 @@ struct PendingSamples {
   }
 };
 
+// `order: lockstep`: claims stages that have not said yet that they have passed the last mark. One row.
+struct AwaitedStages {
+  std::uint32_t stages = 0;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.stages);
+  }
+};
+
 // Of all projects: one row.
 struct RelayState {
   std::uint64_t number = 0;  // of the last record of `control`
@@ -78,6 +91,7 @@ struct RelayState {
 struct CoordinatorOptions {
   std::uint32_t partitions = 1;
   double future_limit = 3600;  // s: an event may be so much later than the time at which it was appended
+  bool lockstep = false;       // `order: lockstep`
 };
 
 class CoordinatorStage final : public stream::Stage {
@@ -87,7 +101,9 @@ class CoordinatorStage final : public stream::Stage {
 
   CoordinatorStage(const CoordinatorOptions& options, stream::TableHost& tables);
 
+  [[nodiscard]] bool Ready(std::size_t input) const override { return input != kCatalogue || !awaits_; }
   void Process(std::size_t input, const stream::RecordView& record, stream::Emitter& out) override;
+  Status Opened() override;
   [[nodiscard]] std::vector<stream::TableBase*> tables() override;
 
   stream::Table<ProjectState>& projects() { return projects_; }
@@ -114,6 +130,8 @@ class CoordinatorStage final : public stream::Stage {
   stream::Table<ProjectState> projects_;
   stream::Table<PendingSamples> pending_;
   stream::Table<RelayState> relay_;
+  stream::Table<AwaitedStages> awaited_;
+  bool awaits_ = false;                  // derived: awaited_ says that some have not
   std::vector<credit::Sample> samples_;  // reused
   std::string bytes_;
 };

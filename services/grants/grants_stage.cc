@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <tuple>
+#include <utility>
 
 #include "common/credit/account.h"
 #include "common/credit/policy.h"
@@ -28,7 +30,8 @@ enum TableId : std::uint8_t {
   kProjectTable = 18,
   kDaysTable = 19,
   kChunksTable = 20,
-  kMarkTable = 21
+  kMarkTable = 21,
+  kSortedTable = 22
 };
 
 // Blocks looked at with each tick, and with each commit until no day that is over is left: a stall of a few milliseconds
@@ -115,11 +118,12 @@ GrantsStage::GrantsStage(const GrantsOptions& options, stream::TableHost& tables
       open_(tables, kOpenTable, 1, true),
       decided_(tables, kDecidedTable, 1, false),
       projects_(tables, kProjectTable, 1, true),
+      sorted_(tables, kSortedTable, 1, true),
       calendar_(tables, kDaysTable, kChunksTable),
       marks_(tables, kMarkTable, options.partitions, 0) {}
 
 std::vector<stream::TableBase*> GrantsStage::tables() {
-  std::vector<stream::TableBase*> all = {&open_, &decided_, &projects_, marks_.table()};
+  std::vector<stream::TableBase*> all = {&open_, &decided_, &projects_, &sorted_, marks_.table()};
   for (stream::TableBase* table : calendar_.tables()) all.push_back(table);
   return all;
 }
@@ -129,6 +133,8 @@ Status GrantsStage::Opened() {
     calendar_.SetToday(key.project, DayOf(view.time));
   });
   marks_.Opened();
+  sorted_count_ = 0;
+  sorted_.ForEach([this](const Key&, const SortedClaim&) { ++sorted_count_; });
   return Status::Ok();
 }
 
@@ -140,7 +146,39 @@ void GrantsStage::Process(std::size_t input, const RecordView& record, Emitter& 
   if (input == kControl) return OnControl(record, out);
   if (wire::IsPassedClaim(record.value)) [[unlikely]]
     return OnPassed(record, out);
+  if (options_.sorted) return Sort(record, out);
   OnClaim(record, out);
+}
+
+void GrantsStage::Sort(const RecordView& record, Emitter& out) {
+  if (!wire::DecodeClaim(record.value, &claim_))
+    return out.Fail(Status::Corrupted("a claim does not decode"));
+  sorted_.Mutable({.project = 0, .id = sorted_count_++, .sub = 0}) = {.line = claim_.line,
+                                                                      .result = claim_.result.value,
+                                                                      .host = claim_.host.value,
+                                                                      .offset = record.offset,
+                                                                      .append_time = record.append_time,
+                                                                      .bytes = std::string(record.value)};
+}
+
+// All that came before a mark, and nothing else: whoever takes events in lets nothing follow a mark before it has passed.
+void GrantsStage::TakeSorted(Emitter& out) {
+  if (sorted_count_ == 0) return;
+  std::vector<std::pair<std::uint64_t, const SortedClaim*>> all;
+  sorted_.ForEach([&](const Key& key, const SortedClaim& one) { all.emplace_back(key.id, &one); });
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.second->line, a.second->result, a.second->host, a.second->bytes) <
+           std::tie(b.second->line, b.second->result, b.second->host, b.second->bytes);
+  });
+  for (const auto& [number, one] : all)
+    OnClaim({.where = {wire::kClaims, options_.partition},
+             .offset = one->offset,
+             .append_time = one->append_time,
+             .line = 0,
+             .value = one->bytes},
+            out);
+  for (const auto& [number, one] : all) sorted_.Erase({.project = 0, .id = number, .sub = 0});
+  sorted_count_ = 0;
 }
 
 void GrantsStage::OnControl(const RecordView& record, Emitter& out) {
@@ -170,6 +208,7 @@ void GrantsStage::OnPassed(const RecordView& record, Emitter& out) {
 // The claims that lie before the mark in every partition's part are here: now its time has passed.
 void GrantsStage::PassMarks(Emitter& out) {
   while (const auto mark = marks_.Next()) {
+    TakeSorted(out);
     for (const std::uint32_t project : wire::MovedBy(*mark, projects_)) {
       wire::MoveTime(mark->time, projects_.Mutable(ProjectKey(ProjectId(project))));
       Expire(ProjectId(project), mark->time, out);

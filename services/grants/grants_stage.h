@@ -113,9 +113,26 @@ struct DecidedBlock {
   }
 };
 
+// `order: lockstep`: a claim that waits for the next mark, there to be taken by (line, result, host): which of two hosts that
+// claim one result comes first must not depend on the partitions that they come from. By number, in order of arrival.
+struct SortedClaim {
+  std::uint64_t line = 0;
+  std::uint64_t result = 0;
+  std::uint64_t host = 0;
+  std::uint64_t offset = 0;
+  double append_time = 0;  // UNIX s
+  std::string bytes;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.line, s.result, s.host, s.offset, s.append_time, s.bytes);
+  }
+};
+
 struct GrantsOptions {
   std::uint32_t partition = 0;
   std::uint32_t partitions = 1;
+  bool sorted = false;  // `order: lockstep`
 };
 
 class GrantsStage final : public stream::Stage {
@@ -144,6 +161,8 @@ class GrantsStage final : public stream::Stage {
   void OnControl(const stream::RecordView& record, stream::Emitter& out);
   void OnPassed(const stream::RecordView& record, stream::Emitter& out);
   void PassMarks(stream::Emitter& out);
+  void Sort(const stream::RecordView& record, stream::Emitter& out);
+  void TakeSorted(stream::Emitter& out);
   void OnClaim(const stream::RecordView& record, stream::Emitter& out);
   bool AddTo(OpenWorkunit& open, const credit::Claim& claim, const stream::RecordView& record,
              stream::Emitter& out);
@@ -166,8 +185,10 @@ class GrantsStage final : public stream::Stage {
   stream::Table<OpenWorkunit> open_;
   stream::Table<DecidedBlock> decided_;
   stream::Table<wire::ProjectView> projects_;
+  stream::Table<SortedClaim> sorted_;
   stream::Calendar calendar_;  // blocks, by the day after which they may go
   stream::Marks marks_;
+  std::uint64_t sorted_count_ = 0;           // derived: rows of `sorted_`, which all go together
   std::vector<credit::Claim> claims_;        // reused
   std::vector<stream::RecordView> records_;  // of claims_; their bytes lie in open workunits
   credit::Claim claim_;                      // reused

@@ -6,6 +6,7 @@
 #include "common/wire/control_codec.h"
 #include "common/wire/event_check.h"
 #include "common/wire/event_codec.h"
+#include "common/wire/event_line.h"
 #include "common/wire/grant_codec.h"
 #include "common/wire/mark_codec.h"
 #include "common/wire/refuse.h"
@@ -19,7 +20,7 @@ using wire::RefusalReason;
 
 namespace {
 
-enum TableId : std::uint8_t { kTeamTable = 48, kMarkTable = 49, kSortedTable = 50 };
+enum TableId : std::uint8_t { kTeamTable = 48, kMarkTable = 49, kSortedTable = 50, kMovedTable = 51 };
 
 Key TeamKey(ProjectId project, TeamId team) { return {.project = project.value, .id = team.value, .sub = 0}; }
 
@@ -33,11 +34,12 @@ TeamsStage::TeamsStage(const TeamsOptions& options, stream::TableHost& tables)
     : options_(options),
       teams_(tables, kTeamTable, 1, false),
       sorted_(tables, kSortedTable, 1, true),
+      moved_(tables, kMovedTable, 1, true),
       marks_(tables, kMarkTable, options.partitions, 1) {
   teams_.MarkHot();
 }
 
-std::vector<stream::TableBase*> TeamsStage::tables() { return {&teams_, &sorted_, marks_.table()}; }
+std::vector<stream::TableBase*> TeamsStage::tables() { return {&teams_, &sorted_, &moved_, marks_.table()}; }
 
 Status TeamsStage::Opened() {
   marks_.Opened();
@@ -49,7 +51,7 @@ Status TeamsStage::Opened() {
 void TeamsStage::Process(std::size_t input, const RecordView& record, Emitter& out) {
   switch (input) {
     case kControl: return OnControl(record, out);
-    case kTeams: return OnTeam(record, out);
+    case kTeams: return OnTeam(wire::WithoutLine(record), out);
     default: return OnPosting(record, out);
   }
 }
@@ -82,15 +84,18 @@ void TeamsStage::OnPassed(const RecordView& record, Emitter& out) {
   if (!wire::DecodePassed(wire::PassedIn::kPosting, record.value, &passed))
     return out.Fail(Status::Corrupted("a mark among the postings does not decode"));
   if (Status s = marks_.OnSource(passed); !s.ok()) return out.Fail(std::move(s));
+  if (passed.moved > 0) moved_.Mutable({}).records += passed.moved;
   PassMarks(out);
 }
 
 void TeamsStage::PassMarks(Emitter& out) {
   while (const auto mark = marks_.Next()) {
-    if (mark->time == 0) ApplyAllSorted(out);  // as ACCOUNTS does, which alone posts anything
+    if (mark->ends_period) ApplyAllSorted(out);
+    wire::MarkPassed passed{
+        .number = mark->number, .barrier = mark->barrier, .partition = options_.partition};
+    if (options_.sorted && mark->barrier != 0) std::swap(passed.moved, moved_.Mutable({}).records);
     bytes_.clear();
-    wire::EncodeMarkPassed(
-        {.number = mark->number, .barrier = mark->barrier, .partition = options_.partition}, &bytes_);
+    wire::EncodeMarkPassed(passed, &bytes_);
     out.Emit(wire::kPassed, 0, bytes_);
   }
 }

@@ -47,6 +47,16 @@ struct SortedPosting {
   }
 };
 
+// `order: lockstep`: what partitions of accounts have sent each other since the last barrier, as far as they have said.
+struct MovedByAccounts {
+  std::uint64_t records = 0;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.records);
+  }
+};
+
 struct TeamsOptions {
   std::uint32_t partition = 0;
   std::uint32_t partitions = 1;
@@ -83,6 +93,7 @@ class TeamsStage final : public stream::Stage {
   TeamsOptions options_;
   stream::Table<TeamState> teams_;
   stream::Table<SortedPosting> sorted_;
+  stream::Table<MovedByAccounts> moved_;  // one row
   stream::Marks marks_;
   std::uint64_t sorted_count_ = 0;  // derived: rows of `sorted_`, which all go together
   // Whose totals this commit has changed, each once, in the order of their first change.

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <thread>
 
+#include "common/settings/run_settings.h"
 #include "common/stream/record.h"
 #include "common/wire/event_codec.h"
 #include "services/cobblestone/engine.h"
@@ -209,7 +210,7 @@ std::string KafkaWorld::ConfigOf(const std::string& name) const {
       << "\n  replication: " << replication_
       << "\n  session_timeout: 3 s\n  transaction_timeout: 5 s\n  commit_min: 2 ms\n  commit_max: 10 ms\n"
          "  checkpoint_interval: 1 s\n"
-      << options_.kafka;
+      << options_.kafka << options_.more;
   return path;
 }
 
@@ -287,25 +288,29 @@ bool KafkaWorld::StopInTransaction(const std::string& name, const Background& pr
   return false;
 }
 
-void KafkaWorld::ExpectLikeTheOracle(bool from_the_beginning) const {
-  const Finished verified = RunProgram(directory_ / "", {"verify", "--config", ConfigOf("admin")});
-  EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
+void KafkaWorld::WithMigrated(const std::function<void(Engine&)>& look, bool from_the_beginning) const {
   const std::string embedded = directory_ / "embedded";
   const std::string config = directory_ / "embedded.yaml";
-  std::ofstream(config) << "data_directory: " << embedded << "\npartitions: " << options_.partitions << "\n";
+  std::ofstream(config) << "data_directory: " << embedded << "\npartitions: " << options_.partitions << "\n"
+                        << options_.more;
   std::vector<std::string> migrate = {"migrate", "--from", ConfigOf("admin"), "--to", config};
   if (from_the_beginning) migrate.emplace_back("--from-the-beginning");
   const Finished moved = RunProgram(directory_ / "", migrate);
   ASSERT_EQ(moved.code, 0) << moved.out << moved.err;
-  settings::RunSettings settings;
-  settings.data_directory = embedded;
-  settings.partitions = options_.partitions;
+  const auto settings = settings::LoadRunSettings(config);
+  ASSERT_TRUE(settings.ok()) << settings.status().message();
   {
-    auto engine = Engine::Open(settings, [](const std::string&) {});
+    auto engine = Engine::Open(*settings, [](const std::string&) {});
     ASSERT_TRUE(engine.ok()) << engine.status().message();
-    testing::ExpectLikeTheOracle(**engine, events_);
+    look(**engine);
   }
   std::filesystem::remove_all(embedded);
+}
+
+void KafkaWorld::ExpectLikeTheOracle(bool from_the_beginning) const {
+  const Finished verified = Run({"verify"});
+  EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
+  WithMigrated([this](Engine& engine) { testing::ExpectLikeTheOracle(engine, events_); }, from_the_beginning);
 }
 
 }  // namespace cobblestone::testing

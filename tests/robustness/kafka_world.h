@@ -55,7 +55,8 @@ class TestBroker {
 
 struct KafkaWorldOptions {
   std::uint32_t partitions = 4;
-  std::string kafka;  // more lines of the section `kafka`, each with two blanks and a line's end
+  std::string kafka;   // more lines of the section `kafka`, each with two blanks and a line's end
+  std::string more{};  // more lines outside all sections, each with a line's end
   std::map<std::string, std::string> stages{};  // by worker, as a list; none: all
   std::string bootstrap;  // through which workers reach the brokers (a proxy); empty: themselves
 };
@@ -130,6 +131,9 @@ class KafkaWorld {
     std::thread thread_;
   };
 
+  // With no worker running: the deployment on one machine, where every commit has been executed again and each fingerprint
+  // compared; from the checkpoints on, or from the first one.
+  void WithMigrated(const std::function<void(Engine&)>& look, bool from_the_beginning = true) const;
   // With no worker running: every commit is executed again, each fingerprint compared, from the checkpoints and from the
   // first one on, and both give the same state; then every grant, every total, as the oracle says. `from_the_beginning`
   // false: from the checkpoints on alone.

@@ -2,13 +2,19 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <map>
+#include <tuple>
 
+#include "common/stream/hash128.h"
 #include "common/stream/record.h"
+#include "common/wire/account_codec.h"
 #include "common/wire/event_codec.h"
+#include "common/wire/grant_codec.h"
 #include "common/wire/topics.h"
+#include "tests/support/job_events.h"
 #include "tests/support/oracle.h"
 
 namespace cobblestone::testing {
@@ -65,6 +71,62 @@ std::vector<Event> Traffic(std::uint64_t seed, std::uint64_t results) {
   return Traffic(TrafficOptions(seed, results));
 }
 
+GenerateOptions RestlessOptions(std::uint64_t seed, std::uint64_t results) {
+  GenerateOptions options;
+  options.seed = seed;
+  options.results = results;
+  options.hosts = 40;
+  options.users = 12;
+  options.apps = 5;
+  options.versions = 4;
+  options.policies = {"creditnew", "boinc", "creditnew-v2", "runtime", "assigned"};
+  options.ownerless_hosts = 0.1;
+  options.late = 0.08;
+  options.out_of_order = 0.2;
+  options.duplicates = 0.05;
+  options.conflicts = 0.03;
+  options.bad_lines = 0.03;
+  options.lost = 0.02;
+  options.team_changes = 1;
+  options.owner_changes = 0.7;
+  options.span = 0.4 * 86400;
+  options.delay_bound = 3000;
+  options.result_window = 9000;
+  return options;
+}
+
+std::vector<Event> RestlessTraffic(const GenerateOptions& options) {
+  std::vector<Event> events;
+  for (const Event& event : Traffic(options)) {
+    std::vector<std::string> said;
+    AppendContested(event.envelope, options.hosts, &said);
+    for (std::string& envelope : said) events.push_back({std::move(envelope), event.broadcast});
+  }
+  const double start = options.start_time;
+  // Users 4, 8 and 12 are named in the middle, hosts' balances told here and there.
+  std::vector<Event> named;
+  std::erase_if(events, [&](const Event& event) {
+    const auto routing = wire::PeekRouting(event.envelope);
+    if (!routing || routing->kind != wire::EventKind::kUser || routing->id % 4 != 0) return false;
+    if (routing->id != 12) named.push_back(event);
+    return true;
+  });
+  const auto put = [&](std::size_t part, const Event& event) {
+    events.insert(events.begin() + static_cast<std::ptrdiff_t>(events.size() * part / 16), event);
+  };
+  for (std::size_t i = 0; i < named.size(); ++i) put(6 + i % 5, named[i]);
+  for (std::uint64_t host = 1; host <= 6; ++host)
+    put(5 + host,
+        {wire::EncodeEvent({.head = {.id = 900 + host, .project = ProjectId(1), .time = start + 5000},
+                            .body = wire::OpeningTotal{.kind = wire::AccountKind::kHost,
+                                                       .account = host,
+                                                       .total = 100.0 + static_cast<double>(host) / 3,
+                                                       .rac = 1.0 / static_cast<double>(host),
+                                                       .rac_time = start - 86400}}),
+         false});
+  return events;
+}
+
 void WriteTraffic(const std::vector<Event>& events, const std::string& path) {
   std::string bytes;
   for (const Event& event : events) stream::AppendRecord(bytes, event.envelope);  // a varint and the bytes
@@ -97,6 +159,42 @@ Status Ingest(Engine& engine, const std::vector<Event>& events) {
   }
   engine.WaitIdle();
   return engine.failure();
+}
+
+std::string OutcomeHash(Engine& engine, const std::string& name) {
+  std::vector<std::string> awards;
+  std::map<std::tuple<std::uint32_t, wire::AccountKind, std::uint64_t>, std::string> totals;
+  for (std::uint32_t p = 0; p < engine.pipeline().partitions; ++p) {
+    Status s = engine.ForEachRecord({wire::kGrants, p}, [&](std::uint64_t, std::string_view record) {
+      wire::GrantHead head;
+      EXPECT_TRUE(wire::DecodeGrantHead(record, &head));
+      if (head.kind == wire::GrantKind::kFinal || head.kind == wire::GrantKind::kOpening)
+        awards.emplace_back(record);
+      return true;
+    });
+    EXPECT_TRUE(s.ok()) << s.message();
+    decltype(totals) last;
+    s = engine.ForEachRecord({wire::kTotals, p}, [&](std::uint64_t, std::string_view record) {
+      wire::Total total;
+      EXPECT_TRUE(wire::DecodeTotal(record, &total));
+      last[{total.project.value, total.kind, total.account}] = total.elsewhere ? "" : record;
+      return true;
+    });
+    EXPECT_TRUE(s.ok()) << s.message();
+    for (auto& [account, record] : last)
+      if (!record.empty())
+        EXPECT_TRUE(totals.emplace(account, record).second) << std::get<2>(account) << " is in two places";
+  }
+  std::sort(awards.begin(), awards.end());
+  stream::Hasher hasher;
+  for (const std::string& award : awards) hasher.Bytes(award);
+  for (const auto& [account, record] : totals) hasher.Bytes(record);
+  const stream::Hash128 hash = hasher.Digest();
+  char text[40];
+  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(hash.high),
+                static_cast<unsigned long long>(hash.low));
+  std::printf("%-40s %zu awards, %zu accounts, hash %s\n", name.c_str(), awards.size(), totals.size(), text);
+  return text;
 }
 
 void ExpectLikeTheOracle(Engine& engine, const std::vector<Event>& events, bool owners_change) {

@@ -20,6 +20,11 @@ struct Event {
 GenerateOptions TrafficOptions(std::uint64_t seed, std::uint64_t results);
 std::vector<Event> Traffic(const GenerateOptions& options);
 std::vector<Event> Traffic(std::uint64_t seed, std::uint64_t results);
+// Everything whose order shows: policies with a history, recent averages by BOINC's letter, hosts and users that move, users
+// that are named late or never, balances, results that come in any order, twice, with other contents, in vain, or from two
+// hosts.
+GenerateOptions RestlessOptions(std::uint64_t seed, std::uint64_t results);
+std::vector<Event> RestlessTraffic(const GenerateOptions& options);
 // As a file for `cobblestone ingest`: each envelope behind its length (protobuf's delimited messages).
 void WriteTraffic(const std::vector<Event>& events, const std::string& path);
 
@@ -28,6 +33,10 @@ settings::RunSettings BusySettings(const std::string& directory);
 
 // From where the source stands to its end; blocks of some hundred events, broadcasts by themselves.
 Status Ingest(Engine& engine, const std::vector<Event>& events);
+
+// Of all awards, every byte with what explains them, and of what the topic of totals says last of each account: the same for
+// any partitions, threads and backend where all ran in lockstep. Prints it, under this name, with how many there are.
+std::string OutcomeHash(Engine& engine, const std::string& name);
 
 // Every grant, every total of a host, user and team, to the micro-credit, as the independent computation says; nothing
 // twice, nothing missing, and the audit finds nothing. `owners_change`: running freely, whose host it was when a result

@@ -3,13 +3,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "common/stream/table.h"
 #include "common/wire/event_codec.h"
 #include "common/wire/topics.h"
 #include "tests/sim/sim_world.h"
@@ -147,12 +150,75 @@ TEST(Simulation, ACommitThatCrashesTheProgramWhenExecutedAgainStopsItsSlot) {
   EXPECT_GT(stopped, 0);
 }
 
+// Whoever works when, dies where, and reads what first: one hash for each traffic.
+TEST(Simulation, InLockstepNothingOfItShows) {
+  const std::uint64_t first = FromEnvironment("COBBLESTONE_SIM_SEED", 1);
+  const std::uint64_t seeds = FromEnvironment("COBBLESTONE_SIM_SEEDS", 300) / 10;
+  for (std::uint64_t t = 1; t <= 3; ++t) {
+    const SimTraffic traffic = MakeLockstepTraffic(first + t, 40 * t);
+    const SimResult calm = RunSchedule(traffic, {.lockstep = true, .calm = true});
+    ASSERT_EQ(calm.problem, "");
+    std::printf("traffic %llu: %s\n", static_cast<unsigned long long>(first + t), calm.hash.c_str());
+    for (std::uint64_t seed = first; seed < first + seeds / 3; ++seed) {
+      const SimResult result =
+          RunSchedule(traffic, {.seed = seed, .standby = StandbyOf(seed), .lockstep = true});
+      ASSERT_EQ(result.problem, "") << "traffic " << first + t << ", seed " << seed << "\n"
+                                    << Tail(result.story);
+      ASSERT_EQ(result.hash, calm.hash) << "traffic " << first + t << ", seed " << seed;
+    }
+  }
+}
+
 // What would be found if it were wrong: a producer that goes on after it has sent the end of a transaction twice.
 TEST(Simulation, CanaryStrayEndOfATransaction) {
   int found = 0;
   for (std::uint64_t seed = 1; seed <= 300 && found == 0; ++seed) {
     const SimResult result = RunSchedule(Traffics()[2], {.seed = seed, .hide_suspects = true});
     if (!result.problem.empty()) ++found;
+  }
+  EXPECT_GT(found, 0);
+}
+
+// A stage beside the real ones that notes when it has seen a record, by the machine's own clock.
+class LooksAtTheClock final : public stream::Stage {
+ public:
+  explicit LooksAtTheClock(stream::TableHost& tables) : seen_(tables, kSeenTable, 1, true) {}
+  void Process(std::size_t, const stream::RecordView&, stream::Emitter&) override {
+    seen_.Mutable({}).at = std::chrono::steady_clock::now().time_since_epoch().count();
+  }
+  std::vector<stream::TableBase*> tables() override { return {&seen_}; }
+
+ private:
+  static constexpr std::uint8_t kSeenTable = 250;
+  struct Seen {
+    std::int64_t at = 0;
+
+    template <class Self, class F>
+    static void Fields(Self& s, F&& f) {
+      f(s.at);
+    }
+  };
+  stream::Table<Seen> seen_;
+};
+
+// Whoever executes a commit again gets another fingerprint than the journal holds, and stops there.
+TEST(Simulation, CanaryAStageThatLooksAtTheClock) {
+  int found = 0;
+  for (std::uint64_t seed = 1; seed <= 20 && found == 0; ++seed) {
+    const SimResult result = RunSchedule(
+        Traffics()[2], {.seed = seed, .change_stages = [](stream::SlotFactory& factory) {
+                          factory = [real = factory](std::uint32_t k) {
+                            stream::SlotParts parts = real(k);
+                            if (k < kSimPartitions)
+                              parts.slot->AddStage(std::make_unique<LooksAtTheClock>(*parts.tables),
+                                                   {{wire::kCompletions, k}});
+                            return parts;
+                          };
+                        }});
+    if (result.problem.empty()) continue;
+    EXPECT_NE(result.problem.find("diverged"), std::string::npos)
+        << "seed " << seed << ": " << result.problem;
+    ++found;
   }
   EXPECT_GT(found, 0);
 }

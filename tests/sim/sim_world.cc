@@ -6,13 +6,19 @@
 #include <random>
 
 #include "common/sim/sim_machine.h"
+#include "common/stream/hash128.h"
 #include "common/stream/kafka/worker.h"
 #include "common/wire/account_codec.h"
 #include "common/wire/event_codec.h"
+#include "common/wire/event_line.h"
+#include "common/wire/grant_codec.h"
+#include "common/wire/mark_codec.h"
 #include "common/wire/topics.h"
 #include "services/cobblestone/generate.h"
+#include "services/cobblestone/periods.h"
 #include "services/cobblestone/pipeline.h"
 #include "services/cobblestone/rules_version.h"
+#include "tests/support/job_events.h"
 
 namespace cobblestone::testing {
 
@@ -26,6 +32,7 @@ using stream::kafka::Worker;
 constexpr stream::TopicIndex kCheckpoint = wire::kTopicCount;
 constexpr int kMostMachines = 3;
 constexpr int kStepsToRest = 20000;
+constexpr int kMostTurns = 2000000;
 
 std::vector<stream::TopicSpec> Topics() {
   auto topics = wire::Manifest(kSimPartitions);
@@ -38,6 +45,12 @@ std::vector<bool> Packed() {
   for (stream::TopicIndex t = 0; t <= kCheckpoint; ++t)
     packed.push_back(t > wire::kCatalogue && t < wire::kTopicCount && t != wire::kRefused);
   return packed;
+}
+
+std::vector<bool> InStep(bool lockstep) {
+  std::vector<bool> in_step;
+  for (stream::TopicIndex t = 0; t <= kCheckpoint; ++t) in_step.push_back(lockstep && t < wire::kCatalogue);
+  return in_step;
 }
 
 // A machine: its disk outlives its process.
@@ -57,14 +70,16 @@ class World {
         schedule_(schedule),
         random_(schedule.seed),
         cluster_({.topics = Topics(), .journal = wire::kJournal}, schedule.seed * 7919 + 1),
-        factory_(MakeSlotFactory(PipelineOptions{.partitions = kSimPartitions, .future_limit = 1e12})) {
+        factory_(MakeSlotFactory(PipelineOptions{
+            .partitions = kSimPartitions, .future_limit = 1e12, .lockstep = schedule.lockstep})) {
     if (schedule.change_stages) schedule.change_stages(factory_);
     if (schedule.hide_suspects) cluster_.hide_suspects();
     task_ = {.topics = Topics(),
              .packed = Packed(),
              .journal = wire::kJournal,
              .checkpoint = kCheckpoint,
-             .peek_time = PeekTime,
+             .peek_time = schedule.lockstep ? PeekLine : PeekTime,
+             .in_step = InStep(schedule.lockstep),
              .run_records = 8,
              .round_records = 30,
              .message_bytes = 2000,
@@ -81,6 +96,7 @@ class World {
   }
 
   SimResult Run() {
+    if (schedule_.lockstep) return RunLockstep();
     for (const std::string& event : traffic_.broadcasts) Append(event);
     Start(*machines_[0]);
     if (!Rest("the broadcasts")) return std::move(result_);
@@ -106,6 +122,114 @@ class World {
   }
 
  private:
+  SimResult RunLockstep() {
+    Start(*machines_[0]);
+    if (!schedule_.calm) cluster_.set_faults(DrawFaults());
+    for (int turns = 0; Feed(); ++turns) {
+      if (turns == kMostTurns) {
+        result_.problem = "does not get on: " + std::to_string(sent_) + " of " +
+                          std::to_string(traffic_.events.size()) + " events; " + cluster_.Describe();
+        DescribeTasks();
+        return std::move(result_);
+      }
+      if (!schedule_.calm) {
+        Turn();
+        continue;
+      }
+      cluster_.Advance(Millis(1));
+      (void)machines_[0]->background->RunOne();
+      Step(*machines_[0]);
+    }
+    cluster_.set_faults({});
+    for (auto& machine : machines_) {
+      machine->asleep = 0;
+      // Who has not noticed a full disk yet would only now; who has left a record at that tries it again.
+      if (machine->worker != nullptr && (machine->disk.full() || HasStopped(*machine)))
+        Die(*machine, "killed");
+      machine->disk.Fill(false);
+      if (machine->worker == nullptr && machine->name == "w0") Start(*machine);
+    }
+    if (Rest("everything")) HashOutcome();
+    for (const auto& [kind, count] : cluster_.counts().by_kind) result_.counts[kind] += count;
+    return std::move(result_);
+  }
+
+  // As `cobblestone ingest` does; the records of a block show one after the other. False: all is taken in, and shows.
+  bool Feed() {
+    if (barrier_ != 0) return !Passed() || NextBarrier();
+    const bool over = sent_ == traffic_.events.size();
+    const Said next = over ? Said::kNothing : SaidBy(traffic_.events[sent_]);
+    if (PeriodEndsBefore(said_, next, over)) {
+      SendBarrier(false);
+    } else if (over) {
+      return false;
+    } else if (random_() % 3 == 0) {
+      std::string with_line;
+      wire::AppendWithLine(sent_, traffic_.events[sent_], &with_line);
+      cluster_.Append(wire::RouteEvent(traffic_.events[sent_], kSimPartitions), "", with_line);
+      ++sent_;
+      if (next != Said::kNothing) said_ = next;
+    }
+    return true;
+  }
+
+  void SendBarrier(bool ends_period) {
+    ends_period_ = ends_period;
+    ++barriers_;
+    barrier_ = barriers_;
+    Append(wire::EncodeEvent({.head = {.id = barrier_}, .body = wire::Barrier{.ends_period = ends_period}}));
+  }
+
+  // The barrier has come out everywhere.
+  bool Passed() {
+    std::uint32_t partitions = 0;
+    moved_ = 0;
+    EachRecord({wire::kPassed, 0}, [&](std::string_view record) {
+      wire::MarkPassed one;
+      if (!wire::DecodeMarkPassed(record, &one) || one.barrier != barrier_) return;
+      ++partitions;
+      moved_ += one.moved;
+    });
+    return partitions == kSimPartitions;
+  }
+
+  bool NextBarrier() {
+    barrier_ = 0;
+    if (!ends_period_) {
+      SendBarrier(moved_ == 0);
+    } else {
+      said_ = Said::kNothing;
+    }
+    return true;
+  }
+
+  void HashOutcome() {
+    std::vector<std::string> all;
+    for (std::uint32_t p = 0; p < kSimPartitions; ++p) {
+      EachRecord({wire::kGrants, p}, [&](std::string_view record) {
+        wire::GrantHead head;
+        if (!wire::DecodeGrantHead(record, &head)) result_.problem = "a record of the ledger does not decode";
+        if (head.kind == wire::GrantKind::kFinal || head.kind == wire::GrantKind::kOpening)
+          all.emplace_back(record);
+      });
+      std::map<AccountKey, std::string> totals;
+      EachRecord({wire::kTotals, p}, [&](std::string_view record) {
+        wire::Total total;
+        if (!wire::DecodeTotal(record, &total)) result_.problem = "a total does not decode";
+        totals[{total.project.value, static_cast<OracleAccountKind>(total.kind), total.account}] =
+            total.elsewhere ? "" : record;
+      });
+      for (const auto& [account, record] : totals)
+        if (!record.empty()) all.push_back(record);
+    }
+    std::sort(all.begin(), all.end());
+    stream::Hasher hasher;
+    for (const std::string& record : all) hasher.Bytes(record);
+    const stream::Hash128 hash = hasher.Digest();
+    result_.hash = std::to_string(all.size()) + " records, " + std::to_string(hash.high) + " " +
+                   std::to_string(hash.low);
+  }
+
   void Append(const std::string& envelope) {
     cluster_.Append(wire::RouteEvent(envelope, kSimPartitions), "", envelope);
   }
@@ -262,6 +386,17 @@ class World {
     result_.problem = std::string("does not come to rest: ") + what +
                       "; open transactions: " + std::to_string(cluster_.open_transactions()) + "; " +
                       cluster_.Describe();
+    DescribeTasks();
+    return false;
+  }
+
+  static bool HasStopped(const Machine& machine) {
+    for (const auto& task : machine.worker->Look().tasks)
+      if (task.phase == Phase::kStopped) return true;
+    return false;
+  }
+
+  void DescribeTasks() {
     for (const auto& machine : machines_) {
       if (machine->worker == nullptr) continue;
       for (const auto& task : machine->worker->Look().tasks)
@@ -269,9 +404,8 @@ class World {
                            (task.owned ? " owned " : " not owned ") +
                            std::string(stream::kafka::PhaseName(task.phase)) + " at " +
                            std::to_string(task.sequence) + " of " + std::to_string(task.target_sequence) +
-                           ", lag " + std::to_string(task.lag);
+                           ", lag " + std::to_string(task.lag) + " " + task.problem;
     }
-    return false;
   }
 
   void Judge() {
@@ -338,6 +472,13 @@ class World {
   stream::kafka::TaskOptions task_;
   std::vector<std::unique_ptr<Machine>> machines_;
   SimResult result_;
+  // Lockstep: what whoever takes events in knows.
+  std::size_t sent_ = 0;
+  Said said_ = Said::kNothing;
+  std::uint64_t barriers_ = 0;
+  std::uint64_t barrier_ = 0;  // that is awaited
+  bool ends_period_ = false;
+  std::uint64_t moved_ = 0;
 };
 
 }  // namespace
@@ -362,6 +503,46 @@ SimTraffic MakeSimTraffic(std::uint64_t seed, std::uint64_t results) {
     all.push_back(envelope);
   }
   traffic.expected = RunOracle(all);
+  return traffic;
+}
+
+SimTraffic MakeLockstepTraffic(std::uint64_t seed, std::uint64_t results) {
+  GenerateOptions options;
+  options.seed = seed;
+  options.results = results;
+  options.hosts = 8;
+  options.users = 6;
+  options.teams = 2;
+  options.versions = 2;
+  options.apps = 3;
+  options.policies = {"creditnew", "boinc", "runtime"};
+  options.ownerless_hosts = 0.1;
+  options.late = 0.1;
+  options.out_of_order = 0.3;
+  options.duplicates = 0.05;
+  options.owner_changes = 1;
+  options.team_changes = 0.5;
+  options.span = 0.2 * 86400;
+  options.tick_period = 7200;
+  options.delay_bound = 3000;
+  options.result_window = 9000;
+  SimTraffic traffic;
+  Generator generator(options);
+  for (std::string envelope; generator.Next(&envelope);)
+    AppendContested(envelope, options.hosts, &traffic.events);
+  // Two users are named in the middle and at the end: what waits for them goes after hosts that have moved.
+  for (std::size_t user = 0; user < 2; ++user) {
+    const auto named =
+        std::find_if(traffic.events.begin(), traffic.events.end(), [](const std::string& event) {
+          const auto routing = wire::PeekRouting(event);
+          return routing && routing->kind == wire::EventKind::kUser;
+        });
+    if (named == traffic.events.end()) break;
+    const std::string event = *named;
+    traffic.events.erase(named);
+    traffic.events.insert(
+        traffic.events.end() - static_cast<std::ptrdiff_t>(user * traffic.events.size() / 3), event);
+  }
   return traffic;
 }
 

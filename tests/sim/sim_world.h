@@ -25,10 +25,14 @@ struct SimTraffic {
   Outcome expected;
 };
 SimTraffic MakeSimTraffic(std::uint64_t seed, std::uint64_t results);
+// For `order: lockstep`: all in one order, ticks among them; averages that depend on it, hosts and users that move.
+SimTraffic MakeLockstepTraffic(std::uint64_t seed, std::uint64_t results);
 
 struct SimSchedule {
   std::uint64_t seed = 1;
   stream::kafka::Standby standby = stream::kafka::Standby::kNone;
+  bool lockstep = false;
+  bool calm = false;  // one worker, nothing goes wrong
   // Canaries: what must be found.
   bool hide_suspects = false;  // producers never say that they are suspect
   std::function<void(stream::SlotFactory&)>
@@ -39,6 +43,7 @@ struct SimSchedule {
 
 struct SimResult {
   std::string problem;  // empty: all is as it must be
+  std::string hash;     // lockstep: of all awards and totals
   std::map<std::string, std::uint64_t> counts;
   std::vector<wire::Refused> crashed;  // records that were passed over
   std::vector<std::string> story;      // what the workers said

@@ -17,7 +17,7 @@ void Must(const Status& status) {
 
 FreeWorld::FreeWorld(std::uint32_t partitions, std::uint64_t seed)
     : partitions_(partitions), random_(seed), totals_(partitions) {
-  const PipelineOptions options{.partitions = partitions, .sorted = false, .fingerprint = false};
+  const PipelineOptions options{.partitions = partitions, .lockstep = false, .fingerprint = false};
   for (std::uint32_t k = 0; k < SlotCount(options); ++k) {
     slots_.push_back(MakeSlot(k, options));
     Must(slots_.back().slot->Open(nullptr));

@@ -2,6 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
 
 #include "common/wire/event_codec.h"
 
@@ -36,6 +40,27 @@ inline credit::ValidationFacts ValidationOf(std::uint64_t result, std::uint64_t 
   facts.claims = 1;
   facts.assigned_credit = credit;
   return facts;
+}
+
+// Appends the event; what is said of one result in thirteen, completion and validation, is said of another host as well, before
+// or behind it: two hosts claim the result, and one of them has it.
+inline void AppendContested(std::string_view envelope, std::uint64_t hosts, std::vector<std::string>* out) {
+  std::uint64_t result = 0;
+  std::string other;
+  const auto of_another_host = [&](wire::Event& event, auto& facts) {
+    result = facts.result.value;
+    facts.host = HostId(1 + (facts.host.value + result / 13) % hosts);
+    other = wire::EncodeEvent(event);
+  };
+  if (auto event = wire::ParseEvent(envelope); event.ok()) {
+    if (auto* completion = std::get_if<wire::Completion>(&event->body))
+      of_another_host(*event, completion->facts);
+    if (auto* facts = std::get_if<credit::ValidationFacts>(&event->body)) of_another_host(*event, *facts);
+  }
+  const bool contested = !other.empty() && result % 13 == 0;
+  if (contested && result % 2 == 0) out->push_back(other);
+  out->emplace_back(envelope);
+  if (contested && result % 2 != 0) out->push_back(other);
 }
 
 }  // namespace cobblestone::testing

@@ -14,7 +14,7 @@
 namespace cobblestone::testing {
 
 LockstepWorld::LockstepWorld(std::uint32_t partitions) : partitions_(partitions) {
-  const PipelineOptions options{.partitions = partitions, .sorted = true, .fingerprint = false};
+  const PipelineOptions options{.partitions = partitions, .lockstep = true, .fingerprint = false};
   std::vector<stream::Slot*> slots;
   for (std::uint32_t k = 0; k < SlotCount(options); ++k) {
     slots_.push_back(MakeSlot(k, options));
@@ -41,9 +41,12 @@ void LockstepWorld::Add(std::span<const std::string> envelopes) {
 }
 
 void LockstepWorld::Barrier() {
-  Must(lockstep_->Drain());
-  lockstep_->Append({wire::kCatalogue, 0}, next_line_,
-                    wire::EncodeEvent({.head = {.id = ++barriers_}, .body = wire::Barrier{}}));
+  for (const bool ends_period : {false, true}) {
+    Must(lockstep_->Drain());
+    lockstep_->Append(
+        {wire::kCatalogue, 0}, next_line_,
+        wire::EncodeEvent({.head = {.id = ++barriers_}, .body = wire::Barrier{.ends_period = ends_period}}));
+  }
   Must(lockstep_->Drain());
 }
 

@@ -30,7 +30,9 @@ class CountingClient final : public Client {
 
   Result<nlohmann::json> Ask(const Question& question) override {
     if (question.path != "/producer") return Status::NotFound(question.path);
-    return ProducerJson(producers[question.parameters.at("source")]);
+    nlohmann::json answer = ProducerJson(producers[question.parameters.at("source")]);
+    if (lockstep) answer["order"] = "lockstep";
+    return answer;
   }
   Result<AppendOutcome> Append(const AppendBlock& block) override {
     if (appends_left == 0) return Status::Retry("gone");
@@ -65,6 +67,7 @@ class CountingClient final : public Client {
   std::vector<Got> got;
   std::vector<std::string> blocks;  // "| app app_version" is a block with a barrier
   std::uint64_t appends_left = 1000000;
+  bool lockstep = false;  // `order: lockstep`
 };
 
 std::string UserLine(int id, double time = 1000) {
@@ -74,6 +77,10 @@ std::string UserLine(int id, double time = 1000) {
 std::string AppLine(int id) {
   return R"({"id":)" + std::to_string(id) + R"(,"project":1,"time":1000,"app":{"app":)" + std::to_string(id) +
          "}}\n";
+}
+std::string HostLine(int id) {
+  return R"({"id":)" + std::to_string(id) + R"(,"project":1,"time":1000,"host":{"host":)" +
+         std::to_string(id) + "}}\n";
 }
 std::string CompletionLine(int id, double time) {
   return R"({"id":)" + std::to_string(id) + R"(,"project":1,"time":)" + std::to_string(time) +
@@ -199,6 +206,27 @@ TEST_F(IngestTest, ASourceTakenInInLockstepIsKnownInLockstep) {
   EXPECT_EQ(summary_.lines, 0u);
   EXPECT_EQ(Take(text + CompletionLine(3, 602) + CompletionLine(4, 603)).code(),
             StatusCode::kInvalidArgument);
+}
+
+// Nobody asked for it on the command line; bad lines part nothing, and marks are somebody else's.
+TEST_F(IngestTest, WhereThePipelineIsInLockstepEachKindGoesInBlocksOfItsOwnAndAnEmptyOneShowsTheEnd) {
+  client_.lockstep = true;
+  const std::string text = AppLine(1) + AppLine(2) + UserLine(1, 598) + UserLine(2, 598) + HostLine(1) +
+                           HostLine(2) + CompletionLine(1, 1001) + "bad\n" + CompletionLine(2, 1002) +
+                           UserLine(3) + R"({"id":4,"mark":{"number":5}})" + "\n" + CompletionLine(3, 1201) +
+                           R"({"id":77,"barrier":{}})" + "\n";
+  ASSERT_TRUE(Take(text).ok());
+  EXPECT_TRUE(summary_.lockstep);
+  EXPECT_THAT(client_.blocks,
+              ElementsAre("| app app", "| user user", "| host host", "completion bad completion", "| user",
+                          "mark", "| tick", "completion", "| barrier", "| "));
+  const std::uint64_t lines = client_.producers.at("events.jsonl").lines;
+  ASSERT_TRUE(Take(text).ok());
+  EXPECT_EQ(summary_.lines, 0u);
+  EXPECT_EQ(client_.producers.at("events.jsonl").lines, lines)
+      << "the block at the end is none of the source";
+  ASSERT_TRUE(Take(text + CompletionLine(4, 1203)).ok());
+  EXPECT_EQ(summary_.lines, 1u);
 }
 
 TEST_F(IngestTest, ADamagedEndKeepsWhatCameBefore) {

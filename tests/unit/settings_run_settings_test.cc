@@ -280,6 +280,8 @@ TEST(RunSettings, OptionsThatDoNotGoTogetherAreRefused) {
       "state restored from a copy could miss its inputs");
   EXPECT_EQ(ErrorsIn("retention: {inputs_age: 80 min}\ncheckpoint: {interval: 10 min, keep: 2}\n"),
             "no error");
+  EXPECT_EQ(ErrorsIn("backend: kafka\norder: lockstep\n"), "no error");
+  EXPECT_THAT(ErrorsIn("backend: kafka\norder: lockstep\nticks: wall\n"), HasSubstr("let ticks be input"));
   EXPECT_THAT(ErrorsIn("stages: [claims, grants]\n"), HasSubstr("on Kafka with kafka.slots: by_stage"));
   EXPECT_THAT(ErrorsIn("backend: kafka\nstages: [claims]\n"),
               HasSubstr("on Kafka with kafka.slots: by_stage"));

@@ -118,6 +118,24 @@ TEST(Marks, WhatASourceHasSaidIsNotTakenBackAndThereAreNoOthers) {
   EXPECT_EQ(world.marks.OnSource({.source = 2, .mark = 4}).code(), StatusCode::kCorrupted);
 }
 
+// What an input has behind a mark is to wait (lockstep), over a restart too.
+TEST(Marks, AnInputIsAheadFromItsMarkUntilThatHasPassedOnAll) {
+  World world(0, 2);
+  world.marks.OnOutside(0, 1);
+  EXPECT_TRUE(world.marks.Ahead(0)) << "not announced yet";
+  EXPECT_FALSE(world.marks.Ahead(1));
+  world.Control(1, true);
+  world.marks.Opened();
+  EXPECT_TRUE(world.marks.Ahead(0));
+  EXPECT_FALSE(world.marks.Ahead(1));
+  world.marks.OnOutside(1, 1);
+  EXPECT_THAT(world.Passed(), ElementsAre(1));
+  EXPECT_FALSE(world.marks.Ahead(0));
+  EXPECT_FALSE(world.marks.Ahead(1));
+  world.Control(2, true);
+  EXPECT_FALSE(world.marks.Ahead(0)) << "announced, and not read";
+}
+
 TEST(Marks, ControlHasNoGaps) {
   World world(0, 0);
   world.Control(3, false);

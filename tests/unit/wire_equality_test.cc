@@ -130,6 +130,7 @@ void Tidy(v1::Control* m) {
   }
 }
 void Tidy(v1::Envelope* m) {
+  m->clear_line();
   // An average always comes with its opening.
   if (m->has_opening_host_version()) {
     m->mutable_opening_host_version()->mutable_pfc();
@@ -376,7 +377,8 @@ TEST(WireEquality, HowFarAPartitionHasComeIsWrittenAsGeneratedCodeWritesItAndIsN
   Random random(8);
   for (int i = 0; i < 2000; ++i) {
     const auto m = RandomMessage<v1::Passed>(random);
-    const Passed passed{.source = m.source_partition(), .mark = m.mark(), .control = m.control()};
+    const Passed passed{
+        .source = m.source_partition(), .mark = m.mark(), .control = m.control(), .moved = m.moved()};
     v1::Claim claim;
     *claim.mutable_passed() = m;
     v1::Grant grant;
@@ -413,6 +415,7 @@ TEST(WireEquality, HowFarAPartitionHasComeIsWrittenAsGeneratedCodeWritesItAndIsN
     EXPECT_EQ(told.number, all.number());
     EXPECT_EQ(told.barrier, all.barrier());
     EXPECT_EQ(told.partition, all.partition());
+    EXPECT_EQ(told.moved, all.moved());
     std::string ours;
     EncodeMarkPassed(told, &ours);
     EXPECT_EQ(ours, all.SerializeAsString());

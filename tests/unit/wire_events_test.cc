@@ -10,6 +10,7 @@
 
 #include "common/wire/event_check.h"
 #include "common/wire/event_codec.h"
+#include "common/wire/event_line.h"
 #include "common/wire/json_lines.h"
 #include "common/wire/refused_codec.h"
 #include "schemas/events.pb.h"
@@ -170,6 +171,28 @@ TEST(WireEvents, DevicesAreSummedByKind) {
   ASSERT_TRUE(parsed.ok());
   EXPECT_EQ(std::get<Completion>(parsed->body).usage.size(), 4u);
   EXPECT_EQ(EncodeEvent(*parsed), bytes);
+}
+
+// In front of an event, as whoever takes it in writes it, or inside, where it means nothing.
+TEST(WireEvents, AnEventsLineIsTakenOffAndIsNoPartOfIt) {
+  const std::string event = FromJson(R"({"id":"1","project":1,"completion":{"result":"1"}})");
+  for (const std::uint64_t line : {0ull, 1ull, 127ull, 128ull, 1ull << 40, ~0ull}) {
+    std::string with_line;
+    AppendWithLine(line, event, &with_line);
+    ASSERT_TRUE(HasLine(with_line));
+    const stream::RecordView record = WithoutLine({.line = 5, .value = with_line});
+    EXPECT_EQ(record.line, line);
+    EXPECT_EQ(record.value, event);
+    EXPECT_EQ(PeekRouting(with_line), PeekRouting(event)) << "it is an Envelope all the same";
+    v1::Envelope envelope;
+    ASSERT_TRUE(envelope.ParseFromString(with_line));
+    EXPECT_EQ(envelope.line(), line);
+  }
+  EXPECT_EQ(WithoutLine({.line = 5, .value = event}).line, 5u);
+  EXPECT_EQ(WithoutLine({.value = event}).value, event);
+  for (const std::string& cut :
+       {std::string("\x78"), std::string("\x78\x80\x80"), "\x78" + std::string(12, '\xff')})
+    EXPECT_EQ(WithoutLine({.value = cut}).value, cut) << "to be refused as it came";
 }
 
 TEST(WireEvents, AReusedEventKeepsNothingOfTheLast) {

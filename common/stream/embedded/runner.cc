@@ -354,15 +354,25 @@ Status Runner::ConsumeStage(Owned& owned, std::size_t stage) {
     }
     return Status::Ok();
   }
-  // Which inputs have something is asked once; what arrives meanwhile is taken in the next round.
+  // Which inputs have something; what arrives meanwhile is taken in the next round. Those that had nothing are asked again
+  // until nothing is new: a unit is there for all of its partitions at once, and is not to be taken in parts.
   std::vector<std::size_t> live;
-  for (const std::size_t i : ids) {
-    bool available = false;
-    if (Status s = FetchHead(owned, i, &available); !s.ok()) return s;
-    if (!available) continue;
-    live.push_back(i);
-    owned.inputs[i].head_time = options_.peek_time(slot.inputs()[i].where.topic, owned.inputs[i].head);
-  }
+  const auto look = [&]() -> Status {
+    for (std::size_t before = ids.size(); live.size() != before && live.size() != ids.size();) {
+      before = live.size();
+      for (const std::size_t i : ids) {
+        if (std::find(live.begin(), live.end(), i) != live.end()) continue;
+        bool available = false;
+        if (Status s = FetchHead(owned, i, &available); !s.ok()) return s;
+        if (!available) continue;
+        live.push_back(i);
+        owned.inputs[i].head_time = options_.peek_time(slot.inputs()[i].where.topic, owned.inputs[i].head);
+      }
+    }
+    std::sort(live.begin(), live.end());
+    return Status::Ok();
+  };
+  if (Status s = look(); !s.ok()) return s;
   while (!Full(slot)) {
     const auto earliest = [&](auto takes) {
       std::size_t best = live.size();
@@ -381,10 +391,14 @@ Status Runner::ConsumeStage(Owned& owned, std::size_t stage) {
     if (Status s = ConsumeHead(owned, i); !s.ok()) return s;
     bool available = false;
     if (Status s = FetchHead(owned, i, &available); !s.ok()) return s;
-    if (available)
-      owned.inputs[i].head_time = options_.peek_time(slot.inputs()[i].where.topic, owned.inputs[i].head);
-    else
+    if (!available) {
       live.erase(live.begin() + static_cast<std::ptrdiff_t>(best));
+      continue;
+    }
+    owned.inputs[i].head_time = options_.peek_time(slot.inputs()[i].where.topic, owned.inputs[i].head);
+    // It may be of a unit that has come since the others were looked at.
+    if (options_.in_step)
+      if (Status s = look(); !s.ok()) return s;
   }
   return Status::Ok();
 }

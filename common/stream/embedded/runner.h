@@ -55,6 +55,7 @@ struct RunnerOptions {
   // Event time of a record, UNIX s: among several inputs of a stage the smallest goes first, on a tie the input that was
   // registered first.
   std::function<double(TopicIndex topic, std::string_view record)> peek_time;
+  bool in_step = false;  // lockstep: strictly so, whatever arrives meanwhile
   std::uint64_t block_cache_bytes = 256u << 20;
   std::function<double()> clock;  // UNIX s; wall clock when empty
 };

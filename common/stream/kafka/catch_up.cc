@@ -35,6 +35,7 @@ Result<SlotMeta> CatchUp(Cluster& cluster, std::uint32_t slot, const TaskOptions
     if (!*position) return meta;
     if (!how.checkpoint) (*position)->checkpoint_sequence = (*position)->checkpoint_end = 0;
     if (how.until != 0) task.StopAfter(how.until);
+    if (how.executed) task.OnExecuted(how.executed);
     task.SetPosition(*position);
     Time moved_at = cluster.Now();
     while (task.phase() != Phase::kStandby) {

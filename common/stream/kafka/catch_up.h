@@ -22,6 +22,7 @@ struct CatchUpOptions {
   bool markers = false;
   Millis patience{60000};  // without progress
   std::function<void(const TaskStatus&)> progress{};
+  std::function<void(const SlotCommit&)> executed{};  // of each commit
 };
 
 // `space` has no state of the slot, or an older one to begin with. Every commit that is executed gives the journal's

@@ -141,6 +141,8 @@ Status Task::OpenSlot() {
   stage_inputs_.assign(slot.stage_count(), {});
   for (std::size_t i = 0; i < slot.inputs().size(); ++i) stage_inputs_[slot.inputs()[i].stage].push_back(i);
   head_times_.assign(inputs_.size(), 0);
+  steps_ = false;
+  for (const bool one : options_.in_step) steps_ = steps_ || one;
   flushed_sequence_ = slot.meta().sequence;
   entry_.reset();
   in_message_ = false;
@@ -708,6 +710,7 @@ Status Task::EndEntry() {
   if (trace_ != nullptr && entry_->sequence == trace_->deadly) trace_->deaths = 0;
   ++reexecuted_;
   debt_ += commit->records;
+  if (executed_) executed_(*commit);
   if (entry_->checkpoint_sequence > position_.checkpoint_sequence) {
     position_.checkpoint_sequence = entry_->checkpoint_sequence;
     position_.checkpoint_end = entry_->checkpoint_end;
@@ -811,8 +814,60 @@ bool Task::Full() const {
          parts_.slot->output_bytes() >= options_.round_bytes;
 }
 
+bool Task::InStep(std::size_t input) const {
+  return options_.in_step[feeds_[inputs_[input].feed].where.topic];
+}
+
+// What slots have written for each other goes first: it is from before.
+Status Task::NextInStep(std::size_t stage, std::optional<std::size_t>* next) {
+  next->reset();
+  std::optional<std::size_t> least;
+  double least_line = 0;
+  bool all_show = true;
+  for (const std::size_t i : stage_inputs_[stage]) {
+    if (!parts_.slot->Ready(i)) continue;
+    const Message* head = nullptr;
+    if (Status s = Head(i, &head); !s.ok()) return s;
+    if (!InStep(i)) {
+      if (head == nullptr) continue;
+      *next = i;
+      return Status::Ok();
+    }
+    if (head == nullptr) {
+      all_show = false;
+      continue;
+    }
+    const double line = HeadTime(i, *head);
+    if (least && line >= least_line) continue;
+    least = i;
+    least_line = line;
+  }
+  if (all_show) *next = least;
+  return Status::Ok();
+}
+
+Status Task::FirstInStep(std::optional<std::size_t>* next) {
+  next->reset();
+  for (std::size_t stage = 0; stage < stage_inputs_.size() && !*next; ++stage)
+    if (Status s = NextInStep(stage, next); !s.ok()) return s;
+  return Status::Ok();
+}
+
+Status Task::ConsumeInStep(std::size_t stage) {
+  while (!Full()) {
+    std::optional<std::size_t> next;
+    if (Status s = NextInStep(stage, &next); !s.ok()) return s;
+    if (!next) return Status::Ok();
+    const Message* head = nullptr;
+    if (Status s = Head(*next, &head); !s.ok()) return s;
+    if (Status s = Consume(*next, *head); !s.ok()) return s;
+  }
+  return Status::Ok();
+}
+
 // Takes what waits for one stage. Of several inputs the one with the earliest record goes first, for some hundred records.
 Status Task::ConsumeStage(std::size_t stage) {
+  if (steps_) return ConsumeInStep(stage);
   const auto& ids = stage_inputs_[stage];
   live_.clear();
   for (const std::size_t i : ids) {
@@ -853,6 +908,14 @@ bool Task::held() const {
 
 bool Task::has_input() {
   if (held() || announces_) return false;
+  if (steps_) {
+    std::optional<std::size_t> next;
+    if (Status s = FirstInStep(&next); !s.ok()) {
+      Fail(s);
+      return false;
+    }
+    return next.has_value();
+  }
   for (std::size_t i = 0; i < inputs_.size(); ++i) {
     const Message* head = nullptr;
     if (Status s = Head(i, &head); !s.ok()) {
@@ -907,6 +970,12 @@ Status Task::ConsumeSome() {
 // The record that ConsumeSome would take first.
 Status Task::First(std::size_t* input, const Message** first) {
   *first = nullptr;
+  if (steps_) {
+    std::optional<std::size_t> next;
+    if (Status s = FirstInStep(&next); !s.ok() || !next) return s;
+    *input = *next;
+    return Head(*next, first);
+  }
   double first_time = 0;
   for (std::size_t stage = 0; stage < stage_inputs_.size() && *first == nullptr; ++stage) {
     for (const std::size_t i : stage_inputs_[stage]) {
@@ -949,12 +1018,13 @@ Status Task::ConsumeOne() {
                            std::to_string(kTries) + " times";
   skipped_ = care_.tries > kTries;
   if (!skipped_) return Consume(input, *head);
-  if (options_.packed[where.topic])
+  if (options_.packed[where.topic] || steps_)
     return Status::Fatal(
         what +
-        ". It is what another slot made, and is not passed over: nothing is lost while "
-        "this slot waits for a version of this program that can process it; started again, the worker "
-        "tries it again");
+        (steps_ ? ". In lockstep nothing is passed over"
+                : ". It is what another slot made, and is not passed over") +
+        ": nothing is lost while this slot waits for a version of this program that can process it; "
+        "started again, the worker tries it again");
   if (care_.skipped >= kSkipsInARow)
     return Status::Fatal(
         what + ", as did the " + std::to_string(kSkipsInARow) +

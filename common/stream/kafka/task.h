@@ -44,6 +44,9 @@ struct TaskOptions {
   TopicIndex journal = 0;     // one partition per slot
   TopicIndex checkpoint = 0;  // one partition per slot, compacted
   std::function<double(TopicIndex topic, std::string_view record)> peek_time;
+  // By topic: lockstep, and others append to it. Such inputs of a stage are merged strictly, by what peek_time says: no record
+  // is taken before each of them that the stage is ready for shows one. Empty: none is.
+  std::vector<bool> in_step;
   // Of one input before another has its turn; keeps journals short.
   std::uint64_t run_records = 500;
   std::uint64_t round_records = 10000;
@@ -143,6 +146,8 @@ class Task {
   void Rewind();
   // Before SetPosition(): executes no further than this commit, and stands by there.
   void StopAfter(std::uint64_t sequence) { last_ = sequence; }
+  // Is told of each commit that is executed again; what it emitted goes nowhere else.
+  void OnExecuted(std::function<void(const SlotCommit&)> executed) { executed_ = std::move(executed); }
   // Standby: writes all state that is not written yet, and waits for it.
   Status FlushState();
   [[nodiscard]] const SlotMeta& meta() const { return parts_.slot->meta(); }
@@ -199,6 +204,11 @@ class Task {
   Status EndEntry();
   void Reached();
 
+  [[nodiscard]] bool InStep(std::size_t input) const;
+  // Lockstep: the input of a stage whose record is next; none: it waits.
+  Status NextInStep(std::size_t stage, std::optional<std::size_t>* next);
+  Status FirstInStep(std::optional<std::size_t>* next);  // of any stage
+  Status ConsumeInStep(std::size_t stage);
   Status ConsumeStage(std::size_t stage);
   Status Consume(std::size_t input, const Message& message, bool skip = false);
   void UnderWay(bool is);
@@ -243,6 +253,8 @@ class Task {
   std::vector<Input> inputs_;
   std::vector<std::vector<std::size_t>> stage_inputs_;
   std::vector<std::size_t> live_;  // reused
+  std::function<void(const SlotCommit&)> executed_;
+  bool steps_ = false;  // some input is in step
   std::vector<double> head_times_;
   bool reading_inputs_ = false;
   bool reading_journal_ = false;

@@ -56,6 +56,7 @@ Status RememberPlace(const settings::RunSettings& settings) {
   const std::string socket = std::filesystem::absolute(settings.listen.socket, error).string();
   std::string text = "# Made by the program, for those who name this directory without its configuration.\n";
   text += "partitions: " + std::to_string(settings.partitions) + "\n";
+  if (settings.order == settings::Order::kLockstep) text += "order: lockstep\n";
   // A path that is too long here is reached by the relative one, from where it was given.
   if (!error && socket.size() <= kLongestSocketPath)
     text += "listen:\n  socket: " + nlohmann::json(socket).dump() + "\n";

@@ -23,6 +23,7 @@ int Run(const Options& options) {
     return TellError(Status::InvalidArgument("both must have the same number of partitions: " + options.from +
                                              " has " + std::to_string(from->partitions) + ", " + options.to +
                                              " has " + std::to_string(to->partitions)));
+  if (from->order != to->order) return TellError(Status::InvalidArgument("both must have the same `order`"));
   if (from->backend == to->backend)
     return TellError(Status::InvalidArgument("one of the two must have backend: kafka, the other embedded"));
   Progress progress("records", false);

@@ -29,6 +29,11 @@ int Run(const Options& options) {
     for (const std::string& name : *made) std::printf("made %s\n", name.c_str());
   }
   if (Status s = CheckTopics(*deployment); !s.ok()) return TellError(s);
+  auto cluster = stream::kafka::MakeCluster(deployment->cluster);
+  if (!cluster.ok()) return TellError(cluster.status());
+  if (options.create)
+    if (Status s = WriteOrder(**cluster, settings->order); !s.ok()) return TellError(s);
+  if (Status s = CheckOrder(**cluster, settings->order); !s.ok()) return TellError(s);
   std::printf("%zu topics are as they must be\n", deployment->plan.size());
   return kExitOk;
 }

@@ -6,7 +6,10 @@
 #include <map>
 #include <vector>
 
+#include "common/stream/hash128.h"
 #include "common/stream/kafka/catch_up.h"
+#include "common/stream/kafka/read_all.h"
+#include "common/wire/topics.h"
 #include "services/cobblestone/commands/command.h"
 #include "services/cobblestone/kafka_deployment.h"
 #include "services/cobblestone/progress.h"
@@ -17,12 +20,41 @@ namespace {
 namespace fs = std::filesystem;
 using stream::kafka::CatchUp;
 
+constexpr stream::kafka::Millis kPatience{60000};
+
 struct Options {
   DataPlace place;
   std::string stage;
   std::vector<std::uint32_t> slots;
   std::string directory;
+  bool outputs = false;
 };
+
+// What slots alone write.
+constexpr wire::Topic kOutputs[] = {wire::kControl, wire::kClaims,  wire::kGrants, wire::kPostings,
+                                    wire::kTotals,  wire::kSamples, wire::kPassed};
+
+// Of records in whatever order, each as often as it is there.
+struct RecordSum {
+  std::uint64_t records = 0;
+  unsigned __int128 hashes = 0;
+
+  void Add(std::string_view payload) {
+    stream::RecordCursor cursor(payload);
+    for (std::string_view record; cursor.Next(&record); ++records) {
+      const stream::Hash128 hash = stream::HashBytes(record);
+      hashes += (static_cast<unsigned __int128>(hash.high) << 64) + hash.low;
+    }
+  }
+  [[nodiscard]] std::string Text() const {
+    char text[40];
+    std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(hashes >> 64),
+                  static_cast<unsigned long long>(hashes));
+    return text;
+  }
+  friend bool operator==(const RecordSum&, const RecordSum&) = default;
+};
+using OutputSums = std::map<stream::TopicPartition, RecordSum>;
 
 // The first key whose rows differ; empty: none.
 Result<std::string> FirstDifference(store::Store& a, store::Store& b, std::uint64_t* rows) {
@@ -55,7 +87,48 @@ std::string Hex(std::string_view bytes) {
   return text;
 }
 
-int VerifySlots(const Options& options, const settings::RunSettings& settings, const std::string& scratch) {
+// What lies in the topics is what was made again: nothing is missing, twice, or other than it.
+int CompareOutputs(const settings::RunSettings& settings, OutputSums made) {
+  auto deployment = DeploymentOf(settings, TellOpening);
+  if (!deployment.ok()) return TellError(deployment.status());
+  auto cluster = stream::kafka::MakeCluster(deployment->cluster);
+  if (!cluster.ok()) return TellError(cluster.status());
+  auto reader = (*cluster)->NewReader();
+  if (!reader.ok()) return TellError(reader.status());
+  int code = kExitOk;
+  for (const wire::Topic topic : kOutputs) {
+    const stream::TopicSpec& spec = deployment->task.topics[topic];
+    RecordSum all;
+    std::string problem;
+    for (std::uint32_t p = 0; p < spec.partitions; ++p) {
+      RecordSum there;
+      Status s = stream::kafka::ReadAll(**reader, {topic, p}, stream::kafka::kBeginning, kPatience,
+                                        [&](const stream::kafka::Message& message) {
+                                          there.Add(message.value());
+                                          return Status::Ok();
+                                        });
+      if (!s.ok()) return TellError(s);
+      const RecordSum& again = made[{topic, p}];
+      all.records += again.records;
+      all.hashes += again.hashes;
+      if (!(there == again) && problem.empty())
+        problem = "partition " + std::to_string(p) + " has " + WithCommas(there.records) + " records, hash " +
+                  there.Text() + ", and the commits made " + WithCommas(again.records) + ", hash " +
+                  again.Text() + " (or a worker runs, or the topic was trimmed)";
+    }
+    if (!problem.empty()) code = kExitProblems;
+    std::printf("%s: %s\n", spec.name.c_str(),
+                problem.empty() ? (WithCommas(all.records) + " records, hash " + all.Text() +
+                                   ", made again as they lie there")
+                                      .c_str()
+                                : problem.c_str());
+  }
+  return code;
+}
+
+// `made`: gets what the slots' commits made, where that is asked for.
+int VerifySlots(const Options& options, const settings::RunSettings& settings, const std::string& scratch,
+                OutputSums* made) {
   auto deployment = DeploymentOf(settings, TellOpening);
   if (!deployment.ok()) return TellError(deployment.status());
   if (Status s = CheckTopics(*deployment); !s.ok()) return TellError(s);
@@ -63,6 +136,7 @@ int VerifySlots(const Options& options, const settings::RunSettings& settings, c
   if (!cluster.ok()) return TellError(cluster.status());
   const std::uint32_t count = SlotCount(PipelineOf(settings));
   const std::string role = RoleName(settings);
+  if (Status s = CheckOrder(**cluster, settings.order); !s.ok()) return TellError(s);
   std::vector<std::uint32_t> slots = options.slots;
   if (slots.empty())
     for (std::uint32_t k = 0; k < count; ++k) slots.push_back(k);
@@ -96,6 +170,10 @@ int VerifySlots(const Options& options, const settings::RunSettings& settings, c
     auto how_whole = how;
     how_whole.checkpoint = false;
     how_whole.until = meta->sequence;
+    if (options.outputs)
+      how_whole.executed = [made](const stream::SlotCommit& commit) {
+        for (const stream::SlotOutput& output : commit.outputs) (*made)[output.where].Add(output.payload);
+      };
     auto whole = CatchUp(**cluster, k, deployment->task, factory, *from_beginning, background, how_whole);
     progress.Finish();
     std::string text = name + ": " + WithCommas(after_checkpoint) +
@@ -118,6 +196,7 @@ int VerifySlots(const Options& options, const settings::RunSettings& settings, c
       }
     } else {
       text += "; from the first on they cannot be executed: " + whole.status().message();
+      if (options.outputs) code = kExitProblems;
     }
     std::printf("%s\n", text.c_str());
   }
@@ -130,6 +209,8 @@ int Run(const Options& options) {
   if (settings->backend != settings::Backend::kKafka)
     return TellError(
         Status::InvalidArgument("verify is for deployments on Kafka; `cobblestone audit` checks this one"));
+  if (options.outputs && (!options.slots.empty() || !options.stage.empty()))
+    return TellError(Status::InvalidArgument("--outputs is of all slots: name none, and no stage"));
   const std::string scratch = options.directory.empty()
                                   ? settings->data_directory + "/verify-" + std::to_string(::getpid())
                                   : options.directory;
@@ -142,11 +223,13 @@ int Run(const Options& options) {
     roles = {*role};
   }
   int code = kExitOk;
+  OutputSums made;
   for (const settings::RunSettings& role : roles) {
-    const int one = VerifySlots(options, role, scratch + RoleName(role));
+    const int one = VerifySlots(options, role, scratch + RoleName(role), &made);
     fs::remove_all(scratch + RoleName(role), error);
     code = std::max(code, one);
   }
+  if (options.outputs) code = std::max(code, CompareOutputs(*settings, std::move(made)));
   return code;
 }
 
@@ -155,9 +238,13 @@ int Run(const Options& options) {
 void AddVerify(Program& program) {
   AddVerb<Options>(
       program, "verify",
-      "On Kafka: executes tasks again from their checkpoints, and compares fingerprints and state",
+      "On Kafka: executes tasks again, and compares fingerprints, state and what they make",
       [](CLI::App& verb, Options& options) {
         verb.add_option("SLOT", options.slots, "slots; without any all of them");
+        verb.add_flag(
+            "--outputs", options.outputs,
+            "and compares all that they make, from the first commit on, with what lies in the topics; no\n"
+            "worker may run");
         AddDataPlace(verb, options.place);
         verb.add_option("--stage", options.stage,
                         "where kafka.slots is by_stage: whose slots; without it all")

@@ -1,0 +1,31 @@
+#include "services/cobblestone/periods.h"
+
+#include "common/wire/topics.h"
+
+namespace cobblestone {
+
+Said SaidBy(std::string_view envelope) {
+  if (envelope.empty()) return Said::kNothing;
+  const auto routing = wire::PeekRouting(envelope);
+  if (!routing) return Said::kResults;
+  switch (routing->kind) {
+    case wire::EventKind::kTick:
+    case wire::EventKind::kBarrier: return Said::kTick;
+    case wire::EventKind::kMark: return Said::kNothing;
+    default: break;
+  }
+  switch (wire::RouteEvent(*routing, 1).topic) {
+    case wire::kCatalogue: return Said::kCatalogue;
+    case wire::kHosts: return Said::kHosts;
+    case wire::kUsers: return Said::kUsers;
+    case wire::kTeams: return Said::kTeams;
+    default: return Said::kResults;
+  }
+}
+
+bool PeriodEndsBefore(Said last, Said next, bool asked) {
+  if (last == Said::kNothing) return false;
+  return asked || (next != Said::kNothing && (next != last || next == Said::kTick));
+}
+
+}  // namespace cobblestone

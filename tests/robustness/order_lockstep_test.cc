@@ -1,0 +1,281 @@
+// `order: lockstep`: a running pipeline, of any number of partitions and threads, killed wherever it pleases, has the bits of
+// a replay of the same file: every grant, every total with its recent average, every average of a host and version.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <bit>
+#include <fstream>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "common/base/failpoint.h"
+#include "common/credit/policy.h"
+#include "common/wire/event_codec.h"
+#include "common/wire/grant_codec.h"
+#include "common/wire/topics.h"
+#include "services/cobblestone/ingest.h"
+#include "services/cobblestone/replay.h"
+#include "tests/robustness/traffic.h"
+#include "tests/support/temp_dir.h"
+
+namespace cobblestone {
+namespace {
+
+using nlohmann::json;
+using testing::RestlessOptions;
+using testing::RestlessTraffic;
+using testing::TempDir;
+
+constexpr double kStart = 1.7e9;
+
+struct Replayed {
+  std::map<std::uint64_t, json> grants;  // by result
+  std::vector<json> state;
+};
+
+Replayed ReplayOf(const TempDir& dir, const std::string& file, std::uint32_t partitions) {
+  ReplayOptions options;
+  options.file = file;
+  options.partitions = partitions;
+  options.grants_out = dir / "grants.jsonl";
+  options.state_out = dir / "state.jsonl";
+  const auto summary = Replay(options);
+  EXPECT_TRUE(summary.ok()) << summary.status().message();
+  Replayed replayed;
+  std::ifstream grants(options.grants_out);
+  for (std::string line; std::getline(grants, line);) {
+    json row = json::parse(line);
+    const std::uint64_t result = row.at("result");
+    EXPECT_TRUE(replayed.grants.emplace(result, std::move(row)).second) << result << " twice";
+  }
+  std::ifstream state(options.state_out);
+  for (std::string line; std::getline(state, line);) replayed.state.push_back(json::parse(line));
+  return replayed;
+}
+
+std::string MicroText(const json& micro) {
+  const auto value = micro.get<std::int64_t>();
+  char text[64];
+  std::snprintf(text, sizeof text, "%lld.%06lld", static_cast<long long>(value / 1000000),
+                static_cast<long long>(value % 1000000));
+  return text;
+}
+
+#define EXPECT_SAME_BITS(a, b, what)                         \
+  EXPECT_EQ(std::bit_cast<std::uint64_t>((a).get<double>()), \
+            std::bit_cast<std::uint64_t>((b).get<double>())) \
+      << (what)
+
+void ExpectAsReplayed(Engine& engine, const Replayed& replayed) {
+  std::size_t grants = 0;
+  for (std::uint32_t p = 0; p < engine.pipeline().partitions; ++p) {
+    const Status read = engine.ForEachRecord({wire::kGrants, p}, [&](std::uint64_t, std::string_view record) {
+      wire::Grant grant;
+      EXPECT_TRUE(wire::DecodeGrant(record, &grant));
+      if (grant.head.kind != wire::GrantKind::kFinal) return true;
+      ++grants;
+      const auto expected = replayed.grants.find(grant.head.result.value);
+      if (expected == replayed.grants.end()) {
+        ADD_FAILURE() << "result " << grant.head.result.value << " was granted nothing in the replay";
+        return true;
+      }
+      const json& row = expected->second;
+      const std::string what = "result " + std::to_string(grant.head.result.value);
+      EXPECT_EQ(row.at("credit_micro"), grant.head.credit_micro) << what;
+      EXPECT_EQ(row.at("user"), grant.claim->user.value) << what;
+      EXPECT_EQ(row.at("mode"), credit::ModeName(grant.detail.mode)) << what;
+      EXPECT_SAME_BITS(row.at("credit"), json(grant.detail.credit), what);
+      EXPECT_SAME_BITS(row.at("claimed"), json(grant.claim->claimed), what);
+      EXPECT_SAME_BITS(row.at("pfc"), json(grant.claim->pfc), what);
+      return true;
+    });
+    ASSERT_TRUE(read.ok()) << read.message();
+  }
+  EXPECT_EQ(grants, replayed.grants.size());
+
+  std::map<std::string, std::size_t> compared;
+  for (const json& row : replayed.state) {
+    const std::string kind = row.at("kind");
+    ++compared[kind];
+    if (kind == "host" || kind == "user" || kind == "team") {
+      const auto account = engine.Account(ProjectId(1),
+                                          kind == "host"   ? wire::AccountKind::kHost
+                                          : kind == "user" ? wire::AccountKind::kUser
+                                                           : wire::AccountKind::kTeam,
+                                          row.at("id"));
+      ASSERT_TRUE(account.ok()) << account.status().message();
+      EXPECT_EQ(account->at("total"), MicroText(row.at("total_micro"))) << row;
+      EXPECT_SAME_BITS(account->at("rac"), row.at("rac"), row.dump());
+      EXPECT_SAME_BITS(account->at("rac_time"), row.at("rac_time"), row.dump());
+    } else if (kind == "host_version") {
+      const auto told = engine.HostVersion(ProjectId(1), HostId(row.at("host")),
+                                           AppVersionId(row.at("app_version")), AppId(row.at("app")));
+      ASSERT_TRUE(told.ok()) << told.status().message();
+      for (const char* average : {"pfc", "et", "turnaround"}) {
+        const json& is = told->at("rows").at(0).at(average);
+        EXPECT_SAME_BITS(is.at("n"), row.at(average).at("n"), row.dump());
+        EXPECT_SAME_BITS(is.at("mean"), row.at(average).at("avg"), row.dump());
+      }
+    }
+  }
+  EXPECT_GT(compared["host"], 35u);
+  EXPECT_GT(compared["user"], 8u);
+  EXPECT_GE(compared["team"], 1u);
+  EXPECT_GT(compared["host_version"], 60u);
+  const auto audit = engine.Audit({});
+  ASSERT_TRUE(audit.ok()) << audit.status().message();
+  EXPECT_EQ((*audit)["problem_count"], 0) << audit->dump(1);
+}
+
+settings::RunSettings Settings(const std::string& directory, std::uint32_t partitions,
+                               std::uint32_t threads) {
+  settings::RunSettings settings = testing::BusySettings(directory);
+  settings.partitions = partitions;
+  settings.threads = threads;
+  settings.order = settings::Order::kLockstep;
+  settings.sync = false;  // a process dies here, no machine
+  return settings;
+}
+
+Status TakeIn(Engine& engine, const std::string& file) {
+  const auto client = ClientOf(engine);
+  IngestSummary summary;
+  Status status = Ingest(*client, {.file = file, .source = "restless"}, {}, &summary);
+  EXPECT_TRUE(!status.ok() || summary.lockstep);
+  return status;
+}
+
+TEST(OrderLockstep, AnyPartitionsAndThreadsGiveTheBitsOfAReplay) {
+  const TempDir dir;
+  const std::string file = dir / "events.pb";
+  testing::WriteTraffic(RestlessTraffic(RestlessOptions(3, 1500)), file);
+  const Replayed replayed = ReplayOf(dir, file, 1);
+  ASSERT_GT(replayed.grants.size(), 800u);
+  int run = 0;
+  for (const auto& [partitions, threads] : {std::pair{3u, 1u}, std::pair{8u, 4u}, std::pair{3u, 4u}}) {
+    SCOPED_TRACE(std::to_string(partitions) + " partitions, " + std::to_string(threads) + " threads");
+    auto engine = Engine::Open(Settings(dir / ("data" + std::to_string(run++)), partitions, threads),
+                               [](const std::string&) {});
+    ASSERT_TRUE(engine.ok()) << engine.status().message();
+    (*engine)->Start();
+    const Status taken = TakeIn(**engine, file);
+    ASSERT_TRUE(taken.ok()) << taken.message();
+    ExpectAsReplayed(**engine, replayed);
+    EXPECT_TRUE((*engine)->Stop().ok());
+  }
+}
+
+// In a child: goes on, dies at the failpoint or gets to the end (0).
+int RunChild(const settings::RunSettings& settings, const std::string& file, const std::string& failpoint) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (!failpoint.empty()) ArmFailpoint(failpoint);
+    auto engine = Engine::Open(settings, [](const std::string&) {});
+    Status status = engine.status();
+    if (engine.ok()) {
+      (*engine)->Start();
+      status = TakeIn(**engine, file);
+      if (status.ok()) status = (*engine)->Stop();
+    }
+    if (!status.ok()) std::ofstream(settings.data_directory + ".failure") << status.message();
+    _exit(status.ok() ? 0 : 10);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return status;
+}
+
+TEST(OrderLockstep, ADeathBetweenMarksChangesNoBit) {
+  const TempDir dir;
+  const std::string file = dir / "events.pb";
+  testing::WriteTraffic(RestlessTraffic(RestlessOptions(5, 900)), file);
+  const Replayed replayed = ReplayOf(dir, file, 8);
+  for (const auto& [partitions, threads] : {std::pair{3u, 4u}, std::pair{8u, 1u}}) {
+    SCOPED_TRACE(std::to_string(partitions) + " partitions, " + std::to_string(threads) + " threads");
+    const settings::RunSettings settings =
+        Settings(dir / ("data" + std::to_string(partitions)), partitions, threads);
+    std::mt19937 random(partitions);
+    const std::vector<std::string> points = {"E0", "E1", "E2", "E3", "E4", "E4b", "E5"};
+    int kills = 0;
+    for (std::size_t round = 0; round < 60; ++round) {
+      const std::string& point = points[round % points.size()];
+      const int status =
+          RunChild(settings, file, point + ":" + std::to_string(1 + random() % (point == "E5" ? 4 : 60)));
+      if (WIFSIGNALED(status)) {
+        ASSERT_EQ(WTERMSIG(status), SIGKILL);
+        ++kills;
+        continue;
+      }
+      std::ifstream why(settings.data_directory + ".failure");
+      ASSERT_EQ(WEXITSTATUS(status), 0) << std::string(std::istreambuf_iterator<char>(why), {});
+      break;
+    }
+    EXPECT_GE(kills, 20);
+    auto engine = Engine::Open(settings, [](const std::string&) {});
+    ASSERT_TRUE(engine.ok()) << engine.status().message();
+    (*engine)->Start();
+    const Status taken = TakeIn(**engine, file);
+    ASSERT_TRUE(taken.ok()) << taken.message();
+    ExpectAsReplayed(**engine, replayed);
+    EXPECT_TRUE((*engine)->Stop().ok());
+  }
+}
+
+TEST(OrderLockstep, IsFixedWhenTheDirectoryIsMade) {
+  const TempDir dir;
+  settings::RunSettings settings = Settings(dir / "data", 2, 1);
+  ASSERT_TRUE(Engine::Open(settings, [](const std::string&) {}).ok());
+  settings.order = settings::Order::kArrival;
+  auto other = Engine::Open(settings, [](const std::string&) {});
+  EXPECT_EQ(other.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(other.status().message().find("`order: lockstep`, the configuration says arrival"),
+            std::string::npos)
+      << other.status().message();
+
+  settings.data_directory = dir / "arrival";
+  {
+    auto engine = Engine::Open(settings, [](const std::string&) {});
+    ASSERT_TRUE(engine.ok());
+    AppendBlock block{.source = "s"};
+    block.lines.push_back(
+        {.envelope = wire::EncodeEvent({.head = {.id = 1, .project = ProjectId(1), .time = kStart},
+                                        .body = wire::HostMember{.host = HostId(1), .user = UserId(1)}})});
+    ASSERT_TRUE((*engine)->Append(block).ok());
+  }
+  settings.order = settings::Order::kLockstep;
+  other = Engine::Open(settings, [](const std::string&) {});
+  EXPECT_EQ(other.status().code(), StatusCode::kInvalidArgument) << other.status().message();
+}
+
+// Who sends otherwise is told so, and nothing of it is taken in.
+TEST(OrderLockstep, BlocksOfMixedKindsAreTurnedAway) {
+  const TempDir dir;
+  auto engine = Engine::Open(Settings(dir / "data", 2, 1), [](const std::string&) {});
+  ASSERT_TRUE(engine.ok()) << engine.status().message();
+  (*engine)->Start();
+  const auto event = [](std::uint64_t id, wire::EventBody body) {
+    return SourceLine{.envelope =
+                          wire::EncodeEvent({.head = {.id = id, .project = ProjectId(1), .time = kStart},
+                                             .body = std::move(body)})};
+  };
+  const SourceLine host = event(1, wire::HostMember{.host = HostId(1), .user = UserId(1)});
+  const SourceLine user = event(2, wire::UserMember{.user = UserId(1)});
+  const SourceLine tick = event(3, wire::Tick{.time = kStart});
+  const auto code = [&](std::vector<SourceLine> lines, bool barrier) {
+    AppendBlock block{.source = "s", .lines = std::move(lines), .own_ticks = true, .barrier = barrier};
+    return (*engine)->Append(block).status().code();
+  };
+  EXPECT_EQ(code({host, user}, true), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({host}, false), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code({tick, tick}, true), StatusCode::kInvalidArgument);
+  EXPECT_EQ((*engine)->Producer("s").lines, 0u);
+  EXPECT_EQ(code({host, host}, true), StatusCode::kOk);
+}
+
+}  // namespace
+}  // namespace cobblestone

@@ -1,0 +1,70 @@
+// Where periods end: between runs, around ticks, and nowhere else.
+#include "services/cobblestone/periods.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "common/wire/event_codec.h"
+
+namespace cobblestone {
+namespace {
+
+// What is said, one letter each, with a '|' where a period ends before it; '!' asks for that before the next; '.' is the end.
+std::string WithEnds(const std::string& story) {
+  std::string told;
+  Said last = Said::kNothing;
+  bool asked = false;
+  for (const char c : story) {
+    if (c == '!') {
+      asked = true;
+      continue;
+    }
+    const auto said = static_cast<Said>(std::string(".rchutT").find(c));
+    if (PeriodEndsBefore(last, said, asked || c == '.')) {
+      told.push_back('|');
+      last = Said::kNothing;
+    }
+    told.push_back(c);
+    if (said != Said::kNothing) last = said;
+    asked = false;
+  }
+  return told;
+}
+
+TEST(Periods, TheyEndBetweenRunsOfAKindAndAroundTicks) {
+  EXPECT_EQ(WithEnds("rrrr."), "rrrr|.");
+  EXPECT_EQ(WithEnds("ccc."), "ccc|.") << "of a catalogue, too";
+  EXPECT_EQ(WithEnds("rrcccrr."), "rr|ccc|rr|.");
+  EXPECT_EQ(WithEnds("rTrTTr."), "r|T|r|T|T|r|.");
+  EXPECT_EQ(WithEnds("rtttr."), "r|ttt|r|.");
+  EXPECT_EQ(WithEnds("huhct."), "h|u|h|c|t|.");
+}
+
+TEST(Periods, WhatASourceAsksForIsThereAndTheEndIsOneHoweverOftenItComes) {
+  EXPECT_EQ(WithEnds("rr!rr."), "rr|rr|.");
+  EXPECT_EQ(WithEnds("u!u."), "u|u|.");
+  EXPECT_EQ(WithEnds("r....r."), "r|....r|.");
+}
+
+TEST(Periods, AnEventIsOfTheKindOfItsTopic) {
+  const auto said = [](wire::EventBody body) {
+    return SaidBy(wire::EncodeEvent({.head = {.id = 1, .project = ProjectId(1)}, .body = std::move(body)}));
+  };
+  EXPECT_EQ(said(wire::Completion{}), Said::kResults);
+  EXPECT_EQ(said(wire::Trickle{}), Said::kResults);
+  EXPECT_EQ(said(wire::AppChange{}), Said::kCatalogue);
+  EXPECT_EQ(said(wire::Repricing{}), Said::kCatalogue);
+  EXPECT_EQ(said(wire::HostMember{.host = HostId(1)}), Said::kHosts);
+  EXPECT_EQ(said(wire::OpeningTotal{.kind = wire::AccountKind::kUser, .account = 1}), Said::kUsers);
+  EXPECT_EQ(said(wire::OpeningTotal{.kind = wire::AccountKind::kTeam, .account = 1}), Said::kTeams);
+  EXPECT_EQ(said(wire::Tick{}), Said::kTick);
+  EXPECT_EQ(said(wire::Barrier{}), Said::kTick);
+  EXPECT_EQ(said(wire::Mark{}), Said::kNothing);
+  EXPECT_EQ(SaidBy(""), Said::kNothing);
+  EXPECT_EQ(SaidBy("no envelope"), Said::kResults);
+}
+
+}  // namespace
+}  // namespace cobblestone
