@@ -9,6 +9,7 @@ namespace {
 constexpr char kVersion = 1;
 constexpr char kBarrierFlag = 1;
 constexpr char kOwnTicksFlag = 2;
+constexpr char kEndsPeriodFlag = 4;
 constexpr std::size_t kHashBytes = 16;
 
 void PutVarint(std::uint64_t value, std::string* out) {
@@ -88,8 +89,9 @@ void EncodeAppendBlock(const AppendBlock& block, std::string* out) {
     size += line.envelope.size() + line.original.size() + line.problem.size() + 12;
   out->reserve(out->size() + size);
   out->push_back(kVersion);
-  out->push_back(
-      static_cast<char>((block.barrier ? kBarrierFlag : 0) | (block.own_ticks ? kOwnTicksFlag : 0)));
+  out->push_back(static_cast<char>((block.barrier ? kBarrierFlag : 0) |
+                                   (block.own_ticks ? kOwnTicksFlag : 0) |
+                                   (block.ends_period ? kEndsPeriodFlag : 0)));
   PutBytes(block.source, out);
   PutVarint(block.first_line, out);
   PutFixed64(block.hash.low, out);
@@ -109,10 +111,11 @@ Result<AppendBlock> DecodeAppendBlock(std::string_view bytes) {
   char version = 0;
   char flags = 0;
   if (!reader.Byte(&version) || version != kVersion) return Bad("its version is not known here");
-  if (!reader.Byte(&flags) || (flags & ~(kBarrierFlag | kOwnTicksFlag)) != 0)
+  if (!reader.Byte(&flags) || (flags & ~(kBarrierFlag | kOwnTicksFlag | kEndsPeriodFlag)) != 0)
     return Bad("its flags are not known here");
   block.barrier = (flags & kBarrierFlag) != 0;
   block.own_ticks = (flags & kOwnTicksFlag) != 0;
+  block.ends_period = (flags & kEndsPeriodFlag) != 0;
   std::uint64_t count = 0;
   if (!reader.Bytes(&block.source) || !reader.Varint(&block.first_line) || !reader.Fixed64(&block.hash.low) ||
       !reader.Fixed64(&block.hash.high) || !reader.Varint(&count)) {

@@ -3,7 +3,7 @@
 // a new server: the first byte says the version, and what is not understood is refused whole.
 //
 // Layout, integers as varints, bytes behind their length:
-//   version (1), flags (bit 0: barrier), source, first_line, hash (16 bytes, low half first, little-endian),
+//   version (1), flags (bit 0: barrier, 1: own_ticks, 2: ends_period), source, first_line, hash (16 bytes, low half first, little-endian),
 //   number of lines, then per line: envelope; where that is empty: original, problem
 #pragma once
 

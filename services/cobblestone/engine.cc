@@ -399,7 +399,7 @@ Result<Engine::PendingAppend> Engine::BeginAppend(const AppendBlock& block) {
     const auto told = SaidBy(block, settings_);
     if (!told.ok()) return told.status();
     said = *told;
-    if (Status s = EndPeriodBefore(said, block.barrier); !s.ok()) return s;
+    if (Status s = EndPeriodBefore(said, block.ends_period); !s.ok()) return s;
   } else if (Status s = DrainFor(block.barrier); !s.ok()) {
     return s;
   }

@@ -66,9 +66,13 @@ struct AppendBlock {
   stream::Hash128 hash;    // of the source up to and with this block
   bool own_ticks = false;  // the source says itself when time passes: no ticks are made of its event times
   bool barrier = false;    // everything before is drained first, and the block before the answer
+  // `order: lockstep`: the source asks that the period ends before this block; else what it says decides that, never where
+  // blocks begin and end.
+  bool ends_period = false;
 };
 // `order: lockstep`: broadcasts, hosts, users, teams and each tick come in blocks of their own kind with a barrier, sources
-// make their ticks, and a last block without lines, with a barrier, makes what was sent show (services/cobblestone/periods.h).
+// make their ticks, and a last block without lines, which ends the period, makes what was sent show
+// (services/cobblestone/periods.h).
 // What the block says; kInvalidArgument: why it cannot be taken.
 Result<Said> SaidBy(const AppendBlock& block, const settings::RunSettings& settings);
 

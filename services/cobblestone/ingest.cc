@@ -213,6 +213,7 @@ class Belt {
       open_barrier_ = step.barrier;
       open_said_ = Said::kNothing;
       open_.block.barrier = step.barrier != Barrier::kNone;
+      open_.block.ends_period = step.barrier == Barrier::kAlone;
       has_open_ = true;
     }
     if (step.said != Said::kNothing) open_said_ = step.said;
@@ -388,7 +389,8 @@ Status Ingest(Client& client, const IngestOptions& options,
                                       .lines = {},
                                       .hash = taken.hash,
                                       .own_ticks = true,
-                                      .barrier = true});
+                                      .barrier = true,
+                                      .ends_period = true});
     if (!shown.ok()) return shown.status();
   }
   summary->shorter = reading->belt.end_status().ok() && reading->steps.position() < known->lines;

@@ -93,7 +93,7 @@ class KafkaClient final : public Client {
     if (lockstep()) {
       const auto told = SaidBy(block, settings_);
       if (!told.ok()) return told.status();
-      if (PeriodEndsBefore(said, *told, block.barrier)) {
+      if (PeriodEndsBefore(said, *told, block.ends_period)) {
         if (Status s = EndPeriod(publisher); !s.ok()) return s;
         said = Said::kNothing;
       }

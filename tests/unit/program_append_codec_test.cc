@@ -12,6 +12,7 @@ AppendBlock ThreeLines() {
   block.hash = {.low = 0x0123456789abcdef, .high = 0xfedcba9876543210};
   block.barrier = true;
   block.own_ticks = true;
+  block.ends_period = true;
   block.lines.push_back({.envelope = std::string("\x08\x00\xff", 3)});
   block.lines.push_back({.original = "{\"id\": seven}", .problem = "no JSON at column 8"});
   block.lines.push_back({});  // an empty line
@@ -24,6 +25,7 @@ void ExpectEqual(const AppendBlock& a, const AppendBlock& b) {
   EXPECT_EQ(a.hash, b.hash);
   EXPECT_EQ(a.barrier, b.barrier);
   EXPECT_EQ(a.own_ticks, b.own_ticks);
+  EXPECT_EQ(a.ends_period, b.ends_period);
   ASSERT_EQ(a.lines.size(), b.lines.size());
   for (std::size_t i = 0; i < a.lines.size(); ++i) {
     EXPECT_EQ(a.lines[i].envelope, b.lines[i].envelope) << i;

@@ -849,11 +849,11 @@ std::vector<SlotStatus> Runner::status() const {
 }
 
 bool Runner::idle() const {
-  // Slots feed each other: all are looked at while none can move.
+  // Slots feed each other: the first is looked at when none can move any more.
   std::vector<std::unique_lock<std::mutex>> locks;
+  for (const auto& owned : slots_) locks.emplace_back(owned->mutex);
   std::uint64_t ticket = 0;
   for (const auto& owned : slots_) {
-    locks.emplace_back(owned->mutex);
     if (Lag(*owned) > 0) return false;
     ticket = std::max(ticket, owned->last_ticket);
   }
