@@ -44,8 +44,13 @@ std::string SubjectOf(const wire::Event& event) {
   return subject;
 }
 
+// Total: of two hosts that claim one result the samples have the first three in common, and sums depend on who comes first.
 bool SampleOrder(const credit::Sample& a, const credit::Sample& b) {
-  return std::tie(a.time, a.validation_id, a.result) < std::tie(b.time, b.validation_id, b.result);
+  const auto rank = [](const credit::Sample& s) {
+    return std::tie(s.time, s.validation_id, s.result, s.host, s.line, s.app, s.version, s.flags, s.pfc,
+                    s.credit, s.credit_start, s.weight);
+  };
+  return rank(a) < rank(b);
 }
 
 }  // namespace

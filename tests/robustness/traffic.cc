@@ -182,8 +182,9 @@ std::string OutcomeHash(Engine& engine, const std::string& name) {
     });
     EXPECT_TRUE(s.ok()) << s.message();
     for (auto& [account, record] : last)
-      if (!record.empty())
+      if (!record.empty()) {
         EXPECT_TRUE(totals.emplace(account, record).second) << std::get<2>(account) << " is in two places";
+      }
   }
   std::sort(awards.begin(), awards.end());
   stream::Hasher hasher;

@@ -90,7 +90,7 @@ TEST(AppendCodec, AnotherVersionOrAnUnknownFlagIsRefused) {
   newer[0] = 2;
   EXPECT_FALSE(DecodeAppendBlock(newer).ok());
   std::string flagged = bytes;
-  flagged[1] = 4;
+  flagged[1] = 8;
   EXPECT_FALSE(DecodeAppendBlock(flagged).ok());
 }
 
