@@ -280,7 +280,7 @@ enum GrantFlag : std::uint32_t {
       1u << 1,  // credit goes to the team that the user is in now, not to the one when reported
 };
 
-// Order of samples everywhere: (time, validation_id, result); semantics.md, section 3.
+// Order of samples everywhere: (time, validation_id, result), semantics.md, section 3; of one result, by host and what else it has.
 struct Sample {
   double time = 0;
   std::uint64_t validation_id = 0;

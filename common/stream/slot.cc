@@ -76,8 +76,9 @@ Status Slot::Open(const store::Store* store) {
         return Status::Fatal("the state has " + std::to_string(meta->next.size()) + " inputs, this program " +
                              std::to_string(inputs_.size()) + "; run the version that wrote it");
       if (meta->rules_version > options_.rules_version)
-        return Status::Fatal("the state needs rules version " + std::to_string(meta->rules_version) +
-                             ", this program has " + std::to_string(options_.rules_version) +
+        return Status::Fatal("the state of slot " + std::to_string(id()) + " needs rules version " +
+                             std::to_string(meta->rules_version) + ", this program has " +
+                             std::to_string(options_.rules_version) +
                              "; run the version of this program that wrote it");
       meta_ = *meta;
       meta_.rules_version = options_.rules_version;  // of what is executed from here on

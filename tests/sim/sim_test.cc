@@ -60,8 +60,12 @@ TEST(Simulation, WhateverHappensEveryGrantIsThereOnceAndEveryTotalIsItsSum) {
     ADD_FAILURE() << "seed " << seed << ": " << result.problem << "\n" << Tail(result.story);
     if (++failures == 3) break;
   }
-  if (seeds >= 100) EXPECT_GT(counts["had followed checkpoints"], 0u);
-  if (seeds >= 5000) EXPECT_GT(counts["lost a checkpoint to compaction"], 0u);  // it is rare
+  if (seeds >= 100) {
+    EXPECT_GT(counts["had followed checkpoints"], 0u);
+  }
+  if (seeds >= 5000) {  // it is rare
+    EXPECT_GT(counts["lost a checkpoint to compaction"], 0u);
+  }
   for (const auto& [kind, count] : counts)
     std::printf("%-28s %llu\n", kind.c_str(), static_cast<unsigned long long>(count));
 }

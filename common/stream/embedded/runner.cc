@@ -267,7 +267,8 @@ Status Runner::Reexecute(Owned& owned) {
                                std::to_string(slot.meta().sequence + 1) + " must be");
     if (entry->rules_version > slot.meta().rules_version)
       return Status::Fatal("slot " + std::to_string(slot.id()) + " needs rules version " +
-                           std::to_string(entry->rules_version) +
+                           std::to_string(entry->rules_version) + ", this program has " +
+                           std::to_string(slot.meta().rules_version) +
                            "; run the version of this program that wrote it");
     for (const JournalChunk& chunk : entry->chunks) {
       if (chunk.input >= owned.inputs.size() || slot.next(chunk.input) != chunk.first)

@@ -173,6 +173,13 @@ class Task {
     Status status;
   };
 
+  static constexpr std::size_t kFetch = 1000;  // messages taken from the reader at a time
+  static constexpr std::size_t kGatherSlice =
+      1000;                                   // objects encoded between two rounds: about a millisecond
+  static constexpr std::uint32_t kTries = 3;  // of a record whose owners die
+
+  [[nodiscard]] std::string Name() const { return "slot " + std::to_string(k_); }
+
   Status OpenState();
   Status OpenSlot();
   void MakeFeeds();
@@ -189,6 +196,7 @@ class Task {
   // As Fail(), of what was read of the state on this machine or written to it: damage is not the slot's end.
   void FailState(const Status& status);
 
+  // task_recovery.cc: to where the log stands.
   void Decide();  // phase kPosition, position known
   void Run();     // the owner has come to where the log stands
   bool CheckFresh();
@@ -204,6 +212,7 @@ class Task {
   Status EndEntry();
   void Reached();
 
+  // task_rounds.cc: as owner.
   [[nodiscard]] bool InStep(std::size_t input) const;
   // Lockstep: the input of a stage whose record is next; none: it waits.
   Status NextInStep(std::size_t stage, std::optional<std::size_t>* next);

@@ -1,0 +1,469 @@
+#include "common/stream/kafka/task.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace cobblestone::stream::kafka {
+
+namespace {
+
+constexpr std::uint64_t kBehindCheckpoint =
+    2000;  // commits: state that is so far behind the checkpoint is not worth keeping
+
+}  // namespace
+
+void Task::SetOwned(bool owned) {
+  if (owned_ == owned) return;
+  owned_ = owned;
+  taken_ = announces_ = false;
+  care_ = {};
+  if (phase_ == Phase::kStopped) return;
+  COBBLESTONE_CHECK(!touched_, "a slot changed hands in the middle of a transaction");
+  follows_checkpoints_ = false;
+  if (!owned && phase_ == Phase::kRunning) {
+    // What it has is what is committed: from here on it follows.
+    checkpoint_.reset();
+    parts_.tables->every_deletion = true;
+    phase_ = Phase::kStandby;
+    StartJournal();
+    return;
+  }
+  if (phase_ == Phase::kTailing) StopReading();
+  phase_ = Phase::kPosition;  // where the log stands must be asked anew
+}
+
+void Task::FollowCheckpoints() {
+  if (owned_ || follows_checkpoints_ || phase_ == Phase::kStopped || !failure_.ok()) return;
+  follows_checkpoints_ = true;
+  StopReading();
+  background_.Drain();
+  if (!restore_) {  // what is in memory goes
+    if (Status s = OpenSlot(); !s.ok()) return FailState(s);
+  }
+  phase_ = Phase::kPosition;
+}
+
+void Task::SetPosition(const std::optional<Position>& position) {
+  if (phase_ != Phase::kPosition || !failure_.ok()) return;
+  position_ = position.value_or(Position{});
+  if (Status s = CheckRules(position_.rules_version); !s.ok()) return Stop(s.message());
+  Decide();
+}
+
+void Task::Decide() {
+  const SlotMeta& meta = parts_.slot->meta();
+  if (position_.sequence == 0) {
+    if (meta.sequence == 0 && tails()) return Tail();
+    if (meta.sequence > 0)
+      return Stop(
+          "its state on this machine has executed " + std::to_string(meta.sequence) +
+          " commits, and nothing is committed for it on the cluster. Was the group away for longer than the broker keeps "
+          "offsets, or deleted? With all workers stopped, `cobblestone rebuild " +
+          std::to_string(k_) +
+          " --journal` takes the journal's end as the truth. Were its topics made anew? `cobblestone rebuild " +
+          std::to_string(k_) + "` throws it away");
+    phase_ = Phase::kFresh;
+    StopReading();
+    StartJournal();
+    StartCheckpoint(kBeginning);
+    return;
+  }
+  if (meta.journal_next > position_.journal_next || meta.sequence > position_.sequence)
+    return Stop("its state on this machine has executed " + std::to_string(meta.sequence) +
+                " commits, the cluster knows " + std::to_string(position_.sequence) +
+                ": committed data is missing there. `cobblestone rebuild " + std::to_string(k_) +
+                "` makes the state again from what the cluster has");
+  // A checkpoint says what has changed since the one before, and nothing of what came and went meanwhile: it can be taken
+  // over by that one's state alone.
+  const bool lost = lost_checkpoint_ != 0 && lost_checkpoint_ == position_.checkpoint_sequence;
+  if (lost && tails()) return;  // until the owner has made another one
+  const bool useless = !lost && (tails() ? meta.sequence != position_.checkpoint_sequence
+                                         : meta.sequence == 0 || meta.sequence + kBehindCheckpoint <
+                                                                     position_.checkpoint_sequence);
+  if (useless && position_.checkpoint_sequence == 0 && tails()) {
+    WipeState();
+    if (phase_ != Phase::kPosition || !failure_.ok()) return;
+    return Tail();
+  }
+  if (useless && position_.checkpoint_sequence > 0) {
+    if (meta.sequence > 0 || restore_) {
+      if (meta.sequence > 0)
+        report_("state of " + Name() + " is " + (tails() ? "not that of" : "far behind") +
+                " the checkpoint, and is thrown away");
+      restore_.reset();
+      WipeState();
+      if (phase_ != Phase::kPosition || !failure_.ok()) return;
+    }
+    StopReading();
+    phase_ = Phase::kCheckpoint;
+    restore_.emplace(*store_);
+    confirming_ = false;
+    restored_rows_ = 0;
+    StartCheckpoint(kBeginning);
+    return;
+  }
+  if (tails()) return Tail();
+  phase_ = Phase::kReexecute;
+  StartInputs();
+  if (meta.journal_next < position_.journal_next || !owned_) StartJournal();
+  Reached();
+}
+
+// Nothing is left to be executed again: the owner runs, others follow.
+void Task::Reached() {
+  if (phase_ != Phase::kReexecute) return;
+  const SlotMeta& meta = parts_.slot->meta();
+  if (meta.sequence == last_ && !entry_) {
+    phase_ = Phase::kStandby;
+    return;
+  }
+  if (entry_ || in_message_ || meta.journal_next < position_.journal_next) return;
+  if (meta.sequence != position_.sequence)
+    return Stop("its journal ends with commit " + std::to_string(meta.sequence) + " where " +
+                std::to_string(position_.sequence) + " is committed: the journal has lost records");
+  if (!owned_) {
+    phase_ = Phase::kStandby;
+    return;
+  }
+  if (reading_journal_) reader_.Stop({options_.journal, k_});
+  reading_journal_ = false;
+  journal_.clear();
+  Run();
+}
+
+void Task::Run() {
+  phase_ = Phase::kRunning;
+  runs_from_ = parts_.slot->meta().sequence;
+  if (taken_) return;
+  taken_ = announces_ = true;
+  careful_records_ = 0;
+  care_ = position_.build == options_.build ? position_.care : Care{};
+  if (care_.tries > kTries) care_.tries = 0;  // it was left at that: who starts it again means it
+  const bool processing =
+      trace_ == nullptr ? std::exchange(untraced_, false) : std::exchange(trace_->processing, 0) != 0;
+  if (position_.owner.empty() || position_.released) return;
+  // Whoever had it is dead. If that was we ourselves, and at something else, no record is to blame.
+  if (position_.owner == options_.owner && !processing) return;
+  if (care_.tries > 0) ++care_.tries;
+  care_.level = std::min<std::uint32_t>(care_.level + 1, Care::kOneByOne);
+  if (!careful()) return;
+  if (care_.tries == 0)
+    report_(Name() + ": its owners die before they commit; it goes on with " +
+            (care_.level == Care::kFewAtOnce ? "some records" : "one record") + " at a time");
+}
+
+bool Task::Advance(Cluster& clock, Time deadline) {
+  if (!failure_.ok()) return false;
+  bool moved = false;
+  switch (phase_) {
+    case Phase::kFresh: moved = CheckFresh(); break;
+    case Phase::kCheckpoint:
+      while (phase_ == Phase::kCheckpoint && failure_.ok() && RestoreSome()) {
+        moved = true;
+        if (clock.Now() >= deadline) break;
+      }
+      break;
+    case Phase::kReexecute:
+    case Phase::kStandby: moved = ExecuteSome(clock, deadline); break;
+    case Phase::kTailing: moved = TailSome(clock.Now()); break;
+    default: break;
+  }
+  return moved;
+}
+
+void Task::Tend(Time now) {
+  if (phase_ == Phase::kStopped || parts_.slot == nullptr || restore_) return;
+  StepState(now, kGatherSlice);
+  if (phase_ == Phase::kRunning && !touched_) StepCheckpoint(now);
+}
+
+// Nothing was ever committed for it: then there can be nothing in its journal.
+bool Task::CheckFresh() {
+  Status s = reader_.Poll({options_.journal, k_}, 1, &journal_);
+  if (s.ok()) s = reader_.Poll({options_.checkpoint, k_}, 1, &checkpoint_rows_);
+  if (!s.ok()) {
+    Fail(s);
+    return true;
+  }
+  if (!journal_.empty() && !owned_) {  // somebody has begun
+    reader_.Stop({options_.checkpoint, k_});
+    reading_checkpoint_ = false;
+    checkpoint_rows_.clear();
+    phase_ = Phase::kStandby;
+    StartInputs();
+    return true;
+  }
+  if (!journal_.empty() || !checkpoint_rows_.empty()) {
+    Stop(
+        "nothing is committed for it on the cluster, and its journal or checkpoint is not empty: the group was away for longer "
+        "than the broker keeps offsets, or was deleted. With all workers stopped, `cobblestone rebuild " +
+        std::to_string(k_) + " --journal` takes the journal's end as the truth");
+    return true;
+  }
+  if (!owned_ || !reader_.AtEnd({options_.journal, k_}) || !reader_.AtEnd({options_.checkpoint, k_}))
+    return false;
+  StopReading();
+  StartInputs();
+  if (phase_ == Phase::kFresh) Run();
+  return true;
+}
+
+bool Task::RestoreSome() {
+  if (confirming_) return ConfirmRestore();
+  const TopicPartition where{options_.checkpoint, k_};
+  if (Status s = reader_.Poll(where, kFetch, &checkpoint_rows_); !s.ok()) {
+    Fail(s);
+    return true;
+  }
+  bool complete = false;
+  bool moved = false;
+  while (!checkpoint_rows_.empty() && !complete) {
+    const Message& row = checkpoint_rows_.front();
+    if (row.offset() < position_.checkpoint_end) {
+      if (Status s = restore_->Add(row.offset(), row.key(), row.value(), row.tombstone()); !s.ok()) {
+        Fail(s);
+        return true;
+      }
+      moved = true;
+    }
+    complete = row.offset() + 1 >= position_.checkpoint_end;
+    checkpoint_rows_.pop_front();
+  }
+  restored_rows_ = restore_->rows();
+  const auto end = reader_.AtEnd(where);
+  if (!complete && !(checkpoint_rows_.empty() && end && *end >= position_.checkpoint_end)) return moved;
+  reader_.Stop(where);
+  reading_checkpoint_ = false;
+  checkpoint_rows_.clear();
+  // None: the last row is gone, because a newer checkpoint is whole by now and its own took the place.
+  const std::uint64_t sequence = restore_->meta().sequence;
+  if (sequence != 0 && sequence != position_.checkpoint_sequence) return EndRestore();
+  confirming_ = true;
+  if (restore_->begin()) StartCheckpoint(*restore_->begin());
+  return true;
+}
+
+// What was compacted before it was read, or meanwhile, is not the whole checkpoint where rows of one that was never finished
+// have taken the place of its own. That takes one that lay unfinished for as long as min.compaction.lag.ms.
+bool Task::ConfirmRestore() {
+  const TopicPartition where{options_.checkpoint, k_};
+  bool lost = !restore_->begin();
+  if (!lost) {
+    if (Status s = reader_.Poll(where, 1, &checkpoint_rows_); !s.ok()) {
+      Fail(s);
+      return true;
+    }
+    if (checkpoint_rows_.empty()) return false;
+    lost = checkpoint_rows_.front().offset() != *restore_->begin();
+  }
+  if (!lost) return EndRestore();
+  report_(
+      "the checkpoint of " + Name() + " as of commit " + std::to_string(position_.checkpoint_sequence) +
+      " was compacted together with a later one, and may have lost rows. Where that one is not whole the state is made from "
+      "the first commit on instead; where inputs are no longer kept, start the worker that had the slot, on its disk");
+  lost_checkpoint_ = position_.checkpoint_sequence;
+  restore_.reset();
+  WipeState();
+  if (phase_ != Phase::kStopped) phase_ = Phase::kPosition;
+  return true;
+}
+
+bool Task::EndRestore() {
+  Status s = restore_->Finish();
+  const std::uint64_t sequence = restore_->meta().sequence;
+  restore_.reset();
+  StopReading();
+  if (s.ok()) s = OpenSlot();
+  if (s.ok() && sequence < position_.checkpoint_sequence)
+    s = Status::Fatal("its checkpoint is of commit " + std::to_string(sequence) + " where " +
+                      std::to_string(position_.checkpoint_sequence) +
+                      " is committed: the checkpoint's topic has lost records");
+  if (!s.ok()) {
+    Fail(s);
+    return true;
+  }
+  report_("state of " + Name() + " restored from its checkpoint: " + std::to_string(restored_rows_) +
+          " rows, as of commit " + std::to_string(sequence));
+  if (tails()) {
+    Tail();
+    return true;
+  }
+  phase_ = Phase::kReexecute;
+  StartInputs();
+  StartJournal();
+  Reached();
+  return true;
+}
+
+// Its owner's checkpoints, from the one on that the state has.
+void Task::Tail() {
+  StopReading();
+  phase_ = Phase::kTailing;
+  tail_.emplace(*store_);
+  tailed_at_ = {};
+  StartCheckpoint(position_.checkpoint_sequence > 0 ? position_.checkpoint_end : kBeginning);
+}
+
+bool Task::TailSome(Time now) {
+  const auto begin_anew = [this](const std::string& why) {
+    report_("state of " + Name() + " is thrown away: " + why);
+    WipeState();
+    if (phase_ != Phase::kStopped) phase_ = Phase::kPosition;
+    return true;
+  };
+  if (tailed_at_ != Time{} && now - tailed_at_ > options_.tombstones_live / 2)
+    return begin_anew("it did not follow for so long that deletions may be forgotten");
+  tailed_at_ = now;
+  Status s = reader_.Poll({options_.checkpoint, k_}, kFetch, &checkpoint_rows_);
+  bool any = false;
+  bool moved = false;
+  for (; s.ok() && !checkpoint_rows_.empty(); checkpoint_rows_.pop_front()) {
+    const Message& row = checkpoint_rows_.front();
+    bool applied = false;
+    s = tail_->Add(row.key(), row.value(), row.tombstone(), &applied);
+    any = any || applied;
+    moved = true;
+  }
+  restored_rows_ = tail_->rows();
+  if (s.code() == StatusCode::kNotFound) return begin_anew(s.message());
+  if (!s.ok()) {
+    FailState(s);
+    return true;
+  }
+  if (!any) return moved;
+  if (s = OpenSlot(); !s.ok()) FailState(s);
+  return true;
+}
+
+bool Task::ExecuteSome(Cluster& clock, Time deadline) {
+  bool moved = false;
+  while (phase_ == Phase::kReexecute || phase_ == Phase::kStandby) {
+    const std::uint64_t before = reexecuted_;
+    Status s = NextEntry();
+    bool finished = false;
+    if (s.ok() && entry_) s = ExecuteChunks(&finished);
+    if (s.ok() && finished) s = EndEntry();
+    if (!s.ok()) {
+      Fail(s);
+      return true;
+    }
+    if (!finished) return moved;
+    moved = true;
+    wiped_ = 0;
+    Reached();
+    StepState(clock.Now(), kGatherSlice);
+    if (reexecuted_ != before && clock.Now() >= deadline) return true;
+  }
+  return moved;
+}
+
+Status Task::NextEntry() {
+  if (entry_ || parts_.slot->meta().sequence >= last_) return Status::Ok();
+  std::string_view bytes;
+  while (!in_message_ || !entries_.Next(&bytes)) {
+    if (in_message_) {
+      if (entries_.malformed()) return Status::Fatal("a message of its journal is not what was written");
+      in_message_ = false;
+      journal_.pop_front();
+    }
+    if (journal_.empty())
+      if (Status s = reader_.Poll({options_.journal, k_}, kFetch, &journal_); !s.ok()) return s;
+    if (journal_.empty()) return Status::Ok();
+    if (phase_ == Phase::kReexecute && journal_.front().offset() >= position_.journal_next)
+      return Status::
+          Ok();  // the owner before us has committed more than we were told: impossible for an owner
+    entries_ = RecordCursor(journal_.front().value());
+    in_message_ = true;
+  }
+  auto entry = DecodeJournalEntry(bytes);
+  if (!entry.ok()) return Status::Fatal("its journal: " + entry.status().message());
+  const SlotMeta& meta = parts_.slot->meta();
+  if (entry->sequence != meta.sequence + 1)
+    return Status::Fatal("its journal has commit " + std::to_string(entry->sequence) + " where " +
+                         std::to_string(meta.sequence + 1) + " must be: records of it are missing");
+  if (Status s = CheckRules(entry->rules_version); !s.ok()) return s;
+  if (trace_ != nullptr && entry->sequence == trace_->deadly && trace_->deaths >= kTries) {
+    trace_->deaths = 0;  // who starts it again means it
+    return Status::Fatal(
+        "executing its commit " + std::to_string(entry->sequence) + " again crashed the program " +
+        std::to_string(kTries) +
+        " times on this machine. What was executed once is never passed over: run the version "
+        "of this program that wrote it (build " +
+        (entry->build.empty() ? "not said" : entry->build) + "), or try another machine");
+  }
+  entry_ = std::move(*entry);
+  chunk_ = 0;
+  chunk_records_ = 0;
+  return Status::Ok();
+}
+
+Status Task::ExecuteChunks(bool* finished) {
+  Slot& slot = *parts_.slot;
+  for (; chunk_ < entry_->chunks.size(); ++chunk_) {
+    const JournalChunk& chunk = entry_->chunks[chunk_];
+    if (chunk.input >= inputs_.size())
+      return Status::Fatal("its journal names an input that this program has not");
+    for (;;) {
+      const Message* head = nullptr;
+      if (Status s = Head(chunk.input, &head); !s.ok()) return s;
+      if (head == nullptr) {
+        if (chunk_records_ == chunk.count && slot.next(chunk.input) == chunk.end) break;
+        return Status::Ok();
+      }
+      if (head->offset() >= chunk.end) break;
+      if (head->offset() < chunk.first)
+        return Status::Fatal("its journal, commit " + std::to_string(entry_->sequence) +
+                             ", does not follow the one before");
+      const std::uint64_t before = slot.records();
+      const bool skip =
+          std::find(entry_->skipped.begin(), entry_->skipped.end(),
+                    JournalSkip{.input = chunk.input, .offset = head->offset()}) != entry_->skipped.end();
+      if (Status s = Consume(chunk.input, *head, skip); !s.ok()) return s;
+      chunk_records_ += slot.records() - before;
+    }
+    if (chunk_records_ != chunk.count)
+      return Status::Fatal(
+          "its commit " + std::to_string(entry_->sequence) + " consumed " + std::to_string(chunk.count) +
+          " records of " + options_.topics[slot.inputs()[chunk.input].where.topic].name + " from offset " +
+          std::to_string(chunk.first) + " to " + std::to_string(chunk.end) + ", now there are " +
+          std::to_string(chunk_records_) + ": the log has lost or changed records");
+    chunk_records_ = 0;
+  }
+  *finished = true;
+  return Status::Ok();
+}
+
+Status Task::EndEntry() {
+  Slot& slot = *parts_.slot;
+  UnderWay(true);
+  auto commit = slot.Finish();
+  UnderWay(false);
+  if (!commit.ok()) return commit.status();
+  if (commit->journal.hash != entry_->hash)
+    return Status::Fatal(
+        "diverged: executing commit " + std::to_string(entry_->sequence) +
+        " again gave another fingerprint than the journal holds. Nothing was changed. Either this build" +
+        (entry_->build == options_.build ? "" : " (" + options_.build + ", not " + entry_->build + ")") +
+        " computes differently from the one that wrote it (run that one), or memory or disk is damaged (try "
+        "another machine), or a stage is not deterministic (report it)");
+  if (trace_ != nullptr && entry_->sequence == trace_->deadly) trace_->deaths = 0;
+  ++reexecuted_;
+  debt_ += commit->records;
+  if (executed_) executed_(*commit);
+  if (entry_->checkpoint_sequence > position_.checkpoint_sequence) {
+    position_.checkpoint_sequence = entry_->checkpoint_sequence;
+    position_.checkpoint_end = entry_->checkpoint_end;
+  }
+  entry_.reset();
+  // The message's last entry: only there a state may stand.
+  RecordCursor rest = entries_;
+  std::string_view more;
+  if (!rest.Next(&more)) {
+    slot.JournalWritten(journal_.front().offset() + 1);
+    in_message_ = false;
+    journal_.pop_front();
+  }
+  return Status::Ok();
+}
+
+}  // namespace cobblestone::stream::kafka

@@ -1,0 +1,64 @@
+// One machine goes over to a program with new rules and, by mistake, back. What the new one has committed the old one does
+// not touch, and says so; nothing is lost or doubled.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <string>
+
+#include "tests/robustness/program_world.h"
+#include "tests/support/temp_dir.h"
+
+namespace cobblestone {
+namespace {
+
+using testing::Background;
+using ::testing::HasSubstr;
+using testing::UseProgram;
+
+constexpr int kStoppedExitCode = 70;  // README of services/cobblestone
+
+class ProgramUpgrade : public ::testing::Test {
+ protected:
+  ~ProgramUpgrade() override { UseProgram(nullptr); }
+
+  // Takes events in until it kills itself there.
+  void KilledAt(const std::string& failpoint) {
+    Background program(dir_.path(), world_.run(), failpoint);
+    ASSERT_TRUE(program.WaitFor("running")) << program.err();
+    (void)world_.Ingest();
+    program.Signal(SIGTERM);  // where the failpoint was not met: not for ever
+    ASSERT_EQ(program.Wait(), 128 + SIGKILL) << program.err();
+  }
+  void ExpectRefuses(const std::string& says) {
+    Background program(dir_.path(), world_.run());
+    if (program.WaitFor("running")) program.Signal(SIGKILL);
+    EXPECT_EQ(program.Wait(), kStoppedExitCode) << program.err();
+    EXPECT_THAT(program.err(), HasSubstr(says));
+  }
+
+  testing::TempDir dir_;
+  testing::TempDir beside_;
+  std::vector<testing::Event> events_ = testing::Traffic(34, 6000);
+  testing::ProgramWorld world_{dir_.path(), beside_, events_};
+};
+
+TEST_F(ProgramUpgrade, AnOldProgramDoesNotExecuteWhatTheNewOneHasCommitted) {
+  ASSERT_NO_FATAL_FAILURE(KilledAt("E4:10"));
+  UseProgram(COBBLESTONE_NEXT_PROGRAM);
+  ASSERT_NO_FATAL_FAILURE(KilledAt("E4:3"));  // committed, and no state is written yet
+  UseProgram(nullptr);
+  ExpectRefuses("needs rules version 2, this program has 1");
+  UseProgram(COBBLESTONE_NEXT_PROGRAM);
+  world_.FinishAndExpectLikeTheOracle();
+}
+
+TEST_F(ProgramUpgrade, AnOldProgramDoesNotReadTheStateOfTheNewOne) {
+  UseProgram(COBBLESTONE_NEXT_PROGRAM);
+  world_.FinishAndExpectLikeTheOracle();
+  UseProgram(nullptr);
+  ExpectRefuses("needs rules version 2, this program has 1");
+}
+
+}  // namespace
+}  // namespace cobblestone
