@@ -200,7 +200,8 @@ std::vector<Option> MakeOptions() {
       Text(
           "kafka.options", COBBLESTONE_AT(kafka.options),
           "name=value ..., names as in librdkafka; empty for none", true,
-          "for those who know: options of the Kafka client, of producers or consumers alone as producer.NAME"),
+          "for those who know: options of the Kafka client, of producers or consumers alone as producer.NAME. "
+          "producer.compression.type=lz4 takes a third off what is written and costs a fifth more CPU for each result"),
 
       Choice(
           "ticks", COBBLESTONE_AT(ticks), kTicks,

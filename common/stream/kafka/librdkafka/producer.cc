@@ -33,13 +33,13 @@ class RdkafkaProducer final : public Producer {
   }
 
   Status Open(const std::string& transactional_id) {
-    // Flush() ends what lingers: what a transaction has for a partition goes in one batch.
+    // Flush() ends what lingers: what a transaction has for a partition goes in one batch. Nothing is compressed: every
+    // commit would wait for it (kafka.options, for those whose network or disk is dearer).
     auto conf = MakeConf(options_,
                          {{"transactional.id", transactional_id},
                           {"client.id", transactional_id},
                           {"transaction.timeout.ms", std::to_string(options_.transaction_timeout.count())},
                           {"linger.ms", "100"},
-                          {"compression.type", "lz4"},
                           {"message.max.bytes", kMaxMessage},
                           {"batch.size", "1000000"},
                           {"queue.buffering.max.messages", "2000000"},
