@@ -58,7 +58,7 @@ struct Options {
   std::string bootstrap = "127.0.0.1:9092";
   std::uint64_t hosts = 100000;
   std::uint64_t results = 500000;
-  std::uint32_t partitions = 2;
+  std::uint32_t partitions = 1;
   std::uint32_t threads = 1;
   std::string policy = "creditnew";
   std::vector<std::string> measures = {"throughput", "latency"};
