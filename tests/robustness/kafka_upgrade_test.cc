@@ -68,7 +68,7 @@ class KafkaUpgrade : public ::testing::Test {
     StopPolitely(*a);
     a = New(world, "a");
     ASSERT_TRUE(AwaitCommit(world, "a", 2)) << world.Tasks().dump(1) << a->err();
-    KillInTransaction(world, "b", *b, "upgrade of the rules, old worker killed beside a new one");
+    KillInTransaction(world, "b", *b, "rolling upgrade, a worker killed in it");
     // Back with the old program it would take slots from the new one.
     b = Old(world, "b");
     EXPECT_EQ(b->Wait(), kWrongProgram) << b->err();
@@ -111,7 +111,7 @@ TEST_F(KafkaUpgrade, AnOldWorkerLeavesASlotThatTheNewOneHasCommitted) {
   StopPolitely(*a);
   a = New(world, "a");
   ASSERT_TRUE(AwaitCommit(world, "a", 2)) << world.Tasks().dump(1) << a->err();
-  KillInTransaction(world, "a", *a, "upgrade of the rules, new worker killed among old ones");
+  KillInTransaction(world, "a", *a, "rolling upgrade, a worker killed in it");
   EXPECT_EQ(b->Wait(), kWrongProgram) << b->err();
   EXPECT_NE(b->err().find(kNeeds), std::string::npos) << b->err();
   a = New(world, "a");
