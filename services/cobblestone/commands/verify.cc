@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/stream/hash128.h"
+#include "common/stream/journal.h"
 #include "common/stream/kafka/catch_up.h"
 #include "common/stream/kafka/read_all.h"
 #include "common/wire/topics.h"
@@ -126,6 +127,26 @@ int CompareOutputs(const settings::RunSettings& settings, OutputSums made) {
   return code;
 }
 
+// That the journal still has; 0: none.
+Result<std::uint64_t> OldestCommit(stream::kafka::Cluster& cluster, stream::TopicPartition journal) {
+  auto reader = cluster.NewReader();
+  if (!reader.ok()) return reader.status();
+  std::uint64_t oldest = 0;
+  const Status found = Status::NotFound("that was all");
+  Status s = stream::kafka::ReadAll(**reader, journal, stream::kafka::kBeginning, kPatience,
+                                    [&](const stream::kafka::Message& message) {
+                                      stream::RecordCursor cursor(message.value());
+                                      std::string_view bytes;
+                                      if (!cursor.Next(&bytes)) return Status::Ok();
+                                      const auto entry = stream::DecodeJournalEntry(bytes);
+                                      if (!entry.ok()) return entry.status();
+                                      oldest = entry->sequence;
+                                      return found;
+                                    });
+  if (!s.ok() && s.code() != found.code()) return s;
+  return oldest;
+}
+
 // `made`: gets what the slots' commits made, where that is asked for.
 int VerifySlots(const Options& options, const settings::RunSettings& settings, const std::string& scratch,
                 OutputSums* made) {
@@ -195,8 +216,15 @@ int VerifySlots(const Options& options, const settings::RunSettings& settings, c
         code = kExitProblems;
       }
     } else {
-      text += "; from the first on they cannot be executed: " + whole.status().message();
-      if (options.outputs) code = kExitProblems;
+      const auto oldest = OldestCommit(**cluster, {deployment->task.journal, k});
+      if (!oldest.ok()) return TellError(oldest.status());
+      if (*oldest > 1 && !options.outputs) {
+        text += "; the log holds commits from " + WithCommas(*oldest) +
+                " on, so that the first ones cannot be executed again";
+      } else {
+        text += "; from the first on they cannot be executed: " + whole.status().message();
+        code = kExitProblems;
+      }
     }
     std::printf("%s\n", text.c_str());
   }
