@@ -14,6 +14,7 @@ namespace cobblestone::testing {
 
 namespace {
 
+constexpr int kDeleteRecords = 21;
 constexpr int kIncrementalAlterConfigs = 44;
 constexpr int kDescribeTransactions = 65;
 constexpr char kTopic = 2;
@@ -115,6 +116,26 @@ void SetTopicOptions(const std::string& bootstrap, const std::string& topic,
   for (const std::string& answer : Ask(bootstrap, kIncrementalAlterConfigs, 1, body))
     if (answer.size() > kErrorAt + 2 && answer[kErrorAt] == 0 && answer[kErrorAt + 1] == 0) return;
   throw std::runtime_error("the options of " + topic + " could not be set");
+}
+
+void TrimPartition(const std::string& bootstrap, const std::string& topic, std::uint32_t partition,
+                   std::uint32_t first) {
+  std::string body;
+  PutCount(1, &body);
+  PutText(topic, &body);
+  PutCount(1, &body);
+  PutBig(partition, 4, &body);
+  PutBig(0, 4, &body);  // upper half of the offset
+  PutBig(first, 4, &body);
+  PutNoTags(&body);
+  PutNoTags(&body);
+  PutBig(30000, 4, &body);  // ms of patience
+  PutNoTags(&body);
+  // Behind the topic's name, the number of its partitions, and the one's number and new begin.
+  const std::size_t error_at = kErrorAt + 1 + topic.size() + 1 + 4 + 8;
+  for (const std::string& answer : Ask(bootstrap, kDeleteRecords, 2, body))
+    if (answer.size() > error_at + 2 && answer[error_at] == 0 && answer[error_at + 1] == 0) return;
+  throw std::runtime_error("a partition of " + topic + " could not be trimmed");
 }
 
 }  // namespace cobblestone::testing

@@ -18,15 +18,13 @@
 #include <utility>
 #include <vector>
 
-#include <librdkafka/rdkafka.h>
-
 #include "common/settings/run_settings.h"
-#include "common/stream/kafka/librdkafka/cluster.h"
 #include "common/wire/topics.h"
 #include "services/cobblestone/engine.h"
 #include "services/cobblestone/ingest.h"
 #include "services/cobblestone/kafka_deployment.h"
 #include "tests/robustness/kafka_faults.h"
+#include "tests/robustness/kafka_requests.h"
 #include "tests/robustness/kafka_world.h"
 
 namespace cobblestone::testing {
@@ -213,38 +211,6 @@ void Forge(const std::string& config) {
   ASSERT_TRUE((*producer)->Commit().ok());
 }
 
-// As a broker does with what it has kept for long enough.
-void Trim(const TestBroker& broker, const std::string& config, stream::TopicPartition where,
-          std::int64_t before) {
-  const auto settings = settings::LoadRunSettings(config);
-  ASSERT_TRUE(settings.ok()) << settings.status().message();
-  const auto deployment = DeploymentOf(*settings, {});
-  ASSERT_TRUE(deployment.ok()) << deployment.status().message();
-  const std::string topic = stream::kafka::TopicName(deployment->cluster, where.topic);
-  char problem[512];
-  rd_kafka_conf_t* conf = rd_kafka_conf_new();
-  rd_kafka_conf_set(conf, "bootstrap.servers", broker.bootstrap().c_str(), problem, sizeof problem);
-  const std::unique_ptr<rd_kafka_t, void (*)(rd_kafka_t*)> client(
-      rd_kafka_new(RD_KAFKA_PRODUCER, conf, problem, sizeof problem), rd_kafka_destroy);
-  ASSERT_NE(client, nullptr) << problem;
-  const std::unique_ptr<rd_kafka_topic_partition_list_t, void (*)(rd_kafka_topic_partition_list_t*)> list(
-      rd_kafka_topic_partition_list_new(1), rd_kafka_topic_partition_list_destroy);
-  rd_kafka_topic_partition_list_add(list.get(), topic.c_str(), static_cast<std::int32_t>(where.partition))
-      ->offset = before;
-  rd_kafka_DeleteRecords_t* request = rd_kafka_DeleteRecords_new(list.get());
-  const std::unique_ptr<rd_kafka_queue_t, void (*)(rd_kafka_queue_t*)> queue(rd_kafka_queue_new(client.get()),
-                                                                             rd_kafka_queue_destroy);
-  rd_kafka_DeleteRecords(client.get(), &request, 1, nullptr, queue.get());
-  rd_kafka_DeleteRecords_destroy(request);
-  const std::unique_ptr<rd_kafka_event_t, void (*)(rd_kafka_event_t*)> answer(
-      rd_kafka_queue_poll(queue.get(), 60000), rd_kafka_event_destroy);
-  ASSERT_NE(answer, nullptr);
-  const auto* trimmed =
-      rd_kafka_DeleteRecords_result_offsets(rd_kafka_event_DeleteRecords_result(answer.get()));
-  ASSERT_EQ(trimmed->cnt, 1);
-  ASSERT_EQ(trimmed->elems[0].err, RD_KAFKA_RESP_ERR_NO_ERROR);
-}
-
 TEST(KafkaSameBits, WhatRanFreelyIsMadeAgainFromItsJournal) {
   const auto broker = TestBroker::Shared();
   const auto seed = static_cast<std::uint64_t>(FromEnvironment("COBBLESTONE_CHAOS_SEED", 1));
@@ -269,11 +235,11 @@ TEST(KafkaSameBits, WhatRanFreelyIsMadeAgainFromItsJournal) {
 
   // Inputs of its first commits are gone: that is told as a problem. Where the journal does not name them any more, as one that
   // was not kept for ever, it is no problem, and said all the same.
-  Trim(*broker, world.ConfigOf("admin"), {wire::kCatalogue, 0}, 3);
+  TrimPartition(broker->bootstrap(), world.prefix() + ".catalogue", 0, 3);
   const Finished without = world.Run({"verify", std::to_string(kPartitions)});
   EXPECT_EQ(without.code, 1) << without.out << without.err;
   EXPECT_NE(without.out.find("from the first on they cannot be executed"), std::string::npos) << without.out;
-  Trim(*broker, world.ConfigOf("admin"), {wire::kJournal, kPartitions}, 3);
+  TrimPartition(broker->bootstrap(), world.prefix() + ".journal", kPartitions, 3);
   const Finished later = world.Run({"verify", std::to_string(kPartitions)});
   EXPECT_EQ(later.code, 0) << later.out << later.err;
   EXPECT_NE(later.out.find("so that the first ones cannot be executed again"), std::string::npos)
