@@ -201,6 +201,7 @@ class Task {
   void Run();     // the owner has come to where the log stands
   bool CheckFresh();
   bool RestoreSome();
+  [[nodiscard]] bool RestoredWhole() const;
   bool ConfirmRestore();
   bool EndRestore();
   void Tail();

@@ -235,19 +235,22 @@ bool Task::RestoreSome() {
   reader_.Stop(where);
   reading_checkpoint_ = false;
   checkpoint_rows_.clear();
-  // None: the last row is gone, because a newer checkpoint is whole by now and its own took the place.
-  const std::uint64_t sequence = restore_->meta().sequence;
-  if (sequence != 0 && sequence != position_.checkpoint_sequence) return EndRestore();
   confirming_ = true;
-  if (restore_->begin()) StartCheckpoint(*restore_->begin());
+  if (RestoredWhole()) StartCheckpoint(*restore_->begin());
   return true;
+}
+
+// The first and the last row of the checkpoint were there. Without the last one a newer checkpoint is whole by now, whose own
+// took the place; what was read is of an older one then, or of none.
+bool Task::RestoredWhole() const {
+  return restore_->meta().sequence == position_.checkpoint_sequence && restore_->begin();
 }
 
 // What was compacted before it was read, or meanwhile, is not the whole checkpoint where rows of one that was never finished
 // have taken the place of its own. That takes one that lay unfinished for as long as min.compaction.lag.ms.
 bool Task::ConfirmRestore() {
   const TopicPartition where{options_.checkpoint, k_};
-  bool lost = !restore_->begin();
+  bool lost = !RestoredWhole();
   if (!lost) {
     if (Status s = reader_.Poll(where, 1, &checkpoint_rows_); !s.ok()) {
       Fail(s);
@@ -274,10 +277,6 @@ bool Task::EndRestore() {
   restore_.reset();
   StopReading();
   if (s.ok()) s = OpenSlot();
-  if (s.ok() && sequence < position_.checkpoint_sequence)
-    s = Status::Fatal("its checkpoint is of commit " + std::to_string(sequence) + " where " +
-                      std::to_string(position_.checkpoint_sequence) +
-                      " is committed: the checkpoint's topic has lost records");
   if (!s.ok()) {
     Fail(s);
     return true;
