@@ -8,6 +8,7 @@
 #include <chrono>
 #include <csignal>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "tests/robustness/kafka_faults.h"
@@ -21,6 +22,7 @@ using std::chrono::seconds;
 constexpr seconds kPatience{180};
 constexpr int kKilled = 128 + SIGKILL;
 constexpr int kWrongProgram = 2;  // README of services/cobblestone
+const char* const kUpgrade = "killed in a rolling upgrade of the rules";
 const std::string kNeeds = "needs rules version 2, this program has 1";
 
 class KafkaUpgrade : public ::testing::Test {
@@ -59,25 +61,34 @@ class KafkaUpgrade : public ::testing::Test {
         kPatience);
   }
 
+  // Both have committed, under load, and the first has gone over to the new program.
+  static void ComeHalfway(KafkaWorld& world, std::unique_ptr<Background>* a, std::unique_ptr<Background>* b,
+                          std::optional<KafkaWorld::Feed>* feed) {
+    *a = Old(world, "a");
+    *b = Old(world, "b");
+    feed->emplace(world);
+    ASSERT_TRUE(AwaitCommit(world, "a", 1) && AwaitCommit(world, "b", 1)) << world.Tasks().dump(1);
+    StopPolitely(**a);
+    *a = New(world, "a");
+    ASSERT_TRUE(AwaitCommit(world, "a", 2)) << world.Tasks().dump(1) << (*a)->err();
+  }
+
   void Upgrade(std::uint64_t seed) {
     KafkaWorld world(*broker_, seed);
-    auto a = Old(world, "a");
-    auto b = Old(world, "b");
-    KafkaWorld::Feed feed(world);
-    ASSERT_TRUE(AwaitCommit(world, "a", 1) && AwaitCommit(world, "b", 1)) << world.Tasks().dump(1);
-    StopPolitely(*a);
-    a = New(world, "a");
-    ASSERT_TRUE(AwaitCommit(world, "a", 2)) << world.Tasks().dump(1) << a->err();
-    KillInTransaction(world, "b", *b, "rolling upgrade, a worker killed in it");
+    std::unique_ptr<Background> a;
+    std::unique_ptr<Background> b;
+    std::optional<KafkaWorld::Feed> feed;
+    ASSERT_NO_FATAL_FAILURE(ComeHalfway(world, &a, &b, &feed));
+    KillInTransaction(world, "b", *b, kUpgrade);
     // Back with the old program it would take slots from the new one.
     b = Old(world, "b");
     EXPECT_EQ(b->Wait(), kWrongProgram) << b->err();
     EXPECT_NE(b->err().find(kNeeds), std::string::npos) << b->err();
     b = New(world, "b");
     ASSERT_TRUE(AwaitCommit(world, "b", 2)) << world.Tasks().dump(1) << b->err();
-    KillInTransaction(world, "a", *a, "upgrade of the rules, new worker killed");
+    KillInTransaction(world, "a", *a, kUpgrade);
     a = New(world, "a");
-    EXPECT_EQ(feed.Finish(), "");
+    EXPECT_EQ(feed->Finish(), "");
     EXPECT_TRUE(world.AwaitRest(kPatience)) << world.Tasks().dump(1);
     StopPolitely(*a);
     StopPolitely(*b);
@@ -104,18 +115,15 @@ TEST_F(KafkaUpgrade, WorkersOfBothVersionsAtOnceLoseAndDoubleNothing) {
 // Nobody else is there to take it over; it does not keep the slot from those who come.
 TEST_F(KafkaUpgrade, AnOldWorkerLeavesASlotThatTheNewOneHasCommitted) {
   KafkaWorld world(*broker_, 97);
-  auto a = Old(world, "a");
-  auto b = Old(world, "b");
-  KafkaWorld::Feed feed(world);
-  ASSERT_TRUE(AwaitCommit(world, "a", 1) && AwaitCommit(world, "b", 1)) << world.Tasks().dump(1);
-  StopPolitely(*a);
-  a = New(world, "a");
-  ASSERT_TRUE(AwaitCommit(world, "a", 2)) << world.Tasks().dump(1) << a->err();
-  KillInTransaction(world, "a", *a, "rolling upgrade, a worker killed in it");
+  std::unique_ptr<Background> a;
+  std::unique_ptr<Background> b;
+  std::optional<KafkaWorld::Feed> feed;
+  ASSERT_NO_FATAL_FAILURE(ComeHalfway(world, &a, &b, &feed));
+  KillInTransaction(world, "a", *a, kUpgrade);
   EXPECT_EQ(b->Wait(), kWrongProgram) << b->err();
   EXPECT_NE(b->err().find(kNeeds), std::string::npos) << b->err();
   a = New(world, "a");
-  EXPECT_EQ(feed.Finish(), "");
+  EXPECT_EQ(feed->Finish(), "");
   EXPECT_TRUE(world.AwaitRest(kPatience)) << world.Tasks().dump(1);
   StopPolitely(*a);
   world.ExpectLikeTheOracle();

@@ -30,7 +30,7 @@ struct Reply {
 };
 constexpr std::nullopt_t kHangUp = std::nullopt;
 
-// One connection for each request; answers by its list, then listens no more.
+// One connection for each request; answers by its list, then it has gone away.
 class ScriptedServer {
  public:
   ScriptedServer(const std::string& path, std::vector<std::optional<Reply>> script)
@@ -64,6 +64,8 @@ class ScriptedServer {
       ::close(connection);
     }
     ::unlink(path_.c_str());
+    // Who connected before the path was gone would wait for an answer for ever.
+    for (int late = 0; (late = ::accept(listening_, nullptr, nullptr)) >= 0;) ::close(late);
   }
 
   bool ReadRequest(int connection) {
