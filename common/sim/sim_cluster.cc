@@ -1,6 +1,7 @@
 #include "common/sim/sim_cluster.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace cobblestone::sim {
 
@@ -51,18 +52,17 @@ void SimCluster::Append(TopicPartition where, std::string key, std::string value
 
 // Before the first entry of a transaction that is open.
 std::uint64_t SimCluster::StableEnd(TopicPartition where) const {
-  const Partition& partition = At(where);
-  bool any = false;
-  for (const auto& txn : open_) any = any || txn->wrote.count(where) > 0;
-  if (!any) return partition.entries.size();
-  for (std::uint64_t o = 0; o < partition.entries.size(); ++o)
-    if (partition.entries[o].txn != nullptr && partition.entries[o].txn->state == TxnState::kOpen) return o;
-  return partition.entries.size();
+  std::uint64_t end = At(where).entries.size();
+  for (const auto& txn : open_) {
+    const auto first = txn->wrote.find(where);
+    if (first != txn->wrote.end()) end = std::min(end, first->second);
+  }
+  return end;
 }
 
 void SimCluster::End(Txn& txn, bool commit) {
   txn.state = commit ? TxnState::kCommitted : TxnState::kAborted;
-  for (const TopicPartition& where : txn.wrote) At(where).entries.push_back({.marker = true});
+  for (const auto& [where, first] : txn.wrote) At(where).entries.push_back({.marker = true});
   if (commit)
     for (const Txn::Offset& one : txn.offsets)
       committed_[one.slot] = {.offset = one.offset, .metadata = one.metadata};
@@ -152,7 +152,7 @@ void SimCluster::Rebalance() {
 
 void SimCluster::Compact(TopicPartition where) {
   Partition& partition = At(where);
-  std::set<std::string> later;
+  std::unordered_set<std::string_view> later;
   for (std::uint64_t o = StableEnd(where); o-- > 0;) {
     Entry& entry = partition.entries[o];
     if (entry.marker || (entry.txn != nullptr && entry.txn->state != TxnState::kCommitted)) continue;
@@ -160,10 +160,12 @@ void SimCluster::Compact(TopicPartition where) {
   }
 }
 
-std::vector<std::pair<std::uint64_t, std::string>> SimCluster::Committed(TopicPartition where) const {
+std::vector<std::pair<std::uint64_t, std::string>> SimCluster::Committed(TopicPartition where,
+                                                                         std::uint64_t from) const {
   std::vector<std::pair<std::uint64_t, std::string>> all;
   const Partition& partition = At(where);
-  for (std::uint64_t o = 0; o < StableEnd(where); ++o) {
+  const std::uint64_t end = StableEnd(where);
+  for (std::uint64_t o = from; o < end; ++o) {
     const Entry& entry = partition.entries[o];
     if (entry.marker || entry.compacted) continue;
     if (entry.txn != nullptr && entry.txn->state != TxnState::kCommitted) continue;
@@ -307,7 +309,7 @@ class SimProducer final : public Producer {
                          .value = std::move(queued.value),
                          .tombstone = queued.tombstone,
                          .timestamp = 2.0});
-      txn_->wrote.insert(queued.where);
+      txn_->wrote.try_emplace(queued.where, *queued.offset);
     }
     return {};
   }

@@ -73,8 +73,11 @@ class SimCluster final {
 
   // An append from outside, committed at once.
   void Append(TopicPartition where, std::string key, std::string value);
-  // Everything that readers may see, in order.
-  [[nodiscard]] std::vector<std::pair<std::uint64_t, std::string>> Committed(TopicPartition where) const;
+  // Everything that readers may see, in order, from an offset on.
+  [[nodiscard]] std::vector<std::pair<std::uint64_t, std::string>> Committed(TopicPartition where,
+                                                                             std::uint64_t from = 0) const;
+  // Before this offset everything is decided.
+  [[nodiscard]] std::uint64_t StableEnd(TopicPartition where) const;
   // As a broker's cleaner: of each key that is there twice, before what is not decided, the last value stays.
   void Compact(TopicPartition where);
   [[nodiscard]] std::uint64_t open_transactions() const;
@@ -92,7 +95,7 @@ class SimCluster final {
     std::uint64_t epoch = 0;
     TxnState state = TxnState::kOpen;
     Time begun{};
-    std::set<TopicPartition> wrote;
+    std::map<TopicPartition, std::uint64_t> wrote;  // the first offset
     struct Offset {
       std::uint32_t slot = 0;
       std::uint64_t offset = 0;
@@ -134,7 +137,6 @@ class SimCluster final {
   [[nodiscard]] const Partition& At(TopicPartition where) const {
     return partitions_[where.topic][where.partition];
   }
-  [[nodiscard]] std::uint64_t StableEnd(TopicPartition where) const;
   void End(Txn& txn, bool commit);
   bool Happens(unsigned in_ten_thousand, const char* kind);
   void MayCrash();

@@ -122,6 +122,8 @@ class World {
   }
 
  private:
+  static constexpr stream::TopicPartition kPassed{wire::kPassed, 0};
+
   SimResult RunLockstep() {
     Start(*machines_[0]);
     if (!schedule_.calm) cluster_.set_faults(DrawFaults());
@@ -177,6 +179,7 @@ class World {
     ends_period_ = ends_period;
     ++barriers_;
     barrier_ = barriers_;
+    passed_from_ = cluster_.StableEnd(kPassed);
     Append(wire::EncodeEvent({.head = {.id = barrier_}, .body = wire::Barrier{.ends_period = ends_period}}));
   }
 
@@ -184,12 +187,15 @@ class World {
   bool Passed() {
     std::uint32_t partitions = 0;
     moved_ = 0;
-    EachRecord({wire::kPassed, 0}, [&](std::string_view record) {
-      wire::MarkPassed one;
-      if (!wire::DecodeMarkPassed(record, &one) || one.barrier != barrier_) return;
-      ++partitions;
-      moved_ += one.moved;
-    });
+    EachRecord(
+        kPassed,
+        [&](std::string_view record) {
+          wire::MarkPassed one;
+          if (!wire::DecodeMarkPassed(record, &one) || one.barrier != barrier_) return;
+          ++partitions;
+          moved_ += one.moved;
+        },
+        passed_from_);
     return partitions == kSimPartitions;
   }
 
@@ -456,8 +462,9 @@ class World {
     }
   }
 
-  void EachRecord(stream::TopicPartition where, const std::function<void(std::string_view)>& visit) {
-    for (const auto& [offset, value] : cluster_.Committed(where)) {
+  void EachRecord(stream::TopicPartition where, const std::function<void(std::string_view)>& visit,
+                  std::uint64_t from = 0) {
+    for (const auto& [offset, value] : cluster_.Committed(where, from)) {
       stream::RecordCursor cursor(value);
       std::string_view record;
       while (cursor.Next(&record)) visit(record);
@@ -476,7 +483,8 @@ class World {
   std::size_t sent_ = 0;
   Said said_ = Said::kNothing;
   std::uint64_t barriers_ = 0;
-  std::uint64_t barrier_ = 0;  // that is awaited
+  std::uint64_t barrier_ = 0;      // that is awaited
+  std::uint64_t passed_from_ = 0;  // before it nothing is of that barrier
   bool ends_period_ = false;
   std::uint64_t moved_ = 0;
 };
