@@ -11,6 +11,7 @@
 #include <cstring>
 #include <deque>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -36,6 +37,16 @@ constexpr const char* kJsonLines = "application/x-ndjson";
 std::string Line(const nlohmann::json& json) {
   // Text of the input may hold any bytes; what is no UTF-8 is shown as such.
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+// As it is, whatever the client accepts: a text is compressed where it accepts that, and there a reader on this machine has
+// nothing of it, and the library of Debian 13 (0.18, Brotli) may never come back. What has a provider of known length is not.
+void Say(const nlohmann::json& json, httplib::Response& response) {
+  const auto text = std::make_shared<const std::string>(Line(json));
+  response.set_content_provider(text->size(), kJson,
+                                [text](std::size_t offset, std::size_t length, httplib::DataSink& sink) {
+                                  return sink.write(text->data() + offset, length);
+                                });
 }
 
 // What one thread has to say while another one sends it.
@@ -123,12 +134,12 @@ class Server::Impl {
       Reply(response, [&] { return Append(request.body); });
     });
     http_.set_error_handler([](const httplib::Request& request, httplib::Response& response) {
-      if (!response.body.empty()) return;
+      if (response.content_provider_) return;
       const bool unknown = response.status == HttpStatusOf(Status::NotFound(""));
       const Status status = unknown
                                 ? Status::NotFound("there is no question " + request.path)
                                 : Status::InvalidArgument("HTTP status " + std::to_string(response.status));
-      response.set_content(Line(ErrorJson(status)), kJson);
+      Say(ErrorJson(status), response);
     });
     http_.Get("/audit", [this](const httplib::Request&, httplib::Response& response) { Audit(response); });
 
@@ -168,7 +179,7 @@ class Server::Impl {
     try {
       Result<nlohmann::json> answer = ask();
       if (answer.ok()) {
-        response.set_content(Line(*answer), kJson);
+        Say(*answer, response);
         return;
       }
       status = answer.status();
@@ -176,7 +187,7 @@ class Server::Impl {
       status = Status::Fatal(std::string("the question could not be answered: ") + e.what());
     }
     response.status = HttpStatusOf(status);
-    response.set_content(Line(ErrorJson(status)), kJson);
+    Say(ErrorJson(status), response);
   }
 
   Result<nlohmann::json> Append(std::string_view body) {

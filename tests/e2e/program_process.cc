@@ -11,12 +11,16 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <stdexcept>
 #include <utility>
 
 namespace cobblestone::testing {
 namespace {
+
+// Of a test with a program that neither ends nor says what it should: less than ctest's, so that one reads what it did say.
+constexpr std::chrono::seconds kPatience{200};
 
 std::atomic<const char*> used_program{COBBLESTONE_PROGRAM};
 
@@ -143,8 +147,22 @@ void Background::Signal(int number) const {
   if (id_ >= 0) ::kill(id_, number);
 }
 
+// False: it says nothing any more.
+bool Background::ReadMore(std::chrono::steady_clock::time_point deadline) {
+  pollfd wait = {pipe_, POLLIN, 0};
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+  if (::poll(&wait, 1, std::max(0, static_cast<int>(left.count()))) > 0) return ReadSome(pipe_, &err_);
+  if (std::chrono::steady_clock::now() < deadline) return true;
+  err_ += "(the test has lost patience here)\n";
+  Signal(SIGABRT);
+  Signal(SIGCONT);
+  return ReadSome(pipe_, &err_);
+}
+
 int Background::Wait() {
-  while (ReadSome(pipe_, &err_)) {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  while (ReadMore(deadline)) {
   }
   const int code = CodeOf(id_);
   id_ = -1;
@@ -161,8 +179,9 @@ bool Background::Runs() {
 }
 
 bool Background::WaitFor(const std::string& text) {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
   while (err_.find(text) == std::string::npos) {
-    if (!ReadSome(pipe_, &err_)) return false;
+    if (!ReadMore(deadline)) return false;
   }
   return true;
 }

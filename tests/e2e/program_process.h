@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
@@ -40,15 +41,18 @@ class Background {
   Background& operator=(const Background&) = delete;
 
   void Signal(int number) const;
-  // Waits for its end; its exit code as in Finished.
+  // Waits for its end; its exit code as in Finished. One that does not come to its end for minutes is aborted.
   int Wait();
   // Whether it still runs; reads what it says meanwhile.
   bool Runs();
-  // Blocks until its standard error has such a text, or it has ended: then false.
+  // Blocks until its standard error has such a text, or it has ended: then false. One that says
+  // nothing of it for minutes is aborted.
   bool WaitFor(const std::string& text);
   [[nodiscard]] const std::string& err() const { return err_; }
 
  private:
+  bool ReadMore(std::chrono::steady_clock::time_point deadline);
+
   pid_t id_ = -1;
   int pipe_ = -1;
   std::string err_;

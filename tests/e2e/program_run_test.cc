@@ -2,9 +2,13 @@
 // cleanly.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -20,9 +24,27 @@ using testing::AskProgram;
 using testing::Background;
 using testing::Finished;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::RunProgram;
 
 constexpr int kUsers = 13;  // two for three of 20 hosts
+
+// What a server sends until it hangs up.
+std::string Exchange(const std::string& path, const std::string& request) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  const int connection = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  EXPECT_EQ(::connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  EXPECT_EQ(::send(connection, request.data(), request.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(request.size()));
+  std::string answer;
+  char some[4096];
+  for (ssize_t n = 0; (n = ::recv(connection, some, sizeof some, 0)) > 0;)
+    answer.append(some, static_cast<std::size_t>(n));
+  ::close(connection);
+  return answer;
+}
 
 class ProgramRun : public ::testing::Test {
  protected:
@@ -70,6 +92,20 @@ TEST_F(ProgramRun, IngestAndQuestionsGoThroughTheSocket) {
   ASSERT_EQ(Run({"ingest", "events.pb", "--data", "alone"}).code, 0);
   EXPECT_EQ(Totals("alone"), through_socket) << "with a running program as without";
   EXPECT_EQ(Totals("data"), through_socket) << "after the stop as before";
+}
+
+TEST_F(ProgramRun, AnswersGoAsTheyAreWhateverTheClientAccepts) {
+  Background run(dir_.path(), {"run", "--data", "data"});
+  ASSERT_TRUE(run.WaitFor("running")) << run.err();
+  for (const char* path : {"/tasks", "/refused?limit=0", "/idle", "/nothing"}) {
+    const std::string answer = Exchange(Socket(), "GET " + std::string(path) +
+                                                      " HTTP/1.1\r\nHost: here\r\nConnection: close\r\n"
+                                                      "Accept-Encoding: br, gzip, deflate\r\n\r\n");
+    EXPECT_THAT(answer, Not(HasSubstr("Content-Encoding"))) << path;
+    const std::size_t body = answer.find("\r\n\r\n");
+    ASSERT_NE(body, std::string::npos) << path << ": " << answer;
+    EXPECT_TRUE(json::accept(answer.substr(body))) << path << ": " << answer;
+  }
 }
 
 TEST_F(ProgramRun, KillNineLosesNothingAndDoublesNothing) {
