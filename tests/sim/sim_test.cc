@@ -70,6 +70,23 @@ TEST(Simulation, WhateverHappensEveryGrantIsThereOnceAndEveryTotalIsItsSum) {
     std::printf("%-28s %llu\n", kind.c_str(), static_cast<unsigned long long>(count));
 }
 
+// What is read of a checkpoint while brokers compact it is all of it, or is found not to be.
+TEST(Simulation, ACheckpointThatIsCompactedWhileItIsReadIsTakenWholeOrNotAtAll) {
+  const std::uint64_t first = FromEnvironment("COBBLESTONE_SIM_SEED", 1);
+  const std::uint64_t seeds = FromEnvironment("COBBLESTONE_SIM_SEEDS", 300) / 3;
+  std::uint64_t lost = 0;
+  for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
+    SimResult result =
+        RunSchedule(Traffics()[2], {.seed = seed, .standby = StandbyOf(seed), .compacting = true});
+    ASSERT_EQ(result.problem, "") << "seed " << seed << "\n" << Tail(result.story);
+    lost += result.counts["lost a checkpoint to compaction"];
+  }
+  std::printf("lost to compaction %llu\n", static_cast<unsigned long long>(lost));
+  if (seeds >= 50) {
+    EXPECT_GT(lost, 0u);
+  }
+}
+
 // A stage beside the real ones that dies of one record, or of executing it again.
 class Deadly final : public stream::Stage {
  public:

@@ -251,7 +251,7 @@ class World {
             .delivery = draw(40),
             .duplicate_end = draw(1500),
             .unstable_positions = draw(3000),
-            .slow_reads = draw(5000)};
+            .slow_reads = schedule_.compacting ? 9000 : draw(5000)};
   }
 
   void Start(Machine& machine) {
@@ -294,10 +294,20 @@ class World {
     }
   }
 
+  // Without the time that brokers leave for what is not whole.
+  void CompactCheckpoints() {
+    for (std::uint32_t k = 0; k <= kSimPartitions; ++k) cluster_.Compact({kCheckpoint, k});
+    ++result_.counts["checkpoints compacted"];
+  }
+
   // One thing happens somewhere.
   void Turn() {
     cluster_.Advance(Millis(random_() % 8));
     Machine& machine = *machines_[random_() % machines_.size()];
+    if (schedule_.compacting) {
+      if (random_() % 4 == 0) CompactCheckpoints();
+      if (machine.worker == nullptr && random_() % 6 == 0) machine.disk.Lose();
+    }
     if (machine.worker == nullptr) {
       switch (random_() % 60) {
         case 0:
@@ -316,11 +326,7 @@ class World {
         case 5: Start(machine); break;
         case 9: machine.disk.Fill(false); break;
         case 10:
-        case 11:
-          // Without the time that brokers leave for what is not whole.
-          for (std::uint32_t k = 0; k <= kSimPartitions; ++k) cluster_.Compact({kCheckpoint, k});
-          ++result_.counts["checkpoints compacted"];
-          break;
+        case 11: CompactCheckpoints(); break;
         default: break;
       }
       return;

@@ -32,7 +32,8 @@ struct SimSchedule {
   std::uint64_t seed = 1;
   stream::kafka::Standby standby = stream::kafka::Standby::kNone;
   bool lockstep = false;
-  bool calm = false;  // one worker, nothing goes wrong
+  bool calm = false;        // one worker, nothing goes wrong
+  bool compacting = false;  // brokers compact checkpoints all the time, and disks are lost often
   // Canaries: what must be found.
   bool hide_suspects = false;  // producers never say that they are suspect
   std::function<void(stream::SlotFactory&)>
