@@ -1,0 +1,51 @@
+// A worker dies just when it gives a slot up, and is back within its session: the group of static members does not notice,
+// and the slot is nobody's. The workers find that, and share out again.
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <map>
+
+#include "tests/robustness/kafka_world.h"
+#include "tests/robustness/traffic.h"
+
+namespace cobblestone::testing {
+namespace {
+
+constexpr std::chrono::seconds kPatience{120};
+
+bool EverySlotIsSomebodys(const nlohmann::json& answer) {
+  bool all = !answer["tasks"].empty();
+  for (const auto& task : answer["tasks"]) all = all && !task.value("worker", "").empty();
+  return all;
+}
+
+TEST(KafkaGroup, ASlotThatWasGivenUpByAWorkerThatDiedIsNotNobodysForEver) {
+  const auto broker = TestBroker::Shared();
+  const KafkaWorld world(*broker, Traffic(98, 1500));
+  auto a = world.Worker("a", "revoked:1");
+  ASSERT_TRUE(world.Await(EverySlotIsSomebodys, kPatience)) << world.Tasks().dump(1);
+  auto b = world.Worker("b");
+  EXPECT_EQ(a->Wait(), 128 + SIGKILL) << a->err();
+  a = world.Worker("a");
+  EXPECT_TRUE(world.Await(
+      [](const nlohmann::json& answer) {
+        std::map<std::string, int> slots;
+        for (const auto& task : answer["tasks"]) ++slots[task.value("worker", "")];
+        return slots.size() == 2 && slots.count("") == 0;
+      },
+      kPatience))
+      << world.Tasks().dump(1) << a->err() << b->err();
+  EXPECT_LE(world.Ingest().code, 1);
+  EXPECT_TRUE(world.AwaitRest(kPatience)) << world.Tasks().dump(1);
+  for (auto* worker : {a.get(), b.get()}) {
+    worker->Signal(SIGTERM);
+    EXPECT_EQ(worker->Wait(), 0) << worker->err();
+  }
+  EXPECT_NE((a->err() + b->err()).find("is nobody's"), std::string::npos) << a->err() << b->err();
+  world.ExpectLikeTheOracle();
+}
+
+}  // namespace
+}  // namespace cobblestone::testing
