@@ -1,6 +1,7 @@
 #include "common/sim/sim_cluster.h"
 
 #include <algorithm>
+#include <iterator>
 #include <unordered_set>
 
 namespace cobblestone::sim {
@@ -110,20 +111,23 @@ void SimCluster::Expire() {
     if (member.lost || now_ - member.last_poll < options_.session_timeout) continue;
     member.lost = true;
     ++counts_.by_kind["session ended"];
-    for (auto& [slot, owner] : owner_)
-      if (owner == id) owner = 0;
     changed = true;
   }
   if (changed) Rebalance();
 }
 
-// Who shall have what: as evenly as can be, and nobody loses one without need.
+// Who shall have what: as evenly as can be, and nobody loses one without need. What another still has goes to nobody: who has
+// it hears that, gives it up, and joins again.
 void SimCluster::Rebalance() {
   ++generation_;
   std::vector<std::uint64_t> alive;
-  for (const auto& [id, member] : members_)
-    if (!member.lost) alive.push_back(id);
-  target_.clear();
+  std::map<std::uint32_t, std::uint64_t> holder;
+  for (const auto& [id, member] : members_) {
+    if (member.lost) continue;
+    alive.push_back(id);
+    for (const std::uint32_t k : member.owned) holder[k] = id;
+  }
+  assigned_.clear();
   if (alive.empty()) return;
   const std::uint32_t slots = options_.topics[options_.journal].partitions;
   std::map<std::uint64_t, std::uint32_t> count;
@@ -131,23 +135,26 @@ void SimCluster::Rebalance() {
     const auto place = static_cast<std::size_t>(std::find(alive.begin(), alive.end(), id) - alive.begin());
     return slots / alive.size() + (place < slots % alive.size() ? 1 : 0);
   };
-  for (std::uint32_t k = 0; k < slots; ++k) {
-    const std::uint64_t owner = owner_[k];
-    if (owner == 0 || std::find(alive.begin(), alive.end(), owner) == alive.end() ||
-        count[owner] >= most(owner))
-      continue;
-    target_[k] = owner;
-    ++count[owner];
+  for (const auto& [k, id] : holder) {
+    if (count[id] >= most(id)) continue;
+    assigned_[k] = id;
+    ++count[id];
   }
   for (std::uint32_t k = 0; k < slots; ++k) {
-    if (target_.count(k) > 0) continue;
+    if (assigned_.count(k) > 0) continue;
     for (const std::uint64_t id : alive) {
       if (count[id] >= most(id)) continue;
-      target_[k] = id;
+      assigned_[k] = holder.count(k) == 0 ? id : 0;
       ++count[id];
       break;
     }
   }
+}
+
+bool SimCluster::AtRest() const {
+  for (const auto& [id, member] : members_)
+    if (!member.lost && member.joined != generation_) return false;
+  return true;
 }
 
 void SimCluster::Compact(TopicPartition where) {
@@ -180,9 +187,8 @@ std::string SimCluster::Describe() const {
     text += " member " + std::to_string(id) + " is " + member.instance + (member.lost ? ", lost" : "") +
             ", knows " + std::to_string(member.generation) + ", has " + std::to_string(member.owned.size()) +
             ";";
-  for (const auto& [slot, owner] : owner_)
-    text += " slot " + std::to_string(slot) + " is of " + std::to_string(owner) + ", to be of " +
-            std::to_string(target_.count(slot) > 0 ? target_.at(slot) : 0) + ";";
+  for (const auto& [slot, id] : assigned_)
+    text += " slot " + std::to_string(slot) + " is of " + (id == 0 ? "nobody" : std::to_string(id)) + ";";
   return text;
 }
 
@@ -434,20 +440,17 @@ class SimGroup final : public Group {
 
   Status Join() override {
     cluster_.MayCrash();
-    // A static member that comes back gets what it had, without a rebalance.
+    // A static member that comes back gets what it had, without a rebalance where none is under way.
     for (auto it = cluster_.members_.begin(); it != cluster_.members_.end(); ++it) {
       if (it->second.instance != instance_ || it->second.lost) continue;
       id_ = cluster_.next_member_++;
-      SimCluster::Member member = it->second;
-      for (auto& [slot, owner] : cluster_.owner_)
-        if (owner == it->first) owner = id_;
-      for (auto& [slot, owner] : cluster_.target_)
-        if (owner == it->first) owner = id_;
+      for (auto& [slot, id] : cluster_.assigned_)
+        if (id == it->first) id = id_;
+      const bool at_rest = it->second.joined == cluster_.generation_;
       cluster_.members_.erase(it);
-      member.id = id_;
-      member.owned.clear();  // this life of it has not heard yet
-      member.last_poll = cluster_.now_;
-      cluster_.members_[id_] = member;
+      cluster_.members_[id_] = {
+          .instance = instance_, .id = id_, .joined = cluster_.generation_, .last_poll = cluster_.now_};
+      if (!at_rest) cluster_.Rebalance();
       return Status::Ok();
     }
     id_ = cluster_.next_member_++;
@@ -469,33 +472,25 @@ class SimGroup final : public Group {
       return Join();
     }
     if (member.generation != cluster_.generation_ && cluster_.random_() % 2 == 0)
-      member.generation = cluster_.generation_;
+      member.generation = member.joined = cluster_.generation_;
     if (member.generation != cluster_.generation_) return Status::Ok();  // has not heard yet
-    // What an earlier life of this member had, and this one was never told of.
-    for (auto& [k, owner] : cluster_.owner_)
-      if (owner == id_ && member.owned.count(k) == 0 && cluster_.target_[k] != id_) owner = 0;
+    std::set<std::uint32_t> ours;
+    for (const auto& [k, id] : cluster_.assigned_)
+      if (id == id_) ours.insert(k);
     std::vector<std::uint32_t> revoked;
-    for (const std::uint32_t k : member.owned)
-      if (cluster_.target_[k] != id_) revoked.push_back(k);
+    std::set_difference(member.owned.begin(), member.owned.end(), ours.begin(), ours.end(),
+                        std::back_inserter(revoked));
     if (!revoked.empty()) {
       listener_.Revoked(revoked, false);
-      for (const std::uint32_t k : revoked) {
-        member.owned.erase(k);
-        if (cluster_.owner_[k] == id_) cluster_.owner_[k] = 0;
-      }
-      ++cluster_.generation_;  // the second round of a cooperative rebalance
+      cluster_.MayCrash();
+      for (const std::uint32_t k : revoked) member.owned.erase(k);
+      cluster_.Rebalance();  // the second round: it has joined again
       return Status::Ok();
     }
     std::vector<std::uint32_t> assigned;
-    for (const auto& [k, owner] : cluster_.target_) {
-      if (owner != id_ || member.owned.count(k) > 0) continue;
-      if (cluster_.owner_[k] != 0 && cluster_.owner_[k] != id_) continue;  // not given back yet
-      assigned.push_back(k);
-    }
-    for (const std::uint32_t k : assigned) {
-      cluster_.owner_[k] = id_;
-      member.owned.insert(k);
-    }
+    std::set_difference(ours.begin(), ours.end(), member.owned.begin(), member.owned.end(),
+                        std::back_inserter(assigned));
+    member.owned = std::move(ours);
     if (!assigned.empty()) listener_.Assigned(assigned);
     return Status::Ok();
   }
@@ -525,14 +520,32 @@ class SimGroup final : public Group {
     return all;
   }
 
+  std::optional<stream::kafka::GroupView> View() override {
+    cluster_.MayCrash();
+    stream::kafka::GroupView view{.self = std::to_string(id_)};
+    if (!cluster_.AtRest()) return view;
+    for (const auto& [id, member] : cluster_.members_) {
+      if (member.lost) continue;
+      view.members.push_back({.id = std::to_string(id)});
+      for (const auto& [k, owner] : cluster_.assigned_)
+        if (owner == id) view.members.back().slots.push_back(k);
+    }
+    return view;
+  }
+
+  Status ShareOutAgain() override {
+    cluster_.MayCrash();
+    ++cluster_.counts_.by_kind["slot that was nobody's"];
+    cluster_.Rebalance();
+    return Status::Ok();
+  }
+
   void Leave() override {
     const auto found = cluster_.members_.find(id_);
     if (found == cluster_.members_.end()) return;
     const std::vector<std::uint32_t> owned(found->second.owned.begin(), found->second.owned.end());
     const bool lost = found->second.lost;
     if (!owned.empty()) listener_.Revoked(owned, lost);
-    for (auto& [slot, owner] : cluster_.owner_)
-      if (owner == id_) owner = 0;
     cluster_.members_.erase(id_);
     cluster_.Rebalance();
   }

@@ -2,7 +2,8 @@
 // is due, what they don't. The workers on it are the ones that ship (common/stream/kafka/worker.h).
 //
 // What it keeps of a real cluster: transactions with epochs and markers, last stable offsets, offsets that are pending
-// until their transaction is decided, members with sessions and generations, cooperative rebalancing. What it has not:
+// until their transaction is decided, static members with sessions and generations, cooperative rebalancing (each slot that
+// is to move is nobody's until who had it has joined again). What it has not:
 // several brokers, bytes on a disk.
 //
 // Threads: one.
@@ -123,6 +124,7 @@ class SimCluster final {
     std::string instance;
     std::uint64_t id = 0;
     std::uint64_t generation = 0;  // that it knows of
+    std::uint64_t joined = 0;      // that it, or an earlier life of it, has answered to
     Time last_poll{};
     std::set<std::uint32_t> owned;  // as it knows
     bool lost = false;              // thrown out; it will hear of it
@@ -142,6 +144,7 @@ class SimCluster final {
   void MayCrash();
   void Expire();
   void Rebalance();
+  [[nodiscard]] bool AtRest() const;  // all members have answered to the last rebalance
   [[nodiscard]] bool Pending(std::uint32_t slot) const;
 
   SimOptions options_;
@@ -156,8 +159,7 @@ class SimCluster final {
   std::map<std::uint64_t, Member> members_;
   std::uint64_t next_member_ = 1;
   std::uint64_t generation_ = 0;
-  std::map<std::uint32_t, std::uint64_t> owner_;   // slot -> member, as the coordinator gave it; 0: nobody
-  std::map<std::uint32_t, std::uint64_t> target_;  // to whom it shall go
+  std::map<std::uint32_t, std::uint64_t> assigned_;  // slot -> member, as last shared out; 0: nobody yet
   struct CommittedOffset {
     std::uint64_t offset = 0;
     std::string metadata;

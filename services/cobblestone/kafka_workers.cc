@@ -112,15 +112,17 @@ Result<std::unique_ptr<KafkaWorkers>> KafkaWorkers::Open(const settings::RunSett
       stream::kafka::TaskOptions task = deployment->task;
       task.watch = thread.refusals.get();
       thread.worker = std::make_unique<stream::kafka::Worker>(
-          stream::kafka::WorkerOptions{.instance = thread.name,
-                                       .slots = SlotCount(pipeline),
-                                       .task = std::move(task),
-                                       .commit_min = duration_cast<Millis>(settings.kafka.commit_min),
-                                       .commit_max = duration_cast<Millis>(settings.kafka.commit_max),
-                                       .standby = StandbyOf(settings.kafka.standby),
-                                       .standby_of = settings.threads,
-                                       .standby_at = t,
-                                       .report = report},
+          stream::kafka::WorkerOptions{
+              .instance = thread.name,
+              .slots = SlotCount(pipeline),
+              .task = std::move(task),
+              .commit_min = duration_cast<Millis>(settings.kafka.commit_min),
+              .commit_max = duration_cast<Millis>(settings.kafka.commit_max),
+              .watch_interval = duration_cast<Millis>(settings.kafka.session_timeout / 2),
+              .standby = StandbyOf(settings.kafka.standby),
+              .standby_of = settings.threads,
+              .standby_at = t,
+              .report = report},
           *made->clusters_.back(), *thread.space, *made->background_, MakeSlotFactory(role));
       made->workers_.push_back(std::move(thread));
     }

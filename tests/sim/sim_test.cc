@@ -200,6 +200,20 @@ TEST(Simulation, CanaryStrayEndOfATransaction) {
   EXPECT_GT(found, 0);
 }
 
+// A slot of a worker that died as it gave it up, and was back within its session, is nobody's (tests/robustness/
+// kafka_group_test.cc).
+TEST(Simulation, CanaryNobodyLooksWhetherEachSlotIsSomebodys) {
+  int found = 0;
+  for (std::uint64_t seed = 1; seed <= 300 && found == 0; ++seed) {
+    const SimResult result = RunSchedule(Traffics()[2], {.seed = seed, .no_watch = true});
+    if (result.problem.empty()) continue;
+    EXPECT_NE(result.problem.find("is of nobody"), std::string::npos)
+        << "seed " << seed << ": " << result.problem;
+    ++found;
+  }
+  EXPECT_GT(found, 0);
+}
+
 // A stage beside the real ones that notes when it has seen a record, by the machine's own clock.
 class LooksAtTheClock final : public stream::Stage {
  public:

@@ -257,19 +257,21 @@ class World {
   void Start(Machine& machine) {
     machine.background = std::make_unique<sim::SimBackground>();
     machine.client = cluster_.NewClient();
-    stream::kafka::WorkerOptions options{.instance = machine.name,
-                                         .slots = kSimPartitions + 1,
-                                         .task = task_,
-                                         .commit_min = Millis(2),
-                                         .commit_max = Millis(10),
-                                         .unstable_patience = Millis(50),
-                                         .standby = schedule_.standby,
-                                         .settle_after = Millis(200),
-                                         .report = [this, name = machine.name](const std::string& what) {
-                                           if (what.find("was compacted together") != std::string::npos)
-                                             ++result_.counts["lost a checkpoint to compaction"];
-                                           result_.story.push_back(name + ": " + what);
-                                         }};
+    stream::kafka::WorkerOptions options{
+        .instance = machine.name,
+        .slots = kSimPartitions + 1,
+        .task = task_,
+        .commit_min = Millis(2),
+        .commit_max = Millis(10),
+        .unstable_patience = Millis(50),
+        .watch_interval = schedule_.no_watch ? Millis(std::chrono::hours(9)) : Millis(500),
+        .standby = schedule_.standby,
+        .settle_after = Millis(200),
+        .report = [this, name = machine.name](const std::string& what) {
+          if (what.find("was compacted together") != std::string::npos)
+            ++result_.counts["lost a checkpoint to compaction"];
+          result_.story.push_back(name + ": " + what);
+        }};
     machine.worker = std::make_unique<Worker>(std::move(options), *machine.client, machine.disk,
                                               *machine.background, factory_);
     machine.asleep = 0;

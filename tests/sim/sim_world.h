@@ -36,6 +36,7 @@ struct SimSchedule {
   bool compacting = false;  // brokers compact checkpoints all the time, and disks are lost often
   // Canaries: what must be found.
   bool hide_suspects = false;  // producers never say that they are suspect
+  bool no_watch = false;       // nobody looks whether each slot is somebody's
   std::function<void(stream::SlotFactory&)>
       change_stages{};  // puts something else in the place of the real stages
   // Whose processes die in the time without faults, too, is started again.

@@ -424,8 +424,8 @@ Result<std::unique_ptr<Store>> OpenRocksdbStoreOn(const RocksdbStoreOptions& wan
   rocksdb::Options options = TunedOptions(*wanted.memory);
   options.env = env;
   options.create_if_missing = wanted.create && !wanted.read_only;
-  options.fail_if_options_file_error =
-      false;  // nothing reads that file, and its error does not say what is wrong
+  // Nothing reads that file, and its error does not say what is wrong.
+  options.fail_if_options_file_error = false;
   options.listeners.push_back(watch);
   rocksdb::DB* opened = nullptr;
   rocksdb::Status status = wanted.read_only ? rocksdb::DB::OpenForReadOnly(options, path, &opened)

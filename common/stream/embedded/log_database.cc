@@ -352,8 +352,8 @@ Status LogDatabase::OpenFiles() {
   // A log that has acknowledged anything has all its families: a missing one is damage, not a reason to make it.
   const bool may_be_new = !acknowledged_before_ && !options_.read_only;
   db_options.create_if_missing = may_be_new;
-  db_options.fail_if_options_file_error =
-      false;  // nothing reads that file, and its error does not say what is wrong
+  // Nothing reads that file, and its error does not say what is wrong.
+  db_options.fail_if_options_file_error = false;
   db_options.create_missing_column_families = may_be_new;
 
   const std::map<std::string, std::uint64_t> files_before = FilesOf(db_path_);

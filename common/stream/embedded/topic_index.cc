@@ -44,8 +44,8 @@ std::string PositionRow(std::uint32_t partition) {
 rocksdb::Options FileOptions() {
   rocksdb::Options options;
   options.create_if_missing = true;
-  options.fail_if_options_file_error =
-      false;  // nothing reads that file, and its error does not say what is wrong
+  // Nothing reads that file, and its error does not say what is wrong.
+  options.fail_if_options_file_error = false;
   options.info_log = std::make_shared<store::SilentLogger>();
   options.compression = rocksdb::kLZ4Compression;
   // Entries come in no order, so every chunk overlaps every other: merge eight files of a size at a time, and rewrite

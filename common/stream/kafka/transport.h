@@ -143,6 +143,16 @@ struct CommittedPosition {
   std::string metadata;
 };
 
+// What the cluster says of the whole group.
+struct GroupMember {
+  std::string id;
+  std::vector<std::uint32_t> slots;
+};
+struct GroupView {
+  std::string self;                  // our id
+  std::vector<GroupMember> members;  // none while slots are being shared out
+};
+
 // The membership that owns slots: to be assigned partition k of the journal's topic is to own slot k.
 class Group {
  public:
@@ -155,6 +165,10 @@ class Group {
   // `stable`: kRetry while a transaction has offsets of theirs in the air; else what was committed before it.
   virtual Result<std::vector<CommittedPosition>> Committed(const std::vector<std::uint32_t>& slots,
                                                            bool stable, Millis at_most) = 0;
+  // Asks the cluster, and at a later call tells what it said; what could not be had looks like a group without members.
+  [[nodiscard]] virtual std::optional<GroupView> View() = 0;
+  // Everything is shared out anew among all members; nobody loses what it has by that alone.
+  virtual Status ShareOutAgain() = 0;
   // Revokes what is owned (listener), and says good-bye, so that nobody waits for a session to end.
   virtual void Leave() = 0;
 };

@@ -25,7 +25,8 @@ Worker::Worker(WorkerOptions options, Cluster& cluster, StateSpace& space, Backg
       cluster_(cluster),
       space_(space),
       background_(background),
-      factory_(std::move(factory)) {
+      factory_(std::move(factory)),
+      watch_(options_.slots, options_.watch_interval) {
   options_.task.owner = options_.instance;
 }
 
@@ -40,7 +41,7 @@ Status Worker::Step(Millis wait) {
   if (group_ == nullptr)
     if (Status s = Begin(); !s.ok()) return s;
   if (joined_) {
-    if (Status s = group_->Poll(); !s.ok()) return s;
+    if (Status s = TendGroup(); !s.ok()) return s;
   } else if (Status s = JoinWhenReady(); !s.ok()) {
     return s;
   }
@@ -111,6 +112,14 @@ Status Worker::JoinWhenReady() {
   if (Status s = CheckRules(); !s.ok()) return s.code() == StatusCode::kRetry ? Status::Ok() : s;
   joined_ = true;
   return group_->Join();
+}
+
+Status Worker::TendGroup() {
+  if (Status s = group_->Poll(); !s.ok()) return s;
+  if (!watch_.Unowned(*group_, cluster_.Now())) return Status::Ok();
+  options_.report(
+      "some slot is nobody's: a member has died while it gave it up; the group is told to share out again");
+  return group_->ShareOutAgain();
 }
 
 // Before slots are taken from those who can run them.

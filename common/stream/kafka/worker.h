@@ -21,6 +21,7 @@
 
 #include "common/base/status.h"
 #include "common/stream/kafka/background.h"
+#include "common/stream/kafka/group_watch.h"
 #include "common/stream/kafka/state.h"
 #include "common/stream/kafka/task.h"
 #include "common/stream/kafka/transport.h"
@@ -44,6 +45,7 @@ struct WorkerOptions {
   std::uint64_t commit_records = 50000;
   Millis offsets_interval{1000};  // how often the inputs' offsets are committed, too, for lag tools
   Millis unstable_patience{500};  // how long somebody else's transaction may hide a position
+  Millis watch_interval{5000};    // how often to look whether each slot is somebody's
   Standby standby = Standby::kNone;
   Millis settle_after{30000};    // a rebalance may come in several parts
   std::uint32_t standby_of = 1;  // this worker stands by for slots k with k % standby_of == standby_at
@@ -92,6 +94,7 @@ class Worker final : private GroupListener {
 
   Status Begin();  // the first step
   Status JoinWhenReady();
+  Status TendGroup();
   // kInvalidArgument: this program is older than one that has committed for a slot.
   Status CheckRules();
   Status CannotRun(std::uint32_t slot, std::uint32_t rules_version) const;
@@ -123,6 +126,7 @@ class Worker final : private GroupListener {
   std::unique_ptr<Reader> reader_;
   std::unique_ptr<Producer> producer_;
   std::unique_ptr<Group> group_;
+  GroupWatch watch_;
   bool joined_ = false;
   std::optional<Time> others_since_;  // when the group last said what is ours; none: settled
   std::map<std::uint32_t, std::unique_ptr<Task>> tasks_;

@@ -1,8 +1,6 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
-#include <set>
-#include <string_view>
 
 #include "common/base/failpoint.h"
 #include "common/stream/kafka/librdkafka/handles.h"
@@ -17,79 +15,15 @@ constexpr std::chrono::minutes kFencedAgainWithin{1};
 
 using AdminOptions = std::unique_ptr<rd_kafka_AdminOptions_t, Destroy<rd_kafka_AdminOptions_destroy>>;
 using Event = std::unique_ptr<rd_kafka_event_t, Destroy<rd_kafka_event_destroy>>;
-
-// Looks from time to time whether each partition of the journal is somebody's. A member that gives one up is to join again, so
-// that it goes to the next; when it dies before and is back within its session, a group of static members does not notice,
-// and nobody would ever have that partition.
-class GroupWatch {
- public:
-  GroupWatch(const ClusterOptions& options, std::string journal)
-      : options_(options), journal_(std::move(journal)), queue_(nullptr) {}
-
-  // `client`: any client of the cluster, always the same. True, once: some partition has been nobody's for a while in a group
-  // at rest, and `name` is the member that is to do something about it.
-  bool Unowned(rd_kafka_t* client, const std::string& name) {
-    const auto now = std::chrono::steady_clock::now();
-    if (asked_) {
-      const Event event(rd_kafka_queue_poll(queue_.get(), 0));
-      if (event == nullptr) return false;
-      asked_ = false;
-      if (!SomeoneMust(event.get(), name)) {
-        unowned_ = 0;
-      } else if (++unowned_ == kLooks) {
-        unowned_ = 0;
-        return true;
-      }
-    } else if (now >= next_) {
-      next_ = now + options_.session_timeout / 2;
-      Ask(client);
-    }
-    return false;
-  }
-
- private:
-  static constexpr int kLooks = 3;
-
-  void Ask(rd_kafka_t* client) {
-    if (queue_ == nullptr) queue_.reset(rd_kafka_queue_new(client));
-    const AdminOptions how(rd_kafka_AdminOptions_new(client, RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS));
-    const char* groups[] = {options_.group.c_str()};
-    rd_kafka_DescribeConsumerGroups(client, groups, 1, how.get(), queue_.get());
-    asked_ = true;
-  }
-
-  [[nodiscard]] bool SomeoneMust(rd_kafka_event_t* event, const std::string& name) const {
-    const auto* result = rd_kafka_event_DescribeConsumerGroups_result(event);
-    if (result == nullptr || rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR) return false;
-    std::size_t count = 0;
-    const auto** groups = rd_kafka_DescribeConsumerGroups_result_groups(result, &count);
-    if (count != 1 || rd_kafka_ConsumerGroupDescription_error(groups[0]) != nullptr ||
-        rd_kafka_ConsumerGroupDescription_state(groups[0]) != RD_KAFKA_CONSUMER_GROUP_STATE_STABLE)
-      return false;
-    std::set<std::int32_t> owned;
-    const std::size_t members = rd_kafka_ConsumerGroupDescription_member_count(groups[0]);
-    for (std::size_t m = 0; m < members; ++m) {
-      const auto* member = rd_kafka_ConsumerGroupDescription_member(groups[0], m);
-      if (rd_kafka_MemberDescription_client_id(member) < name) return false;  // that one does
-      const auto* list = rd_kafka_MemberAssignment_partitions(rd_kafka_MemberDescription_assignment(member));
-      for (int i = 0; list != nullptr && i < list->cnt; ++i)
-        if (list->elems[i].topic == journal_) owned.insert(list->elems[i].partition);
-    }
-    return members > 0 && owned.size() < options_.topics[options_.journal].partitions;
-  }
-
-  const ClusterOptions& options_;
-  const std::string journal_;
-  Queue queue_;
-  bool asked_ = false;
-  int unowned_ = 0;  // looks, one after the other
-  std::chrono::steady_clock::time_point next_{};
+struct FreeText {
+  void operator()(char* text) const { rd_kafka_mem_free(nullptr, text); }
 };
+using MemberId = std::unique_ptr<char, FreeText>;
 
 class RdkafkaGroup final : public Group {
  public:
   RdkafkaGroup(const ClusterOptions& options, GroupListener& listener)
-      : options_(options), listener_(listener), watch_(options, TopicName(options, options.journal)) {}
+      : options_(options), listener_(listener) {}
 
   ~RdkafkaGroup() override {
     for (Handle& one : former_) (void)one.release();
@@ -116,6 +50,8 @@ class RdkafkaGroup final : public Group {
     auto handle = MakeHandle(RD_KAFKA_CONSUMER, std::move(*conf));
     if (!handle.ok()) return handle.status();
     handle_ = std::move(*handle);
+    queue_.reset(rd_kafka_queue_new(handle_.get()));
+    asked_ = false;
     rd_kafka_poll_set_consumer(handle_.get());
     return Status::Ok();
   }
@@ -139,7 +75,7 @@ class RdkafkaGroup final : public Group {
     }
     char why[512] = "";
     const rd_kafka_resp_err_t error = rd_kafka_fatal_error(handle_.get(), why, sizeof why);
-    if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return LookForUnowned();
+    if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return Status::Ok();
     if (error == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID) {
       // When the answer to a join is lost, the next join makes the first one's member a former self of ours, and what is
       // heard of that ends this handle (a broker that dies or a cut connection is enough). Somebody else who has our
@@ -167,7 +103,18 @@ class RdkafkaGroup final : public Group {
                                                    Millis at_most) override {
     rd_kafka_t* handle = handle_.get();
     if (!stable) {
-      if (Status s = MakeOnlooker(); !s.ok()) return s;
+      if (onlooker_ == nullptr) {
+        auto conf = MakeConf(options_,
+                             {{"group.id", options_.group},
+                              {"isolation.level", "read_uncommitted"},
+                              {"enable.auto.commit", "false"},
+                              {"client.id", options_.prefix + ".onlooker"}},
+                             options_.consumer);
+        if (!conf.ok()) return conf.status();
+        auto made = MakeHandle(RD_KAFKA_CONSUMER, std::move(*conf));
+        if (!made.ok()) return made.status();
+        onlooker_ = std::move(*made);
+      }
       handle = onlooker_.get();
     }
     const PartitionList list(rd_kafka_topic_partition_list_new(static_cast<int>(slots.size())));
@@ -190,6 +137,24 @@ class RdkafkaGroup final : public Group {
     return positions;
   }
 
+  std::optional<GroupView> View() override {
+    if (!asked_) {
+      Ask();
+      return std::nullopt;
+    }
+    const Event event(rd_kafka_queue_poll(queue_.get(), 0));
+    if (event == nullptr) return std::nullopt;
+    asked_ = false;
+    return ViewIn(event.get());
+  }
+
+  // Another list of topics makes the group do it.
+  Status ShareOutAgain() override {
+    if (!SmallTopic()) return Status::Ok();
+    subscribes_more_ = !subscribes_more_;
+    return Join();
+  }
+
   void Leave() override {
     if (!owned_.empty()) listener_.Revoked(owned_, false);
     owned_.clear();
@@ -201,32 +166,34 @@ class RdkafkaGroup final : public Group {
   }
 
  private:
-  // A client of the group that is no member.
-  Status MakeOnlooker() {
-    if (onlooker_ != nullptr) return Status::Ok();
-    auto conf = MakeConf(options_,
-                         {{"group.id", options_.group},
-                          {"isolation.level", "read_uncommitted"},
-                          {"enable.auto.commit", "false"},
-                          {"client.id", options_.prefix + ".onlooker"}},
-                         options_.consumer);
-    if (!conf.ok()) return conf.status();
-    auto made = MakeHandle(RD_KAFKA_CONSUMER, std::move(*conf));
-    if (!made.ok()) return made.status();
-    onlooker_ = std::move(*made);
-    return Status::Ok();
+  void Ask() {
+    const AdminOptions how(
+        rd_kafka_AdminOptions_new(handle_.get(), RD_KAFKA_ADMIN_OP_DESCRIBECONSUMERGROUPS));
+    const char* groups[] = {options_.group.c_str()};
+    rd_kafka_DescribeConsumerGroups(handle_.get(), groups, 1, how.get(), queue_.get());
+    asked_ = true;
   }
 
-  // Another list of topics makes the group share everything out anew; nobody loses what it has by that.
-  Status LookForUnowned() {
-    if (!SmallTopic()) return Status::Ok();
-    if (Status s = MakeOnlooker(); !s.ok()) return s;
-    if (!watch_.Unowned(onlooker_.get(), options_.prefix + "." + instance_)) return Status::Ok();
-    if (options_.report)
-      options_.report("some slot is nobody's: a member has died while it gave it up; the group " +
-                      options_.group + " is told to share out again");
-    subscribes_more_ = !subscribes_more_;
-    return Join();
+  [[nodiscard]] GroupView ViewIn(rd_kafka_event_t* event) const {
+    GroupView view;
+    const auto* result = rd_kafka_event_DescribeConsumerGroups_result(event);
+    const MemberId self(rd_kafka_memberid(handle_.get()));
+    if (result == nullptr || self == nullptr || rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR)
+      return view;
+    view.self = self.get();
+    std::size_t count = 0;
+    const auto** groups = rd_kafka_DescribeConsumerGroups_result_groups(result, &count);
+    if (count != 1 || rd_kafka_ConsumerGroupDescription_error(groups[0]) != nullptr ||
+        rd_kafka_ConsumerGroupDescription_state(groups[0]) != RD_KAFKA_CONSUMER_GROUP_STATE_STABLE)
+      return view;
+    const std::size_t members = rd_kafka_ConsumerGroupDescription_member_count(groups[0]);
+    for (std::size_t m = 0; m < members; ++m) {
+      const auto* one = rd_kafka_ConsumerGroupDescription_member(groups[0], m);
+      const auto* list = rd_kafka_MemberAssignment_partitions(rd_kafka_MemberDescription_assignment(one));
+      view.members.push_back({.id = rd_kafka_MemberDescription_consumer_id(one)});
+      if (list != nullptr) view.members.back().slots = SlotsIn(*list);
+    }
+    return view;
   }
 
   // One of a single partition, of which nothing is read.
@@ -249,17 +216,22 @@ class RdkafkaGroup final : public Group {
 
   [[nodiscard]] std::string JournalName() const { return TopicName(options_, options_.journal); }
 
+  [[nodiscard]] std::vector<std::uint32_t> SlotsIn(const rd_kafka_topic_partition_list_t& list) const {
+    std::vector<std::uint32_t> slots;
+    for (int i = 0; i < list.cnt; ++i)
+      if (list.elems[i].topic == JournalName())
+        slots.push_back(static_cast<std::uint32_t>(list.elems[i].partition));
+    std::sort(slots.begin(), slots.end());
+    return slots;
+  }
+
   static void OnRebalance(rd_kafka_t* handle, rd_kafka_resp_err_t event,
                           rd_kafka_topic_partition_list_t* list, void* opaque) {
     static_cast<RdkafkaGroup*>(static_cast<Opaque*>(opaque)->self)->Rebalance(handle, event, list);
   }
 
   void Rebalance(rd_kafka_t* handle, rd_kafka_resp_err_t event, rd_kafka_topic_partition_list_t* list) {
-    std::vector<std::uint32_t> slots;
-    for (int i = 0; i < list->cnt; ++i)
-      if (list->elems[i].topic == JournalName())
-        slots.push_back(static_cast<std::uint32_t>(list->elems[i].partition));
-    std::sort(slots.begin(), slots.end());
+    const std::vector<std::uint32_t> slots = SlotsIn(*list);
     if (event == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
       for (int i = 0; i < list->cnt; ++i) list->elems[i].offset = RD_KAFKA_OFFSET_END;
       const Error error(rd_kafka_incremental_assign(handle, list));
@@ -282,7 +254,8 @@ class RdkafkaGroup final : public Group {
   std::string instance_;
   Handle handle_;
   Handle onlooker_;
-  GroupWatch watch_;              // goes before its client
+  Queue queue_{nullptr};          // of this handle: answers about the group
+  bool asked_ = false;            // an answer will come into queue_
   bool subscribes_more_ = false;  // to SmallTopic(), too
   int fenced_ = 0;                // times, each soon after the one before
   std::chrono::steady_clock::time_point fenced_at_{};
