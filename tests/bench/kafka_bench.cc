@@ -28,9 +28,11 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <librdkafka/rdkafka.h>
@@ -44,6 +46,7 @@
 #include "common/wire/account_codec.h"
 #include "common/wire/event_codec.h"
 #include "common/wire/grant_codec.h"
+#include "services/cobblestone/kafka_client.h"
 #include "services/cobblestone/kafka_deployment.h"
 #include "services/cobblestone/kafka_workers.h"
 #include "tests/bench/bench_traffic.h"
@@ -213,6 +216,8 @@ std::unique_ptr<KafkaWorkers> OpenWorkers(const settings::RunSettings& settings)
   return std::move(*workers);
 }
 
+constexpr std::uint64_t kCommitsPerReport = 60;
+
 // Topics of our own, and the members of the traffic processed.
 class Deployment {
  public:
@@ -253,6 +258,29 @@ class Deployment {
   [[nodiscard]] const stream::kafka::ClusterOptions& cluster_options() const { return cluster_options_; }
   stream::kafka::Cluster& cluster() { return *cluster_; }
   client::Publisher& publisher() { return *publisher_; }
+
+  // Until each of the two workers has had slots for a while, and the one without the first slot follows it: what is committed
+  // between two of its reports is all that it may be behind. The name of the one that has it.
+  std::string AwaitHotStandby() const {
+    auto client = ConnectKafka(settings_, {});
+    if (!client.ok()) Die(client.status());
+    std::string owner;
+    for (int looks = 0; looks < 3;) {
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+      const auto answer = (*client)->Ask({.path = "/tasks"});
+      if (!answer.ok()) Die(answer.status());
+      std::set<std::string> owners;
+      for (const auto& task : (*answer)["tasks"]) owners.insert(task.value("worker", ""));
+      const auto& first = (*answer)["tasks"][0];
+      bool ready = owners.size() == 2 && owners.count("") == 0;
+      for (const auto& standby : first["standbys"])
+        ready = ready && standby["commits_behind"].get<std::uint64_t>() <= kCommitsPerReport;
+      ready = ready && !first["standbys"].empty() &&
+              first.value("worker", "") == std::exchange(owner, first.value("worker", ""));
+      looks = ready ? looks + 1 : 0;
+    }
+    return owner;
+  }
 
   void WipeState(const std::string& instance) const {
     std::filesystem::remove_all(SettingsOf(options_, prefix_, instance).data_directory);
@@ -535,6 +563,8 @@ class Load {
   [[nodiscard]] double seconds() const {
     return static_cast<double>(prepared_.blocks.size()) * options_.block;
   }
+  // Nothing more need be sent.
+  void End() { enough_ = true; }
 
   // Sends events when they are due, whatever became of those before, and looks until all totals are there. `beside`
   // runs beside it.
@@ -547,6 +577,12 @@ class Load {
       Source source(options_, deployment.cluster_options());
       for (std::uint32_t k = 0; k < prepared_.blocks.size(); ++k) {
         std::this_thread::sleep_until(Due(k));
+        if (enough_) {
+          std::size_t sent = 0;
+          for (std::uint32_t b = 0; b < k; ++b) sent += decided_[b].size();
+          expected_ = sent;
+          break;
+        }
         for (const SourceLine& line : prepared_.blocks[k].lines) source.Send(line.envelope);
         source.Poll();
         late_ = std::max(late_, source.slowest());
@@ -567,6 +603,8 @@ class Load {
   // Until every partition has had the total of an event that was due after `since`; s.
   double AwaitNewsOfAll(Clock::time_point since) {
     for (;;) {
+      if (!enough_ && since > Due(static_cast<std::uint32_t>(prepared_.blocks.size())))
+        Die(Status::InvalidArgument("the load was over before the measure: give it more --seconds"));
       {
         const std::lock_guard lock(mutex_);
         bool all = !news_.empty();
@@ -636,7 +674,8 @@ class Load {
   const Options& options_;
   Prepared prepared_;
   std::vector<std::vector<std::uint64_t>> decided_;  // hosts, by block
-  std::size_t expected_ = 0;
+  std::atomic<std::size_t> expected_ = 0;
+  std::atomic<bool> enough_ = false;
   Clock::time_point start_{};
   double late_ = 0;
   std::vector<double> milliseconds_;
@@ -671,7 +710,7 @@ void Latency(const Options& options, double rate) {
 
 void Recovery(Options options, double rate) {
   options.checkpoint = std::min(options.checkpoint, 5.0);
-  Load load(options, rate, std::max(options.seconds, 30 + 2 * options.session) + 20);
+  Load load(options, rate, std::max(options.seconds, 60 + 4 * options.session));
   Deployment deployment(options, "recovery", load.prepared());
   const auto pause = [](double s) { std::this_thread::sleep_for(std::chrono::duration<double>(s)); };
   auto a = std::make_unique<WorkerProcess>(options, deployment.prefix(), "a", true);
@@ -696,13 +735,14 @@ void Recovery(Options options, double rate) {
                 static_cast<unsigned long long>(a->RestoredRows()));
     std::fflush(stdout);
     b = std::make_unique<WorkerProcess>(options, deployment.prefix(), "b", true);
-    pause(12);
+    const bool first_is_of_b = deployment.AwaitHotStandby() == "b.0";
     killed = Clock::now();
-    a->End(SIGKILL);
+    (first_is_of_b ? b : a)->End(SIGKILL);
     const double taken = running.AwaitNewsOfAll(killed);
     std::printf("killed, and taken over by a hot standby: after %.2f s (session timeout %.1f s + %.2f s)\n",
                 taken, options.session, taken - options.session);
     std::fflush(stdout);
+    running.End();
   });
   const auto milliseconds = load.Milliseconds();
   std::printf("every one of %zu results was posted, the last ones within %.1f s\n", load.expected(),

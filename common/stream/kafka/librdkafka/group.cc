@@ -36,7 +36,7 @@ class RdkafkaGroup final : public Group {
         {"group.id", options_.group},
         {"partition.assignment.strategy", "cooperative-sticky"},
         {"session.timeout.ms", std::to_string(options_.session_timeout.count())},
-        {"heartbeat.interval.ms", std::to_string(std::max<long>(100, options_.session_timeout.count() / 5))},
+        {"heartbeat.interval.ms", std::to_string(std::max<long>(100, options_.session_timeout.count() / 10))},
         {"isolation.level", "read_committed"},  // positions: only what is decided
         {"enable.auto.commit", "false"},
         {"enable.auto.offset.store", "false"},
