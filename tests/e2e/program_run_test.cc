@@ -20,6 +20,7 @@ namespace cobblestone {
 namespace {
 
 using nlohmann::json;
+using ::testing::AnyOf;
 using testing::AskProgram;
 using testing::Background;
 using testing::Finished;
@@ -120,10 +121,12 @@ TEST_F(ProgramRun, KillNineLosesNothingAndDoublesNothing) {
     ASSERT_TRUE(run.WaitFor("running")) << run.err();
     const Finished cut = Run({"ingest", "events.pb", "--data", "data"});
     EXPECT_EQ(run.Wait(), 128 + SIGKILL) << failpoint;
-    // It may have been taken in whole before the write that is killed.
+    // It may have been taken in whole before the write that is killed; or come so late that the program, which had work of its
+    // own to do, was dying already and still held the directory (a disk may keep it for long).
     EXPECT_TRUE(cut.code == 0 || cut.code == 4) << cut.code << ": " << cut.err;
     if (cut.code == 4) {
-      EXPECT_THAT(cut.err, HasSubstr("start it again and repeat this"));
+      EXPECT_THAT(cut.err, AnyOf(HasSubstr("start it again and repeat this"),
+                                 HasSubstr("it is starting, stopping, or has another listen.socket")));
     }
   }
   // From outside, wherever that meets it.
