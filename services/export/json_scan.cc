@@ -28,8 +28,7 @@ class Scanner {
     if (!Expect('{')) return Bad("an object {...} with one array of rows for each table must begin here");
     for (bool first = true;; first = false) {
       const std::optional<char> next = NextVisible();
-      if (next == '}' && first) break;
-      if (!first && next == '}') break;
+      if (next == '}') break;
       if (!first && (next != ',' || (NextVisible(), current_ != '"')))
         return Bad("',' and a section must come, or '}'");
       if (first && next != '"') return Bad("the name of a section must come");
