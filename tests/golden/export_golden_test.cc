@@ -104,7 +104,7 @@ void WriteVariant(const std::string& variant, const std::string& spec_path, Publ
   const auto outcome =
       RunExport(**entities, *spec,
                 {.settings = *parsed,
-                 .now = golden["update_time"].is_null() ? 1 : golden["update_time"].get<std::int64_t>(),
+                 .now = golden.value("update_time", std::int64_t{1}),
                  .out = run.out});
   ASSERT_TRUE(outcome.ok()) << outcome.status().message();
 }
