@@ -61,6 +61,7 @@ int Main(int argc, char** argv) {
   AddMigrate(program);
   AddAudit(program);
   AddReplay(program);
+  AddExport(program);
   AddGenerate(program);
   AddConfig(program);
   // What CLI11 would say of a misspelt verb is that one is missing.

@@ -44,6 +44,7 @@ const std::vector<Layer>& Layers() {
       {"services/teams", kStage},
       {"services/coordinator", kStage},
       {"services/boinc", {"common/base", "common/credit", "common/wire"}},
+      {"services/export", {"common/base"}},
       {"services/cobblestone", {"common", "services"}},
       {"tests", {"common", "services"}},
   };

@@ -26,6 +26,7 @@ void AddIngest(Program& program);
 void AddGenerate(Program& program);
 void AddReplay(Program& program);
 void AddExplain(Program& program);
+void AddExport(Program& program);
 void AddAccount(Program& program);
 void AddHostVersion(Program& program);
 void AddScales(Program& program);

@@ -1,0 +1,179 @@
+#include <chrono>
+#include <cstdio>
+
+#include "services/cobblestone/commands/command.h"
+#include "services/cobblestone/progress.h"
+#include "services/export/entities_file.h"
+#include "services/export/export_job.h"
+
+namespace cobblestone {
+namespace {
+
+struct Options {
+  std::string entities;
+  std::string spec;
+  std::vector<std::string> settings;
+  bool strict_xml = false;
+  std::int64_t now = -1;
+  statistics::ExportJob job;
+  std::string read;
+  std::vector<std::string> then;
+  bool json = false;
+};
+
+void Warn(const std::string& what) { std::fprintf(stderr, "cobblestone: %s\n", what.c_str()); }
+
+nlohmann::json OutputsJson(const std::vector<statistics::OutputFigures>& outputs) {
+  nlohmann::json json = nlohmann::json::array();
+  for (const statistics::OutputFigures& output : outputs)
+    json.push_back({{"name", output.name},
+                    {"records", output.totals.records},
+                    {"total_credit", statistics::CreditText(output.totals.credit)},
+                    {"records_hash", statistics::HashText(output.totals.hash)},
+                    {"written", output.changed},
+                    {"removed", output.removed}});
+  return json;
+}
+
+void PrintOutputs(const std::vector<statistics::OutputFigures>& outputs, bool incremental) {
+  for (const statistics::OutputFigures& output : outputs) {
+    std::printf("%-20s %14s records", output.name.c_str(), WithCommas(output.totals.records).c_str());
+    if (output.totals.credit != 0)
+      std::printf("  %s Cobblestones", statistics::CreditText(output.totals.credit).c_str());
+    if (incremental)
+      std::printf("  (%s written, %s gone)", WithCommas(output.changed).c_str(),
+                  WithCommas(output.removed).c_str());
+    std::printf("\n");
+  }
+}
+
+int Read(const Options& options) {
+  std::vector<std::string> directories = {options.read};
+  directories.insert(directories.end(), options.then.begin(), options.then.end());
+  Progress progress("files", options.json);
+  std::uint64_t files = 0;
+  const auto outcome = statistics::ReadBack(directories, [&](const std::string&) {
+    ++files;
+    progress.Show({.done = files, .counted = files});
+  });
+  progress.Finish();
+  if (!outcome.ok()) return TellError(outcome.status());
+  if (options.json) {
+    PrintJson({{"outputs", OutputsJson(outcome->outputs)}, {"differences", outcome->differences}});
+  } else {
+    PrintOutputs(outcome->outputs, false);
+    for (const std::string& difference : outcome->differences)
+      std::printf("DIFFERS: %s\n", difference.c_str());
+    if (outcome->differences.empty())
+      std::printf("all files have their sums, all outputs read back to the same\n");
+  }
+  return outcome->differences.empty() ? kExitOk : kExitProblems;
+}
+
+int Export(const Options& options) {
+  auto settings = statistics::ParseSettings(options.settings);
+  if (!settings.ok()) return TellError(settings.status());
+  settings->strict_xml = options.strict_xml;
+  const auto spec = statistics::LoadSpec(options.spec);
+  if (!spec.ok()) return TellError(spec.status());
+  statistics::ExportJob job = options.job;
+  job.settings = *settings;
+  job.now = options.now >= 0 ? options.now
+                             : std::chrono::duration_cast<std::chrono::seconds>(
+                                   std::chrono::system_clock::now().time_since_epoch())
+                                   .count();
+  Progress finding("bytes", options.json);
+  auto entities = statistics::EntitiesFile::Open(options.entities,
+                                                 {.statsexport_enabled = settings->statsexport_enabled,
+                                                  .progress = [&](std::uint64_t done, std::uint64_t all) {
+                                                    finding.Show({.done = done, .all = all, .counted = done});
+                                                  }});
+  finding.Finish();
+  if (!entities.ok()) return TellError(entities.status());
+  for (const std::string& section : (*entities)->unknown_sections())
+    Warn(options.entities + ": nothing is known of '" + section + "'; it is passed over");
+  Progress writing("rows", options.json);
+  job.progress = [&](std::uint64_t done, std::uint64_t all) {
+    writing.Show({.done = done, .all = all, .counted = done});
+  };
+  job.warn = [&](const std::string& what) {
+    writing.Finish();
+    Warn(what);
+  };
+  const auto outcome = statistics::RunExport(**entities, *spec, job);
+  writing.Finish();
+  if (!outcome.ok()) return TellError(outcome.status());
+  if (options.json) {
+    PrintJson({{"directory", outcome->directory},
+               {"old_directory", outcome->old_directory},
+               {"outputs", OutputsJson(outcome->manifest.outputs)}});
+    return kExitOk;
+  }
+  PrintOutputs(outcome->manifest.outputs, outcome->manifest.base.has_value());
+  std::printf("published as %s", outcome->directory.c_str());
+  if (!outcome->old_directory.empty()) std::printf("; what was there is %s", outcome->old_directory.c_str());
+  std::printf("\n");
+  return kExitOk;
+}
+
+int Run(const Options& options) {
+  if (!options.read.empty()) return Read(options);
+  if (options.entities.empty() || options.spec.empty())
+    return TellError(
+        Status::InvalidArgument("--entities and --spec say what to export (or --read what to read back)"));
+  return Export(options);
+}
+
+}  // namespace
+
+void AddExport(Program& program) {
+  AddVerb<Options>(
+      program, "export", "Statistics files, as BOINC's db_dump writes them",
+      [](CLI::App& verb, Options& options) {
+        verb.add_option("--entities", options.entities, "users, hosts, teams and all else, as JSON")
+            ->type_name("FILE");
+        verb.add_option("--spec", options.spec, "which files: a db_dump.xml")->type_name("FILE");
+        verb.add_option("--setting", options.settings,
+                        "as in the project's configuration: user_country, user_url (both on when not said), "
+                        "credit_by_app, statsexport_enabled; 0 or 1. May be said several times")
+            ->type_name("NAME=0|1")
+            ->allow_extra_args(false);
+        verb.add_flag("--strict-xml", options.strict_xml, "repair what BOINC writes ill-formed");
+        verb.add_option("--now", options.now,
+                        "the time that the files tell, UNIX seconds; without it the clock's")
+            ->type_name("T");
+        verb.add_option("--out", options.job.out, "where to; without it the spec's <final_output_dir>")
+            ->type_name("DIR");
+        verb.add_option("--archive", options.job.archive,
+                        "where what was there goes; without it the spec's <archive_dir>, or beside --out")
+            ->type_name("DIR");
+        verb.add_flag("--delete-old", options.job.delete_old,
+                      "delete what was there, in place of renaming it");
+        verb.add_option("--threads", options.job.threads, "that write and compress; changes no byte")
+            ->type_name("N")
+            ->check(CLI::Range(1, 64))
+            ->capture_default_str();
+        verb.add_option(
+                "--incremental-from", options.job.incremental_from,
+                "write only what has changed since this export; an incremental one follows the full one and "
+                "those between: FULL FIRST SECOND")
+            ->type_name("DIR...");
+        verb.add_option("--read", options.read, "read an export back, and compare it with its manifest")
+            ->type_name("DIR");
+        verb.add_option("--then", options.then, "with the incremental ones that follow it, in their order")
+            ->type_name("DIR...");
+        verb.add_flag("--json", options.json, "the summary as JSON");
+        verb.footer(
+            "All files appear at once: they are written into DIR.partial, and exchanged with what is there,\n"
+            "which gets the time behind its name. manifest.json tells the sums of the files, and what all\n"
+            "records come to; services/cobblestone/README.md tells more.\n"
+            "Exit code 1: what was read back differs.\n\n"
+            "Examples:  cobblestone export --entities all.json --spec db_dump.xml --out html/stats\n"
+            "           cobblestone export --entities all.json --spec db_dump.xml --out html/stats_new \\\n"
+            "               --incremental-from html/stats\n"
+            "           cobblestone export --read html/stats --then html/stats_new");
+      },
+      Run);
+}
+
+}  // namespace cobblestone

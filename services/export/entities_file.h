@@ -1,0 +1,103 @@
+// A project's rows from one file of JSON, as in tests/golden/export (and as `cobblestone adopt` takes them): an object with an
+// array of rows for each table: users, teams, hosts, users_deleted, hosts_deleted, apps, badges, badge_user, badge_team,
+// credit_user, credit_team, consent_types, consents, subprojects. A table that is not there has no rows; `config` and sections
+// of other names are passed over.
+//
+// Holds 16 bytes per row, and 16 more per member of a team; the rows stay in the file, which must not change meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "services/export/json_scan.h"
+#include "services/export/source.h"
+
+namespace cobblestone::statistics {
+
+struct EntitiesOptions {
+  // Above what the file's consent_types say.
+  std::optional<bool> statsexport_enabled;
+  // While the rows are being found: bytes read, and of how many.
+  std::function<void(std::uint64_t, std::uint64_t)> progress;
+};
+
+class EntitiesFile final : public Source {
+ public:
+  // NotFound, or InvalidArgument with file, line and what is wrong there (no JSON, a number twice, a column of another type).
+  // Columns of rows that only the export itself reads are checked when it reads them.
+  static Result<std::unique_ptr<EntitiesFile>> Open(const std::string& path, const EntitiesOptions& options);
+
+  // Sections that were passed over because nothing is known of their name.
+  [[nodiscard]] const std::vector<std::string>& unknown_sections() const { return unknown_sections_; }
+
+  [[nodiscard]] std::string Describe() const override;
+  [[nodiscard]] const Catalogue& catalogue() const override { return catalogue_; }
+  [[nodiscard]] RowCounts RowsExpected() const override {
+    return {.users = users_.size(), .teams = teams_.size(), .hosts = hosts_.size()};
+  }
+  Status Users(const Take<User>& take) override;
+  Status Teams(const Take<Team>& take) override;
+  Status Hosts(const Take<Host>& take) override;
+  Status UsersDeleted(const Take<Deleted>& take) override;
+  Status HostsDeleted(const Take<Deleted>& take) override;
+  Status UserBadges(const Take<BadgeHeld>& take) override;
+  Status TeamBadges(const Take<BadgeHeld>& take) override;
+  Result<bool> FindUser(std::int64_t id, User* user) override;
+  Result<bool> FindTeam(std::int64_t id, Team* team) override;
+  Result<bool> FindHost(std::int64_t id, Host* host) override;
+  Owner OwnerOf(std::int64_t user) override;
+  Status Members(std::int64_t team, const Take<User>& take) override;
+  Status CreditOfUser(std::int64_t user, std::vector<AppCredit>* credit) override;
+  Status CreditOfTeam(std::int64_t team, std::vector<AppCredit>* credit) override;
+  std::uint32_t ConsentCopies(std::int64_t user) override;
+
+ private:
+  // `place`: see entities_index.h; its bit says of a user whether hosts are shown.
+  struct Entry {
+    std::int64_t id = 0;
+    std::uint64_t place = 0;
+  };
+  using Index = std::vector<Entry>;
+  struct Copies {
+    std::int64_t user = 0;
+    std::uint32_t copies = 0;
+  };
+  class Loader;
+
+  explicit EntitiesFile(RandomFile file) : file_(std::move(file)) {}
+
+  template <class Row, class Columns>
+  Status Read(const Entry& entry, const Columns& columns, Row* row);
+  template <class Row, class Columns>
+  Status ReadAll(const Index& index, const Columns& columns, const Take<Row>& take);
+  template <class Row, class Columns>
+  Result<bool> Find(const Index& index, const Columns& columns, std::int64_t id, Row* row);
+  template <class Columns>
+  Status ReadBadges(const Index& index, const Columns& columns, const Take<BadgeHeld>& take);
+  template <class Columns>
+  Status ReadCredit(const Index& index, const Columns& columns, std::int64_t holder,
+                    std::vector<AppCredit>* credit);
+
+  RandomFile file_;
+  Catalogue catalogue_;
+  std::vector<std::string> unknown_sections_;
+  // All in ascending order of id.
+  Index users_;
+  Index teams_;
+  Index hosts_;
+  Index users_deleted_;
+  Index hosts_deleted_;
+  Index badge_user_;
+  Index badge_team_;
+  Index credit_user_;
+  Index credit_team_;
+  std::vector<std::pair<std::int64_t, std::int64_t>> members_;  // team, user
+  std::vector<Copies> consent_;                                 // those who have agreed
+};
+
+}  // namespace cobblestone::statistics

@@ -1,0 +1,34 @@
+// Any text as a file of entities: an error, or rows that can all be read, or refused, and asked for again.
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "services/export/entities_file.h"
+
+using namespace cobblestone;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  // A file in memory; the reader wants a name.
+  static const int kFile = ::memfd_create("entities", 0);
+  static const std::string kPath = "/proc/self/fd/" + std::to_string(kFile);
+  if (::ftruncate(kFile, 0) != 0 || ::pwrite(kFile, data, size, 0) != static_cast<ssize_t>(size)) return 0;
+  auto entities = statistics::EntitiesFile::Open(kPath, {});
+  if (!entities.ok()) return 0;
+  const auto each = [](const auto&) { return Status::Ok(); };
+  (void)(*entities)->Users([&](const statistics::User& user) {
+    std::vector<statistics::AppCredit> credit;
+    (void)(*entities)->CreditOfUser(user.id, &credit);
+    (void)(*entities)->ConsentCopies(user.id);
+    return (*entities)->Members(user.teamid, each);
+  });
+  (void)(*entities)->Teams(each);
+  (void)(*entities)->Hosts(each);
+  (void)(*entities)->UsersDeleted(each);
+  (void)(*entities)->HostsDeleted(each);
+  (void)(*entities)->UserBadges(each);
+  (void)(*entities)->TeamBadges(each);
+  return 0;
+}

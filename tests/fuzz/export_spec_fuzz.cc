@@ -1,0 +1,18 @@
+// Any text as the spec file of an export: an error that names the line, or a spec whose names stay in their directory.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "services/export/spec.h"
+
+using namespace cobblestone;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const auto spec = statistics::ParseSpec({reinterpret_cast<const char*>(data), size}, "spec");
+  if (!spec.ok()) return 0;
+  for (const statistics::Enumeration& enumeration : spec->enumerations) {
+    if (enumeration.filename.empty() || enumeration.filename.find('/') != std::string::npos) std::abort();
+  }
+  return 0;
+}

@@ -1,0 +1,125 @@
+// The spec file of an export, and its settings: what is understood, and what is said where it is not.
+#include "services/export/spec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "services/export/settings.h"
+
+namespace cobblestone::statistics {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string Spec1(const std::string& inside) {
+  return "<boinc_db_dump_spec>\n<output_dir>../tmp</output_dir>\n<enumeration>\n" + inside +
+         "\n</enumeration>\n</boinc_db_dump_spec>\n";
+}
+
+TEST(ExportSpec, IsReadWhole) {
+  const auto spec = ParseSpec(
+      "<?xml version=\"1.0\"?>\n<boinc_db_dump_spec>\n <!-- daily -->\n <output_dir> a </output_dir>\n"
+      "<final_output_dir>b</final_output_dir><archive_dir>c</archive_dir>"
+      "<enumeration><table>host</table><filename>h</filename><sort>expavg_credit</sort>"
+      "<output><detail/><compression>zip</compression></output>"
+      "<output><recs_per_file>100</recs_per_file></output></enumeration>"
+      "<enumeration><table>user_deleted</table><filename>d</filename></enumeration></boinc_db_dump_spec>",
+      "x");
+  ASSERT_TRUE(spec.ok()) << spec.status().message();
+  EXPECT_EQ(spec->output_dir, "a");
+  EXPECT_EQ(spec->final_output_dir, "b");
+  EXPECT_EQ(spec->archive_dir, "c");
+  ASSERT_EQ(spec->enumerations.size(), 2u);
+  EXPECT_EQ(spec->enumerations[0].table, Table::kHost);
+  EXPECT_EQ(spec->enumerations[0].sort, Sort::kExpavgCredit);
+  ASSERT_EQ(spec->enumerations[0].outputs.size(), 2u);
+  EXPECT_TRUE(spec->enumerations[0].outputs[0].detail);
+  EXPECT_EQ(spec->enumerations[0].outputs[0].compression, Compression::kZip);
+  EXPECT_FALSE(spec->enumerations[0].outputs[1].detail);
+  EXPECT_EQ(spec->enumerations[0].outputs[1].recs_per_file, 100u);
+  EXPECT_THAT(spec->warnings, ElementsAre(HasSubstr("writes nothing without <sort>id</sort>")));
+  EXPECT_TRUE(spec->enumerations[1].outputs.empty());
+}
+
+struct BadSpec {
+  std::string text;
+  std::string says;
+};
+
+TEST(ExportSpec, ErrorsNameFileLineAndWhatMayStandThere) {
+  const std::string user = "<table>user</table><filename>user</filename>";
+  const BadSpec kBad[] = {
+      {"", "s.xml, line 1: this is not well-formed XML"},
+      {"<boinc_db_dump_spec>\n<enumeration>\n",
+       "s.xml, line 3: this is not well-formed XML: no element found"},
+      {"<spec/>", "<spec> is no spec of an export; its root is <boinc_db_dump_spec>"},
+      {Spec1("<table>users</table>"),
+       "line 4: there is no table 'users'; there are user, team, host, user_deleted"},
+      {Spec1(user + "\n<sort>name</sort>"),
+       "line 5: there is no sort 'name'; there are id, total_credit, expavg_credit"},
+      {Spec1(user + "<order>id</order>"), "there is no element <order> in <enumeration>"},
+      {Spec1("<filename>user</filename>"), "line 5: this <enumeration> has no <table>"},
+      {Spec1("<table>user</table>"), "this <enumeration> has no <filename>"},
+      {Spec1("<table>user</table><filename>../user</filename>"), "'../user' cannot be the name of a file"},
+      {Spec1("<table>user</table><filename/>"), "'' cannot be the name of a file"},
+      {Spec1(user + "<output><recs_per_file>ten</recs_per_file></output>"), "'ten' is no number of records"},
+      {Spec1(user + "<output><recs_per_file>-1</recs_per_file></output>"), "'-1' is no number of records"},
+      {Spec1(user + "<output/><output><detail/></output>"), "two outputs would both write user"},
+      {Spec1(
+           "<table>user</table><filename>badge_user</filename><output><compression>gzip</compression></output>"),
+       "the export writes a file badge_user.gz of its own"},
+      {Spec1(user + " gzip <output/>"), "text 'gzip' between elements"},
+      {"<!DOCTYPE a [<!ENTITY b \"c\">]>\n<boinc_db_dump_spec/>",
+       "a document type declaration does not belong here"},
+      {std::string(2U << 20U, ' '), "larger than a spec file can be"},
+  };
+  for (const BadSpec& bad : kBad) {
+    const auto spec = ParseSpec(bad.text, "s.xml");
+    ASSERT_FALSE(spec.ok()) << bad.says;
+    EXPECT_EQ(spec.status().code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(spec.status().message(), HasSubstr(bad.says));
+  }
+}
+
+TEST(ExportSpec, AnUnknownCompressionStandsForNone) {
+  const auto spec = ParseSpec(Spec1("<table>user</table><filename>user</filename>\n"
+                                    "<output><compression>bzip2</compression></output>"),
+                              "s.xml");
+  ASSERT_TRUE(spec.ok());
+  EXPECT_EQ(spec->enumerations[0].outputs[0].compression, Compression::kNone);
+  EXPECT_THAT(spec->warnings, ElementsAre(HasSubstr("s.xml, line 5: there is no compression 'bzip2'")));
+}
+
+TEST(ExportSpec, AFileThatIsNotThereIsNamed) {
+  const auto spec = LoadSpec("/nowhere/db_dump.xml");
+  ASSERT_FALSE(spec.ok());
+  EXPECT_EQ(spec.status().code(), StatusCode::kNotFound);
+  EXPECT_THAT(spec.status().message(), HasSubstr("/nowhere/db_dump.xml"));
+}
+
+TEST(ExportSettings, AbsentOnesAreUpstreams) {
+  const auto settings = ParseSettings({});
+  ASSERT_TRUE(settings.ok());
+  EXPECT_TRUE(settings->user_country);
+  EXPECT_TRUE(settings->user_url);
+  EXPECT_FALSE(settings->credit_by_app);
+  EXPECT_EQ(settings->statsexport_enabled, std::nullopt);
+}
+
+TEST(ExportSettings, AreReadAndRefusedByName) {
+  const auto settings =
+      ParseSettings({"user_country=0", "user_url=false", "credit_by_app=1", "statsexport_enabled=true"});
+  ASSERT_TRUE(settings.ok());
+  EXPECT_FALSE(settings->user_country);
+  EXPECT_FALSE(settings->user_url);
+  EXPECT_TRUE(settings->credit_by_app);
+  EXPECT_EQ(settings->statsexport_enabled, true);
+  EXPECT_THAT(ParseSettings({"user_contry=1"}).status().message(),
+              HasSubstr("there is no setting 'user_contry'; there are"));
+  EXPECT_THAT(ParseSettings({"user_url"}).status().message(), HasSubstr("as in user_url=1"));
+  EXPECT_THAT(ParseSettings({"user_url=yes"}).status().message(), HasSubstr("a value of 0 or 1"));
+}
+
+}  // namespace
+}  // namespace cobblestone::statistics
