@@ -103,9 +103,7 @@ void WriteVariant(const std::string& variant, const std::string& spec_path, Publ
   ASSERT_TRUE(spec.ok()) << spec.status().message();
   const auto outcome =
       RunExport(**entities, *spec,
-                {.settings = *parsed,
-                 .now = golden.value("update_time", std::int64_t{1}),
-                 .out = run.out});
+                {.settings = *parsed, .now = golden.value("update_time", std::int64_t{1}), .out = run.out});
   ASSERT_TRUE(outcome.ok()) << outcome.status().message();
 }
 
