@@ -112,7 +112,7 @@ TEST_F(ProgramExport, IncrementalExportsReadBackToTheSame) {
   const Finished next = Run({"--entities", "later.json", "--spec", Golden("c_sort_id_recs10/db_dump.xml"),
                              "--out", "next", "--strict-xml", "--incremental-from", "full", "--json"});
   ASSERT_EQ(next.code, 0) << next.err;
-  const json& users = json::parse(next.out)["outputs"][0];
+  const json users = json::parse(next.out)["outputs"][0];
   EXPECT_EQ(users["name"], "user_N.gz");
   EXPECT_EQ(users["records"], 53);
   EXPECT_EQ(users["written"], 1);
