@@ -198,8 +198,9 @@ class RdkafkaGroup final : public Group {
 
   // One of a single partition, of which nothing is read.
   [[nodiscard]] std::optional<std::string> SmallTopic() const {
-    for (TopicIndex t = 0; t < options_.topics.size(); ++t)
-      if (t != options_.journal && options_.topics[t].partitions == 1) return TopicName(options_, t);
+    for (std::size_t t = 0; t < options_.topics.size(); ++t)
+      if (t != options_.journal && options_.topics[t].partitions == 1)
+        return TopicName(options_, static_cast<TopicIndex>(t));
     return std::nullopt;
   }
 
