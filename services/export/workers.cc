@@ -1,5 +1,6 @@
 #include "services/export/workers.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace cobblestone::statistics {
@@ -32,6 +33,8 @@ void Workers::Wait(const Handle& job) {
   std::unique_lock lock(mutex_);
   if (!job->begun) {
     job->begun = true;
+    // Without threads nobody else takes it out, and it would keep what it holds.
+    waiting_.erase(std::find(waiting_.begin(), waiting_.end(), job));
     lock.unlock();
     job->work();
     lock.lock();
@@ -48,7 +51,6 @@ void Workers::Run() {
     if (ending_) return;
     const Handle job = waiting_.front();
     waiting_.pop_front();
-    if (job->begun) continue;
     job->begun = true;
     lock.unlock();
     job->work();

@@ -7,10 +7,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <random>
 #include <sstream>
 
 #include "services/export/record_file.h"
+#include "services/export/workers.h"
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone::statistics {
@@ -133,6 +135,19 @@ TEST(ExportWorkers, JobsThatNobodyWaitsForEndWithThem) {
   const auto job = workers.Start([&] { ++done; });
   workers.Wait(job);
   EXPECT_EQ(done, 1);
+}
+
+// A file of any length is a file of many blocks.
+TEST(ExportWorkers, WithoutThreadsWhatIsDoneIsLetGo) {
+  Workers workers(0);
+  std::weak_ptr<int> held;
+  {
+    const auto block = std::make_shared<int>(0);
+    held = block;
+    workers.Wait(workers.Start([block] { ++*block; }));
+    EXPECT_EQ(*block, 1);
+  }
+  EXPECT_TRUE(held.expired());
 }
 
 }  // namespace
