@@ -3,8 +3,10 @@
 #include <httplib.h>
 #include <sys/socket.h>
 
+#include <chrono>
 #include <filesystem>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "services/cobblestone/append_codec.h"
@@ -17,6 +19,9 @@ namespace {
 // A block may wait for the stages to drain. A server that dies ends the connection at once; this is only
 // for one that hangs.
 constexpr time_t kAnswerSeconds = 3600;
+// A program that starts has its directory before its socket, and one that was killed may keep it while the disk is at work.
+constexpr std::chrono::seconds kHeldPatience{10};
+constexpr std::chrono::milliseconds kLookAgainAfter{100};
 
 Result<nlohmann::json> ParseJson(const std::string& text) {
   nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
@@ -168,24 +173,30 @@ Result<ProducerState> Client::Producer(const std::string& source, bool* lockstep
 Result<std::unique_ptr<Client>> Client::Open(const settings::RunSettings& settings, Purpose purpose,
                                              const std::function<void(const std::string&)>& report) {
   if (settings.backend == settings::Backend::kKafka) return ConnectKafka(settings, report);
-  auto remote = ConnectClient(settings.listen.socket);
-  if (remote.ok() || remote.status().code() != StatusCode::kNotFound) return remote;
+  const auto deadline = std::chrono::steady_clock::now() + kHeldPatience;
+  for (bool told = false;; told = true) {
+    auto remote = ConnectClient(settings.listen.socket);
+    if (remote.ok() || remote.status().code() != StatusCode::kNotFound) return remote;
 
-  std::error_code ignored;  // a directory that cannot even be looked at is not there for us
-  if (purpose == Purpose::kAsk && !std::filesystem::exists(settings.data_directory + "/log", ignored)) {
-    return Status::NotFound("there is no data directory " + settings.data_directory +
-                            "; name it with --data or --config, or make one with `cobblestone ingest`");
-  }
-  auto engine = Engine::Open(settings, report);
-  if (!engine.ok()) {
+    std::error_code ignored;  // a directory that cannot even be looked at is not there for us
+    if (purpose == Purpose::kAsk && !std::filesystem::exists(settings.data_directory + "/log", ignored)) {
+      return Status::NotFound("there is no data directory " + settings.data_directory +
+                              "; name it with --data or --config, or make one with `cobblestone ingest`");
+    }
+    auto engine = Engine::Open(settings, report);
+    if (engine.ok()) {
+      if (purpose == Purpose::kWork) (*engine)->Start();
+      Engine& opened = **engine;
+      return std::unique_ptr<Client>(new EngineClient(opened, std::move(*engine), purpose == Purpose::kWork));
+    }
     if (engine.status().code() != StatusCode::kFenced) return engine.status();
-    return Status::Fenced(engine.status().message() + " (and nobody answers at its socket " +
-                          settings.listen.socket +
-                          ": it is starting, stopping, or has another listen.socket; try again)");
+    const std::string why = engine.status().message() + " (and nobody answers at its socket " +
+                            settings.listen.socket +
+                            ": it is starting, stopping, or has another listen.socket";
+    if (std::chrono::steady_clock::now() >= deadline) return Status::Fenced(why + "; try again)");
+    if (!told && report) report(why + "; waiting for it)");
+    std::this_thread::sleep_for(kLookAgainAfter);
   }
-  if (purpose == Purpose::kWork) (*engine)->Start();
-  Engine& opened = **engine;
-  return std::unique_ptr<Client>(new EngineClient(opened, std::move(*engine), purpose == Purpose::kWork));
 }
 
 std::unique_ptr<Client> ClientOf(Engine& engine) {

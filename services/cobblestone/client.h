@@ -25,7 +25,7 @@ class Client {
  public:
   virtual ~Client() = default;
 
-  // kNotFound (kAsk only): no such directory. kFenced: another process holds it and does not answer at its
+  // kNotFound (kAsk only): no such directory. kFenced: another process has held it for some seconds and not answered at its
   // socket. `report` gets what a long opening does.
   static Result<std::unique_ptr<Client>> Open(const settings::RunSettings& settings, Purpose purpose,
                                               const std::function<void(const std::string&)>& report);
