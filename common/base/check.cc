@@ -1,12 +1,14 @@
 #include "common/base/check.h"
 
-#include <cstdio>
 #include <cstdlib>
+
+#include "common/base/last_words.h"
 
 namespace cobblestone {
 
 void CheckFailed(const char* file, int line, const char* expression, const std::string& detail) {
-  std::fprintf(stderr, "%s:%d: impossible: %s does not hold: %s\n", file, line, expression, detail.c_str());
+  SayLastWords(std::string(file) + ":" + std::to_string(line) + ": impossible: " + expression +
+               " does not hold: " + detail);
   std::abort();
 }
 

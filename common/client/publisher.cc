@@ -20,7 +20,10 @@ constexpr stream::kafka::Millis kReadPatience{60000};
 std::string EncodeSourceState(const SourceState& state) {
   std::string text = std::to_string(state.events) + " " + std::to_string(state.hash.low) + " " +
                      std::to_string(state.hash.high);
-  if (state.said != 0) text += " " + std::to_string(state.said);
+  if (state.said != 0 || state.batch_events != 0) text += " " + std::to_string(state.said);
+  if (state.batch_events != 0)
+    text += " " + std::to_string(state.batch_events) + " " + std::to_string(state.batch_hash.low) + " " +
+            std::to_string(state.batch_hash.high);
   return text;
 }
 
@@ -31,6 +34,10 @@ Result<SourceState> DecodeSourceState(std::string_view text) {
   if (in.fail())
     return Status::Corrupted("a source's state is not what a publisher wrote: " + std::string(text));
   if (!(in >> state.said)) state.said = 0;
+  if (!(in >> state.batch_events >> state.batch_hash.low >> state.batch_hash.high)) {
+    state.batch_events = 0;
+    state.batch_hash = {};
+  }
   return state;
 }
 

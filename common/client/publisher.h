@@ -23,6 +23,9 @@ struct SourceState {
   stream::Hash128 hash;      // chained over all of it before, by whoever wants to know a source again; else 0
   std::uint32_t said =
       0;  // PublisherOptions::alone: a word of whoever published last, of whichever source, to the next
+  // For sources that send in batches: where the batch that was published last begins. 0: nobody said.
+  std::uint64_t batch_events = 0;
+  stream::Hash128 batch_hash;
 
   friend bool operator==(const SourceState&, const SourceState&) = default;
 };

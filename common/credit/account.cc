@@ -34,26 +34,36 @@ std::int64_t DayOf(double time) {
   return static_cast<std::int64_t>(day);
 }
 
-void AddToApp(AppId app, MicroCredit micro, std::vector<AppSum>& apps) {
+// `counted`: results more, or less by one.
+void AddToApp(AppId app, MicroCredit micro, std::uint64_t counted, std::vector<AppSum>& apps) {
   auto it = std::lower_bound(apps.begin(), apps.end(), app,
                              [](const AppSum& sum, AppId id) { return sum.app < id; });
   if (it == apps.end() || it->app != app) it = apps.insert(it, AppSum{.app = app});
   it->micro += micro;
-  it->grants += 1;
+  it->grants += counted;
 }
 
-void AddToDay(std::int64_t day, MicroCredit micro, std::vector<DaySum>& days) {
+void AddToDay(std::int64_t day, MicroCredit micro, bool counted, std::vector<DaySum>& days) {
   if (!days.empty() && day <= days.back().day - kHistoryDays) return;  // older than the history goes back
   auto it = days.end();
   while (it != days.begin() && std::prev(it)->day >= day)
     --it;  // postings come almost in order: from the end
   if (it == days.end() || it->day != day) it = days.insert(it, DaySum{.day = day});
   it->micro += micro;
-  it->grants += 1;
+  it->grants += counted ? 1 : 0;
   const std::int64_t oldest = days.back().day - kHistoryDays + 1;
   auto keep = days.begin();
   while (keep->day < oldest) ++keep;
   days.erase(days.begin(), keep);
+}
+
+// What was taken back was added, at the times of its grants, as kLn2 / half-life for each day's work; what is left of that goes.
+void TakeFromAverage(const PostingFacts& posting, RecentAverage& recent) {
+  if (posting.recent_off == 0 || recent.time == 0) return;
+  const double now = std::max(posting.now, recent.time);
+  const double value = DecayedAverage(recent, now, kRecentAverageHalfLife) - posting.recent_off;
+  if (!std::isfinite(value)) return;
+  recent = {.value = std::max(value, 0.0), .time = now};
 }
 
 }  // namespace
@@ -108,9 +118,20 @@ double DecayedAverage(const RecentAverage& average, double now, double half_life
 
 void Post(const PostingFacts& posting, Account& account) {
   account.total_micro += posting.micro;
-  account.grants += 1;
-  AddToApp(posting.app, posting.micro, account.apps);
-  AddToDay(DayOf(posting.now), posting.micro, account.days);
+  account.provisional_micro += posting.provisional;
+  if (!posting.counted && !posting.uncounts && posting.micro == 0)
+    return;  // partial grants became final, and no more
+  if (posting.micro < 0) {
+    if (posting.owed) account.owed_micro -= posting.micro;
+  } else if (account.owed_micro > 0) {
+    account.owed_micro -= std::min<MicroTotal>(account.owed_micro, posting.micro);
+  }
+  const std::uint64_t counted = static_cast<std::uint64_t>(posting.counted) - (posting.uncounts ? 1 : 0);
+  account.grants += counted;
+  AddToApp(posting.app, posting.micro, counted, account.apps);
+  AddToDay(DayOf(posting.now), posting.micro, posting.counted, account.days);
+  if (posting.corrects || (!posting.counted && posting.micro <= 0))
+    return TakeFromAverage(posting, account.recent);
 
   if (!posting.boinc_average && account.recent.time == 0 && posting.work_start >= posting.now) return;
   RecentAverage next = account.recent;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/base/added_in.h"
 #include "common/base/ids.h"
 
 namespace cobblestone::credit {
@@ -61,16 +62,23 @@ struct DaySum {
 };
 
 struct Account {
-  MicroTotal opening_micro = 0;  // from the opening event; part of total
-  MicroTotal total_micro = 0;
+  MicroTotal opening_micro = 0;      // from the opening event; part of total
+  MicroTotal total_micro = 0;        // all that was ever granted, less what was taken back
+  MicroTotal provisional_micro = 0;  // part of total: partial grants of results that are not decided yet
+  // Was taken back, and future credit makes up for it first (TrickleSettlement::kCap).
+  MicroTotal owed_micro = 0;
   RecentAverage recent;
   std::uint64_t grants = 0;  // granted results, grants of zero too
   std::vector<AppSum> apps;  // ascending by app
   std::vector<DaySum> days;  // ascending by day, the last kHistoryDays
 
+  // What people are shown: never goes down but where credit is taken back for good.
+  [[nodiscard]] MicroTotal shown_micro() const { return total_micro + owed_micro; }
+
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.opening_micro, s.total_micro, s.recent, s.grants, s.apps, s.days);
+    f(s.opening_micro, s.total_micro, s.recent, s.grants, s.apps, s.days, AddedIn<2>(s.provisional_micro),
+      AddedIn<2>(s.owed_micro));
   }
 };
 
@@ -85,6 +93,14 @@ struct PostingFacts {
   // posting that ends before it began makes the average negative. Otherwise the first counts as made at the
   // average's time, and the second leaves the average empty.
   bool boinc_average = false;
+  bool counted = true;          // a result was granted with it; not with a partial grant or a reversal
+  MicroCredit provisional = 0;  // added to the provisional part
+  bool owed = false;            // what it takes back future credit makes up for
+  // Cobblestones per day that the recent average loses, besides `micro` where that is below 0, which it does not take for work:
+  // what of the credit taken back is still in it. Below 0: it wins (a correction alone).
+  double recent_off = 0;
+  bool corrects = false;  // an operator's reversal or re-pricing: `micro` is no work, whatever its sign
+  bool uncounts = false;  // a result that was granted counts no more
 };
 
 // One posting, whole: total, recent average, per app, day, count. Total, sums and count take any posting;

@@ -6,10 +6,13 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "common/base/added_in.h"
 #include "common/base/ids.h"
 #include "common/credit/constants.h"
 #include "common/credit/model.h"
+#include "common/credit/trickle_rule.h"
 
 namespace cobblestone::credit {
 
@@ -17,10 +20,16 @@ struct PolicyVersion {
   PolicyKind kind = PolicyKind::kCreditNew;
   std::uint32_t version = 1;
   Constants constants;
+  std::vector<TrickleRule> trickles;  // one for each variety
+  TrickleSettlement settlement = TrickleSettlement::kKeep;
 
+  [[nodiscard]] bool SameRules(const PolicyVersion& other) const {
+    return kind == other.kind && constants == other.constants && trickles == other.trickles &&
+           settlement == other.settlement;
+  }
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.kind, s.version, s.constants);
+    f(s.kind, s.version, s.constants, AddedIn<2>(s.trickles), AddedIn<2>(s.settlement));
   }
 };
 

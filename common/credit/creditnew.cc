@@ -1,7 +1,6 @@
 #include "common/credit/creditnew.h"
 
-#include <algorithm>
-
+#include "common/credit/job_scales.h"
 #include "common/credit/probation.h"
 #include "common/credit/replicas.h"
 #include "common/credit/standard_policy.h"
@@ -20,29 +19,22 @@ bool IsOneTimeCheat(const Claim& claim, const Measure& measure, const Constants&
          measure.ratio > constants.one_time_cheat_factor * claim.version_pfc_mean;
 }
 
-// S(H) before probation; 0 while it can't be told.
-double HostScale(const Claim& claim, const Constants& constants) {
-  if (claim.host_pfc_n < constants.host_scale_min_samples) return 0;
-  if (!(claim.host_pfc_mean > 0) || !(claim.version_pfc_mean > 0)) return 0;
-  return std::min(claim.version_pfc_mean / claim.host_pfc_mean, constants.host_scale_limit);
-}
-
 void PriceMeasured(const Measure& measure, const Constants& constants, Claim& claim) {
-  const bool on_probation = (claim.flags & kClaimOnProbation) != 0;
-  const HostTrust trust = TrustOf(on_probation, claim.host_scale_time, claim.time);
-  claim.pfc = measure.pfc;
-  if (claim.version_scale > 0) {
-    claim.pfc *= claim.version_scale;
-    claim.flags |= kClaimHasVersionScale;
-  }
-  double host_scale = trust == HostTrust::kNoScale ? 0 : HostScale(claim, constants);
-  if (trust == HostTrust::kAtMostOne) host_scale = std::min(host_scale, 1.0);
-  if (host_scale > 0) {
-    claim.pfc *= host_scale;
-    claim.flags |= kClaimHasHostScale;
-  }
-  const bool both = (claim.flags & kClaimHasVersionScale) != 0 && (claim.flags & kClaimHasHostScale) != 0;
-  claim.mode = trust != HostTrust::kTrusted ? Mode::kProbation : both ? Mode::kNormal : Mode::kApproximate;
+  const JobScales scales = ScalesOf({.version_scale = claim.version_scale,
+                                     .version_pfc_mean = claim.version_pfc_mean,
+                                     .host_pfc_n = claim.host_pfc_n,
+                                     .host_pfc_mean = claim.host_pfc_mean,
+                                     .on_probation = (claim.flags & kClaimOnProbation) != 0,
+                                     .host_scale_time = claim.host_scale_time,
+                                     .time = claim.time},
+                                    constants);
+  claim.pfc = scales.Apply(measure.pfc);
+  if (scales.version > 0) claim.flags |= kClaimHasVersionScale;
+  if (scales.host > 0) claim.flags |= kClaimHasHostScale;
+  const bool both = scales.version > 0 && scales.host > 0;
+  claim.mode = scales.trust != HostTrust::kTrusted ? Mode::kProbation
+               : both                              ? Mode::kNormal
+                                                   : Mode::kApproximate;
 }
 
 class CreditNew final : public StandardPolicy {
@@ -96,10 +88,9 @@ class CreditNew final : public StandardPolicy {
     claim.version_pfc_n = version.pfc.n;
     claim.version_pfc_mean = version.pfc.mean;
     claim.version_scale = version.scale;
-    const auto app = job.in_force.scales.apps.find(claim.app.value);
-    if (app != job.in_force.scales.apps.end() && app->second.defined && app->second.min_avg_pfc > 0) {
+    if (const auto min_avg_pfc = FindMinAvgPfc(job.in_force.scales, claim.app)) {
       claim.flags |= kClaimMinAvgDefined;
-      claim.min_avg_pfc = app->second.min_avg_pfc;
+      claim.min_avg_pfc = *min_avg_pfc;
     }
     claim.host_pfc_n = job.row.pfc.n;
     claim.host_pfc_mean = job.row.pfc.mean;

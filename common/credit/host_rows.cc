@@ -1,5 +1,7 @@
 #include "common/credit/host_rows.h"
 
+#include <utility>
+
 #include "common/credit/reliability.h"
 
 namespace cobblestone::credit {
@@ -27,11 +29,15 @@ const HostVersion* Predecessor(const HostRecord& host, const AppVersionRow& vers
 
 }  // namespace
 
-HostVersion* FindHostVersion(HostRecord& host, AppId app, AppVersionId version) {
-  for (HostVersion& row : host.versions) {
+const HostVersion* FindHostVersion(const HostRecord& host, AppId app, AppVersionId version) {
+  for (const HostVersion& row : host.versions) {
     if (row.version == version && (!version.anonymous() || row.app == app)) return &row;
   }
   return nullptr;
+}
+
+HostVersion* FindHostVersion(HostRecord& host, AppId app, AppVersionId version) {
+  return const_cast<HostVersion*>(FindHostVersion(std::as_const(host), app, version));
 }
 
 HostVersion& HostVersionFor(HostRecord& host, const AppRow& app, AppVersionId version,

@@ -9,6 +9,7 @@ namespace cobblestone::credit {
 
 // The row of a version; of an anonymous version (id below 0) that of the app. Null where there is none.
 [[nodiscard]] HostVersion* FindHostVersion(HostRecord& host, AppId app, AppVersionId version);
+[[nodiscard]] const HostVersion* FindHostVersion(const HostRecord& host, AppId app, AppVersionId version);
 
 // The same, made where there is none: a new version starts from the host's record of the newest older version
 // of its app, platform and plan class (semantics.md, section 3); anything else starts empty, with the initial

@@ -56,9 +56,13 @@ Measure MeasureJob(const Claim& claim, double limited_peak_flops) {
   return measure;
 }
 
+double DefaultPfc(double fpops_est, std::optional<double> min_avg_pfc) {
+  return min_avg_pfc ? *min_avg_pfc * fpops_est : fpops_est;
+}
+
 double DefaultPfc(const Claim& claim) {
-  if ((claim.flags & kClaimMinAvgDefined) == 0) return claim.fpops_est;
-  return claim.min_avg_pfc * claim.fpops_est;
+  const bool defined = (claim.flags & kClaimMinAvgDefined) != 0;
+  return DefaultPfc(claim.fpops_est, defined ? std::optional(claim.min_avg_pfc) : std::nullopt);
 }
 
 void FinishClaim(const Constants& constants, Claim& claim) {

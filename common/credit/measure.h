@@ -5,6 +5,8 @@
 // Pure.
 #pragma once
 
+#include <optional>
+
 #include "common/credit/constants.h"
 #include "common/credit/model.h"
 
@@ -31,6 +33,7 @@ struct Measure {
 [[nodiscard]] Measure MeasureJob(const Claim& claim, double limited_peak_flops);
 
 // S000's default PFC, FLOPs: min_avg_pfc(A) x E where it is defined, else E.
+[[nodiscard]] double DefaultPfc(double fpops_est, std::optional<double> min_avg_pfc);
 [[nodiscard]] double DefaultPfc(const Claim& claim);
 
 // Gives a claim its credit from claim.pfc. A claim that is no number of credit (overflow, negative job size)

@@ -199,6 +199,28 @@ struct ValidationFacts {
   std::uint64_t line = 0;  // input line at which completion and validation were both there
 };
 
+// What becomes of partial grants (trickles) that come to more than the result is worth in the end. Frozen numbers.
+enum class TrickleSettlement : std::uint8_t {
+  kKeep = 0,    // credit for work done stays
+  kSettle = 1,  // a reversal takes it back
+  kCap = 2,     // so does this one, and the shown total waits until future credit has made up for it
+};
+
+// Partial grants of one result, as far as they went to one user.
+struct PaidPartial {
+  UserId user;
+  std::int64_t micro = 0;
+  // What they have added to the user's recent average, Cobblestones per day, as of `recent_time`: it fades as that does.
+  double recent = 0;
+  double recent_time = 0;  // UNIX s; of the last of them
+
+  friend bool operator==(const PaidPartial&, const PaidPartial&) = default;
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.user, s.micro, s.recent, s.recent_time);
+  }
+};
+
 enum ClaimFlag : std::uint32_t {
   kClaimValid = 1u << 0,
   kClaimInvalid = 1u << 1,
@@ -263,6 +285,8 @@ struct Claim {
   double pfc = 0;
   double claimed = 0;
   double delay_bound = 0;
+  std::vector<PaidPartial> paid;  // by partial grants, in the order of the first to each user
+  TrickleSettlement settlement = TrickleSettlement::kKeep;
 };
 
 enum SampleFlag : std::uint32_t {
@@ -278,6 +302,12 @@ enum GrantFlag : std::uint32_t {
   kGrantBoincAverage = 1u << 2,  // the recent average follows BOINC to the letter (golden README, item 23)
   kGrantTeamAtGrant =
       1u << 1,  // credit goes to the team that the user is in now, not to the one when reported
+  kGrantSettles =
+      1u << 3,  // partial grants become final with it, or it takes back: settles_micro and recent_off count
+  kGrantOwed = 1u << 4,  // what it takes back future credit makes up for (TrickleSettlement::kCap)
+  // An operator's reversal or re-pricing: its credit is no work for the recent averages, which lose `recent_off` alone.
+  kGrantCorrects = 1u << 5,
+  kGrantUncounts = 1u << 6,  // the result counts no more among those that were granted
 };
 
 // Order of samples everywhere: (time, validation_id, result), semantics.md, section 3; of one result, by host and what else it has.

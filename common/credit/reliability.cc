@@ -78,4 +78,11 @@ double FlopsEstimate(const HostVersion& row, double peak_flops, const Constants&
   return 1 / row.et.mean;
 }
 
+ReplicationAdvice ReplicationOf(const HostVersion* row, const Constants& constants) {
+  if (row == nullptr) return ReplicationAdvice::kUnknown;
+  if (row->error_rate > constants.error_rate_initial / 2) return ReplicationAdvice::kErrors;
+  return row->consecutive_valid < kSingleReplicationValid ? ReplicationAdvice::kTooFewValid
+                                                          : ReplicationAdvice::kSingle;
+}
+
 }  // namespace cobblestone::credit

@@ -49,4 +49,16 @@ void CountJob(double time, HostVersion& row);
 // `peak_flops` below the host's sample threshold, as the plan function named it.
 [[nodiscard]] double FlopsEstimate(const HostVersion& row, double peak_flops, const Constants& constants);
 
+// Whether a host's next result of a version needs a second replica. S000: after a fault, or a claim that cannot be, the error
+// rate is such that the host 'won't do single replication for a while'; here while it is above half the initial value, and
+// until as many results in a row were valid as BOINC's adaptive replication wants.
+enum class ReplicationAdvice : std::uint8_t {
+  kSingle,       // one is enough
+  kUnknown,      // nothing is known of the host with this version
+  kErrors,       // its error rate is too high
+  kTooFewValid,  // too few valid results in a row
+};
+inline constexpr double kSingleReplicationValid = 10;
+[[nodiscard]] ReplicationAdvice ReplicationOf(const HostVersion* row, const Constants& constants);
+
 }  // namespace cobblestone::credit

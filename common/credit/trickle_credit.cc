@@ -37,13 +37,15 @@ std::optional<double> ParseRunTime(std::string_view text) {
   return value;
 }
 
+double LimitedSpeed(double host_speed, const TypicalSpeeds& typical) {
+  const double speed = host_speed < 0 ? typical.median : host_speed;
+  return speed > typical.percentile_95 ? typical.percentile_95 : speed;
+}
+
 double TrickleCredit(const TrickleFacts& trickle, const Constants& constants) {
   double run_time = trickle.run_time;
   if (run_time > trickle.max_run_time) run_time = trickle.max_run_time;
-  double speed = trickle.host_speed;
-  if (speed < 0) speed = trickle.typical.median;
-  if (speed > trickle.typical.percentile_95) speed = trickle.typical.percentile_95;
-  return CreditOfFlops(run_time * speed, constants);
+  return CreditOfFlops(run_time * LimitedSpeed(trickle.host_speed, trickle.typical), constants);
 }
 
 }  // namespace cobblestone::credit

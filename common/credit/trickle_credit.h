@@ -1,6 +1,6 @@
 // Credit that a host earns by its messages while the work runs, from run time and its own benchmark (golden
-// README, item 29; scenario s13). The high-water mark per result and the bound by wall time are not here:
-// they need state. Pure.
+// README, item 29; scenario s13): BOINC's handler, message by message. What a project pays goes by rules that
+// know a result's mark and its bounds (trickle_policy.h). Pure.
 #pragma once
 
 #include <optional>
@@ -20,6 +20,8 @@ struct HostSpeed {
 struct TypicalSpeeds {
   double median = 0;
   double percentile_95 = 0;
+
+  friend bool operator==(const TypicalSpeeds&, const TypicalSpeeds&) = default;
 };
 
 inline constexpr double kTypicalHostRecentAverage = 10;     // hosts above it count
@@ -33,10 +35,13 @@ inline constexpr double kTrickleWorkSpan = kSecondsPerDay;  // the work of a mes
 // takes.
 [[nodiscard]] std::optional<double> ParseRunTime(std::string_view text);
 
+// The speed at which a host's run time counts: below 0 the median; above the 95th percentile that. FLOP/s.
+[[nodiscard]] double LimitedSpeed(double host_speed, const TypicalSpeeds& typical);
+
 struct TrickleFacts {
   double run_time = 0;      // s since the last message
   double max_run_time = 0;  // s; a longer one is cut
-  double host_speed = 0;    // FLOP/s; below 0: the median; above the 95th percentile: that
+  double host_speed = 0;    // FLOP/s
   TypicalSpeeds typical;
 };
 

@@ -28,6 +28,9 @@ constexpr std::string_view kSecurities[] = {"plaintext", "ssl", "sasl_plaintext"
 constexpr std::string_view kMechanisms[] = {"SCRAM-SHA-512", "SCRAM-SHA-256", "PLAIN"};
 constexpr std::string_view kStandbys[] = {"none", "checkpoint", "hot"};
 constexpr std::string_view kSlots[] = {"together", "by_stage"};
+constexpr std::string_view kFollows[] = {"checkpoints", "commits"};
+constexpr std::string_view kAnonymousRoles[] = {"read", "none"};
+constexpr std::string_view kVisibilities[] = {"public", "own"};
 constexpr std::string_view kMemberships[] = {"static", "dynamic"};
 
 Option Count(std::string_view key, Target (*target)(RunSettings&), std::int64_t least, std::int64_t most,
@@ -139,7 +142,7 @@ std::vector<Option> MakeOptions() {
           "log writes that are synced but not yet in their final files: larger means larger and fewer files"),
 
       Time("retention.inputs_age", COBBLESTONE_AT(retention.inputs_age), kMinute, 10000 * kDay,
-           "inputs that every checkpoint has behind it are kept for so long; grants and postings for ever"),
+           "inputs that every checkpoint has behind it are kept for so long; ledger and scales for ever"),
       Size("retention.inputs_bytes", COBBLESTONE_AT(retention.inputs_bytes), kMiBytes, 1024 * kTiBytes,
            "inputs beyond so many bytes are forgotten before their age, but never ahead of a checkpoint"),
 
@@ -213,6 +216,47 @@ std::vector<Option> MakeOptions() {
       Text("listen.socket", COBBLESTONE_AT(listen.socket),
            "a path of at most 107 bytes; empty for cobblestone.sock in the data directory", true,
            "Unix socket at which ingest and the queries reach the running program"),
+
+      Text("gateway.listen", COBBLESTONE_AT(gateway.listen),
+           "host:port, with port 0 for any that is free; empty for none", true,
+           "where `run` serves the web page and the HTTP interface, too; `cobblestone gateway` does always"),
+      Text("gateway.tls_certificate", COBBLESTONE_AT(gateway.tls_certificate),
+           "a PEM file with the whole chain; empty for none", true,
+           "makes it HTTPS; needed for addresses that other machines reach"),
+      Text("gateway.tls_key", COBBLESTONE_AT(gateway.tls_key), "a PEM file; empty for none", true,
+           "the certificate's key"),
+      Flag("gateway.allow_plaintext", COBBLESTONE_AT(gateway.allow_plaintext),
+           "listen without TLS where other machines reach it: for a proxy in front that does TLS"),
+      Text("gateway.tokens_file", COBBLESTONE_AT(gateway.tokens_file),
+           "a file that others cannot read; empty for the variable COBBLESTONE_TOKENS", true,
+           "who may do what: a line `ROLE TOKEN` each (services/gateway/README.md)"),
+      Choice("gateway.anonymous_role", COBBLESTONE_AT(gateway.anonymous_role), kAnonymousRoles,
+             "what those may who show no token: read what is public, or nothing"),
+      Choice("gateway.accounts_visible", COBBLESTONE_AT(gateway.accounts_visible), kVisibilities,
+             "own: accounts and grants only to their user and to tokens that read; no lists, no search"),
+      Flag("gateway.leaders", COBBLESTONE_AT(gateway.leaders), "lists of the first by credit"),
+      Choice(
+          "gateway.follow", COBBLESTONE_AT(gateway.follow), kFollows,
+          "on Kafka: what is written every kafka.checkpoint_interval, or each commit, as a hot standby does"),
+      Count(
+          "gateway.rate_limit", COBBLESTONE_AT(gateway.rate_limit), 1, 1000000,
+          "requests a second of one address that shows no token, or a volunteer's; more is answered with 429"),
+      Count("gateway.rate_burst", COBBLESTONE_AT(gateway.rate_burst), 1, 1000000,
+            "so many at once, after a rest: opening the page takes about twenty"),
+      Size("gateway.largest_body", COBBLESTONE_AT(gateway.largest_body), kKiBytes, kGiBytes,
+           "of a request: a batch of events; each connection may hold one in memory"),
+      Time("gateway.timeout", COBBLESTONE_AT(gateway.timeout), kSecond, kHour,
+           "a client that is silent for so long in the middle of a request or an answer is hung up on"),
+      Count("gateway.connections", COBBLESTONE_AT(gateway.connections), 2, 4096,
+            "answered at a time, each by a thread; others wait, and beyond twice as many at the door"),
+      Count("gateway.streams", COBBLESTONE_AT(gateway.streams), 0, 4095,
+            "of live figures at a time, which hold their connections: fewer than there are connections"),
+      Flag("gateway.access_log", COBBLESTONE_AT(gateway.access_log),
+           "a line in the log for each request, without tokens and without the query's values"),
+      Text(
+          "metrics.listen", COBBLESTONE_AT(metrics.listen),
+          "host:port as 127.0.0.1:9464, port 0 for any free one; empty for nowhere", true,
+          "where Prometheus finds /metrics, and others /health; open to whoever reaches it, so rather not to all"),
       Time("future_limit", COBBLESTONE_AT(future_limit), 0, 365 * kDay,
            "events dated later than their arrival by more are refused: bounds what a wrong clock can do"),
 

@@ -20,6 +20,7 @@
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
+#include "common/base/host_port.h"
 #include "common/settings/registry.h"
 
 namespace cobblestone::settings {
@@ -279,6 +280,7 @@ class Reader {
           GivenAt({"order", "ticks", "backend"}),
           "order: lockstep on Kafka takes time from the events alone, for whoever takes them in must know what lies "
           "before each tick; let ticks be input");
+    CheckGateway(s.gateway);
     const std::pair<const char*, const std::string*> kafka_names[] = {{"kafka.prefix", &s.kafka.prefix},
                                                                       {"kafka.instance", &s.kafka.instance}};
     for (const auto& [key, name] : kafka_names) {
@@ -299,12 +301,38 @@ class Reader {
       Error(
           GivenAt({"kafka.security", "kafka.user"}),
           "kafka.security: SASL needs kafka.user and one of kafka.password_file and kafka.password_variable");
+    if (!s.metrics.listen.empty())
+      if (const auto where = ParseHostPort(s.metrics.listen); !where.ok())
+        Error(GivenAt({"metrics.listen"}), "metrics.listen: found " + Shown(s.metrics.listen) + ", which " +
+                                               where.status().message() +
+                                               "; allowed: host:port, as 127.0.0.1:9464");
     if (SocketOf(s).size() > kLongestSocketPath) {
       Error(GivenAt({"listen.socket", "data_directory"}),
             "listen.socket: " + Shown(SocketOf(s)) + " is longer than the " +
                 std::to_string(kLongestSocketPath) +
                 " bytes that the system allows for a socket; give listen.socket a short path");
     }
+  }
+
+  void CheckGateway(const GatewaySettings& gateway) {
+    if (gateway.tls_certificate.empty() != gateway.tls_key.empty())
+      Error(GivenAt({"gateway.tls_certificate", "gateway.tls_key"}),
+            "gateway.tls_certificate and gateway.tls_key go together: name both files, or none");
+    if (gateway.streams >= gateway.connections)
+      Error(GivenAt({"gateway.streams", "gateway.connections"}),
+            "gateway.streams: " + std::to_string(gateway.streams) + " of " +
+                std::to_string(gateway.connections) +
+                " gateway.connections would leave none for requests; let them be fewer");
+    if (gateway.listen.empty()) return;
+    const std::size_t colon = gateway.listen.rfind(':');
+    const std::string_view port =
+        std::string_view(gateway.listen).substr(std::min(colon, gateway.listen.size() - 1) + 1);
+    const bool number = !port.empty() && port.size() <= 5 &&
+                        port.find_first_not_of("0123456789") == port.npos &&
+                        std::stoul(std::string(port)) <= 65535;
+    if (colon == gateway.listen.npos || colon == 0 || !number)
+      Error(GivenAt({"gateway.listen"}), "gateway.listen: found " + Shown(gateway.listen) +
+                                             "; allowed: host:port, such as 127.0.0.1:8080 or [::1]:8080");
   }
 
   void FillIn() {

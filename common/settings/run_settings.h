@@ -32,6 +32,9 @@ enum class Ticks : std::uint8_t { kInput, kWall };
 enum class Order : std::uint8_t { kArrival, kLockstep };
 enum class LogLevel : std::uint8_t { kError, kWarn, kInfo, kDebug };
 enum class LogFormat : std::uint8_t { kText, kJson };
+enum class AnonymousRole : std::uint8_t { kRead, kNone };
+enum class GatewayFollow : std::uint8_t { kCheckpoints, kCommits };
+enum class AccountsVisible : std::uint8_t { kPublic, kOwn };
 
 // The stages of the pipeline, of which a process on Kafka may run some (kafka.slots: by_stage).
 enum class Stage : std::uint8_t { kClaims, kGrants, kAccounts, kTeams, kCoordinator };
@@ -107,6 +110,30 @@ struct ListenSettings {
   std::string socket;  // after parsing never empty
 };
 
+// The HTTP interface. Secrets are never in the file: it names the file that has them.
+struct GatewaySettings {
+  std::string listen;  // host:port, port 0 for any that is free; empty: not within `run`
+  std::string tls_certificate;
+  std::string tls_key;
+  bool allow_plaintext = false;
+  std::string tokens_file;
+  AnonymousRole anonymous_role = AnonymousRole::kRead;
+  AccountsVisible accounts_visible = AccountsVisible::kPublic;
+  bool leaders = true;
+  GatewayFollow follow = GatewayFollow::kCheckpoints;  // on Kafka
+  std::uint32_t rate_limit = 20;                       // requests/s of one address
+  std::uint32_t rate_burst = 200;
+  Bytes largest_body = 16 * kMiB;
+  Duration timeout = std::chrono::seconds(30);
+  std::uint32_t connections = 64;
+  std::uint32_t streams = 16;
+  bool access_log = false;
+};
+
+struct MetricsSettings {
+  std::string listen;  // host:port; empty: nowhere
+};
+
 struct LogSettings {
   LogLevel level = LogLevel::kInfo;
   LogFormat format = LogFormat::kText;
@@ -134,6 +161,8 @@ struct RunSettings {
   Order order = Order::kArrival;
   bool sync = true;
   ListenSettings listen;
+  GatewaySettings gateway;
+  MetricsSettings metrics;
   Duration future_limit = std::chrono::hours(1);
   LogSettings log;
   std::vector<ProjectEntry> projects;  // ids and names differ

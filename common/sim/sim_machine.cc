@@ -25,6 +25,9 @@ class SimStore final : public store::Store {
     }
     return Status::Ok();
   }
+  [[nodiscard]] std::unique_ptr<const store::Reader> Snapshot() const override {
+    return std::make_unique<SimStore>(std::make_shared<SimDisk::Rows>(*rows_), full_);
+  }
   Status Apply(const std::vector<store::Row>& rows, std::string_view meta) override {
     if (*full_) return Status::Retry("the disk is full");
     for (const store::Row& row : rows) {

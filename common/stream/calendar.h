@@ -59,7 +59,7 @@ class Calendar {
   static constexpr std::uint32_t kChunk = 1024;
 
   Calendar(TableHost& host, std::uint8_t days_table, std::uint8_t chunks_table)
-      : host_(host), days_(host, days_table, 1, true), chunks_(host, chunks_table, 1, false) {}
+      : host_(host), days_(host, {.id = days_table}, true), chunks_(host, {.id = chunks_table}, false) {}
 
   [[nodiscard]] std::vector<TableBase*> tables() { return {&days_, &chunks_}; }
   // For tests: rows of chunks in memory.

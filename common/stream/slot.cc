@@ -236,6 +236,23 @@ std::size_t Slot::cached_objects() const {
   return n;
 }
 
+TableBase* Slot::FindTable(std::uint8_t table) {
+  for (TableBase* one : all_tables_)
+    if (one->id() == table) return one;
+  return nullptr;
+}
+
+Status Slot::ReadRow(std::uint8_t table, const Key& key, std::string& out) {
+  TableBase* found = FindTable(table);
+  return found != nullptr ? found->Read(key, out) : Status::NotFound("the slot has no such table");
+}
+
+Status Slot::ReadRows(std::uint8_t table,
+                      const std::function<Status(const Key& key, std::string_view value)>& visit) {
+  const TableBase* found = FindTable(table);
+  return found != nullptr ? found->ReadAll(visit) : Status::Ok();
+}
+
 void Slot::Evict(std::size_t keep) {
   if (flush_active()) return;
   for (TableBase* table : all_tables_) table->Evict(table->resident() ? 0 : keep);

@@ -138,12 +138,19 @@ class Slot final : private Emitter {
   // Lets go of clean objects beyond `keep` per table; nothing while a state write is on its way.
   void Evict(std::size_t keep);
 
+  // A row of a table as it would be stored, appended to `out`; kNotFound when absent. Between commits.
+  Status ReadRow(std::uint8_t table, const Key& key, std::string& out);
+  // All rows of a table, in no order. Between commits.
+  Status ReadRows(std::uint8_t table,
+                  const std::function<Status(const Key& key, std::string_view value)>& visit);
+
   [[nodiscard]] std::size_t stage_count() const { return stages_.size(); }
 
  private:
   void Emit(TopicIndex topic, std::uint32_t partition, std::string_view record) override;
   void Cut(TopicIndex topic) override;
   void Fail(Status status) override;
+  TableBase* FindTable(std::uint8_t table);
   void Consumed(std::size_t input, const RecordView& record);
   Hash128 Fingerprint(const std::vector<SlotOutput>& outputs);
 

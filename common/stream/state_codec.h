@@ -23,6 +23,13 @@ concept HasFields = requires(T& t) {
   T::Fields(t, [](auto&&...) {});
 };
 
+// common/base/added_in.h
+template <class T>
+concept IsAddedField = requires(const T& t) {
+  T::kAddedIn;
+  t.value;
+};
+
 static_assert(std::endian::native == std::endian::little, "fingerprints take scalars as they lie in memory");
 
 template <class T>
@@ -48,6 +55,8 @@ class StateWriter {
   void Put(const T& v) {
     if constexpr (HasFields<T>) {
       T::Fields(v, *this);
+    } else if constexpr (IsAddedField<T>) {
+      Put(v.value);
     } else if constexpr (std::is_same_v<T, bool>) {
       Byte(v ? 1 : 0);
     } else if constexpr (std::is_enum_v<T>) {
@@ -158,6 +167,8 @@ class FingerprintWriter {
   void Put(const T& v) {
     if constexpr (HasFields<T>) {
       T::Fields(v, *this);
+    } else if constexpr (IsAddedField<T>) {
+      Put(v.value);
     } else if constexpr (std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, __int128> ||
                          IsWrappedId<T>) {
       static_assert(std::has_unique_object_representations_v<T> || std::is_floating_point_v<T>);
@@ -203,13 +214,15 @@ class FingerprintWriter {
 // of no use.
 class StateReader {
  public:
-  explicit StateReader(std::string_view in) : at_(in.data()), end_(in.data() + in.size()) {}
+  // `version`: of the table whose row it is (AddedIn).
+  explicit StateReader(std::string_view in, std::uint8_t version = 255)
+      : at_(in.data()), end_(in.data() + in.size()), version_(version) {}
 
   [[nodiscard]] bool ok() const { return ok_; }
   [[nodiscard]] bool done() const { return ok_ && at_ == end_; }
 
   template <class... T>
-  void operator()(T&... values) {
+  void operator()(T&&... values) {
     (Get(values), ...);
   }
 
@@ -217,6 +230,8 @@ class StateReader {
   void Get(T& v) {
     if constexpr (HasFields<T>) {
       T::Fields(v, *this);
+    } else if constexpr (IsAddedField<T>) {
+      if (version_ >= T::kAddedIn) Get(v.value);
     } else if constexpr (std::is_same_v<T, bool>) {
       v = Byte() != 0;
     } else if constexpr (std::is_enum_v<T>) {
@@ -311,6 +326,7 @@ class StateReader {
 
   const char* at_;
   const char* end_;
+  std::uint8_t version_;
   bool ok_ = true;
 };
 

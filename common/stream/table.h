@@ -44,6 +44,26 @@ inline std::uint64_t HashKey(const Key& key) {
   return h ^ (h >> 29);
 }
 
+// A table as it is stored: its number among those of a slot, and the schema version of its values.
+template <class Value>
+struct TableSpec {
+  std::uint8_t id = 0;
+  std::uint8_t version = 1;
+};
+
+// A stored value: version byte and fields. kFatal: of a newer version than this program knows.
+template <class Value>
+Status DecodeRow(const TableSpec<Value>& table, std::string_view bytes, Value& value) {
+  const std::string name = "state table " + std::to_string(table.id);
+  if (bytes.empty()) return Status::Corrupted("an empty value in " + name);
+  if (static_cast<std::uint8_t>(bytes[0]) > table.version)
+    return Status::Fatal(name + " was written by a newer version of this program; run that version");
+  StateReader reader(bytes.substr(1), static_cast<std::uint8_t>(bytes[0]));
+  reader(value);
+  if (!reader.done()) return Status::Corrupted("a value in " + name + " does not decode");
+  return Status::Ok();
+}
+
 struct EntryBase {
   Key key;
   bool exists = false;         // false: known to be absent, or erased
@@ -91,6 +111,11 @@ class TableBase {
   virtual void Encode(const EntryBase& entry, std::string& out) const = 0;
   // Key and value, or that there is none.
   virtual void Fingerprint(const EntryBase& entry, Hasher& hasher) const = 0;
+  // A row as it would be stored, appended to `out`; kNotFound when absent. Between commits.
+  virtual Status Read(const Key& key, std::string& out) = 0;
+  // All of them, in no order. Between commits.
+  virtual Status ReadAll(
+      const std::function<Status(const Key& key, std::string_view value)>& visit) const = 0;
   // Brings a row of the store that is not there yet into memory as clean. Resident tables are filled so at open.
   virtual Status Load(const Key& key, std::string_view value) = 0;
 
@@ -165,9 +190,9 @@ class Table final : public TableBase {
     Value value{};
   };
 
-  // `version`: schema version of the stored value; a newer one in the store stops the slot.
-  Table(TableHost& host, std::uint8_t id, std::uint8_t version, bool resident)
-      : TableBase(host, id, version, resident) {}
+  // A newer schema version in the store stops the slot.
+  Table(TableHost& host, const TableSpec<Value>& spec, bool resident)
+      : TableBase(host, spec.id, spec.version, resident) {}
   ~Table() override {
     for (EntryBase* e : slots_)
       if (e != nullptr) delete static_cast<Entry*>(e);
@@ -243,15 +268,25 @@ class Table final : public TableBase {
     return Status::Ok();
   }
   Status Decode(std::string_view bytes, Value& value) const {
-    if (bytes.empty()) return Status::Corrupted("an empty value in state table " + std::to_string(id_));
-    if (static_cast<std::uint8_t>(bytes[0]) > version_)
-      return Status::Fatal("state table " + std::to_string(id_) +
-                           " was written by a newer version of this program; " + "run that version");
-    StateReader reader(bytes.substr(1));
-    reader(value);
-    if (!reader.done())
-      return Status::Corrupted("a value in state table " + std::to_string(id_) + " does not decode");
+    return DecodeRow<Value>({.id = id_, .version = version_}, bytes, value);
+  }
+  Status Read(const Key& key, std::string& out) override {
+    const Entry* e = Resolve(key);
+    if (!host_.failure.ok()) return host_.failure;
+    if (e == nullptr || !e->exists) return Status::NotFound("no such row");
+    Encode(*e, out);
     return Status::Ok();
+  }
+  Status ReadAll(const std::function<Status(const Key& key, std::string_view value)>& visit) const override {
+    std::string bytes;
+    Status ended;
+    Status status = ForEachStored([&](const Key& key, const Value& value) {
+      if (!ended.ok()) return;
+      bytes.assign(1, static_cast<char>(version_));
+      EncodeState(value, bytes);
+      ended = visit(key, bytes);
+    });
+    return ended.ok() ? status : ended;
   }
 
  protected:

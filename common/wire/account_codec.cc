@@ -33,6 +33,8 @@ Total TotalOf(ProjectId project, AccountKind kind, std::uint64_t account, const 
   total.kind = kind;
   total.account = account;
   total.total_micro = state.total_micro;
+  total.provisional_micro = state.provisional_micro;
+  total.owed_micro = state.owed_micro;
   total.rac = state.recent.value;
   total.rac_time = state.recent.time;
   total.grants = state.grants;
@@ -44,7 +46,7 @@ Total TotalOf(ProjectId project, AccountKind kind, std::uint64_t account, const 
 }
 
 void EncodePosting(const Posting& p, std::string* out) {
-  char buffer[11 * kMaxScalarField];
+  char buffer[13 * kMaxScalarField];
   ProtoWriter w(buffer);
   w.Uint(1, p.project.value);
   w.Uint(2, p.team.value);
@@ -57,6 +59,8 @@ void EncodePosting(const Posting& p, std::string* out) {
   w.Double(9, p.work_start);
   w.Uint(10, p.line);
   w.Uint(11, p.flags);
+  w.Bool(13, p.uncounted);
+  w.Double(14, p.recent_off);
   out->append(w.written());
 }
 
@@ -76,6 +80,8 @@ bool DecodePosting(std::string_view bytes, Posting* p) {
       case DoubleTag(9): p->work_start = r.Double(); break;
       case VarintTag(10): p->line = r.Varint(); break;
       case VarintTag(11): p->flags = r.Uint32(); break;
+      case VarintTag(13): p->uncounted = r.Varint() != 0; break;
+      case DoubleTag(14): p->recent_off = r.Double(); break;
       default: r.Skip(tag); break;
     }
   }
@@ -83,7 +89,7 @@ bool DecodePosting(std::string_view bytes, Posting* p) {
 }
 
 void EncodeTotal(const Total& total, std::string* out) {
-  char buffer[8 * kMaxScalarField];
+  char buffer[9 * kMaxScalarField];
   ProtoWriter w(buffer);
   w.Uint(1, total.project.value);
   w.Uint(2, static_cast<std::uint64_t>(total.kind));
@@ -103,18 +109,27 @@ void EncodeTotal(const Total& total, std::string* out) {
     a.Sint(4, HighHalf(app.total_micro));
     AppendMessage(9, a.written(), out);
   }
-  if (total.elsewhere) {
-    char last[kMaxScalarField];
-    ProtoWriter e(last);
-    e.Bool(10, true);
-    out->append(e.written());
-  }
+  ProtoWriter last(buffer);
+  last.Bool(10, total.elsewhere);
+  last.Sint(11, LowHalf(total.provisional_micro));
+  last.Sint(12, HighHalf(total.provisional_micro));
+  last.Sint(13, LowHalf(total.owed_micro));
+  last.Sint(14, HighHalf(total.owed_micro));
+  last.Sint(15, LowHalf(total.estimated_micro));
+  last.Sint(16, HighHalf(total.estimated_micro));
+  last.Sint(17, LowHalf(total.shown_micro));
+  last.Sint(18, HighHalf(total.shown_micro));
+  out->append(last.written());
 }
 
 bool DecodeTotal(std::string_view bytes, Total* total) {
   *total = {};
   std::int64_t low = 0;
   std::int64_t high = 0;
+  std::int64_t provisional[2] = {0, 0};
+  std::int64_t owed[2] = {0, 0};
+  std::int64_t estimated[2] = {0, 0};
+  std::int64_t shown[2] = {0, 0};
   ProtoReader r(bytes);
   while (const std::uint32_t tag = r.NextTag()) {
     switch (tag) {
@@ -130,10 +145,22 @@ bool DecodeTotal(std::string_view bytes, Total* total) {
         if (!ReadAppTotal(r.Bytes(), &total->apps.emplace_back())) return false;
         break;
       case VarintTag(10): total->elsewhere = r.Varint() != 0; break;
+      case VarintTag(11): provisional[0] = r.Sint(); break;
+      case VarintTag(12): provisional[1] = r.Sint(); break;
+      case VarintTag(13): owed[0] = r.Sint(); break;
+      case VarintTag(14): owed[1] = r.Sint(); break;
+      case VarintTag(15): estimated[0] = r.Sint(); break;
+      case VarintTag(16): estimated[1] = r.Sint(); break;
+      case VarintTag(17): shown[0] = r.Sint(); break;
+      case VarintTag(18): shown[1] = r.Sint(); break;
       default: r.Skip(tag); break;
     }
   }
   total->total_micro = JoinHalves(low, high);
+  total->provisional_micro = JoinHalves(provisional[0], provisional[1]);
+  total->owed_micro = JoinHalves(owed[0], owed[1]);
+  total->estimated_micro = JoinHalves(estimated[0], estimated[1]);
+  total->shown_micro = JoinHalves(shown[0], shown[1]);
   return r.ok();
 }
 

@@ -24,6 +24,8 @@ struct Posting {
   double work_start = 0;  // UNIX s
   std::uint64_t line = 0;
   std::uint32_t flags = 0;  // the grant's
+  bool uncounted = false;   // of a partial grant or a reversal
+  double recent_off = 0;    // the grant's
 
   friend bool operator==(const Posting&, const Posting&) = default;
 };
@@ -46,6 +48,10 @@ struct Total {
   std::uint64_t grants = 0;
   std::vector<AppTotal> apps;
   bool elsewhere = false;  // the account of a host has left this partition: the row is no more
+  credit::MicroTotal provisional_micro = 0;
+  credit::MicroTotal owed_micro = 0;
+  credit::MicroTotal estimated_micro = 0;  // estimated and not granted; no part of the total
+  credit::MicroTotal shown_micro = 0;      // of a user of whom anything was estimated
 
   friend bool operator==(const Total&, const Total&) = default;
 };

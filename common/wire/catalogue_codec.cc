@@ -4,11 +4,28 @@
 #include <utility>
 #include <variant>
 
+#include "common/credit/partial_settlement.h"
 #include "common/credit/policy.h"
+#include "common/credit/trickle_policy.h"
 #include "common/wire/constant_fields.h"
 
 namespace cobblestone::wire {
 namespace {
+
+credit::TrickleRule RuleFrom(const TrickleRuleChange& change) {
+  return {.variety = change.variety,
+          .kind = credit::TrickleKindByName(change.kind).value_or(credit::TrickleKind::kNone),
+          .measure = credit::TrickleMeasureByName(change.measure).value_or(credit::TrickleMeasure::kNone),
+          .incremental = change.incremental,
+          .max_increment = change.max_increment,
+          .phases = change.phases,
+          .model_factor = change.model_factor.value_or(1),
+          .multiplier = change.multiplier.value_or(1),
+          .min_step_seconds = change.min_step_seconds,
+          .typical = {.median = change.median_speed, .percentile_95 = change.speed_limit},
+          .credit_per_day = change.credit_per_day,
+          .max_credit = change.max_credit};
+}
 
 std::optional<Refusal> Apply(const AppChange& change, credit::Catalogue& catalogue) {
   const auto found = catalogue.apps.find(change.app.value);
@@ -25,21 +42,32 @@ std::optional<Refusal> Apply(const AppChange& change, credit::Catalogue& catalog
   } else {
     policy.constants = ConstantsFrom(policy.kind, {});
   }
+  if (!change.policy.empty() || !change.trickles.empty()) {
+    policy.trickles.clear();
+    for (const TrickleRuleChange& rule : change.trickles) {
+      policy.trickles.push_back(RuleFrom(rule));
+      if (const auto problem = credit::ProblemOf(policy.trickles.back()))
+        return Refusal{RefusalReason::kOutOfRange, "trickles: " + rule.variety + ": " + *problem};
+    }
+  }
+  if (!change.policy.empty() || !change.trickle_settlement.empty())
+    policy.settlement =
+        credit::TrickleSettlementByName(change.trickle_settlement).value_or(credit::TrickleSettlement::kKeep);
 
   if (old == nullptr) {
     policy.version = change.policy_version != 0 ? change.policy_version : 1;
   } else {
     const std::uint32_t last = old->policy.version;
-    const bool same = old->policy.kind == policy.kind && old->policy.constants == policy.constants;
+    const bool same = old->policy.SameRules(policy);
     const std::uint32_t next = change.policy_version != 0 ? change.policy_version : (same ? last : last + 1);
     if (next < last) {
       return Refusal{RefusalReason::kOutOfRange,
                      "policy_version: " + std::to_string(next) + " after " + std::to_string(last)};
     }
     if (next == last && !same) {
-      return Refusal{
-          RefusalReason::kDuplicateWithOtherContents,
-          "policy_version: " + std::to_string(next) + " is in use with another policy or other constants"};
+      return Refusal{RefusalReason::kDuplicateWithOtherContents,
+                     "policy_version: " + std::to_string(next) +
+                         " is in use with another policy, other constants or other trickles"};
     }
     policy.version = next;
   }

@@ -10,6 +10,22 @@ namespace {
 constexpr std::size_t kFields = 38;
 static_assert(kFields * kMaxScalarField <= kMaxClaimSize);
 
+constexpr std::uint32_t kPaidField = 40;
+
+bool ReadPaid(std::string_view bytes, credit::PaidPartial* paid) {
+  ProtoReader r(bytes);
+  while (const std::uint32_t tag = r.NextTag()) {
+    switch (tag) {
+      case VarintTag(1): paid->user = UserId(r.Varint()); break;
+      case VarintTag(2): paid->micro = r.Sint(); break;
+      case DoubleTag(3): paid->recent = r.Double(); break;
+      case DoubleTag(4): paid->recent_time = r.Double(); break;
+      default: r.Skip(tag); break;
+    }
+  }
+  return r.ok();
+}
+
 }  // namespace
 
 void EncodeClaim(const credit::Claim& c, std::string* out) {
@@ -54,6 +70,18 @@ void EncodeClaim(const credit::Claim& c, std::string* out) {
   w.Double(37, c.claimed);
   w.Double(38, c.delay_bound);
   out->append(w.written());
+  if (c.paid.empty() && c.settlement == credit::TrickleSettlement::kKeep) return;
+  for (const credit::PaidPartial& paid : c.paid) {
+    ProtoWriter p(buffer);
+    p.Uint(1, paid.user.value);
+    p.Sint(2, paid.micro);
+    p.Double(3, paid.recent);
+    p.Double(4, paid.recent_time);
+    AppendMessage(kPaidField, p.written(), out);
+  }
+  ProtoWriter last(buffer);
+  last.Uint(41, static_cast<std::uint64_t>(c.settlement));
+  out->append(last.written());
 }
 
 bool DecodeClaim(std::string_view bytes, credit::Claim* c) {
@@ -100,6 +128,10 @@ bool DecodeClaim(std::string_view bytes, credit::Claim* c) {
       case DoubleTag(36): c->pfc = r.Double(); break;
       case DoubleTag(37): c->claimed = r.Double(); break;
       case DoubleTag(38): c->delay_bound = r.Double(); break;
+      case BytesTag(kPaidField):
+        if (!ReadPaid(r.Bytes(), &c->paid.emplace_back())) return false;
+        break;
+      case VarintTag(41): c->settlement = NarrowEnum<credit::TrickleSettlement>(r.Varint()); break;
       default: r.Skip(tag); break;
     }
   }

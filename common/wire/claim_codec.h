@@ -10,13 +10,13 @@
 
 namespace cobblestone::wire {
 
-// More bytes than any claim takes.
+// More bytes than any claim takes that no trickle was paid for.
 inline constexpr std::size_t kMaxClaimSize = 512;
 
 // Appends to `out`.
 void EncodeClaim(const credit::Claim& claim, std::string* out);
 
-// False where the bytes are no Claim; *claim then holds nothing of use. No allocation.
+// False where the bytes are no Claim; *claim then holds nothing of use. No allocation where no trickle was paid for.
 [[nodiscard]] bool DecodeClaim(std::string_view bytes, credit::Claim* claim);
 
 }  // namespace cobblestone::wire

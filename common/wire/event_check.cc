@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "common/credit/account.h"
+#include "common/credit/partial_settlement.h"
 #include "common/credit/policy.h"
 #include "common/wire/constant_fields.h"
 
@@ -165,13 +166,14 @@ Check Body(const Dispatch& dispatch) {
   COBBLESTONE_TRY(AllFinite({{"peak_flops", f.peak_flops}}));
   COBBLESTONE_TRY(Times({{"sent_time", f.sent_time}}));
   COBBLESTONE_TRY(AtLeastZero({{"delay_bound", f.delay_bound}}));
+  COBBLESTONE_TRY(AtLeastZero({{"fpops_est", dispatch.fpops_est}, {"fpops_bound", dispatch.fpops_bound}}));
   COBBLESTONE_TRY(Devices(f));
   return DeviceList(dispatch.usage);
 }
 
 Check Body(const Trickle& trickle) {
-  COBBLESTONE_TRY(
-      AllThere({{"result", trickle.result.value}, {"host", trickle.host.value}, {"app", trickle.app.value}}));
+  COBBLESTONE_TRY(AllThere({{"host", trickle.host.value}}));
+  if (!trickle.result && trickle.result_name.empty()) return Missing("result or result_name");
   COBBLESTONE_TRY(AtLeastZero("elapsed_time", trickle.elapsed_time));
   COBBLESTONE_TRY(AtLeastZero("cpu_time", trickle.cpu_time));
   COBBLESTONE_TRY(AtLeastZero("fraction_done", trickle.fraction_done));
@@ -204,6 +206,23 @@ Check Body(const HostMerge& merge) {
   return std::nullopt;
 }
 
+Check Body(const AccountFacts& facts) {
+  if (facts.kind == AccountKind::kUnknown) return Missing("kind");
+  if (facts.kind > AccountKind::kTeam) return OutOfRange("kind", "not a number of this schema");
+  COBBLESTONE_TRY(AllThere({{"account", facts.account}}));
+  if (!facts.badges && !facts.credit && !facts.consent && !facts.tombstone)
+    return Missing("badges, credit, consent or tombstone");
+  if (facts.kind == AccountKind::kHost && (facts.badges || facts.credit))
+    return OutOfRange("kind", "a host has no badges, and no credit by app");
+  if (facts.kind != AccountKind::kUser && facts.consent)
+    return OutOfRange("kind", "users alone have consent");
+  if (facts.kind == AccountKind::kTeam && facts.tombstone)
+    return OutOfRange("kind", "a team leaves no tombstone");
+  return std::nullopt;
+}
+
+Check Body(const ProjectProfile&) { return std::nullopt; }
+
 Check Constants(const ConstantChanges& constants) {
   for (const ConstantField& field : kConstantFields) {
     COBBLESTONE_TRY(AtLeastZero(field.name, constants.*field.change));
@@ -217,8 +236,24 @@ Check Constants(const ConstantChanges& constants) {
   return std::nullopt;
 }
 
+Check Trickles(const AppChange& app) {
+  for (const TrickleRuleChange& rule : app.trickles) {
+    if (!credit::TrickleKindByName(rule.kind))
+      return OutOfRange("trickles.kind", rule.kind + " is none of elapsed, steps, fraction, runtime, day");
+    if (!rule.measure.empty() && !credit::TrickleMeasureByName(rule.measure))
+      return OutOfRange("trickles.measure", rule.measure + " is no measure of a trickle");
+    for (const TrickleRuleChange& other : app.trickles)
+      if (&other != &rule && other.variety == rule.variety)
+        return OutOfRange("trickles.variety", "two rules for " + rule.variety);
+  }
+  if (!app.trickle_settlement.empty() && !credit::TrickleSettlementByName(app.trickle_settlement))
+    return OutOfRange("trickle_settlement", app.trickle_settlement + " is none of keep, settle, cap");
+  return std::nullopt;
+}
+
 Check Body(const AppChange& app) {
   COBBLESTONE_TRY(AllThere({{"app", app.app.value}}));
+  COBBLESTONE_TRY(Trickles(app));
   if (!app.policy.empty() && !credit::PolicyKindByName(app.policy)) {
     return Refuse(RefusalReason::kUnknownPolicy, "policy", app.policy);
   }
@@ -244,7 +279,10 @@ Check Body(const SettingsChange& settings) {
   if (settings.scale_period && *settings.scale_period <= 0) {
     return OutOfRange("scale_period", Describe(*settings.scale_period));
   }
-  return std::nullopt;
+  COBBLESTONE_TRY(AtLeastZero("estimates.cpus", settings.estimates.cpus));
+  COBBLESTONE_TRY(AtLeastZero("estimates.cpu_flops", settings.estimates.cpu_flops));
+  COBBLESTONE_TRY(AtLeastZero("estimates.gpus", settings.estimates.gpus));
+  return AtLeastZero("estimates.gpu_flops", settings.estimates.gpu_flops);
 }
 
 Check Body(const ValidatorRestart&) { return std::nullopt; }
@@ -269,6 +307,14 @@ Check Body(const OpeningTotal& opening) {
   bool fits = true;
   if (opening.total) credit::RoundToMicro(*opening.total, &fits);
   if (!fits) return OutOfRange("total", Describe(*opening.total) + " is more than 64 bits of micro-credits");
+  if (opening.figures) {
+    const credit::MicroCredit told = opening.total_micro ? *opening.total_micro
+                                     : opening.total     ? credit::RoundToMicro(*opening.total)
+                                                         : 0;
+    if (BalanceOf(opening.figures->total_credit) != told)
+      return OutOfRange("figures.total_credit",
+                        Describe(opening.figures->total_credit) + " is not what the total says");
+  }
   // A recent average may be negative: BOINC's is, where the clock stood before the start of the work.
   COBBLESTONE_TRY(AllFinite({{"rac", opening.rac}}));
   return Times({{"rac_time", opening.rac_time}});
@@ -303,18 +349,49 @@ Check Body(const OpeningAppVersion& opening) {
   return Times({{"expavg_time", opening.expavg_time}});
 }
 
-Check Body(const Reversal& reversal) { return AllThere({{"target", reversal.target.id}}); }
+Check Body(const OpeningApp& opening) {
+  COBBLESTONE_TRY(AllThere({{"app", opening.app.value}}));
+  return AtLeastZero("min_avg_pfc", opening.min_avg_pfc);
+}
+
+Check EntryOf(const Target& target, const std::string& reason, const std::optional<LedgerEntry>& entry) {
+  if (target.kind != TargetKind::kResult) return Missing("result");
+  COBBLESTONE_TRY(AllThere({{"result", target.id}}));
+  if (reason.empty()) return Missing("reason");
+  if (!entry) return Missing("entry");
+  COBBLESTONE_TRY(AllThere({{"entry.host", entry->host.value}, {"entry.app", entry->app.value}}));
+  COBBLESTONE_TRY(AllFinite({{"entry.recent", entry->recent}}));
+  return Times({{"entry.recent_time", entry->recent_time}});
+}
+
+Check Body(const Reversal& reversal) { return EntryOf(reversal.target, reversal.reason, reversal.entry); }
 
 Check Body(const Repricing& repricing) {
-  return AllThere({{"target", repricing.target.id}, {"policy_version", repricing.policy_version}});
+  COBBLESTONE_TRY(AllThere({{"policy_version", repricing.policy_version}}));
+  return EntryOf(repricing.target, repricing.reason, repricing.entry);
+}
+
+Check Body(const MachineHost& member) {
+  return AllThere({{"machine", member.machine}, {"host", member.host.value}});
+}
+
+Check Body(const ProjectName& project) {
+  if (project.name.empty() && project.url.empty()) return Missing("name or url");
+  return std::nullopt;
 }
 
 Check Body(const EstimatedCredit& estimated) {
-  COBBLESTONE_TRY(AllThere({{"host", estimated.host.value}}));
+  COBBLESTONE_TRY(AllThere({{"machine", estimated.machine}, {"host", estimated.host.value}}));
+  COBBLESTONE_TRY(AtLeastZero({{"cpus", estimated.cpus},
+                               {"cpu_flops", estimated.cpu_flops},
+                               {"gpus", estimated.gpus},
+                               {"gpu_flops", estimated.gpu_flops}}));
   for (const ResourceCounter& counter : estimated.counters) {
     if (counter.resource > credit::Resource::kAppleGpu)
       return OutOfRange("resource", "not a number of this schema");
-    COBBLESTONE_TRY(AtLeastZero({{"credit", counter.credit}, {"run_time", counter.run_time}}));
+    COBBLESTONE_TRY(AtLeastZero({{"credit", counter.credit},
+                                 {"run_time", counter.run_time},
+                                 {"failed_run_time", counter.failed_run_time}}));
   }
   return std::nullopt;
 }
@@ -326,6 +403,10 @@ Check Body(std::monostate) {
 #undef COBBLESTONE_TRY
 
 }  // namespace
+
+credit::MicroCredit BalanceOf(double total_credit) {
+  return total_credit > 0 ? credit::RoundToMicro(total_credit) : 0;
+}
 
 std::optional<Refusal> CheckEvent(const HotEvent& event) {
   if (Check failed = Head(event.head)) return failed;

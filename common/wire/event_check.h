@@ -8,6 +8,7 @@
 
 #include <optional>
 
+#include "common/credit/account.h"
 #include "common/wire/event_codec.h"
 #include "common/wire/events.h"
 #include "common/wire/refusal.h"
@@ -18,6 +19,10 @@ namespace cobblestone::wire {
 inline constexpr double kMaxTime = 253402300800.0;
 // More claims than that for one workunit would only make it wait.
 inline constexpr std::uint32_t kMaxClaims = 10000;
+
+// The opening balance of an account whose project's database has this total (OpeningFigures), in micro-credits. 0 where the
+// total can be no balance: below 0, beyond 64 bits, no number.
+credit::MicroCredit BalanceOf(double total_credit);
 
 // The first rule that is broken; none: well-formed.
 std::optional<Refusal> CheckEvent(const HotEvent& event);

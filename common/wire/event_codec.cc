@@ -30,6 +30,7 @@ EventKind KindOfField(std::uint32_t field) {
     case EventKind::kUser:
     case EventKind::kTeam:
     case EventKind::kHostMerge:
+    case EventKind::kAccountFacts:
     case EventKind::kApp:
     case EventKind::kAppVersion:
     case EventKind::kSettings:
@@ -38,12 +39,16 @@ EventKind KindOfField(std::uint32_t field) {
     case EventKind::kPlanClassFactor:
     case EventKind::kBarrier:
     case EventKind::kMark:
+    case EventKind::kProjectProfile:
+    case EventKind::kProjectName:
     case EventKind::kOpeningTotal:
     case EventKind::kOpeningHostVersion:
     case EventKind::kOpeningAppVersion:
+    case EventKind::kOpeningApp:
     case EventKind::kReversal:
     case EventKind::kRepricing:
-    case EventKind::kEstimatedCredit: return kind;
+    case EventKind::kEstimatedCredit:
+    case EventKind::kMachineHost: return kind;
     case EventKind::kNone: break;
   }
   return EventKind::kNone;
@@ -168,6 +173,8 @@ HotDecode Decode(std::string_view bytes, HotEvent* event, std::vector<DeviceUsag
   return HotDecode::kOther;
 }
 
+constexpr std::uint32_t kEntryField = 7;  // of Reversal and Repricing
+
 // Which fields of an event hold its key: fields first to last, counted from one; `keys` is what each of them
 // means.
 struct KeyFields {
@@ -184,14 +191,14 @@ KeyFields KeyFieldsOf(EventKind kind) {
     case EventKind::kTrickle: return {2, 2, {KeyKind::kHost}};
     case EventKind::kHost:
     case EventKind::kHostMerge:
-    case EventKind::kOpeningHostVersion:
-    case EventKind::kEstimatedCredit: return {1, 1, {KeyKind::kHost}};
+    case EventKind::kOpeningHostVersion: return {1, 1, {KeyKind::kHost}};
+    case EventKind::kMachineHost: return {1, 1, {KeyKind::kMachine}};
+    case EventKind::kEstimatedCredit: return {3, 3, {KeyKind::kMachine}};
     case EventKind::kUser: return {1, 1, {KeyKind::kUser}};
     case EventKind::kTeam: return {1, 1, {KeyKind::kTeam}};
     case EventKind::kReversal:
-      return {1, 4, {KeyKind::kResult, KeyKind::kHost, KeyKind::kWorkunit, KeyKind::kAppVersion}};
-    case EventKind::kRepricing:
-      return {2, 5, {KeyKind::kResult, KeyKind::kHost, KeyKind::kWorkunit, KeyKind::kAppVersion}};
+    case EventKind::kRepricing: return {kEntryField, kEntryField, {KeyKind::kOwner}};
+    case EventKind::kAccountFacts:
     case EventKind::kOpeningTotal: return {2, 2, {}};  // its kind is another field's value
     case EventKind::kApp:
     case EventKind::kAppVersion:
@@ -201,7 +208,10 @@ KeyFields KeyFieldsOf(EventKind kind) {
     case EventKind::kPlanClassFactor:
     case EventKind::kBarrier:
     case EventKind::kMark:
-    case EventKind::kOpeningAppVersion: return {1, 0, {KeyKind::kBroadcast}};
+    case EventKind::kProjectProfile:
+    case EventKind::kProjectName:
+    case EventKind::kOpeningAppVersion:
+    case EventKind::kOpeningApp: return {1, 0, {KeyKind::kBroadcast}};
     case EventKind::kNone: break;
   }
   return {1, 0, {KeyKind::kNone}};
@@ -217,21 +227,54 @@ KeyKind KeyOfAccount(AccountKind kind) {
   return KeyKind::kNone;
 }
 
+// Whose a LedgerEntry is.
+bool ReadOwner(std::string_view entry, std::uint64_t* user, std::uint64_t* host) {
+  ProtoReader r(entry);
+  while (const std::uint32_t tag = r.NextTag()) {
+    switch (tag) {
+      case VarintTag(1): *user = r.Varint(); break;
+      case VarintTag(2): *host = r.Varint(); break;
+      default: r.Skip(tag); break;
+    }
+  }
+  return r.ok();
+}
+
+bool ReadEntry(std::string_view body, Routing* routing) {
+  std::uint64_t user = 0;
+  std::uint64_t host = 0;
+  ProtoReader r(body);
+  while (const std::uint32_t tag = r.NextTag()) {
+    if (tag == BytesTag(kEntryField)) {
+      if (!ReadOwner(r.Bytes(), &user, &host)) return false;
+    } else {
+      r.Skip(tag);
+    }
+  }
+  if (user != 0 || host != 0) {
+    routing->key = KeyKind::kOwner;
+    routing->id = user != 0 ? user : ~host;
+  }
+  return r.ok();
+}
+
 bool ReadKey(EventKind kind, std::string_view body, Routing* routing) {
   const KeyFields fields = KeyFieldsOf(kind);
   if (fields.first > fields.last) {
     routing->key = fields.keys[0];
     return true;
   }
+  if (fields.keys[0] == KeyKind::kOwner) return ReadEntry(body, routing);
+  const bool of_account = kind == EventKind::kOpeningTotal || kind == EventKind::kAccountFacts;
   ProtoReader r(body);
   while (const std::uint32_t tag = r.NextTag()) {
     const std::uint32_t field = tag >> 3;
     const bool varint = (tag & 7) == static_cast<std::uint32_t>(WireType::kVarint);
-    if (varint && kind == EventKind::kOpeningTotal && field == 1) {
+    if (varint && of_account && field == 1) {
       routing->key = KeyOfAccount(NarrowEnum<AccountKind>(r.Varint()));
     } else if (varint && field >= fields.first && field <= fields.last) {
       routing->id = r.Varint();
-      if (kind != EventKind::kOpeningTotal) routing->key = fields.keys[field - fields.first];
+      if (!of_account) routing->key = fields.keys[field - fields.first];
     } else {
       r.Skip(tag);
     }

@@ -51,9 +51,8 @@ enum class KeyKind : std::uint8_t {
   kHost = 2,
   kUser = 3,
   kTeam = 4,
-  kResult = 5,
-  kWorkunit = 6,
-  kAppVersion = 7,
+  kOwner = 5,    // of a ledger's entry: its user, or the complement of its host where that is nobody's
+  kMachine = 6,  // of an account manager, whatever the project
 };
 
 struct Routing {
@@ -66,9 +65,9 @@ struct Routing {
 };
 
 // Where an event belongs, from its bytes, without decoding the rest. Host: completion, validation, dispatch,
-// trickle, host, host merge (the one that ends), estimated credit, opening of a host or of its versions. User
-// and team: their members and openings. The target: reversal, re-pricing. Broadcast: the catalogue, ticks, barriers,
-// opening of an app version; a mark that comes from outside, to be refused. Absent where the bytes are no Envelope.
+// trickle, host, host merge (the one that ends), opening of a host or of its versions. User and team: their members and
+// openings. Account facts: the account. Machine: estimated credit, hosts of machines. Owner: reversal, re-pricing. Broadcast:
+// the catalogue, ticks, barriers, profile and name of the project, opening of an app or app version; a mark that comes from outside, to be refused. Absent where the bytes are no Envelope.
 std::optional<Routing> PeekRouting(std::string_view bytes);
 
 // Encoders append to `out` and write the bytes that generated code would.

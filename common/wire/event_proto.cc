@@ -11,10 +11,14 @@
 #include "common/base/check.h"
 #include "common/wire/constant_fields.h"
 #include "common/wire/event_fields.h"
+#include "common/wire/profile_proto.h"
 #include "schemas/events.pb.h"
 
 namespace cobblestone::wire {
 namespace {
+
+using wire::FromProto;  // profile_proto.h
+using wire::ToProto;
 
 // Presence of a scalar with `optional`: the generated code's has_ and value as one std::optional.
 #define COBBLESTONE_GET_OPTIONAL(field) \
@@ -49,6 +53,9 @@ Dispatch FromProto(const v1::Dispatch& m) {
     out.usage.push_back(FromProto(device));
     AddUsage(out.usage.back(), &out.facts);
   }
+  out.fpops_est = m.fpops_est();
+  out.fpops_bound = m.fpops_bound();
+  out.result_name = m.result_name();
   return out;
 }
 
@@ -64,39 +71,47 @@ Trickle FromProto(const v1::Trickle& m) {
   COBBLESTONE_GET_OPTIONAL(fraction_done);
   COBBLESTONE_GET_OPTIONAL(steps);
   COBBLESTONE_GET_OPTIONAL(runtime_increment);
+  out.result_name = m.result_name();
+  COBBLESTONE_GET_OPTIONAL(phase);
   return out;
 }
 
 HostMember FromProto(const v1::Host& m) {
-  return {.host = HostId(m.host()),
-          .user = UserId(m.user()),
-          .cross_project_id = m.cross_project_id(),
-          .whetstone = m.whetstone(),
-          .dhrystone = m.dhrystone(),
-          .cpus = m.cpus(),
-          .gpus = m.gpus(),
-          .deleted = m.deleted(),
-          .create_time = m.create_time(),
-          .name = m.name()};
+  HostMember out{.host = HostId(m.host()),
+                 .user = UserId(m.user()),
+                 .cross_project_id = m.cross_project_id(),
+                 .whetstone = m.whetstone(),
+                 .dhrystone = m.dhrystone(),
+                 .cpus = m.cpus(),
+                 .gpus = m.gpus(),
+                 .deleted = m.deleted(),
+                 .create_time = m.create_time(),
+                 .name = m.name()};
+  if (m.has_profile()) out.profile = FromProto(m.profile());
+  return out;
 }
 
 UserMember FromProto(const v1::User& m) {
-  return {.user = UserId(m.user()),
-          .team = TeamId(m.team()),
-          .cross_project_id = m.cross_project_id(),
-          .statistics_consent = m.statistics_consent(),
-          .deleted = m.deleted(),
-          .create_time = m.create_time(),
-          .name = m.name(),
-          .country = m.country()};
+  UserMember out{.user = UserId(m.user()),
+                 .team = TeamId(m.team()),
+                 .cross_project_id = m.cross_project_id(),
+                 .statistics_consent = m.statistics_consent(),
+                 .deleted = m.deleted(),
+                 .create_time = m.create_time(),
+                 .name = m.name(),
+                 .country = m.country()};
+  if (m.has_profile()) out.profile = FromProto(m.profile());
+  return out;
 }
 
 TeamMember FromProto(const v1::Team& m) {
-  return {.team = TeamId(m.team()),
-          .name = m.name(),
-          .deleted = m.deleted(),
-          .create_time = m.create_time(),
-          .country = m.country()};
+  TeamMember out{.team = TeamId(m.team()),
+                 .name = m.name(),
+                 .deleted = m.deleted(),
+                 .create_time = m.create_time(),
+                 .country = m.country()};
+  if (m.has_profile()) out.profile = FromProto(m.profile());
+  return out;
 }
 
 HostMerge FromProto(const v1::HostMerge& m) { return {.host = HostId(m.host()), .into = HostId(m.into())}; }
@@ -119,6 +134,24 @@ ConstantChanges FromProto(const v1::PolicyConstants& m) {
   return out;
 }
 
+TrickleRuleChange FromProto(const v1::TrickleRule& m) {
+  TrickleRuleChange out{.variety = m.variety(),
+                        .kind = m.kind(),
+                        .measure = m.measure(),
+                        .incremental = m.incremental(),
+                        .max_increment = m.max_increment(),
+                        .min_step_seconds = m.min_step_seconds(),
+                        .median_speed = m.median_speed(),
+                        .speed_limit = m.speed_limit(),
+                        .credit_per_day = m.credit_per_day(),
+                        .max_credit = m.max_credit()};
+  for (const v1::TricklePhase& phase : m.phases())
+    out.phases.push_back({.last_step = phase.last_step(), .credit_per_step = phase.credit_per_step()});
+  COBBLESTONE_GET_OPTIONAL(model_factor);
+  COBBLESTONE_GET_OPTIONAL(multiplier);
+  return out;
+}
+
 AppChange FromProto(const v1::App& m) {
   AppChange out;
   out.app = AppId(m.app());
@@ -132,6 +165,8 @@ AppChange FromProto(const v1::App& m) {
   out.delay_bound = m.delay_bound();
   out.result_window = m.result_window();
   out.deleted = m.deleted();
+  for (const v1::TrickleRule& rule : m.trickles()) out.trickles.push_back(FromProto(rule));
+  out.trickle_settlement = m.trickle_settlement();
   return out;
 }
 
@@ -148,11 +183,21 @@ AppVersionChange FromProto(const v1::AppVersion& m) {
   return out;
 }
 
+EstimateLimitChanges FromProto(const v1::EstimateLimits& m) {
+  EstimateLimitChanges out;
+  COBBLESTONE_GET_OPTIONAL(cpus);
+  COBBLESTONE_GET_OPTIONAL(cpu_flops);
+  COBBLESTONE_GET_OPTIONAL(gpus);
+  COBBLESTONE_GET_OPTIONAL(gpu_flops);
+  return out;
+}
+
 SettingsChange FromProto(const v1::Settings& m) {
   SettingsChange out;
   COBBLESTONE_GET_OPTIONAL(max_granted_credit);
   COBBLESTONE_GET_OPTIONAL(daily_result_quota);
   COBBLESTONE_GET_OPTIONAL(scale_period);
+  if (m.has_estimates()) out.estimates = FromProto(m.estimates());
   return out;
 }
 
@@ -168,6 +213,7 @@ OpeningTotal FromProto(const v1::OpeningTotal& m) {
   COBBLESTONE_GET_OPTIONAL(total);
   out.rac = m.rac();
   out.rac_time = m.rac_time();
+  if (m.has_figures()) out.figures = FromProto(m.figures());
   return out;
 }
 
@@ -193,6 +239,13 @@ OpeningAppVersion FromProto(const v1::OpeningAppVersion& m) {
           .expavg_time = m.expavg_time()};
 }
 
+OpeningApp FromProto(const v1::OpeningApp& m) {
+  OpeningApp out;
+  out.app = AppId(m.app());
+  COBBLESTONE_GET_OPTIONAL(min_avg_pfc);
+  return out;
+}
+
 // Reversal and Repricing name their targets alike.
 template <class M>
 Target TargetFromProto(const M& m) {
@@ -206,14 +259,45 @@ Target TargetFromProto(const M& m) {
   return {};
 }
 
+LedgerEntry FromProto(const v1::LedgerEntry& m) {
+  return {.user = UserId(m.user()),
+          .host = HostId(m.host()),
+          .team = TeamId(m.team()),
+          .workunit = WorkunitId(m.workunit()),
+          .app = AppId(m.app()),
+          .app_version = AppVersionId(m.app_version()),
+          .credit_micro = m.credit_micro(),
+          .recent = m.recent(),
+          .recent_time = m.recent_time(),
+          .counted = m.counted(),
+          .previous = m.previous()};
+}
+
+template <class M>
+std::optional<LedgerEntry> EntryFromProto(const M& m) {
+  return m.has_entry() ? std::optional(FromProto(m.entry())) : std::nullopt;
+}
+
+MachineHost FromProto(const v1::MachineHost& m) {
+  return {.machine = m.machine(), .host = HostId(m.host()), .user = UserId(m.user()), .gone = m.gone()};
+}
+
 EstimatedCredit FromProto(const v1::EstimatedCredit& m) {
   EstimatedCredit out;
   out.host = HostId(m.host());
+  out.machine = m.machine();
+  out.cpus = m.cpus();
+  out.cpu_flops = m.cpu_flops();
+  out.gpus = m.gpus();
+  out.gpu_flops = m.gpu_flops();
   for (const v1::ResourceCounter& counter : m.counters()) {
     out.counters.push_back(
         {.resource = NarrowEnum<credit::Resource>(static_cast<std::uint32_t>(counter.resource())),
          .credit = counter.credit(),
-         .run_time = counter.run_time()});
+         .run_time = counter.run_time(),
+         .jobs = counter.jobs(),
+         .failed_jobs = counter.failed_jobs(),
+         .failed_run_time = counter.failed_run_time()});
   }
   return out;
 }
@@ -230,6 +314,7 @@ EventBody BodyFromProto(const v1::Envelope& m) {
     case v1::Envelope::kUser: return FromProto(m.user());
     case v1::Envelope::kTeam: return FromProto(m.team());
     case v1::Envelope::kHostMerge: return FromProto(m.host_merge());
+    case v1::Envelope::kAccountFacts: return FromProto(m.account_facts());
     case v1::Envelope::kApp: return FromProto(m.app());
     case v1::Envelope::kAppVersion: return FromProto(m.app_version());
     case v1::Envelope::kSettings: return FromProto(m.settings());
@@ -243,16 +328,25 @@ EventBody BodyFromProto(const v1::Envelope& m) {
                   .time = m.mark().time(),
                   .barrier = m.mark().barrier(),
                   .ends_period = m.mark().ends_period()};
+    case v1::Envelope::kProjectProfile: return FromProto(m.project_profile());
     case v1::Envelope::kOpeningTotal: return FromProto(m.opening_total());
     case v1::Envelope::kOpeningHostVersion: return FromProto(m.opening_host_version());
     case v1::Envelope::kOpeningAppVersion: return FromProto(m.opening_app_version());
+    case v1::Envelope::kOpeningApp: return FromProto(m.opening_app());
     case v1::Envelope::kReversal:
-      return Reversal{.target = TargetFromProto(m.reversal()), .reason = m.reversal().reason()};
+      return Reversal{.target = TargetFromProto(m.reversal()),
+                      .reason = m.reversal().reason(),
+                      .entry = EntryFromProto(m.reversal())};
     case v1::Envelope::kRepricing:
       return Repricing{.policy_version = m.repricing().policy_version(),
                        .target = TargetFromProto(m.repricing()),
-                       .reason = m.repricing().reason()};
+                       .reason = m.repricing().reason(),
+                       .entry = EntryFromProto(m.repricing()),
+                       .credit_micro = m.repricing().credit_micro()};
     case v1::Envelope::kEstimatedCredit: return FromProto(m.estimated_credit());
+    case v1::Envelope::kMachineHost: return FromProto(m.machine_host());
+    case v1::Envelope::kProjectName:
+      return ProjectName{.name = m.project_name().name(), .url = m.project_name().url()};
     case v1::Envelope::kCompletion:
     case v1::Envelope::kValidation:
     case v1::Envelope::EVENT_NOT_SET: break;
@@ -296,6 +390,9 @@ void Put(const Dispatch& in, v1::Envelope* envelope) {
     usage->set_count(device.count);
     usage->set_peak_flops(device.peak_flops);
   }
+  m->set_fpops_est(in.fpops_est);
+  m->set_fpops_bound(in.fpops_bound);
+  m->set_result_name(in.result_name);
 }
 
 void Put(const Trickle& in, v1::Envelope* envelope) {
@@ -310,6 +407,8 @@ void Put(const Trickle& in, v1::Envelope* envelope) {
   COBBLESTONE_SET_OPTIONAL(fraction_done);
   COBBLESTONE_SET_OPTIONAL(steps);
   COBBLESTONE_SET_OPTIONAL(runtime_increment);
+  m->set_result_name(in.result_name);
+  COBBLESTONE_SET_OPTIONAL(phase);
 }
 
 void Put(const HostMember& in, v1::Envelope* envelope) {
@@ -324,6 +423,7 @@ void Put(const HostMember& in, v1::Envelope* envelope) {
   m->set_deleted(in.deleted);
   m->set_create_time(in.create_time);
   m->set_name(in.name);
+  if (in.profile) ToProto(*in.profile, m->mutable_profile());
 }
 
 void Put(const UserMember& in, v1::Envelope* envelope) {
@@ -336,6 +436,7 @@ void Put(const UserMember& in, v1::Envelope* envelope) {
   m->set_create_time(in.create_time);
   m->set_name(in.name);
   m->set_country(in.country);
+  if (in.profile) ToProto(*in.profile, m->mutable_profile());
 }
 
 void Put(const TeamMember& in, v1::Envelope* envelope) {
@@ -345,11 +446,18 @@ void Put(const TeamMember& in, v1::Envelope* envelope) {
   m->set_deleted(in.deleted);
   m->set_create_time(in.create_time);
   m->set_country(in.country);
+  if (in.profile) ToProto(*in.profile, m->mutable_profile());
 }
 
 void Put(const HostMerge& in, v1::Envelope* envelope) {
   envelope->mutable_host_merge()->set_host(in.host.value);
   envelope->mutable_host_merge()->set_into(in.into.value);
+}
+
+void Put(const AccountFacts& in, v1::Envelope* envelope) { ToProto(in, envelope->mutable_account_facts()); }
+
+void Put(const ProjectProfile& in, v1::Envelope* envelope) {
+  ToProto(in, envelope->mutable_project_profile());
 }
 
 void ToProto(const ConstantChanges& in, v1::PolicyConstants* m) {
@@ -361,6 +469,26 @@ void ToProto(const ConstantChanges& in, v1::PolicyConstants* m) {
   COBBLESTONE_SET_OPTIONAL(replication);
   COBBLESTONE_SET_OPTIONAL(benchmark);
   COBBLESTONE_SET_OPTIONAL(version_median);
+}
+
+void ToProto(const TrickleRuleChange& in, v1::TrickleRule* m) {
+  m->set_variety(in.variety);
+  m->set_kind(in.kind);
+  m->set_measure(in.measure);
+  m->set_incremental(in.incremental);
+  m->set_max_increment(in.max_increment);
+  for (const credit::TricklePhase& phase : in.phases) {
+    auto* out = m->add_phases();
+    out->set_last_step(phase.last_step);
+    out->set_credit_per_step(phase.credit_per_step);
+  }
+  COBBLESTONE_SET_OPTIONAL(model_factor);
+  COBBLESTONE_SET_OPTIONAL(multiplier);
+  m->set_min_step_seconds(in.min_step_seconds);
+  m->set_median_speed(in.median_speed);
+  m->set_speed_limit(in.speed_limit);
+  m->set_credit_per_day(in.credit_per_day);
+  m->set_max_credit(in.max_credit);
 }
 
 void Put(const AppChange& in, v1::Envelope* envelope) {
@@ -376,6 +504,8 @@ void Put(const AppChange& in, v1::Envelope* envelope) {
   m->set_delay_bound(in.delay_bound);
   m->set_result_window(in.result_window);
   m->set_deleted(in.deleted);
+  for (const TrickleRuleChange& rule : in.trickles) ToProto(rule, m->add_trickles());
+  m->set_trickle_settlement(in.trickle_settlement);
 }
 
 void Put(const AppVersionChange& in, v1::Envelope* envelope) {
@@ -390,11 +520,19 @@ void Put(const AppVersionChange& in, v1::Envelope* envelope) {
   m->set_deleted(in.row.deleted);
 }
 
+void Put(const EstimateLimitChanges& in, v1::EstimateLimits* m) {
+  COBBLESTONE_SET_OPTIONAL(cpus);
+  COBBLESTONE_SET_OPTIONAL(cpu_flops);
+  COBBLESTONE_SET_OPTIONAL(gpus);
+  COBBLESTONE_SET_OPTIONAL(gpu_flops);
+}
+
 void Put(const SettingsChange& in, v1::Envelope* envelope) {
   auto* m = envelope->mutable_settings();
   COBBLESTONE_SET_OPTIONAL(max_granted_credit);
   COBBLESTONE_SET_OPTIONAL(daily_result_quota);
   COBBLESTONE_SET_OPTIONAL(scale_period);
+  if (in.estimates != EstimateLimitChanges{}) Put(in.estimates, m->mutable_estimates());
 }
 
 void Put(const ValidatorRestart&, v1::Envelope* envelope) { envelope->mutable_validator_restart(); }
@@ -427,6 +565,7 @@ void Put(const OpeningTotal& in, v1::Envelope* envelope) {
   COBBLESTONE_SET_OPTIONAL(total);
   m->set_rac(in.rac);
   m->set_rac_time(in.rac_time);
+  if (in.figures) ToProto(*in.figures, m->mutable_figures());
 }
 
 void Put(const OpeningHostVersion& in, v1::Envelope* envelope) {
@@ -451,6 +590,12 @@ void Put(const OpeningAppVersion& in, v1::Envelope* envelope) {
   m->set_expavg_time(in.expavg_time);
 }
 
+void Put(const OpeningApp& in, v1::Envelope* envelope) {
+  auto* m = envelope->mutable_opening_app();
+  m->set_app(in.app.value);
+  COBBLESTONE_SET_OPTIONAL(min_avg_pfc);
+}
+
 template <class M>
 void PutTarget(const Target& target, M* m) {
   switch (target.kind) {
@@ -462,9 +607,25 @@ void PutTarget(const Target& target, M* m) {
   }
 }
 
+void Put(const LedgerEntry& in, v1::LedgerEntry* m) {
+  m->set_user(in.user.value);
+  m->set_host(in.host.value);
+  m->set_team(in.team.value);
+  m->set_workunit(in.workunit.value);
+  m->set_app(in.app.value);
+  m->set_app_version(in.app_version.value);
+  m->set_credit_micro(in.credit_micro);
+  m->set_recent(in.recent);
+  m->set_recent_time(in.recent_time);
+  m->set_counted(in.counted);
+  m->set_previous(in.previous);
+}
+
 void Put(const Reversal& in, v1::Envelope* envelope) {
-  PutTarget(in.target, envelope->mutable_reversal());
-  envelope->mutable_reversal()->set_reason(in.reason);
+  auto* m = envelope->mutable_reversal();
+  PutTarget(in.target, m);
+  m->set_reason(in.reason);
+  if (in.entry) Put(*in.entry, m->mutable_entry());
 }
 
 void Put(const Repricing& in, v1::Envelope* envelope) {
@@ -472,16 +633,39 @@ void Put(const Repricing& in, v1::Envelope* envelope) {
   m->set_policy_version(in.policy_version);
   PutTarget(in.target, m);
   m->set_reason(in.reason);
+  if (in.entry) Put(*in.entry, m->mutable_entry());
+  m->set_credit_micro(in.credit_micro);
+}
+
+void Put(const MachineHost& in, v1::Envelope* envelope) {
+  auto* m = envelope->mutable_machine_host();
+  m->set_machine(in.machine);
+  m->set_host(in.host.value);
+  m->set_user(in.user.value);
+  m->set_gone(in.gone);
+}
+
+void Put(const ProjectName& in, v1::Envelope* envelope) {
+  envelope->mutable_project_name()->set_name(in.name);
+  envelope->mutable_project_name()->set_url(in.url);
 }
 
 void Put(const EstimatedCredit& in, v1::Envelope* envelope) {
   auto* m = envelope->mutable_estimated_credit();
   m->set_host(in.host.value);
+  m->set_machine(in.machine);
+  m->set_cpus(in.cpus);
+  m->set_cpu_flops(in.cpu_flops);
+  m->set_gpus(in.gpus);
+  m->set_gpu_flops(in.gpu_flops);
   for (const ResourceCounter& counter : in.counters) {
     auto* to = m->add_counters();
     to->set_resource(ToProto(counter.resource));
     to->set_credit(counter.credit);
     to->set_run_time(counter.run_time);
+    to->set_jobs(counter.jobs);
+    to->set_failed_jobs(counter.failed_jobs);
+    to->set_failed_run_time(counter.failed_run_time);
   }
 }
 

@@ -14,6 +14,7 @@ constexpr EventKind kKinds[] = {
     EventKind::kUser,
     EventKind::kTeam,
     EventKind::kHostMerge,
+    EventKind::kAccountFacts,
     EventKind::kApp,
     EventKind::kAppVersion,
     EventKind::kSettings,
@@ -22,12 +23,16 @@ constexpr EventKind kKinds[] = {
     EventKind::kPlanClassFactor,
     EventKind::kBarrier,
     EventKind::kMark,
+    EventKind::kProjectProfile,
     EventKind::kOpeningTotal,
     EventKind::kOpeningHostVersion,
     EventKind::kOpeningAppVersion,
+    EventKind::kOpeningApp,
     EventKind::kReversal,
     EventKind::kRepricing,
     EventKind::kEstimatedCredit,
+    EventKind::kMachineHost,
+    EventKind::kProjectName,
 };
 static_assert(std::size(kKinds) == std::variant_size_v<EventBody>);
 
@@ -46,6 +51,7 @@ std::string_view EventKindName(EventKind kind) {
     case EventKind::kUser: return "user";
     case EventKind::kTeam: return "team";
     case EventKind::kHostMerge: return "host_merge";
+    case EventKind::kAccountFacts: return "account_facts";
     case EventKind::kApp: return "app";
     case EventKind::kAppVersion: return "app_version";
     case EventKind::kSettings: return "settings";
@@ -54,12 +60,16 @@ std::string_view EventKindName(EventKind kind) {
     case EventKind::kPlanClassFactor: return "plan_class_factor";
     case EventKind::kBarrier: return "barrier";
     case EventKind::kMark: return "mark";
+    case EventKind::kProjectProfile: return "project_profile";
+    case EventKind::kProjectName: return "project_name";
     case EventKind::kOpeningTotal: return "opening_total";
     case EventKind::kOpeningHostVersion: return "opening_host_version";
     case EventKind::kOpeningAppVersion: return "opening_app_version";
+    case EventKind::kOpeningApp: return "opening_app";
     case EventKind::kReversal: return "reversal";
     case EventKind::kRepricing: return "repricing";
     case EventKind::kEstimatedCredit: return "estimated_credit";
+    case EventKind::kMachineHost: return "machine_host";
   }
   return "none";
 }

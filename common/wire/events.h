@@ -10,10 +10,12 @@
 #include <vector>
 
 #include "common/base/ids.h"
+#include "common/credit/account.h"
 #include "common/credit/catalogue.h"
 #include "common/credit/constants.h"
 #include "common/credit/model.h"
 #include "common/stream/mark.h"
+#include "common/wire/profiles.h"
 
 namespace cobblestone::wire {
 
@@ -28,6 +30,7 @@ enum class EventKind : std::uint8_t {
   kUser = 21,
   kTeam = 22,
   kHostMerge = 23,
+  kAccountFacts = 24,
   kApp = 30,
   kAppVersion = 31,
   kSettings = 32,
@@ -36,12 +39,16 @@ enum class EventKind : std::uint8_t {
   kPlanClassFactor = 35,
   kBarrier = 36,
   kMark = 37,
+  kProjectProfile = 38,
+  kProjectName = 39,
   kOpeningTotal = 40,
   kOpeningHostVersion = 41,
   kOpeningAppVersion = 42,
+  kOpeningApp = 43,
   kReversal = 50,
   kRepricing = 51,
   kEstimatedCredit = 52,
+  kMachineHost = 53,
 };
 
 // The field's name in the schema ("completion", "opening_total"); "none" for kNone and for other numbers.
@@ -75,6 +82,9 @@ struct Completion {
 struct Dispatch {
   credit::CompletionFacts facts;
   std::vector<DeviceUsage> usage;
+  double fpops_est = 0;
+  double fpops_bound = 0;
+  std::string result_name;
 };
 
 struct Trickle {
@@ -88,6 +98,8 @@ struct Trickle {
   std::optional<double> fraction_done;
   std::optional<double> steps;
   std::optional<double> runtime_increment;
+  std::string result_name;
+  std::optional<std::uint64_t> phase;
 
   friend bool operator==(const Trickle&, const Trickle&) = default;
 };
@@ -103,6 +115,7 @@ struct HostMember {
   bool deleted = false;
   double create_time = 0;
   std::string name;
+  std::optional<HostProfile> profile;
 
   friend bool operator==(const HostMember&, const HostMember&) = default;
 };
@@ -123,6 +136,7 @@ struct UserMember {
   double create_time = 0;
   std::string name;
   std::string country;
+  std::optional<UserProfile> profile;
 
   friend bool operator==(const UserMember&, const UserMember&) = default;
 };
@@ -133,6 +147,7 @@ struct TeamMember {
   bool deleted = false;
   double create_time = 0;
   std::string country;
+  std::optional<TeamProfile> profile;
 
   friend bool operator==(const TeamMember&, const TeamMember&) = default;
 };
@@ -166,6 +181,25 @@ struct ConstantChanges {
   friend bool operator==(const ConstantChanges&, const ConstantChanges&) = default;
 };
 
+// A rule as it was told: names, and what is left out.
+struct TrickleRuleChange {
+  std::string variety;
+  std::string kind;
+  std::string measure;
+  bool incremental = false;
+  double max_increment = 0;
+  std::vector<credit::TricklePhase> phases;
+  std::optional<double> model_factor;
+  std::optional<double> multiplier;
+  double min_step_seconds = 0;
+  double median_speed = 0;
+  double speed_limit = 0;
+  double credit_per_day = 0;
+  double max_credit = 0;
+
+  friend bool operator==(const TrickleRuleChange&, const TrickleRuleChange&) = default;
+};
+
 struct AppChange {
   AppId app;
   std::string name;
@@ -178,6 +212,8 @@ struct AppChange {
   double delay_bound = 0;
   double result_window = 0;
   bool deleted = false;
+  std::vector<TrickleRuleChange> trickles;
+  std::string trickle_settlement;
 
   friend bool operator==(const AppChange&, const AppChange&) = default;
 };
@@ -193,11 +229,22 @@ struct AppVersionChange {
   }
 };
 
+// The most that a machine is believed to be. Absent: stays as it was.
+struct EstimateLimitChanges {
+  std::optional<double> cpus;
+  std::optional<double> cpu_flops;  // of one CPU, FLOP/s
+  std::optional<double> gpus;
+  std::optional<double> gpu_flops;  // of one GPU, FLOP/s
+
+  friend bool operator==(const EstimateLimitChanges&, const EstimateLimitChanges&) = default;
+};
+
 // Absent: stays as it was.
 struct SettingsChange {
   std::optional<double> max_granted_credit;
   std::optional<double> daily_result_quota;
   std::optional<double> scale_period;
+  EstimateLimitChanges estimates;
 
   friend bool operator==(const SettingsChange&, const SettingsChange&) = default;
 };
@@ -238,8 +285,21 @@ struct OpeningTotal {
   std::optional<double> total;
   double rac = 0;
   double rac_time = 0;
+  std::optional<OpeningFigures> figures;
 
   friend bool operator==(const OpeningTotal&, const OpeningTotal&) = default;
+};
+
+// Any part: what is told of it replaces what was told before.
+struct AccountFacts {
+  AccountKind kind = AccountKind::kUnknown;
+  std::uint64_t account = 0;
+  std::optional<std::vector<BadgeHeld>> badges;
+  std::optional<std::vector<AppCredit>> credit;
+  std::optional<std::uint32_t> consent;  // copies
+  std::optional<Tombstone> tombstone;
+
+  friend bool operator==(const AccountFacts&, const AccountFacts&) = default;
 };
 
 struct OpeningHostVersion {
@@ -266,6 +326,13 @@ struct OpeningAppVersion {
   friend bool operator==(const OpeningAppVersion&, const OpeningAppVersion&) = default;
 };
 
+struct OpeningApp {
+  AppId app;
+  std::optional<double> min_avg_pfc;
+
+  friend bool operator==(const OpeningApp&, const OpeningApp&) = default;
+};
+
 enum class TargetKind : std::uint8_t { kNone = 0, kResult, kHost, kWorkunit, kAppVersion };
 
 struct Target {
@@ -275,9 +342,27 @@ struct Target {
   friend bool operator==(const Target&, const Target&) = default;
 };
 
+// What the ledger holds of a result for one owner, in sum.
+struct LedgerEntry {
+  UserId user;  // 0: the host was nobody's
+  HostId host;
+  TeamId team;  // to which it was posted
+  WorkunitId workunit;
+  AppId app;
+  AppVersionId app_version;
+  credit::MicroCredit credit_micro = 0;
+  double recent = 0;           // what of it is in recent averages, Cobblestones per day, as of recent_time
+  double recent_time = 0;      // UNIX s
+  bool counted = false;        // among the results that were granted
+  std::uint64_t previous = 0;  // event id of the last correction of it before; 0 none
+
+  friend bool operator==(const LedgerEntry&, const LedgerEntry&) = default;
+};
+
 struct Reversal {
   Target target;
   std::string reason;
+  std::optional<LedgerEntry> entry;
 
   friend bool operator==(const Reversal&, const Reversal&) = default;
 };
@@ -286,30 +371,61 @@ struct Repricing {
   std::uint32_t policy_version = 0;
   Target target;
   std::string reason;
+  std::optional<LedgerEntry> entry;
+  credit::MicroCredit credit_micro = 0;  // what the result is to have brought the owner
 
   friend bool operator==(const Repricing&, const Repricing&) = default;
 };
 
+// All cumulative.
 struct ResourceCounter {
   credit::Resource resource = credit::Resource::kUnknown;
-  double credit = 0;
-  double run_time = 0;
+  double credit = 0;       // Cobblestones
+  double run_time = 0;     // s; of failed jobs too
+  std::uint64_t jobs = 0;  // that have ended; failed ones too
+  std::uint64_t failed_jobs = 0;
+  double failed_run_time = 0;  // s
 
   friend bool operator==(const ResourceCounter&, const ResourceCounter&) = default;
+};
+
+// An account manager's machine is this host of the event's project.
+struct MachineHost {
+  std::uint64_t machine = 0;  // the manager's number, the same at every project
+  HostId host;
+  UserId user;        // 0: nobody's
+  bool gone = false;  // it is that host no more
+
+  friend bool operator==(const MachineHost&, const MachineHost&) = default;
 };
 
 struct EstimatedCredit {
   HostId host;
   std::vector<ResourceCounter> counters;
+  std::uint64_t machine = 0;
+  // What the machine says that it is.
+  double cpus = 0;
+  double cpu_flops = 0;  // of one CPU, FLOP/s
+  double gpus = 0;
+  double gpu_flops = 0;  // of one GPU, FLOP/s
 
   friend bool operator==(const EstimatedCredit&, const EstimatedCredit&) = default;
 };
 
+// What the project is called from now on; an empty text stays as it was.
+struct ProjectName {
+  std::string name;
+  std::string url;
+
+  friend bool operator==(const ProjectName&, const ProjectName&) = default;
+};
+
 using EventBody =
     std::variant<std::monostate, Completion, credit::ValidationFacts, Dispatch, Trickle, HostMember,
-                 UserMember, TeamMember, HostMerge, AppChange, AppVersionChange, SettingsChange,
-                 ValidatorRestart, Tick, PlanClassFactor, Barrier, Mark, OpeningTotal, OpeningHostVersion,
-                 OpeningAppVersion, Reversal, Repricing, EstimatedCredit>;
+                 UserMember, TeamMember, HostMerge, AccountFacts, AppChange, AppVersionChange, SettingsChange,
+                 ValidatorRestart, Tick, PlanClassFactor, Barrier, Mark, ProjectProfile, OpeningTotal,
+                 OpeningHostVersion, OpeningAppVersion, OpeningApp, Reversal, Repricing, EstimatedCredit,
+                 MachineHost, ProjectName>;
 
 // Invariant after decoding: facts.event_time of a completion or dispatch is head.time; id and now of a
 // validation are head.id and head.time; a mark's project is head.project. Encoders write the head and do not look at

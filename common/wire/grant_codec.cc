@@ -12,8 +12,13 @@ constexpr std::uint32_t kLastHeadField = 11;
 constexpr std::uint32_t kOthersField = 17;
 constexpr std::uint32_t kClaimField = 18;
 constexpr std::uint32_t kTransferField = 19;
+constexpr std::uint32_t kPartialField = 23;
+constexpr std::uint32_t kReasonField = 24;
+constexpr std::uint32_t kUndoneField = 25;
+constexpr std::uint32_t kIntoField = 26;
+constexpr std::uint32_t kEstimateField = 27;
 
-// Reads the value of one of the fields 1 to 11; false if the tag is none of theirs.
+// Reads the value of one of the fields of the head; false if the tag is none of theirs.
 bool ReadHeadField(std::uint32_t tag, ProtoReader& r, GrantHead* h) {
   switch (tag) {
     case VarintTag(1): h->project = ProjectId(r.Uint32()); return true;
@@ -27,6 +32,8 @@ bool ReadHeadField(std::uint32_t tag, ProtoReader& r, GrantHead* h) {
     case VarintTag(9): h->kind = NarrowEnum<GrantKind>(r.Varint()); return true;
     case DoubleTag(10): h->work_start = r.Double(); return true;
     case VarintTag(11): h->flags = r.Uint32(); return true;
+    case VarintTag(21): h->settles_micro = r.Sint(); return true;
+    case DoubleTag(22): h->recent_off = r.Double(); return true;
     default: return false;
   }
 }
@@ -54,7 +61,7 @@ bool ReadOther(std::string_view bytes, OtherClaim* other) {
 }  // namespace
 
 void EncodeGrant(const GrantHead& head, const GrantDetail& detail, std::span<const OtherClaim> others,
-                 std::string_view claim, std::string* out) {
+                 std::string_view claim, std::string* out, const GrantMore& more) {
   char buffer[16 * kMaxScalarField];
   ProtoWriter w(buffer);
   w.Uint(1, head.project.value);
@@ -91,19 +98,41 @@ void EncodeGrant(const GrantHead& head, const GrantDetail& detail, std::span<con
     AppendMessage(kOthersField, o.written(), out);
   }
   if (!claim.empty()) AppendMessage(kClaimField, claim, out);
-}
-
-void AppendHostTransfer(const HostTransfer& transfer, std::string* out) {
-  std::string bytes;
-  EncodeHostTransfer(transfer, &bytes);
-  AppendMessage(kTransferField, bytes, out);
+  if (more.transfer != nullptr) {
+    std::string bytes;
+    EncodeHostTransfer(*more.transfer, &bytes);
+    AppendMessage(kTransferField, bytes, out);
+  }
+  ProtoWriter settles(buffer);
+  settles.Sint(21, head.settles_micro);
+  settles.Double(22, head.recent_off);
+  out->append(settles.written());
+  if (more.partial != nullptr) {
+    std::string bytes;
+    EncodePartialGrant(*more.partial, &bytes);
+    AppendMessage(kPartialField, bytes, out);
+  }
+  AppendString(kReasonField, more.reason, out);
+  if (more.undone != nullptr) {
+    std::string bytes;
+    EncodeUndone(*more.undone, &bytes);
+    AppendMessage(kUndoneField, bytes, out);
+  }
+  ProtoWriter into(buffer);
+  into.Uint(kIntoField, more.into.value);
+  out->append(into.written());
+  if (more.estimate != nullptr) {
+    std::string bytes;
+    EncodeEstimate(*more.estimate, &bytes);
+    AppendMessage(kEstimateField, bytes, out);
+  }
 }
 
 bool DecodeGrantHead(std::string_view bytes, GrantHead* head) {
   *head = {};
   ProtoReader r(bytes);
   while (const std::uint32_t tag = r.NextTag()) {
-    if (tag >> 3 > kLastHeadField) return true;
+    if (tag >> 3 > kLastHeadField && (head->flags & credit::kGrantSettles) == 0) return true;
     if (!ReadHeadField(tag, r, head)) r.Skip(tag);
   }
   return r.ok();
@@ -115,6 +144,12 @@ bool DecodeGrant(std::string_view bytes, Grant* grant) {
   bool has_claim = false;
   std::string transfer;
   bool has_transfer = false;
+  std::string partial;
+  bool has_partial = false;
+  std::string undone;
+  bool has_undone = false;
+  std::string estimate;
+  bool has_estimate = false;
   ProtoReader r(bytes);
   while (const std::uint32_t tag = r.NextTag()) {
     if (ReadHeadField(tag, r, &grant->head)) continue;
@@ -135,10 +170,27 @@ bool DecodeGrant(std::string_view bytes, Grant* grant) {
         transfer.append(r.Bytes());
         has_transfer = true;
         break;
+      case BytesTag(kPartialField):
+        partial.append(r.Bytes());
+        has_partial = true;
+        break;
+      case BytesTag(kReasonField): grant->reason = r.Bytes(); break;
+      case BytesTag(kUndoneField):
+        undone.append(r.Bytes());
+        has_undone = true;
+        break;
+      case VarintTag(kIntoField): grant->into = HostId(r.Varint()); break;
+      case BytesTag(kEstimateField):
+        estimate.append(r.Bytes());
+        has_estimate = true;
+        break;
       default: r.Skip(tag); break;
     }
   }
   if (!r.ok()) return false;
+  if (has_partial && !DecodePartialGrant(partial, &grant->partial.emplace())) return false;
+  if (has_undone && !DecodeUndone(undone, &grant->undone.emplace())) return false;
+  if (has_estimate && !DecodeEstimate(estimate, &grant->estimate.emplace())) return false;
   if (has_transfer && !DecodeHostTransfer(transfer, &grant->transfer.emplace())) return false;
   return !has_claim || DecodeClaim(claim, &grant->claim.emplace());
 }

@@ -12,12 +12,15 @@
 #include "common/base/ids.h"
 #include "common/credit/account.h"
 #include "common/credit/model.h"
+#include "common/wire/estimate_codec.h"
 #include "common/wire/grant_kind.h"
 #include "common/wire/host_transfer.h"
+#include "common/wire/partial_codec.h"
+#include "common/wire/undone_codec.h"
 
 namespace cobblestone::wire {
 
-// Fields 1 to 11: all that an account needs.
+// Fields 1 to 11, and 21 and 22: all that an account needs.
 struct GrantHead {
   ProjectId project;
   UserId user;
@@ -30,6 +33,9 @@ struct GrantHead {
   GrantKind kind = GrantKind::kUnknown;
   double work_start = 0;  // UNIX s
   std::uint32_t flags = 0;
+  // Fields 21 and 22. The flag kGrantSettles tells of them.
+  credit::MicroCredit settles_micro = 0;  // partial grants of the result to this user that become final
+  double recent_off = 0;  // Cobblestones per day: what is still in recent averages of the credit taken back
 
   friend bool operator==(const GrantHead&, const GrantHead&) = default;
 };
@@ -68,16 +74,30 @@ struct Grant {
   std::vector<OtherClaim> others;
   std::optional<credit::Claim> claim;
   std::optional<HostTransfer> transfer;
+  std::optional<PartialGrant> partial;
+  std::string reason;
+  std::optional<Undone> undone;
+  HostId into;  // a host that is merged
+  std::optional<Estimate> estimate;
+};
+
+// What some kinds have besides.
+struct GrantMore {
+  const HostTransfer* transfer = nullptr;
+  const PartialGrant* partial = nullptr;
+  std::string_view reason = {};
+  const Undone* undone = nullptr;
+  HostId into = {};
+  const Estimate* estimate = nullptr;
 };
 
 // Appends to `out`. `claim`: bytes of EncodeClaim, copied as they are; empty: the grant has none (an
-// opening). Where a host moves, AppendHostTransfer() follows.
+// opening).
 void EncodeGrant(const GrantHead& head, const GrantDetail& detail, std::span<const OtherClaim> others,
-                 std::string_view claim, std::string* out);
-void AppendHostTransfer(const HostTransfer& transfer, std::string* out);
+                 std::string_view claim, std::string* out, const GrantMore& more = {});
 
-// Reads as far as field 11 and no further: what lies behind is not even looked at. That needs ascending
-// fields, which EncodeGrant and generated code write. False where the bytes are no Grant as far as read. No
+// Reads as far as field 11 and, without the flag kGrantSettles, no further: what lies behind is not even looked at. That
+// needs ascending fields, which EncodeGrant and generated code write. False where the bytes are no Grant as far as read. No
 // allocation.
 [[nodiscard]] bool DecodeGrantHead(std::string_view bytes, GrantHead* head);
 

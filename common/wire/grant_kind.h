@@ -18,7 +18,15 @@ enum class GrantKind : std::uint8_t {
   kHostAccount = 7,  // the account
   kHostShare = 8,    // after it, the host's share of a grant that was claimed under an earlier owner
   kMark = 9,         // tells how far GRANTS has come (mark_codec.h)
+  kRepricing = 10,   // makes what a result was granted something else
+  kHostMerged = 11,  // a host is another one from now on
+  kEstimate = 12,    // what an account manager has reported of a running host
 };
+
+// Changes what a user has, for a result: waits for its user as long as no event has named it.
+constexpr bool IsAward(GrantKind kind) {
+  return (kind >= GrantKind::kFinal && kind <= GrantKind::kReversal) || kind == GrantKind::kRepricing;
+}
 
 // Moves a host's account and awards nothing.
 constexpr bool IsHostMove(GrantKind kind) {

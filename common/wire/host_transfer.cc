@@ -80,6 +80,12 @@ void EncodeHostTransfer(const HostTransfer& transfer, std::string* out) {
     d.Uint(4, day.grants);
     AppendMessage(kDaysField, d.written(), out);
   }
+  ProtoWriter last(buffer);
+  last.Sint(13, LowHalf(account.provisional_micro));
+  last.Sint(14, HighHalf(account.provisional_micro));
+  last.Sint(15, LowHalf(account.owed_micro));
+  last.Sint(16, HighHalf(account.owed_micro));
+  out->append(last.written());
 }
 
 bool DecodeHostTransfer(std::string_view bytes, HostTransfer* transfer) {
@@ -87,6 +93,8 @@ bool DecodeHostTransfer(std::string_view bytes, HostTransfer* transfer) {
   credit::Account& account = transfer->account;
   std::int64_t total[2] = {0, 0};
   std::int64_t opening[2] = {0, 0};
+  std::int64_t provisional[2] = {0, 0};
+  std::int64_t owed[2] = {0, 0};
   ProtoReader r(bytes);
   while (const std::uint32_t tag = r.NextTag()) {
     switch (tag) {
@@ -106,11 +114,17 @@ bool DecodeHostTransfer(std::string_view bytes, HostTransfer* transfer) {
       case BytesTag(kDaysField):
         if (!ReadDay(r.Bytes(), &account.days.emplace_back())) return false;
         break;
+      case VarintTag(13): provisional[0] = r.Sint(); break;
+      case VarintTag(14): provisional[1] = r.Sint(); break;
+      case VarintTag(15): owed[0] = r.Sint(); break;
+      case VarintTag(16): owed[1] = r.Sint(); break;
       default: r.Skip(tag); break;
     }
   }
   account.total_micro = JoinHalves(total[0], total[1]);
   account.opening_micro = JoinHalves(opening[0], opening[1]);
+  account.provisional_micro = JoinHalves(provisional[0], provisional[1]);
+  account.owed_micro = JoinHalves(owed[0], owed[1]);
   return r.ok();
 }
 

@@ -13,7 +13,7 @@ std::vector<stream::TopicSpec> Manifest(std::uint32_t partitions) {
       {.name = "users", .partitions = partitions},
       {.name = "teams", .partitions = partitions},
       {.name = "catalogue", .partitions = 1},
-      {.name = "control", .partitions = partitions},
+      {.name = "control", .partitions = partitions, .retention = Retention::kForever},
       {.name = "claims", .partitions = partitions},
       {.name = "grants", .partitions = partitions, .retention = Retention::kForever},
       {.name = "postings", .partitions = partitions, .retention = Retention::kForever},
@@ -49,10 +49,14 @@ stream::TopicPartition RouteEvent(const Routing& routing, std::uint32_t partitio
     case EventKind::kTrickle: return keyed(kTrickles);
     case EventKind::kHost:
     case EventKind::kHostMerge:
-    case EventKind::kEstimatedCredit:
     case EventKind::kOpeningHostVersion: return keyed(kHosts);
+    case EventKind::kMachineHost:
+    case EventKind::kEstimatedCredit: return {kHosts, PartitionOf(ProjectId(), routing.id, partitions)};
+    case EventKind::kReversal:
+    case EventKind::kRepricing: return keyed(kUsers);
     case EventKind::kUser: return keyed(kUsers);
     case EventKind::kTeam: return keyed(kTeams);
+    case EventKind::kAccountFacts:
     case EventKind::kOpeningTotal:
       return keyed(routing.key == KeyKind::kUser ? kUsers : routing.key == KeyKind::kTeam ? kTeams : kHosts);
     case EventKind::kNone: return {kCompletions, 0};

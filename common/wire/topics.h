@@ -17,20 +17,19 @@ enum Topic : stream::TopicIndex {
   kValidations = 1,  // by host
   kDispatches = 2,   // by host
   kTrickles = 3,     // by host
-  kHosts = 4,        // by host: members, openings of hosts and their versions, estimated credit
-  kUsers = 5,        // by user: members, openings
+  kHosts = 4,        // by host: members, openings of hosts and their versions; by machine: estimated credit
+  kUsers = 5,        // by user: members, openings, reversals, re-pricings
   kTeams = 6,        // by team: members, openings
-  kCatalogue =
-      7,         // one partition: all broadcasts, ticks, barriers, reversals, re-pricings; to the coordinator
-  kControl = 8,  // what the coordinator relays to every partition, scale epochs and marks too
-  kClaims = 9,   // by block of workunits
-  kGrants = 10,  // by user: the ledger
-  kPostings = 11,  // by team: the ledger, as it reached teams
-  kTotals = 12,    // by account, newest counts
-  kSamples = 13,   // one partition: to the coordinator
-  kRefused = 14,   // one partition
-  kJournal = 15,   // one partition per slot, the coordinator's last
-  kPassed = 16,    // one partition: which marks each partition has passed
+  kCatalogue = 7,    // one partition: all broadcasts, ticks, barriers; to the coordinator
+  kControl = 8,      // what the coordinator relays to every partition, scale epochs and marks too
+  kClaims = 9,       // by block of workunits
+  kGrants = 10,      // by user: the ledger
+  kPostings = 11,    // by team: the ledger, as it reached teams
+  kTotals = 12,      // by account, newest counts
+  kSamples = 13,     // one partition: to the coordinator
+  kRefused = 14,     // one partition
+  kJournal = 15,     // one partition per slot, the coordinator's last
+  kPassed = 16,      // one partition: which marks each partition has passed
   kTopicCount = 17,
 };
 

@@ -4,7 +4,9 @@
 #include <tuple>
 
 #include "common/credit/constants.h"
+#include "common/credit/unite_accounts.h"
 #include "common/wire/account_codec.h"
+#include "common/wire/counted.h"
 #include "common/wire/event_check.h"
 #include "common/wire/event_codec.h"
 #include "common/wire/event_line.h"
@@ -20,28 +22,25 @@ using wire::RefusalReason;
 
 namespace {
 
-enum TableId : std::uint8_t {
-  kUserTable = 32,
-  kHostTable = 33,
-  kMovesTable = 34,
-  kWaitingTable = 35,
-  kProjectTable = 36,
-  kDaysTable = 37,
-  kChunksTable = 38,
-  kMarkTable = 39,
-  kSortedTable = 40,
-  kMovedTable = 41
-};
+// Tables of the calendar and of marks.
+enum TableId : std::uint8_t { kDaysTable = 37, kChunksTable = 38, kMarkTable = 39 };
 
 Key UserKey(ProjectId project, UserId user) { return {.project = project.value, .id = user.value, .sub = 0}; }
 Key HostKey(ProjectId project, HostId host) { return {.project = project.value, .id = host.value, .sub = 0}; }
 
 credit::PostingFacts PostingOf(const wire::GrantHead& head) {
-  return {.micro = head.credit_micro,
-          .app = head.app,
-          .now = head.time,
-          .work_start = head.work_start,
-          .boinc_average = (head.flags & credit::kGrantBoincAverage) != 0};
+  return {
+      .micro = head.credit_micro,
+      .app = head.app,
+      .now = head.time,
+      .work_start = head.work_start,
+      .boinc_average = (head.flags & credit::kGrantBoincAverage) != 0,
+      .counted = head.kind == wire::GrantKind::kFinal,
+      .provisional = (head.kind == wire::GrantKind::kPartial ? head.credit_micro : 0) - head.settles_micro,
+      .owed = (head.flags & credit::kGrantOwed) != 0,
+      .recent_off = head.recent_off,
+      .corrects = (head.flags & credit::kGrantCorrects) != 0,
+      .uncounts = (head.flags & credit::kGrantUncounts) != 0};
 }
 
 }  // namespace
@@ -65,13 +64,19 @@ std::vector<stream::TopicPartition> AccountsStage::Inputs(std::uint32_t partitio
 
 AccountsStage::AccountsStage(const AccountsOptions& options, stream::TableHost& tables)
     : options_(options),
-      users_(tables, kUserTable, 1, false),
-      hosts_(tables, kHostTable, 1, false),
-      moves_(tables, kMovesTable, 1, false),
-      waiting_(tables, kWaitingTable, 1, false),
-      projects_(tables, kProjectTable, 1, true),
-      sorted_(tables, kSortedTable, 1, true),
-      moved_(tables, kMovedTable, 1, true),
+      users_(tables, kUsersTable, false),
+      hosts_(tables, kHostsTable, false),
+      moves_(tables, kMovesTable, false),
+      merges_(tables, kMergesTable, true),
+      waiting_(tables, kWaitingTable, false),
+      profiles_(tables, kProfileTable, false),
+      facts_(tables, kFactsTable, false),
+      host_estimates_(tables, kHostEstimatesTable, false),
+      user_estimates_(tables, kUserEstimatesTable, false),
+      projects_(tables, kProjectsTable, true),
+      sorted_(tables, kSortedTable, true),
+      moved_(tables, kMovedTable, true),
+      corrections_(tables, kCorrectionsTable, false),
       calendar_(tables, kDaysTable, kChunksTable),
       marks_(tables, kMarkTable, options.partitions, 1) {
   users_.MarkHot();
@@ -79,8 +84,9 @@ AccountsStage::AccountsStage(const AccountsOptions& options, stream::TableHost& 
 }
 
 std::vector<stream::TableBase*> AccountsStage::tables() {
-  std::vector<stream::TableBase*> all = {&users_,    &hosts_,  &moves_, &waiting_,
-                                         &projects_, &sorted_, &moved_, marks_.table()};
+  std::vector<stream::TableBase*> all = {
+      &users_,  &hosts_,          &moves_,          &merges_,   &waiting_, &profiles_,    &facts_,
+      &sorted_, &host_estimates_, &user_estimates_, &projects_, &moved_,   &corrections_, marks_.table()};
   for (stream::TableBase* table : calendar_.tables()) all.push_back(table);
   return all;
 }
@@ -94,12 +100,14 @@ void AccountsStage::Process(std::size_t input, const RecordView& record, Emitter
   if (grant.head.kind == wire::GrantKind::kMark) return OnPassed(record.value, out);
   // Hosts move at once, so that at the barrier everything is where it is to be applied.
   if (wire::IsHostMove(grant.head.kind)) return OnHostMove(grant.head, record.value, out);
+  if (grant.head.kind == wire::GrantKind::kHostMerged) return OnHostMerged(record.value, record.offset, out);
   Sort({.time = grant.head.time,
         .line = grant.detail.line,
         .result = grant.head.result.value,
         .offset = record.offset,
         .project = grant.head.project.value,
         .host = grant.head.host.value,
+        .to_host = grant.head.kind != wire::GrantKind::kEstimate,  // it stays with its owner
         .bytes = std::string(record.value)});
   SettlePlace(sorted_count_ - 1, out);
 }
@@ -130,6 +138,7 @@ void AccountsStage::ApplySorted(const SortedGrant& one, Emitter& out) {
   wire::GrantHead head;
   if (!wire::DecodeGrantHead(one.bytes, &head)) return out.Fail(Status::Corrupted("a grant does not decode"));
   if (one.to_host) return ApplyToHost(head, out);
+  if (head.kind == wire::GrantKind::kEstimate) return OnEstimate(one.bytes, out);
   if (!one.to_user || head.kind == wire::GrantKind::kOpening || !head.user) return;
   ApplyToUser(head, one.bytes, &users_.Mutable(UserKey(head.project, head.user)), out);
 }
@@ -151,6 +160,11 @@ void AccountsStage::OnUser(const RecordView& record, Emitter& out) {
     return OnMember(record, event->head, *member, out);
   if (const auto* opening = std::get_if<wire::OpeningTotal>(&event->body))
     return OnOpening(record, event->head, *opening, out);
+  if (auto* facts = std::get_if<wire::AccountFacts>(&event->body))
+    return OnFacts(record, event->head, std::move(*facts), out);
+  if (std::holds_alternative<wire::Reversal>(event->body) ||
+      std::holds_alternative<wire::Repricing>(event->body))
+    return OnCorrection(record, *event, out);
   wire::Refuse(record, project, RefusalReason::kNotSupported,
                "an event of this kind does not belong on this topic", out);
 }
@@ -162,6 +176,10 @@ void AccountsStage::OnMember(const RecordView& record, const wire::EventHead& he
   const Key key = UserKey(head.project, member.user);
   const UserWord said{.word = wire::WordOf(head, record.value), .team = member.team};
   const double reported_since = ReportedSince(head.project);
+  std::string public_id;
+  if (member.deleted)
+    if (const UserProfileRow* row = profiles_.Find(key); row != nullptr && row->profile)
+      public_id = row->profile->cpid;
   if (const UserState* before = users_.Find(key); before != nullptr && before->known()) {
     for (const UserWord& one : before->words) {
       if (one.word.id != said.word.id) continue;
@@ -169,17 +187,35 @@ void AccountsStage::OnMember(const RecordView& record, const wire::EventHead& he
       return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
                           "another event about this user with this id", out);
     }
-    if (wire::StandingOf(said.word, before->words.back().word) == wire::Standing::kOlder &&
-        said.word.time < reported_since)
-      return;  // nobody asks any more where the user was then
+    const bool older = wire::StandingOf(said.word, before->words.back().word) == wire::Standing::kOlder;
+    wire::TakeProfile(said.word, member.deleted, member.profile, older && before->deleted, key, profiles_);
+    if (older && said.word.time < reported_since) return;  // nobody asks any more where the user was then
+  } else {
+    wire::TakeProfile(said.word, member.deleted, member.profile, false, key, profiles_);
   }
   UserState& user = users_.Mutable(key);
   Insert(said, reported_since, user);
   if (user.words.back().word.id == said.word.id) {
+    const bool goes_or_comes = member.deleted || user.deleted;
+    user.kept_on = user.kept_on || (member.deleted && !user.deleted);
     user.deleted = member.deleted;
+    if (goes_or_comes && wire::TakeDeletion(said.word, member.deleted, std::move(public_id), key, facts_))
+      calendar_.File(head.project.value, wire::DayAfter(*facts_.Find(key)->tombstone), key.id);
     user.name = member.deleted ? std::string() : member.name;
   }
   Release(key, user, out);
+}
+
+void AccountsStage::OnFacts(const RecordView& record, const wire::EventHead& head, wire::AccountFacts facts,
+                            Emitter& out) {
+  const Key key = UserKey(head.project, UserId(facts.account));
+  const bool tombstone = facts.tombstone.has_value();
+  if (!wire::TakeFacts(wire::WordOf(head, record.value), std::move(facts), key, facts_))
+    return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
+                        "other facts about this user with this id", out);
+  if (!tombstone) return;
+  if (const auto& told = facts_.Find(key)->tombstone)
+    calendar_.File(head.project.value, wire::DayAfter(*told), key.id);
 }
 
 // What nothing can come before any more need not be said twice.
@@ -221,6 +257,7 @@ void AccountsStage::OnOpening(const RecordView& record, const wire::EventHead& h
                         "this user has its opening balance", out);
   }
   users_.Mutable(UserKey(head.project, user)).opening = word;
+  wire::TakeFigures(word, opening, UserKey(head.project, user), profiles_);
   bytes_.clear();
   wire::EncodeGrant({.project = head.project,
                      .user = user,
@@ -235,10 +272,12 @@ void AccountsStage::OnOpening(const RecordView& record, const wire::EventHead& h
 void AccountsStage::OnGrant(std::string_view bytes, std::uint64_t offset, Emitter& out) {
   wire::GrantHead head;
   if (!wire::DecodeGrantHead(bytes, &head)) return out.Fail(Status::Corrupted("a grant does not decode"));
-  if (head.kind != wire::GrantKind::kFinal) {
+  if (!wire::IsAward(head.kind)) {
     if (head.kind == wire::GrantKind::kOpening) return ApplyOpening(head, out);
     if (head.kind == wire::GrantKind::kMark) return OnPassed(bytes, out);
+    if (head.kind == wire::GrantKind::kEstimate) return OnEstimate(bytes, out);
     if (wire::IsHostMove(head.kind)) return OnHostMove(head, bytes, out);
+    if (head.kind == wire::GrantKind::kHostMerged) return OnHostMerged(bytes, offset, out);
   }
   UserState* user = nullptr;
   if (head.user) {
@@ -250,23 +289,30 @@ void AccountsStage::OnGrant(std::string_view bytes, std::uint64_t offset, Emitte
 }
 
 void AccountsStage::ApplyOpening(const wire::GrantHead& head, Emitter& out) {
-  credit::Account* account = nullptr;
-  if (head.host) {
-    HostAccount& host = hosts_.Mutable(HostKey(head.project, head.host));
-    if (host.elsewhere) return PassOn(head, 0, out);
-    host.user = head.user;
-    account = &host.account;
-    List(HostKey(head.project, head.host), host, changed_hosts_);
-  } else if (head.user) {
-    UserState& user = users_.Mutable(UserKey(head.project, head.user));
-    account = &user.account;
-    List(UserKey(head.project, head.user), user, changed_users_);
-  } else {
-    return;  // a team's: its stage has applied it
-  }
-  account->opening_micro += head.credit_micro;
-  account->total_micro += head.credit_micro;
-  account->recent = {.value = head.work_start, .time = head.time};
+  if (head.host) return OpenHost(head, false, out);
+  if (!head.user) return;  // a team's: its stage has applied it
+  UserState& user = users_.Mutable(UserKey(head.project, head.user));
+  user.account.opening_micro += head.credit_micro;
+  user.account.total_micro += head.credit_micro;
+  user.account.recent = {.value = head.work_start, .time = head.time};
+  List(UserKey(head.project, head.user), user, changed_users_);
+}
+
+// `inherited`: of a host that has become this one.
+void AccountsStage::OpenHost(const wire::GrantHead& head, bool inherited, Emitter& out) {
+  const Key key = HostKey(head.project, head.host);
+  HostAccount& host = hosts_.Mutable(key);
+  if (host.elsewhere) return PassOn(head, 0, out);
+  if (host.merge.done) return OpenHost(ForHeir(head, host), true, out);
+  SetOwner(key, head.user, host);
+  List(key, host, changed_hosts_);
+  credit::Account opening;
+  opening.total_micro = head.credit_micro;
+  opening.recent = {.value = head.work_start, .time = head.time};
+  if (!inherited) host.account.opening_micro += head.credit_micro;
+  if (inherited || host.merge.joined > 0) return credit::Unite(opening, host.account);
+  host.account.total_micro += head.credit_micro;
+  host.account.recent = opening.recent;
 }
 
 // The host's share, of a grant or an opening.
@@ -274,17 +320,34 @@ void AccountsStage::ApplyToHost(const wire::GrantHead& head, Emitter& out) {
   if (head.kind == wire::GrantKind::kOpening) return ApplyOpening(head, out);
   HostAccount& host = hosts_.Mutable(HostKey(head.project, head.host));
   if (host.elsewhere) return PassOn(head, 0, out);
-  host.user = head.user;
+  if (host.merge.done) return ApplyToHost(ForHeir(head, host), out);
+  SetOwner(HostKey(head.project, head.host), head.user, host);
   credit::Post(PostingOf(head), host.account);
   List(HostKey(head.project, head.host), host, changed_hosts_);
+}
+
+// By a grant or opening: of a host that has changed its owner only the change says who it is.
+void AccountsStage::SetOwner(const Key& key, UserId user, HostAccount& host) {
+  if (host.user != user && moves_.Find(key) == nullptr) host.user = user;
 }
 
 // The user's share, and the team's posting. `user` null: the host was nobody's.
 void AccountsStage::ApplyToUser(const wire::GrantHead& head, std::string_view bytes, UserState* user,
                                 Emitter& out) {
-  if (user == nullptr || user->deleted) return;
-  credit::Post(PostingOf(head), user->account);
+  if (user == nullptr) return SettleEstimates(head, nullptr, 0);
+  // Whatever has become of the user since, it goes from where the credit went.
+  const bool corrects = (head.flags & credit::kGrantCorrects) != 0;
+  if (corrects) PostTo(head.team, head, bytes, out);
+  const credit::MicroTotal shown_before = user->account.shown_micro();
+  credit::PostingFacts posting = PostingOf(head);
+  // Those of its partial grants that had expired before an event named it are no part of its total.
+  const auto expired = std::min<credit::MicroTotal>(user->unnamed.expired_provisional, head.settles_micro);
+  user->unnamed.expired_provisional -= expired;
+  posting.provisional += static_cast<credit::MicroCredit>(expired);
+  credit::Post(posting, user->account);
+  if (user->estimated) SettleEstimates(head, user, shown_before);
   List(UserKey(head.project, head.user), *user, changed_users_);
+  if (corrects) return;
 
   TeamId team = user->TeamNow();
   if (!user->Settled() && (head.flags & credit::kGrantTeamAtGrant) == 0) {
@@ -292,7 +355,11 @@ void AccountsStage::ApplyToUser(const wire::GrantHead& head, std::string_view by
     if (!wire::DecodeGrant(bytes, &whole)) return out.Fail(Status::Corrupted("a grant does not decode"));
     team = user->TeamAt(whole.claim ? whole.claim->received_time : head.time);
   }
-  if (!team) return;
+  if (!user->deleted) PostTo(team, head, bytes, out);
+}
+
+void AccountsStage::PostTo(TeamId team, const wire::GrantHead& head, std::string_view bytes, Emitter& out) {
+  if (!team || (wire::CountedBy(head) == 0 && head.credit_micro == 0)) return;
   bytes_.clear();
   std::uint64_t line = 0;
   if (options_.sorted) {
@@ -309,7 +376,9 @@ void AccountsStage::ApplyToUser(const wire::GrantHead& head, std::string_view by
                        .time = head.time,
                        .work_start = head.work_start,
                        .line = line,
-                       .flags = head.flags},
+                       .flags = head.flags,
+                       .uncounted = head.kind != wire::GrantKind::kFinal,
+                       .recent_off = head.recent_off},
                       &bytes_);
   out.Emit(wire::kPostings, wire::PartitionOf(head.project, team.value, options_.partitions), bytes_);
 }
@@ -318,20 +387,27 @@ void AccountsStage::ApplyToUser(const wire::GrantHead& head, std::string_view by
 void AccountsStage::Finish(Emitter& out) {
   if (!options_.sorted && calendar_.behind()) Expire(kExpireAtCommit, out);
   const auto emit = [&](wire::AccountKind kind, const Key& key, const credit::Account& account,
-                        bool elsewhere) {
+                        bool elsewhere, bool estimated) {
     wire::Total total = wire::TotalOf(ProjectId(key.project), kind, key.id, account);
     total.elsewhere = elsewhere;
+    if (estimated) AddEstimates(key, total);
     bytes_.clear();
     wire::EncodeTotal(total, &bytes_);
     out.Emit(wire::kTotals, options_.partition, bytes_);
   };
+  // Merges may have waited for one of them, and change others.
+  for (std::size_t i = 0; !options_.sorted && i < changed_hosts_.size(); ++i) {
+    const auto [key, host] = changed_hosts_[i];
+    TakeMerges(key, out);
+    if (host->merge.into && !host->merge.done) TakeMerges(HeirOf(key.project, host->merge.into), out);
+  }
   for (auto& [key, host] : changed_hosts_) {
-    emit(wire::AccountKind::kHost, key, host->account, host->elsewhere);
+    emit(wire::AccountKind::kHost, key, host->account, host->elsewhere, false);
     host->listed = false;
   }
   changed_hosts_.clear();
   for (auto& [key, user] : changed_users_) {
-    emit(wire::AccountKind::kUser, key, user->account, false);
+    emit(wire::AccountKind::kUser, key, user->account, false, user->estimated);
     user->listed = false;
   }
   changed_users_.clear();

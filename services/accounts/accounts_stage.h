@@ -16,12 +16,17 @@
 #include "common/stream/marks.h"
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
+#include "common/wire/account_codec.h"
 #include "common/wire/events.h"
 #include "common/wire/grant_codec.h"
 #include "common/wire/project_view.h"
 #include "common/wire/topics.h"
 #include "common/wire/word.h"
+#include "services/accounts/corrections.h"
+#include "services/accounts/estimates.h"
+#include "services/accounts/host_merges.h"
 #include "services/accounts/host_moves.h"
+#include "services/accounts/profiles.h"
 #include "services/accounts/waiting_grants.h"
 
 namespace cobblestone::accounts {
@@ -41,12 +46,16 @@ struct UserState {
   // Member events by (time, id), in whatever order they came: the last one is in force, the first one holds for all that
   // was before it. Of old ones those that change the team (AccountsStage::Insert).
   std::vector<UserWord> words;
-  wire::Word opening;    // of the account's balance
-  bool deleted = false;  // its row is gone: hosts still get their credit
+  wire::Word opening;  // of the account's balance
+  bool deleted =
+      false;  // its row is gone: it is shown no more, and its team gets nothing of what it still earns
   std::string name;
   UnnamedUser unnamed;
   credit::Account account;
-  bool listed = false;  // among the changed of this commit; not state
+  // What it was granted while it was deleted is in its account; not where that was before this was so.
+  bool kept_on = false;
+  bool estimated = false;  // it has a row of estimates (estimates.h)
+  bool listed = false;     // among the changed of this commit; not state
 
   // A member event has named it.
   [[nodiscard]] bool known() const { return !words.empty(); }
@@ -57,19 +66,21 @@ struct UserState {
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.words, s.opening, s.deleted, s.name, s.unnamed, s.account);
+    f(s.words, s.opening, s.deleted, s.name, s.unnamed, s.account, AddedIn<3>(s.kept_on),
+      AddedIn<3>(s.estimated));
   }
 };
 
 struct HostAccount {
-  UserId user;              // whose partition this is
+  UserId user;              // whose it is, and partition this is
   bool elsewhere = false;   // the account is in another partition, or on its way: HostMoves knows
-  credit::Account account;  // empty where it is elsewhere
-  bool listed = false;      // among the changed of this commit; not state
+  credit::Account account;  // empty where it is elsewhere, or the host has become another one
+  HostMerge merge;
+  bool listed = false;  // among the changed of this commit; not state
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.user, s.elsewhere, s.account);
+    f(s.user, s.elsewhere, s.account, AddedIn<3>(s.merge));
   }
 };
 
@@ -91,6 +102,16 @@ struct SortedGrant {
     f(s.time, s.line, s.result, s.offset, s.project, s.host, s.to_user, s.to_host, s.bytes);
   }
 };
+
+// Tables of a slot, as stored (numbers are unique over all stages).
+inline constexpr stream::TableSpec<UserState> kUsersTable{.id = 32, .version = 3};
+inline constexpr stream::TableSpec<HostAccount> kHostsTable{.id = 33, .version = 3};
+inline constexpr stream::TableSpec<HostMoves> kMovesTable{.id = 34, .version = 1};
+inline constexpr stream::TableSpec<WaitingGrant> kWaitingTable{.id = 35, .version = 1};
+inline constexpr stream::TableSpec<wire::ProjectView> kProjectsTable{.id = 36, .version = 2};
+inline constexpr stream::TableSpec<SortedGrant> kSortedTable{.id = 40, .version = 1};
+inline constexpr stream::TableSpec<MovedRecords> kMovedTable{.id = 41, .version = 1};
+inline constexpr stream::TableSpec<WaitingMerges> kMergesTable{.id = 47, .version = 1};
 
 struct AccountsOptions {
   std::uint32_t partition = 0;
@@ -114,8 +135,13 @@ class AccountsStage final : public stream::Stage {
   stream::Table<UserState>& users() { return users_; }
   stream::Table<HostAccount>& hosts() { return hosts_; }
   stream::Table<HostMoves>& moves() { return moves_; }
+  stream::Table<WaitingMerges>& merges() { return merges_; }
+  stream::Table<UserProfileRow>& profiles() { return profiles_; }
+  stream::Table<wire::FactsRow>& facts() { return facts_; }
   stream::Table<WaitingGrant>& waiting() { return waiting_; }
   stream::Table<SortedGrant>& sorted() { return sorted_; }
+  stream::Table<HostEstimates>& host_estimates() { return host_estimates_; }
+  stream::Table<credit::UserEstimates>& user_estimates() { return user_estimates_; }
   stream::Table<wire::ProjectView>& projects() { return projects_; }
   stream::Marks& marks() { return marks_; }
 
@@ -137,6 +163,9 @@ class AccountsStage final : public stream::Stage {
                 stream::Emitter& out);
   void OnOpening(const stream::RecordView& record, const wire::EventHead& head,
                  const wire::OpeningTotal& opening, stream::Emitter& out);
+  void OnFacts(const stream::RecordView& record, const wire::EventHead& head, wire::AccountFacts facts,
+               stream::Emitter& out);
+  void OnCorrection(const stream::RecordView& record, const wire::Event& event, stream::Emitter& out);
   void Insert(const UserWord& word, double reported_since, UserState& user);
   // No grant that is still to come is of a result that was reported before this time.
   double ReportedSince(ProjectId project);
@@ -147,9 +176,18 @@ class AccountsStage final : public stream::Stage {
   void ApplyAllSorted(stream::Emitter& out);
   void ApplySorted(const SortedGrant& one, stream::Emitter& out);
   void ApplyOpening(const wire::GrantHead& head, stream::Emitter& out);
+  void OpenHost(const wire::GrantHead& head, bool inherited, stream::Emitter& out);
   void ApplyToHost(const wire::GrantHead& head, stream::Emitter& out);
+  void SetOwner(const stream::Key& key, UserId user, HostAccount& host);
   void ApplyToUser(const wire::GrantHead& head, std::string_view bytes, UserState* user,
                    stream::Emitter& out);
+  void PostTo(TeamId team, const wire::GrantHead& head, std::string_view bytes, stream::Emitter& out);
+
+  void OnEstimate(std::string_view bytes, stream::Emitter& out);
+  // What is granted settles what was estimated. `user` null: the host was nobody's; `shown_before`: by its account.
+  // To what people are told of a user.
+  void AddEstimates(const stream::Key& key, wire::Total& total);
+  void SettleEstimates(const wire::GrantHead& head, UserState* user, credit::MicroTotal shown_before);
 
   void Wait(const stream::Key& key, UserState& user, const wire::GrantHead& head, std::string_view bytes,
             std::uint64_t offset);
@@ -168,15 +206,30 @@ class AccountsStage final : public stream::Stage {
   void SendAccount(const stream::Key& key, UserId to, stream::Emitter& out);
   void SettlePlace(std::uint64_t number, stream::Emitter& out);
 
+  void OnHostMerged(std::string_view bytes, std::uint64_t offset, stream::Emitter& out);
+  stream::Key HeirOf(std::uint32_t project, HostId host);
+  bool Waits(const stream::Key& heir, const WaitingMerge& merge);
+  void TakeMerges(const stream::Key& heir, stream::Emitter& out);
+  void TakeAllMerges(stream::Emitter& out);
+  void TakeMerge(const stream::Key& heir, std::size_t at, stream::Emitter& out);
+  static wire::GrantHead ForHeir(const wire::GrantHead& head, HostAccount& host);
+
   AccountsOptions options_;
   stream::Table<UserState> users_;
   stream::Table<HostAccount> hosts_;
   stream::Table<HostMoves> moves_;
+  stream::Table<WaitingMerges> merges_;
   stream::Table<WaitingGrant> waiting_;  // by user and number
+  stream::Table<UserProfileRow> profiles_;
+  stream::Table<wire::FactsRow> facts_;
+  stream::Table<HostEstimates> host_estimates_;
+  stream::Table<credit::UserEstimates> user_estimates_;
   stream::Table<wire::ProjectView> projects_;
   stream::Table<SortedGrant> sorted_;
   stream::Table<MovedRecords> moved_;  // `order: lockstep`; one row
-  stream::Calendar calendar_;          // users for whom grants wait, by a day on which the first is not over
+  stream::Table<Corrections> corrections_;
+  // Users for whom grants wait, by a day on which the first is not over; and deleted ones, by the day on which files list them no more.
+  stream::Calendar calendar_;
   stream::Marks marks_;
   std::uint64_t sorted_count_ = 0;  // derived: rows of `sorted_`, which all go together
   // Whose totals this commit has changed, each once, in the order of their first change.

@@ -1,7 +1,7 @@
 // Hosts that change their owner (semantics.md, section 7): the part of AccountsStage that moves their accounts.
 #include <algorithm>
 
-#include "common/wire/grant_codec.h"
+#include "common/wire/counted.h"
 #include "services/accounts/accounts_stage.h"
 
 namespace cobblestone::accounts {
@@ -70,8 +70,10 @@ void AccountsStage::OnHostAccount(const Key& key, const wire::GrantHead& head, s
 // A host's share of a grant or opening: to the account if it is here, else after it. `line`: input line (lockstep).
 void AccountsStage::TakeShare(const wire::GrantHead& head, std::uint64_t line, Emitter& out) {
   const Key key{.project = head.project.value, .id = head.host.value, .sub = 0};
-  if (hosts_.Mutable(key).elsewhere) return PassOn(head, line, out);
+  HostAccount& host = hosts_.Mutable(key);
+  if (host.elsewhere) return PassOn(head, line, out);
   if (!options_.sorted) return ApplyToHost(head, out);
+  if (host.merge.done) return TakeShare(ForHeir(head, host), line, out);
   std::string bytes;
   wire::EncodeGrant(head, {.line = line}, {}, {}, &bytes);
   Sort({.time = head.time,
@@ -91,14 +93,13 @@ void AccountsStage::PassOn(const wire::GrantHead& head, std::uint64_t line, Emit
     return;
   }
   moves.sent_micro += head.credit_micro;
-  moves.sent_grants += head.kind == wire::GrantKind::kFinal ? 1 : 0;
+  moves.sent_grants += wire::CountedBy(head);
   wire::GrantHead share = head;
   share.kind = wire::GrantKind::kHostShare;
   std::string bytes;
-  wire::EncodeGrant(share, {.line = line}, {}, {}, &bytes);
-  wire::AppendHostTransfer(
-      {.from_partition = options_.partition, .number = ++moves.sent, .share_of = head.kind, .account = {}},
-      &bytes);
+  const wire::HostTransfer transfer{
+      .from_partition = options_.partition, .number = ++moves.sent, .share_of = head.kind, .account = {}};
+  wire::EncodeGrant(share, {.line = line}, {}, {}, &bytes, {.transfer = &transfer});
   if (options_.sorted) ++moved_.Mutable({}).records;
   out.Emit(wire::kGrants, wire::OwnerPartition(head.project, moves.went_to, head.host, options_.partitions),
            bytes);
@@ -112,14 +113,13 @@ void AccountsStage::SendAccount(const Key& key, UserId to, Emitter& out) {
   moves.sent_micro += host.account.total_micro;
   moves.sent_grants += host.account.grants;
   std::string bytes;
+  const wire::HostTransfer transfer{.from_partition = options_.partition,
+                                    .number = ++moves.sent,
+                                    .share_of = wire::GrantKind::kUnknown,
+                                    .account = std::move(host.account)};
   wire::EncodeGrant(
       {.project = project, .user = to, .host = HostId(key.id), .kind = wire::GrantKind::kHostAccount}, {}, {},
-      {}, &bytes);
-  wire::AppendHostTransfer({.from_partition = options_.partition,
-                            .number = ++moves.sent,
-                            .share_of = wire::GrantKind::kUnknown,
-                            .account = std::move(host.account)},
-                           &bytes);
+      {}, &bytes, {.transfer = &transfer});
   if (options_.sorted) ++moved_.Mutable({}).records;
   out.Emit(wire::kGrants, wire::OwnerPartition(project, to, HostId(key.id), options_.partitions), bytes);
   host.user = {};
@@ -137,22 +137,23 @@ void AccountsStage::SendAccount(const Key& key, UserId to, Emitter& out) {
   for (const std::uint64_t number : here) SettlePlace(number, out);
 }
 
-// Of a sorted grant: sends the host's share on if its host is not here. A grant whose user is unknown will wait whole for the
+// Of a sorted grant: sends the host's share on if its host is not here, or has become another one. A grant whose user is unknown will wait whole for the
 // user's event.
 void AccountsStage::SettlePlace(std::uint64_t number, Emitter& out) {
   const Key row{.project = 0, .id = number, .sub = 0};
   const SortedGrant& one = *sorted_.Find(row);
   if (!one.to_host || one.host == 0) return;
   const HostAccount* host = hosts_.Find({.project = one.project, .id = one.host, .sub = 0});
-  if (host == nullptr || !host->elsewhere) return;
+  if (host == nullptr || !(host->elsewhere || host->merge.done)) return;
   wire::GrantHead head;
   if (!wire::DecodeGrantHead(one.bytes, &head)) return out.Fail(Status::Corrupted("a grant does not decode"));
-  if (one.to_user && head.kind == wire::GrantKind::kFinal && head.user) {
+  if (one.to_user && wire::IsAward(head.kind) && head.user) {
     const UserState* user = users_.Find({.project = head.project.value, .id = head.user.value, .sub = 0});
     if (user == nullptr || !user->known()) return;
   }
+  const std::uint64_t line = one.line;
   sorted_.Mutable(row).to_host = false;
-  PassOn(head, one.line, out);
+  TakeShare(head, line, out);
 }
 
 }  // namespace cobblestone::accounts

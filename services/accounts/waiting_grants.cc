@@ -1,10 +1,12 @@
 // Grants that wait for their user's event (semantics.md, section 2): the part of AccountsStage that keeps them.
 #include "services/accounts/waiting_grants.h"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 
 #include "common/credit/constants.h"
+#include "common/wire/counted.h"
 #include "common/wire/grant_codec.h"
 #include "common/wire/mark_codec.h"
 #include "common/wire/refuse.h"
@@ -45,6 +47,7 @@ void AccountsStage::PassMarks(Emitter& out) {
       Expire(options_.sorted ? std::numeric_limits<std::size_t>::max() : kExpireAtTick, out);
     }
     if (mark->ends_period) ApplyAllSorted(out);
+    if (mark->ends_period && options_.sorted) TakeAllMerges(out);
     stream::Passed passed{.source = options_.partition, .mark = mark->number};
     if (options_.sorted && mark->barrier != 0) std::swap(passed.moved, moved_.Mutable({}).records);
     bytes_.clear();
@@ -115,7 +118,10 @@ void AccountsStage::ExpireOver(const Key& key, UserState& user, std::int32_t tod
                  "no event has named user " + std::to_string(key.id) + "; its host alone gets the credit",
                  out);
     unnamed.expired_micro += grant.head.credit_micro;
-    ++unnamed.expired;
+    unnamed.expired += wire::CountedBy(grant.head);
+    if (grant.head.kind == wire::GrantKind::kPartial) unnamed.expired_provisional += grant.head.credit_micro;
+    unnamed.expired_provisional -=
+        std::min<credit::MicroTotal>(unnamed.expired_provisional, grant.head.settles_micro);
     unnamed.expired_end = std::max(unnamed.expired_end, row->offset + 1);
     TakeShare(grant.head, grant.detail.line, out);
     waiting_.Erase(RowKey(key, unnamed.first++));
@@ -132,16 +138,17 @@ void AccountsStage::Expire(std::size_t users, Emitter& out) {
       users,
       [&](std::uint32_t project, std::uint64_t number, std::int32_t today) -> std::optional<std::int32_t> {
         const Key key{.project = project, .id = number, .sub = 0};
+        const std::optional<std::int32_t> tombstone = wire::DropTombstone(today, key, facts_);
         const UserState* known = users_.Find(key);
-        if (known == nullptr || known->unnamed.waiting() == 0) return std::nullopt;  // an event has named it
+        if (known == nullptr || known->unnamed.waiting() == 0) return tombstone;  // an event has named it
         UserState& user = users_.Mutable(key);
         ExpireOver(key, user, today, out);
-        if (user.unnamed.waiting() == 0) return std::nullopt;
+        if (user.unnamed.waiting() == 0) return tombstone;
         wire::GrantHead head;
         const WaitingGrant* row = waiting_.Find(RowKey(key, user.unnamed.first));
         if (row == nullptr || !wire::DecodeGrantHead(row->bytes, &head))
           return std::nullopt;  // the slot stops
-        return DueDay(head);
+        return std::min(DueDay(head), tombstone.value_or(std::numeric_limits<std::int32_t>::max()));
       });
 }
 

@@ -38,7 +38,8 @@ struct UnnamedUser {
   std::uint32_t end = 0;    // of the next one to come
   std::uint64_t expired = 0;
   credit::MicroTotal expired_micro = 0;
-  std::uint64_t expired_end = 0;  // the largest offset of those that have expired, and one
+  credit::MicroTotal expired_provisional = 0;  // of it, partial grants of results that are not decided
+  std::uint64_t expired_end = 0;               // the largest offset of those that have expired, and one
   // Smaller ones of grants that have not. `order: lockstep` alone: else they wait in order of offsets.
   std::vector<std::uint64_t> spared;
 
@@ -49,7 +50,7 @@ struct UnnamedUser {
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.first, s.end, s.expired, s.expired_micro, s.expired_end, s.spared);
+    f(s.first, s.end, s.expired, s.expired_micro, s.expired_end, s.spared, AddedIn<2>(s.expired_provisional));
   }
 };
 

@@ -18,6 +18,11 @@ Result<LineFile> LineFile::Open(const std::string& path) {
   return LineFile(path, file);
 }
 
+std::uint64_t LineFile::bytes_read() const {
+  const z_off_t offset = gzoffset(static_cast<gzFile>(file_.get()));
+  return offset < 0 ? 0 : static_cast<std::uint64_t>(offset);
+}
+
 Status LineFile::Next(std::string* line, bool* more) {
   auto* file = static_cast<gzFile>(file_.get());
   line->clear();

@@ -17,6 +17,8 @@ class LineFile {
   // The next line without its end (LF or CR LF); false at the end of the file. Corrupted where the file
   // cannot be read further (a damaged or shortened gzip stream): *more is then false.
   Status Next(std::string* line, bool* more);
+  // Of the file, compressed as it is; some more than the lines so far.
+  [[nodiscard]] std::uint64_t bytes_read() const;
 
  private:
   struct Closer {

@@ -26,16 +26,8 @@ using wire::RefusalReason;
 
 namespace {
 
-enum TableId : std::uint8_t {
-  kHostTable = 1,
-  kRunTable = 2,
-  kPendingTable = 3,
-  kProjectTable = 4,
-  kDaysTable = 5,
-  kChunksTable = 6,
-  kOpeningTable = 7,
-  kMarkTable = 8
-};
+// Tables of the calendar and of marks.
+enum TableId : std::uint8_t { kDaysTable = 5, kChunksTable = 6, kMarkTable = 8 };
 
 // A closed run holds so many results: a look-up that does read, reads half a kilobyte.
 constexpr std::size_t kRunResults = 32;
@@ -91,18 +83,28 @@ std::vector<stream::TopicPartition> ClaimsStage::Inputs(std::uint32_t partition)
 
 ClaimsStage::ClaimsStage(const ClaimsOptions& options, stream::TableHost& tables)
     : options_(options),
-      hosts_(tables, kHostTable, 1, false),
-      runs_(tables, kRunTable, 1, false),
-      pending_(tables, kPendingTable, 1, true),
-      openings_(tables, kOpeningTable, 1, true),
-      projects_(tables, kProjectTable, 1, true),
+      hosts_(tables, kHostsTable, false),
+      runs_(tables, kRunsTable, false),
+      pending_(tables, kPendingTable, true),
+      jobs_(tables, kJobsTable, false),
+      names_(tables, kNamesTable, false),
+      waiting_trickles_(tables, kWaitingTricklesTable, true),
+      waiting_names_(tables, kWaitingNamesTable, true),
+      openings_(tables, kOpeningsTable, true),
+      profiles_(tables, kProfileTable, false),
+      facts_(tables, kFactsTable, false),
+      projects_(tables, kProjectsTable, true),
+      machines_(options.partition, options.partitions, tables),
       calendar_(tables, kDaysTable, kChunksTable),
       marks_(tables, kMarkTable, 0, kTrickles) {
   hosts_.MarkHot();
 }
 
 std::vector<stream::TableBase*> ClaimsStage::tables() {
-  std::vector<stream::TableBase*> all = {&hosts_, &runs_, &pending_, &openings_, &projects_, marks_.table()};
+  std::vector<stream::TableBase*> all = {
+      &hosts_,         &runs_,     &pending_,  &jobs_,  &names_,    &waiting_trickles_,
+      &waiting_names_, &openings_, &profiles_, &facts_, &projects_, marks_.table()};
+  for (stream::TableBase* table : machines_.tables()) all.push_back(table);
   for (stream::TableBase* table : calendar_.tables()) all.push_back(table);
   return all;
 }
@@ -142,7 +144,7 @@ void ClaimsStage::OnOutside(std::size_t input, const RecordView& record, Emitter
       return event_.kind == wire::EventKind::kCompletion ? OnCompletion(record, out)
                                                          : OnValidation(record, out);
     }
-    default: return OnOther(input, record, "credit for trickles is not built yet", out);
+    default: return OnTrickle(record, out);
   }
 }
 
@@ -179,8 +181,12 @@ void ClaimsStage::OnControl(const RecordView& record, Emitter& out) {
   const ProjectId project = control.head.project;
   if (Status s = wire::ApplyControl(control, projects_.Mutable(ProjectKey(project))); !s.ok())
     return out.Fail(std::move(s));
-  if (control.kind == wire::ControlKind::kEvent)
+  if (control.kind == wire::ControlKind::kEvent) {
     first_due_.erase(project.value);  // a window may have changed
+    if (const auto event = wire::ParseEvent(control.body); event.ok())
+      if (const auto* settings = std::get_if<wire::SettingsChange>(&event->body))
+        machines_.OnSettings(project, *settings);
+  }
   // Claims from here on are made under this catalogue and these scales.
   TellGrants({.source = options_.partition, .control = control.head.number}, out);
 }
@@ -230,10 +236,24 @@ void ClaimsStage::OnMember(const RecordView& record, Emitter& out) {
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
   if (const auto* member = std::get_if<wire::HostMember>(&event->body))
     return OnHost(record, event->head, *member, out);
+  if (const auto* merge = std::get_if<wire::HostMerge>(&event->body))
+    return OnMerge(record, event->head, *merge, out);
   if (const auto* opening = std::get_if<wire::OpeningHostVersion>(&event->body))
     return OnOpeningRow(record, event->head, *opening, out);
   if (const auto* opening = std::get_if<wire::OpeningTotal>(&event->body))
     return OnOpeningTotal(record, event->head, *opening, out);
+  if (auto* facts = std::get_if<wire::AccountFacts>(&event->body))
+    return OnFacts(record, event->head, std::move(*facts), out);
+  if (const auto* word = std::get_if<wire::MachineHost>(&event->body))
+    return machines_.OnWord(record, event->head, *word, out);
+  if (const auto* report = std::get_if<wire::EstimatedCredit>(&event->body)) {
+    if (projects_.Find(ProjectKey(project)) ==
+        nullptr)  // its time does not pass: what waited would wait for ever
+      return wire::Refuse(record, project, RefusalReason::kUnknownApp, "the project has no apps", out);
+    if (machines_.OnReport(record, event->head, *report, out))
+      WaitsFrom(project, event->head.time, credit::kDefaultResultWindow);
+    return;
+  }
   wire::Refuse(record, project, RefusalReason::kNotSupported, "an event of this kind is not built yet", out);
 }
 
@@ -247,13 +267,32 @@ void ClaimsStage::OnHost(const RecordView& record, const wire::EventHead& head,
       return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
                           "another event about this host with this id", out);
     if (standing != wire::Standing::kNews) {
+      if (standing == wire::Standing::kOlder)
+        wire::TakeProfile(word, member.deleted, member.profile, known->record.deleted || known->merge.said(),
+                          key, profiles_);
       ++duplicates_;
       return;
     }
   }
   HostState& state = hosts_.Mutable(key);
+  std::string public_id;
+  if (member.deleted)
+    if (const HostProfileRow* row = profiles_.Find(key); row != nullptr && row->profile)
+      public_id = row->profile->host_cpid;
+  if ((member.deleted || state.record.deleted) &&
+      wire::TakeDeletion(word, member.deleted, std::move(public_id), key, facts_))
+    calendar_.File(key.project, wire::DayAfter(*facts_.Find(key)->tombstone), key.id);
+  wire::TakeProfile(word, member.deleted, member.profile, state.merge.said(), key, profiles_);
   state.member = word;
   credit::HostRecord& host = state.record;
+  if (state.merge.said()) {
+    // What is still out of it goes on, for the owner that it had: nobody owns, or deletes, what has become another host.
+    host.whetstone = member.whetstone;
+    host.dhrystone = member.dhrystone;
+    host.cpus = member.cpus;
+    host.gpus = member.gpus;
+    return;
+  }
   // Before the first word nobody owned it: no claim could be made, so there is no account to move.
   if (host.known && host.user != member.user) EmitMove(head, member.host, host.user, member.user, out);
   host.known = true;
@@ -264,15 +303,27 @@ void ClaimsStage::OnHost(const RecordView& record, const wire::EventHead& head,
   host.cpus = member.cpus;
   host.gpus = member.gpus;
   ReleaseOpening(key, state, out);
+  if (!state.unpriced.empty()) PriceJobsOf(head.project, member.host, state, out);
   std::vector<std::uint64_t> waiting;
   waiting.swap(state.waiting);
   for (const std::uint64_t result : waiting) Join(head.project, ResultId(result), member.host, out);
 }
 
+void ClaimsStage::OnFacts(const RecordView& record, const wire::EventHead& head, wire::AccountFacts facts,
+                          Emitter& out) {
+  const Key key = HostKey(head.project, HostId(facts.account));
+  const bool tombstone = facts.tombstone.has_value();
+  if (!wire::TakeFacts(wire::WordOf(head, record.value), std::move(facts), key, facts_))
+    return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
+                        "other facts about this host with this id", out);
+  if (!tombstone) return;
+  if (const auto& told = facts_.Find(key)->tombstone)
+    calendar_.File(key.project, wire::DayAfter(*told), key.id);
+}
+
 void ClaimsStage::EmitMove(const wire::EventHead& head, HostId host, UserId from, UserId to, Emitter& out) {
   const std::uint32_t old_place = wire::OwnerPartition(head.project, from, host, options_.partitions);
   const std::uint32_t new_place = wire::OwnerPartition(head.project, to, host, options_.partitions);
-  if (old_place == new_place) return;
   wire::GrantHead move{.project = head.project, .user = to, .host = host, .time = head.time};
   for (const auto& [kind, place] : {std::pair{wire::GrantKind::kHostLeaves, old_place},
                                     std::pair{wire::GrantKind::kHostComes, new_place}}) {
@@ -335,6 +386,7 @@ void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
   credit::PolicyFor(app.policy.kind)
       .OnDispatch(facts, {.project = project, .catalogue = view->catalogue, .scales = view->scales},
                   state.record);
+  OpenJobOf(ResultKey(project, facts.result, facts.host), *dispatch, out);
 }
 
 void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
@@ -392,6 +444,8 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
         wire::Refuse(known->validation.Record(options_.partition), project, RefusalReason::kUnknownResult,
                      "this result ended in an error", out);
       }
+      EndJob(ResultKey(project, facts.result, facts.host), *known, event_.head.time, record.line,
+             "the result ended in an error", out);
       pending_.Erase(ResultKey(project, facts.result, facts.host));
     }
     Remember(project, *view, facts.host, state,
@@ -558,6 +612,7 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
     for (const WaitingEvent* event : {&pending->validation, &pending->completion})
       wire::Refuse(event->Record(options_.partition), project, RefusalReason::kWrongWorkunit,
                    "completion and validation name different work", out);
+    EndJob(key, *pending, checked.now, pending->line(), "its events were refused", out);
     pending_.Erase(key);
     return;
   }
@@ -568,6 +623,7 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
     EmitExpired(project, checked, pending->line(), out);
     for (const WaitingEvent* event : {&pending->validation, &pending->completion})
       wire::Refuse(event->Record(options_.partition), project, RefusalReason::kTooLate, kTooLong, out);
+    EndJob(key, *pending, checked.now, pending->line(), "its events were refused", out);
     pending_.Erase(key);
     return;
   }
@@ -578,10 +634,14 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
     credit::Claim& claim = decision_.claim;
     claim.project = project;
     claim.line = pending->line();
+    // Else it comes to no grant.
+    if ((claim.flags & credit::kClaimValid) != 0 && (claim.flags & credit::kClaimHostDeleted) == 0)
+      CloseJob(key, *pending, claim);
     bytes_.clear();
     wire::EncodeClaim(claim, &bytes_);
     out.Emit(wire::kClaims, wire::WorkunitPartition(project, claim.workunit, options_.partitions), bytes_);
   }
+  EndJob(key, *pending, checked.now, pending->line(), "the result was not valid", out);
   if (decision_.has_sample) {
     decision_.sample.line = pending->line();
     samples_[project.value].push_back(decision_.sample);
@@ -640,7 +700,9 @@ void ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
     else
       first_due = std::min(first_due, due);
   });
-  first_due_[project.value] = std::min(first_due, ExpireOpenings(project, now, out));
+  first_due_[project.value] =
+      std::min({first_due, ExpireOpenings(project, now, out), ExpireTrickles(project, now, out),
+                machines_.Expire(project, now, out)});
   std::sort(over.begin(), over.end());
   for (const Key& key : over) {
     const Pending pending = *pending_.Find(key);
@@ -664,6 +726,7 @@ void ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
       std::erase(state.waiting, key.id);
       if (state.empty()) hosts_.Erase(host);
     }
+    EndJob(key, pending, now, pending.line(), "nothing came of it in time", out);
     // A dispatch alone that expires is a job that never came back; the scheduler's time-out says so if it matters.
     pending_.Erase(key);
   }
@@ -746,10 +809,11 @@ void ClaimsStage::DropRuns(std::uint32_t project, const wire::ProjectView& view,
 void ClaimsStage::Forget(std::size_t hosts) {
   calendar_.Take(
       hosts,
-      [this](std::uint32_t project, std::uint64_t number, std::int32_t) -> std::optional<std::int32_t> {
+      [this](std::uint32_t project, std::uint64_t number, std::int32_t today) -> std::optional<std::int32_t> {
         const Key key = HostKey(ProjectId(project), HostId(number));
+        const std::optional<std::int32_t> tombstone = wire::DropTombstone(today, key, facts_);
         const HostState* known = hosts_.Find(key);
-        if (known == nullptr) return std::nullopt;  // only where the store cannot be read: the slot stops
+        if (known == nullptr) return tombstone;
         const wire::ProjectView& view = *projects_.Find(ProjectKey(ProjectId(project)));
         const auto over = [&view](const RunRange& run) { return IsOver(run, view); };
         if (std::any_of(known->runs.begin(), known->runs.end(), over)) {
@@ -757,10 +821,10 @@ void ClaimsStage::Forget(std::size_t hosts) {
           DropRuns(project, view, number, state);
           known = &state;
         }
-        if (known->runs.empty()) return std::nullopt;
+        if (known->runs.empty()) return tombstone;
         std::int32_t next = 0;
         for (const RunRange& run : known->runs) next = std::max(next, LastDay(run, view));
-        return next;
+        return std::min(next, tombstone.value_or(next));
       });
 }
 

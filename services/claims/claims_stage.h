@@ -1,11 +1,13 @@
 // CLAIMS, by host: joins completion and validation of a result in either order, keeps the host's statistics, prices the
-// result by its app's policy, and passes claims on to GRANTS and samples to the coordinator.
+// result by its app's policy, and passes claims on to GRANTS and samples to the coordinator. Pays for the trickles of jobs
+// that run.
 //
 // Time: a mark (stream/marks.h) that has passed lets what waited too long expire, ends the samples of a tick, and goes on to
 // every partition of claims.
 //
-// In: control, hosts, dispatches, completions, validations, trickles of one partition. Out: claims, samples, grants (the
-// opening balance of a host; that its account moves), refused.
+// In: control, hosts (reports of account managers among them: machines.h), dispatches, completions, validations, trickles of
+// one partition. Out: claims, samples, grants (the opening balance of a host; that its account moves, or becomes another's;
+// partial grants; estimates), refused.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +24,9 @@
 #include "common/wire/project_view.h"
 #include "common/wire/refusal.h"
 #include "common/wire/topics.h"
+#include "services/claims/machines.h"
+#include "services/claims/open_jobs.h"
+#include "services/claims/profiles.h"
 #include "services/claims/state.h"
 
 namespace cobblestone::claims {
@@ -54,13 +59,16 @@ class ClaimsStage final : public stream::Stage {
   stream::Table<HostState>& hosts() { return hosts_; }
   stream::Table<Pending>& pending() { return pending_; }
   stream::Table<SeenRun>& runs() { return runs_; }
+  stream::Table<OpenJob>& jobs() { return jobs_; }
   stream::Table<WaitingOpening>& openings() { return openings_; }
+  stream::Table<HostProfileRow>& profiles() { return profiles_; }
+  stream::Table<wire::FactsRow>& facts() { return facts_; }
   // What waits of a result, on whichever host; null where nothing does. Walks the table: for people's
   // questions.
   const Pending* FindPending(ProjectId project, ResultId result);
   stream::Table<wire::ProjectView>& projects() { return projects_; }
   stream::Marks& marks() { return marks_; }
-  [[nodiscard]] std::uint64_t duplicates() const { return duplicates_; }
+  [[nodiscard]] std::uint64_t duplicates() const { return duplicates_ + machines_.duplicates(); }
 
  private:
   struct Job;  // a record under way: where from, project, app, times
@@ -76,7 +84,11 @@ class ClaimsStage final : public stream::Stage {
   void OnMember(const stream::RecordView& record, stream::Emitter& out);
   void OnHost(const stream::RecordView& record, const wire::EventHead& head, const wire::HostMember& member,
               stream::Emitter& out);
-  // Tells both partitions of accounts that the host's account moves, if it does.
+  void OnFacts(const stream::RecordView& record, const wire::EventHead& head, wire::AccountFacts facts,
+               stream::Emitter& out);
+  void OnMerge(const stream::RecordView& record, const wire::EventHead& head, const wire::HostMerge& merge,
+               stream::Emitter& out);
+  // Tells both partitions of accounts (which may be the same) that the host's account goes to another owner.
   void EmitMove(const wire::EventHead& head, HostId host, UserId from, UserId to, stream::Emitter& out);
   void OnOpeningRow(const stream::RecordView& record, const wire::EventHead& head,
                     const wire::OpeningHostVersion& opening, stream::Emitter& out);
@@ -89,6 +101,23 @@ class ClaimsStage final : public stream::Stage {
   // Gives the time before which none of the others expires.
   double ExpireOpenings(ProjectId project, double now, stream::Emitter& out);
   void OnDispatch(const stream::RecordView& record, stream::Emitter& out);
+  // Jobs that are paid while they run.
+  void OpenJobOf(const stream::Key& key, const wire::Dispatch& dispatch, stream::Emitter& out);
+  static void PriceJob(const wire::Dispatch& dispatch, const wire::ProjectView& view,
+                       const credit::HostRecord& host, OpenJob& job);
+  void PriceJobsOf(ProjectId project, HostId host, HostState& state, stream::Emitter& out);
+  void TakeWaiting(const stream::Key& key, stream::Table<WaitingTrickles>& table, stream::Emitter& out);
+  void WaitForJob(const stream::Key& key, double time, const stream::RecordView& record,
+                  stream::Table<WaitingTrickles>& table, stream::Emitter& out);
+  void OnTrickle(const stream::RecordView& record, stream::Emitter& out);
+  void PayTrickle(const stream::Key& key, const wire::EventHead& head, const wire::Trickle& trickle,
+                  const stream::RecordView& record, stream::Emitter& out);
+  // Both do nothing where the result has no such job.
+  void CloseJob(const stream::Key& key, const Pending& pending, credit::Claim& claim);
+  void EndJob(const stream::Key& key, const Pending& pending, double time, std::uint64_t line,
+              std::string_view reason, stream::Emitter& out);
+  void EraseJob(const stream::Key& key, const OpenJob& job);
+  double ExpireTrickles(ProjectId project, double now, stream::Emitter& out);
   void OnCompletion(const stream::RecordView& record, stream::Emitter& out);
   void OnValidation(const stream::RecordView& record, stream::Emitter& out);
   void OnError(const stream::RecordView& record, const wire::ProjectView& view, const credit::AppRow& app,
@@ -120,9 +149,18 @@ class ClaimsStage final : public stream::Stage {
   stream::Table<HostState> hosts_;
   stream::Table<SeenRun> runs_;
   stream::Table<Pending> pending_;
-  stream::Table<WaitingOpening> openings_;  // by host
+  stream::Table<OpenJob> jobs_;
+  stream::Table<NamedResult> names_;
+  stream::Table<WaitingTrickles> waiting_trickles_;  // by result and host
+  stream::Table<WaitingTrickles> waiting_names_;     // as `names_`
+  stream::Table<WaitingOpening> openings_;           // by host
+  stream::Table<HostProfileRow> profiles_;
+  stream::Table<wire::FactsRow> facts_;
   stream::Table<wire::ProjectView> projects_;
-  stream::Calendar calendar_;  // hosts that have runs, by a day on which all there were when filed are over
+  Machines machines_;
+  // Hosts that have runs, by a day on which all there were when filed are over; and deleted ones, by the day on which files list
+  // them no more.
+  stream::Calendar calendar_;
   stream::Marks marks_;
   wire::HotEvent event_;       // the record's, reused
   wire::HotEvent completion_;  // decoded again for a join, reused

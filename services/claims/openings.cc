@@ -100,6 +100,7 @@ void ClaimsStage::OnOpeningTotal(const RecordView& record, const wire::EventHead
 void ClaimsStage::EmitOpening(const Key& key, HostState& host, const wire::Word& word,
                               const wire::OpeningTotal& opening, Emitter& out) {
   host.opening = word;
+  wire::TakeFigures(word, opening, key, profiles_);
   const ProjectId project(key.project);
   credit::MicroCredit micro = 0;
   static_cast<void>(MicroOf(opening, &micro));  // was looked at when it came

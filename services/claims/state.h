@@ -8,6 +8,8 @@
 
 #include "common/credit/model.h"
 #include "common/stream/processor.h"
+#include "common/stream/table.h"
+#include "common/wire/project_view.h"
 #include "common/wire/word.h"
 
 namespace cobblestone::claims {
@@ -58,6 +60,7 @@ struct Pending {
   std::uint64_t app = 0;
   double since = 0;             // event time of the first of them
   bool waits_for_host = false;  // joined but for the host's member event
+  bool has_job = false;         // its trickles are paid while it runs (open_jobs.h)
 
   // Highest input line of both: the one that decides.
   [[nodiscard]] std::uint64_t line() const { return std::max(completion.line, validation.line); }
@@ -67,11 +70,12 @@ struct Pending {
     validation.Clear();
     host = app = 0;
     since = 0;
-    waits_for_host = false;
+    waits_for_host = has_job = false;
   }
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.dispatch, s.completion, s.validation, s.host, s.app, s.since, s.waits_for_host);
+    f(s.dispatch, s.completion, s.validation, s.host, s.app, s.since, s.waits_for_host,
+      AddedIn<2>(s.has_job));
   }
 };
 
@@ -154,17 +158,28 @@ struct HostState {
   std::vector<Seen> open;  // decided last, in order of decision
   std::vector<RunRange> runs;
   std::uint32_t next_run = 0;
-  std::vector<std::uint64_t> waiting;  // results that wait for the member event, in order
+  std::vector<std::uint64_t> waiting;   // results that wait for the member event, in order
+  std::vector<std::uint64_t> unpriced;  // and those whose trickles do (open_jobs.h)
+  wire::Word merge;                     // the event that ended it, as one that has become another host:
+  HostId into;                          // this one
 
   // Nothing was ever said of it, or of its results, but what was refused.
   [[nodiscard]] bool empty() const {
     return !record.known && record.versions.empty() && record.apps.empty() && opening_rows.empty() &&
-           open.empty() && runs.empty() && waiting.empty();
+           open.empty() && runs.empty() && waiting.empty() && unpriced.empty();
   }
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.record, s.member, s.opening, s.opening_rows, s.open, s.runs, s.next_run, s.waiting);
+    f(s.record, s.member, s.opening, s.opening_rows, s.open, s.runs, s.next_run, s.waiting,
+      AddedIn<2>(s.unpriced), AddedIn<3>(s.merge), AddedIn<3>(s.into));
   }
 };
+
+// Tables of a slot, as stored (numbers are unique over all stages).
+inline constexpr stream::TableSpec<HostState> kHostsTable{.id = 1, .version = 3};
+inline constexpr stream::TableSpec<SeenRun> kRunsTable{.id = 2, .version = 1};
+inline constexpr stream::TableSpec<Pending> kPendingTable{.id = 3, .version = 2};
+inline constexpr stream::TableSpec<wire::ProjectView> kProjectsTable{.id = 4, .version = 2};
+inline constexpr stream::TableSpec<WaitingOpening> kOpeningsTable{.id = 7, .version = 1};
 
 }  // namespace cobblestone::claims

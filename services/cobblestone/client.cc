@@ -79,10 +79,11 @@ class SocketClient final : public Client {
     }
   }
 
-  Result<nlohmann::json> Audit(const std::function<void(std::uint64_t, std::uint64_t)>& progress) override {
+  Result<nlohmann::json> AskLong(const Question& question,
+                                 const std::function<void(std::uint64_t, std::uint64_t)>& progress) override {
     std::string waiting;
     nlohmann::json last;
-    const auto response = http_.Get("/audit", [&](const char* data, std::size_t size) {
+    const auto response = http_.Get(UrlOf(question), [&](const char* data, std::size_t size) {
       waiting.append(data, size);
       for (std::size_t end = 0; (end = waiting.find('\n')) != std::string::npos; waiting.erase(0, end + 1)) {
         last = nlohmann::json::parse(waiting.substr(0, end), nullptr, false);
@@ -138,8 +139,9 @@ class EngineClient final : public Client {
     engine_.WaitIdle();
     return engine_.failure();
   }
-  Result<nlohmann::json> Audit(const std::function<void(std::uint64_t, std::uint64_t)>& progress) override {
-    return engine_.Audit(progress);
+  Result<nlohmann::json> AskLong(const Question& question,
+                                 const std::function<void(std::uint64_t, std::uint64_t)>& progress) override {
+    return AnswerLong(engine_, question, progress);
   }
   Status Close() override {
     if (!owned_ || !started_) return Status::Ok();

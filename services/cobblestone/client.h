@@ -39,7 +39,9 @@ class Client {
   virtual Result<AppendOutcome> Append(const AppendBlock& block) = 0;
   // All that was appended before is processed.
   virtual Status WaitIdle() = 0;
-  virtual Result<nlohmann::json> Audit(
+  // One of LongQuestions().
+  virtual Result<nlohmann::json> AskLong(
+      const Question& question,
       const std::function<void(std::uint64_t done, std::uint64_t all)>& progress) = 0;
   // Ends what Open began; its status is that of the work. To be called once at the end.
   virtual Status Close() = 0;

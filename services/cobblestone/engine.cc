@@ -11,6 +11,8 @@
 #include "common/wire/refused_codec.h"
 #include "common/wire/topics.h"
 #include "services/cobblestone/accepted_loss.h"
+#include "services/cobblestone/engine_state.h"
+#include "services/cobblestone/ledger.h"
 #include "services/cobblestone/ledger_index.h"
 
 namespace cobblestone {
@@ -20,6 +22,7 @@ using stream::embedded::LogUnit;
 namespace {
 
 constexpr std::string_view kProducerRow = "producer/";
+constexpr std::string_view kBatchRow = "batch/";
 constexpr std::string_view kTickRow = "tick";
 // Is there when the last block appended was one with a barrier: after a death in the middle of it, the next block waits
 // for it as it would have.
@@ -28,6 +31,8 @@ constexpr std::string_view kBarrierRow = "barrier";
 constexpr std::string_view kOrderRow = "order";
 // `order: lockstep`: Said, as of the unit that it is in.
 constexpr std::string_view kSaidRow = "said";
+// AuditOutcome.
+constexpr std::string_view kAuditRow = "audit";
 // Records that may wait on the stages' inputs before appends wait: less than the log's tail holds.
 constexpr std::uint64_t kMaxLag = 1000000;
 
@@ -206,6 +211,10 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
       .block_cache_bytes = settings.memory.block_cache,
       .clock = engine->options_.clock,
   };
+  for (std::uint32_t k = 0; engine->options_.watched && k < slots; ++k) {
+    engine->watches_.push_back(std::make_unique<metrics::LedgerWatch>());
+    options.watches.push_back(engine->watches_.back().get());
+  }
   Engine* raw = engine.get();
   auto runner = stream::embedded::Runner::Open(
       options, *engine->log_, slots,
@@ -217,9 +226,18 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
       report);
   if (!runner.ok()) return runner.status();
   engine->runner_ = std::move(*runner);
-  auto index = LedgerIndex::Open(settings.data_directory + "/index", *engine->log_, settings.partitions);
+  engine->SeedScales();
+  const IndexedLogOf log_of = [log = engine->log_.get()](stream::TopicIndex) {
+    return stream::embedded::MakeIndexedLog(*log);
+  };
+  auto index = LedgerIndex::Open(settings.data_directory + "/index", log_of, settings.partitions);
   if (!index.ok()) return index.status();
   engine->index_ = std::move(*index);
+  engine->live_state_ = MakeLiveState(*engine->runner_, engine->pipeline_);
+  engine->stored_state_ = MakeStoredState(*engine->runner_, engine->pipeline_);
+  engine->ledger_ = MakeLedger(log_of, *engine->index_);
+  engine->questions_ =
+      std::make_unique<view::Questions>(*engine->live_state_, *engine->ledger_, engine->AskedHow());
   TickerOptions ticker{.last = 0,
                        .future_limit = engine->pipeline_.future_limit,
                        .accept_jump = engine->options_.accept_time_jump};
@@ -250,6 +268,40 @@ void Engine::Start() {
 Status Engine::Stop() {
   StopTicking();
   return runner_->Stop();
+}
+
+// ---- Metrics -------------------------------------------------------------------------------------------------------
+
+// Those in force; epochs that come later are seen as they are written.
+void Engine::SeedScales() {
+  if (watches_.empty()) return;
+  const std::uint32_t k = pipeline_.partitions;
+  runner_->Query(k, [&](stream::Slot&) {
+    stages_[k].coordinator->projects().ForEach(
+        [&](const stream::Key& key, const coordinator::ProjectState& state) {
+          watches_[k]->SeeEpoch(ProjectId(key.project), state.scales.table);
+        });
+  });
+}
+
+metrics::LedgerCounts Engine::ledger_counts() const {
+  metrics::LedgerCounts counts;
+  for (const auto& watch : watches_) watch->AddTo(&counts);
+  return counts;
+}
+
+std::optional<AuditOutcome> Engine::last_audit() const {
+  const auto row = log_->GetRow(kAuditRow);
+  if (!row.ok()) return std::nullopt;
+  AuditOutcome outcome;
+  stream::StateReader reader(*row);
+  reader(outcome);
+  if (!reader.ok()) return std::nullopt;
+  return outcome;
+}
+
+void Engine::RememberAudit(const AuditOutcome& outcome) {
+  log_->WaitDurable(log_->Append({.rows = {{std::string(kAuditRow), EncodeRow(outcome)}}}));
 }
 
 // ---- Ticks ---------------------------------------------------------------------------------------------------------
@@ -299,14 +351,25 @@ Status Engine::failure() const { return runner_->failure(); }
 void Engine::WaitIdle() { runner_->WaitIdle(); }
 bool Engine::idle() const { return runner_->idle(); }
 
-ProducerState Engine::Producer(const std::string& source) const {
+namespace {
+
+ProducerState ReadProducer(const stream::embedded::Log& log, const std::string& key) {
   ProducerState state;
-  const auto row = log_->GetRow(ProducerKey(source));
-  if (row.ok()) {
+  if (const auto row = log.GetRow(key); row.ok()) {
     stream::StateReader reader(*row);
     reader(state);
   }
   return state;
+}
+
+}  // namespace
+
+ProducerState Engine::Producer(const std::string& source) const {
+  return ReadProducer(*log_, ProducerKey(source));
+}
+
+ProducerState Engine::BatchBegin(const std::string& source) const {
+  return ReadProducer(*log_, std::string(kBatchRow) + source);
 }
 
 Status Engine::DrainFor(bool barrier) {
@@ -457,6 +520,8 @@ Result<Engine::PendingAppend> Engine::BeginAppend(const AppendBlock& block) {
   outcome.producer = {.lines = line, .hash = block.hash};
   LogUnit taken = unit.Take();
   taken.rows.push_back(ProducerRow(block.source, outcome.producer));
+  if (block.batch_begin)
+    taken.rows.emplace_back(std::string(kBatchRow) + block.source, EncodeRow(*block.batch_begin));
   taken.rows.emplace_back(kTickRow, EncodeRow(ticker_->last()));
   if (said != Said::kNothing && said != said_) Remember(said, taken);
   const std::uint64_t ticket = AppendDrained(std::move(taken), block.barrier);
@@ -464,11 +529,11 @@ Result<Engine::PendingAppend> Engine::BeginAppend(const AppendBlock& block) {
   return PendingAppend{.outcome = outcome, .ticket = ticket};
 }
 
-Status Engine::ForEachRecord(
-    stream::TopicPartition where,
-    const std::function<bool(std::uint64_t offset, std::string_view record)>& visit) {
+Status Engine::ForEachRecord(stream::TopicPartition where,
+                             const std::function<bool(std::uint64_t offset, std::string_view record)>& visit,
+                             std::uint64_t from) {
   const std::uint64_t end = log_->DurableEnd(where);
-  for (std::uint64_t at = log_->Begin(where); at < end;) {
+  for (std::uint64_t at = std::max(from, log_->Begin(where)); at < end;) {
     auto batch = log_->Read(where, at);
     if (!batch.ok()) return batch.status();
     if (*batch == nullptr) break;

@@ -26,10 +26,14 @@
 #include "services/cobblestone/periods.h"
 #include "services/cobblestone/pipeline.h"
 #include "services/cobblestone/ticker.h"
+#include "services/metrics/ledger_watch.h"
+#include "services/view/questions.h"
 
 namespace cobblestone {
 
 class LedgerIndex;
+struct CorrectionRequest;
+struct LedgerPlaces;
 
 // How far a source (a file by its name, a client by its own) has been taken in.
 struct ProducerState {
@@ -63,7 +67,10 @@ struct AppendBlock {
   std::string source;
   std::uint64_t first_line = 0;  // 0 for the first; must be the producer's `lines`
   std::vector<SourceLine> lines;
-  stream::Hash128 hash;    // of the source up to and with this block
+  stream::Hash128 hash;  // of the source up to and with this block
+  // Where the batch begins that this block is part of, for sources that send in batches: kept with the log (BatchBegin), so that
+  // a batch that is sent again can be compared.
+  std::optional<ProducerState> batch_begin{};
   bool own_ticks = false;  // the source says itself when time passes: no ticks are made of its event times
   bool barrier = false;    // everything before is drained first, and the block before the answer
   // `order: lockstep`: the source asks that the period ends before this block; else what it says decides that, never where
@@ -88,6 +95,22 @@ struct EngineCounts {
   std::uint64_t grants = 0;       // records of the ledger
 };
 
+// What the last audit came to; the data directory remembers it.
+struct AuditOutcome {
+  double at = 0;       // UNIX s, when it had ended
+  double seconds = 0;  // that it took
+  std::uint64_t problems = 0;
+  std::uint64_t grants = 0;             // that were derived again
+  std::uint64_t waiting_grants = 0;     // for their user's event
+  std::uint64_t expired_grants = 0;     // whose user never came
+  std::uint64_t results_half_told = 0;  // completed and not validated, or the other way round
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.at, s.seconds, s.problems, s.grants, s.waiting_grants, s.expired_grants, s.results_half_told);
+  }
+};
+
 struct EngineOptions {
   std::function<double()> clock;   // UNIX s; the wall clock when empty
   std::function<double()> steady;  // s since anything, never goes back; the system's steady clock when empty
@@ -98,6 +121,8 @@ struct EngineOptions {
   bool accept_loss = false;
   // What an operator must react to while it runs; any thread. When empty, what was given as `report` gets it.
   std::function<void(const std::string&)> warn;
+  // Counts what slots write, and times their commits: for whoever gathers metrics (engine_metrics.h).
+  bool watched = false;
 };
 
 class Engine {
@@ -113,6 +138,8 @@ class Engine {
   [[nodiscard]] Status failure() const;
 
   [[nodiscard]] ProducerState Producer(const std::string& source) const;
+  // Of the source's last block that named one; nothing (line 0) where none did.
+  [[nodiscard]] ProducerState BatchBegin(const std::string& source) const;
   // Durable on return. kInvalidArgument when the block does not follow what the source has sent before. Waits while
   // the stages are too far behind, so that what they read is still in memory.
   Result<AppendOutcome> Append(const AppendBlock& block);
@@ -133,18 +160,26 @@ class Engine {
   // their own need not wait for it.
   void LookAtClock();
 
-  // As the settings call it; empty where they do not.
-  [[nodiscard]] std::string ProjectName(ProjectId project) const;
-  // kNotFound where the settings list projects, and this one is neither among them nor has it a catalogue.
-  Status CheckProject(ProjectId project);
-
-  // Questions. kNotFound says what was not found.
-  Result<nlohmann::json> Explain(ProjectId project, ResultId result);
-  Result<nlohmann::json> Account(ProjectId project, wire::AccountKind kind, std::uint64_t id);
-  Result<nlohmann::json> HostVersion(ProjectId project, HostId host, AppVersionId version, AppId app);
-  Result<nlohmann::json> Scales(ProjectId project);
-  Result<nlohmann::json> RefusedList(std::uint64_t from, std::uint64_t limit);
-  Result<nlohmann::json> RefusedShow(std::uint64_t offset);
+  // Questions, of the slots as they run: each takes a turn of a slot.
+  [[nodiscard]] view::Questions& questions() { return *questions_; }
+  // For as many questions as come, and long ones: of the state on disk, some seconds old; where nothing was started, of what
+  // was recovered. When it is first called the ledger is indexed for them (the whole of it, if it never was before).
+  Result<view::Questions*> QuestionsForMany();
+  [[nodiscard]] view::State& live_state() { return *live_state_; }
+  [[nodiscard]] view::State& stored_state() { return *stored_state_; }
+  [[nodiscard]] view::Ledger& ledger() { return *ledger_; }
+  // The states as they lie on disk, some seconds old, copied by hard links (OpenCopiedState): {"directory"}. What an earlier
+  // copy has left is removed: who asks has locked the exports of this directory.
+  Result<nlohmann::json> CopyState();
+  // The ledger's sums for each account up to these places (ledger_sums.h): {"file"}, which is kept and gone on from. `anew`: from
+  // the first record on.
+  Result<nlohmann::json> SumLedger(
+      const LedgerPlaces& to, bool anew,
+      const std::function<void(std::uint64_t done, std::uint64_t all)>& progress);
+  // What a reversal or re-pricing would do (correction_plan.h); changes nothing, but that `order: lockstep` ends the period.
+  Result<nlohmann::json> Corrections(
+      const CorrectionRequest& request,
+      const std::function<void(std::uint64_t done, std::uint64_t all)>& progress);
   Result<nlohmann::json> RefusedResubmit(std::uint64_t offset);
   nlohmann::json Tasks();  // slots: lag, sequence, hash, state, checkpoints; log counters
   // Exact when idle.
@@ -153,11 +188,18 @@ class Engine {
   // Re-derives every grant from its inputs and every total from the grants. `progress` gets records done and all.
   // ["problems"] is empty when all is well.
   Result<nlohmann::json> Audit(const std::function<void(std::uint64_t done, std::uint64_t all)>& progress);
+  // None: there never was one, or nothing of it is known.
+  [[nodiscard]] std::optional<AuditOutcome> last_audit() const;
 
-  // For tests and the demo: every record of a topic's partition in order; a false from `visit` ends it.
+  // What slots have written since it was opened (EngineOptions::watched), and the scales in force.
+  [[nodiscard]] metrics::LedgerCounts ledger_counts() const;
+
+  // Every durable record of a topic's partition in order, from `from` on; a false from `visit` ends it.
   Status ForEachRecord(stream::TopicPartition where,
-                       const std::function<bool(std::uint64_t offset, std::string_view record)>& visit);
+                       const std::function<bool(std::uint64_t offset, std::string_view record)>& visit,
+                       std::uint64_t from = 0);
   [[nodiscard]] const PipelineOptions& pipeline() const { return pipeline_; }
+  [[nodiscard]] const settings::RunSettings& settings() const { return settings_; }
   [[nodiscard]] stream::embedded::Log& log() { return *log_; }
   [[nodiscard]] stream::embedded::Runner& runner() { return *runner_; }
 
@@ -171,20 +213,27 @@ class Engine {
   Status EndPeriodBefore(Said next, bool asked);
   void Remember(Said said, stream::embedded::LogUnit& unit);
 
+  [[nodiscard]] view::QuestionsOptions AskedHow() const;
   void LookAtClockEverySecond();
   void StopTicking();
-
-  Result<TeamId> PostedTo(ProjectId project, ResultId result);
-  std::optional<credit::Account> HostAccountOf(ProjectId project, HostId host, UserId owner);
+  void SeedScales();
+  void RememberAudit(const AuditOutcome& outcome);
 
   settings::RunSettings settings_;
   PipelineOptions pipeline_;
   std::unique_ptr<stream::embedded::Log> log_;
   std::vector<StageSet> stages_;
+  std::vector<std::unique_ptr<metrics::LedgerWatch>> watches_;  // by slot; none: not watched
   std::unique_ptr<stream::embedded::Runner> runner_;
   std::unique_ptr<LedgerIndex> index_;  // ledger by result
-  EngineOptions options_;               // with nothing left empty
-  std::mutex append_mutex_;             // appends of one source follow each other
+  std::unique_ptr<view::State> live_state_;
+  std::unique_ptr<view::State> stored_state_;
+  std::unique_ptr<view::Ledger> ledger_;
+  std::unique_ptr<view::Questions> questions_;
+  std::mutex many_mutex_;
+  std::unique_ptr<view::Questions> for_many_;  // guarded by many_mutex_
+  EngineOptions options_;                      // with nothing left empty
+  std::mutex append_mutex_;                    // appends of one source follow each other
   bool started_ = false;
   std::unique_ptr<Ticker> ticker_;  // guarded by append_mutex_
   // The last block had a barrier, in this run or the one before, which may have died while it drained. Guarded by

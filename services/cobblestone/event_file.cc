@@ -294,6 +294,8 @@ std::string_view EventFormatName(EventFormat format) {
     case EventFormat::kGolden: return "golden";
     case EventFormat::kJsonLines: return "JSON Lines";
     case EventFormat::kDelimited: return "delimited protobuf";
+    case EventFormat::kRows: return "rows";
+    case EventFormat::kTrickles: return "trickle messages";
   }
   return "unknown";
 }
@@ -371,8 +373,20 @@ Result<bool> EventFile::Next(EventItem* item) {
     case EventFormat::kGolden: return NextGolden(item);
     case EventFormat::kJsonLines: return NextJson(item);
     case EventFormat::kDelimited: return NextDelimited(item);
+    case EventFormat::kRows:
+    case EventFormat::kTrickles: break;  // not of these files
   }
   return false;
+}
+
+Status EventFile::ForEach(const std::function<Status(const EventItem&)>& take) {
+  EventItem item;
+  for (;;) {
+    const auto more = Next(&item);
+    if (!more.ok()) return more.status();
+    if (!*more) return Status::Ok();
+    if (Status s = take(item); !s.ok()) return s;
+  }
 }
 
 Result<bool> EventFile::NextLine(std::string_view* line, std::string* problem) {

@@ -19,11 +19,9 @@
 #include "common/base/ids.h"
 #include "common/base/status.h"
 #include "services/boinc/golden_format.h"
+#include "services/cobblestone/event_stream.h"
 
 namespace cobblestone {
-
-enum class EventFormat : std::uint8_t { kGolden, kJsonLines, kDelimited };
-std::string_view EventFormatName(EventFormat format);
 
 // A longer line or record cannot be an event. 16 MiB.
 inline constexpr std::size_t kMaxEventBytes = 16u << 20;
@@ -32,32 +30,18 @@ struct EventFileOptions {
   ProjectId project{1};  // golden files name none
 };
 
-// One event, one line that is none, or a barrier alone. The views live until the next call of Next().
-struct EventItem {
-  std::string_view envelope;  // empty: see `problem`; or a barrier alone
-  std::string_view
-      raw;  // the line without its end, or the record, as it stands in the file; of a line that is
-            // longer than kMaxEventBytes its beginning. Golden: the same for all items of
-            // a line
-  std::string problem;     // not empty: why `raw` is no event; for people
-  std::uint64_t line = 0;  // of the file, from 0: lines (empty ones count, too) or records
-  bool barrier = false;    // golden: all stages must have drained before anything from here on is read
-
-  [[nodiscard]] bool bad() const { return !problem.empty(); }
-};
-
 namespace event_file {
 class Input;
 }
 
 // Owner: one thread at a time.
-class EventFile {
+class EventFile final : public EventStream {
  public:
   // `path` "-": standard input. NotFound where it cannot be opened; Corrupted where its compression is
   // damaged from the start. An empty file is one without events (JSON Lines).
   static Result<std::unique_ptr<EventFile>> Open(const std::string& path,
                                                  const EventFileOptions& options = {});
-  ~EventFile();
+  ~EventFile() override;
 
   // The next item; false at the end. A line that is no event is an item with a problem, and reading goes on
   // behind it. An error ends the reading, and all items before it were good:
@@ -67,15 +51,12 @@ class EventFile {
   // A golden line with a problem gives that one item; hosts and users that it was the first to name are
   // announced all the same, so that later lines find them.
   Result<bool> Next(EventItem* item);
+  Status ForEach(const std::function<Status(const EventItem&)>& take) override;
 
-  [[nodiscard]] EventFormat format() const { return format_; }
-  // The file says itself when time passes (golden: ticks are lines of it). Otherwise ticks are made from
-  // event times.
-  [[nodiscard]] bool has_own_ticks() const { return format_ == EventFormat::kGolden; }
-  // For progress: bytes of the file, compressed as they are, and its size; 0 where that is not known (a
-  // pipe).
-  [[nodiscard]] std::uint64_t bytes_read() const;
-  [[nodiscard]] std::uint64_t bytes_total() const;
+  [[nodiscard]] EventFormat format() const override { return format_; }
+  [[nodiscard]] bool has_own_ticks() const override { return format_ == EventFormat::kGolden; }
+  [[nodiscard]] std::uint64_t bytes_read() const override;
+  [[nodiscard]] std::uint64_t bytes_total() const override;
 
  private:
   EventFile(std::string path, EventFileOptions options, std::unique_ptr<event_file::Input> input);

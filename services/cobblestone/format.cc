@@ -1,8 +1,11 @@
 #include "services/cobblestone/format.h"
 
+#include "services/cobblestone/correction_text.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <initializer_list>
 #include <set>
@@ -409,11 +412,83 @@ std::string ProjectText(const json& row, const json& answer) {
   return text;
 }
 
-}  // namespace
+// What held a mark, or its price, back (credit::TrickleBound).
+std::string BoundWords(std::string_view bound) {
+  static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"wall_time", "the time since it was sent"},
+      {"last_step", "the model's last step"},
+      {"whole_job", "the whole job"},
+      {"increment", "the longest increment"},
+      {"speed", "the limit on speed"},
+      {"devices", "the limit on devices"},
+      {"fpops_bound", "the job's bound"},
+      {"estimate", "the job's estimate"},
+      {"max_credit", "the most that a result may get"},
+  };
+  for (const auto& [name, words] : kWords)
+    if (name == bound) return std::string(words);
+  return Spaced(std::string(bound));
+}
 
-std::string ExplainText(const json& answer) {
+// What its trickles were paid, one after the other, and what became of it.
+std::string TrickleText(const json& answer) {
+  const json& partials = At(answer, "partials");
+  const json& grants = At(answer, "grants");
+  const json& reversals = At(answer, "reversals");
+  const json& first = partials.front();
+  Fields head;
+  head.Add("in all", Text(answer, "credit") + " Cobblestones");
+  head.Add("paid while it ran", Text(answer, "paid_by_trickles") + " for " + WithCommas(partials.size()) +
+                                    (partials.size() == 1 ? " trickle" : " trickles"));
+  head.Add("provisional",
+           Text(answer, "provisional") +
+               (grants.empty() && reversals.empty() ? ": paid, and not decided yet" : ": it is decided"));
+  head.Add("rule", "'" + Text(first, "rule") + "' of policy version " + IdText(first, "policy_version") +
+                       ", at the price of when it was sent, " + TimeText(At(first, "sent_time")));
+  std::string text = head.Take() + "\n  While it ran\n";
+  Table table({"<trickle of", "<variety", "mark before", Spaced(Text(first, "measure")), "mark after",
+               "worth", "paid before", "credit", "<held back by"});
+  for (const json& one : partials) {
+    std::string bounds;
+    for (const json& bound : At(one, "bounded_by"))
+      bounds += (bounds.empty() ? "" : ", ") + BoundWords(bound.get<std::string>());
+    table.Add({TimeText(At(one, "time")), Text(one, "variety"), Text(one, "mark_before"), Text(one, "asked"),
+               Text(one, "mark_after"), Text(one, "worth_of_mark"), Text(one, "paid_before"),
+               Text(one, "credit"), bounds});
+  }
+  text +=
+      table.Take() +
+      Wrapped(
+          "The mark is the most that the job has told and that may count; a trickle gets what the mark is "
+          "worth without what was paid before. One that raises no mark gets nothing and is not listed.",
+          "     ");
+  if (grants.empty() && reversals.empty()) return text;
+  text += "\n  What settled it\n";
+  for (const json& one : reversals) {
+    text +=
+        "     " + TimeText(At(one, "time")) + "  " + Text(one, "reason") + ": of what user " +
+        IdText(one, "user") + " was paid, " + Text(one, "made_final") + " is decided, " +
+        (Text(one, "credit") == "0.000000" ? "and all of it stays" : Text(one, "credit") + " Cobblestones");
+    text += At(one, "made_up_for_by_future_credit") == true ? ", which future credit makes up for\n" : "\n";
+  }
+  for (const json& one : grants) {
+    text += "     " + TimeText(At(one, "granted_at")) + "  the grant: worth " +
+            NumberText(std::strtod(Text(one, "credit_before_rounding").c_str(), nullptr)) +
+            " Cobblestones, without what was paid before: " + Text(one, "credit") + "\n";
+  }
+  return text;
+}
+
+std::string StoryText(const json& answer) {
   const std::string name = "Result " + IdText(answer, "result") + " of " + ProjectText(answer, answer);
   const json& grants = At(answer, "grants");
+  if (Has(answer, "partials")) {
+    std::string story = name + "\n" + TrickleText(answer);
+    for (const json& grant : grants) story += "\n" + GrantText(grant);
+    if (Has(answer, "pending"))
+      story += "\n  It runs still, or waits for " + Text(At(answer, "pending"), "waits_for") + ".\n";
+    return story;
+  }
   if (grants.empty()) {
     const json& pending = At(answer, "pending");
     return name + " has not been granted anything yet\n  it waits for " + Text(pending, "waits_for") +
@@ -424,6 +499,10 @@ std::string ExplainText(const json& answer) {
   return text;
 }
 
+}  // namespace
+
+std::string ExplainText(const json& answer) { return StoryText(answer) + CorrectionsText(answer); }
+
 std::string AccountText(const json& answer) {
   std::string text =
       Capital(Text(answer, "kind")) + " " + IdText(answer, "id") + " of " + ProjectText(answer, answer);
@@ -432,9 +511,26 @@ std::string AccountText(const json& answer) {
   Fields fields;
   fields.Shown({"kind", "id", "project", "project_name", "name"});
   fields.Of(answer, "total", "total credit", "Cobblestones");
-  fields.Shown({"opening"});
+  // Where trickles are paid.
+  fields.Shown({"provisional", "shown", "opening"});
+  if (Has(answer, "provisional") && Text(answer, "provisional") != "0.000000")
+    fields.Add("of it provisional", Text(answer, "provisional") + " Cobblestones, for jobs that still run");
+  if (Has(answer, "shown") && Text(answer, "shown") != Text(answer, "total"))
+    fields.Add("shown",
+               Text(answer, "shown") + " Cobblestones, until future credit has made up for the difference");
   if (Has(answer, "opening") && Text(answer, "opening") != "0.000000")
     fields.Add("of it before the pipeline", Text(answer, "opening") + " Cobblestones");
+  fields.Shown({"estimates"});
+  const json& estimates = At(answer, "estimates");
+  if (Has(answer, "estimates")) {
+    fields.Add("estimated", Text(estimates, "credit") + " Cobblestones, of it not granted " +
+                                Text(estimates, "provisional"));
+    if (Has(estimates, "shown"))
+      fields.Add("shown with that", Text(estimates, "shown") + " Cobblestones, and never less");
+    fields.Add("run time", Text(estimates, "run_time") + " s in " + Text(estimates, "jobs") +
+                               " jobs, of it failed " + Text(estimates, "failed_run_time") + " s in " +
+                               Text(estimates, "failed_jobs"));
+  }
   fields.Of(answer, "grants", "granted results");
   fields.Of(answer, "rac_now", "recent average now", "Cobblestones/day");
   fields.Shown({"rac", "rac_time"});
@@ -444,6 +540,12 @@ std::string AccountText(const json& answer) {
     fields.Shown({id});
     if (Has(answer, id)) fields.Add(id, IsZero(At(answer, id)) ? "none" : IdText(answer, id));
   }
+  fields.Shown({"into", "merged"});
+  if (Has(answer, "into"))
+    fields.Add(At(answer, "merged") == true ? "has become" : "is to become",
+               "host " + IdText(answer, "into") +
+                   (At(answer, "merged") == true ? "" : ", when that one has credit under the same owner"));
+  fields.Of(answer, "hosts_joined", "hosts that have become it");
   fields.Rest(answer);
   text += fields.Take();
 
@@ -456,6 +558,11 @@ std::string AccountText(const json& answer) {
     days.Add(
         {UtcText(Double(At(day, "day")) * 86400).substr(0, 10), Text(day, "grants"), Text(day, "total")});
   if (!days.empty()) text += "\n" + days.Take();
+  Table reported({"<day", "jobs", "run time", "estimated credit"});
+  for (const json& day : At(estimates, "days"))
+    reported.Add({UtcText(Double(At(day, "day")) * 86400).substr(0, 10), Text(day, "jobs"),
+                  Text(day, "run_time"), Text(day, "credit")});
+  if (!reported.empty()) text += "\n" + reported.Take();
   Table versions({"app", "app version", "jobs"});
   for (const json& row : At(answer, "versions"))
     versions.Add({IdText(row, "app"), IdText(row, "app_version"), Text(row, "jobs")});

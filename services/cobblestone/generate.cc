@@ -84,6 +84,8 @@ Status BadOption(const std::string& name, const std::string& value, const std::s
   return Status::InvalidArgument(name + " is " + value + "; it must be " + allowed);
 }
 
+std::uint64_t ResultOf(std::uint64_t workunit, std::uint32_t place) { return 1 + workunit * kPlaces + place; }
+
 double WholeSeconds(double time) { return std::floor(time); }
 
 }  // namespace
@@ -107,6 +109,7 @@ Status CheckGenerateOptions(const GenerateOptions& options) {
                           {"conflicts", options.conflicts},
                           {"lost", options.lost},
                           {"bad_lines", options.bad_lines},
+                          {"bad_trickles", options.bad_trickles},
                           {"team_changes", options.team_changes},
                           {"owner_changes", options.owner_changes}};
   for (const Share& share : shares) {
@@ -142,6 +145,9 @@ Status CheckGenerateOptions(const GenerateOptions& options) {
           "of benchmark, reported-flops, creditnew-v2, creditnew, boinc, runtime, assigned, none");
     }
   }
+  if (options.trickles > 255) return BadOption("trickles", std::to_string(options.trickles), "at most 255");
+  if (options.trickles > 0 && !options.dispatches)
+    return BadOption("trickles", std::to_string(options.trickles), "0 where there are no dispatches");
   if (!(options.start_time >= 1e8 && options.start_time <= 1e11)) {
     return BadOption("start_time", Number(options.start_time), "UNIX seconds from 1e8 to 1e11");
   }
@@ -228,8 +234,8 @@ bool Generator::IsGpuHost(std::uint64_t host) const {
 // `place`: which copy of the workunit's result. `back_at`: when it came back, or failed.
 Generator::Run Generator::RunOf(std::uint64_t workunit, std::uint32_t place, std::uint64_t back_at) const {
   Run run;
-  const std::uint64_t draw = workunit * kPlaces + place;  // also the result's number, from 1
-  run.result = 1 + draw;
+  const std::uint64_t draw = workunit * kPlaces + place;
+  run.result = ResultOf(workunit, place);
   run.app = AppOf(workunit);
   const std::uint64_t first = Below(workunit, kFirstHost, options_.hosts);
   const std::uint64_t host =
@@ -301,11 +307,23 @@ void Generator::MakePlan(std::uint64_t workunit, Plan* plan) const {
 
 void Generator::Launch(std::uint64_t workunit) {
   MakePlan(workunit, &plan_);
+  const std::uint64_t start = workunit * options_.replication;
   for (std::uint32_t i = 0; i < options_.replication; ++i) {
     const Slot& slot = plan_.slots[i];
     const std::uint64_t draw = workunit * kPlaces + i;
     if (slot.fails) Put(slot.failed_at, workunit, i, What::kFailure);
-    if (options_.dispatches) Put(slot.sent_at, workunit, i, What::kDispatch);
+    if (options_.dispatches)
+      Put(slot.sent_at + DispatchDelay(ResultOf(workunit, i)), workunit, i, What::kDispatch);
+    if (options_.trickles > 0) {
+      const auto place = static_cast<std::uint8_t>(i);
+      if (slot.fails) {
+        Put(start + i, workunit, i, What::kFailedDispatch);
+        PutTrickles(start + i, slot.failed_at, ResultOf(workunit, i + kMaxReplication),
+                    {.workunit = workunit, .slot = place, .what = What::kFailedTrickle});
+      }
+      PutTrickles(slot.sent_at, slot.back_at, ResultOf(workunit, i),
+                  {.workunit = workunit, .slot = place, .what = What::kTrickle});
+    }
     const std::uint64_t arrives =
         slot.out_of_order ? plan_.decided_at + 1 + Below(draw, kArrive, soon_) : slot.back_at;
     Put(arrives, workunit, i, What::kCompletion);
@@ -314,6 +332,9 @@ void Generator::Launch(std::uint64_t workunit) {
   }
   if (!plan_.has_late) return;
   if (options_.dispatches) Put(plan_.decided_at, workunit, 0, What::kLateDispatch);
+  if (options_.trickles > 0)
+    PutTrickles(plan_.decided_at, plan_.late_back_at, ResultOf(workunit, kLatePlace),
+                {.workunit = workunit, .slot = 0, .what = What::kLateTrickle});
   Put(plan_.late_back_at, workunit, 0, What::kLateCompletion);
   Put(plan_.late_decided_at, workunit, 0, What::kLateValidation);
 }
@@ -439,6 +460,11 @@ std::string Generator::AppEvent(std::uint64_t app) const {
   change.target_nresults = options_.replication;
   change.delay_bound = options_.delay_bound;
   change.result_window = options_.result_window;
+  if (options_.trickles > 0) {
+    static constexpr const char* kSettlements[] = {"keep", "settle", "cap"};
+    change.trickles = TrickleRulesOf(app);
+    change.trickle_settlement = kSettlements[(app - 1) % std::size(kSettlements)];
+  }
   return wire::EncodeEvent(
       {.head = {.id = 1, .project = ProjectId(options_.project), .time = options_.start_time},
        .body = std::move(change)});
@@ -563,6 +589,16 @@ void Generator::WriteNode(const Node& node, std::string* envelope) {
     case What::kLateDispatch:
     case What::kLateCompletion:
       return WriteRun(RunOf(node.workunit, kLatePlace, plan_.late_back_at), node, node.workunit, envelope);
+    case What::kFailedDispatch:
+      return WriteRun(RunOf(node.workunit, node.slot + kMaxReplication, slot.failed_at), node, node.workunit,
+                      envelope);
+    case What::kTrickle:
+      return WriteTrickle(RunOf(node.workunit, node.slot, slot.back_at), node.message, envelope);
+    case What::kFailedTrickle:
+      return WriteTrickle(RunOf(node.workunit, node.slot + kMaxReplication, slot.failed_at), node.message,
+                          envelope);
+    case What::kLateTrickle:
+      return WriteTrickle(RunOf(node.workunit, kLatePlace, plan_.late_back_at), node.message, envelope);
     case What::kFirstLook:
     case What::kValidation:
     case What::kLateValidation: return WriteValidation(plan_, node, envelope);
@@ -581,9 +617,16 @@ void Generator::WriteRun(const Run& run, const Node& node, std::uint64_t workuni
   facts.delay_bound = options_.delay_bound;
   const wire::DeviceUsage usage[] = {{.resource = run.resource, .count = 1, .peak_flops = run.peak_flops}};
   wire::EventHead head{.id = run.result, .project = ProjectId(options_.project), .time = run.sent};
-  if (node.what == What::kDispatch || node.what == What::kLateDispatch) {
-    *envelope = wire::EncodeEvent(
-        {.head = head, .body = wire::Dispatch{facts, {std::begin(usage), std::end(usage)}}});
+  const double fpops_est = 1e13 * static_cast<double>(1 + workunit % 4);
+  if (node.what == What::kDispatch || node.what == What::kLateDispatch ||
+      node.what == What::kFailedDispatch) {
+    wire::Dispatch dispatch{facts, {std::begin(usage), std::end(usage)}};
+    if (options_.trickles > 0) {
+      dispatch.fpops_est = fpops_est;
+      dispatch.fpops_bound = kBoundFactor * fpops_est;
+      dispatch.result_name = NameOf(run.result);
+    }
+    *envelope = wire::EncodeEvent({.head = head, .body = std::move(dispatch)});
     return;
   }
   head.time = run.received;
@@ -592,7 +635,6 @@ void Generator::WriteRun(const Run& run, const Node& node, std::uint64_t workuni
   facts.cpu_time = run.cpu_time;
   facts.received_time = run.received;
   const std::string& policy = PolicyOf(run.app);
-  const double fpops_est = 1e13 * static_cast<double>(1 + workunit % 4);
   if (policy == "reported-flops" && Below(run.result, kReported, 4) != 0) {
     facts.reported_flops = fpops_est * (0.8 + 0.4 * Unit(run.result, kReported));
   }

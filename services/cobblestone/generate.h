@@ -55,6 +55,10 @@ struct GenerateOptions {
 
   bool members = true;      // catalogue, teams, users and hosts come first; else only results
   bool dispatches = false;  // an event for each result that is sent
+  // Messages of each result while it runs, at most 255; 0: none. Every app but each seventh then pays for two varieties, of
+  // kinds in turn (generate_trickles.cc), and keeps, settles or caps, in turn. Needs dispatches.
+  std::uint32_t trickles = 0;
+  double bad_trickles = 0;  // share of them: late, repeated, lost, rewound, forged, greedy or wrong
   double team_changes = 0;  // share of users that change their team, now and then
   double owner_changes =
       0;  // changes of owner for each host, evenly over the time, two of a host close together
@@ -91,7 +95,11 @@ class Generator {
     kValidation,
     kLateDispatch,
     kLateCompletion,
-    kLateValidation
+    kLateValidation,
+    kTrickle,
+    kFailedDispatch,
+    kFailedTrickle,
+    kLateTrickle
   };
   enum class Copy : std::uint8_t { kOriginal, kRepeat, kConflict };
 
@@ -124,6 +132,7 @@ class Generator {
     std::uint8_t slot = 0;
     What what = What::kCompletion;
     Copy copy = Copy::kOriginal;
+    std::uint8_t message = 0;  // of trickles
   };
   struct Bucket {
     std::uint32_t first = 0;  // node + 1; 0: none
@@ -159,11 +168,19 @@ class Generator {
   void Launch(std::uint64_t workunit);
   void Put(std::uint64_t position, std::uint64_t workunit, std::uint32_t slot, What what);
   void PutNode(std::uint64_t position, const Node& node);
+  // While the result runs from one position to the other.
+  void PutTrickles(std::uint64_t from, std::uint64_t to, std::uint64_t result, const Node& node);
+  [[nodiscard]] std::uint64_t DispatchDelay(std::uint64_t result) const;
   void StartPosition();
 
   bool NextMember(std::string* envelope);
   void WriteNode(const Node& node, std::string* envelope);
   void WriteRun(const Run& run, const Node& node, std::uint64_t workunit, std::string* envelope);
+  void WriteTrickle(const Run& run, std::uint32_t message, std::string* envelope) const;
+  [[nodiscard]] std::vector<wire::TrickleRuleChange> TrickleRulesOf(std::uint64_t app) const;
+  [[nodiscard]] bool ComeTogether(std::uint64_t result) const;
+  // Empty: the project does not tell it.
+  [[nodiscard]] std::string NameOf(std::uint64_t result) const;
   void WriteFailure(const Plan& plan, const Node& node, std::string* envelope);
   void WriteValidation(const Plan& plan, const Node& node, std::string* envelope);
   [[nodiscard]] std::string BadLine(std::uint64_t number) const;

@@ -66,21 +66,43 @@ struct Step {
   std::uint64_t file_line = 0;  // from 0
 };
 
-// The steps of a file, without those that are known already.
-class StepReader {
+// Makes the items of a source into steps, without those that are known already.
+class StepMaker {
  public:
-  StepReader(EventFile& file, bool lockstep, bool by_kind, std::string name, const ProducerState& known)
-      : file_(file), lockstep_(lockstep), by_kind_(by_kind), name_(std::move(name)), known_(known) {
-    counts_lines_ = file_.format() != EventFormat::kGolden && !lockstep_;
-  }
+  StepMaker(const EventStream& events, bool lockstep, bool by_kind, const IngestOptions& options,
+            const ProducerState& known)
+      : own_ticks_(events.has_own_ticks()),
+        counts_lines_(events.format() != EventFormat::kGolden && !lockstep),
+        lockstep_(lockstep),
+        by_kind_(by_kind),
+        name_(options.source),
+        changed_(options.changed),
+        known_(known) {}
 
-  // False at the end. After a step hash() is that of the source up to and with it.
-  Result<bool> Next(Step* step) {
-    while (ready_.empty()) {
-      auto more = Fill();
-      if (!more.ok()) return more.status();
-      if (!*more) return false;
+  // The steps that an item is, to be taken out before the next.
+  Status Put(const EventItem& item) {
+    if (counts_lines_) {
+      // Empty lines count, and say nothing.
+      while (position_ < item.line) {
+        if (Status s = Add({.file_line = position_}, {}); !s.ok()) return s;
+      }
     }
+    if (lockstep_ && !own_ticks_ && !item.envelope.empty()) {
+      if (Status s = PutTicks(item); !s.ok()) return s;
+    }
+    Step step{.barrier = item.barrier ? Barrier::kAlone : Barrier::kNone, .file_line = item.line};
+    if (item.bad()) {
+      step.line.original = item.raw;
+      step.line.problem = item.problem;
+    } else if (position_ >= known_.lines) {
+      step.line.envelope = item.envelope;
+      Classify(&step);
+    }
+    return Add(std::move(step), item.raw);
+  }
+  // False: none is left. After a step hash() is that of the source up to and with it.
+  bool Take(Step* step) {
+    if (ready_.empty()) return false;
     *step = std::move(ready_.front().step);
     hash_ = ready_.front().hash;
     ready_.pop_front();
@@ -96,44 +118,21 @@ class StepReader {
     stream::Hash128 hash;
   };
 
-  Result<bool> Fill() {
-    EventItem item;
-    auto more = file_.Next(&item);
-    if (!more.ok() || !*more) return more;
-    if (counts_lines_) {
-      // Empty lines count, and say nothing.
-      while (position_ < item.line) {
-        if (Status s = Add({.file_line = position_}, {}); !s.ok()) return s;
-      }
-    }
-    if (lockstep_ && !file_.has_own_ticks() && !item.envelope.empty()) {
-      Status bad;
-      ticks_.Observe(wire::PeekEventTime(item.envelope).value_or(0), [&](double time) {
-        std::string tick =
-            wire::EncodeEvent({.head = {.id = static_cast<std::uint64_t>(time), .project = {}, .time = time},
-                               .body = wire::Tick{.time = time}});
-        const std::string raw = tick;
-        if (Status s = Add({.line = {.envelope = std::move(tick)},
-                            .barrier = Barrier::kAlone,
-                            .said = by_kind_ ? Said::kTick : Said::kNothing,
-                            .file_line = item.line},
-                           raw);
-            !s.ok()) {
-          bad = s;
-        }
-      });
-      if (!bad.ok()) return bad;
-    }
-    Step step{.barrier = item.barrier ? Barrier::kAlone : Barrier::kNone, .file_line = item.line};
-    if (item.bad()) {
-      step.line.original = item.raw;
-      step.line.problem = item.problem;
-    } else if (position_ >= known_.lines) {
-      step.line.envelope = item.envelope;
-      Classify(&step);
-    }
-    if (Status s = Add(std::move(step), item.raw); !s.ok()) return s;
-    return true;
+  Status PutTicks(const EventItem& item) {
+    Status bad;
+    ticks_.Observe(wire::PeekEventTime(item.envelope).value_or(0), [&](double time) {
+      std::string tick =
+          wire::EncodeEvent({.head = {.id = static_cast<std::uint64_t>(time), .project = {}, .time = time},
+                             .body = wire::Tick{.time = time}});
+      const std::string raw = tick;
+      Status s = Add({.line = {.envelope = std::move(tick)},
+                      .barrier = Barrier::kAlone,
+                      .said = by_kind_ ? Said::kTick : Said::kNothing,
+                      .file_line = item.line},
+                     raw);
+      if (!s.ok()) bad = s;
+    });
+    return bad;
   }
 
   void Classify(Step* step) const {
@@ -165,6 +164,7 @@ class StepReader {
     if (position_ > known_.lines) {
       ready_.push_back({std::move(step), chain_});
     } else if (position_ == known_.lines && chain_ != known_.hash) {
+      if (!changed_.empty()) return Status::InvalidArgument(changed_);
       return Status::InvalidArgument(
           name_ + ": its first " + std::to_string(known_.lines) +
           " lines are not those that were taken in under this name before (changed, in another order, or a "
@@ -174,12 +174,13 @@ class StepReader {
     return Status::Ok();
   }
 
-  EventFile& file_;
+  const bool own_ticks_;
+  const bool counts_lines_;
   const bool lockstep_;
   const bool by_kind_;
   const std::string name_;
+  const std::string changed_;
   const ProducerState known_;
-  bool counts_lines_ = true;
   TickMaker ticks_;
   std::deque<Ready> ready_;
   stream::Hash128 chain_;  // up to position_
@@ -300,18 +301,18 @@ class Belt {
 
 // What the reading thread works with.
 struct Reading {
-  std::unique_ptr<EventFile> file;
-  StepReader steps;
+  std::unique_ptr<EventStream> events;
+  StepMaker steps;
   Belt belt;
   std::atomic<std::uint64_t> bytes_read{0};
   std::string source;
   bool own_ticks;
   std::uint64_t first;
 
-  Reading(std::unique_ptr<EventFile> opened, bool lockstep, bool by_kind, const IngestOptions& options,
+  Reading(std::unique_ptr<EventStream> opened, bool lockstep, bool by_kind, const IngestOptions& options,
           const ProducerState& known)
-      : file(std::move(opened)),
-        steps(*file, lockstep, by_kind, options.source, known),
+      : events(std::move(opened)),
+        steps(*events, lockstep, by_kind, options, known),
         source(options.source),
         own_ticks(lockstep),
         first(known.lines) {}
@@ -320,17 +321,18 @@ struct Reading {
     Parcel empty;
     empty.block.source = source;
     empty.block.own_ticks = own_ticks;
+    std::uint64_t position = first;
+    Step step;
     try {
-      Step step;
-      for (std::uint64_t position = first;; ++position) {
-        auto more = steps.Next(&step);
-        if (!more.ok() || !*more) {
-          belt.End(more.ok() ? Status::Ok() : more.status());
-          return;
+      belt.End(events->ForEach([&](const EventItem& item) {
+        if (Status s = steps.Put(item); !s.ok()) return s;
+        bytes_read.store(events->bytes_read(), std::memory_order_relaxed);
+        while (steps.Take(&step)) {
+          if (!belt.Put(std::move(step), steps.hash(), empty, position++))
+            return Status::Retry("the sender has given up");  // and told why
         }
-        bytes_read.store(file->bytes_read(), std::memory_order_relaxed);
-        if (!belt.Put(std::move(step), steps.hash(), empty, position)) return;
-      }
+        return Status::Ok();
+      }));
     } catch (const std::exception& e) {
       belt.End(Status::Fatal(source + " could not be read on: " + e.what()));
     }
@@ -341,21 +343,29 @@ struct Reading {
 
 Status Ingest(Client& client, const IngestOptions& options,
               const std::function<void(const IngestPoint&)>& progress, IngestSummary* summary) {
-  *summary = {};
   auto file = EventFile::Open(options.file, {.project = options.project});
-  if (!file.ok()) return file.status();
-  summary->format = (*file)->format();
+  if (!file.ok()) {
+    *summary = {};
+    return file.status();
+  }
+  return Ingest(client, std::move(*file), options, progress, summary);
+}
+
+Status Ingest(Client& client, std::unique_ptr<EventStream> events, const IngestOptions& options,
+              const std::function<void(const IngestPoint&)>& progress, IngestSummary* summary) {
+  *summary = {};
+  summary->format = events->format();
   bool ordered = false;  // `order: lockstep`
   const auto known = client.Producer(options.source, &ordered);
   if (!known.ok()) return known.status();
-  summary->lockstep = ordered || options.lockstep.value_or((*file)->has_own_ticks());
+  summary->lockstep = ordered || options.lockstep.value_or(events->has_own_ticks());
   ProducerState taken = *known;
   summary->known = known->lines;
 
   // Shared, because a reader that waits for a pipe cannot be woken: when the sending fails, it is left
   // behind.
   const auto reading =
-      std::make_shared<Reading>(std::move(*file), summary->lockstep, ordered, options, *known);
+      std::make_shared<Reading>(std::move(events), summary->lockstep, ordered, options, *known);
   std::thread reader([reading] { reading->Run(); });
   Status status;
   for (Parcel parcel; reading->belt.Take(&parcel);) {
@@ -373,7 +383,7 @@ Status Ingest(Client& client, const IngestOptions& options,
     for (BadLine& bad : parcel.bad_lines)
       if (summary->bad_lines.size() < kMostBadLinesKept) summary->bad_lines.push_back(std::move(bad));
     if (progress) {
-      progress({reading->bytes_read.load(std::memory_order_relaxed), reading->file->bytes_total(),
+      progress({reading->bytes_read.load(std::memory_order_relaxed), reading->events->bytes_total(),
                 summary->events});
     }
   }
@@ -393,28 +403,25 @@ Status Ingest(Client& client, const IngestOptions& options,
                                       .ends_period = true});
     if (!shown.ok()) return shown.status();
   }
+  summary->sent = true;
   summary->shorter = reading->belt.end_status().ok() && reading->steps.position() < known->lines;
   return reading->belt.end_status();
 }
 
-Result<std::vector<std::uint64_t>> FindLines(const IngestOptions& options,
-                                             const std::vector<std::string>& envelopes) {
+Result<std::vector<std::uint64_t>> FindLines(EventStream& events, const std::vector<std::string>& envelopes) {
   std::vector<std::uint64_t> lines(envelopes.size());
   std::unordered_map<std::string_view, std::deque<std::size_t>> wanted;
   for (std::size_t i = 0; i < envelopes.size(); ++i) wanted[envelopes[i]].push_back(i);
-  auto file = EventFile::Open(options.file, {.project = options.project});
-  if (!file.ok()) return file.status();
-  EventItem item;
-  while (!wanted.empty()) {
-    auto more = (*file)->Next(&item);
-    if (!more.ok()) return more.status();
-    if (!*more) break;
-    const auto found = wanted.find(item.envelope);
-    if (found == wanted.end()) continue;
+  if (wanted.empty()) return lines;
+  const Status read = events.ForEach([&](const EventItem& item) {
+    const auto found = item.envelope.empty() ? wanted.end() : wanted.find(item.envelope);
+    if (found == wanted.end()) return Status::Ok();
     lines[found->second.front()] = item.line + 1;
     found->second.pop_front();
     if (found->second.empty()) wanted.erase(found);
-  }
+    return wanted.empty() ? Status::Retry("all were found") : Status::Ok();
+  });
+  if (!read.ok() && !wanted.empty()) return read;
   return lines;
 }
 

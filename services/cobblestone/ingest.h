@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,6 +36,8 @@ struct IngestOptions {
   std::string source;              // the producer's name
   std::optional<bool> lockstep{};  // not said: for files that have ticks of their own (golden)
   ProjectId project{1};            // of golden files, which name none
+  std::string
+      changed{};  // what is told where the source is not what was sent before; empty: what suits files of events
 };
 
 struct IngestPoint {
@@ -59,6 +62,7 @@ struct IngestSummary {
   std::uint64_t bad = 0;             // lines that are no events, now in `refused`
   std::vector<BadLine> bad_lines{};  // the first of them
   bool shorter = false;              // the source ended before what is known of it
+  bool sent = false;                 // all that was read; an error then is one of the source
 };
 
 // `progress` may be empty. On an error everything before it is taken in, and *summary says how much.
@@ -67,10 +71,13 @@ struct IngestSummary {
 Status Ingest(Client& client, const IngestOptions& options,
               const std::function<void(const IngestPoint&)>& progress, IngestSummary* summary);
 
-// Line numbers, from 1, of events that were refused after they had been taken in, found by reading the file
-// once more: `events` are envelopes, what is returned is in the same order, 0 where the file has no such
-// event.
-Result<std::vector<std::uint64_t>> FindLines(const IngestOptions& options,
-                                             const std::vector<std::string>& envelopes);
+// The same of what does not come from a file of events; `options.file` is not looked at, but that "-" stands for what cannot be
+// asked to end.
+Status Ingest(Client& client, std::unique_ptr<EventStream> events, const IngestOptions& options,
+              const std::function<void(const IngestPoint&)>& progress, IngestSummary* summary);
+
+// Line numbers, from 1, of events that were refused after they had been taken in, found by reading their source
+// once more: what is returned is in the order of the envelopes, 0 where the source has no such event.
+Result<std::vector<std::uint64_t>> FindLines(EventStream& events, const std::vector<std::string>& envelopes);
 
 }  // namespace cobblestone

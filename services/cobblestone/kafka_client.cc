@@ -10,17 +10,22 @@
 
 #include "common/client/publisher.h"
 #include "common/stream/kafka/catch_up.h"
+#include "common/stream/kafka/librdkafka/topic_admin.h"
 #include "common/stream/kafka/position.h"
 #include "common/stream/kafka/read_all.h"
 #include "common/wire/event_codec.h"
 #include "common/wire/event_line.h"
+#include "common/wire/grant_codec.h"
 #include "common/wire/mark_codec.h"
 #include "common/wire/refused_codec.h"
+#include "services/cobblestone/adoption_totals.h"
 #include "services/cobblestone/append_codec.h"
+#include "services/cobblestone/corrections_asked.h"
 #include "services/cobblestone/kafka_deployment.h"
+#include "services/cobblestone/kafka_log.h"
 #include "services/cobblestone/periods.h"
-#include "services/cobblestone/refused_json.h"
 #include "services/cobblestone/ticker.h"
+#include "services/view/json.h"
 
 namespace cobblestone {
 
@@ -42,6 +47,20 @@ ProducerState ProducerOf(const client::SourceState& state) {
   return {.lines = state.events, .hash = state.hash};
 }
 
+// What a slot's owner tells of its stages, by their names; the slot has all of them or, as its role says, one.
+json StagesOf(const json& told, const json& slot) {
+  json stages = json::array();
+  const std::string role = slot.value("role", "");
+  std::size_t at = 0;
+  for (const std::string_view name : settings::kStageNames) {
+    if (role.find(name) == std::string::npos || at >= told.size()) continue;
+    json stage = told[at++];
+    stage["stage"] = name;
+    stages.push_back(std::move(stage));
+  }
+  return stages;
+}
+
 class KafkaClient final : public Client {
  public:
   KafkaClient(const settings::RunSettings& settings, KafkaDeployment deployment,
@@ -55,7 +74,10 @@ class KafkaClient final : public Client {
     if (question.path == "/producer") {
       auto source = SourceOf(question.parameters.at("source"));
       if (!source.ok()) return source.status();
-      json answer = ProducerJson(ProducerOf((*source)->publisher->state()));
+      const client::SourceState& state = (*source)->publisher->state();
+      json answer = ProducerJson(ProducerOf(state));
+      if (state.batch_events != 0)
+        answer["batch"] = ProducerJson({.lines = state.batch_events, .hash = state.batch_hash});
       answer["order"] = lockstep() ? "lockstep" : "arrival";
       return answer;
     }
@@ -76,6 +98,8 @@ class KafkaClient final : public Client {
     }
     if (question.path == "/refused/resubmit") return Resubmit(std::stoull(question.parameters.at("offset")));
     if (question.path == "/tasks") return Tasks();
+    if (question.path == "/adopted")
+      return Adopted(ProjectId(static_cast<std::uint32_t>(std::stoul(question.parameters.at("project")))));
     return Status::InvalidArgument("this cannot be asked of a deployment on Kafka by the command line");
   }
 
@@ -147,10 +171,16 @@ class KafkaClient final : public Client {
       ++outcome.appended;
     }
     outcome.producer = {.lines = line, .hash = block.hash};
-    if (Status s =
-            publisher.Commit({.events = line, .hash = block.hash, .said = static_cast<std::uint32_t>(said)});
-        !s.ok())
+    client::SourceState state{.events = line, .hash = block.hash, .said = static_cast<std::uint32_t>(said)};
+    if (block.batch_begin) {
+      state.batch_events = block.batch_begin->lines;
+      state.batch_hash = block.batch_begin->hash;
+    }
+    if (Status s = publisher.Commit(state); !s.ok()) {
+      // Somebody else sends this source now. Who asks again becomes its publisher, and learns how far it came.
+      if (s.code() == StatusCode::kFenced) sources_.erase(block.source);
       return s;
+    }
     drained_ = false;
     if (block.barrier && !lockstep())
       if (Status s = Drain(publisher); !s.ok()) return s;
@@ -162,8 +192,12 @@ class KafkaClient final : public Client {
     return Drain(*sources_.begin()->second->publisher);
   }
 
-  Result<json> Audit(const std::function<void(std::uint64_t, std::uint64_t)>&) override {
-    return Status::InvalidArgument("a deployment on Kafka cannot be audited from the command line yet");
+  Result<json> AskLong(const Question& question,
+                       const std::function<void(std::uint64_t, std::uint64_t)>& progress) override {
+    if (question.path == "/corrections") return Corrections(question, progress);
+    return Status::InvalidArgument("nobody answers " + question.path +
+                                   " for a deployment on Kafka; of what its tasks have made `cobblestone "
+                                   "verify` makes everything again");
   }
 
   Status Close() override { return Status::Ok(); }
@@ -257,6 +291,32 @@ class KafkaClient final : public Client {
     return source.get();
   }
 
+  // Up to where the ledger was before a barrier that has passed: all of that has its postings.
+  Result<json> Corrections(const Question& question,
+                           const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
+    const auto request = CorrectionRequestOf(question);
+    if (!request.ok()) return request.status();
+    auto admin = stream::kafka::MakeTopicAdmin(deployment_.cluster);
+    if (!admin.ok()) return admin.status();
+    auto source = SourceOf("corrections");
+    if (!source.ok()) return source.status();
+    std::vector<std::uint64_t> grants(settings_.partitions);
+    // In lockstep what waits for the period's end is in the ledger and not posted.
+    Status s = lockstep() ? EndPeriod(*(*source)->publisher) : Status::Ok();
+    for (std::uint32_t p = 0; s.ok() && p < settings_.partitions; ++p) {
+      const auto ends = (*admin)->EndsOf({wire::kGrants, p});
+      s = ends.status();
+      if (ends.ok()) grants[p] = ends->stable;
+    }
+    drained_ = false;
+    if (s.ok()) s = Drain(*(*source)->publisher);
+    if (!s.ok()) return s;
+    const auto plan =
+        PlanCorrections(*request, LogsOf(*cluster_, **admin, deployment_, Reads::kOn), grants, progress);
+    if (!plan.ok()) return plan.status();
+    return CorrectionPlanJson(*plan);
+  }
+
   // In a source of its own, which counts what was submitted again.
   Result<json> Resubmit(std::uint64_t offset) {
     auto reader = cluster_->NewReader();
@@ -271,7 +331,7 @@ class KafkaClient final : public Client {
                                         if (!wire::DecodeRefused(message.value(), &refused))
                                           return Status::Corrupted("a refused record does not decode");
                                         original = refused.original;
-                                        return MayBeResubmitted(offset, refused);
+                                        return view::MayBeResubmitted(offset, refused);
                                       });
     if (!s.ok()) return s;
     if (!original) return Status::NotFound("there is no refused record " + std::to_string(offset));
@@ -305,12 +365,45 @@ class KafkaClient final : public Client {
           wire::Refused refused;
           if (!wire::DecodeRefused(message.value(), &refused))
             return Status::Corrupted("a refused record does not decode");
-          list.push_back(RefusedJson(message.offset(), refused));
+          list.push_back(view::RefusedJson(message.offset(), refused));
           return Status::Ok();
         },
         &end);
     if (!s.ok()) return s;
     return json{{"refused", list}, {"all", end}};
+  }
+
+  // As the ledger has it: openings that have become grants. Reads all of it.
+  Result<json> Adopted(ProjectId project) {
+    adoption::Totals totals;
+    auto reader = cluster_->NewReader();
+    if (!reader.ok()) return reader.status();
+    const auto take = [&](std::string_view record) {
+      wire::GrantHead head;
+      if (!wire::DecodeGrantHead(record, &head)) return Status::Corrupted("a grant does not decode");
+      if (head.kind != wire::GrantKind::kOpening || head.project != project) return Status::Ok();
+      adoption::KindTotals& kind = head.host ? totals.hosts : head.user ? totals.users : totals.teams;
+      ++kind.accounts;
+      kind.credit += head.credit_micro;
+      kind.rac += credit::RoundToMicro(head.work_start);  // EmitOpening: an opening's RAC
+      return Status::Ok();
+    };
+    for (std::uint32_t k = 0; k < settings_.partitions; ++k) {
+      Status s =
+          stream::kafka::ReadAll(**reader, {wire::kGrants, k}, stream::kafka::kBeginning,
+                                 stream::kafka::Millis(30000), [&](const stream::kafka::Message& message) {
+                                   stream::RecordCursor cursor(message.value());
+                                   std::string_view record;
+                                   Status taken;
+                                   while (taken.ok() && cursor.Next(&record)) taken = take(record);
+                                   return taken;
+                                 });
+      if (!s.ok()) return s;
+    }
+    json answer = adoption::TotalsJson(totals);
+    for (auto& kind : answer)
+      for (const char* of_state : {"profiles", "no_balance", "figures"}) kind.erase(of_state);
+    return answer;
   }
 
   // What is committed, by slot, and what each stream thread has last said of itself.
@@ -387,6 +480,8 @@ class KafkaClient final : public Client {
         for (const char* field : {"phase", "lag", "commits", "commits_to_reach", "hash", "state_written",
                                   "rows_restored", "commits_executed_again", "records", "problem"})
           if (task.contains(field)) place[field] = task[field];
+        if (const auto told = task.find("stages"); told != task.end())
+          place["stages"] = StagesOf(*told, place);
       }
       said.erase("tasks");
       said["silent_for_s"] = age;

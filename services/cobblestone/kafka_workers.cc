@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/thread.h"
+#include "common/stream/kafka/read_all.h"
+#include "common/wire/topics.h"
 
 namespace cobblestone {
 
@@ -65,6 +67,8 @@ nlohmann::json StatusJson(const std::string& name, const std::string& role,
                           {"rows_restored", task.restored_rows},
                           {"commits_executed_again", task.reexecuted},
                           {"records", task.records}};
+    for (const auto& stage : task.stages)
+      one["stages"].push_back({{"lag", stage.lag}, {"records", stage.records}});
     if (!task.problem.empty()) one["problem"] = task.problem;
     tasks.push_back(std::move(one));
   }
@@ -111,6 +115,8 @@ Result<std::unique_ptr<KafkaWorkers>> KafkaWorkers::Open(const settings::RunSett
       thread.refusals = std::make_unique<RefusalWatch>();
       stream::kafka::TaskOptions task = deployment->task;
       task.watch = thread.refusals.get();
+      if (options.watched) thread.ledger = std::make_unique<metrics::LedgerWatch>();
+      task.commits = thread.ledger.get();
       thread.worker = std::make_unique<stream::kafka::Worker>(
           stream::kafka::WorkerOptions{
               .instance = thread.name,
@@ -164,19 +170,53 @@ void KafkaWorkers::KeepHouse() {
     next = std::chrono::steady_clock::now() + kTellEvery;
     LookForHanging();
     LookAtRefusals();
+    LookAtScales();
     TellStatus();
     LookAtClock();
   }
 }
 
+bool KafkaWorkers::Coordinates(std::size_t* thread) const {
+  for (std::size_t t = 0; t < workers_.size(); ++t)
+    for (const auto& task : workers_[t].worker->Look().tasks) {
+      if (task.slot != workers_[t].coordinator || !task.owned || task.phase != stream::kafka::Phase::kRunning)
+        continue;
+      *thread = t;
+      return true;
+    }
+  return false;
+}
+
 void KafkaWorkers::LookAtClock() {
-  if (clock_ == nullptr) return;
-  bool owned = false;
-  for (const Thread& thread : workers_)
-    for (const auto& task : thread.worker->Look().tasks)
-      owned = owned ||
-              (task.slot == thread.coordinator && task.owned && task.phase == stream::kafka::Phase::kRunning);
-  clock_->Look(owned, WallClock());
+  std::size_t thread = 0;
+  if (clock_ != nullptr) clock_->Look(Coordinates(&thread), WallClock());
+}
+
+void KafkaWorkers::LookAtScales() {
+  std::size_t thread = 0;
+  const bool here = Coordinates(&thread);
+  if (!here || coordinates_ || workers_[thread].ledger == nullptr) {
+    if (!here) coordinates_ = false;
+    return;
+  }
+  auto reader = clusters_.front()->NewReader();
+  if (!reader.ok()) return;  // it is tried again a second later
+  metrics::LedgerWatch read;
+  const Status s =
+      stream::kafka::ReadAll(**reader, {wire::kControl, 0}, stream::kafka::kBeginning,
+                             stream::kafka::Millis(5000), [&](const stream::kafka::Message& message) {
+                               read.Wrote({wire::kControl, 0}, message.value());
+                               read.Settled(true);
+                               return Status::Ok();
+                             });
+  if (!s.ok()) return;
+  metrics::LedgerCounts counts;
+  read.AddTo(&counts);
+  for (auto& [project, scales] : counts.scales) {
+    workers_[thread].ledger->SeeEpoch(project, std::move(scales.before));
+    workers_[thread].ledger->SeeEpoch(project, std::move(scales.now));
+  }
+  coordinates_ = true;
 }
 
 void KafkaWorkers::LookForHanging() {
@@ -263,6 +303,22 @@ bool KafkaWorkers::Stop(std::chrono::milliseconds at_most) {
   threads_.clear();
   ended_ = 0;
   return true;
+}
+
+std::vector<WorkerLook> KafkaWorkers::LookAtWorkers() const {
+  std::vector<WorkerLook> all;
+  for (const Thread& thread : workers_)
+    all.push_back({.role = thread.role, .coordinator = thread.coordinator, .status = thread.worker->Look()});
+  return all;
+}
+
+metrics::LedgerCounts KafkaWorkers::ledger_counts() const {
+  metrics::LedgerCounts counts;
+  for (const Thread& thread : workers_)
+    if (thread.ledger != nullptr) thread.ledger->AddTo(&counts);
+  // Who had the coordinator before knows old ones.
+  if (!coordinates_) counts.scales.clear();
+  return counts;
 }
 
 std::vector<stream::kafka::WorkerStatus> KafkaWorkers::Look() const {

@@ -19,12 +19,28 @@
 #include "services/cobblestone/kafka_clock.h"
 #include "services/cobblestone/kafka_deployment.h"
 #include "services/cobblestone/refusal_watch.h"
+#include "services/metrics/ledger_watch.h"
 
 namespace cobblestone {
 
 struct KafkaWorkersOptions {
   std::function<void(const std::string&)> report;
+  // Counts what slots write: for whoever gathers metrics (kafka_metrics.h).
+  bool watched = false;
   bool accept_time_jump = false;  // `ticks: wall`: TickerOptions::accept_jump
+};
+
+// A stream thread, as of its last look at itself.
+struct WorkerLook {
+  std::string role;                            // the stage that its slots have alone; empty: all of them
+  std::optional<std::uint32_t> coordinator{};  // which of its slots
+  stream::kafka::WorkerStatus status;
+
+  // "pipeline", "coordinator", or the stage.
+  [[nodiscard]] std::string RoleOf(std::uint32_t slot) const {
+    if (slot == coordinator) return "coordinator";
+    return role.empty() ? "pipeline" : role;
+  }
 };
 
 class KafkaWorkers {
@@ -41,6 +57,11 @@ class KafkaWorkers {
   bool Stop(std::chrono::milliseconds at_most);
 
   [[nodiscard]] std::vector<stream::kafka::WorkerStatus> Look() const;
+  [[nodiscard]] std::vector<WorkerLook> LookAtWorkers() const;
+  // What their slots have written since they run here (KafkaWorkersOptions::watched), and, where the coordinator is one of
+  // them, the scales in force.
+  [[nodiscard]] metrics::LedgerCounts ledger_counts() const;
+  [[nodiscard]] const settings::RunSettings& settings() const { return settings_; }
 
  private:
   KafkaWorkers() = default;
@@ -52,12 +73,17 @@ class KafkaWorkers {
   void LookAtClock();
   void LookForHanging();
   void LookAtRefusals();
+  // Reads the epochs that were published before the coordinator came here.
+  void LookAtScales();
+  // A slot of the coordinator runs here; which thread has it.
+  [[nodiscard]] bool Coordinates(std::size_t* thread) const;
 
   struct Thread {
     std::string name;
     std::string role;
     std::optional<std::uint32_t> coordinator{};  // which of its slots
     std::unique_ptr<RefusalWatch> refusals{};
+    std::unique_ptr<metrics::LedgerWatch> ledger{};  // null: not watched
     std::unique_ptr<stream::kafka::StateSpace> space{};
     std::unique_ptr<stream::kafka::Worker> worker{};
   };
@@ -74,7 +100,8 @@ class KafkaWorkers {
   RefusalsByProject alarms_;
   std::chrono::steady_clock::time_point window_began_;
   std::unique_ptr<stream::kafka::Producer> status_producer_;
-  std::unique_ptr<KafkaClock> clock_;  // null: events move time
+  std::unique_ptr<KafkaClock> clock_;     // null: events move time
+  std::atomic<bool> coordinates_{false};  // and has read the scales
   std::function<void(const std::string&)> report_;
   std::atomic<bool> stopping_{false};
   std::atomic<std::size_t> ended_{0};

@@ -2,14 +2,21 @@
 // commit, so that it may run while work goes on.
 #include <algorithm>
 #include <bit>
+#include <chrono>
+#include <set>
 #include <unordered_map>
 
+#include "common/credit/partial_settlement.h"
 #include "common/credit/policy.h"
+#include "common/credit/trickle_policy.h"
 #include "common/wire/account_codec.h"
+#include "common/wire/counted.h"
 #include "common/wire/grant_codec.h"
 #include "common/wire/mark_codec.h"
 #include "common/wire/topics.h"
+#include "services/cobblestone/correction_plan.h"
 #include "services/cobblestone/engine.h"
+#include "services/cobblestone/estimate_audit.h"
 #include "services/cobblestone/ledger_index.h"
 
 namespace cobblestone {
@@ -26,6 +33,14 @@ struct Sum {
 };
 using Sums = std::unordered_map<std::uint64_t, Sum>;  // by account, of one project
 
+// What trickles of one result were paid, and how much of it has become final.
+struct Paid {
+  ProjectId project;
+  ResultId result;
+  credit::MicroTotal partials = 0;
+  credit::MicroTotal settled = 0;
+};
+
 // What one partition of accounts has sent others about a host that moved: records, and the credit in them.
 struct Sent {
   std::uint64_t records = 0;
@@ -38,13 +53,21 @@ struct Snapshot {
   std::uint64_t postings_end = 0;
   std::map<std::uint32_t, Sums> hosts;
   std::map<std::uint32_t, Sums> users;
+  std::map<std::uint32_t, Sums> provisional;  // of users, in `micro`
   std::map<std::uint32_t, Sums> teams;
   std::map<std::uint32_t, Sums> parked;   // that wait for their user's event, or to be applied, by host
   std::map<std::uint32_t, Sums> expired;  // that have waited in vain, by user
   std::map<std::pair<std::uint32_t, std::uint64_t>, accounts::UnnamedUser> unnamed;  // of those users
   std::map<std::uint32_t, std::unordered_map<std::uint64_t, bool>> deleted_users;
   SentByHost sent;
+  std::map<std::uint32_t, Sums> inherited;  // that hosts which have become others gave those, by host
 };
+
+void AddProvisional(const wire::GrantHead& head, std::map<std::uint32_t, Sums>& to) {
+  const credit::MicroCredit partial = head.kind == wire::GrantKind::kPartial ? head.credit_micro : 0;
+  if (partial != 0 || head.settles_micro != 0)
+    to[head.project.value][head.user.value].micro += partial - head.settles_micro;
+}
 
 class Auditor {
  public:
@@ -53,6 +76,13 @@ class Auditor {
 
   Status Run(std::vector<StageSet>& stages, stream::embedded::Runner& runner, LedgerIndex& index);
   json Report() const;
+  AuditOutcome outcome() const {
+    return {.problems = problems_,
+            .grants = grants_,
+            .waiting_grants = waiting_,
+            .expired_grants = expired_,
+            .results_half_told = half_told_};
+  }
 
  private:
   Status CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapshots, LedgerIndex& index);
@@ -60,6 +90,12 @@ class Auditor {
                     const std::string& where);
   void CheckTransfers(const std::vector<Snapshot>& snapshots);
   Status CheckPostings(std::uint32_t k, const Snapshot& snapshot);
+  Paid& PaidOf(const wire::GrantHead& head);
+  void CheckPartial(const wire::Grant& grant, const std::string& where);
+  void CheckReversal(const wire::Grant& grant, const std::string& where);
+  Status CheckPaid(LedgerIndex& index);
+  Status CheckCorrections(LedgerIndex& index);
+  Result<std::string> RecordAt(const LedgerPlace& place, wire::Topic topic = wire::kGrants);
   void CheckFinal(const wire::Grant& grant, const std::string& where, LedgerIndex& index);
   void CheckSettlement(const wire::Grant& grant, const credit::Constants& constants,
                        const std::string& where);
@@ -78,21 +114,31 @@ class Auditor {
   const std::function<void(std::uint64_t, std::uint64_t)>& progress_;
   std::map<std::uint32_t, wire::ProjectView> projects_;
   std::vector<std::pair<std::uint64_t, std::int64_t>> amounts_;  // hash of (project, result), credit
+  std::vector<std::uint64_t> finals_;                            // hashes of those that have their grant
+  std::unordered_map<std::uint64_t, Paid> paid_;                 // by hash
   std::uint64_t done_ = 0;
   std::uint64_t all_ = 0;
   std::uint64_t grants_ = 0;
+  std::uint64_t partials_ = 0;
+  std::uint64_t reversals_ = 0;
+  std::set<std::pair<ProjectId, ResultId>> corrected_;  // by operators
+  std::uint64_t corrections_ = 0;
   std::uint64_t settlements_ = 0;
   std::uint64_t late_ = 0;
   std::uint64_t openings_ = 0;
   std::uint64_t host_moves_ = 0;
+  std::uint64_t host_merges_ = 0;
   std::uint64_t waiting_ = 0;  // for their user's event
   std::uint64_t expired_ = 0;  // that have waited in vain: their hosts alone have the credit
   std::uint64_t postings_ = 0;
   std::uint64_t accounts_ = 0;
+  std::uint64_t half_told_ = 0;  // results of which one event has come and its partner not
   std::uint64_t problems_ = 0;
   credit::MicroTotal granted_ = 0;
+  credit::MicroTotal posted_ = 0;
   std::vector<SentByHost> arrived_;  // by the partition that sent it
   std::vector<std::string> told_;
+  EstimateAudit estimates_{[this](std::string text) { Problem(std::move(text)); }};
 };
 
 std::uint64_t ResultHash(ProjectId project, ResultId result) {
@@ -122,10 +168,21 @@ Status Auditor::Run(std::vector<StageSet>& stages, stream::embedded::Runner& run
         if (slot.inputs()[i].where.topic == wire::kPostings) snapshot.postings_end = slot.next(i);
       }
       StageSet& set = stages[k];
-      Status s =
-          set.accounts->hosts().ForEachStored([&](const stream::Key& key, const accounts::HostAccount& host) {
-            snapshot.hosts[key.project][key.id] = {host.account.total_micro, host.account.grants};
-          });
+      Status s = set.claims->pending().ForEachStored([&](const stream::Key&, const claims::Pending& one) {
+        half_told_ += one.completion.empty() != one.validation.empty() ? 1 : 0;
+      });
+      if (s.ok())
+        s = set.accounts->hosts().ForEachStored(
+            [&](const stream::Key& key, const accounts::HostAccount& host) {
+              // What it gave to the host that it has become was its own before.
+              const accounts::HostMerge& merge = host.merge;
+              snapshot.hosts[key.project][key.id] = {host.account.total_micro + merge.given_micro,
+                                                     host.account.grants + merge.given_grants};
+              if (!merge.done) return;
+              Sum& heir = snapshot.inherited[key.project][merge.into.value];
+              heir.micro += merge.given_micro;
+              heir.grants += merge.given_grants;
+            });
       if (s.ok())
         s = set.accounts->moves().ForEachStored(
             [&](const stream::Key& key, const accounts::HostMoves& moves) {
@@ -137,7 +194,7 @@ Status Auditor::Run(std::vector<StageSet>& stages, stream::embedded::Runner& run
                 wire::GrantHead head;
                 if (!wire::DecodeGrantHead(bytes, &head)) continue;
                 all.micro += head.credit_micro;
-                all.grants += head.kind == wire::GrantKind::kFinal ? 1 : 0;
+                all.grants += wire::CountedBy(head);
               }
               if (moves.sent > 0)
                 snapshot.sent[{key.project, key.id}] = {moves.sent, {moves.sent_micro, moves.sent_grants}};
@@ -147,7 +204,10 @@ Status Auditor::Run(std::vector<StageSet>& stages, stream::embedded::Runner& run
           Sum& sum = snapshot.users[key.project][key.id];
           sum.micro += user.account.total_micro;
           sum.grants += user.account.grants;
-          if (user.deleted) snapshot.deleted_users[key.project][key.id] = true;
+          const credit::MicroTotal provisional =
+              user.account.provisional_micro + user.unnamed.expired_provisional;
+          if (provisional != 0) snapshot.provisional[key.project][key.id].micro += provisional;
+          if (user.deleted && !user.kept_on) snapshot.deleted_users[key.project][key.id] = true;
           if (user.unnamed.expired_end == 0) return;
           snapshot.expired[key.project][key.id] = {user.unnamed.expired_micro, user.unnamed.expired};
           snapshot.unnamed[{key.project, key.id}] = user.unnamed;
@@ -161,21 +221,24 @@ Status Auditor::Run(std::vector<StageSet>& stages, stream::embedded::Runner& run
               for (Sum* sum :
                    {&snapshot.parked[key.project][head.host.value], &snapshot.users[key.project][key.id]}) {
                 sum->micro += head.credit_micro;
-                ++sum->grants;
+                sum->grants += wire::CountedBy(head);
               }
+              AddProvisional(head, snapshot.provisional);
             });
+      if (s.ok()) s = estimates_.Look(*set.accounts);
       // `order: lockstep`: in the ledger, and applied at the next barrier.
       set.accounts->sorted().ForEach([&](const stream::Key&, const accounts::SortedGrant& one) {
         wire::GrantHead head;
         if (!wire::DecodeGrantHead(one.bytes, &head)) return;
-        const std::uint64_t grant = head.kind == wire::GrantKind::kFinal ? 1 : 0;
         const auto add = [&](Sum& sum) {
           sum.micro += head.credit_micro;
-          sum.grants += grant;
+          sum.grants += wire::CountedBy(head);
         };
         if (one.to_host && head.host) add(snapshot.parked[head.project.value][head.host.value]);
-        if (one.to_user && head.user && (grant != 0 || !head.host))
+        if (one.to_user && head.user && (wire::IsAward(head.kind) || !head.host)) {
           add(snapshot.users[head.project.value][head.user.value]);
+          AddProvisional(head, snapshot.provisional);
+        }
       });
       if (s.ok())
         s = set.teams->teams().ForEachStored([&](const stream::Key& key, const teams::TeamState& team) {
@@ -187,7 +250,7 @@ Status Auditor::Run(std::vector<StageSet>& stages, stream::embedded::Runner& run
         if (!wire::DecodePosting(one.bytes, &posting)) return;
         Sum& sum = snapshot.teams[posting.project.value][posting.team.value];
         sum.micro += posting.credit_micro;
-        ++sum.grants;
+        sum.grants += wire::CountedBy(posting);
       });
       if (k == 0)
         set.grants->projects().ForEach(
@@ -201,11 +264,14 @@ Status Auditor::Run(std::vector<StageSet>& stages, stream::embedded::Runner& run
   for (std::uint32_t k = 0; k < n; ++k)
     if (Status s = CheckGrants(k, snapshots, index); !s.ok()) return s;
   CheckTransfers(snapshots);
+  estimates_.Check();
+  std::sort(finals_.begin(), finals_.end());
+  if (const auto twice = std::adjacent_find(finals_.begin(), finals_.end()); twice != finals_.end())
+    Problem("two grants of one result (or of two with one fingerprint): fingerprint " +
+            std::to_string(*twice));
   std::sort(amounts_.begin(), amounts_.end());
-  for (std::size_t i = 1; i < amounts_.size(); ++i)
-    if (amounts_[i].first == amounts_[i - 1].first)
-      Problem("two grants of one result (or of two with one fingerprint): fingerprint " +
-              std::to_string(amounts_[i].first));
+  if (Status s = CheckPaid(index); !s.ok()) return s;
+  if (Status s = CheckCorrections(index); !s.ok()) return s;
   for (std::uint32_t k = 0; k < n; ++k)
     if (Status s = CheckPostings(k, snapshots[k]); !s.ok()) return s;
   if (progress_) progress_(all_, all_);
@@ -228,9 +294,8 @@ void Auditor::TakeTransfer(const wire::Grant& grant, const std::vector<Snapshot>
   ++arrived.records;
   const bool account = grant.head.kind == wire::GrantKind::kHostAccount;
   arrived.sum.micro += account ? transfer.account.total_micro : grant.head.credit_micro;
-  arrived.sum.grants += account                                        ? transfer.account.grants
-                        : transfer.share_of == wire::GrantKind::kFinal ? 1
-                                                                       : 0;
+  arrived.sum.grants +=
+      account ? transfer.account.grants : wire::CountedBy(transfer.share_of, grant.head.flags);
 }
 
 void Auditor::CheckTransfers(const std::vector<Snapshot>& snapshots) {
@@ -255,11 +320,11 @@ Status Auditor::CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapsh
   std::map<std::uint32_t, Sums> hosts;
   std::map<std::uint32_t, Sums> users;
   std::map<std::uint32_t, Sums> expired;
-  Status bad;
+  std::map<std::uint32_t, Sums> provisional;
   Status s = engine_.ForEachRecord({wire::kGrants, k}, [&](std::uint64_t offset, std::string_view record) {
     // Behind the snapshot lies what other partitions had sent before theirs.
     const bool behind = offset >= snapshot.grants_end;
-    if (behind && !any_moves) return false;
+    if (behind && !any_moves && !estimates_.any()) return false;
     if (!behind) Step();
     const std::string where =
         "grant at partition " + std::to_string(k) + ", offset " + std::to_string(offset);
@@ -271,6 +336,10 @@ Status Auditor::CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapsh
     const wire::GrantHead& head = grant.head;
     if (head.kind == wire::GrantKind::kMark) return true;
     if (grant.transfer) TakeTransfer(grant, snapshots, where);
+    if (head.kind == wire::GrantKind::kEstimate) {
+      estimates_.Take(grant, where, behind);
+      return true;
+    }
     if (behind) return true;
     if (wire::IsHostMove(head.kind)) {
       if (!grant.transfer) return true;  // an announcement
@@ -278,9 +347,12 @@ Status Auditor::CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapsh
       host_moves_ += account ? 1 : 0;
       Sum& host = hosts[head.project.value][head.host.value];
       host.micro += account ? grant.transfer->account.total_micro : head.credit_micro;
-      host.grants += account                                               ? grant.transfer->account.grants
-                     : grant.transfer->share_of == wire::GrantKind::kFinal ? 1
-                                                                           : 0;
+      host.grants +=
+          account ? grant.transfer->account.grants : wire::CountedBy(grant.transfer->share_of, head.flags);
+      return true;
+    }
+    if (head.kind == wire::GrantKind::kHostMerged) {
+      ++host_merges_;
       return true;
     }
     if (head.kind == wire::GrantKind::kOpening) {
@@ -292,20 +364,36 @@ Status Auditor::CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapsh
       }
       return true;
     }
-    ++grants_;
     granted_ += head.credit_micro;
     amounts_.emplace_back(ResultHash(head.project, head.result), head.credit_micro);
-    CheckFinal(grant, where + " (result " + std::to_string(head.result.value) + ")", index);
+    const std::string whose = where + " (result " + std::to_string(head.result.value) + ")";
+    if (grant.undone) {
+      ++corrections_;
+      corrected_.emplace(head.project, head.result);
+      if (grant.reason.empty()) Problem(whose + ": corrects, and does not say why");
+    }
+    switch (head.kind) {
+      case wire::GrantKind::kPartial: CheckPartial(grant, whose); break;
+      case wire::GrantKind::kReversal:
+        if (!grant.undone) CheckReversal(grant, whose);
+        break;
+      case wire::GrantKind::kRepricing: break;
+      default:
+        ++grants_;
+        finals_.push_back(ResultHash(head.project, head.result));
+        CheckFinal(grant, whose, index);
+    }
     Sum& host = hosts[head.project.value][head.host.value];
     host.micro += head.credit_micro;
-    ++host.grants;
+    host.grants += wire::CountedBy(head);
     if (head.user) {
       const auto unnamed = snapshot.unnamed.find({head.project.value, head.user.value});
       const bool in_vain = unnamed != snapshot.unnamed.end() && unnamed->second.Expired(offset);
       expired_ += in_vain ? 1 : 0;
       Sum& user = (in_vain ? expired : users)[head.project.value][head.user.value];
       user.micro += head.credit_micro;
-      ++user.grants;
+      user.grants += wire::CountedBy(head);
+      AddProvisional(head, provisional);
     }
     return true;
   });
@@ -316,16 +404,25 @@ Status Auditor::CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapsh
       hosts[project][host].micro -= sum.micro;
       hosts[project][host].grants -= sum.grants;
     }
-  // Once a user is deleted its own total stands still; its hosts' go on.
+  for (const auto& [project, heirs] : snapshot.inherited)
+    for (const auto& [host, sum] : heirs) {
+      hosts[project][host].micro += sum.micro;
+      hosts[project][host].grants += sum.grants;
+    }
+  // Of a user that was deleted before accounts were kept on its own total stands still; its hosts' go on.
   std::map<std::uint32_t, Sums> living = snapshot.users;
+  std::map<std::uint32_t, Sums> living_provisional = snapshot.provisional;
   for (const auto& [project, deleted] : snapshot.deleted_users)
     for (const auto& [user, is] : deleted) {
       living[project].erase(user);
       users[project].erase(user);
+      provisional[project].erase(user);
+      living_provisional[project].erase(user);
     }
   CheckAccounts("host", snapshot.hosts, hosts);
   CheckAccounts("user", living, users);
   CheckAccounts("expired credit of user", snapshot.expired, expired);
+  CheckAccounts("provisional credit of user", living_provisional, provisional);
   return Status::Ok();
 }
 
@@ -361,13 +458,85 @@ void Auditor::CheckAccounts(const char* kind, const std::map<std::uint32_t, Sums
         Problem(name(project, id) + ": has grants in the ledger and no total");
 }
 
-void Auditor::CheckFinal(const wire::Grant& grant, const std::string& where, LedgerIndex& index) {
+Paid& Auditor::PaidOf(const wire::GrantHead& head) {
+  Paid& paid = paid_[ResultHash(head.project, head.result)];
+  paid.project = head.project;
+  paid.result = head.result;
+  return paid;
+}
+
+// What its mark is worth at the recorded price, less what was paid before.
+void Auditor::CheckPartial(const wire::Grant& grant, const std::string& where) {
+  ++partials_;
+  PaidOf(grant.head).partials += grant.head.credit_micro;
+  if (!grant.partial || !grant.partial->price)
+    return Problem(where + ": is a partial grant without its trickle");
+  const wire::PartialGrant& partial = *grant.partial;
+  const double worth = credit::CreditOfMark(*partial.price, partial.mark_after);
   bool ok = true;
-  if (credit::RoundToMicro(grant.detail.credit, &ok) != grant.head.credit_micro || !ok)
-    Problem(where + ": " + Text(grant.detail.credit) + " is not rounded to " +
-            std::to_string(grant.head.credit_micro));
+  if (!SameBits(worth, partial.credit) || !SameBits(worth, grant.detail.credit) ||
+      credit::RoundToMicro(worth, &ok) - partial.paid_before != grant.head.credit_micro || !ok)
+    Problem(where + ": its mark of " + Text(partial.mark_after) + " comes to " + Text(worth) +
+            ", and it was paid " + std::to_string(grant.head.credit_micro) + " micro-credits after " +
+            std::to_string(partial.paid_before));
+  const auto project = projects_.find(grant.head.project.value);
+  const credit::PolicyVersion* policy =
+      project == projects_.end() ? nullptr
+                                 : project->second.FindPolicy(grant.head.app, partial.price->rule_version);
+  const auto is_its = [&](const credit::TrickleRule& rule) {
+    return rule.variety == partial.variety && rule.kind == partial.price->kind;
+  };
+  if (policy == nullptr || std::none_of(policy->trickles.begin(), policy->trickles.end(), is_its))
+    Problem(where + ": names a rule for trickles of version " + std::to_string(partial.price->rule_version) +
+            " of app " + std::to_string(grant.head.app.value) + ", which there never was");
+}
+
+void Auditor::CheckReversal(const wire::Grant& grant, const std::string& where) {
+  ++reversals_;
+  PaidOf(grant.head).settled += grant.head.settles_micro;
+  if (grant.head.credit_micro > 0 || -grant.head.credit_micro > grant.head.settles_micro)
+    Problem(where + ": takes back " + std::to_string(-grant.head.credit_micro) + " micro-credits of " +
+            std::to_string(grant.head.settles_micro));
+  if (grant.reason.empty()) Problem(where + ": takes back, and does not say why");
+}
+
+// Of a result that is decided all that its trickles were paid is final; of others nothing is.
+Status Auditor::CheckPaid(LedgerIndex& index) {
+  for (auto& [hash, paid] : paid_) {
+    if (paid.settled == 0 || paid.settled == paid.partials) continue;
+    // Partial grants that lie behind the snapshot of another partition are not in the sum.
+    const auto places = index.Grants(paid.project, paid.result);
+    if (!places.ok()) return places.status();
+    credit::MicroTotal partials = 0;
+    for (const LedgerPlace& place : *places) {
+      wire::GrantHead head;
+      const auto record = RecordAt(place);
+      if (!record.ok()) return record.status();
+      if (wire::DecodeGrantHead(*record, &head) && head.kind == wire::GrantKind::kPartial &&
+          head.project == paid.project && head.result == paid.result)
+        partials += head.credit_micro;
+    }
+    if (partials != paid.settled)
+      Problem("result " + std::to_string(paid.result.value) + " of project " +
+              std::to_string(paid.project.value) + ": its trickles were paid " +
+              std::to_string(static_cast<long long>(partials)) + " micro-credits, and " +
+              std::to_string(static_cast<long long>(paid.settled)) + " of them became final");
+  }
+  return Status::Ok();
+}
+
+void Auditor::CheckFinal(const wire::Grant& grant, const std::string& where, LedgerIndex& index) {
   if (!grant.claim) return Problem(where + ": has no claim");
   const credit::Claim& claim = *grant.claim;
+  bool ok = true;
+  const credit::MicroCredit worth = credit::RoundToMicro(grant.detail.credit, &ok);
+  // Less what its trickles were paid.
+  const credit::MicroCredit due =
+      credit::SettlePartials(claim.paid, worth, claim.settlement, grant.head.time).final_micro;
+  if (due != grant.head.credit_micro || !ok)
+    Problem(where + ": " + Text(grant.detail.credit) + " is not rounded to " +
+            std::to_string(grant.head.credit_micro));
+  if (grant.head.settles_micro != 0) PaidOf(grant.head).settled += grant.head.settles_micro;
   const auto project = projects_.find(grant.head.project.value);
   const credit::PolicyVersion* policy =
       project == projects_.end() ? nullptr : project->second.FindPolicy(claim.app, claim.policy_version);
@@ -412,22 +581,65 @@ void Auditor::CheckSettlement(const wire::Grant& grant, const credit::Constants&
             Text(settled.credit));
 }
 
+// Each operator's correction rests on what the result had brought its owner, and leaves what it says.
+Status Auditor::CheckCorrections(LedgerIndex& index) {
+  for (const auto& [project, result] : corrected_) {
+    CorrectionReader reader({.project = project,
+                             .target = wire::TargetKind::kResult,
+                             .id = static_cast<std::int64_t>(result.value)});
+    const auto grants = index.Grants(project, result);
+    if (!grants.ok()) return grants.status();
+    const auto postings = index.Postings(project, result);
+    if (!postings.ok()) return postings.status();
+    bool whole = true;
+    const auto read = [&](const std::vector<LedgerPlace>& places, wire::Topic topic,
+                          bool (CorrectionReader::*take)(std::string_view)) -> Status {
+      for (const LedgerPlace& place : places) {
+        const auto record = RecordAt(place, topic);
+        if (!record.ok()) return record.status();
+        whole = (reader.*take)(*record) && whole;
+      }
+      return Status::Ok();
+    };
+    Status s = read(*grants, wire::kGrants, &CorrectionReader::Select);
+    if (s.ok()) s = read(*grants, wire::kGrants, &CorrectionReader::TakeGrant);
+    if (s.ok()) s = read(*postings, wire::kPostings, &CorrectionReader::TakePosting);
+    if (!s.ok()) return s;
+    if (!whole) Problem("a record of corrected result " + std::to_string(result.value) + " does not decode");
+    for (const std::string& problem : reader.WrongCorrections())
+      Problem("result " + std::to_string(result.value) + " of project " + std::to_string(project.value) +
+              ": " + problem);
+  }
+  return Status::Ok();
+}
+
+Result<std::string> Auditor::RecordAt(const LedgerPlace& place, wire::Topic topic) {
+  auto batch = engine_.log().Read({topic, place.partition}, place.offset);
+  if (!batch.ok()) return batch.status();
+  if (*batch == nullptr) return Status::NotFound("the record is not in the log");
+  stream::RecordCursor cursor((*batch)->payload);
+  std::string_view record;
+  for (std::uint64_t offset = (*batch)->first; offset <= place.offset; ++offset) cursor.Next(&record);
+  return std::string(record);
+}
+
 // What another result of the same workunit got.
 void Auditor::CheckLate(const wire::Grant& grant, const std::string& where, LedgerIndex& index) {
   ++late_;
   if (!grant.detail.canonical_result) return;  // the validator named none: nothing to compare with
   auto places = index.Grants(grant.head.project, grant.detail.canonical_result);
   if (!places.ok() || places->empty()) return;  // granted nothing itself: its host is gone
-  auto batch = engine_.log().Read({wire::kGrants, places->front().partition}, places->front().offset);
-  if (!batch.ok() || *batch == nullptr)
-    return Problem(where + ": the canonical result's grant cannot be read");
-  stream::RecordCursor cursor((*batch)->payload);
-  std::string_view record;
-  for (std::uint64_t offset = (*batch)->first; offset <= places->front().offset; ++offset)
-    cursor.Next(&record);
   wire::Grant canonical;
-  if (!wire::DecodeGrant(record, &canonical) || !canonical.claim ||
-      canonical.claim->workunit != grant.claim->workunit ||
+  bool decided = false;
+  for (const LedgerPlace& place : *places) {
+    const auto record = RecordAt(place);
+    if (!record.ok()) return Problem(where + ": the canonical result's grant cannot be read");
+    wire::GrantHead head;
+    if (decided || !wire::DecodeGrantHead(*record, &head) || head.kind != wire::GrantKind::kFinal) continue;
+    decided = wire::DecodeGrant(*record, &canonical);
+  }
+  if (!decided) return;  // trickles were paid for it, and no more
+  if (!canonical.claim || canonical.claim->workunit != grant.claim->workunit ||
       !SameBits(canonical.detail.credit, grant.detail.credit))
     Problem(where + ": late, and did not get what the canonical result " +
             std::to_string(grant.detail.canonical_result.value) + " got");
@@ -451,12 +663,13 @@ Status Auditor::CheckPostings(std::uint32_t k, const Snapshot& snapshot) {
     const auto at = std::lower_bound(amounts_.begin(), amounts_.end(), std::pair{hash, INT64_MIN});
     if (at == amounts_.end() || at->first != hash) {
       Problem(where + ": of a result that has no grant");
-    } else if (at->second != posting.credit_micro) {
+    } else if (!std::binary_search(at, amounts_.end(), std::pair{hash, posting.credit_micro})) {
       Problem(where + ": another amount than its grant");
     }
+    posted_ += posting.credit_micro;
     Sum& team = teams[posting.project.value][posting.team.value];
     team.micro += posting.credit_micro;
-    ++team.grants;
+    team.grants += wire::CountedBy(posting);
     return true;
   });
   if (!s.ok()) return s;
@@ -466,15 +679,22 @@ Status Auditor::CheckPostings(std::uint32_t k, const Snapshot& snapshot) {
 
 json Auditor::Report() const {
   return {{"grants", grants_},
+          {"partial_grants", partials_},
+          {"reversals", reversals_},
+          {"corrections", corrections_},
           {"settlements_recomputed", settlements_},
           {"late_grants", late_},
           {"opening_balances", openings_},
           {"host_moves", host_moves_},
+          {"host_merges", host_merges_},
+          {"estimates", estimates_.records()},
           {"postings", postings_},
           {"waiting_for_user", waiting_},
           {"expired_grants", expired_},
+          {"results_half_told", half_told_},
           {"accounts", accounts_},
           {"granted_micro", std::to_string(static_cast<long long>(granted_))},
+          {"posted_micro", std::to_string(static_cast<long long>(posted_))},
           {"problem_count", problems_},
           {"problems", told_}};
 }
@@ -482,8 +702,13 @@ json Auditor::Report() const {
 }  // namespace
 
 Result<json> Engine::Audit(const std::function<void(std::uint64_t done, std::uint64_t all)>& progress) {
+  const auto began = std::chrono::steady_clock::now();
   Auditor auditor(*this, progress);
   if (Status s = auditor.Run(stages_, *runner_, *index_); !s.ok()) return s;
+  AuditOutcome outcome = auditor.outcome();
+  outcome.at = options_.clock();
+  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  RememberAudit(outcome);
   return auditor.Report();
 }
 

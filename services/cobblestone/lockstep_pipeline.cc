@@ -54,6 +54,23 @@ std::string JsonNumber(double value) {
 
 std::string GrantRowJson(const GrantRow& row) {
   char text[512];
+  if (row.kind != wire::GrantKind::kFinal) {
+    const bool partial = row.kind == wire::GrantKind::kPartial;
+    std::snprintf(text, sizeof text,
+                  "{\"event\":%" PRIu64 ",\"kind\":\"%s\",\"project\":%u,\"workunit\":%" PRIu64
+                  ",\"result\":%" PRIu64 ",\"host\":%" PRIu64 ",\"user\":%" PRIu64 ",\"team\":%" PRIu64
+                  ",\"app\":%" PRIu64 ",",
+                  row.event,
+                  partial                                  ? "partial"
+                  : row.kind == wire::GrantKind::kReversal ? "reversal"
+                                                           : "repricing",
+                  row.project.value, row.workunit.value, row.result.value, row.host.value, row.user.value,
+                  row.team.value, row.app.value);
+    return text +
+           (partial ? "\"mark\":" + JsonNumber(row.mark) + ",\"credit\":" + JsonNumber(row.credit) + ","
+                    : "") +
+           "\"credit_micro\":" + std::to_string(row.micro) + "}";
+  }
   std::snprintf(text, sizeof text,
                 "{\"event\":%" PRIu64 ",\"project\":%u,\"workunit\":%" PRIu64 ",\"result\":%" PRIu64
                 ",\"host\":%" PRIu64 ",\"user\":%" PRIu64 ",\"team\":%" PRIu64 ",\"app\":%" PRIu64
@@ -81,6 +98,24 @@ LockstepPipeline::LockstepPipeline(std::uint32_t partitions, GrantSink grants)
     wire::Grant grant;
     if (!wire::DecodeGrant(bytes, &grant)) {
       bad_ = Status::Corrupted("a grant does not decode");
+      return;
+    }
+    if (wire::IsAward(grant.head.kind) && grant.head.kind != wire::GrantKind::kFinal) {
+      GrantRow row{.kind = grant.head.kind,
+                   .event = grant.detail.line,
+                   .project = grant.head.project,
+                   .result = grant.head.result,
+                   .host = grant.head.host,
+                   .user = grant.head.user,
+                   .app = grant.head.app,
+                   .micro = grant.head.credit_micro};
+      if (grant.partial) {
+        row.workunit = grant.partial->workunit;
+        row.credit = grant.partial->credit;
+        row.mark = grant.partial->mark_after;
+      }
+      if (grant.undone) row.workunit = grant.undone->workunit;
+      period_.push_back(row);
       return;
     }
     if (grant.head.kind != wire::GrantKind::kFinal || !grant.claim) return;
@@ -143,8 +178,9 @@ Status LockstepPipeline::Finish() {
 }
 
 Status LockstepPipeline::TellGrants() {
-  std::sort(period_.begin(), period_.end(), [](const GrantRow& a, const GrantRow& b) {
-    return std::tie(a.event, a.project, a.result) < std::tie(b.event, b.project, b.result);
+  // Several of one event, result and kind come from one partition, in their order.
+  std::stable_sort(period_.begin(), period_.end(), [](const GrantRow& a, const GrantRow& b) {
+    return std::tie(a.event, a.project, a.result, a.kind) < std::tie(b.event, b.project, b.result, b.kind);
   });
   for (GrantRow& row : period_) {
     const auto team = teams_.find({row.project.value, row.result.value});

@@ -49,6 +49,7 @@ int Main(int argc, char** argv) {
   AddDemo(program);
   AddRun(program);
   AddIngest(program);
+  AddAdopt(program);
   AddExplain(program);
   AddAccount(program);
   AddHostVersion(program);
@@ -60,8 +61,11 @@ int Main(int argc, char** argv) {
   AddRebuild(program);
   AddMigrate(program);
   AddAudit(program);
+  AddReverse(program);
+  AddReprice(program);
   AddReplay(program);
   AddExport(program);
+  AddGateway(program);
   AddGenerate(program);
   AddConfig(program);
   // What CLI11 would say of a misspelt verb is that one is missing.

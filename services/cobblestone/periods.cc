@@ -12,6 +12,9 @@ Said SaidBy(std::string_view envelope) {
     case wire::EventKind::kTick:
     case wire::EventKind::kBarrier: return Said::kTick;
     case wire::EventKind::kMark: return Said::kNothing;
+    // No result's price or owner depends on what account managers say.
+    case wire::EventKind::kMachineHost:
+    case wire::EventKind::kEstimatedCredit: return Said::kResults;
     default: break;
   }
   switch (wire::RouteEvent(*routing, 1).topic) {

@@ -8,7 +8,11 @@
 #include <thread>
 #include <utility>
 
+#include "common/base/thread.h"
+#include "services/cobblestone/adopted.h"
 #include "services/cobblestone/append_codec.h"
+#include "services/cobblestone/corrections_asked.h"
+#include "services/cobblestone/ledger_sums.h"
 
 namespace cobblestone {
 namespace {
@@ -52,6 +56,21 @@ class Parameters {
     if (found != question_.parameters.end() && !found->second.empty()) return found->second;
     Fail("the parameter " + name + " is missing");
     return {};
+  }
+
+  // "17,4,0"
+  std::vector<std::uint64_t> Numbers(const std::string& name) {
+    std::vector<std::uint64_t> numbers;
+    const std::string text = Text(name);
+    const char* at = text.data();
+    const char* const all = at + text.size();
+    while (status_.ok() && at != all) {
+      const auto [end, error] = std::from_chars(at, all, numbers.emplace_back());
+      if (error != std::errc() || (end != all && *end != ','))
+        Fail(name + " must be numbers with commas between them, not '" + text + "'");
+      at = end == all ? end : end + 1;
+    }
+    return numbers;
   }
 
   void Fail(const std::string& what) {
@@ -104,7 +123,7 @@ Result<nlohmann::json> AnswerAccount(Engine& engine, Parameters& parameters) {
   const auto kind = AccountKindByName(kind_name);
   if (!kind) parameters.Fail("kind must be host, user or team, not '" + kind_name + "'");
   if (!parameters.status().ok()) return parameters.status();
-  return engine.Account(project, *kind, id);
+  return engine.questions().Account(project, *kind, id);
 }
 
 Result<nlohmann::json> AnswerOf(Engine& engine, const Question& question, Parameters& parameters) {
@@ -120,7 +139,7 @@ Result<nlohmann::json> AnswerOf(Engine& engine, const Question& question, Parame
     const auto project = ProjectId(parameters.Required<std::uint32_t>("project"));
     const auto result = ResultId(parameters.Required<std::uint64_t>("result"));
     if (!parameters.status().ok()) return parameters.status();
-    return engine.Explain(project, result);
+    return engine.questions().Explain(project, result);
   }
   if (path == "/account") return AnswerAccount(engine, parameters);
   if (path == "/host-version") {
@@ -131,12 +150,19 @@ Result<nlohmann::json> AnswerOf(Engine& engine, const Question& question, Parame
     if (version.anonymous() && !app)
       parameters.Fail("the anonymous platform has one record per app: say which app is meant (--app)");
     if (!parameters.status().ok()) return parameters.status();
-    return engine.HostVersion(project, host, version, app);
+    return engine.questions().HostVersions(project, host, version, app);
   }
   if (path == "/scales") {
     const auto project = ProjectId(parameters.Required<std::uint32_t>("project"));
     if (!parameters.status().ok()) return parameters.status();
-    return engine.Scales(project);
+    return engine.questions().Scales(project);
+  }
+  if (path == "/adopted") {
+    const auto project = ProjectId(parameters.Required<std::uint32_t>("project"));
+    if (!parameters.status().ok()) return parameters.status();
+    const auto totals = adoption::AdoptedTotals(engine.live_state(), project);
+    if (!totals.ok()) return totals.status();
+    return adoption::TotalsJson(*totals);
   }
   if (path == "/refused") {
     const auto from = parameters.Optional<std::uint64_t>("from", 0);
@@ -144,13 +170,14 @@ Result<nlohmann::json> AnswerOf(Engine& engine, const Question& question, Parame
     if (limit > kMostRefusalsShown)
       parameters.Fail("limit must be at most " + std::to_string(kMostRefusalsShown));
     if (!parameters.status().ok()) return parameters.status();
-    return engine.RefusedList(from, limit);
+    return engine.questions().RefusedList(from, limit);
   }
   if (path == "/refused/show" || path == "/refused/resubmit") {
     const auto offset = parameters.Required<std::uint64_t>("offset");
     if (!parameters.status().ok()) return parameters.status();
-    return path == "/refused/show" ? engine.RefusedShow(offset) : engine.RefusedResubmit(offset);
+    return path == "/refused/show" ? engine.questions().RefusedShow(offset) : engine.RefusedResubmit(offset);
   }
+  if (path == "/state/copy") return engine.CopyState();
   if (path == "/tasks") return engine.Tasks();
   if (path == "/idle") return WaitForIdle(engine);
   return Status::NotFound("there is no question " + path);
@@ -160,10 +187,32 @@ Result<nlohmann::json> AnswerOf(Engine& engine, const Question& question, Parame
 
 const std::vector<QuestionKind>& QuestionKinds() {
   static const std::vector<QuestionKind> kKinds = {
-      {"/producer"}, {"/explain"}, {"/account"},      {"/host-version"},
-      {"/scales"},   {"/refused"}, {"/refused/show"}, {"/refused/resubmit", true},
-      {"/tasks"},    {"/idle"}};
+      {"/producer"},         {"/explain"}, {"/account"},      {"/host-version"},
+      {"/scales"},           {"/refused"}, {"/refused/show"}, {"/refused/resubmit", true},
+      {"/state/copy", true}, {"/tasks"},   {"/idle"},         {"/adopted"}};
   return kKinds;
+}
+
+const std::vector<std::string_view>& LongQuestions() {
+  static const std::vector<std::string_view> kQuestions = {"/audit", "/ledger/sums", "/corrections"};
+  return kQuestions;
+}
+
+Result<nlohmann::json> AnswerLong(Engine& engine, const Question& question,
+                                  const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
+  if (question.path == "/audit") return engine.Audit(progress);
+  if (question.path == "/corrections") {
+    const auto request = CorrectionRequestOf(question);
+    if (!request.ok()) return request.status();
+    if (Status s = engine.questions().CheckProject(request->project); !s.ok()) return s;
+    return engine.Corrections(*request, progress);
+  }
+  Parameters parameters(question);
+  const LedgerPlaces to{.grants = parameters.Numbers("grants"), .postings = parameters.Numbers("postings")};
+  const bool anew = parameters.Optional<int>("anew", 0) != 0;
+  if (!parameters.status().ok()) return parameters.status();
+  LowerThreadPriority(15);  // an export waits for it, and nobody else
+  return engine.SumLedger(to, anew, progress);
 }
 
 Result<nlohmann::json> Answer(Engine& engine, const Question& question) {
@@ -171,9 +220,9 @@ Result<nlohmann::json> Answer(Engine& engine, const Question& question) {
   if (!question.parameters.contains("project")) return AnswerOf(engine, question, parameters);
   const auto project = ProjectId(parameters.Required<std::uint32_t>("project"));
   if (!parameters.status().ok()) return parameters.status();
-  if (Status status = engine.CheckProject(project); !status.ok()) return status;
+  if (Status status = engine.questions().CheckProject(project); !status.ok()) return status;
   auto answer = AnswerOf(engine, question, parameters);
-  if (const std::string name = engine.ProjectName(project); answer.ok() && !name.empty())
+  if (const std::string name = engine.questions().NameOf(project); answer.ok() && !name.empty())
     (*answer)["project_name"] = name;
   return answer;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 
 #include "common/credit/policy.h"
@@ -52,11 +53,53 @@ struct Output {
   }
 };
 
-Status RunOnce(const ReplayOptions& options, const std::string& policy, Output& grants_out, Output& state_out,
-               ReplaySummary& summary, PolicyTotals& totals) {
+// What a file says of apps, by project and number; the last word on each.
+using Apps = std::map<std::pair<std::uint32_t, std::uint64_t>, wire::AppChange>;
+
+Result<Apps> ReadApps(const std::string& path) {
+  Apps apps;
+  if (path.empty()) return apps;
+  auto file = EventFile::Open(path);
+  if (!file.ok()) return file.status();
+  const Status read = (*file)->ForEach([&](const EventItem& item) -> Status {
+    const auto event = item.bad() ? Result<wire::Event>(Status::InvalidArgument(item.problem))
+                                  : wire::ParseEvent(item.envelope);
+    const std::string line = path + ", line " + std::to_string(item.line + 1) + ": ";
+    if (!event.ok()) return Status::InvalidArgument(line + event.status().message());
+    const auto* app = std::get_if<wire::AppChange>(&event->body);
+    if (app == nullptr)
+      return Status::InvalidArgument(line + "is no event of an app; this file may have no other");
+    apps[{event->head.project.value, app->app.value}] = *app;
+    return Status::Ok();
+  });
+  if (!read.ok()) return read;
+  return apps;
+}
+
+// The same event with what `apps` says of its app, if anything.
+std::string WithApp(const wire::Event& event, const Apps& apps) {
+  wire::Event changed = event;
+  const auto found = apps.find({event.head.project.value, std::get<wire::AppChange>(event.body).app.value});
+  if (found != apps.end()) changed.body = found->second;
+  return wire::EncodeEvent(changed);
+}
+
+Status RunOnce(const ReplayOptions& options, const std::string& policy, const Apps& apps, Output& grants_out,
+               Output& state_out, ReplaySummary& summary, PolicyTotals& totals) {
   LockstepPipeline* running = nullptr;
-  LockstepPipeline pipeline(options.partitions, [&](const GrantRow& row) {
-    ++totals.grants;
+  // Of jobs that may be paid while they run.
+  std::map<std::pair<ProjectId, ResultId>, AppVersionId> versions;
+  LockstepPipeline pipeline(options.partitions, [&](const GrantRow& told) {
+    GrantRow row = told;
+    if (row.kind != wire::GrantKind::kFinal) {
+      if (const auto sent = versions.find({row.project, row.result}); sent != versions.end())
+        row.version = sent->second;
+      const bool partial = row.kind == wire::GrantKind::kPartial;
+      ++(partial ? totals.partials : totals.reversals);
+      (partial ? totals.partial_micro : totals.reversal_micro) += row.micro;
+    } else {
+      ++totals.grants;
+    }
     totals.micro += row.micro;
     totals.by_app[row.app.value] += row.micro;
     totals.by_device[static_cast<std::size_t>(DeviceClass(row, CatalogueOf(*running, row.project)))] +=
@@ -90,11 +133,21 @@ Status RunOnce(const ReplayOptions& options, const std::string& policy, Output& 
     if (!bytes.empty()) {
       ++summary.events;
       const auto kind = wire::PeekKind(bytes);
-      if (!policy.empty() && kind == wire::EventKind::kApp) {
-        const auto event = wire::ParseEvent(bytes);
-        if (event.ok()) {
+      if (kind == wire::EventKind::kApp && (!policy.empty() || !apps.empty())) {
+        auto event = wire::ParseEvent(bytes);
+        if (event.ok() && !apps.empty()) {
+          changed = WithApp(*event, apps);
+          bytes = changed;
+          event = wire::ParseEvent(bytes);
+        }
+        if (event.ok() && !policy.empty()) {
           changed = WithPolicy(*event, policy);
           bytes = changed;
+        }
+      } else if (kind == wire::EventKind::kDispatch) {
+        if (const auto event = wire::ParseEvent(bytes); event.ok()) {
+          const credit::CompletionFacts& facts = std::get<wire::Dispatch>(event->body).facts;
+          versions[{event->head.project, facts.result}] = facts.version;
         }
       }
       if (make_ticks) {
@@ -120,6 +173,12 @@ Status RunOnce(const ReplayOptions& options, const std::string& policy, Output& 
   if (!state_out.path.empty())
     return pipeline.WriteState([&](const std::string& row) { return state_out.Line(row); });
   return Status::Ok();
+}
+
+std::string RunName(const std::string& policy, const std::string& apps) {
+  if (policy.empty() && apps.empty()) return "as in the file";
+  const std::string file = std::filesystem::path(apps).filename().string();
+  return policy + (policy.empty() || apps.empty() ? "" : ", ") + file;
 }
 
 std::string Credits(credit::MicroTotal micro) {
@@ -152,13 +211,19 @@ Result<ReplaySummary> Replay(const ReplayOptions& options) {
   Output state{options.state_out, {}};
   if (Status s = grants.Open(); !s.ok()) return s;
   if (Status s = state.Open(); !s.ok()) return s;
-  summary.first.policy = options.policy.empty() ? "as in the file" : options.policy;
-  if (Status s = RunOnce(options, options.policy, grants, state, summary, summary.first); !s.ok()) return s;
-  if (!options.compare_policy.empty()) {
+  const auto apps = ReadApps(options.apps);
+  if (!apps.ok()) return apps.status();
+  const auto compare_apps = ReadApps(options.compare_apps);
+  if (!compare_apps.ok()) return compare_apps.status();
+  summary.first.policy = RunName(options.policy, options.apps);
+  if (Status s = RunOnce(options, options.policy, *apps, grants, state, summary, summary.first); !s.ok())
+    return s;
+  if (options.compares()) {
     Output nothing;
-    summary.second.policy = options.compare_policy;
+    summary.second.policy = RunName(options.compare_policy, options.compare_apps);
     ReplaySummary ignored;
-    if (Status s = RunOnce(options, options.compare_policy, nothing, nothing, ignored, summary.second);
+    if (Status s = RunOnce(options, options.compare_policy, *compare_apps, nothing, nothing, ignored,
+                           summary.second);
         !s.ok())
       return s;
   }
@@ -173,6 +238,12 @@ std::string DescribeComparison(const ReplaySummary& summary) {
                 "difference", "");
   std::string text = head;
   text += Row("all", a.micro, b.micro);
+  if (a.partials + b.partials > 0) {
+    text += Row("paid by trickles", a.partial_micro, b.partial_micro);
+    text += Row("by the final grants", a.micro - a.partial_micro - a.reversal_micro,
+                b.micro - b.partial_micro - b.reversal_micro);
+    text += Row("taken back", a.reversal_micro, b.reversal_micro);
+  }
   std::map<std::uint64_t, std::pair<credit::MicroTotal, credit::MicroTotal>> apps;
   for (const auto& [app, micro] : a.by_app) apps[app].first = micro;
   for (const auto& [app, micro] : b.by_app) apps[app].second = micro;

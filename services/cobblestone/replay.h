@@ -16,14 +16,17 @@
 #include "common/base/status.h"
 #include "common/credit/account.h"
 #include "common/stream/lockstep.h"
+#include "common/wire/grant_codec.h"
 #include "services/cobblestone/periods.h"
 #include "services/cobblestone/pipeline.h"
 
 namespace cobblestone {
 
-// One granted result, as grants-out tells it.
+// One record of the ledger that is credit, as grants-out tells it: the grant of a result, or what its trickles were paid, or a
+// reversal.
 struct GrantRow {
-  std::uint64_t event = 0;  // input line that decided it, counted from 0
+  wire::GrantKind kind = wire::GrantKind::kFinal;  // or kPartial, kReversal, kRepricing
+  std::uint64_t event = 0;                         // input line that decided it, counted from 0
   ProjectId project;
   WorkunitId workunit;
   ResultId result;
@@ -35,8 +38,9 @@ struct GrantRow {
   credit::Mode mode = credit::Mode::kNone;
   double pfc = 0;
   double claimed = 0;
-  double credit = 0;
-  credit::MicroCredit micro = 0;
+  double credit = 0;              // what the result, or the mark, is worth
+  credit::MicroCredit micro = 0;  // what was posted: that, without what had been paid before
+  double mark = 0;                // partial: after it
 };
 
 // All slots of a pipeline in lockstep, fed event by event.
@@ -44,7 +48,7 @@ class LockstepPipeline {
  public:
   using GrantSink = std::function<Status(const GrantRow&)>;
 
-  // `grants`: gets each grant, in order of (event, result) within the period between two barriers; may be empty.
+  // `grants`: gets each grant, in order of (event, result, kind) within the period between two barriers; may be empty.
   LockstepPipeline(std::uint32_t partitions, GrantSink grants);
   ~LockstepPipeline();
 
@@ -87,18 +91,27 @@ struct ReplayOptions {
   std::string file;
   std::string policy;          // every app's; empty: as the file says
   std::string compare_policy;  // a second run; empty: none
+  std::string
+      apps;  // a file of events: what it says of an app stands in place of what `file` says; empty: none
+  std::string compare_apps;  // the same for a second run
   std::uint32_t partitions = 1;
   std::uint32_t project = 1;  // golden files name none
   double tick_period = 600;   // s of event time between ticks that are made; 0: only those in the file
   std::string grants_out;
   std::string state_out;
   std::function<void(std::uint64_t done_bytes, std::uint64_t all_bytes)> progress;
+
+  [[nodiscard]] bool compares() const { return !compare_policy.empty() || !compare_apps.empty(); }
 };
 
 struct PolicyTotals {
   std::string policy;
-  std::uint64_t grants = 0;
-  credit::MicroTotal micro = 0;
+  std::uint64_t grants = 0;  // results
+  std::uint64_t partials = 0;
+  std::uint64_t reversals = 0;
+  credit::MicroTotal micro = 0;           // all
+  credit::MicroTotal partial_micro = 0;   // of it paid by trickles
+  credit::MicroTotal reversal_micro = 0;  // and taken back; not above 0
   std::map<std::uint64_t, credit::MicroTotal> by_app;
   std::array<credit::MicroTotal, 3> by_device{};  // CPU, GPU, anonymous
   std::unordered_map<std::uint64_t, credit::MicroTotal> by_host;

@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "common/base/thread.h"
 #include "services/cobblestone/append_codec.h"
 #include "services/cobblestone/question.h"
 
@@ -79,27 +80,28 @@ class Lines {
   bool ended_ = false;
 };
 
-// An audit on a thread of its own; the connection's thread sends what it says.
-struct AuditRun {
+// A long question on a thread of its own; the connection's thread sends what it says.
+struct LongRun {
   Lines lines;
   std::thread thread;
 
-  explicit AuditRun(Engine& engine) {
-    thread = std::thread([this, &engine] {
+  LongRun(Engine& engine, Question question) {
+    thread = std::thread([this, &engine, question = std::move(question)] {
+      LowerThreadPriority();
       nlohmann::json last;
       try {
-        auto answer = engine.Audit([&](std::uint64_t done, std::uint64_t all) {
+        auto answer = AnswerLong(engine, question, [&](std::uint64_t done, std::uint64_t all) {
           lines.Put(Line({{"done", done}, {"all", all}}), false);
         });
         last = answer.ok() ? nlohmann::json{{"answer", *answer}} : ErrorJson(answer.status());
       } catch (const std::exception& e) {
-        last = ErrorJson(Status::Fatal(std::string("the audit could not go on: ") + e.what()));
+        last = ErrorJson(Status::Fatal(question.path + " could not go on: " + e.what()));
       }
       lines.Put(Line(last), true);
     });
   }
-  // An audit cannot be told to stop; a client that goes away waits for nothing, this thread does.
-  ~AuditRun() { thread.join(); }
+  // It cannot be told to stop; a client that goes away waits for nothing, this thread does.
+  ~LongRun() { thread.join(); }
 };
 
 }  // namespace
@@ -120,9 +122,7 @@ class Server::Impl {
     http_.set_payload_max_length(kLargestBody);
     for (const QuestionKind& kind : QuestionKinds()) {
       const auto handler = [this](const httplib::Request& request, httplib::Response& response) {
-        Question question{.path = request.path};
-        for (const auto& [name, value] : request.params) question.parameters.emplace(name, value);
-        Reply(response, [&] { return Answer(engine_, question); });
+        Reply(response, [&] { return Answer(engine_, QuestionOf(request)); });
       };
       if (kind.changes) {
         http_.Post(std::string(kind.path), handler);
@@ -141,7 +141,10 @@ class Server::Impl {
                                 : Status::InvalidArgument("HTTP status " + std::to_string(response.status));
       Say(ErrorJson(status), response);
     });
-    http_.Get("/audit", [this](const httplib::Request&, httplib::Response& response) { Audit(response); });
+    for (const std::string_view path : LongQuestions())
+      http_.Get(std::string(path), [this](const httplib::Request& request, httplib::Response& response) {
+        ReplyLong(QuestionOf(request), response);
+      });
 
     if (SocketAnswers(path_)) {
       return Status::Fenced("another program listens at " + path_ +
@@ -173,6 +176,12 @@ class Server::Impl {
                                    "configuration names another place");
   }
 
+  static Question QuestionOf(const httplib::Request& request) {
+    Question question{.path = request.path};
+    for (const auto& [name, value] : request.params) question.parameters.emplace(name, value);
+    return question;
+  }
+
   template <class Ask>
   static void Reply(httplib::Response& response, Ask&& ask) {
     Status status;
@@ -198,8 +207,8 @@ class Server::Impl {
     return OutcomeJson(*outcome);
   }
 
-  void Audit(httplib::Response& response) {
-    auto run = std::make_shared<AuditRun>(engine_);
+  void ReplyLong(Question question, httplib::Response& response) {
+    auto run = std::make_shared<LongRun>(engine_, std::move(question));
     response.set_chunked_content_provider(kJsonLines, [run](std::size_t, httplib::DataSink& sink) {
       bool last = false;
       const std::string line = run->lines.Take(&last);

@@ -21,8 +21,6 @@ using wire::RefusalReason;
 
 namespace {
 
-enum TableId : std::uint8_t { kProjectTable = 64, kSamplesTable = 65, kRelayTable = 66, kAwaitedTable = 67 };
-
 // What outsiders append to and a stage of slots reads.
 constexpr wire::Topic kMarkedTopics[] = {wire::kHosts,       wire::kDispatches, wire::kCompletions,
                                          wire::kValidations, wire::kTrickles,   wire::kUsers,
@@ -41,6 +39,8 @@ std::string SubjectOf(const wire::Event& event) {
     return subject + " " + factor->plan_class;
   if (const auto* opening = std::get_if<wire::OpeningAppVersion>(&event.body))
     return subject + " " + std::to_string(opening->app_version);
+  if (const auto* opening = std::get_if<wire::OpeningApp>(&event.body))
+    return subject + " " + std::to_string(opening->app.value);
   return subject;
 }
 
@@ -61,13 +61,15 @@ std::vector<stream::TopicPartition> CoordinatorStage::Inputs() {
 
 CoordinatorStage::CoordinatorStage(const CoordinatorOptions& options, stream::TableHost& tables)
     : options_(options),
-      projects_(tables, kProjectTable, 1, true),
-      pending_(tables, kSamplesTable, 1, true),
-      relay_(tables, kRelayTable, 1, true),
-      awaited_(tables, kAwaitedTable, 1, true) {}
+      projects_(tables, kProjectsTable, true),
+      pending_(tables, kSamplesTable, true),
+      relay_(tables, kRelayTable, true),
+      awaited_(tables, kAwaitedTable, true),
+      profiles_(tables, kProfileTable, false),
+      names_(tables, kNameTable, false) {}
 
 std::vector<stream::TableBase*> CoordinatorStage::tables() {
-  return {&projects_, &pending_, &relay_, &awaited_};
+  return {&projects_, &pending_, &relay_, &awaited_, &profiles_, &names_};
 }
 
 Status CoordinatorStage::Opened() {
@@ -137,6 +139,10 @@ void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
     return OnTick(project, std::get<wire::Tick>(event->body).time, out);
   if (const auto* barrier = std::get_if<wire::Barrier>(&event->body))
     return EmitMark({.barrier = event->head.id, .ends_period = barrier->ends_period}, out);
+  if (auto* profile = std::get_if<wire::ProjectProfile>(&event->body))
+    return OnProfile(record, event->head, std::move(*profile), out);
+  if (auto* name = std::get_if<wire::ProjectName>(&event->body))
+    return OnName(record, event->head, std::move(*name), out);
   if (!IsNews(record, *event, out)) return;
   switch (event->kind()) {
     case wire::EventKind::kApp:
@@ -184,9 +190,62 @@ void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
       ++state.scales.table.epoch;
       return PublishEpoch(project, state, out);
     }
+    case wire::EventKind::kOpeningApp: {
+      const auto& opening = std::get<wire::OpeningApp>(event->body);
+      const ProjectState* known = projects_.Find(ProjectKey(project));
+      if (known == nullptr || known->catalogue.apps.count(opening.app.value) == 0)
+        return wire::Refuse(record, project, RefusalReason::kUnknownApp, std::to_string(opening.app.value),
+                            out);
+      ProjectState& state = projects_.Mutable(ProjectKey(project));
+      Remember(record, *event, state);
+      credit::AppScale& row = state.scales.table.apps[opening.app.value];
+      row.defined = opening.min_avg_pfc.has_value();
+      row.min_avg_pfc = opening.min_avg_pfc.value_or(0);
+      ++state.scales.table.epoch;
+      return PublishEpoch(project, state, out);
+    }
     default:
       return wire::Refuse(record, project, RefusalReason::kNotSupported,
                           "an event of this kind is not built yet", out);
+  }
+}
+
+void CoordinatorStage::OnProfile(const RecordView& record, const wire::EventHead& head,
+                                 wire::ProjectProfile profile, Emitter& out) {
+  const wire::Word word = wire::WordOf(head, record.value);
+  if (const wire::ProjectProfileRow* before = profiles_.Find(ProjectKey(head.project))) {
+    const wire::Standing standing = wire::StandingOf(word, before->word);
+    if (standing == wire::Standing::kOtherContents)
+      return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
+                          "another profile of the project with this id", out);
+    if (standing != wire::Standing::kNews) return;
+  }
+  profiles_.Mutable(ProjectKey(head.project)) = {.word = word, .profile = std::move(profile)};
+}
+
+// Of name and URL each is that of the newest event that tells one.
+void CoordinatorStage::OnName(const RecordView& record, const wire::EventHead& head, wire::ProjectName told,
+                              Emitter& out) {
+  const wire::Word word = wire::WordOf(head, record.value);
+  static const ProjectNameRow kNothing;
+  const ProjectNameRow* found = names_.Find(ProjectKey(head.project));
+  const ProjectNameRow& before = found != nullptr ? *found : kNothing;
+  const wire::Standing name = wire::StandingOf(word, before.name_word);
+  const wire::Standing url = wire::StandingOf(word, before.url_word);
+  if (name == wire::Standing::kOtherContents || url == wire::Standing::kOtherContents)
+    return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
+                        "another name of the project with this id", out);
+  const bool new_name = !told.name.empty() && name == wire::Standing::kNews;
+  const bool new_url = !told.url.empty() && url == wire::Standing::kNews;
+  if (!new_name && !new_url) return;
+  ProjectNameRow& row = names_.Mutable(ProjectKey(head.project));
+  if (new_name) {
+    row.name_word = word;
+    row.name = std::move(told.name);
+  }
+  if (new_url) {
+    row.url_word = word;
+    row.url = std::move(told.url);
   }
 }
 

@@ -24,6 +24,7 @@
 #include "common/wire/events.h"
 #include "common/wire/topics.h"
 #include "common/wire/word.h"
+#include "services/coordinator/profiles.h"
 
 namespace cobblestone::coordinator {
 
@@ -88,6 +89,12 @@ struct RelayState {
   }
 };
 
+// Tables of a slot, as stored (numbers are unique over all stages).
+inline constexpr stream::TableSpec<ProjectState> kProjectsTable{.id = 64, .version = 2};
+inline constexpr stream::TableSpec<PendingSamples> kSamplesTable{.id = 65, .version = 1};
+inline constexpr stream::TableSpec<RelayState> kRelayTable{.id = 66, .version = 1};
+inline constexpr stream::TableSpec<AwaitedStages> kAwaitedTable{.id = 67, .version = 1};
+
 struct CoordinatorOptions {
   std::uint32_t partitions = 1;
   double future_limit = 3600;  // s: an event may be so much later than the time at which it was appended
@@ -107,12 +114,17 @@ class CoordinatorStage final : public stream::Stage {
   [[nodiscard]] std::vector<stream::TableBase*> tables() override;
 
   stream::Table<ProjectState>& projects() { return projects_; }
+  stream::Table<wire::ProjectProfileRow>& profiles() { return profiles_; }
   stream::Table<RelayState>& relay() { return relay_; }
   // Made so far: each has a record in every partition of each topic that others append to.
   [[nodiscard]] std::uint64_t marks();
 
  private:
   void OnEvent(const stream::RecordView& record, stream::Emitter& out);
+  void OnProfile(const stream::RecordView& record, const wire::EventHead& head, wire::ProjectProfile profile,
+                 stream::Emitter& out);
+  void OnName(const stream::RecordView& record, const wire::EventHead& head, wire::ProjectName told,
+              stream::Emitter& out);
   void OnTick(ProjectId project, double time, stream::Emitter& out);
   void EmitMark(wire::Mark mark, stream::Emitter& out);
   void OnSamples(const stream::RecordView& record, stream::Emitter& out);
@@ -131,6 +143,8 @@ class CoordinatorStage final : public stream::Stage {
   stream::Table<PendingSamples> pending_;
   stream::Table<RelayState> relay_;
   stream::Table<AwaitedStages> awaited_;
+  stream::Table<wire::ProjectProfileRow> profiles_;
+  stream::Table<ProjectNameRow> names_;
   bool awaits_ = false;                  // derived: awaited_ says that some have not
   std::vector<credit::Sample> samples_;  // reused
   std::string bytes_;

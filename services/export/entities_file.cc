@@ -131,9 +131,48 @@ Status EntitiesFile::CreditOfTeam(std::int64_t team, std::vector<AppCredit>* cre
   return ReadCredit(credit_team_, kCreditTeamColumns, team, credit);
 }
 
+template <class Columns>
+Status EntitiesFile::ReadAllCredit(const Index& index, const Columns& columns, const Take<AppCredit>& take) {
+  std::vector<AppCredit> of_holder;
+  for (auto entry = index.begin(); entry != index.end();) {
+    const std::int64_t holder = entry->id;
+    if (Status status = ReadCredit(index, columns, holder, &of_holder); !status.ok()) return status;
+    for (const AppCredit& credit : of_holder) {
+      if (Status status = take(credit); !status.ok()) return status;
+    }
+    while (entry != index.end() && entry->id == holder) ++entry;
+  }
+  return Status::Ok();
+}
+
+Status EntitiesFile::UserCredit(const Take<AppCredit>& take) {
+  return ReadAllCredit(credit_user_, kCreditUserColumns, take);
+}
+Status EntitiesFile::TeamCredit(const Take<AppCredit>& take) {
+  return ReadAllCredit(credit_team_, kCreditTeamColumns, take);
+}
+
+Status EntitiesFile::Consents(const Take<ConsentGiven>& take) {
+  for (const ConsentGiven& given : consent_) {
+    if (Status status = take(given); !status.ok()) return status;
+  }
+  return Status::Ok();
+}
+
+bool EntitiesFile::HasTeam(std::int64_t id) const {
+  const auto entry = FirstOf(teams_, id);
+  return entry != teams_.end() && entry->id == id;
+}
+
+std::uint64_t EntitiesFile::LineIn(const Index& index, std::int64_t id) {
+  const auto entry = FirstOf(index, id);
+  return entry != index.end() && entry->id == id ? file_.LineOf(UnpackPlace(entry->place).offset) : 0;
+}
+
 std::uint32_t EntitiesFile::ConsentCopies(std::int64_t user) {
-  const auto found = std::lower_bound(consent_.begin(), consent_.end(), user,
-                                      [](const Copies& copies, std::int64_t x) { return copies.user < x; });
+  const auto found =
+      std::lower_bound(consent_.begin(), consent_.end(), user,
+                       [](const ConsentGiven& copies, std::int64_t x) { return copies.user < x; });
   return found != consent_.end() && found->user == user ? found->copies : 0;
 }
 

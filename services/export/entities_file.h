@@ -35,6 +35,18 @@ class EntitiesFile final : public Source {
   // Sections that were passed over because nothing is known of their name.
   [[nodiscard]] const std::vector<std::string>& unknown_sections() const { return unknown_sections_; }
 
+  // Of all accounts, those too that have no row: in ascending order of holder, then app, then type of credit.
+  Status UserCredit(const Take<AppCredit>& take);
+  Status TeamCredit(const Take<AppCredit>& take);
+  // Of all who have rows of consent, in ascending order of user.
+  Status Consents(const Take<ConsentGiven>& take);
+  [[nodiscard]] const std::string& path() const { return file_.path(); }
+  // Line of a user's, team's or host's row, from 1, for messages; 0: there is none.
+  std::uint64_t LineOfUser(std::int64_t id) { return LineIn(users_, id); }
+  std::uint64_t LineOfTeam(std::int64_t id) { return LineIn(teams_, id); }
+  std::uint64_t LineOfHost(std::int64_t id) { return LineIn(hosts_, id); }
+  [[nodiscard]] bool HasTeam(std::int64_t id) const;
+
   [[nodiscard]] std::string Describe() const override;
   [[nodiscard]] const Catalogue& catalogue() const override { return catalogue_; }
   [[nodiscard]] RowCounts RowsExpected() const override {
@@ -63,10 +75,6 @@ class EntitiesFile final : public Source {
     std::uint64_t place = 0;
   };
   using Index = std::vector<Entry>;
-  struct Copies {
-    std::int64_t user = 0;
-    std::uint32_t copies = 0;
-  };
   class Loader;
 
   explicit EntitiesFile(RandomFile file) : file_(std::move(file)) {}
@@ -79,6 +87,9 @@ class EntitiesFile final : public Source {
   Result<bool> Find(const Index& index, const Columns& columns, std::int64_t id, Row* row);
   template <class Columns>
   Status ReadBadges(const Index& index, const Columns& columns, const Take<BadgeHeld>& take);
+  template <class Columns>
+  Status ReadAllCredit(const Index& index, const Columns& columns, const Take<AppCredit>& take);
+  std::uint64_t LineIn(const Index& index, std::int64_t id);
   template <class Columns>
   Status ReadCredit(const Index& index, const Columns& columns, std::int64_t holder,
                     std::vector<AppCredit>* credit);
@@ -97,7 +108,7 @@ class EntitiesFile final : public Source {
   Index credit_user_;
   Index credit_team_;
   std::vector<std::pair<std::int64_t, std::int64_t>> members_;  // team, user
-  std::vector<Copies> consent_;                                 // those who have agreed
+  std::vector<ConsentGiven> consent_;                           // those who have said anything
 };
 
 }  // namespace cobblestone::statistics

@@ -174,6 +174,8 @@ class EntitiesFile::Loader {
   }
 
   void CountConsents() {
+    entities_.catalogue_.has_consent_type = !consent_types_.empty();
+    entities_.catalogue_.consent_enabled = consent_enabled_;
     entities_.catalogue_.consent_wanted =
         !consent_types_.empty() && options_.statsexport_enabled.value_or(consent_enabled_);
     std::erase_if(consents_, [&](const ConsentRow& row) { return !consent_types_.contains(row.type); });
@@ -182,11 +184,11 @@ class EntitiesFile::Loader {
       return a.user != b.user ? a.user < b.user : a.time > b.time;
     });
     for (std::size_t i = 0; i < consents_.size();) {
-      Copies copies{.user = consents_[i].user};
+      ConsentGiven copies{.user = consents_[i].user};
       const std::int64_t newest = consents_[i].time;
       for (; i < consents_.size() && consents_[i].user == copies.user; ++i)
         copies.copies += consents_[i].time == newest && consents_[i].flag == 1 ? 1 : 0;
-      if (copies.copies > 0) entities_.consent_.push_back(copies);
+      entities_.consent_.push_back(copies);
     }
     consents_.clear();
   }

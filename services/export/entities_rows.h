@@ -66,13 +66,19 @@ inline constexpr std::array<Column<Host>, 28> kHostColumns = {
      {"host_cpid", &Host::host_cpid},
      {"misc", &Host::misc}}};
 
-inline constexpr std::array<Column<Deleted>, 2> kUserDeletedColumns = {
-    {{"userid", &Deleted::id}, {"public_cross_project_id", &Deleted::public_cross_project_id}}};
-inline constexpr std::array<Column<Deleted>, 2> kHostDeletedColumns = {
-    {{"hostid", &Deleted::id}, {"public_cross_project_id", &Deleted::public_cross_project_id}}};
+inline constexpr std::array<Column<Deleted>, 3> kUserDeletedColumns = {
+    {{"userid", &Deleted::id},
+     {"public_cross_project_id", &Deleted::public_cross_project_id},
+     {"create_time", &Deleted::create_time, false}}};
+inline constexpr std::array<Column<Deleted>, 3> kHostDeletedColumns = {
+    {{"hostid", &Deleted::id},
+     {"public_cross_project_id", &Deleted::public_cross_project_id},
+     {"create_time", &Deleted::create_time, false}}};
 
-inline constexpr std::array<Column<App>, 2> kAppColumns = {
-    {{"id", &App::id}, {"user_friendly_name", &App::user_friendly_name}}};
+inline constexpr std::array<Column<App>, 4> kAppColumns = {{{"id", &App::id},
+                                                            {"user_friendly_name", &App::user_friendly_name},
+                                                            {"name", &App::name, false},
+                                                            {"deprecated", &App::deprecated, false}}};
 inline constexpr std::array<Column<Badge>, 4> kBadgeColumns = {
     {{"id", &Badge::id}, {"name", &Badge::name}, {"title", &Badge::title}, {"image_url", &Badge::image_url}}};
 
@@ -85,19 +91,21 @@ inline constexpr std::array<Column<BadgeHeld>, 3> kBadgeTeamColumns = {
      {"team_id", &BadgeHeld::holder},
      {"create_time", &BadgeHeld::create_time}}};
 
-inline constexpr std::array<Column<AppCredit>, 6> kCreditUserColumns = {
+inline constexpr std::array<Column<AppCredit>, 7> kCreditUserColumns = {
     {{"userid", &AppCredit::holder},
      {"appid", &AppCredit::app},
      {"njobs", &AppCredit::njobs},
      {"total", &AppCredit::total},
      {"expavg", &AppCredit::expavg},
+     {"expavg_time", &AppCredit::expavg_time, false},
      {"credit_type", &AppCredit::credit_type}}};
-inline constexpr std::array<Column<AppCredit>, 6> kCreditTeamColumns = {
+inline constexpr std::array<Column<AppCredit>, 7> kCreditTeamColumns = {
     {{"teamid", &AppCredit::holder},
      {"appid", &AppCredit::app},
      {"njobs", &AppCredit::njobs},
      {"total", &AppCredit::total},
      {"expavg", &AppCredit::expavg},
+     {"expavg_time", &AppCredit::expavg_time, false},
      {"credit_type", &AppCredit::credit_type}}};
 
 // A row of consent, and what else is asked of a user before its turn comes.

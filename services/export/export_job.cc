@@ -28,6 +28,7 @@ Result<ExportOutcome> RunExport(Source& source, const Spec& spec, const ExportJo
                         .now = job.now,
                         .directory = publication->directory(),
                         .threads = job.threads,
+                        .ledger = job.ledger,
                         .progress = job.progress,
                         .warn = warn};
   std::optional<ExportChain> chain;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct ExportJob {
   // A full export and the incremental ones since, in their order: only what has changed since the last is written. Empty: a
   // full export. Their files are checked against their sums first.
   std::vector<std::string> incremental_from;
+  std::optional<LedgerTotals> ledger;  // control totals of the source, but for what is exported
   std::function<void(std::uint64_t, std::uint64_t)> progress;
   std::function<void(const std::string&)> warn;
 };

@@ -54,6 +54,12 @@ class Exporter {
     if (status = WriteWorks(); !status.ok()) return status;
     if (status = WriteText("tables.xml", TablesText()); !status.ok()) return status;
     if (status = WriteText("db_dump.xml", spec_.text); !status.ok()) return status;
+    if (options_.ledger) {
+      manifest_.ledger = options_.ledger;
+      manifest_.ledger->users.exported = exported_users_;
+      manifest_.ledger->teams.exported = exported_teams_;
+      manifest_.ledger->hosts.exported = exported_hosts_;
+    }
     if (suppressed_ > 0 && options_.warn)
       options_.warn("and " + std::to_string(suppressed_) + " more hosts whose owners are not there");
     Manifest manifest = manifest_;
@@ -123,6 +129,13 @@ class Exporter {
     return Status::Ok();
   }
 
+  // A table that is written twice has the same accounts both times.
+  template <class Row>
+  static void CountExported(const Row& row, ExportedTotal& exported) {
+    ++exported.accounts;
+    exported.total += row.balance;
+  }
+
   std::uint32_t CopiesOf(std::int64_t user) {
     return source_.catalogue().consent_wanted ? source_.ConsentCopies(user) : 1;
   }
@@ -133,6 +146,7 @@ class Exporter {
     if (!status.ok()) return status;
     counts_.users = 0;
     counts_.total_credit = 0;
+    exported_users_ = {};
     status = InOrder<User>(
         enumeration.sort, [&](const Take<User>& take) { return source_.Users(take); },
         [&](std::int64_t id, User* user) { return source_.FindUser(id, user); },
@@ -143,6 +157,7 @@ class Exporter {
         [&](const User& user) {
           const std::uint32_t copies = CopiesOf(user.id);
           if (copies == 0) return Status::Ok();
+          CountExported(user, exported_users_);
           record_.clear();
           AppendUser(user, settings_, &record_);
           return outputs.Put({.first = user.id}, record_, record_, copies);
@@ -154,6 +169,7 @@ class Exporter {
     OutputSet outputs(place_, enumeration, "team", FileHead("teams"), FileTail("teams"));
     Status status = outputs.Begin();
     if (!status.ok()) return status;
+    exported_teams_ = {};
     status = InOrder<Team>(
         enumeration.sort, [&](const Take<Team>& take) { return source_.Teams(take); },
         [&](std::int64_t id, Team* team) { return source_.FindTeam(id, team); },
@@ -165,6 +181,7 @@ class Exporter {
     const auto found = source_.FindUser(team.userid, &founder_);
     if (!found.ok()) return found.status();
     const User* const founder = *found ? &founder_ : nullptr;
+    CountExported(team, exported_teams_);
     record_.clear();
     detailed_.clear();
     if (outputs.WantsPlain()) AppendTeam(team, founder, "", settings_, &record_);
@@ -185,6 +202,7 @@ class Exporter {
     Status status = outputs.Begin();
     if (!status.ok()) return status;
     counts_.hosts = 0;
+    exported_hosts_ = {};
     status = InOrder<Host>(
         enumeration.sort, [&](const Take<Host>& take) { return source_.Hosts(take); },
         [&](std::int64_t id, Host* host) { return source_.FindHost(id, host); },
@@ -197,6 +215,7 @@ class Exporter {
   }
 
   Status PutHost(const Host& host, std::uint32_t copies, OutputSet& outputs) {
+    CountExported(host, exported_hosts_);
     record_.clear();
     detailed_.clear();
     if (outputs.WantsPlain()) AppendHost(host, {}, settings_, &record_);
@@ -347,6 +366,9 @@ class Exporter {
   Workers workers_;
   OutputPlace place_;
   Counts counts_;
+  ExportedTotal exported_users_;
+  ExportedTotal exported_teams_;
+  ExportedTotal exported_hosts_;
   Manifest manifest_;
   std::uint64_t rows_expected_ = 0;
   std::uint64_t rows_done_ = 0;

@@ -22,6 +22,8 @@ struct ExportOptions {
   // Of an incremental export: what the one before had (OutputPlace::known), and which one that was.
   std::function<Result<RecordSet>(const std::string& output)> known;
   std::optional<Base> base;
+  // Control totals of the source, but for what is exported.
+  std::optional<LedgerTotals> ledger;
   // Rows that have been looked at, and of how many.
   std::function<void(std::uint64_t, std::uint64_t)> progress;
   // What an operator should know and that stops nothing: an owner that is not there.

@@ -5,10 +5,14 @@
 
 namespace cobblestone::statistics {
 
-// With credit, and an authenticator that does not begin with `deleted`; NULL counts as deleted.
+// Deleted, whatever the credit: an authenticator that begins with `deleted`, a domain name that is `deleted`; NULL counts.
+bool IsHidden(const User& user);
+bool IsHidden(const Host& host);
+
+// With credit, and not hidden.
 bool IsShown(const User& user);
 bool IsShown(const Team& team);
-// With credit, an owner's number (whoever that is), and a domain name other than `deleted`; NULL counts as deleted.
+// With credit, an owner's number (whoever that is), and not hidden.
 bool IsShown(const Host& host);
 
 }  // namespace cobblestone::statistics

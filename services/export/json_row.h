@@ -19,6 +19,7 @@ struct Column {
   std::string_view name;
   std::variant<std::int64_t Row::*, double Row::*, std::string Row::*, std::optional<std::string> Row::*>
       field;
+  bool needed = true;  // else a row without it has 0, or the empty text
 };
 
 // Fills `row`; empty where all is well, else what is wrong: not JSON, a column that is missing, or of another type. SQL NULL
@@ -35,6 +36,7 @@ class JsonRowReader {
   JsonRowReader(const std::array<Column<Row>, N>& columns, Row* row) : columns_(columns), row_(*row) {}
 
   bool null() {
+    if (depth_ == 1 && column_ && !columns_[*column_].needed) return true;  // as if it were not there
     return Value("null", [&](auto& field) {
       using Field = std::decay_t<decltype(field)>;
       if constexpr (std::is_same_v<Field, std::string>) {
@@ -130,7 +132,9 @@ class JsonRowReader {
     if (!error_.empty()) return error_;
     if (!parsed) return "the row is no JSON";
     for (std::size_t i = 0; i < N; ++i) {
-      if (!seen_[i]) return "the row has no '" + std::string(columns_[i].name) + "'";
+      if (seen_[i]) continue;
+      if (columns_[i].needed) return "the row has no '" + std::string(columns_[i].name) + "'";
+      std::visit([&](auto member) { row_.*member = {}; }, columns_[i].field);
     }
     return "";
   }

@@ -84,6 +84,8 @@ class Scanner {
       if (current_ == '}' || current_ == ']') --depth;
       // A number, true, false or null ends before what cannot belong to it; at depth 0 that is a section's value.
       if (depth == 0 && (current_ == '"' || current_ == '}' || current_ == ']' || EndsBare())) return true;
+      if (depth > 0)
+        SkipUntil([](char c) { return c == '"' || c == '{' || c == '}' || c == '[' || c == ']'; });
       if (kept_.size() > kLargestRow || !Next()) return false;
     }
   }
@@ -93,7 +95,8 @@ class Scanner {
   }
   // To its closing quote; the current byte is the opening one.
   bool String() {
-    while (Next() && kept_.size() <= kLargestRow) {
+    const auto ends = [](char c) { return c == '"' || c == '\\'; };
+    for (SkipUntil(ends); Next() && kept_.size() <= kLargestRow; SkipUntil(ends)) {
       if (current_ == '\\') {
         if (!Next()) return false;
       } else if (current_ == '"') {
@@ -101,6 +104,15 @@ class Scanner {
       }
     }
     return false;
+  }
+  // Takes at once what is plain, as far as it is in memory: of a large file nearly every byte.
+  template <class IsWanted>
+  void SkipUntil(IsWanted is_wanted) {
+    if (!Fill()) return;
+    const std::string_view ahead = window_.substr(at_ - window_start_);
+    const auto end = std::find_if(ahead.begin(), ahead.end(), is_wanted);
+    kept_.append(ahead.begin(), end);
+    at_ += static_cast<std::uint64_t>(end - ahead.begin());
   }
 
   bool Expect(char wanted) { return NextVisible() == wanted; }

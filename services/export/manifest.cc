@@ -66,6 +66,35 @@ Manifest FromJson(const Json& json) {
   return manifest;
 }
 
+Json KindJson(const KindTotals& kind) {
+  return {{"accounts", kind.accounts},
+          {"opening", CreditText(kind.opening)},
+          {"granted", CreditText(kind.granted)},
+          {"total", CreditText(kind.total)},
+          {"waiting", CreditText(kind.waiting)},
+          {"expired", CreditText(kind.expired)},
+          {"after_deletion", CreditText(kind.after_deletion)},
+          {"moving", CreditText(kind.moving)},
+          {"exported", {{"accounts", kind.exported.accounts}, {"total", CreditText(kind.exported.total)}}},
+          {"withheld",
+           {{"accounts", kind.accounts - kind.exported.accounts},
+            {"total", CreditText(kind.total - kind.exported.total)}}}};
+}
+
+Json LedgerJson(const LedgerTotals& ledger) {
+  Json json = {{"project", ledger.project},
+               {"event_time", ledger.event_time},
+               {"epoch", ledger.epoch},
+               {"positions", Json::array()}};
+  for (const LedgerPosition& position : ledger.positions)
+    json["positions"].push_back(
+        {{"commit", position.commit}, {"grants", position.grants}, {"postings", position.postings}});
+  json["users"] = KindJson(ledger.users);
+  json["teams"] = KindJson(ledger.teams);
+  json["hosts"] = KindJson(ledger.hosts);
+  return json;
+}
+
 }  // namespace
 
 std::string ManifestText(const Manifest& manifest) {
@@ -75,6 +104,7 @@ std::string ManifestText(const Manifest& manifest) {
                     {"manifest_sha256", manifest.base->manifest_sha256},
                     {"time", manifest.base->time}};
   }
+  if (manifest.ledger) json["ledger"] = LedgerJson(*manifest.ledger);
   json["outputs"] = Json::array();
   for (const OutputFigures& output : manifest.outputs) {
     json["outputs"].push_back({{"name", output.name},

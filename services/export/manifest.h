@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "services/export/ledger_totals.h"
 #include "services/export/output_file.h"
 #include "services/export/record_set.h"
 
@@ -33,7 +34,8 @@ struct Base {
 struct Manifest {
   std::int64_t time = 0;  // UNIX s: update_time
   std::string source;
-  std::optional<Base> base;  // none: a full export
+  std::optional<Base> base;            // none: a full export
+  std::optional<LedgerTotals> ledger;  // none: the source has none; not read back
   std::vector<OutputFigures> outputs;
   std::vector<FileFigures> files;  // all but manifest.json itself
 };

@@ -62,6 +62,10 @@ class Elements {
 
 }  // namespace
 
+std::string CpidOf(const User& user) {
+  return user.cpid ? *user.cpid : Md5Hex(Cut(user.cross_project_id), Cut(user.email_addr));
+}
+
 std::string FileHead(const std::string& root) {
   return "<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<" + root + ">\n";
 }
@@ -77,7 +81,7 @@ void AppendUser(const User& user, const Settings& settings, std::string* out) {
   elements.Fixed("total_credit", user.total_credit);
   elements.Fixed("expavg_credit", user.expavg_credit);
   elements.Fixed("expavg_time", user.expavg_time);
-  elements.Text("cpid", Md5Hex(Cut(user.cross_project_id), Cut(user.email_addr)));
+  elements.Text("cpid", CpidOf(user));
   if (settings.user_country && !Cut(user.country).empty())
     elements.Raw("country", user.country, settings.strict_xml);
   if (settings.user_url) elements.EscapedIfAny("url", user.url);

@@ -9,6 +9,10 @@
 
 namespace cobblestone::statistics {
 
+// The number by which sites know a user: the MD5 of the internal cross-project id and the address, or what the source has in
+// place of them.
+std::string CpidOf(const User& user);
+
 // What stands before and behind the records of a file.
 std::string FileHead(const std::string& root);
 std::string FileTail(const std::string& root);

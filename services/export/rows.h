@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "services/export/ledger_totals.h"
+
 namespace cobblestone::statistics {
 
 struct User {
@@ -24,6 +26,8 @@ struct User {
   std::int64_t has_profile = 0;
   std::int64_t show_hosts = 0;
   std::optional<std::string> authenticator;  // begins with `deleted` where the account was deleted
+  std::optional<std::string> cpid;  // as it is written, of sources that have neither internal id nor address
+  MicroSum balance = 0;  // the account's total by the ledger, of sources that have one; never written
 };
 
 struct Team {
@@ -39,6 +43,7 @@ struct Team {
   std::string name_html;
   std::string description;
   std::string country;
+  MicroSum balance = 0;
 };
 
 struct Host {
@@ -70,17 +75,21 @@ struct Host {
   double credit_per_cpu_sec = 0;
   std::string host_cpid;
   std::string misc;
+  MicroSum balance = 0;
 };
 
 // A user or host that was deleted, and whose data sites are asked to delete.
 struct Deleted {
   std::int64_t id = 0;
   std::string public_cross_project_id;
+  double create_time = 0;  // UNIX s; never written
 };
 
 struct App {
   std::int64_t id = 0;
   std::string user_friendly_name;
+  std::string name;             // never written
+  std::int64_t deprecated = 0;  // written all the same
 };
 
 struct Badge {
@@ -105,6 +114,13 @@ struct AppCredit {
   std::int64_t njobs = 0;
   double total = 0;
   double expavg = 0;
+  double expavg_time = 0;  // UNIX s; never written
+};
+
+// What a user's rows of consent come to (Source::ConsentCopies).
+struct ConsentGiven {
+  std::int64_t user = 0;
+  std::uint32_t copies = 0;
 };
 
 // Apps that a project shows as one: a setting of the project, only for the files by app.
@@ -118,7 +134,9 @@ struct Catalogue {
   std::vector<App> apps;      // ascending ids
   std::vector<Badge> badges;  // ascending ids
   std::vector<Subproject> subprojects;
-  // There is a consent type STATSEXPORT, and it is enabled: only who has agreed is shown.
+  bool has_consent_type = false;  // STATSEXPORT
+  bool consent_enabled = false;   // as the database says
+  // There is such a type, and it is enabled (or said to be): only who has agreed is shown.
   bool consent_wanted = false;
 };
 

@@ -9,11 +9,13 @@
 #include <utility>
 
 #include "common/credit/account.h"
+#include "common/credit/partial_settlement.h"
 #include "common/credit/policy.h"
 #include "common/wire/claim_codec.h"
 #include "common/wire/grant_codec.h"
 #include "common/wire/mark_codec.h"
 #include "common/wire/refuse.h"
+#include "common/wire/settled_partials.h"
 
 namespace cobblestone::grants {
 
@@ -24,15 +26,8 @@ using stream::RecordView;
 
 namespace {
 
-enum TableId : std::uint8_t {
-  kOpenTable = 16,
-  kDecidedTable = 17,
-  kProjectTable = 18,
-  kDaysTable = 19,
-  kChunksTable = 20,
-  kMarkTable = 21,
-  kSortedTable = 22
-};
+// Tables of the calendar and of marks.
+enum TableId : std::uint8_t { kDaysTable = 19, kChunksTable = 20, kMarkTable = 21 };
 
 // Blocks looked at with each tick, and with each commit until no day that is over is left: a stall of a few milliseconds
 // at most, and more blocks per second than can be decided.
@@ -103,6 +98,16 @@ RecordView RecordOf(const LateClaim& late, std::uint32_t partition) {
           .value = late.bytes};
 }
 
+wire::PaidJob PaidJobOf(const credit::Claim& claim, double time, std::uint64_t line) {
+  return {.project = claim.project,
+          .host = claim.host,
+          .app = claim.app,
+          .result = claim.result,
+          .time = time,
+          .line = line,
+          .settlement = claim.settlement};
+}
+
 bool GetsCredit(const credit::Claim& claim) {
   return (claim.flags & credit::kClaimValid) != 0 && (claim.flags & credit::kClaimHostDeleted) == 0;
 }
@@ -115,10 +120,10 @@ std::vector<stream::TopicPartition> GrantsStage::Inputs(std::uint32_t partition)
 
 GrantsStage::GrantsStage(const GrantsOptions& options, stream::TableHost& tables)
     : options_(options),
-      open_(tables, kOpenTable, 1, true),
-      decided_(tables, kDecidedTable, 1, false),
-      projects_(tables, kProjectTable, 1, true),
-      sorted_(tables, kSortedTable, 1, true),
+      open_(tables, kOpenTable, true),
+      decided_(tables, kDecidedTable, false),
+      projects_(tables, kProjectsTable, true),
+      sorted_(tables, kSortedTable, true),
       calendar_(tables, kDaysTable, kChunksTable),
       marks_(tables, kMarkTable, options.partitions, 0) {}
 
@@ -322,6 +327,7 @@ bool GrantsStage::AddTo(OpenWorkunit& open, const credit::Claim& claim, const Re
     if (held.counts && other.counts) {
       wire::Refuse(record, claim.project, wire::RefusalReason::kAlreadyDecided,
                    "host " + std::to_string(other.host.value) + " has made the claim of this result", out);
+      SettleUnpaid(claim, out);
       return false;
     }
     if (other.pass != claim.pass) continue;
@@ -399,9 +405,11 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
   const std::uint32_t flags = AccountFlags(kind);
   if (!ok) {
     // What cannot be expressed as credit is not granted; the claims are there to be seen.
-    for (const RecordView& record : records_)
-      wire::Refuse(record, project, wire::RefusalReason::kNotFinite,
+    for (std::size_t i = 0; i < records_.size(); ++i) {
+      wire::Refuse(records_[i], project, wire::RefusalReason::kNotFinite,
                    "the workunit's credit is no number that can be granted", out);
+      SettleUnpaid(claims_[i], out);
+    }
   } else {
     ResultId last;
     for (std::size_t i = 0; i < claims_.size(); ++i) {
@@ -418,6 +426,14 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
     if (!wire::DecodeClaim(late.bytes, &claim)) return out.Fail(Status::Corrupted("a claim does not decode"));
     GrantLate(decided, claim, RecordOf(late, options_.partition), out);
   }
+  // Of other looks: the workunit is decided without them.
+  for (std::size_t i = 0; i < open.claims.size(); ++i) {
+    if (open.claims[i].pass == pass || !open.claims[i].counts) continue;
+    credit::Claim claim;
+    if (!wire::DecodeClaim(open.BytesOf(i), &claim))
+      return out.Fail(Status::Corrupted("a claim does not decode"));
+    SettleUnpaid(claim, out);
+  }
   open_.Erase(key);
   RememberDecided(project, workunit, decided);
 }
@@ -428,9 +444,11 @@ void GrantsStage::GrantLate(Decided& decided, const credit::Claim& claim, const 
   bool granted = false;
   ResultId last =
       ForEachResult(decided.granted, [&](ResultId result) { granted = granted || result == claim.result; });
-  if (granted)
-    return wire::Refuse(record, claim.project, wire::RefusalReason::kAlreadyDecided,
-                        "this result has its grant, by the claim of another host", out);
+  if (granted) {
+    wire::Refuse(record, claim.project, wire::RefusalReason::kAlreadyDecided,
+                 "this result has its grant, by the claim of another host", out);
+    return SettleUnpaid(claim, out);
+  }
   AddResult(claim.result, &last, &decided.granted);
   claims_.clear();
   const std::uint32_t flags = credit::kGrantLate | AccountFlags(claim.policy);
@@ -461,6 +479,12 @@ void GrantsStage::EmitGrant(const credit::Claim& claim, std::string_view claim_b
                       .fpops_est = unless_same(claim.fpops_est, other.fpops_est),
                       .fpops_bound = unless_same(claim.fpops_bound, other.fpops_bound)});
   }
+  const credit::PartialSettlement settled = credit::SettlePartials(claim.paid, micro, claim.settlement, time);
+  // To one user goes one record, where nothing is taken back: the grant itself.
+  const auto own = std::find_if(settled.parts.begin(), settled.parts.end(),
+                                [&](const credit::SettledPartial& p) { return p.user == claim.user; });
+  const bool settles = own != settled.parts.end() && own->taken == 0;
+  if (settles) flags |= credit::kGrantSettles;
   bytes_.clear();
   wire::EncodeGrant({.project = claim.project,
                      .user = claim.user,
@@ -468,11 +492,12 @@ void GrantsStage::EmitGrant(const credit::Claim& claim, std::string_view claim_b
                      .team = {},
                      .app = claim.app,
                      .result = claim.result,
-                     .credit_micro = micro,
+                     .credit_micro = settled.final_micro,
                      .time = time,
                      .kind = wire::GrantKind::kFinal,
                      .work_start = claim.sent_time,
-                     .flags = flags},
+                     .flags = flags,
+                     .settles_micro = settles ? own->settles : 0},
                     {.credit = credit,
                      .mode = mode,
                      .line = line,
@@ -481,6 +506,19 @@ void GrantsStage::EmitGrant(const credit::Claim& claim, std::string_view claim_b
                     others, claim_bytes, &bytes_);
   out.Emit(wire::kGrants, wire::OwnerPartition(claim.project, claim.user, claim.host, options_.partitions),
            bytes_);
+  for (const credit::SettledPartial& part : settled.parts)
+    if (!settles || &part != &*own)
+      wire::EmitSettled(
+          PaidJobOf(claim, time, line), part,
+          part.taken > 0 ? "worth less than its trickles were paid" : "its host has had another owner since",
+          options_.partitions, out);
+}
+
+void GrantsStage::SettleUnpaid(const credit::Claim& claim, Emitter& out) {
+  for (const credit::SettledPartial& part :
+       credit::SettlePartials(claim.paid, 0, claim.settlement, claim.time).parts)
+    wire::EmitSettled(PaidJobOf(claim, claim.time, claim.line), part, "its claim came to no grant",
+                      options_.partitions, out);
 }
 
 // A workunit that has waited longer than its app's window is settled with the claims that are there; late results of a
@@ -520,9 +558,12 @@ void GrantsStage::Expire(ProjectId project, double now, Emitter& out) {
       if (open_.Find(key) != nullptr) oldest_[project.value] = std::min(oldest_[project.value], since);
       continue;
     }
-    for (const LateClaim& late : open.late)
+    for (const LateClaim& late : open.late) {
       wire::Refuse(RecordOf(late, options_.partition), project, wire::RefusalReason::kUnknownResult,
                    "a late result of a workunit that was never decided", out);
+      credit::Claim claim;
+      if (wire::DecodeClaim(late.bytes, &claim)) SettleUnpaid(claim, out);
+    }
     open_.Erase(key);
   }
 }

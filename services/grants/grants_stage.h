@@ -129,6 +129,12 @@ struct SortedClaim {
   }
 };
 
+// Tables of a slot, as stored (numbers are unique over all stages).
+inline constexpr stream::TableSpec<OpenWorkunit> kOpenTable{.id = 16, .version = 1};
+inline constexpr stream::TableSpec<DecidedBlock> kDecidedTable{.id = 17, .version = 1};
+inline constexpr stream::TableSpec<wire::ProjectView> kProjectsTable{.id = 18, .version = 2};
+inline constexpr stream::TableSpec<SortedClaim> kSortedTable{.id = 22, .version = 1};
+
 struct GrantsOptions {
   std::uint32_t partition = 0;
   std::uint32_t partitions = 1;
@@ -175,6 +181,8 @@ class GrantsStage final : public stream::Stage {
   void EmitGrant(const credit::Claim& claim, std::string_view claim_bytes, double credit, std::int64_t micro,
                  credit::Mode mode, std::uint64_t line, double time, std::uint32_t flags, double cap,
                  std::uint64_t canonical, stream::Emitter& out);
+  // Of a claim that comes to no grant: what its trickles were paid becomes final.
+  void SettleUnpaid(const credit::Claim& claim, stream::Emitter& out);
   void Expire(ProjectId project, double now, stream::Emitter& out);
   const Decided* FindDecided(ProjectId project, WorkunitId workunit);
   void RememberDecided(ProjectId project, WorkunitId workunit, const Decided& decided);

@@ -20,7 +20,7 @@ using wire::RefusalReason;
 
 namespace {
 
-enum TableId : std::uint8_t { kTeamTable = 48, kMarkTable = 49, kSortedTable = 50, kMovedTable = 51 };
+enum TableId : std::uint8_t { kMarkTable = 49 };
 
 Key TeamKey(ProjectId project, TeamId team) { return {.project = project.value, .id = team.value, .sub = 0}; }
 
@@ -32,14 +32,18 @@ std::vector<stream::TopicPartition> TeamsStage::Inputs(std::uint32_t partition) 
 
 TeamsStage::TeamsStage(const TeamsOptions& options, stream::TableHost& tables)
     : options_(options),
-      teams_(tables, kTeamTable, 1, false),
-      sorted_(tables, kSortedTable, 1, true),
-      moved_(tables, kMovedTable, 1, true),
+      teams_(tables, kTeamsTable, false),
+      profiles_(tables, kProfileTable, false),
+      facts_(tables, kFactsTable, false),
+      sorted_(tables, kSortedTable, true),
+      moved_(tables, kMovedTable, true),
       marks_(tables, kMarkTable, options.partitions, 1) {
   teams_.MarkHot();
 }
 
-std::vector<stream::TableBase*> TeamsStage::tables() { return {&teams_, &sorted_, &moved_, marks_.table()}; }
+std::vector<stream::TableBase*> TeamsStage::tables() {
+  return {&teams_, &profiles_, &facts_, &sorted_, &moved_, marks_.table()};
+}
 
 Status TeamsStage::Opened() {
   marks_.Opened();
@@ -125,7 +129,12 @@ void TeamsStage::Apply(const wire::Posting& posting) {
                 .app = posting.app,
                 .now = posting.time,
                 .work_start = posting.work_start,
-                .boinc_average = (posting.flags & credit::kGrantBoincAverage) != 0},
+                .boinc_average = (posting.flags & credit::kGrantBoincAverage) != 0,
+                .counted = !posting.uncounted,
+                .owed = (posting.flags & credit::kGrantOwed) != 0,
+                .recent_off = posting.recent_off,
+                .corrects = (posting.flags & credit::kGrantCorrects) != 0,
+                .uncounts = (posting.flags & credit::kGrantUncounts) != 0},
                team.account);
   List(key, team);
 }
@@ -149,56 +158,74 @@ void TeamsStage::OnTeam(const RecordView& record, Emitter& out) {
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
   if (auto refusal = wire::FromTheFuture(record, event->head.time, options_.future_limit))
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
-  if (const auto* member = std::get_if<wire::TeamMember>(&event->body)) {
-    const wire::Word word = wire::WordOf(event->head, record.value);
-    if (const TeamState* before = teams_.Find(TeamKey(project, member->team))) {
-      const wire::Standing standing = wire::StandingOf(word, before->member);
-      if (standing == wire::Standing::kOtherContents)
-        return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
-                            "another event about this team with this id", out);
-      if (standing != wire::Standing::kNews) return;  // a repeat, or overtaken
-    }
-    TeamState& team = teams_.Mutable(TeamKey(project, member->team));
-    team.member = word;
-    team.deleted = member->deleted;
-    team.name = member->deleted ? std::string() : member->name;
-    return;
-  }
-  if (const auto* opening = std::get_if<wire::OpeningTotal>(&event->body)) {
-    bool ok = true;
-    const credit::MicroCredit micro =
-        opening->total_micro ? *opening->total_micro : credit::RoundToMicro(opening->total.value_or(0), &ok);
-    if (!ok) return wire::Refuse(record, project, RefusalReason::kOutOfRange, "opening total", out);
-    const Key key = TeamKey(project, TeamId(opening->account));
-    const wire::Word word = wire::WordOf(event->head, record.value);
-    const TeamState* before = teams_.Find(key);
-    if (before != nullptr && before->opening.said()) {
-      if (wire::StandingOf(word, before->opening) == wire::Standing::kRepeat) return;
-      return wire::Refuse(record, project,
-                          word.id == before->opening.id ? RefusalReason::kDuplicateWithOtherContents
-                                                        : RefusalReason::kAlreadyDecided,
-                          "this team has its opening balance", out);
-    }
-    TeamState& team = teams_.Mutable(key);
-    team.opening = word;
-    credit::Account& account = team.account;
-    account.opening_micro += micro;
-    account.total_micro += micro;
-    account.recent = {.value = opening->rac, .time = opening->rac_time};
-    List(key, team);
-    bytes_.clear();
-    wire::EncodeGrant({.project = project,
-                       .team = TeamId(opening->account),
-                       .credit_micro = micro,
-                       .time = opening->rac_time,
-                       .kind = wire::GrantKind::kOpening,
-                       .work_start = opening->rac},
-                      {}, {}, {}, &bytes_);
-    out.Emit(wire::kGrants, options_.partition, bytes_);
+  if (const auto* member = std::get_if<wire::TeamMember>(&event->body))
+    return OnMember(record, event->head, *member, out);
+  if (const auto* opening = std::get_if<wire::OpeningTotal>(&event->body))
+    return OnOpening(record, event->head, *opening, out);
+  if (auto* facts = std::get_if<wire::AccountFacts>(&event->body)) {
+    const Key key = TeamKey(project, TeamId(facts->account));
+    if (!wire::TakeFacts(wire::WordOf(event->head, record.value), std::move(*facts), key, facts_))
+      wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
+                   "other facts about this team with this id", out);
     return;
   }
   wire::Refuse(record, project, RefusalReason::kNotSupported,
                "an event of this kind does not belong on this topic", out);
+}
+
+void TeamsStage::OnMember(const RecordView& record, const wire::EventHead& head,
+                          const wire::TeamMember& member, Emitter& out) {
+  const Key key = TeamKey(head.project, member.team);
+  const wire::Word word = wire::WordOf(head, record.value);
+  if (const TeamState* before = teams_.Find(key)) {
+    const wire::Standing standing = wire::StandingOf(word, before->member);
+    if (standing == wire::Standing::kOtherContents)
+      return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
+                          "another event about this team with this id", out);
+    if (standing == wire::Standing::kOlder)
+      wire::TakeProfile(word, member.deleted, member.profile, before->deleted, key, profiles_);
+    if (standing != wire::Standing::kNews) return;  // a repeat, or overtaken
+  }
+  wire::TakeProfile(word, member.deleted, member.profile, false, key, profiles_);
+  TeamState& team = teams_.Mutable(key);
+  team.member = word;
+  team.deleted = member.deleted;
+  team.name = member.deleted ? std::string() : member.name;
+}
+
+void TeamsStage::OnOpening(const RecordView& record, const wire::EventHead& head,
+                           const wire::OpeningTotal& opening, Emitter& out) {
+  bool ok = true;
+  const credit::MicroCredit micro =
+      opening.total_micro ? *opening.total_micro : credit::RoundToMicro(opening.total.value_or(0), &ok);
+  if (!ok) return wire::Refuse(record, head.project, RefusalReason::kOutOfRange, "opening total", out);
+  const Key key = TeamKey(head.project, TeamId(opening.account));
+  const wire::Word word = wire::WordOf(head, record.value);
+  const TeamState* before = teams_.Find(key);
+  if (before != nullptr && before->opening.said()) {
+    if (wire::StandingOf(word, before->opening) == wire::Standing::kRepeat) return;
+    return wire::Refuse(record, head.project,
+                        word.id == before->opening.id ? RefusalReason::kDuplicateWithOtherContents
+                                                      : RefusalReason::kAlreadyDecided,
+                        "this team has its opening balance", out);
+  }
+  TeamState& team = teams_.Mutable(key);
+  team.opening = word;
+  wire::TakeFigures(word, opening, key, profiles_);
+  credit::Account& account = team.account;
+  account.opening_micro += micro;
+  account.total_micro += micro;
+  account.recent = {.value = opening.rac, .time = opening.rac_time};
+  List(key, team);
+  bytes_.clear();
+  wire::EncodeGrant({.project = head.project,
+                     .team = TeamId(opening.account),
+                     .credit_micro = micro,
+                     .time = opening.rac_time,
+                     .kind = wire::GrantKind::kOpening,
+                     .work_start = opening.rac},
+                    {}, {}, {}, &bytes_);
+  out.Emit(wire::kGrants, options_.partition, bytes_);
 }
 
 void TeamsStage::Finish(Emitter& out) {

@@ -16,6 +16,7 @@
 #include "common/wire/account_codec.h"
 #include "common/wire/topics.h"
 #include "common/wire/word.h"
+#include "services/teams/profiles.h"
 
 namespace cobblestone::teams {
 
@@ -57,6 +58,11 @@ struct MovedByAccounts {
   }
 };
 
+// Tables of a slot, as stored (numbers are unique over all stages).
+inline constexpr stream::TableSpec<TeamState> kTeamsTable{.id = 48, .version = 2};
+inline constexpr stream::TableSpec<SortedPosting> kSortedTable{.id = 50, .version = 1};
+inline constexpr stream::TableSpec<MovedByAccounts> kMovedTable{.id = 51, .version = 1};
+
 struct TeamsOptions {
   std::uint32_t partition = 0;
   std::uint32_t partitions = 1;
@@ -77,12 +83,18 @@ class TeamsStage final : public stream::Stage {
   [[nodiscard]] std::vector<stream::TableBase*> tables() override;
 
   stream::Table<TeamState>& teams() { return teams_; }
+  stream::Table<TeamProfileRow>& profiles() { return profiles_; }
+  stream::Table<wire::FactsRow>& facts() { return facts_; }
   stream::Table<SortedPosting>& sorted() { return sorted_; }
   stream::Marks& marks() { return marks_; }
 
  private:
   void OnControl(const stream::RecordView& record, stream::Emitter& out);
   void OnTeam(const stream::RecordView& record, stream::Emitter& out);
+  void OnMember(const stream::RecordView& record, const wire::EventHead& head, const wire::TeamMember& member,
+                stream::Emitter& out);
+  void OnOpening(const stream::RecordView& record, const wire::EventHead& head,
+                 const wire::OpeningTotal& opening, stream::Emitter& out);
   void OnPosting(const stream::RecordView& record, stream::Emitter& out);
   void OnPassed(const stream::RecordView& record, stream::Emitter& out);
   void PassMarks(stream::Emitter& out);
@@ -92,6 +104,8 @@ class TeamsStage final : public stream::Stage {
 
   TeamsOptions options_;
   stream::Table<TeamState> teams_;
+  stream::Table<TeamProfileRow> profiles_;
+  stream::Table<wire::FactsRow> facts_;
   stream::Table<SortedPosting> sorted_;
   stream::Table<MovedByAccounts> moved_;  // one row
   stream::Marks marks_;

@@ -54,14 +54,16 @@ Prepared Prepare(const GenerateOptions& options, std::size_t size, std::uint64_t
     }
     const auto routing = wire::PeekRouting(envelope);
     const bool broadcast = routing && routing->key == wire::KeyKind::kBroadcast;
-    const bool is_data = routing && (routing->kind == wire::EventKind::kCompletion ||
-                                     routing->kind == wire::EventKind::kValidation);
+    const auto is = [&](wire::EventKind kind) { return routing && routing->kind == kind; };
+    const bool is_data = is(wire::EventKind::kCompletion) || is(wire::EventKind::kValidation) ||
+                         is(wire::EventKind::kDispatch) || is(wire::EventKind::kTrickle);
     if (broadcast != broadcast_block || is_data != data || block.lines.size() >= size) {
       close();
       broadcast_block = broadcast;
       data = is_data;
     }
-    if (routing && routing->kind == wire::EventKind::kValidation) ++prepared.results;
+    if (is(wire::EventKind::kValidation)) ++prepared.results;
+    if (is(wire::EventKind::kTrickle)) ++prepared.trickles;
     block.lines.push_back({.envelope = envelope, .original = {}, .problem = {}});
     ++line;
   }

@@ -15,8 +15,10 @@ GenerateOptions PlainTraffic(std::uint64_t results, std::uint64_t hosts, const s
 
 struct Prepared {
   std::vector<AppendBlock> members;  // catalogue and members, before the clock starts
-  std::vector<AppendBlock> blocks;   // one completion and one validation per result
+  std::vector<AppendBlock>
+      blocks;  // one completion and one validation per result; dispatches and trickles, if there are any
   std::uint64_t results = 0;
+  std::uint64_t trickles = 0;
 };
 
 // Blocks of about `size` events, in the order of the generator. `wait`: validations come so many completions later.

@@ -1,17 +1,39 @@
-// What an export of a whole project costs: a file of entities is made, exported, and read back; rows per second, memory, sizes.
+// What an export of a whole project costs: a file of entities is made, exported, and read back; rows per second, CPU, memory,
+// sizes. With --state the rows are adopted by a pipeline, and exported from its state, with control totals. With --beside that
+// pipeline works meanwhile: the same events without and with an export beside them, by turns.
+//
+//   ./dev bench export --help
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <optional>
 #include <random>
 #include <string>
+#include <thread>
+#include <vector>
 
+#include "common/base/thread.h"
+#include "services/cobblestone/adoption.h"
+#include "services/cobblestone/client.h"
+#include "services/cobblestone/control_totals.h"
+#include "services/cobblestone/engine.h"
+#include "services/cobblestone/engine_state.h"
+#include "services/cobblestone/ingest.h"
+#include "services/cobblestone/state_source.h"
 #include "services/export/entities_file.h"
 #include "services/export/export_job.h"
+#include "tests/bench/bench_traffic.h"
 
 namespace cobblestone {
 namespace {
@@ -25,7 +47,13 @@ struct Options {
   std::string sort;
   std::string directory = "export_bench_data";
   bool read = false;
+  bool state = false;
+  std::uint32_t beside = 0;  // runs with an export
+  int nice = 15;
+  std::uint64_t results = 300'000;
 };
+
+constexpr ProjectId kProject{1};
 
 double Seconds(Clock::time_point since) {
   return std::chrono::duration<double>(Clock::now() - since).count();
@@ -112,6 +140,133 @@ int Fail(const Status& status) {
   return 1;
 }
 
+template <class T>
+T Must(Result<T> result) {
+  if (result.ok()) return std::move(*result);
+  std::exit(Fail(result.status()));
+}
+void Must(const Status& status) {
+  if (!status.ok()) std::exit(Fail(status));
+}
+
+std::unique_ptr<Engine> OpenEngine(const Options& options) {
+  settings::RunSettings settings;
+  settings.data_directory = options.directory + "/data";
+  settings.threads = static_cast<std::uint32_t>(options.threads);
+  return Must(Engine::Open(settings, [](const std::string&) {}));
+}
+
+// A pipeline that has these rows, on its disk. By a process of its own, so that memory is the export's.
+void Adopt(const Options& options, const std::string& path) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    {
+      const auto engine = OpenEngine(options);
+      engine->Start();
+      const auto entities = Must(statistics::EntitiesFile::Open(path, {}));
+      const auto client = ClientOf(*engine);
+      IngestSummary summary;
+      Must(Ingest(*client, adoption::StreamOf(*entities, {.project = kProject}, 0), {.source = "rows"}, {},
+                  &summary));
+      engine->WaitIdle();
+      Must(engine->Stop());
+    }
+    ::_exit(0);
+  }
+  int ended = 0;
+  if (::waitpid(child, &ended, 0) != child || ended != 0) std::exit(1);
+}
+
+// As `cobblestone export` does.
+std::unique_ptr<statistics::Source> FromState(view::State& state, Engine& engine,
+                                              statistics::ExportJob* job) {
+  auto source = Must(StateSource::Open(state, {.project = kProject}));
+  const auto kept = Must(engine.SumLedger(source->held().places, false, {}));
+  LedgerSums sums = Must(LedgerSums::Load(kept.at("file").get<std::string>()));
+  job->ledger = Must(Reconcile(source->held(), kProject, sums));
+  return source;
+}
+
+// One export after the other of what a working pipeline has on its disk, until it is told to end.
+class Exports {
+ public:
+  Exports(const Options& options, Engine& engine)
+      : thread_([this, &options, &engine] { Run(options, engine); }) {}
+  // How many there were so far, and a part of one; that one is brought to its end.
+  double Stop() {
+    const double done = whole_ + part_;
+    stopping_ = true;
+    thread_.join();
+    return done;
+  }
+
+ private:
+  void Run(const Options& options, Engine& engine) {
+    if (options.nice > 0) LowerThreadPriority(options.nice);
+    while (!stopping_) {
+      const auto copy = Must(engine.CopyState());
+      const auto state = Must(OpenCopiedState(copy.at("directory").get<std::string>(), engine.pipeline()));
+      statistics::ExportJob job{.now = 1'700'000'000,
+                                .out = options.directory + "/stats",
+                                .delete_old = true,
+                                .threads = options.threads,
+                                .progress = [this](std::uint64_t rows, std::uint64_t all) {
+                                  part_ = static_cast<double>(rows) / static_cast<double>(all);
+                                }};
+      const auto source = FromState(*state, engine, &job);
+      (void)Must(statistics::RunExport(*source, Must(statistics::ParseSpec(SpecText(options), "spec")), job));
+      whole_ = whole_ + 1;
+      part_ = 0;
+    }
+  }
+
+  std::atomic<bool> stopping_{false};
+  std::atomic<double> whole_{0};
+  std::atomic<double> part_{0};
+  std::thread thread_;
+};
+
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+int Beside(const Options& options, Engine& engine) {
+  engine.Start();
+  std::vector<double> rates[2];
+  for (std::uint32_t run = 0; run <= 2 * options.beside; ++run) {
+    GenerateOptions traffic = PlainTraffic(options.results, 20'000, "creditnew");
+    traffic.project = run + 2;  // results of its own
+    Prepared prepared = Prepare(traffic, 20'000, 0);
+    for (auto* blocks : {&prepared.members, &prepared.blocks})
+      for (AppendBlock& block : *blocks) block.source = "run " + std::to_string(run);
+    const auto feed = [&](const std::vector<AppendBlock>& blocks) {
+      for (const AppendBlock& block : blocks) (void)Must(engine.BeginAppend(block));
+      engine.WaitIdle();
+    };
+    feed(prepared.members);
+    const bool exports = run % 4 == 2 || run % 4 == 3;  // 0 is cold; then without, with, with, without, ...
+    std::optional<Exports> beside;
+    if (exports) beside.emplace(options, engine);
+    const auto start = Clock::now();
+    feed(prepared.blocks);
+    const double rate = static_cast<double>(prepared.results) / Seconds(start);
+    const double done = beside ? beside->Stop() : 0;
+    if (run == 0) continue;
+    rates[exports].push_back(rate);
+    std::printf("%s  %7.0f results/s", exports ? "with an export beside" : "without              ", rate);
+    if (exports)
+      std::printf(", %.2f exports of %llu hosts", done, static_cast<unsigned long long>(options.hosts));
+    std::printf("\n");
+    std::fflush(stdout);
+  }
+  std::printf("an export beside: %+.1f %% results/s by the medians of %u runs\n",
+              (Median(rates[1]) / Median(rates[0]) - 1) * 100, options.beside);
+  Must(engine.Stop());
+  std::filesystem::remove_all(options.directory);
+  return 0;
+}
+
 int Run(const Options& options) {
   // What is deleted at the end must not have been anybody's.
   if (!std::filesystem::create_directory(options.directory))
@@ -121,18 +276,31 @@ int Run(const Options& options) {
   Entities(options, path).Write();
   std::printf("made       %8.2f s  %.0f MiB, %.0f MiB resident\n", Seconds(start),
               static_cast<double>(std::filesystem::file_size(path)) / (1 << 20), RssMiB());
+  std::unique_ptr<Engine> engine;
+  if (options.state) {
+    start = Clock::now();
+    Adopt(options, path);
+    std::printf("adopted    %8.2f s\n", Seconds(start));
+    engine = OpenEngine(options);
+    if (options.beside > 0) return Beside(options, *engine);
+  }
   start = Clock::now();
-  auto entities = statistics::EntitiesFile::Open(path, {});
-  if (!entities.ok()) return Fail(entities.status());
+  const double cpu = CpuSeconds();
+  statistics::ExportJob job{.now = 1'700'000'000,
+                            .out = options.directory + "/stats",
+                            .delete_old = true,
+                            .threads = options.threads};
+  std::unique_ptr<statistics::Source> source;
+  if (options.state) {
+    source = FromState(engine->stored_state(), *engine, &job);
+  } else {
+    source = Must(statistics::EntitiesFile::Open(path, {}));
+  }
   std::printf("found      %8.2f s  %.0f MiB resident\n", Seconds(start), RssMiB());
   const auto spec = statistics::ParseSpec(SpecText(options), "spec");
   if (!spec.ok()) return Fail(spec.status());
   const auto write = Clock::now();
-  const auto outcome = statistics::RunExport(**entities, *spec,
-                                             {.now = 1'700'000'000,
-                                              .out = options.directory + "/stats",
-                                              .delete_old = true,
-                                              .threads = options.threads});
+  const auto outcome = statistics::RunExport(*source, *spec, job);
   if (!outcome.ok()) return Fail(outcome.status());
   std::uint64_t records = 0;
   std::uint64_t bytes = 0;
@@ -144,9 +312,9 @@ int Run(const Options& options) {
   }
   std::printf("written    %8.2f s  %.0f MiB resident, %.1f MiB of %.1f MiB content\n", Seconds(write),
               RssMiB(), static_cast<double>(bytes) / (1 << 20), static_cast<double>(content) / (1 << 20));
-  std::printf("exported   %8.2f s  %llu records, %.0f records/s, %d threads\n", Seconds(start),
+  std::printf("exported   %8.2f s  %llu records, %.0f records/s, %d threads, %.2f s CPU\n", Seconds(start),
               static_cast<unsigned long long>(records), static_cast<double>(records) / Seconds(start),
-              options.threads);
+              options.threads, CpuSeconds() - cpu);
   if (options.read) {
     start = Clock::now();
     const auto back = statistics::ReadBack({outcome->directory}, nullptr);
@@ -170,6 +338,12 @@ int main(int argc, char** argv) {
   app.add_option("--sort", options.sort, "id, total_credit, expavg_credit; without it as it comes");
   app.add_option("--directory", options.directory, "made, and deleted at the end")->capture_default_str();
   app.add_flag("--read", options.read, "read it back, too");
+  app.add_flag("--state", options.state, "from the state of a pipeline that has adopted the rows");
+  app.add_option("--beside", options.beside,
+                 "how many runs of a pipeline with exports beside it, and without");
+  app.add_option("--results", options.results, "of each of these runs")->capture_default_str();
+  app.add_option("--nice", options.nice, "how far the export steps back there")->capture_default_str();
   CLI11_PARSE(app, argc, argv);
+  options.state = options.state || options.beside > 0;
   return cobblestone::Run(options);
 }

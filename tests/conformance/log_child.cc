@@ -1,7 +1,8 @@
 // A process that writes to a log, for tests that kill it, take its disk away or limit it:
-//   log_child DIR UNITS BYTES [SIZE-LIMIT]
+//   log_child DIR UNITS BYTES [SIZE-LIMIT [stay]]
 // appends the story's units (log_stories.h) behind those that are there, BYTES noise in each record, and writes a line
-// "acknowledged N" for each as it becomes durable. UNITS 0: without end. SIZE-LIMIT: no file may grow beyond it (bytes).
+// "acknowledged N" for each as it becomes durable. UNITS 0: without end. SIZE-LIMIT: no file may grow beyond it (bytes; 0: none).
+// `stay`: the log is not closed; the process waits to be killed.
 // A line "open" comes first, or "refused MESSAGE" and exit code 3.
 #include <signal.h>
 #include <sys/resource.h>
@@ -30,7 +31,7 @@ int main(int argc, char** argv) {
   COBBLESTONE_CHECK(argc >= 4, "arguments");
   const std::uint64_t units = std::strtoull(argv[2], nullptr, 10);
   const std::size_t bytes = std::strtoull(argv[3], nullptr, 10);
-  if (argc > 4) {
+  if (argc > 4 && std::strtoull(argv[4], nullptr, 10) > 0) {
     ::signal(SIGXFSZ, SIG_IGN);  // the write fails instead
     const rlim_t limit = std::strtoull(argv[4], nullptr, 10);
     const rlimit limits{.rlim_cur = limit, .rlim_max = limit};
@@ -51,5 +52,6 @@ int main(int argc, char** argv) {
     next.on_durable = [unit] { Say("acknowledged " + std::to_string(unit)); };
     (*log)->Append(std::move(next));
   }
+  while (argc > 5) ::pause();
   return 0;
 }

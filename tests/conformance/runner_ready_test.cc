@@ -43,7 +43,7 @@ struct GateRow {
 // Keys are counted. A door "3" says that what lies behind it needs three of them; each record is told as it is taken.
 class GateStage final : public Stage {
  public:
-  explicit GateStage(TableHost& host) : rows_(host, 1, 1, true) {}
+  explicit GateStage(TableHost& host) : rows_(host, {.id = 1}, true) {}
 
   [[nodiscard]] bool Ready(std::size_t input) const override {
     bool ready = true;

@@ -121,7 +121,7 @@ TEST(RunnerRecovery, AnOpenReadsNoMoreOfALogThatIsEightTimesAsLarge) {
   std::vector<std::uint64_t> stored;
   for (const std::uint64_t units : {200u, 1600u}) {  // of 40,000 bytes
     const TempDir dir;
-    LogProcess process({dir / "log", "0", "20000"});
+    LogProcess process({dir / "log", std::to_string(units), "20000", "0", "stay"});
     ASSERT_TRUE(process.WaitAcknowledged(units));
     process.Kill();
     process.Wait();

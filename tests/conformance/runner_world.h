@@ -47,7 +47,7 @@ struct EchoSalts {
 class EchoStage final : public Stage {
  public:
   EchoStage(TableHost& host, std::uint32_t slot, EchoSalts salts)
-      : rows_(host, 1, 1, false), slot_(slot), salts_(std::move(salts)) {
+      : rows_(host, {.id = 1}, false), slot_(slot), salts_(std::move(salts)) {
     rows_.MarkHot();
   }
 

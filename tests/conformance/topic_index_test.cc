@@ -95,6 +95,26 @@ TEST_F(TopicIndexTest, FindsEveryPlaceOfAKeyInFilesAndInMemory) {
   EXPECT_EQ(Find("bee"), "0@0 0@2 0@3 1@0");
 }
 
+TEST_F(TopicIndexTest, FindsTheLastPlacesOfAKeyInEachPartition) {
+  OpenLog();
+  Append(0, {"bee", "bee", "ant bee", "beer"});
+  Append(1, {"bee", "ant"});
+  OpenIndex(Options(dir_ / "index"));
+  ASSERT_TRUE(index_->Flush().ok());
+  const auto last = [&](std::size_t limit) {
+    std::string text;
+    const auto places = index_->FindLast("bee", limit);
+    for (const RecordPlace& place : *places)
+      text += std::to_string(place.partition) + "@" + std::to_string(place.offset) + " ";
+    return text;
+  };
+  EXPECT_EQ(last(2), "0@1 0@2 1@0 ");
+  Append(0, {"bee"});
+  EXPECT_EQ(last(2), "0@2 0@4 1@0 ") << "some in a file, one in memory";
+  EXPECT_EQ(last(9), "0@0 0@1 0@2 0@4 1@0 ");
+  EXPECT_EQ(last(0), "");
+}
+
 TEST_F(TopicIndexTest, KeysAreAnyBytes) {
   OpenLog();
   const std::string zero("\0", 1);

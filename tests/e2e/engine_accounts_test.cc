@@ -3,30 +3,20 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "common/wire/account_codec.h"
-#include "common/wire/event_codec.h"
 #include "common/wire/topics.h"
-#include "services/cobblestone/engine.h"
-#include "tests/support/job_events.h"
-#include "tests/support/temp_dir.h"
+#include "tests/support/engine_story.h"
 
 namespace cobblestone::testing {
 namespace {
 
-constexpr double kStart = 1.7e9;
-constexpr double kDay = 86400;
-
-class EngineAccounts : public ::testing::Test {
+class EngineAccounts : public EngineStory {
  protected:
   void SetUp() override {
-    settings_.data_directory = temp_ / "data";
-    settings_.partitions = 3;
-    settings_.threads = 2;
     Open();
     for (std::uint64_t app = 1; app <= 2; ++app)
       Say(kStart,
@@ -34,47 +24,16 @@ class EngineAccounts : public ::testing::Test {
               .app = AppId(app), .policy = "assigned", .delay_bound = kDay, .result_window = 10 * kDay});
   }
 
-  void Open() {
-    auto engine = Engine::Open(settings_, [](const std::string&) {});
-    ASSERT_TRUE(engine.ok()) << engine.status().message();
-    engine_ = std::move(*engine);
-    engine_->Start();
-  }
-  void Reopen() {
-    ASSERT_TRUE(engine_->Stop().ok());
-    engine_.reset();
-    Open();
-  }
-
-  // Appended, and all that comes of it done.
-  void Say(double time, wire::EventBody body) {
-    AppendBlock block{.source = "story", .first_line = id_, .own_ticks = true};
-    block.lines.push_back(
-        {.envelope = wire::EncodeEvent(
-             {.head = {.id = ++id_, .project = ProjectId(1), .time = time}, .body = std::move(body)})});
-    block.barrier = wire::PeekRouting(block.lines[0].envelope)->key == wire::KeyKind::kBroadcast;
-    const auto appended = engine_->Append(block);
-    ASSERT_TRUE(appended.ok()) << appended.status().message();
-    engine_->WaitIdle();
-    ASSERT_TRUE(engine_->failure().ok()) << engine_->failure().message();
-  }
   void Host(std::uint64_t host, std::uint64_t user) {
     Say(kStart, wire::HostMember{.host = HostId(host), .user = UserId(user), .cpus = 1});
   }
   void User(double time, std::uint64_t user, std::uint64_t team) {
     Say(time, wire::UserMember{.user = UserId(user), .team = TeamId(team)});
   }
-  void Granted(double time, std::uint64_t result, std::uint64_t host, double credit, std::uint64_t app = 1) {
-    wire::Completion completion = CompletionOf(result, host, result, time);
-    credit::ValidationFacts validation = ValidationOf(result, host, result, credit);
-    completion.facts.app = validation.app = AppId(app);
-    Say(time, completion);
-    Say(time, validation);
-  }
   void Tick(double time) { Say(time, wire::Tick{.time = time}); }
 
   nlohmann::json Account(wire::AccountKind kind, std::uint64_t id) {
-    const auto answer = engine_->Account(ProjectId(1), kind, id);
+    const auto answer = engine_->questions().Account(ProjectId(1), kind, id);
     EXPECT_TRUE(answer.ok()) << answer.status().message();
     return answer.ok() ? *answer : nlohmann::json();
   }
@@ -85,15 +44,10 @@ class EngineAccounts : public ::testing::Test {
     return *answer;
   }
   nlohmann::json Explained(std::uint64_t result) {
-    const auto answer = engine_->Explain(ProjectId(1), ResultId(result));
+    const auto answer = engine_->questions().Explain(ProjectId(1), ResultId(result));
     EXPECT_TRUE(answer.ok()) << answer.status().message();
     return answer.ok() ? (*answer)["grants"][0] : nlohmann::json();
   }
-
-  TempDir temp_;
-  settings::RunSettings settings_;
-  std::unique_ptr<Engine> engine_;
-  std::uint64_t id_ = 0;
 };
 
 TEST_F(EngineAccounts, EveryGrantIsPostedOrWaitsForItsUserOrHasExpiredAndTheAuditTellsThemApart) {
@@ -127,7 +81,7 @@ TEST_F(EngineAccounts, EveryGrantIsPostedOrWaitsForItsUserOrHasExpiredAndTheAudi
     EXPECT_TRUE(Explained(502).contains("waits_for"));
     Reopen();
   }
-  const auto refused = engine_->RefusedList(0, 10);
+  const auto refused = engine_->questions().RefusedList(0, 10);
   ASSERT_TRUE(refused.ok());
   ASSERT_EQ((*refused)["refused"].size(), 1u);
   EXPECT_EQ((*refused)["refused"][0]["reason"], "UNKNOWN_USER");

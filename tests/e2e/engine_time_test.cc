@@ -43,7 +43,7 @@ TEST(EngineTime, OneEventFromTheFutureMakesNoTick) {
                                   })
                   .ok());
   EXPECT_EQ(ticks, 1) << "of the last event";
-  const auto refused = (*engine)->RefusedList(0, 10);
+  const auto refused = (*engine)->questions().RefusedList(0, 10);
   ASSERT_TRUE(refused.ok());
   ASSERT_EQ((*refused)["refused"].size(), 1u);
   EXPECT_EQ((*refused)["refused"][0]["reason"], "FROM_THE_FUTURE");

@@ -18,6 +18,7 @@
 #include "services/cobblestone/engine.h"
 #include "services/cobblestone/generate.h"
 #include "services/cobblestone/replay.h"
+#include "tests/support/control_totals_of.h"
 #include "tests/support/free_world.h"
 #include "tests/support/job_events.h"
 #include "tests/support/oracle.h"
@@ -239,8 +240,10 @@ TEST(HostMove, TheEngineAnswersWithOneAccountAndTheAuditIsExact) {
     ASSERT_TRUE(audit.ok()) << audit.status().message();
     EXPECT_EQ((*audit)["problem_count"], 0) << audit->dump(1);
     EXPECT_GT((*audit)["host_moves"], 5);
+    const auto totals = ControlTotalsOf(engine, ProjectId(1), false);
+    EXPECT_TRUE(totals.ok()) << totals.status().message();
     for (const auto& [id, sum] : SumsOf(ledger).hosts) {
-      const auto account = engine.Account(ProjectId(1), wire::AccountKind::kHost, id.second);
+      const auto account = engine.questions().Account(ProjectId(1), wire::AccountKind::kHost, id.second);
       ASSERT_TRUE(account.ok());
       char total[64];
       std::snprintf(total, sizeof total, "%lld.%06lld", static_cast<long long>(sum.micro / 1000000),
@@ -264,7 +267,7 @@ TEST(HostMove, TheEngineAnswersWithOneAccountAndTheAuditIsExact) {
       ASSERT_TRUE(appended.ok()) << appended.status().message();
       // While it works, too: no answer falls back behind an earlier one.
       for (std::uint64_t host = 1; host <= 6; ++host) {
-        const auto account = (*engine)->Account(ProjectId(1), wire::AccountKind::kHost, host);
+        const auto account = (*engine)->questions().Account(ProjectId(1), wire::AccountKind::kHost, host);
         if (!account.ok()) continue;  // nothing is known of it yet
         EXPECT_GE((*account)["grants"].get<std::uint64_t>(), seen[host]) << "host " << host;
         seen[host] = (*account)["grants"];
@@ -293,7 +296,7 @@ TEST(HostMove, TheEngineAnswersWithOneAccountAndTheAuditIsExact) {
     wire::GrantHead head;
     ASSERT_TRUE(wire::DecodeGrantHead(record, &head));
     if (head.kind != wire::GrantKind::kHostShare) continue;
-    const auto told = (*engine)->Explain(head.project, head.result);
+    const auto told = (*engine)->questions().Explain(head.project, head.result);
     ASSERT_TRUE(told.ok());
     EXPECT_EQ((*told)["grants"].size(), 1u);
   }
@@ -362,17 +365,18 @@ TEST(HostMove, AnAccountOnItsWayIsToldAsSuchUntilSomebodyWorks) {
     std::filesystem::create_directories(settings.data_directory);
     std::filesystem::copy(temp / "data/log", temp / "copy/log", std::filesystem::copy_options::recursive);
   });
-  EXPECT_EQ((*engine)->Account(project, wire::AccountKind::kHost, host.value)->at("total"), "7.000000");
+  EXPECT_EQ((*engine)->questions().Account(project, wire::AccountKind::kHost, host.value)->at("total"),
+            "7.000000");
 
   auto copy = Engine::Open(settings, [](const std::string&) {});
   ASSERT_TRUE(copy.ok()) << copy.status().message();
-  const auto on_its_way = (*copy)->Account(project, wire::AccountKind::kHost, host.value);
+  const auto on_its_way = (*copy)->questions().Account(project, wire::AccountKind::kHost, host.value);
   EXPECT_EQ(on_its_way.status().code(), StatusCode::kRetry);
   EXPECT_NE(on_its_way.status().message().find("cobblestone run"), std::string::npos)
       << on_its_way.status().message();
   (*copy)->Start();
   (*copy)->WaitIdle();
-  const auto arrived = (*copy)->Account(project, wire::AccountKind::kHost, host.value);
+  const auto arrived = (*copy)->questions().Account(project, wire::AccountKind::kHost, host.value);
   ASSERT_TRUE(arrived.ok()) << arrived.status().message();
   EXPECT_EQ(arrived->at("total"), "7.000000");
   EXPECT_EQ(arrived->at("user"), new_owner.value);

@@ -2,8 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <httplib.h>
+
+#include <chrono>
 #include <cmath>
+#include <csignal>
 #include <fstream>
+#include <thread>
 
 #include "services/boinc/line_file.h"
 #include "tests/e2e/program_process.h"
@@ -56,6 +61,47 @@ TEST(ProgramDemo, OneBitOfDifferenceIsFound) {
       dir.path(), {"demo", "--input", kHistory, "--expected", dir / "changed.jsonl", "--results", "0"});
   EXPECT_EQ(demo.code, 1) << demo.out << demo.err;
   EXPECT_THAT(demo.out, HasSubstr("1 different"));
+}
+
+// What a person at a terminal gets at the end: a page at an address that is printed, and traffic that flows.
+TEST(ProgramDemo, ItLeavesItsPageOpenWithTrafficUntilItIsTold) {
+  testing::TempDir dir;
+  testing::UseProgram("/bin/sh");
+  testing::Background demo(dir.path(),
+                           {"-c", std::string("exec '" COBBLESTONE_PROGRAM "' demo --page --page-rate 200 "
+                                              "--results 0 --input '") +
+                                      kHistory + "' > out.txt"});
+  testing::UseProgram(nullptr);
+  std::string url;
+  while (url.empty() && demo.Runs()) {
+    std::ifstream file(dir / "out.txt");
+    for (std::string line; std::getline(file, line);)
+      if (const std::size_t at = line.find("http://"); at != std::string::npos && !file.eof())
+        url = line.substr(at);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  ASSERT_FALSE(url.empty()) << demo.err();
+  httplib::Client client(url);
+  const auto page = client.Get("/");
+  ASSERT_TRUE(page);
+  EXPECT_EQ(page->status, 200);
+  EXPECT_THAT(page->get_header_value("Content-Type"), HasSubstr("text/html"));
+  // Results of the third project are granted; BOINC's history is there, too.
+  nlohmann::json projects;
+  const auto total = [&](std::size_t i) {
+    return i < projects.size() ? std::stod(projects[i].value("total", "0")) : 0.0;
+  };
+  const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(3);
+  while (total(2) <= 0 && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    const auto reply = client.Get("/api/v1/projects");
+    ASSERT_TRUE(reply);
+    if (reply->status == 200) projects = nlohmann::json::parse(reply->body)["data"];
+  }
+  EXPECT_GT(total(2), 0) << projects;
+  EXPECT_GT(total(0), 0) << projects;
+  demo.Signal(SIGINT);
+  EXPECT_EQ(demo.Wait(), 0) << demo.err();
 }
 
 }  // namespace

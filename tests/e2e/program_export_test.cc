@@ -4,12 +4,18 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <set>
 #include <sstream>
 
+#include "common/store/rocksdb/rocksdb_store.h"
+#include "common/stream/state_codec.h"
+#include "common/stream/table.h"
+#include "services/accounts/accounts_stage.h"
 #include "tests/e2e/program_process.h"
 #include "tests/support/temp_dir.h"
 
@@ -76,6 +82,170 @@ TEST_F(ProgramExport, VariantsWithADefinedOrderAreEqual) {
     const Finished read = Run({"--read", variant});
     EXPECT_EQ(read.code, 0) << read.out << read.err;
   }
+}
+
+// The adopted project, from a program that runs and from a directory on which nothing does.
+TEST_F(ProgramExport, OfAPipelineItWritesWhatItWritesOfTheFileThatWasAdopted) {
+  std::ofstream(dir_ / "run.yaml") << "data_directory: data\npartitions: 3\nstate: {flush_interval: 20 ms}\n";
+  const json about = json::parse(Read(Golden("MANIFEST.json")))["variants"]["d2_consent_sort_id"];
+  const std::vector<std::string> export_it = {"--config",
+                                              "run.yaml",
+                                              "--project",
+                                              "7",
+                                              "--spec",
+                                              Golden("d2_consent_sort_id/db_dump.xml"),
+                                              "--out",
+                                              "stats",
+                                              "--delete-old",
+                                              "--now",
+                                              std::to_string(about["update_time"].get<std::int64_t>()),
+                                              "--setting",
+                                              "statsexport_enabled=1"};
+  const auto equal = [&] {
+    for (const auto& [name, figures] : about["files"].items())
+      if (Read(dir_ / ("stats/" + name)) != Read(Golden("d2_consent_sort_id/" + name))) return name;
+    return std::string();
+  };
+  EXPECT_EQ(Run(export_it).code, 3) << "there is nothing yet";
+  {
+    testing::Background running(dir_.path(), {"run", "--config", "run.yaml"});
+    ASSERT_TRUE(running.WaitFor("running")) << running.err();
+    const Finished adopted =
+        RunProgram(dir_.path(), {"adopt", Golden("entities.json"), "--project", "7", "--config", "run.yaml"});
+    ASSERT_EQ(adopted.code, 0) << adopted.out << adopted.err;
+    // What is exported is some moments old.
+    std::string differs = "never exported";
+    for (const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+         !differs.empty() && std::chrono::steady_clock::now() < until;) {
+      const Finished done = Run(export_it);
+      ASSERT_EQ(done.code, 0) << done.out << done.err;
+      differs = equal();
+    }
+    EXPECT_EQ(differs, "");
+    EXPECT_FALSE(fs::exists(dir_ / "data/export-state")) << "the copies are gone";
+    running.Signal(SIGTERM);
+    EXPECT_EQ(running.Wait(), 0) << running.err();
+  }
+  fs::remove_all(dir_ / "stats");
+  const Finished done = Run(export_it);
+  ASSERT_EQ(done.code, 0) << done.out << done.err;
+  EXPECT_EQ(equal(), "");
+}
+
+json ManifestOf(const std::string& directory) {
+  return json::parse(Read(directory + "/manifest.json"), nullptr, false);
+}
+
+// One account of the state on disk has a micro-credit more, with all checksums in order.
+void GiveAMicroCredit(const std::string& state, std::uint64_t user) {
+  auto opened =
+      store::OpenRocksdbStore({.path = state, .memory = std::make_shared<store::StoreMemory>(1 << 20)});
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  char key[stream::kKeyBytes];
+  stream::EncodeKey(accounts::kUsersTable.id, {.project = 7, .id = user, .sub = 0}, key);
+  const std::string_view row(key, sizeof key);
+  std::string bytes;
+  if ((*opened)->Get(row, &bytes).code() == StatusCode::kNotFound) return;  // another partition's
+  accounts::UserState account;
+  ASSERT_TRUE(stream::DecodeRow(accounts::kUsersTable, bytes, account).ok());
+  account.account.total_micro += 1;
+  bytes.resize(1);
+  stream::EncodeState(account, bytes);
+  const auto meta = (*opened)->Meta();
+  ASSERT_TRUE(meta.ok());
+  ASSERT_TRUE((*opened)->Apply({{.key = row, .value = bytes}}, *meta).ok());
+}
+
+TEST_F(ProgramExport, ControlTotalsAreThoseOfTheLedgerAndOneMicroCreditTooManyIsNotPublished) {
+  std::ofstream(dir_ / "run.yaml") << "data_directory: data\npartitions: 3\nstate: {flush_interval: 20 ms}\n";
+  const auto program = [&](const std::vector<std::string>& words) {
+    const Finished done = RunProgram(dir_.path(), words);
+    EXPECT_EQ(done.code, 0) << words[0] << done.out << done.err;
+    return done;
+  };
+  const auto traffic = [&](const std::string& name, const std::string& results) {
+    program({"generate", name, "--results", results, "--hosts", "90", "--users", "60", "--teams", "12",
+             "--project", "7", "--bad-lines", "0", "--quiet"});
+    const Finished done =
+        RunProgram(dir_.path(), {"ingest", name, "--source", "traffic", "--config", "run.yaml"});
+    EXPECT_LE(done.code, 1) << done.err;
+  };
+  const std::vector<std::string> export_it = {"--config",     "run.yaml",
+                                              "--project",    "7",
+                                              "--spec",       Golden("d2_consent_sort_id/db_dump.xml"),
+                                              "--setting",    "statsexport_enabled=1",
+                                              "--delete-old", "--out",
+                                              "stats"};
+  program({"adopt", Golden("entities.json"), "--project", "7", "--config", "run.yaml"});
+  const auto micro = [](const json& text) {
+    std::string digits;
+    for (const char c : text.get<std::string>())
+      if (c != '.') digits += c;
+    return std::stoll(digits);
+  };
+  const auto agree = [&](const json& ledger) {
+    for (const char* kind : {"users", "teams", "hosts"}) {
+      const json& of = ledger[kind];
+      EXPECT_EQ(micro(of["opening"]) + micro(of["granted"]),
+                micro(of["total"]) + micro(of["waiting"]) + micro(of["expired"]) +
+                    micro(of["after_deletion"]) + micro(of["moving"]))
+          << of.dump(1);
+      EXPECT_EQ(micro(of["total"]), micro(of["exported"]["total"]) + micro(of["withheld"]["total"]));
+      EXPECT_GT(micro(of["opening"]), 0);
+    }
+    EXPECT_EQ(ledger["positions"].size(), 3u);
+  };
+  ASSERT_EQ(Run(export_it).code, 0);
+  const json before = ManifestOf(dir_ / "stats");
+  agree(before["ledger"]);
+  EXPECT_EQ(before["ledger"]["users"]["granted"], "0.000000");
+  EXPECT_GT(before["ledger"]["users"]["withheld"]["accounts"], 10) << "they have not agreed";
+  EXPECT_EQ(before["ledger"]["users"]["exported"]["accounts"], 29);
+
+  traffic("events.pb", "2000");
+  const Finished again = Run(export_it);
+  ASSERT_EQ(again.code, 0) << again.err;
+  const json after = ManifestOf(dir_ / "stats");
+  agree(after["ledger"]);
+  EXPECT_EQ(after["ledger"]["users"]["opening"], before["ledger"]["users"]["opening"]);
+  const json audit = testing::AskProgram(dir_.path(), {"audit", "--config", "run.yaml", "--json"});
+  EXPECT_EQ(std::to_string(micro(after["ledger"]["users"]["granted"])), audit["granted_micro"]);
+  EXPECT_EQ(std::to_string(micro(after["ledger"]["teams"]["granted"])), audit["posted_micro"]);
+
+  // What was kept of the ledger is damaged: it is read again.
+  std::ofstream(dir_ / "data/ledger-sums") << "not what was written";
+  EXPECT_EQ(Run(export_it).code, 0);
+  const std::string published = Read(dir_ / "stats/manifest.json");
+  for (int k = 0; k < 3; ++k) GiveAMicroCredit(dir_ / ("data/state/slot-" + std::to_string(k)), 3);
+  const auto names = Names();
+  const Finished refused = Run(export_it);
+  EXPECT_EQ(refused.code, 5) << refused.out;
+  EXPECT_THAT(refused.err, HasSubstr("the whole ledger is read"));
+  EXPECT_THAT(
+      refused.err,
+      HasSubstr("project 7 does not agree with its ledger: user 3 has 0.000001 Cobblestones too many"));
+  EXPECT_EQ(Read(dir_ / "stats/manifest.json"), published);
+  EXPECT_EQ(Names(), names);
+}
+
+TEST_F(ProgramExport, ByAScheduleItExportsAgainAndAgainUntilItIsToldToStop) {
+  EXPECT_EQ(Export("a_default", {"--out", "stats", "--schedule", "25:00"}).code, 2);
+  EXPECT_EQ(Export("a_default", {"--out", "stats", "--schedule", "1s", "--now", "5"}).code, 2);
+  const Finished at_once = Run(
+      {"--entities", Golden("entities.json"), "--spec", "none.xml", "--out", "stats", "--schedule", "00:00"});
+  EXPECT_EQ(at_once.code, 3) << "what can never work is told before the night comes";
+  testing::Background daily(dir_.path(),
+                            {"export", "--entities", Golden("entities.json"), "--spec",
+                             Golden("a_default/db_dump.xml"), "--out", "stats", "--schedule", "1s"});
+  ASSERT_TRUE(daily.WaitFor("exported"));
+  const json first = json::parse(Read(dir_ / "stats/manifest.json"));
+  json next = first;
+  for (const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+       next["time"] == first["time"] && std::chrono::steady_clock::now() < until;)
+    next = json::parse(Read(dir_ / "stats/manifest.json"), nullptr, false);
+  EXPECT_GT(next["time"], first["time"]);
+  daily.Signal(SIGTERM);
+  EXPECT_EQ(daily.Wait(), 0) << daily.err();
 }
 
 TEST_F(ProgramExport, SaysWhatItWroteAndWhatIsOdd) {
@@ -151,7 +321,7 @@ TEST_F(ProgramExport, WhatIsWrongIsNamedAndNothingIsPublished) {
     std::string says;
   };
   const Case kCases[] = {
-      {{}, 2, "--entities and --spec say what to export"},
+      {{}, 2, "--spec says what to export"},
       {{"--entities", Golden("entities.json"), "--spec", "bad.xml", "--out", "o"},
        2,
        "bad.xml, line 3: there is no table 'usr'"},

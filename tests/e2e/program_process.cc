@@ -67,6 +67,9 @@ int CodeOf(pid_t id) {
 }
 
 // False at the end.
+// What the program hangs up on, a pipe or a connection of a test's own client, is an error there and not the test's end.
+const auto kNotEndedByAPipe = std::signal(SIGPIPE, SIG_IGN);
+
 bool ReadSome(int fd, std::string* to) {
   std::array<char, 65536> some;
   const ssize_t n = ::read(fd, some.data(), some.size());
@@ -82,7 +85,6 @@ void UseProgram(const char* path) { used_program = path == nullptr ? COBBLESTONE
 
 Finished RunProgram(const std::string& directory, const std::vector<std::string>& arguments,
                     const std::string& input) {
-  std::signal(SIGPIPE, SIG_IGN);
   Pipe in;
   Pipe out;
   Pipe err;

@@ -180,13 +180,13 @@ TEST_F(RefusedTest, ACompletionIsGrantedOnceItIsResubmittedAfterTheRightValidati
   Completed(500, 1, 50);
   Validated(500, 1, 51);
   Validated(500, 1, 50, 12.5);
-  EXPECT_EQ(engine_->Explain(ProjectId(1), ResultId(500))->at("pending").at("waits_for"), "its completion");
+  EXPECT_EQ(engine_->questions().Explain(ProjectId(1), ResultId(500))->at("pending").at("waits_for"), "its completion");
   const std::vector<wire::Refused> refused = Refusals();
   ASSERT_EQ(refused.size(), 2u);
   ASSERT_EQ(refused[1].topic, "completions");
   ASSERT_TRUE(engine_->RefusedResubmit(1).ok());
   engine_->WaitIdle();
-  const auto told = engine_->Explain(ProjectId(1), ResultId(500));
+  const auto told = engine_->questions().Explain(ProjectId(1), ResultId(500));
   ASSERT_TRUE(told.ok());
   ASSERT_EQ(told->at("grants").size(), 1u) << told->dump();
   EXPECT_EQ(Refusals().size(), 2u);

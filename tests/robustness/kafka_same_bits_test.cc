@@ -23,6 +23,7 @@
 #include "services/cobblestone/engine.h"
 #include "services/cobblestone/ingest.h"
 #include "services/cobblestone/kafka_deployment.h"
+#include "tests/robustness/corrected_traffic.h"
 #include "tests/robustness/kafka_faults.h"
 #include "tests/robustness/kafka_requests.h"
 #include "tests/robustness/kafka_world.h"
@@ -162,7 +163,7 @@ TEST(KafkaSameBits, ThreadsWorkersAndDeathsDoNotShow) {
     std::printf("seed %d\n", seed);
     GenerateOptions options = RestlessOptions(static_cast<std::uint64_t>(seed), 1200);
     options.owner_changes = 0.3;  // each word of a member ends a period, which takes some transactions
-    const std::vector<Event> events = RestlessTraffic(options);
+    const std::vector<Event> events = WithCorrections(RestlessTraffic(options));
     const std::string hash = OnOneMachine(events, 1);
     ASSERT_NE(hash, "");
     EXPECT_EQ(OnOneMachine(events, 4), hash);

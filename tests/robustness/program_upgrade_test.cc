@@ -39,16 +39,16 @@ class ProgramUpgrade : public ::testing::Test {
 
   testing::TempDir dir_;
   testing::TempDir beside_;
-  std::vector<testing::Event> events_ = testing::Traffic(34, 6000);
+  std::vector<testing::Event> events_ = testing::Traffic(34, 12000);
   testing::ProgramWorld world_{dir_.path(), beside_, events_};
 };
 
 TEST_F(ProgramUpgrade, AnOldProgramDoesNotExecuteWhatTheNewOneHasCommitted) {
-  ASSERT_NO_FATAL_FAILURE(KilledAt("E4:10"));
+  ASSERT_NO_FATAL_FAILURE(KilledAt("E4:5"));
   UseProgram(COBBLESTONE_NEXT_PROGRAM);
   ASSERT_NO_FATAL_FAILURE(KilledAt("E4:3"));  // committed, and no state is written yet
   UseProgram(nullptr);
-  ExpectRefuses("needs rules version 2, this program has 1");
+  ExpectRefuses("needs rules version 4, this program has 3");
   UseProgram(COBBLESTONE_NEXT_PROGRAM);
   world_.FinishAndExpectLikeTheOracle();
 }
@@ -57,7 +57,7 @@ TEST_F(ProgramUpgrade, AnOldProgramDoesNotReadTheStateOfTheNewOne) {
   UseProgram(COBBLESTONE_NEXT_PROGRAM);
   world_.FinishAndExpectLikeTheOracle();
   UseProgram(nullptr);
-  ExpectRefuses("needs rules version 2, this program has 1");
+  ExpectRefuses("needs rules version 4, this program has 3");
 }
 
 }  // namespace

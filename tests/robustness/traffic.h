@@ -22,7 +22,7 @@ std::vector<Event> Traffic(const GenerateOptions& options);
 std::vector<Event> Traffic(std::uint64_t seed, std::uint64_t results);
 // Everything whose order shows: policies with a history, recent averages by BOINC's letter, hosts and users that move, users
 // that are named late or never, balances, results that come in any order, twice, with other contents, in vain, or from two
-// hosts.
+// hosts, and are paid while they run.
 GenerateOptions RestlessOptions(std::uint64_t seed, std::uint64_t results);
 std::vector<Event> RestlessTraffic(const GenerateOptions& options);
 // As a file for `cobblestone ingest`: each envelope behind its length (protobuf's delimited messages).

@@ -217,7 +217,7 @@ TEST(Simulation, CanaryNobodyLooksWhetherEachSlotIsSomebodys) {
 // A stage beside the real ones that notes when it has seen a record, by the machine's own clock.
 class LooksAtTheClock final : public stream::Stage {
  public:
-  explicit LooksAtTheClock(stream::TableHost& tables) : seen_(tables, kSeenTable, 1, true) {}
+  explicit LooksAtTheClock(stream::TableHost& tables) : seen_(tables, {.id = kSeenTable}, true) {}
   void Process(std::size_t, const stream::RecordView&, stream::Emitter&) override {
     seen_.Mutable({}).at = std::chrono::steady_clock::now().time_since_epoch().count();
   }

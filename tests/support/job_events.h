@@ -25,6 +25,23 @@ inline wire::Completion CompletionOf(std::uint64_t result, std::uint64_t host, s
   return completion;
 }
 
+// Sent to a host of 1 GFLOPS, which 1e15 FLOPs keep busy for twelve days.
+inline wire::Dispatch DispatchOf(std::uint64_t result, std::uint64_t host, double time,
+                                 const std::string& name = {}) {
+  wire::Dispatch dispatch;
+  dispatch.facts.result = ResultId(result);
+  dispatch.facts.host = HostId(host);
+  dispatch.facts.workunit = WorkunitId(result);
+  dispatch.facts.app = AppId(1);
+  dispatch.facts.version = AppVersionId(1);
+  dispatch.facts.peak_flops = 1e9;
+  dispatch.facts.sent_time = time;
+  dispatch.fpops_est = 1e15;
+  dispatch.fpops_bound = 1e17;
+  dispatch.result_name = name;
+  return dispatch;
+}
+
 // Valid at the first look, the only replica, `credit` Cobblestones where the policy is `assigned`.
 inline credit::ValidationFacts ValidationOf(std::uint64_t result, std::uint64_t host, std::uint64_t workunit,
                                             double credit) {

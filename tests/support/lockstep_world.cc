@@ -28,6 +28,12 @@ LockstepWorld::LockstepWorld(std::uint32_t partitions) : partitions_(partitions)
   lockstep_->SetTap(wire::kRefused, [this](stream::TopicPartition, std::string_view record) {
     refused_.emplace_back(record);
   });
+  lockstep_->SetTap(wire::kPostings, [this](stream::TopicPartition, std::string_view record) {
+    postings_.emplace_back(record);
+  });
+  lockstep_->SetTap(wire::kControl, [this](stream::TopicPartition where, std::string_view record) {
+    if (where.partition == 0) control_.emplace_back(record);
+  });
 }
 
 void LockstepWorld::Must(const Status& status) {
@@ -102,6 +108,12 @@ std::map<std::string, std::string> LockstepWorld::AccountRows() const {
         [&](const stream::Key& key, const accounts::UserState& user) { add("user", key, user.account); });
     slot.stages.teams->teams().ForEach(
         [&](const stream::Key& key, const teams::TeamState& team) { add("team", key, team.account); });
+    slot.stages.accounts->user_estimates().ForEach([&](const stream::Key& key,
+                                                       const credit::UserEstimates& user) {
+      stream::StateWriter writer(
+          rows["estimates of user " + std::to_string(key.id) + " of project " + std::to_string(key.project)]);
+      writer(user);
+    });
   }
   return rows;
 }

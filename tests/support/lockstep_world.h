@@ -36,6 +36,11 @@ class LockstepWorld {
   // Records of the topic `grants` in order of project, result and bytes: what does not depend on partitions.
   // Moves of hosts between partitions do, and are left out.
   [[nodiscard]] std::vector<std::string> SortedLedger() const;
+  // Records of the ledger, of what reached teams, and of what was broadcast, each as it came.
+  [[nodiscard]] const std::vector<std::string>& ledger() const { return ledger_; }
+  [[nodiscard]] const std::vector<std::string>& postings() const { return postings_; }
+  [[nodiscard]] const std::vector<std::string>& control() const { return control_; }
+  [[nodiscard]] const std::vector<std::string>& refused() const { return refused_; }
   // Every account to the last bit (recent average, apps, days too), by its name. Throws where a host has two.
   [[nodiscard]] std::map<std::string, std::string> AccountRows() const;
   // Every row of every state table by key, of one partition and the coordinator; with one partition: all
@@ -56,6 +61,8 @@ class LockstepWorld {
   std::uint64_t barriers_ = 0;
   std::vector<std::string> ledger_;
   std::vector<std::string> refused_;
+  std::vector<std::string> postings_;
+  std::vector<std::string> control_;  // of partition 0
 };
 
 // The first row in which two states differ: table, key and bytes in hex. Empty: none.

@@ -2,14 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "schemas/events.pb.h"
-#include "schemas/internal.pb.h"
+#include "tests/support/oracle_corrections.h"
+#include "tests/support/oracle_estimates.h"
+#include "tests/support/oracle_merges.h"
 #include "tests/support/oracle_rules.h"
+#include "tests/support/oracle_trickles.h"
 
 namespace cobblestone::testing {
 namespace {
@@ -23,6 +25,9 @@ struct AppFacts {
   OraclePolicy rules;
   std::uint32_t policy_version = 1;
   double window = 0;
+  std::vector<v1::TrickleRule> trickles;
+  std::string settlement;
+  double cobblestones_per_gflops_day = 200;
   // These never go back, whatever becomes of the window.
   double longest_window = 0;
   double results_from = 0;    // when a result was sent that is not too late
@@ -36,13 +41,34 @@ struct HostFacts {
   double whetstone = 0;
   double dhrystone = 0;
   double cpus = 0;
-  std::vector<std::uint64_t> waiting;  // results, in the order in which they began to wait
+  std::vector<std::uint64_t> waiting;   // results, in the order in which they began to wait
+  std::vector<std::uint64_t> unpriced;  // and those that were sent to it before it was known
   struct Opening {
     std::int64_t micro = 0;
     double since = 0;
     std::string subject;
   };
   std::optional<Opening> opening;  // waits, too
+};
+
+// What an account gets, or loses.
+struct Posting {
+  ResultKey key;
+  std::uint64_t host = 0;
+  std::uint64_t user = 0;
+  std::uint64_t app = 0;
+  std::int64_t micro = 0;
+  std::int64_t paid = 0;     // of it by a partial grant
+  std::int64_t settles = 0;  // of earlier partial grants
+  bool final = false;
+  bool owed = false;
+  double time = 0;
+  std::uint64_t line = 0;
+  double team_time = 0;  // the team is the one of this time
+  bool team_at_grant = false;
+  bool corrects = false;  // an operator's reversal or re-pricing: of this team
+  bool uncounts = false;
+  std::uint64_t team = 0;
 };
 
 struct UserFacts {
@@ -53,7 +79,22 @@ struct UserFacts {
     std::string bytes;
   };
   std::map<std::pair<double, std::uint64_t>, Word> words;  // by time and id; the first holds since ever
-  std::vector<std::pair<ResultKey, double>> waiting;       // and until when
+  std::vector<std::pair<Posting, double>> waiting;         // and until when
+  std::int64_t expired_provisional = 0;
+};
+
+// What a result on a host is paid while it runs.
+struct Job {
+  std::uint64_t app = 0;
+  std::string name;
+  std::optional<OracleJob> terms;  // its host is known
+  OraclePaid paid;
+};
+
+// Trickles whose job has not come: when the first was sent, each with its line.
+struct WaitingTrickles {
+  double since = 0;
+  std::vector<std::pair<std::string, std::uint64_t>> messages;
 };
 
 // One result on one host.
@@ -61,6 +102,8 @@ struct ResultFacts {
   std::string dispatch;
   std::string completion;
   std::string validation;
+  std::uint64_t line = 0;  // of the later of both
+  std::shared_ptr<Job> job;
   double since = 0;
   std::uint64_t app = 0;
   bool pending = false;
@@ -71,15 +114,22 @@ struct ResultFacts {
   std::string ended_validation;
 };
 
+struct Claim : OracleClaim {
+  OraclePaid paid;
+  std::string settlement;
+  std::uint64_t line = 0;
+};
+
 struct WorkunitFacts {
   bool open = false;
   bool decided = false;
   double begin = 0;  // then: of the time for which it is remembered
   std::uint64_t app = 0;
   double since = 0;
-  std::vector<OracleClaim> claims;
-  std::vector<OracleClaim> late;
+  std::vector<Claim> claims;
+  std::vector<Claim> late;
   double time = 0;  // of the decision
+  std::uint64_t line = 0;
   double credit = 0;
   std::int64_t micro = 0;
   bool priced = true;
@@ -97,6 +147,9 @@ struct Project {
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::string>
       failures;  // without a result: by host, event
   std::map<std::uint64_t, WorkunitFacts> workunits;
+  std::map<std::pair<std::string, std::uint64_t>, std::uint64_t> names;  // result by name, host
+  std::map<std::pair<std::uint64_t, std::uint64_t>, WaitingTrickles> waiting_trickles;  // by result, host
+  std::map<std::pair<std::string, std::uint64_t>, WaitingTrickles> waiting_names;       // by name, host
 };
 
 }  // namespace
@@ -112,8 +165,13 @@ struct Oracle::State {
   std::map<std::string, std::map<std::uint64_t, std::string>>
       told;                              // catalogue: bytes by subject and event id
   std::map<std::string, Word> openings;  // by subject: there is one
-  std::map<ResultKey, std::pair<double, bool>>
-      reported;  // of each grant: when, and whether the team at grant counts
+  std::uint64_t line = 0;
+  // Of those since the last barrier: what is owed depends on their order, which is that of their times.
+  std::vector<std::pair<AccountKey, Posting>> unordered;
+  std::map<AccountKey, BigMicro> owed;
+  OracleCorrections corrections;
+  OracleEstimates estimates;
+  OracleMerges merges;
   Outcome outcome;
 
   void Add(std::string_view bytes);
@@ -135,12 +193,27 @@ struct Oracle::State {
   void CloseWithout(std::uint32_t project, const Envelope& validation);
   void Tick(std::uint32_t project, double time);
   void ExpireWorkunits(std::uint32_t project);
-  void TakeClaim(std::uint32_t project, const OracleClaim& claim);
+  void OpenJob(const Envelope& dispatch);
+  void PriceJob(std::uint32_t project, std::uint64_t result, std::uint64_t host);
+  void AddTrickle(const Envelope& e, std::string_view bytes, std::uint64_t from_line);
+  void Pay(const Envelope& e, std::uint64_t result, Job& job, std::uint64_t from_line);
+  void TakeWaiting(WaitingTrickles waiting);
+  void EndJob(ResultKey key, std::uint64_t host, ResultFacts& result, double time, std::uint64_t at_line);
+  void ForgetJob(std::uint32_t project, std::uint64_t result_id, std::uint64_t host, ResultFacts& result);
+  void GiveUp(std::uint32_t project, const Claim& claim);
+  void Unsettle(const Posting& of, const OraclePaid& paid, std::int64_t worth, const std::string& settlement,
+                bool granted);
+  void TakeClaim(std::uint32_t project, const Claim& claim);
   void Settle(std::uint32_t project, std::uint64_t workunit, std::uint32_t pass);
-  void GrantTo(std::uint32_t project, const OracleClaim& claim, const WorkunitFacts& workunit, bool late);
+  void GrantTo(std::uint32_t project, const Claim& claim, const WorkunitFacts& workunit, bool late);
   void ExpireWaiting(UserFacts& user, double now);
-  void Post(const ResultKey& key);
-  void AddTo(const AccountKey& key, const GrantOutcome& grant);
+  void Correct(const Envelope& e, std::string_view bytes);
+  void Give(const Posting& posting);
+  void Post(const Posting& posting);
+  void AddTo(const AccountKey& key, const Posting& posting, std::int64_t provisional);
+  void Order();
+  void AddMerge(const Envelope& e, std::string_view bytes);
+  void EndPeriod();
 };
 
 Oracle::Oracle() : state_(std::make_unique<State>()) {}
@@ -153,27 +226,43 @@ Outcome RunOracle(std::span<const std::string> envelopes) {
 }
 
 void Oracle::Add(std::string_view envelope) { state_->Add(envelope); }
-Outcome Oracle::Finish() const { return state_->outcome; }
+Outcome Oracle::Finish() const {
+  state_->EndPeriod();
+  Outcome outcome = state_->outcome;
+  for (auto& [key, grant] : outcome.grants)
+    grant.to_host = state_->merges.HeirOf({key.project, grant.to_host}).second;
+  return outcome;
+}
 
 // ---- Events --------------------------------------------------------------------------------------------
 
 void Oracle::State::Add(std::string_view bytes) {
+  ++line;
   Envelope e;
   if (!e.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return Refuse("UNDECODABLE");
   if (e.event_case() == Envelope::EVENT_NOT_SET) return Refuse("NOT_SUPPORTED");
-  if (e.has_trickle() || e.has_host_merge() || e.has_reversal() || e.has_repricing() ||
-      e.has_estimated_credit()) {
-    return Refuse("NOT_SUPPORTED");
-  }
+  const bool of_host = e.has_completion() || e.has_validation() || e.has_dispatch() || e.has_trickle() ||
+                       e.has_host() || e.has_host_merge() || e.has_opening_host_version() ||
+                       e.has_estimated_credit() || e.has_machine_host();
+  if (!of_host) EndPeriod();  // a barrier, where there are any
   if (const char* reason = IllFormed(e); reason != nullptr) return Refuse(reason);
   if (e.has_completion()) return AddCompletion(e, bytes);
   if (e.has_validation()) return AddValidation(e, bytes);
   if (e.has_dispatch()) return AddDispatch(e, bytes);
+  if (e.has_trickle()) return AddTrickle(e, bytes, line);
+  const auto refuse = [this](const char* reason) { Refuse(reason); };
+  if (e.has_machine_host()) return estimates.Hear(e, bytes, refuse);
+  if (e.has_estimated_credit()) {
+    if (projects[e.project()].apps.empty()) return Refuse("UNKNOWN_APP");
+    return estimates.Report(e, bytes, line, refuse);
+  }
+  if (e.has_reversal() || e.has_repricing()) return Correct(e, bytes);
   if (e.has_tick()) {
     if (e.project() != 0) return Tick(e.project(), e.tick().time());
     for (auto& [id, project] : projects) Tick(id, e.tick().time());  // of no project: of every one
     return;
   }
+  if (e.has_host_merge()) return AddMerge(e, bytes);
   if (e.has_host() || e.has_user() || e.has_team()) return AddMember(e, bytes);
   if (e.has_opening_total() || e.has_opening_host_version()) return AddOpening(e, bytes);
   AddBroadcast(e, bytes);
@@ -242,15 +331,22 @@ void Oracle::State::AddMember(const Envelope& e, std::string_view bytes) {
     const v1::Host& said = e.host();
     if (!IsNewMember(e, said.host(), bytes)) return;
     HostFacts& host = project.hosts[said.host()];
-    host.known = true;
-    host.deleted = said.deleted();
-    host.user = said.user();
+    if (!merges.Ended({e.project(), said.host()})) {
+      host.known = true;
+      host.deleted = said.deleted();
+      host.user = said.user();
+      merges.SetOwner({e.project(), said.host()}, said.user());
+    }
     host.whetstone = said.whetstone();
     host.dhrystone = said.dhrystone();
     host.cpus = said.cpus();
-    if (host.opening)
+    if (host.opening) {
+      merges.HasAccount({e.project(), said.host()});
       outcome.accounts[{e.project(), OracleAccountKind::kHost, said.host()}].micro += host.opening->micro;
+    }
     host.opening.reset();
+    for (const std::uint64_t result : std::exchange(host.unpriced, {}))
+      PriceJob(e.project(), result, said.host());
     const std::vector<std::uint64_t> waiting = std::exchange(host.waiting, {});
     for (const std::uint64_t result : waiting) Join(e.project(), result, said.host());
     return;
@@ -266,7 +362,7 @@ void Oracle::State::AddMember(const Envelope& e, std::string_view bytes) {
   user.known = true;
   if (user.words.rbegin()->first.second == e.id()) user.deleted = said.deleted();
   ExpireWaiting(user, project.last_tick);
-  for (const auto& [key, until] : std::exchange(user.waiting, {})) Post(key);
+  for (const auto& [posting, until] : std::exchange(user.waiting, {})) Post(posting);
 }
 
 bool Oracle::State::AddApp(std::uint32_t project_id, const v1::App& said) {
@@ -276,11 +372,24 @@ bool Oracle::State::AddApp(std::uint32_t project_id, const v1::App& said) {
   if (!said.policy().empty()) {
     app.policy = said.policy();
     app.rules = OraclePolicy(said.policy(), said.constants());
+    if (said.constants().has_cobblestones_per_gflops_day())
+      app.cobblestones_per_gflops_day = said.constants().cobblestones_per_gflops_day();
   } else if (known != project.apps.end()) {
     app = known->second;
   } else {
     app.rules = OraclePolicy(app.policy, {});
   }
+  if (!said.policy().empty() || said.trickles_size() > 0)
+    app.trickles.assign(said.trickles().begin(), said.trickles().end());
+  if (!said.policy().empty() || !said.trickle_settlement().empty())
+    app.settlement = said.trickle_settlement().empty() ? "keep" : said.trickle_settlement();
+  const auto same_trickles = [](const AppFacts& a, const AppFacts& b) {
+    return a.settlement == b.settlement &&
+           std::equal(a.trickles.begin(), a.trickles.end(), b.trickles.begin(), b.trickles.end(),
+                      [](const v1::TrickleRule& x, const v1::TrickleRule& y) {
+                        return x.SerializeAsString() == y.SerializeAsString();
+                      });
+  };
   const std::uint32_t asked = said.policy_version();
   const auto refuse = [this](const char* reason) {
     Refuse(reason);
@@ -290,7 +399,7 @@ bool Oracle::State::AddApp(std::uint32_t project_id, const v1::App& said) {
     app.policy_version = asked != 0 ? asked : 1;
   } else {
     const std::uint32_t last = known->second.policy_version;
-    const bool same = known->second.rules == app.rules;
+    const bool same = known->second.rules == app.rules && same_trickles(known->second, app);
     app.policy_version = asked != 0 ? asked : same ? last : last + 1;
     if (app.policy_version < last) return refuse("OUT_OF_RANGE");
     if (app.policy_version == last && !same) return refuse("DUPLICATE_WITH_OTHER_CONTENTS");
@@ -336,8 +445,9 @@ void Oracle::State::AddBroadcast(const Envelope& e, std::string_view bytes) {
     taken = AddApp(e.project(), e.app());
   } else if (e.has_app_version()) {
     taken = AddVersion(e.project(), e.app_version());
-  } else if (e.has_settings() && e.settings().has_max_granted_credit()) {
-    projects[e.project()].cap = e.settings().max_granted_credit();
+  } else if (e.has_settings()) {
+    if (e.settings().has_max_granted_credit()) projects[e.project()].cap = e.settings().max_granted_credit();
+    estimates.SetLimits(e.project(), e.settings().estimates());
   } else if (e.has_opening_app_version()) {
     // Averages are not the oracle's business.
     taken = projects[e.project()].versions.count(e.opening_app_version().app_version()) != 0;
@@ -373,7 +483,12 @@ void Oracle::State::AddOpening(const Envelope& e, std::string_view bytes) {
                                              SubjectKey(e, subject)};
     return;
   }
-  outcome.accounts[{e.project(), kind, said.account()}].micro += *micro;
+  AccountKey key{e.project(), kind, said.account()};
+  if (kind == OracleAccountKind::kHost) {
+    merges.HasAccount({e.project(), said.account()});
+    key.account = merges.HeirOf({e.project(), said.account()}).second;
+  }
+  outcome.accounts[key].micro += *micro;
 }
 
 void Oracle::State::AddDispatch(const Envelope& e, std::string_view bytes) {
@@ -395,6 +510,7 @@ void Oracle::State::AddDispatch(const Envelope& e, std::string_view bytes) {
   }
   result.pending = true;
   result.dispatch = bytes;
+  OpenJob(e);
 }
 
 void Oracle::State::AddCompletion(const Envelope& e, std::string_view bytes) {
@@ -436,6 +552,7 @@ void Oracle::State::AddCompletion(const Envelope& e, std::string_view bytes) {
       CloseWithout(e.project(), validation);
       Refuse("UNKNOWN_RESULT");
     }
+    EndJob({e.project(), said.result()}, said.host(), result, e.time(), line);
     result = {};
     result.ended = true;
     result.begin = WindowBegin(said, e.time());
@@ -449,6 +566,7 @@ void Oracle::State::AddCompletion(const Envelope& e, std::string_view bytes) {
   }
   result.pending = true;
   result.completion = bytes;
+  result.line = line;
   Join(e.project(), said.result(), said.host());
 }
 
@@ -486,6 +604,7 @@ void Oracle::State::AddValidation(const Envelope& e, std::string_view bytes) {
   }
   result.pending = true;
   result.validation = bytes;
+  result.line = line;
   Join(e.project(), said.result(), said.host());
 }
 
@@ -512,6 +631,7 @@ void Oracle::State::Join(std::uint32_t project_id, std::uint64_t result_id, std:
     CloseWithout(project_id, checked);
     Refuse("WRONG_WORKUNIT");
     Refuse("WRONG_WORKUNIT");
+    EndJob({project_id, result_id}, host_id, result, checked.time(), result.line);
     result = {};
     return;
   }
@@ -521,12 +641,14 @@ void Oracle::State::Join(std::uint32_t project_id, std::uint64_t result_id, std:
     CloseWithout(project_id, checked);
     Refuse("TOO_LATE");
     Refuse("TOO_LATE");
+    EndJob({project_id, result_id}, host_id, result, checked.time(), result.line);
     result = {};
     return;
   }
   const bool valid = validation.state() == v1::VALIDATE_STATE_VALID;
   if (valid || app.rules.counts_invalid()) {
-    OracleClaim claim;
+    Claim claim;
+    claim.line = result.line;
     claim.result = result_id;
     claim.workunit = validation.workunit();
     claim.host = host_id;
@@ -543,8 +665,14 @@ void Oracle::State::Join(std::uint32_t project_id, std::uint64_t result_id, std:
     claim.host_deleted = host.deleted;
     claim.canonical = validation.canonical_result();
     app.rules.Price(completion, validation, {host.whetstone, host.dhrystone, host.cpus}, &claim);
+    if (valid && !host.deleted && result.job) {
+      claim.paid = result.job->paid;
+      claim.settlement = app.settlement;
+      ForgetJob(project_id, result_id, host_id, result);
+    }
     TakeClaim(project_id, claim);
   }
+  EndJob({project_id, result_id}, host_id, result, checked.time(), result.line);
   result.ended_completion = std::exchange(result.completion, {});
   result.ended_validation = std::exchange(result.validation, {});
   result.dispatch.clear();
@@ -558,7 +686,8 @@ void Oracle::State::Join(std::uint32_t project_id, std::uint64_t result_id, std:
 void Oracle::State::CloseWithout(std::uint32_t project_id, const Envelope& e) {
   const v1::Validation& validation = e.validation();
   if (validation.late() || validation.claims() == 0) return;
-  OracleClaim claim;
+  Claim claim;
+  claim.line = line;
   claim.expired = true;
   claim.result = validation.result();
   claim.workunit = validation.workunit();
@@ -588,7 +717,8 @@ void Oracle::State::Tick(std::uint32_t project_id, double time) {
   }
   for (auto& [key, result] : project.results) {
     if (!result.pending || !(result.since + project.apps[result.app].window < time)) continue;
-    const ResultFacts over = std::exchange(result, {});
+    ResultFacts over = std::exchange(result, {});
+    EndJob({project_id, key.first}, key.second, over, time, over.line);
     const char* reason = over.waits_for_host ? "UNKNOWN_HOST" : "UNKNOWN_RESULT";
     if (!over.completion.empty()) Refuse(reason);
     if (over.validation.empty()) continue;
@@ -597,6 +727,16 @@ void Oracle::State::Tick(std::uint32_t project_id, double time) {
     e.ParseFromString(over.validation);
     if (e.validation().state() != v1::VALIDATE_STATE_INCONCLUSIVE) CloseWithout(project_id, e);
   }
+  const auto expire = [&](auto& waiting) {
+    std::erase_if(waiting, [&](const auto& entry) {
+      if (!(entry.second.since + 30.0 * 86400 < time)) return false;
+      for (std::size_t i = 0; i < entry.second.messages.size(); ++i) Refuse("UNKNOWN_RESULT");
+      return true;
+    });
+  };
+  expire(project.waiting_trickles);
+  expire(project.waiting_names);
+  estimates.Tick(project_id, time, [this](const char* reason) { Refuse(reason); });
   ExpireWorkunits(project_id);
 }
 
@@ -609,18 +749,21 @@ void Oracle::State::ExpireWorkunits(std::uint32_t project_id) {
     if (!(workunit.since + project.apps[app].window < project.last_tick)) continue;
     if (!workunit.claims.empty()) {
       std::uint32_t last = 0;
-      for (const OracleClaim& claim : workunit.claims) last = std::max(last, claim.pass);
+      for (const Claim& claim : workunit.claims) last = std::max(last, claim.pass);
       Settle(project_id, id, last);
       continue;
     }
-    for (std::size_t i = 0; i < workunit.late.size(); ++i) Refuse("UNKNOWN_RESULT");
+    for (const Claim& claim : workunit.late) {
+      Refuse("UNKNOWN_RESULT");
+      GiveUp(project_id, claim);
+    }
     workunit = {};
   }
 }
 
 // ---- Workunits -----------------------------------------------------------------------------------------
 
-void Oracle::State::TakeClaim(std::uint32_t project_id, const OracleClaim& claim) {
+void Oracle::State::TakeClaim(std::uint32_t project_id, const Claim& claim) {
   WorkunitFacts& workunit = projects[project_id].workunits[claim.workunit];
   if (workunit.decided &&
       IsEarlierDay(workunit.begin, projects[project_id].apps[workunit.app].workunits_from))
@@ -637,10 +780,13 @@ void Oracle::State::TakeClaim(std::uint32_t project_id, const OracleClaim& claim
     return;
   }
   // A result counts once in a look's set, and its claim counts for more than word that there will be none.
-  OracleClaim* same = nullptr;
-  for (OracleClaim& other : workunit.claims) {
+  Claim* same = nullptr;
+  for (Claim& other : workunit.claims) {
     if (other.result != claim.result) continue;
-    if (!claim.expired && !other.expired) return Refuse("ALREADY_DECIDED");  // one result, two hosts
+    if (!claim.expired && !other.expired) {  // one result, two hosts
+      Refuse("ALREADY_DECIDED");
+      return GiveUp(project_id, claim);
+    }
     if (other.pass == claim.pass) same = &other;
   }
   if (same == nullptr) {
@@ -653,21 +799,23 @@ void Oracle::State::TakeClaim(std::uint32_t project_id, const OracleClaim& claim
   workunit.open = true;
   workunit.since = since;
   const auto there = std::count_if(workunit.claims.begin(), workunit.claims.end(),
-                                   [&](const OracleClaim& other) { return other.pass == claim.pass; });
+                                   [&](const Claim& other) { return other.pass == claim.pass; });
   if (there >= static_cast<std::ptrdiff_t>(claim.awaited)) Settle(project_id, claim.workunit, claim.pass);
 }
 
 void Oracle::State::Settle(std::uint32_t project_id, std::uint64_t workunit_id, std::uint32_t pass) {
   Project& project = projects[project_id];
   WorkunitFacts& workunit = project.workunits[workunit_id];
-  std::vector<OracleClaim> claims;
+  std::vector<Claim> claims;
+  std::uint64_t last_line = 0;
   std::uint32_t version = 0;
   std::uint64_t app = 0;
   bool any_valid = false;
   double begin = 0;
   double time = 0;
-  for (const OracleClaim& claim : workunit.claims) {
+  for (const Claim& claim : workunit.claims) {
     if (claim.pass != pass) continue;
+    last_line = std::max(last_line, claim.line);
     time = std::max(time, claim.time);
     begin = std::max({begin, claim.time, claim.sent});
     any_valid = any_valid || claim.valid;
@@ -679,257 +827,375 @@ void Oracle::State::Settle(std::uint32_t project_id, std::uint64_t workunit_id, 
   }
   if (!any_valid) {
     // Such a look decides nothing.
-    std::erase_if(workunit.claims, [pass](const OracleClaim& claim) { return claim.pass == pass; });
+    std::erase_if(workunit.claims, [pass](const Claim& claim) { return claim.pass == pass; });
     workunit.open = !workunit.claims.empty() || !workunit.late.empty();
     return;
   }
-  std::sort(claims.begin(), claims.end(),
-            [](const OracleClaim& a, const OracleClaim& b) { return a.result < b.result; });
+  std::sort(claims.begin(), claims.end(), [](const Claim& a, const Claim& b) { return a.result < b.result; });
   const OraclePolicy& rules = project.policies[{app, version}];
   workunit.open = false;
   workunit.decided = true;
   workunit.time = time;
+  workunit.line = last_line;
   workunit.begin = begin;
   workunit.app = app;
   workunit.priced = rules.priced();
-  workunit.credit = rules.priced() ? rules.Settle(claims, project.cap) : 0;
+  workunit.credit = rules.priced() ? rules.Settle({claims.begin(), claims.end()}, project.cap) : 0;
   const auto micro = ToMicro(workunit.credit);
   workunit.micro = micro.value_or(0);
-  const std::vector<OracleClaim> late = std::exchange(workunit.late, {});
-  for (const OracleClaim& claim : claims) {
+  const std::vector<Claim> late = std::exchange(workunit.late, {});
+  const std::vector<Claim> all = std::exchange(workunit.claims, {});
+  for (const Claim& claim : claims) {
     if (micro) {
       GrantTo(project_id, claim, workunit, false);
     } else {
       Refuse("NOT_FINITE");
+      GiveUp(project_id, claim);
     }
   }
-  for (const OracleClaim& claim : late) GrantTo(project_id, claim, workunit, true);
+  // Of other looks: the workunit is decided without them.
+  for (const Claim& claim : all)
+    if (claim.pass != pass) GiveUp(project_id, claim);
+  for (const Claim& claim : late) GrantTo(project_id, claim, workunit, true);
 }
 
-void Oracle::State::GrantTo(std::uint32_t project_id, const OracleClaim& claim, const WorkunitFacts& workunit,
+void Oracle::State::GrantTo(std::uint32_t project_id, const Claim& claim, const WorkunitFacts& workunit,
                             bool late) {
   if (!claim.valid || claim.host_deleted) return;
   const ResultKey key{project_id, claim.result};
+  std::int64_t paid = 0;
+  for (const auto& [user, micro] : claim.paid) paid += micro;
   GrantOutcome grant;
   grant.workunit = claim.workunit;
   grant.host = claim.host;
   grant.user = claim.user;
   grant.app = claim.app;
-  grant.micro = workunit.micro;
+  grant.micro = std::max<std::int64_t>(workunit.micro - paid, 0);
   grant.priced = workunit.priced;
   grant.late = late;
   if (!outcome.grants.emplace(key, grant).second) {
     Refuse("ALREADY_DECIDED");  // a valid result is granted once
-    return;
+    return GiveUp(project_id, claim);
   }
   const Project& project = projects[project_id];
-  const bool team_at_grant = project.policies.at({claim.app, claim.policy_version}).team_at_grant();
-  reported[key] = {claim.received, team_at_grant};
-  UserFacts* user = claim.user == 0 ? nullptr : &projects[project_id].users[claim.user];
-  if (user != nullptr && !user->known) {
-    user->waiting.emplace_back(key, (late ? claim.time : workunit.time) + project.apps.at(claim.app).window);
-    return;
-  }
-  Post(key);
+  const Posting posting{
+      .key = key,
+      .host = claim.host,
+      .user = claim.user,
+      .app = claim.app,
+      .micro = grant.micro,
+      .final = true,
+      .time = late ? claim.time : workunit.time,
+      .line = late ? std::max(claim.line, workunit.line) : workunit.line,
+      .team_time = claim.received,
+      .team_at_grant = project.policies.at({claim.app, claim.policy_version}).team_at_grant()};
+  Give(posting);
+  Unsettle(posting, claim.paid, workunit.micro, claim.settlement, true);
+}
+
+void Oracle::State::Correct(const Envelope& e, std::string_view bytes) {
+  CorrectionEffect effect;
+  bool taken = false;
+  const std::uint64_t user = (e.has_repricing() ? e.repricing().entry() : e.reversal().entry()).user();
+  if (user != 0 && !projects[e.project()].users[user].known) return Refuse("UNKNOWN_USER");
+  if (const char* reason = corrections.Hear(e, bytes, &effect, &taken)) return Refuse(reason);
+  if (!taken) return;
+  const ResultKey key{e.project(), effect.result};
+  auto& sum = outcome.corrections[{key, effect.entry.user()}];
+  sum.micro += effect.micro;
+  ++sum.count;
+  Give({.key = key,
+        .host = effect.entry.host(),
+        .user = effect.entry.user(),
+        .app = effect.entry.app(),
+        .micro = effect.micro,
+        .time = e.time(),
+        .line = line,
+        .corrects = true,
+        .uncounts = effect.uncounts,
+        .team = effect.entry.team()});
+}
+
+void Oracle::State::Give(const Posting& posting) {
+  const std::uint32_t project = posting.key.project;
+  UserFacts* user = posting.user == 0 ? nullptr : &projects[project].users[posting.user];
+  if (user == nullptr || user->known) return Post(posting);
+  user->waiting.emplace_back(posting, posting.time + projects[project].apps.at(posting.app).window);
 }
 
 // In the order in which they came: one that waits on holds up those behind it. The host gets its share.
 void Oracle::State::ExpireWaiting(UserFacts& user, double now) {
   while (!user.waiting.empty() && IsEarlierDay(user.waiting.front().second, now)) {
-    const ResultKey key = user.waiting.front().first;
-    GrantOutcome& grant = outcome.grants[key];
-    grant.to_host = grant.host;
-    AddTo({key.project, OracleAccountKind::kHost, grant.to_host}, grant);
+    const Posting posting = user.waiting.front().first;
+    if (posting.final) outcome.grants[posting.key].to_host = posting.host;
+    AddTo({posting.key.project, OracleAccountKind::kHost, posting.host}, posting,
+          posting.paid - posting.settles);
     Refuse("UNKNOWN_USER");
+    user.expired_provisional += posting.paid - std::min(user.expired_provisional, posting.settles);
     user.waiting.erase(user.waiting.begin());
   }
 }
 
-void Oracle::State::Post(const ResultKey& key) {
-  GrantOutcome& grant = outcome.grants[key];
-  grant.to_host = grant.host;
-  if (grant.user != 0) {
-    const UserFacts& user = projects[key.project].users[grant.user];
-    if (!user.deleted) {
-      grant.to_user = grant.user;
-      const auto [received, at_grant] = reported[key];
-      grant.to_team = user.words.rbegin()->second.team;
-      if (!at_grant) {
-        grant.to_team = user.words.begin()->second.team;
-        for (const auto& [when, word] : user.words) {
-          if (when.first <= received) grant.to_team = word.team;
-        }
+void Oracle::State::Post(const Posting& posting) {
+  const std::uint32_t project = posting.key.project;
+  std::uint64_t to_user = 0;
+  std::uint64_t to_team = 0;
+  std::int64_t of_user = posting.paid - posting.settles;
+  if (posting.user != 0) {
+    UserFacts& user = projects[project].users[posting.user];
+    to_user = posting.user;
+    to_team = user.words.rbegin()->second.team;
+    if (!posting.team_at_grant) {
+      to_team = user.words.begin()->second.team;
+      for (const auto& [when, word] : user.words) {
+        if (when.first <= posting.team_time) to_team = word.team;
       }
     }
+    if (user.deleted) to_team = 0;
+    const std::int64_t expired = std::min(user.expired_provisional, posting.settles);
+    user.expired_provisional -= expired;
+    of_user += expired;
   }
-  AddTo({key.project, OracleAccountKind::kHost, grant.to_host}, grant);
-  AddTo({key.project, OracleAccountKind::kUser, grant.to_user}, grant);
-  AddTo({key.project, OracleAccountKind::kTeam, grant.to_team}, grant);
+  if (posting.final) {
+    GrantOutcome& grant = outcome.grants[posting.key];
+    grant.to_host = posting.host;
+    grant.to_user = to_user;
+    grant.to_team = to_team;
+  }
+  estimates.Granted({project, to_user, posting.host}, posting.micro, posting.time, posting.line,
+                    posting.key.result);
+  AddTo({project, OracleAccountKind::kHost, posting.host}, posting, posting.paid - posting.settles);
+  AddTo({project, OracleAccountKind::kUser, to_user}, posting, of_user);
+  if (posting.corrects) to_team = posting.team;
+  AddTo({project, OracleAccountKind::kTeam, to_team}, posting, 0);
 }
 
-void Oracle::State::AddTo(const AccountKey& key, const GrantOutcome& grant) {
-  if (key.account == 0) return;
+void Oracle::State::AddTo(const AccountKey& whose, const Posting& posting, std::int64_t provisional) {
+  if (whose.account == 0) return;
+  AccountKey key = whose;
+  if (key.kind == OracleAccountKind::kHost) {
+    merges.HasAccount({key.project, key.account});
+    key.account = merges.HeirOf({key.project, key.account}).second;
+  }
+  // What only makes partial grants final is nothing for a team.
+  const bool counts = posting.final || posting.uncounts;
+  if (!counts && posting.micro == 0 && provisional == 0) return;
   AccountOutcome& account = outcome.accounts[key];
-  account.micro += grant.micro;
-  account.grants += 1;
-  account.apps[grant.app].first += grant.micro;
-  account.apps[grant.app].second += 1;
+  account.provisional += provisional;
+  if (!counts && posting.micro == 0) return;
+  account.micro += posting.micro;
+  account.grants += posting.final ? 1 : posting.uncounts ? -1 : 0;
+  account.apps[posting.app].first += posting.micro;
+  account.apps[posting.app].second += posting.final ? 1 : posting.uncounts ? -1 : 0;
+  unordered.emplace_back(key, posting);
 }
 
-// ---- What a pipeline did -------------------------------------------------------------------------------
-
-bool AddLedgerRecord(std::string_view bytes, Outcome* outcome) {
-  v1::Grant grant;
-  if (!grant.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return false;
-  if (grant.kind() != v1::GRANT_KIND_FINAL) return true;
-  const ResultKey key{grant.project(), grant.result()};
-  GrantOutcome told;
-  told.workunit = grant.claim().workunit();
-  told.host = grant.host();
-  told.user = grant.user();
-  told.app = grant.app();
-  told.micro = grant.credit_micro();
-  if (!outcome->grants.emplace(key, told).second) outcome->granted_twice.push_back(key);
-  return true;
-}
-
-std::string DescribeLedgerRecord(std::string_view bytes) {
-  v1::Grant grant;
-  if (!grant.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return "no grant";
-  return grant.ShortDebugString();
-}
-
-bool AddRefusedRecord(std::string_view bytes, Outcome* outcome) {
-  v1::Refused refused;
-  if (!refused.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return false;
-  ++outcome->refusals[v1::RefusalReason_Name(refused.reason())];
-  return true;
-}
-
-// ---- Comparing -----------------------------------------------------------------------------------------
-
-namespace {
-
-class Report {
- public:
-  explicit Report(std::size_t limit) : limit_(limit) {}
-
-  void Say(const std::string& line) {
-    if (count_++ < limit_) text_ += line + "\n";
-  }
-  [[nodiscard]] std::string Text() const {
-    if (count_ <= limit_) return text_;
-    return text_ + "and " + std::to_string(count_ - limit_) + " more\n";
-  }
-
- private:
-  std::size_t limit_;
-  std::size_t count_ = 0;
-  std::string text_;
-};
-
-std::string Big(BigMicro v) {
-  if (v == 0) return "0";
-  std::string digits;
-  const bool negative = v < 0;
-  for (; v != 0; v /= 10) digits.push_back(static_cast<char>('0' + std::abs(static_cast<int>(v % 10))));
-  if (negative) digits.push_back('-');
-  return {digits.rbegin(), digits.rend()};
-}
-
-std::string Name(const ResultKey& key) {
-  return "project " + std::to_string(key.project) + " result " + std::to_string(key.result);
-}
-
-std::string Name(const AccountKey& key) {
-  static constexpr const char* kKinds[] = {"host", "user", "team"};
-  return "project " + std::to_string(key.project) + " " + kKinds[static_cast<int>(key.kind)] + " " +
-         std::to_string(key.account);
-}
-
-std::string Describe(const GrantOutcome& g) {
-  return std::to_string(g.micro) + " micro-credits, workunit " + std::to_string(g.workunit) + ", host " +
-         std::to_string(g.host) + ", user " + std::to_string(g.user) + ", app " + std::to_string(g.app);
-}
-
-std::string Describe(const AccountOutcome& a) {
-  std::string text = Big(a.micro) + " micro-credits in " + std::to_string(a.grants) + " grants (";
-  for (const auto& [app, sum] : a.apps) {
-    text += " app " + std::to_string(app) + ": " + Big(sum.first) + " in " + std::to_string(sum.second);
-  }
-  return text + " )";
-}
-
-// Amounts that the oracle left open are the ledger's; accounts follow.
-Outcome WithAmountsOf(const Outcome& actual, Outcome expected) {
-  for (auto& [key, grant] : expected.grants) {
-    const auto told = actual.grants.find(key);
-    if (grant.priced || told == actual.grants.end()) continue;
-    grant.micro = told->second.micro;
-    for (const AccountKey& account : {AccountKey{key.project, OracleAccountKind::kHost, grant.to_host},
-                                      AccountKey{key.project, OracleAccountKind::kUser, grant.to_user},
-                                      AccountKey{key.project, OracleAccountKind::kTeam, grant.to_team}}) {
-      if (account.account == 0) continue;
-      expected.accounts[account].micro += grant.micro;
-      expected.accounts[account].apps[grant.app].first += grant.micro;
-    }
-  }
-  return expected;
-}
-
-template <class Map, class Same>
-void Compare(const char* what, const Map& expected, const Map& actual, Report* report, Same same) {
-  for (const auto& [key, value] : expected) {
-    const auto it = actual.find(key);
-    if (it == actual.end()) {
-      report->Say(std::string(what) + " missing: " + Name(key) + ": " + Describe(value));
-    } else if (!same(value, it->second)) {
-      report->Say(std::string(what) + " differs: " + Name(key) + "\n  expected " + Describe(value) +
-                  "\n  actual   " + Describe(it->second));
-    }
-  }
-  for (const auto& [key, value] : actual) {
-    if (expected.count(key) == 0) {
-      report->Say(std::string(what) + " that should not be: " + Name(key) + ": " + Describe(value));
-    }
-  }
-}
-
-void CompareGrants(const Outcome& told, const Outcome& actual, Report* report) {
-  const Outcome expected = WithAmountsOf(actual, told);
-  for (const ResultKey& key : actual.granted_twice) report->Say("granted twice: " + Name(key));
-  Compare("grant", expected.grants, actual.grants, report, [](const GrantOutcome& a, const GrantOutcome& b) {
-    return std::tie(a.workunit, a.host, a.user, a.app, a.micro) ==
-           std::tie(b.workunit, b.host, b.user, b.app, b.micro);
+void Oracle::State::Order() {
+  estimates.Order(&outcome.estimates);
+  std::stable_sort(unordered.begin(), unordered.end(), [](const auto& a, const auto& b) {
+    const auto place = [](const Posting& p) { return std::tuple(p.time, p.line, p.key.result); };
+    return place(a.second) < place(b.second);
   });
-  Compare("account", expected.accounts, actual.accounts, report,
-          [](const AccountOutcome& a, const AccountOutcome& b) { return a == b; });
-}
-
-}  // namespace
-
-std::string GrantDifferences(const Outcome& expected, const Outcome& actual, std::size_t limit) {
-  Report report(limit);
-  CompareGrants(expected, actual, &report);
-  return report.Text();
-}
-
-std::string Differences(const Outcome& expected, const Outcome& actual, std::size_t limit) {
-  Report report(limit);
-  CompareGrants(expected, actual, &report);
-  std::set<std::string> reasons;
-  for (const auto& [reason, count] : expected.refusals) reasons.insert(reason);
-  for (const auto& [reason, count] : actual.refusals) reasons.insert(reason);
-  for (const std::string& reason : reasons) {
-    const auto count = [&reason](const Outcome& o) {
-      const auto it = o.refusals.find(reason);
-      return it == o.refusals.end() ? 0 : it->second;
-    };
-    if (count(expected) == count(actual)) continue;
-    report.Say("refused as " + reason + ": expected " + std::to_string(count(expected)) + ", actual " +
-               std::to_string(count(actual)));
+  for (const auto& [key, posting] : std::exchange(unordered, {})) {
+    BigMicro& debt = owed[key];
+    if (posting.micro > 0) debt -= std::min<BigMicro>(debt, posting.micro);
+    if (posting.micro < 0 && posting.owed) debt -= posting.micro;
   }
-  return report.Text();
+  for (auto& [key, account] : outcome.accounts) {
+    const auto debt = owed.find(key);
+    account.shown = account.micro + (debt == owed.end() ? 0 : debt->second);
+  }
+}
+
+// ---- Hosts that become others --------------------------------------------------------------------------
+
+void Oracle::State::AddMerge(const Envelope& e, std::string_view bytes) {
+  const auto known = projects[e.project()].hosts.find(e.host_merge().host());
+  if (known == projects[e.project()].hosts.end() || !known->second.known) return Refuse("UNKNOWN_HOST");
+  const bool ended = merges.Ended({e.project(), known->first});
+  if (!ended && known->second.deleted) return Refuse("UNKNOWN_HOST");
+  if (!ended && known->second.user == 0) return Refuse("UNKNOWN_USER");
+  switch (merges.Hear(e, bytes, known->second.user)) {
+    case OracleMerges::Heard::kOtherContents: return Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
+    case OracleMerges::Heard::kDecided: return Refuse("ALREADY_DECIDED");
+    default: return;
+  }
+}
+
+void Oracle::State::EndPeriod() {
+  Order();
+  std::uint64_t refused = 0;
+  for (const auto& [host, heir] : merges.EndPeriod(&refused)) {
+    const AccountKey from{host.first, OracleAccountKind::kHost, host.second};
+    const AccountKey to{heir.first, OracleAccountKind::kHost, heir.second};
+    owed[to] += std::exchange(owed[from], 0);
+    const auto gives = outcome.accounts.find(from);
+    if (gives == outcome.accounts.end()) continue;
+    AccountOutcome& takes = outcome.accounts[to];
+    takes.micro += gives->second.micro;
+    takes.provisional += gives->second.provisional;
+    takes.shown += gives->second.shown;
+    takes.grants += gives->second.grants;
+    for (const auto& [app, sum] : gives->second.apps) {
+      takes.apps[app].first += sum.first;
+      takes.apps[app].second += sum.second;
+    }
+    outcome.accounts.erase(from);
+  }
+  for (; refused > 0; --refused) Refuse("OUT_OF_RANGE");
+}
+
+// ---- Trickles ------------------------------------------------------------------------------------------
+
+void Oracle::State::OpenJob(const Envelope& e) {
+  const v1::Dispatch& said = e.dispatch();
+  Project& project = projects[e.project()];
+  if (project.apps[said.app()].trickles.empty()) return;
+  ResultFacts& result = project.results[{said.result(), said.host()}];
+  result.job = std::make_shared<Job>();
+  result.job->app = said.app();
+  result.job->name = said.result_name();
+  if (!said.result_name().empty()) project.names[{said.result_name(), said.host()}] = said.result();
+  HostFacts& host = project.hosts[said.host()];
+  if (host.known) {
+    PriceJob(e.project(), said.result(), said.host());
+  } else {
+    host.unpriced.push_back(said.result());
+  }
+}
+
+void Oracle::State::PriceJob(std::uint32_t project_id, std::uint64_t result_id, std::uint64_t host_id) {
+  Project& project = projects[project_id];
+  const auto result = project.results.find({result_id, host_id});
+  if (result == project.results.end() || !result->second.job) return;
+  Job& job = *result->second.job;
+  const AppFacts& app = project.apps[job.app];
+  OracleJob::Terms terms;
+  terms.rules = app.trickles;
+  terms.cobblestones_per_gflops_day = app.cobblestones_per_gflops_day;
+  terms.project_cap = project.cap;
+  terms.host_speed = project.hosts[host_id].whetstone;
+  terms.dispatch.ParseFromString(result->second.dispatch);
+  const std::int64_t version = terms.dispatch.dispatch().app_version();
+  terms.anonymous = version < 0 || project.versions.count(static_cast<std::uint64_t>(version)) == 0;
+  job.terms.emplace(std::move(terms));
+  const std::string name = job.name;
+  if (const auto waiting = project.waiting_names.extract({name, host_id})) TakeWaiting(waiting.mapped());
+  if (const auto waiting = project.waiting_trickles.extract({result_id, host_id}))
+    TakeWaiting(waiting.mapped());
+}
+
+void Oracle::State::TakeWaiting(WaitingTrickles waiting) {
+  for (const auto& [bytes, from_line] : waiting.messages) {
+    Envelope e;
+    e.ParseFromString(bytes);
+    AddTrickle(e, bytes, from_line);
+  }
+}
+
+void Oracle::State::AddTrickle(const Envelope& e, std::string_view bytes, std::uint64_t from_line) {
+  const v1::Trickle& said = e.trickle();
+  Project& project = projects[e.project()];
+  if (project.apps.empty()) return Refuse("UNKNOWN_APP");
+  const auto wait = [&](WaitingTrickles& waiting) {
+    for (const auto& [other, other_line] : waiting.messages)
+      if (other == bytes) return;
+    if (waiting.messages.empty()) waiting.since = e.time();
+    waiting.messages.emplace_back(bytes, from_line);
+  };
+  std::uint64_t result_id = said.result();
+  if (result_id == 0) {
+    const auto named = project.names.find({said.result_name(), said.host()});
+    if (named == project.names.end()) return wait(project.waiting_names[{said.result_name(), said.host()}]);
+    result_id = named->second;
+  }
+  if (const auto found = project.results.find({result_id, said.host()}); found != project.results.end()) {
+    const ResultFacts& result = found->second;
+    if (result.job && result.job->terms) return Pay(e, result_id, *result.job, from_line);
+    if (!result.job && result.pending && !result.dispatch.empty()) return Refuse("NOT_SUPPORTED");
+    if (result.ended && !IsEarlierDay(result.begin, project.apps[result.app].results_from))
+      return Refuse("ALREADY_DECIDED");
+  }
+  wait(project.waiting_trickles[{result_id, said.host()}]);
+}
+
+void Oracle::State::Pay(const Envelope& e, std::uint64_t result_id, Job& job, std::uint64_t from_line) {
+  const v1::Trickle& said = e.trickle();
+  if (said.app() != 0 && said.app() != job.app) return Refuse("DISPATCH_DIFFERS");
+  const HostFacts& host = projects[e.project()].hosts[said.host()];
+  if (host.deleted) return Refuse("UNKNOWN_HOST");
+  std::int64_t micro = 0;
+  if (const char* reason = job.terms->Hear(said, e.time(), &micro)) return Refuse(reason);
+  if (micro == 0) return;
+  auto paid =
+      std::find_if(job.paid.begin(), job.paid.end(), [&](const auto& one) { return one.first == host.user; });
+  if (paid == job.paid.end()) paid = job.paid.insert(paid, {host.user, 0});
+  paid->second += micro;
+  const ResultKey key{e.project(), result_id};
+  outcome.partials[{key, host.user}].paid += micro;
+  Give({.key = key,
+        .host = said.host(),
+        .user = host.user,
+        .app = job.app,
+        .micro = micro,
+        .paid = micro,
+        .time = e.time(),
+        .line = from_line,
+        .team_time = e.time()});
+}
+
+void Oracle::State::ForgetJob(std::uint32_t project, std::uint64_t result_id, std::uint64_t host,
+                              ResultFacts& result) {
+  auto& names = projects[project].names;
+  const auto named = names.find({result.job->name, host});
+  if (named != names.end() && named->second == result_id) names.erase(named);
+  result.job.reset();
+}
+
+// It comes to nothing.
+void Oracle::State::EndJob(ResultKey key, std::uint64_t host, ResultFacts& result, double time,
+                           std::uint64_t at_line) {
+  if (!result.job) return;
+  const Posting of{.key = key, .host = host, .app = result.job->app, .time = time, .line = at_line};
+  Unsettle(of, result.job->paid, 0, projects[key.project].apps[result.job->app].settlement, false);
+  ForgetJob(key.project, key.result, host, result);
+}
+
+// A claim that gets no grant.
+void Oracle::State::GiveUp(std::uint32_t project, const Claim& claim) {
+  const Posting of{.key = {project, claim.result},
+                   .host = claim.host,
+                   .app = claim.app,
+                   .time = claim.time,
+                   .line = claim.line};
+  Unsettle(of, claim.paid, 0, claim.settlement, false);
+}
+
+// What was paid is final now, or taken back.
+void Oracle::State::Unsettle(const Posting& of, const OraclePaid& paid, std::int64_t worth,
+                             const std::string& settlement, bool granted) {
+  const std::vector<std::int64_t> taken = TakenBack(paid, worth, settlement);
+  for (std::size_t i = 0; i < paid.size(); ++i) {
+    PartialOutcome& sum = outcome.partials[{of.key, paid[i].first}];
+    sum.settled += paid[i].second;
+    sum.taken += taken[i];
+    Posting posting = of;
+    posting.user = paid[i].first;
+    posting.micro = -taken[i];
+    posting.settles = paid[i].second;
+    posting.final = false;
+    posting.owed = settlement == "cap";
+    posting.team_time = of.time;
+    posting.team_at_grant = false;
+    // Of one who keeps it all the grant itself says so: to a user who waits that is one record.
+    const bool in_grant = granted && taken[i] == 0 && posting.user == of.user;
+    UserFacts& user = projects[of.key.project].users[posting.user];
+    if (in_grant && posting.user != 0 && !user.known) {
+      user.waiting.back().first.settles = posting.settles;
+    } else {
+      Give(posting);
+    }
+  }
 }
 
 }  // namespace cobblestone::testing

@@ -6,7 +6,7 @@
 // Policies whose credit does not depend on the order of other results (benchmark, reported-flops, runtime,
 // assigned, none) are computed to the micro-credit. For the others (creditnew, creditnew-v2, boinc) it says
 // which results get a grant, and to which accounts; CheckCreditNewLedger() then checks the amounts of
-// creditnew by what the ledger recorded.
+// creditnew by what the ledger recorded. Trickles are for apps of the first kind.
 #pragma once
 
 #include <cstdint>
@@ -54,19 +54,62 @@ struct GrantOutcome {
   std::uint64_t to_team = 0;
 };
 
+// What trickles of a result earned one user.
+struct PartialOutcome {
+  std::int64_t paid = 0;     // micro-credits
+  std::int64_t settled = 0;  // of it, by the decision
+  std::int64_t taken = 0;    // back, of that
+
+  friend bool operator==(const PartialOutcome&, const PartialOutcome&) = default;
+};
+
+// What operators made of a result for one user.
+struct CorrectionOutcome {
+  std::int64_t micro = 0;  // more than before
+  std::uint64_t count = 0;
+
+  friend bool operator==(const CorrectionOutcome&, const CorrectionOutcome&) = default;
+};
+
 struct AccountOutcome {
   BigMicro micro = 0;
+  BigMicro provisional = 0;  // part of it
+  BigMicro shown = 0;
   std::uint64_t grants = 0;
   std::map<std::uint64_t, std::pair<BigMicro, std::uint64_t>> apps;  // micro-credits and grants by app
 
   friend bool operator==(const AccountOutcome&, const AccountOutcome&) = default;
 };
 
+// What one host has done for one owner, by its account manager's word.
+struct EstimateKey {
+  std::uint32_t project = 0;
+  std::uint64_t user = 0;  // 0: nobody
+  std::uint64_t host = 0;
+
+  friend auto operator<=>(const EstimateKey&, const EstimateKey&) = default;
+};
+
+struct EstimateOutcome {
+  BigMicro micro = 0;
+  BigMicro run_time = 0;  // microseconds, as all times here
+  std::uint64_t jobs = 0;
+  std::uint64_t failed_jobs = 0;
+  BigMicro failed_run_time = 0;
+  BigMicro granted = 0;  // since the first estimate; which one was first only an order of time tells
+  std::map<std::int64_t, std::tuple<BigMicro, BigMicro, std::uint64_t>> days;  // credit, run time, jobs
+
+  friend bool operator==(const EstimateOutcome&, const EstimateOutcome&) = default;
+};
+
 // What was granted, posted and refused; by the oracle or by a pipeline.
 struct Outcome {
   std::map<ResultKey, GrantOutcome> grants;
-  std::vector<ResultKey> granted_twice;           // always empty for the oracle
+  std::vector<ResultKey> granted_twice;                                    // always empty for the oracle
+  std::map<std::pair<ResultKey, std::uint64_t>, PartialOutcome> partials;  // by result and user
+  std::map<std::pair<ResultKey, std::uint64_t>, CorrectionOutcome> corrections;
   std::map<AccountKey, AccountOutcome> accounts;  // those with a posting or an opening
+  std::map<EstimateKey, EstimateOutcome> estimates;
   std::map<std::string, std::uint64_t> refusals;  // count by the reason's name in the schema
 };
 
@@ -98,8 +141,8 @@ Outcome RunOracle(std::span<const std::string> envelopes);
 // Where two outcomes differ, the first `limit` places in words; empty: nowhere. Amounts of grants that
 // `expected` has not priced are taken from `actual`, and the accounts must be their sums.
 std::string Differences(const Outcome& expected, const Outcome& actual, std::size_t limit = 10);
-// As Differences, but for grants and accounts alone: where the order of arrival decides how an input is
-// refused.
+// As Differences, but for grants, accounts and what was estimated alone: where the order of arrival decides how an input is
+// refused, and what was granted before a first estimate.
 std::string GrantDifferences(const Outcome& expected, const Outcome& actual, std::size_t limit = 10);
 
 // Grants of policy creditnew with default constants, as the topic `grants` holds them: each claim from the

@@ -4,6 +4,10 @@
 #include <cmath>
 #include <set>
 
+#include "tests/support/oracle_corrections.h"
+#include "tests/support/oracle_estimates.h"
+#include "tests/support/oracle_trickles.h"
+
 namespace cobblestone::testing {
 namespace {
 
@@ -101,6 +105,7 @@ const char* IllFormed(const v1::Envelope& e) {
     case v1::Envelope::kCompletion: return BadCompletion(e.completion());
     case v1::Envelope::kValidation: return BadValidation(e.validation());
     case v1::Envelope::kDispatch: return BadDispatch(e.dispatch());
+    case v1::Envelope::kTrickle: return BadTrickle(e.trickle());
     case v1::Envelope::kApp: return BadApp(e.app());
     case v1::Envelope::kAppVersion:
       if (e.app_version().app_version() == 0) return "MISSING_FIELD";
@@ -110,11 +115,17 @@ const char* IllFormed(const v1::Envelope& e) {
       if (e.host().host() == 0) return "MISSING_FIELD";
       if (const char* bad = Finite({e.host().whetstone(), e.host().dhrystone()})) return bad;
       return Times({e.host().create_time()});
+    case v1::Envelope::kHostMerge:
+      if (e.host_merge().host() == 0 || e.host_merge().into() == 0) return "MISSING_FIELD";
+      return e.host_merge().host() == e.host_merge().into() ? "OUT_OF_RANGE" : nullptr;
     case v1::Envelope::kUser: return e.user().user() == 0 ? "MISSING_FIELD" : Times({e.user().create_time()});
     case v1::Envelope::kTeam: return e.team().team() == 0 ? "MISSING_FIELD" : Times({e.team().create_time()});
     case v1::Envelope::kSettings:
-      if (e.settings().has_max_granted_credit()) return NotNegative({e.settings().max_granted_credit()});
-      return nullptr;
+      if (e.settings().has_max_granted_credit())
+        if (const char* bad = NotNegative({e.settings().max_granted_credit()})) return bad;
+      return BadEstimateLimits(e.settings().estimates());
+    case v1::Envelope::kEstimatedCredit: return BadEstimate(e.estimated_credit());
+    case v1::Envelope::kMachineHost: return BadMachineHost(e.machine_host());
     case v1::Envelope::kTick: return Times({e.tick().time()});
     case v1::Envelope::kOpeningTotal:
       if (e.opening_total().kind() == v1::ACCOUNT_KIND_UNKNOWN || e.opening_total().account() == 0)
@@ -122,6 +133,8 @@ const char* IllFormed(const v1::Envelope& e) {
       if (e.opening_total().total_micro() < 0) return "NEGATIVE";
       if (const char* bad = NotNegative({e.opening_total().total()})) return bad;
       return Times({e.opening_total().rac_time()});
+    case v1::Envelope::kReversal:
+    case v1::Envelope::kRepricing: return BadCorrection(e);
     default: return nullptr;
   }
 }

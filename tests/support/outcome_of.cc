@@ -15,13 +15,16 @@ Outcome OutcomeOf(std::span<PipelineSlot> slots, std::span<const std::string> le
   }
   const auto add = [&outcome](OracleAccountKind kind, const stream::Key& key,
                               const credit::Account& account) {
-    if (account.grants == 0 && account.opening_micro == 0) return;
+    if (account.grants == 0 && account.total_micro == 0 && account.opening_micro == 0 && account.apps.empty())
+      return;
     const auto [at, is_first] =
         outcome.accounts.emplace(AccountKey{key.project, kind, key.id}, AccountOutcome{});
     if (!is_first)
       throw std::runtime_error("an account lies in two partitions: number " + std::to_string(key.id));
     AccountOutcome& sum = at->second;
     sum.micro += account.total_micro;
+    sum.provisional += account.provisional_micro;
+    sum.shown += account.shown_micro();
     sum.grants += account.grants;
     for (const credit::AppSum& app : account.apps) {
       sum.apps[app.app.value].first += app.micro;
@@ -32,6 +35,24 @@ Outcome OutcomeOf(std::span<PipelineSlot> slots, std::span<const std::string> le
     if (slot.stages.accounts == nullptr) continue;
     slot.stages.accounts->hosts().ForEach([&](const stream::Key& key, const accounts::HostAccount& host) {
       add(OracleAccountKind::kHost, key, host.account);
+    });
+    slot.stages.accounts->host_estimates().ForEach([&](const stream::Key& key,
+                                                       const accounts::HostEstimates& host) {
+      for (const credit::OwnerEstimates& owner : host.owners) {
+        const auto [at, is_first] =
+            outcome.estimates.emplace(EstimateKey{key.project, owner.user.value, key.id}, EstimateOutcome{});
+        if (!is_first)
+          throw std::runtime_error("estimates lie in two partitions: host " + std::to_string(key.id));
+        EstimateOutcome& sum = at->second;
+        sum.micro = owner.sums.micro;
+        sum.run_time = owner.sums.run_time;
+        sum.jobs = owner.sums.jobs;
+        sum.failed_jobs = owner.sums.failed_jobs;
+        sum.failed_run_time = owner.sums.failed_run_time;
+        sum.granted = owner.granted;
+        for (const credit::EstimateDay& day : owner.sums.days)
+          sum.days[day.day] = {day.micro, day.run_time, day.jobs};
+      }
     });
     slot.stages.accounts->users().ForEach([&](const stream::Key& key, const accounts::UserState& user) {
       add(OracleAccountKind::kUser, key, user.account);

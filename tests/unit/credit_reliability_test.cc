@@ -170,5 +170,21 @@ TEST(ReliabilityOfAPolicyTest, DispatchesCountAgainstTheDay) {
   EXPECT_EQ(JobsLeft(row, row.day, 200), 198);
 }
 
+TEST(Reliability, OneReplicaIsEnoughForAWhileAfterTheLastFaultOnly) {
+  const Constants constants;
+  EXPECT_EQ(ReplicationOf(nullptr, constants), ReplicationAdvice::kUnknown);
+  HostVersion row;
+  row.error_rate = constants.error_rate_initial;
+  int valid = 0;
+  EXPECT_EQ(ReplicationOf(&row, constants), ReplicationAdvice::kErrors);
+  while (ReplicationOf(&row, constants) != ReplicationAdvice::kSingle && ++valid < 100)
+    NoteValid(true, constants, row);
+  EXPECT_EQ(valid, 14) << "0.1 x 0.95^14 is the first below 0.05";
+  NoteFailure(Failure::kCrash, 10, constants, row);
+  EXPECT_EQ(ReplicationOf(&row, constants), ReplicationAdvice::kErrors);
+  row.error_rate = 0;
+  EXPECT_EQ(ReplicationOf(&row, constants), ReplicationAdvice::kTooFewValid);
+}
+
 }  // namespace
 }  // namespace cobblestone::credit

@@ -57,8 +57,9 @@ class CountingClient final : public Client {
     return outcome;
   }
   Status WaitIdle() override { return Status::Ok(); }
-  Result<nlohmann::json> Audit(const std::function<void(std::uint64_t, std::uint64_t)>&) override {
-    return Status::NotFound("nothing to audit");
+  Result<nlohmann::json> AskLong(const Question& question,
+                                 const std::function<void(std::uint64_t, std::uint64_t)>&) override {
+    return Status::NotFound("nothing answers " + question.path);
   }
   Status Close() override { return Status::Ok(); }
   [[nodiscard]] bool remote() const override { return false; }
@@ -246,7 +247,9 @@ TEST_F(IngestTest, TheLineOfARefusedEventIsFound) {
   ASSERT_TRUE(Take(UserLine(1) + "\n" + UserLine(2) + UserLine(1)).ok());
   const std::string one = client_.got[0].envelope;
   const std::string two = client_.got[1].envelope;
-  const auto lines = FindLines({.file = dir_ / "events.jsonl", .source = ""}, {two, one, one, "another"});
+  const auto file = EventFile::Open(dir_ / "events.jsonl");
+  ASSERT_TRUE(file.ok());
+  const auto lines = FindLines(**file, {two, one, one, "another"});
   ASSERT_TRUE(lines.ok());
   EXPECT_THAT(*lines, ElementsAre(3u, 1u, 4u, 0u));
 }

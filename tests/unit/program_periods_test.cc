@@ -54,8 +54,10 @@ TEST(Periods, AnEventIsOfTheKindOfItsTopic) {
   };
   EXPECT_EQ(said(wire::Completion{}), Said::kResults);
   EXPECT_EQ(said(wire::Trickle{}), Said::kResults);
+  EXPECT_EQ(said(wire::MachineHost{.machine = 1}), Said::kResults) << "no result waits for its word";
+  EXPECT_EQ(said(wire::EstimatedCredit{.machine = 1}), Said::kResults);
   EXPECT_EQ(said(wire::AppChange{}), Said::kCatalogue);
-  EXPECT_EQ(said(wire::Repricing{}), Said::kCatalogue);
+  EXPECT_EQ(said(wire::Repricing{}), Said::kUsers);
   EXPECT_EQ(said(wire::HostMember{.host = HostId(1)}), Said::kHosts);
   EXPECT_EQ(said(wire::OpeningTotal{.kind = wire::AccountKind::kUser, .account = 1}), Said::kUsers);
   EXPECT_EQ(said(wire::OpeningTotal{.kind = wire::AccountKind::kTeam, .account = 1}), Said::kTeams);

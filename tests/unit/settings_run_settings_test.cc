@@ -72,6 +72,7 @@ TEST(RunSettings, AnEmptyFileGivesTheDefaults) {
     EXPECT_EQ(settings->ticks, Ticks::kInput);
     EXPECT_TRUE(settings->sync);
     EXPECT_EQ(settings->listen.socket, settings->data_directory + "/cobblestone.sock");
+    EXPECT_EQ(settings->metrics.listen, "");
     EXPECT_EQ(settings->future_limit, hours(1));
     EXPECT_EQ(settings->log.level, LogLevel::kInfo);
     EXPECT_EQ(settings->log.format, LogFormat::kText);
@@ -97,6 +98,7 @@ retention: {inputs_age: 10 days, inputs_bytes: 1 TiB}
 ticks: wall
 sync: false
 listen: {socket: /run/cobblestone.sock}
+metrics: {listen: "[::1]:9464"}
 future_limit: 90 s
 log: {level: debug, format: json}
 projects:
@@ -127,6 +129,7 @@ projects:
   EXPECT_EQ(settings->ticks, Ticks::kWall);
   EXPECT_FALSE(settings->sync);
   EXPECT_EQ(settings->listen.socket, "/run/cobblestone.sock");
+  EXPECT_EQ(settings->metrics.listen, "[::1]:9464");
   EXPECT_EQ(settings->future_limit, seconds(90));
   EXPECT_EQ(settings->log.level, LogLevel::kDebug);
   EXPECT_EQ(settings->log.format, LogFormat::kJson);
@@ -294,6 +297,35 @@ TEST(RunSettings, OptionsThatDoNotGoTogetherAreRefused) {
   const std::string deep = "/" + std::string(100, 'd');
   EXPECT_THAT(ErrorsIn("data_directory: " + deep), HasSubstr("is longer than the 107 bytes"));
   EXPECT_EQ(ErrorsIn("data_directory: " + deep + "\nlisten: {socket: /run/c.sock}\n"), "no error");
+}
+
+TEST(RunSettings, AGatewayThatCannotServeIsRefused) {
+  for (const char* place : {"127.0.0.1:8080", "localhost:0", "'[::1]:443'", "0.0.0.0:65535"})
+    EXPECT_EQ(ErrorsIn("gateway: {listen: " + std::string(place) + "}"), "no error") << place;
+  for (const char* place : {"127.0.0.1", "'127.0.0.1:'", "':8080'", "127.0.0.1:65536", "127.0.0.1:http",
+                            "'1:-1'", "'a:99999999999999999999'"})
+    EXPECT_THAT(ErrorsIn("gateway: {listen: " + std::string(place) + "}"),
+                HasSubstr("allowed: host:port, such as"))
+        << place;
+  EXPECT_THAT(ErrorsIn("gateway: {tls_certificate: a.pem}"), HasSubstr("go together"));
+  EXPECT_THAT(ErrorsIn("gateway: {tls_key: a.pem}"), HasSubstr("go together"));
+  EXPECT_EQ(ErrorsIn("gateway: {tls_certificate: a.pem, tls_key: b.pem}"), "no error");
+  EXPECT_THAT(ErrorsIn("gateway: {connections: 8, streams: 8}"), HasSubstr("would leave none for requests"));
+  EXPECT_EQ(ErrorsIn("gateway: {connections: 8, streams: 7}"), "no error");
+}
+
+TEST(RunSettings, WhereMetricsAreServedIsAHostAndAPort) {
+  for (const char* good : {"127.0.0.1:9464", "localhost:0", "[::1]:65535", "0.0.0.0:80"})
+    EXPECT_EQ(ErrorsIn("metrics: {listen: \"" + std::string(good) + "\"}\n"), "no error") << good;
+  EXPECT_EQ(ErrorsIn("metrics:\n  listen: \"9464\"\n"),
+            "site.yaml:2:11: metrics.listen: found \"9464\", which is no host:port; allowed: host:port, as "
+            "127.0.0.1:9464");
+  for (const auto& [bad, why] :
+       {std::pair{"localhost:http", "ends with no port from 0 to 65535"},
+        std::pair{"localhost:65536", "ends with no port from 0 to 65535"},
+        std::pair{"localhost:-1", "ends with no port from 0 to 65535"}, std::pair{":9464", "names no host"},
+        std::pair{"::1:9464", "has an address of IPv6 without brackets"}})
+    EXPECT_THAT(ErrorsIn("metrics: {listen: \"" + std::string(bad) + "\"}\n"), HasSubstr(why)) << bad;
 }
 
 TEST(RunSettings, AFileThatIsNotThereIsSaid) {

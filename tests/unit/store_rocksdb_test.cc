@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rocksdb/db.h>
+#include <rocksdb/sst_file_writer.h>
 
 #include "common/store/rocksdb/rocksdb_internal.h"
 #include "common/store/rocksdb/rocksdb_store.h"
@@ -43,14 +44,14 @@ class RocksdbStoreTest : public ::testing::Test {
     return store.ok() ? Status::Ok() : store.status();
   }
 
-  static std::string ValueOf(const Store& store, std::string_view key) {
+  static std::string ValueOf(const Reader& store, std::string_view key) {
     std::string value;
     const Status s = store.Get(key, &value);
     if (s.code() == StatusCode::kNotFound) return "<none>";
     return s.ok() ? value : "<" + s.message() + ">";
   }
 
-  static Rows All(const Store& store, std::string_view prefix = {}) {
+  static Rows All(const Reader& store, std::string_view prefix = {}) {
     Rows rows;
     const Status s = store.Scan(prefix, [&](std::string_view key, std::string_view value) {
       rows.emplace_back(key, value);
@@ -402,6 +403,57 @@ TEST_F(RocksdbStoreDeathTest, RowsThatDoNotAscendEndTheProcess) {
   EXPECT_DEATH((void)Open(dir_ / "s")->Apply({{.key = "a", .value = "1"}, {.key = "a", .value = "1"}}, "m"),
                "rows not ascending at key 61");
   EXPECT_DEATH((void)Open(dir_ / "s")->Apply({{.key = "", .value = "1"}}, "m"), "reserved key");
+}
+
+TEST_F(RocksdbStoreTest, ASnapshotStaysAsItWasWhateverIsWrittenAndMerged) {
+  const auto store = Open(dir_ / "state");
+  const auto empty = store->Snapshot();
+  ASSERT_TRUE(store->Apply({{.key = "a", .value = "1"}, {.key = "b", .value = "1"}}, "sequence 1").ok());
+  const auto snapshot = store->Snapshot();
+  for (int i = 2; i < 40; ++i) {  // more than so many files are merged
+    const std::string value = std::to_string(i);
+    ASSERT_TRUE(
+        store->Apply({{.key = "a", .value = value}, {.key = "b", .deleted = true}}, "sequence " + value)
+            .ok());
+  }
+  EXPECT_THAT(All(*snapshot), ElementsAre(Pair("a", "1"), Pair("b", "1")));
+  EXPECT_EQ(ValueOf(*snapshot, "b"), "1");
+  EXPECT_EQ(*snapshot->Meta(), "sequence 1");
+  EXPECT_THAT(All(*empty), IsEmpty());
+  EXPECT_EQ(empty->Meta().status().code(), StatusCode::kNotFound);
+  EXPECT_THAT(All(*store), ElementsAre(Pair("a", "39")));
+  EXPECT_EQ(*store->Meta(), "sequence 39");
+}
+
+// An older program's store of one file: RocksDB gave it no number.
+TEST_F(RocksdbStoreTest, AStoreWithoutNumbersGetsOneWhenItIsOpenedSoThatSnapshotsOfItHold) {
+  const std::string path = dir_ / "state";
+  {
+    rocksdb::Options options = TunedOptions(*memory_);
+    options.create_if_missing = true;
+    rocksdb::DB* opened = nullptr;
+    ASSERT_TRUE(rocksdb::DB::Open(options, path, &opened).ok());
+    const std::unique_ptr<rocksdb::DB> db(opened);
+    const std::string file = path + "/first.sst";
+    rocksdb::SstFileWriter writer(rocksdb::EnvOptions(), options);
+    ASSERT_TRUE(writer.Open(file).ok());
+    for (const auto& [key, text] : Rows{{std::string(1, '\0'), "\x01sequence 1"}, {"a", "1"}}) {
+      std::string value = text;
+      AppendChecksum(key, &value);
+      ASSERT_TRUE(writer.Put(key, value).ok());
+    }
+    ASSERT_TRUE(writer.Finish().ok());
+    ASSERT_TRUE(db->IngestExternalFile({file}, {}).ok());
+    ASSERT_EQ(db->GetLatestSequenceNumber(), 0u);
+  }
+  const auto store = Open(path);
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(*store->Meta(), "sequence 1");
+  const auto snapshot = store->Snapshot();
+  for (int i = 2; i < 40; ++i)
+    ASSERT_TRUE(store->Apply({{.key = "a", .deleted = true}}, "sequence " + std::to_string(i)).ok());
+  EXPECT_THAT(All(*snapshot), ElementsAre(Pair("a", "1")));
+  EXPECT_EQ(*snapshot->Meta(), "sequence 1");
 }
 
 }  // namespace

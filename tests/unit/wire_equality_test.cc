@@ -40,8 +40,13 @@ bool RewriteGrant(std::string_view bytes, std::string* out) {
   if (!DecodeGrant(bytes, &grant)) return false;
   std::string claim;
   if (grant.claim) EncodeClaim(*grant.claim, &claim);
-  EncodeGrant(grant.head, grant.detail, grant.others, claim, out);
-  if (grant.transfer) AppendHostTransfer(*grant.transfer, out);
+  EncodeGrant(grant.head, grant.detail, grant.others, claim, out,
+              {.transfer = grant.transfer ? &*grant.transfer : nullptr,
+               .partial = grant.partial ? &*grant.partial : nullptr,
+               .reason = grant.reason,
+               .undone = grant.undone ? &*grant.undone : nullptr,
+               .into = grant.into,
+               .estimate = grant.estimate ? &*grant.estimate : nullptr});
   return true;
 }
 bool RewritePosting(std::string_view bytes, std::string* out) {
@@ -131,6 +136,8 @@ void Tidy(v1::Control* m) {
 }
 void Tidy(v1::Envelope* m) {
   m->clear_line();
+  if (m->settings().estimates().ByteSizeLong() == 0 && m->has_settings())
+    m->mutable_settings()->clear_estimates();
   // An average always comes with its opening.
   if (m->has_opening_host_version()) {
     m->mutable_opening_host_version()->mutable_pfc();
@@ -182,7 +189,8 @@ bool EnumsFit(const google::protobuf::Message& m) {
     if (f->cpp_type() == Field::CPPTYPE_ENUM && !f->is_repeated()) {
       const int v = reflection->GetEnumValue(m, f);
       if (v < 0 || v > 254) return false;
-    } else if (f->name() == "mode" || f->name() == "policy") {
+    } else if (f->name() == "mode" || f->name() == "policy" || f->name() == "kind" ||
+               f->name() == "resource" || f->name() == "measure" || f->name() == "trickle_settlement") {
       if (f->cpp_type() == Field::CPPTYPE_UINT32 && reflection->GetUInt32(m, f) > 254) return false;
     } else if (f->cpp_type() == Field::CPPTYPE_MESSAGE) {
       if (!f->is_repeated()) {
@@ -437,7 +445,7 @@ TEST(WireEquality, EachFieldOfAGrantIsReadUnderItsNameAndAccountsReadNoFurtherTh
   m.set_time(8.5);
   m.set_kind(v1::GRANT_KIND_REVERSAL);
   m.set_work_start(10.5);
-  m.set_flags(11);
+  m.set_flags(3);
   m.set_credit(12.5);
   m.set_mode(3);
   m.set_line(14);
@@ -465,7 +473,7 @@ TEST(WireEquality, EachFieldOfAGrantIsReadUnderItsNameAndAccountsReadNoFurtherTh
                            .time = 8.5,
                            .kind = GrantKind::kReversal,
                            .work_start = 10.5,
-                           .flags = 11};
+                           .flags = 3};
   const std::string bytes = m.SerializeAsString();
   Grant grant;
   ASSERT_TRUE(DecodeGrant(bytes, &grant));
@@ -495,6 +503,13 @@ TEST(WireEquality, EachFieldOfAGrantIsReadUnderItsNameAndAccountsReadNoFurtherTh
   ASSERT_TRUE(DecodeGrantHead(bytes.substr(0, bytes.size() - 3), &head));
   EXPECT_EQ(head, expected);
   EXPECT_FALSE(DecodeGrant(bytes.substr(0, bytes.size() - 3), &grant));
+  // But where the flags tell of more.
+  m.set_flags(credit::kGrantSettles);
+  m.set_settles_micro(-21);
+  m.set_recent_off(22.5);
+  ASSERT_TRUE(DecodeGrantHead(m.SerializeAsString(), &head));
+  EXPECT_EQ(head.settles_micro, -21);
+  EXPECT_EQ(head.recent_off, 22.5);
   EXPECT_FALSE(DecodeGrantHead(bytes.substr(0, 3), &head));
 }
 
@@ -590,6 +605,10 @@ TEST(WireEquality, EachFieldOfPostingTotalSampleAndEpochIsReadUnderItsName) {
   t.mutable_apps(0)->set_grants(3);
   t.mutable_apps(0)->set_total_micro_high(-1);
   t.set_elsewhere(true);
+  t.set_estimated_micro_low(15);
+  t.set_estimated_micro_high(16);
+  t.set_shown_micro_low(17);
+  t.set_shown_micro_high(18);
   Total total;
   ASSERT_TRUE(DecodeTotal(t.SerializeAsString(), &total));
   EXPECT_EQ(total, (Total{.project = ProjectId(1),
@@ -600,7 +619,9 @@ TEST(WireEquality, EachFieldOfPostingTotalSampleAndEpochIsReadUnderItsName) {
                           .rac_time = 7,
                           .grants = 8,
                           .apps = {{.app = AppId(1), .total_micro = -1, .grants = 3}},
-                          .elsewhere = true}));
+                          .elsewhere = true,
+                          .estimated_micro = (static_cast<credit::MicroTotal>(16) << 64) + 15,
+                          .shown_micro = (static_cast<credit::MicroTotal>(18) << 64) + 17}));
 
   v1::SampleBatch b;
   b.set_project(9);

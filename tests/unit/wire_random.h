@@ -59,8 +59,14 @@ inline void FillRandomly(Random& random, google::protobuf::Message* m) {
           reflection->SetInt64(m, field, static_cast<std::int64_t>(RandomUint(random)));
           break;
         case Field::CPPTYPE_UINT32:
-          if (field->name() == "mode" || field->name() == "policy") {
-            reflection->SetUInt32(m, field, static_cast<std::uint32_t>(random() % 11));
+          if (const std::string& name = field->name(); name == "mode" || name == "policy" || name == "kind" ||
+                                                       name == "resource" || name == "measure" ||
+                                                       name == "trickle_settlement") {
+            reflection->SetUInt32(
+                m, field,
+                static_cast<std::uint32_t>(random() % (name == "trickle_settlement"          ? 3
+                                                       : name == "kind" || name == "measure" ? 6
+                                                                                             : 11)));
           } else {
             reflection->SetUInt32(m, field, static_cast<std::uint32_t>(RandomUint(random)));
           }

@@ -11,6 +11,14 @@
 namespace cobblestone::wire {
 namespace {
 
+TEST(Topics, WhatHistoriesAreMadeOfIsNeverTrimmed) {
+  for (const stream::TopicSpec& topic : Manifest(3)) {
+    const bool kept = topic.name == "grants" || topic.name == "postings" || topic.name == "refused" ||
+                      topic.name == "control";
+    EXPECT_EQ(topic.retention == stream::Retention::kForever, kept) << topic.name;
+  }
+}
+
 TEST(Topics, ThePartitionerIsTheDocumentedOne) {
   std::ifstream readme(std::string(COBBLESTONE_SOURCE_DIR) + "/schemas/README.md");
   std::string line;

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -22,6 +23,7 @@
 #include <rocksdb/db.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/listener.h>
+#include <rocksdb/snapshot.h>
 #include <rocksdb/sst_file_writer.h>
 #include <rocksdb/table.h>
 #include <rocksdb/universal_compaction.h>
@@ -155,6 +157,114 @@ class BackgroundWatch : public rocksdb::EventListener {
   rocksdb::Status failure_;
 };
 
+bool IsCallersKey(std::string_view key) { return !key.empty() && key != kMetaKey; }
+
+// Reads a database: as it is, or as it was at a snapshot.
+class DatabaseReader {
+ public:
+  DatabaseReader(std::string path, rocksdb::DB& db, const rocksdb::Snapshot* snapshot)
+      : path_(std::move(path)), db_(db), snapshot_(snapshot) {}
+
+  Status Get(std::string_view key, std::string* value) const {
+    COBBLESTONE_CHECK(IsCallersKey(key), "reserved key " + Printable(key));
+    return GetRow(key, value);
+  }
+
+  Status Scan(std::string_view prefix,
+              const std::function<Status(std::string_view key, std::string_view value)>& visit) const {
+    rocksdb::ReadOptions read;
+    read.snapshot = snapshot_;
+    read.fill_cache = false;  // a scan is read once: it must not push out what Get needs
+    read.readahead_size = 1u << 20;
+    std::string end(prefix);  // first key behind all that start with prefix
+    while (!end.empty() && static_cast<unsigned char>(end.back()) == 0xff) end.pop_back();
+    if (!end.empty()) end.back() = static_cast<char>(static_cast<unsigned char>(end.back()) + 1);
+    const rocksdb::Slice bound(end);
+    if (!end.empty()) read.iterate_upper_bound = &bound;
+    const std::unique_ptr<rocksdb::Iterator> at(db_.NewIterator(read));
+    for (at->Seek(AsSlice(prefix)); at->Valid(); at->Next()) {
+      const std::string_view key = AsView(at->key());
+      std::string_view value;
+      if (!SplitChecksum(key, AsView(at->value()), &value)) return WrongChecksum(key);
+      if (key == kMetaKey) continue;
+      if (Status s = visit(key, value); !s.ok()) return s;
+    }
+    return ToStatus(at->status(), path_, "reading");
+  }
+
+  Result<std::string> Meta() const {
+    std::string meta;
+    if (Status s = GetRow(kMetaKey, &meta); !s.ok()) return s;
+    if (meta.empty() || meta.front() != kMetaFormat) {
+      return Status::Corrupted(
+          "state store " + path_ + " was written in format " +
+          std::to_string(meta.empty() ? 0 : static_cast<unsigned char>(meta.front())) +
+          ", this program knows format " + std::to_string(kMetaFormat) +
+          ". Run the newer program, or remove this directory to rebuild it from the log");
+    }
+    meta.erase(0, 1);
+    return meta;
+  }
+
+ private:
+  Status WrongChecksum(std::string_view key) const {
+    return Damaged(path_, "the value under key " + Printable(key) + " (hex) is not the one that was written");
+  }
+
+  Status GetRow(std::string_view key, std::string* value) const {
+    rocksdb::PinnableSlice stored;
+    rocksdb::ReadOptions read;
+    read.snapshot = snapshot_;
+    const rocksdb::Status status = db_.Get(read, db_.DefaultColumnFamily(), AsSlice(key), &stored);
+    if (status.IsNotFound() && !status.IsPathNotFound()) return Status(StatusCode::kNotFound, {});
+    if (!status.ok()) return ToStatus(status, path_, "reading key " + Printable(key));
+    std::string_view found;
+    if (!SplitChecksum(key, AsView(stored), &found)) return WrongChecksum(key);
+    value->assign(found);
+    return Status::Ok();
+  }
+
+  const std::string path_;
+  rocksdb::DB& db_;
+  const rocksdb::Snapshot* snapshot_;
+};
+
+// Of a store to which nothing was written.
+class NothingYet final : public Reader {
+ public:
+  Status Get(std::string_view, std::string*) const override { return Status(StatusCode::kNotFound, {}); }
+  Status Scan(std::string_view,
+              const std::function<Status(std::string_view key, std::string_view value)>&) const override {
+    return Status::Ok();
+  }
+  Result<std::string> Meta() const override { return Status(StatusCode::kNotFound, {}); }
+};
+
+// Where nothing has a number the store is open for reading only, and stays as it is.
+class RocksdbSnapshot final : public Reader {
+ public:
+  RocksdbSnapshot(const std::string& path, rocksdb::DB& db)
+      : db_(db),
+        snapshot_(db.GetLatestSequenceNumber() > 0 ? db.GetSnapshot() : nullptr),
+        reader_(path, db, snapshot_) {}
+  ~RocksdbSnapshot() override {
+    if (snapshot_ != nullptr) db_.ReleaseSnapshot(snapshot_);
+  }
+
+  Status Get(std::string_view key, std::string* value) const override { return reader_.Get(key, value); }
+  Status Scan(
+      std::string_view prefix,
+      const std::function<Status(std::string_view key, std::string_view value)>& visit) const override {
+    return reader_.Scan(prefix, visit);
+  }
+  Result<std::string> Meta() const override { return reader_.Meta(); }
+
+ private:
+  rocksdb::DB& db_;
+  const rocksdb::Snapshot* snapshot_;
+  DatabaseReader reader_;
+};
+
 class RocksdbStore final : public Store {
  public:
   RocksdbStore(std::string path, rocksdb::Options options, std::shared_ptr<StoreMemory> memory,
@@ -164,6 +274,7 @@ class RocksdbStore final : public Store {
         memory_(std::move(memory)),
         watch_(std::move(watch)),
         db_(std::move(db)),
+        reader_(path_, *db_, nullptr),
         read_only_(read_only) {}
 
   ~RocksdbStore() override {
@@ -171,31 +282,16 @@ class RocksdbStore final : public Store {
     rocksdb::CancelAllBackgroundWork(db_.get(), /*wait=*/true);
   }
 
-  Status Get(std::string_view key, std::string* value) const override {
-    COBBLESTONE_CHECK(IsCallersKey(key), "reserved key " + Printable(key));
-    return GetRow(key, value);
-  }
-
+  Status Get(std::string_view key, std::string* value) const override { return reader_.Get(key, value); }
   Status Scan(
       std::string_view prefix,
       const std::function<Status(std::string_view key, std::string_view value)>& visit) const override {
-    rocksdb::ReadOptions read;
-    read.fill_cache = false;  // a scan is read once: it must not push out what Get needs
-    read.readahead_size = 1u << 20;
-    std::string end(prefix);  // first key behind all that start with prefix
-    while (!end.empty() && static_cast<unsigned char>(end.back()) == 0xff) end.pop_back();
-    if (!end.empty()) end.back() = static_cast<char>(static_cast<unsigned char>(end.back()) + 1);
-    const rocksdb::Slice bound(end);
-    if (!end.empty()) read.iterate_upper_bound = &bound;
-    const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(read));
-    for (at->Seek(AsSlice(prefix)); at->Valid(); at->Next()) {
-      const std::string_view key = AsView(at->key());
-      std::string_view value;
-      if (!SplitChecksum(key, AsView(at->value()), &value)) return WrongChecksum(key);
-      if (key == kMetaKey) continue;
-      if (Status s = visit(key, value); !s.ok()) return s;
-    }
-    return ToStatus(at->status(), path_, "reading");
+    return reader_.Scan(prefix, visit);
+  }
+  Result<std::string> Meta() const override { return reader_.Meta(); }
+  std::unique_ptr<const Reader> Snapshot() const override {
+    if (NeverNumbered() && !read_only_) return std::make_unique<NothingYet>();
+    return std::make_unique<RocksdbSnapshot>(path_, *db_);
   }
 
   Status Apply(const std::vector<Row>& rows, std::string_view meta) override {
@@ -215,23 +311,18 @@ class RocksdbStore final : public Store {
     ingest.write_global_seqno = false;    // the manifest has it; the file stays as it was synced
     ingest.allow_blocking_flush = false;  // there is no memtable; if there ever is one, say so
     // On return the file, the directory and the manifest are synced (StorePowerLoss tests).
-    rocksdb::Status added = db_->IngestExternalFile({staged}, ingest);
+    // A file that overlaps no other gets number 0, as a snapshot of then would, and under a snapshot of number 0 RocksDB before
+    // 9.10 loses keys when it merges. While there is a snapshot a file gets a number of its own: on an empty database nothing
+    // can be lost meanwhile.
+    const bool first = NeverNumbered() && Meta().status().code() == StatusCode::kNotFound;
+    rocksdb::Status added;
+    {
+      std::optional<rocksdb::ManagedSnapshot> numbered;
+      if (first) numbered.emplace(db_.get());
+      added = db_->IngestExternalFile({staged}, ingest);
+    }
     Failpoint("S1");
     return ToStatus(added, path_, "adding " + staged);
-  }
-
-  Result<std::string> Meta() const override {
-    std::string meta;
-    if (Status s = GetRow(kMetaKey, &meta); !s.ok()) return s;
-    if (meta.empty() || meta.front() != kMetaFormat) {
-      return Status::Corrupted(
-          "state store " + path_ + " was written in format " +
-          std::to_string(meta.empty() ? 0 : static_cast<unsigned char>(meta.front())) +
-          ", this program knows format " + std::to_string(kMetaFormat) +
-          ". Run the newer program, or remove this directory to rebuild it from the log");
-    }
-    meta.erase(0, 1);
-    return meta;
   }
 
   Status Checkpoint(const std::string& path) override {
@@ -258,6 +349,9 @@ class RocksdbStore final : public Store {
     return Scan({}, [](std::string_view, std::string_view) { return Status::Ok(); });
   }
 
+  // Nothing in it has a number: no snapshot may be taken.
+  bool NeverNumbered() const { return db_->GetLatestSequenceNumber() == 0; }
+
   std::uint64_t disk_bytes() const override {
     std::uint64_t bytes = 0;
     (void)db_->GetIntProperty(rocksdb::DB::Properties::kTotalSstFilesSize,
@@ -266,24 +360,6 @@ class RocksdbStore final : public Store {
   }
 
  private:
-  static bool IsCallersKey(std::string_view key) { return !key.empty() && key != kMetaKey; }
-
-  Status WrongChecksum(std::string_view key) const {
-    return Damaged(path_, "the value under key " + Printable(key) + " (hex) is not the one that was written");
-  }
-
-  Status GetRow(std::string_view key, std::string* value) const {
-    rocksdb::PinnableSlice stored;
-    const rocksdb::Status status =
-        db_->Get(rocksdb::ReadOptions(), db_->DefaultColumnFamily(), AsSlice(key), &stored);
-    if (status.IsNotFound() && !status.IsPathNotFound()) return Status(StatusCode::kNotFound, {});
-    if (!status.ok()) return ToStatus(status, path_, "reading key " + Printable(key));
-    std::string_view found;
-    if (!SplitChecksum(key, AsView(stored), &found)) return WrongChecksum(key);
-    value->assign(found);
-    return Status::Ok();
-  }
-
   rocksdb::Status WriteTable(const std::string& staged, const std::vector<Row>& rows, std::string_view meta) {
     // Dropping written pages from the page cache (the default) would make the next merge read them from the
     // disk.
@@ -336,6 +412,7 @@ class RocksdbStore final : public Store {
   const std::shared_ptr<StoreMemory> memory_;
   const std::shared_ptr<BackgroundWatch> watch_;
   const std::unique_ptr<rocksdb::DB> db_;
+  const DatabaseReader reader_;
   const bool read_only_;
   std::string value_buffer_;  // of Apply, kept for its capacity
 };
@@ -440,8 +517,11 @@ Result<std::unique_ptr<Store>> OpenRocksdbStoreOn(const RocksdbStoreOptions& wan
   auto store = std::make_unique<RocksdbStore>(path, options, wanted.memory, std::move(watch), std::move(db),
                                               wanted.read_only);
   // Reads one block of the newest file, and refuses a format that is not ours before anybody builds on it.
-  if (auto meta = store->Meta(); !meta.ok() && meta.status().code() != StatusCode::kNotFound)
-    return meta.status();
+  const auto meta = store->Meta();
+  if (!meta.ok() && meta.status().code() != StatusCode::kNotFound) return meta.status();
+  // Of one file that an older program wrote. What overlaps it, be it its last row alone, gets a number.
+  if (meta.ok() && !wanted.read_only && store->NeverNumbered())
+    if (Status s = store->Apply({}, *meta); !s.ok()) return s;
   return std::unique_ptr<Store>(std::move(store));
 }
 

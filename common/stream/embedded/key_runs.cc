@@ -14,7 +14,6 @@ namespace {
 // A run of this many entries sorts within the second-level cache.
 constexpr std::size_t kRunEntries = std::size_t{1} << 15;
 constexpr std::size_t kPlaceBytes = 8;
-constexpr std::uint64_t kMaxOffset = (std::uint64_t{1} << 48) - 1;
 
 std::uint64_t PrefixOf(std::string_view bytes) {
   char head[8] = {};
@@ -29,6 +28,12 @@ std::string IndexPrefix(std::string_view key) {
                     "a key of " + std::to_string(key.size()) + " bytes");
   std::string prefix(1, static_cast<char>(key.size()));
   return prefix.append(key);
+}
+
+std::string IndexEntry(std::string_view key, RecordPlace place) {
+  std::string entry = IndexPrefix(key);
+  AppendOrdered(entry, std::uint64_t{place.partition} << 48 | place.offset);
+  return entry;
 }
 
 RecordPlace PlaceOfEntry(std::string_view entry) {

@@ -24,9 +24,11 @@ struct RecordPlace {
 };
 
 inline constexpr std::size_t kMaxIndexKeyBytes = 255;
+inline constexpr std::uint64_t kMaxOffset = (std::uint64_t{1} << 48) - 1;
 
 // What all entries of a key begin with.
 std::string IndexPrefix(std::string_view key);
+std::string IndexEntry(std::string_view key, RecordPlace place);
 RecordPlace PlaceOfEntry(std::string_view entry);
 
 class KeyRuns {

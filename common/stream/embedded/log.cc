@@ -6,7 +6,6 @@
 #include <chrono>
 #include <cmath>
 #include <condition_variable>
-#include <cstdio>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -18,6 +17,7 @@
 
 #include "common/base/check.h"
 #include "common/base/failpoint.h"
+#include "common/base/last_words.h"
 #include "common/base/thread.h"
 #include "common/stream/embedded/append_clock.h"
 #include "common/stream/embedded/batch_format.h"
@@ -212,12 +212,12 @@ std::string LogImpl::Name(TopicPartition where) const {
 }
 
 void LogImpl::Die(const std::string& what) const {
-  const std::string message = "cobblestone: " + what +
-                              "\ncobblestone: the process ends here; start it again when the "
-                              "cause is gone, nothing that was acknowledged is lost\n";
+  const std::string message =
+      what +
+      "; the process ends here; start it again when the cause is gone, nothing that was "
+      "acknowledged is lost";
   if (options_.on_fatal) options_.on_fatal(message);
-  std::fputs(message.c_str(), stderr);
-  std::fflush(stderr);
+  SayLastWords(message);
   // Not exit(): destructors would wait for what can never be written.
   ::_exit(kFailedWriteExitCode);
 }

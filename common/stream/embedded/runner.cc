@@ -21,6 +21,8 @@ constexpr std::size_t kGatheredPerRecord = 4;
 // A disk that is slower than the stages must not make a restart long. (Measured at full load on two cores: stopped at a
 // million records the pipeline is a tenth slower, at two million no difference is seen.)
 constexpr std::uint64_t kDebtsHeldAt = 2;
+constexpr std::chrono::milliseconds kLookPatience{50};
+constexpr std::chrono::milliseconds kLookAgain{2};  // shorter, and looks cost more than all that is counted
 constexpr std::uint64_t kLoadedRecords =
     2000;  // of a slot that wait when a wave begins: then no thread waits for another
 
@@ -49,7 +51,10 @@ Runner::Runner(const RunnerOptions& options, Log& log, std::uint32_t slots) : op
     };
   }
   memory_ = std::make_shared<store::StoreMemory>(options_.block_cache_bytes);
-  for (std::uint32_t k = 0; k < slots; ++k) slots_.push_back(std::make_unique<Owned>());
+  for (std::uint32_t k = 0; k < slots; ++k) {
+    slots_.push_back(std::make_unique<Owned>());
+    if (k < options_.watches.size()) slots_[k]->watch = options_.watches[k];
+  }
 }
 
 Runner::~Runner() {
@@ -63,6 +68,9 @@ Runner::~Runner() {
   job_ready_.notify_all();
   if (state_thread_.joinable()) state_thread_.join();
   log_.SetListener({});
+  // The log tells of them into what goes now.
+  for (const auto& owned : slots_)
+    if (owned->watch != nullptr) log_.WaitDurable(owned->last_ticket);
 }
 
 std::string Runner::StatePath(std::uint32_t slot) const {
@@ -180,6 +188,7 @@ Status Runner::OpenStore(std::uint32_t k, const std::function<void(const std::st
         store::OpenRocksdbStore({.path = path, .memory = memory_, .create = false, .read_only = false});
     if (!restored.ok()) continue;
     owned.store = std::move(*restored);
+    ++owned.restores;
     report("state of slot " + std::to_string(k) + " restored from checkpoint " + copy + " (" + why + ")");
     fs::remove_all(aside, error);
     return Status::Ok();
@@ -194,6 +203,7 @@ Status Runner::OpenStore(std::uint32_t k, const std::function<void(const std::st
   auto fresh = store::OpenRocksdbStore({.path = path, .memory = memory_, .create = true, .read_only = false});
   if (!fresh.ok()) return fresh.status();
   owned.store = std::move(*fresh);
+  ++owned.restores;
   report("state of slot " + std::to_string(k) + " is built anew from the whole log (" + why + ")");
   fs::remove_all(aside, error);
   return Status::Ok();
@@ -212,8 +222,10 @@ Status Runner::OpenSlot(std::uint32_t k, const SlotFactory& factory,
   if (Status s = OpenStore(k, report); !s.ok()) return s;
   Status read = slot.Open(owned.store.get());
   owned.flushed_sequence = slot.meta().sequence;
-  if (!had_state && log_.End({options_.journal, k}) > 0)
+  if (!had_state && log_.End({options_.journal, k}) > 0) {
+    ++owned.restores;
     report("state of slot " + std::to_string(k) + " is missing; building it from the log");
+  }
   // A record asks for about a row of each table.
   if (const std::uint64_t waiting = Lag(owned); read.ok() && waiting >= options_.warm_records)
     read = slot.Warm(std::min<std::uint64_t>(options_.objects_per_table, waiting));
@@ -420,25 +432,33 @@ Status Runner::Step(Owned& owned, std::size_t stage) {
   bool full = false;
   do {
     Failpoint("E0");
+    const auto begun = owned.watch != nullptr ? Clock::now() : Clock::time_point{};
     if (Status s = ConsumeStage(owned, stage); !s.ok()) return s;
     const std::uint64_t records = slot.records();
     if (records == 0) break;
     full = Full(slot);
     Failpoint("E1");
-    if (Status s = Commit(owned); !s.ok()) return s;
+    if (Status s = Commit(owned, begun); !s.ok()) return s;
     FlushStep(owned, kGatheredPerRecord * records);
   } while (stage > 0 && full && !Held(owned));
   return Status::Ok();
 }
 
 // What the slot has processed goes to the log as one unit.
-Status Runner::Commit(Owned& owned) {
+Status Runner::Commit(Owned& owned, Clock::time_point begun) {
   Slot& slot = *owned.parts.slot;
   auto commit = slot.Finish();
   if (!commit.ok()) return commit.status();
   slot.JournalWritten(slot.meta().journal_next + 1);
   LogUnit unit;
   unit.outputs.reserve(commit->outputs.size() + 1);
+  if (owned.watch != nullptr) {
+    for (const SlotOutput& out : commit->outputs) owned.watch->Wrote(out.where, out.payload);
+    owned.watch->Settled(true);  // what is appended becomes durable, or the process ends
+    unit.on_durable = [latency = &owned.commit_latency, begun] {
+      latency->Observe(std::chrono::duration<double>(Clock::now() - begun).count());
+    };
+  }
   for (SlotOutput& out : commit->outputs)
     unit.outputs.push_back({.where = out.where, .payload = std::move(out.payload), .count = out.count});
   LogOutput journal{.where = {options_.journal, slot.id()}, .payload = {}, .count = 1};
@@ -706,6 +726,8 @@ Status Runner::ApplyJob(StateJob& job) {
   }
   Failpoint("E5");
   owned.flushed_sequence = job.write->meta.sequence;
+  ++owned.state_writes;
+  owned.state_written_at = options_.clock();
   const auto now = Clock::now();
   if (now - owned.last_checkpoint >= options_.checkpoint_interval) {
     owned.last_checkpoint = now;
@@ -774,6 +796,8 @@ Status Runner::Checkpoint(Owned& owned, const SlotMeta& meta) {
   }
   owned.checkpoints.push_back(meta);
   owned.checkpoint_sequence = meta.sequence;
+  ++owned.checkpoints_made;
+  owned.checkpoint_at = options_.clock();
   while (owned.checkpoints.size() > static_cast<std::size_t>(options_.checkpoints_kept)) {
     const std::string old = std::to_string(owned.checkpoints.front().sequence);
     fs::remove_all(directory + "/" + old, error);
@@ -828,23 +852,55 @@ void Runner::Query(std::uint32_t slot, const std::function<void(Slot&)>& read) {
   log_.WaitDurable(ticket);
 }
 
+SlotStatus Runner::StatusOf(const Owned& owned) const {
+  const Slot& slot = *owned.parts.slot;
+  SlotStatus status{.slot = slot.id(),
+                    .sequence = slot.meta().sequence,
+                    .hash = slot.meta().hash,
+                    .flushed_sequence = owned.flushed_sequence,
+                    .checkpoint_sequence = owned.checkpoint_sequence,
+                    .reexecuted = owned.reexecuted,
+                    .reexecuted_records = owned.reexecuted_records,
+                    .records = owned.records,
+                    .held = owned.held,
+                    .cached_objects = slot.cached_objects(),
+                    .store_reads = slot.store_reads(),
+                    .restores = owned.restores,
+                    .state_writes = owned.state_writes,
+                    .checkpoints = owned.checkpoints_made,
+                    .state_written_at = owned.state_written_at,
+                    .checkpoint_at = owned.checkpoint_at,
+                    .commit_latency = owned.commit_latency.Look()};
+  const auto& inputs = slot.inputs();
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const std::uint64_t waiting = log_.End(inputs[i].where) - slot.next(i);
+    status.inputs.push_back({.stage = inputs[i].stage, .topic = inputs[i].where.topic, .records = waiting});
+    status.lag += waiting;
+  }
+  return status;
+}
+
 std::vector<SlotStatus> Runner::status() const {
   std::vector<SlotStatus> all;
   for (const auto& owned : slots_) {
     std::lock_guard lock(owned->mutex);
-    const Slot& slot = *owned->parts.slot;
-    all.push_back({.slot = slot.id(),
-                   .sequence = slot.meta().sequence,
-                   .hash = slot.meta().hash,
-                   .lag = Lag(*owned),
-                   .flushed_sequence = owned->flushed_sequence,
-                   .checkpoint_sequence = owned->checkpoint_sequence,
-                   .reexecuted = owned->reexecuted,
-                   .reexecuted_records = owned->reexecuted_records,
-                   .records = owned->records,
-                   .held = owned->held,
-                   .cached_objects = slot.cached_objects(),
-                   .store_reads = slot.store_reads()});
+    all.push_back(StatusOf(*owned));
+  }
+  return all;
+}
+
+std::vector<SlotStatus> Runner::Look() const {
+  std::vector<SlotStatus> all;
+  for (const auto& owned : slots_) {
+    std::unique_lock lock(owned->mutex, std::try_to_lock);
+    // A stage lets go of its slot within a commit; a reader may take minutes.
+    for (const auto deadline = Clock::now() + kLookPatience; !lock && Clock::now() < deadline;) {
+      std::this_thread::sleep_for(kLookAgain);
+      (void)lock.try_lock();
+    }
+    const std::lock_guard look(owned->look_mutex);
+    if (lock) owned->last_look = StatusOf(*owned);
+    all.push_back(owned->last_look);
   }
   return all;
 }

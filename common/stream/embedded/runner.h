@@ -23,8 +23,10 @@
 #include <thread>
 #include <vector>
 
+#include "common/base/histogram.h"
 #include "common/base/status.h"
 #include "common/store/rocksdb/rocksdb_store.h"
+#include "common/stream/commit_watch.h"
 #include "common/stream/embedded/log.h"
 #include "common/stream/slot.h"
 
@@ -58,6 +60,15 @@ struct RunnerOptions {
   bool in_step = false;  // lockstep: strictly so, whatever arrives meanwhile
   std::uint64_t block_cache_bytes = 256u << 20;
   std::function<double()> clock;  // UNIX s; wall clock when empty
+  // By slot, for metrics: sees each commit as it is appended. Empty: nobody looks, and commits are not timed.
+  std::vector<CommitWatch*> watches;
+};
+
+// Records that wait on one input of a slot's stage.
+struct InputLag {
+  std::size_t stage = 0;
+  TopicIndex topic = 0;
+  std::uint64_t records = 0;
 };
 
 struct SlotStatus {
@@ -73,6 +84,13 @@ struct SlotStatus {
   std::uint64_t held = 0;                // visits in vain, because its state on disk was too far behind
   std::size_t cached_objects = 0;
   std::uint64_t store_reads = 0;
+  std::vector<InputLag> inputs{};  // their sum is `lag`
+  std::uint64_t restores = 0;      // 1: its state was damaged or gone when it was opened, and was made again
+  std::uint64_t state_writes = 0;  // since open
+  std::uint64_t checkpoints = 0;   // since open
+  double state_written_at = 0;     // UNIX s; 0: not since open
+  double checkpoint_at = 0;        // likewise
+  LatencyCounts commit_latency{};  // from the first record that is looked for until the commit is durable
 };
 
 class Runner {
@@ -95,7 +113,16 @@ class Runner {
   // meanwhile.
   void Query(std::uint32_t slot, const std::function<void(Slot&)>& read);
 
+  // The slot's state on disk, of a commit a few seconds back; any thread, beside everything else.
+  [[nodiscard]] const store::Store& stored(std::uint32_t slot) const { return *slots_[slot]->store; }
+
+  // Copies it to `path`, which must not exist, by hard links where the file system can: for another process to read at leisure.
+  Status CopyStored(std::uint32_t slot, const std::string& path) { return slots_[slot]->store->Checkpoint(path); }
+
   [[nodiscard]] std::vector<SlotStatus> status() const;
+  // The same for those who look from time to time: a slot that somebody reads for long (an audit) is told as it was at the
+  // last look.
+  [[nodiscard]] std::vector<SlotStatus> Look() const;
   // Nothing waits on any input and all is durable.
   [[nodiscard]] bool idle() const;
   // Until idle or failed. Waves and synced writes wait for nothing meanwhile.
@@ -132,7 +159,17 @@ class Runner {
     bool waiting_for_apply = false;
     bool retried = false;               // at open, with the state put aside
     std::vector<SlotMeta> checkpoints;  // kept ones, oldest first
-    std::uint64_t checkpoint_sequence = 0;
+    std::atomic<std::uint64_t> checkpoint_sequence{0};
+    // The state thread's, for others to see.
+    std::atomic<std::uint64_t> restores{0};
+    std::atomic<std::uint64_t> state_writes{0};
+    std::atomic<std::uint64_t> checkpoints_made{0};
+    std::atomic<double> state_written_at{0};
+    std::atomic<double> checkpoint_at{0};
+    CommitWatch* watch = nullptr;
+    LatencyHistogram commit_latency;  // the log's committer observes
+    mutable std::mutex look_mutex;
+    mutable SlotStatus last_look{};  // guarded by look_mutex
   };
   struct StateJob {
     Owned* slot = nullptr;
@@ -162,7 +199,8 @@ class Runner {
   [[nodiscard]] bool Full(const Slot& slot) const;
   Status ConsumeStage(Owned& owned, std::size_t stage);
   Status Step(Owned& owned, std::size_t stage);
-  Status Commit(Owned& owned);
+  Status Commit(Owned& owned, std::chrono::steady_clock::time_point begun);
+  [[nodiscard]] SlotStatus StatusOf(const Owned& owned) const;  // with the slot's lock
   void FlushStep(Owned& owned, std::size_t objects);
   [[nodiscard]] bool Held(const Owned& owned) const;
   [[nodiscard]] bool DebtDue(const Owned& owned, std::uint64_t times) const;

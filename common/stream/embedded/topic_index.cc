@@ -67,14 +67,37 @@ rocksdb::Options FileOptions() {
   return options;
 }
 
+class EmbeddedLog final : public IndexedLog {
+ public:
+  explicit EmbeddedLog(Log& log) : log_(log) {}
+
+  [[nodiscard]] std::uint64_t Begin(TopicPartition where) override { return log_.Begin(where); }
+  [[nodiscard]] std::uint64_t End(TopicPartition where) override { return log_.DurableEnd(where); }
+  Result<Piece> Read(TopicPartition where, std::uint64_t offset) override {
+    const Result<BatchRef> batch = log_.Read(where, offset);
+    if (!batch.ok()) return batch.status();
+    if (*batch == nullptr) return Piece{};
+    Piece piece{.first = (*batch)->first, .end = (*batch)->end(), .bytes = *batch};
+    RecordCursor cursor((*batch)->payload);
+    for (std::string_view record; cursor.Next(&record);) piece.records.push_back(record);
+    return piece;
+  }
+
+ private:
+  Log& log_;
+};
+
 class KeyIndexImpl final : public KeyIndex {
  public:
-  KeyIndexImpl(Log& log, KeyIndexOptions options);
+  KeyIndexImpl(std::unique_ptr<IndexedLog> log, KeyIndexOptions options);
   ~KeyIndexImpl() override;
 
   Status Start();
 
-  Result<std::vector<RecordPlace>> Find(std::string_view key) override;
+  Result<std::vector<RecordPlace>> Find(std::string_view key) override { return Gather(key, SIZE_MAX); }
+  Result<std::vector<RecordPlace>> FindLast(std::string_view key, std::size_t limit) override {
+    return Gather(key, limit);
+  }
   Status Flush() override;
   [[nodiscard]] Status health() const override;
   [[nodiscard]] std::uint64_t behind() const override;
@@ -88,14 +111,16 @@ class KeyIndexImpl final : public KeyIndex {
   Status ReadPositions();
   Status Follow(std::size_t entries);
   Status LookThrough(std::string_view key, std::vector<RecordPlace>& places);
-  Status FindInFiles(std::string_view key, std::vector<RecordPlace>& places) const;
+  // Of each partition the last `limit`, and more of those that are in memory.
+  Status FindInFiles(std::string_view key, std::size_t limit, std::vector<RecordPlace>& places) const;
+  Result<std::vector<RecordPlace>> Gather(std::string_view key, std::size_t limit);
   Status WriteChunk();
   void Run();
   [[nodiscard]] std::string doing(const std::string& verb) const {
     return verb + " the index in " + options_.path;
   }
 
-  Log& log_;
+  const std::unique_ptr<IndexedLog> log_;
   const KeyIndexOptions options_;
   const rocksdb::Options file_options_ = FileOptions();
   std::unique_ptr<rocksdb::DB> db_;  // none: read_only and nothing indexed yet
@@ -117,7 +142,8 @@ class KeyIndexImpl final : public KeyIndex {
   std::thread thread_;
 };
 
-KeyIndexImpl::KeyIndexImpl(Log& log, KeyIndexOptions options) : log_(log), options_(std::move(options)) {
+KeyIndexImpl::KeyIndexImpl(std::unique_ptr<IndexedLog> log, KeyIndexOptions options)
+    : log_(std::move(log)), options_(std::move(options)) {
   COBBLESTONE_CHECK(options_.partitions > 0 && options_.partitions <= 65536,
                     std::to_string(options_.partitions));
 }
@@ -166,7 +192,7 @@ Status KeyIndexImpl::ReadPositions() {
       status = db_->Get(rocksdb::ReadOptions(), PositionRow(partition), &value);
       if (!status.ok() || value.size() != 8) return FromRocksdb(status, doing("reading"));
       followed_[partition] = LoadNumber<std::uint64_t>(value.data());
-      const std::uint64_t end = log_.DurableEnd({options_.topic, partition});
+      const std::uint64_t end = log_->End({options_.topic, partition});
       if (followed_[partition] > end) {
         return Status::Corrupted("the index in " + options_.path + " goes up to offset " +
                                  std::to_string(followed_[partition]) + " of partition " +
@@ -204,24 +230,25 @@ Status KeyIndexImpl::Follow(std::size_t entries) {
   for (std::uint32_t partition = 0; partition < options_.partitions; ++partition) {
     const TopicPartition where{options_.topic, partition};
     std::uint64_t& at = followed_[partition];
-    at = std::max(at, log_.Begin(where));
-    const std::uint64_t end = log_.DurableEnd(where);
+    at = std::max(at, log_->Begin(where));
+    const std::uint64_t end = log_->End(where);
     while (at < end && fresh_.entries() < entries) {
-      const Result<BatchRef> batch = log_.Read(where, at);
-      if (!batch.ok()) {
-        if (at < log_.Begin(where)) break;  // trimmed this moment
-        return batch.status();
+      const Result<IndexedLog::Piece> piece = log_->Read(where, at);
+      if (!piece.ok()) {
+        if (at < log_->Begin(where)) break;  // trimmed this moment
+        return piece.status();
       }
+      if (piece->end == 0) break;
       if (!fresh_since_) fresh_since_ = std::chrono::steady_clock::now();
-      RecordCursor cursor((*batch)->payload);
-      std::uint64_t offset = (*batch)->first;
+      std::uint64_t offset = piece->first;
       const AddKey add = [&](std::string_view key) {
         fresh_.Add(key, {.partition = partition, .offset = offset});
       };
-      for (std::string_view record; cursor.Next(&record); ++offset) {
+      for (const std::string_view record : piece->records) {
         if (offset >= at) options_.keys(record, add);
+        if (!piece->one_place) ++offset;
       }
-      at = (*batch)->end();
+      at = piece->end;
     }
   }
   return Status::Ok();
@@ -231,33 +258,62 @@ Status KeyIndexImpl::Follow(std::size_t entries) {
 Status KeyIndexImpl::LookThrough(std::string_view key, std::vector<RecordPlace>& places) {
   for (std::uint32_t partition = 0; partition < options_.partitions; ++partition) {
     const TopicPartition where{options_.topic, partition};
-    const std::uint64_t end = log_.DurableEnd(where);
-    for (std::uint64_t at = std::max(followed_[partition], log_.Begin(where)); at < end;) {
-      const Result<BatchRef> batch = log_.Read(where, at);
-      if (!batch.ok()) return batch.status();
-      RecordCursor cursor((*batch)->payload);
-      std::uint64_t offset = (*batch)->first;
+    const std::uint64_t end = log_->End(where);
+    for (std::uint64_t at = std::max(followed_[partition], log_->Begin(where)); at < end;) {
+      const Result<IndexedLog::Piece> piece = log_->Read(where, at);
+      if (!piece.ok()) return piece.status();
+      if (piece->end == 0) break;
+      std::uint64_t offset = piece->first;
       const AddKey add = [&](std::string_view found) {
         if (found == key) places.push_back({.partition = partition, .offset = offset});
       };
-      for (std::string_view record; cursor.Next(&record); ++offset) options_.keys(record, add);
-      at = (*batch)->end();
+      for (const std::string_view record : piece->records) {
+        options_.keys(record, add);
+        if (!piece->one_place) ++offset;
+      }
+      at = piece->end;
     }
   }
   return Status::Ok();
 }
 
-Status KeyIndexImpl::FindInFiles(std::string_view key, std::vector<RecordPlace>& places) const {
+Status KeyIndexImpl::FindInFiles(std::string_view key, std::size_t limit,
+                                 std::vector<RecordPlace>& places) const {
   if (db_ == nullptr) return Status::Ok();
   const std::string prefix = IndexPrefix(key);
   const std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator(rocksdb::ReadOptions()));
+  if (limit != SIZE_MAX) {
+    for (std::uint32_t partition = 0; partition < options_.partitions; ++partition) {
+      std::size_t found = 0;
+      for (it->SeekForPrev(IndexEntry(key, {.partition = partition, .offset = kMaxOffset}));
+           found < limit && it->Valid() && it->key().starts_with(prefix); it->Prev(), ++found) {
+        const RecordPlace place = PlaceOfEntry({it->key().data(), it->key().size()});
+        if (place.partition != partition) break;
+        places.push_back(place);
+      }
+    }
+    return FromRocksdb(it->status(), doing("reading"));
+  }
   for (it->Seek(prefix); it->Valid() && it->key().starts_with(prefix); it->Next()) {
     places.push_back(PlaceOfEntry({it->key().data(), it->key().size()}));
   }
   return FromRocksdb(it->status(), doing("reading"));
 }
 
-Result<std::vector<RecordPlace>> KeyIndexImpl::Find(std::string_view key) {
+// Of each partition's run of places, which ascend, the last ones.
+void KeepLast(std::size_t limit, std::vector<RecordPlace>& places) {
+  std::vector<RecordPlace> kept;
+  for (auto first = places.begin(); first != places.end();) {
+    const auto last = std::find_if(
+        first, places.end(), [&](const RecordPlace& place) { return place.partition != first->partition; });
+    const auto count = std::min(limit, static_cast<std::size_t>(last - first));
+    kept.insert(kept.end(), last - static_cast<std::ptrdiff_t>(count), last);
+    first = last;
+  }
+  places = std::move(kept);
+}
+
+Result<std::vector<RecordPlace>> KeyIndexImpl::Gather(std::string_view key, std::size_t limit) {
   std::vector<RecordPlace> places;
   {
     const std::scoped_lock lock(mutex_);
@@ -265,23 +321,24 @@ Result<std::vector<RecordPlace>> KeyIndexImpl::Find(std::string_view key) {
       std::uint64_t unfollowed = 0;
       for (std::uint32_t p = 0; p < options_.partitions; ++p) {
         const TopicPartition where{options_.topic, p};
-        unfollowed += log_.DurableEnd(where) - std::max(followed_[p], log_.Begin(where));
+        unfollowed += log_->End(where) - std::max(followed_[p], log_->Begin(where));
       }
       if (unfollowed > options_.chunk_entries) {
         return Status::Retry("the index in " + options_.path + " is being made and " +
                              std::to_string(unfollowed) + " records behind; ask again in a while");
       }
     }
-    const std::size_t limit = options_.read_only ? kMaxReadOnlyEntries : SIZE_MAX;
-    if (Status status = Follow(limit); !status.ok()) return status;
+    if (Status status = Follow(options_.read_only ? kMaxReadOnlyEntries : SIZE_MAX); !status.ok())
+      return status;
     fresh_.Find(key, places);
     leaving_.Find(key, places);
     if (Status status = LookThrough(key, places); !status.ok()) return status;
   }
   // Memory before files: what moves from one to the other meanwhile is found twice, never not at all.
-  if (Status status = FindInFiles(key, places); !status.ok()) return status;
+  if (Status status = FindInFiles(key, limit, places); !status.ok()) return status;
   std::sort(places.begin(), places.end());
   places.erase(std::unique(places.begin(), places.end()), places.end());
+  if (limit != SIZE_MAX) KeepLast(limit, places);
   return places;
 }
 
@@ -358,8 +415,7 @@ void KeyIndexImpl::Run() {
 Status KeyIndexImpl::Flush() {
   COBBLESTONE_CHECK(!options_.read_only, "Flush() of an index opened read_only");
   Positions wanted;
-  for (std::uint32_t p = 0; p < options_.partitions; ++p)
-    wanted.push_back(log_.DurableEnd({options_.topic, p}));
+  for (std::uint32_t p = 0; p < options_.partitions; ++p) wanted.push_back(log_->End({options_.topic, p}));
   while (true) {
     {
       const std::scoped_lock lock(mutex_);
@@ -381,7 +437,7 @@ std::uint64_t KeyIndexImpl::behind() const {
   std::uint64_t records = 0;
   for (std::uint32_t p = 0; p < options_.partitions; ++p) {
     const TopicPartition where{options_.topic, p};
-    records += log_.DurableEnd(where) - std::max(indexed_[p], log_.Begin(where));
+    records += log_->End(where) - std::max(indexed_[p], log_->Begin(where));
   }
   return records;
 }
@@ -400,8 +456,15 @@ std::uint64_t KeyIndexImpl::disk_bytes() const {
 
 }  // namespace
 
+std::unique_ptr<IndexedLog> MakeIndexedLog(Log& log) { return std::make_unique<EmbeddedLog>(log); }
+
 Result<std::unique_ptr<KeyIndex>> KeyIndex::Open(Log& log, const KeyIndexOptions& options) {
-  auto index = std::make_unique<KeyIndexImpl>(log, options);
+  return Open(MakeIndexedLog(log), options);
+}
+
+Result<std::unique_ptr<KeyIndex>> KeyIndex::Open(std::unique_ptr<IndexedLog> log,
+                                                 const KeyIndexOptions& options) {
+  auto index = std::make_unique<KeyIndexImpl>(std::move(log), options);
   if (Status status = index->Start(); !status.ok()) return status;
   return std::unique_ptr<KeyIndex>(std::move(index));
 }

@@ -31,6 +31,27 @@ namespace cobblestone::stream::embedded {
 using AddKey = std::function<void(std::string_view key)>;
 using KeysOfRecord = std::function<void(std::string_view record, const AddKey& add)>;
 
+// What an index is of. Threads: any, one call at a time.
+class IndexedLog {
+ public:
+  // Records that lie together. Their views hold as long as it does.
+  struct Piece {
+    std::uint64_t first = 0;
+    std::uint64_t end = 0;  // where to read on; 0: there is nothing more now
+    std::vector<std::string_view> records{};
+    bool one_place = false;  // all of them lie at `first`; else each one further
+    std::shared_ptr<const void> bytes{};
+  };
+
+  virtual ~IndexedLog() = default;
+  [[nodiscard]] virtual std::uint64_t Begin(TopicPartition where) = 0;
+  [[nodiscard]] virtual std::uint64_t End(TopicPartition where) = 0;  // of what is durable
+  virtual Result<Piece> Read(TopicPartition where, std::uint64_t offset) = 0;
+};
+
+// The log must outlive it.
+std::unique_ptr<IndexedLog> MakeIndexedLog(Log& log);
+
 struct KeyIndexOptions {
   std::string path;  // a directory of its own
   // What is indexed how, for example "grants by result, 1". A directory with another name is wiped and made again.
@@ -49,11 +70,16 @@ class KeyIndex {
   // `log` outlives the index. kCorrupted: damaged, or (read_only) of a log that was longer; says what to do. An index
   // that is unusable for a log open for writing is made again, and rebuilt() says why.
   static Result<std::unique_ptr<KeyIndex>> Open(Log& log, const KeyIndexOptions& options);
+  static Result<std::unique_ptr<KeyIndex>> Open(std::unique_ptr<IndexedLog> log,
+                                                const KeyIndexOptions& options);
   virtual ~KeyIndex() = default;
 
   // Places of the records with that key, ascending; none is no error. Places that the log has trimmed may be among
   // them. kRetry: the index is being made and far behind (says how far).
   virtual Result<std::vector<RecordPlace>> Find(std::string_view key) = 0;
+
+  // As Find(), but of each partition the last `limit` places at most.
+  virtual Result<std::vector<RecordPlace>> FindLast(std::string_view key, std::size_t limit) = 0;
 
   // Writes out everything that is durable now. Then it lies in files, and a restart need not look at it again.
   virtual Status Flush() = 0;

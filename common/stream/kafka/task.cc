@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/clock.h"
 #include "common/base/failpoint.h"
 
 namespace cobblestone::stream::kafka {
@@ -63,6 +64,8 @@ TaskStatus Task::Look() const {
     const Slot& slot = *parts_.slot;
     look.sequence = slot.meta().sequence;
     look.hash = slot.meta().hash;
+    look.stages.resize(slot.stage_count());
+    for (std::size_t i = 0; i < stage_records_.size(); ++i) look.stages[i].records = stage_records_[i];
     if (reading_inputs_) {
       for (const Feed& feed : feeds_) {
         if (feed.messages.empty() && reader_.AtEnd(feed.where))
@@ -70,6 +73,8 @@ TaskStatus Task::Look() const {
         const std::uint64_t end = reader_.KnownEnd(feed.where);
         const std::uint64_t next = slot.next(feed.inputs.front());
         look.lag += end > next ? end - next : 0;
+        for (const std::size_t input : feed.inputs)
+          look.stages[slot.inputs()[input].stage].lag += end - std::min(end, slot.next(input));
       }
     }
   }
@@ -81,6 +86,12 @@ TaskStatus Task::Look() const {
   look.records = records_;
   look.produced = produced_;
   look.problem = problem_;
+  look.diverged = diverged_;
+  look.restores = restores_;
+  look.state_writes = state_writes_;
+  look.state_written_at = state_written_at_;
+  look.checkpoint_at = checkpoint_at_;
+  look.commit_latency = commit_latency_.Look();
   return look;
 }
 
@@ -268,6 +279,8 @@ void Task::StepState(Time now, std::size_t objects) {
     slot.StateWriteApplied();
     if (!written->status.ok()) return FailState(written->status);
     flushed_sequence_ = written->write->meta.sequence;
+    ++state_writes_;
+    state_written_at_ = UnixNow();
     slot.Evict(options_.objects_per_table);
   }
   if (!slot.gathering()) {

@@ -20,7 +20,9 @@
 #include <string>
 #include <vector>
 
+#include "common/base/histogram.h"
 #include "common/base/status.h"
+#include "common/stream/commit_watch.h"
 #include "common/stream/kafka/background.h"
 #include "common/stream/kafka/position.h"
 #include "common/stream/kafka/state.h"
@@ -59,9 +61,10 @@ struct TaskOptions {
   std::size_t objects_per_table = 200000;
   Millis tombstones_live{86400000};  // on the checkpoint's topic, at least
   std::uint32_t rules_version = 1;
-  RecordWatch* watch = nullptr;  // null: nobody looks
-  std::string owner{};           // transactional.id of the worker
-  std::string build{};           // of this program, a word; another one tries anew what crashed this one
+  RecordWatch* watch = nullptr;    // null: nobody looks
+  CommitWatch* commits = nullptr;  // likewise; of all slots of a worker
+  std::string owner{};             // transactional.id of the worker
+  std::string build{};             // of this program, a word; another one tries anew what crashed this one
 };
 
 enum class Phase : std::uint8_t {
@@ -77,13 +80,18 @@ enum class Phase : std::uint8_t {
 std::string_view PhaseName(Phase phase);
 
 struct TaskStatus {
+  struct Stage {
+    std::uint64_t lag = 0;      // messages that wait on its inputs, as far as is known
+    std::uint64_t records = 0;  // processed as owner
+  };
   std::uint32_t slot = 0;
   Phase phase = Phase::kPosition;
   bool owned = false;
   std::uint64_t sequence = 0;
   std::uint64_t target_sequence = 0;  // of the last commit there is, as far as is known
   Hash128 hash;
-  std::uint64_t lag = 0;  // messages that wait on its inputs, as far as is known
+  std::uint64_t lag = 0;      // messages that wait on its inputs, as far as is known
+  std::vector<Stage> stages;  // in their order; a message that two of them read waits for each
   std::uint64_t flushed_sequence = 0;
   std::uint64_t checkpoint_sequence = 0;
   std::uint64_t restored_rows = 0;
@@ -91,6 +99,13 @@ struct TaskStatus {
   std::uint64_t records = 0;     // processed as owner
   std::uint64_t produced = 0;    // messages, journal and checkpoints included
   std::string problem{};
+  bool diverged = false;       // that is the problem
+  std::uint64_t restores = 0;  // from a checkpoint
+  std::uint64_t state_writes = 0;
+  double state_written_at = 0;  // UNIX s; 0: not by this process
+  double checkpoint_at = 0;     // likewise
+  LatencyCounts
+      commit_latency{};  // from the begin of a transaction that it is part of until that is committed
 };
 
 class Task {
@@ -140,8 +155,8 @@ class Task {
   Outcome Write(Producer& producer);
   // K4: after Flush().
   void AddOffsets(const std::string& owner, bool release, bool inputs, std::vector<OffsetToSend>* offsets);
-  // K6.
-  void Committed(Time now);
+  // K6; the transaction was begun then.
+  void Committed(Time now, Time begun);
   // The transaction has come to nothing, or nobody knows: state and inputs go back to what is committed.
   void Rewind();
   // Before SetPosition(): executes no further than this commit, and stands by there.
@@ -320,7 +335,14 @@ class Task {
   std::uint64_t restored_rows_ = 0;
   std::uint64_t reexecuted_ = 0;
   std::uint64_t records_ = 0;
+  std::vector<std::uint64_t> stage_records_;
   std::uint64_t produced_ = 0;
+  bool diverged_ = false;
+  std::uint64_t restores_ = 0;
+  std::uint64_t state_writes_ = 0;
+  double state_written_at_ = 0;
+  double checkpoint_at_ = 0;
+  LatencyHistogram commit_latency_;
 };
 
 }  // namespace cobblestone::stream::kafka

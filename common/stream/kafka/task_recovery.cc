@@ -281,6 +281,7 @@ bool Task::EndRestore() {
     Fail(s);
     return true;
   }
+  ++restores_;
   report_("state of " + Name() + " restored from its checkpoint: " + std::to_string(restored_rows_) +
           " rows, as of commit " + std::to_string(sequence));
   if (tails()) {
@@ -438,7 +439,8 @@ Status Task::EndEntry() {
   auto commit = slot.Finish();
   UnderWay(false);
   if (!commit.ok()) return commit.status();
-  if (commit->journal.hash != entry_->hash)
+  diverged_ = commit->journal.hash != entry_->hash;
+  if (diverged_)
     return Status::Fatal(
         "diverged: executing commit " + std::to_string(entry_->sequence) +
         " again gave another fingerprint than the journal holds. Nothing was changed. Either this build" +

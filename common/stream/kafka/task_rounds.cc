@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/clock.h"
 #include "common/base/failpoint.h"
 
 namespace cobblestone::stream::kafka {
@@ -80,6 +81,7 @@ Status Task::Consume(std::size_t input, const Message& message, bool skip) {
                     .append_time = message.timestamp(),
                     .line = 0,
                     .value = message.value()};
+  const std::uint64_t before = slot.records();
   Status s;
   if (options_.packed[record.where.topic]) {
     RecordCursor cursor(message.value());
@@ -91,6 +93,10 @@ Status Task::Consume(std::size_t input, const Message& message, bool skip) {
   } else {
     if (options_.watch != nullptr && phase_ == Phase::kRunning) options_.watch->Taken(record.value);
     s = skip ? slot.Skip(input, record) : slot.Process(input, record);
+  }
+  if (phase_ == Phase::kRunning) {
+    stage_records_.resize(slot.stage_count());
+    stage_records_[slot.inputs()[input].stage] += slot.records() - before;
   }
   UnderWay(false);
   if (!s.ok()) return s;
@@ -349,6 +355,7 @@ Outcome Task::Send(Producer& producer, SlotOutput& output) {
     ++produced_;
     return producer.Produce(output.where, {}, std::move(value), &ignored_offset_);
   };
+  if (options_.commits != nullptr) options_.commits->Wrote(output.where, output.payload);
   const bool packed = options_.packed[output.where.topic];
   if (packed && output.payload.size() <= options_.message_bytes && output.cuts.empty())
     return produce(std::move(output.payload));
@@ -435,8 +442,9 @@ void Task::AddOffsets(const std::string& owner, bool release, bool inputs,
     offsets->push_back({.where = slot.inputs()[i].where, .offset = slot.meta().next[i]});
 }
 
-void Task::Committed(Time now) {
+void Task::Committed(Time now, Time begun) {
   position_ = next_position_;
+  commit_latency_.Observe(std::chrono::duration<double>(now - begun).count());
   if (care_.level != Care::kNone && position_.care.level == Care::kNone && careful())
     report_(Name() + ": no more records crash; it goes on as always");
   care_ = position_.care;
@@ -445,6 +453,7 @@ void Task::Committed(Time now) {
   if (checkpoint_ends_) {
     checkpoint_.reset();
     space_.RemoveCopy(k_);
+    checkpoint_at_ = UnixNow();
   }
   journal_payload_.clear();
   journal_written_ = false;

@@ -193,6 +193,7 @@ WorkerStatus Worker::Look() const {
 // ---- Ownership ---------------------------------------------------------------------------------------------------
 
 void Worker::Assigned(const std::vector<std::uint32_t>& slots) {
+  ++counts_.rebalances;
   others_since_ = cluster_.Now();
   for (const std::uint32_t k : slots) {
     Task& task = TaskOf(k);
@@ -203,6 +204,7 @@ void Worker::Assigned(const std::vector<std::uint32_t>& slots) {
 }
 
 void Worker::Revoked(const std::vector<std::uint32_t>& slots, bool lost) {
+  ++counts_.rebalances;
   if (producer_ != nullptr) {
     if (!lost) {
       // What is open is committed, and that these slots are given back with it: their next owner need not fence us.
@@ -454,7 +456,8 @@ Outcome Worker::TryCommit(const std::vector<std::uint32_t>& released) {
   counts_.end_seconds += lap();
   Failpoint("K5");
   const Time now = cluster_.Now();
-  for (Task* task : parts) task->Committed(now);
+  for (Task* task : parts) task->Committed(now, begun_);
+  if (options_.task.commits != nullptr) options_.task.commits->Settled(true);
   Failpoint("K6");
   return {};
 }
@@ -470,6 +473,7 @@ Outcome Worker::Try(int tries, const std::function<Outcome()>& call) {
 // The transaction did not come about, or nobody knows. What was part of it goes back to what is committed.
 void Worker::Undo(const Outcome& why) {
   ++counts_.aborts;
+  if (options_.task.commits != nullptr) options_.task.commits->Settled(false);
   options_.report("a transaction of " + options_.instance + " is given up: " + why.message);
   Reaction reaction = why.reaction;
   if (open_ && reaction == Reaction::kAbort && producer_ != nullptr) {

@@ -60,6 +60,7 @@ struct WorkerStatus {
   std::uint64_t producers = 0;  // that were made
   std::uint64_t fenced = 0;     // owners before that were fenced
   std::uint64_t records = 0;
+  std::uint64_t rebalances = 0;  // the group has said what is ours, or is not any more
   // Of commits, in all: from the last round to the end (K1 to K6), and of that what waited for the brokers: for messages,
   // for offsets, for the end of the transaction.
   double commit_seconds = 0;

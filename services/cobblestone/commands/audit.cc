@@ -17,7 +17,7 @@ int Run(const Options& options) {
   auto client = Client::Open(*settings, Purpose::kAsk, TellOpening);
   if (!client.ok()) return TellError(client.status());
   Progress progress("records", options.query.json);
-  auto answer = (*client)->Audit([&](std::uint64_t done, std::uint64_t all) {
+  auto answer = (*client)->AskLong({.path = "/audit"}, [&](std::uint64_t done, std::uint64_t all) {
     progress.Show({.done = done, .all = all, .counted = done});
   });
   progress.Finish();

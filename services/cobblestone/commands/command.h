@@ -23,10 +23,12 @@ struct Program {
 // Each adds its verb.
 void AddRun(Program& program);
 void AddIngest(Program& program);
+void AddAdopt(Program& program);
 void AddGenerate(Program& program);
 void AddReplay(Program& program);
 void AddExplain(Program& program);
 void AddExport(Program& program);
+void AddGateway(Program& program);
 void AddAccount(Program& program);
 void AddHostVersion(Program& program);
 void AddScales(Program& program);
@@ -37,6 +39,8 @@ void AddVerify(Program& program);
 void AddRebuild(Program& program);
 void AddTopics(Program& program);
 void AddAudit(Program& program);
+void AddReverse(Program& program);
+void AddReprice(Program& program);
 void AddConfig(Program& program);
 void AddDemo(Program& program);
 

@@ -7,12 +7,15 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 #include "services/cobblestone/child_process.h"
 #include "services/cobblestone/commands/command.h"
+#include "services/cobblestone/demo_page.h"
 #include "services/cobblestone/event_file.h"
 #include "services/cobblestone/format.h"
 #include "services/cobblestone/generate.h"
@@ -20,6 +23,7 @@
 #include "services/cobblestone/ingest.h"
 #include "services/cobblestone/progress.h"
 #include "services/cobblestone/server.h"
+#include "services/cobblestone/stop_signals.h"
 
 namespace cobblestone {
 namespace {
@@ -34,7 +38,10 @@ struct Options {
   std::string input;
   std::string expected;
   std::uint64_t results = 200000;
+  double page_rate = 100;  // results/s
   bool keep = false;
+  bool page = false;
+  bool no_page = false;
 };
 
 double SecondsSince(Clock::time_point begin) {
@@ -180,8 +187,13 @@ int Run(const Options& given) {
   if (Status status = PlayRun(options, *settings, &golden, &synthetic); !status.ok())
     return TellError(status);
 
-  auto engine = Engine::Open(*settings, TellOpening);
-  if (!engine.ok()) return TellError(engine.status());
+  // Before the engine's threads, some of which the store keeps for good: a signal must not find one of them.
+  const bool page = options.page || (SomebodyLooks() && !options.no_page);
+  std::optional<StopSignals> signals;
+  if (page) signals.emplace();
+  auto opened = Engine::Open(*settings, TellOpening);
+  if (!opened.ok()) return TellError(opened.status());
+  std::optional<std::unique_ptr<Engine>> engine(std::move(*opened));
   Step("compare each grant with what BOINC's own server code granted, bit for bit");
   const auto comparison = CompareWithGolden(**engine, kGoldenProject, *expected);
   if (!comparison.ok()) return TellError(comparison.status());
@@ -194,7 +206,7 @@ int Run(const Options& given) {
   progress.Finish();
   if (!audit.ok()) return TellError(audit.status());
   const double audit_seconds = SecondsSince(audit_begin);
-  const auto explained = (*engine)->Explain(kGoldenProject, ResultId(comparison->example));
+  const auto explained = (*engine)->questions().Explain(kGoldenProject, ResultId(comparison->example));
   if (!explained.ok()) return TellError(explained.status());
 
   const std::size_t problems = audit->contains("problems") ? (*audit)["problems"].size() : 1;
@@ -227,6 +239,11 @@ int Run(const Options& given) {
   } else {
     std::printf("               with --keep the data directory stays, to ask it more\n");
   }
+  if (page) {
+    engine.reset();
+    if (Status status = ShowPage(*settings, options.page_rate, *signals); !status.ok())
+      return TellError(status);
+  }
   return equal && problems == 0 ? kExitOk : kExitProblems;
 }
 
@@ -246,6 +263,14 @@ void AddDemo(Program& program) {
             ->type_name("FILE");
         verb.add_option("--results", options.results, "of synthetic traffic, to see the speed; 0: none")
             ->type_name("N")
+            ->capture_default_str();
+        verb.add_flag(
+            "--page", options.page,
+            "at the end serve the web page, with traffic flowing, until Ctrl-C; done by itself at a terminal");
+        verb.add_flag("--no-page", options.no_page, "end after the summary")->excludes("--page");
+        verb.add_option("--page-rate", options.page_rate, "results a second of that traffic")
+            ->check(CLI::Range(1.0, 10000.0))
+            ->type_name("R")
             ->capture_default_str();
         verb.add_flag("--keep", options.keep, "keep the data directory");
         verb.footer("Exit code 0: every grant has the bits of BOINC's, and the audit found nothing.");

@@ -1,8 +1,16 @@
 #include <chrono>
 #include <cstdio>
+#include <ctime>
 
+#include "common/base/thread.h"
 #include "services/cobblestone/commands/command.h"
+#include "services/cobblestone/control_totals.h"
+#include "services/cobblestone/pipeline_state.h"
 #include "services/cobblestone/progress.h"
+#include "services/cobblestone/run_log.h"
+#include "services/cobblestone/schedule.h"
+#include "services/cobblestone/state_source.h"
+#include "services/cobblestone/stop_signals.h"
 #include "services/export/entities_file.h"
 #include "services/export/export_job.h"
 
@@ -10,12 +18,16 @@ namespace cobblestone {
 namespace {
 
 struct Options {
+  DataPlace place;
+  std::uint32_t project = 1;
   std::string entities;
   std::string spec;
   std::vector<std::string> settings;
   bool strict_xml = false;
   std::int64_t now = -1;
   statistics::ExportJob job;
+  int nice = 15;
+  std::string schedule;
   std::string read;
   std::vector<std::string> then;
   bool json = false;
@@ -70,6 +82,62 @@ int Read(const Options& options) {
   return outcome->differences.empty() ? kExitOk : kExitProblems;
 }
 
+// The rows, and what they are read from.
+struct From {
+  std::unique_ptr<PipelineState> state;  // null: a file
+  std::unique_ptr<statistics::Source> source;
+};
+
+Status OpenFile(const Options& options, const statistics::Settings& settings, From* from) {
+  Progress finding("bytes", options.json);
+  auto entities = statistics::EntitiesFile::Open(options.entities,
+                                                 {.statsexport_enabled = settings.statsexport_enabled,
+                                                  .progress = [&](std::uint64_t done, std::uint64_t all) {
+                                                    finding.Show({.done = done, .all = all, .counted = done});
+                                                  }});
+  finding.Finish();
+  if (!entities.ok()) return entities.status();
+  for (const std::string& section : (*entities)->unknown_sections())
+    Warn(options.entities + ": nothing is known of '" + section + "'; it is passed over");
+  from->source = std::move(*entities);
+  return Status::Ok();
+}
+
+// What accounts have against what the ledger gave them. The sums of the ledger go on from those of the last export; where
+// they differ it is the whole ledger that has the last word.
+Result<statistics::LedgerTotals> ControlTotals(const Options& options, From* from, const HeldState& held) {
+  const auto attempt = [&](bool anew) -> Result<statistics::LedgerTotals> {
+    Progress reading("records of the ledger", options.json);
+    auto sums = from->state->SumLedger(held.places, anew, [&](std::uint64_t done, std::uint64_t all) {
+      reading.Show({.done = done, .all = all, .counted = done});
+    });
+    if (!sums.ok()) return sums.status();
+    return Reconcile(held, ProjectId(options.project), *sums);
+  };
+  auto totals = attempt(false);
+  if (totals.ok() || totals.status().code() != StatusCode::kCorrupted) return totals;
+  Warn("the sums that were kept of the ledger do not fit; the whole ledger is read");
+  return attempt(true);
+}
+
+Status OpenPipeline(const Options& options, const statistics::Settings& settings, From* from,
+                    statistics::ExportJob* job) {
+  const auto place = SettingsOf(options.place);
+  if (!place.ok()) return place.status();
+  auto state = PipelineState::Open(*place, TellOpening);
+  if (!state.ok()) return state.status();
+  from->state = std::move(*state);
+  auto source = StateSource::Open(
+      from->state->state(),
+      {.project = ProjectId(options.project), .statsexport_enabled = settings.statsexport_enabled});
+  if (!source.ok()) return source.status();
+  auto totals = ControlTotals(options, from, (*source)->held());
+  if (!totals.ok()) return totals.status();
+  job->ledger = std::move(*totals);
+  from->source = std::move(*source);
+  return Status::Ok();
+}
+
 int Export(const Options& options) {
   auto settings = statistics::ParseSettings(options.settings);
   if (!settings.ok()) return TellError(settings.status());
@@ -82,16 +150,11 @@ int Export(const Options& options) {
                              : std::chrono::duration_cast<std::chrono::seconds>(
                                    std::chrono::system_clock::now().time_since_epoch())
                                    .count();
-  Progress finding("bytes", options.json);
-  auto entities = statistics::EntitiesFile::Open(options.entities,
-                                                 {.statsexport_enabled = settings->statsexport_enabled,
-                                                  .progress = [&](std::uint64_t done, std::uint64_t all) {
-                                                    finding.Show({.done = done, .all = all, .counted = done});
-                                                  }});
-  finding.Finish();
-  if (!entities.ok()) return TellError(entities.status());
-  for (const std::string& section : (*entities)->unknown_sections())
-    Warn(options.entities + ": nothing is known of '" + section + "'; it is passed over");
+  From from;
+  if (Status s = options.entities.empty() ? OpenPipeline(options, *settings, &from, &job)
+                                          : OpenFile(options, *settings, &from);
+      !s.ok())
+    return TellError(s);
   Progress writing("rows", options.json);
   job.progress = [&](std::uint64_t done, std::uint64_t all) {
     writing.Show({.done = done, .all = all, .counted = done});
@@ -100,7 +163,7 @@ int Export(const Options& options) {
     writing.Finish();
     Warn(what);
   };
-  const auto outcome = statistics::RunExport(**entities, *spec, job);
+  const auto outcome = statistics::RunExport(*from.source, *spec, job);
   writing.Finish();
   if (!outcome.ok()) return TellError(outcome.status());
   if (options.json) {
@@ -116,12 +179,44 @@ int Export(const Options& options) {
   return kExitOk;
 }
 
+// Until it is told to stop. One that fails is told, and the next one comes: in its time, or soon where that may help (a host
+// was on its way to another partition). What could never work is told at once, and not at night.
+int Again(const Options& options) {
+  const auto schedule = Schedule::Parse(options.schedule);
+  if (!schedule.ok()) return TellError(schedule.status());
+  if (const auto settings = statistics::ParseSettings(options.settings); !settings.ok())
+    return TellError(settings.status());
+  if (const auto spec = statistics::LoadSpec(options.spec); !spec.ok()) return TellError(spec.status());
+  const StopSignals signals;
+  RunLog log({});
+  std::int64_t last = -1;
+  int code = kExitOk;
+  for (;;) {
+    const std::int64_t now = std::time(nullptr);
+    const std::int64_t next = code == kExitBusy ? schedule->NextTry(now, last) : schedule->Next(now, last);
+    while (std::time(nullptr) < next) {
+      if (signals.Wait() == 0) continue;
+      log.Info("stopped");
+      return kExitOk;
+    }
+    last = next;
+    code = Export(options);
+    if (code == kExitOk) {
+      log.Info("exported");
+    } else {
+      log.Error(code == kExitBusy ? "the export has failed; it is tried again in a minute"
+                                  : "the export has failed; the next one is tried in its time",
+                {{"exit_code", code}});
+    }
+  }
+}
+
 int Run(const Options& options) {
+  if (options.nice > 0) LowerThreadPriority(options.nice);
   if (!options.read.empty()) return Read(options);
-  if (options.entities.empty() || options.spec.empty())
-    return TellError(
-        Status::InvalidArgument("--entities and --spec say what to export (or --read what to read back)"));
-  return Export(options);
+  if (options.spec.empty())
+    return TellError(Status::InvalidArgument("--spec says what to export (or --read what to read back)"));
+  return options.schedule.empty() ? Export(options) : Again(options);
 }
 
 }  // namespace
@@ -130,7 +225,12 @@ void AddExport(Program& program) {
   AddVerb<Options>(
       program, "export", "Statistics files, as BOINC's db_dump writes them",
       [](CLI::App& verb, Options& options) {
-        verb.add_option("--entities", options.entities, "users, hosts, teams and all else, as JSON")
+        AddDataPlace(verb, options.place);
+        verb.add_option("--project", options.project, "number of the project")
+            ->type_name("P")
+            ->capture_default_str();
+        verb.add_option("--entities", options.entities,
+                        "users, hosts, teams and all else, as JSON, in place of a pipeline")
             ->type_name("FILE");
         verb.add_option("--spec", options.spec, "which files: a db_dump.xml")->type_name("FILE");
         verb.add_option("--setting", options.settings,
@@ -153,11 +253,22 @@ void AddExport(Program& program) {
             ->type_name("N")
             ->check(CLI::Range(1, 64))
             ->capture_default_str();
+        verb.add_option("--nice", options.nice,
+                        "how far it steps back where processors are short, as nice(1) has it")
+            ->type_name("N")
+            ->check(CLI::Range(0, 19))
+            ->capture_default_str();
         verb.add_option(
                 "--incremental-from", options.job.incremental_from,
                 "write only what has changed since this export; an incremental one follows the full one and "
                 "those between: FULL FIRST SECOND")
             ->type_name("DIR...");
+        verb.add_option(
+                "--schedule", options.schedule,
+                "again and again, until it is told to stop: each day at a time (UTC) as 03:30, or at once and\n"
+                "then in every 24h, 30m, 90s")
+            ->type_name("WHEN")
+            ->excludes("--now");
         verb.add_option("--read", options.read, "read an export back, and compare it with its manifest")
             ->type_name("DIR");
         verb.add_option("--then", options.then, "with the incremental ones that follow it, in their order")
@@ -168,9 +279,11 @@ void AddExport(Program& program) {
             "which gets the time behind its name. manifest.json tells the sums of the files, and what all\n"
             "records come to; services/cobblestone/README.md tells more.\n"
             "Exit code 1: what was read back differs.\n\n"
-            "Examples:  cobblestone export --entities all.json --spec db_dump.xml --out html/stats\n"
-            "           cobblestone export --entities all.json --spec db_dump.xml --out html/stats_new \\\n"
+            "Of a pipeline that runs it exports what its states were some seconds ago, and takes no turn of it.\n\n"
+            "Examples:  cobblestone export --config cobblestone.yaml --spec db_dump.xml --out html/stats\n"
+            "           cobblestone export --config cobblestone.yaml --spec db_dump.xml --out html/stats_new \\\n"
             "               --incremental-from html/stats\n"
+            "           cobblestone export --config cobblestone.yaml --spec db_dump.xml --out html/stats --schedule 03:30\n"
             "           cobblestone export --read html/stats --then html/stats_new");
       },
       Run);

@@ -84,6 +84,10 @@ void AddOptions(CLI::App& verb, Options& options) {
       ->group("Delivery");
   verb.add_flag("--dispatches", traffic.dispatches, "an event for each result that is sent to a host")
       ->group("Delivery");
+  number("--trickles", traffic.trickles, "messages of each result while it runs; needs --dispatches",
+         "Delivery");
+  share("--bad-trickles", traffic.bad_trickles, "of them late, repeated, lost, rewound, forged or wrong",
+        "Delivery");
   share("--team-changes", traffic.team_changes, "users that change their team now and then", "Delivery");
   share("--owner-changes", traffic.owner_changes, "hosts that change their owner now and then", "Delivery");
 

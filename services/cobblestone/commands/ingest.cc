@@ -3,49 +3,54 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <map>
-#include <optional>
 #include <vector>
 
 #include "common/wire/json_lines.h"
 #include "services/cobblestone/commands/command.h"
+#include "services/cobblestone/commands/refusals.h"
+#include "services/cobblestone/event_file.h"
 #include "services/cobblestone/progress.h"
+#include "services/cobblestone/trickle_file.h"
 
 namespace cobblestone {
 namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kMostRefusalsTold = 20;
-constexpr std::uint64_t kMostRefusalsCounted = 10000;
-
 struct Options {
   DataPlace place;
   std::string file = "-";
   std::string source;
+  std::string format;
+  std::string trickle_format;
   bool lockstep = false;
   bool no_wait = false;
   bool as_json = false;
   std::uint32_t project = 1;
 };
 
-// What the stages refused of it.
-struct Refusals {
-  std::uint64_t all = 0;
-  std::map<std::string, std::uint64_t> by_reason;
-  std::vector<json> first;           // records of RefusedList
-  std::vector<std::uint64_t> lines;  // of these, from 1; 0 where it is not known
-};
+constexpr const char* kTrickleXml = "trickle-xml";
 
-Result<std::uint64_t> RefusedSoFar(Client& client) {
-  auto answer = client.Ask({.path = "/refused", .parameters = {{"limit", "0"}}});
-  if (!answer.ok()) return answer.status();
-  return answer->value("all", std::uint64_t{0});
+Result<std::unique_ptr<EventStream>> OpenSource(const Options& options) {
+  const ProjectId project(options.project);
+  if (options.format.empty()) {
+    if (!options.trickle_format.empty())
+      return Status::InvalidArgument(std::string("--trickle-format is for --format ") + kTrickleXml);
+    auto file = EventFile::Open(options.file, {.project = project});
+    if (!file.ok()) return file.status();
+    return std::unique_ptr<EventStream>(std::move(*file));
+  }
+  TrickleFormats formats;
+  if (!options.trickle_format.empty()) {
+    auto loaded = TrickleFormats::Load(options.trickle_format);
+    if (!loaded.ok()) return loaded.status();
+    formats = std::move(*loaded);
+  }
+  return TrickleFile::Open(options.file, project, formats);
 }
 
 // Refusals of stages are told with the event alone: its line is found by reading the file once more.
-void FindTheirLines(const IngestOptions& options, Refusals& refusals) {
-  refusals.lines.assign(refusals.first.size(), 0);
+void FindTheirLines(const Options& options, Refusals& refusals) {
   if (options.file == "-" || refusals.first.empty()) return;
   std::vector<std::string> envelopes;
   for (const json& one : refusals.first) {
@@ -53,26 +58,10 @@ void FindTheirLines(const IngestOptions& options, Refusals& refusals) {
                                           : Result<std::string>(Status::NotFound("no event"));
     envelopes.push_back(envelope.ok() ? *envelope : std::string());
   }
-  auto lines = FindLines(options, envelopes);
+  const auto events = OpenSource(options);
+  if (!events.ok()) return;
+  auto lines = FindLines(**events, envelopes);
   if (lines.ok()) refusals.lines = std::move(*lines);  // else the report is without numbers
-}
-
-Result<Refusals> RefusedSince(Client& client, std::uint64_t from, const IngestOptions& options) {
-  auto answer = client.Ask(
-      {.path = "/refused",
-       .parameters = {{"from", std::to_string(from)}, {"limit", std::to_string(kMostRefusalsCounted)}}});
-  if (!answer.ok()) return answer.status();
-  Refusals refusals;
-  for (json& one : (*answer)["refused"]) {
-    // Those with a source never were events; the lines of ours are known already, others' are not our
-    // business.
-    if (one.contains("source")) continue;
-    ++refusals.all;
-    ++refusals.by_reason[one.value("reason", "")];
-    if (refusals.first.size() < kMostRefusalsTold) refusals.first.push_back(std::move(one));
-  }
-  FindTheirLines(options, refusals);
-  return refusals;
 }
 
 json SummaryJson(const IngestOptions& options, const IngestSummary& summary, const Refusals& refusals,
@@ -80,20 +69,18 @@ json SummaryJson(const IngestOptions& options, const IngestSummary& summary, con
   json bad_lines = json::array();
   for (const BadLine& bad : summary.bad_lines)
     bad_lines.push_back({{"line", bad.line}, {"problem", bad.problem}});
-  json refused = json::array();
-  for (std::size_t i = 0; i < refusals.first.size(); ++i) {
-    json one = {{"number", refusals.first[i]["number"]},
-                {"reason", refusals.first[i]["reason"]},
-                {"detail", refusals.first[i]["detail"]}};
-    if (refusals.lines[i] != 0) one["line"] = refusals.lines[i];
-    refused.push_back(std::move(one));
-  }
-  return {{"source", options.source},       {"format", EventFormatName(summary.format)},
-          {"lockstep", summary.lockstep},   {"known_before", summary.known},
-          {"lines", summary.lines},         {"events", summary.events},
-          {"results", summary.completions}, {"bad", summary.bad},
-          {"bad_lines", bad_lines},         {"refused", refusals.all},
-          {"refused_events", refused},      {"seconds", seconds}};
+  return {{"source", options.source},
+          {"format", EventFormatName(summary.format)},
+          {"lockstep", summary.lockstep},
+          {"known_before", summary.known},
+          {"lines", summary.lines},
+          {"events", summary.events},
+          {"results", summary.completions},
+          {"bad", summary.bad},
+          {"bad_lines", bad_lines},
+          {"refused", refusals.all},
+          {"refused_events", RefusalsJson(refusals)},
+          {"seconds", seconds}};
 }
 
 void PrintSummary(const IngestOptions& options, const IngestSummary& summary, const Refusals& refusals,
@@ -117,35 +104,26 @@ void PrintSummary(const IngestOptions& options, const IngestSummary& summary, co
     if (summary.bad > summary.bad_lines.size())
       std::printf("  ... and %s more\n", WithCommas(summary.bad - summary.bad_lines.size()).c_str());
   }
-  if (refusals.all > 0) {
-    std::printf("%s%s events were refused:", WithCommas(refusals.all).c_str(),
-                refusals.all == kMostRefusalsCounted ? " or more" : "");
-    for (const auto& [reason, count] : refusals.by_reason)
-      std::printf(" %s %s", reason.c_str(), WithCommas(count).c_str());
-    std::printf("\n");
-    for (std::size_t i = 0; i < refusals.first.size(); ++i) {
-      const std::string where = refusals.lines[i] != 0 ? "line " + std::to_string(refusals.lines[i])
-                                                       : "number " + refusals.first[i]["number"].dump();
-      std::printf("  %s: %s: %s\n", where.c_str(), refusals.first[i].value("reason", "").c_str(),
-                  refusals.first[i].value("detail", "").c_str());
-    }
-    if (refusals.all > refusals.first.size())
-      std::printf("  ... and %s more; see `cobblestone refused list`\n",
-                  WithCommas(refusals.all - refusals.first.size()).c_str());
-  }
+  PrintRefusals(refusals);
 }
 
 int Run(const Options& options) {
   const auto settings = SettingsOf(options.place);
   if (!settings.ok()) return TellError(settings.status());
   IngestOptions ingest{.file = options.file, .source = options.source, .project = ProjectId(options.project)};
-  if (ingest.source.empty()) ingest.source = std::filesystem::path(options.file).filename().string();
+  if (ingest.source.empty()) {
+    std::filesystem::path path(options.file);
+    if (!path.has_filename()) path = path.parent_path();  // a folder, with a slash at its end
+    ingest.source = path.filename().string();
+  }
   if (options.source.empty() && options.file == "-") {
     return TellError(Status::InvalidArgument(
         "standard input has no name by which it would be known when it is sent again: give it one with "
         "--source NAME"));
   }
   if (options.lockstep) ingest.lockstep = true;
+  auto events = OpenSource(options);
+  if (!events.ok()) return TellError(events.status());
 
   auto client = Client::Open(*settings, Purpose::kWork, TellOpening);
   if (!client.ok()) return TellError(client.status());
@@ -159,23 +137,23 @@ int Run(const Options& options) {
   Progress progress("events", options.as_json);
   IngestSummary summary;
   Status status = Ingest(
-      **client, ingest,
+      **client, std::move(*events), ingest,
       [&](const IngestPoint& point) {
         progress.Show({.done = point.bytes_read, .all = point.bytes_total, .counted = point.taken});
       },
       &summary);
   progress.Finish();
   Refusals refusals;
-  if (status.ok() && !options.no_wait) {
-    status = (*client)->WaitIdle();
-    if (status.ok()) {
-      auto since = RefusedSince(**client, *refused_before, ingest);
-      if (since.ok()) {
-        refusals = std::move(*since);
-      } else {
-        status = since.status();
-      }
+  if (summary.sent && !options.no_wait) {
+    // Where the source broke off, too: what was good of it has been taken in.
+    Status done = (*client)->WaitIdle();
+    if (done.ok()) {
+      auto since = RefusedSince(**client, *refused_before);
+      done = since.status();
+      if (since.ok()) refusals = std::move(*since);
+      FindTheirLines(options, refusals);
     }
+    if (status.ok()) status = std::move(done);
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   const Status closed = (*client)->Close();
@@ -201,13 +179,25 @@ void AddIngest(Program& program) {
                 "--source", options.source,
                 "the name under which the file is known when it is sent again; without it the file's own")
             ->type_name("NAME");
+        verb.add_option("--format", options.format,
+                        "what cannot be told from the contents: trickle-xml, trickle messages as BOINC's "
+                        "scheduler stores them (services/boinc/README.md); FILE may be a folder then")
+            ->type_name("NAME")
+            ->check(CLI::IsMember({kTrickleXml}));
+        verb.add_option(
+                "--trickle-format", options.trickle_format,
+                "what the elements of trickle messages are, by variety (examples/trickles.yaml); without "
+                "it: ts is steps, cp, cpu_time and cputime are cpu_time, elapsed_time and fraction_done "
+                "are what they say, and run_time and runtime are refused")
+            ->type_name("FILE");
         verb.add_flag(
             "--lockstep", options.lockstep,
             "drain everything at each tick and each change of the catalogue: the same grants as `replay`, "
             "more slowly. Golden files always are taken in so");
         verb.add_flag("--no-wait", options.no_wait,
                       "end when all is durable in the log, without a look at what became of it");
-        verb.add_option("--project", options.project, "of golden files, which name no project")
+        verb.add_option("--project", options.project,
+                        "of golden files and trickle messages, which name no project")
             ->type_name("P")
             ->capture_default_str();
         verb.add_flag("--json", options.as_json, "the summary as JSON, and no progress");
@@ -221,6 +211,7 @@ void AddIngest(Program& program) {
             "What cannot be read and what is refused is told by line and kept (`cobblestone refused`);\n"
             "exit code 1 then, although everything else was taken in.\n\n"
             "Examples:  cobblestone ingest events.jsonl.gz --config cobblestone.yaml\n"
+            "           cobblestone ingest msg_from_host.tsv --format trickle-xml --trickle-format trickles.yaml\n"
             "           zcat old/*.gz | cobblestone ingest --source history --data /srv/cobblestone");
       },
       Run);

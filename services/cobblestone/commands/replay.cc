@@ -32,6 +32,10 @@ nlohmann::json TotalsJson(const PolicyTotals& totals) {
   return {{"policy", totals.policy},
           {"grants", totals.grants},
           {"credit", CreditText(totals.micro)},
+          {"partial_grants", totals.partials},
+          {"partial_credit", CreditText(totals.partial_micro)},
+          {"reversals", totals.reversals},
+          {"reversed_credit", CreditText(totals.reversal_micro)},
           {"apps", apps},
           {"devices",
            {{"cpu", CreditText(totals.by_device[0])},
@@ -48,7 +52,7 @@ int Run(const Options& options) {
   const auto summary = Replay(replay);
   progress.Finish();
   if (!summary.ok()) return TellError(summary.status());
-  const bool compared = !options.replay.compare_policy.empty();
+  const bool compared = options.replay.compares();
   if (options.as_json) {
     nlohmann::json json = {{"lines", summary->lines},
                            {"bad_lines", summary->bad_lines},
@@ -62,6 +66,12 @@ int Run(const Options& options) {
                 WithCommas(summary->events).c_str(), WithCommas(summary->lines).c_str(),
                 WithCommas(summary->first.grants).c_str(), CreditText(summary->first.micro).c_str(),
                 summary->first.policy.c_str());
+    if (summary->first.partials > 0) {
+      std::printf(
+          "of it %s Cobblestones by %s partial grants; taken back: %s in %s reversals\n",
+          CreditText(summary->first.partial_micro).c_str(), WithCommas(summary->first.partials).c_str(),
+          CreditText(-summary->first.reversal_micro).c_str(), WithCommas(summary->first.reversals).c_str());
+    }
     if (summary->bad_lines > 0)
       std::printf("%s lines are no events\n", WithCommas(summary->bad_lines).c_str());
     if (summary->refused > 0) std::printf("%s events were refused\n", WithCommas(summary->refused).c_str());
@@ -85,6 +95,12 @@ void AddReplay(Program& program) {
                 "a second policy on the same traffic, side by side: totals, per app, per kind of device, the "
                 "hosts that gain and lose most")
             ->type_name("NAME");
+        verb.add_option("--apps", replay.apps,
+                        "events of apps that stand in place of what the input says of them: other rules for "
+                        "trickles, another cap")
+            ->type_name("FILE");
+        verb.add_option("--compare-apps", replay.compare_apps, "the same for a second run, side by side")
+            ->type_name("FILE");
         verb.add_option("--partitions", replay.partitions,
                         "parts that the work is split into; changes no number")
             ->type_name("N")
@@ -105,7 +121,8 @@ void AddReplay(Program& program) {
             "Nothing is stored but the two files that are asked for; services/cobblestone/README.md tells\n"
             "what is in them.\n"
             "Exit code 1: some lines were no events, or some events were refused.\n\n"
-            "Example:  cobblestone replay events.jsonl.gz --policy creditnew --compare-policy boinc");
+            "Example:  cobblestone replay events.jsonl.gz --policy creditnew --compare-policy boinc\n"
+            "          cobblestone replay events.jsonl.gz --compare-apps other-trickles.jsonl");
       },
       Run);
 }

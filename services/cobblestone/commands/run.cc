@@ -1,5 +1,4 @@
 #include <csignal>
-#include <ctime>
 
 #include <array>
 #include <chrono>
@@ -8,12 +7,18 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "common/base/last_words.h"
 #include "common/wire/topics.h"
 #include "services/cobblestone/commands/command.h"
 #include "services/cobblestone/engine.h"
+#include "services/cobblestone/engine_gateway.h"
+#include "services/cobblestone/engine_metrics.h"
+#include "services/cobblestone/kafka_metrics.h"
 #include "services/cobblestone/kafka_workers.h"
 #include "services/cobblestone/run_log.h"
 #include "services/cobblestone/server.h"
+#include "services/cobblestone/stop_signals.h"
+#include "services/metrics/scrape_server.h"
 
 namespace cobblestone {
 namespace {
@@ -22,38 +27,24 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kStopWithin = std::chrono::seconds(20);
 constexpr auto kFlowEvery = std::chrono::seconds(10);
-constexpr timespec kLookEvery = {.tv_sec = 0, .tv_nsec = 200'000'000};
 
 struct Options {
   DataPlace place;
   bool accept_time_jump = false;
   bool accept_loss = false;
   std::string instance;
+  std::string listen;
 };
 
-// SIGTERM and SIGINT wait until they are asked for. To be made before any thread is.
-class StopSignals {
+// A process that cannot go on says so in its log, too.
+class LastWordsIn {
  public:
-  StopSignals() {
-    sigemptyset(&signals_);
-    sigaddset(&signals_, SIGTERM);
-    sigaddset(&signals_, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+  explicit LastWordsIn(RunLog& log) {
+    SetLastWords([&log](const std::string& message) { log.Error("cannot go on", {{"reason", message}}); });
   }
-  // The signal that came, or 0 after a moment without.
-  [[nodiscard]] int Wait() const {
-    const int signal = sigtimedwait(&signals_, nullptr, &kLookEvery);
-    return signal > 0 ? signal : 0;
-  }
-  // From now on such a signal ends the process at once, wherever it is.
-  void LetKill() const {
-    std::signal(SIGTERM, SIG_DFL);
-    std::signal(SIGINT, SIG_DFL);
-    pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
-  }
-
- private:
-  sigset_t signals_{};
+  ~LastWordsIn() { SetLastWords({}); }
+  LastWordsIn(const LastWordsIn&) = delete;
+  LastWordsIn& operator=(const LastWordsIn&) = delete;
 };
 
 // What flows through, from time to time.
@@ -150,6 +141,18 @@ int Failed(RunLog& log, const std::string& what, const Status& status) {
   return ExitCodeOf(status);
 }
 
+// At metrics.listen; null where that is empty. `metrics` must outlive it.
+template <class Metrics>
+Result<std::unique_ptr<metrics::ScrapeServer>> Serve(const settings::RunSettings& settings, Metrics& metrics,
+                                                     RunLog& log) {
+  if (settings.metrics.listen.empty()) return std::unique_ptr<metrics::ScrapeServer>();
+  auto server = metrics::ScrapeServer::Start({.listen = settings.metrics.listen,
+                                              .render = [&metrics] { return metrics.Render(); },
+                                              .health = [&metrics] { return metrics.health(); }});
+  if (server.ok()) log.Info("serving metrics", {{"address", (*server)->address()}});
+  return server;
+}
+
 // Crash-only: what is open is committed or given up within a deadline, then the process ends, whatever a client's thread
 // still does.
 [[noreturn]] void End(int code) {
@@ -161,8 +164,12 @@ int RunOnKafka(const settings::RunSettings& settings, bool accept_time_jump, con
                RunLog& log) {
   const auto begin = Clock::now();
   auto workers = KafkaWorkers::Open(settings, {.report = [&log](const std::string& what) { log.Warn(what); },
+                                               .watched = !settings.metrics.listen.empty(),
                                                .accept_time_jump = accept_time_jump});
   if (!workers.ok()) return Failed(log, "cannot start", workers.status());
+  KafkaMetrics metrics(**workers);
+  auto scraped = Serve(settings, metrics, log);
+  if (!scraped.ok()) return Failed(log, "cannot start", scraped.status());
   (*workers)->Start();
   log.Info("running", {{"cluster", settings.kafka.bootstrap},
                        {"prefix", settings.kafka.prefix},
@@ -193,31 +200,46 @@ int Run(const Options& options) {
   auto settings = SettingsOf(options.place);
   if (!settings.ok()) return TellError(settings.status());
   if (!options.instance.empty()) settings->kafka.instance = options.instance;
+  if (!options.listen.empty()) settings->gateway.listen = options.listen;
   const StopSignals signals;
   RunLog log(settings->log);
+  const LastWordsIn last_words(log);
   if (settings->backend == settings::Backend::kKafka)
     return RunOnKafka(*settings, options.accept_time_jump, signals, log);
 
   const auto begin = Clock::now();
+  const bool watched = !settings->metrics.listen.empty() || !settings->gateway.listen.empty();
   auto engine = Engine::Open(*settings, [&](const std::string& what) { log.Info(what); },
                              {.clock = {},
                               .steady = {},
                               .accept_time_jump = options.accept_time_jump,
                               .accept_loss = options.accept_loss,
-                              .warn = [&](const std::string& what) { log.Warn(what); }});
+                              .warn = [&](const std::string& what) { log.Warn(what); },
+                              .watched = watched});
   if (!engine.ok()) return Failed(log, "cannot start", engine.status());
   if (Status status = RememberPlace(*settings); !status.ok()) return Failed(log, "cannot start", status);
+  EngineMetrics metrics(**engine);
+  auto scraped = Serve(*settings, metrics, log);
+  if (!scraped.ok()) return Failed(log, "cannot start", scraped.status());
   (*engine)->Start();
   auto server = Server::Start(**engine, settings->listen.socket);
   if (!server.ok()) {
     (void)(*engine)->Stop();  // nothing was done; the reason that is told is the server's
     return Failed(log, "cannot start", server.status());
   }
-  log.Info("running", {{"data", settings->data_directory},
+  auto gateway = EngineGateway::Start(*settings, **engine, true, watched ? &metrics : nullptr, log);
+  if (!gateway.ok()) {
+    (*server).reset();
+    (void)(*engine)->Stop();  // the reason that is told is the gateway's
+    return Failed(log, "cannot start", gateway.status());
+  }
+  nlohmann::json about{{"data", settings->data_directory},
                        {"socket", settings->listen.socket},
                        {"partitions", settings->partitions},
                        {"threads", settings->threads},
-                       {"started_in_s", std::chrono::duration<double>(Clock::now() - begin).count()}});
+                       {"started_in_s", std::chrono::duration<double>(Clock::now() - begin).count()}};
+  if (*gateway) about["gateway"] = (*gateway)->url();
+  log.Info("running", about);
 
   Flow flow(**engine);
   int signal = 0;
@@ -229,7 +251,9 @@ int Run(const Options& options) {
     log.Info("stopping; once more ends it at once", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
   }
   signals.LetKill();
+  (*gateway).reset();
   (*server).reset();
+  (*scraped).reset();
   const Status failure = (*engine)->failure();
   const Status stopped = (*engine)->Stop();
   if (!failure.ok()) return Failed(log, "the pipeline has failed", failure);
@@ -248,6 +272,9 @@ void AddRun(Program& program) {
         verb.add_option("--instance", options.instance,
                         "on Kafka: this worker's name; stands above the configuration's kafka.instance")
             ->type_name("NAME");
+        verb.add_option("--listen", options.listen,
+                        "serves the web page and the HTTP interface there; stands above gateway.listen")
+            ->type_name("HOST:PORT");
         verb.add_flag(
             "--accept-time-jump", options.accept_time_jump,
             "this machine's clock is right, however far it is from the last tick (ticks: wall) and\n"
@@ -264,7 +291,7 @@ void AddRun(Program& program) {
             "connect). SIGTERM or SIGINT: finishes what it is doing, writes its state, ends with 0. A\n"
             "second one ends it at once; nothing that was acknowledged is lost by that, nor by kill -9 or\n"
             "a power cut. Says on standard error what flows, every 10 s while something does (log.level,\n"
-            "log.format).\n\n"
+            "log.format), and at metrics.listen, by HTTP, what Prometheus asks for (deploy/monitoring).\n\n"
             "Example:  cobblestone run --config cobblestone.yaml");
       },
       Run);

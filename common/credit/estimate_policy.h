@@ -1,0 +1,151 @@
+// Continuous accounting (semantics.md, section 8; S003): how much of what an account manager reports of a machine is
+// believed. Counters are cumulative, so a report is worth what they have grown by since the highest mark; growth is held
+// to what the machine can have done in the time passed, over all its projects.
+//
+// Counts are integers (micro-credits, microseconds), so that sums do not depend on the order of reports. What a bound cuts
+// off is gone: the mark moves on all the same, else a lie would be paid off bit by bit ever after.
+//
+// Pure. Invariants, whatever is reported in whatever order:
+// - What is allowed is at most what is asked.
+// - The sum of what is allowed over all reports of a machine is at most the highest FLOP/s believed x the time since the
+//   machine was first heard of.
+// - Reports that nothing holds back come to the highest mark of each counter, in any order, with any repeats.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "common/credit/account.h"
+#include "common/credit/model.h"
+
+namespace cobblestone::credit {
+
+// The most that a machine is believed to be, each set by the project (Settings.estimates). S003 names no numbers: the
+// defaults are those of a large server of today.
+struct EstimateLimits {
+  double cpus = 512;
+  double cpu_flops = 1e11;  // of one CPU, FLOP/s
+  double gpus = 16;
+  double gpu_flops = 2e14;  // of one GPU, FLOP/s
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.cpus, s.cpu_flops, s.gpus, s.gpu_flops);
+  }
+};
+
+// What it could have done and has not is kept for so long: a machine that was silent for a month and then reports a
+// month's work is in order.
+inline constexpr double kEstimateSavedTime = 60 * 86400.0;  // s
+// No job is shorter on a device than this, so that jobs are bounded by time too.
+inline constexpr double kEstimateShortestJob = 1;  // s
+
+// Frozen numbers: bits of Estimate.bounds.
+enum EstimateBound : std::uint32_t {
+  kEstimateMachine = 1u << 0,    // it says that it is more than a machine may be
+  kEstimateCredit = 1u << 1,     // more credit than its speed allows in the time
+  kEstimateRunTime = 1u << 2,    // more seconds than its devices have had
+  kEstimateJobs = 1u << 3,       // more jobs than its devices can have ended
+  kEstimateFailed = 1u << 4,     // more failed jobs, or seconds of them, than there are of all
+  kEstimateRestarted = 1u << 5,  // no bound: its counters have begun again
+};
+// The name of one bit, for people; empty for others.
+std::string_view EstimateBoundName(std::uint32_t bit);
+
+// What a machine says that it is, or is believed to be.
+struct MachineSize {
+  double cpus = 0;
+  double cpu_flops = 0;
+  double gpus = 0;
+  double gpu_flops = 0;
+
+  [[nodiscard]] double flops() const { return cpus * cpu_flops + gpus * gpu_flops; }
+};
+
+struct EstimateCounters {
+  MicroCredit credit = 0;
+  std::int64_t run_time = 0;  // microseconds; of failed jobs too
+  std::uint64_t jobs = 0;     // that have ended; failed ones too
+  std::uint64_t failed_jobs = 0;
+  std::int64_t failed_run_time = 0;  // microseconds
+
+  [[nodiscard]] bool empty() const { return *this == EstimateCounters{}; }
+  friend bool operator==(const EstimateCounters&, const EstimateCounters&) = default;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.credit, s.run_time, s.jobs, s.failed_jobs, s.failed_run_time);
+  }
+};
+
+// How far the counters of one resource at one project have come. They are the client's, so a new host id does not begin
+// new ones.
+struct EstimateMark {
+  Resource resource = Resource::kUnknown;
+  double time = 0;  // UNIX s: of the newest report that told of it
+  EstimateCounters counters;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.resource, s.time, s.counters);
+  }
+};
+
+// What a machine can still be believed to have done, over all its projects.
+// Invariant: reports of one time share one allowance, so their order changes no sum.
+struct EstimateAllowance {
+  bool heard = false;
+  bool reported = false;
+  double since = 0;  // UNIX s: from when on its time counts
+  double until = 0;  // UNIX s: up to when it was counted
+  MachineSize size;  // believed, by the newest report
+  double credit = 0;
+  double cpu_time = 0;  // microseconds
+  double gpu_time = 0;  // microseconds
+  double jobs = 0;
+
+  // The machine has been heard of at `time`. Until its first report the earliest counts.
+  void Hear(double time);
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.heard, s.reported, s.since, s.until, s.size.cpus, s.size.cpu_flops, s.size.gpus, s.size.gpu_flops,
+      s.credit, s.cpu_time, s.gpu_time, s.jobs);
+  }
+};
+
+struct ResourceUse {
+  Resource resource = Resource::kUnknown;
+  EstimateCounters counters;
+};
+
+struct EstimateReport {
+  double time = 0;  // UNIX s
+  MachineSize size;
+  std::vector<ResourceUse> uses;  // cumulative
+};
+
+struct EstimateDecision {
+  bool grown = false;  // false: a repeat, or older than what counted; nothing has changed
+  MicroCredit asked = 0;
+  MicroCredit allowed = 0;
+  std::uint32_t bounds = 0;
+  double since = 0;
+  double flops = 0;               // believed
+  std::vector<ResourceUse> uses;  // what is allowed, ascending by resource
+};
+
+// Seconds or Cobblestones as counted; absent where they are beyond 64 bits.
+std::optional<std::int64_t> CountOf(double value);
+
+// Takes a report in: moves `marks` and spends of `allowance`.
+// - A counter counts what it has grown by over its mark; one that has not grown, nothing.
+// - Of a resource a report that is older than the newest tells nothing.
+// - Where a later report shows every counter that was above 0 lower, the client began anew: all of it has grown from 0. An
+//   older report that arrives late shows the same, but for its time.
+EstimateDecision Decide(const EstimateReport& report, const EstimateLimits& limits,
+                        std::vector<EstimateMark>& marks, EstimateAllowance& allowance);
+
+}  // namespace cobblestone::credit

@@ -1,0 +1,47 @@
+// What a job's decision makes of the partial grants that its trickles were paid (semantics.md, section 5, 'Trickles'): the
+// final grant pays the difference. Where they come to more than the job was worth in the end, the app says what is done
+// (TrickleSettlement). Pure.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "common/credit/account.h"
+#include "common/credit/model.h"
+
+namespace cobblestone::credit {
+
+// How the decision touches one of those who were paid.
+struct SettledPartial {
+  UserId user;
+  MicroCredit taken = 0;    // back, micro-credits; at least 0
+  MicroCredit settles = 0;  // of the user's partial grants: all, which are final from now on
+  double recent_off = 0;    // Cobblestones per day that `taken` still adds to the recent average at that time
+
+  friend bool operator==(const SettledPartial&, const SettledPartial&) = default;
+};
+
+struct PartialSettlement {
+  MicroCredit final_micro =
+      0;  // of the final grant: worth less what was paid, at least 0; all of it where nothing was
+  std::vector<SettledPartial> parts;  // in the order of `paid`
+};
+
+[[nodiscard]] MicroCredit PaidSum(std::span<const PaidPartial> paid);
+
+// Notes a partial grant to the owner that the host has now.
+void AddPaid(UserId user, MicroCredit micro, double time, std::vector<PaidPartial>& paid);
+
+// `worth`: of the whole job, 0 where it got nothing; at least 0. What must be taken back goes from those who were paid last
+// first: the host may have changed its owner.
+[[nodiscard]] PartialSettlement SettlePartials(std::span<const PaidPartial> paid, MicroCredit worth,
+                                               TrickleSettlement settlement, double now);
+
+// Names as in the catalogue: keep, settle, cap.
+[[nodiscard]] std::optional<TrickleSettlement> TrickleSettlementByName(std::string_view name);
+[[nodiscard]] std::string_view TrickleSettlementName(TrickleSettlement settlement);
+
+}  // namespace cobblestone::credit

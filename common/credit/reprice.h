@@ -1,0 +1,42 @@
+// What a decided job would have got by another version of its app's policy (semantics.md, section 2, 're-pricing'): from
+// what the ledger recorded of it, with the scales, averages and benchmarks of then. Pure: goes through the policies themselves.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/credit/account.h"
+#include "common/credit/catalogue.h"
+#include "common/credit/model.h"
+
+namespace cobblestone::credit {
+
+// One claim of a workunit.
+struct RecordedClaim {
+  Claim claim;
+  // With every input, and so to be priced anew; else as it was: mode, flags, PFC and claim alone.
+  bool whole = true;
+  Benchmark benchmark = Benchmark::kWhetstone;  // that its own version of the policy asked for
+};
+
+struct PricedAnew {
+  double credit = 0;      // Cobblestones, of each of the workunit's results
+  MicroCredit micro = 0;  // rounded
+  std::string problem;    // why it cannot be told; empty: it can
+};
+
+// Why this claim cannot be made again by `version`; none: it can.
+[[nodiscard]] std::optional<std::string> CannotPriceAnew(const RecordedClaim& recorded,
+                                                         const PolicyVersion& version);
+
+// `claims`: those that the workunit's decision counted, in ascending order of result; `cap`: as recorded with the grant.
+[[nodiscard]] PricedAnew PriceAnew(std::span<const RecordedClaim> claims, double cap,
+                                   const PolicyVersion& version);
+
+// What a job that is worth `worth` brings `user` in all: partial grants before, the rest with the final grant (which goes to the
+// claim's user), less what the app's setting takes back.
+[[nodiscard]] MicroCredit BroughtTo(UserId user, const Claim& claim, MicroCredit worth);
+
+}  // namespace cobblestone::credit

@@ -1,0 +1,156 @@
+#include "common/settings/trickle_formats.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include <yaml-cpp/yaml.h>
+
+namespace cobblestone::settings {
+namespace {
+
+constexpr std::size_t kLargestFile = 1u << 20;  // bytes; such a file is a few KiB
+constexpr std::size_t kMostErrors = 20;
+
+class Reader {
+ public:
+  Reader(std::string_view file_name, const std::set<std::string>& measures)
+      : file_name_(file_name), measures_(measures) {}
+
+  Result<TrickleFormats> Read(std::string_view text) {
+    try {
+      ReadRoot(YAML::Load(std::string(text)));
+    } catch (const YAML::Exception& e) {
+      Error(e.mark, "this is not YAML: " + e.msg);
+    } catch (const std::exception& e) {
+      Error(YAML::Mark::null_mark(), std::string("cannot be read: ") + e.what());
+    }
+    if (errors_.empty()) return std::move(formats_);
+    std::string all;
+    for (std::size_t k = 0; k < std::min(errors_.size(), kMostErrors); ++k)
+      all += (k == 0 ? "" : "\n") + errors_[k];
+    return Status::InvalidArgument(all);
+  }
+
+ private:
+  void Error(const YAML::Mark& mark, const std::string& what) {
+    const bool known = !mark.is_null();
+    errors_.push_back(std::string(file_name_) + ":" + std::to_string(known ? mark.line + 1 : 1) + ":" +
+                      std::to_string(known ? mark.column + 1 : 1) + ": " + what);
+  }
+
+  // Each key once, with its value; `allowed` is what the node must be.
+  template <class F>
+  void EachKey(const YAML::Node& node, const std::string& allowed, F&& visit) {
+    if (!node.IsMap()) {
+      Error(node.Mark(), "this must be " + allowed);
+      return;
+    }
+    std::set<std::string> seen;
+    for (const auto& entry : node) {
+      if (!entry.first.IsScalar()) {
+        Error(entry.first.Mark(), "a name must be a word");
+      } else if (!seen.insert(entry.first.Scalar()).second) {
+        Error(entry.first.Mark(), "'" + entry.first.Scalar() + "' is there twice; keep one of them");
+      } else {
+        visit(entry.first, entry.second);
+      }
+    }
+  }
+
+  void ReadRoot(const YAML::Node& root) {
+    if (root.IsNull()) return;
+    EachKey(
+        root, "a group with `varieties` and `ignore`", [&](const YAML::Node& key, const YAML::Node& value) {
+          if (key.Scalar() == "varieties") {
+            EachKey(value, "a group: a variety, and under it `app` and `elements`",
+                    [&](const YAML::Node& name, const YAML::Node& variety) { ReadVariety(name, variety); });
+          } else if (key.Scalar() == "ignore") {
+            ReadIgnored(value);
+          } else {
+            Error(key.Mark(), "there is no '" + key.Scalar() + "' here; there are `varieties` and `ignore`");
+          }
+        });
+    for (const auto& [name, variety] : formats_.varieties) {
+      if (formats_.ignored.contains(name))
+        Error(root["ignore"].Mark(), "'" + name + "' is among the varieties as well; keep one of them");
+    }
+  }
+
+  void ReadIgnored(const YAML::Node& list) {
+    if (!list.IsSequence()) return Error(list.Mark(), "this must be a list of varieties: [status, log]");
+    for (const YAML::Node& name : list) {
+      if (!name.IsScalar()) return Error(name.Mark(), "a variety must be a word");
+      formats_.ignored.insert(name.Scalar());
+    }
+  }
+
+  void ReadVariety(const YAML::Node& name, const YAML::Node& node) {
+    TrickleVariety variety;
+    if (!node.IsNull()) {
+      EachKey(node, "a group with `app` and `elements`, or {}",
+              [&](const YAML::Node& key, const YAML::Node& value) {
+                if (key.Scalar() == "app") {
+                  ReadApp(value, &variety);
+                } else if (key.Scalar() == "elements") {
+                  EachKey(value, "a group: element: measure",
+                          [&](const YAML::Node& element, const YAML::Node& measure) {
+                            ReadElement(element, measure, &variety);
+                          });
+                } else {
+                  Error(key.Mark(),
+                        "there is no '" + key.Scalar() + "' here; there are `app` and `elements`");
+                }
+              });
+    }
+    formats_.varieties.emplace(name.Scalar(), std::move(variety));
+  }
+
+  void ReadApp(const YAML::Node& value, TrickleVariety* variety) {
+    const std::string text = value.IsScalar() ? value.Scalar() : std::string();
+    const auto end = std::from_chars(text.data(), text.data() + text.size(), variety->app.value);
+    if (end.ec != std::errc() || end.ptr != text.data() + text.size() || !variety->app)
+      Error(value.Mark(), "an app must be its number, above 0; left out it is that of the result");
+  }
+
+  void ReadElement(const YAML::Node& element, const YAML::Node& measure, TrickleVariety* variety) {
+    const std::string word = measure.IsScalar() ? measure.Scalar() : std::string();
+    if (!measures_.contains(word)) {
+      std::string all;
+      for (const std::string& one : measures_) all += (all.empty() ? "" : ", ") + one;
+      Error(measure.Mark(),
+            "'" + element.Scalar() + "' is said to be '" + word + "'; an element may be " + all);
+      return;
+    }
+    variety->elements.emplace(element.Scalar(), word);
+  }
+
+  std::string_view file_name_;
+  const std::set<std::string>& measures_;
+  TrickleFormats formats_;
+  std::vector<std::string> errors_;
+};
+
+}  // namespace
+
+Result<TrickleFormats> ParseTrickleFormats(std::string_view text, std::string_view file_name,
+                                           const std::set<std::string>& measures) {
+  if (text.size() > kLargestFile)
+    return Status::InvalidArgument(std::string(file_name) + ":1:1: larger than 1 MiB; is it such a file?");
+  return Reader(file_name, measures).Read(text);
+}
+
+Result<TrickleFormats> LoadTrickleFormats(const std::string& path, const std::set<std::string>& measures) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return Status::NotFound(path + ": cannot be opened for reading: " + std::strerror(errno));
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  return ParseTrickleFormats(text, path, measures);
+}
+
+}  // namespace cobblestone::settings

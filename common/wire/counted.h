@@ -1,0 +1,24 @@
+// How many results more a record of the ledger makes an account count.
+#pragma once
+
+#include <cstdint>
+
+#include "common/wire/account_codec.h"
+#include "common/wire/grant_codec.h"
+
+namespace cobblestone::wire {
+
+// `kind`: that of the grant, where the record is a host's share of one. Modulo 2^64: one less where a reversal takes a grant back.
+[[nodiscard]] inline std::uint64_t CountedBy(GrantKind kind, std::uint32_t flags) {
+  return (kind == GrantKind::kFinal ? 1u : 0u) -
+         std::uint64_t{(flags & credit::kGrantUncounts) != 0 ? 1u : 0u};
+}
+[[nodiscard]] inline std::uint64_t CountedBy(const GrantHead& head) {
+  return CountedBy(head.kind, head.flags);
+}
+
+[[nodiscard]] inline std::uint64_t CountedBy(const Posting& posting) {
+  return CountedBy(posting.uncounted ? GrantKind::kPartial : GrantKind::kFinal, posting.flags);
+}
+
+}  // namespace cobblestone::wire

@@ -1,0 +1,152 @@
+#include "common/wire/partial_codec.h"
+
+#include "common/wire/event_fields.h"
+#include "common/wire/proto_reader.h"
+#include "common/wire/proto_writer.h"
+
+namespace cobblestone::wire {
+namespace {
+
+constexpr std::uint32_t kVarietyField = 3;
+constexpr std::uint32_t kPriceField = 12;
+constexpr std::uint32_t kPhasesField = 21;
+
+void EncodePrice(const credit::TricklePrice& p, std::string* out) {
+  char buffer[20 * kMaxScalarField];
+  ProtoWriter w(buffer);
+  w.Uint(1, static_cast<std::uint64_t>(p.kind));
+  w.Uint(2, static_cast<std::uint64_t>(p.measure));
+  w.Bool(3, p.incremental);
+  w.Uint(4, p.rule_version);
+  w.Uint(5, p.bounds);
+  w.Uint(6, p.epoch);
+  w.Double(7, p.sent_time);
+  w.Double(8, p.cpus);
+  w.Double(9, p.rate);
+  w.Double(10, p.version_scale);
+  w.Double(11, p.host_scale);
+  w.Double(12, p.default_pfc);
+  w.Double(13, p.cobblestones_per_gflops_day);
+  w.Double(14, p.max_increment);
+  w.Double(15, p.min_step_seconds);
+  w.Double(16, p.factor);
+  w.Double(17, p.credit_per_day);
+  w.Double(18, p.bound_credit);
+  w.Double(19, p.estimate_credit);
+  w.Double(20, p.max_credit);
+  out->append(w.written());
+  for (const credit::TricklePhase& phase : p.phases) {
+    char one[2 * kMaxScalarField];
+    ProtoWriter o(one);
+    o.Double(1, phase.last_step);
+    o.Double(2, phase.credit_per_step);
+    AppendMessage(kPhasesField, o.written(), out);
+  }
+}
+
+bool DecodePhase(std::string_view bytes, credit::TricklePhase* phase) {
+  ProtoReader r(bytes);
+  while (const std::uint32_t tag = r.NextTag()) {
+    switch (tag) {
+      case DoubleTag(1): phase->last_step = r.Double(); break;
+      case DoubleTag(2): phase->credit_per_step = r.Double(); break;
+      default: r.Skip(tag); break;
+    }
+  }
+  return r.ok();
+}
+
+bool DecodePrice(std::string_view bytes, credit::TricklePrice* p) {
+  p->cpus = p->factor = p->bound_credit = p->estimate_credit = p->max_credit =
+      0;  // what a field left out means
+  ProtoReader r(bytes);
+  while (const std::uint32_t tag = r.NextTag()) {
+    switch (tag) {
+      case VarintTag(1): p->kind = NarrowEnum<credit::TrickleKind>(r.Varint()); break;
+      case VarintTag(2): p->measure = NarrowEnum<credit::TrickleMeasure>(r.Varint()); break;
+      case VarintTag(3): p->incremental = r.Varint() != 0; break;
+      case VarintTag(4): p->rule_version = r.Uint32(); break;
+      case VarintTag(5): p->bounds = r.Uint32(); break;
+      case VarintTag(6): p->epoch = r.Varint(); break;
+      case DoubleTag(7): p->sent_time = r.Double(); break;
+      case DoubleTag(8): p->cpus = r.Double(); break;
+      case DoubleTag(9): p->rate = r.Double(); break;
+      case DoubleTag(10): p->version_scale = r.Double(); break;
+      case DoubleTag(11): p->host_scale = r.Double(); break;
+      case DoubleTag(12): p->default_pfc = r.Double(); break;
+      case DoubleTag(13): p->cobblestones_per_gflops_day = r.Double(); break;
+      case DoubleTag(14): p->max_increment = r.Double(); break;
+      case DoubleTag(15): p->min_step_seconds = r.Double(); break;
+      case DoubleTag(16): p->factor = r.Double(); break;
+      case DoubleTag(17): p->credit_per_day = r.Double(); break;
+      case DoubleTag(18): p->bound_credit = r.Double(); break;
+      case DoubleTag(19): p->estimate_credit = r.Double(); break;
+      case DoubleTag(20): p->max_credit = r.Double(); break;
+      case BytesTag(kPhasesField):
+        if (!DecodePhase(r.Bytes(), &p->phases.emplace_back())) return false;
+        break;
+      default: r.Skip(tag); break;
+    }
+  }
+  return r.ok();
+}
+
+}  // namespace
+
+void EncodePartialGrant(const PartialGrant& p, std::string* out) {
+  char buffer[9 * kMaxScalarField];
+  ProtoWriter w(buffer);
+  w.Uint(1, p.trickle);
+  w.Double(2, p.sent_time);
+  out->append(w.written());
+  AppendString(kVarietyField, p.variety, out);
+  ProtoWriter rest(buffer);
+  rest.Uint(4, p.sequence);
+  rest.Double(5, p.asked);
+  rest.Double(6, p.allowed);
+  rest.Double(7, p.mark_before);
+  rest.Double(8, p.mark_after);
+  rest.Uint(9, p.bounds);
+  rest.Double(10, p.credit);
+  rest.Sint(11, p.paid_before);
+  out->append(rest.written());
+  if (p.price) {
+    std::string price;
+    EncodePrice(*p.price, &price);
+    AppendMessage(kPriceField, price, out);
+  }
+  ProtoWriter last(buffer);
+  last.Uint(13, p.workunit.value);
+  out->append(last.written());
+}
+
+bool DecodePartialGrant(std::string_view bytes, PartialGrant* p) {
+  *p = {};
+  std::string price;  // more than one is merged, as generated code does
+  bool has_price = false;
+  ProtoReader r(bytes);
+  while (const std::uint32_t tag = r.NextTag()) {
+    switch (tag) {
+      case VarintTag(1): p->trickle = r.Varint(); break;
+      case DoubleTag(2): p->sent_time = r.Double(); break;
+      case BytesTag(kVarietyField): p->variety = r.Bytes(); break;
+      case VarintTag(4): p->sequence = r.Varint(); break;
+      case DoubleTag(5): p->asked = r.Double(); break;
+      case DoubleTag(6): p->allowed = r.Double(); break;
+      case DoubleTag(7): p->mark_before = r.Double(); break;
+      case DoubleTag(8): p->mark_after = r.Double(); break;
+      case VarintTag(9): p->bounds = r.Uint32(); break;
+      case DoubleTag(10): p->credit = r.Double(); break;
+      case VarintTag(11): p->paid_before = r.Sint(); break;
+      case BytesTag(kPriceField):
+        price.append(r.Bytes());
+        has_price = true;
+        break;
+      case VarintTag(13): p->workunit = WorkunitId(r.Varint()); break;
+      default: r.Skip(tag); break;
+    }
+  }
+  return r.ok() && (!has_price || DecodePrice(price, &p->price.emplace()));
+}
+
+}  // namespace cobblestone::wire

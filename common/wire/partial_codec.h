@@ -1,0 +1,36 @@
+// A trickle and what came of it, in the ledger (schemas/internal.proto, PartialGrant), by hand.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "common/base/ids.h"
+#include "common/credit/account.h"
+#include "common/credit/trickle_policy.h"
+
+namespace cobblestone::wire {
+
+struct PartialGrant {
+  std::uint64_t trickle = 0;  // the event's id
+  double sent_time = 0;       // UNIX s, the event's time
+  std::string variety;
+  std::uint64_t sequence = 0;
+  double asked = 0;  // as in credit::TrickleDecision
+  double allowed = 0;
+  double mark_before = 0;
+  double mark_after = 0;
+  std::uint32_t bounds = 0;  // credit::TrickleBound
+  double credit = 0;         // of the mark, Cobblestones
+  credit::MicroCredit paid_before = 0;
+  std::optional<credit::TricklePrice> price;  // in each that CLAIMS writes
+  WorkunitId workunit;
+};
+
+// Appends the message's bytes to `out`.
+void EncodePartialGrant(const PartialGrant& partial, std::string* out);
+// False where the bytes are no such message.
+[[nodiscard]] bool DecodePartialGrant(std::string_view bytes, PartialGrant* partial);
+
+}  // namespace cobblestone::wire

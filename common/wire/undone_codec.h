@@ -1,0 +1,29 @@
+// What an operator's reversal or re-pricing was decided upon, in the ledger (schemas/internal.proto, Undone), by hand.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/base/ids.h"
+#include "common/credit/account.h"
+
+namespace cobblestone::wire {
+
+struct Undone {
+  std::uint64_t event = 0;  // its id
+  WorkunitId workunit;
+  AppVersionId app_version;
+  credit::MicroCredit credit_micro = 0;  // what the result had brought the owner before
+  std::uint32_t policy_version = 0;      // re-pricing: that the new price is of
+  bool counted = false;                  // reversal: the result counts no more
+
+  friend bool operator==(const Undone&, const Undone&) = default;
+};
+
+// Appends the message's bytes to `out`.
+void EncodeUndone(const Undone& undone, std::string* out);
+// False where the bytes are no such message.
+[[nodiscard]] bool DecodeUndone(std::string_view bytes, Undone* undone);
+
+}  // namespace cobblestone::wire

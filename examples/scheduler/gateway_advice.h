@@ -1,0 +1,73 @@
+// What a BOINC scheduler asks Cobblestone's gateway. Copy it: it needs cpp-httplib and nlohmann::json, both of one header, and
+// nothing of ours.
+//
+// A scheduler must go on without us. Each question is given kPatience, and where one fails nothing is asked for kPause: so a gateway
+// that is away costs a request no more than one question. One object for each process or thread: it keeps its connection.
+#pragma once
+
+#include <httplib.h>
+
+#include <chrono>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+class GatewayAdvice {
+ public:
+  struct Advice {
+    double runtime_s = 0;             // how long the job will run there
+    double quota_left = 0;            // how many more jobs of this version the host may get today
+    bool single_replication = false;  // it may go without a second replica
+  };
+
+  // `url`: http://127.0.0.1:8080; `token`: one of the role read, which no limit of rate applies to.
+  GatewayAdvice(const std::string& url, long project, const std::string& token)
+      : client_(url),
+        path_("/api/v1/projects/" + std::to_string(project)),
+        headers_{{"Authorization", "Bearer " + token}} {
+    client_.set_keep_alive(true);
+    client_.set_tcp_nodelay(true);
+    client_.set_connection_timeout(kPatience);
+    client_.set_read_timeout(kPatience);
+    client_.set_write_timeout(kPatience);
+  }
+
+  // Where the scheduler estimates how long a job would take with this app version. None: use its own estimate.
+  std::optional<Advice> Ask(long host, long version, double fpops_est) {
+    char query[100];
+    std::snprintf(query, sizeof query, "/hosts/%ld/estimate?app_version=%ld&fpops_est=%.17g", host, version,
+                  fpops_est);
+    const std::optional<std::string> body = Get(query);
+    if (!body) return std::nullopt;
+    const auto data = nlohmann::json::parse(*body, nullptr, false).value("data", nlohmann::json::object());
+    // No runtime: the host has no benchmark yet. "inf" is text, and no number to plan with.
+    if (!data.contains("runtime_s") || !data["runtime_s"].is_number() || !data["quota_left"].is_number())
+      return std::nullopt;
+    return Advice{data["runtime_s"], data["quota_left"], data["single_replication"]};
+  }
+
+  // Where it writes its reply: elements to be put between <scheduler_reply> and </scheduler_reply>, instead of those of the same
+  // names. host_venue stays the scheduler's own. Empty: write your own.
+  std::string ReplyElements(long host) {
+    return Get("/scheduler-reply?format=xml&host=" + std::to_string(host)).value_or("");
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds kPatience{50};
+  static constexpr std::chrono::seconds kPause{10};
+
+  std::optional<std::string> Get(const std::string& question) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now < again_) return std::nullopt;
+    const auto reply = client_.Get(path_ + question, headers_);
+    if (!reply || reply->status >= 500) again_ = now + kPause;
+    if (!reply || reply->status != 200) return std::nullopt;  // 404: it does not know the host or the version
+    return reply->body;
+  }
+
+  httplib::Client client_;
+  const std::string path_;
+  const httplib::Headers headers_;
+  std::chrono::steady_clock::time_point again_{};
+};

@@ -1,0 +1,127 @@
+// Reversals and re-pricings (semantics.md, section 7): the part of AccountsStage that takes an operator's word for them, and
+// writes it into the ledger. Applied when it comes back, as any award.
+#include "services/accounts/corrections.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "common/credit/correction.h"
+#include "common/wire/grant_codec.h"
+#include "common/wire/refuse.h"
+#include "services/accounts/accounts_stage.h"
+
+namespace cobblestone::accounts {
+
+using wire::RefusalReason;
+
+namespace {
+
+struct Correction {
+  wire::LedgerEntry entry;
+  ResultId result;
+  credit::MicroCredit after = 0;
+  std::uint32_t policy_version = 0;
+  std::string_view reason;
+  bool reprices = false;
+};
+
+Correction CorrectionOf(const wire::Event& event) {
+  if (const auto* reversal = std::get_if<wire::Reversal>(&event.body))
+    return {.entry = *reversal->entry, .result = ResultId(reversal->target.id), .reason = reversal->reason};
+  const auto& repricing = std::get<wire::Repricing>(event.body);
+  return {.entry = *repricing.entry,
+          .result = ResultId(repricing.target.id),
+          .after = repricing.credit_micro,
+          .policy_version = repricing.policy_version,
+          .reason = repricing.reason,
+          .reprices = true};
+}
+
+CorrectedEntry* Find(const wire::LedgerEntry& entry, Corrections& row) {
+  const auto found = std::find_if(row.entries.begin(), row.entries.end(), [&](const CorrectedEntry& one) {
+    return one.user == entry.user && one.host == entry.host && one.team == entry.team;
+  });
+  return found == row.entries.end() ? nullptr : &*found;
+}
+
+// `before`: null where it was never corrected.
+std::optional<wire::Refusal> Against(const Correction& correction, const wire::Word& word,
+                                     const CorrectedEntry* before, credit::MicroTotal change) {
+  const wire::LedgerEntry& entry = correction.entry;
+  if (before != nullptr)
+    for (const wire::Word& one : before->words)
+      if (one.id == word.id)
+        return wire::Refusal{RefusalReason::kDuplicateWithOtherContents,
+                             "another reversal or re-pricing of this result with this id"};
+  const std::uint64_t last = before != nullptr ? before->words.back().id : 0;
+  if (entry.previous != last)
+    return wire::Refusal{RefusalReason::kAlreadyDecided,
+                         "rests on correction " + std::to_string(entry.previous) + ", and the last is " +
+                             std::to_string(last) + ": ask again for what there is now"};
+  if (entry.counted && before != nullptr && before->uncounted)
+    return wire::Refusal{RefusalReason::kAlreadyDecided, "this result counts no more"};
+  if (change > std::numeric_limits<credit::MicroCredit>::max() ||
+      change < std::numeric_limits<credit::MicroCredit>::min())
+    return wire::Refusal{RefusalReason::kOutOfRange, "credit_micro"};
+  return std::nullopt;
+}
+
+}  // namespace
+
+void AccountsStage::OnCorrection(const stream::RecordView& record, const wire::Event& event,
+                                 stream::Emitter& out) {
+  const Correction correction = CorrectionOf(event);
+  const wire::LedgerEntry& entry = correction.entry;
+  // What it was granted waits for it, and will be posted to a team that nobody knows yet.
+  if (entry.user) {
+    const UserState* user =
+        users_.Find({.project = event.head.project.value, .id = entry.user.value, .sub = 0});
+    if (user == nullptr || !user->known())
+      return wire::Refuse(
+          record, event.head.project, RefusalReason::kUnknownUser,
+          "no event has named user " + std::to_string(entry.user.value) + ": ask again when one has", out);
+  }
+  const stream::Key key{.project = event.head.project.value, .id = correction.result.value, .sub = 0};
+  const wire::Word word = wire::WordOf(event.head, record.value);
+  const credit::MicroTotal change = credit::MicroTotal{correction.after} - entry.credit_micro;
+  Corrections row;
+  if (const Corrections* known = corrections_.Find(key)) row = *known;
+  CorrectedEntry* before = Find(entry, row);
+  if (before != nullptr)
+    for (const wire::Word& one : before->words)
+      if (wire::StandingOf(word, one) == wire::Standing::kRepeat) return;
+  if (auto refusal = Against(correction, word, before, change))
+    return wire::Refuse(record, event.head.project, refusal->reason, std::move(refusal->detail), out);
+  if (before == nullptr)
+    before =
+        &row.entries.emplace_back(CorrectedEntry{.user = entry.user, .host = entry.host, .team = entry.team});
+  const bool uncounts = entry.counted && !correction.reprices;
+  before->words.push_back(word);
+  before->uncounted = before->uncounted || uncounts;
+  corrections_.Mutable(key) = std::move(row);
+
+  const wire::Undone undone{.event = event.head.id,
+                            .workunit = entry.workunit,
+                            .app_version = entry.app_version,
+                            .credit_micro = entry.credit_micro,
+                            .policy_version = correction.policy_version,
+                            .counted = uncounts};
+  bytes_.clear();
+  wire::EncodeGrant(
+      {.project = event.head.project,
+       .user = entry.user,
+       .host = entry.host,
+       .team = entry.team,
+       .app = entry.app,
+       .result = correction.result,
+       .credit_micro = static_cast<credit::MicroCredit>(change),
+       .time = event.head.time,
+       .kind = correction.reprices ? wire::GrantKind::kRepricing : wire::GrantKind::kReversal,
+       .flags = credit::kGrantCorrects | credit::kGrantSettles | (uncounts ? credit::kGrantUncounts : 0u),
+       .recent_off = credit::ShareOff({.value = entry.recent, .time = entry.recent_time}, entry.credit_micro,
+                                      correction.after, event.head.time)},
+      {.line = record.line}, {}, {}, &bytes_, {.reason = correction.reason, .undone = &undone});
+  out.Emit(wire::kGrants, options_.partition, bytes_);
+}
+
+}  // namespace cobblestone::accounts

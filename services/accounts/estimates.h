@@ -1,0 +1,37 @@
+// What estimates have come to (semantics.md, section 8): a part of ACCOUNTS with rows of its own.
+//
+// Estimates stay with the owner under whom they were made, as grants do: a host's row lies in the partition of each of its
+// owners and holds those that it has had there. So nothing has to move with a host's account, and whatever the order of its
+// events, what was estimated under one owner is settled by what was granted under the same.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "common/credit/estimate_account.h"
+#include "common/stream/table.h"
+
+namespace cobblestone::accounts {
+
+// By host.
+struct HostEstimates {
+  std::vector<credit::OwnerEstimates> owners;  // in the order of their first estimate
+
+  // Null: nothing was estimated of it under this owner.
+  [[nodiscard]] credit::OwnerEstimates* Of(UserId user) {
+    const auto at =
+        std::find_if(owners.begin(), owners.end(), [user](const auto& one) { return one.user == user; });
+    return at == owners.end() ? nullptr : &*at;
+  }
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.owners);
+  }
+};
+
+inline constexpr stream::TableSpec<HostEstimates> kHostEstimatesTable{.id = 44, .version = 1};
+// By user.
+inline constexpr stream::TableSpec<credit::UserEstimates> kUserEstimatesTable{.id = 45, .version = 1};
+
+}  // namespace cobblestone::accounts

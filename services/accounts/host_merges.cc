@@ -1,0 +1,132 @@
+// Hosts that become another one: the part of AccountsStage that adds their accounts.
+#include "services/accounts/host_merges.h"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+#include "common/credit/unite_accounts.h"
+#include "common/wire/counted.h"
+#include "common/wire/grant_codec.h"
+#include "common/wire/refuse.h"
+#include "services/accounts/accounts_stage.h"
+
+namespace cobblestone::accounts {
+
+using stream::Emitter;
+using stream::Key;
+
+namespace {
+
+Key HostKey(std::uint32_t project, HostId host) { return {.project = project, .id = host.value, .sub = 0}; }
+
+}  // namespace
+
+void AccountsStage::OnHostMerged(std::string_view bytes, std::uint64_t offset, Emitter& out) {
+  wire::Grant record;
+  if (!wire::DecodeGrant(bytes, &record))
+    return out.Fail(Status::Corrupted("a merge of hosts does not decode"));
+  const wire::GrantHead& head = record.head;
+  bool created = false;
+  HostAccount& host = hosts_.Mutable(HostKey(head.project.value, head.host), &created);
+  if (created) host.user = head.user;
+  host.merge.into = record.into;
+  const Key heir = HeirOf(head.project.value, record.into);
+  merges_.Mutable(heir).hosts.push_back({.host = head.host.value,
+                                         .user = head.user.value,
+                                         .line = record.detail.line,
+                                         .offset = offset,
+                                         .bytes = std::string(bytes)});
+  if (!options_.sorted) TakeMerges(heir, out);
+}
+
+// The host itself, or what it has become.
+Key AccountsStage::HeirOf(std::uint32_t project, HostId host) {
+  Key key = HostKey(project, host);
+  for (const HostAccount* row = hosts_.Find(key); row != nullptr && row->merge.done; row = hosts_.Find(key))
+    key.id = row->merge.into.value;
+  return key;
+}
+
+bool AccountsStage::Waits(const Key& heir, const WaitingMerge& merge) {
+  if (heir.id == merge.host) return false;  // it will be refused
+  const HostAccount* host = hosts_.Find({.project = heir.project, .id = merge.host, .sub = 0});
+  if (host == nullptr || host->elsewhere) return true;
+  const HostAccount* takes = hosts_.Find(heir);
+  return takes == nullptr || takes->elsewhere || takes->user.value != merge.user;
+}
+
+void AccountsStage::TakeMerges(const Key& heir, Emitter& out) {
+  while (const WaitingMerges* waiting = merges_.Find(heir)) {
+    const auto& hosts = waiting->hosts;
+    const auto ready =
+        std::find_if(hosts.begin(), hosts.end(), [&](const WaitingMerge& one) { return !Waits(heir, one); });
+    if (ready == hosts.end()) return;
+    TakeMerge(heir, static_cast<std::size_t>(ready - hosts.begin()), out);
+  }
+}
+
+void AccountsStage::TakeAllMerges(Emitter& out) {
+  using Place = std::tuple<std::uint64_t, std::uint64_t, Key, std::size_t>;  // line, host, where it waits
+  for (;;) {
+    std::optional<Place> first;
+    merges_.ForEach([&](const Key& heir, const WaitingMerges& waiting) {
+      for (std::size_t i = 0; i < waiting.hosts.size(); ++i) {
+        const WaitingMerge& one = waiting.hosts[i];
+        const Place place{one.line, one.host, heir, i};
+        if ((!first || place < *first) && !Waits(heir, one)) first = place;
+      }
+    });
+    if (!first) return;
+    TakeMerge(std::get<Key>(*first), std::get<3>(*first), out);
+  }
+}
+
+// One that waits for nothing any more.
+void AccountsStage::TakeMerge(const Key& heir, std::size_t at, Emitter& out) {
+  auto& waiting = merges_.Mutable(heir).hosts;
+  const WaitingMerge merge = std::move(waiting[at]);
+  waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(at));
+  if (waiting.empty()) merges_.Erase(heir);
+  const Key from{.project = heir.project, .id = merge.host, .sub = 0};
+  HostAccount& host = hosts_.Mutable(from);
+  if (heir.id == merge.host) {
+    const HostId into = std::exchange(host.merge.into, {});
+    return wire::Refuse(
+        {.where = {wire::kGrants, options_.partition},
+         .offset = merge.offset,
+         .line = merge.line,
+         .value = merge.bytes},
+        ProjectId(heir.project), wire::RefusalReason::kOutOfRange,
+        "host " + std::to_string(into.value) + " has become host " + std::to_string(merge.host), out);
+  }
+  HostAccount& takes = hosts_.Mutable(heir);
+  credit::Unite(host.account, takes.account);
+  ++takes.merge.joined;
+  host.merge.done = true;
+  for (Key link = from; link != heir; link.id = hosts_.Find(link)->merge.into.value) {
+    HostMerge& gives = hosts_.Mutable(link).merge;
+    gives.given_micro += host.account.total_micro;
+    gives.given_grants += host.account.grants;
+  }
+  host.account = {};
+  List(from, host, changed_hosts_);
+  List(heir, takes, changed_hosts_);
+  if (const WaitingMerges* behind = merges_.Find(from)) {
+    const std::vector<WaitingMerge> hosts = behind->hosts;
+    merges_.Erase(from);
+    auto& all = merges_.Mutable(heir).hosts;
+    all.insert(all.end(), hosts.begin(), hosts.end());
+  }
+}
+
+// What came for a host that has become another one, as its heir's.
+wire::GrantHead AccountsStage::ForHeir(const wire::GrantHead& head, HostAccount& host) {
+  wire::GrantHead to = head;
+  to.host = host.merge.into;
+  host.merge.given_micro += head.credit_micro;
+  host.merge.given_grants += wire::CountedBy(head);
+  return to;
+}
+
+}  // namespace cobblestone::accounts

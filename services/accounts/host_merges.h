@@ -1,0 +1,58 @@
+// Hosts that become another one of the same owner (semantics.md, section 7).
+//
+// CLAIMS tells the owner's partition (HOST_MERGED). The merge waits until the host's account is here, and until the one that it
+// becomes is here as this owner's: as the ledger has shown it, by a grant, an opening or the host's coming. Then the account is
+// added to that one, and whatever comes for the ended host goes there from then on, wherever that one goes. Merges that would
+// make a host itself are refused.
+// `order: lockstep`: what waits is looked at when a period has ended, in order of lines.
+// Invariant: what the ledger gives a host is in its account, was sent on, waits, or was given to the one that it has become.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "common/credit/account.h"
+
+namespace cobblestone::accounts {
+
+// Of a host, in its row.
+struct HostMerge {
+  HostId into;        // that it becomes, or has become
+  bool done = false;  // it has: the account is there
+  // All that went there.
+  credit::MicroTotal given_micro = 0;
+  std::uint64_t given_grants = 0;
+  std::uint32_t joined = 0;  // hosts that have become this one
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.into, s.done, s.given_micro, s.given_grants, s.joined);
+  }
+};
+
+struct WaitingMerge {
+  std::uint64_t host = 0;
+  std::uint64_t user = 0;    // whose it is
+  std::uint64_t line = 0;    // input line (lockstep)
+  std::uint64_t offset = 0;  // of the record, in the ledger's partition
+  std::string bytes;         // the record
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.host, s.user, s.line, s.offset, s.bytes);
+  }
+};
+
+// By the host that they become, which is none that has become another.
+struct WaitingMerges {
+  std::vector<WaitingMerge> hosts;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.hosts);
+  }
+};
+
+}  // namespace cobblestone::accounts

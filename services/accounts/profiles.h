@@ -1,0 +1,13 @@
+// What ACCOUNTS keeps of users for statistics files (common/wire/profile_rows.h): tables by user id, for whoever reads them
+// in the store. A user has its profile in the partition of its other rows; facts may be of users that nobody has named.
+#pragma once
+
+#include "common/wire/profile_rows.h"
+
+namespace cobblestone::accounts {
+
+using UserProfileRow = wire::ProfileRow<wire::UserProfile>;
+inline constexpr stream::TableSpec<UserProfileRow> kProfileTable{.id = 42, .version = 1};
+inline constexpr stream::TableSpec<wire::FactsRow> kFactsTable{.id = 43, .version = 1};
+
+}  // namespace cobblestone::accounts

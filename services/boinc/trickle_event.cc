@@ -1,0 +1,140 @@
+#include "services/boinc/trickle_event.h"
+
+#include <array>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "services/boinc/trickle_xml.h"
+
+namespace cobblestone::boinc {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, TrickleField>, 7> kFieldNames = {
+    {{"nothing", TrickleField::kNothing},
+     {"elapsed_time", TrickleField::kElapsedTime},
+     {"cpu_time", TrickleField::kCpuTime},
+     {"runtime_increment", TrickleField::kRuntimeIncrement},
+     {"fraction_done", TrickleField::kFractionDone},
+     {"percent_done", TrickleField::kPercentDone},
+     {"steps", TrickleField::kSteps}}};
+
+// A number that a body's reader knows, the names that it has in bodies, and what it is where the format is silent.
+struct Measure {
+  std::optional<double> TrickleBody::*number;
+  std::vector<std::string_view> names;
+  std::optional<TrickleField> otherwise;  // none: the format has to say
+};
+
+const std::vector<Measure>& Measures() {
+  using B = TrickleBody;
+  static const std::vector<Measure> kMeasures = {
+      {&B::timestep, {"ts"}, TrickleField::kSteps},
+      {&B::cpu_time, {"cp", "cpu_time", "cputime"}, TrickleField::kCpuTime},
+      {&B::elapsed_time, {"elapsed_time"}, TrickleField::kElapsedTime},
+      {&B::fraction_done, {"fraction_done"}, TrickleField::kFractionDone},
+      {&B::run_time, {"run_time", "runtime"}, std::nullopt}};
+  return kMeasures;
+}
+
+std::optional<TrickleField> FieldOf(const Measure& measure, const TrickleFormat& format) {
+  for (const std::string_view name : measure.names) {
+    const auto told = format.elements.find(name);
+    if (told != format.elements.end()) return told->second;
+  }
+  return measure.otherwise;
+}
+
+// False where the field has a number already.
+bool Set(TrickleField field, double value, wire::Trickle* trickle) {
+  const auto once = [&value](std::optional<double>* target) {
+    if (target->has_value()) return false;
+    *target = value;
+    return true;
+  };
+  switch (field) {
+    case TrickleField::kNothing: return true;
+    case TrickleField::kElapsedTime: return once(&trickle->elapsed_time);
+    case TrickleField::kCpuTime: return once(&trickle->cpu_time);
+    case TrickleField::kRuntimeIncrement: return once(&trickle->runtime_increment);
+    case TrickleField::kPercentDone: value /= 100; [[fallthrough]];
+    case TrickleField::kFractionDone: return once(&trickle->fraction_done);
+    case TrickleField::kSteps: return once(&trickle->steps);
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<std::string_view> TrickleFieldNames() {
+  std::vector<std::string_view> names;
+  for (const auto& [name, field] : kFieldNames) names.push_back(name);
+  return names;
+}
+
+std::optional<TrickleField> TrickleFieldByName(std::string_view name) {
+  for (const auto& [known, field] : kFieldNames) {
+    if (known == name) return field;
+  }
+  return std::nullopt;
+}
+
+Result<TrickleEvent> TrickleOf(const TrickleMessageRow& row, const TrickleFormat& format,
+                               const std::string& source) {
+  const std::string name = source + ", message " + std::to_string(row.id);
+  Result<TrickleBody> body = ParseTrickleBody(row.xml, name);
+  if (!body.ok()) return body.status();
+  const auto wrong = [&name](const std::string& what) { return Status::InvalidArgument(name + ": " + what); };
+  if (!body->variety.empty() && body->variety != row.variety)
+    return wrong("its body says variety '" + body->variety + "', its row '" + row.variety + "'");
+  if (!body->result_id && body->result_name.empty())
+    return wrong("it names no result: neither <result_name> nor <result_id> is there");
+  if (body->result_id == std::uint64_t{0}) return wrong("<result_id> is 0, which is no result");
+
+  TrickleEvent event;
+  event.head.id = row.id;
+  event.head.time = row.create_time;
+  event.trickle.result_name = body->result_name;
+  event.trickle.result = ResultId(body->result_id.value_or(0));
+  event.trickle.host = row.host;
+  event.trickle.phase = body->phase;
+  event.trickle.app = format.app;
+  event.trickle.variety = row.variety;
+  // The client writes whole seconds; what is beyond all clocks is no sequence.
+  constexpr double kLastTime = 1e15;
+  const double written = std::floor(body->client_time.value_or(0));
+  event.trickle.sequence =
+      written >= 1 && written <= kLastTime ? static_cast<std::uint64_t>(written) : row.id;
+
+  const auto twice = [&wrong](std::string_view element) {
+    return wrong(
+        "<" + std::string(element) +
+        "> becomes a field that another element of the message has filled; the variety's format must "
+        "say which counts");
+  };
+  for (const Measure& measure : Measures()) {
+    const std::optional<double>& number = (*body).*measure.number;
+    if (!number) continue;
+    const auto field = FieldOf(measure, format);
+    if (!field) {
+      return wrong(
+          "it has <" + std::string(measure.names.front()) + ">, and of variety '" + row.variety +
+          "' nobody has said whether that is since the start (elapsed_time) or since the last message "
+          "(runtime_increment)");
+    }
+    if (!Set(*field, *number, &event.trickle)) return twice(measure.names.front());
+  }
+  for (const TrickleElement& element : body->others) {
+    const auto told = format.elements.find(element.name);
+    if (told == format.elements.end() || told->second == TrickleField::kNothing || element.text.empty())
+      continue;
+    const auto number = ParseTrickleNumber(element.text);
+    if (!number)
+      return wrong("line " + std::to_string(element.line) + ": <" + element.name +
+                   "> must be a finite number, not below 0");
+    if (!Set(told->second, *number, &event.trickle)) return twice(element.name);
+  }
+  return event;
+}
+
+}  // namespace cobblestone::boinc

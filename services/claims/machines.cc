@@ -1,0 +1,240 @@
+#include "services/claims/machines.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+#include <utility>
+
+#include "common/credit/constants.h"
+#include "common/wire/event_codec.h"
+#include "common/wire/grant_codec.h"
+#include "common/wire/refuse.h"
+#include "common/wire/topics.h"
+
+namespace cobblestone::claims {
+
+using stream::Emitter;
+using stream::Key;
+using stream::RecordView;
+using wire::RefusalReason;
+
+namespace {
+
+constexpr double kMicro = 1e6;
+
+Key MachineKey(std::uint64_t machine) { return {.project = 0, .id = machine, .sub = 0}; }
+Key WaitingKey(ProjectId project, std::uint64_t machine) {
+  return {.project = project.value, .id = machine, .sub = 0};
+}
+Key LimitsKey(ProjectId project) { return {.project = project.value, .id = 0, .sub = 0}; }
+
+const MachineProject* FindProject(const MachineState* machine, ProjectId project) {
+  if (machine == nullptr) return nullptr;
+  for (const MachineProject& one : machine->projects)
+    if (one.project == project.value) return &one;
+  return nullptr;
+}
+
+MachineProject& ProjectOf(MachineState& machine, ProjectId project) {
+  for (MachineProject& one : machine.projects)
+    if (one.project == project.value) return one;
+  MachineProject& fresh = machine.projects.emplace_back();
+  fresh.project = project.value;
+  return fresh;
+}
+
+// Its counters as counted, or why it is refused.
+std::optional<wire::Refusal> CountersOf(const wire::EstimatedCredit& said,
+                                        std::vector<credit::ResourceUse>* uses) {
+  for (const wire::ResourceCounter& counter : said.counters) {
+    if (counter.resource == credit::Resource::kUnknown)
+      return wire::Refusal{RefusalReason::kMissingField, "counters.resource"};
+    const auto micro = credit::CountOf(counter.credit);
+    const auto run_time = credit::CountOf(counter.run_time);
+    const auto failed = credit::CountOf(counter.failed_run_time);
+    if (!micro || !run_time || !failed)
+      return wire::Refusal{RefusalReason::kOutOfRange, "a counter is more than 64 bits of millionths"};
+    uses->push_back({.resource = counter.resource,
+                     .counters = {.credit = *micro,
+                                  .run_time = *run_time,
+                                  .jobs = counter.jobs,
+                                  .failed_jobs = counter.failed_jobs,
+                                  .failed_run_time = *failed}});
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+const MachineWord* MachineProject::At(double time) const {
+  const MachineWord* in_force = words.empty() ? nullptr : &words.front();
+  for (const MachineWord& one : words) {
+    if (one.word.time > time) break;
+    in_force = &one;
+  }
+  return in_force;
+}
+
+Machines::Machines(std::uint32_t partition, std::uint32_t partitions, stream::TableHost& tables)
+    : partition_(partition),
+      partitions_(partitions),
+      machines_(tables, kMachinesTable, false),
+      waiting_(tables, kWaitingReportsTable, true),
+      limits_(tables, kEstimateLimitsTable, true) {}
+
+void Machines::OnSettings(ProjectId project, const wire::SettingsChange& change) {
+  const wire::EstimateLimitChanges& said = change.estimates;
+  if (said == wire::EstimateLimitChanges{}) return;
+  credit::EstimateLimits& limits = limits_.Mutable(LimitsKey(project));
+  limits.cpus = said.cpus.value_or(limits.cpus);
+  limits.cpu_flops = said.cpu_flops.value_or(limits.cpu_flops);
+  limits.gpus = said.gpus.value_or(limits.gpus);
+  limits.gpu_flops = said.gpu_flops.value_or(limits.gpu_flops);
+}
+
+void Machines::OnWord(const RecordView& record, const wire::EventHead& head, const wire::MachineHost& said,
+                      Emitter& out) {
+  const wire::Word word = wire::WordOf(head, record.value);
+  const Key key = MachineKey(said.machine);
+  if (const MachineProject* known = FindProject(machines_.Find(key), head.project)) {
+    for (const MachineWord& one : known->words) {
+      if (one.word.id != word.id) continue;
+      if (wire::StandingOf(word, one.word) == wire::Standing::kRepeat) {
+        ++duplicates_;
+        return;
+      }
+      return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
+                          "another event about this machine with this id", out);
+    }
+  }
+  MachineState& machine = machines_.Mutable(key);
+  machine.allowance.Hear(head.time);
+  auto& words = ProjectOf(machine, head.project).words;
+  const auto newer = [](const MachineWord& a, const MachineWord& b) {
+    return std::tie(a.word.time, a.word.id) < std::tie(b.word.time, b.word.id);
+  };
+  const MachineWord fresh{.word = word, .host = said.host, .user = said.user, .gone = said.gone};
+  words.insert(std::upper_bound(words.begin(), words.end(), fresh, newer), fresh);
+  if (words.size() > kMachineWords) words.erase(words.begin());
+  const Key waits = WaitingKey(head.project, said.machine);
+  const WaitingReports* row = waiting_.Find(waits);
+  if (row == nullptr) return;
+  const WaitingReports waiting = *row;
+  waiting_.Erase(waits);
+  for (const WaitingEvent& one : waiting.events) {
+    const auto event = wire::ParseEvent(one.bytes);
+    if (!event.ok()) return out.Fail(Status::Corrupted("a waiting report does not decode"));
+    Take(one.Record(partition_), event->head, std::get<wire::EstimatedCredit>(event->body), out);
+  }
+}
+
+bool Machines::OnReport(const RecordView& record, const wire::EventHead& head,
+                        const wire::EstimatedCredit& said, Emitter& out) {
+  const MachineProject* known = FindProject(machines_.Find(MachineKey(said.machine)), head.project);
+  if (known != nullptr && !known->words.empty()) {
+    Take(record, head, said, out);
+    return false;
+  }
+  WaitingReports& waiting = waiting_.Mutable(WaitingKey(head.project, said.machine));
+  const auto same = [&](const WaitingEvent& one) { return one.bytes == record.value; };
+  if (std::any_of(waiting.events.begin(), waiting.events.end(), same)) {
+    ++duplicates_;
+    return false;
+  }
+  if (waiting.events.size() >= kMaxWaitingReports) {
+    wire::Refuse(record, head.project, RefusalReason::kOutOfRange,
+                 std::to_string(kMaxWaitingReports) + " reports of this machine wait to be told its host",
+                 out);
+    return false;
+  }
+  if (waiting.events.empty()) waiting.since = head.time;
+  waiting.events.emplace_back().Keep(record);
+  return true;
+}
+
+// A report of a machine that has a word at its project.
+void Machines::Take(const RecordView& record, const wire::EventHead& head, const wire::EstimatedCredit& said,
+                    Emitter& out) {
+  const Key key = MachineKey(said.machine);
+  const MachineProject& known = *FindProject(machines_.Find(key), head.project);
+  const wire::Word word = wire::WordOf(head, record.value);
+  switch (wire::StandingOf(word, known.report)) {
+    case wire::Standing::kRepeat: ++duplicates_; return;
+    case wire::Standing::kOtherContents:
+      return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
+                          "another report of this machine with this id", out);
+    default: break;
+  }
+  const MachineWord in_force = *known.At(head.time);
+  if (in_force.gone)
+    return wire::Refuse(record, head.project, RefusalReason::kUnknownHost,
+                        "the machine is no host of this project any more", out);
+  if (in_force.host != said.host)
+    return wire::Refuse(record, head.project, RefusalReason::kWrongHost,
+                        "the machine is host " + std::to_string(in_force.host.value), out);
+  credit::EstimateReport report{.time = head.time,
+                                .size = {.cpus = said.cpus,
+                                         .cpu_flops = said.cpu_flops,
+                                         .gpus = said.gpus,
+                                         .gpu_flops = said.gpu_flops},
+                                .uses = {}};
+  if (auto refusal = CountersOf(said, &report.uses))
+    return wire::Refuse(record, head.project, refusal->reason, std::move(refusal->detail), out);
+  const credit::EstimateLimits* limits = limits_.Find(LimitsKey(head.project));
+  MachineState& machine = machines_.Mutable(key);
+  MachineProject& project = ProjectOf(machine, head.project);
+  const credit::EstimateDecision decision = credit::Decide(
+      report, limits != nullptr ? *limits : credit::EstimateLimits{}, project.marks, machine.allowance);
+  if (!decision.grown) {
+    ++duplicates_;
+    return;
+  }
+  if (wire::StandingOf(word, project.report) == wire::Standing::kNews) project.report = word;
+  wire::Estimate estimate{.event = head.id,
+                          .machine = said.machine,
+                          .asked_micro = decision.asked,
+                          .allowed_micro = decision.allowed,
+                          .bounds = decision.bounds,
+                          .since = decision.since,
+                          .flops = decision.flops,
+                          .uses = {}};
+  for (const credit::ResourceUse& use : decision.uses)
+    estimate.uses.push_back({.resource = use.resource,
+                             .credit_micro = use.counters.credit,
+                             .run_time = static_cast<double>(use.counters.run_time) / kMicro,
+                             .jobs = use.counters.jobs,
+                             .failed_jobs = use.counters.failed_jobs,
+                             .failed_run_time = static_cast<double>(use.counters.failed_run_time) / kMicro});
+  std::string bytes;
+  wire::EncodeGrant({.project = head.project,
+                     .user = in_force.user,
+                     .host = in_force.host,
+                     .time = head.time,
+                     .kind = wire::GrantKind::kEstimate},
+                    {.line = record.line}, {}, {}, &bytes, {.estimate = &estimate});
+  out.Emit(wire::kGrants, wire::OwnerPartition(head.project, in_force.user, in_force.host, partitions_),
+           bytes);
+}
+
+double Machines::Expire(ProjectId project, double now, Emitter& out) {
+  std::vector<Key> over;
+  double first_due = std::numeric_limits<double>::infinity();
+  waiting_.ForEach([&](const Key& key, const WaitingReports& waiting) {
+    if (key.project != project.value) return;
+    const double due = waiting.since + credit::kDefaultResultWindow;
+    if (due < now)
+      over.push_back(key);
+    else
+      first_due = std::min(first_due, due);
+  });
+  std::sort(over.begin(), over.end());
+  for (const Key& key : over) {
+    for (const WaitingEvent& one : waiting_.Find(key)->events)
+      wire::Refuse(one.Record(partition_), project, RefusalReason::kUnknownHost,
+                   "no event has said which host this machine is", out);
+    waiting_.Erase(key);
+  }
+  return first_due;
+}
+
+}  // namespace cobblestone::claims

@@ -1,0 +1,113 @@
+// Machines of account managers (semantics.md, section 8): which host a machine is at each project, and how far its counters
+// have come there. A part of CLAIMS with rows of its own: a machine's events come to the partition of its number, whatever
+// their project, and name no job. What its reports bring goes straight to the ledger (ESTIMATE), to the owner that the
+// project's word names; it awards nothing.
+//
+// A report belongs to the host that the machine was at the report's time: the newest word by then is in force, and the first
+// one for all before it, so that neither words nor reports need come in order. A report of a machine without a word waits for
+// one, for the default result window.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/credit/estimate_policy.h"
+#include "common/stream/processor.h"
+#include "common/stream/table.h"
+#include "common/wire/events.h"
+#include "common/wire/word.h"
+#include "services/claims/state.h"
+
+namespace cobblestone::claims {
+
+// So many words of a machine and project are kept, the newest.
+inline constexpr std::size_t kMachineWords = 8;
+// So many reports may wait for one. More are refused.
+inline constexpr std::size_t kMaxWaitingReports = 4096;
+
+struct MachineWord {
+  wire::Word word;
+  HostId host;
+  UserId user;
+  bool gone = false;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.word, s.host, s.user, s.gone);
+  }
+};
+
+struct MachineProject {
+  std::uint32_t project = 0;
+  std::vector<MachineWord> words;  // ascending by time and id
+  wire::Word report;               // the newest that counted
+  std::vector<credit::EstimateMark> marks;
+
+  // The one in force at `time`; null where there is none.
+  [[nodiscard]] const MachineWord* At(double time) const;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.project, s.words, s.report, s.marks);
+  }
+};
+
+// By number, of no project.
+struct MachineState {
+  credit::EstimateAllowance allowance;
+  std::vector<MachineProject> projects;  // in the order in which they were heard of
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.allowance, s.projects);
+  }
+};
+
+// By project and machine; in order of arrival.
+struct WaitingReports {
+  double since = 0;  // event time of the first, UNIX s
+  std::vector<WaitingEvent> events;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.since, s.events);
+  }
+};
+
+// Tables of a slot, as stored (numbers are unique over all stages).
+inline constexpr stream::TableSpec<MachineState> kMachinesTable{.id = 23, .version = 1};
+inline constexpr stream::TableSpec<WaitingReports> kWaitingReportsTable{.id = 24, .version = 1};
+inline constexpr stream::TableSpec<credit::EstimateLimits> kEstimateLimitsTable{.id = 25, .version = 1};
+
+class Machines {
+ public:
+  Machines(std::uint32_t partition, std::uint32_t partitions, stream::TableHost& tables);
+
+  [[nodiscard]] std::vector<stream::TableBase*> tables() { return {&machines_, &waiting_, &limits_}; }
+
+  // A catalogue event that the coordinator has relayed.
+  void OnSettings(ProjectId project, const wire::SettingsChange& change);
+  void OnWord(const stream::RecordView& record, const wire::EventHead& head, const wire::MachineHost& said,
+              stream::Emitter& out);
+  // True: it waits.
+  bool OnReport(const stream::RecordView& record, const wire::EventHead& head,
+                const wire::EstimatedCredit& said, stream::Emitter& out);
+  // Refuses what has waited too long. Gives the time before which none of the others expires.
+  double Expire(ProjectId project, double now, stream::Emitter& out);
+  // Dropped since open; for people, not state.
+  [[nodiscard]] std::uint64_t duplicates() const { return duplicates_; }
+
+ private:
+  void Take(const stream::RecordView& record, const wire::EventHead& head, const wire::EstimatedCredit& said,
+            stream::Emitter& out);
+
+  std::uint32_t partition_;
+  std::uint32_t partitions_;
+  stream::Table<MachineState> machines_;
+  stream::Table<WaitingReports> waiting_;
+  stream::Table<credit::EstimateLimits> limits_;  // by project
+  std::uint64_t duplicates_ = 0;
+};
+
+}  // namespace cobblestone::claims

@@ -1,0 +1,76 @@
+// Jobs whose trickles are paid while they run, and trickles that wait for their job.
+//
+// A job is opened by its dispatch, if its app pays for trickles then, and at the price of that moment
+// (common/credit/trickle_policy.h); it ends with its result's decision. Only the host that it was sent to can add to it:
+// jobs, and names, are kept by (result, host).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/credit/partial_settlement.h"
+#include "common/credit/trickle_policy.h"
+#include "services/claims/state.h"
+
+namespace cobblestone::claims {
+
+// What has come of one variety.
+struct OpenTrickle {
+  std::string variety;
+  credit::TricklePrice price;
+  credit::TrickleMark mark;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.variety, s.price, s.mark);
+  }
+};
+
+struct OpenJob {
+  std::uint64_t host = 0;
+  std::uint64_t app = 0;
+  std::uint64_t workunit = 0;
+  std::string name;                   // of the result; empty: not told
+  bool priced = false;                // its host is known
+  std::vector<OpenTrickle> trickles;  // one for each rule
+  std::vector<credit::PaidPartial> paid;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.host, s.app, s.workunit, s.name, s.priced, s.trickles, s.paid);
+  }
+};
+
+// By a fingerprint of the name, and host.
+struct NamedResult {
+  std::string name;
+  std::uint64_t result = 0;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.name, s.result);
+  }
+};
+
+// Trickles whose dispatch, or host, has not come; in order of arrival.
+struct WaitingTrickles {
+  double since = 0;  // event time of the first, UNIX s
+  std::vector<WaitingEvent> events;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.since, s.events);
+  }
+};
+
+// So many may wait for one job: years of messages. More are refused.
+inline constexpr std::size_t kMaxWaitingTrickles = 4096;
+
+// Tables of a slot, as stored (numbers are unique over all stages).
+inline constexpr stream::TableSpec<OpenJob> kJobsTable{.id = 11, .version = 1};
+inline constexpr stream::TableSpec<NamedResult> kNamesTable{.id = 12, .version = 1};
+inline constexpr stream::TableSpec<WaitingTrickles> kWaitingTricklesTable{.id = 13, .version = 1};
+inline constexpr stream::TableSpec<WaitingTrickles> kWaitingNamesTable{.id = 14, .version = 1};
+
+}  // namespace cobblestone::claims

@@ -1,0 +1,13 @@
+// What CLAIMS keeps of hosts for statistics files (common/wire/profile_rows.h): tables by host id, for whoever reads them in
+// the store. A host has its profile in the partition of its other rows here; its account lies with its owner.
+#pragma once
+
+#include "common/wire/profile_rows.h"
+
+namespace cobblestone::claims {
+
+using HostProfileRow = wire::ProfileRow<wire::HostProfile>;
+inline constexpr stream::TableSpec<HostProfileRow> kProfileTable{.id = 9, .version = 1};
+inline constexpr stream::TableSpec<wire::FactsRow> kFactsTable{.id = 10, .version = 1};
+
+}  // namespace cobblestone::claims

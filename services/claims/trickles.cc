@@ -1,0 +1,295 @@
+// Trickles (semantics.md, section 5): the part of ClaimsStage that pays jobs while they run.
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "common/credit/constants.h"
+#include "common/wire/event_check.h"
+#include "common/wire/grant_codec.h"
+#include "common/wire/refuse.h"
+#include "common/wire/settled_partials.h"
+#include "services/claims/claims_stage.h"
+
+namespace cobblestone::claims {
+
+using stream::Emitter;
+using stream::Key;
+using stream::RecordView;
+using wire::RefusalReason;
+
+namespace {
+
+Key NameKey(ProjectId project, std::string_view name, HostId host) {
+  return {.project = project.value,
+          .id = stream::HashBytes(name).low,
+          .sub = static_cast<std::uint32_t>(host.value)};
+}
+Key HostKey(std::uint32_t project, HostId host) { return {.project = project, .id = host.value, .sub = 0}; }
+Key ProjectKey(std::uint32_t project) { return {.project = project, .id = 0, .sub = 0}; }
+
+RefusalReason ReasonOf(credit::TrickleOutcome outcome) {
+  switch (outcome) {
+    case credit::TrickleOutcome::kMissing: return RefusalReason::kMissingField;
+    case credit::TrickleOutcome::kNotFinite: return RefusalReason::kNotFinite;
+    case credit::TrickleOutcome::kNegative: return RefusalReason::kNegative;
+    default: return RefusalReason::kOutOfRange;
+  }
+}
+
+}  // namespace
+
+// Of a dispatch that has just been kept.
+void ClaimsStage::OpenJobOf(const Key& key, const wire::Dispatch& dispatch, Emitter& out) {
+  const ProjectId project(key.project);
+  const wire::ProjectView& view = *projects_.Find(ProjectKey(key.project));
+  if (view.catalogue.FindApp(dispatch.facts.app)->policy.trickles.empty()) return;
+  pending_.Mutable(key).has_job = true;
+  OpenJob& job = jobs_.Mutable(key);
+  job.host = dispatch.facts.host.value;
+  job.app = dispatch.facts.app.value;
+  job.workunit = dispatch.facts.workunit.value;
+  job.name = dispatch.result_name;
+  HostState& state = hosts_.Mutable(HostKey(key.project, dispatch.facts.host));
+  if (state.record.known) {
+    PriceJob(dispatch, view, state.record, job);
+  } else {
+    state.unpriced.push_back(key.id);
+  }
+  if (!job.name.empty()) {
+    const Key name = NameKey(project, job.name, dispatch.facts.host);
+    names_.Mutable(name) = {.name = job.name, .result = key.id};
+    if (job.priced) TakeWaiting(name, waiting_names_, out);
+  }
+  if (job.priced) TakeWaiting(key, waiting_trickles_, out);
+}
+
+void ClaimsStage::PriceJob(const wire::Dispatch& dispatch, const wire::ProjectView& view,
+                           const credit::HostRecord& host, OpenJob& job) {
+  const credit::TrickleJob facts{.dispatch = dispatch.facts,
+                                 .fpops_est = dispatch.fpops_est,
+                                 .fpops_bound = dispatch.fpops_bound,
+                                 .host = host};
+  const credit::InForce in_force{.project = {}, .catalogue = view.catalogue, .scales = view.scales};
+  for (const credit::TrickleRule& rule : view.catalogue.FindApp(dispatch.facts.app)->policy.trickles)
+    job.trickles.push_back(
+        {.variety = rule.variety, .price = credit::PriceOf(rule, facts, in_force), .mark = {}});
+  job.priced = true;
+}
+
+// An event has named the host.
+void ClaimsStage::PriceJobsOf(ProjectId project, HostId host, HostState& state, Emitter& out) {
+  std::vector<std::uint64_t> results;
+  results.swap(state.unpriced);
+  for (const std::uint64_t result : results) {
+    const Key key{.project = project.value, .id = result, .sub = static_cast<std::uint32_t>(host.value)};
+    const Pending* pending = pending_.Find(key);
+    if (pending == nullptr || !pending->has_job) continue;  // it has ended
+    const auto event = wire::ParseEvent(pending->dispatch);
+    if (!event.ok()) return out.Fail(event.status());
+    OpenJob& job = jobs_.Mutable(key);
+    const auto& dispatch = std::get<wire::Dispatch>(event->body);
+    PriceJob(dispatch, *projects_.Find(ProjectKey(project.value)), state.record, job);
+    if (!job.name.empty()) TakeWaiting(NameKey(project, job.name, host), waiting_names_, out);
+    TakeWaiting(key, waiting_trickles_, out);
+  }
+}
+
+void ClaimsStage::TakeWaiting(const Key& key, stream::Table<WaitingTrickles>& table, Emitter& out) {
+  const WaitingTrickles* row = table.Find(key);
+  if (row == nullptr) return;
+  const WaitingTrickles waiting = *row;
+  table.Erase(key);
+  for (const WaitingEvent& one : waiting.events) OnTrickle(one.Record(options_.partition), out);
+}
+
+void ClaimsStage::WaitForJob(const Key& key, double time, const RecordView& record,
+                             stream::Table<WaitingTrickles>& table, Emitter& out) {
+  const ProjectId project(key.project);
+  bool created = false;
+  WaitingTrickles& waiting = table.Mutable(key, &created);
+  if (created) {
+    waiting.since = time;
+    WaitsFrom(project, time, credit::kDefaultResultWindow);
+  }
+  // What comes twice would be refused twice.
+  const auto same = [&](const WaitingEvent& one) { return one.bytes == record.value; };
+  if (std::any_of(waiting.events.begin(), waiting.events.end(), same)) {
+    ++duplicates_;
+    return;
+  }
+  if (waiting.events.size() >= kMaxWaitingTrickles)
+    return wire::Refuse(
+        record, project, RefusalReason::kOutOfRange,
+        std::to_string(kMaxWaitingTrickles) + " trickles of this result wait for its dispatch", out);
+  waiting.events.emplace_back().Keep(record);
+}
+
+void ClaimsStage::OnTrickle(const RecordView& record, Emitter& out) {
+  auto event = wire::ParseEvent(record.value);
+  if (!event.ok())
+    return wire::Refuse(record, {}, RefusalReason::kUndecodable, event.status().message(), out);
+  if (const auto* mark = std::get_if<wire::Mark>(&event->body)) return OnMark(kTrickles, *mark, out);
+  const ProjectId project = event->head.project;
+  if (auto refusal = wire::CheckEvent(*event))
+    return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
+  if (auto refusal = wire::FromTheFuture(record, event->head.time, options_.future_limit))
+    return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
+  const auto* trickle = std::get_if<wire::Trickle>(&event->body);
+  if (trickle == nullptr)
+    return wire::Refuse(record, project, RefusalReason::kNotSupported,
+                        "an event of this kind does not belong on this topic", out);
+  const wire::ProjectView* view = projects_.Find(ProjectKey(project.value));
+  if (view == nullptr)  // its time does not pass: what waited would wait for ever
+    return wire::Refuse(record, project, RefusalReason::kUnknownApp, "the project has no apps", out);
+  std::uint64_t result = trickle->result.value;
+  if (result == 0) {
+    const Key key = NameKey(project, trickle->result_name, trickle->host);
+    const NamedResult* named = names_.Find(key);
+    if (named == nullptr) return WaitForJob(key, event->head.time, record, waiting_names_, out);
+    if (named->name != trickle->result_name)
+      return wire::Refuse(record, project, RefusalReason::kUnknownResult, trickle->result_name, out);
+    result = named->result;
+  }
+  const Key key{
+      .project = project.value, .id = result, .sub = static_cast<std::uint32_t>(trickle->host.value)};
+  const OpenJob* job = jobs_.Find(key);
+  if (job != nullptr && job->priced) return PayTrickle(key, event->head, *trickle, record, out);
+  if (job == nullptr) {
+    if (const Pending* pending = pending_.Find(key); pending != nullptr && !pending->dispatch.empty())
+      return wire::Refuse(record, project, RefusalReason::kNotSupported,
+                          "its app paid for no trickles when the result was sent", out);
+    if (FindSeen(project, *view, trickle->host, result, kSeenCompletion) != nullptr)
+      return wire::Refuse(record, project, RefusalReason::kAlreadyDecided,
+                          "this result was decided before, and what its trickles are worth with it", out);
+  }
+  WaitForJob(key, event->head.time, record, waiting_trickles_, out);
+}
+
+void ClaimsStage::PayTrickle(const Key& key, const wire::EventHead& head, const wire::Trickle& trickle,
+                             const RecordView& record, Emitter& out) {
+  const ProjectId project(key.project);
+  OpenJob& job = jobs_.Mutable(key);
+  if (trickle.app && trickle.app.value != job.app)
+    return wire::Refuse(record, project, RefusalReason::kDispatchDiffers,
+                        "the result is of app " + std::to_string(job.app), out);
+  const credit::HostRecord& host = hosts_.Find(HostKey(key.project, trickle.host))->record;
+  if (host.deleted)
+    return wire::Refuse(record, project, RefusalReason::kUnknownHost, "its row is gone; it gets nothing",
+                        out);
+  const auto open = std::find_if(job.trickles.begin(), job.trickles.end(),
+                                 [&](const OpenTrickle& one) { return one.variety == trickle.variety; });
+  if (open == job.trickles.end())
+    return wire::Refuse(
+        record, project, RefusalReason::kNotSupported,
+        "app " + std::to_string(job.app) + " has no rule for trickles of variety '" + trickle.variety + "'",
+        out);
+  const credit::TrickleDecision decision = credit::Decide(open->price, open->mark, credit::PaidSum(job.paid),
+                                                          {.event_time = head.time,
+                                                           .sequence = trickle.sequence,
+                                                           .elapsed_time = trickle.elapsed_time,
+                                                           .cpu_time = trickle.cpu_time,
+                                                           .runtime_increment = trickle.runtime_increment,
+                                                           .fraction_done = trickle.fraction_done,
+                                                           .steps = trickle.steps});
+  if (decision.refused())
+    return wire::Refuse(
+        record, project, ReasonOf(decision.outcome),
+        std::string(decision.field) + ": " + std::string(credit::TrickleOutcomeName(decision.outcome)), out);
+  open->mark = decision.after;
+  if (decision.partial == 0) {
+    ++duplicates_;  // a repeat, older than what was paid, or beyond what can be paid
+    return;
+  }
+  const wire::PartialGrant partial{.trickle = head.id,
+                                   .sent_time = head.time,
+                                   .variety = trickle.variety,
+                                   .sequence = trickle.sequence.value_or(0),
+                                   .asked = decision.asked,
+                                   .allowed = decision.allowed,
+                                   .mark_before = decision.before.value,
+                                   .mark_after = decision.after.value,
+                                   .bounds = decision.bounds,
+                                   .credit = decision.credit,
+                                   .paid_before = decision.paid_before,
+                                   .price = open->price,
+                                   .workunit = WorkunitId(job.workunit)};
+  credit::AddPaid(host.user, decision.partial, head.time, job.paid);
+  bytes_.clear();
+  wire::EncodeGrant({.project = project,
+                     .user = host.user,
+                     .host = trickle.host,
+                     .app = AppId(job.app),
+                     .result = ResultId(key.id),
+                     .credit_micro = decision.partial,
+                     .time = head.time,
+                     .kind = wire::GrantKind::kPartial,
+                     .work_start = open->price.sent_time},
+                    {.credit = decision.credit, .line = record.line}, {}, {}, &bytes_, {.partial = &partial});
+  out.Emit(wire::kGrants, wire::OwnerPartition(project, host.user, trickle.host, options_.partitions),
+           bytes_);
+}
+
+// The job's claim takes over what was paid.
+void ClaimsStage::CloseJob(const Key& key, const Pending& pending, credit::Claim& claim) {
+  const OpenJob* job = pending.has_job ? jobs_.Find(key) : nullptr;
+  if (job == nullptr) return;
+  const wire::ProjectView& view = *projects_.Find(ProjectKey(key.project));
+  claim.paid = job->paid;
+  if (const credit::AppRow* app = view.catalogue.FindApp(AppId(job->app)))
+    claim.settlement = app->policy.settlement;
+  EraseJob(key, *job);
+}
+
+// It came to nothing.
+void ClaimsStage::EndJob(const Key& key, const Pending& pending, double time, std::uint64_t line,
+                         std::string_view reason, Emitter& out) {
+  const OpenJob* job = pending.has_job ? jobs_.Find(key) : nullptr;
+  if (job == nullptr) return;
+  credit::Claim claim;
+  wire::PaidJob paid{.project = ProjectId(key.project),
+                     .host = HostId(job->host),
+                     .app = AppId(job->app),
+                     .result = ResultId(key.id),
+                     .time = time,
+                     .line = line};
+  CloseJob(key, pending, claim);
+  paid.settlement = claim.settlement;
+  for (const credit::SettledPartial& part :
+       credit::SettlePartials(claim.paid, 0, claim.settlement, time).parts)
+    wire::EmitSettled(paid, part, reason, options_.partitions, out);
+}
+
+void ClaimsStage::EraseJob(const Key& key, const OpenJob& job) {
+  const NamedResult* named = nullptr;
+  const Key name = NameKey(ProjectId(key.project), job.name, HostId(job.host));
+  if (!job.name.empty()) named = names_.Find(name);
+  if (named != nullptr && named->result == key.id) names_.Erase(name);
+  if (!job.priced) std::erase(hosts_.Mutable(HostKey(key.project, HostId(job.host))).unpriced, key.id);
+  jobs_.Erase(key);
+}
+
+// Trickles whose job never came. Gives the time before which none of the others expires.
+double ClaimsStage::ExpireTrickles(ProjectId project, double now, Emitter& out) {
+  double first_due = std::numeric_limits<double>::infinity();
+  for (auto* table : {&waiting_trickles_, &waiting_names_}) {
+    std::vector<Key> over;
+    table->ForEach([&](const Key& key, const WaitingTrickles& waiting) {
+      if (key.project != project.value) return;
+      const double due = waiting.since + credit::kDefaultResultWindow;
+      if (due < now)
+        over.push_back(key);
+      else
+        first_due = std::min(first_due, due);
+    });
+    std::sort(over.begin(), over.end());
+    for (const Key& key : over) {
+      for (const WaitingEvent& one : table->Find(key)->events)
+        wire::Refuse(one.Record(options_.partition), project, RefusalReason::kUnknownResult,
+                     "no dispatch has sent this result to its host", out);
+      table->Erase(key);
+    }
+  }
+  return first_due;
+}
+
+}  // namespace cobblestone::claims

@@ -1,0 +1,264 @@
+#include <cinttypes>
+#include <cstdio>
+#include <filesystem>
+
+#include "services/cobblestone/adoption.h"
+#include "services/cobblestone/commands/command.h"
+#include "services/cobblestone/commands/refusals.h"
+#include "services/cobblestone/ingest.h"
+#include "services/cobblestone/progress.h"
+
+namespace cobblestone {
+namespace {
+
+using nlohmann::json;
+
+struct Options {
+  DataPlace place;
+  std::string file;
+  std::string source;
+  std::uint32_t project = 1;
+  adoption::Options adoption;
+  bool dry_run = false;
+  bool as_json = false;
+};
+
+// What was read and sent, and what the pipeline then has.
+struct Outcome {
+  adoption::Survey survey;
+  IngestSummary sent;
+  Refusals refusals;
+  json read;  // totals
+  json then;  // likewise; null: it was not asked
+  json difference = json::object();
+};
+
+void Warn(const std::string& what) { std::fprintf(stderr, "cobblestone: %s\n", what.c_str()); }
+
+json OutcomeJson(const Options& options, const Outcome& outcome) {
+  const adoption::Survey& survey = outcome.survey;
+  json answer = {{"project", options.project},
+                 {"dry_run", options.dry_run},
+                 {"events", survey.events},
+                 {"statistics",
+                  {{"host_versions", survey.host_versions},
+                   {"app_versions", survey.app_versions},
+                   {"apps", survey.apps}}},
+                 {"missing",
+                  {{"owners", survey.owners_missing},
+                   {"hosts_of_nobody", survey.hosts_of_nobody},
+                   {"founders", survey.founders_missing},
+                   {"teams", survey.teams_missing}}},
+                 {"read", outcome.read}};
+  if (options.dry_run) return answer;
+  answer["source"] = options.source;
+  answer["known_before"] = outcome.sent.known;
+  answer["taken_in"] = outcome.sent.events;
+  answer["refused"] = outcome.refusals.all;
+  answer["refused_events"] = RefusalsJson(outcome.refusals);
+  answer["pipeline"] = outcome.then;
+  answer["difference"] = outcome.difference;
+  return answer;
+}
+
+void PrintLine(const std::string& kind, const char* whose, const json& totals) {
+  std::printf("%-6s %-11s %14s %28s %24s\n", kind.c_str(), whose,
+              WithCommas(totals.value("accounts", std::uint64_t{0})).c_str(),
+              totals.value("credit", std::string()).c_str(), totals.value("rac", std::string()).c_str());
+}
+
+void PrintTotals(const Outcome& outcome) {
+  std::printf("%-6s %-11s %14s %28s %24s\n", "", "", "accounts", "opening, Cobblestones", "RAC, per day");
+  for (const char* kind : {"users", "teams", "hosts"}) {
+    PrintLine(kind, "read", outcome.read[kind]);
+    if (outcome.then.is_null()) continue;
+    PrintLine("", "pipeline", outcome.then[kind]);
+    const json none = json::object();
+    const json& differs = outcome.difference.contains(kind) ? outcome.difference[kind] : none;
+    const auto accounts = [&](const json& totals) {
+      return static_cast<std::int64_t>(totals.value("accounts", std::uint64_t{0}));
+    };
+    std::printf("%-6s %-11s %14" PRId64 " %28s %24s\n", "", "difference",
+                accounts(outcome.then[kind]) - accounts(outcome.read[kind]),
+                differs.value("credit", std::string("0.000000")).c_str(),
+                differs.value("rac", std::string("0.000000")).c_str());
+    for (const auto& [field, value] : differs.items()) {
+      if (field == "profiles" || field == "no_balance" || field == "figures")
+        std::printf("%-6s DIFFERS: %s: read %s, the pipeline has %s\n", "", field.c_str(),
+                    outcome.read[kind][field].dump().c_str(), value.dump().c_str());
+    }
+  }
+}
+
+void PrintNotes(const adoption::Survey& survey) {
+  const auto note = [](std::uint64_t count, const char* what) {
+    if (count > 0) std::printf("%s %s\n", WithCommas(count).c_str(), what);
+  };
+  const adoption::Totals& totals = survey.totals;
+  note(totals.users.no_balance + totals.teams.no_balance + totals.hosts.no_balance,
+       "totals can be no balance (below 0, or 9.2e12 Cobblestones and more): these accounts open with 0, and "
+       "statistics files show what the file says");
+  note(survey.owners_missing,
+       "hosts belong to users that have no row: what they are granted from now on waits for the user, and "
+       "goes to the host alone when the window is over");
+  note(survey.hosts_of_nobody, "hosts belong to nobody (userid 0)");
+  note(survey.teams_missing, "users are in teams that have no row");
+  note(survey.founders_missing, "teams have founders that have no row");
+  if (survey.host_versions + survey.app_versions + survey.apps > 0)
+    std::printf("statistics rows: %s of hosts and versions, %s of versions, %s of apps\n",
+                WithCommas(survey.host_versions).c_str(), WithCommas(survey.app_versions).c_str(),
+                WithCommas(survey.apps).c_str());
+}
+
+void Print(const Options& options, const Outcome& outcome) {
+  PrintTotals(outcome);
+  PrintNotes(outcome.survey);
+  if (options.dry_run) {
+    std::printf("dry run: %s events would be sent; nothing was\n", WithCommas(outcome.survey.events).c_str());
+    return;
+  }
+  if (outcome.sent.lines == 0)
+    std::printf("nothing is new: all %s events had been taken in before\n",
+                WithCommas(outcome.survey.events).c_str());
+  else
+    std::printf("%s of %s events taken in%s\n", WithCommas(outcome.sent.events).c_str(),
+                WithCommas(outcome.survey.events).c_str(),
+                outcome.sent.known > 0 ? "; the others had been before" : "");
+  PrintRefusals(outcome.refusals);
+  std::printf("%s\n", outcome.difference.empty() ? "the pipeline has what was read; the difference is 0"
+                                                 : "THE PIPELINE DIFFERS FROM WHAT WAS READ");
+}
+
+Result<std::unique_ptr<statistics::EntitiesFile>> OpenFile(const Options& options) {
+  Progress finding("bytes", options.as_json);
+  auto entities = statistics::EntitiesFile::Open(
+      options.file, {.statsexport_enabled = {}, .progress = [&](std::uint64_t done, std::uint64_t all) {
+                       finding.Show({.done = done, .all = all, .counted = done});
+                     }});
+  finding.Finish();
+  if (entities.ok())
+    for (const std::string& section : (*entities)->unknown_sections())
+      Warn(options.file + ": nothing is known of '" + section + "'; it is passed over");
+  return entities;
+}
+
+Status Send(Client& client, const Options& options, statistics::EntitiesFile& entities, Outcome* outcome) {
+  const auto refused_before = RefusedSoFar(client);
+  if (!refused_before.ok()) return refused_before.status();
+  IngestOptions ingest{.file = options.file, .source = options.source};
+  ingest.changed =
+      options.file + " is not what has been adopted under the name '" + options.source +
+      "' before: the file, --statistics, --project and --time must be the same, and only hosts that "
+      "were deleted and statistics rows may have come at the end. Nothing was taken in now. A project is "
+      "adopted once; tell what has changed since by events (`cobblestone ingest`)";
+  Progress sending("events", options.as_json);
+  Status status = Ingest(
+      client, adoption::StreamOf(entities, options.adoption, outcome->survey.events), ingest,
+      [&](const IngestPoint& point) {
+        sending.Show({.done = point.bytes_read, .all = point.bytes_total, .counted = point.taken});
+      },
+      &outcome->sent);
+  sending.Finish();
+  if (status.ok() && outcome->sent.shorter) status = Status::InvalidArgument(ingest.changed);
+  if (status.ok()) status = client.WaitIdle();
+  if (!status.ok()) return status;
+  auto refusals = RefusedSince(client, *refused_before);
+  if (!refusals.ok()) return refusals.status();
+  outcome->refusals = std::move(*refusals);
+  auto then = client.Ask({.path = "/adopted", .parameters = {{"project", std::to_string(options.project)}}});
+  if (!then.ok()) return then.status();
+  outcome->then = std::move(*then);
+  outcome->difference = adoption::DifferenceOf(outcome->read, outcome->then);
+  return Status::Ok();
+}
+
+// What is adopted under a wrong number cannot be taken back.
+Status CheckProject(const settings::RunSettings& settings, std::uint32_t project) {
+  std::string known;
+  for (const settings::ProjectEntry& entry : settings.projects) {
+    if (entry.id.value == project) return Status::Ok();
+    known += (known.empty() ? "" : ", ") + std::to_string(entry.id.value) + " (" + entry.name + ")";
+  }
+  if (settings.projects.empty()) return Status::Ok();
+  return Status::InvalidArgument("the configuration has no project " + std::to_string(project) + ", but " +
+                                 known + "; name it with --project, or list it under projects");
+}
+
+int Run(const Options& given) {
+  Options options = given;
+  options.adoption.project = ProjectId(options.project);
+  if (options.source.empty()) options.source = std::filesystem::path(options.file).filename().string();
+  const auto settings = SettingsOf(options.place);
+  if (!settings.ok()) return TellError(settings.status());
+  if (Status s = CheckProject(*settings, options.project); !s.ok()) return TellError(s);
+  auto entities = OpenFile(options);
+  if (!entities.ok()) return TellError(entities.status());
+  Outcome outcome;
+  {
+    Progress looking("rows looked at", options.as_json);
+    auto survey = adoption::LookAt(**entities, options.adoption, [&](std::uint64_t events) {
+      looking.Show({.done = events, .all = 0, .counted = events});
+    });
+    looking.Finish();
+    if (!survey.ok()) return TellError(survey.status());
+    outcome.survey = std::move(*survey);
+  }
+  outcome.read = adoption::TotalsJson(outcome.survey.totals);
+  Status status;
+  if (!options.dry_run) {
+    auto client = Client::Open(*settings, Purpose::kWork, TellOpening);
+    if (!client.ok()) return TellError(client.status());
+    if (!(*client)->remote()) status = RememberPlace(*settings);
+    if (status.ok()) status = Send(**client, options, **entities, &outcome);
+    const Status closed = (*client)->Close();
+    if (status.ok()) status = closed;
+  }
+  if (!status.ok()) return TellError(status);
+  if (options.as_json)
+    PrintJson(OutcomeJson(options, outcome));
+  else
+    Print(options, outcome);
+  return outcome.refusals.all > 0 || !outcome.difference.empty() ? kExitProblems : kExitOk;
+}
+
+}  // namespace
+
+void AddAdopt(Program& program) {
+  AddVerb<Options>(
+      program, "adopt", "Takes over an existing project: its accounts and what they have so far",
+      [](CLI::App& verb, Options& options) {
+        verb.add_option("FILE", options.file, "users, hosts, teams and all else, as JSON")->required();
+        AddDataPlace(verb, options.place);
+        verb.add_option(
+                "--statistics", options.adoption.statistics,
+                "statistics rows of hosts, versions and apps, as JSON Lines: nobody's credit jumps on "
+                "the first day")
+            ->type_name("FILE");
+        verb.add_option("--project", options.project, "number of the project")
+            ->type_name("P")
+            ->check(CLI::PositiveNumber)
+            ->capture_default_str();
+        verb.add_option("--time", options.adoption.time,
+                        "event time of all that is told, UNIX seconds; 0: before whatever else is told")
+            ->type_name("T")
+            ->check(CLI::NonNegativeNumber)
+            ->capture_default_str();
+        verb.add_option("--source", options.source,
+                        "the name under which it is known when it is sent again; without it the file's own")
+            ->type_name("NAME");
+        verb.add_flag("--dry-run", options.dry_run, "read, check and count, and send nothing");
+        verb.add_flag("--json", options.as_json, "the summary as JSON, and no progress");
+        verb.footer(
+            "Goes through the program that runs on the data directory, or opens the directory itself, or sends\n"
+            "to Kafka, as `ingest` does. All is looked at before anything is sent. Broken off at any point, it\n"
+            "may be sent again; when all is there, nothing changes.\n"
+            "From then on every total is what it was, plus what is granted; `audit` checks both.\n"
+            "services/cobblestone/README.md tells the formats, and what becomes of odd rows.\n"
+            "Exit code 1: something was refused, or the pipeline has not what was read.\n\n"
+            "Examples:  cobblestone adopt all.json --dry-run\n"
+            "           cobblestone adopt all.json --statistics rows.jsonl --config cobblestone.yaml");
+      },
+      Run);
+}
+
+}  // namespace cobblestone

@@ -1,0 +1,107 @@
+#include <csignal>
+#include <filesystem>
+
+#include "services/cobblestone/commands/command.h"
+#include "services/cobblestone/engine.h"
+#include "services/cobblestone/engine_gateway.h"
+#include "services/cobblestone/kafka_pipeline.h"
+#include "services/cobblestone/kafka_view.h"
+#include "services/cobblestone/run_log.h"
+#include "services/cobblestone/stop_signals.h"
+#include "services/gateway/listen_address.h"
+
+namespace cobblestone {
+namespace {
+
+constexpr const char* kUsualPlace = "127.0.0.1:8080";
+
+struct Options {
+  DataPlace place;
+  std::string listen;
+};
+
+int Serve(const StopSignals& signals, const std::function<Status()>& failure) {
+  int signal = 0;
+  while (signal == 0 && failure().ok()) signal = signals.Wait();
+  signals.LetKill();
+  if (signal == 0) return TellError(failure());
+  return kExitOk;
+}
+
+int RunOnKafka(const settings::RunSettings& settings) {
+  if (Status s = gateway::CheckListening(settings.gateway); !s.ok()) return TellError(s);
+  const StopSignals signals;
+  RunLog log(settings.log);
+  const auto report = [&log](const std::string& what) { log.Info(what); };
+  const auto view =
+      KafkaView::Open(settings, settings.gateway.follow == settings::GatewayFollow::kCommits, report);
+  if (!view.ok()) return TellError(view.status());
+  auto pipeline = MakeKafkaPipeline(settings, **view, report);
+  if (!pipeline.ok()) return TellError(pipeline.status());
+  auto gateway =
+      gateway::Gateway::Start(settings.gateway, (*view)->questions(), **pipeline, AccessLogOf(settings, log));
+  if (!gateway.ok()) return TellError(gateway.status());
+  log.Info("serving", {{"gateway", (*gateway)->url()},
+                       {"cluster", settings.kafka.bootstrap},
+                       {"prefix", settings.kafka.prefix},
+                       {"view", settings.data_directory + "/view"}});
+  const int code = Serve(signals, [&] { return (*view)->failure(); });
+  (*gateway).reset();
+  (*pipeline).reset();
+  log.Info("stopped");
+  return code;
+}
+
+int Run(const Options& options) {
+  auto settings = SettingsOf(options.place);
+  if (!settings.ok()) return TellError(settings.status());
+  if (!options.listen.empty()) settings->gateway.listen = options.listen;
+  if (settings->gateway.listen.empty()) settings->gateway.listen = kUsualPlace;
+  if (settings->backend == settings::Backend::kKafka) return RunOnKafka(*settings);
+  std::error_code ignored;  // a directory that cannot even be looked at is not there for us
+  if (!std::filesystem::exists(settings->data_directory + "/log", ignored))
+    return TellError(
+        Status::NotFound("there is no data directory " + settings->data_directory +
+                         "; name it with --data or --config, or make one with `cobblestone ingest`"));
+  const StopSignals signals;
+  RunLog log(settings->log);
+  const auto engine = Engine::Open(*settings, [&](const std::string& what) { log.Info(what); });
+  if (engine.status().code() == StatusCode::kFenced)
+    return TellError(
+        Status::Fenced(engine.status().message() +
+                       "; what runs there serves the page itself: `cobblestone run --listen HOST:PORT`, or "
+                       "gateway.listen in its configuration"));
+  if (!engine.ok()) return TellError(engine.status());
+  auto gateway = EngineGateway::Start(*settings, **engine, false, nullptr, log);
+  if (!gateway.ok()) return TellError(gateway.status());
+  log.Info("serving", {{"gateway", (*gateway)->url()}, {"data", settings->data_directory}});
+  const int code = Serve(signals, [] { return Status::Ok(); });
+  (*gateway).reset();
+  log.Info("stopped");
+  return code;
+}
+
+}  // namespace
+
+void AddGateway(Program& program) {
+  AddVerb<Options>(
+      program, "gateway",
+      "Serves the web page and the HTTP interface: of a deployment on Kafka, or of a directory on which nothing runs",
+      [](CLI::App& verb, Options& options) {
+        AddDataPlace(verb, options.place);
+        verb.add_option(
+                "--listen", options.listen,
+                "where; stands above the configuration's gateway.listen. Without both: 127.0.0.1:8080")
+            ->type_name("HOST:PORT");
+        verb.footer(
+            "To look at a directory after the fact: it answers, and takes nothing in. A running pipeline serves\n"
+            "the same and takes events in, with `cobblestone run --listen HOST:PORT`. Who may ask what:\n"
+            "services/gateway/README.md. SIGTERM or SIGINT ends it.\n\n"
+            "On Kafka it follows the checkpoints of all slots (gateway.follow) and has indexes of the ledger of its\n"
+            "own, under `view` in its data directory; it takes events in, and there may be any number of it.\n\n"
+            "Example:  cobblestone gateway --data cobblestone-data --listen 127.0.0.1:8080");
+      },
+      Run);
+}
+
+}  // namespace cobblestone

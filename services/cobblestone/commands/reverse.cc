@@ -1,0 +1,320 @@
+// `reverse` and `reprice`: what they would do, in a table; with --yes their events are sent, as `ingest` sends a file.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "services/cobblestone/append_codec.h"
+#include "services/cobblestone/commands/command.h"
+#include "services/cobblestone/commands/refusals.h"
+#include "services/cobblestone/corrections_asked.h"
+#include "services/cobblestone/format.h"
+#include "services/cobblestone/ingest.h"
+#include "services/cobblestone/progress.h"
+#include "services/view/json.h"
+
+namespace cobblestone {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t kRowsShown = 20;
+constexpr std::size_t kProblemsShown = 20;
+
+struct Options {
+  QueryOptions query;
+  std::optional<std::uint64_t> result;
+  std::optional<std::uint64_t> host;
+  std::optional<std::uint64_t> workunit;
+  std::optional<std::int64_t> app_version;
+  std::optional<double> since;
+  std::optional<double> until;
+  std::uint32_t policy_version = 0;
+  std::string reason;
+  bool yes = false;
+};
+
+Result<CorrectionRequest> RequestOf(const Options& options, const settings::RunSettings& settings) {
+  CorrectionRequest request{.project = ProjectId(options.query.project),
+                            .policy_version = options.policy_version,
+                            .reason = options.reason};
+  int targets = 0;
+  const auto target = [&](const auto& given, wire::TargetKind kind) {
+    if (!given) return;
+    ++targets;
+    request.target = kind;
+    request.id = static_cast<std::int64_t>(*given);
+  };
+  target(options.result, wire::TargetKind::kResult);
+  target(options.host, wire::TargetKind::kHost);
+  target(options.workunit, wire::TargetKind::kWorkunit);
+  target(options.app_version, wire::TargetKind::kAppVersion);
+  if (targets != 1)
+    return Status::InvalidArgument("say of what: one of --result, --host, --workunit, --app-version");
+  if (options.since) request.since = *options.since;
+  if (options.until) request.until = *options.until;
+  // Where the input says what time it is, it is that of the newest award.
+  if (settings.ticks == settings::Ticks::kWall)
+    request.time = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  return request;
+}
+
+// The plan's events, for Ingest.
+class Events final : public EventStream {
+ public:
+  explicit Events(const json& plan) {
+    for (const json& row : plan.at("corrections")) {
+      const auto& hex = row.at("event").get_ref<const std::string&>();
+      std::string& bytes = envelopes_.emplace_back();
+      for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
+        bytes.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+    }
+  }
+  // A run that was broken off is gone on with under the same name; another plan has another.
+  [[nodiscard]] std::string Name() const {
+    stream::Hash128 hash;
+    for (const std::string& one : envelopes_) hash = ChainLine(hash, one);
+    return "corrections " + HashText(hash);
+  }
+  Status ForEach(const std::function<Status(const EventItem&)>& take) override {
+    for (const std::string& one : envelopes_) {
+      if (Status s = take({.envelope = one, .raw = one, .problem = {}, .line = taken_}); !s.ok()) return s;
+      ++taken_;
+    }
+    return Status::Ok();
+  }
+  [[nodiscard]] EventFormat format() const override { return EventFormat::kDelimited; }
+  [[nodiscard]] bool has_own_ticks() const override { return true; }
+  [[nodiscard]] std::uint64_t bytes_read() const override { return taken_; }
+  [[nodiscard]] std::uint64_t bytes_total() const override { return envelopes_.size(); }
+
+ private:
+  std::vector<std::string> envelopes_;
+  std::uint64_t taken_ = 0;
+};
+
+struct Loss {
+  credit::MicroTotal micro = 0;  // below 0: a gain
+  std::uint64_t results = 0;
+  double recent = 0;
+
+  void Add(const Loss& one) {
+    micro += one.micro;
+    results += one.results;
+    recent += one.recent;
+  }
+};
+
+Loss LossOf(const json& row) {
+  const json& recent = row.at("recent_average_off");
+  return {.micro = row.at("before_micro").get<credit::MicroCredit>() -
+                   row.at("after_micro").get<credit::MicroCredit>(),
+          .results = 1,
+          .recent = recent.is_number() ? recent.get<double>() : 0};
+}
+
+constexpr std::array kOwners = {"user", "host", "team"};
+
+std::map<std::uint64_t, Loss> LossesBy(const char* owner, const json& plan) {
+  std::map<std::uint64_t, Loss> losses;
+  for (const json& row : plan.at("corrections"))
+    if (const auto id = row.at(owner).get<std::uint64_t>(); id != 0) losses[id].Add(LossOf(row));
+  return losses;
+}
+
+json LossesJson(const json& plan) {
+  json all = json::object();
+  for (const char* owner : kOwners) {
+    json list = json::array();
+    for (const auto& [id, loss] : LossesBy(owner, plan))
+      list.push_back({{"id", id},
+                      {"credit", view::MicroText(-loss.micro)},
+                      {"corrections", loss.results},
+                      {"recent_average", view::Number(-loss.recent)}});
+    all[owner] = std::move(list);
+  }
+  return all;
+}
+
+void PrintLosses(const json& plan) {
+  for (const char* owner : kOwners) {
+    const auto losses = LossesBy(owner, plan);
+    std::vector<std::pair<std::uint64_t, Loss>> sorted(losses.begin(), losses.end());
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const auto& a, const auto& b) { return a.second.micro > b.second.micro; });
+    std::printf("  %-20s %12s %24s %24s\n", owner, "corrections", "credit", "recent average");
+    Loss sum;
+    for (std::size_t i = 0; i < sorted.size(); ++i) {
+      const Loss& loss = sorted[i].second;
+      sum.Add(loss);
+      if (i >= kRowsShown) continue;
+      std::printf("  %-20" PRIu64 " %12s %24s %24.6f\n", sorted[i].first, WithCommas(loss.results).c_str(),
+                  view::MicroText(-loss.micro).c_str(), -loss.recent);
+    }
+    if (sorted.size() > kRowsShown)
+      std::printf("  ... and %s more\n", WithCommas(sorted.size() - kRowsShown).c_str());
+    std::printf("  %-20s %12s %24s %24.6f\n", "all", WithCommas(sum.results).c_str(),
+                view::MicroText(-sum.micro).c_str(), -sum.recent);
+  }
+}
+
+void PrintPlan(const json& plan, const Options& options) {
+  const json& corrections = plan.at("corrections");
+  std::printf("%s results, %s corrections: %s\n", WithCommas(plan.at("results").get<std::uint64_t>()).c_str(),
+              WithCommas(corrections.size()).c_str(),
+              options.policy_version != 0
+                  ? ("priced by version " + std::to_string(options.policy_version)).c_str()
+                  : "taken back");
+  if (!corrections.empty()) PrintLosses(plan);
+  const json& problems = plan.at("problems");
+  for (std::size_t i = 0; i < std::min(problems.size(), kProblemsShown); ++i)
+    std::printf("left as it is: result %" PRIu64 ": %s\n", problems[i].at("result").get<std::uint64_t>(),
+                problems[i].at("why").get_ref<const std::string&>().c_str());
+  if (problems.size() > kProblemsShown)
+    std::printf("... and %s more\n", WithCommas(problems.size() - kProblemsShown).c_str());
+}
+
+// All that was sent before has been processed.
+Status Settle(Client& client) {
+  // Kafka: whoever waits must be able to send a barrier.
+  if (auto producer = client.Producer("corrections"); !producer.ok()) return producer.status();
+  return client.WaitIdle();
+}
+
+struct Done {
+  json plan;
+  IngestSummary sent;
+  Refusals refusals;
+};
+
+Status Correct(Client& client, const Options& options, const CorrectionRequest& request, Done* done) {
+  if (Status s = Settle(client); !s.ok()) return s;
+  Progress looking("records", options.query.json);
+  auto plan = client.AskLong(QuestionOf(request), [&](std::uint64_t read, std::uint64_t all) {
+    looking.Show({.done = read, .all = all, .counted = read});
+  });
+  looking.Finish();
+  if (!plan.ok()) return plan.status();
+  done->plan = std::move(*plan);
+  if (!options.yes || done->plan.at("corrections").empty()) return Status::Ok();
+  const auto refused_before = RefusedSoFar(client);
+  if (!refused_before.ok()) return refused_before.status();
+  auto events = std::make_unique<Events>(done->plan);
+  const IngestOptions ingest{.file = {}, .source = events->Name()};
+  Progress sending("events", options.query.json);
+  Status s = Ingest(
+      client, std::move(events), ingest,
+      [&](const IngestPoint& point) {
+        sending.Show({.done = point.bytes_read, .all = point.bytes_total, .counted = point.taken});
+      },
+      &done->sent);
+  sending.Finish();
+  if (s.ok()) s = client.WaitIdle();
+  if (!s.ok()) return s;
+  auto refusals = RefusedSince(client, *refused_before);
+  if (!refusals.ok()) return refusals.status();
+  done->refusals = std::move(*refusals);
+  return Status::Ok();
+}
+
+int Run(const Options& options) {
+  const auto settings = SettingsOf(options.query.place);
+  if (!settings.ok()) return TellError(settings.status());
+  const auto request = RequestOf(options, *settings);
+  if (!request.ok()) return TellError(request.status());
+  auto client = Client::Open(*settings, options.yes ? Purpose::kWork : Purpose::kAsk, TellOpening);
+  if (!client.ok()) return TellError(client.status());
+  Done done;
+  Status status = Correct(**client, options, *request, &done);
+  const Status closed = (*client)->Close();
+  if (!status.ok()) return TellError(status);
+  if (!closed.ok()) return TellError(closed);
+  const bool nothing = done.plan.at("corrections").empty();
+  if (options.query.json) {
+    done.plan["losses"] = LossesJson(done.plan);
+    done.plan["dry_run"] = !options.yes;
+    done.plan["sent"] = done.sent.events;
+    done.plan["refused"] = RefusalsJson(done.refusals);
+    PrintJson(done.plan);
+  } else {
+    PrintPlan(done.plan, options);
+    if (nothing) {
+      std::puts("nothing changes");
+    } else if (!options.yes) {
+      std::puts("nothing was written: the same with --yes does it");
+    } else {
+      std::printf("%s events sent, and applied\n", WithCommas(done.sent.events).c_str());
+      PrintRefusals(done.refusals);
+    }
+  }
+  return done.refusals.all > 0 ? kExitProblems : kExitOk;
+}
+
+void AddOptions(CLI::App& verb, Options& options) {
+  verb.add_option("--result", options.result, "number of a result")->type_name("N");
+  verb.add_option("--host", options.host, "all results of a host")->type_name("N");
+  verb.add_option("--workunit", options.workunit, "all results of a workunit")->type_name("N");
+  verb.add_option("--app-version", options.app_version,
+                  "all results that were computed by an app version and decided")
+      ->type_name("N");
+  verb.add_option("--since", options.since,
+                  "results whose last credit was granted from then on, UNIX seconds")
+      ->type_name("T");
+  verb.add_option("--until", options.until, "and before then")->type_name("T");
+  verb.add_option("--reason", options.reason, "why; goes into the ledger, and `explain` shows it")
+      ->required()
+      ->type_name("TEXT");
+  verb.add_flag("--yes", options.yes, "do it; without it nothing is written");
+  AddQueryOptions(verb, options.query);
+}
+
+constexpr const char* kFooter =
+    "Reads the whole ledger, and shows who loses what: users, hosts, teams; credit and recent average.\n"
+    "Without --yes that is all. With it one event is sent for each result and owner; broken off, it may be\n"
+    "run again, and what was done is not done twice. Recent averages lose what the credit still has in them.\n"
+    "Teams lose what was posted to them, whatever team the user is in now. --json tells all, row by row.\n"
+    "Exit code 1: something was refused. 3: the ledger has no credit of what was asked for.\n\n";
+
+}  // namespace
+
+void AddReverse(Program& program) {
+  AddVerb<Options>(
+      program, "reverse", "Takes back what results were granted, with a look at who loses what first",
+      [](CLI::App& verb, Options& options) {
+        AddOptions(verb, options);
+        verb.footer(std::string(kFooter) +
+                    "A job that still runs is left as it is until it is decided.\n\n"
+                    "Example:  cobblestone reverse --host 42 --since 1700000000 --reason 'forged results'");
+      },
+      Run);
+}
+
+void AddReprice(Program& program) {
+  AddVerb<Options>(
+      program, "reprice", "Makes of grants what another version of the app's policy would have made of them",
+      [](CLI::App& verb, Options& options) {
+        verb.add_option("--policy-version", options.policy_version,
+                        "a version that the app's policy has or had")
+            ->required()
+            ->check(CLI::PositiveNumber)
+            ->type_name("V");
+        AddOptions(verb, options);
+        verb.footer(
+            std::string(kFooter) +
+            "Prices are made of what the ledger recorded with each grant, with the averages and scales of "
+            "then.\nWhere that does not tell what the version would look at, the result is left as it is, "
+            "and named.\n\n"
+            "Example:  cobblestone reprice --policy-version 3 --app-version 7 --reason 'multiplier was "
+            "wrong' --yes");
+      },
+      Run);
+}
+
+}  // namespace cobblestone

@@ -1,0 +1,39 @@
+#include "services/cobblestone/correction_text.h"
+
+#include "services/cobblestone/format.h"
+
+namespace cobblestone {
+
+using nlohmann::json;
+
+namespace {
+
+std::string Text(const json& from, const char* name) {
+  const auto found = from.find(name);
+  if (found == from.end()) return {};
+  return found->is_string() ? found->get<std::string>() : NumberText(*found);
+}
+
+}  // namespace
+
+std::string CorrectionsText(const json& answer) {
+  const auto corrections = answer.find("corrections");
+  if (corrections == answer.end() || corrections->empty()) return {};
+  std::string text = "\n  What an operator has made of it\n";
+  for (const json& one : *corrections) {
+    const json& time = one.at("time");
+    text += "     " + (time.is_number() ? UtcText(time.get<double>()) : Text(one, "time")) + "  ";
+    const auto version = one.find("policy_version");
+    text += version == one.end()
+                ? std::string("taken back from ")
+                : "priced anew by version " + std::to_string(version->get<std::uint64_t>()) + " for ";
+    const char* owner = one.at("user") == 0 ? "host" : "user";
+    text += owner + (" " + std::to_string(one.at(owner).get<std::uint64_t>())) + ", because " +
+            Text(one, "reason") + ": " + Text(one, "before") + " became " + Text(one, "after") +
+            " Cobblestones, and the recent averages lost what it still had in them, " +
+            Text(one, "recent_average_off") + " a day\n";
+  }
+  return text + "     In all it has brought " + Text(answer, "credit") + " Cobblestones.\n";
+}
+
+}  // namespace cobblestone

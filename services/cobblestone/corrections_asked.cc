@@ -1,0 +1,128 @@
+#include "services/cobblestone/corrections_asked.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "common/wire/topics.h"
+#include "services/cobblestone/ledger_records.h"
+
+namespace cobblestone {
+namespace {
+
+constexpr std::array<std::pair<wire::TargetKind, std::string_view>, 4> kTargets = {
+    {{wire::TargetKind::kResult, "result"},
+     {wire::TargetKind::kHost, "host"},
+     {wire::TargetKind::kWorkunit, "workunit"},
+     {wire::TargetKind::kAppVersion, "app-version"}}};
+
+template <class Number>
+bool Read(const Question& question, const char* name, Number* number) {
+  const auto found = question.parameters.find(name);
+  if (found == question.parameters.end()) return true;
+  const std::string& text = found->second;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+std::string Exact(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.17g", value);
+  return text;
+}
+
+}  // namespace
+
+Result<CorrectionRequest> CorrectionRequestOf(const Question& question) {
+  CorrectionRequest request;
+  std::uint32_t project = 1;
+  const auto text = [&](const char* name) {
+    const auto found = question.parameters.find(name);
+    return found == question.parameters.end() ? std::string() : found->second;
+  };
+  for (const auto& [kind, name] : kTargets)
+    if (text("target") == name) request.target = kind;
+  request.reason = text("reason");
+  if (request.target == wire::TargetKind::kNone)
+    return Status::InvalidArgument("target must be result, host, workunit or app-version");
+  for (const char* name : {"project", "id", "since", "until", "version", "time"}) {
+    const std::string_view one = name;
+    const bool good = one == "project"   ? Read(question, name, &project)
+                      : one == "id"      ? Read(question, name, &request.id)
+                      : one == "since"   ? Read(question, name, &request.since)
+                      : one == "until"   ? Read(question, name, &request.until)
+                      : one == "version" ? Read(question, name, &request.policy_version)
+                                         : Read(question, name, &request.time);
+    if (!good)
+      return Status::InvalidArgument(std::string(name) + " must be a number, not '" + text(name) + "'");
+  }
+  request.project = ProjectId(project);
+  if (request.id == 0) return Status::InvalidArgument("the parameter id is missing");
+  if (request.reason.empty())
+    return Status::InvalidArgument("a reason must be given: it goes into the ledger");
+  return request;
+}
+
+Question QuestionOf(const CorrectionRequest& request) {
+  Question question{.path = "/corrections",
+                    .parameters = {{"project", std::to_string(request.project.value)},
+                                   {"id", std::to_string(request.id)},
+                                   {"reason", request.reason}}};
+  for (const auto& [kind, name] : kTargets)
+    if (kind == request.target) question.parameters["target"] = name;
+  if (request.since > 0) question.parameters["since"] = Exact(request.since);
+  if (std::isfinite(request.until)) question.parameters["until"] = Exact(request.until);
+  if (request.policy_version != 0) question.parameters["version"] = std::to_string(request.policy_version);
+  if (request.time > 0) question.parameters["time"] = Exact(request.time);
+  return question;
+}
+
+Result<CorrectionPlan> PlanCorrections(const CorrectionRequest& request, const IndexedLogOf& log_of,
+                                       const std::vector<std::uint64_t>& grants,
+                                       const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
+  const auto control = log_of(wire::kControl);
+  const auto ledger = log_of(wire::kGrants);
+  const auto postings = log_of(wire::kPostings);
+  const auto refused = log_of(wire::kRefused);
+  const auto partitions = static_cast<std::uint32_t>(grants.size());
+  std::vector<std::uint64_t> posted(partitions);
+  std::uint64_t all = control->End({wire::kControl, 0}) + refused->End({wire::kRefused, 0});
+  for (std::uint32_t p = 0; p < partitions; ++p) {
+    posted[p] = postings->End({wire::kPostings, p});
+    all += 2 * grants[p] + posted[p];
+  }
+  std::uint64_t done = 0;
+  std::uint64_t told = 0;
+  CorrectionReader reader(request);
+  const auto read = [&](stream::embedded::IndexedLog& log, stream::TopicPartition where, std::uint64_t to,
+                        bool (CorrectionReader::*take)(std::string_view)) -> Status {
+    const auto end = ForEachRecordOf(
+        log, where, 0, to, [&](std::string_view record) { return (reader.*take)(record); },
+        [&](std::uint64_t records) {
+          done += records;
+          if (!progress || done - told < 0x10000) return;
+          told = done;
+          progress(done, all);
+        });
+    return end.status();
+  };
+  Status s =
+      read(*control, {wire::kControl, 0}, control->End({wire::kControl, 0}), &CorrectionReader::TakeControl);
+  for (const auto take : {&CorrectionReader::Select, &CorrectionReader::TakeGrant})
+    for (std::uint32_t p = 0; s.ok() && p < partitions; ++p)
+      s = read(*ledger, {wire::kGrants, p}, grants[p], take);
+  for (std::uint32_t p = 0; s.ok() && p < partitions; ++p)
+    s = read(*postings, {wire::kPostings, p}, posted[p], &CorrectionReader::TakePosting);
+  if (s.ok())
+    s = read(*refused, {wire::kRefused, 0}, refused->End({wire::kRefused, 0}),
+             &CorrectionReader::TakeRefused);
+  if (!s.ok()) return s;
+  if (progress) progress(all, all);
+  return reader.Plan();
+}
+
+}  // namespace cobblestone

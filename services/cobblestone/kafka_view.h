@@ -1,0 +1,57 @@
+// What is committed in a deployment on Kafka, for those who only look: states that follow (StateFollower), the ledger with
+// indexes of our own, and the questions over both. Any number of processes may have one, beside workers or without.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/settings/run_settings.h"
+#include "common/stream/kafka/follower.h"
+#include "common/stream/kafka/topics.h"
+#include "services/cobblestone/kafka_deployment.h"
+#include "services/cobblestone/ledger_index.h"
+#include "services/view/questions.h"
+
+namespace cobblestone {
+
+class KafkaView {
+ public:
+  // Under `view` in the data directory, which is made again where it is lost. `execute`: see FollowerOptions.
+  // kRetry: the cluster does not answer. kFenced: another process has the directory.
+  static Result<std::unique_ptr<KafkaView>> Open(const settings::RunSettings& settings, bool execute,
+                                                 const std::function<void(const std::string&)>& report);
+  ~KafkaView();
+
+  [[nodiscard]] view::Questions& questions() { return *questions_; }
+  [[nodiscard]] view::State& state() { return *state_; }
+  [[nodiscard]] view::Ledger& ledger() { return *ledger_; }
+  // The deployment's topics, to be read from a place on; not longer than this lives.
+  [[nodiscard]] IndexedLogOf logs();
+  // Why it does not follow any more.
+  [[nodiscard]] Status failure() const;
+
+ private:
+  // Slots of one group: all, or those of a stage.
+  struct Role {
+    settings::RunSettings settings;
+    KafkaDeployment deployment;
+    std::unique_ptr<stream::kafka::Cluster> cluster;
+    std::unique_ptr<stream::kafka::StateSpace> space;
+    std::unique_ptr<stream::kafka::StateFollower> follower;
+  };
+  class State;
+
+  KafkaView() = default;
+
+  std::vector<std::unique_ptr<Role>> roles_;
+  std::unique_ptr<stream::kafka::TopicAdmin> admin_;
+  std::unique_ptr<LedgerIndex> index_;
+  std::unique_ptr<view::State> state_;
+  std::unique_ptr<view::Ledger> ledger_;
+  std::unique_ptr<view::Questions> questions_;
+};
+
+}  // namespace cobblestone

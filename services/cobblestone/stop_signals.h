@@ -1,0 +1,38 @@
+// How a program that runs until it is told to stop is told so.
+#pragma once
+
+#include <pthread.h>
+
+#include <csignal>
+#include <ctime>
+
+namespace cobblestone {
+
+// SIGTERM and SIGINT wait until they are asked for. To be made before any thread is.
+class StopSignals {
+ public:
+  StopSignals() {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGTERM);
+    sigaddset(&signals_, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+  }
+  // The signal that came, or 0 after a moment without.
+  [[nodiscard]] int Wait() const {
+    const int signal = sigtimedwait(&signals_, nullptr, &kMoment);
+    return signal > 0 ? signal : 0;
+  }
+  // From now on such a signal ends the process at once, wherever it is.
+  void LetKill() const {
+    std::signal(SIGTERM, SIG_DFL);
+    std::signal(SIGINT, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &signals_, nullptr);
+  }
+
+ private:
+  static constexpr timespec kMoment = {.tv_sec = 0, .tv_nsec = 200'000'000};
+
+  sigset_t signals_{};
+};
+
+}  // namespace cobblestone

@@ -1,0 +1,300 @@
+#include "services/gateway/handlers.h"
+
+#include <limits>
+#include <utility>
+
+#include "services/gateway/embedded_files.h"
+
+namespace cobblestone::gateway {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::uint64_t kMostIds = std::numeric_limits<std::int64_t>::max();
+constexpr std::uint64_t kMostProjects = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint64_t kMostRefused = 1000;
+constexpr std::uint64_t kMostEpochs = 5000;
+constexpr std::size_t kLongestSource = 200;
+constexpr auto kRestedAge = std::chrono::milliseconds(100);
+constexpr std::size_t kProjectsRested = 1000;
+constexpr std::string_view kJsonLines = "application/x-ndjson";
+constexpr std::string_view kProtobuf = "application/x-protobuf";
+
+std::string_view GradeName(Health::Grade grade) {
+  if (grade == Health::Grade::kOk) return "ok";
+  return grade == Health::Grade::kDegraded ? "degraded" : "failed";
+}
+
+json BadLinesJson(const std::vector<BadEventLine>& bad) {
+  json list = json::array();
+  for (const BadEventLine& line : bad) list.push_back({{"line", line.line}, {"reason", line.reason}});
+  return list;
+}
+
+}  // namespace
+
+Handlers::Handlers(view::Questions& questions, Pipeline& pipeline, const settings::GatewaySettings& settings)
+    : questions_(questions),
+      pipeline_(pipeline),
+      visibility_(settings.accounts_visible, settings.leaders, [&questions](ProjectId project, UserId user) {
+        const auto profile = questions.ProfileOf(project, user);
+        if (!profile.ok()) return Visibility::Shown{};
+        return Visibility::Shown{.hosts = profile->shows_hosts, .name = profile->named};
+      }) {}
+
+Result<ProjectId> Handlers::ProjectOf(const Request& request) {
+  const auto number = PathNumber(request.segments.at(0), kMostProjects);
+  if (!number.ok()) return number.status();
+  const ProjectId project(static_cast<std::uint32_t>(*number));
+  if (Status s = questions_.CheckProject(project); !s.ok()) return s;
+  return project;
+}
+
+Result<Handlers::Subject> Handlers::SubjectOf(const Request& request) {
+  const auto project = ProjectOf(request);
+  if (!project.ok()) return project.status();
+  const auto id = PathNumber(request.segments.at(1), kMostIds);
+  if (!id.ok()) return id.status();
+  return Subject{.project = *project, .id = *id};
+}
+
+Result<UserId> Handlers::OwnerOf(ProjectId project, std::uint64_t host) {
+  const auto account = questions_.Account(project, wire::AccountKind::kHost, host);
+  if (!account.ok()) return account.status();
+  return UserId(account->value("user", std::uint64_t{0}));
+}
+
+Answer Handlers::Forbidden(const Request& request) const {
+  if (request.rights.name == "none") {
+    Answer answer = ErrorAnswer(401, "unauthorized", "this needs a token: Authorization: Bearer TOKEN");
+    answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+    return answer;
+  }
+  return ErrorAnswer(403, "forbidden", "this token may not see that");
+}
+
+Result<std::string> Handlers::AsOf(ProjectId project) {
+  const auto now = std::chrono::steady_clock::now();
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = rested_.find(project.value);
+    if (known != rested_.end() && now - known->second.at < kRestedAge) return known->second.text;
+  }
+  const auto as_of = questions_.AsOf(project);
+  if (!as_of.ok()) return as_of.status();
+  std::string text = JsonText(*as_of);
+  text.pop_back();  // its end of line
+  const std::lock_guard lock(mutex_);
+  if (rested_.size() >= kProjectsRested) rested_.clear();
+  rested_[project.value] = {.text = text, .at = now};
+  return text;
+}
+
+Answer Handlers::With(const std::string& as_of, const json& data) {
+  Answer answer = JsonAnswer(data);
+  answer.body.pop_back();
+  answer.body = "{\"as_of\":" + as_of + ",\"data\":" + answer.body + "}\n";
+  return answer;
+}
+
+// ---- The process -----------------------------------------------------------------------------------------------------
+
+Answer Handlers::HealthNow(const Request& request) {
+  if (Status s = Query(request).status(); !s.ok()) return ErrorAnswer(s);
+  const Health health = pipeline_.CheckHealth();
+  return JsonAnswer({{"status", GradeName(health.grade)}, {"problems", health.problems}},
+                    health.grade == Health::Grade::kFailed ? 503 : 200);
+}
+
+Answer Handlers::OpenApi(const Request& request) {
+  if (Status s = Query(request).status(); !s.ok()) return ErrorAnswer(s);
+  return {.type = std::string(kJsonType), .body = std::string(ApiFiles()[0].bytes)};
+}
+
+Answer Handlers::Metrics(const Request& request) {
+  if (Status s = Query(request).status(); !s.ok()) return ErrorAnswer(s);
+  auto text = pipeline_.Metrics();
+  if (!text.ok()) return ErrorAnswer(text.status());
+  return {.type = "text/plain; version=0.0.4; charset=utf-8", .body = std::move(*text)};
+}
+
+Answer Handlers::Tasks(const Request& request) {
+  if (Status s = Query(request).status(); !s.ok()) return ErrorAnswer(s);
+  auto tasks = pipeline_.Tasks();
+  return tasks.ok() ? JsonAnswer({{"data", std::move(*tasks)}}) : ErrorAnswer(tasks.status());
+}
+
+Answer Handlers::RefusedList(const Request& request) {
+  if (!visibility_.MaySeeAll(request.rights)) return Forbidden(request);
+  Query query(request);
+  const std::uint64_t limit = query.Number("limit", 20, kMostRefused);
+  const bool newest_first = !query.Has("from");
+  if (query.Has("from") && query.Has("before"))
+    query.Fail("from lists upwards and before downwards: say one of them");
+  const std::uint64_t from = query.Number("from", 0, kMostIds);
+  const std::uint64_t before = query.Number("before", kMostIds, kMostIds);
+  if (Status s = query.status(); !s.ok()) return ErrorAnswer(s);
+  auto list = newest_first ? questions_.RefusedBefore(before, limit) : questions_.RefusedList(from, limit);
+  if (!list.ok()) return ErrorAnswer(list.status());
+  for (json& one : (*list)["refused"]) Visibility::Redact(request.rights, one);
+  return JsonAnswer({{"data", std::move(*list)}});
+}
+
+Answer Handlers::RefusedShow(const Request& request) {
+  if (!visibility_.MaySeeAll(request.rights)) return Forbidden(request);
+  if (Status s = Query(request).status(); !s.ok()) return ErrorAnswer(s);
+  // The first has the number 0.
+  const auto number = request.segments.at(0) == "0" ? Result<std::uint64_t>(std::uint64_t{0})
+                                                    : PathNumber(request.segments.at(0), kMostIds);
+  if (!number.ok()) return ErrorAnswer(number.status());
+  auto one = questions_.RefusedShow(*number);
+  if (!one.ok()) return ErrorAnswer(one.status());
+  Visibility::Redact(request.rights, *one);
+  return JsonAnswer({{"data", std::move(*one)}});
+}
+
+Answer Handlers::Resubmit(const Request& request) {
+  if (Status s = Query(request).status(); !s.ok()) return ErrorAnswer(s);
+  const auto number = request.segments.at(0) == "0" ? Result<std::uint64_t>(std::uint64_t{0})
+                                                    : PathNumber(request.segments.at(0), kMostIds);
+  if (!number.ok()) return ErrorAnswer(number.status());
+  auto done = pipeline_.Resubmit(*number);
+  return done.ok() ? JsonAnswer({{"data", std::move(*done)}}) : ErrorAnswer(done.status());
+}
+
+Answer Handlers::Source(const Request& request) {
+  Query query(request);
+  const std::string source = query.RequiredText("source", kLongestSource);
+  if (Status s = query.status(); !s.ok()) return ErrorAnswer(s);
+  auto known = pipeline_.Source(source);
+  return known.ok() ? JsonAnswer({{"data", std::move(*known)}}) : ErrorAnswer(known.status());
+}
+
+Answer Handlers::Events(const Request& request) {
+  Query query(request);
+  EventBatch batch;
+  batch.source = query.RequiredText("source", kLongestSource);
+  batch.first_line = query.Number("first_line", 0, kMostIds);
+  batch.refuse_bad_lines = query.Word("bad_lines", {"stop", "refuse"}) == "refuse";
+  if (Status s = query.status(); !s.ok()) return ErrorAnswer(s);
+  if (request.content_type == kProtobuf) {
+    batch.format = EventBatch::Format::kDelimited;
+  } else if (request.content_type != kJsonLines && request.content_type != kJsonType) {
+    return ErrorAnswer(
+        415, "unsupported_media_type",
+        "events come as application/x-ndjson, a line of JSON each, or as application/x-protobuf, "
+        "delimited Envelopes");
+  }
+  batch.body = request.body;
+  auto outcome = pipeline_.Append(batch);
+  if (!outcome.ok()) return ErrorAnswer(outcome.status());
+  if (!outcome->conflict.empty())
+    return JsonAnswer({{"error", {{"code", "conflict"}, {"message", outcome->conflict}}},
+                       {"source", batch.source},
+                       {"lines", outcome->lines}},
+                      409);
+  if (!outcome->bad.empty() && !batch.refuse_bad_lines) {
+    const BadEventLine& first = outcome->bad.front();
+    return JsonAnswer(
+        {{"error",
+          {{"code", "invalid_argument"},
+           {"message", "line " + std::to_string(first.line) + " of " + batch.source +
+                           " (lines count from 0): " + first.reason +
+                           ". Nothing of the batch was taken in; with bad_lines=refuse the others are"}}},
+         {"source", batch.source},
+         {"lines", outcome->lines},
+         {"bad", BadLinesJson(outcome->bad)}},
+        400);
+  }
+  return JsonAnswer({{"data",
+                      {{"source", batch.source},
+                       {"first_line", batch.first_line},
+                       {"lines", outcome->lines},
+                       {"appended", outcome->appended},
+                       {"repeated", outcome->repeated},
+                       {"refused", BadLinesJson(outcome->bad)}}}});
+}
+
+// ---- A project ---------------------------------------------------------------------------------------------------------
+
+Answer Handlers::Projects(const Request& request) {
+  if (Status s = Query(request).status(); !s.ok()) return ErrorAnswer(s);
+  auto projects = questions_.Projects();
+  if (!projects.ok()) return ErrorAnswer(projects.status());
+  const Rights& rights = request.rights;
+  json viewer{{"role", rights.name},
+              {"sees_all", visibility_.MaySeeAll(rights)},
+              {"sees_leaders", visibility_.MayList(rights)}};
+  if (rights.own)
+    viewer["account"] = {{"project", rights.own->project.value}, {"user", rights.own->user.value}};
+  return JsonAnswer({{"data", std::move(*projects)}, {"viewer", std::move(viewer)}});
+}
+
+Answer Handlers::Catalogue(const Request& request) {
+  if (Status s = Query(request).status(); !s.ok()) return ErrorAnswer(s);
+  const auto project = ProjectOf(request);
+  if (!project.ok()) return ErrorAnswer(project.status());
+  return About(*project, [&] { return questions_.Catalogue(*project); });
+}
+
+Answer Handlers::Scales(const Request& request) {
+  if (Status s = Query(request).status(); !s.ok()) return ErrorAnswer(s);
+  const auto project = ProjectOf(request);
+  if (!project.ok()) return ErrorAnswer(project.status());
+  return About(*project, [&] { return questions_.Scales(*project); });
+}
+
+Answer Handlers::ScalesHistory(const Request& request) {
+  Query query(request);
+  view::EpochsWanted wanted;
+  wanted.limit = query.Number("limit", 500, kMostEpochs);
+  wanted.evenly = query.Word("pick", {"newest", "evenly"}) == "evenly";
+  if (query.Has("before")) wanted.before = query.RequiredNumber("before", 0, kMostIds);
+  if (Status s = query.status(); !s.ok()) return ErrorAnswer(s);
+  const auto project = ProjectOf(request);
+  if (!project.ok()) return ErrorAnswer(project.status());
+  return About(*project, [&] { return questions_.ScalesHistory(*project, wanted); });
+}
+
+Answer Handlers::Explain(const Request& request) {
+  if (Status s = Query(request).status(); !s.ok()) return ErrorAnswer(s);
+  const auto subject = SubjectOf(request);
+  if (!subject.ok()) return ErrorAnswer(subject.status());
+  const ProjectId project = subject->project;
+  const auto as_of = AsOf(project);
+  if (!as_of.ok()) return ErrorAnswer(as_of.status());
+  auto data = questions_.Explain(project, ResultId(subject->id));
+  if (!data.ok()) {
+    // That there is none is known to those only who may see all.
+    if (data.status().code() == StatusCode::kNotFound && !visibility_.MaySeeAll(request.rights))
+      return Forbidden(request);
+    return ErrorAnswer(data.status());
+  }
+  for (json& grant : (*data)["grants"]) {
+    if (!visibility_.MaySee(request.rights, project, UserId(grant.value("user", std::uint64_t{0}))))
+      return Forbidden(request);
+    if (visibility_.Unlink(request.rights, project, grant)) continue;
+    if (grant.contains("claim")) grant["claim"].erase("user");
+    json postings = json::array();
+    for (json& posting : grant["postings"])
+      if (posting.value("account", "") == "host") postings.push_back(std::move(posting));
+    grant["postings"] = std::move(postings);
+  }
+  for (const char* list : {"partials", "reversals", "corrections"}) {
+    if (!data->contains(list)) continue;
+    for (json& one : (*data)[list]) {
+      if (!visibility_.MaySee(request.rights, project, UserId(one.value("user", std::uint64_t{0}))))
+        return Forbidden(request);
+      visibility_.Unlink(request.rights, project, one);
+    }
+  }
+  if (const auto pending = data->find("pending"); pending != data->end()) {
+    const auto owner = OwnerOf(project, pending->value("host", std::uint64_t{0}));
+    if (!visibility_.MaySee(request.rights, project, owner.ok() ? *owner : UserId()))
+      return Forbidden(request);
+  }
+  return With(*as_of, *data);
+}
+
+}  // namespace cobblestone::gateway

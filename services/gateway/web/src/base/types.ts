@@ -1,0 +1,335 @@
+// What the gateway answers (openapi.json describes it), as far as the page reads it.
+
+// 64 bit: a number while JavaScript can hold it exactly, else its digits.
+export type Id = number | string;
+// A double; JSON has no infinities, so these come as text.
+export type Double = number | "inf" | "-inf" | "nan";
+// Cobblestones with six decimals, exact.
+export type CreditText = string;
+export type Kind = "user" | "host" | "team";
+
+export interface AsOf {
+  project: Id;
+  event_time: number;
+  epoch: Id;
+  written_at?: number;
+  positions?: { slot: number; sequence: Id; grants: Id }[];
+}
+
+export interface Project {
+  project: Id;
+  name: string;
+  apps?: number;
+  users?: number;
+  hosts?: number;
+  teams?: number;
+  total?: CreditText;
+}
+
+// Who asks, and what of others is shown to them.
+export interface Viewer {
+  role: string;
+  sees_all: boolean; // other people's accounts, searches, refused records
+  sees_leaders: boolean;
+  account?: { project: Id; user: Id }; // a volunteer's own
+}
+
+export interface DaySum {
+  day: number; // UNIX day
+  total: CreditText;
+  grants: number;
+}
+
+export interface AccountNumbers {
+  total: CreditText;
+  provisional: CreditText; // of it: paid by trickles of results that are not decided
+  shown: CreditText; // total, and what was taken back and future credit makes up for
+  opening: CreditText;
+  grants: number;
+  rac: Double;
+  rac_time: Double;
+  rac_now: Double;
+  apps: { app: Id; app_name?: string; total: CreditText; grants: number }[];
+  days: DaySum[];
+}
+
+// What account managers have reported; for the user and the project alone.
+export interface Estimates {
+  credit: CreditText;
+  provisional: CreditText; // of it: not granted
+  shown?: CreditText; // of a user: the most that the total with it has come to
+  run_time: string; // s
+  jobs: number;
+  failed_jobs: number;
+  failed_run_time: string; // s
+  days: { day: number; credit: CreditText; run_time: string; jobs: number }[];
+}
+
+export interface Account extends AccountNumbers {
+  estimates?: Estimates;
+  kind: Kind;
+  id: Id;
+  name?: string;
+  known?: boolean;
+  deleted?: boolean;
+  // users
+  team?: Id;
+  team_name?: string;
+  waiting_grants?: number;
+  expired_grants?: number;
+  expired_credit?: CreditText;
+  hosts_shown?: boolean;
+  hidden?: boolean;
+  host_count?: number;
+  hosts?: { id: Id; total: CreditText; rac_now: Double; grants: number; description?: string }[];
+  // hosts
+  user?: Id;
+  user_name?: string;
+  cpus?: number;
+  gpus?: number;
+  whetstone?: Double;
+  avg_turnaround?: Double;
+  versions?: { app: Id; app_name?: string; app_version: Id; jobs: Double }[];
+  // teams
+  members?: number;
+  top_members?: { id?: Id; name?: string; total: CreditText; rac_now: Double; hidden?: boolean }[];
+}
+
+export interface GrantRow {
+  result: Id;
+  time: number;
+  credit: CreditText;
+  app: Id;
+  app_name?: string;
+  host: Id;
+  late: boolean;
+  kind: string;
+}
+
+export interface Average {
+  n: Double;
+  mean: Double;
+}
+
+export interface Claim {
+  result: Id;
+  workunit: Id;
+  host: Id;
+  user?: Id;
+  app: Id;
+  app_version: Id;
+  validated_at: Double;
+  policy: string;
+  policy_version: number;
+  epoch: Id;
+  awaited_claims?: number;
+  facts: {
+    elapsed_time_s: Double;
+    cpu_time_s: Double;
+    peak_flops: Double;
+    fpops_est: Double;
+    fpops_bound: Double;
+    sent_time: Double;
+    received_time: Double;
+    reported: Double;
+    benchmark: Double;
+  };
+  raw_pfc: Double;
+  sample: Double;
+  version_average: Average;
+  version_scale: Double;
+  min_avg_pfc: Double | null;
+  host_average_before: Average;
+  host_scale?: Double;
+  consecutive_valid: Double;
+  host_scale_time: Double;
+  flags: string[];
+  mode: string;
+  pfc: Double;
+  claimed: Double;
+  paid_by_trickles?: { user: Id; credit: CreditText }[]; // while it ran
+}
+
+export interface OtherClaim {
+  result: Id;
+  host: Id;
+  mode: string;
+  flags: string[];
+  pfc: Double;
+  claimed: Double;
+}
+
+export interface Grant {
+  kind: string;
+  project: Id;
+  result: Id;
+  user: Id;
+  host: Id;
+  app: Id;
+  app_name?: string;
+  granted_at: Double;
+  late: boolean;
+  credit: CreditText;
+  credit_micro: Id;
+  credit_before_rounding: string | number;
+  counted_as: string;
+  max_granted_credit: Double;
+  canonical_result: Id;
+  ledger?: { partition: number; offset: Id };
+  claim?: Claim;
+  other_claims: OtherClaim[];
+  postings: { account: Kind; id: Id; name?: string }[];
+  waits_for?: string;
+  expired?: string;
+}
+
+// What a trickle was paid.
+export interface PartialGrant {
+  time: Double;
+  user?: Id;
+  host: Id;
+  variety: string;
+  rule: string;
+  policy_version: number;
+  mark_before: Double;
+  asked: Double;
+  mark_after: Double;
+  bounded_by: string[];
+  paid_before: CreditText;
+  credit: CreditText;
+  sent_time: Double;
+}
+
+export interface Reversal {
+  time: Double;
+  credit: CreditText;
+  made_final: CreditText;
+  made_up_for_by_future_credit: boolean;
+  reason: string;
+}
+
+// What an operator has taken back of a result, or made of it.
+export interface Correction {
+  kind: "reversal" | "repricing";
+  time: Double;
+  before: CreditText;
+  after: CreditText;
+  policy_version?: number;
+  reason: string;
+}
+
+export interface Explanation {
+  result: Id;
+  project: Id;
+  grants: Grant[];
+  partials?: PartialGrant[];
+  reversals?: Reversal[];
+  corrections?: Correction[];
+  credit?: CreditText;
+  pending?: { host: Id; has_completion: boolean; has_validation: boolean; waits_for: string };
+}
+
+export interface AppScale {
+  app: Id;
+  name?: string;
+  policy?: string;
+  policy_version?: number;
+  min_avg_pfc?: Double | null;
+  cpu_mean?: Double;
+  gpu_mean?: Double;
+  claims?: { n: Double; mean: Double; variance: Double };
+}
+
+export interface VersionScale {
+  app_version: Id;
+  app: Id;
+  version_num: number;
+  plan_class: string;
+  gpu: boolean;
+  pfc?: Average;
+  scale?: Double;
+  expavg_credit?: Double;
+}
+
+export interface Scales {
+  project: Id;
+  epoch: Id;
+  time: Double;
+  apps: AppScale[];
+  versions: VersionScale[];
+}
+
+export interface ScalesThen {
+  epoch: Id;
+  time: number;
+  apps: { app: Id; min_avg_pfc: Double | null; cpu_mean: Double; gpu_mean: Double }[];
+  versions: { app_version: Id; scale: Double; pfc_mean?: Double }[];
+}
+
+export interface Refusal {
+  number: number;
+  reason: string;
+  detail: string;
+  project: Id;
+  topic: string;
+  partition: number;
+  offset: Id;
+  append_time: Double;
+  bytes: number;
+  source?: string;
+  line?: Id;
+  event?: unknown;
+  original?: string;
+  redacted?: boolean;
+}
+
+export interface Leader {
+  rank: number;
+  id?: Id; // none of who does not want to be named
+  hidden?: boolean;
+  name?: string;
+  total: CreditText;
+  rac_now: Double;
+  grants?: number;
+  team?: Id;
+  team_name?: string;
+  user?: Id;
+  user_name?: string;
+}
+
+export interface Found {
+  kind: Kind;
+  id: Id;
+  name?: string;
+  total: CreditText;
+  rac_now: Double;
+}
+
+export interface StageFlow {
+  stage: string;
+  lag: number;
+  records_per_s: number;
+}
+
+export interface FlowNow {
+  time: number;
+  results_per_s: number;
+  grants_per_s: number;
+  credit_per_s: number;
+  refused_per_s: number;
+  refused: number;
+  lag: number;
+  commit_ms: { p50: number; p99: number } | null; // null: not measured there
+  stages: StageFlow[];
+}
+
+export interface GrantSeen {
+  project?: Id;
+  result: Id;
+  user?: Id; // none of who does not want to be named
+  user_name?: string;
+  host: Id;
+  credit: CreditText;
+  app_name?: string;
+  time: number;
+}

@@ -1,0 +1,160 @@
+// Charts in the colours of the theme. Each says in words what it shows, and has its numbers as a table beside it.
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import { freshId, h, replace } from "../base/dom";
+import * as format from "../base/format";
+import { onTheme } from "./theme";
+
+export interface Series {
+  label: string;
+  tone: "accent" | "ink" | "soft";
+  kind?: "line" | "bars";
+  dash?: boolean;
+  fill?: boolean;
+  tell: (value: number) => string;
+}
+
+export interface ChartSpec {
+  title: string;
+  says: string; // for those who do not see it
+  height: number;
+  series: Series[];
+  axis?: (value: number) => string;
+  xText?: (x: number) => string; // of one point; default: the time
+  xTick?: (x: number) => string; // on the axis, where it is no time
+  zero?: boolean; // the y axis begins at 0
+  days?: boolean; // a point is a day
+  range?: (least: number, most: number) => [number, number]; // of x; default: that of the data
+  signal: AbortSignal;
+}
+
+export interface Chart {
+  node: HTMLElement;
+  set: (data: (number | null)[][]) => void;
+}
+
+const kShort = { E: 1e18, P: 1e15, T: 1e12, G: 1e9, M: 1e6, k: 1e3 };
+
+// For an axis: 12k, 1.5M.
+export function axisText(value: number): string {
+  for (const [prefix, factor] of Object.entries(kShort)) {
+    if (Math.abs(value) >= factor) return `${Number((value / factor).toPrecision(3))}${prefix}`;
+  }
+  return String(Number(value.toPrecision(3)));
+}
+
+const kDay = 86400;
+const kDaySteps = [1, 2, 7, 14, 28, 84].map((n) => n * kDay);
+
+function timeTicks(splits: number[], step: number): string[] {
+  return splits.map((at) => {
+    const text = format.utc(at, true);
+    if (step >= kDay) return text.slice(5, 10);
+    if (step >= 60) return at % kDay === 0 ? text.slice(5, 10) : text.slice(11, 16);
+    return text.slice(11, 19);
+  });
+}
+
+function colours(): Record<string, string> {
+  const style = getComputedStyle(document.documentElement);
+  return Object.fromEntries(["accent", "ink", "soft", "line", "card"].map((name) => [name, style.getPropertyValue(`--${name}`).trim()]));
+}
+
+export function chart(spec: ChartSpec, first: (number | null)[][]): Chart {
+  const { series } = spec;
+  let data = first;
+  let plot: uPlot | null = null;
+  const readout = h("p", { class: "readout", "aria-hidden": "true" });
+  const canvas = h("div", { class: "canvas", role: "img", "aria-label": `${spec.title}. ${spec.says}` });
+  const id = freshId("chart");
+  const node = h("figure", { class: "chart", "aria-labelledby": id },
+    h("figcaption", {}, h("span", { id, class: "chart-title" }, spec.title), readout), canvas);
+  const xText = spec.xText ?? ((x: number) => (spec.days ? format.utc(x).slice(0, 10) : format.utc(x)));
+
+  const tell = (at: number | null | undefined) => {
+    const index = at ?? (data[0]?.length ?? 0) - 1;
+    const x = data[0]?.[index];
+    if (x === null || x === undefined) return replace(readout);
+    const words = series.map((one, number) => {
+      const value = data[number + 1]?.[index];
+      const text = value === null || value === undefined ? format.kMissing : one.tell(value);
+      return h("span", { class: `key ${one.tone}${one.dash ? " dash" : ""}` }, series.length > 1 ? `${one.label} ` : "", h("b", {}, text));
+    });
+    replace(readout, h("span", { class: "when" }, xText(x)), words);
+  };
+
+  const options = (): uPlot.Options => {
+    const colour = colours();
+    const font = `12px ${getComputedStyle(document.body).fontFamily}`;
+    const axis = { stroke: colour["soft"]!, font, grid: { stroke: colour["line"]!, width: 1 }, ticks: { show: false } };
+    return {
+      width: Math.max(canvas.clientWidth, 40),
+      height: spec.height,
+      legend: { show: false },
+      padding: [10, 26, 0, 0], // room for half of the last label
+      cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
+      scales: {
+        x: { time: !spec.xTick, ...(spec.range ? { range: (_plot, least, most) => spec.range!(least, most) } : {}) },
+        y: { range: (_plot, least, most) => {
+          const low = spec.zero ? Math.min(0, least ?? 0) : (least ?? 0);
+          const high = most ?? 1;
+          const room = (high - low) * 0.08 || Math.abs(high) * 0.1 || 1;
+          return [spec.zero ? low : low - room, high + room];
+        } },
+      },
+      axes: [
+        { ...axis, grid: { show: false }, space: 64, size: 30, ...(spec.days ? { incrs: kDaySteps } : {}),
+          values: (_plot, splits, _axis, _space, step) => (spec.xTick ? splits.map((x) => (Number.isInteger(x) ? spec.xTick!(x) : "")) : timeTicks(splits, step)) },
+        { ...axis, size: 52, values: (_plot, splits) => splits.map(spec.axis ?? axisText) },
+      ],
+      tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "UTC"),
+      series: [
+        {},
+        ...series.map((one): uPlot.Series => {
+          const stroke = colour[one.tone]!;
+          const shared: uPlot.Series = { label: one.label, stroke, points: { show: false }, spanGaps: false };
+          if (one.kind === "bars") return { ...shared, width: 0, fill: stroke, paths: uPlot.paths.bars!({ size: [0.72, 28], radius: 0.15 }) };
+          return { ...shared, width: one.tone === "accent" ? 2 : 1.5, ...(one.dash ? { dash: [5, 4] } : {}), ...(one.fill ? { fill: `${stroke}22` } : {}) };
+        }),
+      ],
+      hooks: { setCursor: [(u) => tell(u.cursor.idx)] },
+    };
+  };
+
+  const draw = () => {
+    plot?.destroy();
+    plot = null;
+    if (!canvas.isConnected || (data[0]?.length ?? 0) === 0) return;
+    plot = new uPlot(options(), data as uPlot.AlignedData, canvas);
+  };
+  const size = new ResizeObserver(() => {
+    if (plot) plot.setSize({ width: Math.max(canvas.clientWidth, 40), height: spec.height });
+    else draw();
+  });
+  size.observe(canvas);
+  onTheme(draw, spec.signal);
+  spec.signal.addEventListener("abort", () => {
+    size.disconnect();
+    plot?.destroy();
+  });
+  tell(null);
+  return {
+    node,
+    set: (next) => {
+      data = next;
+      if (plot) plot.setData(data as uPlot.AlignedData);
+      else draw();
+      tell(plot?.cursor.idx);
+    },
+  };
+}
+
+// The same numbers, for who reads better than looks.
+export function numbersOf(what: string, body: () => HTMLElement): HTMLElement {
+  const details = h("details", { class: "numbers" }, h("summary", {}, what));
+  // A table of hundreds of rows is made when somebody wants it.
+  details.addEventListener("toggle", () => {
+    if (details.open && details.children.length === 1) details.append(body());
+  });
+  return details;
+}

@@ -1,0 +1,166 @@
+// How one claim came about, as factors: told again from what the claim recorded, and only believed where the product is what
+// the ledger has. The rules are those of common/credit (boinc.cc, creditnew.cc, creditnew_v2.cc, simple_policies.cc).
+import { toNumber } from "../base/format";
+import type { Claim } from "../base/types";
+
+const kPlaceholderSpeed = 1e9; // FLOP/s: BOINC's scheduler did not know the device
+const kAssumedSpeed = 4.3e9; // FLOP/s, in its place
+const kNoElapsedTime = 1e-6; // s
+const kFlopsPerGflopsDay = 86400e9;
+const kTolerance = 1e-9; // relative: rounding of a few products
+
+export type TimeUsed = "elapsed" | "cpu" | "wall";
+export type SpeedUsed = "peak" | "limited" | "assumed" | "benchmark";
+export type Basis =
+  | { kind: "work"; seconds: number; time: TimeUsed; speed: number; speedUsed: SpeedUsed }
+  | { kind: "estimate"; estimate: number; mean: number | null }
+  | { kind: "counted"; flops: number }
+  | { kind: "named"; credit: number }
+  | { kind: "nothing" };
+
+export interface Factor {
+  what: "version" | "host" | "multiplier";
+  beside?: "version" | "app"; // what a host is compared with
+  value: number;
+  top: number; // the quotient that it comes from; NaN: none
+  bottom: number;
+  limited: boolean; // the policy allows less than the quotient
+  flops: number; // so much is claimed with it
+}
+
+export interface Price {
+  basis: Basis;
+  raw: number; // FLOPs before any scale
+  factors: Factor[];
+  flops: number; // the claimed PFC
+  bound: number | null; // FLOPs: the claim was cut here
+  credit: number; // Cobblestones claimed
+  perGflopsDay: number; // Cobblestones of a day of 1 GFLOPS; NaN: not told by the claim
+  agrees: boolean; // the factors give what the ledger has
+}
+
+export function near(a: number, b: number, tolerance = kTolerance): boolean {
+  return a === b || Math.abs(a - b) <= tolerance * Math.max(Math.abs(a), Math.abs(b));
+}
+
+export function hasFlag(claim: { flags: string[] }, flag: string): boolean {
+  return claim.flags.includes(flag);
+}
+
+function workOf(claim: Claim): Basis {
+  const facts = claim.facts;
+  const elapsed = toNumber(facts.elapsed_time_s);
+  const cpu = toNumber(facts.cpu_time_s);
+  const peak = toNumber(facts.peak_flops);
+  if (claim.policy === "boinc" || claim.policy === "runtime") {
+    const plain = claim.policy === "runtime" && !hasFlag(claim, "late");
+    const useCpu = !plain && elapsed < kNoElapsedTime;
+    const assumed = peak === kPlaceholderSpeed || (!plain && peak <= 0);
+    return {
+      kind: "work",
+      seconds: useCpu ? cpu : elapsed,
+      time: useCpu ? "cpu" : "elapsed",
+      speed: assumed ? kAssumedSpeed : peak,
+      speedUsed: assumed ? "assumed" : "peak",
+    };
+  }
+  const useCpu = elapsed === 0;
+  let seconds = useCpu ? cpu : elapsed;
+  let time: TimeUsed = useCpu ? "cpu" : "elapsed";
+  const sent = toNumber(facts.sent_time);
+  const received = toNumber(facts.received_time);
+  if (sent > 0 && received > 0 && seconds > Math.max(0, received - sent)) {
+    seconds = Math.max(0, received - sent);
+    time = "wall";
+  }
+  const limited = toNumber(facts.benchmark);
+  return { kind: "work", seconds, time, speed: limited, speedUsed: limited < peak ? "limited" : "peak" };
+}
+
+function basisOf(claim: Claim): Basis {
+  const facts = claim.facts;
+  if (claim.mode === "none" || hasFlag(claim, "no_claim")) return { kind: "nothing" };
+  switch (claim.mode) {
+    case "benchmark": {
+      const speed = toNumber(facts.benchmark);
+      const pfc = toNumber(claim.pfc);
+      const cpu = toNumber(facts.cpu_time_s);
+      const limited = hasFlag(claim, "clamped") && speed > 0;
+      return { kind: "work", seconds: limited ? Math.min(cpu, pfc / speed) : cpu, time: "cpu", speed, speedUsed: "benchmark" };
+    }
+    case "reported_flops":
+      return { kind: "counted", flops: Math.min(toNumber(facts.reported), toNumber(facts.fpops_bound)) };
+    case "assigned":
+      return { kind: "named", credit: toNumber(facts.reported) };
+  }
+  const anonymous = hasFlag(claim, "anonymous_platform");
+  const guessed =
+    claim.mode === "workunit_estimate" ||
+    claim.mode === "default_pfc" ||
+    (anonymous && !hasFlag(claim, "host_scale_applied") && claim.policy !== "runtime");
+  if (!guessed) return workOf(claim);
+  const mean = toNumber(claim.min_avg_pfc);
+  return { kind: "estimate", estimate: toNumber(facts.fpops_est), mean: mean > 0 ? mean : null };
+}
+
+function rawOf(basis: Basis, claim: Claim): number {
+  switch (basis.kind) {
+    case "work": return basis.seconds * basis.speed;
+    case "estimate": return basis.estimate * (basis.mean ?? 1);
+    case "counted": return basis.flops;
+    default: return toNumber(claim.pfc);
+  }
+}
+
+function factorsOf(claim: Claim, raw: number, flops: number): Factor[] {
+  const factors: Factor[] = [];
+  let so_far = raw;
+  if (hasFlag(claim, "version_scale_applied")) {
+    const value = toNumber(claim.version_scale);
+    so_far *= value;
+    const bottom = toNumber(claim.version_average.mean);
+    factors.push({ what: "version", value, top: toNumber(claim.min_avg_pfc), bottom, limited: false, flops: so_far });
+  }
+  if (hasFlag(claim, "host_scale_applied")) {
+    const byApp = claim.policy === "creditnew-v2" || hasFlag(claim, "anonymous_platform");
+    const top = toNumber(byApp ? claim.min_avg_pfc : claim.version_average.mean);
+    const bottom = toNumber(claim.host_average_before.mean);
+    const whole = top / bottom;
+    // What a policy allows at most is not in the claim; it shows in what was claimed.
+    const used = so_far > 0 ? flops / so_far : whole;
+    const limited = !near(used, whole) && used < whole;
+    const value = limited ? used : whole;
+    so_far *= value;
+    factors.push({ what: "host", beside: byApp ? "app" : "version", value, top, bottom, limited, flops: so_far });
+  }
+  const multiplier = flops / so_far;
+  if ((claim.mode === "benchmark" || claim.mode === "reported_flops") && so_far > 0 && !near(multiplier, 1)) {
+    factors.push({ what: "multiplier", value: multiplier, top: NaN, bottom: NaN, limited: false, flops });
+  }
+  return factors;
+}
+
+export function priceOf(claim: Claim): Price {
+  const basis = basisOf(claim);
+  const flops = toNumber(claim.pfc);
+  const credit = toNumber(claim.claimed);
+  const raw = rawOf(basis, claim);
+  const factors = basis.kind === "work" || basis.kind === "counted" ? factorsOf(claim, raw, flops) : [];
+  const limit = toNumber(claim.facts.fpops_bound);
+  // BOINC cuts the claim; credit by run time cuts what is far above the bound before it claims.
+  const asBoinc = claim.policy === "boinc" || (claim.policy === "runtime" && hasFlag(claim, "late"));
+  const cut = (asBoinc && flops > limit) || (claim.policy === "runtime" && raw > flops && near(flops, limit));
+  const counted = cut ? limit : flops;
+  const last = factors.length > 0 ? factors[factors.length - 1]!.flops : raw;
+  const product = near(last, flops) || (claim.policy === "runtime" && near(flops, limit));
+  return {
+    basis,
+    raw,
+    factors,
+    flops,
+    bound: cut ? limit : null,
+    credit,
+    perGflopsDay: basis.kind === "named" || basis.kind === "nothing" ? NaN : (credit / counted) * kFlopsPerGflopsDay,
+    agrees: basis.kind === "named" || basis.kind === "nothing" || product,
+  };
+}

@@ -1,0 +1,190 @@
+// How the claims of a workunit's replicas became one credit: the rule of the policy, done again on the recorded claims. A share
+// is told only where the result is what the ledger has (common/credit: boinc.cc SettleSet, creditnew.cc, replicas.cc,
+// low_average.cc).
+import { toNumber } from "../base/format";
+import type { Claim, Grant, Id } from "../base/types";
+import { hasFlag, near } from "./price";
+
+export type Rule =
+  | "late" // what its workunit's results got
+  | "own" // a single claim
+  | "normal" // boinc: the mean of those in mode normal
+  | "lone_normal" // boinc: one normal, twice, and the approximate ones
+  | "approximate" // boinc: the approximate ones
+  | "average"
+  | "min"
+  | "median"
+  | "low_average"
+  | "named" // the canonical result's word
+  | "estimate" // nothing counts: the workunit's size
+  | "capped" // all claims were above the cap
+  | "nothing"
+  | "none_left" // runtime: all claims are zero or above the cap, which leaves nothing
+  | "unknown"; // the recorded claims alone do not tell it
+
+export type LeftOut = "capped" | "no_claim" | "not_valid" | "anonymous_platform" | "on_probation" | "not_normal" | "not_least"
+  | "not_middle" | "not_canonical" | "zero";
+
+export interface Counted {
+  result: Id;
+  host: Id;
+  claimed: number; // Cobblestones
+  mode: string;
+  flags: string[];
+  own: boolean;
+  share: number | null; // of the grant, 0 to 1; null: not told
+  leftOut: LeftOut | null;
+}
+
+export interface Settlement {
+  rule: Rule;
+  claims: Counted[]; // this result's first
+  before: number; // Cobblestones before cap and rounding
+  cap: number | null; // where it cut the grant
+  agrees: boolean;
+}
+
+interface Part {
+  claim: Counted;
+  pfc: number;
+}
+
+const kAnchorShare = 0.1; // boinc: what keeps the weight finite at the anchor
+const kBoincCreditOfFlop = 200 / 86400e9; // Cobblestones
+
+function share(parts: Part[], weights: number[]): number {
+  const all = weights.reduce((sum, w) => sum + w, 0);
+  parts.forEach((part, at) => (part.claim.share = (part.claim.share ?? 0) + weights[at]! / all));
+  return parts.reduce((sum, part, at) => sum + (weights[at]! * part.claim.claimed) / all, 0);
+}
+
+function leave(parts: Part[], why: LeftOut): void {
+  for (const part of parts) part.claim.leftOut ??= why;
+}
+
+// BOINC's mean, which weighs a value less, the farther it lies from the workunit's estimate.
+function pegged(parts: Part[], anchor: number): number {
+  if (parts.length === 1) return share(parts, [1]);
+  return share(parts, parts.map((p) => 1 / (kAnchorShare * anchor + Math.abs(anchor - p.pfc))));
+}
+
+// Of the claims themselves; where none tells it, BOINC's (agreement with the ledger is asked for anyway).
+function creditOfFlop(all: Part[], bound: number): number {
+  const one = all.find((p) => p.pfc > 0 && p.claim.claimed > 0);
+  return one ? one.claim.claimed / Math.min(one.pfc, bound) : kBoincCreditOfFlop;
+}
+
+function settleBoinc(parts: Part[], claim: Claim, perFlop: number): [Rule, number] {
+  const mean = toNumber(claim.min_avg_pfc);
+  const anchor = toNumber(claim.facts.fpops_est) * (mean > 0 ? mean : 1);
+  const normal = parts.filter((p) => p.claim.mode === "normal");
+  const others = parts.filter((p) => p.claim.mode !== "normal");
+  if (normal.length > 1) {
+    leave(others, "not_normal");
+    return ["normal", pegged(normal, anchor)];
+  }
+  if (normal.length === 1) {
+    const twice = [...others, normal[0]!, normal[0]!];
+    return [parts.length === 1 ? "own" : "lone_normal", pegged(twice, anchor)];
+  }
+  if (others.length > 0) return [others.length === 1 ? "own" : "approximate", pegged(others, anchor)];
+  return ["estimate", anchor * perFlop];
+}
+
+function combine(parts: Part[], rule: "average" | "min" | "median"): number {
+  const sorted = [...parts].sort((a, b) => a.claim.claimed - b.claim.claimed);
+  if (rule === "average") return share(sorted, sorted.map(() => 1));
+  if (rule === "min") {
+    leave(sorted.slice(1), "not_least");
+    return share(sorted.slice(0, 1), [1]);
+  }
+  const middle = sorted.length % 2 === 1 ? [sorted[(sorted.length - 1) / 2]!]
+    : [sorted[sorted.length / 2 - 1]!, sorted[sorted.length / 2]!];
+  leave(sorted.filter((p) => !middle.includes(p)), "not_middle");
+  return share(middle, middle.map(() => 1));
+}
+
+function lowAverage(parts: Part[]): number {
+  if (parts.length === 1) return share(parts, [1]);
+  const sum = parts.reduce((all, p) => all + p.claim.claimed, 0);
+  return share(parts, parts.map((p) => sum - p.claim.claimed));
+}
+
+function asCounted(one: { result: Id; host: Id; claimed: unknown; mode: string; flags: string[]; pfc: unknown }, own: boolean): Part {
+  return {
+    claim: {
+      result: one.result, host: one.host, claimed: toNumber(one.claimed as number), mode: one.mode, flags: one.flags, own,
+      share: null, leftOut: null,
+    },
+    pfc: toNumber(one.pfc as number),
+  };
+}
+
+function clear(parts: Part[]): void {
+  for (const part of parts) {
+    part.claim.share = null;
+    part.claim.leftOut = null;
+  }
+}
+
+export function settle(grant: Grant, claim: Claim): Settlement {
+  const granted = Number(grant.credit_before_rounding);
+  const cap = toNumber(grant.max_granted_credit);
+  const parts = [asCounted(claim, true), ...grant.other_claims.map((other) => asCounted(other, false))];
+  const claims = parts.map((p) => p.claim);
+  const done = (rule: Rule, before: number): Settlement => {
+    const cut = cap > 0 && before > cap && !near(before, cap);
+    const agrees = near(cut ? cap : before, granted);
+    if (!agrees) clear(parts);
+    return { rule: agrees ? rule : "unknown", claims, before: agrees ? before : granted, cap: agrees && cut ? cap : null, agrees };
+  };
+  if (grant.late) return { rule: "late", claims, before: granted, cap: null, agrees: true };
+  if (claim.policy === "none") return done("nothing", 0);
+
+  const takesPart = (part: Part): boolean => {
+    const { claim: one } = part;
+    if (hasFlag(one, "no_claim") || one.mode === "none" || hasFlag(one, "expired")) leave([part], "no_claim");
+    else if (claim.policy !== "runtime" && !hasFlag(one, "valid")) leave([part], "not_valid");
+    else if (claim.policy === "runtime" && !(one.claimed > 0)) leave([part], "zero");
+    else if (cap > 0 && one.claimed > cap && !near(one.claimed, cap)) leave([part], "capped");
+    return one.leftOut === null;
+  };
+  const counting = parts.filter(takesPart);
+
+  if (claim.policy === "boinc") {
+    // A set of which all is above the cap is worth its estimate.
+    const limit = toNumber(claim.facts.fpops_bound);
+    const perFlop = creditOfFlop(parts, limit);
+    for (const part of counting) part.pfc = Math.min(part.pfc, limit);
+    return done(...settleBoinc(counting, claim, perFlop));
+  }
+  if (counting.length === 0 && claim.policy === "runtime") return done("none_left", 0);
+  if (counting.length === 0) return parts.some((p) => p.claim.leftOut === "capped") ? done("capped", cap) : done("nothing", 0);
+  if (claim.policy === "runtime") return done("low_average", lowAverage(counting));
+  if (claim.policy === "creditnew-v2") return done(counting.length === 1 ? "own" : "min", combine(counting, "min"));
+  if (claim.policy === "creditnew") {
+    const single = parts.length === 1 && (claim.awaited_claims ?? 1) <= 1;
+    const trusted = counting.filter((p) => {
+      for (const flag of ["anonymous_platform", "on_probation"] as const) {
+        if (!single && hasFlag(p.claim, flag)) leave([p], flag);
+      }
+      return p.claim.leftOut === null;
+    });
+    if (trusted.length > 0) return done(trusted.length === 1 ? "own" : "average", combine(trusted, "average"));
+    return { rule: "estimate", claims, before: granted, cap: null, agrees: true };
+  }
+  if (claim.policy === "assigned") {
+    const canonical = counting.find((p) => p.claim.result === grant.canonical_result);
+    if (canonical && near(canonical.claim.claimed, granted)) {
+      leave(counting.filter((p) => p !== canonical && !near(p.claim.claimed, granted)), "not_canonical");
+      return done("named", share([canonical], [1]));
+    }
+  }
+  // Which of these an app uses is a setting of it: the one that gives what was granted.
+  for (const rule of ["average", "min", "median"] as const) {
+    clear(counting);
+    const settled = done(counting.length === 1 ? "own" : rule, combine(counting, rule));
+    if (settled.agrees) return settled;
+  }
+  return { rule: "unknown", claims, before: granted, cap: null, agrees: false };
+}

@@ -1,0 +1,127 @@
+// Flags, modes, policies and reasons of refusal in sentences that a volunteer understands.
+
+export interface Mark {
+  name: string;
+  says: string;
+  warns: boolean;
+}
+
+const kFlags: Record<string, [string, string, boolean]> = {
+  late: ["Late", "It came back after the workunit was decided. A late valid result gets what the others of its workunit got.", false],
+  expired: ["Expired", "Its other half never came within the window, so an empty claim took its place and the workunit could be decided.", true],
+  invalid: ["Not valid", "The validator did not accept this result.", true],
+  runtime_outlier: ["Unusual run time", "The application says that this run time is no measure of the work, so no average learned from it.", false],
+  host_deleted: ["Host is gone", "The host's row was deleted. Its claim counts for the others and it gets nothing itself.", true],
+  anonymous_platform: ["Own application", "It ran an application that the project did not build (anonymous platform), so the claim does not rest on its measured run time alone.", false],
+  on_probation: ["On probation", "The host has to show first that its speed can be believed: its own correction is withheld or limited, and its claim may not count for others.", true],
+  clamped: ["Cut to what is possible", "Something that was reported is more than this computer can have done between sending and return, or more than the project allows for one device. The possible amount took its place.", true],
+  one_time_cheat: ["Far out of line", "The claim is many times what jobs of this version usually take. The host is put on probation, so that one wild number gains nothing.", true],
+  sanity_check_failed: ["Not believable", "The work that this run would amount to is infinite, no number, or above the workunit's limit. The usual size of such a job took its place.", true],
+  host_scale_check: ["Cherry-picking check", "This app checks for hosts that return only the jobs that pay best: a host must return results without errors for a while before its own correction is used.", false],
+  unreplicated: ["Sent once", "This workunit was sent to one host only, because that host is reliable.", false],
+  no_claim: ["No claim", "No claim could be made of what is known of this result.", true],
+};
+
+// Marks worth a word; that a claim is valid and scaled is told by its steps.
+export function marksOf(flags: string[]): Mark[] {
+  return flags.flatMap((flag) => {
+    const words = kFlags[flag];
+    return words ? [{ name: words[0], says: words[1], warns: words[2] }] : [];
+  });
+}
+
+const kModes: Record<string, string> = {
+  normal: "with both corrections",
+  approximate: "a correction was missing",
+  workunit_estimate: "from the size of the workunit",
+  capped: "above the cap, left out",
+  none: "no claim",
+  benchmark: "CPU time × benchmark",
+  reported_flops: "operations counted by the app",
+  runtime: "run time × speed",
+  assigned: "named by the project or the app",
+  default_pfc: "usual size of such a job",
+  probation: "host on probation",
+};
+
+export function modeWords(mode: string): string {
+  return kModes[mode] ?? mode.replace(/_/g, " ");
+}
+
+const kPolicies: Record<string, string> = {
+  boinc: "what BOINC's own server does, bit for bit",
+  creditnew: "credit by peak operations, corrected per version and host, averaged over the replicas",
+  "creditnew-v2": "credit by peak operations, of which the least claim counts",
+  benchmark: "CPU time × the host's benchmark",
+  "reported-flops": "the operations that the app counts",
+  runtime: "run time × speed, with a mean that leans to small values",
+  assigned: "credit that the project or the app names",
+  none: "statistics only, no credit",
+};
+
+export function policyWords(policy: string): string {
+  return kPolicies[policy] ?? policy;
+}
+
+const kReasons: Record<string, [string, string]> = {
+  UNDECODABLE: ["Not readable", "The bytes are no event at all."],
+  UNKNOWN_HOST: ["Unknown host", "No event named its host within the result window."],
+  UNKNOWN_RESULT: ["Other half missing", "Of completion and validation only one came within the result window."],
+  WRONG_HOST: ["Wrong host", "Completion, validation or dispatch of one result name different hosts."],
+  DUPLICATE_WITH_OTHER_CONTENTS: ["Same id, other contents", "An event with this id was taken in before, with other bytes."],
+  NOT_FINITE: ["Not a finite number", "Infinite or no number where a finite one is needed."],
+  NEGATIVE: ["Negative", "A number below zero where that cannot be."],
+  OVER_BOUND: ["Above its bound", "More than what bounds it allows."],
+  FROM_THE_FUTURE: ["From the future", "Its time is later than its arrival by more than clocks differ."],
+  TOO_LATE: ["Too late", "It came after the result window."],
+  UNKNOWN_APP: ["Unknown app", "The catalogue has no such app."],
+  UNKNOWN_APP_VERSION: ["Unknown app version", "There is no such version, or none can have this number."],
+  WRONG_WORKUNIT: ["Wrong workunit", "Completion, validation or dispatch of one result name different workunits."],
+  ALREADY_DECIDED: ["Already decided", "The result was granted or found invalid before; only a reversal changes that."],
+  MISSING_FIELD: ["Field missing", "A field that is needed is missing or 0."],
+  UNKNOWN_USER: ["Unknown user", "A grant whose user no event named in time: its host has its share."],
+  UNKNOWN_POLICY: ["Unknown policy", "The app names a policy that does not exist."],
+  UNKNOWN_TEAM: ["Unknown team", "Its team was not announced."],
+  DISPATCH_DIFFERS: ["Dispatch differs", "Dispatch and completion of one result differ."],
+  OUT_OF_RANGE: ["Out of range", "A number outside its range, or a word outside its list."],
+  NOT_SUPPORTED: ["Not supported", "A kind of event that this program does not know."],
+  CRASHED: ["Crashed", "Processing it crashed the program three times: a fault of ours, please report it."],
+};
+
+export function reasonName(reason: string): string {
+  return kReasons[reason]?.[0] ?? reason;
+}
+
+export function reasonWords(reason: string): string {
+  return kReasons[reason]?.[1] ?? "A reason that this page does not know yet.";
+}
+
+const kStages: Record<string, [string, string]> = {
+  claims: ["Claims", "prices each valid result"],
+  grants: ["Grants", "settles the replicas of a workunit"],
+  accounts: ["Accounts", "adds to users and hosts"],
+  teams: ["Teams", "adds to teams"],
+  coordinator: ["Coordinator", "moves time and the scales"],
+};
+
+export function stageName(stage: string): string {
+  return kStages[stage]?.[0] ?? stage;
+}
+
+export function stageWords(stage: string): string {
+  return kStages[stage]?.[1] ?? "";
+}
+
+export function versionName(version: { version_num: number; plan_class: string }): string {
+  const number = `${Math.floor(version.version_num / 100)}.${String(version.version_num % 100).padStart(2, "0")}`;
+  return version.plan_class ? `${number} (${version.plan_class})` : number;
+}
+
+const kAnonymous: Record<string, string> = {
+  "-2": "own CPU application", "-3": "own NVIDIA application", "-4": "own AMD application", "-5": "own Intel GPU application",
+  "-6": "own Apple GPU application",
+};
+
+export function appVersionWords(id: number | string): string {
+  return kAnonymous[String(id)] ?? `version ${id}`;
+}

@@ -1,0 +1,193 @@
+// Why a result got its credit: the grant as a picture, step by step.
+import { get, projectPath } from "../base/api";
+import { h, replace, svg, type Child } from "../base/dom";
+import * as format from "../base/format";
+import type { Explanation, Grant, Id, PartialGrant } from "../base/types";
+import { chart, numbersOf } from "../parts/chart";
+import { accountLink, card, credit, empty, nameOf, table, time } from "../parts/pieces";
+import { countedWords, explain, type Bar, type Step, type Term, type Told } from "../rules/explain";
+import type { Settlement } from "../rules/settle";
+import { appVersionWords, marksOf, modeWords } from "../rules/words";
+import { projectName, type Context, type View } from "./view";
+
+let exact_figures = false; // for all that is shown until it is switched back
+
+function equation(terms: Term[]): Child {
+  if (terms.length === 0) return null;
+  return h("p", { class: "equation" }, terms.map((term) => [
+    term.op && h("span", { class: "op" }, ` ${term.op} `),
+    h("span", { class: `term${term.strong ? " strong" : ""}` }, h("b", {}, term.value), h("small", {}, term.label)),
+  ]));
+}
+
+function barsOf(bars: Bar[], t: (flops: number) => string): Child {
+  const most = Math.max(...bars.map((b) => b.flops)) || 1;
+  return h("ul", { class: "bars" }, bars.map((b) =>
+    h("li", { class: b.kind },
+      h("span", { class: "bar-label" }, b.label, b.note && h("small", {}, ` ${b.note}`)),
+      svg("svg", { viewBox: "0 0 100 14", preserveAspectRatio: "none", "aria-hidden": "true" },
+        svg("rect", { class: "rail", width: 100, height: 14 }),
+        svg("rect", { class: "fill", width: Math.max(0.5, (b.flops / most) * 100), height: 14 })),
+      h("span", { class: "bar-value" }, t(b.flops), h("small", {}, ` ${b.credit}`)))));
+}
+
+// Each claim as a point on one line, and where the grant came to lie.
+function claimsLine(s: Settlement, granted: number): Child {
+  const values = s.claims.map((c) => c.claimed).filter((v) => Number.isFinite(v) && v >= 0);
+  if (values.length < 2) return null;
+  const most = Math.max(...values, granted) * 1.06 || 1;
+  const x = (v: number) => 2 + (v / most) * 96;
+  return h("div", { class: "claims-line", "aria-hidden": "true" },
+    svg("svg", { viewBox: "0 0 100 12", preserveAspectRatio: "none" },
+      svg("line", { class: "rail", x1: 2, x2: 98, y1: 6, y2: 6 }),
+      svg("line", { class: "grant", x1: x(granted), x2: x(granted), y1: 0, y2: 12 })),
+    s.claims.filter((c) => Number.isFinite(c.claimed)).map((c) => {
+      const dot = h("span", { class: `dot${c.own ? " own" : ""}${c.share === null && s.rule !== "late" ? " out" : ""}` });
+      dot.style.left = `${x(c.claimed)}%`;
+      return dot;
+    }),
+    h("span", { class: "from" }, "0"),
+    (() => {
+      const mark = h("span", { class: "granted" }, `granted ${format.fixed(granted, 2)}`);
+      mark.style.left = `${x(granted)}%`;
+      mark.style.transform = `translateX(-${x(granted)}%)`; // never beyond the ends
+      return mark;
+    })());
+}
+
+function replicas(project: Id, s: Settlement, grant: Grant, exact: boolean): Child {
+  return [
+    claimsLine(s, Number(grant.credit_before_rounding)),
+    table("Claims of this workunit", [
+      { name: "Result", head: true, cell: (c) => (c.own ? [String(c.result), h("span", { class: "mark" }, "this one")] : h("a", { href: `#/p/${project}/result/${c.result}` }, String(c.result))) },
+      { name: "Host", cell: (c) => accountLink(project, "host", c.host), wide: true },
+      { name: "Claimed", number: true, cell: (c) => (exact ? format.exact(c.claimed) : format.fixed(c.claimed, 2)) },
+      { name: "How", cell: (c) => [modeWords(c.mode), marksOf(c.flags).filter((m) => m.warns).map((m) => h("span", { class: "mark warn" }, m.name))], wide: true },
+      { name: "Part in the grant", cell: (c) => countedWords(c, s.rule) },
+    ], s.claims),
+  ];
+}
+
+function postings(project: Id, grant: Grant): Child {
+  if (grant.postings.length === 0) return null;
+  return h("ul", { class: "postings" }, grant.postings.map((p) =>
+    h("li", {}, h("span", { class: "soft" }, p.account), accountLink(project, p.account, p.id, p.name), h("b", {}, "+ ", credit(grant.credit)))));
+}
+
+function stepNode(step: Step, number: number, told: Told, project: Id, grant: Grant, exact: boolean): HTMLElement {
+  const flops = (v: number) => (exact ? `${format.exact(v)} FLOPs` : format.withPrefix(v, "FLOPs"));
+  return h("li", { class: "step", "data-step": step.id },
+    h("h2", {}, h("span", { class: "step-number", "aria-hidden": "true" }, String(number)), step.title),
+    h("div", { class: "step-body" },
+      equation(step.terms),
+      step.bars && step.bars.length > 1 && barsOf(step.bars, flops),
+      step.says.map((text) => h("p", {}, text)),
+      step.id === "replicas" && told.settlement && replicas(project, told.settlement, grant, exact),
+      step.id === "postings" && postings(project, grant),
+      step.facts.length > 0 && h("details", { class: "numbers" }, h("summary", {}, "What was known"),
+        h("dl", { class: "facts" }, step.facts.map((f) => h("div", {}, h("dt", {}, f.name), h("dd", {}, f.value)))))));
+}
+
+function grantNode(project: Id, grant: Grant): HTMLElement {
+  const node = h("div", { class: "grant" });
+  const draw = () => {
+    const told = explain(grant, exact_figures);
+    const flags = [...(grant.claim?.flags ?? [])];
+    const marks = marksOf(flags);
+    const toggle = h("button", { type: "button", class: "quiet", "aria-pressed": String(exact_figures) }, "Exact figures");
+    toggle.addEventListener("click", () => {
+      exact_figures = !exact_figures;
+      draw();
+      node.querySelector<HTMLButtonElement>("[aria-pressed]")?.focus();
+    });
+    replace(node,
+      h("section", { class: "card hero", "aria-label": "In short" },
+        h("div", { class: "title-row" }, h("p", { class: "hero-credit", "data-credit": grant.credit }, credit(grant.credit), h("small", {}, " Cobblestones")), toggle),
+        h("p", { class: "headline" }, told.headline),
+        h("p", { class: "soft" }, "Granted ", time(format.toNumber(grant.granted_at)),
+          grant.claim && [`, workunit ${grant.claim.workunit}, ${grant.app_name || `app ${grant.app}`}, ${appVersionWords(grant.claim.app_version)}`])),
+      marks.length > 0 && card("Worth knowing", h("dl", { class: "marks" }, marks.map((m) => h("div", { class: m.warns ? "warn" : null }, h("dt", {}, m.name), h("dd", {}, m.says))))),
+      h("ol", { class: "steps" }, told.steps.map((step, at) => stepNode(step, at + 1, told, project, grant, exact_figures))));
+  };
+  draw();
+  return node;
+}
+
+// What had been paid at each moment: messages may have come together, or one before an earlier one.
+function paidOverTime(sent: number, partials: PartialGrant[]): [number[], number[]] {
+  const at = new Map<number, number>([[sent, 0]]);
+  let paid = 0;
+  for (const one of [...partials].sort((a, b) => format.toNumber(a.time) - format.toNumber(b.time))) {
+    paid += Number(one.credit);
+    at.set(Math.max(format.toNumber(one.time), sent), paid);
+  }
+  return [[...at.keys()], [...at.values()]];
+}
+
+// The worth of its highest mark over time: one step up with each trickle that moved it.
+function runningNode(project: Id, explanation: Explanation, signal: AbortSignal): Child {
+  const partials = explanation.partials ?? [];
+  const first = partials[0];
+  if (!first) return null;
+  const [times, paid] = paidOverTime(format.toNumber(first.sent_time), partials);
+  const last = paid[paid.length - 1]!;
+  const reversals = explanation.reversals ?? [];
+  return card("Paid while it ran",
+    h("p", { class: "headline" }, `${format.count(partials.length)} ${partials.length === 1 ? "message" : "messages"} of the running job moved its mark, and each was paid at once: `, credit(last.toFixed(6)), " Cobblestones."),
+    h("p", {}, `By rule “${first.rule}” for messages of variety “${first.variety}”, at the price of the day when the job was sent, `, time(format.toNumber(first.sent_time)),
+      ". A message that says less than an earlier one, or the same again, pays nothing."),
+    chart({
+      title: "Paid so far",
+      says: `From 0 when it was sent to ${format.fixed(last, 2)} Cobblestones.`,
+      height: 180, zero: true, signal,
+      series: [{ label: "Paid", tone: "accent", fill: true, tell: (v) => `${format.fixed(v, 2)} Cobblestones` }],
+    }, [times, paid]).node,
+    numbersOf("Each message", () => table("Messages that moved the mark", [
+      { name: "Message of", cell: (p) => time(format.toNumber(p.time)), head: true },
+      { name: "Mark before", cell: (p) => format.number(format.toNumber(p.mark_before)), number: true, wide: true },
+      { name: "Mark after", cell: (p) => format.number(format.toNumber(p.mark_after)), number: true },
+      { name: "Held back by", cell: (p) => p.bounded_by.map((b) => b.replaceAll("_", " ")).join(", "), wide: true },
+      { name: "Credit", cell: (p) => credit(p.credit), number: true },
+    ], partials)),
+    reversals.map((r) => h("p", {}, time(format.toNumber(r.time)), `: ${r.reason}. `, Number(r.credit) < 0 ? [credit(r.credit), " was taken back"] : [credit(r.made_final), " of it is final"],
+      r.made_up_for_by_future_credit ? ", and later credit makes up for it first." : ".")),
+    h("p", { class: "soft" }, "It ran on ", accountLink(project, "host", first.host), ". In all ", credit(explanation.credit ?? "0.000000"), " Cobblestones so far."));
+}
+
+function correctionsNode(explanation: Explanation): Child {
+  const corrections = explanation.corrections ?? [];
+  if (corrections.length === 0) return null;
+  return card("What the project has made of it since",
+    corrections.map((c) => h("p", {}, time(format.toNumber(c.time)), c.kind === "reversal" ? ": taken back" : `: priced anew by version ${c.policy_version ?? 0} of the policy`,
+      `, because ${c.reason}. `, credit(c.before), " became ", credit(c.after), " Cobblestones.")),
+    h("p", { class: "soft" }, "In all it has brought ", credit(explanation.credit ?? "0.000000"), " Cobblestones."));
+}
+
+function pendingNode(project: Id, explanation: Explanation): HTMLElement {
+  const pending = explanation.pending;
+  if (!pending && explanation.partials) return empty("No grant came of the job itself.", "What it was paid while it ran is all of its credit.");
+  if (!pending) return empty("Nothing was granted to this result, and nothing of it waits.", "Was it valid? Its workunit may still wait for another replica, or its events were refused.");
+  const part = (has: boolean, name: string, words: string) =>
+    h("li", { class: has ? "done" : "open" }, h("b", {}, name), h("span", {}, has ? "has come" : words));
+  return card("On its way",
+    h("p", { class: "headline" }, `${explanation.partials ? "Its final grant is still to come" : "Nothing is granted yet"}. It waits for ${pending.waits_for}.`),
+    h("ul", { class: "waits" },
+      part(pending.has_completion, "Completion", "the project has not yet told that the job was done"),
+      part(pending.has_validation, "Validation", "the validator has not decided yet")),
+    h("p", {}, "It was sent to ", accountLink(project, "host", pending.host), ". When both have come, the claim is made; when the other replicas' claims are in, credit is granted."));
+}
+
+export async function whyView(context: Context, project: Id, result: Id): Promise<View> {
+  const answer = await get<Explanation>(projectPath(project, `results/${result}`), context.signal);
+  const explanation = answer.data;
+  const grants = explanation.grants ?? [];
+  const owner = grants[0]?.postings.find((p) => p.account === "user");
+  const node = h("div", { class: "why" },
+    h("h1", { tabindex: -1 }, grants.length > 0 ? `Why result ${result} got its credit` : `Result ${result}`),
+    h("p", { class: "lead" }, projectName(context, project), owner && [" · ", accountLink(project, "user", owner.id, nameOf("user", owner.id, owner.name))],
+      grants[0] && [" · ", accountLink(project, "host", grants[0].host)]),
+    runningNode(project, explanation, context.signal),
+    grants.length > 0 ? grants.map((grant) => grantNode(project, grant)) : pendingNode(project, explanation),
+    correctionsNode(explanation));
+  return { title: `Why result ${result}`, node, project, asOf: answer.as_of };
+}

@@ -1,0 +1,11 @@
+// What slots have written (ledger_watch.h), as Prometheus is told it.
+#pragma once
+
+#include "services/metrics/families.h"
+#include "services/metrics/ledger_watch.h"
+
+namespace cobblestone::metrics {
+
+void AddLedger(const LedgerCounts& counts, Families* all);
+
+}  // namespace cobblestone::metrics

@@ -1,0 +1,82 @@
+#include "services/metrics/process.h"
+
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <sstream>
+
+#include "common/base/build_id.h"
+
+namespace cobblestone::metrics {
+namespace {
+
+double Seconds(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+}
+
+// UNIX s.
+std::optional<double> StartedAt() {
+  std::ifstream stat("/proc/self/stat");
+  std::string line;
+  std::getline(stat, line);
+  const std::size_t behind_name = line.rfind(')');  // which may hold blanks
+  if (behind_name == std::string::npos) return std::nullopt;
+  std::istringstream fields(line.substr(behind_name + 1));
+  std::string word;
+  constexpr int kStartTime = 20;  // fields behind the name: proc(5), 22
+  for (int i = 0; i < kStartTime; ++i) fields >> word;
+  std::ifstream system("/proc/stat");
+  while (std::getline(system, line)) {
+    if (!line.starts_with("btime ")) continue;
+    return std::stod(line.substr(6)) + std::stod(word) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+void AddProcess(Families* all) {
+  rusage usage{};
+  if (::getrusage(RUSAGE_SELF, &usage) == 0)
+    all->Counter("process_cpu_seconds_total", "User and system CPU time of the process.")
+        .Add(Seconds(usage.ru_utime) + Seconds(usage.ru_stime));
+  std::uint64_t pages = 0;
+  std::uint64_t resident = 0;
+  if (std::ifstream("/proc/self/statm") >> pages >> resident)
+    all->Gauge("process_resident_memory_bytes", "Memory that the process has in RAM.")
+        .Add(static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE)));
+  std::error_code error;
+  const std::filesystem::directory_iterator open("/proc/self/fd", error);
+  if (!error)
+    all->Gauge("process_open_fds", "File descriptors that are open.")
+        .Add(static_cast<double>(std::distance(open, std::filesystem::directory_iterator{})));
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0)
+    all->Gauge("process_max_fds", "File descriptors that may be open.")
+        .Add(static_cast<double>(files.rlim_cur));
+  static const std::optional<double> started = StartedAt();
+  if (started) all->Gauge("process_start_time_seconds", "When the process began, UNIX time.").Add(*started);
+}
+
+void AddDisk(const std::string& directory, Families* all) {
+  struct statvfs disk {};
+  if (::statvfs(directory.c_str(), &disk) != 0) return;
+  const auto block = static_cast<double>(disk.f_frsize);
+  all->Gauge("cobblestone_disk_size_bytes", "Size of the disk that the data directory lies on.")
+      .Add(static_cast<double>(disk.f_blocks) * block);
+  all->Gauge("cobblestone_disk_free_bytes", "What is left of the disk that the data directory lies on.")
+      .Add(static_cast<double>(disk.f_bavail) * block);
+}
+
+void AddBuild(Families* all) {
+  static const std::string build = BuildId();
+  all->Gauge("cobblestone_build_info", "1; its label is the build that runs.").Add({{"build", build}}, 1);
+}
+
+}  // namespace cobblestone::metrics

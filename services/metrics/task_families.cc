@@ -1,0 +1,65 @@
+#include "services/metrics/task_families.h"
+
+#include <functional>
+
+namespace cobblestone::metrics {
+namespace {
+
+Labels LabelsOf(const TaskLook& task) { return {{"slot", std::to_string(task.slot)}, {"role", task.role}}; }
+
+double Count(std::uint64_t n) { return static_cast<double>(n); }
+
+// How many commits it is behind.
+double Behind(const TaskLook& task, std::uint64_t commits) {
+  return task.commits > commits ? Count(task.commits - commits) : 0;
+}
+
+}  // namespace
+
+void AddTasks(const std::vector<TaskLook>& tasks, Families* all) {
+  const auto each = [&tasks](Families::Family family, const std::function<double(const TaskLook&)>& value) {
+    for (const TaskLook& task : tasks) family.Add(LabelsOf(task), value(task));
+  };
+  // What has not happened yet has no time.
+  const auto each_time = [&tasks](Families::Family family, const std::function<double(const TaskLook&)>& at) {
+    for (const TaskLook& task : tasks)
+      if (at(task) > 0) family.Add(LabelsOf(task), at(task));
+  };
+  each(all->Counter("cobblestone_task_records_total",
+                    "Records that the slot has processed since the process began."),
+       [](const TaskLook& t) { return Count(t.records); });
+  each(all->Gauge("cobblestone_task_lag_records", "Records that wait on the inputs of the slot."),
+       [](const TaskLook& t) { return Count(t.lag); });
+  each(all->Counter("cobblestone_task_commits_total", "Commits of the slot since it was made."),
+       [](const TaskLook& t) { return Count(t.commits); });
+  auto latency = all->Histogram(
+      "cobblestone_task_commit_duration_seconds",
+      "From the first record of a commit until the commit is durable, on Kafka of a transaction.");
+  for (const TaskLook& task : tasks) latency.Add(LabelsOf(task), task.commit_latency);
+  each(all->Counter("cobblestone_task_reexecuted_commits_total",
+                    "Commits that were executed again, each with the fingerprint that the journal has."),
+       [](const TaskLook& t) { return Count(t.reexecuted); });
+  each(all->Gauge("cobblestone_task_stopped", "1: the slot has stopped and needs an operator."),
+       [](const TaskLook& t) { return t.stopped ? 1 : 0; });
+  each(all->Gauge(
+           "cobblestone_task_diverged",
+           "1: the slot has stopped, because a commit that was executed again gave another fingerprint."),
+       [](const TaskLook& t) { return t.diverged ? 1 : 0; });
+  each(all->Counter("cobblestone_task_restores_total",
+                    "States that were missing or damaged and were made again from a checkpoint or the log."),
+       [](const TaskLook& t) { return Count(t.restores); });
+  each(all->Counter("cobblestone_task_state_writes_total", "State writes since the process began."),
+       [](const TaskLook& t) { return Count(t.state_writes); });
+  each(all->Gauge("cobblestone_task_state_lag_commits", "Commits that the state on disk is behind."),
+       [](const TaskLook& t) { return Behind(t, t.state_commits); });
+  each(all->Gauge("cobblestone_task_checkpoint_lag_commits", "Commits that the newest checkpoint is behind."),
+       [](const TaskLook& t) { return Behind(t, t.checkpoint_commits); });
+  each_time(all->Gauge("cobblestone_task_state_written_timestamp_seconds",
+                       "When the slot's state was last written, UNIX time; none before the first time."),
+            [](const TaskLook& t) { return t.state_written_at; });
+  each_time(all->Gauge("cobblestone_task_checkpoint_timestamp_seconds",
+                       "When the slot's newest checkpoint was made, UNIX time; none before the first one."),
+            [](const TaskLook& t) { return t.checkpoint_at; });
+}
+
+}  // namespace cobblestone::metrics

@@ -1,0 +1,13 @@
+// What TEAMS keeps of teams for statistics files (common/wire/profile_rows.h): tables by team id, for whoever reads them in
+// the store.
+#pragma once
+
+#include "common/wire/profile_rows.h"
+
+namespace cobblestone::teams {
+
+using TeamProfileRow = wire::ProfileRow<wire::TeamProfile>;
+inline constexpr stream::TableSpec<TeamProfileRow> kProfileTable{.id = 52, .version = 1};
+inline constexpr stream::TableSpec<wire::FactsRow> kFactsTable{.id = 53, .version = 1};
+
+}  // namespace cobblestone::teams

@@ -1,0 +1,302 @@
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+#include <utility>
+
+#include "common/credit/policy.h"
+#include "common/wire/grant_codec.h"
+#include "common/wire/mark_codec.h"
+#include "common/wire/topics.h"
+#include "services/accounts/accounts_stage.h"
+#include "services/claims/state.h"
+#include "services/view/json.h"
+#include "services/view/project_now.h"
+
+namespace cobblestone::view {
+
+using nlohmann::json;
+
+namespace {
+
+// The shortest text that has all bits would do; this one is what `replay` writes, too.
+std::string ExactText(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.17g", value);
+  return text;
+}
+
+std::string_view KindText(wire::GrantKind kind) {
+  if (kind == wire::GrantKind::kFinal) return "final";
+  if (kind == wire::GrantKind::kPartial) return "partial";
+  if (kind == wire::GrantKind::kReversal) return "reversal";
+  if (kind == wire::GrantKind::kRepricing) return "repricing";
+  return kind == wire::GrantKind::kOpening ? "opening" : "other";
+}
+
+Status DoesNotDecode(const LedgerPlace& place) {
+  return Status::Corrupted("record " + std::to_string(place.offset) + " of partition " +
+                           std::to_string(place.partition) + " of the ledger does not decode");
+}
+
+}  // namespace
+
+// The team whose credit a result has become; none: of a user without one, or not yet.
+Result<TeamId> Questions::PostedTo(ProjectId project, ResultId result) {
+  const auto places = ledger_.PostingsOf(project, result);
+  if (!places.ok()) return places.status();
+  TeamId team;
+  for (const LedgerPlace& place : *places) {
+    bool whole = true;
+    Status read = ledger_.ReadPosting(place, [&](std::string_view record) {
+      wire::Posting posting;
+      if (wire::IsPassedPosting(record)) return true;
+      whole = wire::DecodePosting(record, &posting);
+      if (whole && posting.project == project && posting.result == result) team = posting.team;
+      return whole;
+    });
+    if (!read.ok()) return read;
+    if (!whole) return DoesNotDecode(place);
+  }
+  return team;
+}
+
+// Who got it: the host always, its user unless deleted, the user's team as the ledger has it.
+Status Questions::AddPostings(ProjectId project, const LedgerPlace& place, const wire::GrantHead& head,
+                              json& grant) {
+  json postings = json::array();
+  postings.push_back({{"account", "host"}, {"id", head.host.value}});
+  if (head.user) {
+    const auto rows =
+        state_.Of(Stage::kAccounts, wire::OwnerPartition(project, head.user, head.host, state_.partitions()));
+    if (!rows.ok()) return rows.status();
+    const auto user = Find(**rows, accounts::kUsersTable, KeyOf(project, head.user.value));
+    if (!user.ok()) return user.status();
+    if (*user && (*user)->unnamed.Expired(place.offset)) {
+      grant["expired"] = "no event had named the user in time: its host alone has the credit";
+    } else if (!*user || !(*user)->known()) {
+      postings.clear();
+      grant["waits_for"] = "no event has named the user yet";
+    } else {
+      // After the look at the state: what it has posted is durable now, and so found.
+      const auto team = PostedTo(project, head.result);
+      if (!team.ok()) return team.status();
+      if (!(*user)->deleted || *team)
+        postings.push_back({{"account", "user"}, {"id", head.user.value}, {"name", (*user)->name}});
+      if (*team) {
+        json posted{{"account", "team"}, {"id", team->value}};
+        if (std::string name = TeamName(project, *team); !name.empty()) posted["name"] = name;
+        postings.push_back(posted);
+      }
+    }
+  }
+  grant["postings"] = postings;
+  return Status::Ok();
+}
+
+Result<json> Questions::GrantJson(ProjectId project, const LedgerPlace& place, std::string_view record) {
+  wire::Grant grant;
+  if (!wire::DecodeGrant(record, &grant)) return DoesNotDecode(place);
+  json j{{"kind", KindText(grant.head.kind)},
+         {"project", grant.head.project.value},
+         {"result", grant.head.result.value},
+         {"user", grant.head.user.value},
+         {"host", grant.head.host.value},
+         {"app", grant.head.app.value},
+         {"granted_at", Number(grant.head.time)},
+         {"late", (grant.head.flags & credit::kGrantLate) != 0},
+         {"credit", MicroText(grant.head.credit_micro)},
+         {"credit_micro", grant.head.credit_micro},
+         {"credit_before_rounding", ExactText(grant.detail.credit)},
+         {"counted_as", credit::ModeName(grant.detail.mode)},
+         {"max_granted_credit", Number(grant.detail.max_granted_credit)},
+         {"canonical_result", grant.detail.canonical_result.value},
+         {"ledger", {{"partition", place.partition}, {"offset", place.offset}}}};
+  if (const auto now = Now(project); now.ok())
+    if (const credit::AppRow* app = (*now)->state.catalogue.FindApp(grant.head.app))
+      j["app_name"] = app->name;
+  if (grant.claim) j["claim"] = ClaimJson(*grant.claim);
+  json others = json::array();
+  for (const wire::OtherClaim& other : grant.others)
+    others.push_back({{"result", other.result.value},
+                      {"host", other.host.value},
+                      {"mode", credit::ModeName(other.mode)},
+                      {"flags", FlagsJson(other.flags)},
+                      {"pfc", Number(other.pfc)},
+                      {"claimed", Number(other.claimed)}});
+  j["other_claims"] = others;
+  if (Status s = AddPostings(project, place, grant.head, j); !s.ok()) return s;
+  return j;
+}
+
+Result<json> Questions::Explain(ProjectId project, ResultId result) {
+  const auto places = ledger_.GrantsOf(project, result);
+  if (!places.ok()) return places.status();
+  json grants = json::array();
+  json partials = json::array();
+  json reversals = json::array();
+  json corrections = json::array();
+  credit::MicroTotal all = 0;
+  for (const LedgerPlace& place : *places) {
+    Status bad;
+    Status read = ledger_.ReadGrant(place, [&](std::string_view record) {
+      wire::GrantHead head;
+      if (!wire::DecodeGrantHead(record, &head) || wire::IsHostMove(head.kind)) return true;
+      if (head.project != project || head.result != result) return true;
+      all += head.credit_micro;
+      if ((head.flags & credit::kGrantCorrects) != 0) {
+        wire::Grant whole;
+        const bool decoded = wire::DecodeGrant(record, &whole) && whole.undone;
+        if (decoded) corrections.push_back(CorrectionJson(whole));
+        if (!decoded) bad = DoesNotDecode(place);
+        return decoded;
+      }
+      if (head.kind == wire::GrantKind::kPartial || head.kind == wire::GrantKind::kReversal) {
+        wire::Grant whole;
+        const bool partial = head.kind == wire::GrantKind::kPartial;
+        if (!wire::DecodeGrant(record, &whole) || (partial && !whole.partial)) {
+          bad = DoesNotDecode(place);
+          return false;
+        }
+        (partial ? partials : reversals).push_back(partial ? PartialJson(whole) : ReversalJson(whole));
+        return true;
+      }
+      auto grant = GrantJson(project, place, record);
+      if (grant.ok())
+        grants.push_back(std::move(*grant));
+      else
+        bad = grant.status();
+      return bad.ok();
+    });
+    if (!read.ok()) return read;
+    if (!bad.ok()) return bad;
+  }
+  json answer{{"result", result.value}, {"project", project.value}, {"grants", grants}};
+  if (!corrections.empty()) {
+    answer["corrections"] = corrections;
+    answer["credit"] = MicroText(all);
+  }
+  if (!partials.empty()) {
+    // Each pays from the mark of the one before.
+    std::stable_sort(partials.begin(), partials.end(), [](const json& a, const json& b) {
+      return a["paid_before_micro"].get<std::int64_t>() < b["paid_before_micro"].get<std::int64_t>();
+    });
+    answer["partials"] = partials;
+    answer["reversals"] = reversals;
+    answer["credit"] = MicroText(all);
+    credit::MicroTotal paid = 0;
+    for (const json& one : partials) paid += one["credit_micro"].get<std::int64_t>();
+    answer["paid_by_trickles"] = MicroText(paid);
+    answer["provisional"] = MicroText(grants.empty() && reversals.empty() ? all : 0);
+  }
+  if (!grants.empty()) return answer;
+  // Not in the ledger: what is known of it on its way there?
+  const auto pending = PendingJson(project, result);
+  if (!pending.ok()) return pending;
+  if (!pending->is_null()) answer["pending"] = *pending;
+  if (!pending->is_null() || !partials.empty()) return answer;
+  return Status::NotFound("result " + std::to_string(result.value) + " of project " +
+                          std::to_string(project.value) +
+                          ": nothing was granted to it and nothing of it waits. Was it valid? `refused list` "
+                          "shows what was not taken in; its workunit may still wait for another replica");
+}
+
+Result<json> Questions::PendingJson(ProjectId project, ResultId result) {
+  for (std::uint32_t k = 0; k < state_.partitions(); ++k) {
+    const auto rows = state_.Of(Stage::kClaims, k);
+    if (!rows.ok()) return rows.status();
+    json found;
+    Status read = (*rows)->Scan(
+        claims::kPendingTable.id, [&](const stream::Key& key, std::string_view bytes) -> Status {
+          if (key.project != project.value || key.id != result.value || !found.is_null()) return Status::Ok();
+          claims::Pending pending;
+          if (Status s = stream::DecodeRow(claims::kPendingTable, bytes, pending); !s.ok()) return s;
+          found = {{"host", pending.host},
+                   {"has_completion", !pending.completion.empty()},
+                   {"has_validation", !pending.validation.empty()},
+                   {"waits_for", pending.waits_for_host ? "an event that names its host"
+                                 : pending.completion.empty() && pending.validation.empty()
+                                     ? "its host to be done with it"
+                                 : pending.completion.empty() ? "its completion"
+                                                              : "the validator's decision"}};
+          return Status::Ok();
+        });
+    if (!read.ok()) return read;
+    if (!found.is_null()) return found;
+  }
+  return json();
+}
+
+Result<json> Questions::Grants(ProjectId project, wire::AccountKind kind, std::uint64_t id,
+                               std::size_t limit) {
+  const auto places = ledger_.NewestTo(project, kind, id, limit);
+  if (!places.ok()) return places.status();
+  const auto now = Now(project);
+  json list = json::array();
+  json last;  // of one partition, in its order, the last `limit`
+  const auto add = [&](json row, AppId app) {
+    if (app) row["app"] = app.value;
+    if (app && now.ok())
+      if (const credit::AppRow* found = (*now)->state.catalogue.FindApp(app);
+          found != nullptr && !found->name.empty())
+        row["app_name"] = found->name;
+    last.push_back(std::move(row));
+    if (last.size() > limit) last.erase(last.begin());
+  };
+  const auto end_partition = [&] {
+    for (json& row : last) list.push_back(std::move(row));
+    last = json::array();
+  };
+  std::optional<std::uint32_t> partition;
+  for (const LedgerPlace& place : *places) {
+    if (partition != place.partition) end_partition();
+    partition = place.partition;
+    if (kind == wire::AccountKind::kTeam) {
+      Status read = ledger_.ReadPosting(place, [&](std::string_view record) {
+        wire::Posting posting;
+        if (wire::IsPassedPosting(record) || !wire::DecodePosting(record, &posting)) return true;
+        if (posting.project != project || posting.team.value != id) return true;
+        add({{"result", posting.result.value},
+             {"time", Number(posting.time)},
+             {"credit", MicroText(posting.credit_micro)},
+             {"user", posting.user.value},
+             {"host", posting.host.value},
+             {"late", (posting.flags & credit::kGrantLate) != 0},
+             {"kind", (posting.flags & credit::kGrantCorrects) != 0 ? "correction"
+                      : posting.result                              ? "final"
+                                                                    : "opening"}},
+            posting.app);
+        return true;
+      });
+      if (!read.ok()) return read;
+      continue;
+    }
+    Status read = ledger_.ReadGrant(place, [&](std::string_view record) {
+      wire::GrantHead head;
+      if (!wire::DecodeGrantHead(record, &head) || wire::IsHostMove(head.kind) ||
+          head.kind == wire::GrantKind::kHostMerged)
+        return true;
+      const std::uint64_t to = kind == wire::AccountKind::kUser ? head.user.value : head.host.value;
+      if (head.project != project || to != id) return true;
+      add({{"result", head.result.value},
+           {"time", Number(head.time)},
+           {"credit", MicroText(head.credit_micro)},
+           {"user", head.user.value},
+           {"host", head.host.value},
+           {"late", (head.flags & credit::kGrantLate) != 0},
+           {"kind", KindText(head.kind)}},
+          head.app);
+      return true;
+    });
+    if (!read.ok()) return read;
+  }
+  end_partition();
+  // Partitions have no order among each other but by time.
+  std::stable_sort(list.begin(), list.end(), [](const json& a, const json& b) {
+    return a["time"].is_number() && b["time"].is_number() &&
+           a["time"].get<double>() > b["time"].get<double>();
+  });
+  while (list.size() > limit) list.erase(list.end() - 1);
+  return list;
+}
+
+}  // namespace cobblestone::view

@@ -1,0 +1,41 @@
+// Values of the pipeline as JSON: credit as text with six decimals, and numbers that JSON has not as text.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "common/base/status.h"
+#include "common/credit/account.h"
+#include "common/credit/estimate_account.h"
+#include "common/credit/model.h"
+#include "common/wire/grant_codec.h"
+#include "common/wire/refused_codec.h"
+
+namespace cobblestone::view {
+
+// "12.400000"
+std::string MicroText(credit::MicroTotal micro);
+// JSON has no infinity: as text then.
+nlohmann::json Number(double value);
+
+nlohmann::json AverageJson(const credit::Average& average);
+nlohmann::json AverageVarJson(const credit::AverageVar& average);
+nlohmann::json FlagsJson(std::uint32_t flags);
+nlohmann::json ClaimJson(const credit::Claim& claim);
+// What a trickle was paid, and why; and what was made of it.
+nlohmann::json PartialJson(const wire::Grant& grant);
+nlohmann::json ReversalJson(const wire::Grant& grant);
+// What account managers' reports have come to; `open`: of it what is not granted.
+nlohmann::json EstimatesJson(const credit::EstimateSums& sums, credit::MicroTotal open);
+// What an operator has taken back of a result, or made of it.
+nlohmann::json CorrectionJson(const wire::Grant& grant);
+// `now`: UNIX s, to when the recent average is decayed.
+nlohmann::json AccountJson(const credit::Account& account, double now);
+
+// `number`: where it is among the refusals.
+nlohmann::json RefusedJson(std::uint64_t number, const wire::Refused& refused);
+// Or why it cannot be given to the pipeline once more.
+Status MayBeResubmitted(std::uint64_t number, const wire::Refused& refused);
+
+}  // namespace cobblestone::view

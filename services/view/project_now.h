@@ -1,0 +1,25 @@
+// A project as the coordinator has it, decoded once for each of its states.
+#pragma once
+
+#include <cstdint>
+
+#include "services/coordinator/coordinator_stage.h"
+#include "services/view/questions.h"
+
+namespace cobblestone::view {
+
+struct Questions::ProjectNow {
+  std::uint64_t sequence = 0;  // of the coordinator's commits
+  coordinator::ProjectState state;
+  bool consent_wanted = false;  // its statistics name those alone who have consented
+};
+
+inline stream::Key KeyOf(ProjectId project, std::uint64_t id) {
+  return {.project = project.value, .id = id, .sub = 0};
+}
+
+inline Status NoSuchProject(ProjectId project) {
+  return Status::NotFound("there is no project " + std::to_string(project.value));
+}
+
+}  // namespace cobblestone::view

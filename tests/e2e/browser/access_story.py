@@ -1,0 +1,95 @@
+#!/usr/bin/python3
+"""Every view, on a wide screen and on a phone, light and dark: axe finds nothing, nothing is wider than the screen, the browser has
+nothing to complain of (a policy that was broken, a script that failed), and the keyboard reaches what matters."""
+
+import page as p
+
+AXE_TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+
+def views_of(gateway):
+    project = next(one for one in gateway.projects() if gateway.data(f"projects/{one}/top/users?limit=1")["rows"])
+    user = gateway.data(f"projects/{project}/top/users?limit=1")["rows"][0]["id"]
+    host = gateway.data(f"projects/{project}/top/hosts?limit=1")["rows"][0]["id"]
+    teams = gateway.data(f"projects/{project}/top/teams?limit=1")["rows"]
+    grants = gateway.data(f"projects/{project}/users/{user}/grants?limit=1")
+    refused = gateway.data("refused?limit=1")["refused"]
+    return (
+        ["#/flow", f"#/p/{project}/search?q=", f"#/p/{project}/search?q={user}", f"#/p/{project}/user/{user}", f"#/p/{project}/host/{host}"]
+        + [f"#/p/{project}/team/{team['id']}" for team in teams]
+        + [f"#/p/{project}/result/{grant['result']}" for grant in grants]
+        + [f"#/p/{project}/scales", f"#/p/{project}/leaders/users", f"#/p/{project}/leaders/hosts?by=rac", "#/refused"]
+        + [f"#/refused/{one['number']}" for one in refused]
+        + [f"#/p/{project}/user/999999999"]
+    )
+
+
+def violations(page, axe):
+    page.driver.execute_script(axe)
+    found = page.driver.execute_async_script(
+        "const done = arguments[1]; axe.run(document, {runOnly: {type: 'tag', values: arguments[0]}, resultTypes: ['violations']})"
+        ".then(r => done(r.violations.map(v => v.id + ': ' + v.help + ' at ' + v.nodes.slice(0, 3).map(n => n.target + ' ' "
+        "+ (n.any[0] || n.all[0] || n.none[0] || {message: ''}).message).join('; '))), e => done(['axe failed: ' + e]))",
+        AXE_TAGS,
+    )
+    return found
+
+
+def open_all(page):
+    """What is folded away is looked at, too."""
+    page.driver.execute_script("document.querySelectorAll('details').forEach(d => { d.open = true })")
+
+
+def story():
+    options = p.options_of(__doc__, lambda parser: parser.add_argument("--axe", required=True, help="axe.min.js of the npm package axe-core"))
+    with open(options.axe, encoding="utf-8") as file:
+        axe = file.read()
+    gateway = p.Gateway(options.base, options.token)
+    views = views_of(gateway)
+    problems = []
+    with p.browser(options.base) as page:
+        page.driver.set_script_timeout(60)
+        for width in (p.WIDE, p.PHONE):
+            for dark in (False, True):
+                page.resize(width)
+                page.colours(dark)
+                for view in views:
+                    page.open(view)
+                    where = f"{view} at {width}, {'dark' if dark else 'light'}"
+                    theme = page.driver.execute_script("return document.documentElement.dataset.theme")
+                    p.check_equal(theme, "dark" if dark else "light", f"the colours of {where}")
+                    if view == "#/flow":
+                        p.wait_for(lambda: page.text("[data-value=lag]") != "–", "the flow")
+                    open_all(page)
+                    problems += [f"{where}: {one}" for one in violations(page, axe)]
+                    wide = page.driver.execute_script("return document.documentElement.scrollWidth")
+                    if wide > width:
+                        problems.append(f"{where}: it is {wide} wide")
+                    small = page.driver.execute_script(
+                        "return [...document.querySelectorAll('button, .nav a, select, input')].filter(e => e.getClientRects().length "
+                        "&& e.getBoundingClientRect().height < 24).map(e => e.outerHTML.slice(0, 80))"
+                    )
+                    problems += [f"{where}: too small to hit: {one}" for one in small]
+                    # The 404 of the last view is what it is about.
+                    said = [one for one in page.complaints() if "404" not in one]
+                    problems += [f"{where}: the browser says {one}" for one in said]
+
+        # The switch stands above the system's word, and stays.
+        page.resize(p.WIDE)
+        page.colours(False)
+        page.open("#/refused")
+        page.click("button.theme")
+        p.check_equal(page.driver.execute_script("return document.documentElement.dataset.theme"), "dark", "the colours after the switch")
+        page.open("#/refused")
+        p.check_equal(page.driver.execute_script("return document.documentElement.dataset.theme"), "dark", "the colours after a new start")
+
+        # By the keyboard alone: past the head, straight to the content.
+        page.driver.execute_script("document.body.focus()")
+        page.one("body").send_keys("\ue004")
+        p.check_equal(page.driver.execute_script("return document.activeElement.className"), "skip", "what the first tab reaches")
+        page.driver.switch_to.active_element.send_keys("\ue007")
+        p.check_equal(page.driver.execute_script("return document.activeElement.id"), "main", "where it leads")
+    p.check(not problems, f"{len(problems)} problems:\n  " + "\n  ".join(problems[:40]))
+
+
+p.run(story)

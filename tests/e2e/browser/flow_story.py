@@ -1,0 +1,78 @@
+#!/usr/bin/python3
+"""Flow: while results come in, the numbers move, grants pass by, and each leads to its explanation. A connection that is lost is
+said, and comes back by itself. The gateway's pipeline must be under traffic."""
+
+import json
+
+import page as p
+
+
+def number(text):
+    return float(p.digits(text) or "nan")
+
+
+def next_flow(options):
+    """One of the figures that the page gets each second."""
+    gateway = p.Gateway(options.base, options.token)
+    with gateway.ask("live") as stream:
+        wanted = False
+        for line in stream:
+            if wanted and line.startswith(b"data:"):
+                return json.loads(line[5:])
+            wanted = line.strip() == b"event: flow"
+    raise p.Failed("the stream ended without a flow")
+
+
+def story():
+    options = p.options_of(__doc__)
+    with p.browser(options.base) as page:
+        page.open("#/flow")
+        p.wait_for(lambda: page.text(".pill") == "Live", "the word Live", lambda: page.text(".pill"))
+        p.wait_for(lambda: number(page.text("[data-value=results_per_s]")) > 0, "a rate of results above zero")
+        p.wait_for(lambda: number(page.text("[data-value=credit_per_s]")) > 0, "a rate of credit above zero")
+        seen = set()
+        p.wait_for(lambda: seen.add(page.text("[data-value=results_per_s]")) or len(seen) >= 3, "three different rates", lambda: str(seen))
+        measured = next_flow(options)["commit_ms"] is not None
+        latency = lambda: "ms" in page.text("[data-value=commit]") if measured else "not measured" in page.text("[data-key=commit]")
+        p.wait_for(latency, "the commit latency, as the gateway has it", lambda: page.text("[data-key=commit]"))
+        p.check_equal(page.texts(".stage h3"), ["Claims", "Grants", "Accounts", "Teams", "Coordinator"], "the stages")
+        rates = lambda: [number(text) for text in page.texts(".stage-numbers span:first-child b")]
+        p.wait_for(lambda: all(rate > 0 for rate in rates()[:3]), "records at every stage of a result", lambda: str(rates()))
+        p.wait_for(lambda: len(page.all("canvas")) == 2, "two charts")
+        page.one("figure.chart[aria-labelledby]")
+
+        # Grants pass by; the pause holds them.
+        p.wait_for(lambda: len(page.texts("[data-ticker] li")) >= 3, "three grants in the ticker")
+        first = page.text("[data-ticker] li")
+        p.wait_for(lambda: page.text("[data-ticker] li") != first, "a new grant in the ticker")
+        page.click(".title-row button[aria-pressed]")
+        p.check_equal(page.one(".title-row button[aria-pressed]").get_attribute("aria-pressed"), "true", "the pause")
+        held = page.texts("[data-ticker] li")
+        rate = page.text("[data-value=results_per_s]")
+        p.wait_for(lambda: page.text("[data-value=results_per_s]") != rate, "another rate while the ticker pauses")
+        p.check_equal(page.texts("[data-ticker] li"), held, "the ticker under pause")
+
+        # The numbers behind the chart.
+        page.click("details.numbers summary")
+        p.wait_for(lambda: len(page.texts("details.numbers tbody tr")) >= 1, "the table behind the chart")
+
+        # Why, from here.
+        credit = p.digits(page.text("[data-ticker] .ticker-credit"))
+        page.click("[data-ticker] li a[href*='/result/']")
+        p.wait_for(lambda: page.all(".hero-credit"), "the explanation of a grant from the ticker", lambda: page.text("main"))
+        shown = [element.get_attribute("data-credit") for element in page.all(".hero-credit")]
+        p.check(credit in shown, f"the ticker had {credit}, the explanation {shown}")
+
+        # A connection that is lost, and comes back.
+        page.open("#/flow")
+        p.wait_for(lambda: page.text(".pill") == "Live", "the word Live")
+        page.offline(True)
+        p.wait_for(lambda: page.text(".pill") == "Connection lost", "that the connection is lost", lambda: page.text(".pill"))
+        p.check("Trying again" in page.text(".banner"), f"what is done about it: {page.text('.banner')}")
+        page.offline(False)
+        p.wait_for(lambda: page.text(".pill") == "Live", "that it is live again, by itself", lambda: page.text(".pill"))
+        lost = page.text("[data-value=results_per_s]")
+        p.wait_for(lambda: page.text("[data-value=results_per_s]") != lost, "numbers that move again")
+
+
+p.run(story)

@@ -1,0 +1,64 @@
+#!/usr/bin/python3
+"""Refused: the refusals that the gateway has, newest first, by reason, each in full. Resubmitting asks first, and without the role
+it says what is needed. With --operate TOKEN a refusal is given to the pipeline once more."""
+
+import page as p
+
+REASONS = ("Not readable", "Field missing", "Unknown", "Negative", "Not a finite number", "Too late", "Already decided")
+
+
+def story():
+    options = p.options_of(__doc__, lambda parser: parser.add_argument("--operate", default="", help="a token of the role operate"))
+    gateway = p.Gateway(options.base, options.token)
+    with p.browser(options.base) as page:
+        page.open("#/refused")
+        listed = gateway.data("refused?limit=50")
+        p.check(listed["all"] > 0, "the gateway has refusals to show: this story needs some")
+        numbers = [int(p.digits(text)) for text in page.texts("main tbody td:first-child a")]
+        p.check(numbers == sorted(numbers, reverse=True) and numbers, f"newest first: {numbers[:5]}")
+        expected = {one["number"]: one for one in listed["refused"]}
+        p.check(len(set(numbers) & set(expected)) >= min(len(expected), 40), "those of the gateway")
+
+        # One reason alone, kept in the address.
+        reason = page.driver.execute_script("return document.querySelector('#reason').options[1].value")
+        page.driver.execute_script(
+            "const s = document.querySelector('#reason'); s.value = arguments[0]; s.dispatchEvent(new Event('change'))", reason
+        )
+        page.wait_shown(f"#/refused?reason={reason}")
+        names = set(page.driver.execute_script("return [...document.querySelectorAll('main tbody th')].map(t => t.firstChild.textContent)"))
+        p.check_equal(len(names), 1, f"names of the reason {reason}: {names}")
+
+        # One in full: an event, where there is one.
+        event = next((one for one in listed["refused"] if one.get("event")), listed["refused"][0])
+        page.open(f"#/refused/{event['number']}")
+        p.check(event["reason"] in page.text("main"), "the reason's own word")
+        p.check(page.text("pre") != "", "the original")
+        p.check(event["topic"] in page.text("main"), "where it came from")
+
+        # Asks first; nothing is sent before.
+        page.click("main button:not(.quiet)")
+        p.check("once more?" in page.text("dialog h2"), "the question")
+        page.click("dialog button.quiet")
+        p.wait_for(lambda: not page.all("dialog"), "that the question is gone")
+        p.check_equal(page.text("main [role=status]"), "", "what was done")
+
+        page.click("main button:not(.quiet)")
+        page.click("dialog button.strong")
+        p.wait_for(lambda: page.text("main [role=status]") not in ("", "Sending it …"), "how it went")
+        outcome = page.text("main [role=status]")
+        if not options.operate:
+            p.check("token" in outcome.lower(), f"that a token is needed: {outcome}")
+        if options.operate:
+            before = gateway.data("refused?limit=1")["all"]
+            page.click("main [role=status] button")
+            page.one("dialog input").send_keys(options.operate)
+            page.click("dialog button.strong")
+            p.wait_for(lambda: "once more" in page.text("main [role=status]"), "that it was given once more", lambda: page.text("main [role=status]"))
+            # What was wrong with it still is.
+            p.wait_for(lambda: gateway.data("refused?limit=1")["all"] > before, "that it is refused again")
+
+        page.open("#/refused/999999999")
+        p.check_equal(page.one(".trouble").get_attribute("data-trouble"), "404", "a refusal that is not there")
+
+
+p.run(story)

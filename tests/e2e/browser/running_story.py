@@ -1,0 +1,73 @@
+#!/usr/bin/python3
+"""Running: a volunteer sees a job that has run for months paid message by message: the account's provisional part, the job's mark as a
+curve and in numbers, and what became of it once the job was decided. The gateway's project is that of examples/climate, of which
+--settled was granted and --kept was not valid."""
+
+import page as p
+
+
+def more(parser):
+    parser.add_argument("--project", required=True, help="of the climate")
+    parser.add_argument("--settled", required=True, help="a result that was granted")
+    parser.add_argument("--kept", required=True, help="a result that was not valid, and kept what it was paid")
+
+
+def paid(partials):
+    return sum(round(float(one["credit"]) * 1e6) for one in partials)
+
+
+def check_messages(page, partials):
+    """Each message that moved the mark, in numbers and as a curve."""
+    card = page.text("main")
+    p.check(f"{len(partials)} messages of the running job moved its mark" in card, f"how many messages were paid: {card[:300]}")
+    p.wait_for(lambda: page.all("figure.chart canvas"), "the curve of what was paid")
+    page.click("details.numbers summary")
+    p.wait_for(lambda: page.texts("details.numbers tbody tr"), "the messages as a table")
+    shown = page.driver.execute_script(
+        "return [...document.querySelectorAll('details.numbers tbody tr')].map(r => r.querySelector('.credit').textContent)"
+    )
+    p.check_equal([p.digits(text) for text in shown], [one["credit"] for one in partials], "what each message paid")
+
+
+def story():
+    options = p.options_of(__doc__, more)
+    gateway = p.Gateway(options.base, options.token)
+    project = options.project
+    running = next(
+        row["id"] for row in gateway.data(f"projects/{project}/top/users?limit=50")["rows"] if str(row["id"]) not in (options.settled, options.kept)
+    )
+    with p.browser(options.base, width=p.PHONE) as page:
+        # Of the climate's project job N runs on host N of user N.
+        account = gateway.data(f"projects/{project}/users/{running}")
+        page.open(f"#/p/{project}/user/{running}")
+        p.check(float(account["provisional"]) > 0, "this story needs a job that runs")
+        p.check_equal(p.digits(page.text("[data-key=provisional] .value")), account["provisional"], "what is provisional")
+        p.check_equal(p.digits(page.text("[data-key=total] .value")), account["total"], "the total, with it")
+
+        told = gateway.data(f"projects/{project}/results/{running}")
+        page.open(f"#/p/{project}/result/{running}")
+        check_messages(page, told["partials"])
+        p.check_equal(paid(told["partials"]), round(float(account["total"]) * 1e6), "the sum of the messages, as the account has it")
+        p.check("Its final grant is still to come" in page.text("main"), "that it is not over")
+        p.check(page.driver.execute_script("return document.documentElement.scrollWidth <= window.innerWidth"), "it fits a phone")
+
+        told = gateway.data(f"projects/{project}/results/{options.settled}")
+        page.open(f"#/p/{project}/result/{options.settled}")
+        check_messages(page, told["partials"])
+        p.check_equal(p.digits(page.one(".hero-credit").get_attribute("data-credit")), told["grants"][0]["credit"], "the final grant")
+        terms = [p.digits(text) for text in page.texts("[data-step=credit] .term b")]
+        p.check_equal(terms[1:], [told["paid_by_trickles"], told["grants"][0]["credit"]], "what had been paid is taken off")
+        account = gateway.data(f"projects/{project}/users/{options.settled}")
+        p.check_equal(account["provisional"], "0.000000", "what is still provisional of the user whose job is granted")
+        page.open(f"#/p/{project}/user/{options.settled}")
+        p.check(not page.all("[data-key=provisional]"), "nothing is said of what is provisional where nothing is")
+
+        told = gateway.data(f"projects/{project}/results/{options.kept}")
+        page.open(f"#/p/{project}/result/{options.kept}")
+        check_messages(page, told["partials"])
+        p.check("all of its credit" in page.text("main"), "that no grant follows")
+        reason = told["reversals"][0]["reason"]
+        p.check(reason in page.text("main"), f"why there is no grant: {reason}")
+
+
+p.run(story)

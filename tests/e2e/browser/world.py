@@ -1,0 +1,222 @@
+#!/usr/bin/python3
+"""The real program with its gateway and page, under traffic, and the stories in the browser on it: one after the other, all of them
+or those named. The exit code is 0 where each was right."""
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SOURCE = os.path.normpath(os.path.join(HERE, "../../.."))
+HISTORY = os.path.join(SOURCE, "tests/golden/data/s10_mixed_large.in.jsonl.gz")
+STORIES = ("flow", "newcomer", "accounts", "why", "scales", "leaders", "refused", "access", "token", "own", "running")
+
+TOKEN = "read-all-of-the-world-0123456789"  # of worlds that are gone with their directory
+OPERATE = "operate-on-the-world-0123456789"
+VOLUNTEER = "one-of-the-world-0123456789"
+VOLUNTEERS_USER = 7  # of the traffic's project; has credit
+HISTORY_PROJECT = 1
+TRAFFIC_PROJECT = 2
+CLIMATE_PROJECT = 1
+SETTLED, KEPT = 1, 11  # of the climate's results: granted, and not valid
+FIRST_EVENTS = 8000  # of the traffic, at once: members and some results
+EVENTS_A_STEP = 200
+STEP = 0.5  # s; the traffic lasts for some minutes, and only the first story needs it
+PATIENCE = 60  # s for the gateway to answer
+
+CONFIG = """\
+data_directory: {directory}/data
+projects:
+  - {{id: 1, name: Rosewood}}
+  - {{id: 2, name: Skyline}}
+gateway:
+  listen: 127.0.0.1:{port}
+  anonymous_role: {anonymous}
+  accounts_visible: {accounts}
+  leaders: {leaders}
+  rate_limit: 10000
+  rate_burst: 10000
+"""
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class World:
+    def __init__(self, program, anonymous="read", accounts="public", leaders="true"):
+        self.program = program
+        self.directory = tempfile.mkdtemp(prefix="cobblestone-world-")
+        port = free_port()
+        self.base = f"http://127.0.0.1:{port}/"
+        self.config = os.path.join(self.directory, "config.yaml")
+        with open(self.config, "w", encoding="utf-8") as file:
+            file.write(CONFIG.format(directory=self.directory, port=port, anonymous=anonymous, accounts=accounts, leaders=leaders))
+        self.log = open(os.path.join(self.directory, "run.log"), "w+", encoding="utf-8")
+        tokens = f"read {TOKEN}; operate {OPERATE}; volunteer {TRAFFIC_PROJECT}/{VOLUNTEERS_USER} {VOLUNTEER}"
+        self.process = subprocess.Popen(
+            [program, "run", "--config", self.config], stderr=self.log, env={**os.environ, "COBBLESTONE_TOKENS": tokens}
+        )
+        self.enough = threading.Event()
+        self.traffic = None
+
+    def told(self):
+        self.log.seek(0)
+        return self.log.read()
+
+    def wait(self):
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                sys.exit(f"world.py: the program ended with {self.process.returncode}; it said:\n{self.told()}")
+            with contextlib.suppress(OSError, urllib.error.URLError):
+                with urllib.request.urlopen(self.base + "api/v1/health", timeout=5) as response:
+                    if json.load(response)["status"] in ("ok", "degraded"):
+                        return
+            time.sleep(0.1)
+        sys.exit(f"world.py: the gateway did not answer within {PATIENCE} s; the program said:\n{self.told()}")
+
+    def settle(self):
+        """Waits until all that was taken in is processed, and in the state that the gateway answers from."""
+        end = time.monotonic() + PATIENCE
+        request = urllib.request.Request(self.base + "api/v1/tasks", headers={"Authorization": "Bearer " + TOKEN})
+        while time.monotonic() < end:
+            with urllib.request.urlopen(request, timeout=5) as response:
+                tasks = json.load(response)["data"]
+            if tasks["lag"] == 0 and all(task["commits"] == task["state_written"] for task in tasks["tasks"]):
+                return
+            time.sleep(0.1)
+        sys.exit(f"world.py: the pipeline did not come to rest within {PATIENCE} s: {tasks}")
+
+    def run(self, *arguments, wrong=(0,)):
+        done = subprocess.run([self.program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if done.returncode not in wrong:
+            sys.exit(f"world.py: {' '.join(arguments)} ended with {done.returncode}:\n{done.stdout[-2000:]}")
+
+    def take(self, file, source, *more):
+        # 1: some lines were refused, as they are meant to be.
+        project = ["--project", str(HISTORY_PROJECT)]
+        self.run("ingest", file, "--source", source, "--config", self.config, "--json", *project, *more, wrong=(0, 1))
+
+    def fill(self, results):
+        events = os.path.join(self.directory, "traffic.jsonl")
+        self.run(
+            "generate", events, "--quiet", "--project", str(TRAFFIC_PROJECT), "--results", str(results), "--hosts", "400",
+            "--late", "0.02", "--cheats", "0.005", "--bad-lines", "0.002", "--span", "2000000",
+        )  # fmt: skip
+        return open(events, encoding="utf-8")
+
+    def step(self, lines, number):
+        part = os.path.join(self.directory, "part.jsonl")
+        with open(part, "w", encoding="utf-8") as file:
+            file.writelines(lines)
+        self.take(part, f"traffic-{number}")
+
+    def climate(self):
+        """A year of jobs that run for months; two of them are decided."""
+        subprocess.run([sys.executable, os.path.join(SOURCE, "examples/climate/project.py"), self.directory], check=True)
+        here = lambda name: os.path.join(self.directory, name)
+        self.take(here("before.jsonl"), "before")
+        self.take(here("messages.xml"), "messages", "--format", "trickle-xml")
+        with open(here("after.jsonl"), encoding="utf-8") as file, open(here("decided.jsonl"), "w", encoding="utf-8") as decided:
+            for line in file:
+                event = json.loads(line)
+                if event.get("completion", event.get("validation", {})).get("result") in (SETTLED, KEPT):
+                    decided.write(line)
+        self.take(here("decided.jsonl"), "decided")
+
+    def flow(self, events):
+        def forever():
+            number = 0
+            while not self.enough.wait(STEP):
+                lines = [line for line in (events.readline() for _ in range(EVENTS_A_STEP)) if line]
+                if not lines:
+                    print("world.py: the traffic is at its end", file=sys.stderr)
+                    return
+                number += 1
+                self.step(lines, number)
+
+        self.step([events.readline() for _ in range(FIRST_EVENTS)], 0)
+        self.traffic = threading.Thread(target=forever, daemon=True)
+        self.traffic.start()
+
+    def end(self):
+        self.enough.set()
+        if self.traffic:
+            self.traffic.join()
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(timeout=60)
+        said = self.told()
+        self.log.close()
+        shutil.rmtree(self.directory, ignore_errors=True)
+        if code != 0:
+            sys.exit(f"world.py: the program ended with {code}; it said:\n{said}")
+
+
+@contextlib.contextmanager
+def world(program, **how):
+    one = World(program, **how)
+    try:
+        one.wait()
+        yield one
+    finally:
+        one.end()
+
+
+def tell(story, base, *more):
+    return subprocess.run([sys.executable, os.path.join(HERE, story + "_story.py"), base, *more], check=False).returncode == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("program", help="cobblestone")
+    parser.add_argument("--axe", required=True, help="axe.min.js of the npm package axe-core")
+    parser.add_argument("stories", nargs="*", default=STORIES, metavar="STORY", help=", ".join(STORIES))
+    options = parser.parse_intermixed_args()
+    more = {
+        "refused": ["--operate", OPERATE],
+        "access": ["--axe", options.axe],
+        "token": ["--token", TOKEN],
+        "own": ["--token", TOKEN, "--volunteer", VOLUNTEER, "--user", str(VOLUNTEERS_USER), "--project", str(TRAFFIC_PROJECT)],
+        "running": ["--project", str(CLIMATE_PROJECT), "--settled", str(SETTLED), "--kept", str(KEPT)],
+    }
+    closed = {"token": {"anonymous": "none"}, "own": {"accounts": "own", "leaders": "false"}}
+    wrong = []
+    open_stories = [story for story in options.stories if story not in closed and story != "running"]
+    if open_stories:
+        with world(options.program) as here:
+            here.take(HISTORY, "history")
+            here.flow(here.fill(60000))
+            wrong += [story for story in open_stories if not tell(story, here.base, *more.get(story, []))]
+    if "running" in options.stories:
+        with world(options.program) as here:
+            here.climate()
+            here.settle()
+            wrong += [] if tell("running", here.base, *more["running"]) else ["running"]
+    for story, how in closed.items():
+        if story not in options.stories:
+            continue
+        with world(options.program, **how) as here:
+            with here.fill(2000) as events:
+                here.step(events, 0)
+            here.settle()
+            wrong += [] if tell(story, here.base, *more[story]) else [story]
+    if wrong:
+        sys.exit(f"world.py: {', '.join(wrong)}: see above")
+
+
+main()

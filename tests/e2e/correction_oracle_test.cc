@@ -1,0 +1,368 @@
+// Reversals and re-pricings, decided from the ledger, in the middle of traffic: against an independent computation, for any number
+// of partitions, and whatever is said twice or too late.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/wire/event_codec.h"
+#include "common/wire/grant_codec.h"
+#include "services/cobblestone/correction_plan.h"
+#include "tests/support/job_events.h"
+#include "tests/support/like_the_oracle.h"
+
+namespace cobblestone::testing {
+namespace {
+
+constexpr double kStart = 1.7e9;
+constexpr double kDay = 86400;
+
+GenerateOptions Paying(std::uint64_t seed) {
+  GenerateOptions options = Eventful(seed);
+  options.dispatches = true;
+  options.trickles = 5;
+  options.apps = 7;
+  options.results = 500;
+  options.hosts = 40;
+  options.invalid = 0.1;
+  options.owner_changes = 1;
+  options.policies = {"benchmark", "assigned", "runtime", "none", "reported-flops"};
+  return options;
+}
+
+CorrectionReader ReaderOf(LockstepWorld& world, const CorrectionRequest& request) {
+  CorrectionReader reader(request);
+  for (const std::string& record : world.control()) EXPECT_TRUE(reader.TakeControl(record));
+  for (const std::string& record : world.ledger()) EXPECT_TRUE(reader.Select(record));
+  for (const std::string& record : world.ledger()) EXPECT_TRUE(reader.TakeGrant(record));
+  for (const std::string& record : world.postings()) EXPECT_TRUE(reader.TakePosting(record));
+  for (const std::string& record : world.refused()) EXPECT_TRUE(reader.TakeRefused(record));
+  return reader;
+}
+
+CorrectionPlan PlanOf(LockstepWorld& world, const CorrectionRequest& request) {
+  const auto plan = ReaderOf(world, request).Plan();
+  EXPECT_TRUE(plan.ok() || plan.status().code() == StatusCode::kNotFound) << plan.status().message();
+  return plan.ok() ? *plan : CorrectionPlan();
+}
+
+CorrectionRequest Of(wire::TargetKind target, std::uint64_t id, std::uint32_t version = 0) {
+  return {.project = ProjectId(1),
+          .target = target,
+          .id = static_cast<std::int64_t>(id),
+          .policy_version = version,
+          .reason = version == 0 ? "forged" : "wrong multiplier"};
+}
+
+Events EventsOf(const CorrectionPlan& plan) {
+  Events events;
+  for (const PlannedCorrection& one : plan.corrections) events.push_back(wire::EncodeEvent(one.event));
+  return events;
+}
+
+// Plays and writes down.
+class Recorder {
+ public:
+  void Play(const Events& some) {
+    world.Add(some);
+    events.insert(events.end(), some.begin(), some.end());
+    // What is decided upon must be there, and what was said before is over: as when who takes events in waits.
+    world.Finish();
+  }
+
+  LockstepWorld world{1};
+  Events events;
+};
+
+std::set<std::uint64_t> WithCredit(LockstepWorld& world, bool hosts) {
+  std::set<std::uint64_t> ids;
+  for (const std::string& record : world.ledger()) {
+    wire::Grant grant;
+    EXPECT_TRUE(wire::DecodeGrant(record, &grant));
+    if (grant.head.kind == wire::GrantKind::kFinal && grant.head.project == ProjectId(1))
+      ids.insert(hosts ? grant.head.host.value : grant.claim->workunit.value);
+  }
+  return ids;
+}
+
+class CorrectionSeeds : public ::testing::TestWithParam<std::uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(Seeds, CorrectionSeeds, ::testing::Values(1, 2, 3));
+
+TEST_P(CorrectionSeeds, WhatIsTakenBackAmidTrafficIsWhatTheOracleSays) {
+  const Events all = Generate(Paying(GetParam()));
+  const auto part = [&](std::size_t from, std::size_t to) {
+    return Events(all.begin() + static_cast<std::ptrdiff_t>(all.size() * from / 4),
+                  all.begin() + static_cast<std::ptrdiff_t>(all.size() * to / 4));
+  };
+  Recorder run;
+  Events stale;
+  std::uint64_t taken = 0;
+  std::uint64_t running = 0;
+  for (std::size_t quarter = 0; quarter < 4; ++quarter) {
+    run.Play(part(quarter, quarter + 1));
+    std::size_t number = 0;
+    for (const std::uint64_t host : WithCredit(run.world, true)) {
+      if (number++ % 5 != GetParam() % 5) continue;
+      const CorrectionPlan plan = PlanOf(run.world, Of(wire::TargetKind::kHost, host));
+      for (const auto& [result, why] : plan.problems)
+        running += why.starts_with("its job still runs") ? 1 : 0;
+      taken += plan.corrections.size();
+      Events events = EventsOf(plan);
+      run.Play(events);
+      run.Play(events);  // once more: nothing
+      EXPECT_TRUE(PlanOf(run.world, Of(wire::TargetKind::kHost, host)).corrections.empty()) << host;
+      stale.insert(stale.end(), events.begin(), events.end());
+    }
+    // Others that were decided upon the same credit, for another reason, or by who does not know of the first.
+    Events wrong;
+    for (std::size_t i = quarter; i < stale.size(); i += 7) {
+      auto event = wire::ParseEvent(stale[i]);
+      ASSERT_TRUE(event.ok());
+      std::get<wire::Reversal>(event->body).reason = "another";
+      wrong.push_back(wire::EncodeEvent(*event));
+      event->head.id += 1;
+      wrong.push_back(wire::EncodeEvent(*event));
+    }
+    run.Play(wrong);
+  }
+  EXPECT_GT(taken, 100u);
+  EXPECT_GT(running, 5u);
+  const Played played = ExpectLikeTheOracle(run.events);
+  EXPECT_GT(played.outcome.refusals.at("ALREADY_DECIDED"), 10u);
+  for (const std::uint64_t host : WithCredit(run.world, true))
+    EXPECT_EQ(ReaderOf(run.world, Of(wire::TargetKind::kHost, host)).WrongCorrections(),
+              std::vector<std::string>());
+}
+
+// ---- By the same version -----------------------------------------------------------------------------------------------
+
+TEST_P(CorrectionSeeds, PricingAnewByTheVersionItWasPricedByChangesNothing) {
+  GenerateOptions options = Paying(GetParam());
+  options.apps = 8;
+  options.policies = {"benchmark",      "assigned", "runtime",   "none",
+                      "reported-flops", "boinc",    "creditnew", "creditnew-v2"};
+  options.owner_changes = 0.3;
+  Recorder run;
+  run.Play(Generate(options));
+  std::map<credit::PolicyKind, std::uint64_t> priced;
+  std::map<std::string, std::uint64_t> problems;
+  std::set<std::uint32_t> versions;
+  for (const std::string& record : run.world.ledger()) {
+    wire::Grant grant;
+    ASSERT_TRUE(wire::DecodeGrant(record, &grant));
+    if (!grant.claim) continue;
+    versions.insert(grant.claim->policy_version);
+    ++priced[grant.claim->policy];
+  }
+  ASSERT_EQ(priced.size(), 8u);
+  std::uint64_t unchanged = 0;
+  for (const std::uint64_t host : WithCredit(run.world, true)) {
+    const CorrectionPlan plan = PlanOf(run.world, Of(wire::TargetKind::kHost, host, 1));
+    unchanged += plan.unchanged;
+    for (const PlannedCorrection& one : plan.corrections)
+      ADD_FAILURE() << "result " << one.result.value << ": " << one.entry.credit_micro << " became "
+                    << one.after;
+    for (const auto& [result, why] : plan.problems) ++problems[why];
+  }
+  EXPECT_EQ(versions, std::set<std::uint32_t>{1});
+  EXPECT_GT(unchanged, 300u);
+  for (const auto& [why, count] : problems)
+    EXPECT_TRUE(why.starts_with("its job still runs") || why == "it got no grant that could be priced" ||
+                why.starts_with("its user was never named") || why.starts_with("it was late"))
+        << why << " " << count;
+}
+
+// ---- Small worlds -------------------------------------------------------------------------------------------------------
+
+class Project {
+ public:
+  explicit Project(const std::string& policy = "benchmark", double multiplier = 1) {
+    App(kStart, policy, multiplier, 1);
+    Say(kStart, wire::AppVersionChange{.row = {.id = 1, .app = AppId(1), .version_num = 1, .platform = 1}});
+    for (std::uint64_t user = 1; user <= 3; ++user) Join(kStart, user, 10 + user);
+    for (std::uint64_t host = 1; host <= 3; ++host)
+      Say(kStart, wire::HostMember{.host = HostId(host), .user = UserId(host), .whetstone = 2e9, .cpus = 4});
+  }
+  void Say(double time, wire::EventBody body) {
+    run.Play({wire::EncodeEvent(
+        {.head = {.id = ++id_, .project = ProjectId(1), .time = time}, .body = std::move(body)})});
+  }
+  void App(double time, const std::string& policy, double multiplier, std::uint32_t version) {
+    wire::ConstantChanges constants;
+    constants.multiplier = multiplier;
+    Say(time, wire::AppChange{
+                  .app = AppId(1), .policy = policy, .policy_version = version, .constants = constants});
+  }
+  void Join(double time, std::uint64_t user, std::uint64_t team) {
+    Say(time, wire::UserMember{.user = UserId(user), .team = TeamId(team)});
+  }
+  void Done(double time, std::uint64_t result, std::uint64_t host, std::uint64_t workunit,
+            std::uint32_t claims = 1) {
+    wire::Completion completion = CompletionOf(result, host, workunit, time);
+    completion.facts.cpu_time = 1000.0 + static_cast<double>(result);
+    completion.facts.elapsed_time = 5000;
+    completion.facts.sent_time = time - kDay;
+    completion.facts.version = AppVersionId(1);
+    Say(time, completion);
+    credit::ValidationFacts validation = ValidationOf(result, host, workunit, 5);
+    validation.assigned_credit.reset();
+    validation.claims = claims;
+    Say(time, validation);
+  }
+  CorrectionPlan Do(const CorrectionRequest& request) {
+    CorrectionPlan plan = PlanOf(run.world, request);
+    run.Play(EventsOf(plan));
+    return plan;
+  }
+  AccountOutcome Account(OracleAccountKind kind, std::uint64_t id) {
+    return run.world.outcome().accounts[{1, kind, id}];
+  }
+  double Recent(std::uint64_t user) {
+    for (PipelineSlot& slot : run.world.slots())
+      if (slot.stages.accounts != nullptr)
+        return slot.stages.accounts->users().Find({.project = 1, .id = user, .sub = 0})->account.recent.value;
+    return -1;
+  }
+
+  Recorder run;
+
+ private:
+  std::uint64_t id_ = 0;
+};
+
+TEST(Reversal, TheTeamThatHadTheCreditLosesItAndTheCountsFall) {
+  Project project;
+  project.Done(kStart + 2 * kDay, 1, 1, 1);
+  project.Done(kStart + 3 * kDay, 2, 1, 2);
+  project.Join(kStart + 4 * kDay, 1, 99);
+  const auto before = project.Account(OracleAccountKind::kTeam, 11);
+  EXPECT_EQ(before.grants, 2u);
+  const CorrectionPlan plan = project.Do(Of(wire::TargetKind::kResult, 1));
+  ASSERT_EQ(plan.corrections.size(), 1u);
+  EXPECT_EQ(plan.corrections[0].entry.team, TeamId(11));
+  const auto team = project.Account(OracleAccountKind::kTeam, 11);
+  EXPECT_EQ(team.grants, 1u);
+  EXPECT_TRUE(team.micro == before.micro - plan.corrections[0].entry.credit_micro);
+  EXPECT_EQ(project.run.world.outcome().accounts.count({1, OracleAccountKind::kTeam, 99}), 0u);
+  EXPECT_EQ(project.Account(OracleAccountKind::kUser, 1).grants, 1u);
+  EXPECT_EQ(project.Account(OracleAccountKind::kHost, 1).grants, 1u);
+  ExpectLikeTheOracle(project.run.events);
+}
+
+TEST(Reversal, RecentAverageLosesWhatIsStillInIt) {
+  // One with a result before, so that no average begins with what is taken back; the other never has it.
+  Project with;
+  Project without;
+  for (Project* one : {&with, &without}) one->Done(kStart + kDay, 1, 1, 1);
+  with.Done(kStart + 2 * kDay, 2, 1, 2);
+  for (Project* one : {&with, &without}) one->Done(kStart + 9 * kDay, 3, 1, 3);
+  const double paid = with.Recent(1);
+  const CorrectionPlan plan = with.Do(Of(wire::TargetKind::kResult, 2));
+  ASSERT_EQ(plan.corrections.size(), 1u);
+  const double credit = static_cast<double>(plan.corrections[0].entry.credit_micro) / 1e6;
+  const double expected = std::log(2.0) * credit / 7 * std::exp2(-1);  // a half-life of 7 days ago
+  EXPECT_NEAR(plan.corrections[0].recent_off, expected, 1e-12 * expected);
+  EXPECT_NEAR(with.Recent(1), paid - expected, 1e-12);
+}
+
+TEST(Repricing, TheVersionThatIsAskedForPricesWhatTheLedgerRecorded) {
+  Project project("benchmark", 1);
+  project.Done(kStart + 2 * kDay, 1, 1, 1, 2);
+  project.Done(kStart + 2 * kDay, 2, 2, 1, 2);
+  project.App(kStart + 3 * kDay, "benchmark", 3, 2);
+  const auto had = project.Account(OracleAccountKind::kUser, 2);
+  EXPECT_TRUE(PlanOf(project.run.world, Of(wire::TargetKind::kWorkunit, 1, 1)).corrections.empty());
+  const CorrectionPlan plan = project.Do(Of(wire::TargetKind::kWorkunit, 1, 2));
+  ASSERT_EQ(plan.corrections.size(), 2u);
+  const auto has = project.Account(OracleAccountKind::kUser, 2);
+  EXPECT_NEAR(static_cast<double>(has.micro), 3 * static_cast<double>(had.micro), 1.5);
+  EXPECT_EQ(has.grants, 1u);
+  EXPECT_LT(plan.corrections[0].recent_off, 0);
+  // Nothing is left to do; back to the first version it comes to what it was.
+  EXPECT_TRUE(PlanOf(project.run.world, Of(wire::TargetKind::kWorkunit, 1, 2)).corrections.empty());
+  project.Do(Of(wire::TargetKind::kWorkunit, 1, 1));
+  EXPECT_TRUE(project.Account(OracleAccountKind::kUser, 2).micro == had.micro);
+  // And what was taken back is not priced any more.
+  project.Do(Of(wire::TargetKind::kResult, 2));
+  const CorrectionPlan after = PlanOf(project.run.world, Of(wire::TargetKind::kWorkunit, 1, 2));
+  EXPECT_EQ(after.corrections.size(), 1u);
+  ASSERT_EQ(after.problems.size(), 1u);
+  EXPECT_EQ(after.problems[0].second, "its grant was taken back");
+  ExpectLikeTheOracle(project.run.events);
+}
+
+TEST(Repricing, AVersionThatLooksAtOtherThingsChangesNothingAndSaysWhy) {
+  Project project("benchmark", 1);
+  project.Done(kStart + 2 * kDay, 1, 1, 1);
+  project.App(kStart + 3 * kDay, "creditnew", 1, 2);
+  const CorrectionPlan plan = PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, 2));
+  EXPECT_TRUE(plan.corrections.empty());
+  ASSERT_EQ(plan.problems.size(), 1u);
+  EXPECT_EQ(plan.problems[0].second,
+            "the ledger has what policy benchmark looked at, and not what creditnew would");
+  const auto never = ReaderOf(project.run.world, Of(wire::TargetKind::kResult, 1, 7)).Plan();
+  EXPECT_EQ(never.status().code(), StatusCode::kInvalidArgument);
+  const auto nothing = ReaderOf(project.run.world, Of(wire::TargetKind::kResult, 4711)).Plan();
+  EXPECT_EQ(nothing.status().code(), StatusCode::kNotFound);
+}
+
+TEST(Correction, TwoThatWereDecidedUponTheSameCreditTakeItOnce) {
+  Project project;
+  project.Done(kStart + 2 * kDay, 1, 1, 1);
+  const Events reversal = EventsOf(PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1)));
+  project.App(kStart + 3 * kDay, "benchmark", 0.5, 2);
+  const Events repricing = EventsOf(PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, 2)));
+  ASSERT_EQ(reversal.size(), 1u);
+  ASSERT_EQ(repricing.size(), 1u);
+  project.run.Play(reversal);
+  project.run.Play(repricing);
+  EXPECT_TRUE(project.Account(OracleAccountKind::kUser, 1).micro == 0);
+  EXPECT_EQ(project.run.world.outcome().refusals["ALREADY_DECIDED"], 1u);
+  ExpectLikeTheOracle(project.run.events);
+}
+
+TEST(Correction, OfAUserWhomNobodyHasNamedIsRefusedAndCanBeAskedForAgain) {
+  Project project;
+  project.Say(kStart, wire::HostMember{.host = HostId(4), .user = UserId(4), .whetstone = 2e9, .cpus = 4});
+  project.Done(kStart + 2 * kDay, 1, 4, 1);
+  project.Do(Of(wire::TargetKind::kResult, 1));
+  EXPECT_EQ(project.run.world.outcome().refusals["UNKNOWN_USER"], 1u);
+  project.Join(kStart + 3 * kDay, 4, 14);
+  EXPECT_EQ(project.Account(OracleAccountKind::kTeam, 14).grants, 1u);
+  project.Do(Of(wire::TargetKind::kResult, 1));
+  EXPECT_TRUE(project.Account(OracleAccountKind::kTeam, 14).micro == 0);
+  EXPECT_TRUE(project.Account(OracleAccountKind::kUser, 4).micro == 0);
+  EXPECT_EQ(project.Account(OracleAccountKind::kTeam, 14).grants, 0u);
+  ExpectLikeTheOracle(project.run.events);
+}
+
+// Whose account is gone loses it unseen, as it gets what is granted meanwhile.
+TEST(Correction, OfADeletedUserAllThatHadItLoseIt) {
+  Project project;
+  project.Done(kStart + 2 * kDay, 1, 1, 1);
+  project.Say(kStart + 3 * kDay, wire::UserMember{.user = UserId(1), .team = TeamId(11), .deleted = true});
+  project.Do(Of(wire::TargetKind::kResult, 1));
+  EXPECT_TRUE(project.Account(OracleAccountKind::kUser, 1).micro == 0);
+  EXPECT_TRUE(project.Account(OracleAccountKind::kHost, 1).micro == 0);
+  EXPECT_TRUE(project.Account(OracleAccountKind::kTeam, 11).micro == 0);
+  ExpectLikeTheOracle(project.run.events);
+}
+
+// A host that nobody owns has its credit alone.
+TEST(Correction, OfAHostOfNobodyTakesFromItAlone) {
+  Project project;
+  project.Say(kStart, wire::HostMember{.host = HostId(9), .whetstone = 2e9, .cpus = 4});
+  project.Done(kStart + 2 * kDay, 1, 9, 1);
+  EXPECT_FALSE(project.Account(OracleAccountKind::kHost, 9).micro == 0);
+  project.Do(Of(wire::TargetKind::kHost, 9));
+  EXPECT_TRUE(project.Account(OracleAccountKind::kHost, 9).micro == 0);
+  ExpectLikeTheOracle(project.run.events);
+}
+
+}  // namespace
+}  // namespace cobblestone::testing

@@ -1,0 +1,343 @@
+// What account managers report, through the whole pipeline, against an independent computation: to the micro-credit and the
+// microsecond, for any number of partitions, in any order, whatever a cheat says.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/wire/grant_codec.h"
+#include "tests/support/estimate_events.h"
+#include "tests/support/free_world.h"
+#include "tests/support/job_events.h"
+#include "tests/support/like_the_oracle.h"
+
+namespace cobblestone::testing {
+namespace {
+
+constexpr double kStart = 1.7e9;
+constexpr double kDay = 86400;
+constexpr std::int64_t kMicro = 1'000'000;
+
+GenerateOptions Ordinary(std::uint64_t seed) {
+  GenerateOptions options = Eventful(seed);
+  options.results = 700;
+  options.hosts = 40;
+  options.owner_changes = 1;
+  return options;
+}
+
+Events Traffic(std::uint64_t seed) {
+  const GenerateOptions options = Ordinary(seed);
+  const double span = options.span > 0 ? options.span : kDay;
+  const Events results = Generate(options);
+  std::map<std::uint64_t, std::uint64_t> owners;
+  for (const std::string& envelope : results)
+    if (const auto event = wire::ParseEvent(envelope); event.ok())
+      if (const auto* host = std::get_if<wire::HostMember>(&event->body))
+        owners.emplace(host->host.value, host->user.value);
+  Events events;
+  MixIn(
+      results,
+      EstimateEvents({.seed = seed,
+                      .start = options.start_time,
+                      .span = span,
+                      .projects = {1, 2},
+                      .machines = 30,
+                      .hosts = 40,
+                      .users = 15,
+                      .owners = owners}),
+      [](const std::string& envelope) -> std::string_view { return envelope; },
+      [&](const std::string& envelope) { events.push_back(envelope); });
+  // The other project has an app, so that its time passes.
+  events.insert(events.begin(),
+                wire::EncodeEvent({.head = {.id = 7, .project = ProjectId(2), .time = options.start_time},
+                                   .body = wire::AppChange{.app = AppId(1), .policy = "assigned"}}));
+  for (const std::uint32_t project : {1u, 2u})
+    events.push_back(wire::EncodeEvent(
+        {.head = {.id = 1u << 30, .project = ProjectId(project), .time = options.start_time + 200 * kDay},
+         .body = wire::Tick{.time = options.start_time + 200 * kDay}}));
+  return events;
+}
+
+struct Bounds {
+  std::uint64_t records = 0;
+  std::uint64_t cut = 0;
+  std::uint64_t restarted = 0;
+};
+
+Bounds BoundsOf(const Events& ledger) {
+  Bounds bounds;
+  for (const std::string& record : ledger) {
+    wire::Grant grant;
+    EXPECT_TRUE(wire::DecodeGrant(record, &grant));
+    if (grant.head.kind != wire::GrantKind::kEstimate) continue;
+    ++bounds.records;
+    EXPECT_EQ(grant.head.credit_micro, 0);
+    EXPECT_LE(grant.estimate->allowed_micro, grant.estimate->asked_micro);
+    bounds.cut += grant.estimate->allowed_micro < grant.estimate->asked_micro ? 1 : 0;
+    bounds.restarted += (grant.estimate->bounds & credit::kEstimateRestarted) != 0 ? 1 : 0;
+  }
+  return bounds;
+}
+
+class EstimateSeeds : public ::testing::TestWithParam<std::uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(Seeds, EstimateSeeds, ::testing::Values(1, 2, 3));
+
+TEST_P(EstimateSeeds, WhatIsBelievedOfReportsIsWhatTheOracleSays) {
+  const Played run = ExpectLikeTheOracle(Traffic(GetParam()));
+  const Bounds bounds = BoundsOf(run.ledger);
+  EXPECT_GT(bounds.records, 200u);
+  EXPECT_GT(bounds.cut, 40u);
+  EXPECT_GT(bounds.restarted, 5u);
+  std::size_t granted = 0;
+  for (const auto& [key, one] : run.outcome.estimates) granted += one.granted > 0 ? 1 : 0;
+  EXPECT_GT(granted, 5u);
+  for (const char* reason : {"WRONG_HOST", "UNKNOWN_HOST", "DUPLICATE_WITH_OTHER_CONTENTS", "MISSING_FIELD",
+                             "OUT_OF_RANGE", "NEGATIVE", "NOT_FINITE"})
+    EXPECT_GT(run.outcome.refusals.count(reason), 0u) << reason;
+}
+
+TEST_P(EstimateSeeds, ReportsMoveNoCreditOfTheLedger) {
+  const Played without = RunPipeline(Generate(Ordinary(GetParam())), 3);
+  const Played with = RunPipeline(Traffic(GetParam()), 3);
+  // The last tick lets more expire; what was granted by then is the same.
+  for (const auto& [key, grant] : without.outcome.grants) {
+    const auto same = with.outcome.grants.find(key);
+    ASSERT_NE(same, with.outcome.grants.end());
+    EXPECT_EQ(same->second.micro, grant.micro);
+  }
+}
+
+TEST_P(EstimateSeeds, InAnyOrderOfReadingTheSumsAreTheSame) {
+  const Events events = Traffic(GetParam());
+  for (const std::uint32_t partitions : {1u, 3u, 8u}) {
+    FreeWorld world(partitions, GetParam() * 7 + partitions);
+    // What is granted when depends on the order of reading; what is reported does not.
+    Events reports;
+    for (const std::string& event : events) {
+      const auto routing = wire::PeekRouting(event);
+      if (!routing || routing->key != wire::KeyKind::kMachine) continue;
+      reports.push_back(event);
+    }
+    Events app;
+    for (const std::uint32_t project : {1u, 2u})
+      app.push_back(wire::EncodeEvent({.head = {.id = 9, .project = ProjectId(project), .time = kStart},
+                                       .body = wire::AppChange{.app = AppId(1), .policy = "assigned"}}));
+    world.Add(app);
+    world.RunUntilIdle();
+    world.Add(reports);
+    world.RunUntilIdle();
+    Events all = app;
+    all.insert(all.end(), reports.begin(), reports.end());
+    const Outcome expected = RunOracle(all);
+    EXPECT_EQ(GrantDifferences(expected, world.outcome()), "") << partitions << " partitions";
+    EXPECT_GT(expected.estimates.size(), 20u);
+  }
+}
+
+// ---- Stories ---------------------------------------------------------------------------------------------
+
+// Two projects with one machine (number 1), which is host 1 of user 1 at both.
+class EstimateStory : public ::testing::Test {
+ protected:
+  EstimateStory() {
+    for (const std::uint32_t project : {1u, 2u}) {
+      Say(0, project, wire::AppChange{.app = AppId(1), .policy = "assigned"});
+      for (const std::uint64_t user : {1u, 2u}) Say(0, project, wire::UserMember{.user = UserId(user)});
+      Say(0, project, wire::HostMember{.host = HostId(1), .user = UserId(1), .whetstone = 1e9, .cpus = 1});
+    }
+  }
+  void Say(double day, std::uint32_t project, wire::EventBody body) {
+    events_.push_back(
+        wire::EncodeEvent({.head = {.id = ++id_, .project = ProjectId(project), .time = kStart + day * kDay},
+                           .body = std::move(body)}));
+  }
+  void Joins(double day, std::uint32_t project, std::uint64_t user = 1, std::uint64_t host = 1,
+             bool gone = false) {
+    Say(day, project,
+        wire::MachineHost{.machine = 1, .host = HostId(host), .user = UserId(user), .gone = gone});
+  }
+  // Of one CPU of 1 GFLOPS: 200 Cobblestones a day.
+  void Reports(double day, std::uint32_t project, double credit, double run_time = 0, std::uint64_t host = 1,
+               double failed_time = 0) {
+    wire::EstimatedCredit report{.host = HostId(host),
+                                 .counters = {},
+                                 .machine = 1,
+                                 .cpus = 1,
+                                 .cpu_flops = 1e9,
+                                 .gpus = 0,
+                                 .gpu_flops = 0};
+    report.counters.push_back({.resource = credit::Resource::kCpu,
+                               .credit = credit,
+                               .run_time = run_time,
+                               .jobs = failed_time > 0 ? 1u : 0u,
+                               .failed_jobs = failed_time > 0 ? 1u : 0u,
+                               .failed_run_time = failed_time});
+    Say(day, project, report);
+  }
+  void Granted(double day, std::uint64_t result, double credit) {
+    wire::Completion completion = CompletionOf(result, 1, result, kStart + day * kDay);
+    completion.facts.elapsed_time = 100;
+    completion.facts.peak_flops = 1e9;
+    Say(day, 1, completion);
+    Say(day, 1, ValidationOf(result, 1, result, credit));
+    Say(day, 1, wire::Barrier{.ends_period = true});
+  }
+  Played Play() { return ExpectLikeTheOracle(events_); }
+  static EstimateOutcome Of(const Played& run, std::uint64_t user, std::uint32_t project = 1) {
+    const auto found = run.outcome.estimates.find({project, user, 1});
+    return found == run.outcome.estimates.end() ? EstimateOutcome{} : found->second;
+  }
+  // "estimated open shown" of user 1 at project 1, after all that was said so far.
+  std::string Shown() {
+    LockstepWorld world(3);
+    world.Add(events_);
+    world.Finish();
+    std::string text;
+    for (PipelineSlot& slot : world.slots()) {
+      if (slot.stages.accounts == nullptr) continue;
+      slot.stages.accounts->user_estimates().ForEach(
+          [&](const stream::Key& key, const credit::UserEstimates& user) {
+            if (key.project != 1 || key.id != 1) return;
+            const auto whole = [](credit::MicroTotal micro) {
+              return std::to_string(static_cast<long long>(micro / kMicro));
+            };
+            text = whole(user.sums.micro) + " " + whole(user.open) + " " + whole(user.shown);
+          });
+    }
+    return text;
+  }
+
+  Events events_;
+
+ private:
+  std::uint64_t id_ = 100;
+};
+
+TEST_F(EstimateStory, ReportsOfSeveralProjectsAtOnceShareTheMachinesLimit) {
+  Joins(0, 1);
+  Joins(0, 2);
+  Reports(1, 1, 150);
+  Reports(1, 2, 150);
+  const Played run = Play();
+  EXPECT_TRUE(Of(run, 1, 1).micro == 150 * kMicro);
+  EXPECT_TRUE(Of(run, 1, 2).micro == 50 * kMicro);
+}
+
+TEST_F(EstimateStory, AReportBeforeItsMachinesWordWaitsForIt) {
+  Reports(1, 1, 150);
+  Joins(0, 1);
+  EXPECT_TRUE(Of(Play(), 1).micro == 150 * kMicro);
+}
+
+TEST_F(EstimateStory, AReportOfAMachineThatNobodyNamesIsRefusedInTime) {
+  Reports(1, 1, 150);
+  Say(31.5, 1, wire::Tick{.time = kStart + 31.5 * kDay});
+  const Played run = Play();
+  EXPECT_TRUE(run.outcome.estimates.empty());
+  EXPECT_EQ(run.outcome.refusals.at("UNKNOWN_HOST"), 1u);
+}
+
+TEST_F(EstimateStory, AReportOfAnotherHostOrOfOneThatIsGoneIsRefused) {
+  Joins(0, 1);
+  Reports(1, 1, 150, 0, 2);
+  Joins(2, 1, 1, 1, true);
+  Reports(3, 1, 160);
+  Reports(1.5, 1, 100);  // was sent while it was here
+  const Played run = Play();
+  EXPECT_EQ(run.outcome.refusals.at("WRONG_HOST"), 1u);
+  EXPECT_EQ(run.outcome.refusals.at("UNKNOWN_HOST"), 1u);
+  EXPECT_TRUE(Of(run, 1).micro == 100 * kMicro);
+}
+
+TEST_F(EstimateStory, AfterAChangeOfOwnerTheNewOneGetsWhatComesNext) {
+  Joins(0, 1);
+  Reports(1, 1, 100);
+  Joins(1.5, 1, 2);
+  Reports(2, 1, 250);
+  Reports(1.2, 1, 120);  // too late to be told apart: the counters have gone on
+  const Played run = Play();
+  EXPECT_TRUE(Of(run, 1).micro == 100 * kMicro);
+  EXPECT_TRUE(Of(run, 2).micro == 150 * kMicro);
+}
+
+TEST_F(EstimateStory, ANewNumberOfTheHostBeginsNoNewCounters) {
+  Joins(0, 1);
+  Reports(1, 1, 100);
+  Joins(1.5, 1, 1, 2);
+  Reports(2, 1, 150, 0, 2);
+  const Played run = Play();
+  EXPECT_TRUE(Of(run, 1).micro == 100 * kMicro);
+  EXPECT_TRUE((run.outcome.estimates.at({1, 1, 2}).micro == 50 * kMicro));
+}
+
+TEST_F(EstimateStory, FailedJobsCountTheirRunTime) {
+  Joins(0, 1);
+  Reports(1, 1, 100, 43200, 1, 40000);
+  const EstimateOutcome host = Of(Play(), 1);
+  EXPECT_TRUE(host.run_time == 43200 * kMicro);
+  EXPECT_TRUE(host.failed_run_time == 40000 * kMicro);
+  EXPECT_EQ(host.failed_jobs, 1u);
+  ASSERT_EQ(host.days.size(), 1u);
+}
+
+TEST_F(EstimateStory, AMonthOfSilenceAndThenItsWorkIsInOrder) {
+  Joins(0, 1);
+  Reports(1, 1, 200);
+  Reports(31, 1, 31 * 200);
+  EXPECT_TRUE(Of(Play(), 1).micro == 31 * 200 * kMicro);
+}
+
+TEST_F(EstimateStory, GrantsSettleEstimatesAndTheShownTotalNeverFalls) {
+  Joins(0, 1);
+  Reports(1, 1, 100);
+  EXPECT_EQ(Shown(), "100 100 100");
+  Granted(1.5, 50, 30);
+  EXPECT_EQ(Shown(), "100 70 100");
+  Granted(1.6, 51, 90);  // more than was estimated
+  EXPECT_EQ(Shown(), "100 0 120");
+  Reports(2, 1, 110);
+  EXPECT_EQ(Shown(), "110 0 120") << "20 of the grants are ahead of the estimates";
+  Reports(3, 1, 150);
+  EXPECT_EQ(Shown(), "150 30 150");
+  const Played run = Play();
+  EXPECT_TRUE(Of(run, 1).granted == 120 * kMicro);
+  EXPECT_TRUE((run.outcome.accounts.at({1, OracleAccountKind::kUser, 1}).micro == 120 * kMicro))
+      << "an estimate is no credit";
+}
+
+TEST_F(EstimateStory, WhatWasGrantedBeforeTheFirstEstimateSettlesNothing) {
+  Granted(0.5, 50, 30);
+  Joins(0.6, 1);
+  Reports(1, 1, 50);
+  EXPECT_EQ(Shown(), "50 50 80");
+  static_cast<void>(Play());
+}
+
+TEST_F(EstimateStory, LimitsAreTheProjects) {
+  Say(0, 1, wire::SettingsChange{.estimates = {.cpus = 0.5, .cpu_flops = {}, .gpus = {}, .gpu_flops = {}}});
+  Joins(0, 1);
+  Reports(1, 1, 150);
+  EXPECT_TRUE(Of(Play(), 1).micro == 100 * kMicro);
+}
+
+// The oracle would see an error.
+TEST_F(EstimateStory, ADifferenceOfOneMicrosecondOrMicroCreditIsFound) {
+  Joins(0, 1);
+  Reports(1, 1, 100, 43200);
+  const Outcome expected = RunOracle(events_);
+  for (const auto& change : std::vector<std::function<void(EstimateOutcome&)>>{
+           [](EstimateOutcome& o) { o.micro += 1; }, [](EstimateOutcome& o) { o.run_time += 1; },
+           [](EstimateOutcome& o) { o.granted += 1; }, [](EstimateOutcome& o) { o.days.clear(); }}) {
+    Outcome other = expected;
+    change(other.estimates.begin()->second);
+    EXPECT_NE(Differences(expected, other), "");
+  }
+}
+
+}  // namespace
+}  // namespace cobblestone::testing

@@ -1,0 +1,227 @@
+// Events over HTTP: each line once, whatever is sent again, over deaths of the program too.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fstream>
+#include <sstream>
+
+#include "tests/e2e/gateway_process.h"
+
+namespace cobblestone::testing {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+constexpr const char* kEvents = "/api/v1/events?source=http";
+
+std::vector<std::string> LinesOf(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line + "\n");
+  return lines;
+}
+
+std::string Part(const std::vector<std::string>& lines, std::size_t begin, std::size_t end) {
+  std::string text;
+  for (std::size_t i = begin; i < std::min(end, lines.size()); ++i) text += lines[i];
+  return text;
+}
+
+std::string From(std::size_t line) { return std::string(kEvents) + "&first_line=" + std::to_string(line); }
+
+// Of some users, from a directory that nobody runs on.
+json Totals(const TempDir& dir, const std::string& data) {
+  json totals = json::array();
+  for (const int user : {1, 4, 7, 10, 13}) {
+    const json account =
+        AskProgram(dir.path(), {"account", "user", std::to_string(user), "--json", "--data", data});
+    totals.push_back({account.value("total", ""), account.value("grants", 0)});
+  }
+  return totals;
+}
+
+TEST(GatewayIngest, EachLineIsTakenInOnceAndTheCreditIsThatOfIngest) {
+  TempDir dir;
+  const std::string text = EventLines(dir, 400);
+  const auto lines = LinesOf(text);
+  ASSERT_GT(lines.size(), 800u);
+  ASSERT_EQ(RunProgram(dir.path(), {"ingest", "events.jsonl", "--data", "reference"}).code, 0);
+  Served served(dir, "");
+  ASSERT_TRUE(served.Start()) << served.process().err();
+
+  // In three batches, the first of which has the catalogue and all members.
+  std::size_t at = 0;
+  for (const std::size_t end : {std::size_t{500}, std::size_t{700}, lines.size()}) {
+    const Reply reply = served.Post(From(at), Part(lines, at, end), kIngestToken);
+    ASSERT_EQ(reply.status, 200) << reply.body;
+    EXPECT_EQ(reply.json()["data"], (json{{"source", "http"},
+                                          {"first_line", at},
+                                          {"lines", end},
+                                          {"appended", end - at},
+                                          {"repeated", 0},
+                                          {"refused", json::array()}}));
+    at = end;
+  }
+  // Again: the last batch, all from the beginning, all in other batches.
+  Reply again = served.Post(From(700), Part(lines, 700, lines.size()), kIngestToken);
+  ASSERT_EQ(again.status, 200) << again.body;
+  EXPECT_EQ(again.json()["data"]["repeated"], lines.size() - 700);
+  EXPECT_EQ(again.json()["data"]["appended"], 0);
+  again = served.Post(kEvents, text, kIngestToken);
+  EXPECT_EQ(again.json()["data"]["repeated"], lines.size());
+  for (at = 0; at < lines.size(); at += 100) {
+    again = served.Post(From(at), Part(lines, at, at + 100), kIngestToken);
+    ASSERT_EQ(again.status, 200) << again.body;
+    EXPECT_EQ(again.json()["data"]["appended"], 0);
+  }
+  const json known = served.Get(kEvents, kIngestToken).json()["data"];
+  EXPECT_EQ(known["lines"], lines.size());
+  // `ingest` knows the source, too.
+  const Finished same =
+      RunProgram(dir.path(), {"ingest", "events.jsonl", "--source", "http", "--data", "data"});
+  EXPECT_EQ(same.code, 0) << same.err;
+  EXPECT_EQ(served.Get(kEvents, kIngestToken).json()["data"], known);
+  served.process().Signal(SIGTERM);
+  EXPECT_EQ(served.process().Wait(), 0) << served.process().err();
+  EXPECT_EQ(Totals(dir, "data"), Totals(dir, "reference"));
+  EXPECT_EQ(RunProgram(dir.path(), {"audit", "--data", "data"}).code, 0);
+}
+
+TEST(GatewayIngest, OtherLinesUnderTheSameNumbersAreAConflict) {
+  TempDir dir;
+  const auto lines = LinesOf(EventLines(dir, 100));
+  Served served(dir, "");
+  ASSERT_TRUE(served.Start()) << served.process().err();
+  ASSERT_EQ(served.Post(From(0), Part(lines, 0, 50), kIngestToken).status, 200);
+  ASSERT_EQ(served.Post(From(50), Part(lines, 50, 60), kIngestToken).status, 200);
+
+  const auto conflict = [&](std::size_t first, const std::string& body, const char* what) {
+    const Reply reply = served.Post(From(first), body, kIngestToken);
+    EXPECT_EQ(reply.status, 409) << reply.body;
+    EXPECT_EQ(reply.json()["error"]["code"], "conflict");
+    EXPECT_THAT(reply.json()["error"].value("message", ""), HasSubstr(what));
+    EXPECT_EQ(reply.json()["lines"], 60);
+  };
+  conflict(61, Part(lines, 61, 62), "lines are missing before line 61");
+  auto changed = lines;
+  std::swap(changed[55], changed[56]);
+  conflict(50, Part(changed, 50, 60), "not the lines that it sent before");
+  conflict(50, Part(changed, 50, 70), "not the lines that it sent before");
+  conflict(0, Part(changed, 0, 60), "not the lines that it sent before");
+  conflict(30, Part(lines, 30, 60), "it is not known any more");
+  EXPECT_EQ(served.Get(kEvents, kIngestToken).json()["data"]["lines"], 60);
+  // And it goes on where it was.
+  EXPECT_EQ(served.Post(From(60), Part(lines, 60, 70), kIngestToken).status, 200);
+}
+
+TEST(GatewayIngest, ABadLineIsNamedAndNothingOfItsBatchIsTaken) {
+  TempDir dir;
+  const auto lines = LinesOf(EventLines(dir, 100));
+  Served served(dir, "");
+  ASSERT_TRUE(served.Start()) << served.process().err();
+  ASSERT_EQ(served.Post(From(0), Part(lines, 0, 50), kIngestToken).status, 200);
+  const std::string bad = lines[50] + "{\"id\":\"1\", nonsense}\n\n" + lines[51] + "{}\n";
+  Reply reply = served.Post(From(50), bad, kIngestToken);
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_THAT(reply.json()["error"].value("message", ""), HasSubstr("line 51 of http"));
+  ASSERT_EQ(reply.json()["bad"].size(), 2u) << reply.body;
+  EXPECT_EQ(reply.json()["bad"][0]["line"], 51);
+  EXPECT_EQ(reply.json()["bad"][1]["line"], 54);
+  EXPECT_EQ(reply.json()["lines"], 50);
+  EXPECT_EQ(served.Get(kEvents, kIngestToken).json()["data"]["lines"], 50);
+
+  // As `ingest` does, it is kept among what is refused, where it asks for that.
+  reply = served.Post(From(50) + "&bad_lines=refuse", bad, kIngestToken);
+  ASSERT_EQ(reply.status, 200) << reply.body;
+  EXPECT_EQ(reply.json()["data"]["lines"], 55);
+  EXPECT_EQ(reply.json()["data"]["appended"], 2);
+  EXPECT_EQ(reply.json()["data"]["refused"].size(), 2u);
+  const json refused = served.Get("/api/v1/refused").json()["data"];
+  ASSERT_EQ(refused["all"], 2) << refused;
+  EXPECT_EQ(refused["refused"][0]["source"], "http");
+  EXPECT_EQ(refused["refused"][0]["line"], 55) << "the newest first, and lines as an editor counts them";
+  EXPECT_EQ(served.Get("/api/v1/refused/1").json()["data"], refused["refused"][0]);
+  EXPECT_EQ(served.Get("/api/v1/refused?from=0&limit=1").json()["data"]["refused"][0]["number"], 0);
+  EXPECT_EQ(served.Get("/api/v1/refused?before=1").json()["data"]["refused"].size(), 1u);
+  EXPECT_EQ(served.Get("/api/v1/refused/2").status, 404);
+}
+
+TEST(GatewayIngest, ProtobufIsTakenInAsWell) {
+  TempDir dir;
+  ASSERT_EQ(
+      RunProgram(dir.path(), {"generate", "events.pb", "--results", "50", "--hosts", "20", "--quiet"}).code,
+      0);
+  std::ifstream file(dir / "events.pb", std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
+  Served served(dir, "");
+  ASSERT_TRUE(served.Start()) << served.process().err();
+  const Reply cut =
+      served.Post(kEvents, bytes.substr(0, bytes.size() - 3), kIngestToken, "application/x-protobuf");
+  EXPECT_EQ(cut.status, 400);
+  EXPECT_THAT(cut.json()["error"].value("message", ""), HasSubstr("the body was cut"));
+  const Reply whole = served.Post(kEvents, bytes, kIngestToken, "application/x-protobuf");
+  ASSERT_EQ(whole.status, 200) << whole.body;
+  EXPECT_GT(whole.json()["data"]["appended"].get<int>(), 100);
+  EXPECT_EQ(RunProgram(dir.path(), {"ingest", "events.pb", "--source", "http", "--data", "data"}).code, 0);
+  EXPECT_EQ(served.Post(kEvents, bytes, kIngestToken, "text/csv").status, 415);
+}
+
+// Killed before a write is synced, behind it, and from outside: the batch that had no answer is sent again.
+TEST(GatewayIngest, KillNineLosesNothingAndDoublesNothing) {
+  TempDir dir;
+  const auto lines = LinesOf(EventLines(dir, 3000));
+  ASSERT_EQ(RunProgram(dir.path(), {"ingest", "events.jsonl", "--data", "reference"}).code, 0);
+  std::size_t done = 0;
+  int deaths = 0;
+  for (const char* failpoint : {"E3:4", "E4:4", "E3:9", "E4:12", ""}) {
+    Served served(dir, "", "run", failpoint);
+    if (!served.Start()) {
+      ++deaths;  // it met its point while it opened
+      continue;
+    }
+    while (done < lines.size()) {
+      const std::size_t end = std::min(done + 200, lines.size());
+      const Reply reply = served.Post(From(done), Part(lines, done, end), kIngestToken);
+      if (reply.status == 0) break;
+      ASSERT_EQ(reply.status, 200) << reply.body;
+      EXPECT_EQ(reply.json()["data"]["lines"], end);
+      done = end;
+    }
+    if (done < lines.size()) {
+      EXPECT_EQ(served.process().Wait(), 128 + SIGKILL) << failpoint;
+      ++deaths;
+      continue;
+    }
+    served.process().Signal(SIGTERM);
+    EXPECT_EQ(served.process().Wait(), 0);
+  }
+  EXPECT_GE(deaths, 3);
+  ASSERT_EQ(done, lines.size());
+  // All has been taken in: this only works on what waits.
+  EXPECT_EQ(RunProgram(dir.path(), {"ingest", "events.jsonl", "--source", "http", "--data", "data"}).code, 0);
+  EXPECT_EQ(Totals(dir, "data"), Totals(dir, "reference"));
+  EXPECT_EQ(RunProgram(dir.path(), {"audit", "--data", "data"}).code, 0);
+}
+
+TEST(GatewayIngest, APipelineInLockstepSaysHowItWantsItsEvents) {
+  TempDir dir;
+  const auto lines = LinesOf(EventLines(dir, 50));
+  std::ofstream(dir / "lockstep.yaml")
+      << "data_directory: data\norder: lockstep\ngateway: {listen: '127.0.0.1:0', "
+         "tokens_file: tokens}\n";
+  Served unused(dir, "", "config");  // writes the tokens
+  Background run(dir.path(), {"run", "--config", "lockstep.yaml"});
+  ASSERT_TRUE(run.WaitFor("gateway=")) << run.err();
+  const std::size_t begin = run.err().rfind("gateway=") + 8;
+  httplib::Client client(run.err().substr(begin, run.err().find_first_of(" \n", begin) - begin));
+  const auto reply = client.Post(kEvents, {{"Authorization", std::string("Bearer ") + kIngestToken}},
+                                 Part(lines, 0, 10), "application/x-ndjson");
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->status, 400);
+  EXPECT_THAT(reply->body, HasSubstr("`order: lockstep`"));
+}
+
+}  // namespace
+}  // namespace cobblestone::testing

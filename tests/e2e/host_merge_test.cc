@@ -1,0 +1,351 @@
+// Hosts of one owner that become one, at any time: all credit goes along, what is still out counts for the other one, and
+// nothing is lost, counted twice or given to somebody else.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "common/wire/event_codec.h"
+#include "common/wire/grant_codec.h"
+#include "services/cobblestone/engine.h"
+#include "tests/support/control_totals_of.h"
+#include "tests/support/free_world.h"
+#include "tests/support/job_events.h"
+#include "tests/support/like_the_oracle.h"
+#include "tests/support/temp_dir.h"
+
+namespace cobblestone::testing {
+namespace {
+
+constexpr double kStart = 1.7e9;
+constexpr double kDay = 86400;
+constexpr std::int64_t kMicro = 1'000'000;
+constexpr std::uint64_t kOwner = 7;
+
+// App 1 pays what its results are assigned, and 1 Cobblestone for each step that a trickle tells of.
+class Project {
+ public:
+  Project() {
+    Say(kStart, wire::AppChange{.app = AppId(1),
+                                .policy = "assigned",
+                                .delay_bound = 60 * kDay,
+                                .trickles = {{.variety = "model",
+                                              .kind = "steps",
+                                              .measure = "steps",
+                                              .phases = {{.last_step = 1000, .credit_per_step = 1}}}}});
+    Say(kStart, wire::AppVersionChange{.row = {.id = 1, .app = AppId(1), .version_num = 1, .platform = 1}});
+    for (const std::uint64_t user : {kOwner, kOwner + 1})
+      Say(kStart, wire::UserMember{.user = UserId(user), .name = "somebody"});
+    for (std::uint64_t host = 1; host <= 6; ++host) Own(kStart, host, kOwner);
+  }
+
+  void Say(double time, wire::EventBody body) {
+    events.push_back(wire::EncodeEvent(
+        {.head = {.id = ++id_, .project = ProjectId(1), .time = time}, .body = std::move(body)}));
+  }
+  void Own(double time, std::uint64_t host, std::uint64_t user) {
+    Say(time, wire::HostMember{
+                  .host = HostId(host), .user = UserId(user), .whetstone = 1e9, .dhrystone = 1e9, .cpus = 1});
+  }
+  void Merge(double time, std::uint64_t host, std::uint64_t into) {
+    Say(time, wire::HostMerge{.host = HostId(host), .into = HostId(into)});
+  }
+  void Sent(double time, std::uint64_t result, std::uint64_t host) {
+    wire::Dispatch dispatch;
+    dispatch.facts = JobOf(result, host, time);
+    dispatch.facts.outcome = credit::Outcome::kUnknown;
+    dispatch.facts.received_time = 0;
+    dispatch.fpops_est = 1e15;
+    dispatch.fpops_bound = 1e20;
+    Say(time, dispatch);
+  }
+  void Heard(double time, std::uint64_t result, std::uint64_t host, double steps) {
+    Say(time,
+        wire::Trickle{.result = ResultId(result), .host = HostId(host), .variety = "model", .steps = steps});
+  }
+  void Done(double time, std::uint64_t result, std::uint64_t host, double credit) {
+    Say(time, wire::Completion{.facts = JobOf(result, host, time)});
+    Say(time, ValidationOf(result, host, result, credit));
+  }
+  // What came before has been applied.
+  void Rest(double time) { Say(time, wire::Tick{.time = time}); }
+
+  Events events;
+
+ private:
+  static credit::CompletionFacts JobOf(std::uint64_t result, std::uint64_t host, double time) {
+    credit::CompletionFacts facts = CompletionOf(result, host, result, time).facts;
+    facts.version = AppVersionId(1);
+    facts.peak_flops = 1e9;
+    facts.sent_time = kStart;
+    return facts;
+  }
+
+  std::uint64_t id_ = 0;
+};
+
+std::int64_t TotalOf(const Outcome& outcome, std::uint64_t host) {
+  const auto account = outcome.accounts.find({1, OracleAccountKind::kHost, host});
+  return account == outcome.accounts.end() ? 0 : static_cast<std::int64_t>(account->second.micro);
+}
+
+TEST(HostMerge, TheOneHasAllThatBothHadAndWhatIsStillOutGoesToIt) {
+  Project project;
+  project.Done(kStart + kDay, 10, 1, 30);
+  project.Done(kStart + 2 * kDay, 20, 2, 5);
+  project.Sent(kStart + 2 * kDay, 11, 1);
+  project.Rest(kStart + 2 * kDay);
+  project.Merge(kStart + 3 * kDay, 1, 2);
+  project.Done(kStart + 4 * kDay, 11, 1, 7);
+  const Played run = ExpectLikeTheOracle(project.events);
+  EXPECT_EQ(TotalOf(run.outcome, 2), 42 * kMicro);
+  EXPECT_EQ(TotalOf(run.outcome, 1), 0);
+  EXPECT_EQ(run.outcome.accounts.at({1, OracleAccountKind::kHost, 2}).grants, 3u);
+  EXPECT_EQ(run.outcome.accounts.at({1, OracleAccountKind::kUser, kOwner}).micro, 42 * kMicro);
+  EXPECT_TRUE(run.outcome.refusals.empty());
+}
+
+TEST(HostMerge, PartialGrantsBeforeAndAfterItAndTheirSettlementAreOfOneHost) {
+  Project project;
+  project.Done(kStart + kDay, 20, 2, 5);
+  project.Sent(kStart, 10, 1);
+  project.Heard(kStart + 10 * kDay, 10, 1, 20);
+  project.Merge(kStart + 11 * kDay, 1, 2);
+  project.Rest(kStart + 11 * kDay);
+  project.Heard(kStart + 12 * kDay, 10, 1, 50);
+  Events running = project.events;
+  const Played before = ExpectLikeTheOracle(running);
+  EXPECT_EQ(TotalOf(before.outcome, 2), 55 * kMicro);
+  EXPECT_TRUE((before.outcome.accounts.at({1, OracleAccountKind::kHost, 2}).provisional == 50 * kMicro));
+  project.Done(kStart + 13 * kDay, 10, 1, 60);
+  const Played run = ExpectLikeTheOracle(project.events);
+  EXPECT_EQ(TotalOf(run.outcome, 2), 65 * kMicro);
+  EXPECT_TRUE((run.outcome.accounts.at({1, OracleAccountKind::kHost, 2}).provisional == 0));
+}
+
+TEST(HostMerge, WaitsForTheFirstCreditOfTheOtherOneUnderTheSameOwner) {
+  Project project;
+  project.Done(kStart + kDay, 10, 1, 30);
+  project.Merge(kStart + 2 * kDay, 1, 2);
+  project.Rest(kStart + 2 * kDay);
+  EXPECT_EQ(TotalOf(ExpectLikeTheOracle(project.events).outcome, 1), 30 * kMicro);
+  project.Done(kStart + 3 * kDay, 20, 2, 1);
+  EXPECT_EQ(TotalOf(ExpectLikeTheOracle(project.events).outcome, 2), 31 * kMicro);
+}
+
+TEST(HostMerge, HostsOfTwoOwnersDoNotBecomeOneUntilTheyAreOfOne) {
+  Project project;
+  project.Own(kStart + 1, 2, kOwner + 1);
+  project.Done(kStart + kDay, 10, 1, 30);
+  project.Done(kStart + kDay, 20, 2, 5);
+  project.Merge(kStart + 2 * kDay, 1, 2);
+  project.Rest(kStart + 2 * kDay);
+  const Played apart = ExpectLikeTheOracle(project.events);
+  EXPECT_EQ(TotalOf(apart.outcome, 1), 30 * kMicro);
+  EXPECT_EQ(TotalOf(apart.outcome, 2), 5 * kMicro);
+  project.Own(kStart + 3 * kDay, 2, kOwner);
+  project.Rest(kStart + 3 * kDay);
+  EXPECT_EQ(TotalOf(ExpectLikeTheOracle(project.events).outcome, 2), 35 * kMicro);
+}
+
+TEST(HostMerge, AnotherOwnerOfTheOneTakesWhatIsStillToComeOfBoth) {
+  Project project;
+  project.Done(kStart + kDay, 10, 1, 30);
+  project.Done(kStart + kDay, 20, 2, 5);
+  project.Merge(kStart + 2 * kDay, 1, 2);
+  project.Rest(kStart + 2 * kDay);
+  project.Own(kStart + 3 * kDay, 2, kOwner + 1);
+  project.Own(kStart + 3 * kDay, 1, kOwner + 1);  // which is no host any more
+  project.Done(kStart + 4 * kDay, 11, 1, 2);
+  const Played run = ExpectLikeTheOracle(project.events);
+  EXPECT_EQ(TotalOf(run.outcome, 2), 37 * kMicro);
+  EXPECT_EQ(run.outcome.accounts.at({1, OracleAccountKind::kUser, kOwner}).micro, 37 * kMicro)
+      << "the result was out for the owner that the ended host had";
+}
+
+TEST(HostMerge, ChainsEndAtTheLastAndCyclesAreRefused) {
+  Project project;
+  for (std::uint64_t host = 1; host <= 4; ++host)
+    project.Done(kStart + kDay, 10 * host, host, static_cast<double>(host));
+  project.Rest(kStart + kDay);
+  project.Merge(kStart + 2 * kDay, 2, 3);
+  project.Merge(kStart + 2 * kDay, 1, 2);
+  project.Merge(kStart + 2 * kDay, 3, 4);
+  project.Merge(kStart + 2 * kDay, 4, 1);
+  project.Rest(kStart + 2 * kDay);
+  project.Done(kStart + 3 * kDay, 11, 1, 100);
+  const Played run = ExpectLikeTheOracle(project.events);
+  EXPECT_EQ(TotalOf(run.outcome, 4), 110 * kMicro);
+  EXPECT_EQ(run.outcome.refusals, (std::map<std::string, std::uint64_t>{{"OUT_OF_RANGE", 1}}));
+}
+
+TEST(HostMerge, IsSaidOnceOfAHostThatIsKnownAndSomebodys) {
+  Project project;
+  project.Own(kStart, 5, 0);
+  project.Say(kStart + 1, wire::HostMember{.host = HostId(6), .user = UserId(kOwner), .deleted = true});
+  project.Merge(kStart + kDay, 1, 2);
+  project.events.push_back(std::string(project.events.back()));  // repeated
+  project.Merge(kStart + kDay, 1, 3);
+  project.Merge(kStart + kDay, 99, 1);
+  project.Merge(kStart + kDay, 5, 1);
+  project.Merge(kStart + kDay, 6, 1);
+  project.Merge(kStart + kDay, 4, 4);
+  const Played run = ExpectLikeTheOracle(project.events);
+  EXPECT_EQ(run.outcome.refusals,
+            (std::map<std::string, std::uint64_t>{
+                {"ALREADY_DECIDED", 1}, {"OUT_OF_RANGE", 1}, {"UNKNOWN_HOST", 2}, {"UNKNOWN_USER", 1}}));
+}
+
+TEST(HostMerge, BalancesThatComeLateGoToTheOneAndTakeNothingFromIt) {
+  Project project;
+  project.Done(kStart + kDay, 20, 2, 5);
+  project.Merge(kStart + 2 * kDay, 1, 2);
+  project.Rest(kStart + 2 * kDay);
+  project.Say(
+      kStart + 3 * kDay,
+      wire::OpeningTotal{
+          .kind = wire::AccountKind::kHost, .account = 1, .total = 1000.0, .rac = 10, .rac_time = kStart});
+  project.Say(
+      kStart + 3 * kDay,
+      wire::OpeningTotal{
+          .kind = wire::AccountKind::kHost, .account = 2, .total = 100.0, .rac = 1, .rac_time = kStart});
+  const Played run = ExpectLikeTheOracle(project.events);
+  EXPECT_EQ(TotalOf(run.outcome, 2), 1105 * kMicro);
+}
+
+// ---- In the middle of everything -----------------------------------------------------------------------------------
+
+// Merges between events of all kinds: of hosts of one owner and of several, of hosts that move, again, in chains and circles.
+Events WithMerges(Events events, std::uint64_t hosts, std::uint64_t seed, double time) {
+  std::mt19937_64 random(seed);
+  Events with;
+  std::uint64_t id = 1u << 29;
+  for (std::string& event : events) {
+    with.push_back(std::move(event));
+    if (random() % 40 != 0) continue;
+    with.push_back(wire::EncodeEvent({.head = {.id = ++id, .project = ProjectId(1), .time = time},
+                                      .body = wire::HostMerge{.host = HostId(1 + random() % (hosts + 2)),
+                                                              .into = HostId(1 + random() % hosts)}}));
+    if (random() % 4 == 0) with.push_back(std::string(with.back()));
+  }
+  return with;
+}
+
+GenerateOptions FewOwners(std::uint64_t seed) {
+  GenerateOptions options = Eventful(seed);
+  options.results = 700;
+  options.hosts = 40;
+  options.users = 4;
+  options.dispatches = true;
+  options.trickles = 3;
+  options.bad_trickles = 0.2;
+  options.owner_changes = 1;
+  return options;
+}
+
+class HostMergeSeeds : public ::testing::TestWithParam<std::uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(Seeds, HostMergeSeeds, ::testing::Values(1, 2, 3));
+
+TEST_P(HostMergeSeeds, TotalsAreWhatTheOracleSaysToTheLastBitOnAnyNumberOfPartitions) {
+  const GenerateOptions options = FewOwners(GetParam());
+  const Events plain = Generate(options);
+  const Events events = WithMerges(plain, options.hosts, GetParam(), options.start_time);
+  const Played run = ExpectLikeTheOracle(events);
+  const Played without = RunPipeline(plain, 1);
+  std::size_t fewer = 0;
+  for (const auto& [key, account] : without.outcome.accounts)
+    if (key.kind == OracleAccountKind::kHost && run.outcome.accounts.count(key) == 0) ++fewer;
+  EXPECT_GT(fewer, 3u) << "no host became another one: the story proves nothing";
+}
+
+// Running freely who is whose when depends on what came first; that nothing is lost does not.
+TEST_P(HostMergeSeeds, WhateverOvertakesWhatAllCreditIsInOnePlace) {
+  const GenerateOptions options = FewOwners(GetParam());
+  const Events events = WithMerges(Generate(options), options.hosts, GetParam(), options.start_time);
+  for (const std::uint32_t partitions : {1u, 5u}) {
+    FreeWorld world(partitions, GetParam());
+    std::mt19937_64 random(GetParam());
+    for (const std::string& event : events) {
+      world.Add(event);
+      if (random() % 8 == 0) world.Step();
+    }
+    world.RunUntilIdle();
+    BigMicro granted = 0;
+    for (const std::string& record : world.ledger()) {
+      wire::GrantHead head;
+      ASSERT_TRUE(wire::DecodeGrantHead(record, &head));
+      if (wire::IsAward(head.kind)) granted += head.credit_micro;
+    }
+    BigMicro has = 0;
+    BigMicro waits = 0;
+    std::size_t merged = 0;
+    for (PipelineSlot& slot : world.slots()) {
+      if (slot.stages.accounts == nullptr) continue;
+      slot.stages.accounts->hosts().ForEach([&](const stream::Key&, const accounts::HostAccount& host) {
+        has += host.account.total_micro;
+        if (!host.merge.done) return;
+        ++merged;
+        EXPECT_EQ(host.account.grants, 0u);
+      });
+      slot.stages.accounts->waiting().ForEach([&](const stream::Key&, const accounts::WaitingGrant& one) {
+        wire::GrantHead head;
+        ASSERT_TRUE(wire::DecodeGrantHead(one.bytes, &head));
+        waits += head.credit_micro;
+      });
+    }
+    EXPECT_TRUE(granted == has + waits) << partitions << " partitions";
+    EXPECT_GT(merged, 3u);
+  }
+}
+
+// ---- The program's engine ------------------------------------------------------------------------------------------
+
+TEST(HostMerge, TheAuditFollowsItTheExportReconcilesAndPeopleSeeIt) {
+  for (const std::uint32_t partitions : {1u, 5u}) {
+    TempDir temp;
+    settings::RunSettings settings;
+    settings.data_directory = temp / "data";
+    settings.partitions = partitions;
+    settings.threads = 2;
+    settings.commit.max_records = 50;
+    settings.state.flush_interval = std::chrono::milliseconds(30);
+    GenerateOptions options = FewOwners(4);
+    options.tick_period = 0;
+    const Events events = WithMerges(Generate(options), options.hosts, 4, options.start_time);
+    auto engine = Engine::Open(settings, [](const std::string&) {});
+    ASSERT_TRUE(engine.ok()) << engine.status().message();
+    (*engine)->Start();
+    for (std::size_t at = 0; at < events.size();) {
+      const auto broadcast = [&](std::size_t i) {
+        const auto routing = wire::PeekRouting(events[i]);
+        return routing && routing->key == wire::KeyKind::kBroadcast;
+      };
+      AppendBlock block{.source = "story", .first_line = at, .barrier = broadcast(at)};
+      while (at < events.size() && block.lines.size() < 200 && broadcast(at) == block.barrier)
+        block.lines.push_back({.envelope = events[at++]});
+      ASSERT_TRUE((*engine)->Append(block).ok());
+    }
+    (*engine)->WaitIdle();
+    ASSERT_TRUE((*engine)->failure().ok()) << (*engine)->failure().message();
+    const auto audit = (*engine)->Audit({});
+    ASSERT_TRUE(audit.ok()) << audit.status().message();
+    EXPECT_EQ((*audit)["problem_count"], 0) << audit->dump(1);
+    EXPECT_GT((*audit)["host_merges"], 5);
+    const auto totals = ControlTotalsOf(**engine, ProjectId(1), false);
+    EXPECT_TRUE(totals.ok()) << totals.status().message();
+    std::size_t merged = 0;
+    for (std::uint64_t host = 1; host <= options.hosts; ++host) {
+      const auto account = (*engine)->questions().Account(ProjectId(1), wire::AccountKind::kHost, host);
+      if (!account.ok() || !account->value("merged", false)) continue;
+      ++merged;
+      EXPECT_EQ((*account)["total"], "0.000000") << host;
+      EXPECT_NE((*account)["into"], host);
+    }
+    EXPECT_GT(merged, 3u);
+  }
+}
+
+}  // namespace
+}  // namespace cobblestone::testing

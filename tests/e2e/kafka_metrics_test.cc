@@ -1,0 +1,120 @@
+// A real Prometheus scrapes two workers on a real broker, each standing by for the other: what both tell adds up to what was
+// granted, and every metric that the dashboard and the alerts name is told. One is killed; the other tells of its slots.
+
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tests/e2e/prometheus.h"
+#include "tests/robustness/kafka_world.h"
+
+namespace cobblestone::testing {
+namespace {
+
+using nlohmann::json;
+
+// The world's worker of that name, but each line of its log is one of JSON.
+std::unique_ptr<Background> WorkerInJson(const KafkaWorld& world, const std::string& name) {
+  std::ifstream file(world.ConfigOf(name));
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string level = "log:\n";
+  const std::size_t at = text.find(level);
+  if (at == std::string::npos) throw std::runtime_error("no " + level + " in " + text);
+  text.insert(at + level.size(), "  format: json\n");
+  std::ofstream(world.path(name + "-json.yaml")) << text;
+  return std::make_unique<Background>(world.path(""),
+                                      std::vector<std::string>{"run", "--config", world.path(name + "-json.yaml")});
+}
+
+TEST(KafkaMetrics, WhatTheWorkersTellAddsUpToTheDeployment) {
+  const auto broker = TestBroker::Shared();
+  GenerateOptions options = TrafficOptions(47, 4000);
+  const KafkaWorld world(*broker, Traffic(options),
+                         {.kafka = "  standby: hot\n", .more = "metrics: {listen: \"127.0.0.1:0\"}\n"});
+  auto first = WorkerInJson(world, "w0");
+  auto second = WorkerInJson(world, "w1");
+  ASSERT_TRUE(first->WaitFor("\"running\"")) << first->err();
+  ASSERT_TRUE(second->WaitFor("\"running\"")) << second->err();
+  const std::string address = MetricsAddressIn(first->err());
+  const Prometheus prometheus(world.path(""), {address, MetricsAddressIn(second->err())});
+  const Finished taken = world.Ingest();
+  ASSERT_LE(taken.code, 1) << taken.err;  // 1: bad lines of the traffic were told
+  ASSERT_TRUE(world.AwaitRest(std::chrono::seconds(60))) << world.Tasks().dump(1);
+
+  EXPECT_TRUE(prometheus.Await("sum(cobblestone_kafka_task_owned) == 5")) << "each slot is one worker's";
+  EXPECT_TRUE(prometheus.Await("count(cobblestone_kafka_task_phase{phase=\"running\"}) == 5"));
+  EXPECT_TRUE(prometheus.Await("count(cobblestone_kafka_task_phase{phase=\"standby\"}) == 5"));
+  EXPECT_TRUE(prometheus.Await("max(cobblestone_kafka_standby_lag_commits) == 0"));
+  EXPECT_TRUE(prometheus.Await("cobblestone_scale_epoch > 0")) << "who has the coordinator tells the scales";
+  EXPECT_TRUE(prometheus.Await("cobblestone_task_checkpoint_timestamp_seconds"));
+  const auto scraped = prometheus.Names();
+  for (const std::string& name : NamedMetrics()) {
+    // Of one machine's log, its stages and its audits.
+    bool here = name.starts_with("cobblestone_kafka_") || name.starts_with("process_");
+    for (const char* part :
+         {"_task_records", "_task_lag", "_task_commit", "_task_stopped", "_task_state", "_task_checkpoint",
+          "_grants_total", "_claims", "_credit", "_scale", "_health", "_disk"})
+      here = here || name.find(part) != std::string::npos;
+    if (name.find("_log_") != std::string::npos) here = false;
+    if (!here) continue;
+    EXPECT_TRUE(scraped.contains(name) || scraped.contains(name + "_bucket"))
+        << name << " is named in deploy/monitoring, and no worker tells it";
+  }
+  EXPECT_EQ(WhatPromtoolSays(world.path(""), Fetch(address, "/metrics")), "");
+
+  // Who takes over says so, and counts on from what he does himself.
+  first->Signal(SIGKILL);
+  (void)first->Wait();
+  EXPECT_TRUE(prometheus.Await("sum(cobblestone_kafka_task_owned) == 5 and on () count(up == 1) == 1"));
+  EXPECT_TRUE(prometheus.Await("cobblestone_kafka_fenced_owners_total > 0"));
+  EXPECT_TRUE(prometheus.Await("cobblestone_scale_epoch > 0"))
+      << "read of the topic, where he did not write it himself";
+
+  second->Signal(SIGTERM);
+  EXPECT_EQ(second->Wait(), 0) << second->err();
+  for (const Background* worker : {first.get(), second.get()}) {
+    std::istringstream lines(worker->err());
+    for (std::string line; std::getline(lines, line);)
+      EXPECT_TRUE(json::parse(line, nullptr, false).is_object()) << line;
+  }
+}
+
+TEST(KafkaMetrics, GrantsOfAllWorkersAreThoseOfTheLedger) {
+  const auto broker = TestBroker::Shared();
+  const KafkaWorld world(*broker, Traffic(48, 3000),
+                         {.kafka = "", .more = "metrics: {listen: \"127.0.0.1:0\"}\n"});
+  auto first = world.Worker("w0");
+  auto second = world.Worker("w1");
+  ASSERT_TRUE(first->WaitFor("running")) << first->err();
+  ASSERT_TRUE(second->WaitFor("running")) << second->err();
+  const Prometheus prometheus(world.path(""),
+                              {MetricsAddressIn(first->err()), MetricsAddressIn(second->err())});
+  const Finished taken = world.Ingest();
+  ASSERT_LE(taken.code, 1) << taken.err;
+  ASSERT_TRUE(world.AwaitRest(std::chrono::seconds(60))) << world.Tasks().dump(1);
+  ASSERT_TRUE(prometheus.AwaitScrape());
+  const double grants = prometheus.Value("sum(cobblestone_grants_total)");
+  const double credit = prometheus.Value("sum(cobblestone_credit_granted_total)");
+  const double refused = prometheus.Value("sum(cobblestone_refused_total{project!=\"0\"})");
+  for (auto* worker : {first.get(), second.get()}) {
+    worker->Signal(SIGTERM);
+    EXPECT_EQ(worker->Wait(), 0) << worker->err();
+  }
+  world.WithMigrated([&](Engine& engine) {
+    EXPECT_EQ(grants, static_cast<double>(engine.Counts().grants));
+    const auto audit = engine.Audit({});
+    ASSERT_TRUE(audit.ok()) << audit.status().message();
+    EXPECT_NEAR(credit, std::stod(audit->at("granted_micro").get<std::string>()) / 1e6, 1e-6);
+  });
+  EXPECT_GT(grants, 1000);
+  EXPECT_GT(refused, 0);
+}
+
+}  // namespace
+}  // namespace cobblestone::testing

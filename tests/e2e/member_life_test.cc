@@ -1,0 +1,321 @@
+// Users, hosts and projects change in the middle of everything: users move between teams, leave and come back, and nothing of
+// who has left stays but sums, and for a while the number by which sites delete it; projects get new names.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/wire/event_codec.h"
+#include "services/cobblestone/engine.h"
+#include "services/cobblestone/state_source.h"
+#include "tests/support/control_totals_of.h"
+#include "tests/support/job_events.h"
+#include "tests/support/like_the_oracle.h"
+#include "tests/support/temp_dir.h"
+
+namespace cobblestone::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr double kStart = 1.7e9;
+constexpr double kDay = 86400;
+constexpr std::int64_t kMicro = 1'000'000;
+
+// App 1 pays what its results are assigned, and 1 Cobblestone for each step that a trickle tells of.
+class Project {
+ public:
+  Project() {
+    Say(kStart, wire::AppChange{.app = AppId(1),
+                                .policy = "assigned",
+                                .delay_bound = 60 * kDay,
+                                .trickles = {{.variety = "model",
+                                              .kind = "steps",
+                                              .measure = "steps",
+                                              .phases = {{.last_step = 1000, .credit_per_step = 1}}}}});
+    Say(kStart, wire::AppVersionChange{.row = {.id = 1, .app = AppId(1), .version_num = 1, .platform = 1}});
+    Say(kStart, wire::HostMember{.host = HostId(5), .user = UserId(1), .whetstone = 1e9, .cpus = 1});
+    User(kStart, 11);
+  }
+
+  void Say(double time, wire::EventBody body) {
+    events.push_back(wire::EncodeEvent(
+        {.head = {.id = ++id_, .project = ProjectId(1), .time = time}, .body = std::move(body)}));
+  }
+  void User(double time, std::uint64_t team, bool deleted = false) {
+    Say(time,
+        wire::UserMember{.user = UserId(1), .team = TeamId(team), .deleted = deleted, .name = "somebody"});
+  }
+  void Sent(double time, std::uint64_t result) {
+    wire::Dispatch dispatch;
+    dispatch.facts = JobOf(result, time);
+    dispatch.facts.outcome = credit::Outcome::kUnknown;
+    dispatch.facts.received_time = 0;
+    dispatch.fpops_est = 1e15;
+    dispatch.fpops_bound = 1e20;
+    Say(time, dispatch);
+  }
+  void Heard(double time, std::uint64_t result, double steps) {
+    Say(time,
+        wire::Trickle{.result = ResultId(result), .host = HostId(5), .variety = "model", .steps = steps});
+  }
+  void Done(double time, std::uint64_t result, double credit) {
+    Say(time, wire::Completion{.facts = JobOf(result, time)});
+    Say(time, ValidationOf(result, 5, result, credit));
+  }
+  // What came before has been applied.
+  void Rest(double time) { Say(time, wire::Tick{.time = time}); }
+
+  Events events;
+
+ private:
+  static credit::CompletionFacts JobOf(std::uint64_t result, double time) {
+    credit::CompletionFacts facts = CompletionOf(result, 5, result, time).facts;
+    facts.version = AppVersionId(1);
+    facts.peak_flops = 1e9;
+    facts.sent_time = kStart;
+    return facts;
+  }
+
+  std::uint64_t id_ = 0;
+};
+
+std::int64_t TotalOf(const Outcome& outcome, OracleAccountKind kind, std::uint64_t id) {
+  const auto account = outcome.accounts.find({1, kind, id});
+  return account == outcome.accounts.end() ? 0 : static_cast<std::int64_t>(account->second.micro);
+}
+
+TEST(MemberLife, EachPartialGrantIsOfTheTeamOfItsMessageAndTheRestOfThatOfTheReport) {
+  Project project;
+  project.Sent(kStart, 10);
+  project.Heard(kStart + 10 * kDay, 10, 20);
+  project.User(kStart + 11 * kDay, 12);
+  project.Heard(kStart + 12 * kDay, 10, 50);
+  project.User(kStart + 13 * kDay, 13);
+  project.Done(kStart + 14 * kDay, 10, 60);
+  project.User(kStart + 15 * kDay, 0);
+  const Played run = ExpectLikeTheOracle(project.events);
+  EXPECT_EQ(TotalOf(run.outcome, OracleAccountKind::kTeam, 11), 20 * kMicro);
+  EXPECT_EQ(TotalOf(run.outcome, OracleAccountKind::kTeam, 12), 30 * kMicro);
+  EXPECT_EQ(TotalOf(run.outcome, OracleAccountKind::kTeam, 13), 10 * kMicro);
+  EXPECT_EQ(TotalOf(run.outcome, OracleAccountKind::kUser, 1), 60 * kMicro);
+}
+
+TEST(MemberLife, WhereAUserWasCountsAndNotWhenItWasTold) {
+  Project project;
+  project.Sent(kStart, 10);
+  project.User(kStart + 20 * kDay, 13);  // the last one is told first
+  project.User(kStart + 11 * kDay, 12);
+  project.Heard(kStart + 10 * kDay, 10, 20);
+  project.Heard(kStart + 12 * kDay, 10, 50);
+  project.Done(kStart + 14 * kDay, 10, 60);
+  project.Done(kStart + 21 * kDay, 20, 5);
+  const Played run = ExpectLikeTheOracle(project.events);
+  EXPECT_EQ(TotalOf(run.outcome, OracleAccountKind::kTeam, 11), 20 * kMicro);
+  EXPECT_EQ(TotalOf(run.outcome, OracleAccountKind::kTeam, 12), 40 * kMicro);
+  EXPECT_EQ(TotalOf(run.outcome, OracleAccountKind::kTeam, 13), 5 * kMicro);
+}
+
+TEST(MemberLife, ADeletedUserComesBackWithAllItsCreditAndItsTeamHasNoneOfTheTimeBetween) {
+  Project project;
+  project.Sent(kStart, 10);
+  project.Heard(kStart + 1 * kDay, 10, 8);
+  project.Done(kStart + 2 * kDay, 20, 1);
+  project.Rest(kStart + 2 * kDay);
+  project.User(kStart + 3 * kDay, 11, true);
+  project.Done(kStart + 4 * kDay, 21, 2);
+  project.Heard(kStart + 4 * kDay, 10, 24);
+  project.Rest(kStart + 4 * kDay);
+  const Played away = ExpectLikeTheOracle(project.events);
+  EXPECT_EQ(TotalOf(away.outcome, OracleAccountKind::kTeam, 11), 9 * kMicro) << "past credit stays";
+  EXPECT_EQ(TotalOf(away.outcome, OracleAccountKind::kHost, 5), 27 * kMicro);
+  project.User(kStart + 5 * kDay, 11);
+  project.Done(kStart + 6 * kDay, 10, 30);
+  const Played back = ExpectLikeTheOracle(project.events);
+  EXPECT_EQ(TotalOf(back.outcome, OracleAccountKind::kUser, 1), 33 * kMicro);
+  EXPECT_EQ(TotalOf(back.outcome, OracleAccountKind::kTeam, 11), 15 * kMicro);
+  EXPECT_TRUE((back.outcome.accounts.at({1, OracleAccountKind::kUser, 1}).provisional == 0));
+}
+
+// ---- What is erased ------------------------------------------------------------------------------------------------
+
+constexpr const char* kSecret = "Xanthippe";
+
+void TellAll(Project& project) {
+  const std::string secret = kSecret;
+  project.Say(kStart + 1, wire::UserMember{.user = UserId(1),
+                                           .team = TeamId(11),
+                                           .name = secret,
+                                           .profile = wire::UserProfile{.create_time = 1600000000,
+                                                                        .cpid = "user-cpid",
+                                                                        .country = secret,
+                                                                        .url = secret + ".example"}});
+  wire::HostProfile host;
+  host.p_model = secret;
+  host.os_name = secret;
+  host.host_cpid = "host-cpid";
+  project.Say(
+      kStart + 1,
+      wire::HostMember{.host = HostId(5), .user = UserId(1), .whetstone = 1e9, .cpus = 1, .profile = host});
+  project.Say(kStart + 2, wire::AccountFacts{.kind = wire::AccountKind::kUser,
+                                             .account = 1,
+                                             .badges = std::vector<wire::BadgeHeld>{{.badge = 3}},
+                                             .consent = 1});
+  project.Done(kStart + kDay, 10, 7);
+}
+
+void DeleteAll(Project& project, double time) {
+  project.Say(time, wire::UserMember{.user = UserId(1), .deleted = true, .name = kSecret});
+  project.Say(time, wire::HostMember{.host = HostId(5), .user = UserId(1), .deleted = true});
+}
+
+// Rows of the state in which it is.
+std::size_t RowsWith(const Events& events, std::string_view text) {
+  LockstepWorld world(1);
+  world.Add(events);
+  world.Finish();
+  std::size_t rows = 0;
+  for (const auto& [key, row] : world.StateRows()) rows += row.find(text) != std::string::npos ? 1 : 0;
+  return rows;
+}
+
+TEST(MemberLife, OfWhoIsDeletedNoTextStaysInAnyState) {
+  Project project;
+  TellAll(project);
+  EXPECT_GT(RowsWith(project.events, kSecret), 2u);
+  const Events before = project.events;
+  DeleteAll(project, kStart + 2 * kDay);
+  EXPECT_EQ(RowsWith(project.events, kSecret), 0u);
+  EXPECT_EQ(RowsWith(project.events, "user-cpid"), 1u) << "the tombstone";
+  EXPECT_EQ(RowsWith(project.events, "host-cpid"), 1u);
+  // What was said before it comes again.
+  Events again = project.events;
+  again.insert(again.end(), before.begin(), before.end());
+  EXPECT_EQ(RowsWith(again, kSecret), 0u);
+  project.Rest(kStart + 63 * kDay);
+  project.Rest(kStart + 64 * kDay);
+  EXPECT_EQ(RowsWith(project.events, "user-cpid"), 0u);
+  EXPECT_EQ(RowsWith(project.events, "host-cpid"), 0u);
+}
+
+// ---- The program's engine ------------------------------------------------------------------------------------------
+
+class Running : public ::testing::Test {
+ protected:
+  Running() {
+    settings_.data_directory = temp_ / "data";
+    settings_.partitions = 3;
+    settings_.threads = 2;
+    settings_.projects = {{.id = ProjectId(1), .name = "As configured"}};
+    auto engine = Engine::Open(settings_, [](const std::string&) {});
+    EXPECT_TRUE(engine.ok()) << engine.status().message();
+    engine_ = std::move(*engine);
+    engine_->Start();
+  }
+
+  // What the project has said since the last time.
+  void Hear(const Project& project) {
+    for (; heard_ < project.events.size(); ++heard_) {
+      AppendBlock block{.source = "story", .first_line = heard_, .own_ticks = true};
+      block.lines.push_back({.envelope = project.events[heard_]});
+      block.barrier = wire::PeekRouting(block.lines[0].envelope)->key == wire::KeyKind::kBroadcast;
+      const auto appended = engine_->Append(block);
+      ASSERT_TRUE(appended.ok()) << appended.status().message();
+      engine_->WaitIdle();
+      ASSERT_TRUE(engine_->failure().ok()) << engine_->failure().message();
+    }
+  }
+  // Of users and of hosts that files list as deleted: "number public id time".
+  std::vector<std::string> Deleted() {
+    auto source = StateSource::Open(engine_->live_state(), {.project = ProjectId(1)});
+    EXPECT_TRUE(source.ok()) << source.status().message();
+    std::vector<std::string> all;
+    const auto take = [&](const statistics::Deleted& one) {
+      all.push_back(std::to_string(one.id) + " " + one.public_cross_project_id + " " +
+                    std::to_string(static_cast<std::int64_t>(one.create_time - kStart)));
+      return Status::Ok();
+    };
+    EXPECT_TRUE((*source)->UsersDeleted(take).ok());
+    EXPECT_TRUE((*source)->HostsDeleted(take).ok());
+    return all;
+  }
+
+  TempDir temp_;
+  settings::RunSettings settings_;
+  std::unique_ptr<Engine> engine_;
+  std::size_t heard_ = 0;
+};
+
+TEST_F(Running, DeletedAccountsAreListedAsSuchForSixtyDaysOfEventTimeAndTheSumsReconcile) {
+  Project project;
+  TellAll(project);
+  Hear(project);
+  EXPECT_THAT(Deleted(), IsEmpty());
+  DeleteAll(project, kStart + 2 * kDay);
+  project.Done(kStart + 3 * kDay, 11, 4);
+  Hear(project);
+  EXPECT_THAT(Deleted(), ElementsAre("1 user-cpid 172800", "5 host-cpid 172800"));
+  project.Rest(kStart + 62 * kDay);
+  Hear(project);
+  EXPECT_THAT(Deleted(), ElementsAre("1 user-cpid 172800", "5 host-cpid 172800"));
+  project.Rest(kStart + 62 * kDay + 1);
+  Hear(project);
+  EXPECT_THAT(Deleted(), IsEmpty());
+  const auto profile = engine_->questions().ProfileOf(ProjectId(1), UserId(1));
+  ASSERT_TRUE(profile.ok());
+  EXPECT_FALSE(profile->named || profile->shows_hosts);
+  const auto account = engine_->questions().Account(ProjectId(1), wire::AccountKind::kUser, 1);
+  ASSERT_TRUE(account.ok());
+  EXPECT_EQ((*account)["name"], "");
+  const auto audit = engine_->Audit({});
+  ASSERT_TRUE(audit.ok()) << audit.status().message();
+  EXPECT_EQ((*audit)["problem_count"], 0) << audit->dump(1);
+  const auto totals = ControlTotalsOf(*engine_, ProjectId(1), false);
+  EXPECT_TRUE(totals.ok()) << totals.status().message();
+}
+
+TEST_F(Running, WhoComesBackIsNoMoreListedAsDeletedAndTheAuditKnowsWhatItWasGrantedMeanwhile) {
+  Project project;
+  TellAll(project);
+  project.Say(kStart + 2 * kDay, wire::UserMember{.user = UserId(1), .deleted = true});
+  project.Done(kStart + 3 * kDay, 11, 4);
+  project.Say(kStart + 4 * kDay, wire::UserMember{.user = UserId(1), .name = "back"});
+  project.Done(kStart + 5 * kDay, 12, 2);
+  Hear(project);
+  EXPECT_THAT(Deleted(), IsEmpty());
+  const auto account = engine_->questions().Account(ProjectId(1), wire::AccountKind::kUser, 1);
+  ASSERT_TRUE(account.ok());
+  EXPECT_EQ((*account)["total"], "13.000000");
+  EXPECT_EQ((*account)["name"], "back");
+  const auto audit = engine_->Audit({});
+  ASSERT_TRUE(audit.ok()) << audit.status().message();
+  EXPECT_EQ((*audit)["problem_count"], 0) << audit->dump(1);
+  const auto totals = ControlTotalsOf(*engine_, ProjectId(1), false);
+  EXPECT_TRUE(totals.ok()) << totals.status().message();
+}
+
+TEST_F(Running, TheNewestNameOfAProjectStandsAboveTheConfigurations) {
+  const auto called = [&] {
+    const auto projects = engine_->questions().Projects();
+    EXPECT_TRUE(projects.ok()) << projects.status().message();
+    const nlohmann::json& one = projects->at(0);
+    return one["name"].get<std::string>() + " " + one.value("url", "-");
+  };
+  Project project;
+  Hear(project);
+  EXPECT_EQ(called(), "As configured -");
+  project.Say(kStart + 2, wire::ProjectName{.name = "Newer", .url = "https://newer.example"});
+  Hear(project);
+  EXPECT_EQ(called(), "Newer https://newer.example");
+  project.Say(kStart + 1, wire::ProjectName{.name = "Older"});
+  project.Say(kStart + 3, wire::ProjectName{.url = "https://newest.example"});
+  Hear(project);
+  EXPECT_EQ(called(), "Newer https://newest.example");
+  EXPECT_EQ(engine_->questions().NameOf(ProjectId(1)), "Newer");
+}
+
+}  // namespace
+}  // namespace cobblestone::testing

@@ -1,0 +1,167 @@
+// A real Prometheus scrapes a running pipeline: what it gets is exact, and holds every metric that the dashboard and the
+// alerts of deploy/monitoring name. A metric that is renamed in one place alone fails here.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <fstream>
+#include <sstream>
+
+#include "tests/e2e/program_process.h"
+#include "tests/e2e/prometheus.h"
+#include "tests/support/temp_dir.h"
+
+namespace cobblestone {
+namespace {
+
+using nlohmann::json;
+using testing::AskProgram;
+using testing::Background;
+using testing::Fetch;
+using testing::Finished;
+using ::testing::HasSubstr;
+using testing::MetricsAddressIn;
+using testing::Prometheus;
+using testing::RunProgram;
+
+class ProgramMetrics : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::ofstream(dir_ / "site.yaml") << "data_directory: data\n"
+                                         "partitions: 2\n"
+                                         "state: {flush_interval: 100 ms}\n"
+                                         "checkpoint: {interval: 1 s}\n"
+                                         "log: {format: json}\n"
+                                         "metrics: {listen: \"127.0.0.1:0\"}\n";
+    const Finished made = Run({"generate", "events.pb", "--results", "6000", "--hosts", "60", "--seed", "5",
+                               "--policy", "creditnew", "--quiet"});
+    ASSERT_EQ(made.code, 0) << made.err;
+    std::ofstream(dir_ / "bad.jsonl")
+        << "this is no event\n"
+        << R"({"id":"1","project":1,"time":1700000000,"completion":{"result":"99"}})"
+        << "\n";
+  }
+  Finished Run(const std::vector<std::string>& arguments) { return RunProgram(dir_.path(), arguments); }
+  json Ask(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--json", "--config", "site.yaml"});
+    return AskProgram(dir_.path(), arguments);
+  }
+  void Ingest(const std::string& file) {
+    const Finished taken = Run({"ingest", file, "--config", "site.yaml"});
+    ASSERT_LE(taken.code, 1) << taken.err;  // 1: lines were refused
+  }
+
+  testing::TempDir dir_;
+};
+
+TEST_F(ProgramMetrics, WhatPrometheusGetsIsExactAndHoldsAllThatIsNamed) {
+  Background run(dir_.path(), {"run", "--config", "site.yaml"});
+  ASSERT_TRUE(run.WaitFor("\"running\"")) << run.err();
+  const std::string address = MetricsAddressIn(run.err());
+  Ingest("events.pb");
+  Ingest("bad.jsonl");
+  const json audit = Ask({"audit"});
+  ASSERT_EQ(audit.at("problems"), json::array());
+  const Prometheus prometheus(dir_.path(), {address});
+  ASSERT_TRUE(prometheus.AwaitScrape());
+
+  const json tasks = Ask({"tasks"});
+  EXPECT_GT(tasks.at("grants"), 5000);
+  EXPECT_EQ(prometheus.Value("sum(cobblestone_grants_total)"), tasks.at("grants"));
+  EXPECT_DOUBLE_EQ(prometheus.Value("sum(cobblestone_credit_granted_total)"),
+                   std::stod(audit.at("granted_micro").get<std::string>()) / 1e6);
+  EXPECT_EQ(prometheus.Value("sum(cobblestone_refused_total)"), tasks.at("refused"));
+  EXPECT_EQ(prometheus.Value("cobblestone_refused_total{project=\"0\",reason=\"undecodable\"}"), 1)
+      << "a line that is no event never reached a stage";
+  EXPECT_GE(prometheus.Value("sum(cobblestone_claims_total)"), tasks.at("grants"));
+  EXPECT_EQ(prometheus.Value("sum(cobblestone_task_lag_records)"), 0);
+  EXPECT_EQ(prometheus.Value("cobblestone_ledger_unposted_records"), 0);
+  EXPECT_EQ(prometheus.Value("cobblestone_audit_problems"), 0);
+  EXPECT_EQ(prometheus.Value("cobblestone_audit_grants"), audit.at("grants"));
+  EXPECT_GE(prometheus.Value("sum(cobblestone_task_commit_duration_seconds_count)"), 10);
+  EXPECT_EQ(prometheus.Value("sum(cobblestone_task_commits_total)"),
+            prometheus.Value("cobblestone_topic_records_total{topic=\"journal\"}"))
+      << "a commit has one entry in the journal";
+  const json scales = Ask({"scales"});
+  EXPECT_EQ(prometheus.Value("cobblestone_scale_epoch"), scales.at("epoch"));
+  EXPECT_DOUBLE_EQ(prometheus.Value("cobblestone_app_min_avg_pfc"), scales.at("apps")[0].at("min_avg_pfc"));
+
+  // A checkpoint is due after a second, and comes with a state write: something must come in.
+  for (int line = 0; line < 200 && prometheus.Query("cobblestone_task_checkpoint_timestamp_seconds").empty(); ++line) {
+    std::ofstream(dir_ / "more.jsonl", std::ios::app)
+        << R"({"id":")" << 1000 + line << R"(","project":1,"time":1700000000,"completion":{"result":"99","host":"1"}})"
+        << "\n";
+    Ingest("more.jsonl");
+  }
+  ASSERT_TRUE(prometheus.Await("cobblestone_task_checkpoint_timestamp_seconds"));
+  const auto scraped = prometheus.Names();
+  for (const std::string& name : testing::NamedMetrics()) {
+    if (name.starts_with("cobblestone_kafka_")) continue;  // kafka_metrics_test
+    EXPECT_TRUE(scraped.contains(name) || scraped.contains(name + "_bucket"))
+        << name << " is named in deploy/monitoring, and nobody tells it";
+  }
+  for (const std::string& expression : testing::DashboardExpressions()) {
+    EXPECT_FALSE(prometheus.Query(expression).is_null()) << expression;
+  }
+  EXPECT_EQ(testing::WhatPromtoolSays(dir_.path(), Fetch(address, "/metrics")), "");
+  EXPECT_GE(prometheus.Alerts().size(), 20u);
+  EXPECT_TRUE(prometheus.Query("ALERTS{severity=\"critical\"}").empty())
+      << prometheus.Query("ALERTS{severity=\"critical\"}").dump(1);
+  EXPECT_EQ(json::parse(Fetch(address, "/health")).at("status"), "ok");
+
+  run.Signal(SIGTERM);
+  EXPECT_EQ(run.Wait(), 0) << run.err();
+  EXPECT_TRUE(prometheus.Await("up == 0"));
+  EXPECT_TRUE(prometheus.Await("ALERTS{alertname=\"CobblestoneDown\"}")) << "it is pending at least";
+}
+
+TEST_F(ProgramMetrics, TheLastAuditAndTheScalesAreKnownAfterARestart) {
+  ASSERT_EQ(Run({"ingest", "events.pb", "--config", "site.yaml"}).code, 0);
+  ASSERT_EQ(Run({"audit", "--config", "site.yaml"}).code, 0) << "with nobody running";
+  const json scales = Ask({"scales"});
+  Background run(dir_.path(), {"run", "--config", "site.yaml"});
+  ASSERT_TRUE(run.WaitFor("\"running\"")) << run.err();
+  const std::string text = Fetch(MetricsAddressIn(run.err()), "/metrics");
+  EXPECT_THAT(text, HasSubstr("\ncobblestone_audit_problems 0\n"));
+  EXPECT_THAT(text, HasSubstr("\ncobblestone_audit_timestamp_seconds "));
+  EXPECT_THAT(text,
+              HasSubstr("\ncobblestone_scale_epoch{project=\"1\"} " + scales.at("epoch").dump() + "\n"));
+}
+
+// Each line is one object with a time, a level and a sentence, from the first to the last, whatever happens.
+TEST_F(ProgramMetrics, EveryLineOfTheLogIsJson) {
+  const auto check = [](const std::string& log, std::size_t least) {
+    std::istringstream lines(log);
+    std::string line;
+    std::size_t count = 0;
+    for (; std::getline(lines, line); ++count) {
+      const json one = json::parse(line, nullptr, false);
+      ASSERT_TRUE(one.is_object()) << line;
+      EXPECT_TRUE(one.contains("time") && one.contains("level") && one.contains("message")) << line;
+    }
+    EXPECT_GE(count, least) << log;
+  };
+  {
+    Background run(dir_.path(), {"run", "--config", "site.yaml"});
+    ASSERT_TRUE(run.WaitFor("\"running\"")) << run.err();
+    Ingest("events.pb");
+    run.Signal(SIGKILL);
+    EXPECT_EQ(run.Wait(), 128 + SIGKILL);
+    check(run.err(), 2);
+  }
+  std::filesystem::remove_all(dir_ / "data/state");
+  {
+    Background run(dir_.path(), {"run", "--config", "site.yaml"});
+    ASSERT_TRUE(run.WaitFor("\"running\"")) << run.err();
+    const Finished second = Run({"run", "--config", "site.yaml"});
+    EXPECT_EQ(second.code, 4);
+    check(second.err, 1);
+    run.Signal(SIGTERM);
+    EXPECT_EQ(run.Wait(), 0) << run.err();
+    EXPECT_THAT(run.err(), HasSubstr("is missing; building it from the log"));
+    check(run.err(), 5);
+  }
+}
+
+}  // namespace
+}  // namespace cobblestone

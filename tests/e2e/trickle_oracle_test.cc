@@ -1,0 +1,498 @@
+// Jobs that are paid while they run, against an independent computation: to the micro-credit, for any number of
+// partitions, in any order, with any loss, and whatever a cheat says.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/stream/state_codec.h"
+#include "common/wire/event_codec.h"
+#include "common/wire/grant_codec.h"
+#include "services/claims/open_jobs.h"
+#include "tests/support/free_world.h"
+#include "tests/support/job_events.h"
+#include "tests/support/like_the_oracle.h"
+
+namespace cobblestone::testing {
+namespace {
+
+constexpr double kStart = 1.7e9;
+constexpr double kDay = 86400;
+
+// Few results for each host and version: none has the samples for a scale, of which the oracle knows nothing.
+GenerateOptions Trickling(std::uint64_t seed) {
+  GenerateOptions options = Eventful(seed);
+  options.dispatches = true;
+  options.trickles = 6;
+  options.bad_trickles = 0.3;
+  options.apps = 7;
+  options.policies = {"benchmark", "assigned", "runtime", "none", "reported-flops"};
+  options.results = 700;
+  options.hosts = 50;
+  options.invalid = 0.1;
+  options.owner_changes = 1;
+  options.cheats = 0.05;
+  return options;
+}
+
+struct PartialSums {
+  std::uint64_t paid = 0;   // (result, user)
+  std::uint64_t taken = 0;  // of them, with something taken back
+  std::uint64_t unsettled = 0;
+};
+
+PartialSums SumsOf(const Outcome& outcome) {
+  PartialSums sums;
+  for (const auto& [key, one] : outcome.partials) {
+    ++sums.paid;
+    sums.taken += one.taken > 0 ? 1 : 0;
+    sums.unsettled += one.settled != one.paid ? 1 : 0;
+  }
+  return sums;
+}
+
+// Rows about jobs, their names, and what waits for either.
+std::size_t JobRows(const Events& events) {
+  LockstepWorld world(1);
+  world.Add(events);
+  world.Finish();
+  std::size_t rows = 0;
+  for (const auto& [key, row] : world.StateRows()) {
+    std::uint8_t table = 0;
+    static_cast<void>(stream::DecodeKey(key, &table));
+    rows += table >= claims::kJobsTable.id && table <= claims::kWaitingNamesTable.id ? 1 : 0;
+  }
+  return rows;
+}
+
+class TrickleSeeds : public ::testing::TestWithParam<std::uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(Seeds, TrickleSeeds, ::testing::Values(1, 2, 3));
+
+TEST_P(TrickleSeeds, PartialGrantsAndWhatBecomesOfThemAreWhatTheOracleSays) {
+  const Played run = ExpectLikeTheOracle(Generate(Trickling(GetParam())));
+  const PartialSums sums = SumsOf(run.outcome);
+  EXPECT_GT(sums.paid, 400u);
+  EXPECT_GT(sums.taken, 80u);
+  EXPECT_LT(sums.unsettled, sums.paid / 4);
+  for (const char* reason :
+       {"ALREADY_DECIDED", "NOT_SUPPORTED", "DISPATCH_DIFFERS", "MISSING_FIELD", "NOT_FINITE"})
+    EXPECT_GT(run.outcome.refusals.count(reason), 0u) << reason;
+}
+
+TEST_P(TrickleSeeds, WhatComesToNothingIsSettledInTimeAndLeavesNoRow) {
+  GenerateOptions options = Trickling(GetParam());
+  options.lost = 0.05;
+  options.results = 400;
+  options.delay_bound = 2 * kDay;
+  options.result_window = 10 * kDay;
+  options.span = 40 * kDay;
+  options.tick_period = 21600;
+  Events events = Generate(options);
+  const std::size_t in_progress =
+      JobRows({events.begin(), events.begin() + static_cast<std::ptrdiff_t>(events.size() / 2)});
+  EXPECT_GT(in_progress, 20u);
+  const double later = options.start_time + options.span + 100 * kDay;
+  events.push_back(wire::EncodeEvent(
+      {.head = {.id = 1u << 30, .project = ProjectId(1), .time = later}, .body = wire::Tick{.time = later}}));
+  const Played run = ExpectLikeTheOracle(events);
+  EXPECT_GT(SumsOf(run.outcome).paid, 200u);
+  EXPECT_EQ(SumsOf(run.outcome).unsettled, 0u);
+  for (const auto& [key, account] : run.outcome.accounts)
+    EXPECT_TRUE(account.provisional == 0) << account.grants;
+  EXPECT_EQ(JobRows(events), 0u);
+}
+
+TEST_P(TrickleSeeds, RepeatingEverythingPaysNothingTwice) {
+  GenerateOptions options = Trickling(GetParam());
+  options.results = 400;
+  options.conflicts = 0;
+  options.bad_lines = 0;
+  const Events events = Generate(options);
+  std::vector<std::pair<std::size_t, const std::string*>> order;
+  std::mt19937_64 random(GetParam());
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    order.emplace_back(i, &events[i]);
+    order.emplace_back(i + random() % 300, &events[i]);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  Events repeated;
+  for (const auto& [place, event] : order) repeated.push_back(*event);
+  const Played once = RunPipeline(events, 3);
+  const Played twice = ExpectLikeTheOracle(repeated);
+  EXPECT_TRUE(once.outcome.partials == twice.outcome.partials);
+}
+
+// ---- In any order --------------------------------------------------------------------------------------------------
+
+// Where the order cannot matter: messages come in any order among each other and to dispatches, but all before anything is
+// decided (behind a decision a message is refused by rule), no host or user moves (who has the host then is paid), and a
+// sequence number is said once (of two increments with one number the first counts).
+struct Phases {
+  Events members;
+  Events running;
+  Events results;
+};
+
+Phases PhasesOf(std::uint64_t seed) {
+  GenerateOptions options = Trickling(seed);
+  options.conflicts = 0;
+  options.bad_lines = 0;
+  options.team_changes = 0;
+  options.owner_changes = 0;
+  options.tick_period = 0;
+  options.results = 300;
+  Phases phases;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> said;  // result, sequence
+  for (const std::string& envelope : Generate(options)) {
+    const auto event = wire::ParseEvent(envelope);
+    EXPECT_TRUE(event.ok());
+    const auto* trickle = std::get_if<wire::Trickle>(&event->body);
+    if (trickle != nullptr && trickle->sequence &&
+        !said.emplace(event->head.id / 256, *trickle->sequence).second)
+      continue;
+    const bool result = std::holds_alternative<wire::Completion>(event->body) ||
+                        std::holds_alternative<credit::ValidationFacts>(event->body);
+    const bool running = trickle != nullptr || std::holds_alternative<wire::Dispatch>(event->body);
+    (result ? phases.results : running ? phases.running : phases.members).push_back(envelope);
+  }
+  return phases;
+}
+
+// The order of grants decides what future credit makes up for first.
+Outcome WithoutShown(Outcome outcome) {
+  for (auto& [key, account] : outcome.accounts) account.shown = 0;
+  return outcome;
+}
+
+TEST_P(TrickleSeeds, RunningFreelyNoOrderOfMessagesChangesWhatIsPaid) {
+  Phases phases = PhasesOf(GetParam());
+  Events all = phases.members;
+  all.insert(all.end(), phases.running.begin(), phases.running.end());
+  all.insert(all.end(), phases.results.begin(), phases.results.end());
+  const Outcome expected = WithoutShown(RunOracle(all));
+  EXPECT_GT(SumsOf(expected).taken, 20u);
+  std::mt19937_64 random(GetParam());
+  for (const std::uint32_t partitions : {1u, 4u}) {
+    FreeWorld world(partitions, random());
+    world.Add(phases.members);
+    world.RunUntilIdle();
+    std::shuffle(phases.running.begin(), phases.running.end(), random);
+    Events running = phases.running;
+    for (std::size_t i = 0; i < running.size(); i += 5) running.push_back(std::string(running[i]));
+    world.Add(running);
+    world.RunUntilIdle();
+    world.Add(phases.results);
+    world.RunUntilIdle();
+    EXPECT_EQ(GrantDifferences(expected, WithoutShown(world.outcome())), "") << partitions << " partitions";
+  }
+}
+
+// ---- What a result is paid is a function of its highest valid mark --------------------------------------------------
+
+class Project {
+ public:
+  // Users 1 to 3 have hosts 1 to 3; what the app's trickles are worth, and what becomes of it.
+  explicit Project(wire::TrickleRuleChange rule, const std::string& settlement = "settle")
+      : variety_(rule.variety) {
+    Say(kStart, wire::AppChange{.app = AppId(1),
+                                .policy = "assigned",
+                                .delay_bound = 100 * kDay,
+                                .trickles = {std::move(rule)},
+                                .trickle_settlement = settlement});
+    Say(kStart, wire::AppVersionChange{.row = {.id = 1, .app = AppId(1), .version_num = 1, .platform = 1}});
+    for (std::uint64_t user = 1; user <= 3; ++user)
+      Say(kStart, wire::UserMember{.user = UserId(user), .team = TeamId(10 + user)});
+    for (std::uint64_t host = 1; host <= 3; ++host) Own(kStart, host, host);
+  }
+  void Say(double time, wire::EventBody body) {
+    events.push_back(wire::EncodeEvent(
+        {.head = {.id = ++id_, .project = ProjectId(1), .time = time}, .body = std::move(body)}));
+  }
+  void Own(double time, std::uint64_t host, std::uint64_t user) {
+    Say(time, wire::HostMember{.host = HostId(host), .user = UserId(user), .whetstone = 1e9, .cpus = 1});
+  }
+  void Sent(std::uint64_t result, std::uint64_t host, const std::string& name = {}, double time = kStart) {
+    Say(time, DispatchOf(result, host, time, name));
+  }
+  void Heard(double time, std::uint64_t result, std::uint64_t host, double number, std::uint64_t sequence = 1,
+             const std::string& name = {}) {
+    Say(time, wire::Trickle{.result = ResultId(result),
+                            .host = HostId(host),
+                            .variety = variety_,
+                            .sequence = sequence,
+                            .elapsed_time = number,
+                            .cpu_time = number,
+                            .fraction_done =
+                                number <= 1 ? std::optional(number) : std::nullopt,  // else it is no fraction
+                            .steps = number,
+                            .runtime_increment = number,
+                            .result_name = name});
+  }
+  void Decided(double time, std::uint64_t result, std::uint64_t host, double credit,
+               credit::ValidateState state = credit::ValidateState::kValid, std::uint64_t workunit = 0,
+               std::uint32_t pass = 1, std::uint32_t claims = 1) {
+    wire::Completion completion = CompletionOf(result, host, workunit != 0 ? workunit : result, time);
+    completion.facts.sent_time = kStart;
+    completion.facts.version = AppVersionId(1);
+    completion.facts.peak_flops = 1e9;
+    Say(time, completion);
+    credit::ValidationFacts validation = ValidationOf(result, host, completion.facts.workunit.value, credit);
+    validation.state = state;
+    validation.pass = pass;
+    validation.claims = claims;
+    Say(time, validation);
+  }
+
+  Events events;
+
+ private:
+  std::string variety_;
+  std::uint64_t id_ = 0;
+};
+
+wire::TrickleRuleChange Steps() {
+  return {
+      .variety = "model",
+      .kind = "steps",
+      .measure = "steps",
+      .phases = {{.last_step = 400, .credit_per_step = 0.137}, {.last_step = 1000, .credit_per_step = 0.071}},
+      .min_step_seconds = 1000};
+}
+wire::TrickleRuleChange Elapsed() {
+  return {.variety = "time", .kind = "elapsed", .measure = "elapsed_time"};
+}
+wire::TrickleRuleChange Increments() {
+  return {.variety = "since", .kind = "elapsed", .measure = "runtime_increment", .incremental = true};
+}
+wire::TrickleRuleChange Fraction() {
+  return {.variety = "part", .kind = "fraction", .measure = "fraction_done"};
+}
+wire::TrickleRuleChange RunTime() {
+  return {.variety = "cpu", .kind = "runtime", .measure = "cpu_time", .speed_limit = 7e8};
+}
+wire::TrickleRuleChange Days() {
+  return {.variety = "day", .kind = "day", .credit_per_day = 3.3, .max_credit = 60};
+}
+
+std::int64_t PaidTo(const Outcome& outcome, std::uint64_t user) {
+  const auto account = outcome.accounts.find({1, OracleAccountKind::kUser, user});
+  return account == outcome.accounts.end() ? 0 : static_cast<std::int64_t>(account->second.micro);
+}
+
+struct Message {
+  double time = 0;
+  double number = 0;
+  std::uint64_t sequence = 0;
+};
+
+// Thirty days of messages of a job that computes nine tenths of the time.
+std::vector<Message> Month(const wire::TrickleRuleChange& rule) {
+  std::vector<Message> messages;
+  for (std::uint64_t day = 1; day <= 30; ++day) {
+    const double at = static_cast<double>(day) * kDay;
+    double number = 0.9 * at;
+    if (rule.kind == "steps") number = std::floor(at / 3100);
+    if (rule.kind == "fraction") number = static_cast<double>(day) / 33;
+    if (rule.incremental) number = 0.9 * kDay + static_cast<double>(day) / 7;
+    messages.push_back({kStart + at, number, day});
+  }
+  return messages;
+}
+
+TEST(TrickleProperty, AnyOrderRepetitionAndLossPayTheHighestMarkThatCameExactly) {
+  for (const auto& rule : {Steps(), Elapsed(), Increments(), Fraction(), RunTime(), Days()}) {
+    const std::vector<Message> all = Month(rule);
+    std::mt19937_64 random(7);
+    for (int round = 0; round < 12; ++round) {
+      // What comes, in order and once; then the same in any order, many times.
+      std::vector<Message> came;
+      for (const Message& message : all)
+        if (random() % 3 != 0) came.push_back(message);
+      if (came.empty()) continue;
+      Project plain(rule);
+      plain.Sent(100, 1);
+      // Of cumulative numbers the last is all that counts.
+      for (const Message& message : came)
+        if (rule.incremental || &message == &came.back())
+          plain.Heard(message.time, 100, 1, message.number, message.sequence);
+      std::vector<Message> chaos = came;
+      for (int extra = 0; extra < 20; ++extra) chaos.push_back(came[random() % came.size()]);
+      std::shuffle(chaos.begin(), chaos.end(), random);
+      Project wild(rule);
+      const std::size_t sent_at = random() % 3 == 0 ? chaos.size() / 2 : 0;
+      for (std::size_t i = 0; i < chaos.size(); ++i) {
+        if (i == sent_at) wild.Sent(100, 1);
+        wild.Heard(chaos[i].time, 100, 1, chaos[i].number, chaos[i].sequence);
+      }
+      const std::int64_t expected = PaidTo(RunPipeline(plain.events, 1).outcome, 1);
+      EXPECT_GT(expected, 1'000'000) << rule.kind;
+      EXPECT_EQ(PaidTo(RunPipeline(wild.events, 1).outcome, 1), expected) << rule.kind << ", round " << round;
+    }
+  }
+}
+
+// Partial grants, final grant and reversals of each result come to its worth, or to what was paid where that is kept.
+TEST_P(TrickleSeeds, AllPathsOfAResultSumToItsSettledWorth) {
+  const GenerateOptions options = Trickling(GetParam());
+  const Played run = RunPipeline(Generate(options), 3);
+  struct Paths {
+    std::int64_t partial = 0;
+    std::int64_t settled = 0;
+    std::int64_t sum = 0;
+    std::int64_t worth = 0;
+    std::uint64_t app = 0;
+  };
+  std::map<std::uint64_t, Paths> results;
+  for (const std::string& record : run.ledger) {
+    wire::Grant grant;
+    ASSERT_TRUE(wire::DecodeGrant(record, &grant));
+    Paths& paths = results[grant.head.result.value];
+    paths.app = grant.head.app.value;
+    paths.sum += grant.head.credit_micro;
+    paths.settled += grant.head.settles_micro;
+    if (grant.head.kind == wire::GrantKind::kPartial) paths.partial += grant.head.credit_micro;
+    if (grant.head.kind == wire::GrantKind::kFinal) paths.worth = std::llrint(grant.detail.credit * 1e6);
+  }
+  std::map<std::uint64_t, std::uint64_t> compared;
+  for (const auto& [result, paths] : results) {
+    if (paths.partial == 0 || paths.settled == 0) continue;
+    EXPECT_EQ(paths.settled, paths.partial) << result;
+    const bool keeps = (paths.app - 1) % 3 == 0;
+    EXPECT_EQ(paths.sum, keeps ? std::max(paths.worth, paths.partial) : paths.worth) << result;
+    ++compared[(paths.app - 1) % 3];
+  }
+  for (std::uint64_t settlement = 0; settlement < 3; ++settlement) EXPECT_GT(compared[settlement], 50u);
+}
+
+// ---- Cheats --------------------------------------------------------------------------------------------------------
+
+// Users 1 and 2 are one cheat, with hosts 1 and 2, and say whatever they like of their results and of user 3's: forged,
+// rewound, repeated, from the other host, while hosts change hands between them, around the decision.
+TEST_P(TrickleSeeds, ACheatGetsNoMoreThanTheWallClockOfItsJobsIsWorth) {
+  std::mt19937_64 random(GetParam());
+  for (int round = 0; round < 8; ++round) {
+    Project project(Elapsed());
+    for (std::uint64_t result = 100; result < 103; ++result)
+      project.Sent(result, result - 99, "job_" + std::to_string(result));
+    double now = kStart;
+    double last = kStart;
+    const auto lie = [&] {
+      const std::uint64_t result = 100 + random() % 4;  // 103 is none
+      const std::uint64_t host = 1 + random() % 2;
+      const double number = std::ldexp(1000.0, static_cast<int>(random() % 20));
+      const bool by_name = random() % 2 == 0;
+      // The event's time is the project's word.
+      project.Heard(now, by_name ? 0 : result, host, number, 1 + random() % 4,
+                    by_name ? "job_" + std::to_string(result) : "");
+      if (random() % 3 == 0) project.events.push_back(std::string(project.events.back()));
+      if (random() % 5 == 0) project.Own(now, host, 1 + random() % 2);
+    };
+    for (int hour = 0; hour < 60; ++hour) {
+      last = now += 3600;
+      lie();
+      if (hour % 10 == 0) project.Heard(now, 102, 3, 0.5 * (now - kStart));
+    }
+    const std::vector<std::string> running = project.events;
+    // 200 Cobblestones a day of 1 GFLOPS, for two jobs.
+    const double most = 2 * 200 * (last - kStart) / kDay;
+    const Outcome paid = RunPipeline(running, 3).outcome;
+    const auto cheat = [](const Outcome& outcome) { return PaidTo(outcome, 1) + PaidTo(outcome, 2); };
+    EXPECT_LE(cheat(paid), std::llrint(most * 1e6));
+    EXPECT_GT(cheat(paid), 0);
+    const std::int64_t honest = std::llrint(200 * 0.5 * (kStart + 51 * 3600 - kStart) / kDay * 1e6);
+    EXPECT_EQ(PaidTo(paid, 3), honest) << "nobody else's word adds to a job or takes from it";
+
+    // Validated at 5 Cobblestones, or not at all: that is what stays, however they race it.
+    project.Decided(now, 100, 1, 5);
+    for (int more = 0; more < 10; ++more) lie();
+    project.Decided(now, 101, 2, 5, credit::ValidateState::kInvalid);
+    for (int more = 0; more < 30; ++more) lie();
+    for (std::size_t i = 0; i < running.size(); ++i)
+      if (random() % 4 == 0) project.events.push_back(std::string(running[i]));
+    const Played done = ExpectLikeTheOracle(project.events);
+    EXPECT_EQ(cheat(done.outcome), 5'000'000);
+    EXPECT_EQ(PaidTo(done.outcome, 3), honest);
+  }
+}
+
+// ---- What is left behind -------------------------------------------------------------------------------------------
+
+// Its claim belongs to a look that came to nothing; the next one decided the workunit without it.
+TEST(TrickleStory, AResultWhoseLookWasOvertakenIsSettledWithItsWorkunit) {
+  Project project(Steps());
+  project.Sent(100, 1);
+  project.Heard(kStart + 10 * kDay, 100, 1, 300);
+  const auto valid = credit::ValidateState::kValid;
+  project.Decided(kStart + 11 * kDay, 100, 1, 9, valid, 100, 1, 2);  // of two: the other never comes
+  project.Decided(kStart + 12 * kDay, 101, 2, 9, valid, 100, 2, 2);
+  project.Decided(kStart + 12 * kDay, 102, 3, 9, valid, 100, 2, 2);
+  const Played run = ExpectLikeTheOracle(project.events);
+  EXPECT_EQ(run.outcome.grants.size(), 2u);
+  EXPECT_EQ(PaidTo(run.outcome, 1), 0);
+  EXPECT_EQ(SumsOf(run.outcome).unsettled, 0u);
+}
+
+TEST(TrickleStory, TwoJobsOfOneNameOnOneHostAreNotMixedUp) {
+  Project project(Steps());
+  project.Sent(100, 1, "twin");
+  project.Sent(101, 1, "twin");
+  project.Decided(kStart + kDay, 100, 1, 9);
+  project.Heard(kStart + 10 * kDay, 0, 1, 100, 1, "twin");
+  const Played run = ExpectLikeTheOracle(project.events);
+  EXPECT_EQ(PaidTo(run.outcome, 1), 9'000'000 + 13'700'000);
+}
+
+// A job on a host that is never named, messages of jobs that never are, and a project that is none.
+TEST(TrickleStory, WhatNeverComesToAnythingLeavesNoRow) {
+  Project project(Steps());
+  project.Sent(100, 9);
+  project.Sent(101, 9, "late");
+  project.Heard(kStart + kDay, 100, 9, 100);
+  project.Heard(kStart + kDay, 0, 9, 100, 1, "late");
+  project.Heard(kStart + kDay, 0, 8, 100, 1, "never");
+  project.events.push_back(wire::EncodeEvent(
+      {.head = {.id = 1, .project = ProjectId(5), .time = kStart},
+       .body = wire::Trickle{.result = ResultId(1), .host = HostId(1), .variety = "model", .steps = 1}}));
+  EXPECT_GT(JobRows(project.events), 3u);
+  project.Say(kStart + 1000 * kDay, wire::Tick{.time = kStart + 1000 * kDay});
+  const Played run = ExpectLikeTheOracle(project.events);
+  EXPECT_EQ(run.outcome.refusals,
+            (std::map<std::string, std::uint64_t>{{"UNKNOWN_APP", 1}, {"UNKNOWN_RESULT", 3}}));
+  EXPECT_EQ(JobRows(project.events), 0u);
+  LockstepWorld world(1);
+  world.Add(project.events);
+  world.Finish();
+  for (const PipelineSlot& slot : world.slots()) {
+    if (slot.stages.claims == nullptr) continue;
+    slot.stages.claims->hosts().ForEach([](const stream::Key& key, const claims::HostState& host) {
+      EXPECT_TRUE(host.unpriced.empty()) << key.id;
+    });
+  }
+}
+
+TEST(Oracle, FindsEveryDifferenceOfPartialGrants) {
+  const Outcome outcome = RunPipeline(Generate(Trickling(1)), 1).outcome;
+  ASSERT_FALSE(outcome.partials.empty());
+  const auto differs = [&](auto change) {
+    Outcome other = outcome;
+    change(other);
+    return !Differences(outcome, other).empty();
+  };
+  EXPECT_FALSE(differs([](Outcome&) {}));
+  EXPECT_TRUE(differs([](Outcome& o) { o.partials.begin()->second.paid += 1; }));
+  EXPECT_TRUE(differs([](Outcome& o) { o.partials.begin()->second.taken += 1; }));
+  EXPECT_TRUE(differs([](Outcome& o) { o.partials.begin()->second.settled += 1; }));
+  EXPECT_TRUE(differs([](Outcome& o) { o.partials.erase(o.partials.begin()); }));
+  EXPECT_TRUE(differs([](Outcome& o) { o.accounts.begin()->second.provisional += 1; }));
+  EXPECT_TRUE(differs([](Outcome& o) { o.accounts.begin()->second.shown += 1; }));
+}
+
+}  // namespace
+}  // namespace cobblestone::testing

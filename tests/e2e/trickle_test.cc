@@ -1,0 +1,340 @@
+// Jobs that are paid while they run, through the whole pipeline: what today's systems get wrong, one by one, and that the
+// ledger, the accounts, the audit and explain agree about it.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/wire/grant_codec.h"
+#include "common/wire/topics.h"
+#include "tests/support/engine_story.h"
+
+namespace cobblestone::testing {
+namespace {
+
+// 0.1 Cobblestones for each of 1,000 steps.
+wire::TrickleRuleChange Steps() {
+  wire::TrickleRuleChange rule;
+  rule.variety = "model";
+  rule.kind = "steps";
+  rule.measure = "steps";
+  rule.phases = {{.last_step = 1000, .credit_per_step = 0.1}};
+  return rule;
+}
+
+class TrickleStory : public EngineStory {
+ protected:
+  // A project with users 1 and 2, in teams 11 and 12, and host 5 of user 1, host 6 of user 2.
+  void Project(const std::string& settlement, std::vector<wire::TrickleRuleChange> rules = {Steps()}) {
+    Say(kStart, wire::AppChange{.app = AppId(1),
+                                .policy = "assigned",
+                                .delay_bound = 365 * kDay,
+                                .trickles = std::move(rules),
+                                .trickle_settlement = settlement});
+    Say(kStart, wire::AppVersionChange{.row = {.id = 1, .app = AppId(1), .version_num = 1, .platform = 1}});
+    for (std::uint64_t user = 1; user <= 2; ++user)
+      Say(kStart, wire::UserMember{.user = UserId(user), .team = TeamId(10 + user)});
+    Host(5, 1);
+    Host(6, 2);
+  }
+  void Host(std::uint64_t host, std::uint64_t user, double time = kStart) {
+    Say(time, wire::HostMember{.host = HostId(host), .user = UserId(user), .whetstone = 1e9, .cpus = 1});
+  }
+  void Sent(std::uint64_t result, std::uint64_t host, double time = kStart, const std::string& name = {}) {
+    Say(time, DispatchOf(result, host, time, name));
+  }
+  void Heard(std::uint64_t result, std::uint64_t host, double steps, double time,
+             const std::string& variety = "model") {
+    Say(time,
+        wire::Trickle{.result = ResultId(result), .host = HostId(host), .variety = variety, .steps = steps});
+  }
+  // Completed and validated, `credit` Cobblestones.
+  void Validated(std::uint64_t result, std::uint64_t host, double credit, double time,
+                 credit::ValidateState state = credit::ValidateState::kValid) {
+    wire::Completion completion = CompletionOf(result, host, result, time);
+    completion.facts.sent_time = kStart;
+    completion.facts.version = AppVersionId(1);
+    completion.facts.peak_flops = 1e9;
+    Say(time, completion);
+    credit::ValidationFacts validation = ValidationOf(result, host, result, credit);
+    validation.state = state;
+    Say(time, validation);
+  }
+
+  nlohmann::json Account(wire::AccountKind kind, std::uint64_t id) {
+    const auto answer = engine_->questions().Account(ProjectId(1), kind, id);
+    EXPECT_TRUE(answer.ok()) << answer.status().message();
+    return answer.ok() ? *answer : nlohmann::json();
+  }
+  // "total provisional shown" of a user, which its hosts here have as well.
+  std::string Has(std::uint64_t user, std::uint64_t host) {
+    const auto of = [](const nlohmann::json& account) {
+      return account["total"].get<std::string>() + " " + account["provisional"].get<std::string>() + " " +
+             account["shown"].get<std::string>();
+    };
+    const std::string text = of(Account(wire::AccountKind::kUser, user));
+    EXPECT_EQ(of(Account(wire::AccountKind::kHost, host)), text);
+    return text;
+  }
+  std::string Team(std::uint64_t team) { return Account(wire::AccountKind::kTeam, team)["total"]; }
+  nlohmann::json Explained(std::uint64_t result) {
+    const auto answer = engine_->questions().Explain(ProjectId(1), ResultId(result));
+    EXPECT_TRUE(answer.ok()) << answer.status().message();
+    return answer.ok() ? *answer : nlohmann::json();
+  }
+  std::size_t CountRefused() {
+    std::size_t count = 0;
+    const Status read = engine_->ForEachRecord({wire::kRefused, 0}, [&](std::uint64_t, std::string_view) {
+      ++count;
+      return true;
+    });
+    EXPECT_TRUE(read.ok()) << read.message();
+    return count;
+  }
+  // Nothing is wrong, now and from the state on disk.
+  nlohmann::json Audit() {
+    nlohmann::json report;
+    for (int run = 0; run < 2; ++run) {
+      const auto answer = engine_->Audit({});
+      EXPECT_TRUE(answer.ok()) << answer.status().message();
+      report = *answer;
+      EXPECT_EQ(report["problem_count"], 0) << report.dump(1);
+      Reopen();
+    }
+    return report;
+  }
+};
+
+TEST_F(TrickleStory, CreditGrowsWhileTheJobRunsAndTheFinalGrantPaysTheDifference) {
+  Project("");
+  Sent(100, 5);
+  Heard(100, 5, 250, kStart + 30 * kDay);
+  EXPECT_EQ(Has(1, 5), "25.000000 25.000000 25.000000");
+  EXPECT_EQ(Team(11), "25.000000");
+  Heard(100, 5, 600, kStart + 60 * kDay);
+  EXPECT_EQ(Has(1, 5), "60.000000 60.000000 60.000000");
+  EXPECT_EQ(Account(wire::AccountKind::kUser, 1)["grants"], 0);
+  Validated(100, 5, 100, kStart + 100 * kDay);
+  EXPECT_EQ(Has(1, 5), "100.000000 0.000000 100.000000");
+  EXPECT_EQ(Team(11), "100.000000");
+  EXPECT_EQ(Account(wire::AccountKind::kUser, 1)["grants"], 1);
+
+  const auto story = Explained(100);
+  ASSERT_EQ(story["partials"].size(), 2u) << story.dump(1);
+  EXPECT_EQ(story["partials"][0]["mark_after"], 250);
+  EXPECT_EQ(story["partials"][1]["mark_before"], 250);
+  EXPECT_EQ(story["partials"][1]["paid_before"], "25.000000");
+  EXPECT_EQ(story["partials"][1]["credit"], "35.000000");
+  EXPECT_EQ(story["grants"][0]["credit"], "40.000000");
+  EXPECT_EQ(story["credit"], "100.000000");
+  const auto report = Audit();
+  EXPECT_EQ(report["partial_grants"], 2);
+  EXPECT_EQ(report["grants"], 1);
+}
+
+// Looked up by name alone, any host can send it.
+TEST_F(TrickleStory, OnlyTheHostThatHoldsTheResultCanAddToIt) {
+  Project("");
+  Sent(100, 5, kStart, "hadcm3_0");
+  Heard(100, 6, 500, kStart + kDay);
+  Say(kStart + kDay,
+      wire::Trickle{.host = HostId(6), .variety = "model", .steps = 500, .result_name = "hadcm3_0"});
+  EXPECT_EQ(Has(2, 6), "0.000000 0.000000 0.000000");
+  EXPECT_EQ(Has(1, 5), "0.000000 0.000000 0.000000");
+  Say(kStart + kDay,
+      wire::Trickle{.host = HostId(5), .variety = "model", .steps = 10, .result_name = "hadcm3_0"});
+  EXPECT_EQ(Has(1, 5), "1.000000 1.000000 1.000000");
+  // What waited for a dispatch to that host waits in vain.
+  EXPECT_EQ(CountRefused(), 0u);
+  Say(kStart + 1000 * kDay, wire::Tick{.time = kStart + 1000 * kDay});
+  EXPECT_EQ(CountRefused(), 2u);
+  Audit();
+}
+
+// N forged messages earn N times as much where nothing links them to a result.
+TEST_F(TrickleStory, NoNumberOfMessagesEarnsMoreThanTheModelHasSteps) {
+  Project("");
+  Sent(100, 5);
+  for (int n = 0; n < 20; ++n) Heard(100, 5, 1e6 + n, kStart + kDay + n);
+  EXPECT_EQ(Has(1, 5), "100.000000 100.000000 100.000000");
+  EXPECT_EQ(Explained(100)["partials"].size(), 1u);
+  EXPECT_EQ(Explained(100)["partials"][0]["bounded_by"][0], "last_step");
+  Audit();
+}
+
+// The difference to the last message, paid as it comes, pays a rewound model twice.
+TEST_F(TrickleStory, ARewoundCounterLowersNoMarkAndIsNotPaidAgain) {
+  Project("");
+  Sent(100, 5);
+  for (const double steps : {500.0, 300.0, 400.0, 500.0, 450.0, 510.0, 510.0})
+    Heard(100, 5, steps, kStart + kDay);
+  EXPECT_EQ(Has(1, 5), "51.000000 51.000000 51.000000");
+  EXPECT_EQ(Explained(100)["partials"].size(), 2u);
+  Audit();
+}
+
+TEST_F(TrickleStory, TricklesWaitForTheirDispatchAndForTheirHost) {
+  Project("");
+  Heard(100, 7, 300, kStart + 2 * kDay);
+  Heard(100, 7, 200, kStart + kDay);
+  Say(kStart + 3 * kDay,
+      wire::Trickle{.host = HostId(7), .variety = "model", .steps = 400, .result_name = "n"});
+  Sent(100, 7, kStart, "n");
+  Host(7, 1);
+  EXPECT_EQ(Has(1, 7), "40.000000 40.000000 40.000000");
+  Audit();
+}
+
+TEST_F(TrickleStory, KeptIsWhatWasPaidForWorkWhereTheResultIsWorthLessOrInvalid) {
+  Project("keep");
+  for (const std::uint64_t result : {100, 101}) {
+    Sent(result, 5);
+    Heard(result, 5, 500, kStart + kDay);
+  }
+  EXPECT_EQ(Has(1, 5), "100.000000 100.000000 100.000000");
+  Validated(100, 5, 20, kStart + 2 * kDay);
+  EXPECT_EQ(Has(1, 5), "100.000000 50.000000 100.000000");
+  Validated(101, 5, 20, kStart + 2 * kDay, credit::ValidateState::kInvalid);
+  EXPECT_EQ(Has(1, 5), "100.000000 0.000000 100.000000");
+  EXPECT_EQ(Explained(101)["reversals"][0]["made_final"], "50.000000");
+  Audit();
+}
+
+TEST_F(TrickleStory, SettledIsTakenBackByAReversalThatSaysWhy) {
+  Project("settle");
+  for (const std::uint64_t result : {100, 101}) {
+    Sent(result, 5);
+    Heard(result, 5, 500, kStart + kDay);
+  }
+  Validated(100, 5, 20, kStart + 2 * kDay);
+  EXPECT_EQ(Has(1, 5), "70.000000 50.000000 70.000000");
+  const double average = Account(wire::AccountKind::kUser, 1)["rac"];
+  Validated(101, 5, 20, kStart + 2 * kDay, credit::ValidateState::kInvalid);
+  EXPECT_EQ(Has(1, 5), "20.000000 0.000000 20.000000");
+  EXPECT_EQ(Team(11), "20.000000");
+  const auto story = Explained(101);
+  EXPECT_EQ(story["reversals"][0]["credit"], "-50.000000");
+  EXPECT_EQ(story["reversals"][0]["reason"], "the result was not valid");
+  EXPECT_EQ(story["credit"], "0.000000");
+  // The recent average loses what was left of it a day later: ln 2 / 7 days of the work, halved each week.
+  const double left = 50 * std::log(2.0) / 7 * std::exp2(-1.0 / 7);
+  EXPECT_NEAR(Account(wire::AccountKind::kUser, 1)["rac"].get<double>(), average - left, 1e-9);
+  Audit();
+}
+
+TEST_F(TrickleStory, CappedTheShownTotalWaitsUntilFutureCreditHasMadeUpForIt) {
+  Project("cap");
+  Sent(100, 5);
+  Heard(100, 5, 500, kStart + kDay);
+  Validated(100, 5, 20, kStart + 2 * kDay);
+  EXPECT_EQ(Has(1, 5), "20.000000 0.000000 50.000000");
+  Sent(101, 5);
+  Validated(101, 5, 10, kStart + 3 * kDay);
+  EXPECT_EQ(Has(1, 5), "30.000000 0.000000 50.000000");
+  Sent(102, 5);
+  Validated(102, 5, 30, kStart + 4 * kDay);
+  EXPECT_EQ(Has(1, 5), "60.000000 0.000000 60.000000");
+  Audit();
+}
+
+TEST_F(TrickleStory, AnErrorEndsTheJobAndNothingIsPaidBehindADecision) {
+  Project("settle");
+  Sent(100, 5);
+  Heard(100, 5, 500, kStart + kDay);
+  wire::Completion failed = CompletionOf(100, 5, 100, kStart + 2 * kDay);
+  failed.facts.outcome = credit::Outcome::kClientError;
+  failed.facts.peak_flops = 1e9;
+  failed.facts.version = AppVersionId(1);
+  Say(kStart + 2 * kDay, failed);
+  EXPECT_EQ(Has(1, 5), "0.000000 0.000000 0.000000");
+  Sent(101, 5);
+  Validated(101, 5, 20, kStart + 2 * kDay);
+  for (const std::uint64_t result : {100, 101}) Heard(result, 5, 900, kStart + 3 * kDay);
+  EXPECT_EQ(Has(1, 5), "20.000000 0.000000 20.000000");
+  EXPECT_EQ(CountRefused(), 2u);
+  Audit();
+}
+
+// The validator's canonical result ended in an error on the way: others of its workunit are granted all the same.
+TEST_F(TrickleStory, ALateResultNeedNotGetWhatACanonicalOneGotThatOnlyTricklesPaid) {
+  Project("keep");
+  Sent(100, 5);
+  Heard(100, 5, 500, kStart + kDay);
+  wire::Completion failed = CompletionOf(100, 5, 100, kStart + 2 * kDay);
+  failed.facts.outcome = credit::Outcome::kClientError;
+  failed.facts.peak_flops = 1e9;
+  failed.facts.version = AppVersionId(1);
+  Say(kStart + 2 * kDay, failed);
+  for (const std::uint64_t result : {101, 102}) {
+    wire::Completion completion = CompletionOf(result, 6, 100, kStart + 3 * kDay);
+    completion.facts.version = AppVersionId(1);
+    Say(kStart + 3 * kDay, completion);
+    credit::ValidationFacts validation = ValidationOf(result, 6, 100, 20);
+    validation.canonical_result = ResultId(100);
+    validation.late = result == 102;
+    Say(kStart + 3 * kDay, validation);
+  }
+  EXPECT_EQ(Has(1, 5), "50.000000 0.000000 50.000000");
+  EXPECT_EQ(Has(2, 6), "40.000000 0.000000 40.000000");
+  EXPECT_EQ(Audit()["late_grants"], 1);
+}
+
+// Months of messages in one go after an outage are no cheat: the bound is over the whole job.
+TEST_F(TrickleStory, AQueueOfMonthsIsPaidInFullAndNoSecondMoreThanTheWallHas) {
+  wire::TrickleRuleChange rule;
+  rule.variety = "time";
+  rule.kind = "elapsed";
+  rule.measure = "elapsed_time";
+  Project("", {rule});
+  Sent(100, 5);
+  const auto heard = [&](double elapsed, double time) {
+    Say(time, wire::Trickle{
+                  .result = ResultId(100), .host = HostId(5), .variety = "time", .elapsed_time = elapsed});
+  };
+  // 1 GFLOPS: 200 Cobblestones a day.
+  for (int day = 1; day <= 90; ++day) heard(day * kDay, kStart + 90 * kDay);
+  EXPECT_EQ(Has(1, 5), "18000.000000 18000.000000 18000.000000");
+  heard(400 * kDay, kStart + 91 * kDay);
+  EXPECT_EQ(Has(1, 5), "18200.000000 18200.000000 18200.000000");
+  const auto partials = Explained(100)["partials"];
+  ASSERT_EQ(partials.size(), 91u);
+  EXPECT_EQ(partials[90]["bounded_by"][0], "wall_time");
+  Audit();
+}
+
+TEST_F(TrickleStory, AHostThatMovesInTheMiddleIsPaidByTheTimeAndSettledWithBothOwners) {
+  Project("settle");
+  Sent(100, 5);
+  Heard(100, 5, 400, kStart + kDay);
+  Host(5, 2, kStart + 2 * kDay);
+  Heard(100, 5, 700, kStart + 3 * kDay);
+  EXPECT_EQ(Account(wire::AccountKind::kUser, 1)["total"], "40.000000");
+  EXPECT_EQ(Account(wire::AccountKind::kUser, 2)["total"], "30.000000");
+  EXPECT_EQ(Account(wire::AccountKind::kHost, 5)["total"], "70.000000");
+  EXPECT_EQ(Account(wire::AccountKind::kHost, 5)["provisional"], "70.000000");
+  // What was paid last goes first.
+  Validated(100, 5, 35, kStart + 4 * kDay);
+  EXPECT_EQ(Account(wire::AccountKind::kUser, 1)["total"], "35.000000");
+  EXPECT_EQ(Account(wire::AccountKind::kUser, 2)["total"], "0.000000");
+  for (const std::uint64_t user : {1, 2})
+    EXPECT_EQ(Account(wire::AccountKind::kUser, user)["provisional"], "0.000000");
+  EXPECT_EQ(Account(wire::AccountKind::kHost, 5)["total"], "35.000000");
+  EXPECT_EQ(Account(wire::AccountKind::kHost, 5)["provisional"], "0.000000");
+  Audit();
+}
+
+TEST_F(TrickleStory, WhatNoRulePaysForIsRefusedAndChangesNothing) {
+  Project("");
+  Sent(100, 5);
+  Heard(100, 5, 400, kStart + kDay, "weather");
+  Say(kStart + kDay,
+      wire::Trickle{.result = ResultId(100), .host = HostId(5), .variety = "model", .elapsed_time = 5});
+  EXPECT_EQ(CountRefused(), 2u);
+  EXPECT_EQ(Has(1, 5), "0.000000 0.000000 0.000000");
+  Audit();
+}
+
+}  // namespace
+}  // namespace cobblestone::testing

@@ -1,0 +1,246 @@
+// Questions that are answered from the state on disk: the same answers as the running slots give, as of the last state write
+// and no newer; lists, search and newest grants, which only they have.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/engine_story.h"
+
+namespace cobblestone::testing {
+namespace {
+
+using nlohmann::json;
+using wire::AccountKind;
+
+
+class View : public EngineStory {
+ protected:
+  void SetUp() override {
+    settings_.state.flush_interval = std::chrono::hours(1);  // the state is written when the pipeline stops
+    options_.clock = [] { return kStart + kDay; };
+    Open();
+    Say(kStart, wire::AppChange{.app = AppId(1),
+                                .name = "uppercase",
+                                .policy = "assigned",
+                                .delay_bound = kDay,
+                                .result_window = 10 * kDay});
+    Team(7, "Café du Crunch");
+    User(1, 7, "Ann");
+    User(2, 7, "Hannes");
+    User(3, 0, "bob");
+    for (std::uint64_t host = 1; host <= 4; ++host) Host(host, host < 3 ? 1 : host - 1);
+  }
+
+  void Team(std::uint64_t team, const std::string& name) {
+    Say(kStart, wire::TeamMember{.team = TeamId(team), .name = name});
+  }
+  void User(std::uint64_t user, std::uint64_t team, const std::string& name) {
+    Say(kStart, wire::UserMember{.user = UserId(user), .team = TeamId(team), .name = name});
+  }
+  void Host(std::uint64_t host, std::uint64_t user) {
+    Say(kStart, wire::HostMember{.host = HostId(host), .user = UserId(user), .whetstone = 2e9, .cpus = 4});
+  }
+
+  view::Questions& Stored() {
+    auto questions = engine_->QuestionsForMany();
+    if (!questions.ok()) throw std::runtime_error(questions.status().message());
+    return **questions;
+  }
+  static json Told(const Result<json>& answer) {
+    EXPECT_TRUE(answer.ok()) << answer.status().message();
+    return answer.ok() ? *answer : json();
+  }
+  static std::string Ids(const json& rows) {
+    std::string text;
+    for (const json& row : rows)
+      text += (text.empty() ? "" : " ") + std::to_string(row["id"].get<std::uint64_t>());
+    return text;
+  }
+};
+
+TEST_F(View, WhatIsOnDiskAnswersAsTheSlotsDidWhenItWasWrittenAndNoNewer) {
+  Granted(kStart + 100, 500, 1, 10);
+  Granted(kStart + 200, 501, 3, 20);
+  const json before = Told(engine_->questions().Account(kProject, AccountKind::kUser, 1));
+  const json explained = Told(engine_->questions().Explain(kProject, ResultId(501)));
+  EXPECT_EQ(before["total"], "10.000000");
+  Reopen();
+  EXPECT_EQ(Told(Stored().Account(kProject, AccountKind::kUser, 1)), before);
+  EXPECT_EQ(Told(Stored().Explain(kProject, ResultId(501))), explained);
+  const json as_of = Told(Stored().AsOf(kProject));
+  Granted(kStart + 300, 502, 1, 40);
+  EXPECT_EQ(Told(Stored().Account(kProject, AccountKind::kUser, 1)), before) << "it was not written since";
+  EXPECT_EQ(Told(Stored().AsOf(kProject))["positions"], as_of["positions"]);
+  EXPECT_EQ(Told(engine_->questions().Account(kProject, AccountKind::kUser, 1))["total"], "50.000000");
+  Reopen();
+  EXPECT_EQ(Told(Stored().Account(kProject, AccountKind::kUser, 1))["total"], "50.000000");
+  EXPECT_NE(Told(Stored().AsOf(kProject))["positions"], as_of["positions"]);
+}
+
+TEST_F(View, ListsRankByCreditNameTheirOwnersAndLeaveOutWhoIsGone) {
+  Granted(kStart + 100, 500, 1, 10);
+  Granted(kStart + 200, 501, 3, 20);
+  Granted(kStart + 300, 502, 4, 5);
+  Say(kStart + 400, wire::UserMember{.user = UserId(3), .deleted = true});
+  Reopen();
+  const json users =
+      Told(Stored().Top(kProject, AccountKind::kUser, view::RankBy::kTotal, {.offset = 0, .limit = 10}));
+  EXPECT_EQ(Ids(users["rows"]), "2 1");
+  EXPECT_EQ(users["count"], 2);
+  EXPECT_EQ(users["rows"][0]["rank"], 1);
+  EXPECT_EQ(users["rows"][0]["team_name"], "Café du Crunch");
+  EXPECT_EQ(Ids(Told(Stored().Top(kProject, AccountKind::kUser, view::RankBy::kRecentAverage,
+                                  {.offset = 1, .limit = 10}))["rows"]),
+            "1");
+  EXPECT_EQ(Ids(Told(Stored().Top(kProject, AccountKind::kHost, view::RankBy::kTotal,
+                                  {.offset = 0, .limit = 2}))["rows"]),
+            "3 1");
+  EXPECT_EQ(Told(Stored().Top(kProject, AccountKind::kTeam, view::RankBy::kTotal,
+                              {.offset = 0, .limit = 9}))["rows"][0]["total"],
+            "30.000000");
+  const json hosts = Told(Stored().HostsOf(kProject, UserId(1), 1));
+  EXPECT_EQ(hosts["count"], 1) << "host 2 was granted nothing, so there is no account of it";
+  EXPECT_EQ(Ids(hosts["rows"]), "1");
+  EXPECT_EQ(hosts["rows"][0]["total"], "10.000000");
+  EXPECT_EQ(hosts["rows"][0]["user_name"], "Ann");
+  EXPECT_EQ(Ids(Told(Stored().MembersOf(kProject, TeamId(7), 9))["rows"]), "2 1");
+}
+
+TEST_F(View, SearchFindsByNumberAndByAnyPartOfANameWhateverItsCase) {
+  Granted(kStart + 100, 500, 3, 10);
+  Reopen();
+  const auto found = [&](std::optional<AccountKind> kind, const std::string& text) {
+    std::string all;
+    for (const json& row : Told(Stored().Search(kProject, text, {.kind = kind, .limit = 10})))
+      all += row["kind"].get<std::string>() + " " + std::to_string(row["id"].get<int>()) + ";";
+    return all;
+  };
+  EXPECT_EQ(found({}, "ANN"), "user 2;user 1;") << "Hannes, who has more credit, and Ann";
+  EXPECT_EQ(found({}, "café"), "team 7;");
+  EXPECT_EQ(found({}, "3"), "user 3;host 3;");
+  EXPECT_EQ(found(AccountKind::kHost, "3"), "host 3;");
+  EXPECT_EQ(found({}, "nobody"), "");
+  EXPECT_EQ(found({}, ""), "");
+  // In order of numbers; and without those who may not be found.
+  const auto asked = [&](const view::Questions::Wanted& wanted) {
+    return Ids(Told(Stored().Search(kProject, "ann", wanted)));
+  };
+  EXPECT_EQ(asked({.by_credit = false}), "1 2");
+  EXPECT_EQ(asked({.limit = 1, .finds = [](UserId user) { return user != UserId(2); }}), "1");
+}
+
+TEST_F(View, WhatAUserShowsIsWhatItsProfileAndItsConsentSay) {
+  const auto shown = [&](std::uint64_t user) {
+    const auto profile = Stored().ProfileOf(kProject, UserId(user));
+    EXPECT_TRUE(profile.ok()) << profile.status().message();
+    return std::pair(profile->shows_hosts, profile->named);
+  };
+  Reopen();
+  EXPECT_EQ(shown(1), std::pair(true, true)) << "nothing was told of it";
+  const auto tell = [&](std::uint64_t user, const wire::UserProfile& profile) {
+    Say(kStart + 10, wire::UserMember{.user = UserId(user), .name = "told", .profile = profile});
+  };
+  tell(1, {.create_time = 1234567890, .show_hosts = true});
+  tell(2, {.show_hosts = false});
+  tell(3, {.show_hosts = true, .hidden = true});
+  Reopen();
+  EXPECT_EQ(shown(1), std::pair(true, true));
+  EXPECT_EQ(shown(2), std::pair(false, true));
+  EXPECT_EQ(shown(3), std::pair(false, false)) << "its account is closed";
+  const json account = Told(Stored().Account(kProject, AccountKind::kUser, 1));
+  EXPECT_EQ(account["create_time"], 1234567890);
+  EXPECT_TRUE(account["hosts_shown"].get<bool>());
+  EXPECT_FALSE(Told(Stored().Account(kProject, AccountKind::kUser, 2)).contains("create_time"));
+  EXPECT_EQ(Told(Stored().SchedulerReply(kProject, HostId(1)))["user_create_time"], 1234567890);
+  EXPECT_FALSE(Told(Stored().SchedulerReply(kProject, HostId(3))).contains("user_create_time"));
+  // From now on the project asks for consent: 1 has agreed, 2 has taken it back.
+  Say(kStart + 20, wire::ProjectProfile{.has_consent_type = true, .consent_enabled = true});
+  Say(kStart + 20, wire::AccountFacts{.kind = AccountKind::kUser, .account = 1, .consent = 1});
+  Say(kStart + 20, wire::AccountFacts{.kind = AccountKind::kUser, .account = 2, .consent = 1});
+  Say(kStart + 30, wire::AccountFacts{.kind = AccountKind::kUser, .account = 2, .consent = 0});
+  Reopen();
+  EXPECT_EQ(shown(1), std::pair(true, true));
+  EXPECT_EQ(shown(2), std::pair(false, false));
+  EXPECT_EQ(shown(99), std::pair(true, false)) << "nothing is known of it, its consent neither";
+  Say(kStart + 40, wire::ProjectProfile{.has_consent_type = true, .consent_enabled = false});
+  Reopen();
+  EXPECT_EQ(shown(2), std::pair(false, true));
+}
+
+TEST_F(View, NewestGrantsOfAHostAUserAndATeamComeFirst) {
+  for (std::uint64_t i = 0; i < 9; ++i)
+    Granted(kStart + 100 + static_cast<double>(i), 500 + i, 1 + i % 3, 1 + static_cast<double>(i));
+  const auto results = [&](AccountKind kind, std::uint64_t id, std::size_t limit) {
+    std::string all;
+    for (const json& row : Told(Stored().Grants(kProject, kind, id, limit)))
+      all += (all.empty() ? "" : " ") + std::to_string(row["result"].get<int>());
+    return all;
+  };
+  EXPECT_EQ(results(AccountKind::kUser, 1, 3), "507 506 504");
+  EXPECT_EQ(results(AccountKind::kHost, 1, 9), "506 503 500");
+  EXPECT_EQ(results(AccountKind::kTeam, 7, 4), "508 507 506 505");
+  EXPECT_EQ(results(AccountKind::kUser, 99, 4), "");
+  Reopen();  // the name of the app
+  const json newest = Told(Stored().Grants(kProject, AccountKind::kHost, 3, 1))[0];
+  EXPECT_EQ(newest["credit"], "9.000000");
+  EXPECT_EQ(newest["app_name"], "uppercase");
+}
+
+TEST_F(View, ASchedulerIsToldRuntimeQuotaAndWhetherOneReplicaIsEnough) {
+  Say(kStart, wire::AppVersionChange{.row = {.id = 11, .app = AppId(1), .version_num = 100}});
+  Reopen();
+  const view::Questions::Job job{.host = HostId(1), .version = AppVersionId(11), .fpops_est = 4e12};
+  const json fresh = Told(Stored().Estimate(kProject, job));
+  EXPECT_EQ(fresh["basis"], "benchmark");
+  EXPECT_EQ(fresh["runtime_s"], 2000.0) << "4e12 FLOPs at the host's 2e9 FLOP/s";
+  EXPECT_EQ(fresh["single_replication"], false);
+  EXPECT_EQ(fresh["quota_left"], fresh["max_jobs_per_day"]);
+  EXPECT_EQ(Stored().Estimate(kProject, {.host = HostId(77), .version = AppVersionId(11)}).status().code(),
+            StatusCode::kNotFound);
+  EXPECT_EQ(Stored().Estimate(kProject, {.host = HostId(1), .version = AppVersionId(12)}).status().code(),
+            StatusCode::kNotFound);
+  const json reply = Told(Stored().SchedulerReply(kProject, HostId(1)));
+  EXPECT_EQ(reply["user_name"], "Ann");
+  EXPECT_EQ(reply["team_name"], "Café du Crunch");
+  EXPECT_EQ(reply["host_total_credit"], "0.000000");
+}
+
+TEST_F(View, EpochsOfTheScalesComeInOrder) {
+  for (int tick = 1; tick <= 8; ++tick) Say(kStart + 600.0 * tick, wire::Tick{.time = kStart + 600.0 * tick});
+  Reopen();
+  const json all = Told(Stored().ScalesHistory(kProject, {.limit = 1000}));
+  ASSERT_GE(all.size(), 2u);
+  for (std::size_t i = 1; i < all.size(); ++i) EXPECT_LT(all[i - 1]["epoch"], all[i]["epoch"]);
+  EXPECT_EQ(all.back()["epoch"], Told(Stored().Scales(kProject))["epoch"]);
+  // Page by page, back to the first; and a few of them all.
+  const auto epochs = [&](const view::EpochsWanted& wanted) {
+    std::vector<std::uint64_t> numbers;
+    for (const json& one : Told(Stored().ScalesHistory(kProject, wanted))) numbers.push_back(one["epoch"]);
+    return numbers;
+  };
+  const std::vector<std::uint64_t> every = epochs({.limit = 1000});
+  ASSERT_GE(every.size(), 8u);
+  std::vector<std::uint64_t> paged;
+  for (auto page = epochs({.limit = 3}); !page.empty(); page = epochs({.limit = 3, .before = page.front()})) {
+    EXPECT_LE(page.size(), 3u);
+    paged.insert(paged.begin(), page.begin(), page.end());
+  }
+  EXPECT_EQ(paged, every);
+  const std::vector<std::uint64_t> some = epochs({.limit = 4, .evenly = true});
+  ASSERT_EQ(some.size(), 4u);
+  EXPECT_EQ(some.front(), every.front());
+  EXPECT_EQ(some.back(), every.back());
+  EXPECT_EQ(some[1], every[(every.size() - 1) / 3]);
+  EXPECT_EQ(epochs({.limit = 1, .evenly = true}), std::vector{every.back()});
+  EXPECT_TRUE(epochs({.limit = 0}).empty());
+  EXPECT_EQ(epochs({.limit = 1000, .evenly = true}), every);
+  const json last = Told(Stored().ScalesHistory(kProject, {.limit = 1}));
+  ASSERT_EQ(last.size(), 1u);
+  EXPECT_EQ(last[0], all.back());
+  EXPECT_EQ(Told(Stored().AsOf(kProject))["epoch"], last[0]["epoch"]);
+}
+
+}  // namespace
+}  // namespace cobblestone::testing

@@ -1,0 +1,51 @@
+// The golden variants of BOINC's statistics files: exported from rows that come from anywhere, and compared file by file.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "services/export/settings.h"
+#include "services/export/source.h"
+#include "tests/support/temp_dir.h"
+
+namespace cobblestone::statistics {
+
+std::string Data(const std::string& name);
+std::string Bytes(const std::string& path);
+// By zlib and libzip themselves, not by our reader.
+std::string Content(const std::string& path);
+// The records of a file without order, sorted; the first carries the head and the last stands alone.
+std::vector<std::string> RecordsOf(const std::string& content);
+
+struct Published {
+  testing::TempDir dir;
+  std::string out = dir / "stats";
+};
+
+// The rows of a file of entities, as this test has them; null where it failed. Lives as long as the variant is written.
+using OpenRows =
+    std::function<std::unique_ptr<Source>(const std::string& entities, const Settings& settings)>;
+
+// As the program does, with the variant's settings.
+void WriteVariant(const std::string& variant, const std::string& spec_path, const OpenRows& open,
+                  Published& run);
+// Every file of the variant is equal.
+void ExpectVariant(const std::string& variant, const OpenRows& open);
+
+// All but f_zip, which is none.
+inline constexpr const char* kVariants[] = {"a_default",
+                                            "b_sort_total_credit",
+                                            "b2_sort_expavg_credit",
+                                            "c_sort_id_recs10",
+                                            "c2_two_outputs",
+                                            "d_consent",
+                                            "d2_consent_sort_id",
+                                            "e_credit_by_app",
+                                            "e2_flags_off",
+                                            "f_none",
+                                            "g_team_detail",
+                                            "i_empty"};
+
+}  // namespace cobblestone::statistics

@@ -1,0 +1,165 @@
+// Gateways beside a deployment on a real broker: several of them, each with a view of its own, take one source's events in once
+// and show the same accounts as one machine does.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/e2e/gateway_process.h"
+#include "tests/robustness/kafka_world.h"
+
+namespace cobblestone::testing {
+namespace {
+
+using nlohmann::json;
+using std::chrono::seconds;
+
+constexpr seconds kPatience{180};
+constexpr const char* kEvents = "/api/v1/events?source=http&first_line=";
+
+std::vector<std::string> LinesOf(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line + "\n");
+  return lines;
+}
+
+class KafkaGateway : public ::testing::Test {
+ protected:
+  KafkaGateway() : broker_(TestBroker::Shared()) {
+    WriteTokens(dir_ / "tokens");
+    world_ = std::make_unique<KafkaWorld>(
+        *broker_, std::vector<Event>(),
+        KafkaWorldOptions{.more = "gateway: {rate_limit: 100000, rate_burst: 100000, tokens_file: \"" +
+                                  (dir_ / "tokens") + "\"}\n"});
+    lines_ = LinesOf(EventLines(dir_, 200));
+  }
+
+  std::unique_ptr<Served> Gateway(const std::string& name) {
+    auto served = std::make_unique<Served>(std::make_unique<Background>(
+        dir_.path(),
+        std::vector<std::string>{"gateway", "--config", world_->ConfigOf(name), "--listen", "127.0.0.1:0"}));
+    EXPECT_TRUE(served->Start()) << served->process().err();
+    return served;
+  }
+  // Until it was taken: a source that somebody else has sent since is asked for anew.
+  json Send(Served& to, std::size_t begin, std::size_t end) {
+    std::string text;
+    for (std::size_t i = begin; i < std::min(end, lines_.size()); ++i) text += lines_[i];
+    Reply reply;
+    for (int attempt = 0; attempt < 10; ++attempt) {
+      reply = to.Post(kEvents + std::to_string(begin), text, kIngestToken);
+      if (reply.status != 503) break;
+    }
+    EXPECT_EQ(reply.status, 200) << reply.body << to.process().err();
+    return reply.json()["data"];
+  }
+  // One of the figures that those who watch are sent.
+  static json NextFlow(const std::string& url) {
+    httplib::Client client(url);
+    client.set_read_timeout(60);
+    std::string text;
+    json flow;
+    (void)client.Get("/api/v1/live", [&](const char* data, std::size_t size) {
+      text.append(data, size);
+      const std::size_t event = text.find("event: flow\ndata: ");
+      const std::size_t end = event == std::string::npos ? event : text.find("\n\n", event);
+      if (end == std::string::npos) return true;
+      flow = json::parse(text.substr(event + 18, end - event - 18), nullptr, false);
+      return false;
+    });
+    return flow;
+  }
+  // Of all users, without what depends on when it is asked.
+  static json Accounts(const std::function<json(int user)>& ask) {
+    json all = json::array();
+    for (int user = 1; user <= 13; ++user) {
+      json account = ask(user);
+      all.push_back({account.value("total", ""), account.value("grants", 0), account.value("days", json())});
+    }
+    return all;
+  }
+
+  TempDir dir_;
+  std::unique_ptr<TestBroker> broker_;
+  std::unique_ptr<KafkaWorld> world_;
+  std::vector<std::string> lines_;
+};
+
+TEST_F(KafkaGateway, SeveralTakeASourceInOnceAndShowWhatOneMachineDoes) {
+  ASSERT_GT(lines_.size(), 400u);
+  ASSERT_EQ(RunProgram(dir_.path(), {"ingest", "events.jsonl", "--data", "reference"}).code, 0);
+  const json truth = Accounts([&](int user) {
+    return AskProgram(dir_.path(),
+                      {"account", "user", std::to_string(user), "--json", "--data", "reference"});
+  });
+  auto worker = world_->Worker("a");
+  auto first = Gateway("first");
+  auto second = Gateway("second");
+
+  EXPECT_EQ(Send(*first, 0, 200)["appended"], 200);
+  EXPECT_EQ(Send(*second, 200, lines_.size())["appended"], lines_.size() - 200);
+  // The first does not know of that, and somebody has lost the answer.
+  const json again = Send(*first, 0, lines_.size());
+  EXPECT_EQ(again["appended"], 0);
+  EXPECT_EQ(again["lines"], lines_.size());
+  EXPECT_EQ(first->Get("/api/v1/events?source=http", kIngestToken).json()["data"]["lines"], lines_.size());
+
+  for (Served* gateway : {first.get(), second.get()}) {
+    const auto accounts = [&] {
+      return Accounts([&](int user) {
+        return gateway->Get("/api/v1/projects/1/users/" + std::to_string(user))
+            .json()
+            .value("data", json::object());
+      });
+    };
+    const auto until = std::chrono::steady_clock::now() + kPatience;
+    json shown = accounts();
+    while (shown != truth && std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      shown = accounts();
+    }
+    EXPECT_EQ(json::diff(truth, shown), json::array()) << gateway->process().err();
+    const Reply grants = gateway->Get("/api/v1/projects/1/users/1/grants?limit=3");
+    ASSERT_EQ(grants.status, 200) << grants.body;
+    const auto result = grants.json()["data"][0]["result"].get<std::uint64_t>();
+    const Reply why = gateway->Get("/api/v1/projects/1/results/" + std::to_string(result));
+    ASSERT_EQ(why.status, 200) << why.body;
+    EXPECT_EQ(why.json()["data"]["grants"][0]["credit"], grants.json()["data"][0]["credit"]);
+    EXPECT_EQ(gateway->Get("/api/v1/health").json()["status"], "ok");
+    // Each stage's own figures, though one slot runs them all, in another process.
+    const json tasks = gateway->Get("/api/v1/tasks", kReadToken).json()["data"];
+    std::map<std::string, std::uint64_t> records;
+    for (const json& task : tasks["tasks"])
+      for (const json& stage : task.value("stages", json::array()))
+        records[stage["stage"]] += stage["records"].get<std::uint64_t>();
+    EXPECT_EQ(records.size(), 5u) << tasks;
+    for (const auto& [stage, count] : records) EXPECT_GT(count, 0u) << stage;
+    const json flow = NextFlow(gateway->url());
+    std::vector<std::string> stages;
+    for (const json& stage : flow["stages"]) stages.push_back(stage["stage"]);
+    EXPECT_EQ(stages, (std::vector<std::string>{"claims", "grants", "accounts", "teams", "coordinator"}));
+  }
+  // Nobody works any more: that is seen, and what was shown is shown on.
+  worker->Signal(SIGTERM);
+  EXPECT_EQ(worker->Wait(), 0) << worker->err();
+  const Reply unwell = first->GetUntil(
+      "/api/v1/health", [](const Reply& reply) { return reply.json().value("status", "") == "degraded"; });
+  EXPECT_EQ(unwell.json()["status"], "degraded") << unwell.body;
+  EXPECT_EQ(first->Get("/api/v1/projects/1/users/1").status, 200);
+  for (Served* gateway : {first.get(), second.get()}) {
+    gateway->process().Signal(SIGTERM);
+    EXPECT_EQ(gateway->process().Wait(), 0) << gateway->process().err();
+  }
+}
+
+}  // namespace
+}  // namespace cobblestone::testing

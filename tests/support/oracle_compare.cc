@@ -1,0 +1,225 @@
+// What a pipeline did, from its records, and how that differs from what the oracle says.
+#include <cstdlib>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "schemas/events.pb.h"
+#include "schemas/internal.pb.h"
+#include "tests/support/oracle.h"
+
+namespace cobblestone::testing {
+
+// ---- What a pipeline did -------------------------------------------------------------------------------
+
+bool AddLedgerRecord(std::string_view bytes, Outcome* outcome) {
+  v1::Grant grant;
+  if (!grant.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return false;
+  const ResultKey key{grant.project(), grant.result()};
+  const bool final = grant.kind() == v1::GRANT_KIND_FINAL;
+  const bool partial = grant.kind() == v1::GRANT_KIND_PARTIAL;
+  if (grant.has_undone()) {
+    CorrectionOutcome& sum = outcome->corrections[{key, grant.user()}];
+    sum.micro += grant.credit_micro();
+    ++sum.count;
+    return true;
+  }
+  if (!final && !partial && grant.kind() != v1::GRANT_KIND_REVERSAL) return true;
+  if (!final || grant.settles_micro() != 0) {
+    PartialOutcome& sum = outcome->partials[{key, grant.user()}];
+    if (partial) sum.paid += grant.credit_micro();
+    if (grant.kind() == v1::GRANT_KIND_REVERSAL) sum.taken -= grant.credit_micro();
+    sum.settled += grant.settles_micro();
+  }
+  if (!final) return true;
+  GrantOutcome told;
+  told.workunit = grant.claim().workunit();
+  told.host = grant.host();
+  told.user = grant.user();
+  told.app = grant.app();
+  told.micro = grant.credit_micro();
+  if (!outcome->grants.emplace(key, told).second) outcome->granted_twice.push_back(key);
+  return true;
+}
+
+std::string DescribeLedgerRecord(std::string_view bytes) {
+  v1::Grant grant;
+  if (!grant.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return "no grant";
+  return grant.ShortDebugString();
+}
+
+bool AddRefusedRecord(std::string_view bytes, Outcome* outcome) {
+  v1::Refused refused;
+  if (!refused.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return false;
+  ++outcome->refusals[v1::RefusalReason_Name(refused.reason())];
+  return true;
+}
+
+// ---- Comparing -----------------------------------------------------------------------------------------
+
+namespace {
+
+class Report {
+ public:
+  explicit Report(std::size_t limit) : limit_(limit) {}
+
+  void Say(const std::string& line) {
+    if (count_++ < limit_) text_ += line + "\n";
+  }
+  [[nodiscard]] std::string Text() const {
+    if (count_ <= limit_) return text_;
+    return text_ + "and " + std::to_string(count_ - limit_) + " more\n";
+  }
+
+ private:
+  std::size_t limit_;
+  std::size_t count_ = 0;
+  std::string text_;
+};
+
+std::string Big(BigMicro v) {
+  if (v == 0) return "0";
+  std::string digits;
+  const bool negative = v < 0;
+  for (; v != 0; v /= 10) digits.push_back(static_cast<char>('0' + std::abs(static_cast<int>(v % 10))));
+  if (negative) digits.push_back('-');
+  return {digits.rbegin(), digits.rend()};
+}
+
+std::string Name(const ResultKey& key) {
+  return "project " + std::to_string(key.project) + " result " + std::to_string(key.result);
+}
+
+std::string Name(const AccountKey& key) {
+  static constexpr const char* kKinds[] = {"host", "user", "team"};
+  return "project " + std::to_string(key.project) + " " + kKinds[static_cast<int>(key.kind)] + " " +
+         std::to_string(key.account);
+}
+
+std::string Name(const std::pair<ResultKey, std::uint64_t>& key) {
+  return Name(key.first) + " to user " + std::to_string(key.second);
+}
+
+std::string Describe(const PartialOutcome& p) {
+  return std::to_string(p.paid) + " micro-credits paid, " + std::to_string(p.settled) + " settled, " +
+         std::to_string(p.taken) + " taken back";
+}
+
+std::string Describe(const CorrectionOutcome& c) {
+  return std::to_string(c.micro) + " micro-credits in " + std::to_string(c.count) + " corrections";
+}
+
+std::string Describe(const GrantOutcome& g) {
+  return std::to_string(g.micro) + " micro-credits, workunit " + std::to_string(g.workunit) + ", host " +
+         std::to_string(g.host) + ", user " + std::to_string(g.user) + ", app " + std::to_string(g.app);
+}
+
+std::string Name(const EstimateKey& key) {
+  return "project " + std::to_string(key.project) + " host " + std::to_string(key.host) + " of user " +
+         std::to_string(key.user);
+}
+
+std::string Describe(const EstimateOutcome& e) {
+  std::string text = Big(e.micro) + " micro-credits, " + Big(e.run_time) + " us, " + std::to_string(e.jobs) +
+                     " jobs, of them failed " + std::to_string(e.failed_jobs) + " in " +
+                     Big(e.failed_run_time) + " us, granted " + Big(e.granted) + " (";
+  for (const auto& [day, sum] : e.days)
+    text += " day " + std::to_string(day) + ": " + Big(std::get<0>(sum)) + " in " + Big(std::get<1>(sum)) +
+            " us, " + std::to_string(std::get<2>(sum)) + " jobs";
+  return text + " )";
+}
+
+std::string Describe(const AccountOutcome& a) {
+  std::string text = Big(a.micro) + " micro-credits, " + Big(a.provisional) + " provisional, " +
+                     Big(a.shown) + " shown, in " + std::to_string(a.grants) + " grants (";
+  for (const auto& [app, sum] : a.apps) {
+    text += " app " + std::to_string(app) + ": " + Big(sum.first) + " in " + std::to_string(sum.second);
+  }
+  return text + " )";
+}
+
+// Amounts that the oracle left open are the ledger's; accounts follow.
+Outcome WithAmountsOf(const Outcome& actual, Outcome expected) {
+  for (auto& [key, grant] : expected.grants) {
+    const auto told = actual.grants.find(key);
+    if (grant.priced || told == actual.grants.end()) continue;
+    grant.micro = told->second.micro;
+    for (const AccountKey& account : {AccountKey{key.project, OracleAccountKind::kHost, grant.to_host},
+                                      AccountKey{key.project, OracleAccountKind::kUser, grant.to_user},
+                                      AccountKey{key.project, OracleAccountKind::kTeam, grant.to_team}}) {
+      if (account.account == 0) continue;
+      expected.accounts[account].micro += grant.micro;
+      expected.accounts[account].shown += grant.micro;
+      expected.accounts[account].apps[grant.app].first += grant.micro;
+    }
+  }
+  return expected;
+}
+
+template <class Map, class Same>
+void Compare(const char* what, const Map& expected, const Map& actual, Report* report, Same same) {
+  for (const auto& [key, value] : expected) {
+    const auto it = actual.find(key);
+    if (it == actual.end()) {
+      report->Say(std::string(what) + " missing: " + Name(key) + ": " + Describe(value));
+    } else if (!same(value, it->second)) {
+      report->Say(std::string(what) + " differs: " + Name(key) + "\n  expected " + Describe(value) +
+                  "\n  actual   " + Describe(it->second));
+    }
+  }
+  for (const auto& [key, value] : actual) {
+    if (expected.count(key) == 0) {
+      report->Say(std::string(what) + " that should not be: " + Name(key) + ": " + Describe(value));
+    }
+  }
+}
+
+void CompareGrants(const Outcome& told, const Outcome& actual, Report* report) {
+  const Outcome expected = WithAmountsOf(actual, told);
+  for (const ResultKey& key : actual.granted_twice) report->Say("granted twice: " + Name(key));
+  Compare("grant", expected.grants, actual.grants, report, [](const GrantOutcome& a, const GrantOutcome& b) {
+    return std::tie(a.workunit, a.host, a.user, a.app, a.micro) ==
+           std::tie(b.workunit, b.host, b.user, b.app, b.micro);
+  });
+  Compare("partial grants", expected.partials, actual.partials, report,
+          [](const PartialOutcome& a, const PartialOutcome& b) { return a == b; });
+  Compare("corrections", expected.corrections, actual.corrections, report,
+          [](const CorrectionOutcome& a, const CorrectionOutcome& b) { return a == b; });
+  Compare("account", expected.accounts, actual.accounts, report,
+          [](const AccountOutcome& a, const AccountOutcome& b) { return a == b; });
+}
+
+}  // namespace
+
+std::string GrantDifferences(const Outcome& expected, const Outcome& actual, std::size_t limit) {
+  Report report(limit);
+  CompareGrants(expected, actual, &report);
+  const auto same = [](EstimateOutcome a, const EstimateOutcome& b) {
+    a.granted = b.granted;
+    return a == b;
+  };
+  Compare("estimate", expected.estimates, actual.estimates, &report, same);
+  return report.Text();
+}
+
+std::string Differences(const Outcome& expected, const Outcome& actual, std::size_t limit) {
+  Report report(limit);
+  CompareGrants(expected, actual, &report);
+  Compare("estimate", expected.estimates, actual.estimates, &report,
+          [](const EstimateOutcome& a, const EstimateOutcome& b) { return a == b; });
+  std::set<std::string> reasons;
+  for (const auto& [reason, count] : expected.refusals) reasons.insert(reason);
+  for (const auto& [reason, count] : actual.refusals) reasons.insert(reason);
+  for (const std::string& reason : reasons) {
+    const auto count = [&reason](const Outcome& o) {
+      const auto it = o.refusals.find(reason);
+      return it == o.refusals.end() ? 0 : it->second;
+    };
+    if (count(expected) == count(actual)) continue;
+    report.Say("refused as " + reason + ": expected " + std::to_string(count(expected)) + ", actual " +
+               std::to_string(count(actual)));
+  }
+  return report.Text();
+}
+
+}  // namespace cobblestone::testing

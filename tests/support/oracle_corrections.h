@@ -1,0 +1,42 @@
+// The oracle's own reading of reversals and re-pricings (semantics.md, section 7): which are taken, and what of. It believes what
+// they say that a result had brought, as the pipeline must; what they should say is for the tests that make them. Inside
+// tests/support only.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "schemas/events.pb.h"
+
+namespace cobblestone::testing {
+
+struct CorrectionEffect {
+  v1::LedgerEntry entry;
+  std::uint64_t result = 0;
+  std::int64_t micro = 0;  // more than before
+  bool uncounts = false;
+};
+
+class OracleCorrections {
+ public:
+  // The reason of its refusal, or null; a repeat has no effect: *taken is false.
+  const char* Hear(const v1::Envelope& e, std::string_view bytes, CorrectionEffect* effect, bool* taken);
+
+ private:
+  struct Chain {
+    std::vector<std::pair<std::uint64_t, std::string>> events;  // id, bytes
+    bool uncounted = false;
+  };
+  // By project, result, host, user, team.
+  std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t, std::uint64_t, std::uint64_t>, Chain>
+      chains_;
+};
+
+const char* BadCorrection(const v1::Envelope& e);
+
+}  // namespace cobblestone::testing

@@ -1,0 +1,261 @@
+#include "tests/support/oracle_estimates.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "tests/support/oracle_rules.h"
+
+namespace cobblestone::testing {
+namespace {
+
+constexpr double kDay = 86400;
+constexpr double kMonth = 30 * kDay;
+constexpr double kKept = 60 * kDay;
+constexpr std::size_t kWords = 8;
+
+const char* NotBelowZero(std::initializer_list<double> numbers) {
+  for (const double number : numbers) {
+    if (!std::isfinite(number)) return "NOT_FINITE";
+    if (number < 0) return "NEGATIVE";
+  }
+  return nullptr;
+}
+
+// Of `asked` as much as is left.
+template <class Count>
+Count Take(Count asked, double* left) {
+  if (static_cast<double>(asked) > *left) asked = static_cast<Count>(std::floor(*left));
+  *left = std::max(*left - static_cast<double>(asked), 0.0);
+  return asked;
+}
+
+template <class Count>
+Count Above(Count now, Count* highest) {
+  const Count more = now > *highest ? now - *highest : 0;
+  *highest = std::max(now, *highest);
+  return more;
+}
+
+}  // namespace
+
+const char* BadEstimate(const v1::EstimatedCredit& said) {
+  if (said.machine() == 0 || said.host() == 0) return "MISSING_FIELD";
+  if (const char* bad = NotBelowZero({said.cpus(), said.cpu_flops(), said.gpus(), said.gpu_flops()}))
+    return bad;
+  for (const v1::ResourceCounter& counter : said.counters()) {
+    if (counter.resource() > v1::RESOURCE_APPLE_GPU) return "OUT_OF_RANGE";
+    if (const char* bad = NotBelowZero({counter.credit(), counter.run_time(), counter.failed_run_time()}))
+      return bad;
+  }
+  return nullptr;
+}
+
+const char* BadMachineHost(const v1::MachineHost& said) {
+  return said.machine() == 0 || said.host() == 0 ? "MISSING_FIELD" : nullptr;
+}
+
+const char* BadEstimateLimits(const v1::EstimateLimits& said) {
+  return NotBelowZero({said.cpus(), said.cpu_flops(), said.gpus(), said.gpu_flops()});
+}
+
+void OracleEstimates::SetLimits(std::uint32_t project, const v1::EstimateLimits& said) {
+  Limits& limits = limits_[project];
+  if (said.has_cpus()) limits.cpus = said.cpus();
+  if (said.has_cpu_flops()) limits.cpu_flops = said.cpu_flops();
+  if (said.has_gpus()) limits.gpus = said.gpus();
+  if (said.has_gpu_flops()) limits.gpu_flops = said.gpu_flops();
+}
+
+void OracleEstimates::Hear(const v1::Envelope& e, std::string_view bytes, const Refuse& refuse) {
+  Machine& machine = machines_[e.machine_host().machine()];
+  AtProject& at = machine.projects[e.project()];
+  for (const auto& [when, word] : at.words) {
+    if (when.second != e.id()) continue;
+    if (word.bytes != bytes) refuse("DUPLICATE_WITH_OTHER_CONTENTS");
+    return;
+  }
+  if (!machine.heard || (!machine.reported && e.time() < machine.since))
+    machine.since = machine.until = e.time();
+  machine.heard = true;
+  at.words[{e.time(), e.id()}] = {e.machine_host(), std::string(bytes)};
+  if (at.words.size() > kWords) at.words.erase(at.words.begin());
+  for (const auto& [waiting, line] : std::exchange(at.waiting, {})) {
+    v1::Envelope report;
+    report.ParseFromString(waiting);
+    Count(report, waiting, line, refuse);
+  }
+}
+
+void OracleEstimates::Report(const v1::Envelope& e, std::string_view bytes, std::uint64_t line,
+                             const Refuse& refuse) {
+  AtProject& at = machines_[e.estimated_credit().machine()].projects[e.project()];
+  if (!at.words.empty()) return Count(e, bytes, line, refuse);
+  for (const auto& [other, other_line] : at.waiting)
+    if (other == bytes) return;
+  if (at.waiting.empty()) at.waits_since = e.time();
+  at.waiting.emplace_back(bytes, line);
+}
+
+bool OracleEstimates::Grow(double time, const v1::ResourceCounter& said, Mark* mark, Counters* grown) {
+  if (time < mark->time) return false;
+  const Counters now{.credit = ToMicro(said.credit()).value(),
+                     .run_time = ToMicro(said.run_time()).value(),
+                     .jobs = said.jobs(),
+                     .failed_jobs = said.failed_jobs(),
+                     .failed_run_time = ToMicro(said.failed_run_time()).value()};
+  Counters& highest = mark->highest;
+  // Nothing that was counted has stayed or grown: a new client.
+  int fallen = 0;
+  int stands = 0;
+  const auto compare = [&](auto value, auto before) {
+    if (value < before) ++fallen;
+    if (value > before || (value == before && before != 0)) ++stands;
+  };
+  compare(now.credit, highest.credit);
+  compare(now.run_time, highest.run_time);
+  compare(now.jobs, highest.jobs);
+  compare(now.failed_jobs, highest.failed_jobs);
+  compare(now.failed_run_time, highest.failed_run_time);
+  if (time > mark->time && fallen > 0 && stands == 0) highest = {};
+  mark->time = time;
+  *grown = {.credit = Above(now.credit, &highest.credit),
+            .run_time = Above(now.run_time, &highest.run_time),
+            .jobs = Above(now.jobs, &highest.jobs),
+            .failed_jobs = Above(now.failed_jobs, &highest.failed_jobs),
+            .failed_run_time = Above(now.failed_run_time, &highest.failed_run_time)};
+  return grown->credit != 0 || grown->run_time != 0 || grown->jobs != 0 || grown->failed_jobs != 0 ||
+         grown->failed_run_time != 0;
+}
+
+void OracleEstimates::Count(const v1::Envelope& e, std::string_view bytes, std::uint64_t line,
+                            const Refuse& refuse) {
+  const v1::EstimatedCredit& said = e.estimated_credit();
+  Machine& machine = machines_[said.machine()];
+  AtProject& at = machine.projects[e.project()];
+  if (at.report.second == e.id()) {
+    if (at.report_bytes != bytes) refuse("DUPLICATE_WITH_OTHER_CONTENTS");
+    return;
+  }
+  const v1::MachineHost* host = &at.words.begin()->second.said;
+  for (const auto& [when, word] : at.words)
+    if (when.first <= e.time()) host = &word.said;
+  if (host->gone()) return refuse("UNKNOWN_HOST");
+  if (host->host() != said.host()) return refuse("WRONG_HOST");
+  for (const v1::ResourceCounter& counter : said.counters()) {
+    if (counter.resource() == v1::RESOURCE_UNKNOWN) return refuse("MISSING_FIELD");
+    if (!ToMicro(counter.credit()) || !ToMicro(counter.run_time()) || !ToMicro(counter.failed_run_time()))
+      return refuse("OUT_OF_RANGE");
+  }
+  std::map<int, Counters> uses;
+  for (const v1::ResourceCounter& counter : said.counters()) {
+    Counters grown;
+    if (!Grow(e.time(), counter, &at.marks[counter.resource()], &grown)) continue;
+    Counters& sum = uses[counter.resource()];
+    sum.credit += grown.credit;
+    sum.run_time += grown.run_time;
+    sum.jobs += grown.jobs;
+    sum.failed_jobs += grown.failed_jobs;
+    sum.failed_run_time += grown.failed_run_time;
+  }
+  if (!machine.heard || (!machine.reported && e.time() < machine.since))
+    machine.since = machine.until = e.time();
+  machine.heard = true;
+  if (uses.empty()) return;
+  if (std::pair(e.time(), e.id()) > at.report) {
+    at.report = {e.time(), e.id()};
+    at.report_bytes = bytes;
+  }
+  // What the machine could do since it last brought something.
+  const Limits limits = limits_[e.project()];
+  const double cpus = std::min(said.cpus(), limits.cpus);
+  const double gpus = std::min(said.gpus(), limits.gpus);
+  const double flops = cpus * std::min(said.cpu_flops(), limits.cpu_flops) +
+                       gpus * std::min(said.gpu_flops(), limits.gpu_flops);
+  // FLOP/s, devices; what a second of each is worth comes below.
+  const Rates rates{.credit = flops, .cpu = cpus, .gpu = gpus, .jobs = cpus + gpus};
+  machine.reported = true;
+  if (e.time() > machine.until) {
+    const auto pass = [&](double Rates::*one, auto worth) {
+      const double rate = std::max(machine.rates.*one, rates.*one);
+      machine.left.*one =
+          std::min(machine.left.*one + worth(rate * (e.time() - machine.until)), worth(rate * kKept));
+    };
+    pass(&Rates::credit, [](double all) { return all * 200 / (kDay * 1e9) * 1e6; });
+    pass(&Rates::cpu, [](double seconds) { return seconds * 1e6; });
+    pass(&Rates::gpu, [](double seconds) { return seconds * 1e6; });
+    pass(&Rates::jobs, [](double seconds) { return seconds; });
+    machine.until = e.time();
+    machine.rates = rates;
+  }
+  Posted posted{.time = e.time(),
+                .line = line,
+                .result = 0,
+                .key = {e.project(), host->user(), said.host()},
+                .estimate = true,
+                .micro = 0,
+                .more = {}};
+  EstimateOutcome& more = posted.more;
+  for (const auto& [resource, use] : uses) {
+    const std::int64_t credit = Take(use.credit, &machine.left.credit);
+    const std::int64_t run_time =
+        Take(use.run_time, resource == v1::RESOURCE_CPU ? &machine.left.cpu : &machine.left.gpu);
+    const std::uint64_t jobs = Take(use.jobs, &machine.left.jobs);
+    more.micro += credit;
+    more.run_time += run_time;
+    more.jobs += jobs;
+    more.failed_jobs += std::min(use.failed_jobs, jobs);
+    more.failed_run_time += std::min(use.failed_run_time, run_time);
+  }
+  more.days[static_cast<std::int64_t>(std::floor(e.time() / kDay))] = {more.micro, more.run_time, more.jobs};
+  posted_.push_back(posted);
+}
+
+void OracleEstimates::Tick(std::uint32_t project, double time, const Refuse& refuse) {
+  for (auto& [id, machine] : machines_) {
+    const auto at = machine.projects.find(project);
+    if (at == machine.projects.end() || at->second.waiting.empty()) continue;
+    if (!(at->second.waits_since + kMonth < time)) continue;
+    for (std::size_t i = 0; i < at->second.waiting.size(); ++i) refuse("UNKNOWN_HOST");
+    at->second.waiting.clear();
+  }
+}
+
+void OracleEstimates::Granted(const EstimateKey& key, std::int64_t micro, double time, std::uint64_t line,
+                              std::uint64_t result) {
+  if (micro <= 0) return;
+  posted_.push_back({.time = time,
+                     .line = line,
+                     .result = result,
+                     .key = key,
+                     .estimate = false,
+                     .micro = micro,
+                     .more = {}});
+}
+
+void OracleEstimates::Order(std::map<EstimateKey, EstimateOutcome>* estimates) {
+  std::stable_sort(posted_.begin(), posted_.end(), [](const Posted& a, const Posted& b) {
+    return std::tie(a.time, a.line, a.result) < std::tie(b.time, b.line, b.result);
+  });
+  for (const Posted& one : posted_) {
+    if (!one.estimate) {
+      const auto known = estimates->find(one.key);
+      if (known != estimates->end()) known->second.granted += one.micro;
+      continue;
+    }
+    EstimateOutcome& sum = (*estimates)[one.key];
+    sum.micro += one.more.micro;
+    sum.run_time += one.more.run_time;
+    sum.jobs += one.more.jobs;
+    sum.failed_jobs += one.more.failed_jobs;
+    sum.failed_run_time += one.more.failed_run_time;
+    for (const auto& [day, more] : one.more.days) {
+      std::get<0>(sum.days[day]) += std::get<0>(more);
+      std::get<1>(sum.days[day]) += std::get<1>(more);
+      std::get<2>(sum.days[day]) += std::get<2>(more);
+    }
+  }
+  posted_.clear();
+}
+
+}  // namespace cobblestone::testing

@@ -1,0 +1,99 @@
+// The oracle's own reading of account managers' reports (semantics.md, section 8): what is believed of them, whose it is, and
+// what grants leave open of it. Inside tests/support only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "schemas/events.pb.h"
+#include "tests/support/oracle.h"
+
+namespace cobblestone::testing {
+
+const char* BadEstimate(const v1::EstimatedCredit& said);
+const char* BadMachineHost(const v1::MachineHost& said);
+const char* BadEstimateLimits(const v1::EstimateLimits& said);
+
+class OracleEstimates {
+ public:
+  using Refuse = std::function<void(const char* reason)>;
+
+  void SetLimits(std::uint32_t project, const v1::EstimateLimits& said);
+  void Hear(const v1::Envelope& word, std::string_view bytes, const Refuse& refuse);
+  void Report(const v1::Envelope& report, std::string_view bytes, std::uint64_t line, const Refuse& refuse);
+  void Tick(std::uint32_t project, double time, const Refuse& refuse);
+  // What a user got for a host.
+  void Granted(const EstimateKey& key, std::int64_t micro, double time, std::uint64_t line,
+               std::uint64_t result);
+  // A barrier: what came since the last one, in order of time.
+  void Order(std::map<EstimateKey, EstimateOutcome>* estimates);
+
+ private:
+  struct Counters {
+    std::int64_t credit = 0;
+    std::int64_t run_time = 0;
+    std::uint64_t jobs = 0;
+    std::uint64_t failed_jobs = 0;
+    std::int64_t failed_run_time = 0;
+  };
+  struct Mark {
+    double time = 0;
+    Counters highest;
+  };
+  struct Word {
+    v1::MachineHost said;
+    std::string bytes;
+  };
+  struct AtProject {
+    std::map<std::pair<double, std::uint64_t>, Word> words;  // by time, id
+    std::pair<double, std::uint64_t> report;                 // time and id of the newest that counted
+    std::string report_bytes;
+    std::map<int, Mark> marks;  // by resource
+    std::vector<std::pair<std::string, std::uint64_t>> waiting;
+    double waits_since = 0;
+  };
+  struct Rates {
+    double credit = 0;
+    double cpu = 0;
+    double gpu = 0;
+    double jobs = 0;
+  };
+  struct Machine {
+    bool heard = false;
+    bool reported = false;
+    double since = 0;
+    double until = 0;
+    Rates rates;
+    Rates left;
+    std::map<std::uint32_t, AtProject> projects;
+  };
+  struct Limits {
+    double cpus = 512;
+    double cpu_flops = 1e11;
+    double gpus = 16;
+    double gpu_flops = 2e14;
+  };
+  struct Posted {
+    double time = 0;
+    std::uint64_t line = 0;
+    std::uint64_t result = 0;
+    EstimateKey key;
+    bool estimate = false;
+    std::int64_t micro = 0;  // of a grant
+    EstimateOutcome more;    // of an estimate
+  };
+
+  static bool Grow(double time, const v1::ResourceCounter& said, Mark* mark, Counters* grown);
+  void Count(const v1::Envelope& report, std::string_view bytes, std::uint64_t line, const Refuse& refuse);
+
+  std::map<std::uint64_t, Machine> machines_;
+  std::map<std::uint32_t, Limits> limits_;
+  std::vector<Posted> posted_;
+};
+
+}  // namespace cobblestone::testing

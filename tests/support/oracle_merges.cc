@@ -1,0 +1,49 @@
+#include "tests/support/oracle_merges.h"
+
+namespace cobblestone::testing {
+
+OracleMerges::Heard OracleMerges::Hear(const v1::Envelope& e, std::string_view bytes, std::uint64_t owner) {
+  const OracleHostId host{e.project(), e.host_merge().host()};
+  const auto [said, is_new] = said_.emplace(host, Said{e.id(), std::string(bytes), e.host_merge().into()});
+  if (is_new) {
+    waiting_.push_back({host, owner});
+    return Heard::kTaken;
+  }
+  if (said->second.id != e.id()) return Heard::kDecided;
+  return said->second.bytes == bytes ? Heard::kNothingNew : Heard::kOtherContents;
+}
+
+void OracleMerges::SetOwner(OracleHostId host, std::uint64_t owner) {
+  const auto [known, is_new] = owners_.emplace(host, owner);
+  if (is_new) return;
+  if (known->second != owner) has_account_.insert(host);
+  known->second = owner;
+}
+
+OracleHostId OracleMerges::HeirOf(OracleHostId host) const {
+  for (auto next = became_.find(host); next != became_.end(); next = became_.find(host)) host = next->second;
+  return host;
+}
+
+std::vector<std::pair<OracleHostId, OracleHostId>> OracleMerges::EndPeriod(std::uint64_t* refused) {
+  std::vector<std::pair<OracleHostId, OracleHostId>> done;
+  for (auto one = waiting_.begin(); one != waiting_.end();) {
+    const OracleHostId heir = HeirOf({one->host.first, said_.at(one->host).into});
+    const auto owner = owners_.find(heir);
+    if (heir == one->host) {
+      ++*refused;
+    } else if (owner != owners_.end() && owner->second == one->owner && has_account_.count(heir) != 0) {
+      became_[one->host] = heir;
+      has_account_.insert(one->host);
+      done.emplace_back(one->host, heir);
+    } else {
+      ++one;
+      continue;
+    }
+    waiting_.erase(one);
+    one = waiting_.begin();  // others may have waited for it
+  }
+  return done;
+}
+
+}  // namespace cobblestone::testing

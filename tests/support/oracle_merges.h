@@ -1,0 +1,53 @@
+// The oracle's own reading of hosts that become others (semantics.md, section 7). Inside tests/support only.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "schemas/events.pb.h"
+
+namespace cobblestone::testing {
+
+using OracleHostId = std::pair<std::uint32_t, std::uint64_t>;  // project, host
+
+class OracleMerges {
+ public:
+  enum class Heard { kNothingNew, kTaken, kOtherContents, kDecided };
+
+  // Of a host that is known, not deleted, and `owner`'s.
+  Heard Hear(const v1::Envelope& e, std::string_view bytes, std::uint64_t owner);
+  [[nodiscard]] bool Ended(OracleHostId host) const { return said_.count(host) != 0; }
+
+  void SetOwner(OracleHostId host, std::uint64_t owner);
+  // It was given credit, an opening, or another owner.
+  void HasAccount(OracleHostId host) { has_account_.insert(host); }
+
+  [[nodiscard]] OracleHostId HeirOf(OracleHostId host) const;
+  // A period has ended. Those that have become others since, each with that one, in order; and how many merges were refused.
+  std::vector<std::pair<OracleHostId, OracleHostId>> EndPeriod(std::uint64_t* refused);
+
+ private:
+  struct Waiting {
+    OracleHostId host;
+    std::uint64_t owner = 0;
+  };
+
+  struct Said {
+    std::uint64_t id = 0;
+    std::string bytes;
+    std::uint64_t into = 0;
+  };
+
+  std::map<OracleHostId, Said> said_;
+  std::vector<Waiting> waiting_;  // in order of lines
+  std::map<OracleHostId, OracleHostId> became_;
+  std::map<OracleHostId, std::uint64_t> owners_;
+  std::set<OracleHostId> has_account_;
+};
+
+}  // namespace cobblestone::testing

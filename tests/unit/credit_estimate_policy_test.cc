@@ -1,0 +1,313 @@
+// Continuous accounting: what of a machine's reports is believed, and how grants settle it.
+#include "common/credit/estimate_policy.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "common/credit/estimate_account.h"
+
+namespace cobblestone::credit {
+namespace {
+
+constexpr double kStart = 1.7e9;
+constexpr double kDay = 86400;
+constexpr std::int64_t kMicro = 1'000'000;
+// One CPU of 1 GFLOPS: 200 Cobblestones and a day of run time each day.
+constexpr MachineSize kSmall{.cpus = 1, .cpu_flops = 1e9, .gpus = 0, .gpu_flops = 0};
+
+EstimateCounters Counted(double credit, double run_time, std::uint64_t jobs = 0, std::uint64_t failed = 0,
+                         double failed_time = 0) {
+  return {.credit = *CountOf(credit),
+          .run_time = *CountOf(run_time),
+          .jobs = jobs,
+          .failed_jobs = failed,
+          .failed_run_time = *CountOf(failed_time)};
+}
+
+// A machine that was first heard of at kStart, and its marks at each project.
+struct Machine {
+  EstimateLimits limits;
+  EstimateAllowance allowance;
+  std::map<int, std::vector<EstimateMark>> marks;
+  std::map<int, EstimateCounters> counted;
+
+  Machine() { allowance.Hear(kStart); }
+  EstimateDecision Hear(double days, const EstimateCounters& counters, int project = 1,
+                        const MachineSize& size = kSmall, Resource resource = Resource::kCpu) {
+    const EstimateDecision decision =
+        Decide({.time = kStart + days * kDay, .size = size, .uses = {{resource, counters}}}, limits,
+               marks[project], allowance);
+    for (const ResourceUse& use : decision.uses) {
+      EstimateCounters& sum = counted[project];
+      sum.credit += use.counters.credit;
+      sum.run_time += use.counters.run_time;
+      sum.jobs += use.counters.jobs;
+      sum.failed_jobs += use.counters.failed_jobs;
+      sum.failed_run_time += use.counters.failed_run_time;
+    }
+    return decision;
+  }
+  [[nodiscard]] MicroCredit credit() const {
+    MicroCredit sum = 0;
+    for (const auto& [project, one] : counted) sum += one.credit;
+    return sum;
+  }
+};
+
+TEST(EstimatePolicy, AReportIsWorthWhatItsCountersHaveGrownBy) {
+  Machine machine;
+  EXPECT_EQ(machine.Hear(1, Counted(100, 43200, 2)).allowed, 100 * kMicro);
+  const EstimateDecision next = machine.Hear(2, Counted(150.5, 50000, 3));
+  EXPECT_EQ(next.asked, 50'500'000);
+  EXPECT_EQ(next.allowed, 50'500'000);
+  EXPECT_EQ(next.bounds, 0u);
+  EXPECT_EQ(next.since, kStart);
+  EXPECT_EQ(next.flops, 1e9);
+  EXPECT_EQ(machine.counted[1], Counted(150.5, 50000, 3));
+}
+
+TEST(EstimatePolicy, ARepeatedReportChangesNothing) {
+  Machine machine;
+  machine.Hear(1, Counted(100, 43200, 2));
+  const EstimateAllowance before = machine.allowance;
+  const EstimateDecision again = machine.Hear(1, Counted(100, 43200, 2));
+  EXPECT_FALSE(again.grown);
+  EXPECT_EQ(again.asked, 0);
+  EXPECT_EQ(machine.allowance.credit, before.credit);
+}
+
+TEST(EstimatePolicy, AReorderedReportChangesNothing) {
+  Machine machine;
+  machine.Hear(3, Counted(300, 3 * 43200.0, 6));
+  EXPECT_FALSE(machine.Hear(1, Counted(100, 43200, 2)).grown) << "no restart: it is older";
+  EXPECT_FALSE(machine.Hear(2, Counted(900, 90000, 7)).grown) << "nor does it count where it says more";
+  EXPECT_EQ(machine.Hear(4, Counted(310, 140000, 7)).allowed, 10 * kMicro);
+}
+
+TEST(EstimatePolicy, CountersThatBeginAgainCountFromZero) {
+  Machine machine;
+  machine.Hear(1, Counted(100, 43200, 2));
+  const EstimateDecision fresh = machine.Hear(2, Counted(30, 9000, 1));
+  EXPECT_EQ(fresh.allowed, 30 * kMicro);
+  EXPECT_EQ(fresh.bounds, kEstimateRestarted);
+  EXPECT_EQ(machine.Hear(3, Counted(40, 12000, 1)).allowed, 10 * kMicro);
+  EXPECT_FALSE(machine.Hear(1.5, Counted(200, 50000, 3)).grown) << "of the client that is no more";
+}
+
+TEST(EstimatePolicy, OneCounterThatFallsIsNoRestart) {
+  Machine machine;
+  machine.Hear(1, Counted(100, 43200, 2));
+  EXPECT_FALSE(machine.Hear(2, Counted(90, 43200, 2)).grown);
+  EXPECT_EQ(machine.Hear(3, Counted(110, 43200, 2)).allowed, 10 * kMicro);
+}
+
+TEST(EstimatePolicy, ARestartOverAndOverEarnsNoMoreThanTheTimeAllows) {
+  Machine machine;
+  for (int i = 1; i <= 1000; ++i) machine.Hear(i * 0.01, i % 2 == 0 ? Counted(1, 1) : Counted(150, 60000));
+  EXPECT_LE(machine.credit(), 2000 * kMicro);
+  EXPECT_GT(machine.credit(), 1990 * kMicro);
+}
+
+TEST(EstimatePolicy, SeveralProjectsAtOnceShareTheMachinesLimit) {
+  Machine machine;
+  EXPECT_EQ(machine.Hear(1, Counted(150, 60000), 1).allowed, 150 * kMicro);
+  const EstimateDecision second = machine.Hear(1, Counted(150, 60000), 2);
+  EXPECT_EQ(second.asked, 150 * kMicro);
+  EXPECT_EQ(second.allowed, 50 * kMicro);
+  EXPECT_EQ(second.bounds, kEstimateCredit | kEstimateRunTime);
+  EXPECT_EQ(machine.counted[2].run_time, 26400 * kMicro);
+  EXPECT_EQ(machine.Hear(1, Counted(150, 60000), 3).allowed, 0);
+  // What was cut off is gone: only what comes on top counts later.
+  EXPECT_EQ(machine.Hear(2, Counted(160, 61000), 2).allowed, 10 * kMicro);
+}
+
+TEST(EstimatePolicy, AMonthOfSilenceAndThenItsWorkIsInOrder) {
+  Machine machine;
+  machine.Hear(1, Counted(200, kDay));
+  EXPECT_EQ(machine.Hear(32, Counted(200 * 32, 32 * kDay)).allowed, 31 * 200 * kMicro);
+}
+
+TEST(EstimatePolicy, WhatWasNotDoneInTwoMonthsIsNotKeptForLonger) {
+  Machine machine;
+  machine.Hear(1, Counted(200, kDay));
+  const EstimateDecision late = machine.Hear(1001, Counted(200 * 1001.0, 1001 * kDay));
+  EXPECT_EQ(late.allowed, 60 * 200 * kMicro);
+  EXPECT_EQ(late.bounds, kEstimateCredit | kEstimateRunTime);
+}
+
+TEST(EstimatePolicy, WhatItDidBeforeItWasHeardOfCountsNothing) {
+  Machine machine;
+  const EstimateDecision first = machine.Hear(0, Counted(1e6, 1e6));
+  EXPECT_EQ(first.allowed, 0);
+  EXPECT_EQ(first.asked, 1'000'000 * kMicro);
+  EXPECT_EQ(machine.Hear(1, Counted(1e6 + 100, 1e6 + 100)).allowed, 100 * kMicro);
+}
+
+TEST(EstimatePolicy, AMachineWithAMillionGpusIsBelievedToBeALargeOne) {
+  Machine machine;
+  const MachineSize said{.cpus = 1e6, .cpu_flops = 1e15, .gpus = 1e6, .gpu_flops = 1e18};
+  const EstimateDecision cheat = machine.Hear(1, Counted(1e12, 1e12, 1u << 30), 1, said, Resource::kNvidia);
+  EXPECT_EQ(cheat.flops, 512 * 1e11 + 16 * 2e14);
+  EXPECT_EQ(cheat.allowed, static_cast<MicroCredit>(cheat.flops / 1e9 * 200 * kMicro));
+  EXPECT_EQ(machine.counted[1].run_time, static_cast<std::int64_t>(16 * kDay) * kMicro);
+  EXPECT_EQ(machine.counted[1].jobs, (512 + 16) * 86400u);
+  EXPECT_EQ(cheat.bounds, kEstimateMachine | kEstimateCredit | kEstimateRunTime | kEstimateJobs);
+}
+
+TEST(EstimatePolicy, LimitsThatNoMachineReachesMakeNoInfinity) {
+  Machine machine;
+  machine.limits = {.cpus = 1e300, .cpu_flops = 1e300, .gpus = 1e300, .gpu_flops = 1e300};
+  const MachineSize said{.cpus = 1e300, .cpu_flops = 1e300, .gpus = 1e300, .gpu_flops = 1e300};
+  EXPECT_EQ(machine.Hear(1, Counted(9e12, 9e12), 1, said).allowed, *CountOf(9e12));
+}
+
+TEST(EstimatePolicy, FailedJobsCountTheirRunTime) {
+  Machine machine;
+  const EstimateDecision failed = machine.Hear(1, Counted(100, 43200, 5, 5, 43200));
+  EXPECT_EQ(failed.bounds, 0u);
+  EXPECT_EQ(machine.counted[1], Counted(100, 43200, 5, 5, 43200));
+  // No more of them than there are jobs, or seconds.
+  EXPECT_EQ(machine.Hear(2, Counted(110, 44200, 6, 9, 90000)).bounds, kEstimateFailed);
+  EXPECT_EQ(machine.counted[1], Counted(110, 44200, 6, 6, 44200));
+}
+
+TEST(EstimatePolicy, AGpusTimeIsItsOwn) {
+  Machine machine;
+  const MachineSize size{.cpus = 4, .cpu_flops = 1e10, .gpus = 1, .gpu_flops = 1e13};
+  machine.Hear(1, Counted(10, 3 * kDay), 1, size);
+  const EstimateDecision gpu = machine.Hear(1, Counted(10, 1.5 * kDay), 1, size, Resource::kNvidia);
+  EXPECT_EQ(gpu.uses.front().counters.run_time, static_cast<std::int64_t>(kDay) * kMicro);
+  EXPECT_EQ(gpu.bounds, kEstimateRunTime);
+}
+
+TEST(EstimatePolicy, AMachineIsAsOldAsTheFirstThatIsHeardOfIt) {
+  Machine machine;
+  machine.allowance.Hear(kStart - kDay);  // comes late, and before any report
+  EXPECT_EQ(machine.Hear(1, Counted(400, 2 * kDay)).allowed, 400 * kMicro);
+  machine.allowance.Hear(kStart - 100 * kDay);
+  EXPECT_EQ(machine.allowance.since, kStart - kDay);
+}
+
+// ---- Properties ------------------------------------------------------------------------------------------
+
+struct Said {
+  int project = 1;
+  double day = 0;
+  EstimateCounters counters;
+};
+
+// Growing counters of some projects, day by day; each day's reports are of one time. `honest`: within what the machine can do.
+std::vector<Said> Reports(bool honest) {
+  std::vector<Said> reports;
+  const int projects = *rc::gen::inRange(1, 5);
+  const int days = *rc::gen::inRange(1, 12);
+  std::map<int, double> credit;
+  for (int day = 1; day <= days; ++day)
+    for (int project = 1; project <= projects; ++project) {
+      credit[project] += *rc::gen::inRange(0, honest ? 200'000 / projects : 400'000) / 1000.0;
+      reports.push_back({project, day * 1.0, Counted(credit[project], 0)});
+    }
+  return reports;
+}
+
+std::vector<Said> Shuffled(std::vector<Said> reports) {
+  for (std::size_t i = reports.size(); i > 1; --i)
+    std::swap(reports[i - 1], reports[*rc::gen::inRange<std::size_t>(0, i)]);
+  return reports;
+}
+
+RC_GTEST_PROP(EstimateProperties, WithoutBoundsTheSumIsTheHighestMarkInAnyOrderWithAnyRepeats, ()) {
+  const std::vector<Said> reports = Reports(true);
+  std::map<int, MicroCredit> highest;
+  for (const Said& said : reports)
+    highest[said.project] = std::max(highest[said.project], said.counters.credit);
+  std::vector<Said> heard = Shuffled(reports);
+  heard.insert(heard.end(), reports.begin(), reports.end());
+  // Time enough has passed: what a report could not have done by its own time would be cut off.
+  Machine machine;
+  machine.Hear(60, Counted(0.000001, 0), 99);
+  for (const Said& said : heard) machine.Hear(said.day, said.counters, said.project);
+  for (const auto& [project, micro] : highest) RC_ASSERT(machine.counted[project].credit == micro);
+}
+
+RC_GTEST_PROP(EstimateProperties, WhereReportsOfOneTimeAreCutTheirSumIsTheSameInAnyOrder, ()) {
+  const std::vector<Said> reports = Reports(false);
+  Machine in_order;
+  Machine mixed;
+  std::size_t begin = 0;
+  while (begin < reports.size()) {
+    std::size_t end = begin;
+    while (end < reports.size() && reports[end].day == reports[begin].day) ++end;
+    const std::vector<Said> batch(reports.begin() + static_cast<std::ptrdiff_t>(begin),
+                                  reports.begin() + static_cast<std::ptrdiff_t>(end));
+    for (const Said& said : batch) in_order.Hear(said.day, said.counters, said.project);
+    for (const Said& said : Shuffled(batch)) mixed.Hear(said.day, said.counters, said.project);
+    RC_ASSERT(in_order.credit() == mixed.credit());
+    begin = end;
+  }
+}
+
+RC_GTEST_PROP(EstimateProperties, NoReportsEarnMoreThanTheMachineCanHaveDone, ()) {
+  const std::vector<Said> reports = Shuffled(Reports(false));
+  Machine machine;
+  double newest = 0;
+  MicroCredit asked = 0;
+  for (const Said& said : reports) {
+    const EstimateDecision decision = machine.Hear(said.day, said.counters, said.project);
+    asked += decision.asked;
+    newest = std::max(newest, said.day);
+    RC_ASSERT(decision.allowed <= decision.asked);
+    RC_ASSERT(machine.credit() <= static_cast<MicroCredit>(newest * 200) * kMicro);
+  }
+  RC_ASSERT(machine.credit() <= asked);
+}
+
+// ---- Settling ------------------------------------------------------------------------------------------
+
+TEST(EstimateAccount, GrantsSettleWhatWasEstimated) {
+  OwnerEstimates host{.user = UserId(1), .sums = {}, .granted = 0};
+  AddEstimate(Counted(100, 43200, 2), kStart, host.sums);
+  EXPECT_TRUE(host.open() == 100 * kMicro);
+  host.granted += 70 * kMicro;
+  EXPECT_TRUE(host.open() == 30 * kMicro);
+  host.granted += 70 * kMicro;
+  EXPECT_TRUE(host.open() == 0);
+  AddEstimate(Counted(50, 10, 1), kStart + kDay, host.sums);
+  EXPECT_TRUE(host.open() == 10 * kMicro);
+  ASSERT_EQ(host.sums.days.size(), 2u);
+  EXPECT_TRUE(host.sums.days[0].micro == 100 * kMicro);
+  EXPECT_EQ(host.sums.days[1].jobs, 1u);
+}
+
+TEST(EstimateAccount, TheShownTotalNeverFallsButForWhatIsTakenBackForGood) {
+  UserEstimates user;
+  user.open = 100;
+  user.Show(0, 0);
+  EXPECT_TRUE(user.shown == 100);
+  user.open = 0;  // granted 60, and the rest was nothing
+  user.Show(0, 60);
+  EXPECT_TRUE(user.shown == 100);
+  user.Show(60, 120);
+  EXPECT_TRUE(user.shown == 120);
+  user.Show(120, 80);
+  EXPECT_TRUE(user.shown == 80);
+}
+
+TEST(EstimateAccount, TheHistoryHoldsItsDaysInOrderAndNoMore) {
+  EstimateSums sums;
+  for (const int day : {500, 3, 2, 900, 899})
+    AddEstimate({.credit = 1, .run_time = 2, .jobs = 3, .failed_jobs = 0, .failed_run_time = 0}, day * kDay,
+                sums);
+  ASSERT_EQ(sums.days.size(), 2u);
+  EXPECT_EQ(sums.days[0].day, 899);
+  EXPECT_EQ(sums.days[1].day, 900);
+  EXPECT_TRUE(sums.micro == 5);
+}
+
+}  // namespace
+}  // namespace cobblestone::credit

@@ -1,0 +1,53 @@
+#include <gtest/gtest.h>
+
+#include "services/gateway/rate_limit.h"
+
+namespace cobblestone::gateway {
+namespace {
+
+TEST(GatewayRateLimit, ABurstAndThenSoManyASecond) {
+  RateLimit limit({.per_second = 2, .burst = 3});
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(limit.Take("192.0.2.1", 100), 0) << i;
+  EXPECT_DOUBLE_EQ(limit.Take("192.0.2.1", 100), 0.5) << "until there is one again";
+  EXPECT_DOUBLE_EQ(limit.Take("192.0.2.1", 100.25), 0.25) << "asking in vain costs nothing";
+  EXPECT_EQ(limit.Take("192.0.2.1", 100.5), 0);
+  EXPECT_GT(limit.Take("192.0.2.1", 100.5), 0);
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(limit.Take("192.0.2.1", 1000), 0) << "a rest fills it, and no more than that";
+  EXPECT_GT(limit.Take("192.0.2.1", 1000), 0);
+}
+
+TEST(GatewayRateLimit, EachAddressHasItsOwn) {
+  RateLimit limit({.per_second = 1, .burst = 1});
+  EXPECT_EQ(limit.Take("192.0.2.1", 1), 0);
+  EXPECT_EQ(limit.Take("192.0.2.2", 1), 0);
+  EXPECT_GT(limit.Take("192.0.2.1", 1), 0);
+}
+
+TEST(GatewayRateLimit, ANetworkOfIpv6IsOneAddress) {
+  RateLimit limit({.per_second = 1, .burst = 1});
+  EXPECT_EQ(limit.Take("2001:db8:1:2::1", 1), 0);
+  EXPECT_GT(limit.Take("2001:db8:1:2:ffff::9", 1), 0);
+  EXPECT_EQ(limit.Take("2001:db8:1:3::1", 1), 0);
+  EXPECT_EQ(limit.Take("::ffff:192.0.2.1", 1), 0);
+  EXPECT_EQ(limit.Take("::ffff:192.0.2.2", 1), 0) << "these are addresses of IPv4";
+}
+
+TEST(GatewayRateLimit, ItsMemoryIsBoundedAndTheSilentAreForgottenFirst) {
+  RateLimit limit({.per_second = 1, .burst = 1, .addresses = 10});
+  EXPECT_EQ(limit.Take("busy", 0), 0);
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_EQ(limit.Take("192.0.2." + std::to_string(i), 0), 0);
+    EXPECT_GT(limit.Take("busy", 0), 0) << i;
+  }
+  EXPECT_EQ(limit.addresses(), 10u);
+}
+
+TEST(GatewayRateLimit, AClockThatStandsStillGivesNothing) {
+  RateLimit limit({.per_second = 1, .burst = 1});
+  EXPECT_EQ(limit.Take("a", 5), 0);
+  EXPECT_GT(limit.Take("a", 4), 0) << "nor one that goes back";
+}
+
+}  // namespace
+}  // namespace cobblestone::gateway

@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { after, decayed, everyDay, kHalfLife, racCurve } from "../../../services/gateway/web/src/rules/rac";
+import type { DaySum } from "../../../services/gateway/web/src/base/types";
+
+const kDay = 86400;
+
+// What the pipeline does with each grant (common/credit/account.cc, UpdateAverage).
+class Exact {
+  value = 0;
+  time = 0;
+  post(now: number, work: number): void {
+    const weight = Math.exp((-(now - this.time) * Math.LN2) / kHalfLife);
+    this.value = this.time === 0 ? 0 : this.value * weight + (1 - weight) * (work / ((now - this.time) / kDay));
+    this.time = now;
+  }
+}
+
+interface Story {
+  days: DaySum[];
+  exact: Exact;
+  atMidnight: Map<number, number>;
+}
+
+// Grants every twenty minutes, of which there are more on some days.
+function story(firstDay: number, length: number, until = 1): Story {
+  const exact = new Exact();
+  exact.time = firstDay * kDay;
+  const days: DaySum[] = [];
+  const atMidnight = new Map<number, number>();
+  for (let day = firstDay; day < firstDay + length; ++day) {
+    const each = 10 + (day % 5) * 20;
+    const grants = Math.round(72 * (day === firstDay + length - 1 ? until : 1));
+    for (let n = 1; n <= grants; ++n) exact.post(day * kDay + n * 1200, each);
+    days.push({ day, total: (grants * each).toFixed(6), grants });
+    atMidnight.set(day + 1, exact.value);
+  }
+  return { days, exact, atMidnight };
+}
+
+test("the curve is within two percent of what the pipeline had at each midnight", () => {
+  const { days, exact, atMidnight } = story(20000, 40);
+  const curve = racCurve({ days, opening: "0.000000", rac: exact.value, rac_time: exact.time, now: exact.time });
+  for (const [day, value] of atMidnight) {
+    const point = curve.find((p) => p.time === day * kDay);
+    assert.ok(point, `a point at the midnight of day ${day}`);
+    assert.ok(Math.abs(point.rac - value) < 0.02 * value, `day ${day}: ${point.rac} beside ${value}`);
+  }
+});
+
+test("it ends in the exact value, also in the middle of a day, and then halves each week", () => {
+  const { days, exact } = story(20000, 10, 0.4);
+  const now = exact.time + 2 * kHalfLife;
+  const curve = racCurve({ days, opening: "0.000000", rac: exact.value, rac_time: exact.time, now });
+  assert.equal(curve.find((p) => p.time === exact.time)?.rac, exact.value);
+  const last = curve[curve.length - 1]!;
+  assert.equal(last.time, now);
+  assert.ok(Math.abs(last.rac - exact.value / 4) < 1e-9 * exact.value);
+  for (let at = 1; at < curve.length; ++at) assert.ok(curve[at]!.time > curve[at - 1]!.time, "times go up");
+});
+
+test("the average of an account with a longer past does not begin at nothing", () => {
+  const { days, exact } = story(20000, 100);
+  const cut = days.slice(-96);
+  const whole = racCurve({ days: cut, opening: "0.000000", rac: exact.value, rac_time: exact.time, now: exact.time });
+  assert.ok(whole[0]!.rac > 1000);
+  const adopted = racCurve({ days: days.slice(-20), opening: "500000.000000", rac: exact.value, rac_time: exact.time, now: exact.time });
+  assert.ok(adopted[0]!.rac > 1000);
+});
+
+test("no history, no curve", () => {
+  assert.deepEqual(racCurve({ days: [], opening: "0.000000", rac: 0, rac_time: 0, now: 1e9 }), []);
+  const days = [{ day: 20000, total: "5.000000", grants: 1 }];
+  assert.deepEqual(racCurve({ days, opening: "0.000000", rac: NaN, rac_time: 1, now: 1e9 }), []);
+});
+
+test("one rule for no time passed, and for a whole half-life", () => {
+  assert.equal(decayed(100, 0), 100);
+  assert.equal(decayed(100, -5), 100);
+  assert.equal(decayed(100, kHalfLife), 50);
+  assert.equal(after(100, kHalfLife, 0), 50);
+  assert.equal(after(0, kHalfLife, 700), 50); // a hundred a day for a week: half of it
+});
+
+test("days without credit are days, too", () => {
+  const all = everyDay([{ day: 3, total: "1.000000", grants: 1 }, { day: 6, total: "2.000000", grants: 1 }]);
+  assert.deepEqual(all.map((d) => [d.day, d.total]), [[3, "1.000000"], [4, "0.000000"], [5, "0.000000"], [6, "2.000000"]]);
+});

@@ -1,0 +1,118 @@
+#include "common/wire/head_peek.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "common/wire/claim_codec.h"
+#include "common/wire/grant_codec.h"
+#include "common/wire/mark_codec.h"
+
+namespace cobblestone::wire {
+namespace {
+
+// Varints of every length, and none at all.
+std::vector<std::uint64_t> Numbers() {
+  std::vector<std::uint64_t> all = {0, 1, std::numeric_limits<std::uint64_t>::max()};
+  for (int bit = 7; bit < 64; bit += 7)
+    for (const std::int64_t near : {-1, 0, 1})
+      all.push_back((std::uint64_t{1} << bit) + static_cast<std::uint64_t>(near));
+  return all;
+}
+
+credit::Claim ClaimOf(std::uint64_t n, std::uint64_t app, bool whole) {
+  credit::Claim claim;
+  claim.project = ProjectId(static_cast<std::uint32_t>(n));
+  claim.app = AppId(app);
+  claim.flags = static_cast<std::uint32_t>(n >> 3);
+  if (!whole) return claim;
+  claim.result = ResultId(n);
+  claim.workunit = WorkunitId(app);
+  claim.host = HostId(n);
+  claim.user = UserId(app);
+  claim.version = AppVersionId(-static_cast<std::int64_t>(n >> 1));
+  claim.time = 1.7e9;
+  claim.validation_id = n;
+  claim.line = app;
+  claim.elapsed_time = 7;
+  return claim;
+}
+
+GrantHead GrantOf(std::uint64_t n, std::uint64_t app, bool whole) {
+  GrantHead grant{.project = ProjectId(static_cast<std::uint32_t>(n)),
+                  .app = AppId(app),
+                  .credit_micro = static_cast<std::int64_t>(n),
+                  .kind = static_cast<GrantKind>(n % 10)};
+  if (!whole) return grant;
+  grant.user = UserId(n);
+  grant.host = HostId(app);
+  grant.team = TeamId(n);
+  grant.result = ResultId(app);
+  grant.time = 1.7e9;
+  grant.work_start = 3;
+  grant.flags = 5;
+  return grant;
+}
+
+TEST(HeadPeek, GivesWhatDecodingGives) {
+  for (const std::uint64_t n : Numbers()) {
+    for (const std::uint64_t app : Numbers()) {
+      for (const bool whole : {false, true}) {
+        const credit::Claim claim = ClaimOf(n, app, whole);
+        std::string bytes;
+        EncodeClaim(claim, &bytes);
+        ClaimHead of_claim;
+        ASSERT_TRUE(PeekClaim(bytes, &of_claim)) << n << " " << app;
+        EXPECT_EQ(of_claim, (ClaimHead{claim.project, claim.app, claim.flags})) << n << " " << app;
+
+        const GrantHead grant = GrantOf(n, app, whole);
+        const std::string inner = bytes;
+        bytes.clear();
+        EncodeGrant(grant, {}, {}, whole ? inner : "", &bytes);
+        AwardHead of_grant;
+        ASSERT_TRUE(PeekAward(bytes, &of_grant)) << n << " " << app;
+        EXPECT_EQ(of_grant, (AwardHead{grant.project, grant.app, grant.credit_micro, grant.kind}))
+            << n << " " << app;
+      }
+    }
+  }
+}
+
+TEST(HeadPeek, NothingIsReadBehindTheEndAndWhatIsCutOffIsSeenByTheSlowWay) {
+  std::string claim;
+  EncodeClaim(ClaimOf(1u << 30, 1ull << 60, true), &claim);
+  std::string grant;
+  EncodeGrant(GrantOf(1u << 30, 1ull << 60, true), {}, {}, claim, &grant);
+  for (std::size_t size = 0; size < grant.size(); ++size) {
+    // Of its own, so that a sanitizer sees a step too far.
+    const std::vector<char> cut(grant.begin(), grant.begin() + static_cast<std::ptrdiff_t>(size));
+    const std::string_view bytes(cut.data(), cut.size());
+    GrantHead head;
+    AwardHead award;
+    if (!DecodeGrantHead(bytes, &head)) {
+      EXPECT_FALSE(PeekAward(bytes, &award) && size < 40) << size;
+    } else if (PeekAward(bytes, &award)) {
+      EXPECT_EQ(award.credit_micro, head.credit_micro) << size;
+      EXPECT_EQ(award.kind, head.kind) << size;
+    }
+    ClaimHead of_claim;
+    (void)PeekClaim(bytes, &of_claim);
+  }
+}
+
+TEST(HeadPeek, AMarkIsNoClaim) {
+  std::string bytes;
+  EncodePassed(PassedIn::kClaim, {}, &bytes);
+  ClaimHead head;
+  EXPECT_FALSE(PeekClaim(bytes, &head));
+  bytes.clear();
+  EncodePassed(PassedIn::kGrant, {}, &bytes);
+  AwardHead award;
+  ASSERT_TRUE(PeekAward(bytes, &award));
+  EXPECT_EQ(award.kind, GrantKind::kMark);
+}
+
+}  // namespace
+}  // namespace cobblestone::wire

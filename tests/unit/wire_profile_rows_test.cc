@@ -1,0 +1,112 @@
+// What is kept for statistics files: of events about one subject the newest counts, in whatever order they come.
+#include "common/wire/profile_rows.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+
+namespace cobblestone::wire {
+namespace {
+
+const stream::Key kUser{.project = 1, .id = 7, .sub = 0};
+
+Word At(double time, std::uint64_t id, std::uint32_t hash = 1) {
+  return {.id = id, .time = time, .hash = hash};
+}
+
+struct Said {
+  Word word;
+  bool deleted = false;
+  std::optional<UserProfile> profile;
+};
+
+UserProfile Of(const std::string& url) { return {.url = url}; }
+
+// As a stage does: events that later ones have overtaken are told to the profile too.
+std::optional<std::string> UrlAfter(const std::vector<Said>& events) {
+  stream::TableHost host;
+  stream::Table<ProfileRow<UserProfile>> table(host, stream::TableSpec<ProfileRow<UserProfile>>{.id = 1},
+                                               true);
+  Word in_force;
+  bool gone = false;
+  for (const Said& said : events) {
+    const Standing standing = StandingOf(said.word, in_force);
+    if (standing == Standing::kRepeat || standing == Standing::kOtherContents) continue;
+    const bool older = standing == Standing::kOlder;
+    TakeProfile(said.word, said.deleted, said.profile, older && gone, kUser, table);
+    if (older) continue;
+    in_force = said.word;
+    gone = said.deleted;
+  }
+  const auto* row = table.Find(kUser);
+  if (row == nullptr || !row->profile) return std::nullopt;
+  return row->profile->url;
+}
+
+void ExpectInAnyOrder(std::vector<Said> events, const std::optional<std::string>& url) {
+  const auto by_time = [](const Said& a, const Said& b) { return a.word.time < b.word.time; };
+  std::sort(events.begin(), events.end(), by_time);
+  do {
+    std::string order;
+    for (const Said& said : events) order += " " + std::to_string(static_cast<int>(said.word.time));
+    EXPECT_EQ(UrlAfter(events), url) << "told in the order" << order;
+  } while (std::next_permutation(events.begin(), events.end(), by_time));
+}
+
+TEST(ProfileRows, TheNewestProfileCountsAndOutlivesEventsThatTellNone) {
+  ExpectInAnyOrder({{At(1, 11), false, Of("old")},
+                    {At(2, 12), false, std::nullopt},
+                    {At(3, 13), false, Of("new")},
+                    {At(4, 14), false, std::nullopt}},
+                   "new");
+}
+
+TEST(ProfileRows, ADeletionTakesTheProfileAwayAlsoOneThatComesLate) {
+  ExpectInAnyOrder({{At(1, 11), false, Of("private")}, {At(2, 12), true, std::nullopt}}, std::nullopt);
+  ExpectInAnyOrder(
+      {{At(1, 11), false, Of("private")}, {At(2, 12), true, std::nullopt}, {At(3, 13), false, Of("anew")}},
+      "anew");
+}
+
+TEST(ProfileRows, WhatTellsNoProfileTouchesNothing) {
+  stream::TableHost host;
+  stream::Table<ProfileRow<UserProfile>> table(host, stream::TableSpec<ProfileRow<UserProfile>>{.id = 1},
+                                               true);
+  TakeProfile<UserProfile>(At(1, 11), false, std::nullopt, false, kUser, table);
+  TakeProfile<UserProfile>(At(2, 12), true, std::nullopt, false, kUser, table);
+  TakeFigures(At(1, 11), {.total = 12.5}, kUser, table);
+  EXPECT_TRUE(host.touched.empty()) << "an old log has to give its old fingerprints";
+}
+
+TEST(ProfileRows, PartsOfAnAccountAreToldApart) {
+  stream::TableHost host;
+  stream::Table<FactsRow> table(host, stream::TableSpec<FactsRow>{.id = 1}, true);
+  const std::array<std::pair<Word, AccountFacts>, 4> told = {
+      {{At(1, 1), {.badges = std::vector<BadgeHeld>{{.badge = 1}}}},
+       {At(2, 3), {.badges = std::vector<BadgeHeld>{{.badge = 2}}}},
+       {At(1, 2), {.consent = 1}},
+       {At(3, 1), {.consent = 0}}}};
+  std::array<int, 4> order = {0, 1, 2, 3};
+  do {
+    table.Erase(kUser);
+    for (const int i : order) EXPECT_TRUE(TakeFacts(told[i].first, told[i].second, kUser, table));
+    const FactsRow* row = table.Find(kUser);
+    ASSERT_NE(row, nullptr);
+    EXPECT_EQ(row->badges, std::vector<BadgeHeld>{{.badge = 2}});
+    EXPECT_EQ(row->consent, 0u);
+    EXPECT_FALSE(row->credit_word.said());
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
+TEST(ProfileRows, OtherContentsUnderOneIdAreNotTaken) {
+  stream::TableHost host;
+  stream::Table<FactsRow> table(host, stream::TableSpec<FactsRow>{.id = 1}, true);
+  EXPECT_TRUE(TakeFacts(At(1, 1, 11), {.consent = 1}, kUser, table));
+  EXPECT_TRUE(TakeFacts(At(1, 1, 11), {.consent = 1}, kUser, table)) << "the same again is a repeat";
+  EXPECT_FALSE(TakeFacts(At(1, 1, 22), {.consent = 0}, kUser, table));
+  EXPECT_EQ(table.Find(kUser)->consent, 1u);
+}
+
+}  // namespace
+}  // namespace cobblestone::wire
