@@ -19,6 +19,7 @@
 #include "common/base/failpoint.h"
 #include "services/cobblestone/engine.h"
 #include "tests/robustness/traffic.h"
+#include "tests/support/in_child.h"
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone {
@@ -28,32 +29,27 @@ using testing::BusySettings;
 using testing::Event;
 using testing::ExpectLikeTheOracle;
 using testing::Ingest;
+using testing::RunInChild;
 using testing::Traffic;
 
-// In a child: opens, goes on, dies at the failpoint or gets to the end (0). Anything else is a failure.
+constexpr int kFailed = 10;
+
+// In a child.
+[[noreturn]] void Fail(const std::string& directory, const Status& status) {
+  std::ofstream(directory + ".failure") << status.message();
+  ::_exit(kFailed);
+}
+
+// Opens, goes on, dies at the failpoint or gets to the end.
 int RunChild(const std::string& directory, const std::vector<Event>& events, const std::string& failpoint) {
-  const pid_t child = fork();
-  if (child == 0) {
+  return RunInChild([&] {
     if (!failpoint.empty()) ArmFailpoint(failpoint);
     auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
-    if (!engine.ok()) {
-      std::ofstream(directory + ".failure") << engine.status().message();
-      _exit(10);
-    }
+    if (!engine.ok()) Fail(directory, engine.status());
     (*engine)->Start();
-    if (Status s = Ingest(**engine, events); !s.ok()) {
-      std::ofstream(directory + ".failure") << s.message();
-      _exit(11);
-    }
-    if (Status s = (*engine)->Stop(); !s.ok()) {
-      std::ofstream(directory + ".failure") << s.message();
-      _exit(12);
-    }
-    _exit(0);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return status;
+    if (Status s = Ingest(**engine, events); !s.ok()) Fail(directory, s);
+    if (Status s = (*engine)->Stop(); !s.ok()) Fail(directory, s);
+  });
 }
 
 std::string ReadFailure(const std::string& directory) {
@@ -108,30 +104,33 @@ TEST(Kill, ABroadcastIsInForceForWhatFollowsThoughTheProcessDiedBeforeItWas) {
   for (int attempt = 0; attempt < 20; ++attempt) {
     cobblestone::testing::TempDir temp;
     const std::string directory = temp / "data";
-    const pid_t child = fork();
-    if (child == 0) {
+    int status = RunInChild([&] {
       auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
-      if (!engine.ok()) _exit(10);
+      ASSERT_TRUE(engine.ok()) << engine.status().message();
       ArmFailpoint("E4b:1");  // the first write of the log is durable, and nobody knows yet
       (*engine)->Start();
       (void)(*engine)->Append(broadcasts);
-      _exit(11);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
+    });
     ASSERT_TRUE(WIFSIGNALED(status)) << WEXITSTATUS(status);
 
-    auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
-    ASSERT_TRUE(engine.ok()) << engine.status().message();
-    if ((*engine)->idle()) continue;
-    AppendBlock next{
-        .source = "traffic", .first_line = broadcasts.lines.size(), .lines = {{.envelope = first->envelope}}};
-    ASSERT_EQ((*engine)->Producer("traffic").lines, next.first_line) << "the broadcast was not durable";
-    const auto too_early = (*engine)->Append(next);
-    EXPECT_EQ(too_early.status().code(), StatusCode::kRetry) << too_early.status().message();
-    (*engine)->Start();
-    ASSERT_TRUE(Ingest(**engine, events).ok());
-    return ExpectLikeTheOracle(**engine, events);
+    constexpr int kHadDrained = 42;
+    status = RunInChild([&] {
+      auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
+      ASSERT_TRUE(engine.ok()) << engine.status().message();
+      if ((*engine)->idle()) ::_exit(kHadDrained);
+      AppendBlock next{.source = "traffic",
+                       .first_line = broadcasts.lines.size(),
+                       .lines = {{.envelope = first->envelope}}};
+      ASSERT_EQ((*engine)->Producer("traffic").lines, next.first_line) << "the broadcast was not durable";
+      const auto too_early = (*engine)->Append(next);
+      EXPECT_EQ(too_early.status().code(), StatusCode::kRetry) << too_early.status().message();
+      (*engine)->Start();
+      ASSERT_TRUE(Ingest(**engine, events).ok());
+      ExpectLikeTheOracle(**engine, events);
+    });
+    if (WIFEXITED(status) && WEXITSTATUS(status) == kHadDrained) continue;
+    EXPECT_EQ(status, 0);
+    return;
   }
   FAIL() << "the broadcast had always drained";
 }
@@ -231,9 +230,17 @@ TEST(Kill, ASecondProcessOnTheSameDirectoryIsTurnedAway) {
   const std::string directory = temp / "data";
   auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
   ASSERT_TRUE(engine.ok());
-  const int status = RunChild(directory, {}, "");
+  // A child without the threads of this process: it comes to nothing that would wait for them.
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto second = Engine::Open(BusySettings(directory), [](const std::string&) {});
+    if (!second.ok()) Fail(directory, second.status());
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_TRUE(WIFEXITED(status));
-  EXPECT_EQ(WEXITSTATUS(status), 10);
+  EXPECT_EQ(WEXITSTATUS(status), kFailed);
   EXPECT_NE(ReadFailure(directory).find(std::to_string(getpid())), std::string::npos)
       << ReadFailure(directory);
 }

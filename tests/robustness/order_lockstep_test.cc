@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <bit>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <random>
 #include <string>
@@ -23,6 +23,7 @@
 #include "tests/robustness/corrected_traffic.h"
 #include "tests/robustness/traffic.h"
 #include "tests/support/control_totals_of.h"
+#include "tests/support/in_child.h"
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone {
@@ -31,6 +32,7 @@ namespace {
 using nlohmann::json;
 using testing::RestlessOptions;
 using testing::RestlessTraffic;
+using testing::RunInChild;
 using testing::TempDir;
 using testing::WithCorrections;
 
@@ -41,14 +43,20 @@ struct Replayed {
   std::vector<json> state;
 };
 
-Replayed ReplayOf(const TempDir& dir, const std::string& file, std::uint32_t partitions) {
+// The traffic in `file`, and what a replay of it says. In a child, so that this process can have more of them.
+Replayed ReplayOf(const TempDir& dir, const std::string& file, std::uint32_t partitions,
+                  const std::function<std::vector<testing::Event>()>& traffic) {
   ReplayOptions options;
   options.file = file;
   options.partitions = partitions;
   options.grants_out = dir / "grants.jsonl";
   options.state_out = dir / "state.jsonl";
-  const auto summary = Replay(options);
-  EXPECT_TRUE(summary.ok()) << summary.status().message();
+  EXPECT_EQ(RunInChild([&] {
+              testing::WriteTraffic(traffic(), file);
+              const auto summary = Replay(options);
+              EXPECT_TRUE(summary.ok()) << summary.status().message();
+            }),
+            0);
   Replayed replayed;
   std::ifstream grants(options.grants_out);
   for (std::string line; std::getline(grants, line);) {
@@ -197,8 +205,8 @@ Status TakeIn(Engine& engine, const std::string& file) { return TakeIn(*ClientOf
 TEST(OrderLockstep, AnyPartitionsAndThreadsGiveTheBitsOfAReplay) {
   const TempDir dir;
   const std::string file = dir / "events.pb";
-  testing::WriteTraffic(WithCorrections(RestlessTraffic(RestlessOptions(3, 1800))), file);
-  const Replayed replayed = ReplayOf(dir, file, 1);
+  const Replayed replayed =
+      ReplayOf(dir, file, 1, [] { return WithCorrections(RestlessTraffic(RestlessOptions(3, 1800))); });
   ASSERT_GT(replayed.grants.size(), 800u);
   int run = 0;
   for (const auto& [partitions, threads] : {std::pair{3u, 1u}, std::pair{8u, 4u}, std::pair{3u, 4u}}) {
@@ -218,13 +226,14 @@ TEST(OrderLockstep, AnyPartitionsAndThreadsGiveTheBitsOfAReplay) {
 TEST(OrderLockstep, WhereBlocksEndChangesNoBit) {
   const TempDir dir;
   const std::string file = dir / "events.pb";
-  std::vector<testing::Event> events = RestlessTraffic(RestlessOptions(3, 1500));
-  const auto users = std::stable_partition(events.begin(), events.end(), [](const testing::Event& event) {
-    return wire::PeekKind(event.envelope) != wire::EventKind::kUser;
+  const Replayed replayed = ReplayOf(dir, file, 1, [] {
+    std::vector<testing::Event> events = RestlessTraffic(RestlessOptions(3, 1500));
+    const auto users = std::stable_partition(events.begin(), events.end(), [](const testing::Event& event) {
+      return wire::PeekKind(event.envelope) != wire::EventKind::kUser;
+    });
+    EXPECT_GT(events.end() - users, 8);
+    return events;
   });
-  ASSERT_GT(events.end() - users, 8);
-  testing::WriteTraffic(events, file);
-  const Replayed replayed = ReplayOf(dir, file, 1);
   auto engine = Engine::Open(Settings(dir / "data", 3, 1), [](const std::string&) {});
   ASSERT_TRUE(engine.ok()) << engine.status().message();
   (*engine)->Start();
@@ -235,35 +244,27 @@ TEST(OrderLockstep, WhereBlocksEndChangesNoBit) {
   EXPECT_TRUE((*engine)->Stop().ok());
 }
 
-// In a child: goes on, dies at the failpoint or gets to the end (0) and looks. All of it, because the threads that a store
-// has in the background once for a process are not there behind a fork.
+// Goes on, dies at the failpoint or gets to the end and looks.
 int RunChild(const settings::RunSettings& settings, const std::string& file, const std::string& failpoint,
              const Replayed& replayed) {
-  const pid_t child = fork();
-  if (child == 0) {
+  return RunInChild([&] {
     if (!failpoint.empty()) ArmFailpoint(failpoint);
     auto engine = Engine::Open(settings, [](const std::string&) {});
-    Status status = engine.status();
-    if (engine.ok()) {
-      (*engine)->Start();
-      status = TakeIn(**engine, file);
-      if (status.ok()) ExpectAsReplayed(**engine, replayed);
-      if (status.ok()) status = (*engine)->Stop();
-    }
-    if (::testing::Test::HasFailure()) _exit(11);
-    if (!status.ok()) std::ofstream(settings.data_directory + ".failure") << status.message();
-    _exit(status.ok() ? 0 : 10);
-  }
-  int status = 0;
-  waitpid(child, &status, 0);
-  return status;
+    ASSERT_TRUE(engine.ok()) << engine.status().message();
+    (*engine)->Start();
+    const Status taken = TakeIn(**engine, file);
+    ASSERT_TRUE(taken.ok()) << taken.message();
+    ExpectAsReplayed(**engine, replayed);
+    const Status stopped = (*engine)->Stop();
+    EXPECT_TRUE(stopped.ok()) << stopped.message();
+  });
 }
 
 TEST(OrderLockstep, ADeathBetweenMarksChangesNoBit) {
   const TempDir dir;
   const std::string file = dir / "events.pb";
-  testing::WriteTraffic(WithCorrections(RestlessTraffic(RestlessOptions(5, 900))), file);
-  const Replayed replayed = ReplayOf(dir, file, 8);
+  const Replayed replayed =
+      ReplayOf(dir, file, 8, [] { return WithCorrections(RestlessTraffic(RestlessOptions(5, 900))); });
   for (const auto& [partitions, threads] : {std::pair{3u, 4u}, std::pair{8u, 1u}}) {
     SCOPED_TRACE(std::to_string(partitions) + " partitions, " + std::to_string(threads) + " threads");
     const settings::RunSettings settings =
@@ -280,8 +281,7 @@ TEST(OrderLockstep, ADeathBetweenMarksChangesNoBit) {
         ++kills;
         continue;
       }
-      std::ifstream why(settings.data_directory + ".failure");
-      ASSERT_EQ(WEXITSTATUS(status), 0) << std::string(std::istreambuf_iterator<char>(why), {});
+      ASSERT_EQ(status, 0);
       break;
     }
     EXPECT_GE(kills, 20);
