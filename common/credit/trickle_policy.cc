@@ -22,8 +22,8 @@ constexpr std::array<std::string_view, 6> kKindNames = {"none",     "elapsed", "
                                                         "fraction", "runtime", "day"};
 constexpr std::array<std::string_view, 6> kMeasureNames = {
     "none", "elapsed_time", "cpu_time", "runtime_increment", "fraction_done", "steps"};
-constexpr std::array<std::string_view, 8> kOutcomeNames = {"paid",    "nothing_due", "old",      "repeat",
-                                                           "missing", "not_finite",  "negative", "too_much"};
+constexpr std::array<std::string_view, 9> kOutcomeNames = {
+    "paid", "nothing_due", "old", "repeat", "missing", "not_finite", "negative", "too_much", "too_old"};
 constexpr std::array<std::string_view, 9> kBoundNames = {"wall_time",   "last_step", "whole_job",
                                                          "increment",   "speed",     "devices",
                                                          "fpops_bound", "estimate",  "max_credit"};
@@ -187,7 +187,7 @@ std::int64_t NanosecondsOf(double seconds) {
 }
 
 bool Seen(const TrickleMark& mark, std::uint64_t sequence) {
-  return sequence <= mark.forgotten || std::binary_search(mark.seen.begin(), mark.seen.end(), sequence);
+  return std::binary_search(mark.seen.begin(), mark.seen.end(), sequence);
 }
 
 std::int64_t SumWith(const TrickleMark& mark, std::int64_t increment) {
@@ -227,6 +227,7 @@ Asked AskedBy(const TricklePrice& price, const TrickleMark& mark, const TrickleM
   if (!price.incremental) return asked;
   if (message.sequence.value_or(0) == 0) return refuse(TrickleOutcome::kMissing, "sequence");
   asked.sequence = *message.sequence;
+  if (asked.sequence <= mark.forgotten) return refuse(TrickleOutcome::kTooOld, "sequence");
   asked.increment = NanosecondsOf(*number);
   asked.mark = static_cast<double>(SumWith(mark, asked.increment)) / kNanoseconds;
   asked.time = std::max(asked.time, mark.latest);

@@ -33,8 +33,8 @@
 // Cumulative or incremental is the rule's word, never the message's: one sender's "run time" is since the start,
 // another's since the last message. An increment has a sequence number and counts once, in whatever order
 // increments come (a client sends what it has queued in no order at all): the mark is their sum, in whole
-// nanoseconds, at most the wall time up to the latest of their messages. Of each result the newest
-// kIncrementsRemembered numbers are remembered; one that was overtaken by more is lost rather than believed.
+// nanoseconds, at most the wall time up to the latest of their messages. Of each result the highest
+// kIncrementsRemembered numbers are remembered; one below them all, which may have counted, is refused.
 #pragma once
 
 #include <cstdint>
@@ -116,7 +116,7 @@ struct TrickleJob {
 // f, in Cobblestones. `bounds`, if given, gets what held it back added.
 [[nodiscard]] double CreditOfMark(const TricklePrice& price, double mark, std::uint32_t* bounds = nullptr);
 
-inline constexpr std::size_t kIncrementsRemembered = 256;
+inline constexpr std::size_t kIncrementsRemembered = 1024;
 
 // How far a result has come: the state of one (result, variety).
 struct TrickleMark {
@@ -124,7 +124,7 @@ struct TrickleMark {
   // Where the rule takes increments:
   std::int64_t sum_ns = 0;          // of all that counted
   double latest = 0;                // UNIX s, the latest event time of one that counted
-  std::uint64_t forgotten = 0;      // up to it all sequence numbers are taken for seen
+  std::uint64_t forgotten = 0;      // up to it no sequence number can be judged any more
   std::vector<std::uint64_t> seen;  // above it; ascending
 
   friend bool operator==(const TrickleMark&, const TrickleMark&) = default;
@@ -149,12 +149,13 @@ enum class TrickleOutcome : std::uint8_t {
   kPaid = 0,
   kNothingDue = 1,  // the mark moved, by less than a micro-credit is worth, or under a bound of credit
   kOld = 2,         // the mark did not move
-  kRepeat = 3,      // an increment that was seen, or that is older than what is remembered
+  kRepeat = 3,      // an increment that was seen
   // Refused; the mark stays. `field` says which.
   kMissing = 4,  // sequence: or 0
   kNotFinite = 5,
   kNegative = 6,
   kTooMuch = 7,  // no number of micro-credits: the rule's constants are beyond all measure
+  kTooOld = 8,   // sequence: below all that are remembered
 };
 
 struct TrickleDecision {

@@ -73,6 +73,8 @@ Trickle FromProto(const v1::Trickle& m) {
   COBBLESTONE_GET_OPTIONAL(runtime_increment);
   out.result_name = m.result_name();
   COBBLESTONE_GET_OPTIONAL(phase);
+  for (const v1::TrickleElement& element : m.others())
+    out.others.push_back({.name = element.name(), .text = element.text()});
   return out;
 }
 
@@ -409,6 +411,11 @@ void Put(const Trickle& in, v1::Envelope* envelope) {
   COBBLESTONE_SET_OPTIONAL(runtime_increment);
   m->set_result_name(in.result_name);
   COBBLESTONE_SET_OPTIONAL(phase);
+  for (const TrickleElement& element : in.others) {
+    auto* other = m->add_others();
+    other->set_name(element.name);
+    other->set_text(element.text);
+  }
 }
 
 void Put(const HostMember& in, v1::Envelope* envelope) {

@@ -87,6 +87,13 @@ struct Dispatch {
   std::string result_name;
 };
 
+struct TrickleElement {
+  std::string name;
+  std::string text;
+
+  friend bool operator==(const TrickleElement&, const TrickleElement&) = default;
+};
+
 struct Trickle {
   ResultId result;
   HostId host;
@@ -100,6 +107,7 @@ struct Trickle {
   std::optional<double> runtime_increment;
   std::string result_name;
   std::optional<std::uint64_t> phase;
+  std::vector<TrickleElement> others;
 
   friend bool operator==(const Trickle&, const Trickle&) = default;
 };

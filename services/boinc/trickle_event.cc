@@ -64,6 +64,23 @@ bool Set(TrickleField field, double value, wire::Trickle* trickle) {
   return true;
 }
 
+// What it says beyond what pays, for people; a text beyond the limit is left out, its name is not.
+std::vector<wire::TrickleElement> OthersOf(const TrickleBody& body) {
+  std::vector<wire::TrickleElement> others;
+  std::size_t bytes = 0;
+  const auto keep = [&](const std::string& name, const std::string& text) {
+    if (text.empty()) return;
+    bytes += text.size();
+    others.push_back({.name = name, .text = bytes <= kMostKeptText ? text : std::string()});
+  };
+  keep("result", body.model_result);
+  keep("wu", body.workunit);
+  keep("vr", body.version);
+  keep("data", body.data);
+  for (const TrickleElement& element : body.others) keep(element.name, element.text);
+  return others;
+}
+
 }  // namespace
 
 std::vector<std::string_view> TrickleFieldNames() {
@@ -98,6 +115,7 @@ Result<TrickleEvent> TrickleOf(const TrickleMessageRow& row, const TrickleFormat
   event.trickle.result = ResultId(body->result_id.value_or(0));
   event.trickle.host = row.host;
   event.trickle.phase = body->phase;
+  event.trickle.others = OthersOf(*body);
   event.trickle.app = format.app;
   event.trickle.variety = row.variety;
   // The client writes whole seconds; what is beyond all clocks is no sequence.

@@ -35,12 +35,15 @@ std::optional<TrickleField> TrickleFieldByName(std::string_view name);
 
 // One variety. Where `elements` does not name them: ts is steps; cp, cpu_time and cputime are cpu_time;
 // elapsed_time and fraction_done are what they say; run_time and runtime must be named, or are refused; all
-// others are nothing. Names that mean the same in bodies (trickle_xml.h) are one element: the first of them that
+// others pay nothing. Names that mean the same in bodies (trickle_xml.h) are one element: the first of them that
 // `elements` names counts.
 struct TrickleFormat {
   AppId app;                                                  // 0: the result's
   std::map<std::string, TrickleField, std::less<>> elements;  // by name, with its path: "device/progress"
 };
+
+// What an event keeps of the texts that pay nothing (wire::Trickle::others), bytes.
+inline constexpr std::size_t kMostKeptText = 16 << 10;
 
 struct TrickleEvent {
   wire::EventHead head;   // id: the row's; time: the row's create_time; the project is the caller's

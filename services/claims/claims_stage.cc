@@ -57,7 +57,12 @@ bool TooLate(double begin, const wire::ProjectView& view, AppId app) {
   return begin < view.HorizonOf(app).results;
 }
 
+constexpr const char* kOtherJob = "its dispatch and its completion differ in app, version or peak FLOP/s";
 constexpr const char* kTooLong = "sent before all that is remembered of its app";
+
+bool Differs(const credit::CompletionFacts& sent, const credit::CompletionFacts& back) {
+  return sent.version != back.version || sent.app != back.app || sent.peak_flops != back.peak_flops;
+}
 
 // Every result of the run is too late to be repeated.
 bool IsOver(const RunRange& run, const wire::ProjectView& view) {
@@ -354,7 +359,7 @@ void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
   if (const Seen* seen = FindSeen(project, *view, facts.host, facts.result.value, kSeenCompletion);
       seen != nullptr) {
     ++duplicates_;  // the result has come back since: the dispatch says nothing new
-    return;
+    return RefuseWaiting(project, *dispatch, out);
   }
   if (const Pending* pending = pending_.Find(ResultKey(project, facts.result, facts.host));
       pending != nullptr) {
@@ -369,6 +374,12 @@ void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
     if (pending->host != facts.host.value)
       return wire::Refuse(record, project, RefusalReason::kWrongHost,
                           "the result's other events name host " + std::to_string(pending->host), out);
+    if (!pending->completion.empty()) {
+      if (wire::DecodeHot(pending->completion.bytes, &completion_) != wire::HotDecode::kHot)
+        return out.Fail(Status::Corrupted("a pending event does not decode"));
+      if (Differs(facts, completion_.completion))
+        return wire::Refuse(record, project, RefusalReason::kDispatchDiffers, kOtherJob, out);
+    }
   }
   if (TooLate(WindowBegin(facts), *view, facts.app))
     return wire::Refuse(record, project, RefusalReason::kTooLate, kTooLong, out);
@@ -424,10 +435,8 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
   if (known != nullptr && !known->dispatch.empty()) {
     const auto dispatched = wire::ParseEvent(known->dispatch);
     if (!dispatched.ok()) return out.Fail(dispatched.status());
-    const auto& sent = std::get<wire::Dispatch>(dispatched->body).facts;
-    if (sent.version != facts.version || sent.app != facts.app || sent.peak_flops != facts.peak_flops)
-      return wire::Refuse(record, project, RefusalReason::kDispatchDiffers, "app, version or peak FLOP/s",
-                          out);
+    if (Differs(std::get<wire::Dispatch>(dispatched->body).facts, facts))
+      return wire::Refuse(record, project, RefusalReason::kDispatchDiffers, kOtherJob, out);
   }
 
   if (facts.outcome != credit::Outcome::kSuccess) {
@@ -612,8 +621,12 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
     for (const WaitingEvent* event : {&pending->validation, &pending->completion})
       wire::Refuse(event->Record(options_.partition), project, RefusalReason::kWrongWorkunit,
                    "completion and validation name different work", out);
-    EndJob(key, *pending, checked.now, pending->line(), "its events were refused", out);
-    pending_.Erase(key);
+    if (pending->dispatch.empty()) return pending_.Erase(key);
+    // The job that was sent runs on, and what its trickles were paid stands.
+    Pending& sent = pending_.Mutable(key);
+    sent.completion = {};
+    sent.validation = {};
+    sent.waits_for_host = false;
     return;
   }
   // GRANTS may have forgotten that it was granted before, under another host: its time is never ahead of this one, nor its
@@ -641,7 +654,10 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
     wire::EncodeClaim(claim, &bytes_);
     out.Emit(wire::kClaims, wire::WorkunitPartition(project, claim.workunit, options_.partitions), bytes_);
   }
-  EndJob(key, *pending, checked.now, pending->line(), "the result was not valid", out);
+  EndJob(key, *pending, checked.now, pending->line(),
+         checked.state == credit::ValidateState::kValid ? "the result was granted nothing"
+                                                        : "the result was not valid",
+         out);
   if (decision_.has_sample) {
     decision_.sample.line = pending->line();
     samples_[project.value].push_back(decision_.sample);
@@ -724,9 +740,12 @@ void ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
       const Key host = HostKey(project, HostId(pending.host));
       HostState& state = hosts_.Mutable(host);
       std::erase(state.waiting, key.id);
-      if (state.empty()) hosts_.Erase(host);
     }
     EndJob(key, pending, now, pending.line(), "nothing came of it in time", out);
+    if (pending.waits_for_host) {
+      const Key host = HostKey(project, HostId(pending.host));
+      if (hosts_.Find(host)->empty()) hosts_.Erase(host);
+    }
     // A dispatch alone that expires is a job that never came back; the scheduler's time-out says so if it matters.
     pending_.Erase(key);
   }

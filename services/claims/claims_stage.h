@@ -109,7 +109,10 @@ class ClaimsStage final : public stream::Stage {
   void TakeWaiting(const stream::Key& key, stream::Table<WaitingTrickles>& table, stream::Emitter& out);
   void WaitForJob(const stream::Key& key, double time, const stream::RecordView& record,
                   stream::Table<WaitingTrickles>& table, stream::Emitter& out);
+  // Those that waited for a dispatch that came behind the decision.
+  void RefuseWaiting(ProjectId project, const wire::Dispatch& dispatch, stream::Emitter& out);
   void OnTrickle(const stream::RecordView& record, stream::Emitter& out);
+  [[nodiscard]] double BackAt(const stream::Key& key);
   void PayTrickle(const stream::Key& key, const wire::EventHead& head, const wire::Trickle& trickle,
                   const stream::RecordView& record, stream::Emitter& out);
   // Both do nothing where the result has no such job.

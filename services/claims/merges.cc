@@ -1,6 +1,7 @@
 // Hosts that become another one of the same owner (semantics.md, section 7): the part of ClaimsStage that ends them. What is
 // still out of an ended host is priced with its own statistics, which stay with its number, as its quotas do; what comes of it
-// ACCOUNTS gives to the other one (services/accounts/host_merges.h), and it alone knows whether both are of one owner.
+// ACCOUNTS gives to the other one (services/accounts/host_merges.h), and it alone knows whether both are of one owner. Events of
+// such a result go on under the ended number.
 #include "common/wire/grant_codec.h"
 #include "common/wire/refuse.h"
 #include "services/claims/claims_stage.h"

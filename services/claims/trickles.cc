@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "common/credit/constants.h"
 #include "common/wire/event_check.h"
@@ -26,6 +27,8 @@ Key NameKey(ProjectId project, std::string_view name, HostId host) {
 }
 Key HostKey(std::uint32_t project, HostId host) { return {.project = project, .id = host.value, .sub = 0}; }
 Key ProjectKey(std::uint32_t project) { return {.project = project, .id = 0, .sub = 0}; }
+
+constexpr const char* kDecided = "this result was decided before, and what its trickles are worth with it";
 
 RefusalReason ReasonOf(credit::TrickleOutcome outcome) {
   switch (outcome) {
@@ -108,8 +111,9 @@ void ClaimsStage::WaitForJob(const Key& key, double time, const RecordView& reco
   bool created = false;
   WaitingTrickles& waiting = table.Mutable(key, &created);
   if (created) {
-    waiting.since = time;
-    WaitsFrom(project, time, credit::kDefaultResultWindow);
+    // What was stored for long is dated long before it is told: it waits from when it came.
+    waiting.since = std::max(time, projects_.Find(ProjectKey(key.project))->time);
+    WaitsFrom(project, waiting.since, credit::kDefaultResultWindow);
   }
   // What comes twice would be refused twice.
   const auto same = [&](const WaitingEvent& one) { return one.bytes == record.value; };
@@ -122,6 +126,20 @@ void ClaimsStage::WaitForJob(const Key& key, double time, const RecordView& reco
         record, project, RefusalReason::kOutOfRange,
         std::to_string(kMaxWaitingTrickles) + " trickles of this result wait for its dispatch", out);
   waiting.events.emplace_back().Keep(record);
+}
+
+void ClaimsStage::RefuseWaiting(ProjectId project, const wire::Dispatch& dispatch, Emitter& out) {
+  const Key result{.project = project.value,
+                   .id = dispatch.facts.result.value,
+                   .sub = static_cast<std::uint32_t>(dispatch.facts.host.value)};
+  const Key name = NameKey(project, dispatch.result_name, dispatch.facts.host);
+  for (const auto& [table, key] : {std::pair{&waiting_names_, name}, std::pair{&waiting_trickles_, result}}) {
+    const WaitingTrickles* waiting = table->Find(key);
+    if (waiting == nullptr) continue;
+    for (const WaitingEvent& one : waiting->events)
+      wire::Refuse(one.Record(options_.partition), project, RefusalReason::kAlreadyDecided, kDecided, out);
+    table->Erase(key);
+  }
 }
 
 void ClaimsStage::OnTrickle(const RecordView& record, Emitter& out) {
@@ -153,16 +171,29 @@ void ClaimsStage::OnTrickle(const RecordView& record, Emitter& out) {
   const Key key{
       .project = project.value, .id = result, .sub = static_cast<std::uint32_t>(trickle->host.value)};
   const OpenJob* job = jobs_.Find(key);
+  if (job != nullptr && job->host != trickle->host.value)  // its number has the same last 32 bits
+    return wire::Refuse(record, project, RefusalReason::kWrongHost,
+                        "the result was sent to host " + std::to_string(job->host), out);
   if (job != nullptr && job->priced) return PayTrickle(key, event->head, *trickle, record, out);
   if (job == nullptr) {
     if (const Pending* pending = pending_.Find(key); pending != nullptr && !pending->dispatch.empty())
       return wire::Refuse(record, project, RefusalReason::kNotSupported,
                           "its app paid for no trickles when the result was sent", out);
     if (FindSeen(project, *view, trickle->host, result, kSeenCompletion) != nullptr)
-      return wire::Refuse(record, project, RefusalReason::kAlreadyDecided,
-                          "this result was decided before, and what its trickles are worth with it", out);
+      return wire::Refuse(record, project, RefusalReason::kAlreadyDecided, kDecided, out);
   }
   WaitForJob(key, event->head.time, record, waiting_trickles_, out);
+}
+
+// When the result came back, and its work ended, UNIX s; infinite: it has not.
+double ClaimsStage::BackAt(const Key& key) {
+  const Pending* pending = pending_.Find(key);
+  wire::HotEvent completion;
+  if (pending == nullptr || pending->completion.empty() ||
+      wire::DecodeHot(pending->completion.bytes, &completion) != wire::HotDecode::kHot)
+    return std::numeric_limits<double>::infinity();
+  const double received = completion.completion.received_time;
+  return received > 0 ? received : completion.head.time;
 }
 
 void ClaimsStage::PayTrickle(const Key& key, const wire::EventHead& head, const wire::Trickle& trickle,
@@ -184,7 +215,7 @@ void ClaimsStage::PayTrickle(const Key& key, const wire::EventHead& head, const 
         "app " + std::to_string(job.app) + " has no rule for trickles of variety '" + trickle.variety + "'",
         out);
   const credit::TrickleDecision decision = credit::Decide(open->price, open->mark, credit::PaidSum(job.paid),
-                                                          {.event_time = head.time,
+                                                          {.event_time = std::min(head.time, BackAt(key)),
                                                            .sequence = trickle.sequence,
                                                            .elapsed_time = trickle.elapsed_time,
                                                            .cpu_time = trickle.cpu_time,
@@ -285,7 +316,7 @@ double ClaimsStage::ExpireTrickles(ProjectId project, double now, Emitter& out) 
     for (const Key& key : over) {
       for (const WaitingEvent& one : table->Find(key)->events)
         wire::Refuse(one.Record(options_.partition), project, RefusalReason::kUnknownResult,
-                     "no dispatch has sent this result to its host", out);
+                     "no dispatch has sent this result to its host, or it was decided before", out);
       table->Erase(key);
     }
   }

@@ -503,7 +503,9 @@ void Auditor::CheckReversal(const wire::Grant& grant, const std::string& where) 
 // Of a result that is decided all that its trickles were paid is final; of others nothing is.
 Status Auditor::CheckPaid(LedgerIndex& index) {
   for (auto& [hash, paid] : paid_) {
-    if (paid.settled == 0 || paid.settled == paid.partials) continue;
+    if (paid.settled == paid.partials) continue;
+    // One that was granted under another host than its trickles named has settled nothing.
+    if (paid.settled == 0 && !std::binary_search(finals_.begin(), finals_.end(), hash)) continue;
     // Partial grants that lie behind the snapshot of another partition are not in the sum.
     const auto places = index.Grants(paid.project, paid.result);
     if (!places.ok()) return places.status();

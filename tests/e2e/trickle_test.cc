@@ -257,6 +257,126 @@ TEST_F(TrickleStory, AnErrorEndsTheJobAndNothingIsPaidBehindADecision) {
   Audit();
 }
 
+// Nothing is done behind the coming back, whatever the validator takes its time for.
+TEST_F(TrickleStory, BetweenComingBackAndValidationTimeEarnsNothing) {
+  wire::TrickleRuleChange rule;
+  rule.variety = "time";
+  rule.kind = "elapsed";
+  rule.measure = "elapsed_time";
+  wire::TrickleRuleChange day;
+  day.variety = "day";
+  day.kind = "day";
+  day.credit_per_day = 500;
+  Project("keep", {rule, day});
+  Sent(100, 5);
+  const auto heard = [&](const std::string& variety, double elapsed, double time) {
+    Say(time, wire::Trickle{
+                  .result = ResultId(100), .host = HostId(5), .variety = variety, .elapsed_time = elapsed});
+  };
+  wire::Completion completion = CompletionOf(100, 5, 100, kStart + 2 * kDay);
+  completion.facts.sent_time = kStart;
+  completion.facts.version = AppVersionId(1);
+  completion.facts.peak_flops = 1e9;
+  Say(kStart + 2 * kDay, completion);
+  // 1 GFLOPS: 200 Cobblestones a day.
+  for (int after = 10; after <= 60; after += 10) heard("time", after * kDay, kStart + after * kDay);
+  EXPECT_EQ(Has(1, 5), "400.000000 400.000000 400.000000");
+  for (int after = 10; after <= 60; after += 10) heard("day", 0, kStart + after * kDay);
+  EXPECT_EQ(Has(1, 5), "1000.000000 1000.000000 1000.000000");
+  Say(kStart + 60 * kDay, ValidationOf(100, 5, 100, 20));
+  EXPECT_EQ(Has(1, 5), "1000.000000 0.000000 1000.000000");
+  Audit();
+}
+
+// The dispatch comes behind the decision: what waited for it is told at once that it is too late.
+TEST_F(TrickleStory, WhatWaitedForADispatchBehindTheDecisionIsRefusedWithIt) {
+  Project("keep");
+  Heard(100, 5, 500, kStart + kDay);
+  Say(kStart + kDay,
+      wire::Trickle{.host = HostId(5), .variety = "model", .steps = 600, .result_name = "hadcm3_0"});
+  Validated(100, 5, 20, kStart + 2 * kDay);
+  EXPECT_EQ(CountRefused(), 0u);
+  Sent(100, 5, kStart, "hadcm3_0");
+  EXPECT_EQ(CountRefused(), 2u);
+  EXPECT_EQ(Has(1, 5), "20.000000 0.000000 20.000000");
+  Audit();
+}
+
+// Stored for months and told before the dispatches are: messages wait from when they came.
+TEST_F(TrickleStory, MessagesThatWereStoredForMonthsWaitForTheirDispatch) {
+  Project("keep");
+  Say(kStart + 90 * kDay, wire::Tick{.time = kStart + 90 * kDay});
+  Heard(100, 5, 500, kStart + 10 * kDay);
+  Say(kStart + 91 * kDay, wire::Tick{.time = kStart + 91 * kDay});
+  Sent(100, 5);
+  EXPECT_EQ(Has(1, 5), "50.000000 50.000000 50.000000");
+  EXPECT_EQ(CountRefused(), 0u);
+  Audit();
+}
+
+// A project that contradicts itself: both events are refused, the job runs on, and nothing of it is paid again.
+TEST_F(TrickleStory, ADecisionThatIsRefusedEndsNoJob) {
+  Project("keep");
+  Sent(100, 5);
+  Heard(100, 5, 500, kStart + kDay);
+  wire::Completion completion = CompletionOf(100, 5, 100, kStart + 2 * kDay);
+  completion.facts.sent_time = kStart;
+  completion.facts.version = AppVersionId(1);
+  completion.facts.peak_flops = 1e9;
+  Say(kStart + 2 * kDay, completion);
+  Say(kStart + 2 * kDay, ValidationOf(100, 5, 666, 20));
+  EXPECT_EQ(CountRefused(), 2u);
+  Sent(100, 5);
+  Heard(100, 5, 500, kStart + kDay);
+  EXPECT_EQ(Has(1, 5), "50.000000 50.000000 50.000000");
+  Heard(100, 5, 700, kStart + 3 * kDay);
+  Validated(100, 5, 100, kStart + 4 * kDay);
+  EXPECT_EQ(Has(1, 5), "100.000000 0.000000 100.000000");
+  Audit();
+}
+
+TEST_F(TrickleStory, ADispatchOfAnotherJobThanTheCompletionIsRefusedInEitherOrder) {
+  Project("keep");
+  wire::Completion completion = CompletionOf(100, 5, 100, kStart + 2 * kDay);
+  completion.facts.sent_time = kStart;
+  completion.facts.version = AppVersionId(1);
+  completion.facts.peak_flops = 2e9;
+  Say(kStart + 2 * kDay, completion);
+  Sent(100, 5);  // 1e9
+  EXPECT_EQ(CountRefused(), 1u);
+  Sent(101, 5);
+  completion.facts.result = ResultId(101);
+  completion.facts.workunit = WorkunitId(101);
+  Say(kStart + 2 * kDay, completion);
+  EXPECT_EQ(CountRefused(), 2u);
+  Audit();
+}
+
+// Numbers beyond 32 bits that end alike are two hosts.
+TEST_F(TrickleStory, AHostWhoseNumberEndsLikeTheHoldersIsAnother) {
+  Project("keep");
+  Sent(100, 5);
+  // Those that share its partition too are told; the others wait for a dispatch of their own.
+  for (std::uint64_t more = 1; more <= 20; ++more) Heard(100, 5 + (more << 32), 500, kStart + kDay);
+  EXPECT_GT(CountRefused(), 0u);
+  Heard(100, 5, 500, kStart + kDay);
+  EXPECT_EQ(Has(1, 5), "50.000000 50.000000 50.000000");
+  Audit();
+}
+
+// Who reads a server's database after a merge, and tells the result by the other host's number, is found out.
+TEST_F(TrickleStory, TheAuditNamesAResultThatWasPaidUnderTwoHosts) {
+  Project("keep");
+  Host(7, 1);
+  Sent(100, 5);
+  Heard(100, 5, 500, kStart + kDay);
+  Validated(100, 7, 100, kStart + 2 * kDay);
+  const auto answer = engine_->Audit({});
+  ASSERT_TRUE(answer.ok()) << answer.status().message();
+  ASSERT_EQ((*answer)["problem_count"], 1) << answer->dump(1);
+  EXPECT_NE((*answer)["problems"][0].get<std::string>().find("result 100"), std::string::npos);
+}
+
 // The validator's canonical result ended in an error on the way: others of its workunit are granted all the same.
 TEST_F(TrickleStory, ALateResultNeedNotGetWhatACanonicalOneGotThatOnlyTricklesPaid) {
   Project("keep");

@@ -271,6 +271,11 @@ void Oracle::State::Add(std::string_view bytes) {
 namespace {
 
 // What is over is so with its whole day.
+bool AreOfOtherJobs(const v1::Dispatch& sent, const v1::Completion& back) {
+  return sent.app_version() != back.app_version() || sent.app() != back.app() ||
+         sent.peak_flops() != back.peak_flops();
+}
+
 bool IsEarlierDay(double one, double other) { return std::floor(one / 86400) < std::floor(other / 86400); }
 
 void LetTimePass(Project& project) {
@@ -497,10 +502,23 @@ void Oracle::State::AddDispatch(const Envelope& e, std::string_view bytes) {
   if (project.apps.count(said.app()) == 0) return Refuse("UNKNOWN_APP");
   ResultFacts& result = project.results[{said.result(), said.host()}];
   if (result.ended && IsEarlierDay(result.begin, project.apps[result.app].results_from)) result = {};
-  if (result.ended) return;
+  if (result.ended) {
+    const auto refuse = [this](const auto& waiting) {
+      if (waiting)
+        for (std::size_t i = 0; i < waiting.mapped().messages.size(); ++i) Refuse("ALREADY_DECIDED");
+    };
+    refuse(project.waiting_names.extract({said.result_name(), said.host()}));
+    refuse(project.waiting_trickles.extract({said.result(), said.host()}));
+    return;
+  }
   if (!result.dispatch.empty()) {
     if (result.dispatch != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
     return;
+  }
+  if (!result.completion.empty()) {
+    Envelope back;
+    back.ParseFromString(result.completion);
+    if (AreOfOtherJobs(said, back.completion())) return Refuse("DISPATCH_DIFFERS");
   }
   const AppFacts& app = project.apps[said.app()];
   if ((said.sent_time() > 0 ? said.sent_time() : e.time()) < app.results_from) return Refuse("TOO_LATE");
@@ -538,11 +556,7 @@ void Oracle::State::AddCompletion(const Envelope& e, std::string_view bytes) {
   if (!result.dispatch.empty()) {
     Envelope sent;
     sent.ParseFromString(result.dispatch);
-    const v1::Dispatch& d = sent.dispatch();
-    if (d.app_version() != said.app_version() || d.app() != said.app() ||
-        d.peak_flops() != said.peak_flops()) {
-      return Refuse("DISPATCH_DIFFERS");
-    }
+    if (AreOfOtherJobs(sent.dispatch(), said)) return Refuse("DISPATCH_DIFFERS");
   }
   if (said.outcome() != v1::OUTCOME_SUCCESS) {
     if (!result.validation.empty()) {
@@ -631,8 +645,14 @@ void Oracle::State::Join(std::uint32_t project_id, std::uint64_t result_id, std:
     CloseWithout(project_id, checked);
     Refuse("WRONG_WORKUNIT");
     Refuse("WRONG_WORKUNIT");
-    EndJob({project_id, result_id}, host_id, result, checked.time(), result.line);
-    result = {};
+    if (result.dispatch.empty()) {
+      result = {};
+      return;
+    }
+    result.completion.clear();
+    result.validation.clear();
+    result.waits_for_host = false;
+    result.line = 0;
     return;
   }
   const AppFacts& app = project.apps[completion.app()];
@@ -1100,7 +1120,7 @@ void Oracle::State::AddTrickle(const Envelope& e, std::string_view bytes, std::u
   const auto wait = [&](WaitingTrickles& waiting) {
     for (const auto& [other, other_line] : waiting.messages)
       if (other == bytes) return;
-    if (waiting.messages.empty()) waiting.since = e.time();
+    if (waiting.messages.empty()) waiting.since = std::max(e.time(), project.last_tick);
     waiting.messages.emplace_back(bytes, from_line);
   };
   std::uint64_t result_id = said.result();
@@ -1125,7 +1145,16 @@ void Oracle::State::Pay(const Envelope& e, std::uint64_t result_id, Job& job, st
   const HostFacts& host = projects[e.project()].hosts[said.host()];
   if (host.deleted) return Refuse("UNKNOWN_HOST");
   std::int64_t micro = 0;
-  if (const char* reason = job.terms->Hear(said, e.time(), &micro)) return Refuse(reason);
+  // Behind its coming back it did nothing more.
+  double until = e.time();
+  if (const ResultFacts& result = projects[e.project()].results[{result_id, said.host()}];
+      !result.completion.empty()) {
+    Envelope back;
+    back.ParseFromString(result.completion);
+    const double received = back.completion().received_time();
+    until = std::min(until, received > 0 ? received : back.time());
+  }
+  if (const char* reason = job.terms->Hear(said, until, &micro)) return Refuse(reason);
   if (micro == 0) return;
   auto paid =
       std::find_if(job.paid.begin(), job.paid.end(), [&](const auto& one) { return one.first == host.user; });

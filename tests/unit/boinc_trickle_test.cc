@@ -302,6 +302,18 @@ TEST(TrickleEvent, OfAModelHasStepsAndCpuTime) {
   EXPECT_EQ(named.trickle, expected);
 }
 
+TEST(TrickleEvent, KeepsWhatPaysNothing) {
+  const std::string body =
+      kFromClient + "<wu>hadam3p_1</wu><vr>6.07</vr><data>287.31</data><d id=\"2\"><t>71</t></d>";
+  using Others = std::vector<wire::TrickleElement>;
+  EXPECT_EQ(Event(Row(body)).trickle.others,
+            (Others{{"wu", "hadam3p_1"}, {"vr", "6.07"}, {"data", "287.31"}, {"d@id", "2"}, {"d/t", "71"}}));
+  // Texts beyond the limit go, one by one, and their names stay.
+  const std::string most(kMostKeptText - 4, 'x');
+  EXPECT_EQ(Event(Row(kFromClient + "<a>" + most + "</a><b>four</b><c>5</c>")).trickle.others,
+            (Others{{"a", most}, {"b", "four"}, {"c", ""}}));
+}
+
 TEST(TrickleEvent, RepeatedByTheClientKeepsItsSequence) {
   TrickleMessageRow again = Row(kFromClient);
   again.id = 8;  // a row of its own

@@ -9,6 +9,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <random>
+#include <vector>
 
 #include "common/credit/creditnew.h"
 #include "common/credit/flops.h"
@@ -335,9 +338,27 @@ TEST(Trickles, OfIncrementsThatAreForgottenNoneIsPaidAgain) {
   for (std::uint64_t n = 1; n <= kIncrementsRemembered + 5; ++n) paid.Take(IncrementAt(300, 10 * n, 60));
   EXPECT_EQ(paid.mark.forgotten, 50U);
   EXPECT_EQ(paid.mark.seen.size(), kIncrementsRemembered);
-  for (const std::uint64_t sequence : {10U, 50U, 45U, 60U, 2610U})
+  for (const std::uint64_t sequence : {std::uint64_t{60}, 10 * (kIncrementsRemembered + 5)})
     EXPECT_EQ(paid.Take(IncrementAt(301, sequence, 60)).outcome, TrickleOutcome::kRepeat) << sequence;
+  for (const std::uint64_t sequence : {10U, 50U, 45U}) {
+    const TrickleDecision decision = paid.Take(IncrementAt(301, sequence, 60));
+    EXPECT_EQ(decision.outcome, TrickleOutcome::kTooOld) << sequence;
+    EXPECT_EQ(decision.field, "sequence");
+  }
   EXPECT_EQ(paid.Take(IncrementAt(301, 55, 60)).after.value, (kIncrementsRemembered + 6) * 60.0);
+}
+
+// A client sends its files in no order, the newest first where it pleases.
+TEST(Trickles, AThousandQueuedIncrementsArePaidInFullInAnyOrder) {
+  Running running;
+  for (const bool shuffled : {false, true}) {
+    std::vector<std::uint64_t> order(1000);
+    std::iota(order.rbegin(), order.rend(), 1);
+    if (shuffled) std::shuffle(order.begin(), order.end(), std::mt19937(6));
+    Paid paid{running.Price(ElapsedIncrements())};
+    for (const std::uint64_t day : order) paid.Take(IncrementAt(1001, 86400 * day, kDay));
+    EXPECT_EQ(paid.mark.value, 1000 * kDay);
+  }
 }
 
 TEST(Trickles, AResultThatSendsSeveralVarietiesIsPaidTheBestOfThem) {
@@ -482,6 +503,7 @@ TEST(Names, OfKindsMeasuresOutcomesAndBoundsAreTheirOwn) {
   }
   EXPECT_EQ(TrickleKindByName("weekly"), std::nullopt);
   EXPECT_EQ(TrickleOutcomeName(TrickleOutcome::kTooMuch), "too_much");
+  EXPECT_EQ(TrickleOutcomeName(TrickleOutcome::kTooOld), "too_old");
   EXPECT_EQ(TrickleBoundName(kTrickleWallTime), "wall_time");
   EXPECT_EQ(TrickleBoundName(kTrickleMaxCredit), "max_credit");
 }
