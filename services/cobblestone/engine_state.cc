@@ -47,11 +47,7 @@ class LiveRows final : public view::Rows {
 class EngineState : public view::State {
  public:
   explicit EngineState(const PipelineOptions& pipeline) : partitions_(pipeline.partitions) {
-    for (std::uint32_t k = 0; k < SlotCount(pipeline); ++k) {
-      std::vector<stream::TopicPartition>& inputs = inputs_.emplace_back();
-      for (const stream::SlotInput& input : MakeSlot(k, pipeline).slot->inputs())
-        inputs.push_back(input.where);
-    }
+    for (std::uint32_t k = 0; k < SlotCount(pipeline); ++k) inputs_.push_back(InputsOfSlot(k, pipeline));
   }
 
   [[nodiscard]] std::uint32_t partitions() const override { return partitions_; }

@@ -23,11 +23,7 @@ class KafkaView::State final : public view::State {
     for (const auto& role : roles_) {
       const PipelineOptions pipeline = PipelineOf(role->settings);
       auto& of_role = inputs_.emplace_back();
-      for (std::uint32_t k = 0; k < SlotCount(pipeline); ++k) {
-        auto& inputs = of_role.emplace_back();
-        for (const stream::SlotInput& input : MakeSlot(k, pipeline).slot->inputs())
-          inputs.push_back(input.where);
-      }
+      for (std::uint32_t k = 0; k < SlotCount(pipeline); ++k) of_role.push_back(InputsOfSlot(k, pipeline));
     }
   }
 

@@ -81,6 +81,13 @@ PipelineSlot MakeSlot(std::uint32_t k, const PipelineOptions& options) {
   return made;
 }
 
+std::vector<stream::TopicPartition> InputsOfSlot(std::uint32_t k, const PipelineOptions& options) {
+  const PipelineSlot made = MakeSlot(k, options);
+  std::vector<stream::TopicPartition> inputs;
+  for (const stream::SlotInput& input : made.slot->inputs()) inputs.push_back(input.where);
+  return inputs;
+}
+
 stream::SlotFactory MakeSlotFactory(const PipelineOptions& options) {
   PipelineOptions with_gaps = options;
   with_gaps.dense_offsets = false;

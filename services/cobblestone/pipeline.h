@@ -47,6 +47,8 @@ inline std::uint32_t SlotCount(const PipelineOptions& options) {
   return *options.only == settings::Stage::kCoordinator ? 1 : options.partitions;
 }
 PipelineSlot MakeSlot(std::uint32_t k, const PipelineOptions& options);
+// What slot k reads, in the order of its inputs.
+std::vector<stream::TopicPartition> InputsOfSlot(std::uint32_t k, const PipelineOptions& options);
 
 // As a backend whose offsets have gaps makes them (Kafka).
 stream::SlotFactory MakeSlotFactory(const PipelineOptions& options);
