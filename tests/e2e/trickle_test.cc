@@ -401,6 +401,34 @@ TEST_F(TrickleStory, ALateResultNeedNotGetWhatACanonicalOneGotThatOnlyTricklesPa
   EXPECT_EQ(Audit()["late_grants"], 1);
 }
 
+// A job that trickles paid is a sample like any other once it is validated: of its whole length, once.
+TEST_F(TrickleStory, AveragesAndRuntimeEstimatesLearnFromAJobThatTricklesPaid) {
+  Project("keep");
+  const auto row = [&] {
+    const auto told = engine_->questions().HostVersions(ProjectId(1), HostId(5), AppVersionId(1), AppId(1));
+    EXPECT_TRUE(told.ok()) << told.status().message();
+    return told.ok() ? told->at("rows").at(0) : nlohmann::json();
+  };
+  for (const std::uint64_t result : {100, 101, 102}) {
+    Sent(result, 5);
+    for (int day = 1; day <= 10; ++day) Heard(result, 5, day * 100, kStart + day * kDay);
+    wire::Completion completion = CompletionOf(result, 5, result, kStart + 10 * kDay);
+    completion.facts.sent_time = kStart;
+    completion.facts.version = AppVersionId(1);
+    completion.facts.peak_flops = 1e9;
+    completion.facts.elapsed_time = 9 * kDay;
+    completion.facts.cpu_time = 9 * kDay;
+    Say(kStart + 10 * kDay, completion);
+    credit::ValidationFacts validation = ValidationOf(result, 5, result, 50);
+    validation.fpops_est = 1e15;
+    validation.fpops_bound = 1e17;
+    Say(kStart + 10 * kDay, validation);
+  }
+  EXPECT_EQ(row()["et"]["n"], 3);
+  EXPECT_EQ(row()["et"]["mean"], 9 * kDay / 1e15);
+  EXPECT_EQ(row()["turnaround"]["mean"], 10 * kDay);
+}
+
 // Months of messages in one go after an outage are no cheat: the bound is over the whole job.
 TEST_F(TrickleStory, AQueueOfMonthsIsPaidInFullAndNoSecondMoreThanTheWallHas) {
   wire::TrickleRuleChange rule;

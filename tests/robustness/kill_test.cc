@@ -14,12 +14,16 @@
 #include <map>
 #include <random>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "common/base/failpoint.h"
+#include "common/wire/event_codec.h"
 #include "services/cobblestone/engine.h"
 #include "tests/robustness/traffic.h"
 #include "tests/support/in_child.h"
+#include "tests/support/job_events.h"
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone {
@@ -33,6 +37,7 @@ using testing::RunInChild;
 using testing::Traffic;
 
 constexpr int kFailed = 10;
+constexpr std::uint64_t kRunningJobs = 60;
 
 // In a child.
 [[noreturn]] void Fail(const std::string& directory, const Status& status) {
@@ -169,6 +174,73 @@ TEST(Kill, WhatIsForgottenOrMovedIsSoAgainAfterADeath) {
   const auto audit = (*engine)->Audit({});
   ASSERT_TRUE(audit.ok()) << audit.status().message();
   EXPECT_GT((*audit)["host_moves"], 30);
+}
+
+// Each of 60 jobs runs and tells how far it is, in no order, each message twice; its dispatch comes somewhere between them.
+std::vector<Event> RunningJobs(std::mt19937& random) {
+  std::vector<Event> events;
+  std::uint64_t id = 0;
+  const double start = 1.7e9;
+  const auto say = [&](double time, wire::EventBody body) {
+    const bool broadcast = std::holds_alternative<wire::AppChange>(body);
+    events.push_back({wire::EncodeEvent({.head = {.id = ++id, .project = ProjectId(1), .time = time},
+                                         .body = std::move(body)}),
+                      broadcast});
+  };
+  wire::TrickleRuleChange rule{.variety = "model", .kind = "steps", .measure = "steps"};
+  rule.phases = {{.last_step = 1000, .credit_per_step = 0.1}};
+  say(start, wire::AppChange{
+                 .app = AppId(1), .policy = "assigned", .delay_bound = 365 * 86400.0, .trickles = {rule}});
+  for (std::uint64_t user = 1; user <= kRunningJobs; ++user)
+    say(start, wire::UserMember{.user = UserId(user)});
+  for (std::uint64_t host = 1; host <= kRunningJobs; ++host)
+    say(start, wire::HostMember{.host = HostId(host), .user = UserId(host), .cpus = 1});
+  const auto members = static_cast<std::ptrdiff_t>(events.size());
+  for (std::uint64_t host = 1; host <= kRunningJobs; ++host) {
+    say(start, testing::DispatchOf(host, host, start));
+    for (int message = 1; message <= 40; ++message) {
+      const double steps = message * 20.0 + static_cast<double>(host);
+      say(start + message * 86400.0,
+          wire::Trickle{.result = ResultId(host), .host = HostId(host), .variety = "model", .steps = steps});
+      events.push_back(events.back());
+    }
+  }
+  std::shuffle(events.begin() + members, events.end(), random);
+  return events;
+}
+
+// A trickle is five writes elsewhere, and a crash between them pays it twice or loses it.
+TEST(Kill, ATrickleIsPaidOnceWhereverTheProcessDies) {
+  cobblestone::testing::TempDir temp;
+  const std::string directory = temp / "data";
+  std::mt19937 random(20261123);
+  const std::vector<Event> events = RunningJobs(random);
+  const std::vector<std::string> points = {"E0", "E1", "E2", "E3", "E4", "E4b", "E5"};
+  int kills = 0;
+  for (int round = 0; round < 40; ++round) {
+    const std::string& point = points[static_cast<std::size_t>(round) % points.size()];
+    const int status = RunChild(directory, events, point + ":" + std::to_string(1 + random() % 3));
+    if (!WIFSIGNALED(status)) {
+      ASSERT_EQ(WEXITSTATUS(status), 0) << ReadFailure(directory);
+      break;
+    }
+    ++kills;
+  }
+  EXPECT_GE(kills, 7);
+  ASSERT_EQ(RunChild(directory, events, ""), 0) << ReadFailure(directory);
+  auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
+  ASSERT_TRUE(engine.ok()) << engine.status().message();
+  for (std::uint64_t host = 1; host <= kRunningJobs; ++host) {
+    const auto account = (*engine)->questions().Account(ProjectId(1), wire::AccountKind::kHost, host);
+    ASSERT_TRUE(account.ok()) << account.status().message();
+    // The highest mark: 800 steps and the host's number, a tenth each.
+    const std::string worth = std::to_string(80 + host / 10) + "." + std::to_string(host % 10) + "00000";
+    EXPECT_EQ((*account)["total"], worth) << "host " << host;
+    EXPECT_EQ((*account)["provisional"], worth) << "host " << host;
+  }
+  const auto audit = (*engine)->Audit({});
+  ASSERT_TRUE(audit.ok()) << audit.status().message();
+  EXPECT_EQ((*audit)["problem_count"], 0) << audit->dump(1);
 }
 
 TEST(Kill, AStateThatIsDamagedOrDeletedIsBuiltAgainFromCheckpointOrLog) {
