@@ -103,7 +103,8 @@ bool PeekAward(std::string_view bytes, AwardHead* head) {
   }
   GrantHead grant;
   if (!DecodeGrantHead(bytes, &grant)) return false;
-  *head = {.project = grant.project, .app = grant.app, .credit_micro = grant.credit_micro, .kind = grant.kind};
+  *head = {
+      .project = grant.project, .app = grant.app, .credit_micro = grant.credit_micro, .kind = grant.kind};
   return true;
 }
 

@@ -28,8 +28,8 @@ std::unique_ptr<Background> WorkerInJson(const KafkaWorld& world, const std::str
   if (at == std::string::npos) throw std::runtime_error("no " + level + " in " + text);
   text.insert(at + level.size(), "  format: json\n");
   std::ofstream(world.path(name + "-json.yaml")) << text;
-  return std::make_unique<Background>(world.path(""),
-                                      std::vector<std::string>{"run", "--config", world.path(name + "-json.yaml")});
+  return std::make_unique<Background>(
+      world.path(""), std::vector<std::string>{"run", "--config", world.path(name + "-json.yaml")});
 }
 
 TEST(KafkaMetrics, WhatTheWorkersTellAddsUpToTheDeployment) {

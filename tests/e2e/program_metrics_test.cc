@@ -87,9 +87,11 @@ TEST_F(ProgramMetrics, WhatPrometheusGetsIsExactAndHoldsAllThatIsNamed) {
   EXPECT_DOUBLE_EQ(prometheus.Value("cobblestone_app_min_avg_pfc"), scales.at("apps")[0].at("min_avg_pfc"));
 
   // A checkpoint is due after a second, and comes with a state write: something must come in.
-  for (int line = 0; line < 200 && prometheus.Query("cobblestone_task_checkpoint_timestamp_seconds").empty(); ++line) {
+  for (int line = 0; line < 200 && prometheus.Query("cobblestone_task_checkpoint_timestamp_seconds").empty();
+       ++line) {
     std::ofstream(dir_ / "more.jsonl", std::ios::app)
-        << R"({"id":")" << 1000 + line << R"(","project":1,"time":1700000000,"completion":{"result":"99","host":"1"}})"
+        << R"({"id":")" << 1000 + line
+        << R"(","project":1,"time":1700000000,"completion":{"result":"99","host":"1"}})"
         << "\n";
     Ingest("more.jsonl");
   }

@@ -180,7 +180,8 @@ TEST_F(RefusedTest, ACompletionIsGrantedOnceItIsResubmittedAfterTheRightValidati
   Completed(500, 1, 50);
   Validated(500, 1, 51);
   Validated(500, 1, 50, 12.5);
-  EXPECT_EQ(engine_->questions().Explain(ProjectId(1), ResultId(500))->at("pending").at("waits_for"), "its completion");
+  EXPECT_EQ(engine_->questions().Explain(ProjectId(1), ResultId(500))->at("pending").at("waits_for"),
+            "its completion");
   const std::vector<wire::Refused> refused = Refusals();
   ASSERT_EQ(refused.size(), 2u);
   ASSERT_EQ(refused[1].topic, "completions");

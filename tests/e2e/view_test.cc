@@ -14,7 +14,6 @@ namespace {
 using nlohmann::json;
 using wire::AccountKind;
 
-
 class View : public EngineStory {
  protected:
   void SetUp() override {

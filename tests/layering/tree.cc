@@ -38,7 +38,8 @@ Tree ReadTree(const std::filesystem::path& root) {
     const std::string name = path.filename().string();
     if (entry->is_directory()) {
       // Programs that ours are measured against are built by themselves.
-      if (name.starts_with('.') || name == "build" || name == "node_modules" || path.lexically_relative(root) == "tests/bench/peers")
+      if (name.starts_with('.') || name == "build" || name == "node_modules" ||
+          path.lexically_relative(root) == "tests/bench/peers")
         entry.disable_recursion_pending();
       continue;
     }

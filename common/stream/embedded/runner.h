@@ -117,7 +117,9 @@ class Runner {
   [[nodiscard]] const store::Store& stored(std::uint32_t slot) const { return *slots_[slot]->store; }
 
   // Copies it to `path`, which must not exist, by hard links where the file system can: for another process to read at leisure.
-  Status CopyStored(std::uint32_t slot, const std::string& path) { return slots_[slot]->store->Checkpoint(path); }
+  Status CopyStored(std::uint32_t slot, const std::string& path) {
+    return slots_[slot]->store->Checkpoint(path);
+  }
 
   [[nodiscard]] std::vector<SlotStatus> status() const;
   // The same for those who look from time to time: a slot that somebody reads for long (an audit) is told as it was at the
