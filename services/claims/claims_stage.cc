@@ -259,7 +259,7 @@ void ClaimsStage::OnMember(const RecordView& record, Emitter& out) {
       WaitsFrom(project, event->head.time, credit::kDefaultResultWindow);
     return;
   }
-  wire::Refuse(record, project, RefusalReason::kNotSupported, "an event of this kind is not built yet", out);
+  wire::Refuse(record, project, RefusalReason::kNotSupported, "an event of this kind does not belong on this topic", out);
 }
 
 void ClaimsStage::OnHost(const RecordView& record, const wire::EventHead& head,

@@ -335,8 +335,13 @@ std::string GrantText(const json& grant) {
     fields.Add("canonical result", IdText(grant, "canonical_result"));
   const json& exact = At(grant, "credit_before_rounding");
   if (!exact.is_null()) {
-    fields.Add("rounding", (exact.is_string() ? exact.get<std::string>() : exact.dump()) + " -> " +
-                               IdText(grant, "credit_micro") + " micro-credits (nearest, ties to even)");
+    const bool paid = Has(claim, "paid_by_trickles");
+    const std::string worth = exact.is_string() ? exact.get<std::string>() : exact.dump();
+    const std::string micro = IdText(grant, "credit_micro");
+    fields.Add("rounding",
+               paid
+                   ? worth + " in micro-credits (nearest, ties to even), of it not paid while it ran " + micro
+                   : worth + " -> " + micro + " micro-credits (nearest, ties to even)");
   }
   const json& ledger = At(grant, "ledger");
   if (ledger.is_object())
@@ -526,7 +531,7 @@ std::string AccountText(const json& answer) {
     fields.Add("estimated", Text(estimates, "credit") + " Cobblestones, of it not granted " +
                                 Text(estimates, "provisional"));
     if (Has(estimates, "shown"))
-      fields.Add("shown with that", Text(estimates, "shown") + " Cobblestones, and never less");
+      fields.Add("shown with that", Text(estimates, "shown") + " Cobblestones; only a correction lowers it");
     fields.Add("run time", Text(estimates, "run_time") + " s in " + Text(estimates, "jobs") +
                                " jobs, of it failed " + Text(estimates, "failed_run_time") + " s in " +
                                Text(estimates, "failed_jobs"));

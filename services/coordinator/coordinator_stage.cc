@@ -206,7 +206,7 @@ void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
     }
     default:
       return wire::Refuse(record, project, RefusalReason::kNotSupported,
-                          "an event of this kind is not built yet", out);
+                          "an event of this kind does not belong on this topic", out);
   }
 }
 

@@ -182,7 +182,7 @@ class HttpServer::Impl {
     // A body is read when it is known that its sender may send it; else it is passed over.
     const auto with_body = [this](const httplib::Request& request, httplib::Response& response,
                                   const httplib::ContentReader& reader) {
-      Serve(request, response, [&](std::string* body) { return ReadBody(reader, body); });
+      Serve(request, response, [&](std::string* body) { return ReadBody(request, reader, body); });
     };
     http_->Get(".*", without_body);
     http_->Options(".*", without_body);
@@ -224,17 +224,27 @@ class HttpServer::Impl {
                            " bytes (gateway.largest_body); send smaller batches");
   }
 
-  // False: larger than may be.
-  bool ReadBody(const httplib::ContentReader& reader, std::string* body) const {
-    return reader([&](const char* data, std::size_t size) {
+  // Why it could not be read; none: it was.
+  std::optional<Answer> ReadBody(const httplib::Request& request, const httplib::ContentReader& reader,
+                                 std::string* body) const {
+    // Without either no body follows, and the library would wait for one until the connection ends.
+    if (!request.has_header("Content-Length") && !request.has_header("Transfer-Encoding"))
+      return std::nullopt;
+    bool too_large = false;
+    const bool read = reader([&](const char* data, std::size_t size) {
       if (body == nullptr) return true;
-      if (size > settings_.largest_body - body->size()) return false;
-      body->append(data, size);
-      return true;
+      too_large = size > settings_.largest_body - body->size();
+      if (!too_large) body->append(data, size);
+      return !too_large;
     });
+    if (read) return std::nullopt;
+    if (too_large || std::strtoull(request.get_header_value("Content-Length").c_str(), nullptr, 10) >
+                         settings_.largest_body)
+      return TooLarge();
+    return ErrorAnswer(400, "invalid_argument", "the body of the request did not come whole, or not in time");
   }
 
-  using BodyReader = std::function<bool(std::string* body)>;
+  using BodyReader = std::function<std::optional<Answer>(std::string* body)>;
 
   void Serve(const httplib::Request& request, httplib::Response& response, const BodyReader& body) {
     const double begin = Steady();
@@ -242,9 +252,9 @@ class HttpServer::Impl {
     const_cast<httplib::Request&>(request).ranges.clear();
     Rights rights = anonymous_;
     bool body_read = false;
-    const auto read = [&](std::string* into) {
+    const BodyReader read = [&](std::string* into) {
       body_read = true;
-      return !body || body(into);
+      return body ? body(into) : std::nullopt;
     };
     try {
       std::optional<Answer> answer = Admit(request, &rights);
@@ -311,7 +321,8 @@ class HttpServer::Impl {
                      .accept = request.get_header_value("Accept"),
                      .content_type = MediaType(request.get_header_value("Content-Type")),
                      .rights = rights};
-    if (found.route->method == "POST" && !read(&question.body)) return TooLarge();
+    if (found.route->method == "POST")
+      if (auto refusal = read(&question.body)) return refusal;
     return (handlers_.*found.route->handler)(question);
   }
 

@@ -150,14 +150,14 @@ Result<json> Questions::SchedulerReply(ProjectId project, HostId host) {
   if (found->is_null())
     return Status::NotFound("project " + std::to_string(project.value) + " has no host " +
                             std::to_string(host.value));
-  json j{{"host_total_credit", (*found)["total"]}, {"host_expavg_credit", (*found)["rac_now"]}};
+  json j{{"host_total_credit", (*found)["shown"]}, {"host_expavg_credit", (*found)["rac_now"]}};
   const UserId owner((*found)["user"].get<std::uint64_t>());
   if (!owner) return j;
   const auto user = UserAccount(project, owner);
   if (!user.ok()) return user;
   if (user->is_null()) return j;
   j["user_name"] = (*user)["name"];
-  j["user_total_credit"] = (*user)["total"];
+  j["user_total_credit"] = (*user)["shown"];
   j["user_expavg_credit"] = (*user)["rac_now"];
   if (user->contains("create_time")) j["user_create_time"] = (*user)["create_time"];
   j["team_name"] = user->value("team_name", "");

@@ -1,7 +1,11 @@
 // The gateway of a running program, over real HTTP: who may ask what, what is answered, what is turned away, how it ends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -567,6 +571,29 @@ TEST_F(GatewayTest, TooMuchIsTooMuch) {
   }
   EXPECT_EQ(served.Get("/api/v1/events?source=a", kIngestToken).json()["data"]["lines"], 0);
   EXPECT_EQ(served.Post("/api/v1/events?source=a", std::string(65536, ' '), kIngestToken).status, 200);
+}
+
+// As `curl -X POST` sends it: nothing says that a body follows, and none does.
+TEST_F(GatewayTest, APostThatTellsOfNoBodyHasNone) {
+  Served served(dir_, "");
+  ASSERT_TRUE(served.Start()) << served.process().err();
+  sockaddr_in address{
+      .sin_family = AF_INET,
+      .sin_port =
+          htons(static_cast<std::uint16_t>(std::stoi(served.url().substr(served.url().rfind(':') + 1)))),
+      .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  const int connection = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(::connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  const timeval patience{.tv_sec = 20, .tv_usec = 0};  // less than the gateway waits for a body
+  ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  const std::string request = "POST /api/v1/events?source=a HTTP/1.1\r\nHost: here\r\n\r\n";
+  ASSERT_EQ(::send(connection, request.data(), request.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(request.size()));
+  char some[4096];
+  const ssize_t n = ::recv(connection, some, sizeof some, 0);
+  ASSERT_GT(n, 0) << "no answer";
+  EXPECT_THAT(std::string(some, static_cast<std::size_t>(n)), HasSubstr("401"));
+  ::close(connection);
 }
 
 TEST_F(GatewayTest, AnAddressMayAskSoOftenAndATokenMore) {

@@ -49,6 +49,23 @@ class ProgramIngest : public ::testing::Test {
   testing::TempDir dir_;
 };
 
+// The events that README shows, and what it asks of them.
+TEST_F(ProgramIngest, AProjectInFiveMinutesIsAsReadmeHasIt) {
+  std::ifstream readme(COBBLESTONE_SOURCE_DIR "/README.md");
+  std::string events;
+  bool here = false;
+  for (std::string line; std::getline(readme, line);) {
+    if (line.starts_with("## ")) here = line == "## Your own project in five minutes";
+    if (here && line.starts_with("    {")) events += line.substr(4) + "\n";
+  }
+  Write("events.jsonl", events);
+  const Finished taken = Run({"ingest", "events.jsonl", "--data", "data"});
+  EXPECT_EQ(taken.code, 0) << taken.out << taken.err;
+  EXPECT_EQ(Ask({"account", "user", "42"})["total"], "23.148148");
+  EXPECT_THAT(Run({"explain", "1", "--data", "data"}).out, HasSubstr("user 42 (Ada)"));
+  EXPECT_EQ(Run({"audit", "--data", "data"}).code, 0);
+}
+
 TEST_F(ProgramIngest, TheSameFileTwiceChangesNothing) {
   Generate("events.jsonl.gz");
   const Finished first = Run({"ingest", "events.jsonl.gz", "--data", "data"});

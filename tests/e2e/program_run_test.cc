@@ -170,6 +170,25 @@ TEST_F(ProgramRun, ADirectoryKnowsWithWhatItWasMade) {
   EXPECT_EQ(Run({"tasks", "--config", "other.yaml"}).code, 2);
 }
 
+// A copy that is served takes nothing that was meant for the original.
+TEST_F(ProgramRun, ACopyOfADirectoryIsADirectoryOfItsOwn) {
+  Generate("events.pb", 100);
+  {
+    Background first(dir_.path(), {"run", "--data", "data"});
+    ASSERT_TRUE(first.WaitFor("socket=")) << first.err();
+    first.Signal(SIGTERM);
+    ASSERT_EQ(first.Wait(), 0);
+  }
+  std::filesystem::copy(dir_ / "data", dir_ / "copy", std::filesystem::copy_options::recursive);
+  Background copy(dir_.path(), {"run", "--data", "copy"});
+  ASSERT_TRUE(copy.WaitFor("socket=")) << copy.err();
+  ASSERT_EQ(Run({"ingest", "events.pb", "--data", "data"}).code, 0);
+  EXPECT_EQ(Run({"account", "user", "1", "--data", "data"}).code, 0);
+  EXPECT_EQ(Run({"account", "user", "1", "--data", "copy"}).code, 3) << "it has no such user";
+  copy.Signal(SIGTERM);
+  EXPECT_EQ(copy.Wait(), 0);
+}
+
 TEST_F(ProgramRun, ProjectsAreCalledByTheirNamesAndAnUnknownOneIsAnError) {
   std::ofstream(dir_ / "named.yaml") << "data_directory: data\nprojects:\n  - {id: 1, name: \"Ein: stein\"}\n"
                                      << "  - {id: 7, name: LHC}\n";

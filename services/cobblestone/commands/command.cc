@@ -12,10 +12,11 @@ namespace {
 constexpr const char* kRemembered = "/made_with.yaml";
 constexpr std::size_t kLongestSocketPath = 107;  // sockaddr_un
 
+std::string SocketIn(const std::string& directory) { return directory + "/cobblestone.sock"; }
+
 // Where the settings do not name the socket, it lies in the data directory, wherever that is.
 Result<settings::RunSettings> InDirectory(settings::RunSettings settings, const std::string& data) {
-  const auto socket_in = [](const std::string& directory) { return directory + "/cobblestone.sock"; };
-  if (settings.listen.socket == socket_in(settings.data_directory)) settings.listen.socket = socket_in(data);
+  if (settings.listen.socket == SocketIn(settings.data_directory)) settings.listen.socket = SocketIn(data);
   settings.data_directory = data;
   if (settings.listen.socket.size() <= kLongestSocketPath) return settings;
   return Status::InvalidArgument("the path of the socket is longer than a Unix socket's may be (" +
@@ -57,8 +58,10 @@ Status RememberPlace(const settings::RunSettings& settings) {
   std::string text = "# Made by the program, for those who name this directory without its configuration.\n";
   text += "partitions: " + std::to_string(settings.partitions) + "\n";
   if (settings.order == settings::Order::kLockstep) text += "order: lockstep\n";
-  // A path that is too long here is reached by the relative one, from where it was given.
-  if (!error && socket.size() <= kLongestSocketPath)
+  // In the directory it goes where that goes: a copy has its own. A path that is too long here is reached by the relative
+  // one, from where it was given.
+  if (settings.listen.socket != SocketIn(settings.data_directory) && !error &&
+      socket.size() <= kLongestSocketPath)
     text += "listen:\n  socket: " + nlohmann::json(socket).dump() + "\n";
   if (!settings.projects.empty()) text += "projects:\n";
   for (const settings::ProjectEntry& project : settings.projects)
