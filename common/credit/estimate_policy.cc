@@ -60,7 +60,7 @@ Count Spend(Count asked, double& left, std::uint32_t bound, std::uint32_t& bound
 }
 
 bool Restarted(const EstimateCounters& now, const EstimateCounters& mark) {
-  const auto began_again = [](auto value, auto before) { return before == 0 ? value == 0 : value < before; };
+  const auto began_again = [](auto value, auto before) { return before == 0 || value < before; };
   return !mark.empty() && began_again(now.credit, mark.credit) && began_again(now.run_time, mark.run_time) &&
          began_again(now.jobs, mark.jobs) && began_again(now.failed_jobs, mark.failed_jobs) &&
          began_again(now.failed_run_time, mark.failed_run_time);

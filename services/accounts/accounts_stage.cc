@@ -353,7 +353,8 @@ void AccountsStage::ApplyToUser(const wire::GrantHead& head, std::string_view by
   if (!user->Settled() && (head.flags & credit::kGrantTeamAtGrant) == 0) {
     wire::Grant whole;  // rare: the user has moved
     if (!wire::DecodeGrant(bytes, &whole)) return out.Fail(Status::Corrupted("a grant does not decode"));
-    team = user->TeamAt(whole.claim ? whole.claim->received_time : head.time);
+    team =
+        user->TeamAt(whole.claim && whole.claim->received_time > 0 ? whole.claim->received_time : head.time);
   }
   if (!user->deleted) PostTo(team, head, bytes, out);
 }

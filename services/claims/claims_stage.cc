@@ -252,14 +252,15 @@ void ClaimsStage::OnMember(const RecordView& record, Emitter& out) {
   if (const auto* word = std::get_if<wire::MachineHost>(&event->body))
     return machines_.OnWord(record, event->head, *word, out);
   if (const auto* report = std::get_if<wire::EstimatedCredit>(&event->body)) {
-    if (projects_.Find(ProjectKey(project)) ==
-        nullptr)  // its time does not pass: what waited would wait for ever
+    const wire::ProjectView* view = projects_.Find(ProjectKey(project));
+    if (view == nullptr)  // its time does not pass: what waited would wait for ever
       return wire::Refuse(record, project, RefusalReason::kUnknownApp, "the project has no apps", out);
-    if (machines_.OnReport(record, event->head, *report, out))
-      WaitsFrom(project, event->head.time, credit::kDefaultResultWindow);
+    if (const auto since = machines_.OnReport(record, event->head, *report, view->time, out))
+      WaitsFrom(project, *since, credit::kDefaultResultWindow);
     return;
   }
-  wire::Refuse(record, project, RefusalReason::kNotSupported, "an event of this kind does not belong on this topic", out);
+  wire::Refuse(record, project, RefusalReason::kNotSupported,
+               "an event of this kind does not belong on this topic", out);
 }
 
 void ClaimsStage::OnHost(const RecordView& record, const wire::EventHead& head,

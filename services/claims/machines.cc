@@ -128,28 +128,29 @@ void Machines::OnWord(const RecordView& record, const wire::EventHead& head, con
   }
 }
 
-bool Machines::OnReport(const RecordView& record, const wire::EventHead& head,
-                        const wire::EstimatedCredit& said, Emitter& out) {
+std::optional<double> Machines::OnReport(const RecordView& record, const wire::EventHead& head,
+                                         const wire::EstimatedCredit& said, double now, Emitter& out) {
   const MachineProject* known = FindProject(machines_.Find(MachineKey(said.machine)), head.project);
   if (known != nullptr && !known->words.empty()) {
     Take(record, head, said, out);
-    return false;
+    return std::nullopt;
   }
   WaitingReports& waiting = waiting_.Mutable(WaitingKey(head.project, said.machine));
   const auto same = [&](const WaitingEvent& one) { return one.bytes == record.value; };
   if (std::any_of(waiting.events.begin(), waiting.events.end(), same)) {
     ++duplicates_;
-    return false;
+    return std::nullopt;
   }
   if (waiting.events.size() >= kMaxWaitingReports) {
     wire::Refuse(record, head.project, RefusalReason::kOutOfRange,
                  std::to_string(kMaxWaitingReports) + " reports of this machine wait to be told its host",
                  out);
-    return false;
+    return std::nullopt;
   }
-  if (waiting.events.empty()) waiting.since = head.time;
+  // What is dated long before it is told waits from when it came.
+  if (waiting.events.empty()) waiting.since = std::max(head.time, now);
   waiting.events.emplace_back().Keep(record);
-  return true;
+  return waiting.since;
 }
 
 // A report of a machine that has a word at its project.

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -90,9 +91,9 @@ class Machines {
   void OnSettings(ProjectId project, const wire::SettingsChange& change);
   void OnWord(const stream::RecordView& record, const wire::EventHead& head, const wire::MachineHost& said,
               stream::Emitter& out);
-  // True: it waits.
-  bool OnReport(const stream::RecordView& record, const wire::EventHead& head,
-                const wire::EstimatedCredit& said, stream::Emitter& out);
+  // `now`: the project's time. From when on it waits to be told its host; none: it does not wait.
+  std::optional<double> OnReport(const stream::RecordView& record, const wire::EventHead& head,
+                                 const wire::EstimatedCredit& said, double now, stream::Emitter& out);
   // Refuses what has waited too long. Gives the time before which none of the others expires.
   double Expire(ProjectId project, double now, stream::Emitter& out);
   // Dropped since open; for people, not state.

@@ -233,7 +233,7 @@ void CorrectionReader::PlanResult(std::uint64_t result, const Facts& facts, Corr
     return problem(
         "its user was never named, so that its host alone has the credit: nothing to take it from");
   // CLAIMS, which decides, would settle once more what was taken back.
-  if (facts.partials != 0 && facts.settled == 0)
+  if (facts.partials != facts.settled)
     return problem("its job still runs: what it was paid is settled when it is decided; ask again then");
   const bool reprices = request_.policy_version != 0;
   std::optional<credit::MicroCredit> worth;
@@ -256,6 +256,8 @@ void CorrectionReader::PlanResult(std::uint64_t result, const Facts& facts, Corr
     credit::MicroTotal had = 0;
     credit::MicroTotal taken = 0;  // by operators
     for (const Record& record : at->second) {
+      if (record.event == 0 && record.micro == 0 && record.kind != wire::GrantKind::kFinal)
+        continue;  // it settles what is there, is posted to no team, and has none to take from
       auto entry = std::find_if(entries.begin(), entries.end(),
                                 [&](const auto& one) { return one.team == record.team; });
       if (entry == entries.end()) {
@@ -280,6 +282,7 @@ void CorrectionReader::PlanResult(std::uint64_t result, const Facts& facts, Corr
         credit::AddToShare(record.micro, record.time, share);
       }
     }
+    if (entries.empty()) continue;
     for (std::size_t i = 0; i < entries.size(); ++i) {
       entries[i].recent = shares[i].value;
       entries[i].recent_time = shares[i].time;

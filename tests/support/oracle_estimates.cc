@@ -93,7 +93,7 @@ void OracleEstimates::Report(const v1::Envelope& e, std::string_view bytes, std:
   if (!at.words.empty()) return Count(e, bytes, line, refuse);
   for (const auto& [other, other_line] : at.waiting)
     if (other == bytes) return;
-  if (at.waiting.empty()) at.waits_since = e.time();
+  if (at.waiting.empty()) at.waits_since = std::max(e.time(), ticks_[e.project()]);
   at.waiting.emplace_back(bytes, line);
 }
 
@@ -110,7 +110,7 @@ bool OracleEstimates::Grow(double time, const v1::ResourceCounter& said, Mark* m
   int stands = 0;
   const auto compare = [&](auto value, auto before) {
     if (value < before) ++fallen;
-    if (value > before || (value == before && before != 0)) ++stands;
+    if (before != 0 && value >= before) ++stands;
   };
   compare(now.credit, highest.credit);
   compare(now.run_time, highest.run_time);
@@ -212,6 +212,7 @@ void OracleEstimates::Count(const v1::Envelope& e, std::string_view bytes, std::
 }
 
 void OracleEstimates::Tick(std::uint32_t project, double time, const Refuse& refuse) {
+  ticks_[project] = time;
   for (auto& [id, machine] : machines_) {
     const auto at = machine.projects.find(project);
     if (at == machine.projects.end() || at->second.waiting.empty()) continue;

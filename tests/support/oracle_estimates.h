@@ -93,6 +93,7 @@ class OracleEstimates {
 
   std::map<std::uint64_t, Machine> machines_;
   std::map<std::uint32_t, Limits> limits_;
+  std::map<std::uint32_t, double> ticks_;  // the last, by project
   std::vector<Posted> posted_;
 };
 

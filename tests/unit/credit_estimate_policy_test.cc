@@ -71,6 +71,18 @@ TEST(EstimatePolicy, AReportIsWorthWhatItsCountersHaveGrownBy) {
   EXPECT_EQ(machine.counted[1], Counted(150.5, 50000, 3));
 }
 
+// What was never counted says nothing of whether a client has begun anew: here its first job failed.
+TEST(EstimatePolicy, AClientThatBeginsAnewWithAFailedJobIsSeen) {
+  Machine machine;
+  machine.Hear(1, Counted(1000, 43200, 50));
+  EstimateCounters counters = Counted(20, 3600, 3);
+  counters.failed_jobs = 1;
+  counters.failed_run_time = 1;
+  const EstimateDecision anew = machine.Hear(2, counters);
+  EXPECT_EQ(anew.bounds, kEstimateRestarted);
+  EXPECT_EQ(anew.allowed, 20 * kMicro);
+}
+
 TEST(EstimatePolicy, ARepeatedReportChangesNothing) {
   Machine machine;
   machine.Hear(1, Counted(100, 43200, 2));

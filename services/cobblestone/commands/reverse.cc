@@ -77,11 +77,11 @@ class Events final : public EventStream {
         bytes.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
     }
   }
-  // A run that was broken off is gone on with under the same name; another plan has another.
-  [[nodiscard]] std::string Name() const {
+  // The same plan again, because some of it was refused, is sent again: ids tell what is there already.
+  [[nodiscard]] std::string Name(std::uint64_t refused_before) const {
     stream::Hash128 hash;
     for (const std::string& one : envelopes_) hash = ChainLine(hash, one);
-    return "corrections " + HashText(hash);
+    return "corrections " + HashText(hash) + " after " + std::to_string(refused_before) + " refused";
   }
   Status ForEach(const std::function<Status(const EventItem&)>& take) override {
     for (const std::string& one : envelopes_) {
@@ -207,7 +207,7 @@ Status Correct(Client& client, const Options& options, const CorrectionRequest& 
   const auto refused_before = RefusedSoFar(client);
   if (!refused_before.ok()) return refused_before.status();
   auto events = std::make_unique<Events>(done->plan);
-  const IngestOptions ingest{.file = {}, .source = events->Name()};
+  const IngestOptions ingest{.file = {}, .source = events->Name(*refused_before)};
   Progress sending("events", options.query.json);
   Status s = Ingest(
       client, std::move(events), ingest,
