@@ -61,7 +61,7 @@ TEST_F(ProgramIngest, AProjectInFiveMinutesIsAsReadmeHasIt) {
   Write("events.jsonl", events);
   const Finished taken = Run({"ingest", "events.jsonl", "--data", "data"});
   EXPECT_EQ(taken.code, 0) << taken.out << taken.err;
-  EXPECT_EQ(Ask({"account", "user", "42"})["total"], "23.148148");
+  EXPECT_EQ(Ask({"account", "user", "42"})["total"], "33.333333");
   EXPECT_THAT(Run({"explain", "1", "--data", "data"}).out, HasSubstr("user 42 (Ada)"));
   EXPECT_EQ(Run({"audit", "--data", "data"}).code, 0);
 }
