@@ -42,6 +42,7 @@ class TopicAdmin {
     std::uint64_t stable = 0;
     std::uint64_t all = 0;
   };
+  // The one call that several threads may make at a time (each index of a view follows on its own).
   virtual Result<Ends> EndsOf(TopicPartition where) = 0;
 };
 

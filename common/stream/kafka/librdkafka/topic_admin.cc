@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <mutex>
 #include <thread>
 #include <tuple>
 
@@ -138,22 +139,15 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
     Ends ends;
     for (auto& [handle, isolation, end] : {std::tuple{&stable_, "read_committed", &ends.stable},
                                            std::tuple{&all_, "read_uncommitted", &ends.all}}) {
-      if (*handle == nullptr) {
-        auto conf =
-            MakeConf(options_, {{"client.id", options_.prefix + ".admin"}, {"isolation.level", isolation}},
-                     options_.consumer);
-        if (!conf.ok()) return conf.status();
-        auto made = MakeHandle(RD_KAFKA_CONSUMER, std::move(*conf));
-        if (!made.ok()) return made.status();
-        *handle = std::move(*made);
-      }
+      auto asks = Asking(handle, isolation);
+      if (!asks.ok()) return asks.status();
       const std::string name = TopicName(options_, where.topic);
       std::int64_t low = 0;
       std::int64_t high = 0;
       const auto deadline = std::chrono::steady_clock::now() + Millis(kMillis);
       for (;;) {
         const rd_kafka_resp_err_t error = rd_kafka_query_watermark_offsets(
-            handle->get(), name.c_str(), static_cast<std::int32_t>(where.partition), &low, &high, kAskMillis);
+            *asks, name.c_str(), static_cast<std::int32_t>(where.partition), &low, &high, kAskMillis);
         if (error == RD_KAFKA_RESP_ERR_NO_ERROR) break;
         // A leader that is new, as of a topic that was just made, does not know it at once.
         if (std::chrono::steady_clock::now() > deadline)
@@ -175,6 +169,21 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
 
   [[nodiscard]] std::string Name(const TopicPlan& topic) const {
     return options_.prefix + "." + topic.spec.name;
+  }
+
+  // Of several threads one makes it; it stays until the end, and may be asked by all.
+  Result<rd_kafka_t*> Asking(Handle* handle, const char* isolation) {
+    const std::lock_guard<std::mutex> lock(making_);
+    if (*handle == nullptr) {
+      auto conf =
+          MakeConf(options_, {{"client.id", options_.prefix + ".admin"}, {"isolation.level", isolation}},
+                   options_.consumer);
+      if (!conf.ok()) return conf.status();
+      auto made = MakeHandle(RD_KAFKA_CONSUMER, std::move(*conf));
+      if (!made.ok()) return made.status();
+      *handle = std::move(*made);
+    }
+    return handle->get();
   }
 
   [[nodiscard]] std::string Connection(const char* property) const {
@@ -313,7 +322,8 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
   int refusal_ = 0;      // authentication or TLS, where it was that
   Handle handle_;
   Queue queue_;
-  Handle stable_;  // consumers that only ask for ends
+  std::mutex making_;  // of these two
+  Handle stable_;      // consumers that only ask for ends
   Handle all_;
 };
 
