@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "common/credit/constants.h"
 #include "common/credit/flops.h"
@@ -26,36 +27,40 @@ MachineSize Believed(const MachineSize& said, const EstimateLimits& limits, std:
           .gpu_flops = least(said.gpu_flops, limits.gpu_flops, kMostFlops)};
 }
 
-// Lets the time pass up to a report. What a machine became in between it may have been all the time: the greater counts.
-void Accrue(double time, const MachineSize& now, EstimateAllowance& a) {
-  a.reported = true;
-  if (time <= a.until) return;
-  const double passed = time - a.until;
-  // `worth`: of so many units, CPU seconds or FLOPs, as counted.
-  const auto add = [passed](double before, double now_rate, double& saved, auto&& worth) {
-    const double rate = std::max(before, now_rate);
-    saved = std::min(saved + worth(rate * passed), worth(rate * kEstimateSavedTime));
+// Lets the time pass up to a report.
+void Accrue(double since, double time, const MachineSize& now, EstimatePool& pool) {
+  if (!pool.begun) pool.until = since;
+  pool.begun = true;
+  const double lived = std::min(pool.until - since, kEstimateSavedTime);
+  const double passed = std::max(time - pool.until, 0.0);
+  pool.until += passed;
+  // `worth`: of so many FLOPs or seconds, as counted.
+  const auto add = [&](double rate, EstimateSupply& supply, auto&& worth) {
+    const double before = std::exchange(supply.rate, std::max(supply.rate, rate));
+    const double more = (supply.rate - before) * lived + supply.rate * passed;
+    supply.left = std::min(supply.left + worth(more), worth(supply.rate * kEstimateSavedTime));
   };
   const auto credit = [](double flops) { return CreditOfFlops(flops, Constants{}) * kMicro; };
   const auto micro = [](double seconds) { return seconds * kMicro; };
   const auto jobs = [](double seconds) { return seconds / kEstimateShortestJob; };
-  add(a.size.flops(), now.flops(), a.credit, credit);
-  add(a.size.cpus, now.cpus, a.cpu_time, micro);
-  add(a.size.gpus, now.gpus, a.gpu_time, micro);
-  add(a.size.cpus + a.size.gpus, now.cpus + now.gpus, a.jobs, jobs);
-  a.until = time;
-  a.size = now;
+  add(now.flops(), pool.credit, credit);
+  add(now.cpus, pool.cpu_time, micro);
+  add(now.gpus, pool.gpu_time, micro);
+  add(now.cpus + now.gpus, pool.jobs, jobs);
 }
 
-// The most of `asked` that is left, in whole units; it is spent.
+// The most of `asked` that both have left, in whole units; it is spent.
 template <class Count>
-Count Spend(Count asked, double& left, std::uint32_t bound, std::uint32_t& bounds) {
+Count Spend(Count asked, EstimateSupply& own, EstimateSupply& all, std::uint32_t bound,
+            std::uint32_t& bounds) {
+  const double left = std::min(own.left, all.left);
   Count allowed = asked;
   if (static_cast<double>(asked) > left) {
     allowed = static_cast<Count>(std::floor(left));
     bounds |= bound;
   }
-  left = std::max(left - static_cast<double>(allowed), 0.0);
+  for (EstimateSupply* one : {&own, &all})
+    one->left = std::max(one->left - static_cast<double>(allowed), 0.0);
   return allowed;
 }
 
@@ -131,18 +136,18 @@ std::optional<std::int64_t> CountOf(double value) {
 }
 
 void EstimateAllowance::Hear(double time) {
-  if (heard && (reported || time >= since)) return;
+  if (heard && (pool.begun || time >= since)) return;
   heard = true;
-  since = until = time;
+  since = time;
 }
 
 EstimateDecision Decide(const EstimateReport& report, const EstimateLimits& limits,
-                        std::vector<EstimateMark>& marks, EstimateAllowance& allowance) {
+                        EstimateStanding& standing, EstimateAllowance& allowance) {
   EstimateDecision decision;
   std::vector<ResourceUse>& uses = decision.uses;
   for (const ResourceUse& use : report.uses) {
     const EstimateCounters grown =
-        Grow(report.time, use.counters, MarkOf(use.resource, marks), decision.bounds);
+        Grow(report.time, use.counters, MarkOf(use.resource, standing.marks), decision.bounds);
     if (grown.empty()) continue;
     const auto at = std::lower_bound(uses.begin(), uses.end(), use.resource,
                                      [](const ResourceUse& u, Resource r) { return u.resource < r; });
@@ -157,15 +162,18 @@ EstimateDecision Decide(const EstimateReport& report, const EstimateLimits& limi
   // A report that brings nothing lets no time pass either: each that does has its record in the ledger.
   if (!decision.grown) return decision;
   const MachineSize size = Believed(report.size, limits, decision.bounds);
-  Accrue(report.time, size, allowance);
+  EstimatePool& own = standing.pool;
+  EstimatePool& all = allowance.pool;
+  for (EstimatePool* pool : {&own, &all}) Accrue(allowance.since, report.time, size, *pool);
   for (ResourceUse& use : uses) {
     EstimateCounters& c = use.counters;
     decision.asked = Sum(decision.asked, c.credit);
-    c.credit = Spend(c.credit, allowance.credit, kEstimateCredit, decision.bounds);
+    c.credit = Spend(c.credit, own.credit, all.credit, kEstimateCredit, decision.bounds);
     decision.allowed = Sum(decision.allowed, c.credit);
-    double& time = use.resource == Resource::kCpu ? allowance.cpu_time : allowance.gpu_time;
-    c.run_time = Spend(c.run_time, time, kEstimateRunTime, decision.bounds);
-    c.jobs = Spend(c.jobs, allowance.jobs, kEstimateJobs, decision.bounds);
+    EstimateSupply EstimatePool::*const time =
+        use.resource == Resource::kCpu ? &EstimatePool::cpu_time : &EstimatePool::gpu_time;
+    c.run_time = Spend(c.run_time, own.*time, all.*time, kEstimateRunTime, decision.bounds);
+    c.jobs = Spend(c.jobs, own.jobs, all.jobs, kEstimateJobs, decision.bounds);
     if (c.failed_jobs > c.jobs || c.failed_run_time > c.run_time) decision.bounds |= kEstimateFailed;
     c.failed_jobs = std::min(c.failed_jobs, c.jobs);
     c.failed_run_time = std::min(c.failed_run_time, c.run_time);

@@ -8,7 +8,8 @@
 // Pure. Invariants, whatever is reported in whatever order:
 // - What is allowed is at most what is asked.
 // - The sum of what is allowed over all reports of a machine is at most the highest FLOP/s believed x the time since the
-//   machine was first heard of.
+//   machine was first heard of; over those of one project, the highest that this project believed x that time. So a project
+//   that believes more lifts nobody else's limit, and one that believes less takes nothing from others.
 // - Reports that nothing holds back come to the highest mark of each counter, in any order, with any repeats.
 #pragma once
 
@@ -93,26 +94,57 @@ struct EstimateMark {
   }
 };
 
-// What a machine can still be believed to have done, over all its projects.
-// Invariant: reports of one time share one allowance, so their order changes no sum.
+// One of the things that time brings: `rate` of it a second at most, as believed so far.
+struct EstimateSupply {
+  double rate = 0;
+  double left = 0;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.rate, s.left);
+  }
+};
+
+// What can still be believed to have been done in the time that has passed. What a machine is believed to be it may have been
+// all the time, so that it does not matter which of several reports of one time tells of it first.
+struct EstimatePool {
+  bool begun = false;
+  double until = 0;         // UNIX s: up to when time was counted
+  EstimateSupply credit;    // FLOP/s; micro-credits
+  EstimateSupply cpu_time;  // CPUs; microseconds
+  EstimateSupply gpu_time;  // GPUs; microseconds
+  EstimateSupply jobs;      // devices; jobs
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.begun, s.until, s.credit, s.cpu_time, s.gpu_time, s.jobs);
+  }
+};
+
+// Of a machine, over all its projects.
+// Invariant: reports of one time share one pool, so their order changes no sum.
 struct EstimateAllowance {
   bool heard = false;
-  bool reported = false;
   double since = 0;  // UNIX s: from when on its time counts
-  double until = 0;  // UNIX s: up to when it was counted
-  MachineSize size;  // believed, by the newest report
-  double credit = 0;
-  double cpu_time = 0;  // microseconds
-  double gpu_time = 0;  // microseconds
-  double jobs = 0;
+  EstimatePool pool;
 
   // The machine has been heard of at `time`. Until its first report the earliest counts.
   void Hear(double time);
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.heard, s.reported, s.since, s.until, s.size.cpus, s.size.cpu_flops, s.size.gpus, s.size.gpu_flops,
-      s.credit, s.cpu_time, s.gpu_time, s.jobs);
+    f(s.heard, s.since, s.pool);
+  }
+};
+
+// Of a machine at one project: how far its counters have come, and what this project's own limits leave of its time.
+struct EstimateStanding {
+  std::vector<EstimateMark> marks;
+  EstimatePool pool;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.marks, s.pool);
   }
 };
 
@@ -140,12 +172,12 @@ struct EstimateDecision {
 // Seconds or Cobblestones as counted; absent where they are beyond 64 bits.
 std::optional<std::int64_t> CountOf(double value);
 
-// Takes a report in: moves `marks` and spends of `allowance`.
+// Takes a report in: moves the marks of its project and spends of both pools. `limits`: of its project.
 // - A counter counts what it has grown by over its mark; one that has not grown, nothing.
 // - Of a resource a report that is older than the newest tells nothing.
 // - Where a later report shows every counter that was above 0 lower, the client began anew: all of it has grown from 0. An
 //   older report that arrives late shows the same, but for its time.
 EstimateDecision Decide(const EstimateReport& report, const EstimateLimits& limits,
-                        std::vector<EstimateMark>& marks, EstimateAllowance& allowance);
+                        EstimateStanding& standing, EstimateAllowance& allowance);
 
 }  // namespace cobblestone::credit

@@ -37,6 +37,7 @@ PartialSettlement SettlePartials(std::span<const PaidPartial> paid, MicroCredit 
     one.taken = std::min(excess, one.settles);
     excess -= one.taken;
     if (one.taken == 0) continue;
+    one.paid_time = paid[i].recent_time;
     const double share = static_cast<double>(one.taken) / static_cast<double>(one.settles);
     one.recent_off = share * DecayedAverage({.value = paid[i].recent, .time = paid[i].recent_time}, now,
                                             kRecentAverageHalfLife);

@@ -20,6 +20,7 @@ struct SettledPartial {
   MicroCredit taken = 0;    // back, micro-credits; at least 0
   MicroCredit settles = 0;  // of the user's partial grants: all, which are final from now on
   double recent_off = 0;    // Cobblestones per day that `taken` still adds to the recent average at that time
+  double paid_time = 0;     // UNIX s: of the newest of the partial grants, where any of it is taken
 
   friend bool operator==(const SettledPartial&, const SettledPartial&) = default;
 };

@@ -34,6 +34,7 @@ bool ReadHeadField(std::uint32_t tag, ProtoReader& r, GrantHead* h) {
     case VarintTag(11): h->flags = r.Uint32(); return true;
     case VarintTag(21): h->settles_micro = r.Sint(); return true;
     case DoubleTag(22): h->recent_off = r.Double(); return true;
+    case DoubleTag(28): h->paid_time = r.Double(); return true;
     default: return false;
   }
 }
@@ -106,6 +107,7 @@ void EncodeGrant(const GrantHead& head, const GrantDetail& detail, std::span<con
   ProtoWriter settles(buffer);
   settles.Sint(21, head.settles_micro);
   settles.Double(22, head.recent_off);
+  settles.Double(28, head.paid_time);
   out->append(settles.written());
   if (more.partial != nullptr) {
     std::string bytes;

@@ -20,7 +20,7 @@
 
 namespace cobblestone::wire {
 
-// Fields 1 to 11, and 21 and 22: all that an account needs.
+// Fields 1 to 11, 21, 22 and 28: all that an account needs.
 struct GrantHead {
   ProjectId project;
   UserId user;
@@ -33,9 +33,10 @@ struct GrantHead {
   GrantKind kind = GrantKind::kUnknown;
   double work_start = 0;  // UNIX s
   std::uint32_t flags = 0;
-  // Fields 21 and 22. The flag kGrantSettles tells of them.
+  // Fields 21, 22 and 28. The flag kGrantSettles tells of them.
   credit::MicroCredit settles_micro = 0;  // partial grants of the result to this user that become final
   double recent_off = 0;  // Cobblestones per day: what is still in recent averages of the credit taken back
+  double paid_time = 0;   // UNIX s: of the newest of the partial grants that are taken back
 
   friend bool operator==(const GrantHead&, const GrantHead&) = default;
 };

@@ -21,7 +21,8 @@ void EmitSettled(const PaidJob& job, const credit::SettledPartial& part, std::st
                .kind = GrantKind::kReversal,
                .flags = credit::kGrantSettles | (owed ? credit::kGrantOwed : 0u),
                .settles_micro = part.settles,
-               .recent_off = part.recent_off},
+               .recent_off = part.recent_off,
+               .paid_time = part.paid_time},
               {.line = job.line}, {}, {}, &bytes, {.reason = reason});
   out.Emit(kGrants, OwnerPartition(job.project, part.user, job.host, partitions), bytes);
 }

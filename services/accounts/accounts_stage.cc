@@ -174,7 +174,8 @@ void AccountsStage::OnUser(const RecordView& record, Emitter& out) {
 void AccountsStage::OnMember(const RecordView& record, const wire::EventHead& head,
                              const wire::UserMember& member, Emitter& out) {
   const Key key = UserKey(head.project, member.user);
-  const UserWord said{.word = wire::WordOf(head, record.value), .team = member.team};
+  const UserWord said{.word = wire::WordOf(head, record.value),
+                      .team = member.deleted ? TeamId{} : member.team};
   const double reported_since = ReportedSince(head.project);
   std::string public_id;
   if (member.deleted)
@@ -353,10 +354,14 @@ void AccountsStage::ApplyToUser(const wire::GrantHead& head, std::string_view by
   if (!user->Settled() && (head.flags & credit::kGrantTeamAtGrant) == 0) {
     wire::Grant whole;  // rare: the user has moved
     if (!wire::DecodeGrant(bytes, &whole)) return out.Fail(Status::Corrupted("a grant does not decode"));
-    team =
-        user->TeamAt(whole.claim && whole.claim->received_time > 0 ? whole.claim->received_time : head.time);
+    if (head.paid_time > 0)
+      team = user->TeamAt(head.paid_time);
+    else if (whole.claim && whole.claim->received_time > 0)
+      team = user->TeamAt(whole.claim->received_time);
+    else
+      team = user->TeamAt(head.time);
   }
-  if (!user->deleted) PostTo(team, head, bytes, out);
+  PostTo(team, head, bytes, out);
 }
 
 void AccountsStage::PostTo(TeamId team, const wire::GrantHead& head, std::string_view bytes, Emitter& out) {

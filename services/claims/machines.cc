@@ -185,7 +185,7 @@ void Machines::Take(const RecordView& record, const wire::EventHead& head, const
   MachineState& machine = machines_.Mutable(key);
   MachineProject& project = ProjectOf(machine, head.project);
   const credit::EstimateDecision decision = credit::Decide(
-      report, limits != nullptr ? *limits : credit::EstimateLimits{}, project.marks, machine.allowance);
+      report, limits != nullptr ? *limits : credit::EstimateLimits{}, project.standing, machine.allowance);
   if (!decision.grown) {
     ++duplicates_;
     return;

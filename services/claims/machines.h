@@ -43,14 +43,14 @@ struct MachineProject {
   std::uint32_t project = 0;
   std::vector<MachineWord> words;  // ascending by time and id
   wire::Word report;               // the newest that counted
-  std::vector<credit::EstimateMark> marks;
+  credit::EstimateStanding standing;
 
   // The one in force at `time`; null where there is none.
   [[nodiscard]] const MachineWord* At(double time) const;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.project, s.words, s.report, s.marks);
+    f(s.project, s.words, s.report, s.standing);
   }
 };
 

@@ -227,6 +227,22 @@ void CorrectionReader::Add(std::uint64_t result, wire::LedgerEntry entry, credit
                               .recent_off = off});
 }
 
+// What a result is worth more is of the team that had its grant; what it is worth less goes from that one first, then from
+// those that had its partial grants, the last ones first.
+void CorrectionReader::Spread(std::uint64_t result, std::vector<wire::LedgerEntry> entries,
+                              credit::MicroTotal change, CorrectionPlan& plan) {
+  std::reverse(entries.begin(), entries.end());
+  std::stable_partition(entries.begin(), entries.end(), [](const auto& one) { return one.counted; });
+  for (wire::LedgerEntry& entry : entries) {
+    const credit::MicroTotal all_of_it = -std::max<credit::MicroTotal>(entry.credit_micro, 0);
+    const credit::MicroTotal here =
+        change > 0 || &entry == &entries.back() ? change : std::max(change, all_of_it);
+    if (here == 0) continue;
+    Add(result, entry, entry.credit_micro + static_cast<credit::MicroCredit>(here), plan);
+    change -= here;
+  }
+}
+
 void CorrectionReader::PlanResult(std::uint64_t result, const Facts& facts, CorrectionPlan& plan) {
   const auto problem = [&](std::string why) { plan.problems.emplace_back(ResultId(result), std::move(why)); };
   if (facts.unnamed)
@@ -289,14 +305,10 @@ void CorrectionReader::PlanResult(std::uint64_t result, const Facts& facts, Corr
     }
     if (reprices) {
       const bool own = owner.host == facts.final->head.host.value;
-      const auto counted =
-          std::find_if(entries.begin(), entries.end(), [](const auto& one) { return one.counted; });
       const credit::MicroTotal change =
           own ? taken + credit::BroughtTo(UserId(owner.user), *facts.final->claim, *worth) - had : 0;
-      wire::LedgerEntry& entry = counted != entries.end() ? *counted : entries.back();
       plan.unchanged += change == 0 ? 1 : 0;
-      if (change != 0)
-        Add(result, entry, entry.credit_micro + static_cast<credit::MicroCredit>(change), plan);
+      if (change != 0) Spread(result, std::move(entries), change, plan);
       continue;
     }
     for (const wire::LedgerEntry& entry : entries) {

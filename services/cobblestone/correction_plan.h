@@ -105,6 +105,8 @@ class CorrectionReader {
   void PlanResult(std::uint64_t result, const Facts& facts, CorrectionPlan& plan);
   std::optional<credit::MicroCredit> Worth(const Facts& facts, std::string* problem) const;
   [[nodiscard]] std::optional<credit::RecordedClaim> RecordedOf(const credit::Claim& claim, bool whole) const;
+  void Spread(std::uint64_t result, std::vector<wire::LedgerEntry> entries, credit::MicroTotal change,
+              CorrectionPlan& plan);
   void Add(std::uint64_t result, wire::LedgerEntry entry, credit::MicroCredit after, CorrectionPlan& plan);
 
   const CorrectionRequest request_;

@@ -296,6 +296,52 @@ TEST(Repricing, TheVersionThatIsAskedForPricesWhatTheLedgerRecorded) {
   ExpectLikeTheOracle(project.run.events);
 }
 
+TEST(Repricing, WhatAJobIsWorthLessGoesFromEachTeamNoFurtherThanItHadOfIt) {
+  Project project;
+  const auto version = [&](std::uint32_t number, double multiplier) {
+    wire::ConstantChanges constants;
+    constants.multiplier = multiplier;
+    project.Say(kStart + number,
+                wire::AppChange{.app = AppId(1),
+                                .policy = "benchmark",
+                                .policy_version = number,
+                                .constants = constants,
+                                .trickles = {{.variety = "model",
+                                              .kind = "steps",
+                                              .measure = "steps",
+                                              .phases = {{.last_step = 1000, .credit_per_step = 1}}}},
+                                .trickle_settlement = "settle"});
+  };
+  version(2, 100);
+  version(3, 1);
+  version(4, 100);
+  wire::Dispatch dispatch;
+  dispatch.facts = CompletionOf(1, 1, 1, kStart + 4 * kDay).facts;
+  dispatch.facts.version = AppVersionId(1);
+  dispatch.facts.outcome = credit::Outcome::kUnknown;
+  dispatch.facts.sent_time = kStart + 3 * kDay;
+  dispatch.facts.received_time = 0;
+  dispatch.fpops_est = 1e15;
+  dispatch.fpops_bound = 1e20;
+  project.Say(kStart + 3 * kDay, dispatch);
+  project.Say(kStart + 3.5 * kDay,
+              wire::Trickle{.result = ResultId(1), .host = HostId(1), .variety = "model", .steps = 20});
+  project.Join(kStart + 3.6 * kDay, 1, 99);
+  project.Done(kStart + 4 * kDay, 1, 1, 1);
+  ASSERT_EQ(project.Account(OracleAccountKind::kTeam, 11).micro, 20'000'000);
+  ASSERT_GT(project.Account(OracleAccountKind::kTeam, 99).micro, 20'000'000);
+  const auto had = project.Account(OracleAccountKind::kUser, 1).micro;
+  EXPECT_EQ(project.Do(Of(wire::TargetKind::kResult, 1, 3)).corrections.size(), 2u);
+  const auto has = project.Account(OracleAccountKind::kUser, 1).micro;
+  EXPECT_NEAR(static_cast<double>(has), static_cast<double>(had) / 100, 1.5);
+  EXPECT_EQ(project.Account(OracleAccountKind::kTeam, 11).micro, has);
+  EXPECT_EQ(project.Account(OracleAccountKind::kTeam, 99).micro, 0);
+  EXPECT_TRUE(PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, 3)).corrections.empty());
+  project.Do(Of(wire::TargetKind::kResult, 1, 4));
+  EXPECT_EQ(project.Account(OracleAccountKind::kUser, 1).micro, had);
+  ExpectLikeTheOracle(project.run.events);
+}
+
 TEST(Repricing, AVersionThatLooksAtOtherThingsChangesNothingAndSaysWhy) {
   Project project("benchmark", 1);
   project.Done(kStart + 2 * kDay, 1, 1, 1);

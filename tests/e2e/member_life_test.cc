@@ -28,14 +28,15 @@ constexpr std::int64_t kMicro = 1'000'000;
 // App 1 pays what its results are assigned, and 1 Cobblestone for each step that a trickle tells of.
 class Project {
  public:
-  Project() {
+  explicit Project(const char* settlement = "") {
     Say(kStart, wire::AppChange{.app = AppId(1),
                                 .policy = "assigned",
                                 .delay_bound = 60 * kDay,
                                 .trickles = {{.variety = "model",
                                               .kind = "steps",
                                               .measure = "steps",
-                                              .phases = {{.last_step = 1000, .credit_per_step = 1}}}}});
+                                              .phases = {{.last_step = 1000, .credit_per_step = 1}}}},
+                                .trickle_settlement = settlement});
     Say(kStart, wire::AppVersionChange{.row = {.id = 1, .app = AppId(1), .version_num = 1, .platform = 1}});
     Say(kStart, wire::HostMember{.host = HostId(5), .user = UserId(1), .whetstone = 1e9, .cpus = 1});
     User(kStart, 11);
@@ -117,6 +118,39 @@ TEST(MemberLife, WhereAUserWasCountsAndNotWhenItWasTold) {
   EXPECT_EQ(TotalOf(run.outcome, OracleAccountKind::kTeam, 11), 20 * kMicro);
   EXPECT_EQ(TotalOf(run.outcome, OracleAccountKind::kTeam, 12), 40 * kMicro);
   EXPECT_EQ(TotalOf(run.outcome, OracleAccountKind::kTeam, 13), 5 * kMicro);
+}
+
+TEST(MemberLife, WhatASettlementTakesBackGoesFromTheTeamThatHadItLast) {
+  Project project("settle");
+  project.Sent(kStart, 10);
+  project.Heard(kStart + 10 * kDay, 10, 20);
+  project.User(kStart + 11 * kDay, 12);
+  project.Heard(kStart + 12 * kDay, 10, 50);
+  project.User(kStart + 13 * kDay, 13);
+  project.Done(kStart + 14 * kDay, 10, 35);
+  const Played run = ExpectLikeTheOracle(project.events);
+  EXPECT_EQ(TotalOf(run.outcome, OracleAccountKind::kTeam, 11), 20 * kMicro);
+  EXPECT_EQ(TotalOf(run.outcome, OracleAccountKind::kTeam, 12), 15 * kMicro);
+  EXPECT_EQ(TotalOf(run.outcome, OracleAccountKind::kTeam, 13), 0);
+  EXPECT_EQ(TotalOf(run.outcome, OracleAccountKind::kUser, 1), 35 * kMicro);
+}
+
+TEST(MemberLife, WhatASettlementTakesBackOfOneWhoHasGoneGoesFromTheTeamTooThatHadIt) {
+  for (const bool told_late : {false, true}) {
+    Project project("settle");
+    project.Sent(kStart, 10);
+    project.Sent(kStart, 20);
+    project.Heard(kStart + 10 * kDay, 10, 20);
+    project.Rest(kStart + 10 * kDay);
+    if (!told_late) project.User(kStart + 11 * kDay, 0, true);
+    project.Heard(kStart + 12 * kDay, 20, 100);
+    project.Done(kStart + 14 * kDay, 10, 5);
+    project.Done(kStart + 14 * kDay, 20, 70);
+    if (told_late) project.User(kStart + 11 * kDay, 0, true);
+    const Played run = ExpectLikeTheOracle(project.events);
+    EXPECT_EQ(TotalOf(run.outcome, OracleAccountKind::kTeam, 11), (told_late ? 75 : 5) * kMicro);
+    EXPECT_EQ(TotalOf(run.outcome, OracleAccountKind::kUser, 1), 75 * kMicro);
+  }
 }
 
 TEST(MemberLife, ADeletedUserComesBackWithAllItsCreditAndItsTeamHasNoneOfTheTimeBetween) {

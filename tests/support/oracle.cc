@@ -73,7 +73,6 @@ struct Posting {
 
 struct UserFacts {
   bool known = false;
-  bool deleted = false;
   struct Word {
     std::uint64_t team = 0;
     std::string bytes;
@@ -363,9 +362,8 @@ void Oracle::State::AddMember(const Envelope& e, std::string_view bytes) {
     if (word.bytes != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
     return;
   }
-  user.words[{e.time(), e.id()}] = {said.team(), std::string(bytes)};
+  user.words[{e.time(), e.id()}] = {said.deleted() ? 0 : said.team(), std::string(bytes)};
   user.known = true;
-  if (user.words.rbegin()->first.second == e.id()) user.deleted = said.deleted();
   ExpireWaiting(user, project.last_tick);
   for (const auto& [posting, until] : std::exchange(user.waiting, {})) Post(posting);
 }
@@ -884,7 +882,7 @@ void Oracle::State::GrantTo(std::uint32_t project_id, const Claim& claim, const 
   if (!claim.valid || claim.host_deleted) return;
   const ResultKey key{project_id, claim.result};
   std::int64_t paid = 0;
-  for (const auto& [user, micro] : claim.paid) paid += micro;
+  for (const OraclePartials& one : claim.paid) paid += one.micro;
   GrantOutcome grant;
   grant.workunit = claim.workunit;
   grant.host = claim.host;
@@ -971,7 +969,6 @@ void Oracle::State::Post(const Posting& posting) {
         if (when.first <= posting.team_time) to_team = word.team;
       }
     }
-    if (user.deleted) to_team = 0;
     const std::int64_t expired = std::min(user.expired_provisional, posting.settles);
     user.expired_provisional -= expired;
     of_user += expired;
@@ -1157,9 +1154,10 @@ void Oracle::State::Pay(const Envelope& e, std::uint64_t result_id, Job& job, st
   if (const char* reason = job.terms->Hear(said, until, &micro)) return Refuse(reason);
   if (micro == 0) return;
   auto paid =
-      std::find_if(job.paid.begin(), job.paid.end(), [&](const auto& one) { return one.first == host.user; });
-  if (paid == job.paid.end()) paid = job.paid.insert(paid, {host.user, 0});
-  paid->second += micro;
+      std::find_if(job.paid.begin(), job.paid.end(), [&](const auto& one) { return one.user == host.user; });
+  if (paid == job.paid.end()) paid = job.paid.insert(paid, {.user = host.user});
+  paid->micro += micro;
+  paid->newest = std::max(paid->newest, e.time());
   const ResultKey key{e.project(), result_id};
   outcome.partials[{key, host.user}].paid += micro;
   Give({.key = key,
@@ -1205,16 +1203,16 @@ void Oracle::State::Unsettle(const Posting& of, const OraclePaid& paid, std::int
                              const std::string& settlement, bool granted) {
   const std::vector<std::int64_t> taken = TakenBack(paid, worth, settlement);
   for (std::size_t i = 0; i < paid.size(); ++i) {
-    PartialOutcome& sum = outcome.partials[{of.key, paid[i].first}];
-    sum.settled += paid[i].second;
+    PartialOutcome& sum = outcome.partials[{of.key, paid[i].user}];
+    sum.settled += paid[i].micro;
     sum.taken += taken[i];
     Posting posting = of;
-    posting.user = paid[i].first;
+    posting.user = paid[i].user;
     posting.micro = -taken[i];
-    posting.settles = paid[i].second;
+    posting.settles = paid[i].micro;
     posting.final = false;
     posting.owed = settlement == "cap";
-    posting.team_time = of.time;
+    posting.team_time = taken[i] > 0 ? paid[i].newest : of.time;
     posting.team_at_grant = false;
     // Of one who keeps it all the grant itself says so: to a user who waits that is one record.
     const bool in_grant = granted && taken[i] == 0 && posting.user == of.user;

@@ -22,11 +22,12 @@ const char* NotBelowZero(std::initializer_list<double> numbers) {
   return nullptr;
 }
 
-// Of `asked` as much as is left.
+// Of `asked` as much as is left to the machine, at this project and at all.
 template <class Count>
-Count Take(Count asked, double* left) {
-  if (static_cast<double>(asked) > *left) asked = static_cast<Count>(std::floor(*left));
-  *left = std::max(*left - static_cast<double>(asked), 0.0);
+Count Take(Count asked, double* here, double* at_all) {
+  for (const double* left : {here, at_all})
+    if (static_cast<double>(asked) > *left) asked = static_cast<Count>(std::floor(*left));
+  for (double* left : {here, at_all}) *left = std::max(*left - static_cast<double>(asked), 0.0);
   return asked;
 }
 
@@ -75,8 +76,7 @@ void OracleEstimates::Hear(const v1::Envelope& e, std::string_view bytes, const 
     if (word.bytes != bytes) refuse("DUPLICATE_WITH_OTHER_CONTENTS");
     return;
   }
-  if (!machine.heard || (!machine.reported && e.time() < machine.since))
-    machine.since = machine.until = e.time();
+  if (!machine.heard || (!machine.time.until && e.time() < machine.since)) machine.since = e.time();
   machine.heard = true;
   at.words[{e.time(), e.id()}] = {e.machine_host(), std::string(bytes)};
   if (at.words.size() > kWords) at.words.erase(at.words.begin());
@@ -128,6 +128,25 @@ bool OracleEstimates::Grow(double time, const v1::ResourceCounter& said, Mark* m
          grown->failed_run_time != 0;
 }
 
+// The fastest that it was ever believed to be counts, for all the time.
+void OracleEstimates::Pass(double since, double now, const Rates& rates, Time* time) {
+  const double until = time->until.value_or(since);
+  const double before = std::min(until - since, kKept);
+  const double after = std::max(now - until, 0.0);
+  time->until = until + after;
+  const auto pass = [&](double Rates::*of, auto worth) {
+    const double slower = time->rates.*of;
+    const double rate = std::max(slower, rates.*of);
+    time->rates.*of = rate;
+    time->left.*of =
+        std::min(time->left.*of + worth((rate - slower) * before + rate * after), worth(rate * kKept));
+  };
+  pass(&Rates::credit, [](double all) { return all * 200 / (kDay * 1e9) * 1e6; });
+  pass(&Rates::cpu, [](double seconds) { return seconds * 1e6; });
+  pass(&Rates::gpu, [](double seconds) { return seconds * 1e6; });
+  pass(&Rates::jobs, [](double seconds) { return seconds; });
+}
+
 void OracleEstimates::Count(const v1::Envelope& e, std::string_view bytes, std::uint64_t line,
                             const Refuse& refuse) {
   const v1::EstimatedCredit& said = e.estimated_credit();
@@ -158,8 +177,7 @@ void OracleEstimates::Count(const v1::Envelope& e, std::string_view bytes, std::
     sum.failed_jobs += grown.failed_jobs;
     sum.failed_run_time += grown.failed_run_time;
   }
-  if (!machine.heard || (!machine.reported && e.time() < machine.since))
-    machine.since = machine.until = e.time();
+  if (!machine.heard || (!machine.time.until && e.time() < machine.since)) machine.since = e.time();
   machine.heard = true;
   if (uses.empty()) return;
   if (std::pair(e.time(), e.id()) > at.report) {
@@ -174,20 +192,7 @@ void OracleEstimates::Count(const v1::Envelope& e, std::string_view bytes, std::
                        gpus * std::min(said.gpu_flops(), limits.gpu_flops);
   // FLOP/s, devices; what a second of each is worth comes below.
   const Rates rates{.credit = flops, .cpu = cpus, .gpu = gpus, .jobs = cpus + gpus};
-  machine.reported = true;
-  if (e.time() > machine.until) {
-    const auto pass = [&](double Rates::*one, auto worth) {
-      const double rate = std::max(machine.rates.*one, rates.*one);
-      machine.left.*one =
-          std::min(machine.left.*one + worth(rate * (e.time() - machine.until)), worth(rate * kKept));
-    };
-    pass(&Rates::credit, [](double all) { return all * 200 / (kDay * 1e9) * 1e6; });
-    pass(&Rates::cpu, [](double seconds) { return seconds * 1e6; });
-    pass(&Rates::gpu, [](double seconds) { return seconds * 1e6; });
-    pass(&Rates::jobs, [](double seconds) { return seconds; });
-    machine.until = e.time();
-    machine.rates = rates;
-  }
+  for (Time* time : {&at.time, &machine.time}) Pass(machine.since, e.time(), rates, time);
   Posted posted{.time = e.time(),
                 .line = line,
                 .result = 0,
@@ -197,10 +202,13 @@ void OracleEstimates::Count(const v1::Envelope& e, std::string_view bytes, std::
                 .more = {}};
   EstimateOutcome& more = posted.more;
   for (const auto& [resource, use] : uses) {
-    const std::int64_t credit = Take(use.credit, &machine.left.credit);
+    const auto take = [&](auto asked, double Rates::*of) {
+      return Take(asked, &(at.time.left.*of), &(machine.time.left.*of));
+    };
+    const std::int64_t credit = take(use.credit, &Rates::credit);
     const std::int64_t run_time =
-        Take(use.run_time, resource == v1::RESOURCE_CPU ? &machine.left.cpu : &machine.left.gpu);
-    const std::uint64_t jobs = Take(use.jobs, &machine.left.jobs);
+        take(use.run_time, resource == v1::RESOURCE_CPU ? &Rates::cpu : &Rates::gpu);
+    const std::uint64_t jobs = take(use.jobs, &Rates::jobs);
     more.micro += credit;
     more.run_time += run_time;
     more.jobs += jobs;

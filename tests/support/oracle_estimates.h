@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -49,6 +50,18 @@ class OracleEstimates {
     v1::MachineHost said;
     std::string bytes;
   };
+  struct Rates {
+    double credit = 0;
+    double cpu = 0;
+    double gpu = 0;
+    double jobs = 0;
+  };
+  // What the time since the machine was heard of allows, and what is left of it.
+  struct Time {
+    std::optional<double> until;
+    Rates rates;
+    Rates left;
+  };
   struct AtProject {
     std::map<std::pair<double, std::uint64_t>, Word> words;  // by time, id
     std::pair<double, std::uint64_t> report;                 // time and id of the newest that counted
@@ -56,20 +69,12 @@ class OracleEstimates {
     std::map<int, Mark> marks;  // by resource
     std::vector<std::pair<std::string, std::uint64_t>> waiting;
     double waits_since = 0;
-  };
-  struct Rates {
-    double credit = 0;
-    double cpu = 0;
-    double gpu = 0;
-    double jobs = 0;
+    Time time;
   };
   struct Machine {
     bool heard = false;
-    bool reported = false;
     double since = 0;
-    double until = 0;
-    Rates rates;
-    Rates left;
+    Time time;
     std::map<std::uint32_t, AtProject> projects;
   };
   struct Limits {
@@ -89,6 +94,7 @@ class OracleEstimates {
   };
 
   static bool Grow(double time, const v1::ResourceCounter& said, Mark* mark, Counters* grown);
+  static void Pass(double since, double now, const Rates& rates, Time* time);
   void Count(const v1::Envelope& report, std::string_view bytes, std::uint64_t line, const Refuse& refuse);
 
   std::map<std::uint64_t, Machine> machines_;

@@ -136,8 +136,8 @@ std::vector<std::int64_t> TakenBack(const OraclePaid& paid, std::int64_t worth,
   // Those who were paid first keep what the job was worth; the others give back what is beyond it.
   std::int64_t left = worth;
   for (std::size_t i = 0; i < paid.size(); ++i) {
-    const std::int64_t keeps = std::min(left, paid[i].second);
-    taken[i] = paid[i].second - keeps;
+    const std::int64_t keeps = std::min(left, paid[i].micro);
+    taken[i] = paid[i].micro - keeps;
     left -= keeps;
   }
   return taken;

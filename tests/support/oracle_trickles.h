@@ -50,7 +50,12 @@ class OracleJob {
 };
 
 // Who was paid for a job, in the order of their first payment.
-using OraclePaid = std::vector<std::pair<std::uint64_t, std::int64_t>>;
+struct OraclePartials {
+  std::uint64_t user = 0;
+  std::int64_t micro = 0;
+  double newest = 0;  // the time of the last of them
+};
+using OraclePaid = std::vector<OraclePartials>;
 
 // What is taken back of each where the job was worth `worth`, all told; by place in `paid`.
 std::vector<std::int64_t> TakenBack(const OraclePaid& paid, std::int64_t worth,

@@ -33,7 +33,7 @@ EstimateCounters Counted(double credit, double run_time, std::uint64_t jobs = 0,
 struct Machine {
   EstimateLimits limits;
   EstimateAllowance allowance;
-  std::map<int, std::vector<EstimateMark>> marks;
+  std::map<int, EstimateStanding> standings;
   std::map<int, EstimateCounters> counted;
 
   Machine() { allowance.Hear(kStart); }
@@ -41,7 +41,7 @@ struct Machine {
                         const MachineSize& size = kSmall, Resource resource = Resource::kCpu) {
     const EstimateDecision decision =
         Decide({.time = kStart + days * kDay, .size = size, .uses = {{resource, counters}}}, limits,
-               marks[project], allowance);
+               standings[project], allowance);
     for (const ResourceUse& use : decision.uses) {
       EstimateCounters& sum = counted[project];
       sum.credit += use.counters.credit;
@@ -90,7 +90,7 @@ TEST(EstimatePolicy, ARepeatedReportChangesNothing) {
   const EstimateDecision again = machine.Hear(1, Counted(100, 43200, 2));
   EXPECT_FALSE(again.grown);
   EXPECT_EQ(again.asked, 0);
-  EXPECT_EQ(machine.allowance.credit, before.credit);
+  EXPECT_EQ(machine.allowance.pool.credit.left, before.pool.credit.left);
 }
 
 TEST(EstimatePolicy, AReorderedReportChangesNothing) {
@@ -136,6 +136,44 @@ TEST(EstimatePolicy, SeveralProjectsAtOnceShareTheMachinesLimit) {
   EXPECT_EQ(machine.Hear(1, Counted(150, 60000), 3).allowed, 0);
   // What was cut off is gone: only what comes on top counts later.
   EXPECT_EQ(machine.Hear(2, Counted(160, 61000), 2).allowed, 10 * kMicro);
+}
+
+TEST(EstimatePolicy, AProjectThatBelievesMoreLiftsNobodyElsesLimit) {
+  Machine machine;
+  const MachineSize said{.cpus = 100, .cpu_flops = 1e9, .gpus = 0, .gpu_flops = 0};
+  machine.limits.cpus = 100;
+  EXPECT_EQ(machine.Hear(1, Counted(5000, 1), 1, said).bounds, 0u);
+  machine.limits.cpus = 1;
+  EXPECT_EQ(machine.Hear(1, Counted(5000, 1), 2, said).allowed, 200 * kMicro);
+  EXPECT_EQ(machine.Hear(11, Counted(50000, 1), 2, said).allowed, 2000 * kMicro);
+}
+
+TEST(EstimatePolicy, AProjectThatBelievesLessTakesNothingFromOthers) {
+  Machine machine;
+  const MachineSize said{.cpus = 100, .cpu_flops = 1e9, .gpus = 0, .gpu_flops = 0};
+  machine.limits.cpus = 1;
+  for (const double day : {10.0, 20.0, 50.0}) machine.Hear(day, Counted(100 + day, day), 2, said);
+  machine.limits.cpus = 100;
+  EXPECT_EQ(machine.Hear(50, Counted(900'000, 1), 1, said).bounds, 0u);
+}
+
+TEST(EstimatePolicy, AReportThatDoesNotTellOfTheMachineTakesNothingFromIt) {
+  Machine machine;
+  machine.Hear(1, Counted(100, 1));
+  for (const double day : {10.0, 20.0}) machine.Hear(day, Counted(100 + day, day), 1, {});
+  EXPECT_EQ(machine.Hear(21, Counted(4000, 100)).bounds, 0u);
+}
+
+// As the project's word before the machine's size was known, or two clients that tell of it at one time.
+TEST(EstimatePolicy, WhichOfTwoReportsOfOneTimeTellsOfTheGpuMakesNoDifference) {
+  constexpr MachineSize kWithGpu{.cpus = 1, .cpu_flops = 1e9, .gpus = 1, .gpu_flops = 1e12};
+  for (const bool gpu_first : {true, false}) {
+    Machine machine;
+    machine.Hear(1, Counted(100, 1), 3);
+    machine.Hear(2, Counted(150'000, 1), 1, gpu_first ? kWithGpu : kSmall);
+    machine.Hear(2, Counted(200'000, 1), 2, gpu_first ? kSmall : kWithGpu);
+    EXPECT_EQ(machine.Hear(2, Counted(300'000, 1), 1, kWithGpu).bounds, 0u) << gpu_first;
+  }
 }
 
 TEST(EstimatePolicy, AMonthOfSilenceAndThenItsWorkIsInOrder) {
