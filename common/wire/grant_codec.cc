@@ -1,5 +1,7 @@
 #include "common/wire/grant_codec.h"
 
+#include <utility>
+
 #include "common/wire/claim_codec.h"
 #include "common/wire/event_fields.h"
 #include "common/wire/proto_reader.h"
@@ -61,6 +63,21 @@ bool ReadOther(std::string_view bytes, OtherClaim* other) {
 
 }  // namespace
 
+credit::Claim ClaimOf(const OtherClaim& other, credit::Claim own) {
+  credit::Claim claim = std::move(own);
+  claim.result = other.result;
+  claim.host = other.host;
+  claim.mode = other.mode;
+  claim.flags = other.flags;
+  claim.pfc = other.pfc;
+  claim.claimed = other.claimed;
+  claim.min_avg_pfc = other.min_avg_pfc.value_or(claim.min_avg_pfc);
+  claim.epoch = other.epoch.value_or(claim.epoch);
+  claim.fpops_est = other.fpops_est.value_or(claim.fpops_est);
+  claim.fpops_bound = other.fpops_bound.value_or(claim.fpops_bound);
+  return claim;
+}
+
 void EncodeGrant(const GrantHead& head, const GrantDetail& detail, std::span<const OtherClaim> others,
                  std::string_view claim, std::string* out, const GrantMore& more) {
   char buffer[16 * kMaxScalarField];
@@ -107,7 +124,6 @@ void EncodeGrant(const GrantHead& head, const GrantDetail& detail, std::span<con
   ProtoWriter settles(buffer);
   settles.Sint(21, head.settles_micro);
   settles.Double(22, head.recent_off);
-  settles.Double(28, head.paid_time);
   out->append(settles.written());
   if (more.partial != nullptr) {
     std::string bytes;
@@ -128,6 +144,9 @@ void EncodeGrant(const GrantHead& head, const GrantDetail& detail, std::span<con
     EncodeEstimate(*more.estimate, &bytes);
     AppendMessage(kEstimateField, bytes, out);
   }
+  ProtoWriter paid(buffer);
+  paid.Double(28, head.paid_time);
+  out->append(paid.written());
 }
 
 bool DecodeGrantHead(std::string_view bytes, GrantHead* head) {

@@ -69,6 +69,9 @@ struct OtherClaim {
   friend bool operator==(const OtherClaim&, const OtherClaim&) = default;
 };
 
+// The whole of it, of a grant whose own claim is `own`: what is the workunit's is the same in both.
+[[nodiscard]] credit::Claim ClaimOf(const OtherClaim& other, credit::Claim own);
+
 struct Grant {
   GrantHead head;
   GrantDetail detail;

@@ -1,15 +1,14 @@
 #include "services/claims/machines.h"
 
 #include <algorithm>
-#include <limits>
 #include <tuple>
 #include <utility>
 
-#include "common/credit/constants.h"
 #include "common/wire/event_codec.h"
 #include "common/wire/grant_codec.h"
 #include "common/wire/refuse.h"
 #include "common/wire/topics.h"
+#include "services/claims/overdue.h"
 
 namespace cobblestone::claims {
 
@@ -218,24 +217,11 @@ void Machines::Take(const RecordView& record, const wire::EventHead& head, const
 }
 
 double Machines::Expire(ProjectId project, double now, Emitter& out) {
-  std::vector<Key> over;
-  double first_due = std::numeric_limits<double>::infinity();
-  waiting_.ForEach([&](const Key& key, const WaitingReports& waiting) {
-    if (key.project != project.value) return;
-    const double due = waiting.since + credit::kDefaultResultWindow;
-    if (due < now)
-      over.push_back(key);
-    else
-      first_due = std::min(first_due, due);
-  });
-  std::sort(over.begin(), over.end());
-  for (const Key& key : over) {
-    for (const WaitingEvent& one : waiting_.Find(key)->events)
+  return ExpireOverdue(waiting_, project, now, [&](const WaitingReports& waiting) {
+    for (const WaitingEvent& one : waiting.events)
       wire::Refuse(one.Record(partition_), project, RefusalReason::kUnknownHost,
                    "no event has said which host this machine is", out);
-    waiting_.Erase(key);
-  }
-  return first_due;
+  });
 }
 
 }  // namespace cobblestone::claims

@@ -1,12 +1,10 @@
 // What hosts had before the pipeline (openings): the part of ClaimsStage that takes it in. Statistics are taken at once,
 // as those of a host's results are; a balance waits for the event that names its host's owner.
-#include <algorithm>
-#include <limits>
-
 #include "common/credit/account.h"
 #include "common/wire/grant_codec.h"
 #include "common/wire/refuse.h"
 #include "services/claims/claims_stage.h"
+#include "services/claims/overdue.h"
 
 namespace cobblestone::claims {
 
@@ -127,24 +125,10 @@ void ClaimsStage::ReleaseOpening(const Key& key, HostState& host, Emitter& out) 
 }
 
 double ClaimsStage::ExpireOpenings(ProjectId project, double now, Emitter& out) {
-  std::vector<Key> over;
-  double first_due = std::numeric_limits<double>::infinity();
-  openings_.ForEach([&](const Key& key, const WaitingOpening& waiting) {
-    if (key.project != project.value) return;
-    const double due = waiting.since + credit::kDefaultResultWindow;
-    if (due < now)
-      over.push_back(key);
-    else
-      first_due = std::min(first_due, due);
-  });
-  std::sort(over.begin(), over.end());
-  for (const Key& key : over) {
-    const WaitingOpening& waiting = *openings_.Find(key);
+  return ExpireOverdue(openings_, project, now, [&](const WaitingOpening& waiting) {
     wire::Refuse({.where = {wire::kHosts, options_.partition}, .line = waiting.line, .value = waiting.event},
                  project, RefusalReason::kUnknownHost, "no event has named its host", out);
-    openings_.Erase(key);
-  }
-  return first_due;
+  });
 }
 
 }  // namespace cobblestone::claims

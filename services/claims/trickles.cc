@@ -10,6 +10,7 @@
 #include "common/wire/refuse.h"
 #include "common/wire/settled_partials.h"
 #include "services/claims/claims_stage.h"
+#include "services/claims/overdue.h"
 
 namespace cobblestone::claims {
 
@@ -301,26 +302,13 @@ void ClaimsStage::EraseJob(const Key& key, const OpenJob& job) {
 
 // Trickles whose job never came. Gives the time before which none of the others expires.
 double ClaimsStage::ExpireTrickles(ProjectId project, double now, Emitter& out) {
-  double first_due = std::numeric_limits<double>::infinity();
-  for (auto* table : {&waiting_trickles_, &waiting_names_}) {
-    std::vector<Key> over;
-    table->ForEach([&](const Key& key, const WaitingTrickles& waiting) {
-      if (key.project != project.value) return;
-      const double due = waiting.since + credit::kDefaultResultWindow;
-      if (due < now)
-        over.push_back(key);
-      else
-        first_due = std::min(first_due, due);
-    });
-    std::sort(over.begin(), over.end());
-    for (const Key& key : over) {
-      for (const WaitingEvent& one : table->Find(key)->events)
-        wire::Refuse(one.Record(options_.partition), project, RefusalReason::kUnknownResult,
-                     "no dispatch has sent this result to its host, or it was decided before", out);
-      table->Erase(key);
-    }
-  }
-  return first_due;
+  const auto refuse = [&](const WaitingTrickles& waiting) {
+    for (const WaitingEvent& one : waiting.events)
+      wire::Refuse(one.Record(options_.partition), project, RefusalReason::kUnknownResult,
+                   "no dispatch has sent this result to its host, or it was decided before", out);
+  };
+  const double first_due = ExpireOverdue(waiting_trickles_, project, now, refuse);
+  return std::min(first_due, ExpireOverdue(waiting_names_, project, now, refuse));
 }
 
 }  // namespace cobblestone::claims

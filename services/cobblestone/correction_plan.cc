@@ -36,21 +36,6 @@ std::uint64_t EventIdOf(ProjectId project, ResultId result, const wire::LedgerEn
   return std::max<std::uint64_t>(1, stream::HashBytes(text).low);
 }
 
-credit::Claim ClaimOf(const wire::OtherClaim& other,
-                      credit::Claim claim) {  // what is the workunit's is the same
-  claim.result = other.result;
-  claim.host = other.host;
-  claim.mode = other.mode;
-  claim.flags = other.flags;
-  claim.pfc = other.pfc;
-  claim.claimed = other.claimed;
-  claim.min_avg_pfc = other.min_avg_pfc.value_or(claim.min_avg_pfc);
-  claim.epoch = other.epoch.value_or(claim.epoch);
-  claim.fpops_est = other.fpops_est.value_or(claim.fpops_est);
-  claim.fpops_bound = other.fpops_bound.value_or(claim.fpops_bound);
-  return claim;
-}
-
 }  // namespace
 
 bool CorrectionReader::TakeControl(std::string_view record) {
@@ -186,7 +171,7 @@ std::optional<credit::MicroCredit> CorrectionReader::Worth(const Facts& facts, s
     const auto own = finals_.find(other.result.value);
     const bool whole = own != finals_.end() && own->second.claim->workunit == facts.workunit &&
                        own->second.claim->host == other.host;
-    add(whole ? *own->second.claim : ClaimOf(other, *grant->claim), whole);
+    add(whole ? *own->second.claim : wire::ClaimOf(other, *grant->claim), whole);
   }
   if (claims.size() != grant->others.size() + 1) {
     *problem = "the log has not the version of the policy that it was priced by";

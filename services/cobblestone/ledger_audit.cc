@@ -559,20 +559,7 @@ void Auditor::CheckSettlement(const wire::Grant& grant, const credit::Constants&
                               const std::string& where) {
   std::vector<credit::Claim> claims;
   claims.push_back(*grant.claim);
-  for (const wire::OtherClaim& other : grant.others) {
-    credit::Claim claim = *grant.claim;  // what is the workunit's is the same in all
-    claim.result = other.result;
-    claim.host = other.host;
-    claim.mode = other.mode;
-    claim.flags = other.flags;
-    claim.pfc = other.pfc;
-    claim.claimed = other.claimed;
-    claim.min_avg_pfc = other.min_avg_pfc.value_or(claim.min_avg_pfc);
-    claim.epoch = other.epoch.value_or(claim.epoch);
-    claim.fpops_est = other.fpops_est.value_or(claim.fpops_est);
-    claim.fpops_bound = other.fpops_bound.value_or(claim.fpops_bound);
-    claims.push_back(claim);
-  }
+  for (const wire::OtherClaim& other : grant.others) claims.push_back(wire::ClaimOf(other, *grant.claim));
   std::sort(claims.begin(), claims.end(),
             [](const credit::Claim& a, const credit::Claim& b) { return a.result < b.result; });
   const credit::Settlement settled =

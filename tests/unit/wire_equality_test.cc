@@ -507,9 +507,11 @@ TEST(WireEquality, EachFieldOfAGrantIsReadUnderItsNameAndAccountsReadNoFurtherTh
   m.set_flags(credit::kGrantSettles);
   m.set_settles_micro(-21);
   m.set_recent_off(22.5);
+  m.set_paid_time(28.5);
   ASSERT_TRUE(DecodeGrantHead(m.SerializeAsString(), &head));
   EXPECT_EQ(head.settles_micro, -21);
   EXPECT_EQ(head.recent_off, 22.5);
+  EXPECT_EQ(head.paid_time, 28.5);
   EXPECT_FALSE(DecodeGrantHead(bytes.substr(0, 3), &head));
 }
 
