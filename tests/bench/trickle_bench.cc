@@ -33,12 +33,12 @@ struct Options {
   std::uint64_t jobs = 100000;
   std::uint64_t trickles = 72;
   std::uint64_t parts = 4;
+  double hours = 6;  // between two trickles of a job
   std::uint32_t threads = 2;
   std::string directory;
 };
 
 constexpr double kStart = 1.7e9;
-constexpr double kBetween = 6 * 3600;  // s between two trickles of a job
 constexpr std::size_t kBlock = 20000;
 const ProjectId kProject{1};
 
@@ -157,7 +157,7 @@ void Run(const Options& options) {
       const std::uint64_t first = round + 1;
       while (round < last) {
         ++round;
-        const double time = kStart + static_cast<double>(round) * kBetween;
+        const double time = kStart + static_cast<double>(round) * options.hours * 3600;
         for (std::uint64_t n = 1; n <= options.jobs; ++n) {
           feeder.Say(time, wire::Trickle{.result = ResultId(n),
                                          .host = HostId(n),
@@ -208,6 +208,7 @@ int main(int argc, char** argv) {
   app.add_option("--jobs", options.jobs, "Jobs that are open, each on a host of its own")
       ->capture_default_str();
   app.add_option("--trickles", options.trickles, "Of each job")->capture_default_str();
+  app.add_option("--hours", options.hours, "Between two trickles of a job")->capture_default_str();
   app.add_option("--parts", options.parts, "Parts of the rounds that are told apart")->capture_default_str();
   app.add_option("--threads", options.threads, "Threads that share the slots")->capture_default_str();
   app.add_option("--directory", options.directory,

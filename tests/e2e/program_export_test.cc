@@ -209,8 +209,10 @@ TEST_F(ProgramExport, ControlTotalsAreThoseOfTheLedgerAndOneMicroCreditTooManyIs
   agree(after["ledger"]);
   EXPECT_EQ(after["ledger"]["users"]["opening"], before["ledger"]["users"]["opening"]);
   const json audit = testing::AskProgram(dir_.path(), {"audit", "--config", "run.yaml", "--json"});
-  EXPECT_EQ(std::to_string(micro(after["ledger"]["users"]["granted"])), audit["granted_micro"]);
-  EXPECT_EQ(std::to_string(micro(after["ledger"]["teams"]["granted"])), audit["posted_micro"]);
+  EXPECT_EQ(std::to_string(micro(after["ledger"]["users"]["granted"])),
+            audit["granted_micro"].get<std::string>());
+  EXPECT_EQ(std::to_string(micro(after["ledger"]["teams"]["granted"])),
+            audit["posted_micro"].get<std::string>());
 
   // What was kept of the ledger is damaged: it is read again.
   std::ofstream(dir_ / "data/ledger-sums") << "not what was written";
