@@ -7,6 +7,7 @@
 
 #include "common/base/exp.h"
 #include "common/credit/constants.h"
+#include "common/credit/day_history.h"
 
 namespace cobblestone::credit {
 namespace {
@@ -24,37 +25,6 @@ Wide ShiftRounded(Wide value, int shift) {
   const Wide half = Wide{1} << (shift - 1);
   const bool up = rest > half || (rest == half && (quotient & 1) != 0);
   return quotient + (up ? 1 : 0);
-}
-
-std::int64_t DayOf(double time) {
-  // Beyond 64 bits of days: the nearest one that exists, so that a wild time cannot be undefined behaviour.
-  const double day = std::floor(time / kSecondsPerDay);
-  if (!(day > -9e15)) return -9'000'000'000'000'000;
-  if (day > 9e15) return 9'000'000'000'000'000;
-  return static_cast<std::int64_t>(day);
-}
-
-// `counted`: results more, or less by one.
-void AddToApp(AppId app, MicroCredit micro, std::uint64_t counted, std::vector<AppSum>& apps) {
-  auto it = std::lower_bound(apps.begin(), apps.end(), app,
-                             [](const AppSum& sum, AppId id) { return sum.app < id; });
-  if (it == apps.end() || it->app != app) it = apps.insert(it, AppSum{.app = app});
-  it->micro += micro;
-  it->grants += counted;
-}
-
-void AddToDay(std::int64_t day, MicroCredit micro, bool counted, std::vector<DaySum>& days) {
-  if (!days.empty() && day <= days.back().day - kHistoryDays) return;  // older than the history goes back
-  auto it = days.end();
-  while (it != days.begin() && std::prev(it)->day >= day)
-    --it;  // postings come almost in order: from the end
-  if (it == days.end() || it->day != day) it = days.insert(it, DaySum{.day = day});
-  it->micro += micro;
-  it->grants += counted ? 1 : 0;
-  const std::int64_t oldest = days.back().day - kHistoryDays + 1;
-  auto keep = days.begin();
-  while (keep->day < oldest) ++keep;
-  days.erase(days.begin(), keep);
 }
 
 // What was taken back was added, at the times of its grants, as kLn2 / half-life for each day's work; what is left of that goes.
@@ -116,6 +86,14 @@ double DecayedAverage(const RecentAverage& average, double now, double half_life
   return average.value * Exp(-passed * kLn2 / half_life);
 }
 
+void AddApp(const AppSum& more, std::vector<AppSum>& apps) {
+  auto at = std::lower_bound(apps.begin(), apps.end(), more.app,
+                             [](const AppSum& sum, AppId app) { return sum.app < app; });
+  if (at == apps.end() || at->app != more.app) at = apps.insert(at, AppSum{.app = more.app});
+  at->micro += more.micro;
+  at->grants += more.grants;
+}
+
 void Post(const PostingFacts& posting, Account& account) {
   account.total_micro += posting.micro;
   account.provisional_micro += posting.provisional;
@@ -128,8 +106,9 @@ void Post(const PostingFacts& posting, Account& account) {
   }
   const std::uint64_t counted = static_cast<std::uint64_t>(posting.counted) - (posting.uncounts ? 1 : 0);
   account.grants += counted;
-  AddToApp(posting.app, posting.micro, counted, account.apps);
-  AddToDay(DayOf(posting.now), posting.micro, posting.counted, account.days);
+  AddApp({.app = posting.app, .micro = posting.micro, .grants = counted}, account.apps);
+  AddDay({.day = DayOf(posting.now), .micro = posting.micro, .grants = posting.counted ? 1u : 0u},
+         account.days);
   if (posting.corrects || (!posting.counted && posting.micro <= 0))
     return TakeFromAverage(posting, account.recent);
 

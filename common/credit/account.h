@@ -50,10 +50,18 @@ struct AppSum {
   }
 };
 
+// Ascending by app.
+void AddApp(const AppSum& more, std::vector<AppSum>& apps);
+
 struct DaySum {
   std::int64_t day = 0;  // UNIX day of the grant
   MicroTotal micro = 0;
   std::uint64_t grants = 0;
+
+  void Add(const DaySum& more) {
+    micro += more.micro;
+    grants += more.grants;
+  }
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -70,7 +78,8 @@ struct Account {
   RecentAverage recent;
   std::uint64_t grants = 0;  // granted results, grants of zero too
   std::vector<AppSum> apps;  // ascending by app
-  std::vector<DaySum> days;  // ascending by day, the last kHistoryDays
+  std::vector<DaySum>
+      days;  // its history, ascending by day; stages keep older blocks beside it (day_history.h)
 
   // What people are shown: never goes down but where credit is taken back for good.
   [[nodiscard]] MicroTotal shown_micro() const { return total_micro + owed_micro; }

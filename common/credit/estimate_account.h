@@ -16,6 +16,12 @@ struct EstimateDay {
   MicroTotal run_time = 0;  // microseconds
   std::uint64_t jobs = 0;
 
+  void Add(const EstimateDay& more) {
+    micro += more.micro;
+    run_time += more.run_time;
+    jobs += more.jobs;
+  }
+
   friend bool operator==(const EstimateDay&, const EstimateDay&) = default;
 
   template <class Self, class F>
@@ -30,7 +36,7 @@ struct EstimateSums {
   std::uint64_t jobs = 0;   // failed ones too
   std::uint64_t failed_jobs = 0;
   MicroTotal failed_run_time = 0;  // microseconds
-  std::vector<EstimateDay> days;   // ascending by day, the last kHistoryDays
+  std::vector<EstimateDay> days;   // ascending by day; stages keep older blocks beside it (day_history.h)
 
   friend bool operator==(const EstimateSums&, const EstimateSums&) = default;
 

@@ -181,12 +181,13 @@ Result<SlotCommit> Slot::Finish() {
 }
 
 // Over the previous fingerprint, every output in order, and the changed objects in the order of their first change,
-// which is as fixed as everything else that a commit does.
+// which is as fixed as everything else that a commit does, under the same rules: others may have other rows.
 Hash128 Slot::Fingerprint(const std::vector<SlotOutput>& outputs) {
   Hasher hasher;
   hasher.Scalar(meta_.hash.low);
   hasher.Scalar(meta_.hash.high);
   hasher.Scalar(meta_.sequence);
+  hasher.Scalar(options_.rules_version);
   for (const SlotOutput& out : outputs) {
     hasher.Scalar(out.where.topic);
     hasher.Scalar(out.where.partition);

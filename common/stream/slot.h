@@ -118,6 +118,8 @@ class Slot final : private Emitter {
 
   // Ends the commit. The journal's partition gets one record per commit: this one's entry.
   Result<SlotCommit> Finish();
+  // Of the last commit, which was executed again: that of the program that made it.
+  void TakeFingerprint(const Hash128& hash) { meta_.hash = hash; }
   // Where the journal goes on behind the entry of the last commit. To be told before a state write begins.
   void JournalWritten(std::uint64_t next) { meta_.journal_next = next; }
 

@@ -66,6 +66,8 @@ AccountsStage::AccountsStage(const AccountsOptions& options, stream::TableHost& 
     : options_(options),
       users_(tables, kUsersTable, false),
       hosts_(tables, kHostsTable, false),
+      user_days_(tables, kUserDaysTable, false),
+      host_days_(tables, kHostDaysTable, false),
       moves_(tables, kMovesTable, false),
       merges_(tables, kMergesTable, true),
       waiting_(tables, kWaitingTable, false),
@@ -73,6 +75,8 @@ AccountsStage::AccountsStage(const AccountsOptions& options, stream::TableHost& 
       facts_(tables, kFactsTable, false),
       host_estimates_(tables, kHostEstimatesTable, false),
       user_estimates_(tables, kUserEstimatesTable, false),
+      host_estimate_days_(tables, kHostEstimateDaysTable, false),
+      user_estimate_days_(tables, kUserEstimateDaysTable, false),
       projects_(tables, kProjectsTable, true),
       sorted_(tables, kSortedTable, true),
       moved_(tables, kMovedTable, true),
@@ -84,11 +88,36 @@ AccountsStage::AccountsStage(const AccountsOptions& options, stream::TableHost& 
 }
 
 std::vector<stream::TableBase*> AccountsStage::tables() {
-  std::vector<stream::TableBase*> all = {
-      &users_,  &hosts_,          &moves_,          &merges_,   &waiting_, &profiles_,    &facts_,
-      &sorted_, &host_estimates_, &user_estimates_, &projects_, &moved_,   &corrections_, marks_.table()};
+  std::vector<stream::TableBase*> all = {&users_,
+                                         &hosts_,
+                                         &user_days_,
+                                         &host_days_,
+                                         &moves_,
+                                         &merges_,
+                                         &waiting_,
+                                         &profiles_,
+                                         &facts_,
+                                         &sorted_,
+                                         &host_estimates_,
+                                         &user_estimates_,
+                                         &host_estimate_days_,
+                                         &user_estimate_days_,
+                                         &projects_,
+                                         &moved_,
+                                         &corrections_,
+                                         marks_.table()};
   for (stream::TableBase* table : calendar_.tables()) all.push_back(table);
   return all;
+}
+
+UserState AccountsStage::Whole(const Key& key, UserState user) {
+  wire::AddOlderDays(key, user.account.days, user_days_);
+  return user;
+}
+
+HostAccount AccountsStage::Whole(const Key& key, HostAccount host) {
+  wire::AddOlderDays(key, host.account.days, host_days_);
+  return host;
 }
 
 void AccountsStage::Process(std::size_t input, const RecordView& record, Emitter& out) {
@@ -322,9 +351,11 @@ void AccountsStage::ApplyToHost(const wire::GrantHead& head, Emitter& out) {
   HostAccount& host = hosts_.Mutable(HostKey(head.project, head.host));
   if (host.elsewhere) return PassOn(head, 0, out);
   if (host.merge.done) return ApplyToHost(ForHeir(head, host), out);
-  SetOwner(HostKey(head.project, head.host), head.user, host);
+  const Key key = HostKey(head.project, head.host);
+  SetOwner(key, head.user, host);
   credit::Post(PostingOf(head), host.account);
-  List(HostKey(head.project, head.host), host, changed_hosts_);
+  wire::FileOlderDays(key, host.account.days, host_days_);
+  List(key, host, changed_hosts_);
 }
 
 // By a grant or opening: of a host that has changed its owner only the change says who it is.
@@ -345,9 +376,11 @@ void AccountsStage::ApplyToUser(const wire::GrantHead& head, std::string_view by
   const auto expired = std::min<credit::MicroTotal>(user->unnamed.expired_provisional, head.settles_micro);
   user->unnamed.expired_provisional -= expired;
   posting.provisional += static_cast<credit::MicroCredit>(expired);
+  const Key key = UserKey(head.project, head.user);
   credit::Post(posting, user->account);
+  wire::FileOlderDays(key, user->account.days, user_days_);
   if (user->estimated) SettleEstimates(head, user, shown_before);
-  List(UserKey(head.project, head.user), *user, changed_users_);
+  List(key, *user, changed_users_);
   if (corrects) return;
 
   TeamId team = user->TeamNow();

@@ -17,6 +17,7 @@
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
 #include "common/wire/account_codec.h"
+#include "common/wire/day_rows.h"
 #include "common/wire/events.h"
 #include "common/wire/grant_codec.h"
 #include "common/wire/project_view.h"
@@ -104,14 +105,17 @@ struct SortedGrant {
 };
 
 // Tables of a slot, as stored (numbers are unique over all stages).
-inline constexpr stream::TableSpec<UserState> kUsersTable{.id = 32, .version = 3};
-inline constexpr stream::TableSpec<HostAccount> kHostsTable{.id = 33, .version = 3};
+// From version 4 on their histories have rows beside them.
+inline constexpr stream::TableSpec<UserState> kUsersTable{.id = 32, .version = 4};
+inline constexpr stream::TableSpec<HostAccount> kHostsTable{.id = 33, .version = 4};
 inline constexpr stream::TableSpec<HostMoves> kMovesTable{.id = 34, .version = 1};
 inline constexpr stream::TableSpec<WaitingGrant> kWaitingTable{.id = 35, .version = 1};
 inline constexpr stream::TableSpec<wire::ProjectView> kProjectsTable{.id = 36, .version = 2};
 inline constexpr stream::TableSpec<SortedGrant> kSortedTable{.id = 40, .version = 1};
 inline constexpr stream::TableSpec<MovedRecords> kMovedTable{.id = 41, .version = 1};
 inline constexpr stream::TableSpec<WaitingMerges> kMergesTable{.id = 47, .version = 1};
+inline constexpr stream::TableSpec<credit::DayBlock<credit::DaySum>> kUserDaysTable{.id = 70, .version = 1};
+inline constexpr stream::TableSpec<credit::DayBlock<credit::DaySum>> kHostDaysTable{.id = 71, .version = 1};
 
 struct AccountsOptions {
   std::uint32_t partition = 0;
@@ -140,6 +144,11 @@ class AccountsStage final : public stream::Stage {
   stream::Table<wire::FactsRow>& facts() { return facts_; }
   stream::Table<WaitingGrant>& waiting() { return waiting_; }
   stream::Table<SortedGrant>& sorted() { return sorted_; }
+  // Rows of the tables above with their whole histories. Between commits.
+  UserState Whole(const stream::Key& key, UserState user);
+  HostAccount Whole(const stream::Key& key, HostAccount host);
+  HostEstimates Whole(const stream::Key& key, HostEstimates host);
+  credit::UserEstimates Whole(const stream::Key& key, credit::UserEstimates user);
   stream::Table<HostEstimates>& host_estimates() { return host_estimates_; }
   stream::Table<credit::UserEstimates>& user_estimates() { return user_estimates_; }
   stream::Table<wire::ProjectView>& projects() { return projects_; }
@@ -217,6 +226,8 @@ class AccountsStage final : public stream::Stage {
   AccountsOptions options_;
   stream::Table<UserState> users_;
   stream::Table<HostAccount> hosts_;
+  wire::DayTable<credit::DaySum> user_days_;
+  wire::DayTable<credit::DaySum> host_days_;
   stream::Table<HostMoves> moves_;
   stream::Table<WaitingMerges> merges_;
   stream::Table<WaitingGrant> waiting_;  // by user and number
@@ -224,6 +235,8 @@ class AccountsStage final : public stream::Stage {
   stream::Table<wire::FactsRow> facts_;
   stream::Table<HostEstimates> host_estimates_;
   stream::Table<credit::UserEstimates> user_estimates_;
+  wire::DayTable<credit::EstimateDay> host_estimate_days_;  // of each owner one history, in their order
+  wire::DayTable<credit::EstimateDay> user_estimate_days_;
   stream::Table<wire::ProjectView> projects_;
   stream::Table<SortedGrant> sorted_;
   stream::Table<MovedRecords> moved_;  // `order: lockstep`; one row

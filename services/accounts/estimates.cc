@@ -43,12 +43,25 @@ void AccountsStage::OnEstimate(std::string_view bytes, Emitter& out) {
     credit::AddEstimate(counted, head.time, owner->sums);
     if (sums != nullptr) credit::AddEstimate(counted, head.time, sums->sums);
   }
+  wire::FileOlderDays(HostKey(head), owner->sums.days, host_estimate_days_, host.NumberOf(*owner));
   if (sums == nullptr) return;
+  wire::FileOlderDays(UserKey(head), sums->sums.days, user_estimate_days_);
   sums->open += owner->open() - open_before;
   UserState& user = users_.Mutable(UserKey(head));
   user.estimated = true;
   sums->Show(user.account.shown_micro(), user.account.shown_micro());
   List(UserKey(head), user, changed_users_);
+}
+
+HostEstimates AccountsStage::Whole(const Key& key, HostEstimates host) {
+  for (credit::OwnerEstimates& owner : host.owners)
+    wire::AddOlderDays(key, owner.sums.days, host_estimate_days_, host.NumberOf(owner));
+  return host;
+}
+
+credit::UserEstimates AccountsStage::Whole(const Key& key, credit::UserEstimates user) {
+  wire::AddOlderDays(key, user.sums.days, user_estimate_days_);
+  return user;
 }
 
 void AccountsStage::AddEstimates(const Key& key, wire::Total& total) {

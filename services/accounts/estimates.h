@@ -6,8 +6,10 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
+#include "common/credit/day_history.h"
 #include "common/credit/estimate_account.h"
 #include "common/stream/table.h"
 
@@ -17,6 +19,9 @@ namespace cobblestone::accounts {
 struct HostEstimates {
   std::vector<credit::OwnerEstimates> owners;  // in the order of their first estimate
 
+  [[nodiscard]] std::uint32_t NumberOf(const credit::OwnerEstimates& owner) const {
+    return static_cast<std::uint32_t>(&owner - owners.data());
+  }
   // Null: nothing was estimated of it under this owner.
   [[nodiscard]] credit::OwnerEstimates* Of(UserId user) {
     const auto at =
@@ -30,8 +35,13 @@ struct HostEstimates {
   }
 };
 
-inline constexpr stream::TableSpec<HostEstimates> kHostEstimatesTable{.id = 44, .version = 1};
+inline constexpr stream::TableSpec<HostEstimates> kHostEstimatesTable{.id = 44, .version = 2};
 // By user.
-inline constexpr stream::TableSpec<credit::UserEstimates> kUserEstimatesTable{.id = 45, .version = 1};
+inline constexpr stream::TableSpec<credit::UserEstimates> kUserEstimatesTable{.id = 45, .version = 2};
+// Older days of both (wire/day_rows.h): from version 2 of their tables on.
+inline constexpr stream::TableSpec<credit::DayBlock<credit::EstimateDay>> kHostEstimateDaysTable{
+    .id = 72, .version = 1};
+inline constexpr stream::TableSpec<credit::DayBlock<credit::EstimateDay>> kUserEstimateDaysTable{
+    .id = 73, .version = 1};
 
 }  // namespace cobblestone::accounts

@@ -101,7 +101,10 @@ void AccountsStage::TakeMerge(const Key& heir, std::size_t at, Emitter& out) {
         "host " + std::to_string(into.value) + " has become host " + std::to_string(merge.host), out);
   }
   HostAccount& takes = hosts_.Mutable(heir);
+  wire::TakeOlderDays(from, host.account.days, host_days_);
+  wire::TakeOlderDays(heir, takes.account.days, host_days_);
   credit::Unite(host.account, takes.account);
+  wire::FileOlderDays(heir, takes.account.days, host_days_);
   ++takes.merge.joined;
   host.merge.done = true;
   for (Key link = from; link != heir; link.id = hosts_.Find(link)->merge.into.value) {

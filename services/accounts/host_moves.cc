@@ -52,6 +52,7 @@ void AccountsStage::OnHostAccount(const Key& key, const wire::GrantHead& head, s
   host.elsewhere = false;
   host.user = head.user;
   host.account = std::move(record.transfer->account);
+  wire::FileOlderDays(key, host.account.days, host_days_);
   List(key, host, changed_hosts_);
   std::vector<std::string> waiting;
   waiting.swap(moves.waiting);
@@ -109,6 +110,7 @@ void AccountsStage::SendAccount(const Key& key, UserId to, Emitter& out) {
   const ProjectId project(key.project);
   HostMoves& moves = moves_.Mutable(key);
   HostAccount& host = hosts_.Mutable(key);
+  wire::TakeOlderDays(key, host.account.days, host_days_);
   moves.went_to = to;
   moves.sent_micro += host.account.total_micro;
   moves.sent_grants += host.account.grants;

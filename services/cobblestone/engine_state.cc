@@ -13,7 +13,6 @@ namespace cobblestone {
 namespace {
 
 using stream::Key;
-using Visit = std::function<Status(const Key& key, std::string_view value)>;
 
 class LiveRows final : public view::Rows {
  public:
@@ -29,6 +28,19 @@ class LiveRows final : public view::Rows {
     runner_.Query(slot_, [&](stream::Slot& slot) {
       value->clear();
       status = slot.ReadRow(table, key, *value);
+    });
+    return status;
+  }
+  Status GetEach(std::uint8_t table, std::span<const Key> keys,
+                 const std::function<Status(std::size_t, Status, std::string_view)>& each) const override {
+    Status status;
+    runner_.Query(slot_, [&](stream::Slot& slot) {
+      std::string value;
+      for (std::size_t n = 0; n < keys.size() && status.ok(); ++n) {
+        value.clear();
+        Status found = slot.ReadRow(table, keys[n], value);
+        status = each(n, std::move(found), value);
+      }
     });
     return status;
   }

@@ -33,7 +33,7 @@ Status EstimateAudit::Look(accounts::AccountsStage& stage) {
   Status s =
       stage.host_estimates().ForEachStored([&](const stream::Key& key, const accounts::HostEstimates& host) {
         any_ = true;
-        for (const credit::OwnerEstimates& owner : host.owners) {
+        for (const credit::OwnerEstimates& owner : stage.Whole(key, host).owners) {
           state_[{key.project, owner.user.value, key.id}] = owner.sums;
           open_[{key.project, owner.user.value}] += owner.open();
         }

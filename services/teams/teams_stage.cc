@@ -33,6 +33,7 @@ std::vector<stream::TopicPartition> TeamsStage::Inputs(std::uint32_t partition) 
 TeamsStage::TeamsStage(const TeamsOptions& options, stream::TableHost& tables)
     : options_(options),
       teams_(tables, kTeamsTable, false),
+      days_(tables, kDaysTable, false),
       profiles_(tables, kProfileTable, false),
       facts_(tables, kFactsTable, false),
       sorted_(tables, kSortedTable, true),
@@ -42,7 +43,12 @@ TeamsStage::TeamsStage(const TeamsOptions& options, stream::TableHost& tables)
 }
 
 std::vector<stream::TableBase*> TeamsStage::tables() {
-  return {&teams_, &profiles_, &facts_, &sorted_, &moved_, marks_.table()};
+  return {&teams_, &days_, &profiles_, &facts_, &sorted_, &moved_, marks_.table()};
+}
+
+TeamState TeamsStage::Whole(const Key& key, TeamState team) {
+  wire::AddOlderDays(key, team.account.days, days_);
+  return team;
 }
 
 Status TeamsStage::Opened() {
@@ -136,6 +142,7 @@ void TeamsStage::Apply(const wire::Posting& posting) {
                 .corrects = (posting.flags & credit::kGrantCorrects) != 0,
                 .uncounts = (posting.flags & credit::kGrantUncounts) != 0},
                team.account);
+  wire::FileOlderDays(key, team.account.days, days_);
   List(key, team);
 }
 

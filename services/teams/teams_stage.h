@@ -14,6 +14,7 @@
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
 #include "common/wire/account_codec.h"
+#include "common/wire/day_rows.h"
 #include "common/wire/topics.h"
 #include "common/wire/word.h"
 #include "services/teams/profiles.h"
@@ -59,9 +60,11 @@ struct MovedByAccounts {
 };
 
 // Tables of a slot, as stored (numbers are unique over all stages).
-inline constexpr stream::TableSpec<TeamState> kTeamsTable{.id = 48, .version = 2};
+// From version 3 on their histories have rows beside them.
+inline constexpr stream::TableSpec<TeamState> kTeamsTable{.id = 48, .version = 3};
 inline constexpr stream::TableSpec<SortedPosting> kSortedTable{.id = 50, .version = 1};
 inline constexpr stream::TableSpec<MovedByAccounts> kMovedTable{.id = 51, .version = 1};
+inline constexpr stream::TableSpec<credit::DayBlock<credit::DaySum>> kDaysTable{.id = 54, .version = 1};
 
 struct TeamsOptions {
   std::uint32_t partition = 0;
@@ -83,6 +86,8 @@ class TeamsStage final : public stream::Stage {
   [[nodiscard]] std::vector<stream::TableBase*> tables() override;
 
   stream::Table<TeamState>& teams() { return teams_; }
+  // A row of it with its whole history. Between commits.
+  TeamState Whole(const stream::Key& key, TeamState team);
   stream::Table<TeamProfileRow>& profiles() { return profiles_; }
   stream::Table<wire::FactsRow>& facts() { return facts_; }
   stream::Table<SortedPosting>& sorted() { return sorted_; }
@@ -104,6 +109,7 @@ class TeamsStage final : public stream::Stage {
 
   TeamsOptions options_;
   stream::Table<TeamState> teams_;
+  wire::DayTable<credit::DaySum> days_;
   stream::Table<TeamProfileRow> profiles_;
   stream::Table<wire::FactsRow> facts_;
   stream::Table<SortedPosting> sorted_;

@@ -49,8 +49,14 @@ Result<accounts::HostAccount> Questions::HostAccount(ProjectId project, HostId h
       auto row = Find(**rows, accounts::kHostsTable, KeyOf(project, host.value));
       if (!row.ok()) return row.status();
       if (!*row) continue;
-      if (!(*row)->elsewhere) return std::move(**row);
-      on_its_way = true;
+      if ((*row)->elsewhere) {
+        on_its_way = true;
+        continue;
+      }
+      Status older =
+          AddOlderDays(**rows, accounts::kHostDaysTable, KeyOf(project, host.value), (*row)->account.days);
+      if (!older.ok()) return older;
+      return std::move(**row);
     }
     if (!on_its_way) return accounts::HostAccount{};  // granted nothing yet
     std::this_thread::sleep_for(kTryEvery);
@@ -64,14 +70,19 @@ Result<accounts::HostAccount> Questions::HostAccount(ProjectId project, HostId h
 Result<json> Questions::UserAccount(ProjectId project, UserId id) {
   const auto rows = Of(Stage::kAccounts, project, id.value);
   if (!rows.ok()) return rows.status();
-  const auto user = Find(**rows, accounts::kUsersTable, KeyOf(project, id.value));
+  const stream::Key key = KeyOf(project, id.value);
+  auto user = Find(**rows, accounts::kUsersTable, key);
   if (!user.ok()) return user.status();
   if (!*user) return json();
+  Status older = AddOlderDays(**rows, accounts::kUserDaysTable, key, (*user)->account.days);
+  if (!older.ok()) return older;
   json j = AccountJson((*user)->account, clock());
   if ((*user)->estimated) {
-    const auto estimates = Find(**rows, accounts::kUserEstimatesTable, KeyOf(project, id.value));
+    auto estimates = Find(**rows, accounts::kUserEstimatesTable, key);
     if (!estimates.ok()) return estimates.status();
     if (*estimates) {
+      older = AddOlderDays(**rows, accounts::kUserEstimateDaysTable, key, (*estimates)->sums.days);
+      if (!older.ok()) return older;
       j["estimates"] = EstimatesJson((*estimates)->sums, (*estimates)->open);
       j["estimates"]["shown"] =
           MicroText(std::max((*estimates)->shown, (*user)->account.shown_micro() + (*estimates)->open));
@@ -99,9 +110,12 @@ Result<json> Questions::UserAccount(ProjectId project, UserId id) {
 Result<json> Questions::TeamAccount(ProjectId project, TeamId id) {
   const auto rows = Of(Stage::kTeams, project, id.value);
   if (!rows.ok()) return rows.status();
-  const auto team = Find(**rows, teams::kTeamsTable, KeyOf(project, id.value));
+  const stream::Key key = KeyOf(project, id.value);
+  auto team = Find(**rows, teams::kTeamsTable, key);
   if (!team.ok()) return team.status();
   if (!*team) return json();
+  Status older = AddOlderDays(**rows, teams::kDaysTable, key, (*team)->account.days);
+  if (!older.ok()) return older;
   json j = AccountJson((*team)->account, clock());
   j["name"] = (*team)->name;
   j["deleted"] = (*team)->deleted;
@@ -124,10 +138,13 @@ Result<json> Questions::HostOf(ProjectId project, HostId id) {
   for (std::uint32_t k = 0; k < state_.partitions(); ++k) {
     const auto of_owners = state_.Of(Stage::kAccounts, k);
     if (!of_owners.ok()) return of_owners.status();
-    const auto row = Find(**of_owners, accounts::kHostEstimatesTable, KeyOf(project, id.value));
+    auto row = Find(**of_owners, accounts::kHostEstimatesTable, KeyOf(project, id.value));
     if (!row.ok()) return row.status();
     if (!*row) continue;
-    for (const credit::OwnerEstimates& owner : (*row)->owners) {
+    for (credit::OwnerEstimates& owner : (*row)->owners) {
+      Status older = AddOlderDays(**of_owners, accounts::kHostEstimateDaysTable, KeyOf(project, id.value),
+                                  owner.sums.days, (*row)->NumberOf(owner));
+      if (!older.ok()) return older;
       credit::Add(owner.sums, estimates);
       open += owner.open();
     }

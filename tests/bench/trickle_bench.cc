@@ -182,12 +182,14 @@ void Run(const Options& options) {
           static_cast<unsigned long long>(jobs.count), jobs.Each());
       std::fflush(stdout);
     }
+    const Rows older = RowsOf(engine, view::Stage::kAccounts, accounts::kUserDaysTable.id);
     std::printf(
-        "%8llu open jobs: rows of accounts, with a sum for each of their last %d days that brought any: host %.0f, user "
-        "%.0f bytes\n",
-        static_cast<unsigned long long>(options.jobs), credit::kHistoryDays,
+        "%8llu open jobs: rows of accounts, with a sum for each day of the newest month: host %.0f, user %.0f bytes; older "
+        "days: %.1f rows of %.0f bytes for each user\n",
+        static_cast<unsigned long long>(options.jobs),
         RowsOf(engine, view::Stage::kAccounts, accounts::kHostsTable.id).Each(),
-        RowsOf(engine, view::Stage::kAccounts, accounts::kUsersTable.id).Each());
+        RowsOf(engine, view::Stage::kAccounts, accounts::kUsersTable.id).Each(),
+        static_cast<double>(older.count) / static_cast<double>(options.jobs), older.Each());
     const std::uint64_t grants = engine.Counts().grants;
     if (const Status stopped = engine.Stop(); !stopped.ok()) Fail(stopped);
     if (grants != options.jobs * options.trickles)

@@ -2,6 +2,7 @@
 // nothing is lost, counted twice or given to somebody else.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <random>
 #include <string>
@@ -79,7 +80,7 @@ class Project {
     credit::CompletionFacts facts = CompletionOf(result, host, result, time).facts;
     facts.version = AppVersionId(1);
     facts.peak_flops = 1e9;
-    facts.sent_time = kStart;
+    facts.sent_time = std::max(kStart, time - 30 * kDay);
     return facts;
   }
 
@@ -104,6 +105,38 @@ TEST(HostMerge, TheOneHasAllThatBothHadAndWhatIsStillOutGoesToIt) {
   EXPECT_EQ(TotalOf(run.outcome, 1), 0);
   EXPECT_EQ(run.outcome.accounts.at({1, OracleAccountKind::kHost, 2}).grants, 3u);
   EXPECT_EQ(run.outcome.accounts.at({1, OracleAccountKind::kUser, kOwner}).micro, 42 * kMicro);
+  EXPECT_TRUE(run.outcome.refusals.empty());
+}
+
+// Day by day, over more days than a history has, some of them told late: of the host, its owners, and their team.
+TEST(HostMerge, HistoriesOfYearsBecomeOneAndGoAlongFromOwnerToOwner) {
+  Project project;
+  project.Say(kStart, wire::TeamMember{.team = TeamId(3), .name = "a team"});
+  project.Say(kStart, wire::UserMember{.user = UserId(kOwner), .team = TeamId(3), .name = "somebody"});
+  std::mt19937_64 random(1);
+  std::uint64_t result = 100;
+  double day = 0;
+  const auto work_until = [&](double end) {
+    for (; day < end; day += static_cast<double>(1 + random() % 3)) {
+      const double late = random() % 8 == 0 ? static_cast<double>(random() % 60) : 0;
+      project.Done(kStart + std::max(day - late, 0.0) * kDay, ++result, 1 + random() % 4,
+                   static_cast<double>(1 + random() % 50));
+      if (random() % 5 == 0) project.Rest(kStart + day * kDay);
+    }
+  };
+  work_until(300);
+  project.Merge(kStart + day * kDay, 1, 2);
+  work_until(500);
+  project.Own(kStart + day * kDay, 2, kOwner + 1);
+  work_until(650);
+  project.Own(kStart + day * kDay, 2, kOwner);
+  work_until(720);
+  project.Merge(kStart + day * kDay, 3, 2);
+  work_until(780);
+  const Played run = ExpectLikeTheOracle(project.events);
+  EXPECT_GT(result, 450u);
+  EXPECT_GT(run.outcome.accounts.at({1, OracleAccountKind::kHost, 2}).days.size(), 120u);
+  EXPECT_GT(run.outcome.accounts.at({1, OracleAccountKind::kTeam, 3}).days.size(), 150u);
   EXPECT_TRUE(run.outcome.refusals.empty());
 }
 

@@ -106,7 +106,7 @@ Sums AccountsOf(FreeWorld& world) {
       }
       EXPECT_TRUE((apps == Sum{host.account.total_micro - host.account.opening_micro, host.account.grants}));
       Sum days;
-      for (const credit::DaySum& day : host.account.days) {
+      for (const credit::DaySum& day : slot.stages.accounts->Whole(key, host).account.days) {
         days.micro += day.micro;
         days.grants += day.grants;
       }

@@ -321,7 +321,7 @@ TEST_F(Running, WhoComesBackIsNoMoreListedAsDeletedAndTheAuditKnowsWhatItWasGran
   Hear(project);
   EXPECT_THAT(Deleted(), IsEmpty());
   const auto account = engine_->questions().Account(ProjectId(1), wire::AccountKind::kUser, 1);
-  ASSERT_TRUE(account.ok());
+  ASSERT_TRUE(account.ok()) << account.status().message();
   EXPECT_EQ((*account)["total"], "13.000000");
   EXPECT_EQ((*account)["name"], "back");
   const auto audit = engine_->Audit({});

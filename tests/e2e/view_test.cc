@@ -107,6 +107,43 @@ TEST_F(View, ListsRankByCreditNameTheirOwnersAndLeaveOutWhoIsGone) {
   EXPECT_EQ(Ids(Told(Stored().MembersOf(kProject, TeamId(7), 9))["rows"]), "2 1");
 }
 
+TEST_F(View, AHistoryOfManyMonthsIsTheSameInTheSlotsAndOnDisk) {
+  constexpr int kDays = 100;  // each the third
+  options_.clock = [] { return kStart + 3 * kDays * kDay; };
+  Reopen();
+  std::uint64_t total = 0;
+  for (int i = 0; i < kDays; ++i) {
+    const double time = kStart + 3 * i * kDay + 100;
+    const std::uint64_t result = 500 + static_cast<std::uint64_t>(i);
+    wire::Completion completion = CompletionOf(result, 1, result, time);
+    completion.facts.sent_time = time - 3600;
+    Say(time, completion);
+    Say(time, ValidationOf(result, 1, result, i + 1));
+    total += static_cast<std::uint64_t>(i) + 1;
+    if (i == kDays / 2) Reopen();
+  }
+  const auto look = [&](view::Questions& questions, AccountKind kind, std::uint64_t id) {
+    const json account = Told(questions.Account(kProject, kind, id));
+    ASSERT_EQ(account["total"], std::to_string(total) + ".000000") << Told(questions.RefusedList(0, 2));
+    const json& days = account["days"];
+    ASSERT_EQ(days.size(), static_cast<std::size_t>(kDays));
+    for (std::size_t i = 0; i < days.size(); ++i) {
+      EXPECT_EQ(days[i]["total"], std::to_string(i + 1) + ".000000");
+      EXPECT_EQ(days[i]["grants"], 1);
+      EXPECT_EQ(days[i]["day"].get<std::int64_t>() - days[0]["day"].get<std::int64_t>(),
+                3 * static_cast<int>(i));
+    }
+  };
+  const std::vector<std::pair<AccountKind, std::uint64_t>> accounts = {
+      {AccountKind::kUser, 1}, {AccountKind::kHost, 1}, {AccountKind::kTeam, 7}};
+  for (const auto& [kind, id] : accounts) look(engine_->questions(), kind, id);
+  Reopen();
+  for (const auto& [kind, id] : accounts) {
+    look(Stored(), kind, id);
+    look(engine_->questions(), kind, id);
+  }
+}
+
 TEST_F(View, SearchFindsByNumberAndByAnyPartOfANameWhateverItsCase) {
   Granted(kStart + 100, 500, 3, 10);
   Reopen();

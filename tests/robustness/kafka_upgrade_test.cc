@@ -23,7 +23,7 @@ constexpr seconds kPatience{180};
 constexpr int kKilled = 128 + SIGKILL;
 constexpr int kWrongProgram = 2;  // README of services/cobblestone
 const char* const kUpgrade = "killed in a rolling upgrade of the rules";
-const std::string kNeeds = "needs rules version 4, this program has 3";
+const std::string kNeeds = "needs rules version 5, this program has 4";
 
 class KafkaUpgrade : public ::testing::Test {
  protected:

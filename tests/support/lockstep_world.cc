@@ -102,17 +102,21 @@ std::map<std::string, std::string> LockstepWorld::AccountRows() const {
   };
   for (const PipelineSlot& slot : slots_) {
     if (slot.stages.accounts == nullptr) continue;
-    slot.stages.accounts->hosts().ForEach(
-        [&](const stream::Key& key, const accounts::HostAccount& host) { add("host", key, host.account); });
-    slot.stages.accounts->users().ForEach(
-        [&](const stream::Key& key, const accounts::UserState& user) { add("user", key, user.account); });
-    slot.stages.teams->teams().ForEach(
-        [&](const stream::Key& key, const teams::TeamState& team) { add("team", key, team.account); });
-    slot.stages.accounts->user_estimates().ForEach([&](const stream::Key& key,
-                                                       const credit::UserEstimates& user) {
+    accounts::AccountsStage& accounts = *slot.stages.accounts;
+    teams::TeamsStage& teams = *slot.stages.teams;
+    accounts.hosts().ForEach([&](const stream::Key& key, const accounts::HostAccount& host) {
+      add("host", key, accounts.Whole(key, host).account);
+    });
+    accounts.users().ForEach([&](const stream::Key& key, const accounts::UserState& user) {
+      add("user", key, accounts.Whole(key, user).account);
+    });
+    teams.teams().ForEach([&](const stream::Key& key, const teams::TeamState& team) {
+      add("team", key, teams.Whole(key, team).account);
+    });
+    accounts.user_estimates().ForEach([&](const stream::Key& key, const credit::UserEstimates& user) {
       stream::StateWriter writer(
           rows["estimates of user " + std::to_string(key.id) + " of project " + std::to_string(key.project)]);
-      writer(user);
+      writer(accounts.Whole(key, user));
     });
   }
   return rows;

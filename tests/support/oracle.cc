@@ -275,7 +275,8 @@ bool AreOfOtherJobs(const v1::Dispatch& sent, const v1::Completion& back) {
          sent.peak_flops() != back.peak_flops();
 }
 
-bool IsEarlierDay(double one, double other) { return std::floor(one / 86400) < std::floor(other / 86400); }
+std::int64_t DayOf(double time) { return static_cast<std::int64_t>(std::floor(time / 86400)); }
+bool IsEarlierDay(double one, double other) { return DayOf(one) < DayOf(other); }
 
 void LetTimePass(Project& project) {
   for (auto& [id, app] : project.apps) {
@@ -945,7 +946,10 @@ void Oracle::State::Give(const Posting& posting) {
 void Oracle::State::ExpireWaiting(UserFacts& user, double now) {
   while (!user.waiting.empty() && IsEarlierDay(user.waiting.front().second, now)) {
     const Posting posting = user.waiting.front().first;
-    if (posting.final) outcome.grants[posting.key].to_host = posting.host;
+    if (posting.final) {
+      outcome.grants[posting.key].to_host = posting.host;
+      outcome.grants[posting.key].day = DayOf(posting.time);
+    }
     AddTo({posting.key.project, OracleAccountKind::kHost, posting.host}, posting,
           posting.paid - posting.settles);
     Refuse("UNKNOWN_USER");
@@ -976,6 +980,7 @@ void Oracle::State::Post(const Posting& posting) {
   if (posting.final) {
     GrantOutcome& grant = outcome.grants[posting.key];
     grant.to_host = posting.host;
+    grant.day = DayOf(posting.time);
     grant.to_user = to_user;
     grant.to_team = to_team;
   }
@@ -1004,6 +1009,9 @@ void Oracle::State::AddTo(const AccountKey& whose, const Posting& posting, std::
   account.grants += posting.final ? 1 : posting.uncounts ? -1 : 0;
   account.apps[posting.app].first += posting.micro;
   account.apps[posting.app].second += posting.final ? 1 : posting.uncounts ? -1 : 0;
+  auto& day = account.days[DayOf(posting.time)];
+  day.first += posting.micro;
+  day.second += posting.final ? 1 : 0;
   unordered.emplace_back(key, posting);
 }
 
@@ -1056,6 +1064,10 @@ void Oracle::State::EndPeriod() {
     for (const auto& [app, sum] : gives->second.apps) {
       takes.apps[app].first += sum.first;
       takes.apps[app].second += sum.second;
+    }
+    for (const auto& [day, sum] : gives->second.days) {
+      takes.days[day].first += sum.first;
+      takes.days[day].second += sum.second;
     }
     outcome.accounts.erase(from);
   }

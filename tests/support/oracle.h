@@ -52,6 +52,7 @@ struct GrantOutcome {
   std::uint64_t to_host = 0;
   std::uint64_t to_user = 0;
   std::uint64_t to_team = 0;
+  std::int64_t day = 0;  // of that
 };
 
 // What trickles of a result earned one user.
@@ -71,12 +72,16 @@ struct CorrectionOutcome {
   friend bool operator==(const CorrectionOutcome&, const CorrectionOutcome&) = default;
 };
 
+inline constexpr std::int64_t kDaysKept = 400;
+
 struct AccountOutcome {
   BigMicro micro = 0;
   BigMicro provisional = 0;  // part of it
   BigMicro shown = 0;
   std::uint64_t grants = 0;
   std::map<std::uint64_t, std::pair<BigMicro, std::uint64_t>> apps;  // micro-credits and grants by app
+  std::map<std::int64_t, std::pair<BigMicro, std::uint64_t>>
+      days;  // the same by UNIX day, the last kDaysKept
 
   friend bool operator==(const AccountOutcome&, const AccountOutcome&) = default;
 };

@@ -135,6 +135,8 @@ std::string Describe(const AccountOutcome& a) {
   for (const auto& [app, sum] : a.apps) {
     text += " app " + std::to_string(app) + ": " + Big(sum.first) + " in " + std::to_string(sum.second);
   }
+  for (const auto& [day, sum] : a.days)
+    text += " day " + std::to_string(day) + ": " + Big(sum.first) + " in " + std::to_string(sum.second);
   return text + " )";
 }
 
@@ -151,7 +153,13 @@ Outcome WithAmountsOf(const Outcome& actual, Outcome expected) {
       expected.accounts[account].micro += grant.micro;
       expected.accounts[account].shown += grant.micro;
       expected.accounts[account].apps[grant.app].first += grant.micro;
+      expected.accounts[account].days[grant.day].first += grant.micro;
     }
+  }
+  for (auto& [key, account] : expected.accounts) {
+    if (account.days.empty()) continue;
+    const std::int64_t oldest = account.days.rbegin()->first - kDaysKept + 1;
+    account.days.erase(account.days.begin(), account.days.lower_bound(oldest));
   }
   return expected;
 }

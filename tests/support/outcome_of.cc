@@ -30,15 +30,16 @@ Outcome OutcomeOf(std::span<PipelineSlot> slots, std::span<const std::string> le
       sum.apps[app.app.value].first += app.micro;
       sum.apps[app.app.value].second += app.grants;
     }
+    for (const credit::DaySum& day : account.days) sum.days[day.day] = {day.micro, day.grants};
   };
   for (PipelineSlot& slot : slots) {
     if (slot.stages.accounts == nullptr) continue;
     slot.stages.accounts->hosts().ForEach([&](const stream::Key& key, const accounts::HostAccount& host) {
-      add(OracleAccountKind::kHost, key, host.account);
+      add(OracleAccountKind::kHost, key, slot.stages.accounts->Whole(key, host).account);
     });
     slot.stages.accounts->host_estimates().ForEach([&](const stream::Key& key,
                                                        const accounts::HostEstimates& host) {
-      for (const credit::OwnerEstimates& owner : host.owners) {
+      for (const credit::OwnerEstimates& owner : slot.stages.accounts->Whole(key, host).owners) {
         const auto [at, is_first] =
             outcome.estimates.emplace(EstimateKey{key.project, owner.user.value, key.id}, EstimateOutcome{});
         if (!is_first)
@@ -55,10 +56,10 @@ Outcome OutcomeOf(std::span<PipelineSlot> slots, std::span<const std::string> le
       }
     });
     slot.stages.accounts->users().ForEach([&](const stream::Key& key, const accounts::UserState& user) {
-      add(OracleAccountKind::kUser, key, user.account);
+      add(OracleAccountKind::kUser, key, slot.stages.accounts->Whole(key, user).account);
     });
     slot.stages.teams->teams().ForEach([&](const stream::Key& key, const teams::TeamState& team) {
-      add(OracleAccountKind::kTeam, key, team.account);
+      add(OracleAccountKind::kTeam, key, slot.stages.teams->Whole(key, team).account);
     });
   }
   return outcome;

@@ -298,7 +298,9 @@ Status Runner::Reexecute(Owned& owned) {
     auto commit = slot.Finish();
     if (!commit.ok()) return commit.status();
     slot.JournalWritten(slot.meta().journal_next + 1);
-    if (commit->journal.hash != entry->hash)
+    if (entry->rules_version < slot.meta().rules_version)
+      slot.TakeFingerprint(entry->hash);
+    else if (commit->journal.hash != entry->hash)
       return Status::Fatal(
           "slot " + std::to_string(slot.id()) + " diverged: executing commit " +
           std::to_string(entry->sequence) +

@@ -439,7 +439,9 @@ Status Task::EndEntry() {
   auto commit = slot.Finish();
   UnderWay(false);
   if (!commit.ok()) return commit.status();
-  diverged_ = commit->journal.hash != entry_->hash;
+  const bool older = entry_->rules_version < slot.meta().rules_version;
+  if (older) slot.TakeFingerprint(entry_->hash);
+  diverged_ = !older && commit->journal.hash != entry_->hash;
   if (diverged_)
     return Status::Fatal(
         "diverged: executing commit " + std::to_string(entry_->sequence) +
