@@ -80,9 +80,10 @@ double FlopsEstimate(const HostVersion& row, double peak_flops, const Constants&
 
 ReplicationAdvice ReplicationOf(const HostVersion* row, const Constants& constants) {
   if (row == nullptr) return ReplicationAdvice::kUnknown;
-  if (row->error_rate > constants.error_rate_initial / 2) return ReplicationAdvice::kErrors;
-  return row->consecutive_valid < kSingleReplicationValid ? ReplicationAdvice::kTooFewValid
-                                                          : ReplicationAdvice::kSingle;
+  if (row->error_rate > constants.error_rate_initial) return ReplicationAdvice::kErrors;
+  const bool proven = row->consecutive_valid >= kSingleReplicationValid &&
+                      row->error_rate <= constants.error_rate_initial / 2;
+  return proven ? ReplicationAdvice::kSingle : ReplicationAdvice::kTooFewValid;
 }
 
 }  // namespace cobblestone::credit

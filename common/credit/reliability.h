@@ -55,8 +55,8 @@ void CountJob(double time, HostVersion& row);
 enum class ReplicationAdvice : std::uint8_t {
   kSingle,       // one is enough
   kUnknown,      // nothing is known of the host with this version
-  kErrors,       // its error rate is too high
-  kTooFewValid,  // too few valid results in a row
+  kErrors,       // its error rate is above that of a new host
+  kTooFewValid,  // too few valid results in a row to have come well below that
 };
 inline constexpr double kSingleReplicationValid = 10;
 [[nodiscard]] ReplicationAdvice ReplicationOf(const HostVersion* row, const Constants& constants);

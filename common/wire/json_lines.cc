@@ -25,8 +25,9 @@ Result<std::string> EnvelopeFromJson(std::string_view line) {
   const auto parsed =
       google::protobuf::util::JsonStringToMessage({line.data(), line.size()}, &envelope, options);
   if (!parsed.ok()) {
-    const auto why = parsed.message();
-    return Status::InvalidArgument("not an event in JSON: " + std::string(why.data(), why.size()) +
+    // Behind the first line it draws where it is, for a terminal.
+    const std::string why(parsed.message().data(), parsed.message().size());
+    return Status::InvalidArgument("not an event in JSON: " + why.substr(0, why.find('\n')) +
                                    " in: " + Shortened(line));
   }
   return envelope.SerializeAsString();

@@ -1,4 +1,4 @@
-// ask URL PROJECT HOST APP_VERSION FPOPS_EST: asks as a scheduler does, and prints what it is told. The token is in the variable
+// ask URL PROJECT HOST APP APP_VERSION FPOPS_EST: asks as a scheduler does, and prints what it is told. The token is in the variable
 // COBBLESTONE_TOKEN.
 #include <cstdio>
 #include <cstdlib>
@@ -7,16 +7,17 @@
 
 int main(int argc, char** argv) {
   const char* token = std::getenv("COBBLESTONE_TOKEN");
-  if (argc != 6 || token == nullptr) {
-    std::fprintf(stderr, "COBBLESTONE_TOKEN=... ask URL PROJECT HOST APP_VERSION FPOPS_EST\n");
+  if (argc != 7 || token == nullptr) {
+    std::fprintf(stderr, "COBBLESTONE_TOKEN=... ask URL PROJECT HOST APP APP_VERSION FPOPS_EST\n");
     return 2;
   }
   const long host = std::atol(argv[3]);
   GatewayAdvice gateway(argv[1], std::atol(argv[2]), token);
-  const auto advice = gateway.Ask(host, std::atol(argv[4]), std::atof(argv[5]));
+  const auto advice = gateway.Ask(host, std::atol(argv[5]), std::atol(argv[4]), std::atof(argv[6]));
   if (advice) {
-    std::printf("runtime_s %.17g\nquota_left %.17g\nsingle_replication %d\n", advice->runtime_s,
-                advice->quota_left, advice->single_replication ? 1 : 0);
+    if (advice->runtime_s) std::printf("runtime_s %.17g\n", *advice->runtime_s);
+    std::printf("quota_left %.17g\nsingle_replication %d\n", advice->quota_left,
+                advice->single_replication ? 1 : 0);
   } else {
     std::printf("no advice: the scheduler goes by its own estimate\n");
   }

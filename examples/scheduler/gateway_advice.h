@@ -1,5 +1,4 @@
-// What a BOINC scheduler asks Cobblestone's gateway. Copy it: it needs cpp-httplib and nlohmann::json, both of one header, and
-// nothing of ours.
+// What a BOINC scheduler asks Cobblestone's gateway. Copy it: it needs cpp-httplib and nlohmann::json, and nothing of ours.
 //
 // A scheduler must go on without us. Each question is given kPatience, and where one fails nothing is asked for kPause: so a gateway
 // that is away costs a request no more than one question. One object for each process or thread: it keeps its connection.
@@ -16,7 +15,7 @@
 class GatewayAdvice {
  public:
   struct Advice {
-    double runtime_s = 0;             // how long the job will run there
+    std::optional<double> runtime_s;  // how long the job will run there; none: too little is known of the host
     double quota_left = 0;            // how many more jobs of this version the host may get today
     bool single_replication = false;  // it may go without a second replica
   };
@@ -33,18 +32,23 @@ class GatewayAdvice {
     client_.set_write_timeout(kPatience);
   }
 
-  // Where the scheduler estimates how long a job would take with this app version. None: use its own estimate.
-  std::optional<Advice> Ask(long host, long version, double fpops_est) {
-    char query[100];
-    std::snprintf(query, sizeof query, "/hosts/%ld/estimate?app_version=%ld&fpops_est=%.17g", host, version,
-                  fpops_est);
+  // Where the scheduler estimates how long a job would take with this app version, below 0 for the anonymous platform. None:
+  // nobody answers, or knows the host; use the scheduler's own estimate.
+  std::optional<Advice> Ask(long host, long version, long app, double fpops_est) {
+    char query[150];
+    std::snprintf(query, sizeof query, "/hosts/%ld/estimate?app_version=%ld&app=%ld&fpops_est=%.17g", host,
+                  version, app, fpops_est);
     const std::optional<std::string> body = Get(query);
     if (!body) return std::nullopt;
     const auto data = nlohmann::json::parse(*body, nullptr, false).value("data", nlohmann::json::object());
-    // No runtime: the host has no benchmark yet. "inf" is text, and no number to plan with.
-    if (!data.contains("runtime_s") || !data["runtime_s"].is_number() || !data["quota_left"].is_number())
-      return std::nullopt;
-    return Advice{data["runtime_s"], data["quota_left"], data["single_replication"]};
+    const auto number = [&](const char* name) -> std::optional<double> {
+      // null: the host has no benchmark yet. "inf" is text, and no number to plan with.
+      if (!data.contains(name) || !data[name].is_number()) return std::nullopt;
+      return data[name].get<double>();
+    };
+    const auto quota = number("quota_left");
+    if (!quota) return std::nullopt;
+    return Advice{number("runtime_s"), *quota, data.value("single_replication", false)};
   }
 
   // Where it writes its reply: elements to be put between <scheduler_reply> and </scheduler_reply>, instead of those of the same

@@ -86,6 +86,12 @@ Status StateSource::Take() {
 }
 
 Status StateSource::TakeCatalogue(const view::Rows& coordinator) {
+  Status s = view::ForEach(coordinator, coordinator::kProjectsTable,
+                           [&](const Key& key, const coordinator::ProjectState&) {
+                             projects_.insert(key.project);
+                             return Status::Ok();
+                           });
+  if (!s.ok()) return s;
   auto row = FindOrNone(coordinator, coordinator::kProfileTable, KeyOf(0));
   if (!row.ok()) return row.status();
   const auto project = FindOrNone(coordinator, coordinator::kProjectsTable, KeyOf(0));

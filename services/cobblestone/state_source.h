@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,6 +40,8 @@ class StateSource final : public statistics::Source {
   static Result<std::unique_ptr<StateSource>> Open(HeldState held, const StateSourceOptions& options);
 
   [[nodiscard]] const HeldState& held() const { return held_; }
+  // Those that have a catalogue, this one or others.
+  [[nodiscard]] const std::set<std::uint32_t>& projects() const { return projects_; }
   [[nodiscard]] std::string Describe() const override { return description_; }
   [[nodiscard]] const statistics::Catalogue& catalogue() const override { return catalogue_; }
   [[nodiscard]] statistics::RowCounts RowsExpected() const override {
@@ -101,6 +104,7 @@ class StateSource final : public statistics::Source {
   const StateSourceOptions options_;
   const HeldState held_;
   std::string description_;
+  std::set<std::uint32_t> projects_;
   double event_time_ = 0;  // UNIX s: of the last tick
   statistics::Catalogue catalogue_;
   // All in ascending order of id.

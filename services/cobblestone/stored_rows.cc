@@ -23,17 +23,25 @@ class StoredRows final : public view::Rows {
     stream::EncodeKey(table, key, bytes);
     return rows_->Get({bytes, sizeof bytes}, value);
   }
-  Status Scan(std::uint8_t table,
-              const std::function<Status(const Key& key, std::string_view value)>& visit) const override {
+  Status Scan(std::uint8_t table, const Visit& visit) const override {
     const char prefix = static_cast<char>(table);
-    return rows_->Scan({&prefix, 1}, [&](std::string_view bytes, std::string_view value) {
+    return ScanPrefix({&prefix, 1}, visit);
+  }
+  Status ScanOf(std::uint8_t table, ProjectId project, std::uint64_t id, const Visit& visit) const override {
+    char bytes[stream::kKeyBytes];
+    stream::EncodeKey(table, {.project = project.value, .id = id, .sub = 0}, bytes);
+    return ScanPrefix({bytes, sizeof bytes - sizeof(Key::sub)}, visit);
+  }
+
+ private:
+  Status ScanPrefix(std::string_view prefix, const Visit& visit) const {
+    return rows_->Scan(prefix, [&](std::string_view bytes, std::string_view value) {
       std::uint8_t id = 0;
       const Key key = stream::DecodeKey(bytes, &id);
       return visit(key, value);
     });
   }
 
- private:
   const std::shared_ptr<const store::Store> held_;  // or nothing
   const std::unique_ptr<const store::Reader> rows_;
 };

@@ -274,8 +274,12 @@ Answer Handlers::Explain(const Request& request) {
   for (json& grant : (*data)["grants"]) {
     if (!visibility_.MaySee(request.rights, project, UserId(grant.value("user", std::uint64_t{0}))))
       return Forbidden(request);
+    json* const claim = grant.contains("claim") ? &grant["claim"] : nullptr;
+    // A host may have been another's when trickles were paid for.
+    if (claim != nullptr && claim->contains("paid_by_trickles"))
+      for (json& paid : (*claim)["paid_by_trickles"]) visibility_.Unlink(request.rights, project, paid);
     if (visibility_.Unlink(request.rights, project, grant)) continue;
-    if (grant.contains("claim")) grant["claim"].erase("user");
+    if (claim != nullptr) claim->erase("user");
     json postings = json::array();
     for (json& posting : grant["postings"])
       if (posting.value("account", "") == "host") postings.push_back(std::move(posting));

@@ -205,9 +205,9 @@ Result<json> Questions::PendingJson(ProjectId project, ResultId result) {
     const auto rows = state_.Of(Stage::kClaims, k);
     if (!rows.ok()) return rows.status();
     json found;
-    Status read = (*rows)->Scan(
-        claims::kPendingTable.id, [&](const stream::Key& key, std::string_view bytes) -> Status {
-          if (key.project != project.value || key.id != result.value || !found.is_null()) return Status::Ok();
+    Status read = (*rows)->ScanOf(
+        claims::kPendingTable.id, project, result.value, [&](const stream::Key&, std::string_view bytes) {
+          if (!found.is_null()) return Status::Ok();
           claims::Pending pending;
           if (Status s = stream::DecodeRow(claims::kPendingTable, bytes, pending); !s.ok()) return s;
           found = {{"host", pending.host},

@@ -59,7 +59,7 @@ const char* ReasonOf(credit::ReplicationAdvice replication) {
     case credit::ReplicationAdvice::kUnknown: return "the host has returned nothing of this app version yet";
     case credit::ReplicationAdvice::kErrors: return "the host's error rate with this app version is too high";
     case credit::ReplicationAdvice::kTooFewValid:
-      return "too few results in a row were valid since the host's last fault";
+      return "too few results in a row were valid yet, since its first one or its last fault";
     case credit::ReplicationAdvice::kSingle: return "";
   }
   return "";

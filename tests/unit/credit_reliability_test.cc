@@ -176,7 +176,7 @@ TEST(Reliability, OneReplicaIsEnoughForAWhileAfterTheLastFaultOnly) {
   HostVersion row;
   row.error_rate = constants.error_rate_initial;
   int valid = 0;
-  EXPECT_EQ(ReplicationOf(&row, constants), ReplicationAdvice::kErrors);
+  EXPECT_EQ(ReplicationOf(&row, constants), ReplicationAdvice::kTooFewValid) << "it has made no error";
   while (ReplicationOf(&row, constants) != ReplicationAdvice::kSingle && ++valid < 100)
     NoteValid(true, constants, row);
   EXPECT_EQ(valid, 14) << "0.1 x 0.95^14 is the first below 0.05";

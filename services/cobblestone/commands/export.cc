@@ -1,6 +1,7 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <set>
 
 #include "common/base/thread.h"
 #include "services/cobblestone/commands/command.h"
@@ -120,6 +121,24 @@ Result<statistics::LedgerTotals> ControlTotals(const Options& options, From* fro
   return attempt(true);
 }
 
+// A number that is mistyped would publish empty files in the place of a project's.
+Status CheckProject(const Options& options, const settings::RunSettings& settings,
+                    const StateSource& source) {
+  const statistics::RowCounts rows = source.RowsExpected();
+  if (source.projects().contains(options.project) || rows.users + rows.teams + rows.hosts > 0)
+    return Status::Ok();
+  std::set<std::uint32_t> known = source.projects();
+  for (const settings::ProjectEntry& entry : settings.projects) known.insert(entry.id.value);
+  if (known.empty() || known.contains(options.project)) {
+    Warn("no event has told anything of project " + std::to_string(options.project) + " yet");
+    return Status::Ok();
+  }
+  std::string list;
+  for (const std::uint32_t id : known) list += (list.empty() ? "" : ", ") + std::to_string(id);
+  return Status::NotFound("there is no project " + std::to_string(options.project) + "; known are " + list +
+                          ": say which with --project. Nothing was written");
+}
+
 Status OpenPipeline(const Options& options, const statistics::Settings& settings, From* from,
                     statistics::ExportJob* job) {
   const auto place = SettingsOf(options.place);
@@ -131,6 +150,7 @@ Status OpenPipeline(const Options& options, const statistics::Settings& settings
       from->state->state(),
       {.project = ProjectId(options.project), .statsexport_enabled = settings.statsexport_enabled});
   if (!source.ok()) return source.status();
+  if (Status s = CheckProject(options, *place, **source); !s.ok()) return s;
   auto totals = ControlTotals(options, from, (*source)->held());
   if (!totals.ok()) return totals.status();
   job->ledger = std::move(*totals);
