@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/stream/slot.h"
 #include "common/stream/table.h"

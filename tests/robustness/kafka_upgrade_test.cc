@@ -23,7 +23,10 @@ constexpr seconds kPatience{180};
 constexpr int kKilled = 128 + SIGKILL;
 constexpr int kWrongProgram = 2;  // README of services/cobblestone
 const char* const kUpgrade = "killed in a rolling upgrade of the rules";
-const std::string kNeeds = "needs rules version 5, this program has 4";
+constexpr std::uint32_t kThisVersion = 4;  // services/cobblestone/rules_version.cc
+constexpr std::uint32_t kNextVersion = 5;  // next_rules_version.cc
+const std::string kNeeds = "needs rules version " + std::to_string(kNextVersion) + ", this program has " +
+                           std::to_string(kThisVersion);
 
 class KafkaUpgrade : public ::testing::Test {
  protected:
@@ -67,10 +70,10 @@ class KafkaUpgrade : public ::testing::Test {
     *a = Old(world, "a");
     *b = Old(world, "b");
     feed->emplace(world);
-    ASSERT_TRUE(AwaitCommit(world, "a", 3) && AwaitCommit(world, "b", 3)) << world.Tasks().dump(1);
+    ASSERT_TRUE(AwaitCommit(world, "a", kThisVersion) && AwaitCommit(world, "b", kThisVersion)) << world.Tasks().dump(1);
     StopPolitely(**a);
     *a = New(world, "a");
-    ASSERT_TRUE(AwaitCommit(world, "a", 4)) << world.Tasks().dump(1) << (*a)->err();
+    ASSERT_TRUE(AwaitCommit(world, "a", kNextVersion)) << world.Tasks().dump(1) << (*a)->err();
   }
 
   void Upgrade(std::uint64_t seed) {
@@ -85,7 +88,7 @@ class KafkaUpgrade : public ::testing::Test {
     EXPECT_EQ(b->Wait(), kWrongProgram) << b->err();
     EXPECT_NE(b->err().find(kNeeds), std::string::npos) << b->err();
     b = New(world, "b");
-    ASSERT_TRUE(AwaitCommit(world, "b", 4)) << world.Tasks().dump(1) << b->err();
+    ASSERT_TRUE(AwaitCommit(world, "b", kNextVersion)) << world.Tasks().dump(1) << b->err();
     KillInTransaction(world, "a", *a, kUpgrade);
     a = New(world, "a");
     EXPECT_EQ(feed->Finish(), "");
