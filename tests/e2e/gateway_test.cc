@@ -519,7 +519,7 @@ TEST_F(GatewayTest, TheExampleOfASchedulerIsToldWhatTheGatewaySays) {
   std::ifstream readme(root + "/examples/scheduler/README.md");
   std::string build;
   while (std::getline(readme, build) && build.find("g++ ") == std::string::npos) continue;
-  const std::string program = (dir_ / "ask").string();
+  const std::string program = dir_ / "ask";
   build.replace(build.find("-o ask"), 6, "-o '" + program + "'");
   ASSERT_EQ(std::system(("cd '" + root + "' && " + build).c_str()), 0) << build;
   const auto ask = [&](const std::string& url) {
