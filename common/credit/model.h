@@ -298,7 +298,7 @@ enum SampleFlag : std::uint32_t {
 };
 
 enum GrantFlag : std::uint32_t {
-  kGrantLate = 1u << 0,          // of a late result: what its workunit's results got
+  kGrantLate = 1u << 0,          // of a late result: what its workunit's results got; or of a late trickle
   kGrantBoincAverage = 1u << 2,  // the recent average follows BOINC to the letter (golden README, item 23)
   kGrantTeamAtGrant =
       1u << 1,  // credit goes to the team that the user is in now, not to the one when reported

@@ -176,7 +176,10 @@ std::optional<double> MeasureIn(const TrickleMessage& message, TrickleMeasure me
 
 double WallTime(const TricklePrice& price, double time) { return std::max(time - price.sent_time, 0.0); }
 
-constexpr double kNanoseconds = 1e9;                                  // in a second
+constexpr double kNanoseconds = 1e9;  // in a second
+// No computer does a job in less than this part of the time that its size takes at peak speed, whoever estimated it.
+constexpr double kFastestJob = 10;
+
 constexpr std::int64_t kMostNanoseconds = 4'000'000'000'000'000'000;  // 126 years; two of them fit 64 bits
 
 std::int64_t NanosecondsOf(double seconds) {
@@ -298,7 +301,6 @@ TricklePrice PriceOf(const TrickleRule& rule, const TrickleJob& job, const InFor
   price.cpus = CpusOf(dispatch, gpu);
   price.cobblestones_per_gflops_day = Known(constants.cobblestones_per_gflops_day);
   price.max_increment = rule.max_increment;
-  price.min_step_seconds = rule.min_step_seconds;
   price.factor = rule.model_factor * rule.multiplier;
   price.credit_per_day = rule.credit_per_day;
   price.phases = rule.phases;
@@ -317,6 +319,12 @@ TricklePrice PriceOf(const TrickleRule& rule, const TrickleJob& job, const InFor
       price.version_scale = scales.version;
       price.host_scale = scales.host;
     }
+  }
+
+  if (rule.kind == TrickleKind::kSteps) {
+    price.min_step_seconds = rule.min_step_seconds;
+    if (price.min_step_seconds == 0 && price.rate > 0)
+      price.min_step_seconds = Known(job.fpops_est) / price.rate / kFastestJob / rule.phases.back().last_step;
   }
 
   const auto credit_of = [&](double flops) {

@@ -26,8 +26,8 @@
 //
 // Bounds are over the whole result, not per message: months of messages that come in one go are paid in full.
 // Seconds: at most the wall time from dispatch to message (CPU time: that x CPUs; less than one CPU counts as
-// one). Steps: the last step, and as many as fit the wall time where min_step_seconds says what one takes at
-// least. Fraction: 1, and what the wall time is worth by rule `elapsed`. Credit: what fpops_bound is worth at
+// one). Steps: the last step, and as many as fit the wall time; a step takes min_step_seconds at least, and where
+// the rule does not say, a tenth of what it takes by the job's estimate at peak speed. Fraction: 1, and what the wall time is worth by rule `elapsed`. Credit: what fpops_bound is worth at
 // the frozen rate; max_credit of the rule and max_granted_credit of the project.
 //
 // Cumulative or incremental is the rule's word, never the message's: one sender's "run time" is since the start,

@@ -53,10 +53,10 @@ struct TrickleRule {
   std::vector<TricklePhase> phases;  // steps: ascending; one phase is a model without any
   double model_factor = 1;           // steps
   double multiplier = 1;             // steps
-  double min_step_seconds = 0;       // steps: wall time that one takes on the fastest computer; 0: not told
-  TypicalSpeeds typical;             // runtime: for hosts without a benchmark, and the cap, FLOP/s
-  double credit_per_day = 0;         // day, Cobblestones
-  double max_credit = 0;             // Cobblestones per result; 0: none
+  double min_step_seconds = 0;  // steps: wall time that one takes on the fastest computer; 0: by the estimate
+  TypicalSpeeds typical;        // runtime: for hosts without a benchmark, and the cap, FLOP/s
+  double credit_per_day = 0;    // day, Cobblestones
+  double max_credit = 0;        // Cobblestones per result; 0: none
 
   friend bool operator==(const TrickleRule&, const TrickleRule&) = default;
 

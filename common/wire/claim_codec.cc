@@ -11,6 +11,7 @@ constexpr std::size_t kFields = 38;
 static_assert(kFields * kMaxScalarField <= kMaxClaimSize);
 
 constexpr std::uint32_t kPaidField = 40;
+constexpr std::uint32_t kLateTrickleField = 42;
 
 bool ReadPaid(std::string_view bytes, credit::PaidPartial* paid) {
   ProtoReader r(bytes);
@@ -136,6 +137,17 @@ bool DecodeClaim(std::string_view bytes, credit::Claim* c) {
     }
   }
   return r.ok();
+}
+
+void EncodeLateTrickle(std::string_view grant, std::string* out) {
+  AppendMessage(kLateTrickleField, grant, out);
+}
+
+std::string_view LateTrickleOf(std::string_view bytes) {
+  ProtoReader r(bytes);
+  if (r.NextTag() != BytesTag(kLateTrickleField)) return {};
+  const std::string_view grant = r.Bytes();
+  return r.ok() ? grant : std::string_view{};
 }
 
 }  // namespace cobblestone::wire

@@ -41,6 +41,11 @@ struct GrantHead {
   friend bool operator==(const GrantHead&, const GrantHead&) = default;
 };
 
+// What it adds to what is provisional. A partial grant for a trickle that came behind its result's decision is final at once.
+[[nodiscard]] inline credit::MicroCredit ProvisionalOf(const GrantHead& head) {
+  return head.kind == GrantKind::kPartial && (head.flags & credit::kGrantLate) == 0 ? head.credit_micro : 0;
+}
+
 // Fields 12 to 16: how the amount came about.
 struct GrantDetail {
   double credit = 0;  // Cobblestones before rounding

@@ -70,7 +70,7 @@ std::int64_t Signed(std::uint64_t v) {
 }  // namespace
 
 bool PeekClaim(std::string_view bytes, ClaimHead* head) {
-  if (IsPassedClaim(bytes)) return false;
+  if (IsPassedClaim(bytes) || IsLateTrickle(bytes)) return false;
   *head = {};
   Walk walk(bytes);
   while (const std::uint32_t tag = walk.NextTag()) {

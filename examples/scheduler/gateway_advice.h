@@ -15,8 +15,9 @@
 class GatewayAdvice {
  public:
   struct Advice {
-    std::optional<double> runtime_s;  // how long the job will run there; none: too little is known of the host
-    double quota_left = 0;            // how many more jobs of this version the host may get today
+    std::optional<double>
+        runtime_s;          // how long the job will run there; none: too little is known of the host
+    double quota_left = 0;  // how many more jobs of this version the host may get today
     bool single_replication = false;  // it may go without a second replica
   };
 

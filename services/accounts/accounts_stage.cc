@@ -29,18 +29,17 @@ Key UserKey(ProjectId project, UserId user) { return {.project = project.value, 
 Key HostKey(ProjectId project, HostId host) { return {.project = project.value, .id = host.value, .sub = 0}; }
 
 credit::PostingFacts PostingOf(const wire::GrantHead& head) {
-  return {
-      .micro = head.credit_micro,
-      .app = head.app,
-      .now = head.time,
-      .work_start = head.work_start,
-      .boinc_average = (head.flags & credit::kGrantBoincAverage) != 0,
-      .counted = head.kind == wire::GrantKind::kFinal,
-      .provisional = (head.kind == wire::GrantKind::kPartial ? head.credit_micro : 0) - head.settles_micro,
-      .owed = (head.flags & credit::kGrantOwed) != 0,
-      .recent_off = head.recent_off,
-      .corrects = (head.flags & credit::kGrantCorrects) != 0,
-      .uncounts = (head.flags & credit::kGrantUncounts) != 0};
+  return {.micro = head.credit_micro,
+          .app = head.app,
+          .now = head.time,
+          .work_start = head.work_start,
+          .boinc_average = (head.flags & credit::kGrantBoincAverage) != 0,
+          .counted = head.kind == wire::GrantKind::kFinal,
+          .provisional = wire::ProvisionalOf(head) - head.settles_micro,
+          .owed = (head.flags & credit::kGrantOwed) != 0,
+          .recent_off = head.recent_off,
+          .corrects = (head.flags & credit::kGrantCorrects) != 0,
+          .uncounts = (head.flags & credit::kGrantUncounts) != 0};
 }
 
 }  // namespace

@@ -83,10 +83,10 @@ void AccountsStage::OnCorrection(const stream::RecordView& record, const wire::E
   }
   // Whatever was granted to it made its row here.
   if (hosts_.Find({.project = event.head.project.value, .id = entry.host.value, .sub = 0}) == nullptr)
-    return wire::Refuse(record, event.head.project, RefusalReason::kUnknownHost,
-                        "nothing was granted to host " + std::to_string(entry.host.value) +
-                            " for the user that is named",
-                        out);
+    return wire::Refuse(
+        record, event.head.project, RefusalReason::kUnknownHost,
+        "nothing was granted to host " + std::to_string(entry.host.value) + " for the user that is named",
+        out);
   const stream::Key key{.project = event.head.project.value, .id = correction.result.value, .sub = 0};
   const wire::Word word = wire::WordOf(event.head, record.value);
   const credit::MicroTotal change = credit::MicroTotal{correction.after} - entry.credit_micro;

@@ -119,7 +119,7 @@ void AccountsStage::ExpireOver(const Key& key, UserState& user, std::int32_t tod
                  out);
     unnamed.expired_micro += grant.head.credit_micro;
     unnamed.expired += wire::CountedBy(grant.head);
-    if (grant.head.kind == wire::GrantKind::kPartial) unnamed.expired_provisional += grant.head.credit_micro;
+    unnamed.expired_provisional += wire::ProvisionalOf(grant.head);
     unnamed.expired_provisional -=
         std::min<credit::MicroTotal>(unnamed.expired_provisional, grant.head.settles_micro);
     unnamed.expired_end = std::max(unnamed.expired_end, row->offset + 1);

@@ -358,10 +358,8 @@ void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
   const wire::ProjectView* view = Admit(record, event->head, facts.app, out);
   if (view == nullptr) return;
   if (const Seen* seen = FindSeen(project, *view, facts.host, facts.result.value, kSeenCompletion);
-      seen != nullptr) {
-    ++duplicates_;  // the result has come back since: the dispatch says nothing new
-    return RefuseWaiting(project, *dispatch, out);
-  }
+      seen != nullptr)
+    return OpenEndedJob(ResultKey(project, facts.result, facts.host), record, *dispatch, out);
   if (const Pending* pending = pending_.Find(ResultKey(project, facts.result, facts.host));
       pending != nullptr) {
     if (!pending->dispatch.empty()) {
@@ -456,8 +454,9 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
       }
       EndJob(ResultKey(project, facts.result, facts.host), *known, event_.head.time, record.line,
              "the result ended in an error", out);
-      pending_.Erase(ResultKey(project, facts.result, facts.host));
     }
+    LeaveJob(ResultKey(project, facts.result, facts.host), known, facts, record.line);
+    if (known != nullptr) pending_.Erase(ResultKey(project, facts.result, facts.host));
     Remember(project, *view, facts.host, state,
              {.result = facts.result.value,
               .completion_hash = ShortHash(record.value),
@@ -638,6 +637,7 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
     for (const WaitingEvent* event : {&pending->validation, &pending->completion})
       wire::Refuse(event->Record(options_.partition), project, RefusalReason::kTooLate, kTooLong, out);
     EndJob(key, *pending, checked.now, pending->line(), "its events were refused", out);
+    ForgetJob(key);
     pending_.Erase(key);
     return;
   }
@@ -659,6 +659,7 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
          checked.state == credit::ValidateState::kValid ? "the result was granted nothing"
                                                         : "the result was not valid",
          out);
+  LeaveJob(key, pending, job, pending->line());
   if (decision_.has_sample) {
     decision_.sample.line = pending->line();
     samples_[project.value].push_back(decision_.sample);
@@ -743,6 +744,7 @@ void ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
       std::erase(state.waiting, key.id);
     }
     EndJob(key, pending, now, pending.line(), "nothing came of it in time", out);
+    ForgetJob(key);
     if (pending.waits_for_host) {
       const Key host = HostKey(project, HostId(pending.host));
       if (hosts_.Find(host)->empty()) hosts_.Erase(host);
@@ -796,7 +798,7 @@ void ClaimsStage::Remember(ProjectId project, const wire::ProjectView& view, Hos
   if (state.open.size() < kRunResults) return;
   // Runs that are over go whenever a new one is closed, and when the calendar says so. The new one stays for now, so
   // that the host remains filed.
-  const bool filed = !state.runs.empty();
+  const bool filed = !state.runs.empty() || state.has_ended_jobs;
   DropRuns(project.value, view, host.value, state);
   SeenRun closed;
   closed.results.swap(state.open);
@@ -821,7 +823,13 @@ void ClaimsStage::DropRuns(std::uint32_t project, const wire::ProjectView& view,
                            HostState& state) {
   std::erase_if(state.runs, [&](const RunRange& old) {
     if (!IsOver(old, view)) return false;
-    runs_.Erase({.project = project, .id = host, .sub = old.number});
+    const Key run{.project = project, .id = host, .sub = old.number};
+    if (state.has_ended_jobs)
+      if (const SeenRun* row = runs_.Find(run); row != nullptr)
+        for (const Seen& seen : row->results)
+          if ((seen.flags & kSeenEventId) == 0)
+            ForgetJob(ResultKey(ProjectId(project), ResultId(seen.result), HostId(host)));
+    runs_.Erase(run);
     return true;
   });
 }
@@ -841,11 +849,27 @@ void ClaimsStage::Forget(std::size_t hosts) {
           DropRuns(project, view, number, state);
           known = &state;
         }
-        if (known->runs.empty()) return tombstone;
         std::int32_t next = 0;
         for (const RunRange& run : known->runs) next = std::max(next, LastDay(run, view));
+        if (known->has_ended_jobs) next = std::max(next, ForgetEndedJobs(key, view));
+        if (next == 0) return tombstone;
         return std::min(next, tombstone.value_or(next));
       });
+}
+
+// Of results that no run holds yet.
+std::int32_t ClaimsStage::ForgetEndedJobs(const Key& host, const wire::ProjectView& view) {
+  HostState& state = hosts_.Mutable(host);
+  std::int32_t next = 0;
+  for (const Seen& seen : state.open) {
+    const RunRange alone{.day = seen.day, .app = seen.app};
+    if (!IsOver(alone, view))
+      next = std::max(next, LastDay(alone, view));
+    else if ((seen.flags & kSeenEventId) == 0)
+      ForgetJob(ResultKey(ProjectId(host.project), ResultId(seen.result), HostId(host.id)));
+  }
+  state.has_ended_jobs = next != 0 || !state.runs.empty();
+  return next;
 }
 
 void ClaimsStage::Finish(Emitter& out) {

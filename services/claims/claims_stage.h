@@ -109,16 +109,24 @@ class ClaimsStage final : public stream::Stage {
   void TakeWaiting(const stream::Key& key, stream::Table<WaitingTrickles>& table, stream::Emitter& out);
   void WaitForJob(const stream::Key& key, double time, const stream::RecordView& record,
                   stream::Table<WaitingTrickles>& table, stream::Emitter& out);
-  // Those that waited for a dispatch that came behind the decision.
+  // A dispatch that came behind the decision.
+  void OpenEndedJob(const stream::Key& key, const stream::RecordView& record, const wire::Dispatch& dispatch,
+                    stream::Emitter& out);
   void RefuseWaiting(ProjectId project, const wire::Dispatch& dispatch, stream::Emitter& out);
   void OnTrickle(const stream::RecordView& record, stream::Emitter& out);
   [[nodiscard]] double BackAt(const stream::Key& key);
   void PayTrickle(const stream::Key& key, const wire::EventHead& head, const wire::Trickle& trickle,
                   const stream::RecordView& record, stream::Emitter& out);
-  // Both do nothing where the result has no such job.
+  // These do nothing where the result has no such job, or it has ended.
   void CloseJob(const stream::Key& key, const Pending& pending, credit::Claim& claim);
   void EndJob(const stream::Key& key, const Pending& pending, double time, std::uint64_t line,
               std::string_view reason, stream::Emitter& out);
+  // Of a decided result, which is remembered: its job stays where trickles are paid that come later, else it goes.
+  void LeaveJob(const stream::Key& key, const Pending* pending, const credit::CompletionFacts& back,
+                std::uint64_t line);
+  void ForgetJob(const stream::Key& key);
+  // Gives the day after which one of the others is over; 0: there is none.
+  std::int32_t ForgetEndedJobs(const stream::Key& host, const wire::ProjectView& view);
   void EraseJob(const stream::Key& key, const OpenJob& job);
   double ExpireTrickles(ProjectId project, double now, stream::Emitter& out);
   void OnCompletion(const stream::RecordView& record, stream::Emitter& out);
@@ -170,6 +178,7 @@ class ClaimsStage final : public stream::Stage {
   wire::HotEvent validation_;
   credit::ClaimDecision decision_;                                // reused
   std::string bytes_;                                             // reused
+  std::string late_trickle_;                                      // reused
   std::map<std::uint32_t, std::vector<credit::Sample>> samples_;  // by project, of this commit
   // By project: nothing that waits expires before this time. Derived: absent means not known, look at all of them.
   std::map<std::uint32_t, double> first_due_;

@@ -3,6 +3,10 @@
 // A job is opened by its dispatch, if its app pays for trickles then, and at the price of that moment
 // (common/credit/trickle_policy.h); it ends with its result's decision. Only the host that it was sent to can add to it:
 // jobs, and names, are kept by (result, host).
+//
+// Messages of a job come on a topic of their own, and may come behind its end, its dispatch too. Where the app says `keep` they
+// are paid all the same, so that no order loses anything: an ended job stays for as long as its result is remembered, and
+// GRANTS, which knows what the result got, pays what it is worth more.
 #pragma once
 
 #include <cstdint>
@@ -35,10 +39,16 @@ struct OpenJob {
   bool priced = false;                // its host is known
   std::vector<OpenTrickle> trickles;  // one for each rule
   std::vector<credit::PaidPartial> paid;
+  bool ended =
+      false;  // its result is decided; `paid` then is what it would have been paid by now, were it not
+  double back_at = 0;         // then: UNIX s, when the result came back
+  std::uint64_t line = 0;     // then: of the decision
+  std::uint32_t sent_as = 0;  // then, where no dispatch had come: fingerprint of what it must say
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.host, s.app, s.workunit, s.name, s.priced, s.trickles, s.paid);
+    f(s.host, s.app, s.workunit, s.name, s.priced, s.trickles, s.paid, AddedIn<2>(s.ended),
+      AddedIn<2>(s.back_at), AddedIn<2>(s.line), AddedIn<2>(s.sent_as));
   }
 };
 
@@ -68,7 +78,7 @@ struct WaitingTrickles {
 inline constexpr std::size_t kMaxWaitingTrickles = 4096;
 
 // Tables of a slot, as stored (numbers are unique over all stages).
-inline constexpr stream::TableSpec<OpenJob> kJobsTable{.id = 11, .version = 1};
+inline constexpr stream::TableSpec<OpenJob> kJobsTable{.id = 11, .version = 2};
 inline constexpr stream::TableSpec<NamedResult> kNamesTable{.id = 12, .version = 1};
 inline constexpr stream::TableSpec<WaitingTrickles> kWaitingTricklesTable{.id = 13, .version = 1};
 inline constexpr stream::TableSpec<WaitingTrickles> kWaitingNamesTable{.id = 14, .version = 1};

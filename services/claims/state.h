@@ -101,7 +101,8 @@ struct Seen {
   }
 };
 
-// A closed run of decided results, ascending by result. Never changed again. A host that has any is filed in the calendar.
+// A closed run of decided results, ascending by result. Never changed again. A host that has any, or ended jobs, is filed in
+// the calendar.
 struct SeenRun {
   std::vector<Seen> results;
 
@@ -162,6 +163,7 @@ struct HostState {
   std::vector<std::uint64_t> unpriced;  // and those whose trickles do (open_jobs.h)
   wire::Word merge;                     // the event that ended it, as one that has become another host:
   HostId into;                          // this one
+  bool has_ended_jobs = false;          // trickles may still come for jobs of decided results (open_jobs.h)
 
   // Nothing was ever said of it, or of its results, but what was refused.
   [[nodiscard]] bool empty() const {
@@ -171,12 +173,12 @@ struct HostState {
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
     f(s.record, s.member, s.opening, s.opening_rows, s.open, s.runs, s.next_run, s.waiting,
-      AddedIn<2>(s.unpriced), AddedIn<3>(s.merge), AddedIn<3>(s.into));
+      AddedIn<2>(s.unpriced), AddedIn<3>(s.merge), AddedIn<3>(s.into), AddedIn<4>(s.has_ended_jobs));
   }
 };
 
 // Tables of a slot, as stored (numbers are unique over all stages).
-inline constexpr stream::TableSpec<HostState> kHostsTable{.id = 1, .version = 3};
+inline constexpr stream::TableSpec<HostState> kHostsTable{.id = 1, .version = 4};
 inline constexpr stream::TableSpec<SeenRun> kRunsTable{.id = 2, .version = 1};
 inline constexpr stream::TableSpec<Pending> kPendingTable{.id = 3, .version = 2};
 inline constexpr stream::TableSpec<wire::ProjectView> kProjectsTable{.id = 4, .version = 2};

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/credit/constants.h"
+#include "common/wire/claim_codec.h"
 #include "common/wire/event_check.h"
 #include "common/wire/grant_codec.h"
 #include "common/wire/refuse.h"
@@ -29,6 +30,19 @@ Key NameKey(ProjectId project, std::string_view name, HostId host) {
 Key HostKey(std::uint32_t project, HostId host) { return {.project = project, .id = host.value, .sub = 0}; }
 Key ProjectKey(std::uint32_t project) { return {.project = project, .id = 0, .sub = 0}; }
 
+// Of what a dispatch and its completion must say alike.
+std::uint32_t SentAs(const credit::CompletionFacts& job) {
+  stream::Hasher hasher;
+  hasher.Scalar(job.version.value);
+  hasher.Scalar(job.app.value);
+  hasher.Scalar(job.peak_flops);
+  return static_cast<std::uint32_t>(hasher.Digest().low);
+}
+
+double ReceivedAt(const credit::CompletionFacts& back) {
+  return back.received_time > 0 ? back.received_time : back.event_time;
+}
+
 constexpr const char* kDecided = "this result was decided before, and what its trickles are worth with it";
 
 RefusalReason ReasonOf(credit::TrickleOutcome outcome) {
@@ -49,6 +63,7 @@ void ClaimsStage::OpenJobOf(const Key& key, const wire::Dispatch& dispatch, Emit
   if (view.catalogue.FindApp(dispatch.facts.app)->policy.trickles.empty()) return;
   pending_.Mutable(key).has_job = true;
   OpenJob& job = jobs_.Mutable(key);
+  job = {};  // one of another life of the result may be left
   job.host = dispatch.facts.host.value;
   job.app = dispatch.facts.app.value;
   job.workunit = dispatch.facts.workunit.value;
@@ -129,6 +144,29 @@ void ClaimsStage::WaitForJob(const Key& key, double time, const RecordView& reco
   waiting.events.emplace_back().Keep(record);
 }
 
+void ClaimsStage::OpenEndedJob(const Key& key, const RecordView& record, const wire::Dispatch& dispatch,
+                               Emitter& out) {
+  const ProjectId project(key.project);
+  const OpenJob* known = jobs_.Find(key);
+  const HostState* host = hosts_.Find(HostKey(key.project, dispatch.facts.host));
+  if (known == nullptr || known->priced || host == nullptr || !host->record.known) {
+    ++duplicates_;  // it says nothing new
+    return RefuseWaiting(project, dispatch, out);
+  }
+  if (known->sent_as != SentAs(dispatch.facts))
+    return wire::Refuse(record, project, RefusalReason::kDispatchDiffers,
+                        "its dispatch and its completion differ in app, version or peak FLOP/s", out);
+  OpenJob& job = jobs_.Mutable(key);
+  job.name = dispatch.result_name;
+  PriceJob(dispatch, *projects_.Find(ProjectKey(key.project)), host->record, job);
+  if (!job.name.empty()) {
+    const Key name = NameKey(project, job.name, dispatch.facts.host);
+    names_.Mutable(name) = {.name = job.name, .result = key.id};
+    TakeWaiting(name, waiting_names_, out);
+  }
+  TakeWaiting(key, waiting_trickles_, out);
+}
+
 void ClaimsStage::RefuseWaiting(ProjectId project, const wire::Dispatch& dispatch, Emitter& out) {
   const Key result{.project = project.value,
                    .id = dispatch.facts.result.value,
@@ -172,6 +210,10 @@ void ClaimsStage::OnTrickle(const RecordView& record, Emitter& out) {
   const Key key{
       .project = project.value, .id = result, .sub = static_cast<std::uint32_t>(trickle->host.value)};
   const OpenJob* job = jobs_.Find(key);
+  // When rows of what is over go depends on how commits are cut.
+  if (job != nullptr && job->ended &&
+      FindSeen(project, *view, trickle->host, result, kSeenCompletion) == nullptr)
+    job = nullptr;
   if (job != nullptr && job->host != trickle->host.value)  // its number has the same last 32 bits
     return wire::Refuse(record, project, RefusalReason::kWrongHost,
                         "the result was sent to host " + std::to_string(job->host), out);
@@ -193,8 +235,7 @@ double ClaimsStage::BackAt(const Key& key) {
   if (pending == nullptr || pending->completion.empty() ||
       wire::DecodeHot(pending->completion.bytes, &completion) != wire::HotDecode::kHot)
     return std::numeric_limits<double>::infinity();
-  const double received = completion.completion.received_time;
-  return received > 0 ? received : completion.head.time;
+  return ReceivedAt(completion.completion);
 }
 
 void ClaimsStage::PayTrickle(const Key& key, const wire::EventHead& head, const wire::Trickle& trickle,
@@ -215,14 +256,15 @@ void ClaimsStage::PayTrickle(const Key& key, const wire::EventHead& head, const 
         record, project, RefusalReason::kNotSupported,
         "app " + std::to_string(job.app) + " has no rule for trickles of variety '" + trickle.variety + "'",
         out);
-  const credit::TrickleDecision decision = credit::Decide(open->price, open->mark, credit::PaidSum(job.paid),
-                                                          {.event_time = std::min(head.time, BackAt(key)),
-                                                           .sequence = trickle.sequence,
-                                                           .elapsed_time = trickle.elapsed_time,
-                                                           .cpu_time = trickle.cpu_time,
-                                                           .runtime_increment = trickle.runtime_increment,
-                                                           .fraction_done = trickle.fraction_done,
-                                                           .steps = trickle.steps});
+  const credit::TrickleDecision decision =
+      credit::Decide(open->price, open->mark, credit::PaidSum(job.paid),
+                     {.event_time = std::min(head.time, job.ended ? job.back_at : BackAt(key)),
+                      .sequence = trickle.sequence,
+                      .elapsed_time = trickle.elapsed_time,
+                      .cpu_time = trickle.cpu_time,
+                      .runtime_increment = trickle.runtime_increment,
+                      .fraction_done = trickle.fraction_done,
+                      .steps = trickle.steps});
   if (decision.refused())
     return wire::Refuse(
         record, project, ReasonOf(decision.outcome),
@@ -255,8 +297,17 @@ void ClaimsStage::PayTrickle(const Key& key, const wire::EventHead& head, const 
                      .credit_micro = decision.partial,
                      .time = head.time,
                      .kind = wire::GrantKind::kPartial,
-                     .work_start = open->price.sent_time},
-                    {.credit = decision.credit, .line = record.line}, {}, {}, &bytes_, {.partial = &partial});
+                     .work_start = open->price.sent_time,
+                     .flags = job.ended ? credit::kGrantLate : 0u},
+                    {.credit = decision.credit, .line = std::max(record.line, job.line)}, {}, {}, &bytes_,
+                    {.partial = &partial});
+  if (job.ended) {
+    late_trickle_.clear();
+    wire::EncodeLateTrickle(bytes_, &late_trickle_);
+    return out.Emit(wire::kClaims,
+                    wire::WorkunitPartition(project, WorkunitId(job.workunit), options_.partitions),
+                    late_trickle_);
+  }
   out.Emit(wire::kGrants, wire::OwnerPartition(project, host.user, trickle.host, options_.partitions),
            bytes_);
 }
@@ -264,19 +315,19 @@ void ClaimsStage::PayTrickle(const Key& key, const wire::EventHead& head, const 
 // The job's claim takes over what was paid.
 void ClaimsStage::CloseJob(const Key& key, const Pending& pending, credit::Claim& claim) {
   const OpenJob* job = pending.has_job ? jobs_.Find(key) : nullptr;
-  if (job == nullptr) return;
+  if (job == nullptr || job->ended) return;
   const wire::ProjectView& view = *projects_.Find(ProjectKey(key.project));
   claim.paid = job->paid;
   if (const credit::AppRow* app = view.catalogue.FindApp(AppId(job->app)))
     claim.settlement = app->policy.settlement;
-  EraseJob(key, *job);
+  jobs_.Mutable(key).ended = true;
 }
 
 // It came to nothing.
 void ClaimsStage::EndJob(const Key& key, const Pending& pending, double time, std::uint64_t line,
                          std::string_view reason, Emitter& out) {
   const OpenJob* job = pending.has_job ? jobs_.Find(key) : nullptr;
-  if (job == nullptr) return;
+  if (job == nullptr || job->ended) return;
   credit::Claim claim;
   wire::PaidJob paid{.project = ProjectId(key.project),
                      .host = HostId(job->host),
@@ -289,6 +340,32 @@ void ClaimsStage::EndJob(const Key& key, const Pending& pending, double time, st
   for (const credit::SettledPartial& part :
        credit::SettlePartials(claim.paid, 0, claim.settlement, time).parts)
     wire::EmitSettled(paid, part, reason, options_.partitions, out);
+}
+
+void ClaimsStage::LeaveJob(const Key& key, const Pending* pending, const credit::CompletionFacts& back,
+                           std::uint64_t line) {
+  const credit::AppRow* app = projects_.Find(ProjectKey(key.project))->catalogue.FindApp(back.app);
+  const bool keeps = app != nullptr && app->policy.settlement == credit::TrickleSettlement::kKeep;
+  if (pending != nullptr && pending->has_job) {
+    if (!keeps || !jobs_.Find(key)->priced) return ForgetJob(key);
+  } else {
+    // A dispatch that was there has opened none.
+    if (!keeps || app->policy.trickles.empty() || (pending != nullptr && !pending->dispatch.empty())) return;
+    jobs_.Mutable(key) = {.host = back.host.value, .app = back.app.value, .sent_as = SentAs(back)};
+  }
+  OpenJob& job = jobs_.Mutable(key);
+  job.workunit = back.workunit.value;
+  job.ended = true;
+  job.back_at = ReceivedAt(back);
+  job.line = line;
+  HostState& host = hosts_.Mutable(HostKey(key.project, back.host));
+  if (!host.has_ended_jobs && host.runs.empty())
+    calendar_.File(key.project, stream::DayOf(back.event_time + app->Window()) + 1, back.host.value);
+  host.has_ended_jobs = true;
+}
+
+void ClaimsStage::ForgetJob(const Key& key) {
+  if (const OpenJob* job = jobs_.Find(key); job != nullptr && job->ended) EraseJob(key, *job);
 }
 
 void ClaimsStage::EraseJob(const Key& key, const OpenJob& job) {

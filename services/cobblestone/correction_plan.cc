@@ -101,7 +101,7 @@ bool CorrectionReader::TakeGrant(std::string_view bytes) {
   facts.settled += head.settles_micro;
   if (grant.undone) return true;
   facts.last_credit = std::max(facts.last_credit, head.time);
-  if (head.kind == wire::GrantKind::kPartial) facts.partials += head.credit_micro;
+  facts.partials += wire::ProvisionalOf(head);
   if (grant.partial) facts.workunit = grant.partial->workunit;
   if (grant.claim) {
     facts.workunit = grant.claim->workunit;

@@ -64,7 +64,7 @@ struct Snapshot {
 };
 
 void AddProvisional(const wire::GrantHead& head, std::map<std::uint32_t, Sums>& to) {
-  const credit::MicroCredit partial = head.kind == wire::GrantKind::kPartial ? head.credit_micro : 0;
+  const credit::MicroCredit partial = wire::ProvisionalOf(head);
   if (partial != 0 || head.settles_micro != 0)
     to[head.project.value][head.user.value].micro += partial - head.settles_micro;
 }
@@ -468,7 +468,7 @@ Paid& Auditor::PaidOf(const wire::GrantHead& head) {
 // What its mark is worth at the recorded price, less what was paid before.
 void Auditor::CheckPartial(const wire::Grant& grant, const std::string& where) {
   ++partials_;
-  PaidOf(grant.head).partials += grant.head.credit_micro;
+  PaidOf(grant.head).partials += wire::ProvisionalOf(grant.head);
   if (!grant.partial || !grant.partial->price)
     return Problem(where + ": is a partial grant without its trickle");
   const wire::PartialGrant& partial = *grant.partial;
@@ -514,9 +514,8 @@ Status Auditor::CheckPaid(LedgerIndex& index) {
       wire::GrantHead head;
       const auto record = RecordAt(place);
       if (!record.ok()) return record.status();
-      if (wire::DecodeGrantHead(*record, &head) && head.kind == wire::GrantKind::kPartial &&
-          head.project == paid.project && head.result == paid.result)
-        partials += head.credit_micro;
+      if (wire::DecodeGrantHead(*record, &head) && head.project == paid.project && head.result == paid.result)
+        partials += wire::ProvisionalOf(head);
     }
     if (partials != paid.settled)
       Problem("result " + std::to_string(paid.result.value) + " of project " +

@@ -108,6 +108,13 @@ wire::PaidJob PaidJobOf(const credit::Claim& claim, double time, std::uint64_t l
           .settlement = claim.settlement};
 }
 
+// 0: it has no grant.
+credit::MicroCredit GotBy(ResultId result, const Decided& decided) {
+  bool granted = false;
+  ForEachResult(decided.granted, [&](ResultId one) { granted = granted || one == result; });
+  return granted ? decided.credit_micro : 0;
+}
+
 bool GetsCredit(const credit::Claim& claim) {
   return (claim.flags & credit::kClaimValid) != 0 && (claim.flags & credit::kClaimHostDeleted) == 0;
 }
@@ -152,18 +159,33 @@ void GrantsStage::Process(std::size_t input, const RecordView& record, Emitter& 
   if (wire::IsPassedClaim(record.value)) [[unlikely]]
     return OnPassed(record, out);
   if (options_.sorted) return Sort(record, out);
+  Take(record, out);
+}
+
+void GrantsStage::Take(const RecordView& record, Emitter& out) {
+  if (wire::IsLateTrickle(record.value)) [[unlikely]]
+    return OnLateTrickle(record, out);
   OnClaim(record, out);
 }
 
 void GrantsStage::Sort(const RecordView& record, Emitter& out) {
-  if (!wire::DecodeClaim(record.value, &claim_))
+  SortedClaim row{
+      .offset = record.offset, .append_time = record.append_time, .bytes = std::string(record.value)};
+  if (wire::IsLateTrickle(record.value)) {
+    wire::Grant grant;
+    if (!wire::DecodeGrant(wire::LateTrickleOf(record.value), &grant))
+      return out.Fail(Status::Corrupted("a late trickle does not decode"));
+    row.line = grant.detail.line;
+    row.result = grant.head.result.value;
+    row.host = grant.head.host.value;
+  } else if (wire::DecodeClaim(record.value, &claim_)) {
+    row.line = claim_.line;
+    row.result = claim_.result.value;
+    row.host = claim_.host.value;
+  } else {
     return out.Fail(Status::Corrupted("a claim does not decode"));
-  sorted_.Mutable({.project = 0, .id = sorted_count_++, .sub = 0}) = {.line = claim_.line,
-                                                                      .result = claim_.result.value,
-                                                                      .host = claim_.host.value,
-                                                                      .offset = record.offset,
-                                                                      .append_time = record.append_time,
-                                                                      .bytes = std::string(record.value)};
+  }
+  sorted_.Mutable({.project = 0, .id = sorted_count_++, .sub = 0}) = std::move(row);
 }
 
 // All that came before a mark, and nothing else: whoever takes events in lets nothing follow a mark before it has passed.
@@ -176,12 +198,12 @@ void GrantsStage::TakeSorted(Emitter& out) {
            std::tie(b.second->line, b.second->result, b.second->host, b.second->bytes);
   });
   for (const auto& [number, one] : all)
-    OnClaim({.where = {wire::kClaims, options_.partition},
-             .offset = one->offset,
-             .append_time = one->append_time,
-             .line = 0,
-             .value = one->bytes},
-            out);
+    Take({.where = {wire::kClaims, options_.partition},
+          .offset = one->offset,
+          .append_time = one->append_time,
+          .line = 0,
+          .value = one->bytes},
+         out);
   for (const auto& [number, one] : all) sorted_.Erase({.project = 0, .id = number, .sub = 0});
   sorted_count_ = 0;
 }
@@ -311,6 +333,49 @@ void GrantsStage::OnClaim(const RecordView& record, Emitter& out) {
     Settle(key, claim.project, claim.workunit, claim.pass, out);
 }
 
+void GrantsStage::OnLateTrickle(const RecordView& record, Emitter& out) {
+  const std::string_view bytes = wire::LateTrickleOf(record.value);
+  wire::Grant grant;
+  if (!wire::DecodeGrant(bytes, &grant) || !grant.partial)
+    return out.Fail(Status::Corrupted("a late trickle does not decode"));
+  const Key key = WorkunitKey(grant.head.project, grant.partial->workunit);
+  const OpenWorkunit* open = open_.Find(key);
+  if (open != nullptr && Awaits(*open, grant.head.result, grant.head.host)) {
+    open_.Mutable(key).late_trickles.emplace_back(bytes);
+    return;
+  }
+  const Decided* decided = FindDecided(grant.head.project, grant.partial->workunit);
+  PayLateTrickle(bytes, decided == nullptr ? 0 : GotBy(grant.head.result, *decided), out);
+}
+
+bool GrantsStage::Awaits(const OpenWorkunit& open, ResultId result, HostId host) {
+  const auto is_its = [&](const HeldClaim& one) {
+    return one.counts && one.result == result && one.host == host;
+  };
+  if (std::any_of(open.claims.begin(), open.claims.end(), is_its)) return true;
+  credit::Claim claim;
+  return std::any_of(open.late.begin(), open.late.end(), [&](const LateClaim& late) {
+    return wire::DecodeClaim(late.bytes, &claim) && claim.result == result && claim.host == host;
+  });
+}
+
+// Of what a result is worth by its trickles it has been paid all before this one, or its grant where that is more: so the
+// amount is a difference of two sums, whatever order they come in.
+void GrantsStage::PayLateTrickle(std::string_view bytes, credit::MicroCredit granted, Emitter& out) {
+  wire::Grant grant;
+  if (!wire::DecodeGrant(bytes, &grant) || !grant.partial)
+    return out.Fail(Status::Corrupted("a late trickle does not decode"));
+  const credit::MicroCredit worth = std::max(granted, grant.partial->paid_before + grant.head.credit_micro);
+  grant.partial->paid_before = std::max(granted, grant.partial->paid_before);
+  grant.head.credit_micro = worth - grant.partial->paid_before;
+  if (grant.head.credit_micro == 0) return;
+  bytes_.clear();
+  wire::EncodeGrant(grant.head, grant.detail, {}, {}, &bytes_, {.partial = &*grant.partial});
+  out.Emit(wire::kGrants,
+           wire::OwnerPartition(grant.head.project, grant.head.user, grant.head.host, options_.partitions),
+           bytes_);
+}
+
 // A result counts once in a look's set, however often something comes of it, and its claim counts for more
 // than word that there will be none. False: nothing has changed.
 bool GrantsStage::AddTo(OpenWorkunit& open, const credit::Claim& claim, const RecordView& record,
@@ -381,6 +446,12 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
     OpenWorkunit& left = open_.Mutable(key);
     for (std::size_t i = left.claims.size(); i-- > 0;)
       if (left.claims[i].pass == pass) left.Remove(i);
+    std::erase_if(left.late_trickles, [&](const std::string& late) {
+      wire::Grant grant;
+      if (wire::DecodeGrant(late, &grant) && Awaits(left, grant.head.result, grant.head.host)) return false;
+      PayLateTrickle(late, 0, out);
+      return true;
+    });
     if (left.claims.empty() && left.late.empty()) open_.Erase(key);
     return;
   }
@@ -434,8 +505,15 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
       return out.Fail(Status::Corrupted("a claim does not decode"));
     SettleUnpaid(claim, out);
   }
+  const std::vector<std::string> late_trickles = open.late_trickles;
   open_.Erase(key);
   RememberDecided(project, workunit, decided);
+  for (const std::string& late : late_trickles) {
+    wire::Grant grant;
+    if (!wire::DecodeGrant(late, &grant))
+      return out.Fail(Status::Corrupted("a late trickle does not decode"));
+    PayLateTrickle(late, GotBy(grant.head.result, decided), out);
+  }
 }
 
 void GrantsStage::GrantLate(Decided& decided, const credit::Claim& claim, const RecordView& record,
@@ -564,6 +642,7 @@ void GrantsStage::Expire(ProjectId project, double now, Emitter& out) {
       credit::Claim claim;
       if (wire::DecodeClaim(late.bytes, &claim)) SettleUnpaid(claim, out);
     }
+    for (const std::string& late : open.late_trickles) PayLateTrickle(late, 0, out);
     open_.Erase(key);
   }
 }

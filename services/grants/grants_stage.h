@@ -54,6 +54,7 @@ struct OpenWorkunit {
   std::vector<HeldClaim> claims;
   std::string bytes;  // of `claims`, one after the other
   std::vector<LateClaim> late;
+  std::vector<std::string> late_trickles;  // wait for the decision about their result (wire/claim_codec.h)
 
   // Lives until the next change.
   [[nodiscard]] std::string_view BytesOf(std::size_t claim) const {
@@ -76,11 +77,12 @@ struct OpenWorkunit {
     claims.clear();
     bytes.clear();
     late.clear();
+    late_trickles.clear();
   }
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.since, s.claims, s.bytes, s.late);
+    f(s.since, s.claims, s.bytes, s.late, AddedIn<2>(s.late_trickles));
   }
 };
 
@@ -130,7 +132,7 @@ struct SortedClaim {
 };
 
 // Tables of a slot, as stored (numbers are unique over all stages).
-inline constexpr stream::TableSpec<OpenWorkunit> kOpenTable{.id = 16, .version = 1};
+inline constexpr stream::TableSpec<OpenWorkunit> kOpenTable{.id = 16, .version = 2};
 inline constexpr stream::TableSpec<DecidedBlock> kDecidedTable{.id = 17, .version = 1};
 inline constexpr stream::TableSpec<wire::ProjectView> kProjectsTable{.id = 18, .version = 2};
 inline constexpr stream::TableSpec<SortedClaim> kSortedTable{.id = 22, .version = 1};
@@ -169,6 +171,7 @@ class GrantsStage final : public stream::Stage {
   void PassMarks(stream::Emitter& out);
   void Sort(const stream::RecordView& record, stream::Emitter& out);
   void TakeSorted(stream::Emitter& out);
+  void Take(const stream::RecordView& record, stream::Emitter& out);
   void OnClaim(const stream::RecordView& record, stream::Emitter& out);
   bool AddTo(OpenWorkunit& open, const credit::Claim& claim, const stream::RecordView& record,
              stream::Emitter& out);
@@ -181,6 +184,11 @@ class GrantsStage final : public stream::Stage {
   void EmitGrant(const credit::Claim& claim, std::string_view claim_bytes, double credit, std::int64_t micro,
                  credit::Mode mode, std::uint64_t line, double time, std::uint32_t flags, double cap,
                  std::uint64_t canonical, stream::Emitter& out);
+  void OnLateTrickle(const stream::RecordView& record, stream::Emitter& out);
+  // The decision about the result still waits for others.
+  static bool Awaits(const OpenWorkunit& open, ResultId result, HostId host);
+  // Of a trickle behind its job's end: what it makes the result worth beyond its grant.
+  void PayLateTrickle(std::string_view bytes, credit::MicroCredit granted, stream::Emitter& out);
   // Of a claim that comes to no grant: what its trickles were paid becomes final.
   void SettleUnpaid(const credit::Claim& claim, stream::Emitter& out);
   void Expire(ProjectId project, double now, stream::Emitter& out);

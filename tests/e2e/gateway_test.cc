@@ -523,9 +523,8 @@ TEST_F(GatewayTest, TheExampleOfASchedulerIsToldWhatTheGatewaySays) {
   build.replace(build.find("-o ask"), 6, "-o '" + program + "'");
   ASSERT_EQ(std::system(("cd '" + root + "' && " + build).c_str()), 0) << build;
   const auto ask = [&](const std::string& url) {
-    const std::string command = std::string("COBBLESTONE_TOKEN=") + kReadToken + " " +
-                                program + " " + url + " 1 " + host + " 0 " + number + " 1e13 > '" +
-                                dir_.path() + "/asked'";
+    const std::string command = std::string("COBBLESTONE_TOKEN=") + kReadToken + " " + program + " " + url +
+                                " 1 " + host + " 0 " + number + " 1e13 > '" + dir_.path() + "/asked'";
     EXPECT_EQ(std::system(command.c_str()), 0);
     std::ifstream file(dir_ / "asked");
     return std::string(std::istreambuf_iterator<char>(file), {});

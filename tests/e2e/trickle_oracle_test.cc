@@ -132,7 +132,7 @@ TEST_P(TrickleSeeds, RepeatingEverythingPaysNothingTwice) {
 // ---- In any order --------------------------------------------------------------------------------------------------
 
 // Where the order cannot matter: messages come in any order among each other and to dispatches, but all before anything is
-// decided (behind a decision a message is refused by rule), no host or user moves (who has the host then is paid), and a
+// decided, no host or user moves (who has the host then is paid), and a
 // sequence number is said once (of two increments with one number the first counts).
 struct Phases {
   Events members;
@@ -173,6 +173,59 @@ Outcome WithoutOrder(Outcome outcome) {
     account.days.clear();
   }
   return outcome;
+}
+
+// What decides comes among the messages, and before the dispatch: each is a topic of its own.
+TEST_P(TrickleSeeds, RunningFreelyNoOrderOfMessagesAndDecisionsChangesWhatAnAccountHas) {
+  Phases phases = PhasesOf(GetParam());
+  std::map<std::uint64_t, double> back;
+  for (const std::string& envelope : phases.results) {
+    const auto event = wire::ParseEvent(envelope);
+    if (const auto* completion = std::get_if<wire::Completion>(&event->body))
+      back[event->head.id / 256] = event->head.time;
+  }
+  // Of a message behind the end of the work it matters whether the end is known.
+  std::erase_if(phases.running, [&](const std::string& envelope) {
+    const auto event = wire::ParseEvent(envelope);
+    const auto* trickle = std::get_if<wire::Trickle>(&event->body);
+    const auto end = trickle == nullptr ? back.end() : back.find(event->head.id / 256);
+    return end != back.end() && event->head.time > end->second;
+  });
+  Events mixed = phases.running;
+  mixed.insert(mixed.end(), phases.results.begin(), phases.results.end());
+  Events ordered = phases.members;
+  ordered.insert(ordered.end(), mixed.begin(), mixed.end());
+  const auto have = [](const Outcome& outcome) {
+    std::map<AccountKey, std::pair<std::int64_t, std::int64_t>> all;
+    for (const auto& [key, account] : outcome.accounts)
+      all[key] = {static_cast<std::int64_t>(account.micro), static_cast<std::int64_t>(account.provisional)};
+    return all;
+  };
+  const Outcome oracle = RunOracle(ordered);
+  const auto expected = have(oracle);
+  std::mt19937_64 random(GetParam());
+  std::size_t late = 0;
+  for (const std::uint32_t partitions : {1u, 4u}) {
+    FreeWorld world(partitions, random());
+    world.Add(phases.members);
+    world.RunUntilIdle();
+    std::shuffle(mixed.begin(), mixed.end(), random);
+    world.Add(mixed);
+    world.RunUntilIdle();
+    EXPECT_EQ(have(world.outcome()).size(), expected.size());
+    for (const auto& [key, sums] : have(world.outcome())) {
+      const auto known = expected.find(key);
+      EXPECT_TRUE(known != expected.end() && known->second == sums)
+          << partitions << " partitions, account " << key.account << ": " << sums.first << ", provisional "
+          << sums.second << ", in order " << (known == expected.end() ? -1 : known->second.first);
+    }
+    for (const std::string& record : world.ledger()) {
+      wire::GrantHead head;
+      ASSERT_TRUE(wire::DecodeGrantHead(record, &head));
+      late += head.kind == wire::GrantKind::kPartial && wire::ProvisionalOf(head) == 0 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(late, 20u);
 }
 
 TEST_P(TrickleSeeds, RunningFreelyNoOrderOfMessagesChangesWhatIsPaid) {
@@ -348,6 +401,7 @@ TEST_P(TrickleSeeds, AllPathsOfAResultSumToItsSettledWorth) {
   const Played run = RunPipeline(Generate(options), 3);
   struct Paths {
     std::int64_t partial = 0;
+    std::int64_t marks = 0;  // what its marks are worth
     std::int64_t settled = 0;
     std::int64_t sum = 0;
     std::int64_t worth = 0;
@@ -361,7 +415,12 @@ TEST_P(TrickleSeeds, AllPathsOfAResultSumToItsSettledWorth) {
     paths.app = grant.head.app.value;
     paths.sum += grant.head.credit_micro;
     paths.settled += grant.head.settles_micro;
-    if (grant.head.kind == wire::GrantKind::kPartial) paths.partial += grant.head.credit_micro;
+    if (grant.head.kind == wire::GrantKind::kPartial) {
+      paths.partial += grant.head.credit_micro;
+      paths.marks = std::max(paths.marks, grant.partial->paid_before + grant.head.credit_micro);
+      // Behind the decision it is final at once.
+      if (wire::ProvisionalOf(grant.head) == 0) paths.settled += grant.head.credit_micro;
+    }
     if (grant.head.kind == wire::GrantKind::kFinal) paths.worth = std::llrint(grant.detail.credit * 1e6);
   }
   std::map<std::uint64_t, std::uint64_t> compared;
@@ -369,7 +428,7 @@ TEST_P(TrickleSeeds, AllPathsOfAResultSumToItsSettledWorth) {
     if (paths.partial == 0 || paths.settled == 0) continue;
     EXPECT_EQ(paths.settled, paths.partial) << result;
     const bool keeps = (paths.app - 1) % 3 == 0;
-    EXPECT_EQ(paths.sum, keeps ? std::max(paths.worth, paths.partial) : paths.worth) << result;
+    EXPECT_EQ(paths.sum, keeps ? std::max(paths.worth, paths.marks) : paths.worth) << result;
     ++compared[(paths.app - 1) % 3];
   }
   for (std::uint64_t settlement = 0; settlement < 3; ++settlement) EXPECT_GT(compared[settlement], 50u);
@@ -424,6 +483,65 @@ TEST_P(TrickleSeeds, ACheatGetsNoMoreThanTheWallClockOfItsJobsIsWorth) {
     EXPECT_EQ(cheat(done.outcome), 5'000'000);
     EXPECT_EQ(PaidTo(done.outcome, 3), honest);
   }
+}
+
+// ---- Behind the decision -------------------------------------------------------------------------------------------
+
+TEST(LateTrickle, UnderKeepAResultGetsTheGreaterOfItsGrantAndItsHighestMarkWheneverItIsTold) {
+  const auto valid = credit::ValidateState::kValid;
+  const auto invalid = credit::ValidateState::kInvalid;
+  struct Case {
+    double worth;
+    credit::ValidateState state;
+    bool sent_late;  // its dispatch comes behind the decision
+    std::int64_t in_all;
+  };
+  // 300 steps are worth 41.1, of which 100, 13.7, were told before.
+  for (const Case& one : {Case{9, valid, false, 41'100'000}, Case{9, valid, true, 41'100'000},
+                          Case{20, valid, false, 41'100'000}, Case{50, valid, false, 50'000'000},
+                          Case{50, valid, true, 50'000'000}, Case{9, invalid, false, 41'100'000},
+                          Case{9, invalid, true, 41'100'000}}) {
+    Project project(Steps(), "keep");
+    if (!one.sent_late) project.Sent(100, 1, "job");
+    project.Heard(kStart + 5 * kDay, 100, 1, 100);
+    project.Decided(kStart + 11 * kDay, 100, 1, one.worth, one.state);
+    if (one.sent_late) project.Sent(100, 1, "job");
+    project.Heard(kStart + 10 * kDay, 0, 1, 300, 2, "job");
+    project.Heard(kStart + 9 * kDay, 100, 1, 200, 3);
+    project.Heard(kStart + 10 * kDay, 100, 2, 400, 4);
+    const Played run = ExpectLikeTheOracle(project.events);
+    EXPECT_EQ(PaidTo(run.outcome, 1), one.in_all) << one.worth << " " << one.sent_late;
+    EXPECT_TRUE(run.outcome.accounts.at({1, OracleAccountKind::kUser, 1}).provisional == 0);
+  }
+}
+
+TEST(LateTrickle, WaitsForAWorkunitThatIsNotDecidedYet) {
+  Project project(Steps(), "keep");
+  const auto valid = credit::ValidateState::kValid;
+  project.Sent(100, 1);
+  project.Decided(kStart + 11 * kDay, 100, 1, 20, valid, 100, 1, 2);
+  project.Heard(kStart + 10 * kDay, 100, 1, 300);
+  const Played waiting = ExpectLikeTheOracle(project.events);
+  EXPECT_EQ(PaidTo(waiting.outcome, 1), 0) << "what it is worth more than its grant nobody knows yet";
+  project.Decided(kStart + 12 * kDay, 101, 2, 20, valid, 100, 1, 2);
+  EXPECT_EQ(PaidTo(ExpectLikeTheOracle(project.events).outcome, 1), 41'100'000);
+}
+
+// The work ended when the result came back, and a dispatch says of what it was.
+TEST(LateTrickle, PaysNoTimeBehindTheEndAndNoOtherJob) {
+  Project project(Elapsed(), "keep");
+  project.Sent(100, 1);
+  project.Decided(kStart + 2 * kDay, 100, 1, 1, credit::ValidateState::kInvalid);
+  project.Heard(kStart + 30 * kDay, 100, 1, 25 * kDay);
+  project.Decided(kStart + 2 * kDay, 101, 2, 1, credit::ValidateState::kInvalid);
+  wire::Dispatch other = DispatchOf(101, 2, kStart, "");
+  other.facts.peak_flops = 5e9;
+  project.Say(kStart, other);
+  project.Heard(kStart + kDay, 101, 2, kDay);
+  const Played run = ExpectLikeTheOracle(project.events);
+  EXPECT_EQ(PaidTo(run.outcome, 1), 400'000'000);
+  EXPECT_EQ(PaidTo(run.outcome, 2), 0);
+  EXPECT_EQ(run.outcome.refusals.at("DISPATCH_DIFFERS"), 1u);
 }
 
 // ---- What is left behind -------------------------------------------------------------------------------------------

@@ -157,7 +157,7 @@ TEST_F(TrickleStory, OnlyTheHostThatHoldsTheResultCanAddToIt) {
 TEST_F(TrickleStory, NoNumberOfMessagesEarnsMoreThanTheModelHasSteps) {
   Project("");
   Sent(100, 5);
-  for (int n = 0; n < 20; ++n) Heard(100, 5, 1e6 + n, kStart + kDay + n);
+  for (int n = 0; n < 20; ++n) Heard(100, 5, 1e6 + n, kStart + 2 * kDay + n);
   EXPECT_EQ(Has(1, 5), "100.000000 100.000000 100.000000");
   EXPECT_EQ(Explained(100)["partials"].size(), 1u);
   EXPECT_EQ(Explained(100)["partials"][0]["bounded_by"][0], "last_step");
@@ -289,8 +289,21 @@ TEST_F(TrickleStory, BetweenComingBackAndValidationTimeEarnsNothing) {
 }
 
 // The dispatch comes behind the decision: what waited for it is told at once that it is too late.
-TEST_F(TrickleStory, WhatWaitedForADispatchBehindTheDecisionIsRefusedWithIt) {
+TEST_F(TrickleStory, WhatWaitedForADispatchBehindTheDecisionIsPaidUnderKeep) {
   Project("keep");
+  Heard(100, 5, 500, kStart + kDay);
+  Say(kStart + kDay,
+      wire::Trickle{.host = HostId(5), .variety = "model", .steps = 600, .result_name = "hadcm3_0"});
+  Validated(100, 5, 20, kStart + 2 * kDay);
+  EXPECT_EQ(Has(1, 5), "20.000000 0.000000 20.000000");
+  Sent(100, 5, kStart, "hadcm3_0");
+  EXPECT_EQ(CountRefused(), 0u);
+  EXPECT_EQ(Has(1, 5), "60.000000 0.000000 60.000000");
+  Audit();
+}
+
+TEST_F(TrickleStory, WhatWaitedForADispatchBehindTheDecisionIsRefusedWithIt) {
+  Project("settle");
   Heard(100, 5, 500, kStart + kDay);
   Say(kStart + kDay,
       wire::Trickle{.host = HostId(5), .variety = "model", .steps = 600, .result_name = "hadcm3_0"});

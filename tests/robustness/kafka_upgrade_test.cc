@@ -70,7 +70,8 @@ class KafkaUpgrade : public ::testing::Test {
     *a = Old(world, "a");
     *b = Old(world, "b");
     feed->emplace(world);
-    ASSERT_TRUE(AwaitCommit(world, "a", kThisVersion) && AwaitCommit(world, "b", kThisVersion)) << world.Tasks().dump(1);
+    ASSERT_TRUE(AwaitCommit(world, "a", kThisVersion) && AwaitCommit(world, "b", kThisVersion))
+        << world.Tasks().dump(1);
     StopPolitely(**a);
     *a = New(world, "a");
     ASSERT_TRUE(AwaitCommit(world, "a", kNextVersion)) << world.Tasks().dump(1) << (*a)->err();

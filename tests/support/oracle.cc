@@ -88,6 +88,18 @@ struct Job {
   std::string name;
   std::optional<OracleJob> terms;  // its host is known
   OraclePaid paid;
+  // Where its app says `keep`, what its messages are worth counts after its end, too.
+  bool ended = false;
+  double back = 0;
+  std::uint64_t line = 0;  // of the decision
+  std::uint64_t workunit = 0;
+};
+
+// A trickle behind its job's end: what the result would have been paid before it and with it, were it not decided.
+struct LateTrickle {
+  Posting posting;
+  std::int64_t before = 0;
+  std::int64_t after = 0;
 };
 
 // Trickles whose job has not come: when the first was sent, each with its line.
@@ -127,6 +139,7 @@ struct WorkunitFacts {
   double since = 0;
   std::vector<Claim> claims;
   std::vector<Claim> late;
+  std::vector<LateTrickle> late_trickles;
   double time = 0;  // of the decision
   std::uint64_t line = 0;
   double credit = 0;
@@ -199,6 +212,10 @@ struct Oracle::State {
   void TakeWaiting(WaitingTrickles waiting);
   void EndJob(ResultKey key, std::uint64_t host, ResultFacts& result, double time, std::uint64_t at_line);
   void ForgetJob(std::uint32_t project, std::uint64_t result_id, std::uint64_t host, ResultFacts& result);
+  void LeaveJob(std::uint32_t project, ResultFacts& result, const Envelope& back, std::uint64_t at_line);
+  static bool Awaits(const WorkunitFacts& workunit, const LateTrickle& late);
+  void TakeLate(std::uint64_t workunit, const LateTrickle& late);
+  void PayLate(const LateTrickle& late, std::int64_t granted);
   void GiveUp(std::uint32_t project, const Claim& claim);
   void Unsettle(const Posting& of, const OraclePaid& paid, std::int64_t worth, const std::string& settlement,
                 bool granted);
@@ -501,6 +518,15 @@ void Oracle::State::AddDispatch(const Envelope& e, std::string_view bytes) {
   if (project.apps.count(said.app()) == 0) return Refuse("UNKNOWN_APP");
   ResultFacts& result = project.results[{said.result(), said.host()}];
   if (result.ended && IsEarlierDay(result.begin, project.apps[result.app].results_from)) result = {};
+  if (result.ended && result.job && !result.job->terms && project.hosts[said.host()].known) {
+    Envelope back;
+    back.ParseFromString(result.ended_completion);
+    if (AreOfOtherJobs(said, back.completion())) return Refuse("DISPATCH_DIFFERS");
+    result.job->name = said.result_name();
+    if (!said.result_name().empty()) project.names[{said.result_name(), said.host()}] = said.result();
+    result.dispatch = bytes;
+    return PriceJob(e.project(), said.result(), said.host());
+  }
   if (result.ended) {
     const auto refuse = [this](const auto& waiting) {
       if (waiting)
@@ -566,7 +592,8 @@ void Oracle::State::AddCompletion(const Envelope& e, std::string_view bytes) {
       Refuse("UNKNOWN_RESULT");
     }
     EndJob({e.project(), said.result()}, said.host(), result, e.time(), line);
-    result = {};
+    LeaveJob(e.project(), result, e, line);
+    result = {.job = result.job};
     result.ended = true;
     result.begin = WindowBegin(said, e.time());
     result.app = said.app();
@@ -661,6 +688,7 @@ void Oracle::State::Join(std::uint32_t project_id, std::uint64_t result_id, std:
     Refuse("TOO_LATE");
     Refuse("TOO_LATE");
     EndJob({project_id, result_id}, host_id, result, checked.time(), result.line);
+    ForgetJob(project_id, result_id, host_id, result);
     result = {};
     return;
   }
@@ -687,11 +715,12 @@ void Oracle::State::Join(std::uint32_t project_id, std::uint64_t result_id, std:
     if (valid && !host.deleted && result.job) {
       claim.paid = result.job->paid;
       claim.settlement = app.settlement;
-      ForgetJob(project_id, result_id, host_id, result);
+      result.job->ended = true;
     }
     TakeClaim(project_id, claim);
   }
   EndJob({project_id, result_id}, host_id, result, checked.time(), result.line);
+  LeaveJob(project_id, result, done, result.line);
   result.ended_completion = std::exchange(result.completion, {});
   result.ended_validation = std::exchange(result.validation, {});
   result.dispatch.clear();
@@ -738,6 +767,7 @@ void Oracle::State::Tick(std::uint32_t project_id, double time) {
     if (!result.pending || !(result.since + project.apps[result.app].window < time)) continue;
     ResultFacts over = std::exchange(result, {});
     EndJob({project_id, key.first}, key.second, over, time, over.line);
+    ForgetJob(project_id, key.first, key.second, over);
     const char* reason = over.waits_for_host ? "UNKNOWN_HOST" : "UNKNOWN_RESULT";
     if (!over.completion.empty()) Refuse(reason);
     if (over.validation.empty()) continue;
@@ -776,6 +806,7 @@ void Oracle::State::ExpireWorkunits(std::uint32_t project_id) {
       Refuse("UNKNOWN_RESULT");
       GiveUp(project_id, claim);
     }
+    for (const LateTrickle& late : workunit.late_trickles) PayLate(late, 0);
     workunit = {};
   }
 }
@@ -847,6 +878,11 @@ void Oracle::State::Settle(std::uint32_t project_id, std::uint64_t workunit_id, 
   if (!any_valid) {
     // Such a look decides nothing.
     std::erase_if(workunit.claims, [pass](const Claim& claim) { return claim.pass == pass; });
+    std::erase_if(workunit.late_trickles, [&](const LateTrickle& late) {
+      if (Awaits(workunit, late)) return false;
+      PayLate(late, 0);
+      return true;
+    });
     workunit.open = !workunit.claims.empty() || !workunit.late.empty();
     return;
   }
@@ -876,6 +912,39 @@ void Oracle::State::Settle(std::uint32_t project_id, std::uint64_t workunit_id, 
   for (const Claim& claim : all)
     if (claim.pass != pass) GiveUp(project_id, claim);
   for (const Claim& claim : late) GrantTo(project_id, claim, workunit, true);
+  for (const LateTrickle& trickle : std::exchange(workunit.late_trickles, {}))
+    PayLate(trickle, outcome.grants.count(trickle.posting.key) > 0 ? workunit.micro : 0);
+}
+
+bool Oracle::State::Awaits(const WorkunitFacts& workunit, const LateTrickle& late) {
+  const auto is_its = [&](const Claim& claim) {
+    return !claim.expired && claim.result == late.posting.key.result && claim.host == late.posting.host;
+  };
+  return std::any_of(workunit.claims.begin(), workunit.claims.end(), is_its) ||
+         std::any_of(workunit.late.begin(), workunit.late.end(), is_its);
+}
+
+void Oracle::State::TakeLate(std::uint64_t workunit_id, const LateTrickle& late) {
+  Project& project = projects[late.posting.key.project];
+  WorkunitFacts& workunit = project.workunits[workunit_id];
+  if (!workunit.decided && Awaits(workunit, late)) {
+    workunit.late_trickles.push_back(late);
+    return;
+  }
+  const bool known =
+      workunit.decided && !IsEarlierDay(workunit.begin, project.apps[workunit.app].workunits_from);
+  PayLate(late, known && outcome.grants.count(late.posting.key) > 0 ? workunit.micro : 0);
+}
+
+// In all a result whose app says `keep` gets the greater of its grant and of what its messages are worth.
+void Oracle::State::PayLate(const LateTrickle& late, std::int64_t granted) {
+  Posting posting = late.posting;
+  posting.micro = std::max(late.after, granted) - std::max(late.before, granted);
+  if (posting.micro == 0) return;
+  PartialOutcome& sum = outcome.partials[{posting.key, posting.user}];
+  sum.paid += posting.micro;
+  sum.settled += posting.micro;
+  Give(posting);
 }
 
 void Oracle::State::GrantTo(std::uint32_t project_id, const Claim& claim, const WorkunitFacts& workunit,
@@ -1140,10 +1209,10 @@ void Oracle::State::AddTrickle(const Envelope& e, std::string_view bytes, std::u
   }
   if (const auto found = project.results.find({result_id, said.host()}); found != project.results.end()) {
     const ResultFacts& result = found->second;
-    if (result.job && result.job->terms) return Pay(e, result_id, *result.job, from_line);
+    const bool over = result.ended && IsEarlierDay(result.begin, project.apps[result.app].results_from);
+    if (result.job && result.job->terms && !over) return Pay(e, result_id, *result.job, from_line);
     if (!result.job && result.pending && !result.dispatch.empty()) return Refuse("NOT_SUPPORTED");
-    if (result.ended && !IsEarlierDay(result.begin, project.apps[result.app].results_from))
-      return Refuse("ALREADY_DECIDED");
+    if (!result.job && result.ended && !over) return Refuse("ALREADY_DECIDED");
   }
   wait(project.waiting_trickles[{result_id, said.host()}]);
 }
@@ -1156,8 +1225,10 @@ void Oracle::State::Pay(const Envelope& e, std::uint64_t result_id, Job& job, st
   std::int64_t micro = 0;
   // Behind its coming back it did nothing more.
   double until = e.time();
-  if (const ResultFacts& result = projects[e.project()].results[{result_id, said.host()}];
-      !result.completion.empty()) {
+  if (job.ended) {
+    until = std::min(until, job.back);
+  } else if (const ResultFacts& result = projects[e.project()].results[{result_id, said.host()}];
+             !result.completion.empty()) {
     Envelope back;
     back.ParseFromString(result.completion);
     const double received = back.completion().received_time();
@@ -1165,26 +1236,52 @@ void Oracle::State::Pay(const Envelope& e, std::uint64_t result_id, Job& job, st
   }
   if (const char* reason = job.terms->Hear(said, until, &micro)) return Refuse(reason);
   if (micro == 0) return;
+  std::int64_t before = 0;
+  for (const OraclePartials& one : job.paid) before += one.micro;
   auto paid =
       std::find_if(job.paid.begin(), job.paid.end(), [&](const auto& one) { return one.user == host.user; });
   if (paid == job.paid.end()) paid = job.paid.insert(paid, {.user = host.user});
   paid->micro += micro;
   paid->newest = std::max(paid->newest, e.time());
-  const ResultKey key{e.project(), result_id};
-  outcome.partials[{key, host.user}].paid += micro;
-  Give({.key = key,
-        .host = said.host(),
-        .user = host.user,
-        .app = job.app,
-        .micro = micro,
-        .paid = micro,
-        .time = e.time(),
-        .line = from_line,
-        .team_time = e.time()});
+  Posting posting{.key = {e.project(), result_id},
+                  .host = said.host(),
+                  .user = host.user,
+                  .app = job.app,
+                  .micro = micro,
+                  .paid = micro,
+                  .time = e.time(),
+                  .line = std::max(from_line, job.line),
+                  .team_time = e.time()};
+  if (job.ended) {
+    posting.paid = 0;  // it is final
+    return TakeLate(job.workunit, {.posting = posting, .before = before, .after = before + micro});
+  }
+  outcome.partials[{posting.key, host.user}].paid += micro;
+  Give(posting);
+}
+
+// Of a result that has just been decided.
+void Oracle::State::LeaveJob(std::uint32_t project_id, ResultFacts& result, const Envelope& back,
+                             std::uint64_t at_line) {
+  const v1::Completion& said = back.completion();
+  const AppFacts& app = projects[project_id].apps[said.app()];
+  const bool keeps = app.settlement != "settle" && app.settlement != "cap";
+  if (result.job && (!keeps || !result.job->terms))
+    return ForgetJob(project_id, said.result(), said.host(), result);
+  if (!result.job) {
+    if (!keeps || app.trickles.empty() || !result.dispatch.empty()) return;
+    result.job = std::make_shared<Job>();
+    result.job->app = said.app();
+  }
+  result.job->ended = true;
+  result.job->back = said.received_time() > 0 ? said.received_time() : back.time();
+  result.job->line = at_line;
+  result.job->workunit = said.workunit();
 }
 
 void Oracle::State::ForgetJob(std::uint32_t project, std::uint64_t result_id, std::uint64_t host,
                               ResultFacts& result) {
+  if (!result.job) return;
   auto& names = projects[project].names;
   const auto named = names.find({result.job->name, host});
   if (named != names.end() && named->second == result_id) names.erase(named);
@@ -1194,10 +1291,10 @@ void Oracle::State::ForgetJob(std::uint32_t project, std::uint64_t result_id, st
 // It comes to nothing.
 void Oracle::State::EndJob(ResultKey key, std::uint64_t host, ResultFacts& result, double time,
                            std::uint64_t at_line) {
-  if (!result.job) return;
+  if (!result.job || result.job->ended) return;
   const Posting of{.key = key, .host = host, .app = result.job->app, .time = time, .line = at_line};
   Unsettle(of, result.job->paid, 0, projects[key.project].apps[result.job->app].settlement, false);
-  ForgetJob(key.project, key.result, host, result);
+  result.job->ended = true;
 }
 
 // A claim that gets no grant.

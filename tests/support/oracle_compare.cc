@@ -28,6 +28,8 @@ bool AddLedgerRecord(std::string_view bytes, Outcome* outcome) {
   if (!final || grant.settles_micro() != 0) {
     PartialOutcome& sum = outcome->partials[{key, grant.user()}];
     if (partial) sum.paid += grant.credit_micro();
+    // Behind the decision a partial grant is final at once.
+    if (partial && (grant.flags() & 1) != 0) sum.settled += grant.credit_micro();
     if (grant.kind() == v1::GRANT_KIND_REVERSAL) sum.taken -= grant.credit_micro();
     sum.settled += grant.settles_micro();
   }

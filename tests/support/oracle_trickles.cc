@@ -58,8 +58,11 @@ double OracleJob::Within(const v1::TrickleRule& rule, double mark, double wall) 
   if (rule.kind() == "elapsed" || rule.kind() == "runtime")
     return std::min(mark, rule.measure() == "cpu_time" ? wall * cpus_ : wall);
   if (rule.kind() == "steps") {
-    const double most = rule.min_step_seconds() > 0 ? std::floor(wall / rule.min_step_seconds()) : HUGE_VAL;
-    return std::min({std::floor(mark), rule.phases().rbegin()->last_step(), most});
+    const double last = rule.phases().rbegin()->last_step();
+    double least = rule.min_step_seconds();
+    if (least == 0 && dispatch.peak_flops() > 0)
+      least = dispatch.fpops_est() / dispatch.peak_flops() / 10 / last;
+    return std::min({std::floor(mark), last, least > 0 ? std::floor(wall / least) : HUGE_VAL});
   }
   if (rule.kind() == "fraction") {
     const bool both = dispatch.peak_flops() > 0 && dispatch.fpops_est() > 0;

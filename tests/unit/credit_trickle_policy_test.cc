@@ -47,7 +47,8 @@ TrickleRule Steps() {
                      {.last_step = 3000, .credit_per_step = 0.25},
                      {.last_step = 4000, .credit_per_step = 2}},
           .model_factor = 1.5,
-          .multiplier = 1.09};
+          .multiplier = 1.09,
+          .min_step_seconds = 1};
 }
 TrickleRule Fraction() {
   return {.variety = "fraction", .kind = TrickleKind::kFraction, .measure = TrickleMeasure::kFractionDone};
@@ -209,6 +210,16 @@ TEST(StepsRule, LetsNoModelRunFasterThanTheFastestComputer) {
   Paid paid{running.Price(rule)};
   const TrickleDecision decision = paid.Take(StepsAt(1.5, 4000));
   EXPECT_EQ(decision.after.value, 150);
+  EXPECT_EQ(decision.bounds, kTrickleWallTime);
+}
+
+TEST(StepsRule, WithoutAWordOfItsOwnNoModelRunsTenTimesFasterThanItsEstimate) {
+  Running running;
+  TrickleRule rule = Steps();
+  rule.min_step_seconds = 0;
+  Paid paid{running.Price(rule)};
+  const TrickleDecision decision = paid.Take(StepsAt(3.65, 4000));  // E is a year of the device
+  EXPECT_EQ(decision.after.value, 400);
   EXPECT_EQ(decision.bounds, kTrickleWallTime);
 }
 

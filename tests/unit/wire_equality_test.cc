@@ -119,7 +119,10 @@ void SortAndThin(v1::Epoch* epoch) {
 
 // What the codecs' callers never write, taken out of a random message.
 void Tidy(v1::Epoch* m) { SortAndThin(m); }
-void Tidy(v1::Claim* m) { m->clear_passed(); }
+void Tidy(v1::Claim* m) {
+  m->clear_passed();
+  m->clear_late_trickle();
+}
 void Tidy(v1::Posting* m) { m->clear_passed(); }
 void Tidy(v1::SampleBatch* m) { m->clear_passed_tick(); }
 void Tidy(v1::Grant* m) {
@@ -381,6 +384,23 @@ TEST(WireEquality, EachFieldOfACompletionAndAValidationIsReadUnderItsName) {
 }
 
 // Told from a record by its first bytes, and nothing that a codec of records stumbles over.
+TEST(WireEquality, ALateTrickleIsWrittenAsGeneratedCodeWritesItAndIsNoClaim) {
+  Random random(9);
+  for (int i = 0; i < 500; ++i) {
+    v1::Claim claim;
+    *claim.mutable_late_trickle() = RandomMessage<v1::Grant>(random);
+    const std::string grant = claim.late_trickle().SerializeAsString();
+    std::string ours;
+    EncodeLateTrickle(grant, &ours);
+    ASSERT_EQ(ours, claim.SerializeAsString());
+    EXPECT_TRUE(IsLateTrickle(ours));
+    EXPECT_EQ(LateTrickleOf(ours), grant);
+    EXPECT_EQ(LateTrickleOf(ours.substr(0, ours.size() - 1)).size(), 0u);
+    claim.set_project(1);
+    EXPECT_FALSE(IsLateTrickle(claim.SerializeAsString()));
+  }
+}
+
 TEST(WireEquality, HowFarAPartitionHasComeIsWrittenAsGeneratedCodeWritesItAndIsNoRecord) {
   Random random(8);
   for (int i = 0; i < 2000; ++i) {
