@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "common/credit/policy.h"
@@ -25,12 +26,54 @@ std::string ExactText(double value) {
   return text;
 }
 
-std::string_view KindText(wire::GrantKind kind) {
-  if (kind == wire::GrantKind::kFinal) return "final";
-  if (kind == wire::GrantKind::kPartial) return "partial";
-  if (kind == wire::GrantKind::kReversal) return "reversal";
-  if (kind == wire::GrantKind::kRepricing) return "repricing";
-  return kind == wire::GrantKind::kOpening ? "opening" : "other";
+bool Corrects(std::uint32_t flags) { return (flags & credit::kGrantCorrects) != 0; }
+
+std::string_view KindText(const wire::GrantHead& head) {
+  switch (head.kind) {
+    case wire::GrantKind::kFinal: return "final";
+    case wire::GrantKind::kPartial: return "partial";
+    case wire::GrantKind::kReversal: return Corrects(head.flags) ? "reversal" : "settlement";
+    case wire::GrantKind::kRepricing: return "repricing";
+    case wire::GrantKind::kOpening: return "opening";
+    default: return "other";
+  }
+}
+
+// As far as a posting tells.
+std::string_view KindText(const wire::Posting& posting) {
+  if (Corrects(posting.flags)) return "correction";
+  if (!posting.uncounted) return "final";
+  return posting.credit_micro > 0 ? "partial" : "settlement";
+}
+
+// An opening of a host names the host's owner, too, who has one of their own.
+bool Moves(const wire::GrantHead& head, wire::AccountKind kind, std::uint64_t id) {
+  const bool opening = head.kind == wire::GrantKind::kOpening;
+  if (!opening && !wire::IsAward(head.kind)) return false;
+  if (kind == wire::AccountKind::kHost) return head.host.value == id;
+  return head.user.value == id && !(opening && head.host);
+}
+
+json RowOf(const wire::GrantHead& head) {
+  json row{{"kind", KindText(head)},
+           {"time", Number(head.time)},
+           {"credit", MicroText(head.credit_micro)},
+           {"user", head.user.value},
+           {"late", (head.flags & credit::kGrantLate) != 0}};
+  if (head.host) row["host"] = head.host.value;
+  if (head.result) row["result"] = head.result.value;
+  if (head.kind == wire::GrantKind::kOpening) row["rac"] = Number(head.work_start);
+  return row;
+}
+
+json RowOf(const wire::Posting& posting) {
+  return {{"kind", KindText(posting)},
+          {"time", Number(posting.time)},
+          {"credit", MicroText(posting.credit_micro)},
+          {"user", posting.user.value},
+          {"late", (posting.flags & credit::kGrantLate) != 0},
+          {"host", posting.host.value},
+          {"result", posting.result.value}};
 }
 
 Status DoesNotDecode(const LedgerPlace& place) {
@@ -96,7 +139,7 @@ Status Questions::AddPostings(ProjectId project, const LedgerPlace& place, const
 Result<json> Questions::GrantJson(ProjectId project, const LedgerPlace& place, std::string_view record) {
   wire::Grant grant;
   if (!wire::DecodeGrant(record, &grant)) return DoesNotDecode(place);
-  json j{{"kind", KindText(grant.head.kind)},
+  json j{{"kind", KindText(grant.head)},
          {"project", grant.head.project.value},
          {"result", grant.head.result.value},
          {"user", grant.head.user.value},
@@ -143,7 +186,7 @@ Result<json> Questions::Explain(ProjectId project, ResultId result) {
       if (!wire::DecodeGrantHead(record, &head) || wire::IsHostMove(head.kind)) return true;
       if (head.project != project || head.result != result) return true;
       all += head.credit_micro;
-      if ((head.flags & credit::kGrantCorrects) != 0) {
+      if (Corrects(head.flags)) {
         wire::Grant whole;
         const bool decoded = wire::DecodeGrant(record, &whole) && whole.undone;
         if (decoded) corrections.push_back(CorrectionJson(whole));
@@ -228,8 +271,17 @@ Result<json> Questions::PendingJson(ProjectId project, ResultId result) {
 
 Result<json> Questions::Grants(ProjectId project, wire::AccountKind kind, std::uint64_t id,
                                std::size_t limit) {
-  const auto places = ledger_.NewestTo(project, kind, id, limit);
-  if (!places.ok()) return places.status();
+  // Not all that names the account moves it; where too few do, more are looked at.
+  for (std::size_t n = limit;; n *= 4) {
+    const auto places = ledger_.NewestTo(project, kind, id, n);
+    if (!places.ok()) return places.status();
+    auto rows = GrantsAt(*places, project, kind, id, limit);
+    if (!rows.ok() || rows->size() >= limit || places->size() < n) return rows;
+  }
+}
+
+Result<json> Questions::GrantsAt(std::span<const LedgerPlace> places, ProjectId project,
+                                 wire::AccountKind kind, std::uint64_t id, std::size_t limit) {
   const auto now = Now(project);
   json list = json::array();
   json last;  // of one partition, in its order, the last `limit`
@@ -246,47 +298,25 @@ Result<json> Questions::Grants(ProjectId project, wire::AccountKind kind, std::u
     for (json& row : last) list.push_back(std::move(row));
     last = json::array();
   };
+  const auto granted = [&](std::string_view record) {
+    wire::GrantHead head;
+    if (wire::DecodeGrantHead(record, &head) && head.project == project && Moves(head, kind, id))
+      add(RowOf(head), head.app);
+    return true;
+  };
+  const auto posted = [&](std::string_view record) {
+    wire::Posting posting;
+    if (!wire::IsPassedPosting(record) && wire::DecodePosting(record, &posting) &&
+        posting.project == project && posting.team.value == id)
+      add(RowOf(posting), posting.app);
+    return true;
+  };
   std::optional<std::uint32_t> partition;
-  for (const LedgerPlace& place : *places) {
+  for (const LedgerPlace& place : places) {
     if (partition != place.partition) end_partition();
     partition = place.partition;
-    if (kind == wire::AccountKind::kTeam) {
-      Status read = ledger_.ReadPosting(place, [&](std::string_view record) {
-        wire::Posting posting;
-        if (wire::IsPassedPosting(record) || !wire::DecodePosting(record, &posting)) return true;
-        if (posting.project != project || posting.team.value != id) return true;
-        add({{"result", posting.result.value},
-             {"time", Number(posting.time)},
-             {"credit", MicroText(posting.credit_micro)},
-             {"user", posting.user.value},
-             {"host", posting.host.value},
-             {"late", (posting.flags & credit::kGrantLate) != 0},
-             {"kind", (posting.flags & credit::kGrantCorrects) != 0 ? "correction"
-                      : posting.result                              ? "final"
-                                                                    : "opening"}},
-            posting.app);
-        return true;
-      });
-      if (!read.ok()) return read;
-      continue;
-    }
-    Status read = ledger_.ReadGrant(place, [&](std::string_view record) {
-      wire::GrantHead head;
-      if (!wire::DecodeGrantHead(record, &head) || wire::IsHostMove(head.kind) ||
-          head.kind == wire::GrantKind::kHostMerged)
-        return true;
-      const std::uint64_t to = kind == wire::AccountKind::kUser ? head.user.value : head.host.value;
-      if (head.project != project || to != id) return true;
-      add({{"result", head.result.value},
-           {"time", Number(head.time)},
-           {"credit", MicroText(head.credit_micro)},
-           {"user", head.user.value},
-           {"host", head.host.value},
-           {"late", (head.flags & credit::kGrantLate) != 0},
-           {"kind", KindText(head.kind)}},
-          head.app);
-      return true;
-    });
+    Status read = kind == wire::AccountKind::kTeam ? ledger_.ReadPosting(place, posted)
+                                                   : ledger_.ReadGrant(place, granted);
     if (!read.ok()) return read;
   }
   end_partition();

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -65,7 +66,9 @@ class Questions {
     std::int64_t create_time = 0;  // UNIX s; 0: not told
   };
   Result<Profile> ProfileOf(ProjectId project, UserId user);
-  // What the account was granted, newest first; of a team, what was posted to it.
+  // What has moved the account, newest first: an array of {"kind", "time", "credit", "late", ...}. Kinds: final, partial, settlement
+  // (of partial grants, by the end of their job), reversal, repricing, and opening, which is of no result and brings its recent
+  // average ("rac"). Of a team it is what was posted to it, and both of an operator's kinds are a correction.
   Result<nlohmann::json> Grants(ProjectId project, wire::AccountKind kind, std::uint64_t id,
                                 std::size_t limit);
   // Hosts of a user, members of a team: the first by total. As old as what is gathered.
@@ -135,6 +138,8 @@ class Questions {
                      nlohmann::json& grant);
   Result<TeamId> PostedTo(ProjectId project, ResultId result);
   Result<nlohmann::json> PendingJson(ProjectId project, ResultId result);
+  Result<nlohmann::json> GrantsAt(std::span<const LedgerPlace> places, ProjectId project,
+                                  wire::AccountKind kind, std::uint64_t id, std::size_t limit);
   // A row of a list, with what is known of the account now.
   Result<nlohmann::json> Summary(ProjectId project, wire::AccountKind kind, std::uint64_t id);
   // With credit and grants as they were gathered: the list's order is by them.

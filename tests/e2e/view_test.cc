@@ -224,6 +224,30 @@ TEST_F(View, NewestGrantsOfAHostAUserAndATeamComeFirst) {
   EXPECT_EQ(newest["app_name"], "uppercase");
 }
 
+TEST_F(View, AnOpeningIsInTheListOfItsOwnAccountAndNotOfTheHostsOwner) {
+  const auto opens = [&](AccountKind kind, std::uint64_t account, double total) {
+    Say(kStart, wire::OpeningTotal{
+                    .kind = kind, .account = account, .total = total, .rac = total / 10, .rac_time = kStart});
+  };
+  opens(AccountKind::kUser, 1, 30);
+  Granted(kStart + 100, 500, 1, 5);
+  opens(AccountKind::kHost, 1, 600);
+  opens(AccountKind::kHost, 2, 700);
+  const auto list = [&](AccountKind kind, std::uint64_t id, std::size_t limit) {
+    std::string all;
+    for (const json& row : Told(Stored().Grants(kProject, kind, id, limit)))
+      all += row["kind"].get<std::string>() + " " + row["credit"].get<std::string>() + "; ";
+    return all;
+  };
+  EXPECT_EQ(list(AccountKind::kUser, 1, 9), "final 5.000000; opening 30.000000; ");
+  EXPECT_EQ(list(AccountKind::kUser, 1, 1), "final 5.000000; ") << "the hosts' openings lie behind it";
+  EXPECT_EQ(list(AccountKind::kHost, 1, 9), "final 5.000000; opening 600.000000; ");
+  EXPECT_EQ(list(AccountKind::kHost, 2, 9), "opening 700.000000; ");
+  const json opening = Told(Stored().Grants(kProject, AccountKind::kUser, 1, 9))[1];
+  for (const char* nothing : {"result", "app", "host"}) EXPECT_FALSE(opening.contains(nothing)) << nothing;
+  EXPECT_EQ(opening["rac"], 3.0);
+}
+
 TEST_F(View, ASchedulerIsToldRuntimeQuotaAndWhetherOneReplicaIsEnough) {
   Say(kStart, wire::AppVersionChange{.row = {.id = 11, .app = AppId(1), .version_num = 100}});
   Reopen();

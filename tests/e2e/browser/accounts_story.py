@@ -26,7 +26,7 @@ def check_account(page, gateway, project, kind, number):
     p.check_equal(days, [(day["total"], day["grants"]) for day in reversed(answer["days"])], "its days")
 
     links = page.driver.execute_script("return [...document.querySelectorAll('main th a[href*=\"/result/\"]')].map(a => a.textContent)")
-    p.check_equal(links, [str(grant["result"]) for grant in gateway.data(path + "/grants?limit=20")], "its recent grants")
+    p.check_equal(links, [str(grant["result"]) for grant in gateway.data(path + "/grants?limit=20") if "result" in grant], "its recent grants")
     return answer
 
 

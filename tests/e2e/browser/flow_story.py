@@ -2,6 +2,7 @@
 """Flow: while results come in, the numbers move, grants pass by, and each leads to its explanation. A connection that is lost is
 said, and comes back by itself. The gateway's pipeline must be under traffic."""
 
+import datetime
 import json
 
 import page as p
@@ -23,8 +24,19 @@ def next_flow(options):
     raise p.Failed("the stream ended without a flow")
 
 
+def moment_of(page, gateway):
+    """Of the first grant in the ticker, as the gateway has it."""
+    _, project, _, result = page.one("[data-ticker] li a[href*='/result/']").get_attribute("href").split("#/")[1].split("/")
+    granted = gateway.data(f"projects/{project}/results/{result}")["grants"][0]["granted_at"]
+    at = datetime.datetime.fromtimestamp(granted, datetime.timezone.utc)
+    today = at.date() == datetime.datetime.now(datetime.timezone.utc).date()
+    return at.strftime("%H:%M:%S" if today else "%Y-%m-%d %H:%M")
+
+
 def story():
     options = p.options_of(__doc__)
+    gateway = p.Gateway(options.base, options.token)
+    projects = gateway.projects()
     with p.browser(options.base) as page:
         page.open("#/flow")
         p.wait_for(lambda: page.text(".pill") == "Live", "the word Live", lambda: page.text(".pill"))
@@ -41,6 +53,12 @@ def story():
         p.wait_for(lambda: len(page.all("canvas")) == 2, "two charts")
         page.one("figure.chart[aria-labelledby]")
 
+        # The figures are of all projects.
+        if len(projects) > 1:
+            shown = page.driver.execute_script("return document.querySelector('#project').selectedOptions[0].textContent")
+            p.check_equal(shown, "All projects", "whose figures they are")
+            p.check(not page.all(".as-of"), "each has a time of its own")
+
         # Grants pass by; the pause holds them.
         p.wait_for(lambda: len(page.texts("[data-ticker] li")) >= 3, "three grants in the ticker")
         first = page.text("[data-ticker] li")
@@ -48,6 +66,7 @@ def story():
         page.click(".title-row button[aria-pressed]")
         p.check_equal(page.one(".title-row button[aria-pressed]").get_attribute("aria-pressed"), "true", "the pause")
         held = page.texts("[data-ticker] li")
+        p.check_equal(page.text("[data-ticker] .ticker-time"), moment_of(page, gateway), "when it was, of another day with its date")
         rate = page.text("[data-value=results_per_s]")
         p.wait_for(lambda: page.text("[data-value=results_per_s]") != rate, "another rate while the ticker pauses")
         p.check_equal(page.texts("[data-ticker] li"), held, "the ticker under pause")
@@ -73,6 +92,11 @@ def story():
         p.wait_for(lambda: page.text(".pill") == "Live", "that it is live again, by itself", lambda: page.text(".pill"))
         lost = page.text("[data-value=results_per_s]")
         p.wait_for(lambda: page.text("[data-value=results_per_s]") != lost, "numbers that move again")
+
+        # From all projects to one.
+        if len(projects) > 1:
+            page.click(f"#project option[value='{projects[-1]}']")
+            page.wait_shown(f"#/p/{projects[-1]}/search")
 
 
 p.run(story)

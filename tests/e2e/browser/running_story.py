@@ -16,6 +16,11 @@ def paid(partials):
     return sum(round(float(one["credit"]) * 1e6) for one in partials)
 
 
+def marks(page):
+    """How the account's list calls what is no grant of a result."""
+    return set(page.texts("main tbody th .mark"))
+
+
 def check_messages(page, partials):
     """Each message that moved the mark, in numbers and as a curve."""
     card = page.text("main")
@@ -43,18 +48,21 @@ def story():
         p.check(float(account["provisional"]) > 0, "this story needs a job that runs")
         p.check_equal(p.digits(page.text("[data-key=provisional] .value")), account["provisional"], "what is provisional")
         p.check_equal(p.digits(page.text("[data-key=total] .value")), account["total"], "the total, with it")
+        p.check_equal(marks(page), {"trickle"}, "what its list calls what was paid")
 
         told = gateway.data(f"projects/{project}/results/{running}")
         page.open(f"#/p/{project}/result/{running}")
         check_messages(page, told["partials"])
         p.check_equal(paid(told["partials"]), round(float(account["total"]) * 1e6), "the sum of the messages, as the account has it")
         p.check("Its final grant is still to come" in page.text("main"), "that it is not over")
+        p.check(" Cobblestones so far" in page.text("main"), "that more may come")
         p.check(page.driver.execute_script("return document.documentElement.scrollWidth <= window.innerWidth"), "it fits a phone")
 
         told = gateway.data(f"projects/{project}/results/{options.settled}")
         page.open(f"#/p/{project}/result/{options.settled}")
         check_messages(page, told["partials"])
         p.check_equal(p.digits(page.one(".hero-credit").get_attribute("data-credit")), told["grants"][0]["credit"], "the final grant")
+        p.check(" Cobblestones so far" not in page.text("main"), "nothing more comes")
         terms = [p.digits(text) for text in page.texts("[data-step=credit] .term b")]
         p.check_equal(terms[1:], [told["paid_by_trickles"], told["grants"][0]["credit"]], "what had been paid is taken off")
         account = gateway.data(f"projects/{project}/users/{options.settled}")
@@ -66,8 +74,11 @@ def story():
         page.open(f"#/p/{project}/result/{options.kept}")
         check_messages(page, told["partials"])
         p.check("all of its credit" in page.text("main"), "that no grant follows")
+        p.check(" Cobblestones so far" not in page.text("main"), "nor anything else")
         reason = told["reversals"][0]["reason"]
         p.check(reason in page.text("main"), f"why there is no grant: {reason}")
+        page.open(f"#/p/{project}/user/{options.kept}")
+        p.check_equal(marks(page), {"trickle", "made final"}, "what its list calls what stays")
 
 
 p.run(story)

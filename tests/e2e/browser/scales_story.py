@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Scales: each app's means and X, each version's scale, and their history, as the gateway answers them."""
 
+import datetime
 import re
 
 import page as p
@@ -39,10 +40,13 @@ def story():
                 for version, text in zip(versions, scale_cells):
                     expected = version.get("scale") or 0
                     p.check(text == "none yet" if not expected else close(text, expected), f"scale of {version['app_version']}: {text}")
-                history = gateway.data(f"projects/{project}/scales/history?limit=500")
-                told = [one for one in history if any(a["app"] == app["app"] and a.get("min_avg_pfc") for a in one["apps"])]
+                history = gateway.data(f"projects/{project}/scales/history?pick=evenly&limit=500")
+                told = [one for one in history if any(a["app"] == app["app"] and (a["cpu_mean"] or a["gpu_mean"]) for a in one["apps"])]
                 if len(told) > 1:
                     p.check(page.all(section + ".multiples canvas"), f"the history of app {app['app']} as a chart")
+                    begun = datetime.datetime.fromtimestamp(told[0]["time"], datetime.timezone.utc)
+                    says = page.one(section + ".multiples [role=img]").get_attribute("aria-label")
+                    p.check(f"From {begun:%Y-%m-%d %H:%M} UTC on" in says, f"it begins when a mean is first known, {begun}: {says}")
 
 
 p.run(story)

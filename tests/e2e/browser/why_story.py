@@ -33,10 +33,21 @@ def story():
         p.check(steps[-3:] == ["replicas", "credit", "postings"], f"the steps: {steps}")
         p.check(all(len(text) > 40 for text in page.texts(".step-body")), "each step has a sentence")
 
+        version = next((one for one in gateway.data(f"projects/{project}/catalogue")["versions"] if one["app_version"] == claim["app_version"]), None)
+        if version:
+            name = f"version {version['version_num'] // 100}.{version['version_num'] % 100:02}"
+            p.check(name in page.text(".hero") and f"id {claim['app_version']}" in page.text(".hero"), f"{name}: {page.text('.hero')}")
+
         # The other replicas' claims.
-        shown = page.texts("[data-step=replicas] tbody th")
+        shown = page.driver.execute_script("return [...document.querySelectorAll('[data-step=replicas] tbody th')].map(e => e.firstChild.textContent)")
         expected = [str(claim["result"])] + [str(other["result"]) for other in grant["other_claims"]]
-        p.check_equal([text.split()[0].replace("this", "") for text in shown], expected, "the claims of the workunit")
+        p.check_equal(shown, expected, "the claims of the workunit")
+        hosts = [claim["host"]] + [other["host"] for other in grant["other_claims"]]
+        p.check_equal(page.texts("[data-step=replicas] tbody th a[href*='/host/']"), [f"Host {host}" for host in hosts], "their hosts")
+        page.resize(p.PHONE)
+        cut = "const e = document.querySelector('[data-step=replicas] .scroll'); return e.scrollWidth - e.clientWidth"
+        p.check_equal(page.driver.execute_script(cut), 0, "what a phone cuts off of them")
+        page.resize(p.WIDE)
 
         # Who got it.
         accounts = [link.get_attribute("href").split("#")[1] for link in page.all(".postings a")]

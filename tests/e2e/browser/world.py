@@ -20,7 +20,8 @@ import urllib.request
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE = os.path.normpath(os.path.join(HERE, "../../.."))
 HISTORY = os.path.join(SOURCE, "tests/golden/data/s10_mixed_large.in.jsonl.gz")
-STORIES = ("flow", "newcomer", "accounts", "why", "scales", "leaders", "refused", "access", "token", "own", "running")
+FORMER = os.path.join(SOURCE, "tests/golden/export/entities.json")  # names of hundreds of letters without a space among them
+STORIES = ("flow", "newcomer", "accounts", "why", "scales", "leaders", "refused", "access", "token", "own", "running", "adopted")
 
 TOKEN = "read-all-of-the-world-0123456789"  # of worlds that are gone with their directory
 OPERATE = "operate-on-the-world-0123456789"
@@ -30,6 +31,14 @@ HISTORY_PROJECT = 1
 TRAFFIC_PROJECT = 2
 CLIMATE_PROJECT = 1
 SETTLED, KEPT = 1, 11  # of the climate's results: granted, and not valid
+ADOPTED_PROJECT = 1
+BUSY, SHY = 5, 3  # of the adopted users: granted results since, and one who shows no hosts
+BUSY_HOST = 11
+BUSY_RESULT = 70001
+UNBROKEN = "Supercalifragilisticexpialidocious" * 4
+LONG_VIEWS = ["#/flow", "#/refused", "#/refused/0"] + [f"#/p/{ADOPTED_PROJECT}/{view}" for view in (
+    f"user/{BUSY}", f"user/{SHY}", f"host/{BUSY_HOST}", "team/4", f"result/{BUSY_RESULT}", "scales", "leaders/users", "leaders/hosts", "leaders/teams",
+    "search?q=LLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLLL")]  # fmt: skip
 FIRST_EVENTS = 8000  # of the traffic, at once: members and some results
 EVENTS_A_STEP = 200
 STEP = 0.5  # s; the traffic lasts for some minutes, and only the first story needs it
@@ -138,6 +147,25 @@ class World:
                     decided.write(line)
         self.take(here("decided.jsonl"), "decided")
 
+    def adopted(self):
+        """A project that has been taken over, where everything has a long name, with a first granted result."""
+        self.run("adopt", FORMER, "--project", str(ADOPTED_PROJECT), "--config", self.config)
+        now = time.time()
+        job = {"result": str(BUSY_RESULT), "host": str(BUSY_HOST), "workunit": "9", "app": "50"}
+        bodies = (
+            {"projectName": {"name": UNBROKEN}},
+            {"app": {"app": "50", "name": UNBROKEN, "policy": "creditnew", "delayBound": 604800}},
+            {"app": {"app": "51", "name": "no policy", "policy": UNBROKEN}},
+            {"appVersion": {"appVersion": "20", "app": "50", "versionNum": 103, "platform": "1", "planClass": UNBROKEN}},
+            {"completion": {**job, "appVersion": "20", "outcome": "OUTCOME_SUCCESS", "elapsedTime": 3600, "peakFlops": 4e9, "sentTime": now - 9000, "receivedTime": now - 3600}},
+            {"validation": {**job, "fpopsEst": 1e13, "fpopsBound": 1e14, "state": "VALIDATE_STATE_VALID", "claims": 1, "pass": 1}},
+        )  # fmt: skip
+        events = os.path.join(self.directory, "since.jsonl")
+        with open(events, "w", encoding="utf-8") as file:
+            for number, body in enumerate(bodies, 1000001):
+                file.write(json.dumps({"id": str(number), "project": ADOPTED_PROJECT, "time": now - 3600, **body}) + "\n")
+        self.take(events, "since")
+
     def flow(self, events):
         def forever():
             number = 0
@@ -193,10 +221,13 @@ def main():
         "token": ["--token", TOKEN],
         "own": ["--token", TOKEN, "--volunteer", VOLUNTEER, "--user", str(VOLUNTEERS_USER), "--project", str(TRAFFIC_PROJECT)],
         "running": ["--project", str(CLIMATE_PROJECT), "--settled", str(SETTLED), "--kept", str(KEPT)],
-    }
+        "adopted": ["--token", TOKEN, "--project", str(ADOPTED_PROJECT), "--user", str(BUSY), "--host", str(BUSY_HOST), "--result", str(BUSY_RESULT),
+                    "--shy", str(SHY)],
+    }  # fmt: skip
     closed = {"token": {"anonymous": "none"}, "own": {"accounts": "own", "leaders": "false"}}
     wrong = []
-    open_stories = [story for story in options.stories if story not in closed and story != "running"]
+    own_world = {*closed, "running", "adopted"}
+    open_stories = [story for story in options.stories if story not in own_world]
     if open_stories:
         with world(options.program) as here:
             here.take(HISTORY, "history")
@@ -207,6 +238,13 @@ def main():
             here.climate()
             here.settle()
             wrong += [] if tell("running", here.base, *more["running"]) else ["running"]
+    if "adopted" in options.stories:
+        with world(options.program) as here:
+            here.adopted()
+            here.settle()
+            wrong += [] if tell("adopted", here.base, *more["adopted"]) else ["adopted"]
+            # With names that are wider than a phone.
+            wrong += [] if tell("access", here.base, *more["access"], "--views", *LONG_VIEWS) else ["access, with long names"]
     for story, how in closed.items():
         if story not in options.stories:
             continue

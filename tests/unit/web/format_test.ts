@@ -57,6 +57,8 @@ test("durations and times are told as people say them", () => {
   assert.equal(format.utc(1750388277.4, true), "2025-06-20 02:57:57 UTC");
   assert.equal(format.utc(Infinity), format.kMissing);
   assert.equal(format.dayText(20259), "2025-06-20");
+  assert.equal(format.moment(1750388277, 1750388277 + 3600), "02:57:57");
+  assert.equal(format.moment(1750388277, 1750388277 + 86400), "2025-06-20 02:57");
   assert.equal(format.ago(1000, 1190), "3 min ago");
   assert.equal(format.ago(2000, 1000), "1970-01-01 00:33 UTC");
 });
@@ -67,4 +69,10 @@ test("doubles that JSON has no word for are known again", () => {
   assert.ok(Number.isNaN(format.toNumber("nan")));
   assert.ok(Number.isNaN(format.toNumber(null)));
   assert.equal(format.count("18446744073709551615"), "18,446,744,073,709,551,615");
+});
+
+test("an axis of time tells the year as soon as its marks are days apart", () => {
+  const table: [number, string][] = [[1, "02:57:57"], [3600, "02:57"], [86400, "2025-06-20"], [14 * 86400, "2025-06-20"], [30 * 86400, "2025-06"], [365 * 86400, "2025-06"]];
+  for (const [step, text] of table) assert.equal(format.tick(1750388277, step), text, `${step}`);
+  assert.equal(format.tick(20259 * 86400, 3600), "06-20");
 });

@@ -60,15 +60,60 @@ test("it ends in the exact value, also in the middle of a day, and then halves e
 });
 
 test("the average of an account with a longer past does not begin at nothing", () => {
-  const { days, exact } = story(20000, 100);
-  const cut = days.slice(-96);
+  const { days, exact } = story(20000, 420);
+  const cut = days.slice(-400);
   const whole = racCurve({ days: cut, opening: "0.000000", rac: exact.value, rac_time: exact.time, now: exact.time });
   assert.ok(whole[0]!.rac > 1000);
   const adopted = racCurve({ days: days.slice(-20), opening: "500000.000000", rac: exact.value, rac_time: exact.time, now: exact.time });
   assert.ok(adopted[0]!.rac > 1000);
 });
 
-test("no history, no curve", () => {
+test("a history of many months that began with nothing begins at nothing", () => {
+  const { days, exact } = story(20000, 100);
+  assert.equal(racCurve({ days, opening: "0.000000", rac: exact.value, rac_time: exact.time, now: exact.time })[0]!.rac, 0);
+});
+
+test("an account that was brought along decays from its opening until grants come", () => {
+  const opened = { time: 19990 * kDay + 5000, rac: 800 };
+  const alone = racCurve({ days: [], opening: "9000.000000", opened, rac: 800, rac_time: opened.time, now: opened.time + kHalfLife });
+  assert.deepEqual(alone[0], { time: opened.time, rac: 800 });
+  assert.ok(Math.abs(alone[alone.length - 1]!.rac - 400) < 1e-9);
+
+  const exact = new Exact();
+  exact.value = opened.rac;
+  exact.time = opened.time;
+  const days: DaySum[] = [];
+  for (let day = 20000; day < 20005; ++day) {
+    for (let n = 1; n <= 72; ++n) exact.post(day * kDay + n * 1200, 10);
+    days.push({ day, total: "720.000000", grants: 72 });
+  }
+  const curve = racCurve({ days, opening: "9000.000000", opened, rac: exact.value, rac_time: exact.time, now: exact.time });
+  assert.ok(Math.abs(curve[0]!.rac / 800 - 1) < 0.01, `it begins as it was: ${curve[0]!.rac}`);
+  const before = curve.find((p) => p.time === 20000 * kDay)!.rac;
+  assert.ok(Math.abs(before / decayed(800, 20000 * kDay - opened.time) - 1) < 0.02, `it decays before the first grant: ${before}`);
+});
+
+test("what comes after a long silence counts for the whole of it, and changes nothing of the time before", () => {
+  const exact = new Exact();
+  exact.value = 800;
+  exact.time = 19950 * kDay;
+  const opened = { time: exact.time, rac: exact.value };
+  exact.post(20000 * kDay + 30000, 5000);
+  const days = [{ day: 20000, total: "5000.000000", grants: 1 }];
+  const curve = racCurve({ days, opening: "9000.000000", opened, rac: exact.value, rac_time: exact.time, now: exact.time });
+  for (const day of [19957, 19980, 20000]) {
+    const point = curve.find((p) => p.time === day * kDay)!;
+    const truth = decayed(800, point.time - opened.time);
+    assert.ok(Math.abs(point.rac / truth - 1) < 0.001, `day ${day}: ${point.rac} beside ${truth}`);
+  }
+});
+
+test("where its opening is not known, it begins with what is", () => {
+  const curve = racCurve({ days: [], opening: "9000.000000", rac: 800, rac_time: 1e9, now: 1e9 + kHalfLife });
+  assert.deepEqual(curve[0], { time: 1e9, rac: 800 });
+});
+
+test("no average, no curve", () => {
   assert.deepEqual(racCurve({ days: [], opening: "0.000000", rac: 0, rac_time: 0, now: 1e9 }), []);
   const days = [{ day: 20000, total: "5.000000", grants: 1 }];
   assert.deepEqual(racCurve({ days, opening: "0.000000", rac: NaN, rac_time: 1, now: 1e9 }), []);

@@ -92,6 +92,13 @@ class Page {
     this.viewer = kStranger;
   }
 
+  private enterToken(): void {
+    askToken(() => {
+      this.forget();
+      void this.show();
+    });
+  }
+
   private async known(signal: AbortSignal): Promise<Project[]> {
     if (this.projects === null) {
       const answer = await get<Project[]>("projects", signal);
@@ -132,7 +139,7 @@ class Page {
         if (instead) location.replace(hashOf(to));
         else location.hash = hashOf(to);
       },
-      reload: () => void this.show(),
+      enterToken: () => this.enterToken(),
     };
     const waiting = setTimeout(() => this.wait(), kPatience);
     let view: View;
@@ -186,7 +193,7 @@ class Page {
     const again = () => void this.show();
     const project = this.projectFor(route);
     const actions: Child[] = [];
-    if (error instanceof ApiError && error.needsToken) actions.push(h("button", { type: "button", class: "strong", onclick: () => askToken(() => { this.forget(); again(); }) }, "Enter a token"));
+    if (error instanceof ApiError && error.needsToken) actions.push(h("button", { type: "button", class: "strong", onclick: () => this.enterToken() }, "Enter a token"));
     if (error instanceof ApiError && error.status === 404 && project !== null) {
       actions.push(link({ view: "search", project, q: "", kind: null }, "Find an account"));
     }
@@ -199,15 +206,17 @@ class Page {
   private drawHead(route: Route): void {
     const project = this.projectFor(route);
     const projects = this.projects ?? [];
+    const of_all = !("project" in route);
     const select = projects.length > 1 && h("select", { id: "project", "aria-label": "Project" },
-      projects.map((p) => h("option", { value: String(p.project), selected: String(p.project) === String(project) }, p.name || `Project ${p.project}`)));
+      of_all && h("option", { value: "", selected: true }, "All projects"),
+      projects.map((p) => h("option", { value: String(p.project), selected: !of_all && String(p.project) === String(project) }, p.name || `Project ${p.project}`)));
     if (select) {
       select.addEventListener("change", () => {
         localStorage.setItem(kProjectKey, select.value);
         const next = projects.find((p) => String(p.project) === select.value)?.project ?? null;
-        const places = navigation(this.viewer);
-        const nav = places.find((n) => n.views.includes(route.view)) ?? places[0]!;
-        const to = hashOf(nav.to(next));
+        // To the same place of that project; from one of all projects to the first that a project has.
+        const places = navigation(this.viewer).filter((n) => "project" in n.to(next));
+        const to = hashOf((places.find((n) => n.views.includes(route.view)) ?? places[0]!).to(next));
         if (location.hash === to) void this.show();
         else location.hash = to;
       });
@@ -239,7 +248,7 @@ class Page {
       h("p", {}, "Cobblestone: exact credit, each grant explainable."),
       h("p", {}, token()
         ? h("button", { type: "button", class: "quiet", onclick: () => { setToken(""); this.forget(); void this.show(); } }, "Forget my token")
-        : h("button", { type: "button", class: "quiet", onclick: () => askToken(() => { this.forget(); void this.show(); }) }, "Enter a token"),
+        : h("button", { type: "button", class: "quiet", onclick: () => this.enterToken() }, "Enter a token"),
         h("a", { href: "LICENSES.txt" }, "Licences")));
   }
 }

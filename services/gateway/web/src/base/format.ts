@@ -154,6 +154,20 @@ export function clock(seconds: number): string {
   return `${two(t.getUTCHours())}:${two(t.getUTCMinutes())}:${two(t.getUTCSeconds())}`;
 }
 
+// For an axis of time: as much of it as tells marks apart that are `step` seconds apart, and always the year where that is days.
+export function tick(at: number, step: number): string {
+  const text = utc(at, true);
+  if (step >= 30 * 86400) return text.slice(0, 7);
+  if (step >= 86400) return text.slice(0, 10);
+  if (step >= 60) return at % 86400 === 0 ? text.slice(5, 10) : text.slice(11, 16);
+  return text.slice(11, 19);
+}
+
+// The time of day; of another day than that of `now` its date, too.
+export function moment(seconds: number, now: number): string {
+  return Math.floor(seconds / 86400) === Math.floor(now / 86400) ? clock(seconds) : utc(seconds).slice(0, 16);
+}
+
 export function dayText(day: number): string {
   return utc(day * 86400).slice(0, 10);
 }

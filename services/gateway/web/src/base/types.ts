@@ -95,15 +95,17 @@ export interface Account extends AccountNumbers {
   top_members?: { id?: Id; name?: string; total: CreditText; rac_now: Double; hidden?: boolean }[];
 }
 
+// What has moved an account: a grant, or what became of one, or what it had from before (an opening), which is of no result.
 export interface GrantRow {
-  result: Id;
+  kind: "final" | "partial" | "settlement" | "reversal" | "repricing" | "opening" | "correction";
+  result?: Id;
   time: number;
   credit: CreditText;
-  app: Id;
+  app?: Id;
   app_name?: string;
-  host: Id;
+  host?: Id;
   late: boolean;
-  kind: string;
+  rac?: Double; // of an opening
 }
 
 export interface Average {
@@ -257,6 +259,13 @@ export interface Scales {
   time: Double;
   apps: AppScale[];
   versions: VersionScale[];
+}
+
+// Of the catalogue, as far as the page reads it.
+export interface AppVersion {
+  app_version: Id;
+  version_num: number;
+  plan_class: string;
 }
 
 export interface ScalesThen {

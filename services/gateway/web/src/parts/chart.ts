@@ -21,7 +21,6 @@ export interface ChartSpec {
   series: Series[];
   axis?: (value: number) => string;
   xText?: (x: number) => string; // of one point; default: the time
-  xTick?: (x: number) => string; // on the axis, where it is no time
   zero?: boolean; // the y axis begins at 0
   days?: boolean; // a point is a day
   range?: (least: number, most: number) => [number, number]; // of x; default: that of the data
@@ -44,16 +43,8 @@ export function axisText(value: number): string {
 }
 
 const kDay = 86400;
-const kDaySteps = [1, 2, 7, 14, 28, 84].map((n) => n * kDay);
-
-function timeTicks(splits: number[], step: number): string[] {
-  return splits.map((at) => {
-    const text = format.utc(at, true);
-    if (step >= kDay) return text.slice(5, 10);
-    if (step >= 60) return at % kDay === 0 ? text.slice(5, 10) : text.slice(11, 16);
-    return text.slice(11, 19);
-  });
-}
+// 30 days are uPlot's word for a month of the calendar, 365 for a year.
+const kDaySteps = [1, 2, 7, 14, 30, 60, 90, 180, 365, 730, 1825, 3650].map((n) => n * kDay);
 
 function colours(): Record<string, string> {
   const style = getComputedStyle(document.documentElement);
@@ -94,7 +85,7 @@ export function chart(spec: ChartSpec, first: (number | null)[][]): Chart {
       padding: [10, 26, 0, 0], // room for half of the last label
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
       scales: {
-        x: { time: !spec.xTick, ...(spec.range ? { range: (_plot, least, most) => spec.range!(least, most) } : {}) },
+        x: { time: true, ...(spec.range ? { range: (_plot, least, most) => spec.range!(least, most) } : {}) },
         y: { range: (_plot, least, most) => {
           const low = spec.zero ? Math.min(0, least ?? 0) : (least ?? 0);
           const high = most ?? 1;
@@ -103,8 +94,9 @@ export function chart(spec: ChartSpec, first: (number | null)[][]): Chart {
         } },
       },
       axes: [
-        { ...axis, grid: { show: false }, space: 64, size: 30, ...(spec.days ? { incrs: kDaySteps } : {}),
-          values: (_plot, splits, _axis, _space, step) => (spec.xTick ? splits.map((x) => (Number.isInteger(x) ? spec.xTick!(x) : "")) : timeTicks(splits, step)) },
+        // A date is wider than a time.
+        { ...axis, grid: { show: false }, space: (_plot, _axis, least, most) => (most - least > 2 * kDay ? 88 : 64), size: 30,
+          ...(spec.days ? { incrs: kDaySteps } : {}), values: (_plot, splits, _axis, _space, step) => splits.map((at) => format.tick(at, step)) },
         { ...axis, size: 52, values: (_plot, splits) => splits.map(spec.axis ?? axisText) },
       ],
       tzDate: (at) => uPlot.tzDate(new Date(at * 1000), "UTC"),

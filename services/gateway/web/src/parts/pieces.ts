@@ -140,7 +140,7 @@ export function troubleOf(error: unknown): Trouble {
     case 400:
       return { title: "The gateway did not understand", says: error.message, todo: "Check the address or what was typed." };
     case 401:
-      return { title: "A token is needed", says: error.message, todo: "Enter the token that the project gave you. It stays in this tab only." };
+      return { title: "A token is needed", says: "This is not shown to everybody.", todo: "Enter the token that the project gave you. It stays in this tab only." };
     case 403:
       return { title: "Your token may not see this", says: error.message, todo: "Enter one that may, or ask the project." };
     case 404:

@@ -143,7 +143,7 @@ function factorSentence(factor: Factor, claim: Claim, t: Teller): string {
   if (factor.what === "version") {
     const way = factor.value < 1 ? "uses its devices less well than" : "gets more done with them than";
     return factor.value === 1 || !(factor.top > 0)
-      ? `App version ${claim.app_version} has a scale of ${value}.`
+      ? `The app version has a scale of ${value}.`
       : `× ${value} for the app version: it ${way} the app's yardstick, so its work is counted ${factor.value < 1 ? "lower" : "higher"}. All versions of an app come out at the same credit for the same job.`;
   }
   const samples = format.count(format.toNumber(claim.host_average_before.n));
@@ -246,7 +246,7 @@ const kLeftOut: Record<LeftOut, string> = {
 };
 
 export function countedWords(counted: Counted, rule: Rule): string {
-  if (counted.share !== null) return counted.share === 1 ? "decides" : `counts for ${format.number(counted.share * 100, 3)} %`;
+  if (counted.share !== null) return counted.share === 1 ? "decides" : `counts for ${format.number(counted.share * 100, 3)}\u00a0%`;
   if (counted.leftOut) return kLeftOut[counted.leftOut];
   return rule === "late" ? "claimed for the statistics" : "";
 }

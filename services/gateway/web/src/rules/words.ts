@@ -1,4 +1,5 @@
 // Flags, modes, policies and reasons of refusal in sentences that a volunteer understands.
+import type { AppVersion, GrantRow, Id } from "../base/types";
 
 export interface Mark {
   name: string;
@@ -122,6 +123,20 @@ const kAnonymous: Record<string, string> = {
   "-6": "own Apple GPU application",
 };
 
-export function appVersionWords(id: number | string): string {
-  return kAnonymous[String(id)] ?? `version ${id}`;
+// "version 1.03 (cpu_3), id 20"; by its number alone where `version` is not known.
+export function appVersionWords(id: Id, version?: AppVersion): string {
+  return kAnonymous[String(id)] ?? (version ? `version ${versionName(version)}, id ${id}` : `version ${id}`);
+}
+
+// What a row of an account's list is; empty: the grant of a result, as most are.
+export function movedWords(row: Pick<GrantRow, "kind" | "credit">): string {
+  switch (row.kind) {
+    case "final": return "";
+    case "partial": return "trickle";
+    case "settlement": return Number(row.credit) < 0 ? "taken back" : "made final";
+    case "reversal": return "taken back";
+    case "repricing": return "priced anew";
+    case "correction": return "corrected";
+    case "opening": return "Brought along from before"; // stands alone
+  }
 }

@@ -1,14 +1,13 @@
 // A user, a host or a team: what it has, how that came, and its last grants.
-import { get, projectPath } from "../base/api";
+import { ApiError, get, projectPath } from "../base/api";
 import { h, type Child } from "../base/dom";
 import * as format from "../base/format";
-import type { Account, GrantRow, Id, Kind } from "../base/types";
+import type { Account, AppVersion, DaySum, GrantRow, Id, Kind } from "../base/types";
 import { chart, numbersOf } from "../parts/chart";
 import { accountLink, bar, card, credit, empty, link, maybeLink, nameOf, rac, table, tiles, time, type Tile } from "../parts/pieces";
 import { everyDay, racCurve } from "../rules/rac";
-import { appVersionWords } from "../rules/words";
-import { ApiError } from "../base/api";
-import { projectName, type Context, type View } from "./view";
+import { appVersionWords, movedWords } from "../rules/words";
+import { projectName, versionsOf, type Context, type View } from "./view";
 
 const kDay = 86400;
 const kAfterLast = 28 * kDay; // of the decay that the curve shows where nothing came since
@@ -18,24 +17,9 @@ function isSomebody(id: Id | undefined): id is Id {
   return id !== undefined && String(id) !== "0";
 }
 
-function historyOf(account: Account, signal: AbortSignal): Child {
-  const days = everyDay(account.days);
-  if (days.length === 0) return card("History", empty("No day has credit yet.", "The first granted result begins the history."));
-  const now = Date.now() / 1000;
-  const rac_time = format.toNumber(account.rac_time);
-  const until = Math.min(now, Math.max(rac_time, (days[days.length - 1]!.day + 1) * kDay) + kAfterLast);
-  const curve = racCurve({ days: account.days, opening: account.opening, rac: format.toNumber(account.rac), rac_time, now }, until);
-  const range = (): [number, number] => [days[0]!.day * kDay, Math.max(until, (days[days.length - 1]!.day + 1) * kDay)];
-  const dayXs = days.map((d) => d.day * kDay + kDay / 2);
-  const average = curve.length > 1 ? chart(
-    {
-      title: "Recent average credit",
-      says: `From ${format.dayText(days[0]!.day)} on. Now it is ${rac(account.rac_now)} Cobblestones a day.`,
-      height: 220, zero: true, signal, days: true, range,
-      series: [{ label: "RAC", tone: "accent", fill: true, tell: (v) => `${format.fixed(v, v < 100 ? 2 : 0)} a day` }],
-    },
-    [curve.map((p) => p.time), curve.map((p) => p.rac)]) : null;
-  const bars = chart(
+function barsOf(days: DaySum[], range: () => [number, number], signal: AbortSignal): Child {
+  const xs = days.map((d) => d.day * kDay + kDay / 2);
+  return chart(
     {
       title: "Credit by day",
       says: `${days.length} days, the most ${format.shortCredit(days.reduce((a, b) => (Number(b.total) > Number(a.total) ? b : a)).total)}.`,
@@ -44,13 +28,35 @@ function historyOf(account: Account, signal: AbortSignal): Child {
       days: true, range,
     },
     // A single bar has no width of its own.
-    days.length === 1 ? [[dayXs[0]! - kDay, dayXs[0]!, dayXs[0]! + kDay], [null, Number(days[0]!.total), null]] : [dayXs, days.map((d) => Number(d.total))]);
+    days.length === 1 ? [[xs[0]! - kDay, xs[0]!, xs[0]! + kDay], [null, Number(days[0]!.total), null]] : [xs, days.map((d) => Number(d.total))]).node;
+}
+
+function historyOf(account: Account, opening: GrantRow | undefined, signal: AbortSignal): Child {
+  const days = everyDay(account.days);
+  const now = Date.now() / 1000;
+  const rac_time = format.toNumber(account.rac_time);
+  const days_end = days.length > 0 ? (days[days.length - 1]!.day + 1) * kDay : 0;
+  const until = Math.min(now, Math.max(rac_time, days_end) + kAfterLast);
+  const opened = opening && { time: opening.time, rac: format.toNumber(opening.rac) };
+  const curve = racCurve({ days: account.days, opening: account.opening, opened, rac: format.toNumber(account.rac), rac_time, now }, until);
+  const begun = Math.min(curve[0]?.time ?? Infinity, days.length > 0 ? days[0]!.day * kDay : Infinity);
+  if (days.length === 0 && format.toNumber(account.rac) === 0) return card("History", empty("No day has credit yet.", "The first granted result begins the history."));
+  const range = (): [number, number] => [begun, Math.max(until, days_end)];
+  const average = curve.length > 1 ? chart(
+    {
+      title: "Recent average credit",
+      says: `From ${format.utc(begun).slice(0, 10)} on. Now it is ${rac(account.rac_now)} Cobblestones a day.`,
+      height: 220, zero: true, signal, days: true, range,
+      series: [{ label: "RAC", tone: "accent", fill: true, tell: (v) => `${format.fixed(v, v < 100 ? 2 : 0)} a day` }],
+    },
+    [curve.map((p) => p.time), curve.map((p) => p.rac)]) : null;
   const silent = rac_time > 0 && now - rac_time > 30 * kDay
     ? h("p", { class: "soft" }, `The last credit came ${format.ago(rac_time, now)}; since then the average has halved every seven days.`) : null;
   return h("section", { class: "card", "aria-label": "History" },
-    average?.node, bars.node, silent,
-    h("p", { class: "soft small" }, "The curve is worked out from the sums of days, with a half-life of seven days; it ends in the exact value."),
-    numbersOf("Days as numbers", () => table("Newest first, days in UTC", [
+    average?.node, days.length > 0 && barsOf(days, range, signal), silent,
+    days.length === 0 ? h("p", { class: "soft small" }, "No day has credit here yet: the average was brought along from before.")
+      : h("p", { class: "soft small" }, "The curve is worked out from the sums of days, with a half-life of seven days; it ends in the exact value."),
+    days.length > 0 && numbersOf("Days as numbers", () => table("Newest first, days in UTC", [
       { name: "Day", cell: (d) => format.dayText(d.day), head: true },
       { name: "Credit", cell: (d) => credit(d.total), number: true },
       { name: "Grants", cell: (d) => format.count(d.grants), number: true },
@@ -81,7 +87,7 @@ function hostsOf(project: Id, account: Account): Child {
   ], hosts), more > 0 && h("p", { class: "soft" }, `And ${format.count(more)} more with less credit.`));
 }
 
-function machineOf(account: Account): Child {
+function machineOf(account: Account, named: Map<string, AppVersion>): Child {
   if (account.kind !== "host") return null;
   const facts: [string, string][] = [];
   if (account.cpus) facts.push(["Processors", format.count(account.cpus)]);
@@ -96,7 +102,7 @@ function machineOf(account: Account): Child {
     h("dl", { class: "facts" }, facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
     versions.length > 0 && table("Applications that it runs", [
       { name: "Application", cell: (v) => v.app_name || `App ${v.app}`, head: true },
-      { name: "Version", cell: (v) => appVersionWords(v.app_version) },
+      { name: "Version", cell: (v) => appVersionWords(v.app_version, named.get(String(v.app_version))) },
       { name: "Jobs measured", cell: (v) => format.count(format.toNumber(v.jobs)), number: true },
     ], versions));
 }
@@ -113,18 +119,22 @@ function membersOf(project: Id, account: Account): Child {
     ], members));
 }
 
-function grantsOf(project: Id, kind: Kind, grants: GrantRow[] | ApiError): Child {
+function grantsOf(project: Id, kind: Kind, grants: GrantRow[] | ApiError, enterToken: () => void): Child {
   if (grants instanceof ApiError) {
-    return card("Recent grants", empty(grants.needsToken ? "These are not shown to everybody." : "They cannot be shown just now.", grants.message));
+    if (!grants.needsToken) return card("Recent grants", empty("They cannot be shown just now.", grants.message));
+    return card("Recent grants", empty("These are not shown to everybody.",
+      ["The user's own token and the project's show them.", h("br"), h("button", { type: "button", class: "quiet", onclick: enterToken }, "Enter a token")]));
   }
   if (grants.length === 0) return card("Recent grants", empty("Nothing was granted yet.", "A result is granted when the validator has looked at its workunit."));
+  const why = (g: GrantRow, ...text: Child[]) => g.result !== undefined && link({ view: "why", project, result: g.result }, ...text);
+  const mark = (text: string) => text && h("span", { class: "mark" }, text);
   return card("Recent grants", table("Newest first", [
-    { name: "Result", head: true, cell: (g) => [link({ view: "why", project, result: g.result }, String(g.result)), g.late && h("span", { class: "mark" }, "late")] },
+    { name: "Result", head: true, cell: (g) => (g.result === undefined ? movedWords(g) : [why(g, String(g.result)), mark(movedWords(g)), mark(g.late ? "late" : "")]) },
     { name: "Credit", cell: (g) => credit(g.credit), number: true },
     { name: "When", cell: (g) => time(g.time, true) },
-    { name: "Application", cell: (g) => g.app_name || `App ${g.app}`, wide: true },
-    ...(kind === "host" ? [] : [{ name: "Host", cell: (g: GrantRow) => accountLink(project, "host", g.host), wide: true }]),
-    { name: "Why", cell: (g: GrantRow) => link({ view: "why", project, result: g.result }, "Why?", h("span", { class: "hidden" }, ` result ${g.result}`)) },
+    { name: "Application", cell: (g) => g.app !== undefined && (g.app_name || `App ${g.app}`), wide: true },
+    ...(kind === "host" ? [] : [{ name: "Host", cell: (g: GrantRow) => g.host !== undefined && accountLink(project, "host", g.host), wide: true }]),
+    { name: "Why", cell: (g: GrantRow) => why(g, "Why?", h("span", { class: "hidden" }, ` result ${g.result}`)) },
   ], grants));
 }
 
@@ -138,6 +148,7 @@ export async function accountView(context: Context, project: Id, kind: Kind, id:
     }),
   ]);
   const account: Account = { ...answer.data, kind };
+  const versions = account.versions?.length ? await versionsOf(project, context.signal) : new Map<string, AppVersion>();
   const name = nameOf(kind, id, account.name);
   const belongs: Child[] = [`${kKindWords[kind]} ${id} of ${projectName(context, project)}`];
   if (kind === "user" && isSomebody(account.team)) belongs.push(" · team ", accountLink(project, "team", account.team, account.team_name));
@@ -152,7 +163,7 @@ export async function accountView(context: Context, project: Id, kind: Kind, id:
   if (Number(account.provisional) !== 0) shown.push({ label: "Provisional", value: credit(account.provisional), note: "of it, for work that still runs", key: "provisional" });
   if (account.shown !== account.total) shown.push({ label: "Shown", value: credit(account.shown), note: "until new credit has made up for what was taken back", key: "shown" });
   if (account.estimates) shown.push({ label: "Reported, not granted yet", value: credit(account.estimates.provisional), note: `of ${format.count(account.estimates.jobs)} jobs that an account manager told of`, key: "estimated" });
-  if (Number(account.opening) > 0) shown.push({ label: "From before", value: credit(account.opening), note: "brought along from the former system" });
+  if (Number(account.opening) > 0) shown.push({ label: "From before", value: credit(account.opening), note: "brought along from the former system", key: "opening" });
   const notes: string[] = [];
   if (account.hidden) notes.push("This user has not agreed to be named in statistics: credit is shown, and who it belongs to is not.");
   if (account.deleted) notes.push(`This ${kind} was deleted. Its sums stay, so that all totals stay true.`);
@@ -165,9 +176,9 @@ export async function accountView(context: Context, project: Id, kind: Kind, id:
     h("p", { class: "lead" }, belongs),
     notes.map((note) => h("p", { class: "banner" }, note)),
     tiles(shown),
-    historyOf(account, context.signal),
-    grantsOf(project, kind, grants),
-    hostsOf(project, account), machineOf(account), membersOf(project, account),
+    historyOf(account, grants instanceof ApiError ? undefined : grants.find((g) => g.kind === "opening"), context.signal),
+    grantsOf(project, kind, grants, context.enterToken),
+    hostsOf(project, account), machineOf(account, versions), membersOf(project, account),
     appsOf(account));
   return { title: name, node, project, asOf: answer.as_of };
 }

@@ -5,7 +5,6 @@ import * as format from "../base/format";
 import type { AsOf, FlowNow, GrantSeen, Id, Refusal, StageFlow } from "../base/types";
 import { reasonName, stageName, stageWords } from "../rules/words";
 import { chart, numbersOf } from "../parts/chart";
-import { askToken } from "../parts/dialog";
 import { accountLink, asOfLine, card, credit, link, sparkline, table, tiles, troubleOf } from "../parts/pieces";
 import { calm } from "../parts/theme";
 import { follow, seen, type Connection } from "./live";
@@ -96,7 +95,7 @@ function grantRow(grant: GrantSeen, fallback: Id | null): HTMLElement {
   const to: Child = user === undefined ? "somebody" : String(user) === "0" ? `host ${grant.host}`
     : project === null ? `user ${user}` : accountLink(project, "user", user, user_name);
   return h("li", {},
-    h("span", { class: "ticker-time" }, format.clock(grant.time)),
+    h("span", { class: "ticker-time" }, format.moment(grant.time, Date.now() / 1000)),
     h("span", { class: "ticker-credit" }, credit(grant.credit)),
     h("span", { class: "ticker-who" }, "to ", to, grant.app_name ? h("span", { class: "soft" }, ` for ${grant.app_name}`) : ""),
     project !== null && link({ view: "why", project, result: grant.result }, "Why?", h("span", { class: "hidden" }, ` result ${grant.result}`)));
@@ -168,7 +167,7 @@ export function flowView(context: Context): View {
   };
 
   const node = h("div", { class: "flow", "data-motion": calm() ? "none" : "some" });
-  const connected = new Connected(() => live.now(), () => askToken(context.reload));
+  const connected = new Connected(() => live.now(), context.enterToken);
   const showConnection = (connection: Connection) => {
     connected.show(connection);
     node.dataset["stale"] = connection.state === "lost" || connection.state === "refused" ? "yes" : "no";
@@ -188,18 +187,18 @@ export function flowView(context: Context): View {
   }, 1000);
   signal.addEventListener("abort", () => clearInterval(timer));
 
+  // Each project has a time of its own: told where there is one alone.
   const asOf = h("div", {});
   const showAsOf = (of?: AsOf) => replace(asOf, asOfLine(of, askAsOf));
   const askAsOf = () => {
-    const first = context.projects[0];
-    if (!first) return showAsOf();
-    get(projectPath(first.project, "catalogue"), signal).then((answer) => showAsOf(answer.as_of), () => showAsOf());
+    if (fallback === null) return;
+    get(projectPath(fallback, "catalogue"), signal).then((answer) => showAsOf(answer.as_of), () => showAsOf());
   };
   askAsOf();
 
   replace(node,
     h("div", { class: "title-row" }, h("h1", { tabindex: -1 }, "Flow"), connected.pill),
-    h("p", { class: "lead" }, "Every result that comes in, on its way to exact credit."),
+    h("p", { class: "lead" }, `Every result that comes in${context.projects.length > 1 ? ", of all projects" : ""}, on its way to exact credit.`),
     connected.banner,
     tiles([
       { label: "Results per second", value: results, key: "results" },

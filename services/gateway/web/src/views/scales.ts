@@ -1,4 +1,4 @@
-// The yardsticks: per app what a job usually takes on CPUs and on GPUs, X, and each version's scale, now and over the epochs.
+// The yardsticks: per app what a job usually takes on CPUs and on GPUs, X, and each version's scale, now and over time.
 import { get, projectPath } from "../base/api";
 import { h, svg, type Child } from "../base/dom";
 import * as format from "../base/format";
@@ -31,28 +31,36 @@ function scaleMark(scale: number): SVGSVGElement {
     svg("circle", { cx: x, cy: 6, r: 3.4 }));
 }
 
+type AppThen = ScalesThen["apps"][number];
+
+// Before the first jobs nothing is known, often for most of the epochs.
+function sinceKnown<T>(all: T[], is: (one: T) => boolean): T[] {
+  const first = all.findIndex(is);
+  return first < 0 ? [] : all.slice(first);
+}
+
 function historyChart(app: AppScale, history: ScalesThen[], signal: AbortSignal): Child {
-  const rows = history.map((then) => ({ then, app: then.apps.find((a) => String(a.app) === String(app.app)) })).filter((r) => r.app);
-  if (rows.length < 2) return h("p", { class: "soft" }, "The history begins with the second epoch.");
-  const data = [
-    rows.map((r) => Number(r.then.epoch)),
-    rows.map((r) => known(r.app!.min_avg_pfc)),
-    rows.map((r) => known(r.app!.cpu_mean)),
-    rows.map((r) => known(r.app!.gpu_mean)),
+  const all = history.map((then) => ({ then, app: then.apps.find((a) => String(a.app) === String(app.app)) })).filter((r) => r.app);
+  // X may have a value to begin with, before anything is measured.
+  const rows = sinceKnown(all, (r) => known(r.app!.cpu_mean) !== null || known(r.app!.gpu_mean) !== null);
+  const epochs = new Map(rows.map((r) => [r.then.time, r.then.epoch]));
+  const columns = [
+    { title: "X", of: (a: AppThen) => known(a.min_avg_pfc) },
+    { title: "CPU mean", of: (a: AppThen) => known(a.cpu_mean) },
+    { title: "GPU mean", of: (a: AppThen) => known(a.gpu_mean) },
   ];
   // Each for itself: a GPU's mean is often ten times a CPU's, and a drift of one would not show beside the other.
-  const drawn = ["X", "CPU mean", "GPU mean"].map((title, at) => {
-    const column = data[at + 1]!;
-    if (!column.some((v) => v !== null)) return null;
-    const now = tell(column[rows.length - 1] ?? null);
+  const drawn = columns.map(({ title, of }) => {
+    const points = sinceKnown(rows.map((r) => ({ time: r.then.time, value: of(r.app!) })), (p) => p.value !== null);
+    if (points.length < 2) return null;
     return chart({
-      title, says: `From epoch ${rows[0]!.then.epoch} to ${rows[rows.length - 1]!.then.epoch}; it is now ${now}.`, height: 150, signal,
-      series: [{ label: title, tone: at === 0 ? "accent" : "soft", tell: (v) => format.number(v, 4) }],
-      xText: (x) => `epoch ${x}`,
-      xTick: (x) => String(x),
-    }, [data[0]!, column]).node;
+      title, says: `From ${format.utc(points[0]!.time)} on; it is now ${tell(points[points.length - 1]!.value)}.`, height: 150, signal,
+      series: [{ label: title, tone: title === "X" ? "accent" : "soft", tell: (v) => format.number(v, 4) }],
+      xText: (x) => `${format.utc(x)}, epoch ${epochs.get(x)}`,
+    }, [points.map((p) => p.time), points.map((p) => p.value)]).node;
   });
-  return [h("h3", {}, "Over the epochs"), h("div", { class: "multiples" }, drawn), numbersOf("Epochs as numbers", () => table("The last fifty, newest first", [
+  if (!drawn.some((one) => one !== null)) return h("p", { class: "soft" }, "The history begins with the second epoch of which anything is known.");
+  return [h("h3", {}, "Over time"), h("div", { class: "multiples" }, drawn), numbersOf("Epochs as numbers", () => table("The last fifty, newest first", [
     { name: "Epoch", cell: (r) => String(r.then.epoch), head: true },
     { name: "Event time", cell: (r) => format.utc(r.then.time) },
     { name: "CPU mean", cell: (r) => tell(known(r.app!.cpu_mean)), number: true },
@@ -63,14 +71,15 @@ function historyChart(app: AppScale, history: ScalesThen[], signal: AbortSignal)
 
 function versionsOf(versions: VersionScale[], history: ScalesThen[]): Child {
   if (versions.length === 0) return empty("This app has no versions yet.");
-  const past = (v: VersionScale) => history.map((then) => known(then.versions.find((x) => String(x.app_version) === String(v.app_version))?.scale) ?? NaN);
+  const past = (v: VersionScale) =>
+    sinceKnown(history.map((then) => known(then.versions.find((x) => String(x.app_version) === String(v.app_version))?.scale) ?? NaN), Number.isFinite);
   return table("Versions and their scales", [
     { name: "Version", head: true, cell: (v) => [versionName(v), h("span", { class: "detail" }, `${v.gpu ? "GPU" : "CPU"}, id ${v.app_version}`)] },
     { name: "Mean", number: true, cell: (v) => tell(known(v.pfc?.mean)) },
     { name: "Jobs", number: true, wide: true, cell: (v) => format.count(format.toNumber(v.pfc?.n ?? 0)) },
     { name: "Scale", number: true, cell: (v) => (known(v.scale) === null ? h("span", { class: "soft" }, "none yet") : h("b", {}, tell(known(v.scale)))) },
     { name: "0.1 – 1 – 10", wide: true, cell: (v) => (known(v.scale) === null ? "" : scaleMark(known(v.scale)!)) },
-    { name: "Over time", wide: true, cell: (v) => (past(v).filter(Number.isFinite).length < 2 ? "" : sparkline(past(v), `Scale of ${versionName(v)} over the epochs`)) },
+    { name: "Over time", wide: true, cell: (v) => (past(v).filter(Number.isFinite).length < 2 ? "" : sparkline(past(v), `Scale of ${versionName(v)} over time`)) },
   ], versions);
 }
 

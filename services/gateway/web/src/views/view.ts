@@ -1,5 +1,6 @@
+import { ApiError, get, projectPath } from "../base/api";
 import type { Route } from "../base/route";
-import type { AsOf, Id, Project, Viewer } from "../base/types";
+import type { AppVersion, AsOf, Id, Project, Viewer } from "../base/types";
 
 // What a view is given: it ends when `signal` says so.
 export interface Context {
@@ -7,7 +8,7 @@ export interface Context {
   projects: Project[];
   viewer: Viewer;
   go: (route: Route, replace?: boolean) => void;
-  reload: () => void;
+  enterToken: () => void; // asks for one; with it all is looked at anew
 }
 
 export interface View {
@@ -21,4 +22,15 @@ export interface View {
 export function projectName(context: Context, id: Id): string {
   const found = context.projects.find((p) => String(p.project) === String(id));
   return found?.name || `Project ${id}`;
+}
+
+// App versions by their number; none where the project has no catalogue.
+export async function versionsOf(project: Id, signal: AbortSignal): Promise<Map<string, AppVersion>> {
+  try {
+    const { data } = await get<{ versions: AppVersion[] }>(projectPath(project, "catalogue"), signal);
+    return new Map(data.versions.map((version) => [String(version.app_version), version]));
+  } catch (error) {
+    if (error instanceof ApiError) return new Map();
+    throw error;
+  }
 }

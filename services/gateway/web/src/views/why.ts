@@ -2,13 +2,13 @@
 import { get, projectPath } from "../base/api";
 import { h, replace, svg, type Child } from "../base/dom";
 import * as format from "../base/format";
-import type { Explanation, Grant, Id, PartialGrant } from "../base/types";
+import type { AppVersion, Explanation, Grant, Id, PartialGrant } from "../base/types";
 import { chart, numbersOf } from "../parts/chart";
 import { accountLink, card, credit, empty, nameOf, table, time } from "../parts/pieces";
 import { countedWords, explain, type Bar, type Step, type Term, type Told } from "../rules/explain";
 import type { Settlement } from "../rules/settle";
 import { appVersionWords, marksOf, modeWords } from "../rules/words";
-import { projectName, type Context, type View } from "./view";
+import { projectName, versionsOf, type Context, type View } from "./view";
 
 let exact_figures = false; // for all that is shown until it is switched back
 
@@ -59,11 +59,15 @@ function replicas(project: Id, s: Settlement, grant: Grant, exact: boolean): Chi
   return [
     claimsLine(s, Number(grant.credit_before_rounding)),
     table("Claims of this workunit", [
-      { name: "Result", head: true, cell: (c) => (c.own ? [String(c.result), h("span", { class: "mark" }, "this one")] : h("a", { href: `#/p/${project}/result/${c.result}` }, String(c.result))) },
-      { name: "Host", cell: (c) => accountLink(project, "host", c.host), wide: true },
+      { name: "Result", head: true, cell: (c) => [
+        c.own ? [String(c.result), h("span", { class: "mark" }, "this one")] : h("a", { href: `#/p/${project}/result/${c.result}` }, String(c.result)),
+        h("span", { class: "detail" }, accountLink(project, "host", c.host)),
+      ] },
       { name: "Claimed", number: true, cell: (c) => (exact ? format.exact(c.claimed) : format.fixed(c.claimed, 2)) },
-      { name: "How", cell: (c) => [modeWords(c.mode), marksOf(c.flags).filter((m) => m.warns).map((m) => h("span", { class: "mark warn" }, m.name))], wide: true },
-      { name: "Part in the grant", cell: (c) => countedWords(c, s.rule) },
+      { name: "Part in the grant", cell: (c) => [
+        countedWords(c, s.rule),
+        h("span", { class: "detail" }, modeWords(c.mode), marksOf(c.flags).filter((m) => m.warns).map((m) => h("span", { class: "mark warn" }, m.name))),
+      ] },
     ], s.claims),
   ];
 }
@@ -88,7 +92,7 @@ function stepNode(step: Step, number: number, told: Told, project: Id, grant: Gr
         h("dl", { class: "facts" }, step.facts.map((f) => h("div", {}, h("dt", {}, f.name), h("dd", {}, f.value)))))));
 }
 
-function grantNode(project: Id, grant: Grant): HTMLElement {
+function grantNode(project: Id, grant: Grant, versions: Map<string, AppVersion>): HTMLElement {
   const node = h("div", { class: "grant" });
   const draw = () => {
     const told = explain(grant, exact_figures);
@@ -105,7 +109,7 @@ function grantNode(project: Id, grant: Grant): HTMLElement {
         h("div", { class: "title-row" }, h("p", { class: "hero-credit", "data-credit": grant.credit }, credit(grant.credit), h("small", {}, " Cobblestones")), toggle),
         h("p", { class: "headline" }, told.headline),
         h("p", { class: "soft" }, "Granted ", time(format.toNumber(grant.granted_at)),
-          grant.claim && [`, workunit ${grant.claim.workunit}, ${grant.app_name || `app ${grant.app}`}, ${appVersionWords(grant.claim.app_version)}`])),
+          grant.claim && [`, workunit ${grant.claim.workunit}, ${grant.app_name || `app ${grant.app}`}, ${appVersionWords(grant.claim.app_version, versions.get(String(grant.claim.app_version)))}`])),
       marks.length > 0 && card("Worth knowing", h("dl", { class: "marks" }, marks.map((m) => h("div", { class: m.warns ? "warn" : null }, h("dt", {}, m.name), h("dd", {}, m.says))))),
       h("ol", { class: "steps" }, told.steps.map((step, at) => stepNode(step, at + 1, told, project, grant, exact_figures))));
   };
@@ -137,7 +141,7 @@ function runningNode(project: Id, explanation: Explanation, signal: AbortSignal)
     h("p", {}, `By rule “${first.rule}” for messages of variety “${first.variety}”, at the price of the day when the job was sent, `, time(format.toNumber(first.sent_time)),
       ". A message that says less than an earlier one, or the same again, pays nothing."),
     chart({
-      title: "Paid so far",
+      title: "Paid over time",
       says: `From 0 when it was sent to ${format.fixed(last, 2)} Cobblestones.`,
       height: 180, zero: true, signal,
       series: [{ label: "Paid", tone: "accent", fill: true, tell: (v) => `${format.fixed(v, 2)} Cobblestones` }],
@@ -151,7 +155,7 @@ function runningNode(project: Id, explanation: Explanation, signal: AbortSignal)
     ], partials)),
     reversals.map((r) => h("p", {}, time(format.toNumber(r.time)), `: ${r.reason}. `, Number(r.credit) < 0 ? [credit(r.credit), " was taken back"] : [credit(r.made_final), " of it is final"],
       r.made_up_for_by_future_credit ? ", and later credit makes up for it first." : ".")),
-    h("p", { class: "soft" }, "It ran on ", accountLink(project, "host", first.host), ". In all ", credit(explanation.credit ?? "0.000000"), " Cobblestones so far."));
+    h("p", { class: "soft" }, "It ran on ", accountLink(project, "host", first.host), ". In all ", credit(explanation.credit ?? "0.000000"), explanation.grants.length + reversals.length > 0 ? " Cobblestones." : " Cobblestones so far."));
 }
 
 function correctionsNode(explanation: Explanation): Child {
@@ -178,7 +182,10 @@ function pendingNode(project: Id, explanation: Explanation): HTMLElement {
 }
 
 export async function whyView(context: Context, project: Id, result: Id): Promise<View> {
-  const answer = await get<Explanation>(projectPath(project, `results/${result}`), context.signal);
+  const [answer, versions] = await Promise.all([
+    get<Explanation>(projectPath(project, `results/${result}`), context.signal),
+    versionsOf(project, context.signal),
+  ]);
   const explanation = answer.data;
   const grants = explanation.grants ?? [];
   const owner = grants[0]?.postings.find((p) => p.account === "user");
@@ -187,7 +194,7 @@ export async function whyView(context: Context, project: Id, result: Id): Promis
     h("p", { class: "lead" }, projectName(context, project), owner && [" · ", accountLink(project, "user", owner.id, nameOf("user", owner.id, owner.name))],
       grants[0] && [" · ", accountLink(project, "host", grants[0].host)]),
     runningNode(project, explanation, context.signal),
-    grants.length > 0 ? grants.map((grant) => grantNode(project, grant)) : pendingNode(project, explanation),
+    grants.length > 0 ? grants.map((grant) => grantNode(project, grant, versions)) : pendingNode(project, explanation),
     correctionsNode(explanation));
   return { title: `Why result ${result}`, node, project, asOf: answer.as_of };
 }
