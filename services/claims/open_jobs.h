@@ -35,10 +35,11 @@ struct OpenJob {
   bool priced = false;                // its host is known
   std::vector<OpenTrickle> trickles;  // one for each rule
   std::vector<credit::PaidPartial> paid;
+  std::int64_t version = 0;  // of the app; 0: opened by an earlier program
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.host, s.app, s.workunit, s.name, s.priced, s.trickles, s.paid);
+    f(s.host, s.app, s.workunit, s.name, s.priced, s.trickles, s.paid, AddedIn<2>(s.version));
   }
 };
 
@@ -68,7 +69,7 @@ struct WaitingTrickles {
 inline constexpr std::size_t kMaxWaitingTrickles = 4096;
 
 // Tables of a slot, as stored (numbers are unique over all stages).
-inline constexpr stream::TableSpec<OpenJob> kJobsTable{.id = 11, .version = 1};
+inline constexpr stream::TableSpec<OpenJob> kJobsTable{.id = 11, .version = 2};
 inline constexpr stream::TableSpec<NamedResult> kNamesTable{.id = 12, .version = 1};
 inline constexpr stream::TableSpec<WaitingTrickles> kWaitingTricklesTable{.id = 13, .version = 1};
 inline constexpr stream::TableSpec<WaitingTrickles> kWaitingNamesTable{.id = 14, .version = 1};

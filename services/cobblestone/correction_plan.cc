@@ -53,10 +53,21 @@ bool CorrectionReader::Meant(const wire::GrantHead& head, const wire::Grant& who
     case wire::TargetKind::kWorkunit:
       return (whole.claim && whole.claim->workunit.value == id) ||
              (whole.partial && whole.partial->workunit.value == id);
-    case wire::TargetKind::kAppVersion: return whole.claim && whole.claim->version.value == request_.id;
+    case wire::TargetKind::kAppVersion: {
+      if (whole.claim) return whole.claim->version.value == request_.id;
+      // Of one whose trickles' records do not tell a version, its grant may.
+      return whole.partial && MayBeOf(head.app) &&
+             (whole.partial->version.value == 0 || whole.partial->version.value == request_.id);
+    }
     case wire::TargetKind::kNone: break;
   }
   return false;
+}
+
+// The app version that is asked for may be one of this app: any that is not in the catalogue.
+bool CorrectionReader::MayBeOf(AppId app) const {
+  const credit::AppVersionRow* row = view_.catalogue.FindVersion(AppVersionId(request_.id));
+  return row == nullptr || row->app == app;
 }
 
 bool CorrectionReader::Select(std::string_view record) {
@@ -102,7 +113,10 @@ bool CorrectionReader::TakeGrant(std::string_view bytes) {
   if (grant.undone) return true;
   facts.last_credit = std::max(facts.last_credit, head.time);
   if (head.kind == wire::GrantKind::kPartial) facts.partials += head.credit_micro;
-  if (grant.partial) facts.workunit = grant.partial->workunit;
+  if (grant.partial) {
+    facts.workunit = grant.partial->workunit;
+    if (grant.partial->version.value != 0) facts.version = grant.partial->version;
+  }
   if (grant.claim) {
     facts.workunit = grant.claim->workunit;
     facts.version = grant.claim->version;
@@ -230,6 +244,10 @@ void CorrectionReader::Spread(std::uint64_t result, std::vector<wire::LedgerEntr
 
 void CorrectionReader::PlanResult(std::uint64_t result, const Facts& facts, CorrectionPlan& plan) {
   const auto problem = [&](std::string why) { plan.problems.emplace_back(ResultId(result), std::move(why)); };
+  if (request_.target == wire::TargetKind::kAppVersion && facts.version.value == 0)
+    return problem(
+        "its trickles alone were paid, by an earlier program that did not say for which app version: "
+        "if it is one of them, name the result");
   if (facts.unnamed)
     return problem(
         "its user was never named, so that its host alone has the credit: nothing to take it from");
@@ -334,6 +352,8 @@ Result<CorrectionPlan> CorrectionReader::Plan() {
   CorrectionPlan plan;
   for (const auto& [result, facts] : facts_) {
     if (facts.last_credit < request_.since || facts.last_credit >= request_.until) continue;
+    const bool by_version = request_.target == wire::TargetKind::kAppVersion;
+    if (by_version && facts.version.value != 0 && facts.version.value != request_.id) continue;
     if (request_.policy_version != 0 && view_.FindPolicy(facts.app, request_.policy_version) == nullptr)
       return Status::InvalidArgument("app " + std::to_string(facts.app.value) + " of project " +
                                      std::to_string(request_.project.value) + " never had version " +

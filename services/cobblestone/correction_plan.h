@@ -102,6 +102,7 @@ class CorrectionReader {
   };
 
   [[nodiscard]] bool Meant(const wire::GrantHead& head, const wire::Grant& whole) const;
+  [[nodiscard]] bool MayBeOf(AppId app) const;
   void PlanResult(std::uint64_t result, const Facts& facts, CorrectionPlan& plan);
   std::optional<credit::MicroCredit> Worth(const Facts& facts, std::string* problem) const;
   [[nodiscard]] std::optional<credit::RecordedClaim> RecordedOf(const credit::Claim& claim, bool whole) const;
