@@ -330,6 +330,7 @@ std::vector<std::string> CorrectionReader::WrongCorrections() const {
   std::vector<std::string> wrong;
   for (const auto& [owner, records] : records_) {
     std::map<TeamId, Net> by_team;
+    credit::MicroTotal provisional = 0;
     for (const Record& record : records) {
       Net& net = by_team[record.team];
       net.since.insert(net.micro);
@@ -341,6 +342,10 @@ std::vector<std::string> CorrectionReader::WrongCorrections() const {
       if (record.event != 0 && record.kind == wire::GrantKind::kReversal && record.micro != -record.before)
         wrong.push_back(which + " takes " + std::to_string(-record.micro) + " of " +
                         std::to_string(record.before) + " micro-credits back");
+      if (record.event != 0 && provisional != 0)
+        wrong.push_back(which +
+                        " was made while its job ran, and its decision settled once more what it took");
+      provisional += (record.kind == wire::GrantKind::kPartial ? record.micro : 0) - record.settles;
       if (record.event != 0) net.since.clear();
       net.micro += record.micro;
     }

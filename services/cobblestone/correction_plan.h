@@ -67,8 +67,8 @@ class CorrectionReader {
   // kInvalidArgument: there never was such a version of the policy. kNotFound: the ledger has nothing of what is asked for.
   Result<CorrectionPlan> Plan();
 
-  // Of the corrections that are in the ledger already: which rest on what the result never had brought, or leave what they do not
-  // say. What came between an operator's look and the correction is left out of it.
+  // Of the corrections that are in the ledger already: which rest on what the result never had brought, leave what they do not
+  // say, or came while their job ran. What came between an operator's look and the correction is left out of it.
   [[nodiscard]] std::vector<std::string> WrongCorrections() const;
 
  private:

@@ -493,5 +493,26 @@ TEST(Reversal, OfAnAppVersionNamesThoseWhoseVersionNobodyKnows) {
   }
 }
 
+// CLAIMS and GRANTS know nothing of it, and ACCOUNTS not of which results still run: what was written by hand the audit finds.
+TEST(Correction, OfAJobThatRunsIsFound) {
+  Project project;
+  project.PayForSteps(kStart + 1, 2, 1, "benchmark");
+  project.Sent(kStart + kDay, 1, 1);
+  project.Heard(kStart + 1.5 * kDay, 1, 1, 20);
+  EXPECT_TRUE(PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1)).corrections.empty());
+  project.Say(kStart + 1.6 * kDay, wire::Reversal{.target = {.kind = wire::TargetKind::kResult, .id = 1},
+                                                  .reason = "by hand",
+                                                  .entry = wire::LedgerEntry{.user = UserId(1),
+                                                                             .host = HostId(1),
+                                                                             .team = TeamId(11),
+                                                                             .workunit = WorkunitId(1),
+                                                                             .app = AppId(1),
+                                                                             .credit_micro = 20'000'000}});
+  project.Done(kStart + 2 * kDay, 1, 1, 1);
+  const auto wrong = ReaderOf(project.run.world, Of(wire::TargetKind::kResult, 1)).WrongCorrections();
+  ASSERT_EQ(wrong.size(), 1u);
+  EXPECT_NE(wrong[0].find("was made while its job ran"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace cobblestone::testing
