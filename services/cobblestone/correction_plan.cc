@@ -49,7 +49,7 @@ bool CorrectionReader::Meant(const wire::GrantHead& head, const wire::Grant& who
   const auto id = static_cast<std::uint64_t>(request_.id);
   switch (request_.target) {
     case wire::TargetKind::kResult: return head.result.value == id;
-    case wire::TargetKind::kHost: return head.host.value == id;
+    case wire::TargetKind::kHost: return head.host.value == id || Joined(head.host);
     case wire::TargetKind::kWorkunit:
       return (whole.claim && whole.claim->workunit.value == id) ||
              (whole.partial && whole.partial->workunit.value == id);
@@ -60,6 +60,35 @@ bool CorrectionReader::Meant(const wire::GrantHead& head, const wire::Grant& who
              (whole.partial->version.value == 0 || whole.partial->version.value == request_.id);
     }
     case wire::TargetKind::kNone: break;
+  }
+  return false;
+}
+
+// Whether a merge has come about only ACCOUNTS knows: it does once the ledger has shown the other host as that owner's.
+bool CorrectionReader::TakeHost(std::string_view record) {
+  wire::GrantHead head;
+  if (!wire::DecodeGrantHead(record, &head)) return false;
+  if (head.project != request_.project || !head.host || !head.user) return true;
+  if (head.kind != wire::GrantKind::kHostMerged) {
+    if (head.kind != wire::GrantKind::kEstimate && head.kind != wire::GrantKind::kHostLeaves)
+      owned_.emplace(head.host, head.user);
+    return true;
+  }
+  wire::Grant whole;
+  if (!wire::DecodeGrant(record, &whole)) return false;
+  HostId last = whole.into;
+  for (auto next = merges_.find(last); next != merges_.end(); next = merges_.find(last))
+    last = next->second.into;
+  if (last != head.host) merges_[head.host] = {.into = whole.into, .user = head.user};  // no circle
+  return true;
+}
+
+// The host has become the one that is asked for.
+bool CorrectionReader::Joined(HostId host) const {
+  for (auto next = merges_.find(host); next != merges_.end(); next = merges_.find(host)) {
+    if (!owned_.contains({next->second.into, next->second.user})) return false;
+    host = next->second.into;
+    if (host.value == static_cast<std::uint64_t>(request_.id)) return true;
   }
   return false;
 }
@@ -355,6 +384,8 @@ std::vector<std::string> CorrectionReader::WrongCorrections() const {
 
 Result<CorrectionPlan> CorrectionReader::Plan() {
   CorrectionPlan plan;
+  for (const auto& [host, merge] : merges_)
+    if (Joined(host)) plan.joined.push_back(host);
   for (const auto& [result, facts] : facts_) {
     if (facts.last_credit < request_.since || facts.last_credit >= request_.until) continue;
     const bool by_version = request_.target == wire::TargetKind::kAppVersion;
@@ -395,7 +426,10 @@ json CorrectionPlanJson(const CorrectionPlan& plan) {
   json problems = json::array();
   for (const auto& [result, why] : plan.problems)
     problems.push_back({{"result", result.value}, {"why", why}});
+  json joined = json::array();
+  for (const HostId host : plan.joined) joined.push_back(host.value);
   return {{"corrections", rows},
+          {"hosts_joined", joined},
           {"problems", problems},
           {"results", plan.results},
           {"unchanged", plan.unchanged}};

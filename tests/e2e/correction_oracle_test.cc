@@ -38,6 +38,7 @@ GenerateOptions Paying(std::uint64_t seed) {
 CorrectionReader ReaderOf(LockstepWorld& world, const CorrectionRequest& request) {
   CorrectionReader reader(request);
   for (const std::string& record : world.control()) EXPECT_TRUE(reader.TakeControl(record));
+  for (const std::string& record : world.ledger()) EXPECT_TRUE(reader.TakeHost(record));
   for (const std::string& record : world.ledger()) EXPECT_TRUE(reader.Select(record));
   for (const std::string& record : world.ledger()) EXPECT_TRUE(reader.TakeGrant(record));
   for (const std::string& record : world.postings()) EXPECT_TRUE(reader.TakePosting(record));
@@ -512,6 +513,30 @@ TEST(Correction, OfAJobThatRunsIsFound) {
   const auto wrong = ReaderOf(project.run.world, Of(wire::TargetKind::kResult, 1)).WrongCorrections();
   ASSERT_EQ(wrong.size(), 1u);
   EXPECT_NE(wrong[0].find("was made while its job ran"), std::string::npos);
+}
+
+TEST(Reversal, OfAHostTakesWhatWasGrantedUnderHostsThatHaveBecomeIt) {
+  Project project;
+  for (const std::uint64_t host : {4, 5})
+    project.Say(kStart,
+                wire::HostMember{.host = HostId(host), .user = UserId(1), .whetstone = 2e9, .cpus = 4});
+  for (std::uint64_t host = 1; host <= 5; ++host) project.Done(kStart + 2 * kDay, host, host, host);
+  const auto merge = [&](std::uint64_t host, std::uint64_t into) {
+    project.Say(kStart + 3 * kDay, wire::HostMerge{.host = HostId(host), .into = HostId(into)});
+  };
+  merge(5, 4);
+  merge(4, 1);
+  merge(1, 5);  // a circle: refused
+  merge(2, 1);  // of another user: it waits
+  EXPECT_EQ(PlanOf(project.run.world, Of(wire::TargetKind::kHost, 5)).corrections.size(), 1u);
+  const CorrectionPlan plan = project.Do(Of(wire::TargetKind::kHost, 1));
+  EXPECT_EQ(plan.joined, (std::vector<HostId>{HostId(4), HostId(5)}));
+  std::set<std::uint64_t> under;
+  for (const PlannedCorrection& one : plan.corrections) under.insert(one.entry.host.value);
+  EXPECT_EQ(under, (std::set<std::uint64_t>{1, 4, 5}));
+  EXPECT_EQ(project.Account(OracleAccountKind::kHost, 1).micro, 0);
+  EXPECT_NE(project.Account(OracleAccountKind::kHost, 2).micro, 0);
+  ExpectLikeTheOracle(project.run.events);
 }
 
 }  // namespace
