@@ -33,9 +33,10 @@ void AddOlderDays(const stream::Key& key, std::vector<Sum>& days, DayTable<Sum>&
 
 // The whole history, which leaves its rows.
 template <class Sum>
-void TakeOlderDays(const stream::Key& key, std::vector<Sum>& days, DayTable<Sum>& table) {
-  AddOlderDays(key, days, table);
-  for (std::uint32_t row = 0; row < credit::kBlockRows; ++row) table.Erase(DayKey(key, 0, row));
+void TakeOlderDays(const stream::Key& key, std::vector<Sum>& days, DayTable<Sum>& table,
+                   std::uint32_t history = 0) {
+  AddOlderDays(key, days, table, history);
+  for (std::uint32_t row = 0; row < credit::kBlockRows; ++row) table.Erase(DayKey(key, history, row));
 }
 
 }  // namespace cobblestone::wire

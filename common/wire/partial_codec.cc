@@ -117,6 +117,7 @@ void EncodePartialGrant(const PartialGrant& p, std::string* out) {
   }
   ProtoWriter last(buffer);
   last.Uint(13, p.workunit.value);
+  last.Sint(14, p.version.value);
   out->append(last.written());
 }
 
@@ -143,6 +144,7 @@ bool DecodePartialGrant(std::string_view bytes, PartialGrant* p) {
         has_price = true;
         break;
       case VarintTag(13): p->workunit = WorkunitId(r.Varint()); break;
+      case VarintTag(14): p->version = AppVersionId(r.Sint()); break;
       default: r.Skip(tag); break;
     }
   }

@@ -26,6 +26,7 @@ struct PartialGrant {
   credit::MicroCredit paid_before = 0;
   std::optional<credit::TricklePrice> price;  // in each that CLAIMS writes
   WorkunitId workunit;
+  AppVersionId version;  // 0: an earlier program did not tell it
 };
 
 // Appends the message's bytes to `out`.

@@ -193,6 +193,8 @@ class AccountsStage final : public stream::Stage {
   void PostTo(TeamId team, const wire::GrantHead& head, std::string_view bytes, stream::Emitter& out);
 
   void OnEstimate(std::string_view bytes, stream::Emitter& out);
+  stream::Key EstimatesOf(const wire::GrantHead& head);
+  void UniteEstimates(const stream::Key& from, UserId owner);
   // What is granted settles what was estimated. `user` null: the host was nobody's; `shown_before`: by its account.
   // To what people are told of a user.
   void AddEstimates(const stream::Key& key, wire::Total& total);

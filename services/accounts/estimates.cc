@@ -14,25 +14,61 @@ namespace {
 Key UserKey(const wire::GrantHead& head) {
   return {.project = head.project.value, .id = head.user.value, .sub = 0};
 }
-Key HostKey(const wire::GrantHead& head) {
-  return {.project = head.project.value, .id = head.host.value, .sub = 0};
+
+// This owner's, of whom nothing may have been estimated before.
+credit::OwnerEstimates& OwnerOf(UserId user, HostEstimates& host) {
+  if (credit::OwnerEstimates* owner = host.Of(user)) return *owner;
+  credit::OwnerEstimates& owner = host.owners.emplace_back();
+  owner.user = user;
+  return owner;
 }
 
 }  // namespace
+
+// Where that is kept which is estimated of a host and owner: of a host that has become another one under this owner, with that
+// one. What it did for earlier owners stays with its number, as what is granted for it to them does.
+Key AccountsStage::EstimatesOf(const wire::GrantHead& head) {
+  Key key{.project = head.project.value, .id = head.host.value, .sub = 0};
+  for (const HostAccount* row = hosts_.Find(key); row != nullptr && row->merge.done && row->user == head.user;
+       row = hosts_.Find(key))
+    key.id = row->merge.into.value;
+  return key;
+}
+
+// The host has become another one.
+void AccountsStage::UniteEstimates(const Key& from, UserId owner) {
+  const HostEstimates* estimated = host_estimates_.Find(from);
+  if (estimated == nullptr) return;
+  HostEstimates& host = host_estimates_.Mutable(from);
+  credit::OwnerEstimates* gives = host.Of(owner);
+  if (gives == nullptr) return;
+  const Key heir = EstimatesOf({.project = ProjectId(from.project), .user = owner, .host = HostId(from.id)});
+  HostEstimates& takes_all = host_estimates_.Mutable(heir);
+  credit::OwnerEstimates& takes = OwnerOf(owner, takes_all);
+  const credit::MicroTotal open_before = gives->open() + takes.open();
+  wire::TakeOlderDays(from, gives->sums.days, host_estimate_days_, host.NumberOf(*gives));
+  wire::TakeOlderDays(heir, takes.sums.days, host_estimate_days_, takes_all.NumberOf(takes));
+  credit::Add(gives->sums, takes.sums);
+  takes.granted += gives->granted;
+  wire::FileOlderDays(heir, takes.sums.days, host_estimate_days_, takes_all.NumberOf(takes));
+  // Its place stays: older days of those behind it are numbered by theirs.
+  gives->sums = {};
+  gives->granted = 0;
+  const Key user_key{.project = from.project, .id = owner.value, .sub = 0};
+  user_estimates_.Mutable(user_key).open += takes.open() - open_before;
+  List(user_key, users_.Mutable(user_key), changed_users_);
+}
 
 void AccountsStage::OnEstimate(std::string_view bytes, Emitter& out) {
   wire::Grant record;
   if (!wire::DecodeGrant(bytes, &record) || !record.estimate)
     return out.Fail(Status::Corrupted("an estimate does not decode"));
   const wire::GrantHead& head = record.head;
-  HostEstimates& host = host_estimates_.Mutable(HostKey(head));
-  credit::OwnerEstimates* owner = host.Of(head.user);
-  if (owner == nullptr) {
-    owner = &host.owners.emplace_back();
-    owner->user = head.user;
-  }
+  const Key key = EstimatesOf(head);
+  HostEstimates& host = host_estimates_.Mutable(key);
+  credit::OwnerEstimates& owner = OwnerOf(head.user, host);
   credit::UserEstimates* sums = head.user ? &user_estimates_.Mutable(UserKey(head)) : nullptr;
-  const credit::MicroTotal open_before = owner->open();
+  const credit::MicroTotal open_before = owner.open();
   for (const wire::EstimatedUse& use : record.estimate->uses) {
     const credit::EstimateCounters counted{
         .credit = use.credit_micro,
@@ -40,13 +76,13 @@ void AccountsStage::OnEstimate(std::string_view bytes, Emitter& out) {
         .jobs = use.jobs,
         .failed_jobs = use.failed_jobs,
         .failed_run_time = credit::CountOf(use.failed_run_time).value_or(0)};
-    credit::AddEstimate(counted, head.time, owner->sums);
+    credit::AddEstimate(counted, head.time, owner.sums);
     if (sums != nullptr) credit::AddEstimate(counted, head.time, sums->sums);
   }
-  wire::FileOlderDays(HostKey(head), owner->sums.days, host_estimate_days_, host.NumberOf(*owner));
+  wire::FileOlderDays(key, owner.sums.days, host_estimate_days_, host.NumberOf(owner));
   if (sums == nullptr) return;
   wire::FileOlderDays(UserKey(head), sums->sums.days, user_estimate_days_);
-  sums->open += owner->open() - open_before;
+  sums->open += owner.open() - open_before;
   UserState& user = users_.Mutable(UserKey(head));
   user.estimated = true;
   sums->Show(user.account.shown_micro(), user.account.shown_micro());
@@ -75,9 +111,9 @@ void AccountsStage::SettleEstimates(const wire::GrantHead& head, UserState* user
                                     credit::MicroTotal shown_before) {
   if (!wire::IsAward(head.kind)) return;
   credit::UserEstimates* sums = user != nullptr ? &user_estimates_.Mutable(UserKey(head)) : nullptr;
-  const HostEstimates* estimated = head.credit_micro > 0 ? host_estimates_.Find(HostKey(head)) : nullptr;
-  if (estimated != nullptr) {
-    HostEstimates& host = host_estimates_.Mutable(HostKey(head));
+  const Key key = EstimatesOf(head);
+  if (head.credit_micro > 0 && host_estimates_.Find(key) != nullptr) {
+    HostEstimates& host = host_estimates_.Mutable(key);
     if (credit::OwnerEstimates* owner = host.Of(head.user)) {
       const credit::MicroTotal open_before = owner->open();
       owner->granted += head.credit_micro;

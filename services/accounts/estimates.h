@@ -2,7 +2,8 @@
 //
 // Estimates stay with the owner under whom they were made, as grants do: a host's row lies in the partition of each of its
 // owners and holds those that it has had there. So nothing has to move with a host's account, and whatever the order of its
-// events, what was estimated under one owner is settled by what was granted under the same.
+// events, what was estimated under one owner is settled by what was granted under the same. Of a host that becomes another one
+// the estimates under the owner of both go to that one, as what is reported or granted under its number later does.
 #pragma once
 
 #include <algorithm>

@@ -113,6 +113,8 @@ void AccountsStage::TakeMerge(const Key& heir, std::size_t at, Emitter& out) {
     gives.given_grants += host.account.grants;
   }
   host.account = {};
+  host.user = UserId(merge.user);
+  UniteEstimates(from, host.user);
   List(from, host, changed_hosts_);
   List(heir, takes, changed_hosts_);
   if (const WaitingMerges* behind = merges_.Find(from)) {

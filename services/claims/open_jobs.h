@@ -39,16 +39,17 @@ struct OpenJob {
   bool priced = false;                // its host is known
   std::vector<OpenTrickle> trickles;  // one for each rule
   std::vector<credit::PaidPartial> paid;
-  bool ended =
-      false;  // its result is decided; `paid` then is what it would have been paid by now, were it not
+  std::int64_t version = 0;  // of the app; 0: opened by an earlier program
+  // Its result is decided: `paid` is what it would have been paid by now, were it not.
+  bool ended = false;
   double back_at = 0;         // then: UNIX s, when the result came back
   std::uint64_t line = 0;     // then: of the decision
   std::uint32_t sent_as = 0;  // then, where no dispatch had come: fingerprint of what it must say
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.host, s.app, s.workunit, s.name, s.priced, s.trickles, s.paid, AddedIn<2>(s.ended),
-      AddedIn<2>(s.back_at), AddedIn<2>(s.line), AddedIn<2>(s.sent_as));
+    f(s.host, s.app, s.workunit, s.name, s.priced, s.trickles, s.paid, AddedIn<2>(s.version),
+      AddedIn<2>(s.ended), AddedIn<2>(s.back_at), AddedIn<2>(s.line), AddedIn<2>(s.sent_as));
   }
 };
 

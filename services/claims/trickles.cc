@@ -67,6 +67,7 @@ void ClaimsStage::OpenJobOf(const Key& key, const wire::Dispatch& dispatch, Emit
   job.host = dispatch.facts.host.value;
   job.app = dispatch.facts.app.value;
   job.workunit = dispatch.facts.workunit.value;
+  job.version = dispatch.facts.version.value;
   job.name = dispatch.result_name;
   HostState& state = hosts_.Mutable(HostKey(key.project, dispatch.facts.host));
   if (state.record.known) {
@@ -158,6 +159,7 @@ void ClaimsStage::OpenEndedJob(const Key& key, const RecordView& record, const w
                         "its dispatch and its completion differ in app, version or peak FLOP/s", out);
   OpenJob& job = jobs_.Mutable(key);
   job.name = dispatch.result_name;
+  job.version = dispatch.facts.version.value;
   PriceJob(dispatch, *projects_.Find(ProjectKey(key.project)), host->record, job);
   if (!job.name.empty()) {
     const Key name = NameKey(project, job.name, dispatch.facts.host);
@@ -286,7 +288,8 @@ void ClaimsStage::PayTrickle(const Key& key, const wire::EventHead& head, const 
                                    .credit = decision.credit,
                                    .paid_before = decision.paid_before,
                                    .price = open->price,
-                                   .workunit = WorkunitId(job.workunit)};
+                                   .workunit = WorkunitId(job.workunit),
+                                   .version = AppVersionId(job.version)};
   credit::AddPaid(host.user, decision.partial, head.time, job.paid);
   bytes_.clear();
   wire::EncodeGrant({.project = project,

@@ -49,14 +49,54 @@ bool CorrectionReader::Meant(const wire::GrantHead& head, const wire::Grant& who
   const auto id = static_cast<std::uint64_t>(request_.id);
   switch (request_.target) {
     case wire::TargetKind::kResult: return head.result.value == id;
-    case wire::TargetKind::kHost: return head.host.value == id;
+    case wire::TargetKind::kHost: return head.host.value == id || Joined(head.host);
     case wire::TargetKind::kWorkunit:
       return (whole.claim && whole.claim->workunit.value == id) ||
              (whole.partial && whole.partial->workunit.value == id);
-    case wire::TargetKind::kAppVersion: return whole.claim && whole.claim->version.value == request_.id;
+    case wire::TargetKind::kAppVersion: {
+      if (whole.claim) return whole.claim->version.value == request_.id;
+      // Of one whose trickles' records do not tell a version, its grant may.
+      return whole.partial && MayBeOf(head.app) &&
+             (whole.partial->version.value == 0 || whole.partial->version.value == request_.id);
+    }
     case wire::TargetKind::kNone: break;
   }
   return false;
+}
+
+// Whether a merge has come about only ACCOUNTS knows: it does once the ledger has shown the other host as that owner's.
+bool CorrectionReader::TakeHost(std::string_view record) {
+  wire::GrantHead head;
+  if (!wire::DecodeGrantHead(record, &head)) return false;
+  if (head.project != request_.project || !head.host || !head.user) return true;
+  if (head.kind != wire::GrantKind::kHostMerged) {
+    if (head.kind != wire::GrantKind::kEstimate && head.kind != wire::GrantKind::kHostLeaves)
+      owned_.emplace(head.host, head.user);
+    return true;
+  }
+  wire::Grant whole;
+  if (!wire::DecodeGrant(record, &whole)) return false;
+  HostId last = whole.into;
+  for (auto next = merges_.find(last); next != merges_.end(); next = merges_.find(last))
+    last = next->second.into;
+  if (last != head.host) merges_[head.host] = {.into = whole.into, .user = head.user};  // no circle
+  return true;
+}
+
+// The host has become the one that is asked for.
+bool CorrectionReader::Joined(HostId host) const {
+  for (auto next = merges_.find(host); next != merges_.end(); next = merges_.find(host)) {
+    if (!owned_.contains({next->second.into, next->second.user})) return false;
+    host = next->second.into;
+    if (host.value == static_cast<std::uint64_t>(request_.id)) return true;
+  }
+  return false;
+}
+
+// The app version that is asked for may be one of this app: any that is not in the catalogue.
+bool CorrectionReader::MayBeOf(AppId app) const {
+  const credit::AppVersionRow* row = view_.catalogue.FindVersion(AppVersionId(request_.id));
+  return row == nullptr || row->app == app;
 }
 
 bool CorrectionReader::Select(std::string_view record) {
@@ -90,7 +130,7 @@ bool CorrectionReader::TakeGrant(std::string_view bytes) {
       {.kind = head.kind,
        .team = head.team,
        .micro = head.credit_micro,
-       .settles = head.settles_micro,
+       .provisional = wire::ProvisionalOf(head) - head.settles_micro,
        .time = head.time,
        .recent_off = head.recent_off,
        .flags = head.flags,
@@ -102,7 +142,10 @@ bool CorrectionReader::TakeGrant(std::string_view bytes) {
   if (grant.undone) return true;
   facts.last_credit = std::max(facts.last_credit, head.time);
   facts.partials += wire::ProvisionalOf(head);
-  if (grant.partial) facts.workunit = grant.partial->workunit;
+  if (grant.partial) {
+    facts.workunit = grant.partial->workunit;
+    if (grant.partial->version.value != 0) facts.version = grant.partial->version;
+  }
   if (grant.claim) {
     facts.workunit = grant.claim->workunit;
     facts.version = grant.claim->version;
@@ -230,6 +273,10 @@ void CorrectionReader::Spread(std::uint64_t result, std::vector<wire::LedgerEntr
 
 void CorrectionReader::PlanResult(std::uint64_t result, const Facts& facts, CorrectionPlan& plan) {
   const auto problem = [&](std::string why) { plan.problems.emplace_back(ResultId(result), std::move(why)); };
+  if (request_.target == wire::TargetKind::kAppVersion && facts.version.value == 0)
+    return problem(
+        "its trickles alone were paid, by an earlier program that did not say for which app version: "
+        "if it is one of them, name the result");
   if (facts.unnamed)
     return problem(
         "its user was never named, so that its host alone has the credit: nothing to take it from");
@@ -312,6 +359,7 @@ std::vector<std::string> CorrectionReader::WrongCorrections() const {
   std::vector<std::string> wrong;
   for (const auto& [owner, records] : records_) {
     std::map<TeamId, Net> by_team;
+    credit::MicroTotal provisional = 0;
     for (const Record& record : records) {
       Net& net = by_team[record.team];
       net.since.insert(net.micro);
@@ -323,6 +371,10 @@ std::vector<std::string> CorrectionReader::WrongCorrections() const {
       if (record.event != 0 && record.kind == wire::GrantKind::kReversal && record.micro != -record.before)
         wrong.push_back(which + " takes " + std::to_string(-record.micro) + " of " +
                         std::to_string(record.before) + " micro-credits back");
+      if (record.event != 0 && provisional != 0)
+        wrong.push_back(which +
+                        " was made while its job ran, and its decision settled once more what it took");
+      provisional += record.provisional;
       if (record.event != 0) net.since.clear();
       net.micro += record.micro;
     }
@@ -332,8 +384,12 @@ std::vector<std::string> CorrectionReader::WrongCorrections() const {
 
 Result<CorrectionPlan> CorrectionReader::Plan() {
   CorrectionPlan plan;
+  for (const auto& [host, merge] : merges_)
+    if (Joined(host)) plan.joined.push_back(host);
   for (const auto& [result, facts] : facts_) {
     if (facts.last_credit < request_.since || facts.last_credit >= request_.until) continue;
+    const bool by_version = request_.target == wire::TargetKind::kAppVersion;
+    if (by_version && facts.version.value != 0 && facts.version.value != request_.id) continue;
     if (request_.policy_version != 0 && view_.FindPolicy(facts.app, request_.policy_version) == nullptr)
       return Status::InvalidArgument("app " + std::to_string(facts.app.value) + " of project " +
                                      std::to_string(request_.project.value) + " never had version " +
@@ -370,7 +426,10 @@ json CorrectionPlanJson(const CorrectionPlan& plan) {
   json problems = json::array();
   for (const auto& [result, why] : plan.problems)
     problems.push_back({{"result", result.value}, {"why", why}});
+  json joined = json::array();
+  for (const HostId host : plan.joined) joined.push_back(host.value);
   return {{"corrections", rows},
+          {"hosts_joined", joined},
           {"problems", problems},
           {"results", plan.results},
           {"unchanged", plan.unchanged}};

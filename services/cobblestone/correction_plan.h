@@ -1,7 +1,8 @@
 // What an operator's reversal or re-pricing would do, from the ledger alone (semantics.md, sections 2 and 7): what each result has
 // brought each owner, and the events that take it back or price it anew. Writes nothing.
 //
-// Records are given to it in the order of their partitions: `control`, then `grants` (Select, then Take), then `postings`.
+// Records are given to it in the order of their partitions: `control`, then `grants` (TakeHost, Select, TakeGrant), then
+// `postings`.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +50,7 @@ struct CorrectionPlan {
   std::vector<std::pair<ResultId, std::string>> problems;  // results that are left as they are, and why
   std::uint64_t results = 0;                               // that the request names
   std::uint64_t unchanged = 0;                             // entries of them with nothing to be changed
+  std::vector<HostId> joined;                              // hosts that have become the one that is asked for
 };
 
 class CorrectionReader {
@@ -57,6 +59,8 @@ class CorrectionReader {
 
   // False, all of them: the record does not decode.
   bool TakeControl(std::string_view record);
+  // Of all that is asked of a host, before the others: which hosts have become it.
+  bool TakeHost(std::string_view grant);
   // A first look: which results are meant, and which other replicas their price depends on.
   bool Select(std::string_view grant);
   bool TakeGrant(std::string_view grant);
@@ -67,8 +71,8 @@ class CorrectionReader {
   // kInvalidArgument: there never was such a version of the policy. kNotFound: the ledger has nothing of what is asked for.
   Result<CorrectionPlan> Plan();
 
-  // Of the corrections that are in the ledger already: which rest on what the result never had brought, or leave what they do not
-  // say. What came between an operator's look and the correction is left out of it.
+  // Of the corrections that are in the ledger already: which rest on what the result never had brought, leave what they do not
+  // say, or came while their job ran. What came between an operator's look and the correction is left out of it.
   [[nodiscard]] std::vector<std::string> WrongCorrections() const;
 
  private:
@@ -76,7 +80,7 @@ class CorrectionReader {
     wire::GrantKind kind = wire::GrantKind::kUnknown;
     TeamId team;
     credit::MicroCredit micro = 0;
-    credit::MicroCredit settles = 0;
+    credit::MicroCredit provisional = 0;  // more, or less of it
     double time = 0;
     double recent_off = 0;
     std::uint32_t flags = 0;
@@ -102,6 +106,8 @@ class CorrectionReader {
   };
 
   [[nodiscard]] bool Meant(const wire::GrantHead& head, const wire::Grant& whole) const;
+  [[nodiscard]] bool MayBeOf(AppId app) const;
+  [[nodiscard]] bool Joined(HostId host) const;
   void PlanResult(std::uint64_t result, const Facts& facts, CorrectionPlan& plan);
   std::optional<credit::MicroCredit> Worth(const Facts& facts, std::string* problem) const;
   [[nodiscard]] std::optional<credit::RecordedClaim> RecordedOf(const credit::Claim& claim, bool whole) const;
@@ -109,8 +115,15 @@ class CorrectionReader {
               CorrectionPlan& plan);
   void Add(std::uint64_t result, wire::LedgerEntry entry, credit::MicroCredit after, CorrectionPlan& plan);
 
+  struct Merge {
+    HostId into;
+    UserId user;
+  };
+
   const CorrectionRequest request_;
   wire::ProjectView view_;
+  std::map<HostId, Merge> merges_;
+  std::set<std::pair<HostId, UserId>> owned_;  // whose hosts the ledger shows
   std::set<std::uint64_t> results_;
   std::map<std::uint64_t, Facts> facts_;             // by result
   std::map<OwnerKey, std::vector<Record>> records_;  // in order

@@ -89,11 +89,12 @@ Result<CorrectionPlan> PlanCorrections(const CorrectionRequest& request, const I
   const auto postings = log_of(wire::kPostings);
   const auto refused = log_of(wire::kRefused);
   const auto partitions = static_cast<std::uint32_t>(grants.size());
+  const bool of_host = request.target == wire::TargetKind::kHost;
   std::vector<std::uint64_t> posted(partitions);
   std::uint64_t all = control->End({wire::kControl, 0}) + refused->End({wire::kRefused, 0});
   for (std::uint32_t p = 0; p < partitions; ++p) {
     posted[p] = postings->End({wire::kPostings, p});
-    all += 2 * grants[p] + posted[p];
+    all += (of_host ? 3 : 2) * grants[p] + posted[p];
   }
   std::uint64_t done = 0;
   std::uint64_t told = 0;
@@ -112,6 +113,8 @@ Result<CorrectionPlan> PlanCorrections(const CorrectionRequest& request, const I
   };
   Status s =
       read(*control, {wire::kControl, 0}, control->End({wire::kControl, 0}), &CorrectionReader::TakeControl);
+  for (std::uint32_t p = 0; of_host && s.ok() && p < partitions; ++p)
+    s = read(*ledger, {wire::kGrants, p}, grants[p], &CorrectionReader::TakeHost);
   for (const auto take : {&CorrectionReader::Select, &CorrectionReader::TakeGrant})
     for (std::uint32_t p = 0; s.ok() && p < partitions; ++p)
       s = read(*ledger, {wire::kGrants, p}, grants[p], take);

@@ -18,8 +18,11 @@ std::string Text(credit::MicroTotal value) { return std::to_string(static_cast<l
 
 }  // namespace
 
-void EstimateAudit::AddRecord(const wire::Grant& grant, std::map<OfOwner, credit::EstimateSums>& to) {
-  credit::EstimateSums& sums = to[{grant.head.project.value, grant.head.user.value, grant.head.host.value}];
+void EstimateAudit::AddRecord(const wire::Grant& grant, std::map<OfOwner, credit::EstimateSums>& to) const {
+  OfOwner owner{grant.head.project.value, grant.head.user.value, grant.head.host.value};
+  for (auto next = became_.find(owner); next != became_.end(); next = became_.find(owner))
+    std::get<2>(owner) = next->second;
+  credit::EstimateSums& sums = to[owner];
   for (const wire::EstimatedUse& use : grant.estimate->uses)
     credit::AddEstimate({.credit = use.credit_micro,
                          .run_time = credit::CountOf(use.run_time).value_or(0),
@@ -30,14 +33,18 @@ void EstimateAudit::AddRecord(const wire::Grant& grant, std::map<OfOwner, credit
 }
 
 Status EstimateAudit::Look(accounts::AccountsStage& stage) {
-  Status s =
-      stage.host_estimates().ForEachStored([&](const stream::Key& key, const accounts::HostEstimates& host) {
-        any_ = true;
-        for (const credit::OwnerEstimates& owner : stage.Whole(key, host).owners) {
-          state_[{key.project, owner.user.value, key.id}] = owner.sums;
-          open_[{key.project, owner.user.value}] += owner.open();
-        }
-      });
+  Status s = stage.hosts().ForEachStored([&](const stream::Key& key, const accounts::HostAccount& host) {
+    if (host.merge.done) became_[{key.project, host.user.value, key.id}] = host.merge.into.value;
+  });
+  if (!s.ok()) return s;
+  s = stage.host_estimates().ForEachStored([&](const stream::Key& key, const accounts::HostEstimates& host) {
+    any_ = true;
+    for (const credit::OwnerEstimates& owner : stage.Whole(key, host).owners) {
+      if (owner.sums == credit::EstimateSums{}) continue;  // they went to the host that this one became
+      state_[{key.project, owner.user.value, key.id}] = owner.sums;
+      open_[{key.project, owner.user.value}] += owner.open();
+    }
+  });
   if (!s.ok()) return s;
   s = stage.user_estimates().ForEachStored([&](const stream::Key& key, const credit::UserEstimates& user) {
     users_[{key.project, key.id}] = user;

@@ -39,10 +39,11 @@ class EstimateAudit {
     std::uint64_t records = 0;
   };
 
-  static void AddRecord(const wire::Grant& grant, std::map<OfOwner, credit::EstimateSums>& to);
+  void AddRecord(const wire::Grant& grant, std::map<OfOwner, credit::EstimateSums>& to) const;
 
   Problem problem_;
   bool any_ = false;
+  std::map<OfOwner, std::uint64_t> became_;  // hosts that have become others under this owner, and which
   std::uint64_t records_ = 0;
   std::map<OfOwner, credit::EstimateSums> state_;
   std::map<OfOwner, credit::EstimateSums> waiting_;  // among them, to be applied

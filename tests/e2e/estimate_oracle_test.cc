@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,16 +24,18 @@ constexpr double kStart = 1.7e9;
 constexpr double kDay = 86400;
 constexpr std::int64_t kMicro = 1'000'000;
 
-GenerateOptions Ordinary(std::uint64_t seed) {
+GenerateOptions Ordinary(std::uint64_t seed, std::uint64_t users = 0) {
   GenerateOptions options = Eventful(seed);
+  options.users = users;
   options.results = 700;
   options.hosts = 40;
-  options.owner_changes = 1;
+  options.owner_changes = users == 0 ? 1 : 0;
   return options;
 }
 
-Events Traffic(std::uint64_t seed) {
-  const GenerateOptions options = Ordinary(seed);
+// Of so many users, who keep their hosts, and whatever else is `said` in the middle of it.
+Events Traffic(std::uint64_t seed, std::uint64_t users = 0, const std::function<void(Events&)>& said = {}) {
+  const GenerateOptions options = Ordinary(seed, users);
   const double span = options.span > 0 ? options.span : kDay;
   const Events results = Generate(options);
   std::map<std::uint64_t, std::uint64_t> owners;
@@ -51,7 +55,10 @@ Events Traffic(std::uint64_t seed) {
                       .users = 15,
                       .owners = owners}),
       [](const std::string& envelope) -> std::string_view { return envelope; },
-      [&](const std::string& envelope) { events.push_back(envelope); });
+      [&](const std::string& envelope) {
+        events.push_back(envelope);
+        if (said) said(events);
+      });
   // The other project has an app, so that its time passes.
   events.insert(events.begin(),
                 wire::EncodeEvent({.head = {.id = 7, .project = ProjectId(2), .time = options.start_time},
@@ -99,6 +106,26 @@ TEST_P(EstimateSeeds, WhatIsBelievedOfReportsIsWhatTheOracleSays) {
   for (const char* reason : {"WRONG_HOST", "UNKNOWN_HOST", "DUPLICATE_WITH_OTHER_CONTENTS", "MISSING_FIELD",
                              "OUT_OF_RANGE", "NEGATIVE", "NOT_FINITE"})
     EXPECT_GT(run.outcome.refusals.count(reason), 0u) << reason;
+}
+
+TEST_P(EstimateSeeds, HostsThatBecomeOthersTakeTheirEstimatesAlong) {
+  std::mt19937_64 random(GetParam());
+  std::uint64_t id = 1u << 29;
+  const Events events = Traffic(GetParam(), 4, [&](Events& all) {
+    if (random() % 20 != 0) return;
+    all.push_back(wire::EncodeEvent(
+        {.head = {.id = ++id, .project = ProjectId(1), .time = kStart},
+         .body = wire::HostMerge{.host = HostId(1 + random() % 42), .into = HostId(1 + random() % 40)}}));
+  });
+  const Played run = ExpectLikeTheOracle(events);
+  std::set<EstimateKey> went;
+  for (const std::string& record : run.ledger) {
+    wire::GrantHead head;
+    ASSERT_TRUE(wire::DecodeGrantHead(record, &head));
+    const EstimateKey key{head.project.value, head.user.value, head.host.value};
+    if (head.kind == wire::GrantKind::kEstimate && !run.outcome.estimates.contains(key)) went.insert(key);
+  }
+  EXPECT_GT(went.size(), 2u) << "the story proves nothing";
 }
 
 TEST_P(EstimateSeeds, ReportsMoveNoCreditOfTheLedger) {
@@ -273,6 +300,39 @@ TEST_F(EstimateStory, ANewNumberOfTheHostBeginsNoNewCounters) {
   const Played run = Play();
   EXPECT_TRUE(Of(run, 1).micro == 100 * kMicro);
   EXPECT_TRUE((run.outcome.estimates.at({1, 1, 2}).micro == 50 * kMicro));
+}
+
+// Host 2 becomes host 1: day by day over some months, of two owners, and while reports and grants still come under both numbers.
+TEST_F(EstimateStory, WhatWasEstimatedOfAHostThatBecomesAnotherOneIsThatOnes) {
+  Say(0, 1, wire::HostMember{.host = HostId(2), .user = UserId(1), .whetstone = 1e9, .cpus = 1});
+  double credit = 0;
+  double day = 1;
+  const auto report_until = [&](double end, std::uint64_t host) {
+    for (; day < end; ++day) Reports(day, 1, credit += 10, 0, host);
+  };
+  Joins(0, 1, 2, 2);
+  report_until(60, 2);
+  Joins(day, 1, 1, 2);
+  report_until(140, 2);
+  Joins(day, 1, 1, 1);
+  report_until(210, 1);
+  Granted(day, 50, 5);
+  Joins(day, 1, 1, 2);
+  report_until(220, 2);
+  Say(day, 1, wire::HostMerge{.host = HostId(2), .into = HostId(1)});
+  Say(day, 1, wire::Barrier{.ends_period = true});
+  report_until(230, 2);
+  EXPECT_EQ(Shown(), "1700 1695 1700");
+  Granted(day, 51, 1000);
+  Joins(day, 1, 1, 1);
+  report_until(270, 1);
+  EXPECT_EQ(Shown(), "2100 1095 2100");
+  const Played run = Play();
+  EXPECT_TRUE(Of(run, 1).micro == 2100 * kMicro);
+  EXPECT_EQ(Of(run, 1).days.size(), 210u);
+  EXPECT_TRUE(Of(run, 1).granted == 1005 * kMicro);
+  EXPECT_FALSE(run.outcome.estimates.contains({1, 1, 2}));
+  EXPECT_TRUE((run.outcome.estimates.at({1, 2, 2}).micro == 590 * kMicro)) << "it did that for another owner";
 }
 
 TEST_F(EstimateStory, FailedJobsCountTheirRunTime) {

@@ -154,6 +154,25 @@ TEST_F(EstimateRun, AnAccountShowsWhatWasReportedAndWhatOfItIsGranted) {
   EXPECT_EQ(Audit()["problem_count"], 0);
 }
 
+// Hosts 7 and 15 are of user 8.
+TEST_F(EstimateRun, AHostThatBecomesAnotherOneTakesItsEstimatesAlong) {
+  Granted(0.5, 50, 15, 10);
+  Say(0, wire::MachineHost{.machine = 77, .host = HostId(7), .user = UserId(8)});
+  Reports(1, 77, 7, 100);
+  Flush();
+  Say(1.5, wire::HostMerge{.host = HostId(7), .into = HostId(15)});
+  Flush();
+  Reports(1.7, 77, 7, 150);  // it does not know yet
+  Granted(2, 51, 15, 150);
+  EXPECT_EQ(Account(wire::AccountKind::kUser, 8)["estimates"]["provisional"], "0.000000");
+  EXPECT_EQ(Account(wire::AccountKind::kHost, 15)["estimates"]["credit"], "150.000000");
+  EXPECT_FALSE(Account(wire::AccountKind::kHost, 7).contains("estimates"));
+  EXPECT_EQ(Audit()["problem_count"], 0);
+  Reopen();
+  EXPECT_EQ(Account(wire::AccountKind::kHost, 15)["estimates"]["credit"], "150.000000");
+  EXPECT_EQ(Audit()["problem_count"], 0);
+}
+
 // README tells of it.
 TEST_F(EstimateRun, TheExampleComesToWhatIsToldOfIt) {
   std::ifstream file(COBBLESTONE_SOURCE_DIR "/examples/manager/reports.jsonl");

@@ -244,6 +244,9 @@ TEST_F(ProgramTrickle, AYearLongJobGrowsFromDayToDayAndIsSettledAtItsEnd) {
   EXPECT_EQ(Ask({"account", "user", "1"})["provisional"], "0.000000");
   EXPECT_THAT(Run({"explain", "7", "--data", "data"}).out,
               HasSubstr("64800.000000 is decided, and all of it stays"));
+  // Jobs that trickles alone paid were computed by it, too.
+  EXPECT_THAT(Run({"reverse", "--app-version", "1", "--reason", "forged", "--data", "data"}).out,
+              HasSubstr("-2700819.000000"));
   EXPECT_EQ(Run({"audit", "--data", "data"}).code, 0);
 }
 

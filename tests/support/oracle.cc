@@ -1085,7 +1085,7 @@ void Oracle::State::AddTo(const AccountKey& whose, const Posting& posting, std::
 }
 
 void Oracle::State::Order() {
-  estimates.Order(&outcome.estimates);
+  estimates.Order(merges, &outcome.estimates);
   std::stable_sort(unordered.begin(), unordered.end(), [](const auto& a, const auto& b) {
     const auto place = [](const Posting& p) { return std::tuple(p.time, p.line, p.key.result); };
     return place(a.second) < place(b.second);
@@ -1140,6 +1140,7 @@ void Oracle::State::EndPeriod() {
     }
     outcome.accounts.erase(from);
   }
+  OracleEstimates::Unite(merges, &outcome.estimates);
   for (; refused > 0; --refused) Refuse("OUT_OF_RANGE");
 }
 

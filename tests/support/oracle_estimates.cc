@@ -242,26 +242,50 @@ void OracleEstimates::Granted(const EstimateKey& key, std::int64_t micro, double
                      .more = {}});
 }
 
-void OracleEstimates::Order(std::map<EstimateKey, EstimateOutcome>* estimates) {
+namespace {
+
+EstimateKey HeirOf(const OracleMerges& merges, const EstimateKey& key) {
+  return {key.project, key.user, merges.HeirOf({key.project, key.host}, key.user).second};
+}
+
+void AddTo(const EstimateOutcome& more, EstimateOutcome* sum) {
+  sum->micro += more.micro;
+  sum->run_time += more.run_time;
+  sum->jobs += more.jobs;
+  sum->failed_jobs += more.failed_jobs;
+  sum->failed_run_time += more.failed_run_time;
+  sum->granted += more.granted;
+  for (const auto& [day, of_day] : more.days) {
+    std::get<0>(sum->days[day]) += std::get<0>(of_day);
+    std::get<1>(sum->days[day]) += std::get<1>(of_day);
+    std::get<2>(sum->days[day]) += std::get<2>(of_day);
+  }
+}
+
+}  // namespace
+
+void OracleEstimates::Unite(const OracleMerges& merges, std::map<EstimateKey, EstimateOutcome>* estimates) {
+  for (auto one = estimates->begin(); one != estimates->end();) {
+    const EstimateKey heir = HeirOf(merges, one->first);
+    if (heir == one->first) {
+      ++one;
+      continue;
+    }
+    AddTo(one->second, &(*estimates)[heir]);
+    one = estimates->erase(one);
+  }
+}
+
+void OracleEstimates::Order(const OracleMerges& merges, std::map<EstimateKey, EstimateOutcome>* estimates) {
   std::stable_sort(posted_.begin(), posted_.end(), [](const Posted& a, const Posted& b) {
     return std::tie(a.time, a.line, a.result) < std::tie(b.time, b.line, b.result);
   });
   for (const Posted& one : posted_) {
-    if (!one.estimate) {
-      const auto known = estimates->find(one.key);
-      if (known != estimates->end()) known->second.granted += one.micro;
-      continue;
-    }
-    EstimateOutcome& sum = (*estimates)[one.key];
-    sum.micro += one.more.micro;
-    sum.run_time += one.more.run_time;
-    sum.jobs += one.more.jobs;
-    sum.failed_jobs += one.more.failed_jobs;
-    sum.failed_run_time += one.more.failed_run_time;
-    for (const auto& [day, more] : one.more.days) {
-      std::get<0>(sum.days[day]) += std::get<0>(more);
-      std::get<1>(sum.days[day]) += std::get<1>(more);
-      std::get<2>(sum.days[day]) += std::get<2>(more);
+    const EstimateKey key = HeirOf(merges, one.key);
+    if (one.estimate) {
+      AddTo(one.more, &(*estimates)[key]);
+    } else if (const auto known = estimates->find(key); known != estimates->end()) {
+      known->second.granted += one.micro;
     }
   }
   posted_.clear();

@@ -13,6 +13,7 @@
 
 #include "schemas/events.pb.h"
 #include "tests/support/oracle.h"
+#include "tests/support/oracle_merges.h"
 
 namespace cobblestone::testing {
 
@@ -32,7 +33,9 @@ class OracleEstimates {
   void Granted(const EstimateKey& key, std::int64_t micro, double time, std::uint64_t line,
                std::uint64_t result);
   // A barrier: what came since the last one, in order of time.
-  void Order(std::map<EstimateKey, EstimateOutcome>* estimates);
+  void Order(const OracleMerges& merges, std::map<EstimateKey, EstimateOutcome>* estimates);
+  // And after it: of hosts that have become others since.
+  static void Unite(const OracleMerges& merges, std::map<EstimateKey, EstimateOutcome>* estimates);
 
  private:
   struct Counters {

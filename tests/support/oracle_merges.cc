@@ -25,6 +25,13 @@ OracleHostId OracleMerges::HeirOf(OracleHostId host) const {
   return host;
 }
 
+OracleHostId OracleMerges::HeirOf(OracleHostId host, std::uint64_t owner) const {
+  for (auto next = became_.find(host); next != became_.end() && became_under_.at(host) == owner;
+       next = became_.find(host))
+    host = next->second;
+  return host;
+}
+
 std::vector<std::pair<OracleHostId, OracleHostId>> OracleMerges::EndPeriod(std::uint64_t* refused) {
   std::vector<std::pair<OracleHostId, OracleHostId>> done;
   for (auto one = waiting_.begin(); one != waiting_.end();) {
@@ -34,6 +41,7 @@ std::vector<std::pair<OracleHostId, OracleHostId>> OracleMerges::EndPeriod(std::
       ++*refused;
     } else if (owner != owners_.end() && owner->second == one->owner && has_account_.count(heir) != 0) {
       became_[one->host] = heir;
+      became_under_[one->host] = one->owner;
       has_account_.insert(one->host);
       done.emplace_back(one->host, heir);
     } else {

@@ -28,6 +28,8 @@ class OracleMerges {
   void HasAccount(OracleHostId host) { has_account_.insert(host); }
 
   [[nodiscard]] OracleHostId HeirOf(OracleHostId host) const;
+  // What it has become as this owner's, whose estimates go along.
+  [[nodiscard]] OracleHostId HeirOf(OracleHostId host, std::uint64_t owner) const;
   // A period has ended. Those that have become others since, each with that one, in order; and how many merges were refused.
   std::vector<std::pair<OracleHostId, OracleHostId>> EndPeriod(std::uint64_t* refused);
 
@@ -46,6 +48,7 @@ class OracleMerges {
   std::map<OracleHostId, Said> said_;
   std::vector<Waiting> waiting_;  // in order of lines
   std::map<OracleHostId, OracleHostId> became_;
+  std::map<OracleHostId, std::uint64_t> became_under_;  // whose it was then
   std::map<OracleHostId, std::uint64_t> owners_;
   std::set<OracleHostId> has_account_;
 };

@@ -40,6 +40,7 @@ Outcome OutcomeOf(std::span<PipelineSlot> slots, std::span<const std::string> le
     slot.stages.accounts->host_estimates().ForEach([&](const stream::Key& key,
                                                        const accounts::HostEstimates& host) {
       for (const credit::OwnerEstimates& owner : slot.stages.accounts->Whole(key, host).owners) {
+        if (owner.sums == credit::EstimateSums{}) continue;  // of a host that has become another one
         const auto [at, is_first] =
             outcome.estimates.emplace(EstimateKey{key.project, owner.user.value, key.id}, EstimateOutcome{});
         if (!is_first)

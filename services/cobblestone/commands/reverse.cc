@@ -172,6 +172,9 @@ void PrintPlan(const json& plan, const Options& options) {
               options.policy_version != 0
                   ? ("priced by version " + std::to_string(options.policy_version)).c_str()
                   : "taken back");
+  for (const json& host : plan.at("hosts_joined"))
+    std::printf("with what was granted under host %" PRIu64 ", which has become host %" PRIu64 "\n",
+                host.get<std::uint64_t>(), options.host.value_or(0));
   if (!corrections.empty()) PrintLosses(plan);
   const json& problems = plan.at("problems");
   for (std::size_t i = 0; i < std::min(problems.size(), kProblemsShown); ++i)
@@ -259,7 +262,8 @@ int Run(const Options& options) {
 
 void AddOptions(CLI::App& verb, Options& options) {
   verb.add_option("--result", options.result, "number of a result")->type_name("N");
-  verb.add_option("--host", options.host, "all results of a host")->type_name("N");
+  verb.add_option("--host", options.host, "all results of a host, and of hosts that have become it")
+      ->type_name("N");
   verb.add_option("--workunit", options.workunit, "all results of a workunit")->type_name("N");
   verb.add_option("--app-version", options.app_version,
                   "all results that were computed by an app version and decided")
