@@ -523,9 +523,8 @@ TEST_F(GatewayTest, TheExampleOfASchedulerIsToldWhatTheGatewaySays) {
   build.replace(build.find("-o ask"), 6, "-o '" + program + "'");
   ASSERT_EQ(std::system(("cd '" + root + "' && " + build).c_str()), 0) << build;
   const auto ask = [&](const std::string& url) {
-    const std::string command = std::string("COBBLESTONE_TOKEN=") + kReadToken + " " +
-                                program + " " + url + " 1 " + host + " 0 " + number + " 1e13 > '" +
-                                dir_.path() + "/asked'";
+    const std::string command = std::string("COBBLESTONE_TOKEN=") + kReadToken + " " + program + " " + url +
+                                " 1 " + host + " 0 " + number + " 1e13 > '" + dir_.path() + "/asked'";
     EXPECT_EQ(std::system(command.c_str()), 0);
     std::ifstream file(dir_ / "asked");
     return std::string(std::istreambuf_iterator<char>(file), {});
@@ -633,6 +632,40 @@ TEST_F(GatewayTest, AnAddressMayAskSoOftenAndATokenMore) {
     ASSERT_TRUE(reply);
     EXPECT_EQ(reply->status, 200);
   }
+}
+
+TEST_F(GatewayTest, BehindATrustedProxyEachVisitorHasTheirOwnLimitAndStandsInTheLog) {
+  const auto asked = [&](const std::string& trusted, const std::vector<std::string>& forwarded) {
+    std::ofstream(dir_ / "proxied.yaml")
+        << "data_directory: data\ngateway: {listen: '127.0.0.1:0', rate_limit: 1, rate_burst: 3, access_log: true, "
+        << trusted << "}\n";
+    Served served(std::make_unique<Background>(dir_.path(),
+                                               std::vector<std::string>{"run", "--config", "proxied.yaml"}));
+    EXPECT_TRUE(served.Start()) << served.process().err();
+    std::string statuses;
+    for (const std::string& address : forwarded)
+      statuses +=
+          std::to_string(served.Get("/api/v1/health", "", {{"X-Forwarded-For", address}}).status) + " ";
+    // A proxy that says it in a line of its own, behind the one that its visitor made up.
+    statuses += std::to_string(
+        served
+            .Get("/api/v1/health", "", {{"X-Forwarded-For", "192.0.2.9"}, {"X-Forwarded-For", forwarded[0]}})
+            .status);
+    served.process().Signal(SIGTERM);
+    EXPECT_EQ(served.process().Wait(), 0);
+    return std::pair(statuses, served.process().err());
+  };
+  const std::string busy = "203.0.113.7";
+  const std::vector<std::string> visitors = {
+      busy, busy, busy, busy, "192.0.2.1, " + busy, "198.51.100.2", busy + ", 198.51.100.3, 127.0.0.1"};
+  const auto [told, log] = asked("trusted_proxies: [127.0.0.0/8]", visitors);
+  EXPECT_EQ(told, "200 200 200 429 429 200 200 429");
+  for (const char* address : {"203.0.113.7", "198.51.100.2", "198.51.100.3"})
+    EXPECT_THAT(log, HasSubstr(std::string("address=") + address));
+  EXPECT_THAT(log, Not(HasSubstr("address=127.0.0.1")));
+  const auto [alone, plain_log] = asked("trusted_proxies: [192.0.2.0/24]", visitors);
+  EXPECT_EQ(alone, "200 200 200 429 429 429 429 429") << "nobody else is believed";
+  EXPECT_THAT(plain_log, Not(HasSubstr("203.0.113")));
 }
 
 TEST_F(GatewayTest, ItSpeaksTls) {
