@@ -183,6 +183,30 @@ TEST_F(GatewayTest, ATokenOpensWhatItsRoleMayAndNoMore) {
     const char* path;
     const char* token;
     int status;
+// On which nothing runs.
+TEST_F(GatewayTest, ADirectoryIsServedWithItsMetrics) {
+  ASSERT_EQ(
+      RunProgram(dir_.path(), {"generate", "events.pb", "--results", "50", "--hosts", "5", "--quiet"}).code,
+      0);
+  ASSERT_EQ(RunProgram(dir_.path(), {"ingest", "events.pb", "--data", "data"}).code, 0);
+  std::ofstream(dir_ / "metrics.yaml") << "data_directory: data\nmetrics: {listen: '127.0.0.1:0'}\n"
+                                          "gateway: {listen: '127.0.0.1:0', rate_limit: 100000}\n";
+  Served served(std::make_unique<Background>(
+      dir_.path(), std::vector<std::string>{"gateway", "--config", "metrics.yaml"}));
+  ASSERT_TRUE(served.Start()) << served.process().err();
+  const std::string field = "address=";
+  const std::string& log = served.process().err();
+  const std::size_t at = log.find(field);
+  ASSERT_NE(at, std::string::npos) << log;
+  httplib::Client client("http://" +
+                         log.substr(at + field.size(), log.find_first_of(" \n", at) - at - field.size()));
+  for (const std::string& text : {client.Get("/metrics")->body, served.Get("/api/v1/metrics").body}) {
+    EXPECT_THAT(text, HasSubstr("\ncobblestone_topic_records_total{topic=\"grants\"} "));
+    EXPECT_THAT(text, HasSubstr("\ncobblestone_health_state 0\n"));
+    EXPECT_THAT(text, HasSubstr("\nprocess_start_time_seconds "));
+  }
+}
+
   };
   const std::string unknown = "unknown-token-0123456789";
   for (const Case& c :

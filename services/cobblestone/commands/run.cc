@@ -10,6 +10,7 @@
 #include "common/base/last_words.h"
 #include "common/wire/topics.h"
 #include "services/cobblestone/commands/command.h"
+#include "services/cobblestone/commands/metrics_server.h"
 #include "services/cobblestone/engine.h"
 #include "services/cobblestone/engine_gateway.h"
 #include "services/cobblestone/engine_metrics.h"
@@ -18,7 +19,6 @@
 #include "services/cobblestone/run_log.h"
 #include "services/cobblestone/server.h"
 #include "services/cobblestone/stop_signals.h"
-#include "services/metrics/scrape_server.h"
 
 namespace cobblestone {
 namespace {
@@ -141,18 +141,6 @@ int Failed(RunLog& log, const std::string& what, const Status& status) {
   return ExitCodeOf(status);
 }
 
-// At metrics.listen; null where that is empty. `metrics` must outlive it.
-template <class Metrics>
-Result<std::unique_ptr<metrics::ScrapeServer>> Serve(const settings::RunSettings& settings, Metrics& metrics,
-                                                     RunLog& log) {
-  if (settings.metrics.listen.empty()) return std::unique_ptr<metrics::ScrapeServer>();
-  auto server = metrics::ScrapeServer::Start({.listen = settings.metrics.listen,
-                                              .render = [&metrics] { return metrics.Render(); },
-                                              .health = [&metrics] { return metrics.health(); }});
-  if (server.ok()) log.Info("serving metrics", {{"address", (*server)->address()}});
-  return server;
-}
-
 // Crash-only: what is open is committed or given up within a deadline, then the process ends, whatever a client's thread
 // still does.
 [[noreturn]] void End(int code) {
@@ -168,7 +156,7 @@ int RunOnKafka(const settings::RunSettings& settings, bool accept_time_jump, con
                                                .accept_time_jump = accept_time_jump});
   if (!workers.ok()) return Failed(log, "cannot start", workers.status());
   KafkaMetrics metrics(**workers);
-  auto scraped = Serve(settings, metrics, log);
+  auto scraped = ServeMetrics(settings, metrics, log);
   if (!scraped.ok()) return Failed(log, "cannot start", scraped.status());
   (*workers)->Start();
   log.Info("running", {{"cluster", settings.kafka.bootstrap},
@@ -219,7 +207,7 @@ int Run(const Options& options) {
   if (!engine.ok()) return Failed(log, "cannot start", engine.status());
   if (Status status = RememberPlace(*settings); !status.ok()) return Failed(log, "cannot start", status);
   EngineMetrics metrics(**engine);
-  auto scraped = Serve(*settings, metrics, log);
+  auto scraped = ServeMetrics(*settings, metrics, log);
   if (!scraped.ok()) return Failed(log, "cannot start", scraped.status());
   (*engine)->Start();
   auto server = Server::Start(**engine, settings->listen.socket);
