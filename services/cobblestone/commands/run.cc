@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "common/base/last_words.h"
 #include "common/wire/topics.h"
@@ -141,6 +142,23 @@ int Failed(RunLog& log, const std::string& what, const Status& status) {
   return ExitCodeOf(status);
 }
 
+// Another verb may hold the directory for a moment: `ingest`, started at the same time. None: a signal came meanwhile.
+std::optional<Result<std::unique_ptr<Engine>>> OpenWhenFree(const settings::RunSettings& settings,
+                                                            const EngineOptions& options,
+                                                            const StopSignals& signals, RunLog& log) {
+  const auto deadline = Clock::now() + kHeldPatience;
+  for (bool told = false;; told = true) {
+    auto engine = Engine::Open(
+        settings, [&](const std::string& what) { log.Info(what); }, options);
+    // Whoever answers questions there is there to stay.
+    if (engine.status().code() != StatusCode::kFenced || Clock::now() >= deadline ||
+        SocketAnswers(settings.listen.socket))
+      return engine;
+    if (!told) log.Info("waiting for the data directory", {{"reason", engine.status().message()}});
+    if (signals.Wait() != 0) return std::nullopt;
+  }
+}
+
 // Crash-only: what is open is committed or given up within a deadline, then the process ends, whatever a client's thread
 // still does.
 [[noreturn]] void End(int code) {
@@ -197,13 +215,16 @@ int Run(const Options& options) {
 
   const auto begin = Clock::now();
   const bool watched = !settings->metrics.listen.empty() || !settings->gateway.listen.empty();
-  auto engine = Engine::Open(*settings, [&](const std::string& what) { log.Info(what); },
+  auto opened = OpenWhenFree(*settings,
                              {.clock = {},
                               .steady = {},
                               .accept_time_jump = options.accept_time_jump,
                               .accept_loss = options.accept_loss,
                               .warn = [&](const std::string& what) { log.Warn(what); },
-                              .watched = watched});
+                              .watched = watched},
+                             signals, log);
+  if (!opened) return kExitOk;
+  auto& engine = *opened;
   if (!engine.ok()) return Failed(log, "cannot start", engine.status());
   if (Status status = RememberPlace(*settings); !status.ok()) return Failed(log, "cannot start", status);
   EngineMetrics metrics(**engine);
