@@ -119,6 +119,14 @@ TEST_F(GatewayTest, EveryQuestionHasItsAnswer) {
   EXPECT_EQ(xml.header("Content-Type"), "application/xml; charset=utf-8");
   EXPECT_THAT(xml.body,
               HasSubstr("<user_total_credit>" + user["total"].get<std::string>() + "</user_total_credit>\n"));
+  const json rests = json::parse(xml.header("Cobblestone-As-Of"), nullptr, false);
+  ASSERT_TRUE(rests.is_object()) << xml.header("Cobblestone-As-Of");
+  const json now = served.Get("/api/v1/projects/1/users/1").json()["as_of"];
+  EXPECT_EQ(rests["epoch"], now["epoch"]);
+  ASSERT_EQ(rests["positions"].size(), 1u);
+  EXPECT_EQ(rests["positions"][0], now["positions"][rests["positions"][0]["slot"].get<std::size_t>()]);
+  for (const char* path : {"/api/v1/projects", "/api/v1/tasks", "/api/v1/refused"})
+    EXPECT_EQ(served.Get(path).json()["as_of"]["positions"], now["positions"]) << path;
   EXPECT_EQ(served.Get("/api/v1/projects").json()["data"][0]["users"], 13);
   EXPECT_EQ(served.Get("/api/v1/tasks").json()["data"]["tasks"].size(), 4u);
   EXPECT_EQ(served.Get("/api/v1/health").json(), (json{{"status", "ok"}, {"problems", json::array()}}));
@@ -175,14 +183,6 @@ TEST_F(GatewayTest, WhatIsNotThereAndWhatIsWrongAreToldApart) {
   EXPECT_EQ(served.Get("/no-such-page").status, 404);
 }
 
-TEST_F(GatewayTest, ATokenOpensWhatItsRoleMayAndNoMore) {
-  Served served(dir_, "  anonymous_role: none\n  access_log: true\n");
-  ASSERT_TRUE(served.Start()) << served.process().err();
-  Fill(served);
-  struct Case {
-    const char* path;
-    const char* token;
-    int status;
 // On which nothing runs.
 TEST_F(GatewayTest, ADirectoryIsServedWithItsMetrics) {
   ASSERT_EQ(
@@ -207,6 +207,14 @@ TEST_F(GatewayTest, ADirectoryIsServedWithItsMetrics) {
   }
 }
 
+TEST_F(GatewayTest, ATokenOpensWhatItsRoleMayAndNoMore) {
+  Served served(dir_, "  anonymous_role: none\n  access_log: true\n");
+  ASSERT_TRUE(served.Start()) << served.process().err();
+  Fill(served);
+  struct Case {
+    const char* path;
+    const char* token;
+    int status;
   };
   const std::string unknown = "unknown-token-0123456789";
   for (const Case& c :
@@ -782,6 +790,7 @@ TEST_F(GatewayTest, LiveFiguresFlow) {
   for (const char* field :
        {"time", "results_per_s", "grants_per_s", "credit_per_s", "refused_per_s", "refused", "lag"})
     EXPECT_TRUE(flow[field].is_number()) << field;
+  EXPECT_EQ(flow["as_of"]["positions"].size(), 3u);
   ASSERT_EQ(flow["stages"].size(), 5u);
   EXPECT_EQ(flow["stages"][0]["stage"], "claims");
   const std::size_t grant_begin = seen.find("data: ", seen.find("event: grant")) + 6;
