@@ -29,7 +29,7 @@ std::string_view GradeName(Health::Grade grade) {
 
 json BadLinesJson(const std::vector<BadEventLine>& bad) {
   json list = json::array();
-  for (const BadEventLine& line : bad) list.push_back({{"line", line.line}, {"reason", line.reason}});
+  for (const BadEventLine& line : bad) list.push_back({{"line", line.line + 1}, {"reason", line.reason}});
   return list;
 }
 
@@ -204,8 +204,8 @@ Answer Handlers::Events(const Request& request) {
     return JsonAnswer(
         {{"error",
           {{"code", "invalid_argument"},
-           {"message", "line " + std::to_string(first.line) + " of " + batch.source +
-                           " (lines count from 0): " + first.reason +
+           {"message", "line " + std::to_string(first.line + 1) + " of " + batch.source + ": " +
+                           first.reason +
                            ". Nothing of the batch was taken in; with bad_lines=refuse the others are"}}},
          {"source", batch.source},
          {"lines", outcome->lines},
