@@ -80,6 +80,10 @@ Option Set(std::string_view key, Target (*target)(RunSettings&), std::span<const
   return {.key = key, .target = target, .kind = Kind::kSet, .reason = reason, .choices = choices};
 }
 
+Option Networks(std::string_view key, Target (*target)(RunSettings&), std::string_view reason) {
+  return {.key = key, .target = target, .kind = Kind::kNetworks, .reason = reason};
+}
+
 Option Text(std::string_view key, Target (*target)(RunSettings&), std::string_view allowed, bool may_be_empty,
             std::string_view reason) {
   return {.key = key,
@@ -227,6 +231,9 @@ std::vector<Option> MakeOptions() {
            "the certificate's key"),
       Flag("gateway.allow_plaintext", COBBLESTONE_AT(gateway.allow_plaintext),
            "listen without TLS where other machines reach it: for a proxy in front that does TLS"),
+      Networks(
+          "gateway.trusted_proxies", COBBLESTONE_AT(gateway.trusted_proxies),
+          "proxies in front, whose X-Forwarded-For is believed: else all their visitors are one address"),
       Text("gateway.tokens_file", COBBLESTONE_AT(gateway.tokens_file),
            "a file that others cannot read; empty for the variable COBBLESTONE_TOKENS", true,
            "who may do what: a line `ROLE TOKEN` each (services/gateway/README.md)"),
@@ -277,6 +284,18 @@ std::string JoinedChoices(std::span<const std::string_view> choices) {
   return out;
 }
 
+// Of a list, with or without brackets; one at least.
+std::vector<std::string_view> WordsOf(std::string_view list) {
+  if (list.starts_with('[') && list.ends_with(']')) list = list.substr(1, list.size() - 2);
+  std::vector<std::string_view> words;
+  while (true) {
+    while (list.starts_with(' ')) list.remove_prefix(1);
+    words.push_back(list.substr(0, list.find(',')));
+    if (words.back().size() == list.size()) return words;
+    list.remove_prefix(words.back().size() + 1);
+  }
+}
+
 std::size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -304,6 +323,7 @@ std::string Allowed(const Option& option) {
     case Kind::kFlag: return "true or false";
     case Kind::kChoice: return JoinedChoices(option.choices);
     case Kind::kSet: return "a list of " + JoinedChoices(option.choices);
+    case Kind::kNetworks: return "a list of addresses and networks, such as [127.0.0.1, 10.0.0.0/8]";
     case Kind::kText: return std::string(option.text_allowed);
     case Kind::kQuantity: break;
   }
@@ -328,6 +348,10 @@ std::string ValueText(const Option& option, const RunSettings& settings) {
           return *at ? "true" : "false";
         } else if constexpr (std::is_same_v<T, std::string>) {
           return at->empty() ? "\"\"" : *at;
+        } else if constexpr (std::is_same_v<T, std::vector<IpNetwork>>) {
+          std::string list;
+          for (const IpNetwork& network : *at) list += (list.empty() ? "" : ", ") + network.text();
+          return "[" + list + "]";
         } else if constexpr (std::is_same_v<T, StageSet>) {
           std::string list;
           for (std::size_t i = 0; i < option.choices.size(); ++i)
@@ -345,6 +369,7 @@ std::string ValueText(const Option& option, const RunSettings& settings) {
 
 Status SetFromText(const Option& option, std::string_view text, RunSettings& settings) {
   std::int64_t value = 0;
+  std::vector<IpNetwork> networks;
   switch (option.kind) {
     case Kind::kQuantity: {
       const Result<std::int64_t> parsed = ParseQuantity(option.quantity, text);
@@ -365,16 +390,21 @@ Status SetFromText(const Option& option, std::string_view text, RunSettings& set
       break;
     }
     case Kind::kSet:
-      if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
-      while (true) {
-        while (text.starts_with(' ')) text.remove_prefix(1);
-        const std::string_view word = text.substr(0, text.find(','));
+      for (const std::string_view word : WordsOf(text)) {
         const auto found = std::find(option.choices.begin(), option.choices.end(), word);
         if (found == option.choices.end())
           return Status::InvalidArgument("names '" + std::string(word) + "', which is none of them");
         value |= std::int64_t{1} << (found - option.choices.begin());
-        if (word.size() == text.size()) break;
-        text.remove_prefix(word.size() + 1);
+      }
+      break;
+    case Kind::kNetworks:
+      if (text.empty() || text == "[]") break;
+      for (const std::string_view word : WordsOf(text)) {
+        auto network = IpNetwork::Parse(word);
+        if (!network.ok())
+          return Status::InvalidArgument("names '" + std::string(word) + "', which " +
+                                         network.status().message());
+        networks.push_back(std::move(*network));
       }
       break;
     case Kind::kText:
@@ -387,6 +417,8 @@ Status SetFromText(const Option& option, std::string_view text, RunSettings& set
         using T = std::remove_pointer_t<decltype(at)>;
         if constexpr (std::is_same_v<T, std::string>) {
           at->assign(text);
+        } else if constexpr (std::is_same_v<T, std::vector<IpNetwork>>) {
+          *at = std::move(networks);
         } else if constexpr (std::is_same_v<T, StageSet>) {
           at->bits = static_cast<std::uint8_t>(value);
         } else {

@@ -15,12 +15,12 @@
 namespace cobblestone::settings {
 
 // A place in RunSettings, by its type.
-using Target =
-    std::variant<Duration*, std::uint64_t*, std::uint32_t*, bool*, std::string*, Backend*, Ticks*, Order*,
-                 LogLevel*, LogFormat*, KafkaSecurity*, KafkaMechanism*, KafkaStandby*, KafkaMembership*,
-                 KafkaSlots*, StageSet*, AnonymousRole*, AccountsVisible*, GatewayFollow*>;
+using Target = std::variant<Duration*, std::uint64_t*, std::uint32_t*, bool*, std::string*, Backend*, Ticks*,
+                            Order*, LogLevel*, LogFormat*, KafkaSecurity*, KafkaMechanism*, KafkaStandby*,
+                            KafkaMembership*, KafkaSlots*, StageSet*, AnonymousRole*, AccountsVisible*,
+                            GatewayFollow*, std::vector<IpNetwork>*>;
 
-enum class Kind : std::uint8_t { kQuantity, kFlag, kText, kChoice, kSet };
+enum class Kind : std::uint8_t { kQuantity, kFlag, kText, kChoice, kSet, kNetworks };
 
 struct Option {
   std::string_view key;  // path with dots
@@ -48,7 +48,7 @@ std::string Allowed(const Option& option);
 // As it would be written in a file.
 std::string ValueText(const Option& option, const RunSettings& settings);
 
-// Sets it from text; a set from its words, each behind a comma but the first, with or without brackets. kInvalidArgument: half a sentence that says what is wrong.
+// Sets it from text; a list from its words, each behind a comma but the first, with or without brackets. kInvalidArgument: half a sentence that says what is wrong.
 Status SetFromText(const Option& option, std::string_view text, RunSettings& settings);
 
 // The known word that was probably meant; empty when none is near.

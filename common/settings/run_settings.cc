@@ -174,8 +174,8 @@ class Reader {
     const bool empty_text = value.IsNull() && option.kind == Kind::kText && option.may_be_empty;
     std::string text;
     bool readable = value.IsScalar() || empty_text;
-    if (option.kind == Kind::kSet && value.IsSequence()) {
-      readable = value.size() > 0;
+    if ((option.kind == Kind::kSet || option.kind == Kind::kNetworks) && value.IsSequence()) {
+      readable = value.size() > 0 || option.kind == Kind::kNetworks;
       for (const YAML::Node& word : value) {
         readable = readable && word.IsScalar();
         if (readable) text += (text.empty() ? "" : ",") + word.Scalar();

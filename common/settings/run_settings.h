@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/base/ids.h"
+#include "common/base/ip_network.h"
 #include "common/base/status.h"
 
 namespace cobblestone::settings {
@@ -116,6 +117,7 @@ struct GatewaySettings {
   std::string tls_certificate;
   std::string tls_key;
   bool allow_plaintext = false;
+  std::vector<IpNetwork> trusted_proxies;  // whose X-Forwarded-For is believed
   std::string tokens_file;
   AnonymousRole anonymous_role = AnonymousRole::kRead;
   AccountsVisible accounts_visible = AccountsVisible::kPublic;

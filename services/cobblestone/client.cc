@@ -19,8 +19,6 @@ namespace {
 // A block may wait for the stages to drain. A server that dies ends the connection at once; this is only
 // for one that hangs.
 constexpr time_t kAnswerSeconds = 3600;
-// A program that starts has its directory before its socket, and one that was killed may keep it while the disk is at work.
-constexpr std::chrono::seconds kHeldPatience{10};
 constexpr std::chrono::milliseconds kLookAgainAfter{100};
 
 Result<nlohmann::json> ParseJson(const std::string& text) {

@@ -2,6 +2,7 @@
 // it, or, when none runs, by opening the directory itself. Both give the same answers.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -14,6 +15,9 @@
 #include "services/cobblestone/question.h"
 
 namespace cobblestone {
+
+// A program that starts has its directory before its socket, and one that was killed may keep it while the disk is at work.
+inline constexpr std::chrono::seconds kHeldPatience{10};
 
 enum class Purpose {
   kAsk,   // nothing is processed; the directory must exist

@@ -64,10 +64,9 @@ Status Delimited(std::string_view body, std::uint64_t first, std::vector<BatchLi
       whole = byte < 0x80;
     }
     if (!whole || length > body.size() - head)
-      return Status::InvalidArgument(
-          "record " + std::to_string(first + lines->size()) +
-          " (counted from 0) is longer than what is left of the body: these are no "
-          "length-delimited Envelopes, or the body was cut");
+      return Status::InvalidArgument("record " + std::to_string(first + lines->size() + 1) +
+                                     " is longer than what is left of the body: these are no "
+                                     "length-delimited Envelopes, or the body was cut");
     BatchLine& line = lines->emplace_back();
     line.raw = body.substr(head, length);
     line.line.envelope = line.raw;
@@ -83,8 +82,7 @@ Status Delimited(std::string_view body, std::uint64_t first, std::vector<BatchLi
 }
 
 std::string Conflict(const std::string& source, const std::string& what, std::uint64_t lines) {
-  return "source " + source + " has been taken in up to line " + std::to_string(lines) +
-         " (lines count from 0), " + what;
+  return "source " + source + " has been taken in up to line " + std::to_string(lines) + ", " + what;
 }
 
 }  // namespace
@@ -145,8 +143,9 @@ Result<gateway::EventOutcome> BatchIngest::Take(const gateway::EventBatch& batch
   outcome.lines = known.lines;
   if (!outcome.bad.empty() && !batch.refuse_bad_lines) return outcome;
   if (batch.first_line > known.lines) {
-    outcome.conflict = Conflict(
-        batch.source, "so lines are missing before line " + std::to_string(batch.first_line), known.lines);
+    outcome.conflict =
+        Conflict(batch.source, "so lines are missing before line " + std::to_string(batch.first_line + 1),
+                 known.lines);
     return outcome;
   }
   std::optional<stream::Hash128> before = known.hash;
@@ -156,12 +155,12 @@ Result<gateway::EventOutcome> BatchIngest::Take(const gateway::EventBatch& batch
     before = *looked;
   }
   if (!before) {
-    outcome.conflict =
-        Conflict(batch.source,
-                 "and of line " + std::to_string(batch.first_line) +
-                     " it is not known any more what was sent: go on at the line that `lines` says, or "
-                     "send all from line 0 on, which adds nothing twice",
-                 known.lines);
+    outcome.conflict = Conflict(
+        batch.source,
+        "and of line " + std::to_string(batch.first_line + 1) +
+            " it is not known any more what was sent: go on behind the lines that `lines` counts, or "
+            "send all from first_line=0 on, which adds nothing twice",
+        known.lines);
     return outcome;
   }
   const ProducerState begin{.lines = batch.first_line, .hash = *before};

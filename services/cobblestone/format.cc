@@ -451,8 +451,10 @@ std::string TrickleText(const json& answer) {
   head.Add("rule", "'" + Text(first, "rule") + "' of policy version " + IdText(first, "policy_version") +
                        ", at the price of when it was sent, " + TimeText(At(first, "sent_time")));
   std::string text = head.Take() + "\n  While it ran\n";
-  Table table({"<trickle of", "<variety", "mark before", Spaced(Text(first, "measure")), "mark after",
-               "worth", "paid before", "credit", "<held back by"});
+  // Of a rule by the day a message counts by its time alone: the mark is the number of days.
+  const std::string measure = Text(first, "measure");
+  Table table({"<trickle of", "<variety", "mark before", measure == "none" ? "days" : Spaced(measure),
+               "mark after", "worth", "paid before", "credit", "<held back by"});
   for (const json& one : partials) {
     std::string bounds;
     for (const json& bound : At(one, "bounded_by"))

@@ -61,6 +61,26 @@ json StagesOf(const json& told, const json& slot) {
   return stages;
 }
 
+// Where the gateway answers what this cannot: it has the states of all slots, and this none.
+Status AskTheGateway(const Question& question) {
+  const auto value = [&](const char* name) {
+    const auto found = question.parameters.find(name);
+    return found == question.parameters.end() ? std::string() : found->second;
+  };
+  std::string path = "/api/v1/projects/" + value("project");
+  if (question.path == "/account") path += "/" + value("kind") + "s/" + value("id");
+  if (question.path == "/explain") path += "/results/" + value("result");
+  if (question.path == "/scales") path += "/scales";
+  if (question.path == "/host-version") {
+    path += "/hosts/" + value("host") + "/versions?app_version=" + value("version");
+    if (question.parameters.contains("app")) path += "&app=" + value("app");
+  }
+  return Status::InvalidArgument(
+      "on Kafka this is the gateway's to answer, which follows all states: start `cobblestone gateway --config FILE` and "
+      "ask it for " +
+      path + ", or look at its page");
+}
+
 class KafkaClient final : public Client {
  public:
   KafkaClient(const settings::RunSettings& settings, KafkaDeployment deployment,
@@ -100,7 +120,7 @@ class KafkaClient final : public Client {
     if (question.path == "/tasks") return Tasks();
     if (question.path == "/adopted")
       return Adopted(ProjectId(static_cast<std::uint32_t>(std::stoul(question.parameters.at("project")))));
-    return Status::InvalidArgument("this cannot be asked of a deployment on Kafka by the command line");
+    return AskTheGateway(question);
   }
 
   Result<AppendOutcome> Append(const AppendBlock& block) override {
@@ -195,9 +215,10 @@ class KafkaClient final : public Client {
   Result<json> AskLong(const Question& question,
                        const std::function<void(std::uint64_t, std::uint64_t)>& progress) override {
     if (question.path == "/corrections") return Corrections(question, progress);
-    return Status::InvalidArgument("nobody answers " + question.path +
-                                   " for a deployment on Kafka; of what its tasks have made `cobblestone "
-                                   "verify` makes everything again");
+    return Status::InvalidArgument(
+        "a deployment on Kafka is not audited in place: `cobblestone verify --config FILE` executes its tasks again and "
+        "compares every fingerprint, and with all workers stopped `cobblestone migrate` copies it to one machine, where "
+        "`cobblestone audit` derives each number once more");
   }
 
   Status Close() override { return Status::Ok(); }

@@ -86,11 +86,12 @@ class KafkaSink final : public EventSink {
 
 class KafkaPipeline final : public gateway::Pipeline {
  public:
-  KafkaPipeline(const settings::RunSettings& settings, KafkaView& view, KafkaDeployment deployment,
-                std::unique_ptr<stream::kafka::Cluster> cluster,
+  KafkaPipeline(const settings::RunSettings& settings, KafkaView& view, const KafkaViewMetrics& metrics,
+                KafkaDeployment deployment, std::unique_ptr<stream::kafka::Cluster> cluster,
                 std::unique_ptr<stream::kafka::TopicAdmin> admin, std::shared_ptr<SharedClient> client)
       : partitions_(settings.partitions),
         view_(view),
+        metrics_(metrics),
         deployment_(std::move(deployment)),
         cluster_(std::move(cluster)),
         admin_(std::move(admin)),
@@ -201,9 +202,7 @@ class KafkaPipeline final : public gateway::Pipeline {
     return Status::Ok();
   }
 
-  Result<std::string> Metrics() override {
-    return Status::NotFound("a gateway beside Kafka has no metrics of its own; workers serve theirs");
-  }
+  Result<std::string> Metrics() override { return metrics_.Render(); }
 
  private:
   // These hold mutex_.
@@ -244,6 +243,7 @@ class KafkaPipeline final : public gateway::Pipeline {
 
   const std::uint32_t partitions_;
   KafkaView& view_;
+  const KafkaViewMetrics& metrics_;
   const KafkaDeployment deployment_;
   const std::unique_ptr<stream::kafka::Cluster> cluster_;
   const std::unique_ptr<stream::kafka::TopicAdmin> admin_;
@@ -261,7 +261,7 @@ class KafkaPipeline final : public gateway::Pipeline {
 }  // namespace
 
 Result<std::unique_ptr<gateway::Pipeline>> MakeKafkaPipeline(const settings::RunSettings& settings,
-                                                             KafkaView& view,
+                                                             KafkaView& view, const KafkaViewMetrics& metrics,
                                                              std::function<void(const std::string&)> report) {
   auto client = ConnectKafka(settings, report);
   if (!client.ok()) return client.status();
@@ -272,7 +272,7 @@ Result<std::unique_ptr<gateway::Pipeline>> MakeKafkaPipeline(const settings::Run
   auto admin = stream::kafka::MakeTopicAdmin(deployment->cluster);
   if (!admin.ok()) return admin.status();
   return std::unique_ptr<gateway::Pipeline>(
-      std::make_unique<KafkaPipeline>(settings, view, std::move(*deployment), std::move(*cluster),
+      std::make_unique<KafkaPipeline>(settings, view, metrics, std::move(*deployment), std::move(*cluster),
                                       std::move(*admin), std::make_shared<SharedClient>(std::move(*client))));
 }
 

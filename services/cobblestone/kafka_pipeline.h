@@ -8,13 +8,14 @@
 #include "common/base/status.h"
 #include "common/settings/run_settings.h"
 #include "services/cobblestone/kafka_view.h"
+#include "services/cobblestone/kafka_view_metrics.h"
 #include "services/gateway/pipeline.h"
 
 namespace cobblestone {
 
-// `view` must outlive it. As ConnectKafka().
+// `view` and `metrics` must outlive it. As ConnectKafka().
 Result<std::unique_ptr<gateway::Pipeline>> MakeKafkaPipeline(const settings::RunSettings& settings,
-                                                             KafkaView& view,
+                                                             KafkaView& view, const KafkaViewMetrics& metrics,
                                                              std::function<void(const std::string&)> report);
 
 }  // namespace cobblestone

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "common/stream/kafka/librdkafka/topic_admin.h"
+#include "common/stream/kafka/position.h"
 #include "common/stream/kafka/state_directory.h"
+#include "common/stream/slot.h"
 #include "services/cobblestone/kafka_log.h"
 #include "services/cobblestone/ledger.h"
 #include "services/cobblestone/stored_rows.h"
@@ -12,6 +14,11 @@
 namespace cobblestone {
 
 namespace {
+
+// Less than a scrape waits.
+constexpr stream::kafka::Millis kLookPatience{3000};
+// However many ask, and however long the brokers take.
+constexpr auto kLooksLive = std::chrono::seconds(2);
 
 std::string_view NameOf(view::Stage stage) { return settings::kStageNames[static_cast<std::size_t>(stage)]; }
 
@@ -86,6 +93,9 @@ Result<std::unique_ptr<KafkaView>> KafkaView::Open(const settings::RunSettings& 
     auto cluster = stream::kafka::MakeCluster(role->deployment.cluster);
     if (!cluster.ok()) return cluster.status();
     role->cluster = std::move(*cluster);
+    auto onlooker = role->cluster->NewGroup("onlooker", role->nobody);
+    if (!onlooker.ok()) return onlooker.status();
+    role->onlooker = std::move(*onlooker);
     const std::string name = RoleName(role->settings);
     role->space = stream::kafka::MakeDirectoryStateSpace(
         directory + "/" + (name.empty() ? "slots" : name),
@@ -124,6 +134,38 @@ KafkaView::~KafkaView() {
   state_.reset();
   ledger_.reset();
   index_.reset();
+}
+
+std::vector<KafkaView::ShownSlot> KafkaView::Look() {
+  const std::lock_guard lock(look_);
+  if (looked_at_ && std::chrono::steady_clock::now() - *looked_at_ < kLooksLive) return looks_;
+  std::vector<ShownSlot> looks;
+  for (const auto& role : roles_) {
+    const std::string name = RoleName(role->settings);
+    const std::size_t first = looks.size();
+    std::vector<std::uint32_t> slots;
+    for (std::uint32_t k = 0; k < SlotCount(PipelineOf(role->settings)); ++k) {
+      slots.push_back(k);
+      ShownSlot& look = looks.emplace_back();
+      look.role = !name.empty() ? name : k == role->settings.partitions ? "coordinator" : "pipeline";
+      look.slot = k;
+      const auto store = role->follower->StoreOf(k);
+      if (store == nullptr) continue;
+      const auto bytes = store->Meta();
+      const auto meta = bytes.ok() && !bytes->empty() ? stream::DecodeSlotMeta(*bytes) : stream::SlotMeta();
+      if (meta.ok()) look.shown = meta->sequence;
+    }
+    const auto committed = role->onlooker->Committed(slots, false, kLookPatience);
+    if (!committed.ok()) continue;
+    for (const auto& one : *committed) {
+      const auto position =
+          one.offset ? stream::kafka::DecodePosition(*one.offset, one.metadata) : stream::kafka::Position();
+      if (position.ok()) looks[first + one.slot].committed = position->sequence;
+    }
+  }
+  looks_ = std::move(looks);
+  looked_at_ = std::chrono::steady_clock::now();
+  return looks_;
 }
 
 Status KafkaView::failure() const {

@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "services/gateway/as_of.h"
 #include "services/gateway/embedded_files.h"
 
 namespace cobblestone::gateway {
@@ -28,7 +29,7 @@ std::string_view GradeName(Health::Grade grade) {
 
 json BadLinesJson(const std::vector<BadEventLine>& bad) {
   json list = json::array();
-  for (const BadEventLine& line : bad) list.push_back({{"line", line.line}, {"reason", line.reason}});
+  for (const BadEventLine& line : bad) list.push_back({{"line", line.line + 1}, {"reason", line.reason}});
   return list;
 }
 
@@ -121,8 +122,10 @@ Answer Handlers::Metrics(const Request& request) {
 
 Answer Handlers::Tasks(const Request& request) {
   if (Status s = Query(request).status(); !s.ok()) return ErrorAnswer(s);
+  json as_of = AsOfAll(questions_);
   auto tasks = pipeline_.Tasks();
-  return tasks.ok() ? JsonAnswer({{"data", std::move(*tasks)}}) : ErrorAnswer(tasks.status());
+  return tasks.ok() ? JsonAnswer({{"as_of", std::move(as_of)}, {"data", std::move(*tasks)}})
+                    : ErrorAnswer(tasks.status());
 }
 
 Answer Handlers::RefusedList(const Request& request) {
@@ -135,10 +138,11 @@ Answer Handlers::RefusedList(const Request& request) {
   const std::uint64_t from = query.Number("from", 0, kMostIds);
   const std::uint64_t before = query.Number("before", kMostIds, kMostIds);
   if (Status s = query.status(); !s.ok()) return ErrorAnswer(s);
+  json as_of = AsOfAll(questions_);
   auto list = newest_first ? questions_.RefusedBefore(before, limit) : questions_.RefusedList(from, limit);
   if (!list.ok()) return ErrorAnswer(list.status());
   for (json& one : (*list)["refused"]) Visibility::Redact(request.rights, one);
-  return JsonAnswer({{"data", std::move(*list)}});
+  return JsonAnswer({{"as_of", std::move(as_of)}, {"data", std::move(*list)}});
 }
 
 Answer Handlers::RefusedShow(const Request& request) {
@@ -148,10 +152,11 @@ Answer Handlers::RefusedShow(const Request& request) {
   const auto number = request.segments.at(0) == "0" ? Result<std::uint64_t>(std::uint64_t{0})
                                                     : PathNumber(request.segments.at(0), kMostIds);
   if (!number.ok()) return ErrorAnswer(number.status());
+  json as_of = AsOfAll(questions_);
   auto one = questions_.RefusedShow(*number);
   if (!one.ok()) return ErrorAnswer(one.status());
   Visibility::Redact(request.rights, *one);
-  return JsonAnswer({{"data", std::move(*one)}});
+  return JsonAnswer({{"as_of", std::move(as_of)}, {"data", std::move(*one)}});
 }
 
 Answer Handlers::Resubmit(const Request& request) {
@@ -199,8 +204,8 @@ Answer Handlers::Events(const Request& request) {
     return JsonAnswer(
         {{"error",
           {{"code", "invalid_argument"},
-           {"message", "line " + std::to_string(first.line) + " of " + batch.source +
-                           " (lines count from 0): " + first.reason +
+           {"message", "line " + std::to_string(first.line + 1) + " of " + batch.source + ": " +
+                           first.reason +
                            ". Nothing of the batch was taken in; with bad_lines=refuse the others are"}}},
          {"source", batch.source},
          {"lines", outcome->lines},
@@ -220,6 +225,7 @@ Answer Handlers::Events(const Request& request) {
 
 Answer Handlers::Projects(const Request& request) {
   if (Status s = Query(request).status(); !s.ok()) return ErrorAnswer(s);
+  json as_of = AsOfAll(questions_);
   auto projects = questions_.Projects();
   if (!projects.ok()) return ErrorAnswer(projects.status());
   const Rights& rights = request.rights;
@@ -228,7 +234,8 @@ Answer Handlers::Projects(const Request& request) {
               {"sees_leaders", visibility_.MayList(rights)}};
   if (rights.own)
     viewer["account"] = {{"project", rights.own->project.value}, {"user", rights.own->user.value}};
-  return JsonAnswer({{"data", std::move(*projects)}, {"viewer", std::move(viewer)}});
+  return JsonAnswer(
+      {{"as_of", std::move(as_of)}, {"data", std::move(*projects)}, {"viewer", std::move(viewer)}});
 }
 
 Answer Handlers::Catalogue(const Request& request) {

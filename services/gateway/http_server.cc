@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "services/gateway/client_address.h"
 #include "services/gateway/listen_address.h"
 #include "services/gateway/rate_limit.h"
 #include "services/gateway/routes.h"
@@ -65,6 +66,22 @@ std::string MediaType(const std::string& header) {
   while (!type.empty() && type.back() == ' ') type.pop_back();
   for (char& c : type) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return type;
+}
+
+// A proxy may say it in a line of its own behind what was there. The library of Debian 13 keeps headers in a hash map, which
+// gives those of one name from the last to the first.
+std::string ForwardedFor(const httplib::Request& request) {
+  static const bool last_first = [] {
+    httplib::Headers two;
+    two.emplace("a", "1");
+    two.emplace("a", "2");
+    return two.find("a")->second == "2";
+  }();
+  std::string all;
+  const auto [begin, end] = request.headers.equal_range("X-Forwarded-For");
+  for (auto line = begin; line != end; ++line)
+    all = all.empty() ? line->second : last_first ? line->second + "," + all : all + "," + line->second;
+  return all;
 }
 
 // The token of "Authorization: Bearer TOKEN".
@@ -250,6 +267,8 @@ class HttpServer::Impl {
     const double begin = Steady();
     // Parts of an answer are not served; the library would cut them out of what we give it.
     const_cast<httplib::Request&>(request).ranges.clear();
+    const std::string address =
+        ClientAddress(request.remote_addr, ForwardedFor(request), settings_.trusted_proxies);
     Rights rights = anonymous_;
     bool body_read = false;
     const BodyReader read = [&](std::string* into) {
@@ -257,7 +276,7 @@ class HttpServer::Impl {
       return body ? body(into) : std::nullopt;
     };
     try {
-      std::optional<Answer> answer = Admit(request, &rights);
+      std::optional<Answer> answer = Admit(request, address, &rights);
       if (!answer) answer = Route(request, response, rights, read);
       if (!body_read) (void)read(nullptr);  // what follows on the connection is the next request
       if (answer) Say(std::move(*answer), response);
@@ -269,12 +288,12 @@ class HttpServer::Impl {
           {"path", request.path},
           {"status", response.status},
           {"ms", std::round((Steady() - begin) * 1e6) / 1e3},
-          {"address", request.remote_addr},
+          {"address", address},
           {"role", rights.name}});
   }
 
   // Who it is, and whether they may ask now.
-  std::optional<Answer> Admit(const httplib::Request& request, Rights* rights) {
+  std::optional<Answer> Admit(const httplib::Request& request, const std::string& address, Rights* rights) {
     std::optional<Answer> refusal;
     if (request.has_header("Authorization")) {
       const auto known = tokens_.Find(BearerOf(request.get_header_value("Authorization")));
@@ -288,7 +307,7 @@ class HttpServer::Impl {
       }
     }
     if (rights->trusted) return std::nullopt;
-    const double wait = limit_.Take(request.remote_addr, Steady());
+    const double wait = limit_.Take(address, Steady());
     if (wait == 0) return refusal;
     Answer answer =
         ErrorAnswer(429, "too_many_requests", "too many requests from this address; ask again later");

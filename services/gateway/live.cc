@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/wire/grant_codec.h"
+#include "services/gateway/as_of.h"
 #include "services/gateway/message.h"
 
 namespace cobblestone::gateway {
@@ -155,6 +156,7 @@ void LiveFeed::Run() {
 // The flow first, then what is about accounts.
 std::vector<LiveFeed::Event> LiveFeed::Look() {
   std::vector<Event> events;
+  json as_of = AsOfAll(questions_);
   auto now = pipeline_.Look();
   if (!now.ok()) return events;
   const double at = Steady();
@@ -162,8 +164,9 @@ std::vector<LiveFeed::Event> LiveFeed::Look() {
   std::vector<Event> of_accounts;
   AddGrants(&credit, &of_accounts);
   if (before_) {
-    const auto text = std::make_shared<const std::string>(
-        StreamEvent("flow", FlowJson(*before_, *now, at - before_at_, credit, UnixTime())));
+    json flow = FlowJson(*before_, *now, at - before_at_, credit, UnixTime());
+    flow["as_of"] = std::move(as_of);
+    const auto text = std::make_shared<const std::string>(StreamEvent("flow", flow));
     events.push_back({.all = text, .others = text});
     events.insert(events.end(), of_accounts.begin(), of_accounts.end());
     if (now->refused > before_->refused) AddRefusal(&events);

@@ -2,6 +2,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/wire/topics.h"
 #include "services/gateway/handlers.h"
 #include "services/gateway/scheduler_xml.h"
 
@@ -92,9 +93,18 @@ Answer Handlers::SchedulerReply(const Request& request) {
     return fields;
   };
   if (!WantsXml(request, format)) return About(*project, reply);
+  auto as_of = questions_.AsOf(*project);
+  if (!as_of.ok()) return ErrorAnswer(as_of.status());
   const auto fields = reply();
   if (!fields.ok()) return ErrorAnswer(fields.status());
-  return {.type = "application/xml; charset=utf-8", .body = SchedulerReplyXml(*fields)};
+  // Of the owner's partition alone: a header must stay short, and this is where the fields come from.
+  json& positions = (*as_of)["positions"];
+  const auto partition =
+      wire::PartitionOf(*project, owner->value, static_cast<std::uint32_t>(positions.size()));
+  positions = json::array({positions[partition]});
+  return {.type = "application/xml; charset=utf-8",
+          .body = SchedulerReplyXml(*fields),
+          .headers = {{"Cobblestone-As-Of", as_of->dump()}}};
 }
 
 }  // namespace cobblestone::gateway

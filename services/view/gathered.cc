@@ -8,6 +8,7 @@
 #include "services/accounts/accounts_stage.h"
 #include "services/coordinator/coordinator_stage.h"
 #include "services/teams/teams_stage.h"
+#include "services/view/folded.h"
 
 namespace cobblestone::view {
 
@@ -17,10 +18,8 @@ namespace {
 
 constexpr int kShareOfTime = 20;
 
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
 void AddName(std::string_view name, std::string& names) {
-  for (const char c : name) names.push_back(c == '\0' ? ' ' : Lower(c));
+  for (const char c : Folded(name)) names.push_back(c == '\0' ? ' ' : c);
   names.push_back('\0');
 }
 
@@ -101,8 +100,7 @@ const std::vector<std::uint32_t>& AccountLists::Ranked(wire::AccountKind kind, R
 void AccountLists::ForEachNamed(wire::AccountKind kind, std::string_view text, bool by_credit,
                                 const std::function<bool(std::uint64_t id)>& take) const {
   if (kind == wire::AccountKind::kHost || text.empty()) return;  // hosts have no names
-  std::string wanted;
-  for (const char c : text) wanted.push_back(Lower(c));
+  const std::string wanted = Folded(text);
   const std::vector<GatheredAccount>& accounts = Of(kind);
   const std::string& names = kind == wire::AccountKind::kUser ? user_names : team_names;
   const std::vector<std::uint32_t>& ranked = Ranked(kind, RankBy::kTotal);

@@ -46,7 +46,7 @@ struct AccountLists {
   std::vector<std::uint32_t> teams_by[2];
   std::vector<std::uint32_t> hosts_of;    // by user, then by total
   std::vector<std::uint32_t> members_of;  // by team, then by total
-  std::string user_names;                 // in lower case (ASCII), each ended by a zero
+  std::string user_names;                 // Folded(), each ended by a zero
   std::string team_names;
   credit::MicroTotal users_total = 0;
 

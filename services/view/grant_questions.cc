@@ -258,7 +258,7 @@ Result<json> Questions::PendingJson(ProjectId project, ResultId result) {
                    {"has_validation", !pending.validation.empty()},
                    {"waits_for", pending.waits_for_host ? "an event that names its host"
                                  : pending.completion.empty() && pending.validation.empty()
-                                     ? "its host to be done with it"
+                                     ? "its host, which is still running it"
                                  : pending.completion.empty() ? "its completion"
                                                               : "the validator's decision"}};
           return Status::Ok();

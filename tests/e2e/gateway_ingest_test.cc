@@ -104,7 +104,7 @@ TEST(GatewayIngest, OtherLinesUnderTheSameNumbersAreAConflict) {
     EXPECT_THAT(reply.json()["error"].value("message", ""), HasSubstr(what));
     EXPECT_EQ(reply.json()["lines"], 60);
   };
-  conflict(61, Part(lines, 61, 62), "lines are missing before line 61");
+  conflict(61, Part(lines, 61, 62), "lines are missing before line 62");
   auto changed = lines;
   std::swap(changed[55], changed[56]);
   conflict(50, Part(changed, 50, 60), "not the lines that it sent before");
@@ -125,10 +125,10 @@ TEST(GatewayIngest, ABadLineIsNamedAndNothingOfItsBatchIsTaken) {
   const std::string bad = lines[50] + "{\"id\":\"1\", nonsense}\n\n" + lines[51] + "{}\n";
   Reply reply = served.Post(From(50), bad, kIngestToken);
   EXPECT_EQ(reply.status, 400);
-  EXPECT_THAT(reply.json()["error"].value("message", ""), HasSubstr("line 51 of http"));
+  EXPECT_THAT(reply.json()["error"].value("message", ""), HasSubstr("line 52 of http"));
   ASSERT_EQ(reply.json()["bad"].size(), 2u) << reply.body;
-  EXPECT_EQ(reply.json()["bad"][0]["line"], 51);
-  EXPECT_EQ(reply.json()["bad"][1]["line"], 54);
+  EXPECT_EQ(reply.json()["bad"][0]["line"], 52);
+  EXPECT_EQ(reply.json()["bad"][1]["line"], 55);
   EXPECT_EQ(reply.json()["lines"], 50);
   EXPECT_EQ(served.Get(kEvents, kIngestToken).json()["data"]["lines"], 50);
 
@@ -141,7 +141,8 @@ TEST(GatewayIngest, ABadLineIsNamedAndNothingOfItsBatchIsTaken) {
   const json refused = served.Get("/api/v1/refused").json()["data"];
   ASSERT_EQ(refused["all"], 2) << refused;
   EXPECT_EQ(refused["refused"][0]["source"], "http");
-  EXPECT_EQ(refused["refused"][0]["line"], 55) << "the newest first, and lines as an editor counts them";
+  EXPECT_EQ(refused["refused"][0]["line"], 55)
+      << "the newest first, and the same line as in the answer above";
   EXPECT_EQ(served.Get("/api/v1/refused/1").json()["data"], refused["refused"][0]);
   EXPECT_EQ(served.Get("/api/v1/refused?from=0&limit=1").json()["data"]["refused"][0]["number"], 0);
   EXPECT_EQ(served.Get("/api/v1/refused?before=1").json()["data"]["refused"].size(), 1u);

@@ -119,6 +119,14 @@ TEST_F(GatewayTest, EveryQuestionHasItsAnswer) {
   EXPECT_EQ(xml.header("Content-Type"), "application/xml; charset=utf-8");
   EXPECT_THAT(xml.body,
               HasSubstr("<user_total_credit>" + user["total"].get<std::string>() + "</user_total_credit>\n"));
+  const json rests = json::parse(xml.header("Cobblestone-As-Of"), nullptr, false);
+  ASSERT_TRUE(rests.is_object()) << xml.header("Cobblestone-As-Of");
+  const json now = served.Get("/api/v1/projects/1/users/1").json()["as_of"];
+  EXPECT_EQ(rests["epoch"], now["epoch"]);
+  ASSERT_EQ(rests["positions"].size(), 1u);
+  EXPECT_EQ(rests["positions"][0], now["positions"][rests["positions"][0]["slot"].get<std::size_t>()]);
+  for (const char* path : {"/api/v1/projects", "/api/v1/tasks", "/api/v1/refused"})
+    EXPECT_EQ(served.Get(path).json()["as_of"]["positions"], now["positions"]) << path;
   EXPECT_EQ(served.Get("/api/v1/projects").json()["data"][0]["users"], 13);
   EXPECT_EQ(served.Get("/api/v1/tasks").json()["data"]["tasks"].size(), 4u);
   EXPECT_EQ(served.Get("/api/v1/health").json(), (json{{"status", "ok"}, {"problems", json::array()}}));
@@ -173,6 +181,30 @@ TEST_F(GatewayTest, WhatIsNotThereAndWhatIsWrongAreToldApart) {
   EXPECT_EQ(method.status, 405);
   EXPECT_EQ(method.header("Allow"), "GET, HEAD");
   EXPECT_EQ(served.Get("/no-such-page").status, 404);
+}
+
+// On which nothing runs.
+TEST_F(GatewayTest, ADirectoryIsServedWithItsMetrics) {
+  ASSERT_EQ(
+      RunProgram(dir_.path(), {"generate", "events.pb", "--results", "50", "--hosts", "5", "--quiet"}).code,
+      0);
+  ASSERT_EQ(RunProgram(dir_.path(), {"ingest", "events.pb", "--data", "data"}).code, 0);
+  std::ofstream(dir_ / "metrics.yaml") << "data_directory: data\nmetrics: {listen: '127.0.0.1:0'}\n"
+                                          "gateway: {listen: '127.0.0.1:0', rate_limit: 100000}\n";
+  Served served(std::make_unique<Background>(
+      dir_.path(), std::vector<std::string>{"gateway", "--config", "metrics.yaml"}));
+  ASSERT_TRUE(served.Start()) << served.process().err();
+  const std::string field = "address=";
+  const std::string& log = served.process().err();
+  const std::size_t at = log.find(field);
+  ASSERT_NE(at, std::string::npos) << log;
+  httplib::Client client("http://" +
+                         log.substr(at + field.size(), log.find_first_of(" \n", at) - at - field.size()));
+  for (const std::string& text : {client.Get("/metrics")->body, served.Get("/api/v1/metrics").body}) {
+    EXPECT_THAT(text, HasSubstr("\ncobblestone_topic_records_total{topic=\"grants\"} "));
+    EXPECT_THAT(text, HasSubstr("\ncobblestone_health_state 0\n"));
+    EXPECT_THAT(text, HasSubstr("\nprocess_start_time_seconds "));
+  }
 }
 
 TEST_F(GatewayTest, ATokenOpensWhatItsRoleMayAndNoMore) {
@@ -634,6 +666,40 @@ TEST_F(GatewayTest, AnAddressMayAskSoOftenAndATokenMore) {
   }
 }
 
+TEST_F(GatewayTest, BehindATrustedProxyEachVisitorHasTheirOwnLimitAndStandsInTheLog) {
+  const auto asked = [&](const std::string& trusted, const std::vector<std::string>& forwarded) {
+    std::ofstream(dir_ / "proxied.yaml")
+        << "data_directory: data\ngateway: {listen: '127.0.0.1:0', rate_limit: 1, rate_burst: 3, access_log: true, "
+        << trusted << "}\n";
+    Served served(std::make_unique<Background>(dir_.path(),
+                                               std::vector<std::string>{"run", "--config", "proxied.yaml"}));
+    EXPECT_TRUE(served.Start()) << served.process().err();
+    std::string statuses;
+    for (const std::string& address : forwarded)
+      statuses +=
+          std::to_string(served.Get("/api/v1/health", "", {{"X-Forwarded-For", address}}).status) + " ";
+    // A proxy that says it in a line of its own, behind the one that its visitor made up.
+    statuses += std::to_string(
+        served
+            .Get("/api/v1/health", "", {{"X-Forwarded-For", "192.0.2.9"}, {"X-Forwarded-For", forwarded[0]}})
+            .status);
+    served.process().Signal(SIGTERM);
+    EXPECT_EQ(served.process().Wait(), 0);
+    return std::pair(statuses, served.process().err());
+  };
+  const std::string busy = "203.0.113.7";
+  const std::vector<std::string> visitors = {
+      busy, busy, busy, busy, "192.0.2.1, " + busy, "198.51.100.2", busy + ", 198.51.100.3, 127.0.0.1"};
+  const auto [told, log] = asked("trusted_proxies: [127.0.0.0/8]", visitors);
+  EXPECT_EQ(told, "200 200 200 429 429 200 200 429");
+  for (const char* address : {"203.0.113.7", "198.51.100.2", "198.51.100.3"})
+    EXPECT_THAT(log, HasSubstr(std::string("address=") + address));
+  EXPECT_THAT(log, Not(HasSubstr("address=127.0.0.1")));
+  const auto [alone, plain_log] = asked("trusted_proxies: [192.0.2.0/24]", visitors);
+  EXPECT_EQ(alone, "200 200 200 429 429 429 429 429") << "nobody else is believed";
+  EXPECT_THAT(plain_log, Not(HasSubstr("203.0.113")));
+}
+
 TEST_F(GatewayTest, ItSpeaksTls) {
   const std::string make =
       "cd '" + dir_.path() +
@@ -724,6 +790,7 @@ TEST_F(GatewayTest, LiveFiguresFlow) {
   for (const char* field :
        {"time", "results_per_s", "grants_per_s", "credit_per_s", "refused_per_s", "refused", "lag"})
     EXPECT_TRUE(flow[field].is_number()) << field;
+  EXPECT_EQ(flow["as_of"]["positions"].size(), 3u);
   ASSERT_EQ(flow["stages"].size(), 5u);
   EXPECT_EQ(flow["stages"][0]["stage"], "claims");
   const std::size_t grant_begin = seen.find("data: ", seen.find("event: grant")) + 6;

@@ -12,6 +12,26 @@ using nlohmann::json;
 
 const std::string kGolden = std::string(COBBLESTONE_SOURCE_DIR) + "/tests/golden/export/entities.json";
 
+TEST(KafkaAdopt, WhatOnlyTheStatesTellIsAskedOfTheGatewayAndTheRefusalSaysHow) {
+  const auto broker = TestBroker::Shared();
+  const KafkaWorld world(*broker, std::vector<Event>{});
+  struct Case {
+    std::vector<std::string> words;
+    std::vector<std::string> told;
+  };
+  for (const Case& c :
+       {Case{{"account", "user", "17"}, {"cobblestone gateway --config", "/api/v1/projects/1/users/17,"}},
+        Case{{"explain", "7", "--project", "2"}, {"/api/v1/projects/2/results/7,"}},
+        Case{{"scales"}, {"/api/v1/projects/1/scales,"}},
+        Case{{"host-version", "17", "4"}, {"/api/v1/projects/1/hosts/17/versions?app_version=4,"}},
+        Case{{"audit"}, {"cobblestone verify --config", "cobblestone migrate"}}}) {
+    const Finished asked = world.Run(c.words);
+    EXPECT_EQ(asked.code, 2) << c.words[0];
+    for (const std::string& told : c.told)
+      EXPECT_NE(asked.err.find(told), std::string::npos) << told << " in " << asked.err;
+  }
+}
+
 TEST(KafkaAdopt, AProjectIsAdoptedOnceAndTheWorkersHaveItsTotals) {
   const auto broker = TestBroker::Shared();
   const KafkaWorld world(*broker, std::vector<Event>{});

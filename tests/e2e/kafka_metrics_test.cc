@@ -42,7 +42,10 @@ TEST(KafkaMetrics, WhatTheWorkersTellAddsUpToTheDeployment) {
   ASSERT_TRUE(first->WaitFor("\"running\"")) << first->err();
   ASSERT_TRUE(second->WaitFor("\"running\"")) << second->err();
   const std::string address = MetricsAddressIn(first->err());
-  const Prometheus prometheus(world.path(""), {address, MetricsAddressIn(second->err())});
+  Background gateway(world.path(""), {"gateway", "--config", world.ConfigOf("g"), "--listen", "127.0.0.1:0"});
+  ASSERT_TRUE(gateway.WaitFor(" gateway=")) << gateway.err();
+  const std::string gateway_address = MetricsAddressIn(gateway.err());
+  const Prometheus prometheus(world.path(""), {address, MetricsAddressIn(second->err()), gateway_address});
   const Finished taken = world.Ingest();
   ASSERT_LE(taken.code, 1) << taken.err;  // 1: bad lines of the traffic were told
   ASSERT_TRUE(world.AwaitRest(std::chrono::seconds(60))) << world.Tasks().dump(1);
@@ -53,6 +56,9 @@ TEST(KafkaMetrics, WhatTheWorkersTellAddsUpToTheDeployment) {
   EXPECT_TRUE(prometheus.Await("max(cobblestone_kafka_standby_lag_commits) == 0"));
   EXPECT_TRUE(prometheus.Await("cobblestone_scale_epoch > 0")) << "who has the coordinator tells the scales";
   EXPECT_TRUE(prometheus.Await("cobblestone_task_checkpoint_timestamp_seconds"));
+  EXPECT_TRUE(prometheus.Await("count(cobblestone_kafka_view_commits > 0) == 5"));
+  EXPECT_TRUE(prometheus.Await("count(cobblestone_kafka_view_lag_commits == 0) == 5"))
+      << "at rest the gateway shows all that is committed";
   const auto scraped = prometheus.Names();
   for (const std::string& name : NamedMetrics()) {
     // Of one machine's log, its stages and its audits.
@@ -67,11 +73,13 @@ TEST(KafkaMetrics, WhatTheWorkersTellAddsUpToTheDeployment) {
         << name << " is named in deploy/monitoring, and no worker tells it";
   }
   EXPECT_EQ(WhatPromtoolSays(world.path(""), Fetch(address, "/metrics")), "");
+  EXPECT_EQ(WhatPromtoolSays(world.path(""), Fetch(gateway_address, "/metrics")), "");
+  EXPECT_EQ(json::parse(Fetch(gateway_address, "/health")).at("status"), "ok");
 
   // Who takes over says so, and counts on from what he does himself.
   first->Signal(SIGKILL);
   (void)first->Wait();
-  EXPECT_TRUE(prometheus.Await("sum(cobblestone_kafka_task_owned) == 5 and on () count(up == 1) == 1"));
+  EXPECT_TRUE(prometheus.Await("sum(cobblestone_kafka_task_owned) == 5 and on () count(up == 1) == 2"));
   EXPECT_TRUE(prometheus.Await("cobblestone_kafka_fenced_owners_total > 0"));
   EXPECT_TRUE(prometheus.Await("cobblestone_scale_epoch > 0"))
       << "read of the topic, where he did not write it himself";

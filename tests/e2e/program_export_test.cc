@@ -43,6 +43,19 @@ std::string Read(const std::string& path) {
   return text;
 }
 
+// The first command of README's section, in a folder where the tree's config is; its data directory is `data`.
+std::vector<std::string> ReadmesExport() {
+  std::ifstream readme(COBBLESTONE_SOURCE_DIR "/README.md");
+  const std::string begin = "    ./dev cobblestone export ";
+  std::string line;
+  while (std::getline(readme, line) && !line.starts_with(begin)) {
+  }
+  std::vector<std::string> words;
+  std::istringstream rest(line.substr(std::min(begin.size(), line.size())));
+  for (std::string word; rest >> word;) words.push_back(word == "/var/lib/cobblestone" ? "data" : word);
+  return words;
+}
+
 class ProgramExport : public ::testing::Test {
  protected:
   Finished Run(std::vector<std::string> arguments) {
@@ -63,6 +76,22 @@ class ProgramExport : public ::testing::Test {
   }
   testing::TempDir dir_;
 };
+
+TEST_F(ProgramExport, ReadmesCommandRunsAsItIsPrinted) {
+  fs::create_directory_symlink(COBBLESTONE_SOURCE_DIR "/config", dir_ / "config");
+  ASSERT_EQ(
+      RunProgram(dir_.path(), {"generate", "events.pb", "--results", "300", "--hosts", "20", "--quiet"}).code,
+      0);
+  ASSERT_EQ(RunProgram(dir_.path(), {"ingest", "events.pb", "--data", "data"}).code, 0);
+  const std::vector<std::string> words = ReadmesExport();
+  ASSERT_GE(words.size(), 6u);
+  const Finished done = Run(words);
+  ASSERT_EQ(done.code, 0) << done.out << done.err;
+  for (const char* name : {"user", "team", "host"})
+    EXPECT_THAT(Read(dir_ / "stats/" + name + ".gz"), HasSubstr("<total_credit>")) << name;
+  EXPECT_THAT(Read(dir_ / "stats/user_deleted.gz"), HasSubstr("<users_deleted>"));
+  EXPECT_EQ(Run({"--read", "stats"}).code, 0);
+}
 
 TEST_F(ProgramExport, VariantsWithADefinedOrderAreEqual) {
   const json golden = json::parse(Read(Golden("MANIFEST.json")))["variants"];

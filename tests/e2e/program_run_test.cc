@@ -1,5 +1,6 @@
 // `run` holds a data directory: others reach it by its socket, kill -9 loses nothing, SIGTERM ends it
 // cleanly.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -12,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "tests/e2e/program_process.h"
 #include "tests/support/temp_dir.h"
@@ -241,6 +243,31 @@ TEST_F(ProgramRun, ADirectoryThatIsHeldForAMomentIsWaitedFor) {
   run.Signal(SIGTERM);
   EXPECT_EQ(run.Wait(), 0) << run.err();
   EXPECT_EQ(asks.Wait(), 0) << asks.err();
+}
+
+// README's first commands: `run` in the background and `ingest` at once, which may have the new directory first.
+TEST_F(ProgramRun, AnIngestThatHasTheDirectoryIsWaitedFor) {
+  ASSERT_EQ(::mkfifo((dir_ / "events.jsonl").c_str(), 0600), 0);
+  Background ingest(dir_.path(), {"ingest", "events.jsonl", "--data", "data"});
+  // Opened by `ingest`, too, which looks at what kind of file it is; and not handed on to `run`.
+  const int events = ::open((dir_ / "events.jsonl").c_str(), O_WRONLY | O_CLOEXEC);
+  const std::string event = R"({"id":"1","project":1,"time":1700000000,"user":{"user":"42","name":"Ada"}})"
+                            "\n";
+  ASSERT_EQ(::write(events, event.data(), event.size()), static_cast<ssize_t>(event.size()));
+  const auto held = [&] { return std::filesystem::exists(dir_ / "data/log/LOCK"); };
+  for (int i = 0; i < 600 && !held(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  ASSERT_TRUE(held()) << ingest.err();
+  Background run(dir_.path(), {"run", "--data", "data"});
+  ASSERT_TRUE(run.WaitFor("waiting for the data directory")) << run.err();
+  ::close(events);
+  EXPECT_EQ(ingest.Wait(), 0) << ingest.err();
+  ASSERT_TRUE(run.WaitFor("running")) << run.err();
+  // One that serves is not waited for.
+  const Finished second = Run({"run", "--data", "data"});
+  EXPECT_EQ(second.code, 4) << second.err;
+  EXPECT_THAT(second.err, Not(HasSubstr("waiting")));
+  run.Signal(SIGTERM);
+  EXPECT_EQ(run.Wait(), 0) << run.err();
 }
 
 TEST_F(ProgramRun, LogsAreJsonWhereThatIsAskedFor) {

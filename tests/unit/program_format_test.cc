@@ -11,6 +11,7 @@ namespace cobblestone {
 namespace {
 
 using nlohmann::json;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -102,6 +103,22 @@ TEST(Format, FieldsThatAreAbsentAreLeftOut) {
       (void)RefusedText(odd);
     }) << odd;
   }
+}
+
+TEST(Format, ATrickleThatCountsByTheDaySaysDays) {
+  json partial = {{"measure", "none"},
+                  {"asked", 5},
+                  {"mark_before", 0},
+                  {"mark_after", 5},
+                  {"bounded_by", json::array()}};
+  json answer = {{"result", 7},
+                 {"project", 1},
+                 {"partials", {partial}},
+                 {"grants", json::array()},
+                 {"reversals", json::array()}};
+  EXPECT_THAT(ExplainText(answer), ContainsRegex("mark before +days +mark after"));
+  answer["partials"][0]["measure"] = "cpu_time";
+  EXPECT_THAT(ExplainText(answer), ContainsRegex("mark before +cpu time +mark after"));
 }
 
 TEST(Format, AResultThatWaitsIsSaidToWait) {

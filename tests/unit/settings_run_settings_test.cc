@@ -159,6 +159,7 @@ TEST(RunSettings, NoTwoOptionsShareAPlace) {
         if (other.empty()) continue;  // there is but one choice
         break;
       case Kind::kSet: other = "[" + std::string(option.choices.front()) + "]"; break;
+      case Kind::kNetworks: other = "[10.0.0.0/8, ::1]"; break;
     }
     ASSERT_TRUE(SetFromText(option, other, settings).ok()) << option.key << " " << other;
     std::vector<std::string> expected = before;
@@ -312,6 +313,15 @@ TEST(RunSettings, AGatewayThatCannotServeIsRefused) {
   EXPECT_EQ(ErrorsIn("gateway: {tls_certificate: a.pem, tls_key: b.pem}"), "no error");
   EXPECT_THAT(ErrorsIn("gateway: {connections: 8, streams: 8}"), HasSubstr("would leave none for requests"));
   EXPECT_EQ(ErrorsIn("gateway: {connections: 8, streams: 7}"), "no error");
+  for (const char* proxies : {"[]", "127.0.0.1", "[127.0.0.1, 10.0.0.0/8, 'fd00::/8']"})
+    EXPECT_EQ(ErrorsIn("gateway: {trusted_proxies: " + std::string(proxies) + "}"), "no error") << proxies;
+  EXPECT_EQ(
+      ErrorsIn("gateway:\n  trusted_proxies: [127.0.0.1, proxy.example]\n"),
+      "site.yaml:2:20: gateway.trusted_proxies: found \"127.0.0.1,proxy.example\", which names "
+      "'proxy.example', which begins with no IP address; allowed: a list of addresses and networks, such as "
+      "[127.0.0.1, 10.0.0.0/8]");
+  EXPECT_THAT(ErrorsIn("gateway: {trusted_proxies: [10.0.0.0/33]}"),
+              HasSubstr("no number of bits from 0 to 32"));
 }
 
 TEST(RunSettings, WhereMetricsAreServedIsAHostAndAPort) {

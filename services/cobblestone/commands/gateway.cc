@@ -2,10 +2,13 @@
 #include <filesystem>
 
 #include "services/cobblestone/commands/command.h"
+#include "services/cobblestone/commands/metrics_server.h"
 #include "services/cobblestone/engine.h"
 #include "services/cobblestone/engine_gateway.h"
+#include "services/cobblestone/engine_metrics.h"
 #include "services/cobblestone/kafka_pipeline.h"
 #include "services/cobblestone/kafka_view.h"
+#include "services/cobblestone/kafka_view_metrics.h"
 #include "services/cobblestone/run_log.h"
 #include "services/cobblestone/stop_signals.h"
 #include "services/gateway/listen_address.h"
@@ -36,7 +39,10 @@ int RunOnKafka(const settings::RunSettings& settings) {
   const auto view =
       KafkaView::Open(settings, settings.gateway.follow == settings::GatewayFollow::kCommits, report);
   if (!view.ok()) return TellError(view.status());
-  auto pipeline = MakeKafkaPipeline(settings, **view, report);
+  const KafkaViewMetrics metrics(**view, settings.data_directory);
+  const auto scraped = ServeMetrics(settings, metrics, log);
+  if (!scraped.ok()) return TellError(scraped.status());
+  auto pipeline = MakeKafkaPipeline(settings, **view, metrics, report);
   if (!pipeline.ok()) return TellError(pipeline.status());
   auto gateway =
       gateway::Gateway::Start(settings.gateway, (*view)->questions(), **pipeline, AccessLogOf(settings, log));
@@ -65,14 +71,18 @@ int Run(const Options& options) {
                          "; name it with --data or --config, or make one with `cobblestone ingest`"));
   const StopSignals signals;
   RunLog log(settings->log);
-  const auto engine = Engine::Open(*settings, [&](const std::string& what) { log.Info(what); });
+  const auto engine =
+      Engine::Open(*settings, [&](const std::string& what) { log.Info(what); }, {.watched = true});
   if (engine.status().code() == StatusCode::kFenced)
     return TellError(
         Status::Fenced(engine.status().message() +
                        "; what runs there serves the page itself: `cobblestone run --listen HOST:PORT`, or "
                        "gateway.listen in its configuration"));
   if (!engine.ok()) return TellError(engine.status());
-  auto gateway = EngineGateway::Start(*settings, **engine, false, nullptr, log);
+  EngineMetrics metrics(**engine);
+  const auto scraped = ServeMetrics(*settings, metrics, log);
+  if (!scraped.ok()) return TellError(scraped.status());
+  auto gateway = EngineGateway::Start(*settings, **engine, false, &metrics, log);
   if (!gateway.ok()) return TellError(gateway.status());
   log.Info("serving", {{"gateway", (*gateway)->url()}, {"data", settings->data_directory}});
   const int code = Serve(signals, [] { return Status::Ok(); });
@@ -96,7 +106,8 @@ void AddGateway(Program& program) {
         verb.footer(
             "To look at a directory after the fact: it answers, and takes nothing in. A running pipeline serves\n"
             "the same and takes events in, with `cobblestone run --listen HOST:PORT`. Who may ask what:\n"
-            "services/gateway/README.md. SIGTERM or SIGINT ends it.\n\n"
+            "services/gateway/README.md. At metrics.listen it tells Prometheus what it can (deploy/monitoring). SIGTERM or\n"
+            "SIGINT ends it.\n\n"
             "On Kafka it follows the checkpoints of all slots (gateway.follow) and has indexes of the ledger of its\n"
             "own, under `view` in its data directory; it takes events in, and there may be any number of it.\n\n"
             "Example:  cobblestone gateway --data cobblestone-data --listen 127.0.0.1:8080");

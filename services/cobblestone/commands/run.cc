@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 #include "common/base/last_words.h"
 #include "common/wire/topics.h"
 #include "services/cobblestone/commands/command.h"
+#include "services/cobblestone/commands/metrics_server.h"
 #include "services/cobblestone/engine.h"
 #include "services/cobblestone/engine_gateway.h"
 #include "services/cobblestone/engine_metrics.h"
@@ -18,7 +20,6 @@
 #include "services/cobblestone/run_log.h"
 #include "services/cobblestone/server.h"
 #include "services/cobblestone/stop_signals.h"
-#include "services/metrics/scrape_server.h"
 
 namespace cobblestone {
 namespace {
@@ -141,16 +142,21 @@ int Failed(RunLog& log, const std::string& what, const Status& status) {
   return ExitCodeOf(status);
 }
 
-// At metrics.listen; null where that is empty. `metrics` must outlive it.
-template <class Metrics>
-Result<std::unique_ptr<metrics::ScrapeServer>> Serve(const settings::RunSettings& settings, Metrics& metrics,
-                                                     RunLog& log) {
-  if (settings.metrics.listen.empty()) return std::unique_ptr<metrics::ScrapeServer>();
-  auto server = metrics::ScrapeServer::Start({.listen = settings.metrics.listen,
-                                              .render = [&metrics] { return metrics.Render(); },
-                                              .health = [&metrics] { return metrics.health(); }});
-  if (server.ok()) log.Info("serving metrics", {{"address", (*server)->address()}});
-  return server;
+// Another verb may hold the directory for a moment: `ingest`, started at the same time. None: a signal came meanwhile.
+std::optional<Result<std::unique_ptr<Engine>>> OpenWhenFree(const settings::RunSettings& settings,
+                                                            const EngineOptions& options,
+                                                            const StopSignals& signals, RunLog& log) {
+  const auto deadline = Clock::now() + kHeldPatience;
+  for (bool told = false;; told = true) {
+    auto engine = Engine::Open(
+        settings, [&](const std::string& what) { log.Info(what); }, options);
+    // Whoever answers questions there is there to stay.
+    if (engine.status().code() != StatusCode::kFenced || Clock::now() >= deadline ||
+        SocketAnswers(settings.listen.socket))
+      return engine;
+    if (!told) log.Info("waiting for the data directory", {{"reason", engine.status().message()}});
+    if (signals.Wait() != 0) return std::nullopt;
+  }
 }
 
 // Crash-only: what is open is committed or given up within a deadline, then the process ends, whatever a client's thread
@@ -168,7 +174,7 @@ int RunOnKafka(const settings::RunSettings& settings, bool accept_time_jump, con
                                                .accept_time_jump = accept_time_jump});
   if (!workers.ok()) return Failed(log, "cannot start", workers.status());
   KafkaMetrics metrics(**workers);
-  auto scraped = Serve(settings, metrics, log);
+  auto scraped = ServeMetrics(settings, metrics, log);
   if (!scraped.ok()) return Failed(log, "cannot start", scraped.status());
   (*workers)->Start();
   log.Info("running", {{"cluster", settings.kafka.bootstrap},
@@ -209,17 +215,20 @@ int Run(const Options& options) {
 
   const auto begin = Clock::now();
   const bool watched = !settings->metrics.listen.empty() || !settings->gateway.listen.empty();
-  auto engine = Engine::Open(*settings, [&](const std::string& what) { log.Info(what); },
+  auto opened = OpenWhenFree(*settings,
                              {.clock = {},
                               .steady = {},
                               .accept_time_jump = options.accept_time_jump,
                               .accept_loss = options.accept_loss,
                               .warn = [&](const std::string& what) { log.Warn(what); },
-                              .watched = watched});
+                              .watched = watched},
+                             signals, log);
+  if (!opened) return kExitOk;
+  auto& engine = *opened;
   if (!engine.ok()) return Failed(log, "cannot start", engine.status());
   if (Status status = RememberPlace(*settings); !status.ok()) return Failed(log, "cannot start", status);
   EngineMetrics metrics(**engine);
-  auto scraped = Serve(*settings, metrics, log);
+  auto scraped = ServeMetrics(*settings, metrics, log);
   if (!scraped.ok()) return Failed(log, "cannot start", scraped.status());
   (*engine)->Start();
   auto server = Server::Start(**engine, settings->listen.socket);
