@@ -145,6 +145,7 @@ bool CorrectionReader::TakeGrant(std::string_view bytes) {
   if (grant.partial) {
     facts.workunit = grant.partial->workunit;
     if (grant.partial->version.value != 0) facts.version = grant.partial->version;
+    if (grant.partial->price) facts.trickle_rules.insert(grant.partial->price->rule_version);
   }
   if (grant.claim) {
     facts.workunit = grant.claim->workunit;
@@ -286,6 +287,15 @@ void CorrectionReader::PlanResult(std::uint64_t result, const Facts& facts, Corr
   const bool reprices = request_.policy_version != 0;
   std::optional<credit::MicroCredit> worth;
   if (reprices) {
+    const auto prices_alike = [&](std::uint32_t version) {
+      const credit::PolicyVersion* then = view_.FindPolicy(facts.app, version);
+      return then != nullptr &&
+             then->trickles == view_.FindPolicy(facts.app, request_.policy_version)->trickles;
+    };
+    if (!std::all_of(facts.trickle_rules.begin(), facts.trickle_rules.end(), prices_alike))
+      return problem(
+          "that version prices its trickles otherwise, and what trickles were paid is never priced anew: "
+          "take it back, or leave it");
     if (!facts.final) return problem("it got no grant that could be priced");
     const wire::GrantHead& final = facts.final->head;
     const std::vector<Record>& own = records_[{result, final.host.value, final.user.value}];
@@ -303,6 +313,8 @@ void CorrectionReader::PlanResult(std::uint64_t result, const Facts& facts, Corr
     std::vector<credit::RecentAverage> shares;
     credit::MicroTotal had = 0;
     credit::MicroTotal taken = 0;  // by operators
+    credit::MicroTotal granted = 0;
+    bool any_late = false;  // trickles behind the decision have brought more than the grant
     for (const Record& record : at->second) {
       if (record.event == 0 && record.micro == 0 && record.kind != wire::GrantKind::kFinal)
         continue;  // it settles what is there, is posted to no team, and has none to take from
@@ -319,6 +331,9 @@ void CorrectionReader::PlanResult(std::uint64_t result, const Facts& facts, Corr
       }
       credit::RecentAverage& share = shares[static_cast<std::size_t>(entry - entries.begin())];
       had += record.micro;
+      if (record.event == 0) granted += record.micro;
+      any_late =
+          any_late || (record.kind == wire::GrantKind::kPartial && (record.flags & credit::kGrantLate) != 0);
       entry->credit_micro += record.micro;
       if (record.kind == wire::GrantKind::kFinal) entry->counted = true;
       if ((record.flags & credit::kGrantUncounts) != 0) entry->counted = false;
@@ -337,8 +352,9 @@ void CorrectionReader::PlanResult(std::uint64_t result, const Facts& facts, Corr
     }
     if (reprices) {
       const bool own = owner.host == facts.final->head.host.value;
-      const credit::MicroTotal change =
-          own ? taken + credit::BroughtTo(UserId(owner.user), *facts.final->claim, *worth) - had : 0;
+      credit::MicroTotal brought = credit::BroughtTo(UserId(owner.user), *facts.final->claim, *worth);
+      if (any_late) brought = std::max(brought, granted);  // it is what its trickles are worth, and is kept
+      const credit::MicroTotal change = own ? taken + brought - had : 0;
       plan.unchanged += change == 0 ? 1 : 0;
       if (change != 0) Spread(result, std::move(entries), change, plan);
       continue;

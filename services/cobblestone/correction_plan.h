@@ -101,7 +101,8 @@ class CorrectionReader {
     double last_credit = 0;
     credit::MicroTotal partials = 0;
     credit::MicroTotal settled = 0;
-    bool unnamed = false;  // a part of it has expired
+    bool unnamed = false;                   // a part of it has expired
+    std::set<std::uint32_t> trickle_rules;  // versions of the policy that priced its trickles
     std::optional<wire::Grant> final;
   };
 

@@ -1,5 +1,6 @@
 // Reversals and re-pricings, decided from the ledger, in the middle of traffic: against an independent computation, for any number
 // of partitions, and whatever is said twice or too late.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -373,6 +374,36 @@ TEST(Repricing, WhatAJobIsWorthLessGoesFromEachTeamNoFurtherThanItHadOfIt) {
   project.Do(Of(wire::TargetKind::kResult, 1, 4));
   EXPECT_EQ(project.Account(OracleAccountKind::kUser, 1).micro, had);
   ExpectLikeTheOracle(project.run.events);
+}
+
+TEST(Repricing, WhatTricklesBehindTheDecisionBroughtIsKept) {
+  Project project;
+  project.PayForSteps(kStart + 1, 2, 1, "benchmark");
+  project.Sent(kStart + kDay, 1, 1);
+  project.Done(kStart + 2 * kDay, 1, 1, 1);
+  const auto granted = project.Account(OracleAccountKind::kUser, 1).micro;
+  ASSERT_LT(granted, 15'000'000);
+  project.Heard(kStart + 1.5 * kDay, 1, 1, 20);
+  ASSERT_EQ(project.Account(OracleAccountKind::kUser, 1).micro, 20'000'000);
+  const CorrectionPlan plan = PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, 2));
+  EXPECT_TRUE(plan.corrections.empty());
+  EXPECT_TRUE(plan.problems.empty());
+  EXPECT_EQ(project.Do(Of(wire::TargetKind::kResult, 1)).corrections.size(), 1u);
+  EXPECT_EQ(project.Account(OracleAccountKind::kUser, 1).micro, 0);
+  ExpectLikeTheOracle(project.run.events);
+}
+
+TEST(Repricing, AVersionWithOtherRulesForTricklesLeavesWhatTheyPaidAndSaysSo) {
+  Project project;
+  project.PayForSteps(kStart + 1, 2, 1, "benchmark");
+  project.Sent(kStart + kDay, 1, 1);
+  project.Heard(kStart + 1.5 * kDay, 1, 1, 20);
+  project.Failed(kStart + 2 * kDay, 1, 1);
+  project.PayForSteps(kStart + 3 * kDay, 3, 2, "benchmark");
+  const CorrectionPlan plan = PlanOf(project.run.world, Of(wire::TargetKind::kHost, 1, 3));
+  EXPECT_TRUE(plan.corrections.empty());
+  ASSERT_EQ(plan.problems.size(), 1u);
+  EXPECT_THAT(plan.problems[0].second, ::testing::HasSubstr("prices its trickles otherwise"));
 }
 
 TEST(Repricing, AVersionThatLooksAtOtherThingsChangesNothingAndSaysWhy) {
