@@ -181,7 +181,9 @@ TEST(Reliability, OneReplicaIsEnoughForAWhileAfterTheLastFaultOnly) {
     NoteValid(true, constants, row);
   EXPECT_EQ(valid, 14) << "0.1 x 0.95^14 is the first below 0.05";
   NoteFailure(Failure::kCrash, 10, constants, row);
-  EXPECT_EQ(ReplicationOf(&row, constants), ReplicationAdvice::kErrors);
+  EXPECT_EQ(ReplicationOf(&row, constants), ReplicationAdvice::kTooFewValid);
+  NoteFailure(Failure::kCrash, 10, constants, row);
+  EXPECT_EQ(ReplicationOf(&row, constants), ReplicationAdvice::kErrors) << "above that of a new host";
   row.error_rate = 0;
   EXPECT_EQ(ReplicationOf(&row, constants), ReplicationAdvice::kTooFewValid);
 }
