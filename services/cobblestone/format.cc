@@ -539,8 +539,13 @@ std::string AccountText(const json& answer) {
                                Text(estimates, "failed_jobs"));
   }
   fields.Of(answer, "grants", "granted results");
-  fields.Of(answer, "rac_now", "recent average now", "Cobblestones/day");
-  fields.Shown({"rac", "rac_time"});
+  fields.Shown({"rac", "rac_now", "rac_time"});
+  // Years after the last credit less than a micro-credit is left.
+  const json& rac = At(answer, "rac_now");
+  if (Has(answer, "rac_now"))
+    fields.Add("recent average now",
+               (rac.is_number() && std::abs(rac.get<double>()) < 1e-6 ? "0" : Text(answer, "rac_now")) +
+                   " Cobblestones/day");
   if (!IsZero(At(answer, "rac_time")))
     fields.Add("as last stored", Text(answer, "rac") + " at " + TimeText(At(answer, "rac_time")));
   for (const char* id : {"user", "team"}) {

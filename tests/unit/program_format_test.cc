@@ -129,6 +129,14 @@ TEST(Format, AResultThatWaitsIsSaidToWait) {
   EXPECT_THAT(ExplainText(answer), HasSubstr("it waits for its completion (host 3)"));
 }
 
+TEST(Format, AnAverageOfLongAgoIsNothing) {
+  const auto account = [](double rac) {
+    return AccountText({{"kind", "user"}, {"id", 5}, {"project", 1}, {"rac_now", rac}});
+  };
+  EXPECT_THAT(account(3.8e-30), HasSubstr("recent average now  0 Cobblestones/day"));
+  EXPECT_THAT(account(0.25), HasSubstr("recent average now  0.25 Cobblestones/day"));
+}
+
 TEST(Format, AFieldThatIsNewIsShownUnderItsOwnName) {
   EXPECT_THAT(AccountText({{"kind", "user"}, {"id", 5}, {"project", 1}, {"golden_stars", 12345}}),
               HasSubstr("golden stars  12,345"));
