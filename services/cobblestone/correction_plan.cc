@@ -274,7 +274,7 @@ void CorrectionReader::Spread(std::uint64_t result, std::vector<wire::LedgerEntr
 
 void CorrectionReader::PlanResult(std::uint64_t result, const Facts& facts, CorrectionPlan& plan) {
   const auto problem = [&](std::string why) { plan.problems.emplace_back(ResultId(result), std::move(why)); };
-  if (request_.target == wire::TargetKind::kAppVersion && facts.version.value == 0)
+  if (request_.target == wire::TargetKind::kAppVersion && !facts.version)
     return problem(
         "its trickles alone were paid, by an earlier program that did not say for which app version: "
         "if it is one of them, name the result");
@@ -326,7 +326,7 @@ void CorrectionReader::PlanResult(std::uint64_t result, const Facts& facts, Corr
                                        .team = record.team,
                                        .workunit = facts.workunit,
                                        .app = facts.app,
-                                       .app_version = facts.version});
+                                       .app_version = facts.version.value_or(AppVersionId())});
         shares.emplace_back();
       }
       credit::RecentAverage& share = shares[static_cast<std::size_t>(entry - entries.begin())];
@@ -405,7 +405,7 @@ Result<CorrectionPlan> CorrectionReader::Plan() {
   for (const auto& [result, facts] : facts_) {
     if (facts.last_credit < request_.since || facts.last_credit >= request_.until) continue;
     const bool by_version = request_.target == wire::TargetKind::kAppVersion;
-    if (by_version && facts.version.value != 0 && facts.version.value != request_.id) continue;
+    if (by_version && facts.version && facts.version->value != request_.id) continue;
     if (request_.policy_version != 0 && view_.FindPolicy(facts.app, request_.policy_version) == nullptr)
       return Status::InvalidArgument("app " + std::to_string(facts.app.value) + " of project " +
                                      std::to_string(request_.project.value) + " never had version " +

@@ -97,7 +97,7 @@ class CorrectionReader {
   struct Facts {
     AppId app;
     WorkunitId workunit;
-    AppVersionId version;
+    std::optional<AppVersionId> version;  // none: no record tells it
     double last_credit = 0;
     credit::MicroTotal partials = 0;
     credit::MicroTotal settled = 0;
