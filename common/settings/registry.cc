@@ -126,7 +126,7 @@ std::vector<Option> MakeOptions() {
             "records that the state on disk lags behind before a flush comes early: bounds a restart"),
 
       Time("checkpoint.interval", COBBLESTONE_AT(checkpoint.interval), kSecond, 7 * kDay,
-           "how often a copy of the state is made, behind which inputs may be forgotten"),
+           "how often at most a copy of the state is made, behind which inputs may be forgotten"),
       Count("checkpoint.keep", COBBLESTONE_AT(checkpoint.keep), 2, 100,
             "copies kept: the log is kept from the oldest on, so that one damaged copy never matters"),
       Flag("checkpoint.verify", COBBLESTONE_AT(checkpoint.verify),

@@ -202,6 +202,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
       .checkpoint_interval =
           std::chrono::duration_cast<std::chrono::milliseconds>(settings.checkpoint.interval),
       .checkpoints_kept = static_cast<int>(settings.checkpoint.keep),
+      .verify_checkpoints = settings.checkpoint.verify,
       .checkpoint_copy_directory = settings.checkpoint.copy_directory,
       .objects_per_table = objects,
       .inputs_age = std::chrono::duration<double>(settings.retention.inputs_age).count(),

@@ -79,6 +79,20 @@ TEST(RunnerRecovery, RowsThatManyRecordsComeBackToAreReadInOneGo) {
   }
 }
 
+// In the middle of slot 0's largest file of rows.
+void DamageStateOf(const TempDir& dir) {
+  std::filesystem::path largest;
+  for (const auto& file : std::filesystem::directory_iterator(dir / "state/slot-0"))
+    if (file.path().extension() == ".sst" && (largest.empty() || file.file_size() > file_size(largest)))
+      largest = file.path();
+  ASSERT_FALSE(largest.empty());
+  {
+    std::fstream file(largest, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(file_size(largest) / 2));
+    file.write("damaged!", 8);
+  }
+}
+
 TEST(RunnerRecovery, DamageThatIsMetWhileRowsAreReadInOneGoIsHealedFromTheLog) {
   const TempDir dir;
   RunnerOptions options = EchoOptions(dir.path());
@@ -96,16 +110,7 @@ TEST(RunnerRecovery, DamageThatIsMetWhileRowsAreReadInOneGoIsHealedFromTheLog) {
       ASSERT_TRUE(world.runner->Stop().ok());
     }
   }
-  std::filesystem::path largest;
-  for (const auto& file : std::filesystem::directory_iterator(dir / "state/slot-0"))
-    if (file.path().extension() == ".sst" && (largest.empty() || file.file_size() > file_size(largest)))
-      largest = file.path();
-  ASSERT_FALSE(largest.empty());
-  {
-    std::fstream file(largest, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(static_cast<std::streamoff>(file_size(largest) / 2));
-    file.write("damaged!", 8);
-  }
+  DamageStateOf(dir);
   EchoWorld again(EchoLogOptions(dir.path()), options);
   ASSERT_TRUE(again.status.ok()) << again.status.message();
   EXPECT_THAT(again.reports, ::testing::Contains(::testing::HasSubstr("slot 0 is put aside")));
@@ -113,6 +118,38 @@ TEST(RunnerRecovery, DamageThatIsMetWhileRowsAreReadInOneGoIsHealedFromTheLog) {
   again.runner->Start();
   again.Say(0, {"4999"});
   EXPECT_EQ(AllRecords(*again.log, {kEchoes, 0}).back(), "4999#3");
+}
+
+// A copy of damaged files would let the log's inputs go, of which alone the state could be made again.
+TEST(RunnerRecovery, ACheckpointCountsOnceItIsReadBackUnlessAskedOtherwise) {
+  for (const bool verify : {true, false}) {
+    const TempDir dir;
+    RunnerOptions options = EchoOptions(dir.path());
+    options.verify_checkpoints = verify;
+    std::vector<std::string> texts;
+    for (int i = 0; i < 5000; ++i) texts.push_back(std::to_string(i));
+    {
+      EchoWorld world(EchoLogOptions(dir.path()), options);
+      ASSERT_TRUE(world.status.ok()) << world.status.message();
+      world.runner->Start();
+      world.Say(0, texts);
+      ASSERT_TRUE(world.runner->Stop().ok());
+    }
+    DamageStateOf(dir);
+    options.checkpoint_interval = std::chrono::milliseconds(0);
+    EchoWorld again(EchoLogOptions(dir.path()), options);
+    ASSERT_TRUE(again.status.ok()) << again.status.message();
+    again.runner->Start();
+    again.Say(0, {"new"});
+    const Status stopped = again.runner->Stop();
+    EXPECT_EQ(again.runner->status()[0].checkpoints, verify ? 0u : 1u);
+    if (verify) {
+      EXPECT_EQ(stopped.code(), StatusCode::kCorrupted);
+      EXPECT_THAT(stopped.message(), ::testing::HasSubstr("does not verify"));
+    } else {
+      EXPECT_TRUE(stopped.ok()) << stopped.message();
+    }
+  }
 }
 
 // The write-ahead log is bounded by the write buffer, and nothing else of the log is read through.

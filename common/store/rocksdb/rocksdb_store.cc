@@ -24,6 +24,7 @@
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/listener.h>
 #include <rocksdb/snapshot.h>
+#include <rocksdb/sst_file_reader.h>
 #include <rocksdb/sst_file_writer.h>
 #include <rocksdb/table.h>
 #include <rocksdb/universal_compaction.h>
@@ -100,6 +101,10 @@ Status ToStatus(const rocksdb::Status& status, const std::string& path, const st
   }
   return Status::Fatal("state store " + path + ": " + what +
                        ". Look at the disk and its permissions, start again");
+}
+
+Status WrongChecksum(const std::string& path, std::string_view key) {
+  return Damaged(path, "the value under key " + Printable(key) + " (hex) is not the one that was written");
 }
 
 Status SyncDirectory(const fs::path& path) {
@@ -185,7 +190,7 @@ class DatabaseReader {
     for (at->Seek(AsSlice(prefix)); at->Valid(); at->Next()) {
       const std::string_view key = AsView(at->key());
       std::string_view value;
-      if (!SplitChecksum(key, AsView(at->value()), &value)) return WrongChecksum(key);
+      if (!SplitChecksum(key, AsView(at->value()), &value)) return WrongChecksum(path_, key);
       if (key == kMetaKey) continue;
       if (Status s = visit(key, value); !s.ok()) return s;
     }
@@ -207,10 +212,6 @@ class DatabaseReader {
   }
 
  private:
-  Status WrongChecksum(std::string_view key) const {
-    return Damaged(path_, "the value under key " + Printable(key) + " (hex) is not the one that was written");
-  }
-
   Status GetRow(std::string_view key, std::string* value) const {
     rocksdb::PinnableSlice stored;
     rocksdb::ReadOptions read;
@@ -219,7 +220,7 @@ class DatabaseReader {
     if (status.IsNotFound() && !status.IsPathNotFound()) return Status(StatusCode::kNotFound, {});
     if (!status.ok()) return ToStatus(status, path_, "reading key " + Printable(key));
     std::string_view found;
-    if (!SplitChecksum(key, AsView(stored), &found)) return WrongChecksum(key);
+    if (!SplitChecksum(key, AsView(stored), &found)) return WrongChecksum(path_, key);
     value->assign(found);
     return Status::Ok();
   }
@@ -341,12 +342,19 @@ class RocksdbStore final : public Store {
     return SyncDirectory(parent.empty() ? fs::path(".") : parent);
   }
 
+  // File by file: every block, then every value as a reader gets it, older ones that no reader gets any more included. In the
+  // order of one file that costs a fraction of what it does in the order of all.
   Status Verify() const override {
-    rocksdb::ReadOptions read;
-    read.readahead_size = 1u << 20;
-    // Every block of every file, past the block cache; then every value as a reader gets it.
-    if (Status s = ToStatus(db_->VerifyChecksum(read), path_, "verifying"); !s.ok()) return s;
-    return Scan({}, [](std::string_view, std::string_view) { return Status::Ok(); });
+    if (!read_only_)  // else a merge may end meanwhile and remove what it has merged
+      if (Status s = ToStatus(db_->DisableFileDeletions(), path_, "verifying"); !s.ok()) return s;
+    Status found = Status::Ok();
+    std::vector<rocksdb::LiveFileMetaData> files;
+    db_->GetLiveFilesMetaData(&files);
+    for (const rocksdb::LiveFileMetaData& file : files)
+      if (found.ok()) found = VerifyFile(file.db_path + file.name);
+    if (!read_only_)
+      if (Status s = ToStatus(db_->EnableFileDeletions(), path_, "verifying"); !s.ok()) return s;
+    return found;
   }
 
   // Nothing in it has a number: no snapshot may be taken.
@@ -405,6 +413,22 @@ class RocksdbStore final : public Store {
       }
       watch_->WaitAtMost(std::chrono::milliseconds(100));
     }
+  }
+
+  Status VerifyFile(const std::string& path) const {
+    rocksdb::ReadOptions read;
+    read.readahead_size = 1u << 20;
+    read.fill_cache = false;
+    rocksdb::SstFileReader file(options_);
+    if (Status s = ToStatus(file.Open(path), path_, "verifying " + path); !s.ok()) return s;
+    if (Status s = ToStatus(file.VerifyChecksum(read), path_, "verifying " + path); !s.ok()) return s;
+    const std::unique_ptr<rocksdb::Iterator> at(file.NewIterator(read));
+    for (at->SeekToFirst(); at->Valid(); at->Next()) {
+      std::string_view value;
+      if (!SplitChecksum(AsView(at->key()), AsView(at->value()), &value))
+        return WrongChecksum(path_, AsView(at->key()));
+    }
+    return ToStatus(at->status(), path_, "verifying " + path);
   }
 
   const std::string path_;

@@ -49,6 +49,7 @@ struct RunnerOptions {
       10000;  // with so many to execute when it is opened a slot reads its hot tables first
   std::chrono::milliseconds checkpoint_interval{60000};
   int checkpoints_kept = 2;
+  bool verify_checkpoints = true;                  // each is read back before it counts
   std::string checkpoint_copy_directory;           // empty: none; else real copies go there too
   std::size_t objects_per_table = 200000;          // clean objects kept in memory per slot and table
   std::chrono::milliseconds trim_interval{60000};  // inputs grow old when nothing comes in, too
@@ -149,6 +150,7 @@ class Runner {
     std::vector<std::vector<std::size_t>> stage_inputs;
     std::chrono::steady_clock::time_point last_flush{};
     std::chrono::steady_clock::time_point last_checkpoint{};
+    std::chrono::steady_clock::duration checkpoint_rest{};  // at least, between two
     std::uint64_t last_ticket = 0;
     std::uint64_t debt = 0;  // records since the state write that was begun last
     std::uint64_t records = 0;
