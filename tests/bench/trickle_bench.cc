@@ -35,6 +35,7 @@ struct Options {
   std::uint64_t parts = 4;
   double hours = 6;  // between two trickles of a job
   std::uint32_t threads = 2;
+  std::uint64_t objects = 8;  // GiB, of memory for decoded state: that of 10^6 jobs fits
   std::string directory;
 };
 
@@ -136,11 +137,18 @@ std::uint64_t BytesIn(const std::filesystem::path& folder) {
   return bytes;
 }
 
+// Rows that were not in memory when a record asked for them.
+std::uint64_t RowsRead(Engine& engine) {
+  std::uint64_t read = 0;
+  for (const stream::embedded::SlotStatus& slot : engine.runner().status()) read += slot.store_reads;
+  return read;
+}
+
 void Run(const Options& options) {
   settings::RunSettings settings;
   settings.data_directory = options.directory;
   settings.threads = options.threads;
-  settings.memory.objects = 4 * settings::kGiB;
+  settings.memory.objects = options.objects * settings::kGiB;
   {
     auto opened = Engine::Open(settings, [](const std::string&) {});
     if (!opened.ok()) Fail(opened.status());
@@ -152,6 +160,7 @@ void Run(const Options& options) {
     for (std::uint64_t part = 1; part <= options.parts; ++part) {
       const std::uint64_t last = options.trickles * part / options.parts;
       const auto before = engine.log().counters();
+      const std::uint64_t read = RowsRead(engine);
       const double cpu = CpuSeconds();
       const auto start = Clock::now();
       const std::uint64_t first = round + 1;
@@ -174,11 +183,12 @@ void Run(const Options& options) {
       const Rows jobs = RowsOf(engine, view::Stage::kClaims, claims::kJobsTable.id);
       std::printf(
           "%8llu open jobs, trickles %4llu to %4llu of each: %8.0f trickles/s, %5.2f us CPU and %4.0f bytes logged "
-          "(%4.0f before compression) per trickle; %llu rows of %.0f bytes\n",
+          "(%4.0f before compression) per trickle, %.2f rows read; %llu rows of %.0f bytes\n",
           static_cast<unsigned long long>(options.jobs), static_cast<unsigned long long>(first),
           static_cast<unsigned long long>(last), n / seconds, used / n * 1e6,
           static_cast<double>(after.stored_bytes - before.stored_bytes) / n,
           static_cast<double>(after.raw_bytes - before.raw_bytes) / n,
+          static_cast<double>(RowsRead(engine) - read) / n,
           static_cast<unsigned long long>(jobs.count), jobs.Each());
       std::fflush(stdout);
     }
@@ -213,6 +223,8 @@ int main(int argc, char** argv) {
   app.add_option("--hours", options.hours, "Between two trickles of a job")->capture_default_str();
   app.add_option("--parts", options.parts, "Parts of the rounds that are told apart")->capture_default_str();
   app.add_option("--threads", options.threads, "Threads that share the slots")->capture_default_str();
+  app.add_option("--objects", options.objects, "GiB of memory for decoded state (memory.objects)")
+      ->capture_default_str();
   app.add_option("--directory", options.directory,
                  "Where the data lies; wiped. Without it one in the place for such");
   CLI11_PARSE(app, argc, argv);
