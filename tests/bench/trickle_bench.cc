@@ -188,8 +188,8 @@ void Run(const Options& options) {
           static_cast<unsigned long long>(last), n / seconds, used / n * 1e6,
           static_cast<double>(after.stored_bytes - before.stored_bytes) / n,
           static_cast<double>(after.raw_bytes - before.raw_bytes) / n,
-          static_cast<double>(RowsRead(engine) - read) / n,
-          static_cast<unsigned long long>(jobs.count), jobs.Each());
+          static_cast<double>(RowsRead(engine) - read) / n, static_cast<unsigned long long>(jobs.count),
+          jobs.Each());
       std::fflush(stdout);
     }
     const Rows older = RowsOf(engine, view::Stage::kAccounts, accounts::kUserDaysTable.id);

@@ -18,28 +18,13 @@
 #include "tests/support/free_world.h"
 #include "tests/support/job_events.h"
 #include "tests/support/like_the_oracle.h"
+#include "tests/support/trickle_traffic.h"
 
 namespace cobblestone::testing {
 namespace {
 
 constexpr double kStart = 1.7e9;
 constexpr double kDay = 86400;
-
-// Few results for each host and version: none has the samples for a scale, of which the oracle knows nothing.
-GenerateOptions Trickling(std::uint64_t seed) {
-  GenerateOptions options = Eventful(seed);
-  options.dispatches = true;
-  options.trickles = 6;
-  options.bad_trickles = 0.3;
-  options.apps = 7;
-  options.policies = {"benchmark", "assigned", "runtime", "none", "reported-flops"};
-  options.results = 700;
-  options.hosts = 50;
-  options.invalid = 0.1;
-  options.owner_changes = 1;
-  options.cheats = 0.05;
-  return options;
-}
 
 struct PartialSums {
   std::uint64_t paid = 0;   // (result, user)
@@ -131,38 +116,10 @@ TEST_P(TrickleSeeds, RepeatingEverythingPaysNothingTwice) {
 
 // ---- In any order --------------------------------------------------------------------------------------------------
 
-// Where the order cannot matter: messages come in any order among each other and to dispatches, but all before anything is
-// decided, no host or user moves (who has the host then is paid), and a
-// sequence number is said once (of two increments with one number the first counts).
-struct Phases {
-  Events members;
-  Events running;
-  Events results;
-};
-
-Phases PhasesOf(std::uint64_t seed) {
+GenerateOptions Few(std::uint64_t seed) {
   GenerateOptions options = Trickling(seed);
-  options.conflicts = 0;
-  options.bad_lines = 0;
-  options.team_changes = 0;
-  options.owner_changes = 0;
-  options.tick_period = 0;
   options.results = 300;
-  Phases phases;
-  std::set<std::pair<std::uint64_t, std::uint64_t>> said;  // result, sequence
-  for (const std::string& envelope : Generate(options)) {
-    const auto event = wire::ParseEvent(envelope);
-    EXPECT_TRUE(event.ok());
-    const auto* trickle = std::get_if<wire::Trickle>(&event->body);
-    if (trickle != nullptr && trickle->sequence &&
-        !said.emplace(event->head.id / 256, *trickle->sequence).second)
-      continue;
-    const bool result = std::holds_alternative<wire::Completion>(event->body) ||
-                        std::holds_alternative<credit::ValidationFacts>(event->body);
-    const bool running = trickle != nullptr || std::holds_alternative<wire::Dispatch>(event->body);
-    (result ? phases.results : running ? phases.running : phases.members).push_back(envelope);
-  }
-  return phases;
+  return options;
 }
 
 // The order of messages decides which of them has brought what, and with it the days; that of grants what future credit makes
@@ -177,20 +134,8 @@ Outcome WithoutOrder(Outcome outcome) {
 
 // What decides comes among the messages, and before the dispatch: each is a topic of its own.
 TEST_P(TrickleSeeds, RunningFreelyNoOrderOfMessagesAndDecisionsChangesWhatAnAccountHas) {
-  Phases phases = PhasesOf(GetParam());
-  std::map<std::uint64_t, double> back;
-  for (const std::string& envelope : phases.results) {
-    const auto event = wire::ParseEvent(envelope);
-    if (const auto* completion = std::get_if<wire::Completion>(&event->body))
-      back[event->head.id / 256] = event->head.time;
-  }
-  // Of a message behind the end of the work it matters whether the end is known.
-  std::erase_if(phases.running, [&](const std::string& envelope) {
-    const auto event = wire::ParseEvent(envelope);
-    const auto* trickle = std::get_if<wire::Trickle>(&event->body);
-    const auto end = trickle == nullptr ? back.end() : back.find(event->head.id / 256);
-    return end != back.end() && event->head.time > end->second;
-  });
+  TrickleTraffic phases = UnorderedTrickles(Few(GetParam()));
+  LeaveOutWhatIsSentBehindTheEnd(phases);
   Events mixed = phases.running;
   mixed.insert(mixed.end(), phases.results.begin(), phases.results.end());
   Events ordered = phases.members;
@@ -229,7 +174,7 @@ TEST_P(TrickleSeeds, RunningFreelyNoOrderOfMessagesAndDecisionsChangesWhatAnAcco
 }
 
 TEST_P(TrickleSeeds, RunningFreelyNoOrderOfMessagesChangesWhatIsPaid) {
-  Phases phases = PhasesOf(GetParam());
+  TrickleTraffic phases = UnorderedTrickles(Few(GetParam()));
   Events all = phases.members;
   all.insert(all.end(), phases.running.begin(), phases.running.end());
   all.insert(all.end(), phases.results.begin(), phases.results.end());

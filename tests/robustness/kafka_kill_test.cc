@@ -45,5 +45,27 @@ TEST(KafkaKill, NothingIsLostOrDoubledWhereverAWorkerDies) {
   world.ExpectLikeTheOracle();
 }
 
+// Jobs paid while they run: a trickle is five writes elsewhere, and what it is worth is known to two stages here.
+TEST(KafkaKill, NoTrickleIsLostOrPaidTwiceWhereverAWorkerDies) {
+  const auto broker = TestBroker::Shared();
+  const auto seed = static_cast<unsigned>(FromEnvironment("COBBLESTONE_CHAOS_SEED", 1));
+  std::mt19937 random(seed);
+  const std::vector<Event> events = TrickleTrafficOf(seed, 6000);
+  KafkaWorld world(*broker, events);
+  auto source = world.IngestInBackground();
+  for (const char* point : {"K0", "K1", "K2", "K3", "K4", "K5", "K6"}) {
+    auto worker = world.Worker("w0", point + (":" + std::to_string(2 + random() % 3)));
+    ASSERT_EQ(worker->Wait(), kKilled) << point << ": " << worker->err();
+  }
+  auto worker = world.Worker("w0");
+  EXPECT_LE(source->Wait(), 1) << source->err();  // 1: bad lines of the traffic were told
+  EXPECT_TRUE(world.AwaitRest(std::chrono::seconds(180))) << world.Tasks().dump(1);
+  worker->Signal(SIGTERM);
+  EXPECT_EQ(worker->Wait(), 0) << worker->err();
+  const Finished verified = world.Run({"verify"});
+  EXPECT_EQ(verified.code, 0) << verified.out << verified.err;
+  world.WithMigrated([&](Engine& engine) { ExpectAccountsLikeTheOracle(engine, events); });
+}
+
 }  // namespace
 }  // namespace cobblestone::testing

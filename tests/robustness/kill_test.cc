@@ -31,10 +31,12 @@ namespace {
 
 using testing::BusySettings;
 using testing::Event;
+using testing::ExpectAccountsLikeTheOracle;
 using testing::ExpectLikeTheOracle;
 using testing::Ingest;
 using testing::RunInChild;
 using testing::Traffic;
+using testing::TrickleTrafficOf;
 
 constexpr int kFailed = 10;
 constexpr std::uint64_t kRunningJobs = 60;
@@ -174,6 +176,31 @@ TEST(Kill, WhatIsForgottenOrMovedIsSoAgainAfterADeath) {
   const auto audit = (*engine)->Audit({});
   ASSERT_TRUE(audit.ok()) << audit.status().message();
   EXPECT_GT((*audit)["host_moves"], 30);
+}
+
+// Jobs that are paid while they run, of every kind of rule, decided and settled, what trickles bring behind a decision too.
+TEST(Kill, WhatRunningJobsArePaidIsSettledOnceWhereverTheProcessDies) {
+  cobblestone::testing::TempDir temp;
+  const std::string directory = temp / "data";
+  const std::vector<Event> events = TrickleTrafficOf(13, 6000);
+  std::mt19937 random(20261124);
+  std::map<std::string, int> kills;
+  const std::vector<std::string> points = {"E0", "E1", "E2", "E3", "E4", "E4b", "E5"};
+  for (std::size_t round = 0; round < 4 * points.size(); ++round) {
+    const std::string& point = points[round % points.size()];
+    const int most = point == "E5" ? 3 : 8;
+    const int status = RunChild(directory, events, point + ":" + std::to_string(1 + random() % most));
+    if (!WIFSIGNALED(status)) {
+      ASSERT_EQ(WEXITSTATUS(status), 0) << ReadFailure(directory);
+      break;
+    }
+    ++kills[point];
+  }
+  for (const std::string& point : points) EXPECT_GE(kills[point], 2) << "killed too seldom at " << point;
+  ASSERT_EQ(RunChild(directory, events, ""), 0) << ReadFailure(directory);
+  auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
+  ASSERT_TRUE(engine.ok()) << engine.status().message();
+  ExpectAccountsLikeTheOracle(**engine, events);
 }
 
 // Each of 60 jobs runs and tells how far it is, in no order, each message twice; its dispatch comes somewhere between them.

@@ -25,6 +25,9 @@ std::vector<Event> Traffic(std::uint64_t seed, std::uint64_t results);
 // hosts, and are paid while they run.
 GenerateOptions RestlessOptions(std::uint64_t seed, std::uint64_t results);
 std::vector<Event> RestlessTraffic(const GenerateOptions& options);
+// Jobs that are paid while they run, by rules of every kind, honest messages and others; in an order in which nothing that an
+// account gets rests on which topic is read first.
+std::vector<Event> TrickleTrafficOf(std::uint64_t seed, std::uint64_t results);
 // As a file for `cobblestone ingest`: each envelope behind its length (protobuf's delimited messages).
 void WriteTraffic(const std::vector<Event>& events, const std::string& path);
 
@@ -42,5 +45,8 @@ std::string OutcomeHash(Engine& engine, const std::string& name);
 // twice, nothing missing, and the audit finds nothing. `owners_change`: running freely, whose host it was when a result
 // was reported depends on the order of arrival; users and teams are left to the audit then.
 void ExpectLikeTheOracle(Engine& engine, const std::vector<Event>& events, bool owners_change = false);
+// The total of every account and what of it is provisional, as the independent computation says, and the audit finds nothing:
+// where the order of arrival decides which message has brought what.
+void ExpectAccountsLikeTheOracle(Engine& engine, const std::vector<Event>& events);
 
 }  // namespace cobblestone::testing

@@ -1,0 +1,79 @@
+// Traffic of jobs that are paid while they run.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/wire/event_codec.h"
+#include "tests/support/like_the_oracle.h"
+
+namespace cobblestone::testing {
+
+// Few results for each host and version: none has the samples for a scale, of which the oracle knows nothing.
+inline GenerateOptions Trickling(std::uint64_t seed) {
+  GenerateOptions options = Eventful(seed);
+  options.dispatches = true;
+  options.trickles = 6;
+  options.bad_trickles = 0.3;
+  options.apps = 7;
+  options.policies = {"benchmark", "assigned", "runtime", "none", "reported-flops"};
+  options.results = 700;
+  options.hosts = 50;
+  options.invalid = 0.1;
+  options.owner_changes = 1;
+  options.cheats = 0.05;
+  return options;
+}
+
+// Where the order cannot matter: messages come in any order among each other and to dispatches, no host or user moves (who has
+// the host then is paid), and a sequence number is said once (of two increments with one number the first counts). Each part
+// in the order of the events.
+struct TrickleTraffic {
+  Events members;
+  Events running;  // dispatches and messages
+  Events results;
+};
+
+inline TrickleTraffic UnorderedTrickles(GenerateOptions options) {
+  options.conflicts = 0;
+  options.bad_lines = 0;
+  options.team_changes = 0;
+  options.owner_changes = 0;
+  options.tick_period = 0;
+  TrickleTraffic traffic;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> said;  // result, sequence
+  for (const std::string& envelope : Generate(options)) {
+    const auto event = wire::ParseEvent(envelope);
+    EXPECT_TRUE(event.ok());
+    const auto* trickle = std::get_if<wire::Trickle>(&event->body);
+    if (trickle != nullptr && trickle->sequence &&
+        !said.emplace(event->head.id / 256, *trickle->sequence).second)
+      continue;
+    const bool result = std::holds_alternative<wire::Completion>(event->body) ||
+                        std::holds_alternative<credit::ValidationFacts>(event->body);
+    const bool running = trickle != nullptr || std::holds_alternative<wire::Dispatch>(event->body);
+    (result ? traffic.results : running ? traffic.running : traffic.members).push_back(envelope);
+  }
+  return traffic;
+}
+
+// Of a message behind the end of the work it matters whether the end is known.
+inline void LeaveOutWhatIsSentBehindTheEnd(TrickleTraffic& traffic) {
+  std::map<std::uint64_t, double> back;
+  for (const std::string& envelope : traffic.results) {
+    const auto event = wire::ParseEvent(envelope);
+    if (std::holds_alternative<wire::Completion>(event->body)) back[event->head.id / 256] = event->head.time;
+  }
+  std::erase_if(traffic.running, [&](const std::string& envelope) {
+    const auto event = wire::ParseEvent(envelope);
+    const auto end =
+        std::holds_alternative<wire::Trickle>(event->body) ? back.find(event->head.id / 256) : back.end();
+    return end != back.end() && event->head.time > end->second;
+  });
+}
+
+}  // namespace cobblestone::testing
