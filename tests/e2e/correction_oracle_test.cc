@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -177,6 +178,105 @@ TEST_P(CorrectionSeeds, PricingAnewByTheVersionItWasPricedByChangesNothing) {
     EXPECT_TRUE(why.starts_with("its job still runs") || why.starts_with("its user was never named") ||
                 why.starts_with("it was late"))
         << why << " " << count;
+}
+
+// ---- By another version ------------------------------------------------------------------------------------------------
+
+// Apps pay `times` as much for all that they pay for by measure.
+wire::AppChange Times(wire::AppChange app, double times) {
+  if (!app.constants) app.constants.emplace();
+  app.constants->cobblestones_per_gflops_day =
+      app.constants->cobblestones_per_gflops_day.value_or(200) * times;
+  for (wire::TrickleRuleChange& rule : app.trickles) {
+    rule.multiplier = rule.multiplier.value_or(1) * times;
+    rule.credit_per_day *= times;
+    rule.max_credit *= times;
+  }
+  return app;
+}
+
+using OfOwner = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>;  // result, host, user
+std::map<OfOwner, long long> Brought(LockstepWorld& world) {
+  std::map<OfOwner, long long> sums;
+  for (const std::string& record : world.ledger()) {
+    wire::GrantHead head;
+    EXPECT_TRUE(wire::DecodeGrantHead(record, &head));
+    if (wire::IsAward(head.kind) && head.project == ProjectId(1))
+      sums[{head.result.value, head.host.value, head.user.value}] += head.credit_micro;
+  }
+  return sums;
+}
+
+std::set<std::uint64_t> PaidByTrickles(LockstepWorld& world) {
+  std::set<std::uint64_t> results;
+  for (const std::string& record : world.ledger()) {
+    wire::GrantHead head;
+    EXPECT_TRUE(wire::DecodeGrantHead(record, &head));
+    if (head.kind == wire::GrantKind::kPartial) results.insert(head.result.value);
+  }
+  return results;
+}
+
+// What the same traffic would have brought, had the version been in force from the start: nothing of the pricing is in common but
+// the policies.
+TEST_P(CorrectionSeeds, PricedAnewItIsWhatItWouldHaveBeenFromTheStart) {
+  for (const double times : {2.0, 0.5}) {
+    GenerateOptions options = Paying(GetParam());
+    options.bad_trickles = 0.1;
+    options.owner_changes = 0.3;
+    const Events events = Generate(options);
+    Recorder run;
+    run.Play(events);
+    Events others = events;
+    Events versions;  // of the policies, when all is over
+    for (std::string& bytes : others) {
+      auto event = wire::ParseEvent(bytes);
+      auto* app = event.ok() ? std::get_if<wire::AppChange>(&event->body) : nullptr;
+      if (app == nullptr) continue;
+      *app = Times(*app, times);
+      bytes = wire::EncodeEvent(*event);
+      app->policy_version = 2;
+      event->head.id += 1'000'000'000'000;
+      versions.push_back(wire::EncodeEvent(*event));
+    }
+    ASSERT_EQ(versions.size(), 7u);
+    Recorder other;
+    other.Play(others);
+    run.Play(versions);
+    const auto had = Brought(run.world);
+    std::set<std::uint64_t> hosts;
+    for (const auto& [owner, sum] : had) hosts.insert(std::get<1>(owner));
+    std::set<std::uint64_t> left;
+    Events corrections;
+    for (const std::uint64_t host : hosts) {
+      const CorrectionPlan plan = PlanOf(run.world, Of(wire::TargetKind::kHost, host, 2));
+      for (const auto& [result, why] : plan.problems) left.insert(result.value);
+      for (std::string& event : EventsOf(plan)) corrections.push_back(std::move(event));
+    }
+    run.Play(corrections);
+    std::uint64_t compared = 0;
+    std::uint64_t by_trickles = 0;
+    const std::set<std::uint64_t> told = PaidByTrickles(run.world);
+    const auto expected = Brought(other.world);
+    for (const auto& [owner, sum] : Brought(run.world)) {
+      if (left.contains(std::get<0>(owner))) continue;
+      ++compared;
+      by_trickles += sum != had.at(owner) && told.contains(std::get<0>(owner)) ? 1 : 0;
+      const auto same = expected.find(owner);
+      EXPECT_EQ(sum, same == expected.end() ? 0 : same->second)
+          << "result " << std::get<0>(owner) << " host " << std::get<1>(owner) << " user "
+          << std::get<2>(owner) << ", had " << had.at(owner);
+    }
+    EXPECT_GT(compared, 400u);
+    EXPECT_GT(by_trickles, 200u);
+    for (const std::uint64_t host : hosts) {
+      EXPECT_TRUE(PlanOf(run.world, Of(wire::TargetKind::kHost, host, 2)).corrections.empty());
+      EXPECT_EQ(ReaderOf(run.world, Of(wire::TargetKind::kHost, host, 2)).WrongCorrections(),
+                std::vector<std::string>());
+      run.Play(EventsOf(PlanOf(run.world, Of(wire::TargetKind::kHost, host, 1))));
+    }
+    EXPECT_EQ(Brought(run.world), had) << "back";
+  }
 }
 
 // ---- Small worlds -------------------------------------------------------------------------------------------------------
