@@ -583,9 +583,12 @@ TEST(Repricing, TricklesBehindTheDecisionArePricedWithThoseBefore) {
   };
   EXPECT_EQ(anew(3), 40'000'000);
   EXPECT_EQ(anew(4), granted);
-  // One more, when that had been decided: at the price that its dispatch froze.
+  // One more between the look and what was decided upon it: at the price that its dispatch froze.
+  const Events decided = EventsOf(PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, 3)));
   project.Heard(kStart + 1.8 * kDay, 1, 1, 30);
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), granted + 10'000'000);
+  project.run.Play(decided);
+  EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 50'000'000);
   EXPECT_EQ(project.Wrong(1), std::vector<std::string>());
   EXPECT_EQ(anew(3), 60'000'000);
   EXPECT_EQ(anew(2), 30'000'000);

@@ -310,6 +310,8 @@ TEST(PriceTricklesAnew, WhatTheLedgerDoesNotTellIsNotGuessed) {
   at_most.max_credit = 100;
   TrickleRule pause = Steps();
   pause.phases[1].credit_per_step = 0;
+  TrickleRule slow = pause;
+  slow.phases.push_back({.last_step = 4000, .credit_per_step = 3});
   TrickleRule by_cpu_time = Elapsed();
   by_cpu_time.measure = TrickleMeasure::kCpuTime;
   const Row rows[] = {
@@ -329,6 +331,7 @@ TEST(PriceTricklesAnew, WhatTheLedgerDoesNotTellIsNotGuessed) {
        {.whetstone = -1}},
       {"how much further", at_most, 40, [](TrickleRule& rule) { rule.max_credit = 300; }, {}},
       {"how much further", pause, 1200, [](TrickleRule& rule) { rule.phases[1].credit_per_step = 1; }, {}},
+      {"how much further", slow, 1200, [](TrickleRule& rule) { rule.phases[1].credit_per_step = 1; }, {}},
       {"how much further", Steps(), 3000, [](TrickleRule& rule) { rule.phases[1].last_step = 9000; }, {}},
       {"whether the project allowed more",
        at_most,
