@@ -10,6 +10,7 @@
 #include "common/credit/account.h"
 #include "common/credit/catalogue.h"
 #include "common/credit/model.h"
+#include "common/credit/trickle_policy.h"
 
 namespace cobblestone::credit {
 
@@ -22,7 +23,7 @@ struct RecordedClaim {
 };
 
 struct PricedAnew {
-  double credit = 0;      // Cobblestones, of each of the workunit's results
+  double credit = 0;      // Cobblestones, of each of the workunit's results, or of a job's trickles
   MicroCredit micro = 0;  // rounded
   std::string problem;    // why it cannot be told; empty: it can
 };
@@ -34,6 +35,20 @@ struct PricedAnew {
 // `claims`: those that the workunit's decision counted, in ascending order of result; `cap`: as recorded with the grant.
 [[nodiscard]] PricedAnew PriceAnew(std::span<const RecordedClaim> claims, double cap,
                                    const PolicyVersion& version);
+
+// How far a job's trickles of one variety had come: the highest mark that paid, and the price that was frozen at the dispatch.
+// Which marks came that paid nothing no ledger tells.
+struct RecordedMark {
+  std::string variety;
+  TricklePrice price;
+  double mark = 0;
+};
+
+// What a job's trickles are worth by `version`, which counts marks as `then` did, by which they were priced. Marks, speeds, scales
+// and the project's limit of then; `marks`: one of each variety that paid. Where a mark that paid nothing might be worth more now,
+// there is no telling: it had come to a limit, or another variety paid.
+[[nodiscard]] PricedAnew PriceTricklesAnew(std::span<const RecordedMark> marks, const PolicyVersion& then,
+                                           const PolicyVersion& version);
 
 // What a job that is worth `worth` brings `user` in all: partial grants before, the rest with the final grant (which goes to the
 // claim's user), less what the app's setting takes back.

@@ -95,7 +95,7 @@ bool CorrectionReader::Joined(HostId host) const {
 
 // The app version that is asked for may be one of this app: any that is not in the catalogue.
 bool CorrectionReader::MayBeOf(AppId app) const {
-  const credit::AppVersionRow* row = view_.catalogue.FindVersion(AppVersionId(request_.id));
+  const credit::AppVersionRow* row = view().catalogue.FindVersion(AppVersionId(request_.id));
   return row == nullptr || row->app == app;
 }
 
@@ -108,7 +108,7 @@ bool CorrectionReader::Select(std::string_view record) {
   if (by_head && !Meant(grant.head, grant)) return true;
   if (!wire::DecodeGrant(record, &grant)) return false;
   if (!Meant(grant.head, grant)) return true;
-  results_.insert(grant.head.result.value);
+  asked_.insert(grant.head.result.value);
   if (request_.policy_version != 0 && grant.claim) asked_workunits_.insert(grant.claim->workunit.value);
   return true;
 }
@@ -118,40 +118,64 @@ bool CorrectionReader::TakeGrant(std::string_view bytes) {
   if (!wire::DecodeGrantHead(bytes, &head)) return false;
   if (!wire::IsAward(head.kind) || head.project != request_.project) return true;
   newest_ = std::max(newest_, head.time);
-  const bool meant = results_.contains(head.result.value);
+  const bool meant = asked_.contains(head.result.value);
   if (!meant && (asked_workunits_.empty() || head.kind != wire::GrantKind::kFinal)) return true;
   wire::Grant grant;
   if (!wire::DecodeGrant(bytes, &grant)) return false;
   if (grant.claim && asked_workunits_.contains(grant.claim->workunit.value))
-    finals_[head.result.value] = grant;
+    replicas_[head.result.value] = grant;
   if (!meant) return true;
 
-  records_[{head.result.value, head.host.value, head.user.value}].push_back(
-      {.kind = head.kind,
-       .team = head.team,
-       .micro = head.credit_micro,
-       .provisional = wire::ProvisionalOf(head) - head.settles_micro,
-       .time = head.time,
-       .recent_off = head.recent_off,
-       .flags = head.flags,
-       .event = grant.undone ? grant.undone->event : 0,
-       .before = grant.undone ? grant.undone->credit_micro : 0});
-  Facts& facts = facts_[head.result.value];
-  facts.app = head.app;
-  facts.settled += head.settles_micro;
-  if (grant.undone) return true;
-  facts.last_credit = std::max(facts.last_credit, head.time);
-  facts.partials += wire::ProvisionalOf(head);
-  if (grant.partial) {
-    facts.workunit = grant.partial->workunit;
-    if (grant.partial->version.value != 0) facts.version = grant.partial->version;
-    if (grant.partial->price) facts.trickle_rules.insert(grant.partial->price->rule_version);
+  LedgerResult& result = results_[head.result.value];
+  ResultRecord& record = result.owners[{head.host, head.user}].emplace_back(
+      ResultRecord{.kind = head.kind,
+                   .team = head.team,
+                   .micro = head.credit_micro,
+                   .provisional = wire::ProvisionalOf(head) - head.settles_micro,
+                   .time = head.time,
+                   .recent_off = head.recent_off,
+                   .flags = head.flags});
+  result.app = head.app;
+  if (grant.undone) {
+    record.event = grant.undone->event;
+    record.before = grant.undone->credit_micro;
+    record.policy_version = grant.undone->policy_version;
+    return true;
   }
+  result.last_credit = std::max(result.last_credit, head.time);
+  if (grant.partial) TakePartial(*grant.partial, result, record);
   if (grant.claim) {
-    facts.workunit = grant.claim->workunit;
-    facts.version = grant.claim->version;
-    facts.final = std::move(grant);
+    result.workunit = grant.claim->workunit;
+    result.version = grant.claim->version;
+    result.final = std::move(grant);
   }
+  return true;
+}
+
+void CorrectionReader::TakePartial(const wire::PartialGrant& partial, LedgerResult& result,
+                                   ResultRecord& record) {
+  result.workunit = partial.workunit;
+  if (partial.version.value != 0) result.version = partial.version;
+  record.mark = partial.mark_after;
+  auto& prices = result.prices;
+  auto price = std::find_if(prices.begin(), prices.end(),
+                            [&](const auto& one) { return one.first == partial.variety; });
+  if (price == prices.end() && partial.price) price = prices.emplace(price, partial.variety, *partial.price);
+  record.variety = static_cast<std::size_t>(price - prices.begin());
+  if (price == prices.end()) {
+    record.variety = std::numeric_limits<std::size_t>::max();
+  } else if (partial.price) {
+    result.resent = result.resent || partial.price->rule_version != prices[0].second.rule_version ||
+                    !SameBits(partial.price->sent_time, prices[0].second.sent_time);
+  }
+}
+
+bool CorrectionReader::TakeReplica(std::string_view bytes) {
+  wire::Grant grant;
+  if (!wire::DecodeGrantHead(bytes, &grant.head)) return false;
+  if (grant.head.kind != wire::GrantKind::kFinal || grant.head.project != request_.project) return true;
+  if (!wire::DecodeGrant(bytes, &grant)) return false;
+  if (grant.claim) replicas_[grant.head.result.value] = std::move(grant);
   return true;
 }
 
@@ -159,10 +183,11 @@ bool CorrectionReader::TakePosting(std::string_view bytes) {
   if (wire::IsPassedPosting(bytes)) return true;
   wire::Posting posting;
   if (!wire::DecodePosting(bytes, &posting)) return false;
-  if (posting.project != request_.project || !results_.contains(posting.result.value)) return true;
-  const auto found = records_.find({posting.result.value, posting.host.value, posting.user.value});
-  if (found == records_.end()) return true;
-  for (Record& one : found->second) {
+  const auto result = results_.find(posting.result.value);
+  if (posting.project != request_.project || result == results_.end()) return true;
+  const auto found = result->second.owners.find({posting.host, posting.user});
+  if (found == result->second.owners.end()) return true;
+  for (ResultRecord& one : found->second) {
     if (one.posted || (one.flags & credit::kGrantCorrects) != 0 || one.micro != posting.credit_micro ||
         !SameBits(one.time, posting.time) || (one.kind == wire::GrantKind::kFinal) == posting.uncounted)
       continue;
@@ -179,65 +204,19 @@ bool CorrectionReader::TakeRefused(std::string_view bytes) {
   if (refused.refusal.reason != wire::RefusalReason::kUnknownUser || refused.topic != "grants") return true;
   wire::GrantHead head;
   if (!wire::DecodeGrantHead(refused.original, &head)) return true;
-  const auto facts = facts_.find(head.result.value);
-  if (head.project == request_.project && facts != facts_.end()) facts->second.unnamed = true;
+  const auto result = results_.find(head.result.value);
+  if (head.project == request_.project && result != results_.end()) result->second.unnamed = true;
   return true;
 }
 
-std::optional<credit::RecordedClaim> CorrectionReader::RecordedOf(const credit::Claim& claim,
-                                                                  bool whole) const {
-  const credit::PolicyVersion* then = view_.FindPolicy(claim.app, claim.policy_version);
-  if (then == nullptr) return std::nullopt;
-  return credit::RecordedClaim{.claim = claim, .whole = whole, .benchmark = then->constants.benchmark};
-}
-
-// Of the job, by the version that is asked for; none: `problem` says why it cannot be told.
-std::optional<credit::MicroCredit> CorrectionReader::Worth(const Facts& facts, std::string* problem) const {
-  const wire::Grant* grant = &*facts.final;
-  if ((grant->head.flags & credit::kGrantLate) != 0) {
-    // It got what its workunit's results got.
-    const auto on_time = std::find_if(finals_.begin(), finals_.end(), [&](const auto& one) {
-      return one.second.claim->workunit == facts.workunit &&
-             (one.second.head.flags & credit::kGrantLate) == 0;
-    });
-    if (on_time == finals_.end()) {
-      *problem = "it was late, and of its workunit's other results none was granted anything";
-      return std::nullopt;
-    }
-    grant = &on_time->second;
-  }
-  std::vector<credit::RecordedClaim> claims;
-  const auto add = [&](const credit::Claim& claim, bool whole) {
-    if (auto recorded = RecordedOf(claim, whole)) claims.push_back(std::move(*recorded));
-  };
-  add(*grant->claim, true);
-  for (const wire::OtherClaim& other : grant->others) {
-    const auto own = finals_.find(other.result.value);
-    const bool whole = own != finals_.end() && own->second.claim->workunit == facts.workunit &&
-                       own->second.claim->host == other.host;
-    add(whole ? *own->second.claim : wire::ClaimOf(other, *grant->claim), whole);
-  }
-  if (claims.size() != grant->others.size() + 1) {
-    *problem = "the log has not the version of the policy that it was priced by";
-    return std::nullopt;
-  }
-  std::sort(claims.begin(), claims.end(),
-            [](const auto& a, const auto& b) { return a.claim.result < b.claim.result; });
-  const credit::PricedAnew anew = credit::PriceAnew(claims, grant->detail.max_granted_credit,
-                                                    *view_.FindPolicy(facts.app, request_.policy_version));
-  *problem = anew.problem;
-  return anew.problem.empty() ? std::optional(anew.micro) : std::nullopt;
-}
-
-void CorrectionReader::Add(std::uint64_t result, wire::LedgerEntry entry, credit::MicroCredit after,
+void CorrectionReader::Add(ResultId result, wire::LedgerEntry entry, credit::MicroCredit after,
                            CorrectionPlan& plan) {
   const double time = request_.time > 0 ? request_.time : newest_;
-  wire::Event event{
-      .head = {.id = EventIdOf(request_.project, ResultId(result), entry, after, request_.policy_version),
-               .project = request_.project,
-               .time = time},
-      .body = {}};
-  const wire::Target target{.kind = wire::TargetKind::kResult, .id = result};
+  wire::Event event{.head = {.id = EventIdOf(request_.project, result, entry, after, request_.policy_version),
+                             .project = request_.project,
+                             .time = time},
+                    .body = {}};
+  const wire::Target target{.kind = wire::TargetKind::kResult, .id = result.value};
   if (request_.policy_version == 0) {
     event.body = wire::Reversal{.target = target, .reason = request_.reason, .entry = entry};
   } else {
@@ -249,121 +228,80 @@ void CorrectionReader::Add(std::uint64_t result, wire::LedgerEntry entry, credit
   }
   const double off =
       credit::ShareOff({.value = entry.recent, .time = entry.recent_time}, entry.credit_micro, after, time);
-  plan.corrections.push_back({.event = std::move(event),
-                              .result = ResultId(result),
-                              .entry = entry,
-                              .after = after,
-                              .recent_off = off});
+  plan.corrections.push_back(
+      {.event = std::move(event), .result = result, .entry = entry, .after = after, .recent_off = off});
 }
 
-// What a result is worth more is of the team that had its grant; what it is worth less goes from that one first, then from
-// those that had its partial grants, the last ones first.
-void CorrectionReader::Spread(std::uint64_t result, std::vector<wire::LedgerEntry> entries,
-                              credit::MicroTotal change, CorrectionPlan& plan) {
-  std::reverse(entries.begin(), entries.end());
-  std::stable_partition(entries.begin(), entries.end(), [](const auto& one) { return one.counted; });
-  for (wire::LedgerEntry& entry : entries) {
-    const credit::MicroTotal all_of_it = -std::max<credit::MicroTotal>(entry.credit_micro, 0);
-    const credit::MicroTotal here =
-        change > 0 || &entry == &entries.back() ? change : std::max(change, all_of_it);
-    if (here == 0) continue;
-    Add(result, entry, entry.credit_micro + static_cast<credit::MicroCredit>(here), plan);
-    change -= here;
-  }
-}
-
-void CorrectionReader::PlanResult(std::uint64_t result, const Facts& facts, CorrectionPlan& plan) {
-  const auto problem = [&](std::string why) { plan.problems.emplace_back(ResultId(result), std::move(why)); };
-  if (request_.target == wire::TargetKind::kAppVersion && !facts.version)
+void CorrectionReader::PlanResult(ResultId id, const LedgerResult& result, CorrectionPlan& plan) {
+  const auto problem = [&](std::string why) { plan.problems.emplace_back(id, std::move(why)); };
+  if (request_.target == wire::TargetKind::kAppVersion && !result.version)
     return problem(
         "its trickles alone were paid, by an earlier program that did not say for which app version: "
         "if it is one of them, name the result");
-  if (facts.unnamed)
+  if (result.unnamed)
     return problem(
         "its user was never named, so that its host alone has the credit: nothing to take it from");
   // CLAIMS, which decides, would settle once more what was taken back.
-  if (facts.partials != facts.settled)
+  if (result.Provisional() != 0)
     return problem("its job still runs: what it was paid is settled when it is decided; ask again then");
   const bool reprices = request_.policy_version != 0;
-  std::optional<credit::MicroCredit> worth;
-  if (reprices) {
-    const auto prices_alike = [&](std::uint32_t version) {
-      const credit::PolicyVersion* then = view_.FindPolicy(facts.app, version);
-      return then != nullptr &&
-             then->trickles == view_.FindPolicy(facts.app, request_.policy_version)->trickles;
-    };
-    if (!std::all_of(facts.trickle_rules.begin(), facts.trickle_rules.end(), prices_alike))
-      return problem(
-          "that version prices its trickles otherwise, and what trickles were paid is never priced anew: "
-          "take it back, or leave it");
-    if (!facts.final) return problem("it got no grant that could be priced");
-    const wire::GrantHead& final = facts.final->head;
-    const std::vector<Record>& own = records_[{result, final.host.value, final.user.value}];
-    if (std::any_of(own.begin(), own.end(),
-                    [](const Record& one) { return (one.flags & credit::kGrantUncounts) != 0; }))
-      return problem("its grant was taken back");
-    std::string why;
-    worth = Worth(facts, &why);
-    if (!worth) return problem(std::move(why));
-  }
-  for (auto at = records_.lower_bound({.result = result}); at != records_.end() && at->first.result == result;
-       ++at) {
-    const OwnerKey& owner = at->first;
-    std::vector<wire::LedgerEntry> entries;
-    std::vector<credit::RecentAverage> shares;
-    credit::MicroTotal had = 0;
-    credit::MicroTotal taken = 0;  // by operators
-    credit::MicroTotal granted = 0;
-    bool any_late = false;  // trickles behind the decision have brought more than the grant
-    for (const Record& record : at->second) {
-      if (record.event == 0 && record.micro == 0 && record.kind != wire::GrantKind::kFinal)
-        continue;  // it settles what is there, is posted to no team, and has none to take from
-      auto entry = std::find_if(entries.begin(), entries.end(),
-                                [&](const auto& one) { return one.team == record.team; });
-      if (entry == entries.end()) {
-        entry = entries.insert(entry, {.user = UserId(owner.user),
-                                       .host = HostId(owner.host),
-                                       .team = record.team,
-                                       .workunit = facts.workunit,
-                                       .app = facts.app,
-                                       .app_version = facts.version.value_or(AppVersionId())});
-        shares.emplace_back();
-      }
-      credit::RecentAverage& share = shares[static_cast<std::size_t>(entry - entries.begin())];
-      had += record.micro;
-      if (record.event == 0) granted += record.micro;
-      any_late =
-          any_late || (record.kind == wire::GrantKind::kPartial && (record.flags & credit::kGrantLate) != 0);
-      entry->credit_micro += record.micro;
-      if (record.kind == wire::GrantKind::kFinal) entry->counted = true;
-      if ((record.flags & credit::kGrantUncounts) != 0) entry->counted = false;
-      if (record.event != 0) entry->previous = record.event;
-      if (record.event != 0 && record.kind == wire::GrantKind::kReversal) taken += record.micro;
-      if (record.event != 0 || record.micro < 0) {
-        credit::TakeFromShare(record.recent_off, record.time, share);
-      } else if (record.micro > 0) {
-        credit::AddToShare(record.micro, record.time, share);
-      }
-    }
-    if (entries.empty()) continue;
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      entries[i].recent = shares[i].value;
-      entries[i].recent_time = shares[i].time;
-    }
+  BroughtAnew anew;
+  if (reprices) anew = BringAnew(result, replicas_, view(), request_.policy_version);
+  if (!anew.problem.empty()) return problem(std::move(anew.problem));
+  for (const auto& [owner, records] : result.owners) {
+    const std::vector<TeamShare> shares = SharesOf(result, owner);
+    if (shares.empty()) continue;
     if (reprices) {
-      const bool own = owner.host == facts.final->head.host.value;
-      credit::MicroTotal brought = credit::BroughtTo(UserId(owner.user), *facts.final->claim, *worth);
-      if (any_late) brought = std::max(brought, granted);  // it is what its trickles are worth, and is kept
-      const credit::MicroTotal change = own ? taken + brought - had : 0;
-      plan.unchanged += change == 0 ? 1 : 0;
-      if (change != 0) Spread(result, std::move(entries), change, plan);
+      const std::vector<credit::MicroTotal> each = Spread(shares, anew.brought[owner]);
+      bool changes = false;
+      for (std::size_t i = 0; i < shares.size(); ++i) {
+        const auto after = static_cast<credit::MicroCredit>(each[i] + shares[i].taken);
+        if (after == shares[i].entry.credit_micro) continue;
+        changes = true;
+        Add(id, shares[i].entry, after, plan);
+      }
+      plan.unchanged += changes ? 0 : 1;
       continue;
     }
-    for (const wire::LedgerEntry& entry : entries) {
-      const bool something = entry.credit_micro != 0 || entry.counted;
+    for (const TeamShare& share : shares) {
+      const bool something = share.entry.credit_micro != 0 || share.entry.counted;
       plan.unchanged += something ? 0 : 1;
-      if (something) Add(result, entry, 0, plan);
+      if (something) Add(id, share.entry, 0, plan);
     }
+  }
+}
+
+// Of the re-pricing at place `at` of the owner's records; empty: it is right. It may have been decided upon before the trickles that
+// came last, and with those that price another team's share.
+std::string CorrectionReader::WrongPrice(const LedgerResult& result, const ResultOwner& owner,
+                                         std::size_t at) const {
+  const ResultRecord& priced = result.owners.at(owner)[at];
+  const std::string by = " by version " + std::to_string(priced.policy_version);
+  if (view().FindPolicy(result.app, priced.policy_version) == nullptr)
+    return "prices" + by + " of the policy of app " + std::to_string(result.app.value) +
+           ", which there never was";
+  LedgerResult then = result;
+  for (auto& [other, records] : then.owners)
+    if (other != owner) std::erase_if(records, [](const ResultRecord& one) { return one.event != 0; });
+  std::vector<ResultRecord>& own = then.owners[owner];
+  const credit::MicroTotal after = credit::MicroTotal{priced.before} + priced.micro;
+  std::string wrong;
+  for (own.resize(at);; own.pop_back()) {
+    BroughtAnew anew = BringAnew(then, replicas_, view(), priced.policy_version);
+    const std::vector<TeamShare> shares = SharesOf(then, owner);
+    const std::vector<credit::MicroTotal> each = Spread(shares, anew.brought[owner]);
+    credit::MicroTotal expected = 0;
+    for (std::size_t i = 0; i < shares.size(); ++i)
+      if (shares[i].entry.team == priced.team) expected = each[i] + shares[i].taken;
+    if (anew.problem.empty() && expected == after) return {};
+    if (wrong.empty())
+      wrong = "makes it " + std::to_string(static_cast<long long>(after)) + " micro-credits" + by +
+              (anew.problem.empty() ? ", which makes it " + std::to_string(static_cast<long long>(expected))
+                                    : ", by which there is no price of it: " + anew.problem);
+    if (own.empty()) return wrong;
+    const ResultRecord& last = own.back();
+    const bool may_be_behind = last.event != 0 ? last.team != priced.team : last.partial() && last.late();
+    if (!may_be_behind) return wrong;
   }
 }
 
@@ -373,28 +311,33 @@ std::vector<std::string> CorrectionReader::WrongCorrections() const {
     std::set<credit::MicroTotal> since;  // each that it was since the last correction
   };
   std::vector<std::string> wrong;
-  for (const auto& [owner, records] : records_) {
-    std::map<TeamId, Net> by_team;
-    credit::MicroTotal provisional = 0;
-    for (const Record& record : records) {
-      Net& net = by_team[record.team];
-      net.since.insert(net.micro);
-      const std::string which = "correction " + std::to_string(record.event);
-      if (record.event != 0 && !net.since.contains(record.before))
-        wrong.push_back(which + " rests on " + std::to_string(record.before) +
-                        " micro-credits, and the ledger had " +
-                        std::to_string(static_cast<long long>(net.micro)));
-      if (record.event != 0 && record.kind == wire::GrantKind::kReversal && record.micro != -record.before)
-        wrong.push_back(which + " takes " + std::to_string(-record.micro) + " of " +
-                        std::to_string(record.before) + " micro-credits back");
-      if (record.event != 0 && provisional != 0)
-        wrong.push_back(which +
-                        " was made while its job ran, and its decision settled once more what it took");
-      provisional += record.provisional;
-      if (record.event != 0) net.since.clear();
-      net.micro += record.micro;
+  for (const auto& [id, result] : results_)
+    for (const auto& [owner, records] : result.owners) {
+      std::map<TeamId, Net> by_team;
+      credit::MicroTotal provisional = 0;
+      for (std::size_t at = 0; at < records.size(); ++at) {
+        const ResultRecord& record = records[at];
+        Net& net = by_team[record.team];
+        net.since.insert(net.micro);
+        const std::string which = "correction " + std::to_string(record.event);
+        if (record.event != 0 && !net.since.contains(record.before))
+          wrong.push_back(which + " rests on " + std::to_string(record.before) +
+                          " micro-credits, and the ledger had " +
+                          std::to_string(static_cast<long long>(net.micro)));
+        if (record.event != 0 && record.kind == wire::GrantKind::kReversal && record.micro != -record.before)
+          wrong.push_back(which + " takes " + std::to_string(-record.micro) + " of " +
+                          std::to_string(record.before) + " micro-credits back");
+        if (record.event != 0 && provisional != 0)
+          wrong.push_back(which +
+                          " was made while its job ran, and its decision settled once more what it took");
+        if (record.kind == wire::GrantKind::kRepricing && provisional == 0)
+          if (std::string why = WrongPrice(result, owner, at); !why.empty())
+            wrong.push_back(which + " " + why);
+        provisional += record.provisional;
+        if (record.event != 0) net.since.clear();
+        net.micro += record.micro;
+      }
     }
-  }
   return wrong;
 }
 
@@ -402,16 +345,16 @@ Result<CorrectionPlan> CorrectionReader::Plan() {
   CorrectionPlan plan;
   for (const auto& [host, merge] : merges_)
     if (Joined(host)) plan.joined.push_back(host);
-  for (const auto& [result, facts] : facts_) {
-    if (facts.last_credit < request_.since || facts.last_credit >= request_.until) continue;
+  for (const auto& [id, result] : results_) {
+    if (result.last_credit < request_.since || result.last_credit >= request_.until) continue;
     const bool by_version = request_.target == wire::TargetKind::kAppVersion;
-    if (by_version && facts.version && facts.version->value != request_.id) continue;
-    if (request_.policy_version != 0 && view_.FindPolicy(facts.app, request_.policy_version) == nullptr)
-      return Status::InvalidArgument("app " + std::to_string(facts.app.value) + " of project " +
+    if (by_version && result.version && result.version->value != request_.id) continue;
+    if (request_.policy_version != 0 && view().FindPolicy(result.app, request_.policy_version) == nullptr)
+      return Status::InvalidArgument("app " + std::to_string(result.app.value) + " of project " +
                                      std::to_string(request_.project.value) + " never had version " +
                                      std::to_string(request_.policy_version) + " of a policy");
     ++plan.results;
-    PlanResult(result, facts, plan);
+    PlanResult(ResultId(id), result, plan);
   }
   if (plan.results == 0) return Status::NotFound("the ledger has no credit of what is asked for");
   return plan;

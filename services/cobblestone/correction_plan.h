@@ -13,14 +13,13 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/credit/reprice.h"
 #include "common/wire/events.h"
 #include "common/wire/grant_codec.h"
 #include "common/wire/project_view.h"
+#include "services/cobblestone/correction_worth.h"
 
 namespace cobblestone {
 
@@ -55,7 +54,9 @@ struct CorrectionPlan {
 
 class CorrectionReader {
  public:
-  explicit CorrectionReader(CorrectionRequest request) : request_(std::move(request)) {}
+  // `view`: of the project, where it is known; else TakeControl makes it.
+  explicit CorrectionReader(CorrectionRequest request, const wire::ProjectView* view = nullptr)
+      : request_(std::move(request)), known_view_(view) {}
 
   // False, all of them: the record does not decode.
   bool TakeControl(std::string_view record);
@@ -64,6 +65,8 @@ class CorrectionReader {
   // A first look: which results are meant, and which other replicas their price depends on.
   bool Select(std::string_view grant);
   bool TakeGrant(std::string_view grant);
+  // Of another result of a workunit whose price is asked for, where TakeGrant does not get the whole ledger.
+  bool TakeReplica(std::string_view grant);
   bool TakePosting(std::string_view posting);
   // Credit that no user got, because none was named: there is nothing to take from.
   bool TakeRefused(std::string_view refused);
@@ -72,49 +75,22 @@ class CorrectionReader {
   Result<CorrectionPlan> Plan();
 
   // Of the corrections that are in the ledger already: which rest on what the result never had brought, leave what they do not
-  // say, or came while their job ran. What came between an operator's look and the correction is left out of it.
+  // say, came while their job ran, or price it anew otherwise than the version that they name. What came between an operator's
+  // look and the correction is left out of it.
   [[nodiscard]] std::vector<std::string> WrongCorrections() const;
 
  private:
-  struct Record {
-    wire::GrantKind kind = wire::GrantKind::kUnknown;
-    TeamId team;
-    credit::MicroCredit micro = 0;
-    credit::MicroCredit provisional = 0;  // more, or less of it
-    double time = 0;
-    double recent_off = 0;
-    std::uint32_t flags = 0;
-    std::uint64_t event = 0;         // of a correction
-    credit::MicroCredit before = 0;  // that it was decided upon
-    bool posted = false;             // its posting was seen
-  };
-  struct OwnerKey {
-    std::uint64_t result = 0;
-    std::uint64_t host = 0;
-    std::uint64_t user = 0;
-    friend auto operator<=>(const OwnerKey&, const OwnerKey&) = default;
-  };
-  struct Facts {
-    AppId app;
-    WorkunitId workunit;
-    std::optional<AppVersionId> version;  // none: no record tells it
-    double last_credit = 0;
-    credit::MicroTotal partials = 0;
-    credit::MicroTotal settled = 0;
-    bool unnamed = false;                   // a part of it has expired
-    std::set<std::uint32_t> trickle_rules;  // versions of the policy that priced its trickles
-    std::optional<wire::Grant> final;
-  };
-
   [[nodiscard]] bool Meant(const wire::GrantHead& head, const wire::Grant& whole) const;
   [[nodiscard]] bool MayBeOf(AppId app) const;
   [[nodiscard]] bool Joined(HostId host) const;
-  void PlanResult(std::uint64_t result, const Facts& facts, CorrectionPlan& plan);
-  std::optional<credit::MicroCredit> Worth(const Facts& facts, std::string* problem) const;
-  [[nodiscard]] std::optional<credit::RecordedClaim> RecordedOf(const credit::Claim& claim, bool whole) const;
-  void Spread(std::uint64_t result, std::vector<wire::LedgerEntry> entries, credit::MicroTotal change,
-              CorrectionPlan& plan);
-  void Add(std::uint64_t result, wire::LedgerEntry entry, credit::MicroCredit after, CorrectionPlan& plan);
+  static void TakePartial(const wire::PartialGrant& partial, LedgerResult& result, ResultRecord& record);
+  void PlanResult(ResultId id, const LedgerResult& result, CorrectionPlan& plan);
+  void Add(ResultId result, wire::LedgerEntry entry, credit::MicroCredit after, CorrectionPlan& plan);
+  [[nodiscard]] std::string WrongPrice(const LedgerResult& result, const ResultOwner& owner,
+                                       std::size_t at) const;
+  [[nodiscard]] const wire::ProjectView& view() const {
+    return known_view_ != nullptr ? *known_view_ : view_;
+  }
 
   struct Merge {
     HostId into;
@@ -122,14 +98,14 @@ class CorrectionReader {
   };
 
   const CorrectionRequest request_;
+  const wire::ProjectView* const known_view_;
   wire::ProjectView view_;
   std::map<HostId, Merge> merges_;
   std::set<std::pair<HostId, UserId>> owned_;  // whose hosts the ledger shows
-  std::set<std::uint64_t> results_;
-  std::map<std::uint64_t, Facts> facts_;             // by result
-  std::map<OwnerKey, std::vector<Record>> records_;  // in order
-  std::set<std::uint64_t> asked_workunits_;          // whose claims a price depends on
-  std::map<std::uint64_t, wire::Grant> finals_;      // of results of those workunits
+  std::set<std::uint64_t> asked_;              // results
+  std::map<std::uint64_t, LedgerResult> results_;
+  std::set<std::uint64_t> asked_workunits_;  // whose claims a price depends on
+  ReplicaGrants replicas_;                   // of those workunits
   double newest_ = 0;
 };
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
-#include <set>
 #include <unordered_map>
 
 #include "common/credit/partial_settlement.h"
@@ -14,7 +13,7 @@
 #include "common/wire/grant_codec.h"
 #include "common/wire/mark_codec.h"
 #include "common/wire/topics.h"
-#include "services/cobblestone/correction_plan.h"
+#include "services/cobblestone/correction_audit.h"
 #include "services/cobblestone/engine.h"
 #include "services/cobblestone/estimate_audit.h"
 #include "services/cobblestone/ledger_index.h"
@@ -94,7 +93,7 @@ class Auditor {
   void CheckPartial(const wire::Grant& grant, const std::string& where);
   void CheckReversal(const wire::Grant& grant, const std::string& where);
   Status CheckPaid(LedgerIndex& index);
-  Status CheckCorrections(LedgerIndex& index);
+  Status CheckCorrections(const std::vector<Snapshot>& snapshots, LedgerIndex& index);
   Result<std::string> RecordAt(const LedgerPlace& place, wire::Topic topic = wire::kGrants);
   void CheckFinal(const wire::Grant& grant, const std::string& where, LedgerIndex& index);
   void CheckSettlement(const wire::Grant& grant, const credit::Constants& constants,
@@ -121,8 +120,6 @@ class Auditor {
   std::uint64_t grants_ = 0;
   std::uint64_t partials_ = 0;
   std::uint64_t reversals_ = 0;
-  std::set<std::pair<ProjectId, ResultId>> corrected_;  // by operators
-  std::uint64_t corrections_ = 0;
   std::uint64_t settlements_ = 0;
   std::uint64_t late_ = 0;
   std::uint64_t openings_ = 0;
@@ -139,6 +136,7 @@ class Auditor {
   std::vector<SentByHost> arrived_;  // by the partition that sent it
   std::vector<std::string> told_;
   EstimateAudit estimates_{[this](std::string text) { Problem(std::move(text)); }};
+  CorrectionAudit corrections_{[this](std::string text) { Problem(std::move(text)); }};
 };
 
 std::uint64_t ResultHash(ProjectId project, ResultId result) {
@@ -271,7 +269,7 @@ Status Auditor::Run(std::vector<StageSet>& stages, stream::embedded::Runner& run
             std::to_string(*twice));
   std::sort(amounts_.begin(), amounts_.end());
   if (Status s = CheckPaid(index); !s.ok()) return s;
-  if (Status s = CheckCorrections(index); !s.ok()) return s;
+  if (Status s = CheckCorrections(snapshots, index); !s.ok()) return s;
   for (std::uint32_t k = 0; k < n; ++k)
     if (Status s = CheckPostings(k, snapshots[k]); !s.ok()) return s;
   if (progress_) progress_(all_, all_);
@@ -367,17 +365,13 @@ Status Auditor::CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapsh
     granted_ += head.credit_micro;
     amounts_.emplace_back(ResultHash(head.project, head.result), head.credit_micro);
     const std::string whose = where + " (result " + std::to_string(head.result.value) + ")";
-    if (grant.undone) {
-      ++corrections_;
-      corrected_.emplace(head.project, head.result);
-      if (grant.reason.empty()) Problem(whose + ": corrects, and does not say why");
-    }
+    if (grant.undone) corrections_.Take(grant, whose);
     switch (head.kind) {
       case wire::GrantKind::kPartial: CheckPartial(grant, whose); break;
       case wire::GrantKind::kReversal:
         if (!grant.undone) CheckReversal(grant, whose);
         break;
-      case wire::GrantKind::kRepricing: break;
+      case wire::GrantKind::kRepricing: break;  // CheckCorrections
       default:
         ++grants_;
         finals_.push_back(ResultHash(head.project, head.result));
@@ -569,36 +563,24 @@ void Auditor::CheckSettlement(const wire::Grant& grant, const credit::Constants&
             Text(settled.credit));
 }
 
-// Each operator's correction rests on what the result had brought its owner, and leaves what it says.
-Status Auditor::CheckCorrections(LedgerIndex& index) {
-  for (const auto& [project, result] : corrected_) {
-    CorrectionReader reader({.project = project,
-                             .target = wire::TargetKind::kResult,
-                             .id = static_cast<std::int64_t>(result.value)});
-    const auto grants = index.Grants(project, result);
-    if (!grants.ok()) return grants.status();
-    const auto postings = index.Postings(project, result);
-    if (!postings.ok()) return postings.status();
-    bool whole = true;
-    const auto read = [&](const std::vector<LedgerPlace>& places, wire::Topic topic,
-                          bool (CorrectionReader::*take)(std::string_view)) -> Status {
-      for (const LedgerPlace& place : places) {
-        const auto record = RecordAt(place, topic);
-        if (!record.ok()) return record.status();
-        whole = (reader.*take)(*record) && whole;
-      }
-      return Status::Ok();
-    };
-    Status s = read(*grants, wire::kGrants, &CorrectionReader::Select);
-    if (s.ok()) s = read(*grants, wire::kGrants, &CorrectionReader::TakeGrant);
-    if (s.ok()) s = read(*postings, wire::kPostings, &CorrectionReader::TakePosting);
-    if (!s.ok()) return s;
-    if (!whole) Problem("a record of corrected result " + std::to_string(result.value) + " does not decode");
-    for (const std::string& problem : reader.WrongCorrections())
-      Problem("result " + std::to_string(result.value) + " of project " + std::to_string(project.value) +
-              ": " + problem);
-  }
-  return Status::Ok();
+Status Auditor::CheckCorrections(const std::vector<Snapshot>& snapshots, LedgerIndex& index) {
+  const AuditedLedger ledger{
+      .index = index,
+      .record_at = [&](const LedgerPlace& place, wire::Topic topic) { return RecordAt(place, topic); },
+      .each_grant = [&](const std::function<void(std::string_view)>& take) -> Status {
+        for (std::uint32_t k = 0; k < snapshots.size(); ++k) {
+          const auto visit = [&](std::uint64_t, std::string_view record) {
+            take(record);
+            return true;
+          };
+          if (Status s = engine_.ForEachRecord({wire::kGrants, k}, visit); !s.ok()) return s;
+        }
+        return Status::Ok();
+      },
+      .is_behind =
+          [&](const LedgerPlace& grant) { return grant.offset >= snapshots[grant.partition].grants_end; },
+      .projects = projects_};
+  return corrections_.Check(ledger);
 }
 
 Result<std::string> Auditor::RecordAt(const LedgerPlace& place, wire::Topic topic) {
@@ -669,7 +651,7 @@ json Auditor::Report() const {
   return {{"grants", grants_},
           {"partial_grants", partials_},
           {"reversals", reversals_},
-          {"corrections", corrections_},
+          {"corrections", corrections_.records()},
           {"settlements_recomputed", settlements_},
           {"late_grants", late_},
           {"opening_balances", openings_},

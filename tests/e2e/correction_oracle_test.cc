@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -174,9 +175,108 @@ TEST_P(CorrectionSeeds, PricingAnewByTheVersionItWasPricedByChangesNothing) {
   EXPECT_EQ(versions, std::set<std::uint32_t>{1});
   EXPECT_GT(unchanged, 300u);
   for (const auto& [why, count] : problems)
-    EXPECT_TRUE(why.starts_with("its job still runs") || why == "it got no grant that could be priced" ||
-                why.starts_with("its user was never named") || why.starts_with("it was late"))
+    EXPECT_TRUE(why.starts_with("its job still runs") || why.starts_with("its user was never named") ||
+                why.starts_with("it was late"))
         << why << " " << count;
+}
+
+// ---- By another version ------------------------------------------------------------------------------------------------
+
+// Apps pay `times` as much for all that they pay for by measure.
+wire::AppChange Times(wire::AppChange app, double times) {
+  if (!app.constants) app.constants.emplace();
+  app.constants->cobblestones_per_gflops_day =
+      app.constants->cobblestones_per_gflops_day.value_or(200) * times;
+  for (wire::TrickleRuleChange& rule : app.trickles) {
+    rule.multiplier = rule.multiplier.value_or(1) * times;
+    rule.credit_per_day *= times;
+    rule.max_credit *= times;
+  }
+  return app;
+}
+
+using OfOwner = std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>;  // result, host, user
+std::map<OfOwner, long long> Brought(LockstepWorld& world) {
+  std::map<OfOwner, long long> sums;
+  for (const std::string& record : world.ledger()) {
+    wire::GrantHead head;
+    EXPECT_TRUE(wire::DecodeGrantHead(record, &head));
+    if (wire::IsAward(head.kind) && head.project == ProjectId(1))
+      sums[{head.result.value, head.host.value, head.user.value}] += head.credit_micro;
+  }
+  return sums;
+}
+
+std::set<std::uint64_t> PaidByTrickles(LockstepWorld& world) {
+  std::set<std::uint64_t> results;
+  for (const std::string& record : world.ledger()) {
+    wire::GrantHead head;
+    EXPECT_TRUE(wire::DecodeGrantHead(record, &head));
+    if (head.kind == wire::GrantKind::kPartial) results.insert(head.result.value);
+  }
+  return results;
+}
+
+// What the same traffic would have brought, had the version been in force from the start: nothing of the pricing is in common but
+// the policies.
+TEST_P(CorrectionSeeds, PricedAnewItIsWhatItWouldHaveBeenFromTheStart) {
+  for (const double times : {2.0, 0.5}) {
+    GenerateOptions options = Paying(GetParam());
+    options.bad_trickles = 0.1;
+    options.owner_changes = 0.3;
+    const Events events = Generate(options);
+    Recorder run;
+    run.Play(events);
+    Events others = events;
+    Events versions;  // of the policies, when all is over
+    for (std::string& bytes : others) {
+      auto event = wire::ParseEvent(bytes);
+      auto* app = event.ok() ? std::get_if<wire::AppChange>(&event->body) : nullptr;
+      if (app == nullptr) continue;
+      *app = Times(*app, times);
+      bytes = wire::EncodeEvent(*event);
+      app->policy_version = 2;
+      event->head.id += 1'000'000'000'000;
+      versions.push_back(wire::EncodeEvent(*event));
+    }
+    ASSERT_EQ(versions.size(), 7u);
+    Recorder other;
+    other.Play(others);
+    run.Play(versions);
+    const auto had = Brought(run.world);
+    std::set<std::uint64_t> hosts;
+    for (const auto& [owner, sum] : had) hosts.insert(std::get<1>(owner));
+    std::set<std::uint64_t> left;
+    Events corrections;
+    for (const std::uint64_t host : hosts) {
+      const CorrectionPlan plan = PlanOf(run.world, Of(wire::TargetKind::kHost, host, 2));
+      for (const auto& [result, why] : plan.problems) left.insert(result.value);
+      for (std::string& event : EventsOf(plan)) corrections.push_back(std::move(event));
+    }
+    run.Play(corrections);
+    std::uint64_t compared = 0;
+    std::uint64_t by_trickles = 0;
+    const std::set<std::uint64_t> told = PaidByTrickles(run.world);
+    const auto expected = Brought(other.world);
+    for (const auto& [owner, sum] : Brought(run.world)) {
+      if (left.contains(std::get<0>(owner))) continue;
+      ++compared;
+      by_trickles += sum != had.at(owner) && told.contains(std::get<0>(owner)) ? 1 : 0;
+      const auto same = expected.find(owner);
+      EXPECT_EQ(sum, same == expected.end() ? 0 : same->second)
+          << "result " << std::get<0>(owner) << " host " << std::get<1>(owner) << " user "
+          << std::get<2>(owner) << ", had " << had.at(owner);
+    }
+    EXPECT_GT(compared, 400u);
+    EXPECT_GT(by_trickles, 200u);
+    for (const std::uint64_t host : hosts) {
+      EXPECT_TRUE(PlanOf(run.world, Of(wire::TargetKind::kHost, host, 2)).corrections.empty());
+      EXPECT_EQ(ReaderOf(run.world, Of(wire::TargetKind::kHost, host, 2)).WrongCorrections(),
+                std::vector<std::string>());
+      run.Play(EventsOf(PlanOf(run.world, Of(wire::TargetKind::kHost, host, 1))));
+    }
+    EXPECT_EQ(Brought(run.world), had) << "back";
+  }
 }
 
 // ---- Small worlds -------------------------------------------------------------------------------------------------------
@@ -217,14 +317,16 @@ class Project {
     Say(time, validation);
   }
   // From now on `credit` for each of 1,000 steps.
-  void PayForSteps(double time, std::uint32_t version, double credit, const std::string& policy) {
+  void PayForSteps(double time, std::uint32_t version, double credit, const std::string& policy,
+                   const std::string& settlement = "keep", const std::string& variety = "model") {
     Say(time, wire::AppChange{.app = AppId(1),
                               .policy = policy,
                               .policy_version = version,
-                              .trickles = {{.variety = "model",
+                              .trickles = {{.variety = variety,
                                             .kind = "steps",
                                             .measure = "steps",
-                                            .phases = {{.last_step = 1000, .credit_per_step = credit}}}}});
+                                            .phases = {{.last_step = 1000, .credit_per_step = credit}}}},
+                              .trickle_settlement = settlement});
   }
   void Sent(double time, std::uint64_t result, std::uint64_t host) {
     wire::Dispatch dispatch;
@@ -252,6 +354,11 @@ class Project {
     CorrectionPlan plan = PlanOf(run.world, request);
     run.Play(EventsOf(plan));
     return plan;
+  }
+  credit::MicroTotal Micro(OracleAccountKind kind, std::uint64_t id) { return Account(kind, id).micro; }
+  // What each correction in the ledger that is wrong is.
+  std::vector<std::string> Wrong(std::uint64_t result) {
+    return ReaderOf(run.world, Of(wire::TargetKind::kResult, result)).WrongCorrections();
   }
   AccountOutcome Account(OracleAccountKind kind, std::uint64_t id) {
     return run.world.outcome().accounts[{1, kind, id}];
@@ -393,17 +500,176 @@ TEST(Repricing, WhatTricklesBehindTheDecisionBroughtIsKept) {
   ExpectLikeTheOracle(project.run.events);
 }
 
-TEST(Repricing, AVersionWithOtherRulesForTricklesLeavesWhatTheyPaidAndSaysSo) {
+// Result 1 trickles alone have paid, result 2 ended with less than its trickles were paid, result 3 with more.
+TEST(Repricing, WhatTricklesPaidIsPricedAnew) {
+  for (const std::string settlement : {"keep", "settle", "cap"}) {
+    Project project;
+    project.PayForSteps(kStart + 1, 2, 1, "benchmark", settlement);
+    for (const std::uint64_t result : {1, 2, 3}) {
+      project.Sent(kStart + kDay, result, result);
+      for (const double steps : {2, 1, 10})
+        if (result != 3) project.Heard(kStart + 1.5 * kDay, result, result, 2 * steps);
+    }
+    project.Heard(kStart + 1.5 * kDay, 3, 3, 1);
+    project.Failed(kStart + 2 * kDay, 1, 1);
+    for (const std::uint64_t result : {2, 3}) project.Done(kStart + 2 * kDay, result, result, result);
+    std::map<std::uint64_t, credit::MicroTotal> had;
+    for (std::uint64_t user = 1; user <= 3; ++user) had[user] = project.Micro(OracleAccountKind::kUser, user);
+    const bool keeps = settlement == "keep";
+    const credit::MicroTotal third = had[3];
+    ASSERT_GT(third, 2'000'000);
+    ASSERT_LT(third, 10'000'000);
+    EXPECT_EQ(had[1], keeps ? 20'000'000 : 0);
+    EXPECT_TRUE(!keeps || had[2] == 20'000'000);
+    project.PayForSteps(kStart + 3 * kDay, 3, 0.75, "benchmark", settlement);
+    for (std::uint64_t host = 1; host <= 3; ++host) {
+      const CorrectionPlan plan = project.Do(Of(wire::TargetKind::kHost, host, 3));
+      EXPECT_TRUE(plan.problems.empty()) << settlement;
+      EXPECT_EQ(plan.corrections.size(), keeps && host != 3 ? 1u : 0u) << settlement;
+      EXPECT_TRUE(PlanOf(project.run.world, Of(wire::TargetKind::kHost, host, 3)).corrections.empty());
+      const credit::MicroTotal expected = keeps && host != 3 ? 15'000'000 : had[host];
+      for (const OracleAccountKind kind : {OracleAccountKind::kUser, OracleAccountKind::kHost})
+        EXPECT_EQ(project.Micro(kind, host), expected) << settlement;
+      EXPECT_EQ(project.Micro(OracleAccountKind::kTeam, 10 + host), expected) << settlement;
+      project.Do(Of(wire::TargetKind::kHost, host, 2));
+      EXPECT_EQ(project.Micro(OracleAccountKind::kUser, host), had[host]) << settlement;
+      EXPECT_EQ(project.Micro(OracleAccountKind::kTeam, 10 + host), had[host]) << settlement;
+      EXPECT_EQ(project.Wrong(host), std::vector<std::string>()) << settlement;
+    }
+    ExpectLikeTheOracle(project.run.events);
+  }
+}
+
+// What a job is worth is spread over the teams that had it, and comes back to those that lost it.
+TEST(Repricing, ByTheVersionOfThenEachTeamHasWhatItHad) {
+  Project project;
+  project.PayForSteps(kStart + 1, 2, 1, "benchmark");
+  project.Sent(kStart + kDay, 1, 1);
+  project.Heard(kStart + 1.5 * kDay, 1, 1, 10);
+  project.Join(kStart + 1.6 * kDay, 1, 99);
+  project.Heard(kStart + 1.7 * kDay, 1, 1, 20);
+  project.Failed(kStart + 2 * kDay, 1, 1);
+  project.PayForSteps(kStart + 3 * kDay, 3, 0.25, "benchmark");
+  project.PayForSteps(kStart + 3 * kDay, 4, 3, "benchmark");
+  const auto teams = [&](std::uint32_t version) {
+    project.Do(Of(wire::TargetKind::kResult, 1, version));
+    return std::pair{static_cast<long long>(project.Micro(OracleAccountKind::kTeam, 11)),
+                     static_cast<long long>(project.Micro(OracleAccountKind::kTeam, 99))};
+  };
+  EXPECT_EQ(teams(2), (std::pair{10'000'000LL, 10'000'000LL}));
+  EXPECT_EQ(teams(3), (std::pair{5'000'000LL, 0LL}));
+  EXPECT_EQ(teams(4), (std::pair{10'000'000LL, 50'000'000LL}));
+  EXPECT_EQ(teams(3), (std::pair{5'000'000LL, 0LL}));
+  EXPECT_EQ(teams(2), (std::pair{10'000'000LL, 10'000'000LL}));
+  EXPECT_EQ(project.Wrong(1), std::vector<std::string>());
+  ExpectLikeTheOracle(project.run.events);
+}
+
+TEST(Repricing, TricklesBehindTheDecisionArePricedWithThoseBefore) {
+  Project project;
+  project.PayForSteps(kStart + 1, 2, 1, "benchmark");
+  project.Sent(kStart + kDay, 1, 1);
+  project.Heard(kStart + 1.4 * kDay, 1, 1, 1);
+  project.Done(kStart + 2 * kDay, 1, 1, 1);
+  const auto granted = project.Micro(OracleAccountKind::kUser, 1);
+  project.Heard(kStart + 1.5 * kDay, 1, 1, 20);
+  ASSERT_EQ(project.Micro(OracleAccountKind::kUser, 1), 20'000'000);
+  project.PayForSteps(kStart + 3 * kDay, 3, 2, "benchmark");
+  project.PayForSteps(kStart + 3 * kDay, 4, 0.01, "benchmark");
+  const auto anew = [&](std::uint32_t version) {
+    project.Do(Of(wire::TargetKind::kResult, 1, version));
+    EXPECT_TRUE(PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, version)).corrections.empty());
+    return project.Micro(OracleAccountKind::kUser, 1);
+  };
+  EXPECT_EQ(anew(3), 40'000'000);
+  EXPECT_EQ(anew(4), granted);
+  // One more between the look and what was decided upon it: at the price that its dispatch froze.
+  const Events decided = EventsOf(PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, 3)));
+  project.Heard(kStart + 1.8 * kDay, 1, 1, 30);
+  EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), granted + 10'000'000);
+  project.run.Play(decided);
+  EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 50'000'000);
+  EXPECT_EQ(project.Wrong(1), std::vector<std::string>());
+  EXPECT_EQ(anew(3), 60'000'000);
+  EXPECT_EQ(anew(2), 30'000'000);
+  EXPECT_EQ(project.Wrong(1), std::vector<std::string>());
+  ExpectLikeTheOracle(project.run.events);
+}
+
+// Their grants are priced anew; what several owners were paid by one job's trickles is left where that would change.
+TEST(Repricing, WhatTheLedgerDoesNotTellOfTricklesLeavesTheResultAndIsSaid) {
+  Project project;
+  project.PayForSteps(kStart + 1, 2, 1, "benchmark");
+  for (const std::uint64_t result : {1, 2, 3}) {
+    project.Sent(kStart + kDay, result, 1);
+    project.Heard(kStart + 1.5 * kDay, result, 1, 10);
+  }
+  project.Say(kStart + 1.6 * kDay,
+              wire::HostMember{.host = HostId(1), .user = UserId(2), .whetstone = 2e9, .cpus = 4});
+  project.Heard(kStart + 1.7 * kDay, 1, 1, 20);
+  for (const std::uint64_t result : {1, 2}) project.Failed(kStart + 2 * kDay, result, 1);
+  project.PayForSteps(kStart + 3 * kDay, 3, 2, "benchmark");
+  project.PayForSteps(kStart + 3 * kDay, 4, 1, "benchmark", "keep", "another");
+  project.Say(kStart + 3 * kDay,
+              wire::AppChange{.app = AppId(1),
+                              .policy = "benchmark",
+                              .policy_version = 5,
+                              .trickles = {{.variety = "model", .kind = "day", .credit_per_day = 1}}});
+  const auto why = [&](std::uint64_t result, std::uint32_t version) {
+    const CorrectionPlan plan = PlanOf(project.run.world, Of(wire::TargetKind::kResult, result, version));
+    EXPECT_TRUE(plan.corrections.empty() || plan.problems.empty());
+    return plan.problems.empty() ? std::to_string(plan.corrections.size()) : plan.problems[0].second;
+  };
+  EXPECT_EQ(why(1, 2), "0");
+  EXPECT_THAT(why(1, 3), ::testing::StartsWith("its trickles were paid to several owners"));
+  EXPECT_EQ(why(2, 3), "1");
+  EXPECT_EQ(why(2, 4), "that version pays for no trickles of variety 'model'");
+  EXPECT_EQ(why(2, 5), "that version counts its trickles of variety 'model' otherwise");
+  EXPECT_THAT(why(3, 3), ::testing::StartsWith("its job still runs"));
+  project.Do(Of(wire::TargetKind::kResult, 2));
+  EXPECT_EQ(why(2, 3), "what its trickles were paid was taken back");
+}
+
+TEST(Repricing, OneThatIsNotThePriceOfItsVersionIsFound) {
   Project project;
   project.PayForSteps(kStart + 1, 2, 1, "benchmark");
   project.Sent(kStart + kDay, 1, 1);
   project.Heard(kStart + 1.5 * kDay, 1, 1, 20);
   project.Failed(kStart + 2 * kDay, 1, 1);
   project.PayForSteps(kStart + 3 * kDay, 3, 2, "benchmark");
-  const CorrectionPlan plan = PlanOf(project.run.world, Of(wire::TargetKind::kHost, 1, 3));
-  EXPECT_TRUE(plan.corrections.empty());
-  ASSERT_EQ(plan.problems.size(), 1u);
-  EXPECT_THAT(plan.problems[0].second, ::testing::HasSubstr("prices its trickles otherwise"));
+  project.PayForSteps(kStart + 3 * kDay, 4, 2, "benchmark", "keep", "another");
+  std::uint64_t id = 9000;
+  std::uint64_t previous = 0;
+  std::int64_t before = 20'000'000;
+  const auto by_hand = [&](std::uint32_t version, std::int64_t after) {
+    wire::LedgerEntry entry{.user = UserId(1),
+                            .host = HostId(1),
+                            .team = TeamId(11),
+                            .app = AppId(1),
+                            .credit_micro = before,
+                            .previous = previous};
+    wire::Event event{.head = {.id = ++id, .project = ProjectId(1), .time = kStart + 4 * kDay},
+                      .body = wire::Repricing{.policy_version = version,
+                                              .target = {.kind = wire::TargetKind::kResult, .id = 1},
+                                              .reason = "by hand",
+                                              .entry = entry,
+                                              .credit_micro = after}};
+    previous = event.head.id;
+    before = after;
+    project.run.Play({wire::EncodeEvent(event)});
+    const auto wrong = project.Wrong(1);
+    return wrong.empty() ? std::string() : wrong.back();
+  };
+  EXPECT_EQ(by_hand(3, 40'000'000), "");
+  EXPECT_EQ(by_hand(2, 20'000'000), "");
+  EXPECT_EQ(by_hand(3, 40'000'001),
+            "correction 9003 makes it 40000001 micro-credits by version 3, which makes it 40000000");
+  EXPECT_EQ(by_hand(4, 20'000'000),
+            "correction 9004 makes it 20000000 micro-credits by version 4, by which there is no price of it: "
+            "that version pays for no trickles of variety 'model'");
+  EXPECT_EQ(by_hand(7, 20'000'000),
+            "correction 9005 prices by version 7 of the policy of app 1, which there never was");
+  EXPECT_EQ(project.Wrong(1).size(), 3u);
 }
 
 TEST(Repricing, AVersionThatLooksAtOtherThingsChangesNothingAndSaysWhy) {

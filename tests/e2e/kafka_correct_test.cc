@@ -1,8 +1,11 @@
 // Credit is taken back on a real broker: shown, done once, over the death of a worker, and as the audit then has it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
+#include <set>
 
+#include "common/wire/event_codec.h"
 #include "services/cobblestone/engine.h"
 #include "tests/robustness/kafka_world.h"
 
@@ -56,6 +59,74 @@ TEST(KafkaCorrect, AHostsCreditIsTakenBackOnceWhateverDies) {
     const auto host = engine.questions().Account(ProjectId(1), wire::AccountKind::kHost, 9);
     ASSERT_TRUE(host.ok()) << host.status().message();
     EXPECT_EQ((*host)["total"], "0.000000");
+  });
+}
+
+// Each app pays twice as much for jobs and their trickles, when all is over.
+std::vector<Event> WithSecondVersion(std::vector<Event> events) {
+  std::vector<Event> versions;
+  double last = 0;
+  for (const Event& one : events) {
+    auto event = wire::ParseEvent(one.envelope);
+    if (!event.ok()) continue;
+    last = std::max(last, event->head.time);
+    auto* app = std::get_if<wire::AppChange>(&event->body);
+    if (app == nullptr || app->policy_version == 2) continue;
+    app->policy_version = 2;
+    if (!app->constants) app->constants.emplace();
+    app->constants->multiplier = 2;
+    for (wire::TrickleRuleChange& rule : app->trickles) {
+      rule.multiplier = rule.multiplier.value_or(1) * 2;
+      rule.credit_per_day *= 2;
+      rule.max_credit *= 2;
+    }
+    event->head.id += 1'000'000'000'000;
+    event->head.time = last;
+    versions.push_back({wire::EncodeEvent(*event), true});
+  }
+  events.insert(events.end(), versions.begin(), versions.end());
+  return events;
+}
+
+TEST(KafkaCorrect, WhatTricklesPaidIsPricedAnewOnceAndTheAuditAgrees) {
+  const auto broker = TestBroker::Shared();
+  GenerateOptions options = RestlessOptions(8, 600);
+  options.policies = {"benchmark"};
+  const KafkaWorld world(*broker, WithSecondVersion(Traffic(options)));
+  std::uint64_t sent = 0;
+  std::set<std::uint64_t> results;
+  {
+    auto worker = world.Worker("a");
+    const Finished taken = world.Ingest();
+    ASSERT_LE(taken.code, 1) << taken.err;
+    for (int host = 1; host <= 3; ++host) {
+      const std::vector<std::string> words = {
+          "reprice",  "--policy-version", "2",    "--host", std::to_string(host),
+          "--reason", "twice as much",    "--yes"};
+      const json done = world.Ask(words);
+      for (const json& row : done["corrections"]) results.insert(row["result"].get<std::uint64_t>());
+      sent += done["sent"].get<std::uint64_t>();
+      if (host == 2) {
+        worker->Signal(SIGKILL);
+        worker->Wait();
+        worker = world.Worker("a");
+      }
+      EXPECT_TRUE(world.Ask(words)["corrections"].empty()) << host;
+    }
+    worker->Signal(SIGTERM);
+    EXPECT_EQ(worker->Wait(), 0) << worker->err();
+  }
+  EXPECT_GT(results.size(), 20u);
+  world.WithMigrated([&](Engine& engine) {
+    const auto audit = engine.Audit({});
+    ASSERT_TRUE(audit.ok()) << audit.status().message();
+    EXPECT_EQ((*audit)["problem_count"], 0) << audit->dump(1);
+    EXPECT_EQ((*audit)["corrections"], sent);
+    const auto trickled = std::count_if(results.begin(), results.end(), [&](std::uint64_t result) {
+      const auto story = engine.questions().Explain(ProjectId(1), ResultId(result));
+      return story.ok() && story->contains("partials");
+    });
+    EXPECT_GT(trickled, 5);
   });
 }
 

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,17 +22,8 @@ using testing::Finished;
 using ::testing::HasSubstr;
 using testing::RunProgram;
 
-class ProgramCorrect : public ::testing::Test {
+class Correcting : public ::testing::Test {
  protected:
-  void SetUp() override {
-    Run({"generate", "--quiet", "--results", "1500", "--hosts", "30", "--policy", "benchmark",
-         "events.jsonl"});
-    Run({"ingest", "events.jsonl", "--data", "data"});
-    std::ofstream(dir_ / "next.jsonl")
-        << R"({"id":999999,"project":1,"time":1700000000,"app":{"app":1,"policy":"benchmark",)"
-        << R"("policy_version":2,"constants":{"multiplier":0.5}}})"
-        << "\n";
-  }
   Finished Run(const std::vector<std::string>& arguments, int code = 0) {
     Finished finished = RunProgram(dir_.path(), arguments);
     EXPECT_EQ(finished.code, code) << arguments.front() << ": " << finished.out << finished.err;
@@ -53,8 +46,128 @@ class ProgramCorrect : public ::testing::Test {
     EXPECT_EQ(audit["corrections"], corrections);
   }
 
+  // What an operator says by hand of one row of a plan, `more` micro-credits beyond it.
+  void Forge(int id, const json& row, std::int64_t more, std::uint32_t version) {
+    const json forged = {{"id", std::to_string(id)},
+                         {"project", 1},
+                         {"time", 1750000000},
+                         {"repricing",
+                          {{"result", row["result"]},
+                           {"policyVersion", version},
+                           {"reason", "by hand"},
+                           {"creditMicro", std::to_string(row["after_micro"].get<std::int64_t>() + more)},
+                           {"entry",
+                            {{"user", row["user"]},
+                             {"host", row["host"]},
+                             {"team", row["team"]},
+                             {"app", row["app"]},
+                             {"creditMicro", std::to_string(row["before_micro"].get<std::int64_t>())}}}}}};
+    const std::string file = std::to_string(id) + ".jsonl";
+    std::ofstream(dir_ / file) << forged.dump() << "\n";
+    Run({"ingest", file, "--data", "data"});
+  }
+
   testing::TempDir dir_;
 };
+
+class ProgramCorrect : public Correcting {
+ protected:
+  void SetUp() override {
+    Run({"generate", "--quiet", "--results", "1500", "--hosts", "30", "--policy", "benchmark", "--late",
+         "0.03", "events.jsonl"});
+    Run({"ingest", "events.jsonl", "--data", "data"});
+    std::ofstream(dir_ / "next.jsonl")
+        << R"({"id":999999,"project":1,"time":1700000000,"app":{"app":1,"policy":"benchmark",)"
+        << R"("policy_version":2,"constants":{"multiplier":0.5}}})"
+        << "\n";
+  }
+};
+
+// Twenty jobs of a year, of a project that the sender's messages pay (README).
+class ProgramCorrectYear : public Correcting {
+ protected:
+  void SetUp() override {
+    const std::string make =
+        "python3 '" COBBLESTONE_SOURCE_DIR "/examples/climate/project.py' '" + (dir_ / "year") + "'";
+    ASSERT_EQ(std::system(make.c_str()), 0);
+    Run({"ingest", "year/before.jsonl", "--data", "data"});
+    Run({"ingest", "year/messages.xml", "--format", "trickle-xml", "--data", "data"}, 1);
+    Run({"ingest", "year/after.jsonl", "--data", "data"});
+    // A quarter more for each step.
+    std::ofstream(dir_ / "next.jsonl")
+        << R"({"id":999999,"project":1,"time":1740000000,"app":{"app":1,"policy":"assigned","policy_version":2,)"
+        << R"("trickles":[{"variety":"orig","kind":"steps","measure":"steps",)"
+        << R"("phases":[{"last_step":777600,"credit_per_step":0.25}]}]}})"
+        << "\n";
+    Run({"ingest", "next.jsonl", "--data", "data"});
+  }
+  std::vector<std::string> By(const std::string& version) {
+    return {"reprice", "--policy-version", version, "--app-version", "1", "--yes"};
+  }
+};
+
+TEST_F(ProgramCorrectYear, WhatTricklesPaidIsPricedAnewOnceAndBack) {
+  // Of job 7 and 11 trickles alone were paid, the others' grants were worth more than they.
+  const std::map<std::uint64_t, std::string> had = {
+      {1, "160000.000000"}, {7, "64800.000000"}, {11, Total("user", 11)}};
+  const Finished shown = Correct({"reprice", "--policy-version", "2", "--app-version", "1"});
+  EXPECT_THAT(shown.out, HasSubstr("20 results, 20 corrections: priced by version 2"));
+  EXPECT_THAT(shown.out, HasSubstr("16200.000000"));
+  EXPECT_THAT(shown.out, HasSubstr("nothing was written"));
+  const json plan =
+      Ask({"reprice", "--policy-version", "2", "--app-version", "1", "--reason", "a quarter more"});
+  EXPECT_TRUE(plan["problems"].empty()) << plan["problems"];
+  for (const auto& [user, total] : had) EXPECT_EQ(Total("user", user), total);
+
+  Correct(By("2"));
+  EXPECT_EQ(Total("user", 1), "194400.000000");
+  EXPECT_EQ(Total("host", 7), "81000.000000");
+  EXPECT_NEAR(std::stod(Total("user", 11)), 1.25 * std::stod(had.at(11)), 1e-6);
+  EXPECT_THAT(Correct(By("2")).out, HasSubstr("nothing changes"));
+  ExpectSound(20);
+  EXPECT_THAT(Run({"explain", "7", "--data", "data"}).out, HasSubstr("because forged results"));
+  EXPECT_EQ(Ask({"explain", "7"})["corrections"][0]["after"], "81000.000000");
+
+  Correct(By("1"));
+  for (const auto& [user, total] : had) {
+    EXPECT_EQ(Total("user", user), total);
+    EXPECT_EQ(Total("host", user), total);
+  }
+  ExpectSound(40);
+}
+
+TEST_F(ProgramCorrectYear, TheAuditFindsARepricingThatItsVersionDoesNotGive) {
+  const json plan =
+      Ask({"reprice", "--policy-version", "2", "--app-version", "1", "--reason", "a quarter more"});
+  Forge(4711, plan["corrections"][0], 0, 2);
+  ExpectSound(1);
+  Forge(4712, plan["corrections"][6], 1, 2);
+  const Finished audit = Run({"audit", "--data", "data"}, 1);
+  EXPECT_THAT(audit.out,
+              HasSubstr("result 7 of project 1: correction 4712 makes it 81000000001 micro-credits by "
+                        "version 2, which makes it 81000000000"));
+  EXPECT_EQ(Ask({"audit"})["problem_count"], 1);
+  // The next look sets it right.
+  Correct(By("2"));
+  EXPECT_EQ(Total("user", 7), "81000.000000");
+  EXPECT_EQ(Ask({"audit"})["problem_count"], 1);
+}
+
+// Of replicas and late results the price is made of what others' records tell.
+TEST_F(ProgramCorrect, TheAuditPricesEachGrantAnewAsItWasPriced) {
+  Run({"ingest", "next.jsonl", "--data", "data"});
+  Forge(4711,
+        Ask({"reprice", "--policy-version", "2", "--host", "1", "--reason",
+             "forged results"})["corrections"][0],
+        -5, 2);
+  for (std::uint64_t host = 1; host <= 30; ++host)
+    Correct({"reprice", "--policy-version", "2", "--host", std::to_string(host), "--yes"});
+  const json audit = Ask({"audit"});
+  EXPECT_GT(audit["late_grants"], 10);
+  EXPECT_EQ(audit["corrections"], audit["grants"].get<int>() + 1);
+  ASSERT_EQ(audit["problem_count"], 1) << audit.dump(1);
+  EXPECT_THAT(audit["problems"][0].get<std::string>(), HasSubstr("correction 4711 makes it"));
+}
 
 TEST_F(ProgramCorrect, ShowsFirstThenTakesBackOnceAndExplains) {
   const std::string before = Total("host", 7);

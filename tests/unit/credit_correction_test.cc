@@ -4,12 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "common/credit/constants.h"
+#include "common/credit/creditnew.h"
 #include "common/credit/partial_settlement.h"
 #include "common/credit/policy.h"
 #include "common/credit/reprice.h"
+#include "tests/unit/credit_world.h"
 
 namespace cobblestone::credit {
 namespace {
@@ -160,6 +163,217 @@ TEST(BroughtTo, FollowsTheSettlementOfTheApp) {
     EXPECT_EQ(BroughtTo(UserId(1), claim, row.worth), row.first) << row.worth;
     EXPECT_EQ(BroughtTo(UserId(2), claim, row.worth), row.second) << row.worth;
   }
+}
+
+// ---- Trickles --------------------------------------------------------------------------------------------------------
+
+constexpr double kDay = kSecondsPerDay;
+
+TrickleRule Elapsed() {
+  return {.variety = "a", .kind = TrickleKind::kElapsed, .measure = TrickleMeasure::kElapsedTime};
+}
+TrickleRule Fraction() {
+  return {.variety = "a", .kind = TrickleKind::kFraction, .measure = TrickleMeasure::kFractionDone};
+}
+TrickleRule Days() { return {.variety = "a", .kind = TrickleKind::kDay, .credit_per_day = 5}; }
+TrickleRule Steps() {
+  return {
+      .variety = "a",
+      .kind = TrickleKind::kSteps,
+      .measure = TrickleMeasure::kSteps,
+      .phases = {{.last_step = 1000, .credit_per_step = 0.5}, {.last_step = 3000, .credit_per_step = 0.25}}};
+}
+TrickleRule RunTime() {
+  return {.variety = "a",
+          .kind = TrickleKind::kRunTime,
+          .measure = TrickleMeasure::kRuntimeIncrement,
+          .incremental = true,
+          .typical = {.median = 2e9, .percentile_95 = 4e9}};
+}
+
+// One job of 1 GFLOP/s on a host of `whetstone`, priced at its dispatch by a version.
+struct Sent {
+  double whetstone = 3e9;
+  double fpops_bound = 1e25;
+  double max_granted_credit = 0;  // of the project
+
+  [[nodiscard]] TricklePrice By(const TrickleRule& rule, const PolicyVersion& version) const {
+    EXPECT_EQ(ProblemOf(rule), std::nullopt);
+    World world(CreditNewPolicy(), PolicyKind::kCreditNew);
+    world.catalogue.settings.max_granted_credit = max_granted_credit;
+    world.catalogue.apps.at(world.app.value).policy = version;
+    HostRecord host;
+    host.whetstone = whetstone;
+    Job job;
+    job.fpops_est = 365 * kDay * kGflops;
+    const CompletionFacts dispatch = world.Completion(job);
+    return PriceOf(
+        rule, {.dispatch = dispatch, .fpops_est = job.fpops_est, .fpops_bound = fpops_bound, .host = host},
+        world.Force());
+  }
+};
+
+PolicyVersion Paying(std::uint32_t number, std::vector<TrickleRule> rules, double constant = 200) {
+  PolicyVersion version{.kind = PolicyKind::kCreditNew,
+                        .version = number,
+                        .constants = DefaultConstants(PolicyKind::kCreditNew),
+                        .trickles = std::move(rules)};
+  version.constants.cobblestones_per_gflops_day = constant;
+  return version;
+}
+
+// Each rule's change, and a mark that it is seen at.
+struct Change {
+  const char* name;
+  TrickleRule was;
+  double mark;
+  std::function<void(TrickleRule&)> change;
+  double constant = 200;
+  bool changes = true;
+};
+
+// What would have been paid, had the job been sent under the other version: that one froze its own price.
+TEST(PriceTricklesAnew, ItIsWhatThePriceOfTheOtherVersionWouldHaveMadeOfTheMark) {
+  const Change changes[] = {
+      {"factor", Steps(), 1500, [](TrickleRule& rule) { rule.model_factor = 3; }},
+      {"multiplier", Steps(), 1500, [](TrickleRule& rule) { rule.multiplier = 0.5; }},
+      {"phases", Steps(), 1500,
+       [](TrickleRule& rule) {
+         rule.phases = {{2000, 2}, {3000, 0}};
+       }},
+      {"a shorter model", Steps(), 1500,
+       [](TrickleRule& rule) {
+         rule.phases = {{1200, 2}};
+       }},
+      {"per day", Days(), 40, [](TrickleRule& rule) { rule.credit_per_day = 7; }},
+      {"constant", Elapsed(), 40 * kDay, [](TrickleRule&) {}, 100},
+      {"constant", Fraction(), 0.3, [](TrickleRule&) {}, 300},
+      {"constant", RunTime(), 40 * kDay, [](TrickleRule&) {}, 0},
+      {"a lower speed", RunTime(), 40 * kDay, [](TrickleRule& rule) { rule.typical.percentile_95 = 2.5e9; }},
+      {"a higher speed that nothing held back", RunTime(), 40 * kDay,
+       [](TrickleRule& rule) { rule.typical.percentile_95 = 9e9; }, 200, false},
+      {"another median", RunTime(), 40 * kDay, [](TrickleRule& rule) { rule.typical.median = 1e9; }, 200,
+       false},
+      {"a limit", Days(), 40, [](TrickleRule& rule) { rule.max_credit = 12; }},
+  };
+  for (const double bound : {1e25, 3e15}) {
+    const Sent sent{.fpops_bound = bound};
+    for (const Change& one : changes) {
+      TrickleRule is = one.was;
+      one.change(is);
+      const PolicyVersion then = Paying(1, {one.was});
+      const PolicyVersion version = Paying(2, {is}, one.constant);
+      const RecordedMark mark{.variety = "a", .price = sent.By(one.was, then), .mark = one.mark};
+      const PricedAnew same = PriceTricklesAnew({&mark, 1}, then, then);
+      EXPECT_EQ(same.problem, "") << one.name;
+      EXPECT_EQ(same.credit, CreditOfMark(mark.price, one.mark)) << one.name;
+      const PricedAnew anew = PriceTricklesAnew({&mark, 1}, then, version);
+      EXPECT_EQ(anew.problem, "") << one.name;
+      const double expected = CreditOfMark(sent.By(is, version), one.mark);
+      EXPECT_EQ(anew.micro, RoundToMicro(expected)) << one.name;
+      EXPECT_TRUE(bound < 1e20 || (anew.micro != same.micro) == one.changes) << one.name;
+    }
+  }
+}
+
+TEST(PriceTricklesAnew, OfSeveralVarietiesItIsTheBest) {
+  TrickleRule days = Days();
+  days.variety = "b";
+  TrickleRule dearer = Steps();
+  dearer.multiplier = 4;
+  const PolicyVersion then = Paying(1, {Steps(), days});
+  TrickleRule dearer_days = days;
+  dearer_days.credit_per_day *= 4;
+  const RecordedMark marks[] = {{.variety = "a", .price = Sent().By(Steps(), then), .mark = 100},
+                                {.variety = "b", .price = Sent().By(days, then), .mark = 30}};
+  EXPECT_EQ(PriceTricklesAnew(marks, then, then).credit, 150);
+  EXPECT_EQ(PriceTricklesAnew(marks, then, Paying(2, {dearer, dearer_days})).credit, 600);
+  // Steps that were worth up to 150 came to less than the days, and are in no record.
+  EXPECT_EQ(
+      PriceTricklesAnew(marks, then, Paying(2, {dearer, days})).problem,
+      "its app pays for several varieties of trickles, and the ledger tells of those alone that paid most");
+  // By the days alone, it is told: steps are not paid for any more.
+  EXPECT_EQ(PriceTricklesAnew({marks + 1, 1}, then, Paying(2, {dearer_days})).credit, 600);
+  EXPECT_EQ(PriceTricklesAnew(marks, then, Paying(2, {dearer_days})).problem,
+            "that version pays for no trickles of variety 'a'");
+}
+
+TEST(PriceTricklesAnew, WhatTheLedgerDoesNotTellIsNotGuessed) {
+  struct Row {
+    const char* why;  // a part of it
+    TrickleRule was;
+    double mark;
+    std::function<void(TrickleRule&)> change;
+    Sent sent;
+  };
+  TrickleRule at_most = Days();
+  at_most.max_credit = 100;
+  TrickleRule pause = Steps();
+  pause.phases[1].credit_per_step = 0;
+  TrickleRule slow = pause;
+  slow.phases.push_back({.last_step = 4000, .credit_per_step = 3});
+  TrickleRule by_cpu_time = Elapsed();
+  by_cpu_time.measure = TrickleMeasure::kCpuTime;
+  const Row rows[] = {
+      {"otherwise", Elapsed(), kDay, [&](TrickleRule& rule) { rule = by_cpu_time; }, {}},
+      {"otherwise", Steps(), 10, [](TrickleRule& rule) { rule = Days(); }, {}},
+      {"otherwise", RunTime(), kDay, [](TrickleRule& rule) { rule.max_increment = 10; }, {}},
+      {"otherwise", Steps(), 10, [](TrickleRule& rule) { rule.min_step_seconds = 10; }, {}},
+      {"limits the speed of hosts",
+       RunTime(),
+       kDay,
+       [](TrickleRule& rule) { rule.typical.percentile_95 = 9e9; },
+       {.whetstone = 8e9}},
+      {"limits the speed of hosts",
+       RunTime(),
+       kDay,
+       [](TrickleRule& rule) { rule.typical.median = 1e9; },
+       {.whetstone = -1}},
+      {"how much further", at_most, 40, [](TrickleRule& rule) { rule.max_credit = 300; }, {}},
+      {"how much further", pause, 1200, [](TrickleRule& rule) { rule.phases[1].credit_per_step = 1; }, {}},
+      {"how much further", slow, 1200, [](TrickleRule& rule) { rule.phases[1].credit_per_step = 1; }, {}},
+      {"how much further", Steps(), 3000, [](TrickleRule& rule) { rule.phases[1].last_step = 9000; }, {}},
+      {"whether the project allowed more",
+       at_most,
+       15,
+       [](TrickleRule& rule) { rule.credit_per_day = 10, rule.max_credit = 300; },
+       {}},
+      {"no amount of credit", Days(), 15, [](TrickleRule& rule) { rule.credit_per_day = 1e15; }, {}},
+  };
+  for (const Row& row : rows) {
+    TrickleRule is = row.was;
+    row.change(is);
+    const PolicyVersion then = Paying(1, {row.was});
+    const RecordedMark mark{.variety = "a", .price = row.sent.By(row.was, then), .mark = row.mark};
+    EXPECT_EQ(PriceTricklesAnew({&mark, 1}, then, then).problem, "") << row.why;
+    const std::string problem = PriceTricklesAnew({&mark, 1}, then, Paying(2, {is})).problem;
+    EXPECT_NE(problem.find(row.why), std::string::npos) << row.why << ": " << problem;
+  }
+  // The devices that a limit held back are not in the ledger.
+  const PolicyVersion then = Paying(1, {Elapsed()});
+  PolicyVersion limited = Paying(2, {Elapsed()});
+  limited.constants.max_peak_flops_cpu = 5e8;
+  const RecordedMark mark{.variety = "a", .price = Sent().By(Elapsed(), then), .mark = kDay};
+  EXPECT_EQ(PriceTricklesAnew({&mark, 1}, then, limited).problem,
+            "that version limits speeds or scales otherwise, and the ledger has what the limits left");
+}
+
+TEST(PriceTricklesAnew, WhatIsHeldBackByOneLimitIsHeldBackByALowerOne) {
+  TrickleRule at_most = Days();
+  at_most.max_credit = 100;
+  TrickleRule lower = at_most;
+  lower.max_credit = 60;
+  const PolicyVersion then = Paying(1, {at_most});
+  const RecordedMark mark{.variety = "a", .price = Sent().By(at_most, then), .mark = 40};
+  EXPECT_EQ(PriceTricklesAnew({&mark, 1}, then, Paying(2, {lower})).credit, 60);
+  // The project's limit of then holds whatever the rule's is.
+  TrickleRule none = at_most;
+  none.max_credit = 0;
+  const RecordedMark held{
+      .variety = "a", .price = Sent{.max_granted_credit = 50}.By(at_most, then), .mark = 40};
+  const PricedAnew anew = PriceTricklesAnew({&held, 1}, then, Paying(2, {none}));
+  EXPECT_EQ(anew.problem, "");
+  EXPECT_EQ(anew.credit, 50);
 }
 
 }  // namespace

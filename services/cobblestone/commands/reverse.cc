@@ -312,8 +312,8 @@ void AddReprice(Program& program) {
         AddOptions(verb, options);
         verb.footer(
             std::string(kFooter) +
-            "Prices are made of what the ledger recorded with each grant, with the averages and scales of "
-            "then.\nWhere that does not tell what the version would look at, the result is left as it is, "
+            "Prices are made of what the ledger recorded with each grant and trickle, with the averages and "
+            "scales of then.\nWhere that does not tell what the version would look at, the result is left as it is, "
             "and named.\n\n"
             "Example:  cobblestone reprice --policy-version 3 --app-version 7 --reason 'multiplier was "
             "wrong' --yes");

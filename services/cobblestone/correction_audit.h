@@ -1,0 +1,55 @@
+// The part of the audit that is about operators' corrections: each rests on what its result had brought the owner, leaves what it
+// says, and a re-pricing leaves what the version that it names makes of what the ledger recorded.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/wire/grant_codec.h"
+#include "common/wire/project_view.h"
+#include "common/wire/topics.h"
+#include "services/cobblestone/correction_plan.h"
+#include "services/cobblestone/ledger_index.h"
+
+namespace cobblestone {
+
+// What the audit reads, and how far.
+struct AuditedLedger {
+  LedgerIndex& index;
+  std::function<Result<std::string>(const LedgerPlace& place, wire::Topic topic)> record_at;
+  std::function<Status(const std::function<void(std::string_view record)>& take)> each_grant;
+  std::function<bool(const LedgerPlace& grant)> is_behind;  // the snapshot has not read it
+  const std::map<std::uint32_t, wire::ProjectView>& projects;
+};
+
+class CorrectionAudit {
+ public:
+  using Problem = std::function<void(std::string)>;
+  explicit CorrectionAudit(Problem problem) : problem_(std::move(problem)) {}
+
+  // A record of an operator's reversal or re-pricing.
+  void Take(const wire::Grant& grant, const std::string& where);
+  Status Check(const AuditedLedger& ledger);
+  [[nodiscard]] std::uint64_t records() const { return records_; }
+
+ private:
+  using OfResult = std::pair<ProjectId, ResultId>;
+
+  Status CheckResult(const OfResult& which, bool repriced, const AuditedLedger& ledger);
+  Status ReadLateWorkunits(const AuditedLedger& ledger);
+  Status ReadReplicas(const wire::Grant& final, const AuditedLedger& ledger, CorrectionReader& reader) const;
+
+  Problem problem_;
+  std::uint64_t records_ = 0;
+  std::map<OfResult, bool> results_;  // whether any was priced anew
+  // Final grants of workunits of which a late result was priced anew, as bytes.
+  std::map<std::pair<ProjectId, WorkunitId>, std::vector<std::string>> late_workunits_;
+};
+
+}  // namespace cobblestone

@@ -1,0 +1,254 @@
+#include "services/cobblestone/correction_worth.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "common/credit/correction.h"
+
+namespace cobblestone {
+
+namespace {
+
+using credit::MicroCredit;
+using credit::MicroTotal;
+
+constexpr const char* kVersionUnknown = "the log has not the version of the policy that it was priced by";
+
+// Cobblestones of the job's grant by the version; none: `problem` says why it cannot be told.
+std::optional<MicroCredit> GrantAnew(const LedgerResult& result, const ReplicaGrants& replicas,
+                                     const wire::ProjectView& view, std::uint32_t version,
+                                     std::string* problem) {
+  const wire::Grant* grant = &*result.final;
+  if ((grant->head.flags & credit::kGrantLate) != 0) {
+    // It got what its workunit's results got.
+    const auto on_time = std::find_if(replicas.begin(), replicas.end(), [&](const auto& one) {
+      return one.second.claim->workunit == result.workunit &&
+             (one.second.head.flags & credit::kGrantLate) == 0;
+    });
+    if (on_time == replicas.end()) {
+      *problem = "it was late, and of its workunit's other results none was granted anything";
+      return std::nullopt;
+    }
+    grant = &on_time->second;
+  }
+  std::vector<credit::RecordedClaim> claims;
+  const auto add = [&](const credit::Claim& claim, bool whole) {
+    const credit::PolicyVersion* then = view.FindPolicy(claim.app, claim.policy_version);
+    if (then == nullptr) return;
+    claims.push_back({.claim = claim, .whole = whole, .benchmark = then->constants.benchmark});
+  };
+  add(*grant->claim, true);
+  for (const wire::OtherClaim& other : grant->others) {
+    const auto own = replicas.find(other.result.value);
+    const bool whole = own != replicas.end() && own->second.claim->workunit == result.workunit &&
+                       own->second.claim->host == other.host;
+    add(whole ? *own->second.claim : wire::ClaimOf(other, *grant->claim), whole);
+  }
+  if (claims.size() != grant->others.size() + 1) {
+    *problem = kVersionUnknown;
+    return std::nullopt;
+  }
+  std::sort(claims.begin(), claims.end(),
+            [](const auto& a, const auto& b) { return a.claim.result < b.claim.result; });
+  const credit::PricedAnew anew =
+      credit::PriceAnew(claims, grant->detail.max_granted_credit, *view.FindPolicy(result.app, version));
+  *problem = anew.problem;
+  return anew.problem.empty() ? std::optional(anew.micro) : std::nullopt;
+}
+
+// What a job's trickles are worth in all: of those that the decision knew, and with those that came behind it.
+struct TrickleWorth {
+  MicroCredit before = 0;
+  MicroCredit all = 0;
+
+  friend bool operator==(const TrickleWorth&, const TrickleWorth&) = default;
+};
+
+std::vector<credit::RecordedMark> MarksOf(const LedgerResult& result, bool with_late) {
+  std::map<std::size_t, double> highest;
+  for (const auto& [owner, records] : result.owners)
+    for (const ResultRecord& record : records)
+      if (record.partial() && (with_late || !record.late()))
+        highest[record.variety] = std::max(highest[record.variety], record.mark);
+  std::vector<credit::RecordedMark> marks;
+  for (const auto& [variety, mark] : highest)
+    marks.push_back(
+        {.variety = result.prices[variety].first, .price = result.prices[variety].second, .mark = mark});
+  return marks;
+}
+
+std::optional<TrickleWorth> TricklesAnew(const LedgerResult& result, const credit::PolicyVersion& then,
+                                         const credit::PolicyVersion& version, std::string* problem) {
+  TrickleWorth worth;
+  for (const auto& [with_late, to] : {std::pair{false, &worth.before}, std::pair{true, &worth.all}}) {
+    const credit::PricedAnew anew = credit::PriceTricklesAnew(MarksOf(result, with_late), then, version);
+    *problem = anew.problem;
+    if (!problem->empty()) return std::nullopt;
+    *to = anew.micro;
+  }
+  return worth;
+}
+
+// What the pipeline brought an owner.
+struct Granted {
+  MicroTotal all = 0;
+  MicroTotal late = 0;  // of it by trickles behind the decision
+  bool paid = false;    // by trickles before it
+};
+Granted GrantedTo(const std::vector<ResultRecord>& records) {
+  Granted granted;
+  for (const ResultRecord& record : records) {
+    if (record.event != 0) continue;
+    granted.all += record.micro;
+    if (record.partial() && record.late()) granted.late += record.micro;
+    granted.paid = granted.paid || (record.partial() && !record.late());
+  }
+  return granted;
+}
+
+// Why it is not priced anew, whatever its price; empty: it may be.
+std::string TakenBack(const LedgerResult& result) {
+  if (result.final) {
+    const wire::GrantHead& final = result.final->head;
+    const auto own = result.owners.find({final.host, final.user});
+    const bool uncounted = own != result.owners.end() &&
+                           std::any_of(own->second.begin(), own->second.end(), [](const ResultRecord& one) {
+                             return (one.flags & credit::kGrantUncounts) != 0;
+                           });
+    return uncounted ? "its grant was taken back" : "";
+  }
+  for (const auto& [owner, records] : result.owners)
+    for (const ResultRecord& record : records)
+      if (record.event != 0 && record.kind == wire::GrantKind::kReversal)
+        return "what its trickles were paid was taken back";
+  return "";
+}
+
+}  // namespace
+
+MicroTotal LedgerResult::Provisional() const {
+  MicroTotal sum = 0;
+  for (const auto& [owner, records] : owners)
+    for (const ResultRecord& record : records) sum += record.provisional;
+  return sum;
+}
+
+std::vector<TeamShare> SharesOf(const LedgerResult& result, const ResultOwner& owner) {
+  std::vector<TeamShare> shares;
+  std::vector<credit::RecentAverage> averages;
+  const auto records = result.owners.find(owner);
+  if (records == result.owners.end()) return shares;
+  for (const ResultRecord& record : records->second) {
+    if (record.event == 0 && record.micro == 0 && record.kind != wire::GrantKind::kFinal)
+      continue;  // it settles what is there, is posted to no team, and has none to take from
+    auto found = std::find_if(shares.begin(), shares.end(),
+                              [&](const TeamShare& one) { return one.entry.team == record.team; });
+    if (found == shares.end()) {
+      found = shares.insert(found, {.entry = {.user = owner.user,
+                                              .host = owner.host,
+                                              .team = record.team,
+                                              .workunit = result.workunit,
+                                              .app = result.app,
+                                              .app_version = result.version.value_or(AppVersionId())}});
+      averages.emplace_back();
+    }
+    wire::LedgerEntry& entry = found->entry;
+    entry.credit_micro += record.micro;
+    if (record.kind == wire::GrantKind::kFinal) entry.counted = true;
+    if ((record.flags & credit::kGrantUncounts) != 0) entry.counted = false;
+    if (record.event != 0) entry.previous = record.event;
+    if (record.event == 0) found->granted += record.micro;
+    if (record.event != 0 && record.kind == wire::GrantKind::kReversal) found->taken += record.micro;
+    credit::RecentAverage& average = averages[static_cast<std::size_t>(found - shares.begin())];
+    if (record.event != 0 || record.micro < 0) {
+      credit::TakeFromShare(record.recent_off, record.time, average);
+    } else if (record.micro > 0) {
+      credit::AddToShare(record.micro, record.time, average);
+    }
+  }
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    shares[i].entry.recent = averages[i].value;
+    shares[i].entry.recent_time = averages[i].time;
+  }
+  return shares;
+}
+
+std::vector<MicroTotal> Spread(const std::vector<TeamShare>& shares, MicroTotal brought) {
+  std::vector<MicroTotal> each;
+  std::vector<std::size_t> order;
+  MicroTotal change = brought;
+  for (std::size_t i = shares.size(); i-- > 0;) order.push_back(i);
+  for (const TeamShare& share : shares) {
+    each.push_back(share.granted);
+    change -= share.granted;
+  }
+  std::stable_partition(order.begin(), order.end(), [&](std::size_t i) { return shares[i].entry.counted; });
+  for (const std::size_t i : order) {
+    const MicroTotal all_of_it = -std::max<MicroTotal>(each[i], 0);
+    const MicroTotal here = change > 0 || i == order.back() ? change : std::max(change, all_of_it);
+    each[i] += here;
+    change -= here;
+  }
+  return each;
+}
+
+BroughtAnew BringAnew(const LedgerResult& result, const ReplicaGrants& replicas,
+                      const wire::ProjectView& view, std::uint32_t version) {
+  BroughtAnew anew;
+  const auto cannot = [](std::string why) { return BroughtAnew{.problem = std::move(why)}; };
+  std::map<ResultOwner, Granted> granted;
+  MicroTotal late = 0;
+  std::ptrdiff_t paid = 0;       // owners, by trickles before the decision
+  std::ptrdiff_t paid_late = 0;  // behind it
+  for (const auto& [owner, records] : result.owners) {
+    for (const ResultRecord& record : records)
+      if (record.partial() && record.variety >= result.prices.size())
+        return cannot("the ledger has not the price of its trickles");
+    const Granted& its = granted[owner] = GrantedTo(records);
+    late += its.late;
+    paid += its.paid ? 1 : 0;
+    paid_late += its.late != 0 ? 1 : 0;
+  }
+  if (!result.final && result.prices.empty()) return cannot("it got no grant that could be priced");
+  if (auto why = TakenBack(result); !why.empty()) return cannot(std::move(why));
+  std::string problem;
+  std::optional<MicroCredit> grant = 0;
+  if (result.final) grant = GrantAnew(result, replicas, view, version, &problem);
+  if (!grant) return cannot(std::move(problem));
+
+  TrickleWorth was;
+  TrickleWorth now;
+  if (!result.prices.empty()) {
+    if (result.resent) return cannot("it was sent more than once, and paid for trickles each time");
+    const credit::PolicyVersion* then = view.FindPolicy(result.app, result.prices[0].second.rule_version);
+    if (then == nullptr) return cannot(kVersionUnknown);
+    const auto before = TricklesAnew(result, *then, *then, &problem);
+    const auto after = TricklesAnew(result, *then, *view.FindPolicy(result.app, version), &problem);
+    if (!before || !after) return cannot(std::move(problem));
+    was = *before;
+    now = *after;
+  }
+  // Of trickles behind the decision is paid what they are worth above the grant and those before.
+  const MicroTotal late_now = std::max(*grant, now.all) - std::max(*grant, now.before);
+  if ((now.before != was.before && paid > 1) || (late_now != late && paid_late > 1))
+    return cannot("its trickles were paid to several owners, and what each has of another sum nobody says");
+
+  credit::Claim claim;
+  if (result.final) claim = *result.final->claim;
+  if (now.before != was.before && claim.paid.size() == 1) claim.paid[0].micro = now.before;
+  for (const auto& [owner, its] : granted) {
+    MicroTotal& brought = anew.brought[owner] = its.all;
+    if (result.final && owner.host != result.final->head.host) continue;
+    MicroTotal on_time = its.all - its.late;
+    if (result.final) {
+      on_time = credit::BroughtTo(owner.user, claim, *grant);
+    } else if (now.before != was.before && on_time != 0) {
+      on_time = now.before;  // it was kept
+    }
+    brought = on_time + (late_now == late ? its.late : its.late != 0 ? late_now : 0);
+  }
+  return anew;
+}
+
+}  // namespace cobblestone
