@@ -254,9 +254,19 @@ Status Slot::ReadRows(std::uint8_t table,
   return found != nullptr ? found->ReadAll(visit) : Status::Ok();
 }
 
-void Slot::Evict(std::size_t keep) {
+void Slot::Evict(std::uint64_t keep) {
   if (flush_active()) return;
-  for (TableBase* table : all_tables_) table->Evict(table->resident() ? 0 : keep);
+  std::uint64_t all = 0;
+  for (TableBase* table : all_tables_) {
+    if (table->resident())
+      table->EvictGone();
+    else
+      all += table->bytes();
+  }
+  if (all <= keep) return;
+  const double part = static_cast<double>(keep) / static_cast<double>(all);
+  for (TableBase* table : all_tables_)
+    if (!table->resident()) table->Evict(static_cast<std::uint64_t>(static_cast<double>(table->bytes()) * part));
 }
 
 void Slot::Emit(TopicIndex topic, std::uint32_t partition, std::string_view record) {

@@ -69,6 +69,7 @@ void TableBase::Grow() {
 
 // Backward-shift deletion: no tombstones, look-ups stay short.
 void TableBase::Remove(std::size_t at) {
+  bytes_ -= slots_[at]->bytes;
   Free(slots_[at]);
   --used_;
   std::size_t hole = at;
@@ -130,6 +131,7 @@ void TableBase::EncodeFlushRow(EntryBase* entry, std::string& out) {
   const auto length = static_cast<std::uint32_t>(out.size() - start - kKeyBytes - 5);
   std::memcpy(out.data() + start + kKeyBytes + 1, &length, 4);
   entry->stored = entry->exists;
+  Weigh(entry, length);
 }
 
 void TableBase::FlushEarly(EntryBase* entry) {
@@ -137,20 +139,34 @@ void TableBase::FlushEarly(EntryBase* entry) {
   EncodeFlushRow(entry, *host_.flush_bytes);
 }
 
-void TableBase::Evict(std::size_t keep) {
-  if (used_ <= keep || slots_.empty()) return;
+void TableBase::Evict(std::uint64_t keep) {
   // Two rounds at the most: the first may only clear the marks.
-  for (std::size_t steps = 0; steps < slots_.size() * 2 && used_ > keep; ++steps) {
+  for (std::size_t steps = 0; steps < slots_.size() * 2 && bytes_ > keep; ++steps) {
     hand_ = (hand_ + 1) & mask_;
     EntryBase* e = slots_[hand_];
     if (e == nullptr || e->touched || e->dirty || e->flushing) continue;
-    if (resident_ && e->exists) continue;
     if (e->recent) {
       e->recent = false;
       continue;
     }
     Remove(hand_);
     hand_ = (hand_ - 1) & mask_;  // what moved into the hole is next
+  }
+}
+
+void TableBase::EvictGone() {
+  if (!some_gone_) return;
+  some_gone_ = false;
+  for (std::size_t at = 0; at < slots_.size();) {
+    const EntryBase* e = slots_[at];
+    if (e != nullptr && !e->exists) {
+      if (!e->touched && !e->dirty && !e->flushing) {
+        Remove(at);  // another may lie there now
+        continue;
+      }
+      some_gone_ = true;
+    }
+    ++at;
   }
 }
 

@@ -74,6 +74,7 @@ struct EntryBase {
   bool stored = false;         // the store may hold a row for it
   std::uint32_t dirty_at = 0;  // its place among the dirty, if it is
   std::uint32_t flush_at = 0;  // its place in the state write that is gathered, if it has one
+  std::uint32_t bytes = 0;     // of memory, about: as when it was last read or written
 };
 
 class TableBase;
@@ -93,8 +94,8 @@ struct TableHost {
 
 class TableBase {
  public:
-  TableBase(TableHost& host, std::uint8_t id, std::uint8_t version, bool resident)
-      : host_(host), id_(id), version_(version), resident_(resident) {}
+  TableBase(TableHost& host, std::uint8_t id, std::uint8_t version, bool resident, std::uint32_t entry_bytes)
+      : host_(host), id_(id), version_(version), resident_(resident), entry_bytes_(entry_bytes) {}
   virtual ~TableBase() = default;
   TableBase(const TableBase&) = delete;
   TableBase& operator=(const TableBase&) = delete;
@@ -102,6 +103,8 @@ class TableBase {
   [[nodiscard]] std::uint8_t id() const { return id_; }
   [[nodiscard]] bool resident() const { return resident_; }
   [[nodiscard]] std::size_t size() const { return used_; }
+  // Of memory, about: what its objects hold of their own (strings, lists) is taken for twice what they are encoded in.
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   // Records come back to the same rows of it all the time: worth reading in one go before many are executed (Slot::Warm).
   void MarkHot() { hot_ = true; }
   [[nodiscard]] bool hot() const { return hot_; }
@@ -123,7 +126,10 @@ class TableBase {
   // where absence needs no memory (resident tables).
   void Committed(EntryBase* entry) {
     entry->touched = false;
-    if (resident_ && !entry->exists && !entry->stored && !host_.every_deletion) return Forget(entry);
+    if (resident_ && !entry->exists) {
+      if (!entry->stored && !host_.every_deletion) return Forget(entry);
+      some_gone_ = true;
+    }
     if (!entry->dirty) {
       entry->dirty = true;
       entry->dirty_at = static_cast<std::uint32_t>(dirty_.size());
@@ -136,9 +142,11 @@ class TableBase {
   bool GatherFlush(std::size_t limit, std::string& out);
   [[nodiscard]] std::size_t dirty_count() const { return dirty_.size(); }
 
-  // Lets go of clean objects until at most `keep` are held; a hand goes round (CLOCK). Resident tables keep all that
-  // exists. Not while a state write is gathered or applied: the store does not hold the newest bytes yet.
-  void Evict(std::size_t keep);
+  // Lets go of clean objects until at most `keep` bytes are held; a hand goes round (CLOCK). Not while a state write is
+  // gathered or applied: the store does not hold the newest bytes yet.
+  void Evict(std::uint64_t keep);
+  // Of a resident table: what is known to be gone, and written so. Likewise.
+  void EvictGone();
 
   void EncodeFlushRow(EntryBase* entry, std::string& out);
 
@@ -153,6 +161,12 @@ class TableBase {
     return nullptr;
   }
   void Insert(EntryBase* entry);
+  // `encoded`: bytes of its row.
+  void Weigh(EntryBase* entry, std::size_t encoded) {
+    bytes_ -= entry->bytes;
+    entry->bytes = entry_bytes_ + static_cast<std::uint32_t>(2 * encoded);
+    bytes_ += entry->bytes;
+  }
   virtual void Free(EntryBase* entry) = 0;
   void Touch(EntryBase* entry) {
     if (entry->flushing) FlushEarly(entry);
@@ -169,6 +183,9 @@ class TableBase {
   std::uint8_t version_;
   bool resident_;
   bool hot_ = false;
+  bool some_gone_ = false;  // a resident table may hold what is gone
+  std::uint32_t entry_bytes_;
+  std::uint64_t bytes_ = 0;
   std::vector<EntryBase*> slots_;
   std::size_t mask_ = 0;
   std::size_t used_ = 0;
@@ -192,7 +209,7 @@ class Table final : public TableBase {
 
   // A newer schema version in the store stops the slot.
   Table(TableHost& host, const TableSpec<Value>& spec, bool resident)
-      : TableBase(host, spec.id, spec.version, resident) {}
+      : TableBase(host, spec.id, spec.version, resident, sizeof(Entry)) {}
   ~Table() override {
     for (EntryBase* e : slots_)
       if (e != nullptr) delete static_cast<Entry*>(e);
@@ -264,6 +281,7 @@ class Table final : public TableBase {
     if (Status s = Decode(bytes, entry->value); !s.ok()) return s;
     entry->exists = true;
     entry->stored = true;
+    Weigh(entry.get(), bytes.size());
     Insert(entry.release());
     return Status::Ok();
   }
@@ -318,6 +336,7 @@ class Table final : public TableBase {
       spare_.pop_back();
     }
     e->key = key;
+    Weigh(e, 0);
     Insert(e);
     return e;
   }
@@ -344,6 +363,7 @@ class Table final : public TableBase {
     }
     e->exists = true;
     e->stored = true;
+    Weigh(e, scratch_.size());
     return e;
   }
 

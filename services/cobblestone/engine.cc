@@ -187,8 +187,6 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
   if (Status s = CheckOrderOf(*engine->log_, topics, settings); !s.ok()) return s;
 
   engine->stages_.resize(slots);
-  // A clean object takes about a kilobyte; four tables of a slot hold them.
-  const std::size_t objects = std::max<std::size_t>(1000, settings.memory.objects / 1024 / slots / 4);
   stream::embedded::RunnerOptions options{
       .directory = settings.data_directory,
       .threads = settings.threads,
@@ -204,7 +202,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
       .checkpoints_kept = static_cast<int>(settings.checkpoint.keep),
       .verify_checkpoints = settings.checkpoint.verify,
       .checkpoint_copy_directory = settings.checkpoint.copy_directory,
-      .objects_per_table = objects,
+      .object_bytes = settings.memory.objects / slots,
       .inputs_age = std::chrono::duration<double>(settings.retention.inputs_age).count(),
       .inputs_bytes = settings.retention.inputs_bytes,
       .peek_time = engine->lockstep() ? PeekLine : PeekTime,

@@ -248,7 +248,7 @@ Result<KafkaDeployment> DeploymentOf(const settings::RunSettings& settings,
                .flush_interval = duration_cast<Millis>(settings.state.flush_interval),
                .flush_debt_records = std::max<std::uint64_t>(1, settings.state.max_debt_records / slots),
                .checkpoint_interval = duration_cast<Millis>(settings.kafka.checkpoint_interval),
-               .objects_per_table = std::max<std::size_t>(1000, settings.memory.objects / 1024 / slots / 4),
+               .object_bytes = settings.memory.objects / slots,
                .tombstones_live = duration_cast<Millis>(settings.retention.inputs_age),
                .rules_version = kRulesVersion,
                .build = BuildId()};

@@ -35,7 +35,7 @@ struct Options {
   std::uint64_t parts = 4;
   double hours = 6;  // between two trickles of a job
   std::uint32_t threads = 2;
-  std::uint64_t objects = 8;  // GiB, of memory for decoded state: that of 10^6 jobs fits
+  std::uint64_t objects = 4;  // GiB, of memory for decoded state: that of 10^6 jobs fits
   std::string directory;
 };
 

@@ -229,7 +229,9 @@ std::vector<Event> RestlessTraffic(const GenerateOptions& options) {
 std::vector<Event> TrickleTrafficOf(std::uint64_t seed, std::uint64_t results) {
   GenerateOptions options = Trickling(seed);
   options.results = results;
-  // So few of each version that none has the samples for a scale: a price would rest on when it came.
+  // Policies without a history, and so few results of each version that none has the samples for a scale: a price would rest
+  // on when it came.
+  options.policies = {"benchmark", "assigned", "none", "reported-flops"};
   options.hosts = results / 12;
   options.versions = 1 + results / options.apps / 30;
   TrickleTraffic traffic = UnorderedTrickles(options);

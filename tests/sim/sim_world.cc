@@ -87,7 +87,7 @@ class World {
              .flush_debt_records = 60,
              .checkpoint_interval = Millis(100),
              .checkpoint_bytes = 600,
-             .objects_per_table = 40,
+             .object_bytes = 20000,
              .rules_version = kRulesVersion};
     for (int m = 0; m < kMostMachines; ++m) {
       machines_.push_back(std::make_unique<Machine>());

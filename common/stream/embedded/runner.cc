@@ -24,6 +24,7 @@ constexpr std::uint64_t kDebtsHeldAt = 2;
 // All checkpoints together rest for so many times the time that they take, so that a large state is not read back all the
 // time; at most for so many intervals.
 constexpr int kCheckpointRest = 10;
+constexpr std::uint64_t kWarmRowBytes = 4096;  // of memory for a row that is read ahead, with its like in other tables
 constexpr std::chrono::milliseconds kLookPatience{50};
 constexpr std::chrono::milliseconds kLookAgain{2};  // shorter, and looks cost more than all that is counted
 constexpr std::uint64_t kLoadedRecords =
@@ -231,7 +232,7 @@ Status Runner::OpenSlot(std::uint32_t k, const SlotFactory& factory,
   }
   // A record asks for about a row of each table.
   if (const std::uint64_t waiting = Lag(owned); read.ok() && waiting >= options_.warm_records)
-    read = slot.Warm(std::min<std::uint64_t>(options_.objects_per_table, waiting));
+    read = slot.Warm(std::min<std::uint64_t>(options_.object_bytes / kWarmRowBytes, waiting));
   if (read.ok()) read = Reexecute(owned);
   if (read.code() == StatusCode::kCorrupted && !owned.retried) {
     // Damage that shows only when a row is read. Without the state it is a missing one: from a checkpoint or the log.
@@ -502,7 +503,7 @@ void Runner::FlushStep(Owned& owned, std::size_t objects) {
     --state_writes_;
     slot.StateWriteApplied();
     ++wake_count_;  // what was held for it may go on
-    slot.Evict(options_.objects_per_table);
+    slot.Evict(options_.object_bytes);
   }
   if (!slot.gathering()) {
     if (owned.debt == 0) return;

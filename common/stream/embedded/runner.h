@@ -51,7 +51,7 @@ struct RunnerOptions {
   int checkpoints_kept = 2;
   bool verify_checkpoints = true;                  // each is read back before it counts
   std::string checkpoint_copy_directory;           // empty: none; else real copies go there too
-  std::size_t objects_per_table = 200000;          // clean objects kept in memory per slot and table
+  std::uint64_t object_bytes = 256u << 20;         // of clean objects kept in memory per slot, about
   std::chrono::milliseconds trim_interval{60000};  // inputs grow old when nothing comes in, too
   double inputs_age = 3 * 86400.0;                 // s, kept at least so long behind the checkpoints
   std::uint64_t inputs_bytes = 50ull << 30;        // unless the log is larger than this

@@ -281,7 +281,7 @@ void Task::StepState(Time now, std::size_t objects) {
     flushed_sequence_ = written->write->meta.sequence;
     ++state_writes_;
     state_written_at_ = UnixNow();
-    slot.Evict(options_.objects_per_table);
+    slot.Evict(options_.object_bytes);
   }
   if (!slot.gathering()) {
     // A state is as of a commit that is committed, and the last of its message; but where nothing comes after it.
