@@ -21,6 +21,7 @@ enum class GrantKind : std::uint8_t {
   kRepricing = 10,   // makes what a result was granted something else
   kHostMerged = 11,  // a host is another one from now on
   kEstimate = 12,    // what an account manager has reported of a running host
+  kTrickle = 13,     // a message of a running job that brought nothing, and why
 };
 
 // Changes what a user has, for a result: waits for its user as long as no event has named it.

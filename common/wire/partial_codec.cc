@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::uint32_t kVarietyField = 3;
 constexpr std::uint32_t kPriceField = 12;
+constexpr std::uint32_t kModelVersionField = 16;
 constexpr std::uint32_t kPhasesField = 21;
 
 void EncodePrice(const credit::TricklePrice& p, std::string* out) {
@@ -118,7 +119,13 @@ void EncodePartialGrant(const PartialGrant& p, std::string* out) {
   ProtoWriter last(buffer);
   last.Uint(13, p.workunit.value);
   last.Sint(14, p.version.value);
+  if (p.phase) last.PresentUint(15, *p.phase);
   out->append(last.written());
+  AppendString(kModelVersionField, p.model_version, out);
+  ProtoWriter unpaid(buffer);
+  unpaid.Uint(17, static_cast<std::uint64_t>(p.outcome));
+  unpaid.Uint(18, static_cast<std::uint64_t>(p.refusal));
+  out->append(unpaid.written());
 }
 
 bool DecodePartialGrant(std::string_view bytes, PartialGrant* p) {
@@ -145,6 +152,10 @@ bool DecodePartialGrant(std::string_view bytes, PartialGrant* p) {
         break;
       case VarintTag(13): p->workunit = WorkunitId(r.Varint()); break;
       case VarintTag(14): p->version = AppVersionId(r.Sint()); break;
+      case VarintTag(15): p->phase = r.Varint(); break;
+      case BytesTag(kModelVersionField): p->model_version = r.Bytes(); break;
+      case VarintTag(17): p->outcome = NarrowEnum<credit::TrickleOutcome>(r.Varint()); break;
+      case VarintTag(18): p->refusal = static_cast<RefusalReason>(r.Uint32()); break;
       default: r.Skip(tag); break;
     }
   }

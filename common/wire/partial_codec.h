@@ -9,6 +9,7 @@
 #include "common/base/ids.h"
 #include "common/credit/account.h"
 #include "common/credit/trickle_policy.h"
+#include "common/wire/refusal.h"
 
 namespace cobblestone::wire {
 
@@ -26,8 +27,16 @@ struct PartialGrant {
   credit::MicroCredit paid_before = 0;
   std::optional<credit::TricklePrice> price;  // in each that CLAIMS writes
   WorkunitId workunit;
-  AppVersionId version;  // 0: an earlier program did not tell it
+  AppVersionId version;                  // 0: an earlier program did not tell it
+  std::optional<std::uint64_t> phase{};  // of the model, as the message says
+  std::string model_version{};           // likewise
+  // Of a message that brought nothing:
+  credit::TrickleOutcome outcome = credit::TrickleOutcome::kPaid;
+  RefusalReason refusal = RefusalReason::kUnknown;  // of its record in `refused`; kUnknown: it was not
 };
+
+// Longer ones are no version, and not kept.
+inline constexpr std::size_t kLongestModelVersion = 64;
 
 // Appends the message's bytes to `out`.
 void EncodePartialGrant(const PartialGrant& partial, std::string* out);

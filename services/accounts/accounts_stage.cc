@@ -125,6 +125,7 @@ void AccountsStage::Process(std::size_t input, const RecordView& record, Emitter
   if (!options_.sorted) return OnGrant(record.value, record.offset, out);
   wire::Grant grant;
   if (!wire::DecodeGrant(record.value, &grant)) return out.Fail(Status::Corrupted("a grant does not decode"));
+  if (grant.head.kind == wire::GrantKind::kTrickle) return;
   if (grant.head.kind == wire::GrantKind::kMark) return OnPassed(record.value, out);
   // Hosts move at once, so that at the barrier everything is where it is to be applied.
   if (wire::IsHostMove(grant.head.kind)) return OnHostMove(grant.head, record.value, out);
@@ -302,6 +303,7 @@ void AccountsStage::OnGrant(std::string_view bytes, std::uint64_t offset, Emitte
   wire::GrantHead head;
   if (!wire::DecodeGrantHead(bytes, &head)) return out.Fail(Status::Corrupted("a grant does not decode"));
   if (!wire::IsAward(head.kind)) {
+    if (head.kind == wire::GrantKind::kTrickle) return;  // for people
     if (head.kind == wire::GrantKind::kOpening) return ApplyOpening(head, out);
     if (head.kind == wire::GrantKind::kMark) return OnPassed(bytes, out);
     if (head.kind == wire::GrantKind::kEstimate) return OnEstimate(bytes, out);

@@ -17,8 +17,6 @@ namespace {
 
 constexpr std::string_view kOpeningTag = "<msg_from_host";
 constexpr std::string_view kClosingTag = "</msg_from_host>";
-// By Column.
-constexpr std::array<std::string_view, 5> kColumns = {"id", "create_time", "hostid", "variety", "xml"};
 
 std::string_view Trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r");
@@ -92,32 +90,70 @@ Result<Attributes> AttributesOf(std::string_view tag) {
   return attributes;
 }
 
+// What a file of messages may begin with, as may one that is a body alone.
+bool IsPassedOver(std::string_view text) {
+  return text.empty() || (text.starts_with("<?xml ") && text.ends_with("?>")) ||
+         (text.starts_with("<!--") && text.ends_with("-->"));
+}
+
 }  // namespace
 
 Status TrickleRowReader::Error(std::uint64_t line, const std::string& what) const {
   return Status::InvalidArgument(source_ + ", line " + std::to_string(line) + ": " + what);
 }
 
-Status TrickleRowReader::ReadLine(std::string_view line, std::optional<TrickleMessageRow>* row) {
-  row->reset();
-  ++line_;
-  if (form_ == Form::kUnknown) {
-    const std::string_view text = Trimmed(line);
-    if (text.empty()) return Status::Ok();
-    form_ = text.starts_with('<') ? Form::kBodies : Form::kTable;
-  }
-  return form_ == Form::kTable ? ReadTableLine(line, row) : ReadBodyLine(line, row);
+void TrickleRowReader::Detect(std::string_view line) {
+  const std::string_view text = Trimmed(line);
+  if (IsPassedOver(text)) return;
+  form_ = text.starts_with(kOpeningTag) ? Form::kBodies
+          : text.starts_with('<')       ? Form::kBare
+          : IsTrickleDump(text)         ? Form::kDump
+                                        : Form::kTable;
+  if (form_ != Form::kBare) bare_.clear();
 }
 
-Status TrickleRowReader::Finish() const {
+Status TrickleRowReader::ReadLine(std::string_view line, std::vector<TrickleMessageRow>* rows) {
+  rows->clear();
+  ++line_;
+  if (form_ == Form::kUnknown) Detect(line);
+  switch (form_) {
+    case Form::kTable: return ReadTableLine(line, rows);
+    case Form::kBodies: return ReadBodyLine(line, rows);
+    case Form::kDump: {
+      Status read = dump_.ReadLine(line, line_, rows);
+      dumped_ += rows->size();
+      return read;
+    }
+    case Form::kUnknown:
+    case Form::kBare: break;
+  }
+  return ReadBareLine(line);
+}
+
+Status TrickleRowReader::Finish(std::vector<TrickleMessageRow>* rows) {
+  rows->clear();
   if (open_)
     return Error(open_->line, "the message that begins here does not end: " + std::string(kClosingTag) +
                                   " is missing; was the file cut off?");
   if (!pending_.empty()) return Error(begin_, "the row that begins here does not end; was the file cut off?");
+  if (form_ == Form::kDump) return dump_.Finish();
+  if (bare()) {
+    TrickleMessageRow& row = rows->emplace_back();
+    row.line = 1;
+    row.xml = std::move(bare_);
+  }
   return Status::Ok();
 }
 
-Status TrickleRowReader::ReadTableLine(std::string_view line, std::optional<TrickleMessageRow>* row) {
+Status TrickleRowReader::ReadBareLine(std::string_view line) {
+  if (bare_.size() + line.size() + 1 > kLargestTrickleRow)
+    return Error(1, "a message of more than " + std::to_string(kLargestTrickleRow) + " bytes is none");
+  if (line_ > 1) bare_ += '\n';
+  bare_ += line;
+  return Status::Ok();
+}
+
+Status TrickleRowReader::ReadTableLine(std::string_view line, std::vector<TrickleMessageRow>* rows) {
   if (pending_.empty()) {
     begin_ = line_;
     if (Trimmed(line).empty()) return Status::Ok();
@@ -134,77 +170,40 @@ Status TrickleRowReader::ReadTableLine(std::string_view line, std::optional<Tric
   if (columns_.empty()) {
     std::uint64_t number = 0;
     if (!columns.front() || !IsWhole(*columns.front(), &number)) return ReadHeader(columns);
-    columns_ = {kId, kCreateTime, kHostId, kVariety, kOther, kXml};
+    columns_ = StockTrickleColumns();
   }
   if (columns.size() != columns_.size())
     return Error(begin_, "a row of " + std::to_string(columns.size()) + " columns; it must have " +
                              std::to_string(columns_.size()) + ", separated by tabs");
   TrickleMessageRow message;
   message.line = begin_;
+  message.before = begin_ - 1;
   for (std::size_t k = 0; k < columns.size(); ++k) {
-    if (const Status set = SetColumn(columns_[k], columns[k], &message); !set.ok()) return set;
+    if (const Status set = SetTrickleColumn(columns_[k], columns[k], &message); !set.ok())
+      return Error(begin_, set.message());
   }
-  *row = std::move(message);
+  rows->push_back(std::move(message));
   return Status::Ok();
 }
 
 Status TrickleRowReader::ReadHeader(const std::vector<std::optional<std::string>>& names) {
-  for (const auto& name : names) {
-    const auto found = std::find(kColumns.begin(), kColumns.end(), name.value_or(""));
-    columns_.push_back(static_cast<Column>(found - kColumns.begin()));
-  }
-  for (std::size_t k = 0; k < kColumns.size(); ++k) {
-    const auto times = std::count(columns_.begin(), columns_.end(), static_cast<Column>(k));
-    if (times != 1) {
-      return Error(begin_,
-                   "the column " + std::string(kColumns[k]) +
-                       (times == 0 ? " is missing" : " is there twice") +
-                       "; this must be the table msg_from_host, with its columns separated by tabs, or "
-                       "messages within " +
-                       std::string(kOpeningTag) + " ...>");
-    }
-  }
+  std::vector<std::string> told;
+  for (const auto& name : names) told.push_back(name.value_or(""));
+  auto columns = TrickleColumnsNamed(told);
+  if (!columns.ok())
+    return Error(begin_,
+                 columns.status().message() +
+                     "; this must be the table msg_from_host, with its columns separated by tabs, a dump "
+                     "of it, or messages within " +
+                     std::string(kOpeningTag) + " ...>");
+  columns_ = std::move(*columns);
   return Status::Ok();
 }
 
-Status TrickleRowReader::SetColumn(Column column, const std::optional<std::string>& value,
-                                   TrickleMessageRow* row) const {
-  if (column == kOther) return Status::Ok();
-  const std::string name(kColumns[column]);
-  if (!value && column != kXml) return Error(row->line, name + " is NULL");
-  const std::string text = value.value_or("");
-  std::uint64_t whole = 0;
-  switch (column) {
-    case kId:
-    case kHostId:
-      if (!IsWhole(text, &whole) || whole == 0)
-        return Error(row->line, name + " is '" + text + "'; it must be a whole number above 0");
-      (column == kId ? row->id : row->host.value) = whole;
-      break;
-    case kCreateTime: {
-      const auto seconds = ParseTrickleNumber(text);
-      if (!seconds || *seconds == 0)
-        return Error(row->line, name + " is '" + text + "'; it must be a time in seconds of the UNIX clock");
-      row->create_time = *seconds;
-      break;
-    }
-    case kVariety:
-      if (text.size() > kLongestTrickleName)
-        return Error(row->line, name + " is longer than " + std::to_string(kLongestTrickleName) + " bytes");
-      row->variety = text;
-      break;
-    case kXml: row->xml = text; break;
-    case kOther: break;
-  }
-  return Status::Ok();
-}
-
-Status TrickleRowReader::ReadBodyLine(std::string_view line, std::optional<TrickleMessageRow>* row) {
+Status TrickleRowReader::ReadBodyLine(std::string_view line, std::vector<TrickleMessageRow>* rows) {
   if (!open_) {
     const std::string_view text = Trimmed(line);
-    const bool passed_over = text.empty() || (text.starts_with("<?xml ") && text.ends_with("?>")) ||
-                             (text.starts_with("<!--") && text.ends_with("-->"));
-    return passed_over ? Status::Ok() : ReadOpeningTag(text);
+    return IsPassedOver(text) ? Status::Ok() : ReadOpeningTag(text);
   }
   const std::size_t end = line.find(kClosingTag);
   if (end != std::string_view::npos && !Trimmed(line.substr(end + kClosingTag.size())).empty())
@@ -218,7 +217,7 @@ Status TrickleRowReader::ReadBodyLine(std::string_view line, std::optional<Trick
     open_->xml += '\n';
     return Status::Ok();
   }
-  *row = std::move(*open_);
+  rows->push_back(std::move(*open_));
   open_.reset();
   return Status::Ok();
 }
@@ -233,19 +232,20 @@ Status TrickleRowReader::ReadOpeningTag(std::string_view line) {
     return Error(line_, attributes.status().message() + "; a message begins like " + form);
   TrickleMessageRow message;
   message.line = line_;
-  std::array<bool, kColumns.size()> there{};
+  message.before = line_ - 1;
   for (const auto& [name, value] : *attributes) {
-    const auto found = std::find(kColumns.begin(), kColumns.end(), name);
-    const auto column = static_cast<Column>(found - kColumns.begin());
-    if (column == kOther || column == kXml)
+    const TrickleColumn column = TrickleColumnOf(name);
+    if (column == TrickleColumn::kOther || column == TrickleColumn::kXml)
       return Error(line_, "there is no attribute " + name + "; a message begins like " + form);
-    there[column] = true;
-    if (const Status set = SetColumn(column, value, &message); !set.ok()) return set;
+    if (const Status set = SetTrickleColumn(column, value, &message); !set.ok())
+      return Error(line_, set.message());
   }
-  for (const Column column : {kId, kCreateTime, kHostId, kVariety}) {
-    if (!there[column])
-      return Error(line_, "the attribute " + std::string(kColumns[column]) +
-                              " is missing; a message begins like " + form);
+  for (const std::string_view needed : kTrickleColumns) {
+    const bool there = std::any_of(attributes->begin(), attributes->end(),
+                                   [&](const auto& attribute) { return attribute.first == needed; });
+    if (!there && TrickleColumnOf(needed) != TrickleColumn::kXml)
+      return Error(line_,
+                   "the attribute " + std::string(needed) + " is missing; a message begins like " + form);
   }
   open_ = std::move(message);
   return Status::Ok();
@@ -255,50 +255,57 @@ namespace {
 
 using TakeMessage = std::function<Status(const TrickleFilePlace&, const TrickleMessageRow&)>;
 
-// `place`: of the file's first line; afterwards behind its last.
-Status ReadFile(TrickleFilePlace* place, const TakeMessage& take) {
+// `place`: of what stands before the file; afterwards behind its last.
+Status ReadFile(TrickleFilePlace* place, const BareBodies& bare, const TakeMessage& take) {
   auto file = LineFile::Open(place->file);
   if (!file.ok()) return file.status();
   TrickleRowReader reader(place->file);
   const std::uint64_t bytes_before = place->bytes_read;
-  std::uint64_t lines = 0;
   std::string line;
-  std::optional<TrickleMessageRow> row;
-  for (bool more = true;; ++lines) {
+  std::vector<TrickleMessageRow> rows;
+  for (bool more = true; more;) {
     if (Status read = file->Next(&line, &more); !read.ok()) return read;
     place->bytes_read = bytes_before + file->bytes_read();
-    if (!more) break;
-    if (Status read = reader.ReadLine(line, &row); !read.ok()) return read;
-    if (!row) continue;
-    if (Status taken = take(*place, *row); !taken.ok()) return taken;
+    const Status read = more ? reader.ReadLine(line, &rows) : reader.Finish(&rows);
+    for (TrickleMessageRow& row : rows) {
+      if (reader.bare()) {
+        if (Status filled = bare.Fill(place->file, &row); !filled.ok()) return filled;
+      }
+      if (Status taken = take(*place, row); !taken.ok()) return taken;
+    }
+    if (!read.ok()) return read;
   }
-  place->lines_before += lines;
-  return reader.Finish();
+  place->counted_before += reader.counted();
+  return Status::Ok();
 }
 
 }  // namespace
 
-Result<std::vector<std::string>> TrickleFilesOf(const std::string& folder) {
+Result<std::vector<std::string>> TrickleFilesOf(const std::string& folder, const BareBodies& bare) {
   std::error_code error;
-  std::vector<std::string> files;
+  std::vector<std::pair<double, std::string>> files;
   for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    if (it->is_regular_file(error)) files.push_back(it->path().string());
+    if (!it->is_regular_file(error)) continue;
+    const std::string path = it->path().string();
+    files.emplace_back(bare.given() ? bare.ReceivedOf(path).value_or(0) : 0, path);
   }
   if (error) return Status::Fatal(folder + ": the folder cannot be listed: " + error.message());
   std::sort(files.begin(), files.end());
-  return files;
+  std::vector<std::string> paths;
+  for (auto& [received, path] : files) paths.push_back(std::move(path));
+  return paths;
 }
 
-Status ReadTrickleMessages(const std::string& path, const TakeMessage& take) {
+Status ReadTrickleMessages(const std::string& path, const BareBodies& bare, const TakeMessage& take) {
   std::error_code error;
   TrickleFilePlace place;
   place.file = path;
-  if (!std::filesystem::is_directory(path, error)) return ReadFile(&place, take);
-  const auto files = TrickleFilesOf(path);
+  if (!std::filesystem::is_directory(path, error)) return ReadFile(&place, bare, take);
+  const auto files = TrickleFilesOf(path, bare);
   if (!files.ok()) return files.status();
   for (const std::string& file : *files) {
     place.file = file;
-    if (Status read = ReadFile(&place, take); !read.ok()) return read;
+    if (Status read = ReadFile(&place, bare, take); !read.ok()) return read;
   }
   return Status::Ok();
 }

@@ -21,6 +21,7 @@
 #include "common/stream/table.h"
 #include "common/wire/event_codec.h"
 #include "common/wire/mark_codec.h"
+#include "common/wire/partial_codec.h"
 #include "common/wire/project_view.h"
 #include "common/wire/refusal.h"
 #include "common/wire/topics.h"
@@ -113,6 +114,11 @@ class ClaimsStage final : public stream::Stage {
   void OpenEndedJob(const stream::Key& key, const stream::RecordView& record, const wire::Dispatch& dispatch,
                     stream::Emitter& out);
   void RefuseWaiting(ProjectId project, const wire::Dispatch& dispatch, stream::Emitter& out);
+  void RefuseTrickle(const stream::RecordView& record, ProjectId project, ResultId result,
+                     wire::RefusalReason reason, std::string detail, stream::Emitter& out);
+  // Into the ledger, for people: a trickle that brought nothing.
+  void TellTrickle(const stream::RecordView& record, ProjectId project, ResultId result, HostId host,
+                   const wire::PartialGrant& told, std::string_view detail, stream::Emitter& out);
   void OnTrickle(const stream::RecordView& record, stream::Emitter& out);
   [[nodiscard]] double BackAt(const stream::Key& key);
   void PayTrickle(const stream::Key& key, const wire::EventHead& head, const wire::Trickle& trickle,

@@ -217,7 +217,7 @@ void Machines::Take(const RecordView& record, const wire::EventHead& head, const
 }
 
 double Machines::Expire(ProjectId project, double now, Emitter& out) {
-  return ExpireOverdue(waiting_, project, now, [&](const WaitingReports& waiting) {
+  return ExpireOverdue(waiting_, project, now, [&](const stream::Key&, const WaitingReports& waiting) {
     for (const WaitingEvent& one : waiting.events)
       wire::Refuse(one.Record(partition_), project, RefusalReason::kUnknownHost,
                    "no event has said which host this machine is", out);

@@ -125,7 +125,7 @@ void ClaimsStage::ReleaseOpening(const Key& key, HostState& host, Emitter& out) 
 }
 
 double ClaimsStage::ExpireOpenings(ProjectId project, double now, Emitter& out) {
-  return ExpireOverdue(openings_, project, now, [&](const WaitingOpening& waiting) {
+  return ExpireOverdue(openings_, project, now, [&](const Key&, const WaitingOpening& waiting) {
     wire::Refuse({.where = {wire::kHosts, options_.partition}, .line = waiting.line, .value = waiting.event},
                  project, RefusalReason::kUnknownHost, "no event has named its host", out);
   });

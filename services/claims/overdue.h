@@ -11,8 +11,8 @@
 
 namespace cobblestone::claims {
 
-// Gives each row of the project that has waited for longer than the default window to `refuse`, in the order of their keys, and
-// erases it. The time before which none of the others is over; infinity where there are none.
+// Gives each row of the project that has waited for longer than the default window, with its key, to `refuse`, in the order of
+// their keys, and erases it. The time before which none of the others is over; infinity where there are none.
 template <class Table, class Refuse>
 double ExpireOverdue(Table& table, ProjectId project, double now, Refuse&& refuse) {
   std::vector<stream::Key> over;
@@ -27,7 +27,7 @@ double ExpireOverdue(Table& table, ProjectId project, double now, Refuse&& refus
   });
   std::sort(over.begin(), over.end());
   for (const stream::Key& key : over) {
-    refuse(*table.Find(key));
+    refuse(key, *table.Find(key));
     table.Erase(key);
   }
   return first_due;

@@ -43,6 +43,19 @@ double ReceivedAt(const credit::CompletionFacts& back) {
   return back.received_time > 0 ? back.received_time : back.event_time;
 }
 
+// What a record of the ledger tells of a message, whatever comes of it.
+wire::PartialGrant ToldBy(const wire::EventHead& head, const wire::Trickle& trickle) {
+  wire::PartialGrant told{.trickle = head.id,
+                          .sent_time = head.time,
+                          .variety = trickle.variety,
+                          .sequence = trickle.sequence.value_or(0),
+                          .phase = trickle.phase};
+  for (const wire::TrickleElement& other : trickle.others)
+    if (other.name == "vr" && other.text.size() <= wire::kLongestModelVersion)
+      told.model_version = other.text;
+  return told;
+}
+
 constexpr const char* kDecided = "this result was decided before, and what its trickles are worth with it";
 
 RefusalReason ReasonOf(credit::TrickleOutcome outcome) {
@@ -178,9 +191,40 @@ void ClaimsStage::RefuseWaiting(ProjectId project, const wire::Dispatch& dispatc
     const WaitingTrickles* waiting = table->Find(key);
     if (waiting == nullptr) continue;
     for (const WaitingEvent& one : waiting->events)
-      wire::Refuse(one.Record(options_.partition), project, RefusalReason::kAlreadyDecided, kDecided, out);
+      RefuseTrickle(one.Record(options_.partition), project, dispatch.facts.result,
+                    RefusalReason::kAlreadyDecided, kDecided, out);
     table->Erase(key);
   }
+}
+
+// Of a result whose number is known: it is told in the result's story, too.
+void ClaimsStage::RefuseTrickle(const RecordView& record, ProjectId project, ResultId result,
+                                RefusalReason reason, std::string detail, Emitter& out) {
+  auto event = wire::ParseEvent(record.value);
+  if (!event.ok()) return out.Fail(event.status());
+  const auto& trickle = std::get<wire::Trickle>(event->body);
+  wire::PartialGrant told = ToldBy(event->head, trickle);
+  told.refusal = reason;
+  TellTrickle(record, project, result, trickle.host, told, detail, out);
+  wire::Refuse(record, project, reason, std::move(detail), out);
+}
+
+void ClaimsStage::TellTrickle(const RecordView& record, ProjectId project, ResultId result, HostId host,
+                              const wire::PartialGrant& told, std::string_view detail, Emitter& out) {
+  const HostState* known = hosts_.Find(HostKey(project.value, host));
+  const UserId user = known == nullptr ? UserId() : known->record.user;
+  const OpenJob* job = jobs_.Find(
+      {.project = project.value, .id = result.value, .sub = static_cast<std::uint32_t>(host.value)});
+  bytes_.clear();
+  wire::EncodeGrant({.project = project,
+                     .user = user,
+                     .host = host,
+                     .app = AppId(job == nullptr ? 0 : job->app),
+                     .result = result,
+                     .time = told.sent_time,
+                     .kind = wire::GrantKind::kTrickle},
+                    {.line = record.line}, {}, {}, &bytes_, {.partial = &told, .reason = detail});
+  out.Emit(wire::kGrants, wire::OwnerPartition(project, user, host, options_.partitions), bytes_);
 }
 
 void ClaimsStage::OnTrickle(const RecordView& record, Emitter& out) {
@@ -217,15 +261,15 @@ void ClaimsStage::OnTrickle(const RecordView& record, Emitter& out) {
       FindSeen(project, *view, trickle->host, result, kSeenCompletion) == nullptr)
     job = nullptr;
   if (job != nullptr && job->host != trickle->host.value)  // its number has the same last 32 bits
-    return wire::Refuse(record, project, RefusalReason::kWrongHost,
-                        "the result was sent to host " + std::to_string(job->host), out);
+    return RefuseTrickle(record, project, ResultId(result), RefusalReason::kWrongHost,
+                         "the result was sent to host " + std::to_string(job->host), out);
   if (job != nullptr && job->priced) return PayTrickle(key, event->head, *trickle, record, out);
   if (job == nullptr) {
     if (const Pending* pending = pending_.Find(key); pending != nullptr && !pending->dispatch.empty())
-      return wire::Refuse(record, project, RefusalReason::kNotSupported,
-                          "its app paid for no trickles when the result was sent", out);
+      return RefuseTrickle(record, project, ResultId(result), RefusalReason::kNotSupported,
+                           "its app paid for no trickles when the result was sent", out);
     if (FindSeen(project, *view, trickle->host, result, kSeenCompletion) != nullptr)
-      return wire::Refuse(record, project, RefusalReason::kAlreadyDecided, kDecided, out);
+      return RefuseTrickle(record, project, ResultId(result), RefusalReason::kAlreadyDecided, kDecided, out);
   }
   WaitForJob(key, event->head.time, record, waiting_trickles_, out);
 }
@@ -245,17 +289,17 @@ void ClaimsStage::PayTrickle(const Key& key, const wire::EventHead& head, const 
   const ProjectId project(key.project);
   OpenJob& job = jobs_.Mutable(key);
   if (trickle.app && trickle.app.value != job.app)
-    return wire::Refuse(record, project, RefusalReason::kDispatchDiffers,
-                        "the result is of app " + std::to_string(job.app), out);
+    return RefuseTrickle(record, project, ResultId(key.id), RefusalReason::kDispatchDiffers,
+                         "the result is of app " + std::to_string(job.app), out);
   const credit::HostRecord& host = hosts_.Find(HostKey(key.project, trickle.host))->record;
   if (host.deleted)
-    return wire::Refuse(record, project, RefusalReason::kUnknownHost, "its row is gone; it gets nothing",
-                        out);
+    return RefuseTrickle(record, project, ResultId(key.id), RefusalReason::kUnknownHost,
+                         "its row is gone; it gets nothing", out);
   const auto open = std::find_if(job.trickles.begin(), job.trickles.end(),
                                  [&](const OpenTrickle& one) { return one.variety == trickle.variety; });
   if (open == job.trickles.end())
-    return wire::Refuse(
-        record, project, RefusalReason::kNotSupported,
+    return RefuseTrickle(
+        record, project, ResultId(key.id), RefusalReason::kNotSupported,
         "app " + std::to_string(job.app) + " has no rule for trickles of variety '" + trickle.variety + "'",
         out);
   const credit::TrickleDecision decision =
@@ -268,28 +312,26 @@ void ClaimsStage::PayTrickle(const Key& key, const wire::EventHead& head, const 
                       .fraction_done = trickle.fraction_done,
                       .steps = trickle.steps});
   if (decision.refused())
-    return wire::Refuse(
-        record, project, ReasonOf(decision.outcome),
+    return RefuseTrickle(
+        record, project, ResultId(key.id), ReasonOf(decision.outcome),
         std::string(decision.field) + ": " + std::string(credit::TrickleOutcomeName(decision.outcome)), out);
   open->mark = decision.after;
+  wire::PartialGrant partial = ToldBy(head, trickle);
+  partial.asked = decision.asked;
+  partial.allowed = decision.allowed;
+  partial.mark_before = decision.before.value;
+  partial.mark_after = decision.after.value;
+  partial.bounds = decision.bounds;
+  partial.paid_before = decision.paid_before;
   if (decision.partial == 0) {
     ++duplicates_;  // a repeat, older than what was paid, or beyond what can be paid
-    return;
+    partial.outcome = decision.outcome;
+    return TellTrickle(record, project, ResultId(key.id), trickle.host, partial, {}, out);
   }
-  const wire::PartialGrant partial{.trickle = head.id,
-                                   .sent_time = head.time,
-                                   .variety = trickle.variety,
-                                   .sequence = trickle.sequence.value_or(0),
-                                   .asked = decision.asked,
-                                   .allowed = decision.allowed,
-                                   .mark_before = decision.before.value,
-                                   .mark_after = decision.after.value,
-                                   .bounds = decision.bounds,
-                                   .credit = decision.credit,
-                                   .paid_before = decision.paid_before,
-                                   .price = open->price,
-                                   .workunit = WorkunitId(job.workunit),
-                                   .version = AppVersionId(job.version)};
+  partial.credit = decision.credit;
+  partial.price = open->price;
+  partial.workunit = WorkunitId(job.workunit);
+  partial.version = AppVersionId(job.version);
   credit::AddPaid(host.user, decision.partial, head.time, job.paid);
   bytes_.clear();
   wire::EncodeGrant({.project = project,
@@ -382,13 +424,19 @@ void ClaimsStage::EraseJob(const Key& key, const OpenJob& job) {
 
 // Trickles whose job never came. Gives the time before which none of the others expires.
 double ClaimsStage::ExpireTrickles(ProjectId project, double now, Emitter& out) {
-  const auto refuse = [&](const WaitingTrickles& waiting) {
-    for (const WaitingEvent& one : waiting.events)
-      wire::Refuse(one.Record(options_.partition), project, RefusalReason::kUnknownResult,
-                   "no dispatch has sent this result to its host, or it was decided before", out);
-  };
-  const double first_due = ExpireOverdue(waiting_trickles_, project, now, refuse);
-  return std::min(first_due, ExpireOverdue(waiting_names_, project, now, refuse));
+  constexpr const char* kNotSent = "no dispatch has sent this result to its host, or it was decided before";
+  const double first_due =
+      ExpireOverdue(waiting_trickles_, project, now, [&](const Key& key, const WaitingTrickles& waiting) {
+        for (const WaitingEvent& one : waiting.events)
+          RefuseTrickle(one.Record(options_.partition), project, ResultId(key.id),
+                        RefusalReason::kUnknownResult, kNotSent, out);
+      });
+  // Of which result these are nobody can tell.
+  return std::min(
+      first_due, ExpireOverdue(waiting_names_, project, now, [&](const Key&, const WaitingTrickles& waiting) {
+        for (const WaitingEvent& one : waiting.events)
+          wire::Refuse(one.Record(options_.partition), project, RefusalReason::kUnknownResult, kNotSent, out);
+      }));
 }
 
 }  // namespace cobblestone::claims

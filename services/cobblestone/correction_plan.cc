@@ -70,7 +70,8 @@ bool CorrectionReader::TakeHost(std::string_view record) {
   if (!wire::DecodeGrantHead(record, &head)) return false;
   if (head.project != request_.project || !head.host || !head.user) return true;
   if (head.kind != wire::GrantKind::kHostMerged) {
-    if (head.kind != wire::GrantKind::kEstimate && head.kind != wire::GrantKind::kHostLeaves)
+    if (head.kind != wire::GrantKind::kEstimate && head.kind != wire::GrantKind::kHostLeaves &&
+        head.kind != wire::GrantKind::kTrickle)
       owned_.emplace(head.host, head.user);
     return true;
   }

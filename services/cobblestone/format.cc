@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <initializer_list>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -435,39 +436,97 @@ std::string BoundWords(std::string_view bound) {
   return Spaced(std::string(bound));
 }
 
+// Why a trickle brought nothing.
+std::string UnpaidWords(const json& one) {
+  static const std::map<std::string, std::string, std::less<>> kWords = {
+      {"repeat", "told before"},
+      {"set_back", "behind the mark"},
+      {"no_further", "no further than the mark"},
+      {"nothing_due", "too little for a millionth of a Cobblestone"},
+      {"held_back", "held back"},
+      {"refused", "refused"}};
+  const std::string outcome = Text(one, "outcome");
+  const auto known = kWords.find(outcome);
+  std::string words = known == kWords.end() ? Spaced(outcome) : known->second;
+  if (Has(one, "refused")) words += " (" + Text(one, "refused") + ")";
+  if (Has(one, "reason")) words += ": " + Text(one, "reason");
+  return words;
+}
+
+// Each trickle, in order; one that was paid has `credit`.
+std::string TrickleTable(const json& partials, const json& unpaid, const std::string& measure) {
+  std::vector<const json*> all;
+  for (std::size_t k = 0, told = 0; k <= partials.size(); ++k) {
+    while (told < unpaid.size() && unpaid[told]["behind"].get<std::size_t>() <= k)
+      all.push_back(&unpaid[told++]);
+    if (k < partials.size()) all.push_back(&partials[k]);
+  }
+  const auto any = [&](const char* field) {
+    return std::any_of(all.begin(), all.end(), [&](const json* one) { return Has(*one, field); });
+  };
+  const bool phases = any("phase");
+  const bool versions = any("model_version");
+  std::vector<std::string> columns = {"<trickle of", "<variety"};
+  if (phases) columns.emplace_back("phase");
+  if (versions) columns.emplace_back("<version");
+  for (const std::string& column :
+       {std::string("mark before"), measure, std::string("mark after"), std::string("worth"),
+        std::string("paid before"), std::string("credit"), std::string("<what came of it")})
+    columns.push_back(column);
+  Table table(columns);
+  for (const json* one : all) {
+    std::string words = Has(*one, "outcome") ? UnpaidWords(*one) : "";
+    std::string bounds;
+    if (Has(*one, "bounded_by"))
+      for (const json& bound : At(*one, "bounded_by"))
+        bounds += (bounds.empty() ? "" : ", ") + BoundWords(bound.get<std::string>());
+    if (!bounds.empty())
+      words = (words.empty() || words == "held back" ? "held back by " : words + ", held back by ") + bounds;
+    std::vector<std::string> row = {TimeText(At(*one, "time")), Text(*one, "variety")};
+    const auto add = [&](const char* field) { row.push_back(Has(*one, field) ? Text(*one, field) : ""); };
+    if (phases) add("phase");
+    if (versions) add("model_version");
+    for (const char* field : {"mark_before", "asked", "mark_after", "worth_of_mark", "paid_before", "credit"})
+      add(field);
+    row.push_back(words);
+    table.Add(row);
+  }
+  return table.Take();
+}
+
 // What its trickles were paid, one after the other, and what became of it.
 std::string TrickleText(const json& answer) {
-  const json& partials = At(answer, "partials");
+  const json none = json::array();
+  const json& partials = Has(answer, "partials") ? At(answer, "partials") : none;
+  const json& unpaid = Has(answer, "unpaid") ? At(answer, "unpaid") : none;
   const json& grants = At(answer, "grants");
-  const json& reversals = At(answer, "reversals");
-  const json& first = partials.front();
+  const json& reversals = Has(answer, "reversals") ? At(answer, "reversals") : none;
   Fields head;
-  head.Add("in all", Text(answer, "credit") + " Cobblestones");
-  head.Add("paid while it ran", Text(answer, "paid_by_trickles") + " for " + WithCommas(partials.size()) +
-                                    (partials.size() == 1 ? " trickle" : " trickles"));
-  head.Add("provisional",
-           Text(answer, "provisional") +
-               (grants.empty() && reversals.empty() ? ": paid, and not decided yet" : ": it is decided"));
-  head.Add("rule", "'" + Text(first, "rule") + "' of policy version " + IdText(first, "policy_version") +
-                       ", at the price of when it was sent, " + TimeText(At(first, "sent_time")));
-  std::string text = head.Take() + "\n  While it ran\n";
-  // Of a rule by the day a message counts by its time alone: the mark is the number of days.
-  const std::string measure = Text(first, "measure");
-  Table table({"<trickle of", "<variety", "mark before", measure == "none" ? "days" : Spaced(measure),
-               "mark after", "worth", "paid before", "credit", "<held back by"});
-  for (const json& one : partials) {
-    std::string bounds;
-    for (const json& bound : At(one, "bounded_by"))
-      bounds += (bounds.empty() ? "" : ", ") + BoundWords(bound.get<std::string>());
-    table.Add({TimeText(At(one, "time")), Text(one, "variety"), Text(one, "mark_before"), Text(one, "asked"),
-               Text(one, "mark_after"), Text(one, "worth_of_mark"), Text(one, "paid_before"),
-               Text(one, "credit"), bounds});
+  std::string measure = "told";
+  const std::string more = Has(answer, "unpaid_newest") ? " or more, of which the newest are told" : "";
+  if (partials.empty()) {
+    head.Add("paid while it ran", "nothing, for " + WithCommas(unpaid.size()) +
+                                      (unpaid.size() == 1 ? " trickle" : " trickles") + more);
+  } else {
+    const json& first = partials.front();
+    head.Add("in all", Text(answer, "credit") + " Cobblestones");
+    head.Add("paid while it ran",
+             Text(answer, "paid_by_trickles") + " for " + WithCommas(partials.size()) +
+                 (partials.size() == 1 ? " trickle" : " trickles") +
+                 (unpaid.empty() ? "" : ", nothing for " + WithCommas(unpaid.size()) + more));
+    head.Add("provisional",
+             Text(answer, "provisional") +
+                 (grants.empty() && reversals.empty() ? ": paid, and not decided yet" : ": it is decided"));
+    head.Add("rule", "'" + Text(first, "rule") + "' of policy version " + IdText(first, "policy_version") +
+                         ", at the price of when it was sent, " + TimeText(At(first, "sent_time")));
+    // Of a rule by the day a message counts by its time alone: the mark is the number of days.
+    measure = Text(first, "measure") == "none" ? "days" : Spaced(Text(first, "measure"));
   }
-  text +=
-      table.Take() +
+  std::string text =
+      head.Take() + "\n  While it ran\n" + TrickleTable(partials, unpaid, measure) +
       Wrapped(
           "The mark is the most that the job has told and that may count; a trickle gets what the mark is "
-          "worth without what was paid before. One that raises no mark gets nothing and is not listed.",
+          "worth without what was paid before. One that raises no mark gets nothing.",
           "     ");
   if (grants.empty() && reversals.empty()) return text;
   text += "\n  What settled it\n";
@@ -489,7 +548,7 @@ std::string TrickleText(const json& answer) {
 std::string StoryText(const json& answer) {
   const std::string name = "Result " + IdText(answer, "result") + " of " + ProjectText(answer, answer);
   const json& grants = At(answer, "grants");
-  if (Has(answer, "partials")) {
+  if (Has(answer, "partials") || Has(answer, "unpaid")) {
     std::string story = name + "\n" + TrickleText(answer);
     for (const json& grant : grants) story += "\n" + GrantText(grant);
     if (Has(answer, "pending"))

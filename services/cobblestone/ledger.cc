@@ -84,6 +84,10 @@ class TopicLedger final : public view::Ledger {
   Result<std::vector<LedgerPlace>> GrantsOf(ProjectId project, ResultId result) override {
     return index_.Grants(project, result);
   }
+  Result<std::vector<LedgerPlace>> TricklesOf(ProjectId project, ResultId result,
+                                              std::size_t limit) override {
+    return index_.Trickles(project, result, limit);
+  }
   Result<std::vector<LedgerPlace>> PostingsOf(ProjectId project, ResultId result) override {
     return index_.Postings(project, result);
   }

@@ -91,6 +91,7 @@ class Auditor {
   Status CheckPostings(std::uint32_t k, const Snapshot& snapshot);
   Paid& PaidOf(const wire::GrantHead& head);
   void CheckPartial(const wire::Grant& grant, const std::string& where);
+  void CheckUnpaid(const wire::Grant& grant, const std::string& where);
   void CheckReversal(const wire::Grant& grant, const std::string& where);
   Status CheckPaid(LedgerIndex& index);
   Status CheckCorrections(const std::vector<Snapshot>& snapshots, LedgerIndex& index);
@@ -119,6 +120,7 @@ class Auditor {
   std::uint64_t all_ = 0;
   std::uint64_t grants_ = 0;
   std::uint64_t partials_ = 0;
+  std::uint64_t unpaid_ = 0;
   std::uint64_t reversals_ = 0;
   std::uint64_t settlements_ = 0;
   std::uint64_t late_ = 0;
@@ -339,6 +341,10 @@ Status Auditor::CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapsh
       return true;
     }
     if (behind) return true;
+    if (head.kind == wire::GrantKind::kTrickle) {
+      CheckUnpaid(grant, where);
+      return true;
+    }
     if (wire::IsHostMove(head.kind)) {
       if (!grant.transfer) return true;  // an announcement
       const bool account = head.kind == wire::GrantKind::kHostAccount;
@@ -460,6 +466,16 @@ Paid& Auditor::PaidOf(const wire::GrantHead& head) {
 }
 
 // What its mark is worth at the recorded price, less what was paid before.
+// A trickle that brought nothing.
+void Auditor::CheckUnpaid(const wire::Grant& grant, const std::string& where) {
+  ++unpaid_;
+  const bool says_why = grant.partial && (grant.partial->outcome != credit::TrickleOutcome::kPaid ||
+                                          grant.partial->refusal != wire::RefusalReason::kUnknown);
+  if (!says_why) Problem(where + ": is a trickle that brought nothing, and does not say why");
+  if (grant.head.credit_micro != 0 || grant.head.settles_micro != 0)
+    Problem(where + ": is a trickle that brought nothing, and has an amount");
+}
+
 void Auditor::CheckPartial(const wire::Grant& grant, const std::string& where) {
   ++partials_;
   PaidOf(grant.head).partials += wire::ProvisionalOf(grant.head);
@@ -650,6 +666,7 @@ Status Auditor::CheckPostings(std::uint32_t k, const Snapshot& snapshot) {
 json Auditor::Report() const {
   return {{"grants", grants_},
           {"partial_grants", partials_},
+          {"unpaid_trickles", unpaid_},
           {"reversals", reversals_},
           {"corrections", corrections_.records()},
           {"settlements_recomputed", settlements_},

@@ -30,6 +30,9 @@ std::string ResultKey(ProjectId project, ResultId result) {
   return key;
 }
 
+// Apart, since there may be any number of them.
+std::string TricklesKey(ProjectId project, ResultId result) { return ResultKey(project, result) + 't'; }
+
 std::string AccountKey(ProjectId project, wire::AccountKind kind, std::uint64_t id) {
   std::string key(1, static_cast<char>(kind));
   AppendNumber(project.value, 4, key);
@@ -49,17 +52,19 @@ Result<std::vector<LedgerPlace>> Places(Result<std::vector<stream::embedded::Rec
 Result<std::unique_ptr<LedgerIndex>> LedgerIndex::Open(const std::string& path, IndexedLogOf log_of,
                                                        std::uint32_t partitions) {
   std::unique_ptr<LedgerIndex> made(new LedgerIndex(path, std::move(log_of), partitions));
-  auto grants = KeyIndex::Open(made->log_of_(wire::kGrants),
-                               {.path = path + "/grants",
-                                .name = "grants by project and result, 1",
-                                .topic = wire::kGrants,
-                                .partitions = partitions,
-                                .keys = [](std::string_view record, const AddKey& add) {
-                                  wire::GrantHead head;
-                                  if (!wire::DecodeGrantHead(record, &head) || wire::IsHostMove(head.kind))
-                                    return;
-                                  if (head.result) add(ResultKey(head.project, head.result));
-                                }});
+  auto grants =
+      KeyIndex::Open(made->log_of_(wire::kGrants),
+                     {.path = path + "/grants",
+                      .name = "grants by project and result, 1",
+                      .topic = wire::kGrants,
+                      .partitions = partitions,
+                      .keys = [](std::string_view record, const AddKey& add) {
+                        wire::GrantHead head;
+                        if (!wire::DecodeGrantHead(record, &head) || wire::IsHostMove(head.kind)) return;
+                        if (!head.result) return;
+                        add(head.kind == wire::GrantKind::kTrickle ? TricklesKey(head.project, head.result)
+                                                                   : ResultKey(head.project, head.result));
+                      }});
   if (!grants.ok()) return grants.status();
   made->grants_ = std::move(*grants);
   auto postings =
@@ -79,21 +84,22 @@ Result<std::unique_ptr<LedgerIndex>> LedgerIndex::Open(const std::string& path, 
 }
 
 Status LedgerIndex::IndexForPeople() {
-  auto grants = KeyIndex::Open(log_of_(wire::kGrants),
-                               {.path = path_ + "/grants-by-account",
-                                .name = "grants by user and by host, 1",
-                                .topic = wire::kGrants,
-                                .partitions = partitions_,
-                                .keys = [](std::string_view record, const AddKey& add) {
-                                  wire::GrantHead head;
-                                  if (!wire::DecodeGrantHead(record, &head) || wire::IsHostMove(head.kind) ||
-                                      head.kind == wire::GrantKind::kEstimate)
-                                    return;
-                                  if (head.user)
-                                    add(AccountKey(head.project, wire::AccountKind::kUser, head.user.value));
-                                  if (head.host)
-                                    add(AccountKey(head.project, wire::AccountKind::kHost, head.host.value));
-                                }});
+  auto grants =
+      KeyIndex::Open(log_of_(wire::kGrants),
+                     {.path = path_ + "/grants-by-account",
+                      .name = "grants by user and by host, 1",
+                      .topic = wire::kGrants,
+                      .partitions = partitions_,
+                      .keys = [](std::string_view record, const AddKey& add) {
+                        wire::GrantHead head;
+                        if (!wire::DecodeGrantHead(record, &head) || wire::IsHostMove(head.kind) ||
+                            head.kind == wire::GrantKind::kEstimate || head.kind == wire::GrantKind::kTrickle)
+                          return;
+                        if (head.user)
+                          add(AccountKey(head.project, wire::AccountKind::kUser, head.user.value));
+                        if (head.host)
+                          add(AccountKey(head.project, wire::AccountKind::kHost, head.host.value));
+                      }});
   if (!grants.ok()) return grants.status();
   auto postings =
       KeyIndex::Open(log_of_(wire::kPostings),
@@ -128,6 +134,11 @@ Status LedgerIndex::IndexForPeople() {
 
 Result<std::vector<LedgerPlace>> LedgerIndex::Grants(ProjectId project, ResultId result) {
   return Places(grants_->Find(ResultKey(project, result)));
+}
+
+Result<std::vector<LedgerPlace>> LedgerIndex::Trickles(ProjectId project, ResultId result,
+                                                       std::size_t limit) {
+  return Places(grants_->FindLast(TricklesKey(project, result), limit));
 }
 
 Result<std::vector<LedgerPlace>> LedgerIndex::Postings(ProjectId project, ResultId result) {

@@ -29,6 +29,8 @@ class LedgerIndex {
 
   // In order of partition and offset; covers all that is durable in the log.
   Result<std::vector<LedgerPlace>> Grants(ProjectId project, ResultId result);
+  // Trickles of it that brought nothing: of each partition the last `limit`.
+  Result<std::vector<LedgerPlace>> Trickles(ProjectId project, ResultId result, std::size_t limit);
   Result<std::vector<LedgerPlace>> Postings(ProjectId project, ResultId result);
 
   // From now on also grants and postings by account, and epochs by project: what a gateway asks for. Made of the whole

@@ -73,7 +73,9 @@ void LedgerSums::Settle() {
 bool LedgerSums::TakeGrant(std::string_view record) {
   wire::GrantHead head;
   if (!wire::DecodeGrantHead(record, &head)) return false;
-  if (head.kind == wire::GrantKind::kMark || head.kind == wire::GrantKind::kEstimate) return true;
+  if (head.kind == wire::GrantKind::kMark || head.kind == wire::GrantKind::kEstimate ||
+      head.kind == wire::GrantKind::kTrickle)
+    return true;
   ProjectTotals& all = Of(head.project);
   if (wire::IsHostMove(head.kind)) {
     wire::Grant grant;

@@ -57,7 +57,8 @@ const boinc::TrickleFormat* TrickleFormats::Of(const std::string& variety) const
 }
 
 Result<std::unique_ptr<EventStream>> TrickleFile::Open(const std::string& path, ProjectId project,
-                                                       const TrickleFormats& formats) {
+                                                       const TrickleFormats& formats,
+                                                       const boinc::BareBodies& bare) {
   const std::string file = path == "-" ? "/dev/stdin" : path;
   std::error_code error;
   if (!std::filesystem::exists(file, error))
@@ -65,24 +66,26 @@ Result<std::unique_ptr<EventStream>> TrickleFile::Open(const std::string& path, 
   std::uint64_t bytes = 0;
   if (std::filesystem::is_regular_file(file, error)) bytes = std::filesystem::file_size(file, error);
   if (std::filesystem::is_directory(file, error)) {
-    const auto files = boinc::TrickleFilesOf(file);
+    const auto files = boinc::TrickleFilesOf(file, bare);
     if (!files.ok()) return files.status();
     for (const std::string& one : *files) bytes += std::filesystem::file_size(one, error);
   }
-  return std::unique_ptr<EventStream>(new TrickleFile(file, project, formats, error ? 0 : bytes));
+  return std::unique_ptr<EventStream>(new TrickleFile(file, project, formats, bare, error ? 0 : bytes));
 }
 
 Status TrickleFile::ForEach(const std::function<Status(const EventItem&)>& take) {
   return boinc::ReadTrickleMessages(
-      path_, [&](const boinc::TrickleFilePlace& place, const boinc::TrickleMessageRow& row) {
+      path_, bare_, [&](const boinc::TrickleFilePlace& place, const boinc::TrickleMessageRow& row) {
         bytes_read_ = place.bytes_read;
         const std::string raw = AsMessage(row);
-        EventItem item{.raw = raw, .line = place.lines_before + row.line - 1};
+        EventItem item{.raw = raw, .line = place.counted_before + row.before};
         if (formats_.Ignored(row.variety)) return take(item);
         const std::string where = place.file + ", line " + std::to_string(row.line);
         const boinc::TrickleFormat* format = formats_.Of(row.variety);
         std::string envelope;
-        if (format == nullptr) {
+        if (!row.problem.empty()) {
+          item.problem = where + ": " + row.problem;
+        } else if (format == nullptr) {
           item.problem = where + ", message " + std::to_string(row.id) + ": " + formats_.path() +
                          " does not say what variety '" + row.variety +
                          "' is; name it there under `varieties`, or under `ignore` if it measures no work";

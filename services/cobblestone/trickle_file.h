@@ -1,5 +1,5 @@
-// Stored trickle messages (services/boinc/trickle_rows.h) as a source of events: a file, or a folder of files in the order
-// of their names, read as if they stood one behind the other.
+// Stored trickle messages (services/boinc/trickle_rows.h) as a source of events: a file, or a folder of files, read as if they
+// stood one behind the other.
 //
 // A message is one event, whose id is its row's: told again from another file, it is a repeat. What a source is known by is
 // the messages as they were read, without BOINC's `handled`, so that a table that is written out again and has grown is the
@@ -19,6 +19,7 @@
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
+#include "services/boinc/bare_bodies.h"
 #include "services/boinc/trickle_event.h"
 #include "services/cobblestone/event_stream.h"
 
@@ -48,7 +49,8 @@ class TrickleFile final : public EventStream {
  public:
   // `path` "-": standard input. NotFound where there is no such file or folder.
   static Result<std::unique_ptr<EventStream>> Open(const std::string& path, ProjectId project,
-                                                   const TrickleFormats& formats);
+                                                   const TrickleFormats& formats,
+                                                   const boinc::BareBodies& bare = {});
 
   Status ForEach(const std::function<Status(const EventItem&)>& take) override;
   [[nodiscard]] EventFormat format() const override { return EventFormat::kTrickles; }
@@ -57,12 +59,18 @@ class TrickleFile final : public EventStream {
   [[nodiscard]] std::uint64_t bytes_total() const override { return bytes_total_; }
 
  private:
-  TrickleFile(std::string path, ProjectId project, TrickleFormats formats, std::uint64_t bytes)
-      : path_(std::move(path)), project_(project), formats_(std::move(formats)), bytes_total_(bytes) {}
+  TrickleFile(std::string path, ProjectId project, TrickleFormats formats, boinc::BareBodies bare,
+              std::uint64_t bytes)
+      : path_(std::move(path)),
+        project_(project),
+        formats_(std::move(formats)),
+        bare_(std::move(bare)),
+        bytes_total_(bytes) {}
 
   const std::string path_;
   const ProjectId project_;
   const TrickleFormats formats_;
+  const boinc::BareBodies bare_;
   const std::uint64_t bytes_total_;
   std::atomic<std::uint64_t> bytes_read_{0};  // asked for by other threads
 };

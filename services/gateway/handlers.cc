@@ -300,6 +300,19 @@ Answer Handlers::Explain(const Request& request) {
       visibility_.Unlink(request.rights, project, one);
     }
   }
+  if (const auto unpaid = data->find("unpaid"); unpaid != data->end()) {
+    // Another host may have told of the result; that must not hide it from those who may see it.
+    json seen = json::array();
+    for (json& one : *unpaid) {
+      if (!visibility_.MaySee(request.rights, project, UserId(one.value("user", std::uint64_t{0})))) continue;
+      visibility_.Unlink(request.rights, project, one);
+      seen.push_back(std::move(one));
+    }
+    if (seen.empty() && (*data)["grants"].empty() && !data->contains("partials") &&
+        !data->contains("pending"))
+      return Forbidden(request);
+    *unpaid = std::move(seen);
+  }
   if (const auto pending = data->find("pending"); pending != data->end()) {
     const auto owner = OwnerOf(project, pending->value("host", std::uint64_t{0}));
     if (!visibility_.MaySee(request.rights, project, owner.ok() ? *owner : UserId()))

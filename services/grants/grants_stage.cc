@@ -368,9 +368,18 @@ void GrantsStage::PayLateTrickle(std::string_view bytes, credit::MicroCredit gra
   const credit::MicroCredit worth = std::max(granted, grant.partial->paid_before + grant.head.credit_micro);
   grant.partial->paid_before = std::max(granted, grant.partial->paid_before);
   grant.head.credit_micro = worth - grant.partial->paid_before;
-  if (grant.head.credit_micro == 0) return;
+  std::string_view reason;
+  if (grant.head.credit_micro == 0) {  // it is told all the same
+    grant.head.kind = wire::GrantKind::kTrickle;
+    grant.detail = {.line = grant.detail.line};
+    grant.partial->outcome = credit::TrickleOutcome::kNothingDue;
+    grant.partial->credit = 0;
+    grant.partial->price.reset();
+    reason = "the job's own grant was worth as much";
+  }
   bytes_.clear();
-  wire::EncodeGrant(grant.head, grant.detail, {}, {}, &bytes_, {.partial = &*grant.partial});
+  wire::EncodeGrant(grant.head, grant.detail, {}, {}, &bytes_,
+                    {.partial = &*grant.partial, .reason = reason});
   out.Emit(wire::kGrants,
            wire::OwnerPartition(grant.head.project, grant.head.user, grant.head.host, options_.partitions),
            bytes_);

@@ -26,6 +26,9 @@ std::string ExactText(double value) {
   return text;
 }
 
+// Of a result in one partition of the ledger.
+constexpr std::size_t kMostUnpaidTold = 1000;
+
 bool Corrects(std::uint32_t flags) { return (flags & credit::kGrantCorrects) != 0; }
 
 std::string_view KindText(const wire::GrantHead& head) {
@@ -171,6 +174,42 @@ Result<json> Questions::GrantJson(ProjectId project, const LedgerPlace& place, s
   return j;
 }
 
+Result<json> Questions::Unpaid(ProjectId project, ResultId result, const json& partials) {
+  auto places = ledger_.TricklesOf(project, result, kMostUnpaidTold);
+  if (!places.ok()) return places.status();
+  places->erase(std::unique(places->begin(), places->end()), places->end());
+  json unpaid = json::array();
+  for (const LedgerPlace& place : *places) {
+    Status bad;
+    Status read = ledger_.ReadGrant(place, [&](std::string_view record) {
+      wire::GrantHead head;
+      if (!wire::DecodeGrantHead(record, &head) || head.kind != wire::GrantKind::kTrickle) return true;
+      if (head.project != project || head.result != result) return true;
+      wire::Grant whole;
+      if (!wire::DecodeGrant(record, &whole) || !whole.partial) {
+        bad = DoesNotDecode(place);
+        return false;
+      }
+      json one = UnpaidJson(whole);
+      // What was refused says nothing of marks: it came when it was dated.
+      const bool refused = one.contains("refused");
+      const auto earlier = [&](const json& partial) {
+        return refused
+                   ? partial["time"].is_number() && partial["time"].get<double>() <= whole.partial->sent_time
+                   : partial["paid_before_micro"].get<std::int64_t>() < whole.partial->paid_before;
+      };
+      one["behind"] = std::count_if(partials.begin(), partials.end(), earlier);
+      unpaid.push_back(std::move(one));
+      return true;
+    });
+    if (!read.ok()) return read;
+    if (!bad.ok()) return bad;
+  }
+  std::stable_sort(unpaid.begin(), unpaid.end(),
+                   [](const json& a, const json& b) { return a["behind"] < b["behind"]; });
+  return unpaid;
+}
+
 Result<json> Questions::Explain(ProjectId project, ResultId result) {
   const auto places = ledger_.GrantsOf(project, result);
   if (!places.ok()) return places.status();
@@ -184,6 +223,7 @@ Result<json> Questions::Explain(ProjectId project, ResultId result) {
     Status read = ledger_.ReadGrant(place, [&](std::string_view record) {
       wire::GrantHead head;
       if (!wire::DecodeGrantHead(record, &head) || wire::IsHostMove(head.kind)) return true;
+      if (head.kind == wire::GrantKind::kTrickle) return true;
       if (head.project != project || head.result != result) return true;
       all += head.credit_micro;
       if (Corrects(head.flags)) {
@@ -231,12 +271,16 @@ Result<json> Questions::Explain(ProjectId project, ResultId result) {
     answer["paid_by_trickles"] = MicroText(paid);
     answer["provisional"] = MicroText(grants.empty() && reversals.empty() ? all : 0);
   }
+  const auto unpaid = Unpaid(project, result, partials);
+  if (!unpaid.ok()) return unpaid.status();
+  if (!unpaid->empty()) answer["unpaid"] = *unpaid;
+  if (unpaid->size() >= kMostUnpaidTold) answer["unpaid_newest"] = true;
   if (!grants.empty()) return answer;
   // Not in the ledger: what is known of it on its way there?
   const auto pending = PendingJson(project, result);
   if (!pending.ok()) return pending;
   if (!pending->is_null()) answer["pending"] = *pending;
-  if (!pending->is_null() || !partials.empty()) return answer;
+  if (!pending->is_null() || !partials.empty() || !unpaid->empty()) return answer;
   return Status::NotFound("result " + std::to_string(result.value) + " of project " +
                           std::to_string(project.value) +
                           ": nothing was granted to it and nothing of it waits. Was it valid? `refused list` "

@@ -115,13 +115,56 @@ json ClaimJson(const credit::Claim& claim) {
   return j;
 }
 
+namespace {
+
+json BoundsJson(std::uint32_t bounds) {
+  json names = json::array();
+  for (std::uint32_t bound = 1; bound <= credit::kTrickleMaxCredit; bound <<= 1)
+    if ((bounds & bound) != 0)
+      names.push_back(credit::TrickleBoundName(static_cast<credit::TrickleBound>(bound)));
+  return names;
+}
+
+// What the message says of the model.
+void AddModel(const wire::PartialGrant& partial, json* j) {
+  if (partial.phase) (*j)["phase"] = *partial.phase;
+  if (!partial.model_version.empty()) (*j)["model_version"] = partial.model_version;
+}
+
+// Why a trickle brought nothing.
+std::string_view OutcomeOf(const wire::PartialGrant& partial) {
+  if (partial.refusal != wire::RefusalReason::kUnknown) return "refused";
+  if (partial.outcome == credit::TrickleOutcome::kRepeat) return "repeat";
+  const bool more = partial.asked > partial.mark_before;
+  if (partial.bounds != 0 && more) return "held_back";
+  if (partial.outcome == credit::TrickleOutcome::kNothingDue) return "nothing_due";
+  return partial.asked < partial.mark_before ? "set_back" : "no_further";
+}
+
+}  // namespace
+
+json UnpaidJson(const wire::Grant& grant) {
+  const wire::PartialGrant& partial = *grant.partial;
+  json j{{"trickle", partial.trickle},    {"time", Number(partial.sent_time)},
+         {"user", grant.head.user.value}, {"host", grant.head.host.value},
+         {"variety", partial.variety},    {"outcome", OutcomeOf(partial)}};
+  AddModel(partial, &j);
+  if (!grant.reason.empty()) j["reason"] = grant.reason;
+  if (partial.refusal != wire::RefusalReason::kUnknown) {
+    j["refused"] = wire::RefusalReasonName(partial.refusal);
+    return j;
+  }
+  j["bounded_by"] = BoundsJson(partial.bounds);
+  j["mark_before"] = Number(partial.mark_before);
+  j["mark_after"] = Number(partial.mark_after);
+  if (partial.outcome != credit::TrickleOutcome::kRepeat) j["asked"] = Number(partial.asked);
+  j["paid_before"] = MicroText(partial.paid_before);
+  return j;
+}
+
 json PartialJson(const wire::Grant& grant) {
   const wire::PartialGrant& partial = *grant.partial;
   const credit::TricklePrice price = partial.price.value_or(credit::TricklePrice{});
-  json bounds = json::array();
-  for (std::uint32_t bound = 1; bound <= credit::kTrickleMaxCredit; bound <<= 1)
-    if ((partial.bounds & bound) != 0)
-      bounds.push_back(credit::TrickleBoundName(static_cast<credit::TrickleBound>(bound)));
   json j{{"trickle", partial.trickle},
          {"time", Number(partial.sent_time)},
          {"user", grant.head.user.value},
@@ -135,7 +178,7 @@ json PartialJson(const wire::Grant& grant) {
          {"mark_before", Number(partial.mark_before)},
          {"asked", Number(partial.asked)},
          {"mark_after", Number(partial.mark_after)},
-         {"bounded_by", bounds},
+         {"bounded_by", BoundsJson(partial.bounds)},
          {"worth_of_mark", Number(partial.credit)},
          {"paid_before", MicroText(partial.paid_before)},
          {"paid_before_micro", partial.paid_before},
@@ -143,6 +186,7 @@ json PartialJson(const wire::Grant& grant) {
          {"credit_micro", grant.head.credit_micro},
          {"sent_time", Number(price.sent_time)},
          {"epoch", price.epoch}};
+  AddModel(partial, &j);
   if (price.rate != 0) j["flops"] = Number(price.rate);
   if (price.version_scale != 0) j["version_scale"] = Number(price.version_scale);
   if (price.host_scale != 0) j["host_scale"] = Number(price.host_scale);

@@ -25,6 +25,8 @@ nlohmann::json FlagsJson(std::uint32_t flags);
 nlohmann::json ClaimJson(const credit::Claim& claim);
 // What a trickle was paid, and why; and what was made of it.
 nlohmann::json PartialJson(const wire::Grant& grant);
+// A trickle that brought nothing, and why.
+nlohmann::json UnpaidJson(const wire::Grant& grant);
 nlohmann::json ReversalJson(const wire::Grant& grant);
 // What account managers' reports have come to; `open`: of it what is not granted.
 nlohmann::json EstimatesJson(const credit::EstimateSums& sums, credit::MicroTotal open);

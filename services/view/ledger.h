@@ -42,6 +42,9 @@ class Ledger {
   // In order of partition and offset. A place may hold records of other results as well, where several share an offset.
   // kRetry: the index is being made.
   virtual Result<std::vector<LedgerPlace>> GrantsOf(ProjectId project, ResultId result) = 0;
+  // Trickles of it that brought nothing: at least the newest `limit` places, as above.
+  virtual Result<std::vector<LedgerPlace>> TricklesOf(ProjectId project, ResultId result,
+                                                      std::size_t limit) = 0;
   virtual Result<std::vector<LedgerPlace>> PostingsOf(ProjectId project, ResultId result) = 0;
   // Grants to a host or a user, postings to a team: at least the newest `limit` places, in order of
   // partition and offset.

@@ -136,6 +136,8 @@ class Questions {
   Result<nlohmann::json> GrantJson(ProjectId project, const LedgerPlace& place, std::string_view record);
   Status AddPostings(ProjectId project, const LedgerPlace& place, const wire::GrantHead& head,
                      nlohmann::json& grant);
+  // Trickles that brought nothing, each with how many of `partials` came before it; the newest ones where there are very many.
+  Result<nlohmann::json> Unpaid(ProjectId project, ResultId result, const nlohmann::json& partials);
   Result<TeamId> PostedTo(ProjectId project, ResultId result);
   Result<nlohmann::json> PendingJson(ProjectId project, ResultId result);
   Result<nlohmann::json> GrantsAt(std::span<const LedgerPlace> places, ProjectId project,

@@ -429,7 +429,20 @@ TEST_F(GatewayTest, WhatOthersSeeOfAUserIsWhatItsProfileAndItsConsentSay) {
     EXPECT_FALSE(get("/hosts/" + host).contains("user_name"));
     const std::string result =
         std::to_string(get("/users/" + user + "/grants?limit=1", kReadToken)[0]["result"].get<int>());
-    const std::string why = served.Get(project + "/results/" + result).body;
+    // A trickle behind the decision is refused, and in the result's story.
+    const json trickle = {
+        {"id", "993"},
+        {"project", 1},
+        {"time", 1700000001},
+        {"trickle", {{"result", result}, {"host", host}, {"variety", "orig"}, {"steps", 5}}}};
+    const Reply sent = served.Post("/api/v1/events?source=late" + user, trickle.dump() + "\n", kIngestToken);
+    ASSERT_EQ(sent.status, 200) << sent.body;
+    const std::string why =
+        served
+            .GetUntil(project + "/results/" + result,
+                      [](const Reply& reply) { return reply.json()["data"].contains("unpaid"); })
+            .body;
+    EXPECT_THAT(why, HasSubstr("\"refused\":\"ALREADY_DECIDED\""));
     EXPECT_THAT(why, Not(HasSubstr("\"user\"")));
     EXPECT_THAT(why, Not(HasSubstr("user" + user)));
     EXPECT_THAT(why, HasSubstr("\"grants\":[{"));

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <iomanip>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -84,6 +86,23 @@ class TrickleStory : public EngineStory {
     EXPECT_TRUE(answer.ok()) << answer.status().message();
     return answer.ok() ? *answer : nlohmann::json();
   }
+  // Trickles that brought nothing: what each told, why it brought nothing, and how many that were paid came before.
+  std::string Unpaid(std::uint64_t result) {
+    std::string text;
+    const auto story = Explained(result);
+    for (const nlohmann::json& one : story["unpaid"]) {
+      if (!text.empty()) text += ", ";
+      if (one.contains("asked")) {
+        std::ostringstream asked;
+        asked << std::setprecision(12) << one["asked"].get<double>();
+        text += asked.str() + " ";
+      }
+      text += one["outcome"].get<std::string>() + " " + std::to_string(one["behind"].get<int>());
+      if (one.contains("refused")) text += " " + one["refused"].get<std::string>();
+      if (one.contains("reason")) text += ": " + one["reason"].get<std::string>();
+    }
+    return text;
+  }
   std::size_t CountRefused() {
     std::size_t count = 0;
     const Status read = engine_->ForEachRecord({wire::kRefused, 0}, [&](std::uint64_t, std::string_view) {
@@ -161,7 +180,10 @@ TEST_F(TrickleStory, NoNumberOfMessagesEarnsMoreThanTheModelHasSteps) {
   EXPECT_EQ(Has(1, 5), "100.000000 100.000000 100.000000");
   EXPECT_EQ(Explained(100)["partials"].size(), 1u);
   EXPECT_EQ(Explained(100)["partials"][0]["bounded_by"][0], "last_step");
-  Audit();
+  EXPECT_EQ(Explained(100)["unpaid"].size(), 19u) << "and each of the others is told";
+  EXPECT_EQ(Explained(100)["unpaid"][18]["outcome"], "held_back");
+  EXPECT_EQ(Explained(100)["unpaid"][18]["bounded_by"][0], "last_step");
+  EXPECT_EQ(Audit()["unpaid_trickles"], 19);
 }
 
 // The difference to the last message, paid as it comes, pays a rewound model twice.
@@ -172,6 +194,88 @@ TEST_F(TrickleStory, ARewoundCounterLowersNoMarkAndIsNotPaidAgain) {
     Heard(100, 5, steps, kStart + kDay);
   EXPECT_EQ(Has(1, 5), "51.000000 51.000000 51.000000");
   EXPECT_EQ(Explained(100)["partials"].size(), 2u);
+  EXPECT_EQ(Unpaid(100),
+            "300 set_back 1, 400 set_back 1, 500 no_further 1, 450 set_back 1, 510 no_further 2");
+  Audit();
+}
+
+// Bounded to nothing, refused, repeated, too small to pay, behind the decision, by somebody else: each is in the story.
+TEST_F(TrickleStory, EachTrickleIsToldWhateverCameOfIt) {
+  wire::TrickleRuleChange hours;
+  hours.variety = "hours";
+  hours.kind = "elapsed";
+  hours.measure = "runtime_increment";
+  hours.incremental = true;
+  hours.max_increment = kDay;
+  Project("settle", {Steps(), hours});
+  Sent(100, 5, kStart, "hadcm3_0");
+  Heard(100, 5, 250, kStart + kDay, "other");  // of which there is no rule
+  Say(kStart + kDay,
+      wire::Trickle{.host = HostId(5),
+                    .variety = "model",
+                    .steps = 100,
+                    .result_name = "hadcm3_0",
+                    .phase = 3,
+                    .others = {{"vr", "6.08"}, {"data", "287"}, {"vr", std::string(65, 'x')}}});
+  Heard(100, 5, 100.000000001, kStart + kDay);  // steps are whole
+  Say(kStart + kDay,
+      wire::Trickle{.result = ResultId(100), .host = HostId(5), .variety = "model"});  // no steps
+  for (int n = 0; n < 2; ++n)
+    Say(kStart + 2 * kDay, wire::Trickle{.result = ResultId(100),
+                                         .host = HostId(5),
+                                         .variety = "hours",
+                                         .sequence = 7,
+                                         .runtime_increment = 43200});
+  Heard(100, 6, 900, kStart + 2 * kDay);  // of another host
+  Validated(100, 5, 200, kStart + 3 * kDay);
+  Heard(100, 5, 900, kStart + 4 * kDay);
+  Say(kStart + 1000 * kDay, wire::Tick{.time = kStart + 1000 * kDay});
+
+  const auto story = Explained(100);
+  ASSERT_EQ(story["partials"].size(), 2u) << story.dump(1);
+  EXPECT_EQ(story["partials"][0]["phase"], 3);
+  EXPECT_EQ(story["partials"][0]["model_version"], "6.08");
+  EXPECT_FALSE(story["partials"][1].contains("phase"));
+  EXPECT_EQ(
+      Unpaid(100),
+      "refused 1 NOT_SUPPORTED: app 1 has no rule for trickles of variety 'other', 100.000000001 no_further 1, "
+      "refused 1 MISSING_FIELD: steps: missing, repeat 2, refused 2 ALREADY_DECIDED: this result was decided before, "
+      "and what its trickles are worth with it, refused 2 UNKNOWN_RESULT: no dispatch has sent this result to its "
+      "host, or it was decided before");
+  EXPECT_EQ(story["unpaid"][0]["variety"], "other");
+  EXPECT_EQ(story["credit"], "200.000000") << "what brought nothing changes no sum";
+  EXPECT_EQ(CountRefused(), 4u);
+  const auto report = Audit();
+  EXPECT_EQ(report["unpaid_trickles"], 6);
+  EXPECT_EQ(report["partial_grants"], 2);
+}
+
+// Where trickles go on earning behind the decision, one that the grant has paid already is told as well.
+TEST_F(TrickleStory, ATrickleBehindAGrantThatWasWorthMoreIsTold) {
+  Project("keep");
+  Sent(100, 5);
+  Heard(100, 5, 250, kStart + kDay);
+  Validated(100, 5, 60, kStart + 2 * kDay);
+  Heard(100, 5, 500, kStart + kDay);
+  Heard(100, 5, 400, kStart + kDay);
+  EXPECT_EQ(Has(1, 5), "60.000000 0.000000 60.000000");
+  const auto story = Explained(100);
+  ASSERT_EQ(story["unpaid"].size(), 2u) << story.dump(1);
+  EXPECT_EQ(story["unpaid"][0]["outcome"], "nothing_due");
+  EXPECT_EQ(story["unpaid"][0]["reason"], "the job's own grant was worth as much");
+  EXPECT_EQ(story["unpaid"][0]["mark_after"], 500);
+  EXPECT_EQ(story["unpaid"][1]["outcome"], "set_back");
+  Audit();
+}
+
+// A job that no message of has brought anything.
+TEST_F(TrickleStory, AStoryMayBeOfMessagesThatBroughtNothingAlone) {
+  Project("");
+  Sent(100, 5);
+  Heard(100, 5, 250, kStart + kDay, "other");
+  const auto story = Explained(100);
+  EXPECT_FALSE(story.contains("partials"));
+  EXPECT_EQ(Unpaid(100), "refused 0 NOT_SUPPORTED: app 1 has no rule for trickles of variety 'other'");
   Audit();
 }
 

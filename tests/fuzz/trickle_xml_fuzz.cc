@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "services/boinc/trickle_event.h"
 #include "services/boinc/trickle_rows.h"
@@ -45,14 +46,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     LookAt(body->run_time);
   }
   boinc::TrickleRowReader reader("input");
-  std::optional<boinc::TrickleMessageRow> row;
+  std::vector<boinc::TrickleMessageRow> rows;
   std::string_view rest = input;
   while (!rest.empty()) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(line.size() < rest.size() ? line.size() + 1 : rest.size());
-    if (!reader.ReadLine(line, &row).ok()) return 0;
-    if (row) ReadAsEvent(*row);
+    if (!reader.ReadLine(line, &rows).ok()) return 0;
+    for (const boinc::TrickleMessageRow& row : rows) ReadAsEvent(row);
   }
-  (void)reader.Finish();
+  if (!reader.Finish(&rows).ok()) return 0;
+  for (const boinc::TrickleMessageRow& row : rows) ReadAsEvent(row);
   return 0;
 }

@@ -3,13 +3,19 @@
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include <cmath>
+#include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "services/boinc/trickle_event.h"
 #include "services/boinc/trickle_rows.h"
 #include "services/boinc/trickle_xml.h"
+#include "tests/support/temp_dir.h"
 
 namespace cobblestone::boinc {
 namespace {
@@ -32,10 +38,10 @@ std::string ErrorOf(const std::string& xml) {
 
 bool Has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-std::vector<TrickleMessageRow> Rows(const std::string& path) {
+std::vector<TrickleMessageRow> Rows(const std::string& path, const BareBodies& bare = {}) {
   std::vector<TrickleMessageRow> rows;
   const Status read =
-      ReadTrickleMessages(path, [&rows](const TrickleFilePlace&, const TrickleMessageRow& row) {
+      ReadTrickleMessages(path, bare, [&rows](const TrickleFilePlace&, const TrickleMessageRow& row) {
         rows.push_back(row);
         return Status::Ok();
       });
@@ -51,16 +57,17 @@ struct Read {
 Read ReadLines(const std::vector<std::string>& lines) {
   Read result;
   TrickleRowReader reader("input");
-  std::optional<TrickleMessageRow> row;
+  std::vector<TrickleMessageRow> rows;
   for (const std::string& line : lines) {
-    const Status status = reader.ReadLine(line, &row);
-    if (row) result.rows.push_back(*row);
+    const Status status = reader.ReadLine(line, &rows);
+    result.rows.insert(result.rows.end(), rows.begin(), rows.end());
     if (!status.ok()) {
       result.error = status.message();
       return result;
     }
   }
-  result.error = reader.Finish().message();
+  result.error = reader.Finish(&rows).message();
+  result.rows.insert(result.rows.end(), rows.begin(), rows.end());
   return result;
 }
 
@@ -220,11 +227,102 @@ TEST(TrickleRows, OfBodiesWithinAnElement) {
   EXPECT_EQ(Body(rows[4].xml).result_name, "crack_1_0");
 }
 
+// Written by MariaDB 10.11: of the whole project, and compact with names of columns.
+TEST(TrickleRows, OfADumpOfStatements) {
+  for (const auto& [file, line] :
+       {std::pair{"mariadb_dump.sql", 44U}, std::pair{"mariadb_dump_compact.sql", 14U}}) {
+    const std::vector<TrickleMessageRow> rows = Rows(kMessages + file);
+    ASSERT_EQ(rows.size(), 3U) << file;
+    EXPECT_EQ(rows[0].id, 11U);
+    EXPECT_EQ(rows[0].create_time, 1'700'000'000);
+    EXPECT_EQ(rows[0].host, HostId(5));
+    EXPECT_EQ(rows[0].variety, "orig");
+    EXPECT_EQ(rows[0].line, line);
+    EXPECT_EQ(rows[0].before, 0U);
+    EXPECT_EQ(Body(rows[0].xml).data, "it's a tab:\t\"here\", (a), backslash: \\; `q` -- /* #");
+    EXPECT_EQ(Body(rows[0].xml).timestep, 7);
+    EXPECT_EQ(rows[1].xml, "");  // NULL
+    EXPECT_EQ(rows[2].id, 15U);
+    EXPECT_EQ(rows[2].variety, "o'r");
+    EXPECT_EQ(rows[2].before, 2U);
+    EXPECT_EQ(rows[2].xml, std::string("<result_name>grüße_0</result_name>\r\n<d>\x1a\0</d><ts>9</ts>", 57));
+  }
+}
+
+TEST(TrickleRows, OfADumpWhoseRowsStandInOneLine) {
+  const Read read = ReadLines(
+      {"-- MySQL dump 10.13", "/*!40101 SET NAMES utf8mb4 */;", "LOCK TABLES `msg_from_host` WRITE;",
+       "INSERT INTO `msg_from_host` VALUES (1,17,5,'orig',0,'<ts>1</ts>'),(2,18.5,6,_binary 'orig',1,0x3c6f2f3e);",
+       "INSERT INTO `msg_from_host` VALUES (3,19,7,\"a\"\"b\",0,'two", "lines'' \\", "') ;"});
+  ASSERT_EQ(read.rows.size(), 3U) << read.error;
+  EXPECT_EQ(read.error, "");
+  EXPECT_EQ(read.rows[1].create_time, 18.5);
+  EXPECT_EQ(read.rows[1].xml, "<o/>");
+  EXPECT_EQ(read.rows[1].line, 4U);
+  EXPECT_EQ(read.rows[1].before, 1U) << "rows are counted: one more in the line is the same file, grown";
+  EXPECT_EQ(read.rows[2].variety, "a\"b");
+  EXPECT_EQ(read.rows[2].xml, "two\nlines' \n");
+}
+
+TEST(TrickleRows, OfADumpHaveTheColumnsOfItsStatementElseOfItsTable) {
+  const std::string table =
+      "CREATE TABLE IF NOT EXISTS `msg_from_host` (`xml` text COMMENT 'x) , y', `handled` smallint(6), `hostid` int(11) "
+      "DEFAULT '0', `variety` varchar(254), `id` int, `create_time` double(5,2), KEY `k` (`id`,`hostid`)) ENGINE=InnoDB;";
+  const Read read =
+      ReadLines({table, "INSERT  IGNORE INTO `project`.`msg_from_host` VALUES ('a',0,5,'orig',1,17);",
+                 "REPLACE INTO msg_from_host (id, create_time, hostid, variety, xml) VALUES "
+                 "(2,18,6,'other','b');"});
+  ASSERT_EQ(read.rows.size(), 2U) << read.error;
+  EXPECT_EQ(read.rows[0].id, 1U);
+  EXPECT_EQ(read.rows[0].xml, "a");
+  EXPECT_EQ(read.rows[1].host, HostId(6));
+  EXPECT_EQ(read.rows[1].xml, "b");
+}
+
+TEST(TrickleRows, OfADumpErrorsSayTheLineAndWhatIsWrong) {
+  const std::string insert = "INSERT INTO `msg_from_host` VALUES ";
+  struct Case {
+    std::vector<std::string> lines;
+    const char* what;
+  };
+  const Case cases[] = {
+      {{"-- a dump", "INSERT INTO `result` VALUES (1,'msg_from_host');"},
+       "input: there is no table msg_from_host in this dump, but result"},
+      {{"--", insert + "(1,17,5,'orig',0)"}, "line 2: a row of 5 columns; it must have 6"},
+      {{insert + "(1,17,5,'orig',0,'',7,8,9)"}, "line 1: a row of more than 6 columns; it must have 6"},
+      {{insert, "(1,17,5,'orig',0,''),", "(0,17,5,'orig',0,'')"}, "line 3: id is '0'"},
+      {{insert + "(1,17,NULL,'orig',0,'')"}, "line 1: hostid is NULL"},
+      {{insert + "(1,17,5,'orig',0,now())"}, "line 1: 'now' where a value must stand"},
+      {{insert + "(1,17,5,'orig',,'')"}, "line 1: ',' where a value must stand"},
+      {{insert + "(1,17,5,'orig' 0,'')"}, "line 1: '0' where a row's , or ) must stand"},
+      {{insert, "(1,17,5,'orig',0,'')", "(2"},
+       "line 3: '(' where , or ; must stand (in the statement that begins in line 1)"},
+      {{"INSERT INTO msg_from_host SELECT 1;"}, "line 1: 'SELECT' where VALUES must stand"},
+      {{"INSERT INTO msg_from_host (id, xml) VALUES (1,'')"},
+       "line 1: the column create_time is missing in the statement's"},
+      {{"CREATE TABLE msg_from_host (", "id int", ");"},
+       "line 3: the column create_time is missing in the dump's"},
+      {{"--", insert + "(1,17,5,'orig',0,'<ts>"}, "line 2: the statement that begins here does not end"},
+      {{insert + "(1,17,5,'orig',0,'')"}, "line 1: the statement that begins here does not end"},
+      {{"/* never"}, "line 1: the statement that begins here does not end"},
+      {{insert + "(1,17,5,'orig',0,'" + std::string(kLargestTrickleRow + 1, 'x')},
+       "line 1: a text of more than 1048576 bytes"},
+      {{insert + "(1,17,5,'orig',0,'');",
+        "INSERT INTO `result` VALUES ('" + std::string(2 * kLargestTrickleRow, 'x') + "');"},
+       ""},
+  };
+  for (const Case& c : cases) {
+    const Read read = ReadLines(c.lines);
+    EXPECT_TRUE(Has(read.error, c.what) && read.error.empty() == (*c.what == 0))
+        << c.lines.back().substr(0, 80) << " -> " << read.error;
+  }
+}
+
 TEST(TrickleRows, OfAFolderComeInTheOrderOfItsFiles) {
   const std::vector<TrickleMessageRow> rows = Rows(kMessages);
-  ASSERT_EQ(rows.size(), 9U);
+  ASSERT_EQ(rows.size(), 15U);
   EXPECT_EQ(rows[0].id, 101U);
-  EXPECT_EQ(rows[8].id, 12U);
+  EXPECT_EQ(rows[14].id, 12U);
 }
 
 TEST(TrickleRows, ErrorsSayTheLineAndWhatIsWrong) {
@@ -261,17 +359,96 @@ TEST(TrickleRows, ErrorsSayTheLineAndWhatIsWrong) {
     EXPECT_TRUE(Has(read.error, "input, ") && Has(read.error, c.line) && Has(read.error, c.what))
         << c.lines.back().substr(0, 80) << " -> " << read.error;
   }
-  EXPECT_TRUE(Has(ReadTrickleMessages(kMessages + "none", nullptr).message(), "cannot be opened"));
+  EXPECT_TRUE(Has(ReadTrickleMessages(kMessages + "none", {}, nullptr).message(), "cannot be opened"));
 }
 
 TEST(TrickleRows, StopWhereTheyAreNotTaken) {
   int taken = 0;
   const Status status =
-      ReadTrickleMessages(kMessages, [&taken](const TrickleFilePlace&, const TrickleMessageRow&) {
+      ReadTrickleMessages(kMessages, {}, [&taken](const TrickleFilePlace&, const TrickleMessageRow&) {
         return ++taken == 3 ? Status::Retry("later") : Status::Ok();
       });
   EXPECT_EQ(taken, 3);
   EXPECT_EQ(status.message(), "later");
+}
+
+// ---- Bodies that stand alone ---------------------------------------------------------------------------------
+
+BareBodies Bare(BareBodyOptions options) {
+  auto bare = BareBodies::Of(std::move(options));
+  EXPECT_TRUE(bare.ok()) << bare.status().message();
+  return bare.ok() ? *bare : BareBodies();
+}
+
+TEST(BareBodies, AreWhatIsSaidOfThemAndWhatTheirNamesSay) {
+  const testing::TempDir dir;
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(dir / name, std::ios::binary) << text;
+    return dir / name;
+  };
+  const std::string body =
+      "<?xml version=\"1.0\"?>\n" + kFromClient + "<variety>orig</variety>\n<ts>7</ts>\n";
+  const std::string file = write("h5_1700000000.25_v.1.xml", body);
+  // What names say goes before what holds of all.
+  auto rows = Rows(file, Bare({.host = HostId(9),
+                               .received = 18,
+                               .variety = "no",
+                               .file_name = "h{host}_{received}_{variety}.xml"}));
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].problem, "");
+  EXPECT_EQ(rows[0].host, HostId(5));
+  EXPECT_EQ(rows[0].create_time, 1'700'000'000.25);
+  EXPECT_EQ(rows[0].variety, "v.1");
+  EXPECT_EQ(rows[0].id, 1'700'000'000'250'000U);
+  EXPECT_EQ(rows[0].line, 1U);
+  EXPECT_EQ(Body(rows[0].xml).timestep, 7);
+  EXPECT_TRUE(Has(ErrorOf(rows[0].xml + "\n<cp>"), "line 6: this is no XML"))
+      << "lines are those of the file";
+
+  rows = Rows(file, Bare({.received = 18, .file_name = "?{host}_*"}));
+  EXPECT_EQ(rows.at(0).problem, "the file's name is not like ?{host}_*") << "a question mark is one";
+  rows = Rows(file, Bare({.host = HostId(9), .received = 18, .file_name = "h*_{id}.25_*"}));
+  EXPECT_EQ(rows.at(0).problem, "");
+  EXPECT_EQ(rows.at(0).host, HostId(9));
+  EXPECT_EQ(rows.at(0).id, 1'700'000'000U);
+  EXPECT_EQ(rows.at(0).create_time, 18);
+  EXPECT_EQ(rows.at(0).variety, "orig") << "the body's own";
+  EXPECT_EQ(Rows(file, Bare({.file_name = "h{host}_*"})).at(0).host, HostId(5));
+
+  EXPECT_EQ(Rows(write("h0.xml", body), Bare({.file_name = "h{host}.xml"})).at(0).problem,
+            "hostid is '0'; it must be a whole number above 0");
+  EXPECT_EQ(Rows(write("none.xml", "<ts>7</ts>"), Bare({.host = HostId(9)})).at(0).problem,
+            "nothing tells its variety; say it with --variety");
+  EXPECT_TRUE(Rows(write("blank.xml", "\n<!-- nothing -->\n"), Bare({.host = HostId(9)})).empty());
+  EXPECT_TRUE(Has(ReadTrickleMessages(file, {}, nullptr).message(),
+                  "h5_1700000000.25_v.1.xml, line 1: a body alone, without the line <msg_from_host"));
+  EXPECT_TRUE(Has(BareBodies::Of({.file_name = "{hots}"}).status().message(), "behind { must stand host}"));
+  EXPECT_TRUE(Has(BareBodies::Of({.file_name = "{host}{host}"}).status().message(), "{host} is there twice"));
+}
+
+TEST(BareBodies, OfAFolderComeInTheOrderInWhichTheyWereReceived) {
+  const testing::TempDir dir;
+  const auto write = [&](const std::string& name, double written) {
+    std::ofstream(dir / name, std::ios::binary) << "<ts>7</ts>";
+    timespec times[2] = {};
+    times[0].tv_sec = times[1].tv_sec = static_cast<time_t>(written);
+    times[1].tv_nsec = static_cast<long>((written - std::floor(written)) * 1e9);
+    ASSERT_EQ(utimensat(AT_FDCWD, (dir / name).c_str(), times, 0), 0);
+  };
+  write("5_300.xml", 1000.25);
+  write("7_200.xml", 3000);
+  write("6_200.xml", 2000);
+  const auto hosts = [&](const BareBodies& bare) {
+    std::vector<std::uint64_t> ids;
+    for (const TrickleMessageRow& row : Rows(dir.path(), bare)) ids.push_back(row.host.value);
+    return ids;
+  };
+  EXPECT_EQ(hosts(Bare({.variety = "v", .file_name = "{host}_{received}.xml"})),
+            (std::vector<std::uint64_t>{6, 7, 5}));
+  const BareBodies by_clock = Bare({.variety = "v", .file_name = "{host}_*.xml"});
+  EXPECT_EQ(hosts(by_clock), (std::vector<std::uint64_t>{5, 6, 7}));
+  EXPECT_EQ(Rows(dir.path(), by_clock)[0].create_time, 1000.25) << "when it was last written";
+  EXPECT_EQ(Rows(dir.path(), by_clock)[2].before, 0U);
 }
 
 // ---- Events --------------------------------------------------------------------------------------------------

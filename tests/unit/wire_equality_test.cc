@@ -535,6 +535,31 @@ TEST(WireEquality, EachFieldOfAGrantIsReadUnderItsNameAndAccountsReadNoFurtherTh
   EXPECT_FALSE(DecodeGrantHead(bytes.substr(0, 3), &head));
 }
 
+TEST(WireEquality, EachFieldOfATrickleThatBroughtNothingIsReadUnderItsName) {
+  v1::Grant m;
+  m.set_kind(v1::GRANT_KIND_TRICKLE);
+  m.set_reason("steps: negative");
+  auto* p = m.mutable_partial();
+  p->set_trickle(1);
+  p->set_app_version(14);
+  p->set_phase(0);  // named, not left out
+  p->set_model_version("6.08");
+  p->set_outcome(6);
+  p->set_refusal(7);
+  Grant grant;
+  ASSERT_TRUE(DecodeGrant(m.SerializeAsString(), &grant));
+  EXPECT_EQ(grant.head.kind, GrantKind::kTrickle);
+  EXPECT_EQ(grant.reason, "steps: negative");
+  ASSERT_TRUE(grant.partial.has_value());
+  EXPECT_EQ(grant.partial->phase, 0u);
+  EXPECT_EQ(grant.partial->model_version, "6.08");
+  EXPECT_EQ(grant.partial->outcome, credit::TrickleOutcome::kNegative);
+  EXPECT_EQ(grant.partial->refusal, RefusalReason::kNegative);
+  p->clear_phase();
+  ASSERT_TRUE(DecodeGrant(m.SerializeAsString(), &grant));
+  EXPECT_EQ(grant.partial->phase, std::nullopt);
+}
+
 TEST(WireEquality, EachFieldOfAHostsTransferIsReadUnderItsName) {
   v1::Grant m;
   m.set_kind(v1::GRANT_KIND_HOST_ACCOUNT);

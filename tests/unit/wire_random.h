@@ -61,7 +61,7 @@ inline void FillRandomly(Random& random, google::protobuf::Message* m) {
         case Field::CPPTYPE_UINT32:
           if (const std::string& name = field->name(); name == "mode" || name == "policy" || name == "kind" ||
                                                        name == "resource" || name == "measure" ||
-                                                       name == "trickle_settlement") {
+                                                       name == "outcome" || name == "trickle_settlement") {
             reflection->SetUInt32(
                 m, field,
                 static_cast<std::uint32_t>(random() % (name == "trickle_settlement"          ? 3

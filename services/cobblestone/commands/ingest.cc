@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "common/wire/json_lines.h"
@@ -23,6 +24,10 @@ struct Options {
   std::string source;
   std::string format;
   std::string trickle_format;
+  std::uint64_t host = 0;
+  std::optional<double> received;
+  std::optional<std::string> variety;
+  std::string file_name;
   bool lockstep = false;
   bool no_wait = false;
   bool as_json = false;
@@ -36,6 +41,9 @@ Result<std::unique_ptr<EventStream>> OpenSource(const Options& options) {
   if (options.format.empty()) {
     if (!options.trickle_format.empty())
       return Status::InvalidArgument(std::string("--trickle-format is for --format ") + kTrickleXml);
+    if (options.host != 0 || options.received || options.variety || !options.file_name.empty())
+      return Status::InvalidArgument(
+          std::string("--host, --received, --variety and --file-name are for --format ") + kTrickleXml);
     auto file = EventFile::Open(options.file, {.project = project});
     if (!file.ok()) return file.status();
     return std::unique_ptr<EventStream>(std::move(*file));
@@ -46,7 +54,12 @@ Result<std::unique_ptr<EventStream>> OpenSource(const Options& options) {
     if (!loaded.ok()) return loaded.status();
     formats = std::move(*loaded);
   }
-  return TrickleFile::Open(options.file, project, formats);
+  auto bare = boinc::BareBodies::Of({.host = HostId(options.host),
+                                     .received = options.received,
+                                     .variety = options.variety,
+                                     .file_name = options.file_name});
+  if (!bare.ok()) return Status::InvalidArgument("--file-name " + bare.status().message());
+  return TrickleFile::Open(options.file, project, formats, *bare);
 }
 
 // Refusals of stages are told with the event alone: its line is found by reading the file once more.
@@ -190,6 +203,22 @@ void AddIngest(Program& program) {
                 "it: ts is steps, cp, cpu_time and cputime are cpu_time, elapsed_time and fraction_done "
                 "are what they say, and run_time and runtime are refused")
             ->type_name("FILE");
+        verb.add_option("--host", options.host,
+                        "of trickle messages whose file holds the body and nothing else: whose they are")
+            ->type_name("H")
+            ->check(CLI::PositiveNumber);
+        verb.add_option("--received", options.received,
+                        "of such: when they came, UNIX s; without it when the file was last written")
+            ->type_name("TIME")
+            ->check(CLI::PositiveNumber);
+        verb.add_option("--variety", options.variety,
+                        "of such: their variety, where the body does not say it")
+            ->type_name("NAME");
+        verb.add_option(
+                "--file-name", options.file_name,
+                "of such: what their files' names say, as in 'h{host}_{received}_{variety}.xml'; also "
+                "{id}, and * for anything")
+            ->type_name("FORM");
         verb.add_flag(
             "--lockstep", options.lockstep,
             "drain everything at each tick and each change of the catalogue: the same grants as `replay`, "
@@ -212,6 +241,7 @@ void AddIngest(Program& program) {
             "exit code 1 then, although everything else was taken in.\n\n"
             "Examples:  cobblestone ingest events.jsonl.gz --config cobblestone.yaml\n"
             "           cobblestone ingest msg_from_host.tsv --format trickle-xml --trickle-format trickles.yaml\n"
+            "           cobblestone ingest bodies/ --format trickle-xml --variety orig --file-name '{host}_{received}.xml'\n"
             "           zcat old/*.gz | cobblestone ingest --source history --data /srv/cobblestone");
       },
       Run);

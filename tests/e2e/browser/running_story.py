@@ -21,17 +21,21 @@ def marks(page):
     return set(page.texts("main tbody th .mark"))
 
 
-def check_messages(page, partials):
-    """Each message that moved the mark, in numbers and as a curve."""
+def check_messages(page, told):
+    """Each message that moved the mark, in numbers and as a curve; and each that did not, with why."""
+    partials, unpaid = told["partials"], told.get("unpaid", [])
     card = page.text("main")
     p.check(f"{len(partials)} messages of the running job moved its mark" in card, f"how many messages were paid: {card[:300]}")
     p.wait_for(lambda: page.all("figure.chart canvas"), "the curve of what was paid")
     page.click("details.numbers summary")
     p.wait_for(lambda: page.texts("details.numbers tbody tr"), "the messages as a table")
     shown = page.driver.execute_script(
-        "return [...document.querySelectorAll('details.numbers tbody tr')].map(r => r.querySelector('.credit').textContent)"
+        "return [...document.querySelectorAll('details.numbers tbody tr')].map(r => r.querySelector('.credit')?.textContent ?? '')"
     )
-    p.check_equal([p.digits(text) for text in shown], [one["credit"] for one in partials], "what each message paid")
+    p.check_equal([p.digits(text) for text in shown if text], [one["credit"] for one in partials], "what each message paid")
+    p.check_equal([at for at, text in enumerate(shown) if not text], [one["behind"] + k for k, one in enumerate(unpaid)], "which paid nothing")
+    behind = sum("behind the mark" in row for row in page.texts("details.numbers tbody tr"))
+    p.check_equal(behind, sum(one["outcome"] == "set_back" for one in unpaid), "and why")
 
 
 def story():
@@ -52,7 +56,7 @@ def story():
 
         told = gateway.data(f"projects/{project}/results/{running}")
         page.open(f"#/p/{project}/result/{running}")
-        check_messages(page, told["partials"])
+        check_messages(page, told)
         p.check_equal(paid(told["partials"]), round(float(account["total"]) * 1e6), "the sum of the messages, as the account has it")
         p.check("Its final grant is still to come" in page.text("main"), "that it is not over")
         p.check(" Cobblestones so far" in page.text("main"), "that more may come")
@@ -60,7 +64,7 @@ def story():
 
         told = gateway.data(f"projects/{project}/results/{options.settled}")
         page.open(f"#/p/{project}/result/{options.settled}")
-        check_messages(page, told["partials"])
+        check_messages(page, told)
         p.check_equal(p.digits(page.one(".hero-credit").get_attribute("data-credit")), told["grants"][0]["credit"], "the final grant")
         p.check(" Cobblestones so far" not in page.text("main"), "nothing more comes")
         terms = [p.digits(text) for text in page.texts("[data-step=credit] .term b")]
@@ -72,7 +76,7 @@ def story():
 
         told = gateway.data(f"projects/{project}/results/{options.kept}")
         page.open(f"#/p/{project}/result/{options.kept}")
-        check_messages(page, told["partials"])
+        check_messages(page, told)
         p.check("all of its credit" in page.text("main"), "that no grant follows")
         p.check(" Cobblestones so far" not in page.text("main"), "nor anything else")
         reason = told["reversals"][0]["reason"]

@@ -1,8 +1,8 @@
 // What things are called where people read it.
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { GrantRow } from "../../../services/gateway/web/src/base/types";
-import { appVersionWords, movedWords } from "../../../services/gateway/web/src/rules/words";
+import type { GrantRow, PartialGrant, UnpaidTrickle } from "../../../services/gateway/web/src/base/types";
+import { appVersionWords, messagesOf, movedWords, trickleWords } from "../../../services/gateway/web/src/rules/words";
 
 test("an app version has its name, and its number beside it", () => {
   const version = { app_version: 20, version_num: 103, plan_class: "cpu_3" };
@@ -24,4 +24,24 @@ test("whatever moves an account is called by what it is, and a plain grant by no
     ["opening", "9000.000000", "Brought along from before"],
   ];
   for (const [kind, credit, words] of table) assert.equal(movedWords({ kind, credit }), words, `${kind} ${credit}`);
+});
+
+test("each message of a running job has its place and says what came of it", () => {
+  const paid = (k: number, bounded_by: string[] = []): PartialGrant => ({
+    time: k, host: 5, variety: "orig", rule: "steps", policy_version: 1, mark_before: k, asked: k + 1, mark_after: k + 1, bounded_by,
+    paid_before: "0.000000", credit: "1.000000", sent_time: 0,
+  });
+  const unpaid = (behind: number, outcome: UnpaidTrickle["outcome"], more: Partial<UnpaidTrickle> = {}): UnpaidTrickle => ({
+    time: behind, host: 5, variety: "orig", outcome, behind, ...more,
+  });
+  const partials = [paid(0), paid(1, ["wall_time"])];
+  const told = [
+    unpaid(0, "refused", { refused: "NEGATIVE", reason: "steps: negative" }), unpaid(1, "set_back"), unpaid(1, "held_back", { bounded_by: ["last_step"] }),
+    unpaid(2, "repeat"),
+  ];
+  assert.deepEqual(messagesOf(partials, told).map(trickleWords), [
+    "refused (NEGATIVE): steps: negative", "", "behind the mark", "held back by last step", "held back by wall time", "told before",
+  ]);
+  assert.deepEqual(messagesOf(partials, []), partials);
+  assert.deepEqual(messagesOf([], [unpaid(0, "no_further")]).map(trickleWords), ["no further than the mark"]);
 });

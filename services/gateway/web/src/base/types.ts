@@ -200,6 +200,26 @@ export interface PartialGrant {
   paid_before: CreditText;
   credit: CreditText;
   sent_time: Double;
+  phase?: number;
+  model_version?: string;
+}
+
+// A trickle that brought nothing; one that was refused has no marks.
+export interface UnpaidTrickle {
+  time: Double;
+  user?: Id;
+  host: Id;
+  variety: string;
+  outcome: "repeat" | "set_back" | "no_further" | "nothing_due" | "held_back" | "refused";
+  behind: number; // so many partials came before it
+  refused?: string;
+  reason?: string;
+  bounded_by?: string[];
+  mark_before?: Double;
+  mark_after?: Double;
+  asked?: Double;
+  phase?: number;
+  model_version?: string;
 }
 
 export interface Reversal {
@@ -225,6 +245,7 @@ export interface Explanation {
   project: Id;
   grants: Grant[];
   partials?: PartialGrant[];
+  unpaid?: UnpaidTrickle[];
   reversals?: Reversal[];
   corrections?: Correction[];
   credit?: CreditText;

@@ -1,5 +1,5 @@
 // Flags, modes, policies and reasons of refusal in sentences that a volunteer understands.
-import type { AppVersion, GrantRow, Id } from "../base/types";
+import type { AppVersion, GrantRow, Id, PartialGrant, UnpaidTrickle } from "../base/types";
 
 export interface Mark {
   name: string;
@@ -139,4 +139,36 @@ export function movedWords(row: Pick<GrantRow, "kind" | "credit">): string {
     case "correction": return "corrected";
     case "opening": return "Brought along from before"; // stands alone
   }
+}
+
+const kUnpaidWords: Record<UnpaidTrickle["outcome"], string> = {
+  repeat: "told before",
+  set_back: "behind the mark",
+  no_further: "no further than the mark",
+  nothing_due: "too little for a millionth of a Cobblestone",
+  held_back: "held back",
+  refused: "refused",
+};
+
+// What came of a message of a running job, where that is not just its credit.
+export function trickleWords(message: PartialGrant | UnpaidTrickle): string {
+  const says: string[] = [];
+  if ("outcome" in message) {
+    const why = [message.refused && ` (${message.refused})`, message.reason && `: ${message.reason}`].filter(Boolean).join("");
+    says.push((kUnpaidWords[message.outcome] ?? message.outcome.replaceAll("_", " ")) + why);
+  }
+  const bounds = (message.bounded_by ?? []).map((b) => b.replaceAll("_", " ")).join(", ");
+  if (bounds !== "") says[0] === "held back" ? (says[0] += ` by ${bounds}`) : says.push(`held back by ${bounds}`);
+  return says.join(", ");
+}
+
+// All messages in their order.
+export function messagesOf(partials: PartialGrant[], unpaid: UnpaidTrickle[]): (PartialGrant | UnpaidTrickle)[] {
+  const all: (PartialGrant | UnpaidTrickle)[] = [];
+  let told = 0;
+  for (let k = 0; k <= partials.length; ++k) {
+    for (; told < unpaid.length && unpaid[told]!.behind <= k; ++told) all.push(unpaid[told]!);
+    if (k < partials.length) all.push(partials[k]!);
+  }
+  return all;
 }

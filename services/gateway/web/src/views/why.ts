@@ -2,12 +2,12 @@
 import { get, projectPath } from "../base/api";
 import { h, replace, svg, type Child } from "../base/dom";
 import * as format from "../base/format";
-import type { AppVersion, Explanation, Grant, Id, PartialGrant } from "../base/types";
+import type { AppVersion, Double, Explanation, Grant, Id, PartialGrant, UnpaidTrickle } from "../base/types";
 import { chart, numbersOf } from "../parts/chart";
 import { accountLink, card, credit, empty, nameOf, table, time } from "../parts/pieces";
 import { countedWords, explain, type Bar, type Step, type Term, type Told } from "../rules/explain";
 import type { Settlement } from "../rules/settle";
-import { appVersionWords, marksOf, modeWords } from "../rules/words";
+import { appVersionWords, marksOf, messagesOf, modeWords, trickleWords } from "../rules/words";
 import { projectName, versionsOf, type Context, type View } from "./view";
 
 let exact_figures = false; // for all that is shown until it is switched back
@@ -128,31 +128,42 @@ function paidOverTime(sent: number, partials: PartialGrant[]): [number[], number
   return [[...at.keys()], [...at.values()]];
 }
 
+function messagesTable(partials: PartialGrant[], unpaid: UnpaidTrickle[]): HTMLElement {
+  const messages = messagesOf(partials, unpaid);
+  const mark = (value?: Double) => (value === undefined ? "" : format.number(format.toNumber(value)));
+  const models = messages.some((m) => m.phase !== undefined || m.model_version !== undefined);
+  return table("Messages of the running job", [
+    { name: "Message of", cell: (m) => time(format.toNumber(m.time)), head: true },
+    ...(models ? [{ name: "Model", cell: (m: PartialGrant | UnpaidTrickle) => [m.phase !== undefined && `phase ${m.phase}`, m.model_version && `version ${m.model_version}`].filter(Boolean).join(", "), wide: true }] : []),
+    { name: "Mark before", cell: (m) => mark(m.mark_before), number: true, wide: true },
+    { name: "Told", cell: (m) => mark(m.asked), number: true, wide: true },
+    { name: "Mark after", cell: (m) => mark(m.mark_after), number: true },
+    { name: "What came of it", cell: (m) => trickleWords(m) },
+    { name: "Credit", cell: (m) => ("credit" in m ? credit(m.credit) : ""), number: true },
+  ], messages);
+}
+
 // The worth of its highest mark over time: one step up with each trickle that moved it.
 function runningNode(project: Id, explanation: Explanation, signal: AbortSignal): Child {
   const partials = explanation.partials ?? [];
+  const unpaid = explanation.unpaid ?? [];
   const first = partials[0];
-  if (!first) return null;
+  if (!first) return unpaid.length > 0 && card("Its messages brought nothing", messagesTable(partials, unpaid));
   const [times, paid] = paidOverTime(format.toNumber(first.sent_time), partials);
   const last = paid[paid.length - 1]!;
   const reversals = explanation.reversals ?? [];
   return card("Paid while it ran",
     h("p", { class: "headline" }, `${format.count(partials.length)} ${partials.length === 1 ? "message" : "messages"} of the running job moved its mark, and each was paid at once: `, credit(last.toFixed(6)), " Cobblestones."),
     h("p", {}, `By rule “${first.rule}” for messages of variety “${first.variety}”, at the price of the day when the job was sent, `, time(format.toNumber(first.sent_time)),
-      ". A message that says less than an earlier one, or the same again, pays nothing."),
+      ". A message that says less than an earlier one, or the same again, pays nothing",
+      unpaid.length > 0 && `: so it was with ${format.count(unpaid.length)} of ${format.count(partials.length + unpaid.length)}`, "."),
     chart({
       title: "Paid over time",
       says: `From 0 when it was sent to ${format.fixed(last, 2)} Cobblestones.`,
       height: 180, zero: true, signal,
       series: [{ label: "Paid", tone: "accent", fill: true, tell: (v) => `${format.fixed(v, 2)} Cobblestones` }],
     }, [times, paid]).node,
-    numbersOf("Each message", () => table("Messages that moved the mark", [
-      { name: "Message of", cell: (p) => time(format.toNumber(p.time)), head: true },
-      { name: "Mark before", cell: (p) => format.number(format.toNumber(p.mark_before)), number: true, wide: true },
-      { name: "Mark after", cell: (p) => format.number(format.toNumber(p.mark_after)), number: true },
-      { name: "Held back by", cell: (p) => p.bounded_by.map((b) => b.replaceAll("_", " ")).join(", "), wide: true },
-      { name: "Credit", cell: (p) => credit(p.credit), number: true },
-    ], partials)),
+    numbersOf("Each message", () => messagesTable(partials, unpaid)),
     reversals.map((r) => h("p", {}, time(format.toNumber(r.time)), `: ${r.reason}. `, Number(r.credit) < 0 ? [credit(r.credit), " was taken back"] : [credit(r.made_final), " of it is final"],
       r.made_up_for_by_future_credit ? ", and later credit makes up for it first." : ".")),
     h("p", { class: "soft" }, "It ran on ", accountLink(project, "host", first.host), ". In all ", credit(explanation.credit ?? "0.000000"), explanation.grants.length + reversals.length > 0 ? " Cobblestones." : " Cobblestones so far."));
