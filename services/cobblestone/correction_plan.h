@@ -108,6 +108,7 @@ class CorrectionReader {
 
   [[nodiscard]] bool Meant(const wire::GrantHead& head, const wire::Grant& whole) const;
   [[nodiscard]] bool MayBeOf(AppId app) const;
+  [[nodiscard]] std::optional<HostId> HeirOf(HostId host, std::set<HostId>& asked) const;
   [[nodiscard]] bool Joined(HostId host) const;
   void PlanResult(std::uint64_t result, const Facts& facts, CorrectionPlan& plan);
   std::optional<credit::MicroCredit> Worth(const Facts& facts, std::string* problem) const;
