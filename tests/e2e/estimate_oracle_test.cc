@@ -245,6 +245,21 @@ class EstimateStory : public ::testing::Test {
   std::uint64_t id_ = 100;
 };
 
+TEST_F(EstimateStory, WhatAHostOfNobodyWasGrantedSettlesItsEstimatesWhereverItHasGone) {
+  Say(0, 1, wire::HostMember{.host = HostId(2), .user = UserId(), .whetstone = 1e9, .cpus = 1});
+  Joins(0, 1, 0, 2);
+  Reports(1, 1, 100, 0, 2);
+  wire::Completion completion = CompletionOf(7, 2, 7, kStart + 2 * kDay);
+  completion.facts.elapsed_time = 100;
+  completion.facts.peak_flops = 1e9;
+  Say(2, 1, completion);
+  Say(2, 1, ValidationOf(7, 2, 7, 60));
+  Say(2, 1, wire::HostMember{.host = HostId(2), .user = UserId(1), .whetstone = 1e9, .cpus = 1});
+  Say(2, 1, wire::Barrier{.ends_period = true});
+  const Played run = Play();
+  EXPECT_TRUE(run.outcome.estimates.at({1, 0, 2}).granted == 60 * kMicro);
+}
+
 TEST_F(EstimateStory, ReportsOfSeveralProjectsAtOnceShareTheMachinesLimit) {
   Joins(0, 1);
   Joins(0, 2);

@@ -332,6 +332,21 @@ TEST(HostMerge, WhoHasBecomeAHostIsKnownWhereverItGoesByWhateverWay) {
   EXPECT_EQ(TotalOf(ExpectOneOutcome(project.events).outcome, 4), 111'116 * kMicro);
 }
 
+// Hosts 5 and 6 wait for each other: neither has had credit, and each is shown by its own merge alone. The first counts.
+TEST(HostMerge, OfACircleThatWaitedTheFirstHappens) {
+  Project project;
+  project.Merge(kStart + kDay, 5, 6);
+  project.Rest(kStart + kDay);
+  project.Merge(kStart + 2 * kDay, 6, 5);
+  project.Rest(kStart + 2 * kDay);
+  project.Done(kStart + 3 * kDay, 50, 5, 3);
+  project.Done(kStart + 3 * kDay, 60, 6, 4);
+  project.Rest(kStart + 3 * kDay);
+  const Played run = ExpectOneOutcome(project.events);
+  EXPECT_EQ(TotalOf(run.outcome, 6), 7 * kMicro);
+  EXPECT_EQ(run.outcome.refusals, (std::map<std::string, std::uint64_t>{{"OUT_OF_RANGE", 1}}));
+}
+
 TEST(HostMerge, ACircleByWayOfAnotherOwnerIsRefused) {
   Project project = ABequest();
   project.Merge(kStart + 4 * kDay, 3, 2);
@@ -375,6 +390,16 @@ TEST(HostMerge, BalancesThatComeLateTakeNothingFromTheOneThatHasMoved) {
                                                       .rac_time = kStart});
   project.Rest(kStart + 4 * kDay);
   EXPECT_EQ(TotalOf(ExpectOneOutcome(project.events).outcome, 3), 2005 * kMicro);
+  LockstepWorld world(4);
+  world.Add(project.events);
+  world.Finish();
+  for (const PipelineSlot& slot : world.slots()) {
+    if (slot.stages.accounts == nullptr) continue;
+    slot.stages.accounts->hosts().ForEach([](const stream::Key& key, const accounts::HostAccount& host) {
+      if (key.id != 3 || host.elsewhere) return;
+      EXPECT_GT(host.account.recent.time, kStart) << "the average of host 2 is part of it";
+    });
+  }
 }
 
 constexpr std::uint64_t kHosts = 16;
