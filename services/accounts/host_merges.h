@@ -1,7 +1,7 @@
 // Hosts that become another one of the same owner (semantics.md, section 7).
 //
 // CLAIMS tells the owner's partition (HOST_MERGED). The merge waits until the host's account is here, and until the one that it
-// becomes is here as this owner's: as the ledger has shown it, by a grant, an opening or the host's coming. Then the account is
+// becomes is here as this owner's: as the ledger has shown it, by a grant, an opening, its coming or a merge of it. Then the account is
 // added to that one, and whatever comes for the ended host goes there from then on, wherever that one goes. Merges that would
 // make a host itself are refused.
 // Where the other host has become one itself, it is that one that the merge waits for, whoever owned the two then: a host's

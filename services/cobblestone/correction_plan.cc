@@ -70,11 +70,9 @@ bool CorrectionReader::TakeHost(std::string_view record) {
   wire::GrantHead head;
   if (!wire::DecodeGrantHead(record, &head)) return false;
   if (head.project != request_.project || !head.host || !head.user) return true;
-  if (head.kind != wire::GrantKind::kHostMerged) {
-    if (head.kind != wire::GrantKind::kEstimate && head.kind != wire::GrantKind::kHostLeaves)
-      owned_.emplace(head.host, head.user);
-    return true;
-  }
+  if (head.kind != wire::GrantKind::kEstimate && head.kind != wire::GrantKind::kHostLeaves)
+    owned_.emplace(head.host, head.user);
+  if (head.kind != wire::GrantKind::kHostMerged) return true;
   wire::Grant whole;
   if (!wire::DecodeGrant(record, &whole)) return false;
   // Of a circle of one owner's the last is refused; they are read in order.
