@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::uint32_t kAppsField = 11;
 constexpr std::uint32_t kDaysField = 12;
+constexpr std::uint32_t kJoinedField = 17;
 
 bool ReadApp(std::string_view bytes, credit::AppSum* sum) {
   std::int64_t low = 0;
@@ -42,6 +43,13 @@ bool ReadDay(std::string_view bytes, credit::DaySum* sum) {
     }
   }
   sum->micro = JoinHalves(low, high);
+  return r.ok();
+}
+
+// A packed field.
+bool ReadHosts(std::string_view bytes, std::vector<HostId>* hosts) {
+  ProtoReader r(bytes);
+  while (!r.done()) hosts->emplace_back(r.Varint());
   return r.ok();
 }
 
@@ -86,6 +94,14 @@ void EncodeHostTransfer(const HostTransfer& transfer, std::string* out) {
   last.Sint(15, LowHalf(account.owed_micro));
   last.Sint(16, HighHalf(account.owed_micro));
   out->append(last.written());
+  if (transfer.joined.empty()) return;
+  std::string joined;
+  for (const HostId host : transfer.joined) {
+    ProtoWriter one(buffer);
+    one.Varint(host.value);
+    joined.append(one.written());
+  }
+  AppendMessage(kJoinedField, joined, out);
 }
 
 bool DecodeHostTransfer(std::string_view bytes, HostTransfer* transfer) {
@@ -118,6 +134,10 @@ bool DecodeHostTransfer(std::string_view bytes, HostTransfer* transfer) {
       case VarintTag(14): provisional[1] = r.Sint(); break;
       case VarintTag(15): owed[0] = r.Sint(); break;
       case VarintTag(16): owed[1] = r.Sint(); break;
+      case BytesTag(kJoinedField):
+        if (!ReadHosts(r.Bytes(), &transfer->joined)) return false;
+        break;
+      case VarintTag(kJoinedField): transfer->joined.emplace_back(r.Varint()); break;
       default: r.Skip(tag); break;
     }
   }

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "common/base/ids.h"
 #include "common/credit/account.h"
 #include "common/wire/grant_kind.h"
 
@@ -16,6 +18,7 @@ struct HostTransfer {
   std::uint64_t number = 0;                  // from 1, per sending partition and host
   GrantKind share_of = GrantKind::kUnknown;  // of a share: the kind of its grant
   credit::Account account;                   // empty in a share
+  std::vector<HostId> joined;                // with an account: all hosts that have become this one
 };
 
 // Appends the message's bytes to `out`.

@@ -109,6 +109,8 @@ class ProtoReader {
   }
 
   [[nodiscard]] bool ok() const { return !failed_; }
+  // Nothing is left, of a packed field too.
+  [[nodiscard]] bool done() const { return at_ == end_; }
   // For a caller that finds a value impossible: as if the bytes were malformed.
   void Fail() {
     failed_ = true;

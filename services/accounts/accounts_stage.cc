@@ -69,6 +69,7 @@ AccountsStage::AccountsStage(const AccountsOptions& options, stream::TableHost& 
       host_days_(tables, kHostDaysTable, false),
       moves_(tables, kMovesTable, false),
       merges_(tables, kMergesTable, true),
+      joined_(tables, kJoinedTable, false),
       waiting_(tables, kWaitingTable, false),
       profiles_(tables, kProfileTable, false),
       facts_(tables, kFactsTable, false),
@@ -87,24 +88,11 @@ AccountsStage::AccountsStage(const AccountsOptions& options, stream::TableHost& 
 }
 
 std::vector<stream::TableBase*> AccountsStage::tables() {
-  std::vector<stream::TableBase*> all = {&users_,
-                                         &hosts_,
-                                         &user_days_,
-                                         &host_days_,
-                                         &moves_,
-                                         &merges_,
-                                         &waiting_,
-                                         &profiles_,
-                                         &facts_,
-                                         &sorted_,
-                                         &host_estimates_,
-                                         &user_estimates_,
-                                         &host_estimate_days_,
-                                         &user_estimate_days_,
-                                         &projects_,
-                                         &moved_,
-                                         &corrections_,
-                                         marks_.table()};
+  std::vector<stream::TableBase*> all = {
+      &users_,    &hosts_,          &user_days_,      &host_days_,          &moves_,
+      &merges_,   &joined_,         &waiting_,        &profiles_,           &facts_,
+      &sorted_,   &host_estimates_, &user_estimates_, &host_estimate_days_, &user_estimate_days_,
+      &projects_, &moved_,          &corrections_,    marks_.table()};
   for (stream::TableBase* table : calendar_.tables()) all.push_back(table);
   return all;
 }
@@ -168,8 +156,8 @@ void AccountsStage::ApplySorted(const SortedGrant& one, Emitter& out) {
   if (!wire::DecodeGrantHead(one.bytes, &head)) return out.Fail(Status::Corrupted("a grant does not decode"));
   if (one.to_host) return ApplyToHost(head, out);
   if (head.kind == wire::GrantKind::kEstimate) return OnEstimate(one.bytes, out);
-  if (!one.to_user || head.kind == wire::GrantKind::kOpening || !head.user) return;
-  ApplyToUser(head, one.bytes, &users_.Mutable(UserKey(head.project, head.user)), out);
+  if (!one.to_user || head.kind == wire::GrantKind::kOpening) return;
+  ApplyToUser(head, one.bytes, head.user ? &users_.Mutable(UserKey(head.project, head.user)) : nullptr, out);
 }
 
 void AccountsStage::OnUser(const RecordView& record, Emitter& out) {
@@ -359,9 +347,10 @@ void AccountsStage::ApplyToHost(const wire::GrantHead& head, Emitter& out) {
   List(key, host, changed_hosts_);
 }
 
-// By a grant or opening: of a host that has changed its owner only the change says who it is.
+// By the first grant or opening: of a host that has changed its owner only the change says who it is, and what comes of one that
+// has become this one may be an earlier owner's.
 void AccountsStage::SetOwner(const Key& key, UserId user, HostAccount& host) {
-  if (host.user != user && moves_.Find(key) == nullptr) host.user = user;
+  if (!host.user && moves_.Find(key) == nullptr) host.user = user;
 }
 
 // The user's share, and the team's posting. `user` null: the host was nobody's.

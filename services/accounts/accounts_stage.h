@@ -114,6 +114,7 @@ inline constexpr stream::TableSpec<wire::ProjectView> kProjectsTable{.id = 36, .
 inline constexpr stream::TableSpec<SortedGrant> kSortedTable{.id = 40, .version = 1};
 inline constexpr stream::TableSpec<MovedRecords> kMovedTable{.id = 41, .version = 1};
 inline constexpr stream::TableSpec<WaitingMerges> kMergesTable{.id = 47, .version = 1};
+inline constexpr stream::TableSpec<JoinedHosts> kJoinedTable{.id = 74, .version = 1};
 inline constexpr stream::TableSpec<credit::DayBlock<credit::DaySum>> kUserDaysTable{.id = 70, .version = 1};
 inline constexpr stream::TableSpec<credit::DayBlock<credit::DaySum>> kHostDaysTable{.id = 71, .version = 1};
 
@@ -223,6 +224,8 @@ class AccountsStage final : public stream::Stage {
   void TakeMerges(const stream::Key& heir, stream::Emitter& out);
   void TakeAllMerges(stream::Emitter& out);
   void TakeMerge(const stream::Key& heir, std::size_t at, stream::Emitter& out);
+  void WaitFor(const stream::Key& heir, const stream::Key& instead_of);
+  void TakeJoined(const stream::Key& key, std::vector<HostId> hosts);
   static wire::GrantHead ForHeir(const wire::GrantHead& head, HostAccount& host);
 
   AccountsOptions options_;
@@ -232,6 +235,7 @@ class AccountsStage final : public stream::Stage {
   wire::DayTable<credit::DaySum> host_days_;
   stream::Table<HostMoves> moves_;
   stream::Table<WaitingMerges> merges_;
+  stream::Table<JoinedHosts> joined_;
   stream::Table<WaitingGrant> waiting_;  // by user and number
   stream::Table<UserProfileRow> profiles_;
   stream::Table<wire::FactsRow> facts_;

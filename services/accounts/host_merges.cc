@@ -30,6 +30,8 @@ void AccountsStage::OnHostMerged(std::string_view bytes, std::uint64_t offset, E
   bool created = false;
   HostAccount& host = hosts_.Mutable(HostKey(head.project.value, head.host), &created);
   if (created) host.user = head.user;
+  // Others may have waited for the ledger to show it.
+  if (created && !options_.sorted) TakeMerges(HostKey(head.project.value, head.host), out);
   host.merge.into = record.into;
   const Key heir = HeirOf(head.project.value, record.into);
   merges_.Mutable(heir).hosts.push_back({.host = head.host.value,
@@ -40,12 +42,19 @@ void AccountsStage::OnHostMerged(std::string_view bytes, std::uint64_t offset, E
   if (!options_.sorted) TakeMerges(heir, out);
 }
 
-// The host itself, or what it has become.
+// The host itself, or what it has become: here, or where the account of that one has come from.
 Key AccountsStage::HeirOf(std::uint32_t project, HostId host) {
   Key key = HostKey(project, host);
-  for (const HostAccount* row = hosts_.Find(key); row != nullptr && row->merge.done; row = hosts_.Find(key))
-    key.id = row->merge.into.value;
-  return key;
+  for (;;) {
+    HostId next;
+    if (const HostAccount* row = hosts_.Find(key); row != nullptr && row->merge.done) {
+      next = row->merge.into;
+    } else if (const JoinedHosts* told = joined_.Find(key)) {
+      next = told->heir;
+    }
+    if (!next) return key;
+    key.id = next.value;
+  }
 }
 
 bool AccountsStage::Waits(const Key& heir, const WaitingMerge& merge) {
@@ -105,24 +114,45 @@ void AccountsStage::TakeMerge(const Key& heir, std::size_t at, Emitter& out) {
   wire::TakeOlderDays(heir, takes.account.days, host_days_);
   credit::Unite(host.account, takes.account);
   wire::FileOlderDays(heir, takes.account.days, host_days_);
-  ++takes.merge.joined;
+  takes.merge.joined += 1 + std::exchange(host.merge.joined, 0u);
   host.merge.done = true;
-  for (Key link = from; link != heir; link.id = hosts_.Find(link)->merge.into.value) {
-    HostMerge& gives = hosts_.Mutable(link).merge;
-    gives.given_micro += host.account.total_micro;
-    gives.given_grants += host.account.grants;
-  }
+  host.merge.into = HostId(heir.id);
+  host.merge.given_micro += host.account.total_micro;
+  host.merge.given_grants += host.account.grants;
   host.account = {};
   host.user = UserId(merge.user);
   UniteEstimates(from, host.user);
   List(from, host, changed_hosts_);
   List(heir, takes, changed_hosts_);
-  if (const WaitingMerges* behind = merges_.Find(from)) {
-    const std::vector<WaitingMerge> hosts = behind->hosts;
-    merges_.Erase(from);
-    auto& all = merges_.Mutable(heir).hosts;
-    all.insert(all.end(), hosts.begin(), hosts.end());
+  std::vector<HostId> joined{HostId(from.id)};
+  if (const JoinedHosts* before = joined_.Find(from)) {
+    joined.insert(joined.end(), before->hosts.begin(), before->hosts.end());
+    joined_.Erase(from);
   }
+  auto& all = joined_.Mutable(heir).hosts;
+  all.insert(all.end(), joined.begin(), joined.end());
+  WaitFor(heir, from);
+}
+
+// What has waited for a host that has become another one.
+void AccountsStage::WaitFor(const Key& heir, const Key& instead_of) {
+  const WaitingMerges* waiting = merges_.Find(instead_of);
+  if (waiting == nullptr) return;
+  const std::vector<WaitingMerge> hosts = waiting->hosts;
+  merges_.Erase(instead_of);
+  auto& all = merges_.Mutable(heir).hosts;
+  all.insert(all.end(), hosts.begin(), hosts.end());
+}
+
+// The host's account has come, and with it all that have become it.
+void AccountsStage::TakeJoined(const Key& key, std::vector<HostId> hosts) {
+  if (hosts.empty()) return;
+  for (const HostId host : hosts) {
+    const Key one{.project = key.project, .id = host.value, .sub = 0};
+    joined_.Mutable(one).heir = HostId(key.id);
+    WaitFor(key, one);
+  }
+  joined_.Mutable(key).hosts = std::move(hosts);
 }
 
 // What came for a host that has become another one, as its heir's.

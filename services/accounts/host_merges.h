@@ -1,9 +1,12 @@
 // Hosts that become another one of the same owner (semantics.md, section 7).
 //
 // CLAIMS tells the owner's partition (HOST_MERGED). The merge waits until the host's account is here, and until the one that it
-// becomes is here as this owner's: as the ledger has shown it, by a grant, an opening or the host's coming. Then the account is
+// becomes is here as this owner's: as the ledger has shown it, by a grant, an opening, its coming or a merge of it. Then the account is
 // added to that one, and whatever comes for the ended host goes there from then on, wherever that one goes. Merges that would
 // make a host itself are refused.
+// Where the other host has become one itself, it is that one that the merge waits for, whoever owned the two then: a host's
+// account brings along, to each partition that it goes to, which hosts have become it (JoinedHosts). So who has the account to add
+// to knows all that were it, and nobody else has to.
 // `order: lockstep`: what waits is looked at when a period has ended, in order of lines.
 // Invariant: what the ledger gives a host is in its account, was sent on, waits, or was given to the one that it has become.
 #pragma once
@@ -19,12 +22,12 @@ namespace cobblestone::accounts {
 
 // Of a host, in its row.
 struct HostMerge {
-  HostId into;        // that it becomes, or has become
+  HostId into;        // that it is to become by its event's word; once it has become one: that one
   bool done = false;  // it has: the account is there
   // All that went there.
   credit::MicroTotal given_micro = 0;
   std::uint64_t given_grants = 0;
-  std::uint32_t joined = 0;  // hosts that have become this one
+  std::uint32_t joined = 0;  // hosts that have become this one, while its account is here
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -52,6 +55,19 @@ struct WaitingMerges {
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
     f(s.hosts);
+  }
+};
+
+// By host.
+struct JoinedHosts {
+  // That it has become in another partition, by the word of the account that came here from there. There it may have become yet
+  // another one since: what came last is right about all whose accounts are here.
+  HostId heir;
+  std::vector<HostId> hosts;  // all that have become it, by whatever way, while its account is here
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.heir, s.hosts);
   }
 };
 

@@ -52,6 +52,8 @@ void AccountsStage::OnHostAccount(const Key& key, const wire::GrantHead& head, s
   host.elsewhere = false;
   host.user = head.user;
   host.account = std::move(record.transfer->account);
+  host.merge.joined = static_cast<std::uint32_t>(record.transfer->joined.size());
+  TakeJoined(key, std::move(record.transfer->joined));
   wire::FileOlderDays(key, host.account.days, host_days_);
   List(key, host, changed_hosts_);
   std::vector<std::string> waiting;
@@ -98,8 +100,11 @@ void AccountsStage::PassOn(const wire::GrantHead& head, std::uint64_t line, Emit
   wire::GrantHead share = head;
   share.kind = wire::GrantKind::kHostShare;
   std::string bytes;
-  const wire::HostTransfer transfer{
-      .from_partition = options_.partition, .number = ++moves.sent, .share_of = head.kind, .account = {}};
+  const wire::HostTransfer transfer{.from_partition = options_.partition,
+                                    .number = ++moves.sent,
+                                    .share_of = head.kind,
+                                    .account = {},
+                                    .joined = {}};
   wire::EncodeGrant(share, {.line = line}, {}, {}, &bytes, {.transfer = &transfer});
   if (options_.sorted) ++moved_.Mutable({}).records;
   out.Emit(wire::kGrants, wire::OwnerPartition(head.project, moves.went_to, head.host, options_.partitions),
@@ -115,10 +120,16 @@ void AccountsStage::SendAccount(const Key& key, UserId to, Emitter& out) {
   moves.sent_micro += host.account.total_micro;
   moves.sent_grants += host.account.grants;
   std::string bytes;
+  std::vector<HostId> joined;
+  if (const JoinedHosts* row = joined_.Find(key)) {
+    joined = row->hosts;
+    joined_.Erase(key);
+  }
   const wire::HostTransfer transfer{.from_partition = options_.partition,
                                     .number = ++moves.sent,
                                     .share_of = wire::GrantKind::kUnknown,
-                                    .account = std::move(host.account)};
+                                    .account = std::move(host.account),
+                                    .joined = std::move(joined)};
   wire::EncodeGrant(
       {.project = project, .user = to, .host = HostId(key.id), .kind = wire::GrantKind::kHostAccount}, {}, {},
       {}, &bytes, {.transfer = &transfer});
@@ -126,6 +137,7 @@ void AccountsStage::SendAccount(const Key& key, UserId to, Emitter& out) {
   out.Emit(wire::kGrants, wire::OwnerPartition(project, to, HostId(key.id), options_.partitions), bytes);
   host.user = {};
   host.account = {};
+  host.merge.joined = 0;
   host.elsewhere = true;
   List(key, host, changed_hosts_);
   // Lockstep: what came since the last barrier and is to be applied, sorted, at the next, is applied where the host

@@ -64,33 +64,41 @@ bool CorrectionReader::Meant(const wire::GrantHead& head, const wire::Grant& who
   return false;
 }
 
-// Whether a merge has come about only ACCOUNTS knows: it does once the ledger has shown the other host as that owner's.
+// Whether a merge has come about only ACCOUNTS knows: it does once the ledger has shown the other host, or what that has become, as
+// that owner's.
 bool CorrectionReader::TakeHost(std::string_view record) {
   wire::GrantHead head;
   if (!wire::DecodeGrantHead(record, &head)) return false;
   if (head.project != request_.project || !head.host || !head.user) return true;
-  if (head.kind != wire::GrantKind::kHostMerged) {
-    if (head.kind != wire::GrantKind::kEstimate && head.kind != wire::GrantKind::kHostLeaves &&
-        head.kind != wire::GrantKind::kTrickle)
-      owned_.emplace(head.host, head.user);
-    return true;
-  }
+  if (head.kind != wire::GrantKind::kEstimate && head.kind != wire::GrantKind::kHostLeaves &&
+      head.kind != wire::GrantKind::kTrickle)
+    owned_.emplace(head.host, head.user);
+  if (head.kind != wire::GrantKind::kHostMerged) return true;
   wire::Grant whole;
   if (!wire::DecodeGrant(record, &whole)) return false;
+  // Of a circle of one owner's the last is refused; they are read in order.
   HostId last = whole.into;
-  for (auto next = merges_.find(last); next != merges_.end(); next = merges_.find(last))
+  for (auto next = merges_.find(last); next != merges_.end() && next->second.user == head.user;
+       next = merges_.find(last))
     last = next->second.into;
-  if (last != head.host) merges_[head.host] = {.into = whole.into, .user = head.user};  // no circle
+  if (last != head.host) merges_[head.host] = {.into = whole.into, .user = head.user};
   return true;
+}
+
+// What the host has become, if anything. `asked`: hosts whose heirs were asked for on the way, each once.
+std::optional<HostId> CorrectionReader::HeirOf(HostId host, std::set<HostId>& asked) const {
+  const auto merge = merges_.find(host);
+  if (merge == merges_.end() || !asked.insert(host).second) return std::nullopt;
+  std::optional<HostId> heir = merge->second.into;
+  while (heir && !owned_.contains({*heir, merge->second.user})) heir = HeirOf(*heir, asked);
+  return heir == host ? std::nullopt : heir;
 }
 
 // The host has become the one that is asked for.
 bool CorrectionReader::Joined(HostId host) const {
-  for (auto next = merges_.find(host); next != merges_.end(); next = merges_.find(host)) {
-    if (!owned_.contains({next->second.into, next->second.user})) return false;
-    host = next->second.into;
-    if (host.value == static_cast<std::uint64_t>(request_.id)) return true;
-  }
+  std::set<HostId> asked;
+  for (auto heir = HeirOf(host, asked); heir; heir = HeirOf(*heir, asked))
+    if (heir->value == static_cast<std::uint64_t>(request_.id)) return true;
   return false;
 }
 

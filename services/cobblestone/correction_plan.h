@@ -82,6 +82,7 @@ class CorrectionReader {
  private:
   [[nodiscard]] bool Meant(const wire::GrantHead& head, const wire::Grant& whole) const;
   [[nodiscard]] bool MayBeOf(AppId app) const;
+  [[nodiscard]] std::optional<HostId> HeirOf(HostId host, std::set<HostId>& asked) const;
   [[nodiscard]] bool Joined(HostId host) const;
   static void TakePartial(const wire::PartialGrant& partial, LedgerResult& result, ResultRecord& record);
   void PlanResult(ResultId id, const LedgerResult& result, CorrectionPlan& plan);

@@ -836,5 +836,27 @@ TEST(Reversal, OfAHostTakesWhatWasGrantedUnderHostsThatHaveBecomeIt) {
   ExpectLikeTheOracle(project.run.events);
 }
 
+// Host 4 was user 2's when it became host 5, which user 1 then got: host 1, that is to become host 4, becomes host 5.
+TEST(Reversal, OfAHostTakesWhatHasBecomeItByWayOfAnotherOwnersHost) {
+  Project project;
+  const auto own = [&](double day, std::uint64_t host, std::uint64_t user) {
+    project.Say(kStart + day * kDay,
+                wire::HostMember{.host = HostId(host), .user = UserId(user), .whetstone = 2e9, .cpus = 4});
+  };
+  own(0, 4, 2);
+  own(0, 5, 2);
+  for (const std::uint64_t host : {1, 4, 5}) project.Done(kStart + 2 * kDay, host, host, host);
+  project.Say(kStart + 3 * kDay, wire::HostMerge{.host = HostId(4), .into = HostId(5)});
+  project.Say(kStart + 3 * kDay, wire::Tick{.time = kStart + 3 * kDay});
+  own(4, 5, 1);
+  project.Say(kStart + 5 * kDay, wire::HostMerge{.host = HostId(1), .into = HostId(4)});
+  EXPECT_EQ(PlanOf(project.run.world, Of(wire::TargetKind::kHost, 4)).joined, std::vector<HostId>{});
+  const CorrectionPlan plan = project.Do(Of(wire::TargetKind::kHost, 5));
+  EXPECT_EQ(plan.joined, (std::vector<HostId>{HostId(1), HostId(4)}));
+  EXPECT_EQ(plan.corrections.size(), 3u);
+  EXPECT_EQ(project.Account(OracleAccountKind::kHost, 5).micro, 0);
+  ExpectLikeTheOracle(project.run.events);
+}
+
 }  // namespace
 }  // namespace cobblestone::testing

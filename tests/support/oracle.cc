@@ -259,7 +259,8 @@ void Oracle::State::Add(std::string_view bytes) {
   if (e.event_case() == Envelope::EVENT_NOT_SET) return Refuse("NOT_SUPPORTED");
   const bool of_host = e.has_completion() || e.has_validation() || e.has_dispatch() || e.has_trickle() ||
                        e.has_host() || e.has_host_merge() || e.has_opening_host_version() ||
-                       e.has_estimated_credit() || e.has_machine_host();
+                       e.has_estimated_credit() || e.has_machine_host() ||
+                       (e.has_opening_total() && e.opening_total().kind() == v1::ACCOUNT_KIND_HOST);
   if (!of_host) EndPeriod();  // a barrier, where there are any
   if (const char* reason = IllFormed(e); reason != nullptr) return Refuse(reason);
   if (e.has_completion()) return AddCompletion(e, bytes);

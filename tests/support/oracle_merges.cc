@@ -7,6 +7,7 @@ OracleMerges::Heard OracleMerges::Hear(const v1::Envelope& e, std::string_view b
   const auto [said, is_new] = said_.emplace(host, Said{e.id(), std::string(bytes), e.host_merge().into()});
   if (is_new) {
     waiting_.push_back({host, owner});
+    has_account_.insert(host);
     return Heard::kTaken;
   }
   if (said->second.id != e.id()) return Heard::kDecided;

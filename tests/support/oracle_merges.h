@@ -24,7 +24,7 @@ class OracleMerges {
   [[nodiscard]] bool Ended(OracleHostId host) const { return said_.count(host) != 0; }
 
   void SetOwner(OracleHostId host, std::uint64_t owner);
-  // It was given credit, an opening, or another owner.
+  // It was given credit, an opening, another owner, or is to become another host.
   void HasAccount(OracleHostId host) { has_account_.insert(host); }
 
   [[nodiscard]] OracleHostId HeirOf(OracleHostId host) const;
