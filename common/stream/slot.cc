@@ -266,7 +266,8 @@ void Slot::Evict(std::uint64_t keep) {
   if (all <= keep) return;
   const double part = static_cast<double>(keep) / static_cast<double>(all);
   for (TableBase* table : all_tables_)
-    if (!table->resident()) table->Evict(static_cast<std::uint64_t>(static_cast<double>(table->bytes()) * part));
+    if (!table->resident())
+      table->Evict(static_cast<std::uint64_t>(static_cast<double>(table->bytes()) * part));
 }
 
 void Slot::Emit(TopicIndex topic, std::uint32_t partition, std::string_view record) {

@@ -24,7 +24,8 @@ constexpr std::uint64_t kDebtsHeldAt = 2;
 // All checkpoints together rest for so many times the time that they take, so that a large state is not read back all the
 // time; at most for so many intervals.
 constexpr int kCheckpointRest = 10;
-constexpr std::uint64_t kWarmRowBytes = 4096;  // of memory for a row that is read ahead, with its like in other tables
+constexpr std::uint64_t kWarmRowBytes =
+    4096;  // of memory for a row that is read ahead, with its like in other tables
 constexpr std::chrono::milliseconds kLookPatience{50};
 constexpr std::chrono::milliseconds kLookAgain{2};  // shorter, and looks cost more than all that is counted
 constexpr std::uint64_t kLoadedRecords =

@@ -58,8 +58,8 @@ struct TaskOptions {
   std::uint64_t flush_debt_records = 100000;  // of this slot
   Millis checkpoint_interval{30000};
   std::uint64_t checkpoint_bytes = 512u << 10;  // of it in one transaction
-  std::uint64_t object_bytes = 256u << 20;  // of clean objects kept in memory, about
-  Millis tombstones_live{86400000};  // on the checkpoint's topic, at least
+  std::uint64_t object_bytes = 256u << 20;      // of clean objects kept in memory, about
+  Millis tombstones_live{86400000};             // on the checkpoint's topic, at least
   std::uint32_t rules_version = 1;
   RecordWatch* watch = nullptr;    // null: nobody looks
   CommitWatch* commits = nullptr;  // likewise; of all slots of a worker
