@@ -192,9 +192,8 @@ bool EnumsFit(const google::protobuf::Message& m) {
     if (f->cpp_type() == Field::CPPTYPE_ENUM && !f->is_repeated()) {
       const int v = reflection->GetEnumValue(m, f);
       if (v < 0 || v > 254) return false;
-    } else if (f->name() == "mode" || f->name() == "policy" || f->name() == "kind" ||
-               f->name() == "resource" || f->name() == "measure" || f->name() == "trickle_settlement") {
-      if (f->cpp_type() == Field::CPPTYPE_UINT32 && reflection->GetUInt32(m, f) > 254) return false;
+    } else if (IsEnumInEffect(*f)) {
+      if (reflection->GetUInt32(m, f) > 254) return false;
     } else if (f->cpp_type() == Field::CPPTYPE_MESSAGE) {
       if (!f->is_repeated()) {
         if (!EnumsFit(reflection->GetMessage(m, f))) return false;

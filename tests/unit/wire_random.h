@@ -41,8 +41,15 @@ inline std::uint64_t RandomUint(Random& random) {
   }
 }
 
-// Fills `m`. Enums get numbers of the schema, and so do `mode` and `policy` of a claim, which are enums in
-// all but name.
+// Fields that are enums in all but name.
+inline bool IsEnumInEffect(const google::protobuf::FieldDescriptor& field) {
+  const std::string& name = field.name();
+  return field.cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_UINT32 &&
+         (name == "mode" || name == "policy" || name == "kind" || name == "resource" || name == "measure" ||
+          name == "outcome" || name == "trickle_settlement");
+}
+
+// Fills `m`. Enums get numbers of the schema, and so do those that are enums in effect.
 inline void FillRandomly(Random& random, google::protobuf::Message* m) {
   using Field = google::protobuf::FieldDescriptor;
   const auto* reflection = m->GetReflection();
@@ -59,9 +66,7 @@ inline void FillRandomly(Random& random, google::protobuf::Message* m) {
           reflection->SetInt64(m, field, static_cast<std::int64_t>(RandomUint(random)));
           break;
         case Field::CPPTYPE_UINT32:
-          if (const std::string& name = field->name(); name == "mode" || name == "policy" || name == "kind" ||
-                                                       name == "resource" || name == "measure" ||
-                                                       name == "outcome" || name == "trickle_settlement") {
+          if (const std::string& name = field->name(); IsEnumInEffect(*field)) {
             reflection->SetUInt32(
                 m, field,
                 static_cast<std::uint32_t>(random() % (name == "trickle_settlement"          ? 3
