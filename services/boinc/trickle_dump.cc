@@ -26,18 +26,6 @@ bool IsOneOf(std::string_view word, const std::array<std::string_view, N>& upper
   return std::any_of(uppers.begin(), uppers.end(), [&](std::string_view upper) { return Is(word, upper); });
 }
 
-char Unescaped(char c) {
-  switch (c) {
-    case 't': return '\t';
-    case 'n': return '\n';
-    case 'r': return '\r';
-    case 'b': return '\b';
-    case '0': return '\0';
-    case 'Z': return '\x1a';
-    default: return c;
-  }
-}
-
 // The bytes of 0x48656c6c6f, as --hex-blob writes them.
 std::optional<std::string> FromHex(std::string_view word) {
   constexpr std::string_view kDigits = "0123456789abcdef";
@@ -106,7 +94,7 @@ Status TrickleDumpReader::ReadLine(std::string_view line, std::uint64_t number,
       if (end == line.size()) break;
       const char following = next(end);
       if (line[end] == '\\' || following == quote_) {
-        const char c = line[end] == '\\' ? Unescaped(following) : quote_;
+        const char c = line[end] == '\\' ? MysqlUnescaped(following) : quote_;
         if (Status kept = Keep(std::string_view(&c, 1)); !kept.ok()) return kept;
         // A backslash at the end of the line stands before the line's end.
         if (end + 1 == line.size()) return Status::Ok();

@@ -31,18 +31,6 @@ bool GoesOn(std::string_view line) {
   return backslashes % 2 == 1;
 }
 
-char Unescaped(char c) {
-  switch (c) {
-    case 't': return '\t';
-    case 'n': return '\n';
-    case 'r': return '\r';
-    case 'b': return '\b';
-    case '0': return '\0';
-    case 'Z': return '\x1a';
-    default: return c;
-  }
-}
-
 // The columns of a row; NULL is absent.
 std::vector<std::optional<std::string>> Columns(std::string_view row) {
   std::vector<std::optional<std::string>> columns(1, std::string());
@@ -57,7 +45,7 @@ std::vector<std::optional<std::string>> Columns(std::string_view row) {
       if (row[k] == 'N' && whole) {
         columns.back().reset();
       } else {
-        *columns.back() += Unescaped(row[k]);
+        *columns.back() += MysqlUnescaped(row[k]);
       }
     } else {
       *columns.back() += row[k];

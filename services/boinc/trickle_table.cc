@@ -7,6 +7,18 @@
 
 namespace cobblestone::boinc {
 
+char MysqlUnescaped(char c) {
+  switch (c) {
+    case 't': return '\t';
+    case 'n': return '\n';
+    case 'r': return '\r';
+    case 'b': return '\b';
+    case '0': return '\0';
+    case 'Z': return '\x1a';
+    default: return c;
+  }
+}
+
 TrickleColumn TrickleColumnOf(std::string_view name) {
   const auto found = std::find(kTrickleColumns.begin(), kTrickleColumns.end(), name);
   return static_cast<TrickleColumn>(found - kTrickleColumns.begin());

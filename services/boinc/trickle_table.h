@@ -42,6 +42,9 @@ std::vector<TrickleColumn> StockTrickleColumns();
 // Of a table or a list that names them, in any order. InvalidArgument, naming it: one that is needed is missing or twice.
 Result<std::vector<TrickleColumn>> TrickleColumnsNamed(const std::vector<std::string>& names);
 
+// What MySQL means by a backslash and this character.
+char MysqlUnescaped(char c);
+
 // NULL is absent. InvalidArgument, naming column and value.
 Status SetTrickleColumn(TrickleColumn column, const std::optional<std::string>& value,
                         TrickleMessageRow* row);
