@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstring>
+#include <utility>
 
 namespace cobblestone::stream {
 namespace {
@@ -141,16 +142,14 @@ void TableBase::FlushEarly(EntryBase* entry) {
 
 void TableBase::Evict(std::uint64_t keep) {
   // Two rounds at the most: the first may only clear the marks.
-  for (std::size_t steps = 0; steps < slots_.size() * 2 && bytes_ > keep; ++steps) {
-    hand_ = (hand_ + 1) & mask_;
+  for (std::size_t steps = 0; steps < slots_.size() * 2 && bytes_ > keep;) {
     EntryBase* e = slots_[hand_];
-    if (e == nullptr || e->touched || e->dirty || e->flushing) continue;
-    if (e->recent) {
-      e->recent = false;
+    if (e != nullptr && !e->touched && !e->dirty && !e->flushing && !std::exchange(e->recent, false)) {
+      Remove(hand_);  // another may lie there now
       continue;
     }
-    Remove(hand_);
-    hand_ = (hand_ - 1) & mask_;  // what moved into the hole is next
+    hand_ = (hand_ + 1) & mask_;
+    ++steps;
   }
 }
 
