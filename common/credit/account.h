@@ -54,8 +54,8 @@ struct AppSum {
 void AddApp(const AppSum& more, std::vector<AppSum>& apps);
 
 struct DaySum {
-  std::int64_t day = 0;  // UNIX day of the grant
   MicroTotal micro = 0;
+  std::int64_t day = 0;  // UNIX day of the grant
   std::uint64_t grants = 0;
 
   void Add(const DaySum& more) {

@@ -1,6 +1,6 @@
-// A history day by day, of the last kHistoryDays. It is kept in blocks of days: the sums of the newest block stay with what
-// they are of, those of each older one are a row of their own, which is touched only where something of its days still
-// comes. So what every grant reads and writes is of one size, however long the history has become.
+// A history day by day, of the last kHistoryDays. The sums of the newest few days stay with what they are of; older ones are
+// in blocks, a row of its own for each, which is touched when the days move on and where something of its days still comes. So
+// what every grant reads and writes is small and of one size, however long the history has become.
 //
 // A sum has `day` (UNIX day) and Add(sum of the same day). Days ascend.
 #pragma once
@@ -40,6 +40,10 @@ void AddDay(const Sum& more, std::vector<Sum>& days) {
              std::find_if(days.begin(), days.end(), [&](const Sum& one) { return one.day >= oldest; }));
 }
 
+// So many days at the most stay: whole parts of a block.
+inline constexpr int kNewestShift = 3;
+inline constexpr std::int64_t kNewestDays = std::int64_t{1} << kNewestShift;
+
 inline constexpr int kBlockShift = 5;
 inline constexpr std::int64_t kBlockDays = std::int64_t{1} << kBlockShift;
 // A history lies in at most so many blocks; a row is taken again by the block that comes when the history has left it.
@@ -62,18 +66,18 @@ struct DayBlock {
   }
 };
 
-// After whatever changes `days`: moves all but the newest block to rows. row(number below kBlockRows) gives a DayBlock<Sum>&
-// for changing, empty where there was none.
+// After whatever changes `days`: moves all but the newest to rows. row(number below kBlockRows) gives a DayBlock<Sum>& for
+// changing, empty where there was none.
 template <class Sum, class Row>
 void FileOlderBlocks(std::vector<Sum>& days, Row&& row) {
-  if (days.empty() || BlockOf(days.front().day) == BlockOf(days.back().day)) return;
-  const std::int64_t newest = BlockOf(days.back().day);
+  if (days.empty()) return;
+  const std::int64_t newest = days.back().day >> kNewestShift;
   auto at = days.begin();
-  while (BlockOf(at->day) != newest) {
+  while (at->day >> kNewestShift != newest) {
     const std::int64_t block = BlockOf(at->day);
     DayBlock<Sum>& filed = row(RowOfBlock(block));
     if (!filed.days.empty() && BlockOf(filed.days.front().day) != block) filed.days.clear();
-    for (; BlockOf(at->day) == block; ++at) AddDay(*at, filed.days);
+    for (; BlockOf(at->day) == block && at->day >> kNewestShift != newest; ++at) AddDay(*at, filed.days);
   }
   days.erase(days.begin(), at);
 }
@@ -84,12 +88,13 @@ template <class Sum, class Row>
 void AddOlderBlocks(std::vector<Sum>& days, Row&& row) {
   if (days.empty()) return;
   const std::int64_t since = days.back().day - kHistoryDays + 1;
+  const std::int64_t until = days.front().day;
   std::vector<Sum> older;
-  for (std::int64_t block = BlockOf(since); block < BlockOf(days.front().day); ++block) {
+  for (std::int64_t block = BlockOf(since); block <= BlockOf(until); ++block) {
     const DayBlock<Sum>* filed = row(RowOfBlock(block));
     if (filed == nullptr) continue;
     for (const Sum& one : filed->days)
-      if (BlockOf(one.day) == block && one.day >= since) older.push_back(one);
+      if (BlockOf(one.day) == block && one.day >= since && one.day < until) older.push_back(one);
   }
   days.insert(days.begin(), older.begin(), older.end());
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
 namespace cobblestone::stream {
 
@@ -21,19 +22,54 @@ Result<SlotMeta> DecodeSlotMeta(std::string_view bytes) {
   return meta;
 }
 
-std::vector<store::Row> RowsOf(const StateWrite& write) {
-  std::vector<store::Row> rows;
-  rows.reserve(write.objects);
-  const char* at = write.rows.data();
-  const char* end = at + write.rows.size();
-  while (at < end) {
-    std::uint32_t length = 0;
-    std::memcpy(&length, at + kKeyBytes + 1, 4);
-    rows.push_back(
-        {.key = {at, kKeyBytes}, .value = {at + kKeyBytes + 5, length}, .deleted = at[kKeyBytes] != 0});
-    at += kKeyBytes + 5 + length;
+namespace {
+
+// A row of a state write, by its key in numbers that order as its bytes do: rows are compared many times, and lie far apart.
+struct PlacedRow {
+  std::uint64_t first = 0;  // bytes of the key, big-endian
+  std::uint64_t second = 0;
+  std::uint8_t last = 0;
+  bool deleted = false;
+  std::uint32_t length = 0;  // of the value
+  const char* at = nullptr;
+
+  friend bool operator<(const PlacedRow& a, const PlacedRow& b) {
+    return std::tie(a.first, a.second, a.last) < std::tie(b.first, b.second, b.last);
   }
-  std::sort(rows.begin(), rows.end(), [](const store::Row& a, const store::Row& b) { return a.key < b.key; });
+};
+static_assert(kKeyBytes == 17);
+
+std::uint64_t BigEndian(const char* bytes) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, bytes, sizeof value);
+  return __builtin_bswap64(value);
+}
+
+}  // namespace
+
+std::vector<store::Row> RowsOf(const StateWrite& write) {
+  std::vector<PlacedRow> placed;
+  placed.reserve(write.objects);
+  for (const std::string& piece : write.rows.pieces()) {
+    const char* at = piece.data();
+    const char* end = at + piece.size();
+    while (at < end) {
+      PlacedRow row{.first = BigEndian(at),
+                    .second = BigEndian(at + 8),
+                    .last = static_cast<std::uint8_t>(at[16]),
+                    .deleted = at[kKeyBytes] != 0,
+                    .at = at};
+      std::memcpy(&row.length, at + kKeyBytes + 1, 4);
+      placed.push_back(row);
+      at += kKeyBytes + 5 + row.length;
+    }
+  }
+  std::sort(placed.begin(), placed.end());
+  std::vector<store::Row> rows;
+  rows.reserve(placed.size());
+  for (const PlacedRow& row : placed)
+    rows.push_back(
+        {.key = {row.at, kKeyBytes}, .value = {row.at + kKeyBytes + 5, row.length}, .deleted = row.deleted});
   return rows;
 }
 
@@ -204,7 +240,7 @@ void Slot::BeginStateWrite() {
   flush_ = std::make_unique<StateWrite>();
   flush_->meta = meta_;
   flush_table_ = 0;
-  tables_.flush_bytes = &flush_->rows;
+  tables_.flush_rows = &flush_->rows;
   for (TableBase* table : all_tables_) {
     flush_->objects += table->dirty_count();
     table->BeginFlush();
@@ -216,7 +252,7 @@ bool Slot::GatherStateWrite(std::size_t limit) {
     if (!all_tables_[flush_table_]->GatherFlush(limit, flush_->rows)) return false;
     ++flush_table_;
   }
-  tables_.flush_bytes = nullptr;
+  tables_.flush_rows = nullptr;
   return true;
 }
 

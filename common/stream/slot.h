@@ -21,6 +21,7 @@
 #include "common/stream/journal.h"
 #include "common/stream/processor.h"
 #include "common/stream/record.h"
+#include "common/stream/row_buffer.h"
 #include "common/stream/table.h"
 
 namespace cobblestone::stream {
@@ -63,7 +64,7 @@ struct SlotCommit {
 
 // Rows of one state write: all objects dirty as of one commit, and the meta of that commit.
 struct StateWrite {
-  std::string rows;  // TableBase::EncodeFlushRow format, one after the other
+  RowBuffer rows;  // TableBase::EncodeFlushRow format
   SlotMeta meta;
   std::size_t objects = 0;
 };

@@ -1,6 +1,6 @@
 // State values as bytes: own canonical form (the same value gives the same bytes on every machine and build), walked
-// from a struct's Fields() list. Integers are varints (signed ones zig-zag), doubles 8 bytes as they are, containers a
-// count and their elements, maps in key order.
+// from a struct's Fields() list. Integers, those of 128 bits too, are varints (signed ones zig-zag), doubles 8 bytes as they
+// are, containers a count and their elements, maps in key order.
 //
 // The first byte of a stored value is its schema version (Table), which this codec does not see.
 #pragma once
@@ -65,8 +65,7 @@ class StateWriter {
       Fixed(std::bit_cast<std::uint64_t>(v));
     } else if constexpr (sizeof(T) == 16 && !IsWrappedId<T> && IsInt128<T>) {
       const auto u = static_cast<unsigned __int128>(v);
-      Fixed(static_cast<std::uint64_t>(u));
-      Fixed(static_cast<std::uint64_t>(u >> 64));
+      Wide((u << 1) ^ static_cast<unsigned __int128>(v >> 127));
     } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
       const auto w = static_cast<std::int64_t>(v);
       Varint((static_cast<std::uint64_t>(w) << 1) ^ static_cast<std::uint64_t>(w >> 63));
@@ -83,7 +82,7 @@ class StateWriter {
   template <class T>
   static constexpr bool IsInt128 = std::is_same_v<T, __int128>;
 
-  static constexpr std::size_t kLongest = 10;  // bytes of one varint
+  static constexpr std::size_t kLongest = 10;  // bytes of one varint of 64 bits
 
   void Spill() {
     out_.append(buffer_, used_);
@@ -105,6 +104,14 @@ class StateWriter {
     }
     buffer_[n++] = static_cast<char>(v);
     used_ = n;
+  }
+  // Nearly all fit 64 bits.
+  void Wide(unsigned __int128 v) {
+    while (v >> 64 != 0) {
+      Byte(static_cast<int>(v & 0x7f) | 0x80);
+      v >>= 7;
+    }
+    Varint(static_cast<std::uint64_t>(v));
   }
   void Fixed(std::uint64_t v) {
     Room();
@@ -214,9 +221,10 @@ class FingerprintWriter {
 // of no use.
 class StateReader {
  public:
-  // `version`: of the table whose row it is (AddedIn).
-  explicit StateReader(std::string_view in, std::uint8_t version = 255)
-      : at_(in.data()), end_(in.data() + in.size()), version_(version) {}
+  // `version`: of the table whose row it is (AddedIn). `fixed_wide`: its integers of 128 bits have 16 bytes each, as in rows of
+  // older programs.
+  explicit StateReader(std::string_view in, std::uint8_t version = 255, bool fixed_wide = false)
+      : at_(in.data()), end_(in.data() + in.size()), version_(version), fixed_wide_(fixed_wide) {}
 
   [[nodiscard]] bool ok() const { return ok_; }
   [[nodiscard]] bool done() const { return ok_ && at_ == end_; }
@@ -239,9 +247,7 @@ class StateReader {
     } else if constexpr (std::is_floating_point_v<T>) {
       v = std::bit_cast<T>(Fixed());
     } else if constexpr (std::is_same_v<T, __int128>) {
-      const std::uint64_t low = Fixed();
-      const std::uint64_t high = Fixed();
-      v = static_cast<__int128>((static_cast<unsigned __int128>(high) << 64) | low);
+      v = fixed_wide_ ? FixedWide() : Wide();
     } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
       const std::uint64_t u = Varint();
       v = static_cast<T>(static_cast<std::int64_t>((u >> 1) ^ (~(u & 1) + 1)));
@@ -271,6 +277,21 @@ class StateReader {
     }
     ok_ = false;
     return 0;
+  }
+  __int128 Wide() {
+    unsigned __int128 v = 0;
+    for (int shift = 0; shift < 128; shift += 7) {
+      const std::uint8_t b = Byte();
+      v |= static_cast<unsigned __int128>(b & 0x7f) << shift;
+      if (b < 0x80) return static_cast<__int128>((v >> 1) ^ (~(v & 1) + 1));
+    }
+    ok_ = false;
+    return 0;
+  }
+  __int128 FixedWide() {
+    const std::uint64_t low = Fixed();
+    const std::uint64_t high = Fixed();
+    return static_cast<__int128>((static_cast<unsigned __int128>(high) << 64) | low);
   }
   std::uint64_t Fixed() {
     if (end_ - at_ < 8) {
@@ -327,6 +348,7 @@ class StateReader {
   const char* at_;
   const char* end_;
   std::uint8_t version_;
+  bool fixed_wide_;
   bool ok_ = true;
 };
 

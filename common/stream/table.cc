@@ -105,7 +105,7 @@ void TableBase::BeginFlush() {
   }
 }
 
-bool TableBase::GatherFlush(std::size_t limit, std::string& out) {
+bool TableBase::GatherFlush(std::size_t limit, RowBuffer& out) {
   std::size_t done = 0;
   while (gathered_ < flushing_.size() && done < limit) {
     EntryBase* e = flushing_[gathered_++];
@@ -121,9 +121,10 @@ bool TableBase::GatherFlush(std::size_t limit, std::string& out) {
 
 // Row: table key, deleted, length of the value, value. What never reached the store and is gone again is no row, unless every
 // deletion is asked for.
-void TableBase::EncodeFlushRow(EntryBase* entry, std::string& out) {
+void TableBase::EncodeFlushRow(EntryBase* entry, RowBuffer& rows) {
   entry->flushing = false;
   if (!entry->exists && !entry->stored && !host_.every_deletion) return;
+  std::string& out = rows.Piece();
   const std::size_t start = out.size();
   out.resize(start + kKeyBytes + 5);
   EncodeKey(id_, entry->key, out.data() + start);
@@ -136,8 +137,8 @@ void TableBase::EncodeFlushRow(EntryBase* entry, std::string& out) {
 }
 
 void TableBase::FlushEarly(EntryBase* entry) {
-  COBBLESTONE_CHECK(host_.flush_bytes != nullptr, "an object waits for a state write that nobody gathers");
-  EncodeFlushRow(entry, *host_.flush_bytes);
+  COBBLESTONE_CHECK(host_.flush_rows != nullptr, "an object waits for a state write that nobody gathers");
+  EncodeFlushRow(entry, *host_.flush_rows);
 }
 
 void TableBase::Evict(std::uint64_t keep) {

@@ -21,6 +21,7 @@
 #include "common/base/status.h"
 #include "common/store/store.h"
 #include "common/stream/hash128.h"
+#include "common/stream/row_buffer.h"
 #include "common/stream/state_codec.h"
 
 namespace cobblestone::stream {
@@ -51,14 +52,26 @@ struct TableSpec {
   std::uint8_t version = 1;
 };
 
-// A stored value: version byte and fields. kFatal: of a newer version than this program knows.
+// In the version byte of a stored value: integers of 128 bits are varints. Rows of older programs have not got it.
+inline constexpr std::uint8_t kVarintWide = 0x80;
+
+// A stored value, appended to `out`: version byte and fields.
+template <class Value>
+void EncodeRow(const TableSpec<Value>& table, const Value& value, std::string& out) {
+  out.push_back(static_cast<char>(table.version | kVarintWide));
+  EncodeState(value, out);
+}
+
+// kFatal: of a newer version than this program knows.
 template <class Value>
 Status DecodeRow(const TableSpec<Value>& table, std::string_view bytes, Value& value) {
   const std::string name = "state table " + std::to_string(table.id);
   if (bytes.empty()) return Status::Corrupted("an empty value in " + name);
-  if (static_cast<std::uint8_t>(bytes[0]) > table.version)
+  const auto first = static_cast<std::uint8_t>(bytes[0]);
+  const auto version = static_cast<std::uint8_t>(first & ~kVarintWide);
+  if (version > table.version)
     return Status::Fatal(name + " was written by a newer version of this program; run that version");
-  StateReader reader(bytes.substr(1), static_cast<std::uint8_t>(bytes[0]));
+  StateReader reader(bytes.substr(1), version, (first & kVarintWide) == 0);
   reader(value);
   if (!reader.done()) return Status::Corrupted("a value in " + name + " does not decode");
   return Status::Ok();
@@ -83,10 +96,10 @@ class TableBase;
 struct TableHost {
   const store::Store* store = nullptr;  // null: no store, memory only (replay)
   std::vector<std::pair<TableBase*, EntryBase*>> touched;
-  std::string* flush_bytes = nullptr;  // while a state write gathers: where early encodings go
-  Status failure;                      // a read that failed; the slot stops after the record
-  bool damaged = false;                // the failure is that of a row: the state is not what was written
-  std::uint64_t reads = 0;             // of the store
+  RowBuffer* flush_rows = nullptr;  // while a state write gathers: where early encodings go
+  Status failure;                   // a read that failed; the slot stops after the record
+  bool damaged = false;             // the failure is that of a row: the state is not what was written
+  std::uint64_t reads = 0;          // of the store
   // What came and went without ever reaching this store is written as gone all the same: a checkpoint that another store made
   // may have it.
   bool every_deletion = false;
@@ -139,7 +152,7 @@ class TableBase {
   // A state write begins: the dirty set becomes the set to be written. Nothing else is gathered meanwhile.
   void BeginFlush();
   // Encodes up to `limit` objects of the set as rows into `out` (EncodeFlushRow); true when none is left.
-  bool GatherFlush(std::size_t limit, std::string& out);
+  bool GatherFlush(std::size_t limit, RowBuffer& out);
   [[nodiscard]] std::size_t dirty_count() const { return dirty_.size(); }
 
   // Lets go of clean objects until at most `keep` bytes are held; a hand goes round (CLOCK). Not while a state write is
@@ -148,7 +161,7 @@ class TableBase {
   // Of a resident table: what is known to be gone, and written so. Likewise.
   void EvictGone();
 
-  void EncodeFlushRow(EntryBase* entry, std::string& out);
+  void EncodeFlushRow(EntryBase* entry, RowBuffer& rows);
 
  protected:
   EntryBase* Lookup(const Key& key) const {
@@ -263,8 +276,7 @@ class Table final : public TableBase {
   }
 
   void Encode(const EntryBase& entry, std::string& out) const override {
-    out.push_back(static_cast<char>(version_));
-    EncodeState(static_cast<const Entry&>(entry).value, out);
+    EncodeRow<Value>({.id = id_, .version = version_}, static_cast<const Entry&>(entry).value, out);
   }
   void Fingerprint(const EntryBase& entry, Hasher& hasher) const override {
     hasher.Scalar(static_cast<std::uint32_t>(id_ << 1 | (entry.exists ? 1 : 0)));
@@ -300,8 +312,8 @@ class Table final : public TableBase {
     Status ended;
     Status status = ForEachStored([&](const Key& key, const Value& value) {
       if (!ended.ok()) return;
-      bytes.assign(1, static_cast<char>(version_));
-      EncodeState(value, bytes);
+      bytes.clear();
+      EncodeRow<Value>({.id = id_, .version = version_}, value, bytes);
       ended = visit(key, bytes);
     });
     return ended.ok() ? status : ended;

@@ -23,7 +23,7 @@ namespace {
 
 using stream::embedded::IndexedLog;
 
-constexpr std::string_view kMagic = "cobblestone ledger sums 1\n";
+constexpr std::string_view kMagic = "cobblestone ledger sums 2\n";
 constexpr std::size_t kMostUnsettled = 1'000'000;
 constexpr std::uint64_t kProgressRecords = 1 << 16;
 

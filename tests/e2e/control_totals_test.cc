@@ -182,8 +182,8 @@ class Altered final : public view::Rows {
       Value value;
       EXPECT_TRUE(stream::DecodeRow(table_, bytes, value).ok());
       value.account.total_micro += 1;
-      std::string altered(1, static_cast<char>(table_.version));
-      stream::EncodeState(value, altered);
+      std::string altered;
+      stream::EncodeRow(table_, value, altered);
       return visit(key, altered);
     });
   }

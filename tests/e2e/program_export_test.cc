@@ -178,8 +178,8 @@ void GiveAMicroCredit(const std::string& state, std::uint64_t user) {
   accounts::UserState account;
   ASSERT_TRUE(stream::DecodeRow(accounts::kUsersTable, bytes, account).ok());
   account.account.total_micro += 1;
-  bytes.resize(1);
-  stream::EncodeState(account, bytes);
+  bytes.clear();
+  stream::EncodeRow(accounts::kUsersTable, account, bytes);
   const auto meta = (*opened)->Meta();
   ASSERT_TRUE(meta.ok());
   ASSERT_TRUE((*opened)->Apply({{.key = row, .value = bytes}}, *meta).ok());

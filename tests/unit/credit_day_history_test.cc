@@ -52,10 +52,10 @@ TEST(DayHistory, InBlocksIsAsInOnePieceWhateverComesWhen) {
       if (random() % 200 == 0) now += static_cast<std::int64_t>(random() % 500);  // nothing for long
       const std::int64_t late = random() % 10 == 0 ? static_cast<std::int64_t>(random() % 450) : 0;
       const DaySum one{
-          .day = now - late, .micro = static_cast<std::int64_t>(random() % 1000) - 100, .grants = 1};
+          .micro = static_cast<std::int64_t>(random() % 1000) - 100, .day = now - late, .grants = 1};
       AddDay(one, plain);
       blocks.Add(one);
-      ASSERT_LE(blocks.days.size(), static_cast<std::size_t>(kBlockDays));
+      ASSERT_LE(blocks.days.size(), static_cast<std::size_t>(kNewestDays));
       if (i % 50 == 0) ASSERT_EQ(Text(blocks.Whole()), Text(plain)) << "seed " << seed << " posting " << i;
     }
     EXPECT_EQ(Text(blocks.Whole()), Text(plain)) << "seed " << seed;
@@ -68,12 +68,12 @@ TEST(DayHistory, InBlocksIsAsInOnePieceWhateverComesWhen) {
 TEST(DayHistory, AHistoryOfAnOlderProgramIsFiledWhenTheNextSumComes) {
   Blocks blocks;
   for (std::int64_t day = 1; day <= 390; day += 3)
-    AddDay({.day = day, .micro = day, .grants = 1}, blocks.days);
+    AddDay({.micro = day, .day = day, .grants = 1}, blocks.days);
   std::vector<DaySum> plain = blocks.days;
   EXPECT_EQ(Text(blocks.Whole()), Text(plain)) << "as it was";
   for (const std::int64_t day : {100, 391, 500}) {
-    AddDay({.day = day, .micro = 7, .grants = 1}, plain);
-    blocks.Add({.day = day, .micro = 7, .grants = 1});
+    AddDay({.micro = 7, .day = day, .grants = 1}, plain);
+    blocks.Add({.micro = 7, .day = day, .grants = 1});
     EXPECT_EQ(Text(blocks.Whole()), Text(plain)) << day;
   }
   EXPECT_EQ(blocks.days.size(), 1u);
@@ -82,10 +82,10 @@ TEST(DayHistory, AHistoryOfAnOlderProgramIsFiledWhenTheNextSumComes) {
 // A reader has the days as they were, and rows as they are a commit later.
 TEST(DayHistory, WhatIsFiledBetweenTwoLooksIsNotSeenTwice) {
   Blocks blocks;
-  for (std::int64_t day = 0; day < 60; ++day) blocks.Add({.day = day, .micro = 1, .grants = 1});
+  for (std::int64_t day = 0; day < 60; ++day) blocks.Add({.micro = 1, .day = day, .grants = 1});
   const std::vector<DaySum> before = blocks.Whole();
   std::vector<DaySum> looked = blocks.days;
-  blocks.Add({.day = 70, .micro = 1, .grants = 1});
+  blocks.Add({.micro = 1, .day = 70, .grants = 1});
   AddOlderBlocks(looked, [&](std::uint32_t row) { return &blocks.rows[row]; });
   EXPECT_EQ(Text(looked), Text(before));
 }
@@ -99,8 +99,8 @@ TEST(DayHistory, DaysBeforeTheEpochAndWildOnesHaveRowsToo) {
     EXPECT_LT(RowOfBlock(BlockOf(DayOf(time))), kBlockRows);
     Blocks blocks;
     const std::int64_t day = DayOf(time);
-    blocks.Add({.day = day, .micro = 1, .grants = 1});
-    blocks.Add({.day = day + 40, .micro = 1, .grants = 1});
+    blocks.Add({.micro = 1, .day = day, .grants = 1});
+    blocks.Add({.micro = 1, .day = day + 40, .grants = 1});
     EXPECT_EQ(blocks.days.size(), 1u);
     EXPECT_EQ(blocks.Whole().size(), 2u) << time;
   }

@@ -72,10 +72,10 @@ TEST(UniteAccounts, ABalanceIsCreditLikeOtherInTheOneAndTheHistoryStaysAsLongAsI
   from.opening_micro = from.total_micro = 100;
   from.owed_micro = 7;
   from.provisional_micro = 30;
-  from.days = {{.day = 1, .micro = 1, .grants = 1}, {.day = 500, .micro = 2, .grants = 1}};
+  from.days = {{.micro = 1, .day = 1, .grants = 1}, {.micro = 2, .day = 500, .grants = 1}};
   Account into;
   into.opening_micro = into.total_micro = 10;
-  into.days = {{.day = 600, .micro = 3, .grants = 1}};
+  into.days = {{.micro = 3, .day = 600, .grants = 1}};
   Unite(from, into);
   EXPECT_TRUE(into.opening_micro == 10);
   EXPECT_TRUE(into.total_micro == 110);

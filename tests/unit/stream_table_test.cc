@@ -31,7 +31,7 @@ class TableMemory : public ::testing::Test {
   }
   // Every row of the commits so far is as a store would have it.
   static void Write(TableBase& table) {
-    std::string rows;
+    RowBuffer rows;
     table.BeginFlush();
     ASSERT_TRUE(table.GatherFlush(kRows * 2, rows));
   }

@@ -1,0 +1,141 @@
+// Rows as they are stored, and as older programs stored them; the order of the rows of a state write.
+#include "common/stream/state_codec.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "common/stream/slot.h"
+#include "common/stream/table.h"
+
+namespace cobblestone::stream {
+namespace {
+
+__extension__ using Wide = __int128;
+
+struct Sums {
+  std::uint64_t count = 0;
+  Wide total = 0;
+  std::vector<Wide> each;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.count, s.total, s.each);
+  }
+};
+
+constexpr TableSpec<Sums> kSums{.id = 3, .version = 2};
+constexpr Wide kMost = static_cast<Wide>((~static_cast<unsigned __int128>(0)) >> 1);
+
+std::vector<Wide> Edges() {
+  std::vector<Wide> edges{0, kMost, -kMost - 1};
+  for (int bit = 0; bit < 127; ++bit)
+    for (const Wide off : {-1, 0, 1}) {
+      const Wide one = static_cast<Wide>(1) << bit;
+      edges.push_back(one + off);
+      edges.push_back(-one - off);
+    }
+  return edges;
+}
+
+TEST(StateCodec, WideIntegersComeBackAndTakeAsManyBytesAsTheyNeed) {
+  const Sums sums{.count = 7, .total = -1234567, .each = Edges()};
+  std::string row;
+  EncodeRow(kSums, sums, row);
+  Sums read;
+  ASSERT_TRUE(DecodeRow(kSums, row, read).ok());
+  EXPECT_EQ(read.count, 7u);
+  EXPECT_TRUE(read.total == -1234567);
+  EXPECT_TRUE(read.each == sums.each);
+
+  row.clear();
+  EncodeRow(kSums, Sums{.count = 1, .total = 60'000'000, .each = {}}, row);
+  EXPECT_EQ(row.size(), 1u + 1 + 4 + 1) << "version, count, 27 bits, no elements";
+}
+
+TEST(StateCodec, ARowOfAnOlderProgramHasSixteenBytesForEach) {
+  std::string row("\2\7", 2);  // version, count
+  const auto append = [&row](Wide v) {
+    char bytes[16];
+    std::memcpy(bytes, &v, sizeof bytes);
+    row.append(bytes, sizeof bytes);
+  };
+  append(-5);
+  row.push_back(2);
+  append(kMost);
+  append(1);
+  Sums read;
+  ASSERT_TRUE(DecodeRow(kSums, row, read).ok());
+  EXPECT_EQ(read.count, 7u);
+  EXPECT_TRUE(read.total == -5);
+  EXPECT_TRUE((read.each == std::vector<Wide>{kMost, 1}));
+}
+
+TEST(StateCodec, ARowOfANewerProgramIsToldFromADamagedOne) {
+  std::string row;
+  EncodeRow<Sums>({.id = 3, .version = 3}, Sums{}, row);
+  Sums read;
+  const Status newer = DecodeRow(kSums, row, read);
+  EXPECT_EQ(newer.code(), StatusCode::kFatal);
+  row.clear();
+  EncodeRow(kSums, Sums{.count = 1, .total = kMost, .each = {}}, row);
+  for (std::size_t length = 0; length < row.size(); ++length)
+    EXPECT_EQ(DecodeRow(kSums, row.substr(0, length), read).code(), StatusCode::kCorrupted) << length;
+  row.assign(1, static_cast<char>(2 | kVarintWide));
+  row.push_back(1);
+  row.append(30, '\xff');  // a number without an end
+  EXPECT_EQ(DecodeRow(kSums, row, read).code(), StatusCode::kCorrupted);
+}
+
+struct Text {
+  std::string text;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.text);
+  }
+};
+
+// A store takes rows in the order of their keys' bytes.
+TEST(StateWrite, RowsAreInTheOrderOfTheirKeysWhereverTheyLie) {
+  std::mt19937_64 random(1);
+  TableHost host;
+  Table<Text> low(host, TableSpec<Text>{.id = 1}, false);
+  Table<Text> high(host, TableSpec<Text>{.id = 200}, false);
+  StateWrite write;
+  for (int i = 0; i < 3000; ++i) {
+    const Key key{.project = static_cast<std::uint32_t>(random() % 3 == 0 ? random() : random() % 2),
+                  .id = random() % 4 == 0 ? random() : random() % 5000,
+                  .sub = static_cast<std::uint32_t>(random() % 4 == 0 ? random() : random() % 300)};
+    Table<Text>& table = random() % 2 == 0 ? low : high;
+    table.Mutable(key).text.assign(random() % 2000, static_cast<char>('a' + key.id % 26));
+    if (random() % 50 == 0) table.Mutable(key).text.assign(2'000'000, 'z');  // longer than a piece
+  }
+  for (const auto& [table, entry] : host.touched) table->Committed(entry);
+  for (TableBase* table : {static_cast<TableBase*>(&high), static_cast<TableBase*>(&low)}) {
+    write.objects += table->dirty_count();
+    table->BeginFlush();
+    ASSERT_TRUE(table->GatherFlush(10000, write.rows));
+  }
+  const std::vector<store::Row> rows = RowsOf(write);
+  ASSERT_EQ(rows.size(), write.objects);
+  for (std::size_t i = 1; i < rows.size(); ++i) ASSERT_LT(rows[i - 1].key, rows[i].key);
+  for (const store::Row& row : rows) {
+    std::uint8_t id = 0;
+    const Key key = DecodeKey(row.key, &id);
+    Text text;
+    ASSERT_TRUE(DecodeRow(TableSpec<Text>{.id = id}, row.value, text).ok());
+    const Text* kept = (id == 1 ? low : high).Find(key);
+    ASSERT_NE(kept, nullptr);
+    EXPECT_EQ(kept->text, text.text);
+  }
+}
+
+}  // namespace
+}  // namespace cobblestone::stream
