@@ -206,6 +206,10 @@ Check Body(const HostMerge& merge) {
   return std::nullopt;
 }
 
+Check Body(const HostAsked& asked) {
+  return AllThere({{"host", asked.host.value}, {"user", asked.user.value}});
+}
+
 Check Body(const AccountFacts& facts) {
   if (facts.kind == AccountKind::kUnknown) return Missing("kind");
   if (facts.kind > AccountKind::kTeam) return OutOfRange("kind", "not a number of this schema");

@@ -31,6 +31,7 @@ EventKind KindOfField(std::uint32_t field) {
     case EventKind::kTeam:
     case EventKind::kHostMerge:
     case EventKind::kAccountFacts:
+    case EventKind::kHostAsked:
     case EventKind::kApp:
     case EventKind::kAppVersion:
     case EventKind::kSettings:
@@ -191,6 +192,7 @@ KeyFields KeyFieldsOf(EventKind kind) {
     case EventKind::kTrickle: return {2, 2, {KeyKind::kHost}};
     case EventKind::kHost:
     case EventKind::kHostMerge:
+    case EventKind::kHostAsked:
     case EventKind::kOpeningHostVersion: return {1, 1, {KeyKind::kHost}};
     case EventKind::kMachineHost: return {1, 1, {KeyKind::kMachine}};
     case EventKind::kEstimatedCredit: return {3, 3, {KeyKind::kMachine}};

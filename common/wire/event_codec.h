@@ -65,9 +65,10 @@ struct Routing {
 };
 
 // Where an event belongs, from its bytes, without decoding the rest. Host: completion, validation, dispatch,
-// trickle, host, host merge (the one that ends), opening of a host or of its versions. User and team: their members and
-// openings. Account facts: the account. Machine: estimated credit, hosts of machines. Owner: reversal, re-pricing. Broadcast:
-// the catalogue, ticks, barriers, profile and name of the project, opening of an app or app version; a mark that comes from outside, to be refused. Absent where the bytes are no Envelope.
+// trickle, host, host merge (the one that ends), host that is asked about, opening of a host or of its versions. User and team:
+// their members and openings. Account facts: the account. Machine: estimated credit, hosts of machines. Owner: reversal,
+// re-pricing. Broadcast: the catalogue, ticks, barriers, profile and name of the project, opening of an app or app version; a mark
+// that comes from outside, to be refused. Absent where the bytes are no Envelope.
 std::optional<Routing> PeekRouting(std::string_view bytes);
 
 // Encoders append to `out` and write the bytes that generated code would.

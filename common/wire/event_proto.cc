@@ -317,6 +317,8 @@ EventBody BodyFromProto(const v1::Envelope& m) {
     case v1::Envelope::kTeam: return FromProto(m.team());
     case v1::Envelope::kHostMerge: return FromProto(m.host_merge());
     case v1::Envelope::kAccountFacts: return FromProto(m.account_facts());
+    case v1::Envelope::kHostAsked:
+      return HostAsked{.host = HostId(m.host_asked().host()), .user = UserId(m.host_asked().user())};
     case v1::Envelope::kApp: return FromProto(m.app());
     case v1::Envelope::kAppVersion: return FromProto(m.app_version());
     case v1::Envelope::kSettings: return FromProto(m.settings());
@@ -459,6 +461,11 @@ void Put(const TeamMember& in, v1::Envelope* envelope) {
 void Put(const HostMerge& in, v1::Envelope* envelope) {
   envelope->mutable_host_merge()->set_host(in.host.value);
   envelope->mutable_host_merge()->set_into(in.into.value);
+}
+
+void Put(const HostAsked& in, v1::Envelope* envelope) {
+  envelope->mutable_host_asked()->set_host(in.host.value);
+  envelope->mutable_host_asked()->set_user(in.user.value);
 }
 
 void Put(const AccountFacts& in, v1::Envelope* envelope) { ToProto(in, envelope->mutable_account_facts()); }

@@ -33,6 +33,7 @@ constexpr EventKind kKinds[] = {
     EventKind::kEstimatedCredit,
     EventKind::kMachineHost,
     EventKind::kProjectName,
+    EventKind::kHostAsked,
 };
 static_assert(std::size(kKinds) == std::variant_size_v<EventBody>);
 
@@ -52,6 +53,7 @@ std::string_view EventKindName(EventKind kind) {
     case EventKind::kTeam: return "team";
     case EventKind::kHostMerge: return "host_merge";
     case EventKind::kAccountFacts: return "account_facts";
+    case EventKind::kHostAsked: return "host_asked";
     case EventKind::kApp: return "app";
     case EventKind::kAppVersion: return "app_version";
     case EventKind::kSettings: return "settings";

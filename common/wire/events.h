@@ -31,6 +31,7 @@ enum class EventKind : std::uint8_t {
   kTeam = 22,
   kHostMerge = 23,
   kAccountFacts = 24,
+  kHostAsked = 25,
   kApp = 30,
   kAppVersion = 31,
   kSettings = 32,
@@ -53,6 +54,9 @@ enum class EventKind : std::uint8_t {
 
 // The field's name in the schema ("completion", "opening_total"); "none" for kNone and for other numbers.
 std::string_view EventKindName(EventKind kind);
+
+// The pipeline alone makes it: who takes events in refuses it.
+constexpr bool IsOurOwn(EventKind kind) { return kind == EventKind::kMark || kind == EventKind::kHostAsked; }
 
 struct EventHead {
   std::uint64_t id = 0;
@@ -133,6 +137,14 @@ struct HostMerge {
   HostId into;
 
   friend bool operator==(const HostMerge&, const HostMerge&) = default;
+};
+
+// Of a host that another one is to become: is it this user's, whose the other one was?
+struct HostAsked {
+  HostId host;
+  UserId user;
+
+  friend bool operator==(const HostAsked&, const HostAsked&) = default;
 };
 
 struct UserMember {
@@ -433,7 +445,7 @@ using EventBody =
                  UserMember, TeamMember, HostMerge, AccountFacts, AppChange, AppVersionChange, SettingsChange,
                  ValidatorRestart, Tick, PlanClassFactor, Barrier, Mark, ProjectProfile, OpeningTotal,
                  OpeningHostVersion, OpeningAppVersion, OpeningApp, Reversal, Repricing, EstimatedCredit,
-                 MachineHost, ProjectName>;
+                 MachineHost, ProjectName, HostAsked>;
 
 // Invariant after decoding: facts.event_time of a completion or dispatch is head.time; id and now of a
 // validation are head.id and head.time; a mark's project is head.project. Encoders write the head and do not look at

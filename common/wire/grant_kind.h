@@ -22,6 +22,8 @@ enum class GrantKind : std::uint8_t {
   kHostMerged = 11,  // a host is another one from now on
   kEstimate = 12,    // what an account manager has reported of a running host
   kTrickle = 13,     // a message of a running job that brought nothing, and why
+  kHostNamed = 14,   // of a host that another one is to become: it is this user's
+  kHostOthers = 15,  // and where it is somebody else's, or nobody has named it yet
 };
 
 // Changes what a user has, for a result: waits for its user as long as no event has named it.
@@ -29,9 +31,10 @@ constexpr bool IsAward(GrantKind kind) {
   return (kind >= GrantKind::kFinal && kind <= GrantKind::kReversal) || kind == GrantKind::kRepricing;
 }
 
-// Moves a host's account and awards nothing.
+// Says whose a host is, or moves its account, and awards nothing.
 constexpr bool IsHostMove(GrantKind kind) {
-  return kind >= GrantKind::kHostLeaves && kind <= GrantKind::kHostShare;
+  return (kind >= GrantKind::kHostLeaves && kind <= GrantKind::kHostShare) || kind == GrantKind::kHostNamed ||
+         kind == GrantKind::kHostOthers;
 }
 
 }  // namespace cobblestone::wire

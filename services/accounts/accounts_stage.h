@@ -21,6 +21,7 @@
 #include "common/wire/events.h"
 #include "common/wire/grant_codec.h"
 #include "common/wire/project_view.h"
+#include "common/wire/refusal.h"
 #include "common/wire/topics.h"
 #include "common/wire/word.h"
 #include "services/accounts/corrections.h"
@@ -113,7 +114,7 @@ inline constexpr stream::TableSpec<WaitingGrant> kWaitingTable{.id = 35, .versio
 inline constexpr stream::TableSpec<wire::ProjectView> kProjectsTable{.id = 36, .version = 2};
 inline constexpr stream::TableSpec<SortedGrant> kSortedTable{.id = 40, .version = 1};
 inline constexpr stream::TableSpec<MovedRecords> kMovedTable{.id = 41, .version = 1};
-inline constexpr stream::TableSpec<WaitingMerges> kMergesTable{.id = 47, .version = 1};
+inline constexpr stream::TableSpec<WaitingMerges> kMergesTable{.id = 47, .version = 2};
 inline constexpr stream::TableSpec<JoinedHosts> kJoinedTable{.id = 74, .version = 1};
 inline constexpr stream::TableSpec<credit::DayBlock<credit::DaySum>> kUserDaysTable{.id = 70, .version = 1};
 inline constexpr stream::TableSpec<credit::DayBlock<credit::DaySum>> kHostDaysTable{.id = 71, .version = 1};
@@ -219,11 +220,18 @@ class AccountsStage final : public stream::Stage {
   void SettlePlace(std::uint64_t number, stream::Emitter& out);
 
   void OnHostMerged(std::string_view bytes, std::uint64_t offset, stream::Emitter& out);
+  void OnAnswer(const wire::GrantHead& head, stream::Emitter& out);
   stream::Key HeirOf(std::uint32_t project, HostId host);
   bool Waits(const stream::Key& heir, const WaitingMerge& merge);
   void TakeMerges(const stream::Key& heir, stream::Emitter& out);
   void TakeAllMerges(stream::Emitter& out);
   void TakeMerge(const stream::Key& heir, std::size_t at, stream::Emitter& out);
+  HostId IntoOf(std::uint32_t project, const WaitingMerge& merge);
+  WaitingMerge TakeOut(const stream::Key& heir, std::size_t at);
+  void RefuseMerge(std::uint32_t project, const WaitingMerge& merge, wire::RefusalReason reason,
+                   std::string detail, stream::Emitter& out);
+  [[nodiscard]] bool IsDue(const stream::Key& host);
+  void ExpireMerges(std::uint32_t project, double now, stream::Emitter& out);
   void WaitFor(const stream::Key& heir, const stream::Key& instead_of);
   void TakeJoined(const stream::Key& key, std::vector<HostId> hosts);
   static wire::GrantHead ForHeir(const wire::GrantHead& head, HostAccount& host);

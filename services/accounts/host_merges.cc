@@ -5,6 +5,7 @@
 #include <optional>
 #include <tuple>
 
+#include "common/credit/constants.h"
 #include "common/credit/unite_accounts.h"
 #include "common/wire/counted.h"
 #include "common/wire/grant_codec.h"
@@ -34,12 +35,31 @@ void AccountsStage::OnHostMerged(std::string_view bytes, std::uint64_t offset, E
   if (created && !options_.sorted) TakeMerges(HostKey(head.project.value, head.host), out);
   host.merge.into = record.into;
   const Key heir = HeirOf(head.project.value, record.into);
+  const wire::ProjectView* view = projects_.Find({.project = head.project.value, .id = 0, .sub = 0});
   merges_.Mutable(heir).hosts.push_back({.host = head.host.value,
                                          .user = head.user.value,
                                          .line = record.detail.line,
                                          .offset = offset,
-                                         .bytes = std::string(bytes)});
+                                         .bytes = std::string(bytes),
+                                         .since = std::max(head.time, view != nullptr ? view->time : 0)});
   if (!options_.sorted) TakeMerges(heir, out);
+}
+
+// Whether a host that others are to become is this user's.
+void AccountsStage::OnAnswer(const wire::GrantHead& head, Emitter& out) {
+  const Key key = HostKey(head.project.value, head.host);
+  if (const Key heir = HeirOf(key.project, head.host); merges_.Find(heir) != nullptr)
+    for (WaitingMerge& one : merges_.Mutable(heir).hosts)
+      one.answered = one.answered || (one.user == head.user.value && IntoOf(key.project, one) == head.host);
+  if (head.kind != wire::GrantKind::kHostNamed) return;
+  SetOwner(key, head.user, hosts_.Mutable(key));
+  if (!options_.sorted) TakeMerges(key, out);
+}
+
+// By the event's word. None: the row cannot be read, and the slot stops.
+HostId AccountsStage::IntoOf(std::uint32_t project, const WaitingMerge& merge) {
+  const HostAccount* host = hosts_.Find({.project = project, .id = merge.host, .sub = 0});
+  return host != nullptr ? host->merge.into : HostId();
 }
 
 // The host itself, or what it has become: here, or where the account of that one has come from.
@@ -93,22 +113,14 @@ void AccountsStage::TakeAllMerges(Emitter& out) {
 
 // One that waits for nothing any more.
 void AccountsStage::TakeMerge(const Key& heir, std::size_t at, Emitter& out) {
-  auto& waiting = merges_.Mutable(heir).hosts;
-  const WaitingMerge merge = std::move(waiting[at]);
-  waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(at));
-  if (waiting.empty()) merges_.Erase(heir);
+  const WaitingMerge merge = TakeOut(heir, at);
   const Key from{.project = heir.project, .id = merge.host, .sub = 0};
+  if (heir.id == merge.host)
+    return RefuseMerge(heir.project, merge, wire::RefusalReason::kOutOfRange,
+                       "host " + std::to_string(IntoOf(heir.project, merge).value) + " has become host " +
+                           std::to_string(merge.host),
+                       out);
   HostAccount& host = hosts_.Mutable(from);
-  if (heir.id == merge.host) {
-    const HostId into = std::exchange(host.merge.into, {});
-    return wire::Refuse(
-        {.where = {wire::kGrants, options_.partition},
-         .offset = merge.offset,
-         .line = merge.line,
-         .value = merge.bytes},
-        ProjectId(heir.project), wire::RefusalReason::kOutOfRange,
-        "host " + std::to_string(into.value) + " has become host " + std::to_string(merge.host), out);
-  }
   HostAccount& takes = hosts_.Mutable(heir);
   wire::TakeOlderDays(from, host.account.days, host_days_);
   wire::TakeOlderDays(heir, takes.account.days, host_days_);
@@ -132,6 +144,53 @@ void AccountsStage::TakeMerge(const Key& heir, std::size_t at, Emitter& out) {
   auto& all = joined_.Mutable(heir).hosts;
   all.insert(all.end(), joined.begin(), joined.end());
   WaitFor(heir, from);
+}
+
+WaitingMerge AccountsStage::TakeOut(const Key& heir, std::size_t at) {
+  auto& waiting = merges_.Mutable(heir).hosts;
+  WaitingMerge merge = std::move(waiting[at]);
+  waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(at));
+  if (waiting.empty()) merges_.Erase(heir);
+  return merge;
+}
+
+void AccountsStage::RefuseMerge(std::uint32_t project, const WaitingMerge& merge, wire::RefusalReason reason,
+                                std::string detail, Emitter& out) {
+  hosts_.Mutable({.project = project, .id = merge.host, .sub = 0}).merge.into = {};
+  wire::Refuse({.where = {wire::kGrants, options_.partition},
+                .offset = merge.offset,
+                .line = merge.line,
+                .value = merge.bytes},
+               ProjectId(project), reason, std::move(detail), out);
+}
+
+// Its account is on its way here.
+bool AccountsStage::IsDue(const Key& host) {
+  const HostMoves* moves = moves_.Find(host);
+  return moves != nullptr && moves->due > 0;
+}
+
+// Those that have waited for a window, and that nothing which was said before can bring about. In one order, whatever they waited for.
+void AccountsStage::ExpireMerges(std::uint32_t project, double now, Emitter& out) {
+  std::vector<std::tuple<std::uint64_t, std::uint64_t, Key>> over;  // line, host, where it waits
+  merges_.ForEach([&](const Key& heir, const WaitingMerges& waiting) {
+    if (heir.project != project) return;
+    for (const WaitingMerge& one : waiting.hosts)
+      if (one.answered && one.since + credit::kDefaultResultWindow < now && !IsDue(heir) &&
+          !IsDue({.project = project, .id = one.host, .sub = 0}))
+        over.emplace_back(one.line, one.host, heir);
+  });
+  std::sort(over.begin(), over.end());
+  for (const auto& [line, number, heir] : over) {
+    const auto& hosts = merges_.Find(heir)->hosts;
+    const auto at = std::find_if(hosts.begin(), hosts.end(),
+                                 [id = number](const WaitingMerge& one) { return one.host == id; });
+    const WaitingMerge merge = TakeOut(heir, static_cast<std::size_t>(at - hosts.begin()));
+    RefuseMerge(project, merge, wire::RefusalReason::kUnknownHost,
+                "host " + std::to_string(heir.id) + " has not been user " + std::to_string(merge.user) +
+                    "'s within 30 days: host " + std::to_string(merge.host) + " keeps what it has",
+                out);
+  }
 }
 
 // What has waited for a host that has become another one.

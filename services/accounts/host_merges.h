@@ -1,9 +1,12 @@
 // Hosts that become another one of the same owner (semantics.md, section 7).
 //
-// CLAIMS tells the owner's partition (HOST_MERGED). The merge waits until the host's account is here, and until the one that it
-// becomes is here as this owner's: as the ledger has shown it, by a grant, an opening, its coming or a merge of it. Then the account is
-// added to that one, and whatever comes for the ended host goes there from then on, wherever that one goes. Merges that would
-// make a host itself are refused.
+// CLAIMS tells the owner's partition (HOST_MERGED), and, from where the other host is known, whether that one is the same owner's
+// (HOST_NAMED, HOST_OTHERS; of a host that no event has named yet HOST_NAMED comes once one does). The merge waits until the
+// host's account is here, and until the one that it becomes is here as this owner's: as the ledger has shown it, by its name, a
+// grant, an opening, its coming or a merge of it. Then the account is added to that one, and whatever comes for the ended host
+// goes there from then on, wherever that one goes. Merges that would make a host itself are refused. So are those whose other
+// host has not come to be this owner's in a window after they were said, once CLAIMS has answered (in arrival order the question
+// may lie unread while time passes): the host keeps what it has, and what still comes for it.
 // Where the other host has become one itself, it is that one that the merge waits for, whoever owned the two then: a host's
 // account brings along, to each partition that it goes to, which hosts have become it (JoinedHosts). So who has the account to add
 // to knows all that were it, and nobody else has to.
@@ -41,10 +44,12 @@ struct WaitingMerge {
   std::uint64_t line = 0;    // input line (lockstep)
   std::uint64_t offset = 0;  // of the record, in the ledger's partition
   std::string bytes;         // the record
+  double since = 0;          // UNIX s: its event's time, or later where it came later
+  bool answered = false;     // CLAIMS has said whether the other host is this user's
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.host, s.user, s.line, s.offset, s.bytes);
+    f(s.host, s.user, s.line, s.offset, s.bytes, AddedIn<2>(s.since), AddedIn<2>(s.answered));
   }
 };
 

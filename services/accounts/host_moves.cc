@@ -29,6 +29,8 @@ void AccountsStage::OnHostMove(const wire::GrantHead& head, std::string_view byt
       }
       return;
     case wire::GrantKind::kHostAccount: return OnHostAccount(key, head, bytes, out);
+    case wire::GrantKind::kHostNamed:
+    case wire::GrantKind::kHostOthers: return OnAnswer(head, out);
     default: break;
   }
   wire::Grant share;

@@ -45,6 +45,7 @@ void AccountsStage::PassMarks(Emitter& out) {
       calendar_.SetToday(project, stream::DayOf(mark->time));
       // Lockstep: the outcome must not depend on how many lie in one partition.
       Expire(options_.sorted ? std::numeric_limits<std::size_t>::max() : kExpireAtTick, out);
+      ExpireMerges(project, mark->time, out);
     }
     if (mark->ends_period) ApplyAllSorted(out);
     if (mark->ends_period && options_.sorted) TakeAllMerges(out);

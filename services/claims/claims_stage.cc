@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "common/credit/account.h"
 #include "common/credit/policy.h"
@@ -237,6 +238,8 @@ void ClaimsStage::OnMember(const RecordView& record, Emitter& out) {
   const ProjectId project = event->head.project;
   if (auto refusal = wire::CheckEvent(*event))
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
+  if (const auto* asked = std::get_if<wire::HostAsked>(&event->body))
+    return OnAsked(event->head, *asked, out);
   if (auto refusal = wire::FromTheFuture(record, event->head.time, options_.future_limit))
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
   if (const auto* member = std::get_if<wire::HostMember>(&event->body))
@@ -301,9 +304,12 @@ void ClaimsStage::OnHost(const RecordView& record, const wire::EventHead& head,
   }
   // Before the first word nobody owned it: no claim could be made, so there is no account to move.
   if (host.known && host.user != member.user) EmitMove(head, member.host, host.user, member.user, out);
-  host.known = true;
+  const bool is_first = !std::exchange(host.known, true);
   host.deleted = member.deleted;
   host.user = member.user;
+  // Of each other owner the moves tell, also where this one is nobody.
+  if (is_first && state.asked && host.user)
+    Tell(head, wire::GrantKind::kHostNamed, member.host, host.user, out);
   host.whetstone = member.whetstone;
   host.dhrystone = member.dhrystone;
   host.cpus = member.cpus;

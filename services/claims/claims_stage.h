@@ -7,7 +7,7 @@
 //
 // In: control, hosts (reports of account managers among them: machines.h), dispatches, completions, validations, trickles of
 // one partition. Out: claims, samples, grants (the opening balance of a host; that its account moves, or becomes another's;
-// partial grants; estimates), refused.
+// partial grants; estimates), hosts (the question whose a host is that another one is to become), refused.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,7 @@
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
 #include "common/wire/event_codec.h"
+#include "common/wire/grant_kind.h"
 #include "common/wire/mark_codec.h"
 #include "common/wire/partial_codec.h"
 #include "common/wire/project_view.h"
@@ -89,6 +90,12 @@ class ClaimsStage final : public stream::Stage {
                stream::Emitter& out);
   void OnMerge(const stream::RecordView& record, const wire::EventHead& head, const wire::HostMerge& merge,
                stream::Emitter& out);
+  // Asks the partition of a host that one of this user's is to become whether it is the same user's; and what that one answers.
+  void Ask(const stream::RecordView& record, const wire::EventHead& head, const wire::HostAsked& asked,
+           stream::Emitter& out);
+  void OnAsked(const wire::EventHead& head, const wire::HostAsked& asked, stream::Emitter& out);
+  void Tell(const wire::EventHead& head, wire::GrantKind kind, HostId host, UserId user,
+            stream::Emitter& out);
   // Tells both partitions of accounts (which may be the same) that the host's account goes to another owner.
   void EmitMove(const wire::EventHead& head, HostId host, UserId from, UserId to, stream::Emitter& out);
   void OnOpeningRow(const stream::RecordView& record, const wire::EventHead& head,

@@ -1,7 +1,10 @@
 // Hosts that become another one of the same owner (semantics.md, section 7): the part of ClaimsStage that ends them. What is
 // still out of an ended host is priced with its own statistics, which stay with its number, as its quotas do; what comes of it
-// ACCOUNTS gives to the other one (services/accounts/host_merges.h), and it alone knows whether both are of one owner. Events of
-// such a result go on under the ended number.
+// ACCOUNTS gives to the other one (services/accounts/host_merges.h), and it alone knows whether both are of one owner. Whose the
+// other one is its own partition of CLAIMS knows, from its first event on: it is asked (HostAsked, on `hosts`), and answers in the
+// ledger, in the partition of whoever asks (HOST_NAMED, HOST_OTHERS); where it does not know yet it tells the owner's later. Events
+// of such a result go on under the ended number.
+#include "common/wire/event_line.h"
 #include "common/wire/grant_codec.h"
 #include "common/wire/refuse.h"
 #include "services/claims/claims_stage.h"
@@ -50,6 +53,40 @@ void ClaimsStage::OnMerge(const RecordView& record, const wire::EventHead& head,
                      .kind = wire::GrantKind::kHostMerged},
                     {.line = record.line}, {}, {}, &bytes_, {.into = merge.into});
   out.Emit(wire::kGrants, wire::OwnerPartition(head.project, owner, merge.host, options_.partitions), bytes_);
+  Ask(record, head, {.host = merge.into, .user = owner}, out);
+}
+
+// With the line of the merge: in lockstep it is read in the merge's own period, whichever partition asks. (Before the period
+// ends a mark passes everywhere behind the merge; what was made of the merge lies in front of the next one.)
+void ClaimsStage::Ask(const RecordView& record, const wire::EventHead& head, const wire::HostAsked& asked,
+                      Emitter& out) {
+  std::string event = wire::EncodeEvent({.head = head, .body = asked});
+  if (options_.lockstep) {
+    bytes_.clear();
+    wire::AppendWithLine(record.line, event, &bytes_);
+    event.swap(bytes_);
+  }
+  out.Emit(wire::kHosts, wire::PartitionOf(head.project, asked.host.value, options_.partitions), event);
+}
+
+// There is always an answer: until it has come ACCOUNTS gives no merge up. Whoever asks hears of this host and user what every
+// event about the host says anyway.
+void ClaimsStage::OnAsked(const wire::EventHead& head, const wire::HostAsked& asked, Emitter& out) {
+  const Key key{.project = head.project.value, .id = asked.host.value, .sub = 0};
+  const HostState* known = hosts_.Find(key);
+  const bool is_known = known != nullptr && known->record.known;
+  const bool is_his = is_known && known->record.user == asked.user;
+  if (!is_known && !(known != nullptr && known->asked)) hosts_.Mutable(key).asked = true;
+  Tell(head, is_his ? wire::GrantKind::kHostNamed : wire::GrantKind::kHostOthers, asked.host, asked.user,
+       out);
+}
+
+void ClaimsStage::Tell(const wire::EventHead& head, wire::GrantKind kind, HostId host, UserId user,
+                       Emitter& out) {
+  bytes_.clear();
+  wire::EncodeGrant({.project = head.project, .user = user, .host = host, .time = head.time, .kind = kind},
+                    {}, {}, {}, &bytes_);
+  out.Emit(wire::kGrants, wire::OwnerPartition(head.project, user, host, options_.partitions), bytes_);
 }
 
 }  // namespace cobblestone::claims

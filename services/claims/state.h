@@ -164,21 +164,23 @@ struct HostState {
   wire::Word merge;                     // the event that ended it, as one that has become another host:
   HostId into;                          // this one
   bool has_ended_jobs = false;          // trickles may still come for jobs of decided results (open_jobs.h)
+  bool asked = false;                   // before its member event: another host is to become it
 
   // Nothing was ever said of it, or of its results, but what was refused.
   [[nodiscard]] bool empty() const {
     return !record.known && record.versions.empty() && record.apps.empty() && opening_rows.empty() &&
-           open.empty() && runs.empty() && waiting.empty() && unpriced.empty();
+           open.empty() && runs.empty() && waiting.empty() && unpriced.empty() && !asked;
   }
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
     f(s.record, s.member, s.opening, s.opening_rows, s.open, s.runs, s.next_run, s.waiting,
-      AddedIn<2>(s.unpriced), AddedIn<3>(s.merge), AddedIn<3>(s.into), AddedIn<4>(s.has_ended_jobs));
+      AddedIn<2>(s.unpriced), AddedIn<3>(s.merge), AddedIn<3>(s.into), AddedIn<4>(s.has_ended_jobs),
+      AddedIn<5>(s.asked));
   }
 };
 
 // Tables of a slot, as stored (numbers are unique over all stages).
-inline constexpr stream::TableSpec<HostState> kHostsTable{.id = 1, .version = 4};
+inline constexpr stream::TableSpec<HostState> kHostsTable{.id = 1, .version = 5};
 inline constexpr stream::TableSpec<SeenRun> kRunsTable{.id = 2, .version = 1};
 inline constexpr stream::TableSpec<Pending> kPendingTable{.id = 3, .version = 2};
 inline constexpr stream::TableSpec<wire::ProjectView> kProjectsTable{.id = 4, .version = 2};

@@ -71,17 +71,24 @@ bool CorrectionReader::TakeHost(std::string_view record) {
   if (!wire::DecodeGrantHead(record, &head)) return false;
   if (head.project != request_.project || !head.host || !head.user) return true;
   if (head.kind != wire::GrantKind::kEstimate && head.kind != wire::GrantKind::kHostLeaves &&
-      head.kind != wire::GrantKind::kTrickle)
+      head.kind != wire::GrantKind::kHostOthers && head.kind != wire::GrantKind::kTrickle)
     owned_.emplace(head.host, head.user);
   if (head.kind != wire::GrantKind::kHostMerged) return true;
   wire::Grant whole;
   if (!wire::DecodeGrant(record, &whole)) return false;
-  // Of a circle of one owner's the last is refused; they are read in order.
-  HostId last = whole.into;
-  for (auto next = merges_.find(last); next != merges_.end() && next->second.user == head.user;
-       next = merges_.find(last))
-    last = next->second.into;
-  if (last != head.host) merges_[head.host] = {.into = whole.into, .user = head.user};
+  merges_[head.host] = {.into = whole.into, .user = head.user};
+  return true;
+}
+
+// One that would close a circle, or waited in vain.
+bool CorrectionReader::TakeMerge(std::string_view bytes) {
+  wire::Refused refused;
+  if (!wire::DecodeRefused(bytes, &refused)) return false;
+  if (refused.topic != "grants") return true;
+  wire::GrantHead head;
+  if (wire::DecodeGrantHead(refused.original, &head) && head.kind == wire::GrantKind::kHostMerged &&
+      head.project == request_.project)
+    merges_.erase(head.host);
   return true;
 }
 

@@ -1,8 +1,8 @@
 // What an operator's reversal or re-pricing would do, from the ledger alone (semantics.md, sections 2 and 7): what each result has
 // brought each owner, and the events that take it back or price it anew. Writes nothing.
 //
-// Records are given to it in the order of their partitions: `control`, then `grants` (TakeHost, Select, TakeGrant), then
-// `postings`.
+// Records are given to it in the order of their partitions: `control`, then `grants` (TakeHost), `refused` (TakeMerge), `grants`
+// (Select, TakeGrant), then `postings` and `refused`.
 #pragma once
 
 #include <cstdint>
@@ -62,6 +62,8 @@ class CorrectionReader {
   bool TakeControl(std::string_view record);
   // Of all that is asked of a host, before the others: which hosts have become it.
   bool TakeHost(std::string_view grant);
+  // Behind that: a merge that has not come about, and never will.
+  bool TakeMerge(std::string_view refused);
   // A first look: which results are meant, and which other replicas their price depends on.
   bool Select(std::string_view grant);
   bool TakeGrant(std::string_view grant);

@@ -91,7 +91,8 @@ Result<CorrectionPlan> PlanCorrections(const CorrectionRequest& request, const I
   const auto partitions = static_cast<std::uint32_t>(grants.size());
   const bool of_host = request.target == wire::TargetKind::kHost;
   std::vector<std::uint64_t> posted(partitions);
-  std::uint64_t all = control->End({wire::kControl, 0}) + refused->End({wire::kRefused, 0});
+  const std::uint64_t refusals = refused->End({wire::kRefused, 0});
+  std::uint64_t all = control->End({wire::kControl, 0}) + (of_host ? 2 : 1) * refusals;
   for (std::uint32_t p = 0; p < partitions; ++p) {
     posted[p] = postings->End({wire::kPostings, p});
     all += (of_host ? 3 : 2) * grants[p] + posted[p];
@@ -115,14 +116,13 @@ Result<CorrectionPlan> PlanCorrections(const CorrectionRequest& request, const I
       read(*control, {wire::kControl, 0}, control->End({wire::kControl, 0}), &CorrectionReader::TakeControl);
   for (std::uint32_t p = 0; of_host && s.ok() && p < partitions; ++p)
     s = read(*ledger, {wire::kGrants, p}, grants[p], &CorrectionReader::TakeHost);
+  if (of_host && s.ok()) s = read(*refused, {wire::kRefused, 0}, refusals, &CorrectionReader::TakeMerge);
   for (const auto take : {&CorrectionReader::Select, &CorrectionReader::TakeGrant})
     for (std::uint32_t p = 0; s.ok() && p < partitions; ++p)
       s = read(*ledger, {wire::kGrants, p}, grants[p], take);
   for (std::uint32_t p = 0; s.ok() && p < partitions; ++p)
     s = read(*postings, {wire::kPostings, p}, posted[p], &CorrectionReader::TakePosting);
-  if (s.ok())
-    s = read(*refused, {wire::kRefused, 0}, refused->End({wire::kRefused, 0}),
-             &CorrectionReader::TakeRefused);
+  if (s.ok()) s = read(*refused, {wire::kRefused, 0}, refusals, &CorrectionReader::TakeRefused);
   if (!s.ok()) return s;
   if (progress) progress(all, all);
   return reader.Plan();

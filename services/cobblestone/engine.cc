@@ -491,8 +491,9 @@ Result<Engine::PendingAppend> Engine::BeginAppend(const AppendBlock& block) {
       continue;
     }
     const auto routing = wire::PeekRouting(one.envelope);
-    if (routing && routing->kind == wire::EventKind::kMark) {
-      refuse(wire::RefusalReason::kNotSupported, "the coordinator alone makes marks", one.envelope);
+    if (routing && wire::IsOurOwn(routing->kind)) {
+      refuse(wire::RefusalReason::kNotSupported,
+             "the pipeline alone makes a " + std::string(wire::EventKindName(routing->kind)), one.envelope);
       continue;
     }
     const stream::TopicPartition where = routing ? wire::RouteEvent(*routing, pipeline_.partitions)

@@ -24,10 +24,10 @@ void Classify(BatchLine& line) {
   if (!kind) {
     line.line = {
         .envelope = {}, .original = std::move(line.line.envelope), .problem = "these bytes are no Envelope"};
-  } else if (*kind == wire::EventKind::kMark) {
+  } else if (wire::IsOurOwn(*kind)) {
     line.line = {.envelope = {},
                  .original = std::string(line.raw),
-                 .problem = "it is a mark, and the coordinator alone makes marks"};
+                 .problem = "the pipeline alone makes a " + std::string(wire::EventKindName(*kind))};
   } else if (*kind != wire::EventKind::kCompletion && *kind != wire::EventKind::kValidation &&
              *kind != wire::EventKind::kTick && *kind != wire::EventKind::kBarrier) {
     line.broadcast = wire::RouteEvent(line.line.envelope, 1).topic == wire::kCatalogue;

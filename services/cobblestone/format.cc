@@ -613,9 +613,10 @@ std::string AccountText(const json& answer) {
   }
   fields.Shown({"into", "merged"});
   if (Has(answer, "into"))
-    fields.Add(At(answer, "merged") == true ? "has become" : "is to become",
-               "host " + IdText(answer, "into") +
-                   (At(answer, "merged") == true ? "" : ", when that one has credit under the same owner"));
+    fields.Add(
+        At(answer, "merged") == true ? "has become" : "is to become",
+        "host " + IdText(answer, "into") +
+            (At(answer, "merged") == true ? "" : ", as soon as that one is known as the same owner's"));
   fields.Of(answer, "hosts_joined", "hosts that have become it");
   fields.Rest(answer);
   text += fields.Take();

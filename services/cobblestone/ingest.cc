@@ -151,7 +151,7 @@ class StepMaker {
     const stream::TopicIndex topic = wire::RouteEvent(step->line.envelope, 1).topic;
     if (*kind == wire::EventKind::kTick || *kind == wire::EventKind::kBarrier) {
       step->barrier = lockstep_ ? Barrier::kAlone : Barrier::kNone;
-    } else if (*kind == wire::EventKind::kMark) {
+    } else if (wire::IsOurOwn(*kind)) {
       step->barrier = Barrier::kNone;  // to be refused
     } else if (topic == wire::kCatalogue || (lockstep_ && (topic == wire::kUsers || topic == wire::kTeams))) {
       step->barrier = Barrier::kJoin;

@@ -172,9 +172,10 @@ class KafkaClient final : public Client {
         continue;
       }
       const auto routing = wire::PeekRouting(one.envelope);
-      if (routing && routing->kind == wire::EventKind::kMark)
+      if (routing && wire::IsOurOwn(routing->kind))
         return Status::InvalidArgument("line " + std::to_string(number + 1) + " of " + block.source +
-                                       " is a mark, which only the pipeline makes");
+                                       " is a " + std::string(wire::EventKindName(routing->kind)) +
+                                       ", which only the pipeline makes");
       if (routing && routing->kind == wire::EventKind::kTick)
         ticker.OnTick(wire::PeekEventTime(one.envelope).value_or(0), now);
       if (settings_.ticks == settings::Ticks::kInput && !block.barrier && !block.own_ticks) {

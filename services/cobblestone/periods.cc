@@ -8,10 +8,10 @@ Said SaidBy(std::string_view envelope) {
   if (envelope.empty()) return Said::kNothing;
   const auto routing = wire::PeekRouting(envelope);
   if (!routing) return Said::kResults;
+  if (wire::IsOurOwn(routing->kind)) return Said::kNothing;
   switch (routing->kind) {
     case wire::EventKind::kTick:
     case wire::EventKind::kBarrier: return Said::kTick;
-    case wire::EventKind::kMark: return Said::kNothing;
     // No result's price or owner depends on what account managers say.
     case wire::EventKind::kMachineHost:
     case wire::EventKind::kEstimatedCredit: return Said::kResults;

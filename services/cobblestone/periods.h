@@ -17,7 +17,7 @@ namespace cobblestone {
 
 // What an event is, or what was said last. Frozen numbers: one is stored with the log.
 enum class Said : std::uint8_t {
-  kNothing = 0,  // in this period; or an event that is none (a bad line, a mark from outside)
+  kNothing = 0,  // in this period; or an event that is none (a bad line, what the pipeline alone makes)
   kResults = 1,
   kCatalogue = 2,
   kHosts = 3,

@@ -41,6 +41,7 @@ CorrectionReader ReaderOf(LockstepWorld& world, const CorrectionRequest& request
   CorrectionReader reader(request);
   for (const std::string& record : world.control()) EXPECT_TRUE(reader.TakeControl(record));
   for (const std::string& record : world.ledger()) EXPECT_TRUE(reader.TakeHost(record));
+  for (const std::string& record : world.refused()) EXPECT_TRUE(reader.TakeMerge(record));
   for (const std::string& record : world.ledger()) EXPECT_TRUE(reader.Select(record));
   for (const std::string& record : world.ledger()) EXPECT_TRUE(reader.TakeGrant(record));
   for (const std::string& record : world.postings()) EXPECT_TRUE(reader.TakePosting(record));
@@ -856,6 +857,22 @@ TEST(Reversal, OfAHostTakesWhatHasBecomeItByWayOfAnotherOwnersHost) {
   EXPECT_EQ(plan.corrections.size(), 3u);
   EXPECT_EQ(project.Account(OracleAccountKind::kHost, 5).micro, 0);
   ExpectLikeTheOracle(project.run.events);
+}
+
+// Host 2 was to become host 1, which came to the same owner when the merge had been given up.
+TEST(Reversal, OfAHostLeavesAloneWhatWasToBecomeItInVain) {
+  Project project;
+  for (const std::uint64_t host : {1, 2}) project.Done(kStart + 2 * kDay, host, host, host);
+  project.Say(kStart + 3 * kDay, wire::HostMerge{.host = HostId(2), .into = HostId(1)});
+  project.Say(kStart + 34 * kDay, wire::Tick{.time = kStart + 34 * kDay});
+  project.Say(kStart + 34 * kDay,
+              wire::HostMember{.host = HostId(1), .user = UserId(2), .whetstone = 2e9, .cpus = 4});
+  const CorrectionPlan plan = project.Do(Of(wire::TargetKind::kHost, 1));
+  EXPECT_EQ(plan.joined, std::vector<HostId>{});
+  EXPECT_EQ(plan.corrections.size(), 1u);
+  EXPECT_NE(project.Account(OracleAccountKind::kHost, 2).micro, 0);
+  const Played run = ExpectLikeTheOracle(project.run.events);
+  EXPECT_EQ(run.outcome.refusals, (std::map<std::string, std::uint64_t>{{"UNKNOWN_HOST", 1}}));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "common/wire/event_codec.h"
 #include "common/wire/grant_codec.h"
+#include "common/wire/topics.h"
 #include "services/cobblestone/engine.h"
 #include "tests/support/control_totals_of.h"
 #include "tests/support/free_world.h"
@@ -156,16 +157,6 @@ TEST(HostMerge, PartialGrantsBeforeAndAfterItAndTheirSettlementAreOfOneHost) {
   const Played run = ExpectLikeTheOracle(project.events);
   EXPECT_EQ(TotalOf(run.outcome, 2), 65 * kMicro);
   EXPECT_TRUE((run.outcome.accounts.at({1, OracleAccountKind::kHost, 2}).provisional == 0));
-}
-
-TEST(HostMerge, WaitsForTheFirstCreditOfTheOtherOneUnderTheSameOwner) {
-  Project project;
-  project.Done(kStart + kDay, 10, 1, 30);
-  project.Merge(kStart + 2 * kDay, 1, 2);
-  project.Rest(kStart + 2 * kDay);
-  EXPECT_EQ(TotalOf(ExpectLikeTheOracle(project.events).outcome, 1), 30 * kMicro);
-  project.Done(kStart + 3 * kDay, 20, 2, 1);
-  EXPECT_EQ(TotalOf(ExpectLikeTheOracle(project.events).outcome, 2), 31 * kMicro);
 }
 
 TEST(HostMerge, HostsOfTwoOwnersDoNotBecomeOneUntilTheyAreOfOne) {
@@ -332,12 +323,11 @@ TEST(HostMerge, WhoHasBecomeAHostIsKnownWhereverItGoesByWhateverWay) {
   EXPECT_EQ(TotalOf(ExpectOneOutcome(project.events).outcome, 4), 111'116 * kMicro);
 }
 
-// Hosts 5 and 6 wait for each other: neither has had credit, and each is shown by its own merge alone. The first counts.
-TEST(HostMerge, OfACircleThatWaitedTheFirstHappens) {
+// Neither host has had credit. The first merge counts.
+TEST(HostMerge, OfACircleThatIsSaidAtOnceTheFirstHappens) {
   Project project;
   project.Merge(kStart + kDay, 5, 6);
-  project.Rest(kStart + kDay);
-  project.Merge(kStart + 2 * kDay, 6, 5);
+  project.Merge(kStart + kDay, 6, 5);
   project.Rest(kStart + 2 * kDay);
   project.Done(kStart + 3 * kDay, 50, 5, 3);
   project.Done(kStart + 3 * kDay, 60, 6, 4);
@@ -402,8 +392,222 @@ TEST(HostMerge, BalancesThatComeLateTakeNothingFromTheOneThatHasMoved) {
   }
 }
 
+// ---- The other one without credit -----------------------------------------------------------------------------------
+
+TEST(HostMerge, TheOtherOneNeedsNoCreditOfItsOwn) {
+  Project project;
+  project.Done(kStart + kDay, 10, 1, 30);
+  project.Merge(kStart + 2 * kDay, 1, 2);
+  project.Rest(kStart + 2 * kDay);
+  EXPECT_EQ(TotalOf(ExpectOneOutcome(project.events).outcome, 2), 30 * kMicro);
+  project.Done(kStart + 3 * kDay, 11, 1, 4);
+  project.Rest(kStart + 3 * kDay);
+  project.Done(kStart + 4 * kDay, 20, 2, 1);
+  project.Rest(kStart + 4 * kDay);
+  const Played run = ExpectOneOutcome(project.events);
+  EXPECT_EQ(TotalOf(run.outcome, 2), 35 * kMicro);
+  EXPECT_EQ(TotalOf(run.outcome, 1), 0);
+  EXPECT_TRUE(run.outcome.refusals.empty());
+}
+
+TEST(HostMerge, TheOtherOneMayBeNamedLater) {
+  Project project;
+  project.Done(kStart + kDay, 10, 1, 30);
+  project.Merge(kStart + 2 * kDay, 1, 9);
+  project.Merge(kStart + 2 * kDay, 3, 9);
+  project.Rest(kStart + 20 * kDay);
+  EXPECT_EQ(TotalOf(ExpectOneOutcome(project.events).outcome, 1), 30 * kMicro);
+  project.Own(kStart + 31 * kDay, 9, kOwner);
+  project.Rest(kStart + 31 * kDay);
+  const Played run = ExpectOneOutcome(project.events);
+  EXPECT_EQ(TotalOf(run.outcome, 9), 30 * kMicro);
+  EXPECT_TRUE(run.outcome.refusals.empty());
+}
+
+// Named as another owner's, who gives it away: with credit of nobody's, and to nobody in between.
+TEST(HostMerge, TheOtherOneMayComeToTheOwnerByWayOfOthers) {
+  Project project;
+  project.Done(kStart + kDay, 10, 1, 30);
+  project.Merge(kStart + 2 * kDay, 1, 9);
+  project.Rest(kStart + 2 * kDay);
+  project.Own(kStart + 3 * kDay, 9, kOwner + 1);
+  project.Rest(kStart + 3 * kDay);
+  project.Own(kStart + 4 * kDay, 9, 0);
+  project.Rest(kStart + 4 * kDay);
+  EXPECT_EQ(TotalOf(ExpectOneOutcome(project.events).outcome, 1), 30 * kMicro);
+  project.Own(kStart + 5 * kDay, 9, kOwner);
+  project.Rest(kStart + 5 * kDay);
+  EXPECT_EQ(TotalOf(ExpectOneOutcome(project.events).outcome, 9), 30 * kMicro);
+}
+
+// Host 9 is another owner's before anybody asks, and again after it has been this one's for a day.
+TEST(HostMerge, WhoHadTheOtherOneBeforeDoesNotMatter) {
+  Project project;
+  project.Done(kStart + kDay, 10, 1, 30);
+  project.Own(kStart + kDay, 9, kOwner);
+  project.Own(kStart + 2 * kDay, 9, kOwner + 1);
+  project.Rest(kStart + 2 * kDay);
+  project.Merge(kStart + 3 * kDay, 1, 9);
+  project.Rest(kStart + 3 * kDay);
+  EXPECT_EQ(TotalOf(ExpectOneOutcome(project.events).outcome, 1), 30 * kMicro) << "it was his";
+  project.Own(kStart + 4 * kDay, 9, kOwner);
+  project.Rest(kStart + 4 * kDay);
+  project.Own(kStart + 5 * kDay, 9, kOwner + 1);
+  project.Done(kStart + 6 * kDay, 11, 1, 4);
+  project.Rest(kStart + 6 * kDay);
+  EXPECT_EQ(TotalOf(ExpectOneOutcome(project.events).outcome, 9), 34 * kMicro);
+}
+
+// Said from the last to the first, and the other way round; 9 and 10 have no credit, and 10 is named last.
+TEST(HostMerge, ChainsOfHostsWithoutCreditEndAtTheLast) {
+  for (const bool from_the_end : {false, true}) {
+    Project project;
+    project.Own(kStart, 9, kOwner);
+    project.Done(kStart + kDay, 10, 1, 30);
+    if (from_the_end) project.Merge(kStart + 2 * kDay, 9, 10);
+    project.Merge(kStart + 2 * kDay, 1, 2);
+    project.Rest(kStart + 2 * kDay);
+    project.Merge(kStart + 3 * kDay, 2, 9);
+    project.Rest(kStart + 3 * kDay);
+    EXPECT_EQ(TotalOf(ExpectOneOutcome(project.events).outcome, 9), 30 * kMicro);
+    if (!from_the_end) project.Merge(kStart + 4 * kDay, 9, 10);
+    project.Rest(kStart + 4 * kDay);
+    project.Own(kStart + 5 * kDay, 10, kOwner);
+    project.Rest(kStart + 5 * kDay);
+    project.Merge(kStart + 6 * kDay, 3, 1);
+    project.Done(kStart + 6 * kDay, 30, 3, 4);
+    project.Rest(kStart + 6 * kDay);
+    const Played run = ExpectOneOutcome(project.events);
+    EXPECT_EQ(TotalOf(run.outcome, 10), 34 * kMicro);
+    EXPECT_TRUE(run.outcome.refusals.empty());
+  }
+}
+
+// ---- The other one that never comes ---------------------------------------------------------------------------------
+
+TEST(HostMerge, IsRefusedWhereTheOtherOneHasNotComeToBeTheOwnersWithinAMonth) {
+  Project project;
+  project.Own(kStart, 2, kOwner + 1);
+  project.Done(kStart + kDay, 10, 1, 30);
+  project.Done(kStart + kDay, 20, 2, 5);
+  project.Merge(kStart + 2 * kDay, 1, 2);   // another owner's
+  project.Merge(kStart + 2 * kDay, 3, 9);   // nobody has named it
+  project.Merge(kStart + 12 * kDay, 4, 2);  // said later
+  project.Rest(kStart + 32 * kDay);         // not over yet
+  EXPECT_TRUE(ExpectOneOutcome(project.events).outcome.refusals.empty());
+  project.Rest(kStart + 33 * kDay);
+  EXPECT_EQ(ExpectOneOutcome(project.events).outcome.refusals,
+            (std::map<std::string, std::uint64_t>{{"UNKNOWN_HOST", 2}}));
+  // They are the owner's now: too late for hosts 1 and 3, in time for host 4.
+  project.Own(kStart + 34 * kDay, 2, kOwner);
+  project.Own(kStart + 34 * kDay, 9, kOwner);
+  project.Done(kStart + 34 * kDay, 40, 4, 1000);
+  project.Done(kStart + 34 * kDay, 11, 1, 100);
+  project.Rest(kStart + 34 * kDay);
+  project.Rest(kStart + 100 * kDay);
+  const Played run = ExpectOneOutcome(project.events);
+  EXPECT_EQ(run.outcome.refusals, (std::map<std::string, std::uint64_t>{{"UNKNOWN_HOST", 2}}));
+  EXPECT_EQ(TotalOf(run.outcome, 1), 130 * kMicro) << "it is what it was";
+  EXPECT_EQ(TotalOf(run.outcome, 2), 1005 * kMicro);
+}
+
+// The partition of host 1 is behind: while its merge lies unread there, the one of host 2 goes on, and then more than a month passes.
+TEST(HostMerge, NoTimeThatPassesOvertakesTheQuestion) {
+  constexpr std::uint32_t kPartitions = 4;
+  const std::uint32_t asking = wire::PartitionOf(ProjectId(1), 1, kPartitions);
+  std::uint64_t other = 2;
+  while (wire::PartitionOf(ProjectId(1), other, kPartitions) == asking) ++other;
+  const std::uint32_t asked = wire::PartitionOf(ProjectId(1), other, kPartitions);
+  Project project;
+  project.Done(kStart + kDay, 10, 1, 30);
+  FreeWorld world(kPartitions, 1);
+  for (const std::string& event : project.events) {
+    world.Add(event);
+    world.RunUntilIdle();
+  }
+  Project later = project;
+  later.events.clear();
+  later.Merge(kStart + 2 * kDay, 1, other);
+  later.Rest(kStart + 40 * kDay);
+  later.Rest(kStart + 80 * kDay);
+  world.Hold(asking, 0);
+  world.Add(later.events);
+  world.RunUntilIdle();
+  world.Release();
+  world.Hold(asked, 0, wire::kHosts);
+  world.RunUntilIdle();
+  EXPECT_EQ(TotalOf(world.outcome(), 1), 30 * kMicro) << "nobody has answered yet";
+  world.Release();
+  world.RunUntilIdle();
+  EXPECT_EQ(TotalOf(world.outcome(), other), 30 * kMicro);
+  EXPECT_EQ(world.outcome().refusals, (std::map<std::string, std::uint64_t>()));
+}
+
+// Who had host 2 is behind, and so is its account, for more than a month.
+TEST(HostMerge, AnAccountThatIsOnItsWayIsWaitedFor) {
+  constexpr std::uint32_t kPartitions = 4;
+  const std::uint32_t sends = wire::PartitionOf(ProjectId(1), kOwner + 1, kPartitions);
+  ASSERT_NE(sends, wire::PartitionOf(ProjectId(1), kOwner, kPartitions));
+  Project project;
+  project.Own(kStart + 1, 2, kOwner + 1);
+  project.Done(kStart + kDay, 10, 1, 30);
+  project.Done(kStart + kDay, 20, 2, 5);
+  project.Merge(kStart + 2 * kDay, 1, 2);
+  FreeWorld world(kPartitions, 1);
+  for (const std::string& event : project.events) {
+    world.Add(event);
+    world.RunUntilIdle();
+  }
+  Project later = project;
+  later.events.clear();
+  later.Own(kStart + 3 * kDay, 2, kOwner);
+  later.Rest(kStart + 40 * kDay);
+  later.Rest(kStart + 80 * kDay);
+  world.Hold(sends, 2);
+  world.Add(later.events);
+  world.RunUntilIdle();
+  EXPECT_EQ(TotalOf(world.outcome(), 1), 30 * kMicro);
+  world.Release();
+  world.RunUntilIdle();
+  EXPECT_EQ(TotalOf(world.outcome(), 2), 35 * kMicro);
+  EXPECT_EQ(world.outcome().refusals, (std::map<std::string, std::uint64_t>()));
+}
+
+// Whoever may write to the topic asks what it likes, of hosts that are known, somebody else's or nobody's.
+TEST(HostMerge, QuestionsOfOutsidersChangeNothing) {
+  Project project;
+  const auto ask = [&](double day, std::uint64_t host, std::uint64_t user) {
+    project.Say(kStart + day * kDay, wire::HostAsked{.host = HostId(host), .user = UserId(user)});
+  };
+  project.Own(kStart, 2, kOwner + 1);
+  project.Done(kStart + kDay, 10, 1, 30);
+  project.Merge(kStart + 2 * kDay, 1, 9);
+  for (int times = 0; times < 2; ++times)
+    for (const std::uint64_t host : {1, 2, 3, 9, 12})
+      for (const std::uint64_t user : {kOwner, kOwner + 1, kOwner + 9}) ask(2, host, user);
+  ask(2, 0, kOwner);
+  ask(2, 3, 0);
+  project.Rest(kStart + 2 * kDay);
+  ask(3, 1, kOwner);
+  project.Own(kStart + 3 * kDay, 9, kOwner);
+  project.Own(kStart + 3 * kDay, 12, kOwner + 1);
+  ask(3, 9, kOwner);
+  ask(1e6, 9, kOwner);
+  project.Rest(kStart + 3 * kDay);
+  project.Own(kStart + 4 * kDay, 12, kOwner);
+  project.Own(kStart + 4 * kDay, 3, kOwner + 1);
+  project.Done(kStart + 5 * kDay, 11, 1, 4);
+  project.Done(kStart + 5 * kDay, 30, 3, 5);
+  project.Rest(kStart + 5 * kDay);
+  const Played run = ExpectOneOutcome(project.events);
+  EXPECT_EQ(TotalOf(run.outcome, 9), 34 * kMicro);
+  EXPECT_EQ(run.outcome.refusals, (std::map<std::string, std::uint64_t>{{"MISSING_FIELD", 2}}));
+}
+
 constexpr std::uint64_t kHosts = 16;
 constexpr std::uint64_t kUsers = 3;
+// That never get credit of their own: two are named on the way, one never.
+constexpr std::uint64_t kNewHosts = 4;
 
 // Few owners, few hosts: each is somebody else's, gets credit and becomes another one, in any order.
 Events Stirred(std::uint64_t seed, bool rests) {
@@ -414,11 +618,14 @@ Events Stirred(std::uint64_t seed, bool rests) {
   for (std::uint64_t host = 1; host <= kHosts; ++host) project.Own(kStart + 1, host, kOwner + below(kUsers));
   double time = kStart + kDay;
   std::uint64_t result = 100;
+  project.Own(kStart + 1, kHosts + 1, kOwner + below(kUsers));
   for (int i = 0; i < 250; ++i) {
     time += kDay / 8;
+    if (i == 60 || i == 120) project.Own(time, kHosts + 1 + i / 60, kOwner + below(kUsers));
+    if (i == 180) time += 32 * kDay;
     const std::uint64_t host = 1 + below(kHosts);
     switch (below(10)) {
-      case 0: project.Merge(time, host, 1 + below(kHosts)); break;
+      case 0: project.Merge(time, host, 1 + below(kHosts + kNewHosts)); break;
       case 1:
       case 2:
       case 3: project.Own(time, host, kOwner + below(kUsers)); break;
@@ -453,17 +660,28 @@ TEST_P(StirredSeeds, OwnersAndMergesInAnyOrderHaveOneOutcomeRunningFreely) {
 
 // ---- In the middle of everything -----------------------------------------------------------------------------------
 
-// Merges between events of all kinds: of hosts of one owner and of several, of hosts that move, again, in chains and circles.
+// Merges between events of all kinds: of hosts of one owner and of several, of hosts that move, again, in chains and circles,
+// into hosts that never have credit of their own.
 Events WithMerges(Events events, std::uint64_t hosts, std::uint64_t seed, double time) {
+  constexpr std::uint64_t kNew = 8;
   std::mt19937_64 random(seed);
   Events with;
   std::uint64_t id = 1u << 29;
+  std::uint64_t named = 0;
+  const std::size_t every = events.size() / (kNew + 1);
   for (std::string& event : events) {
     with.push_back(std::move(event));
+    if (named < kNew && with.size() > every * named) {
+      ++named;
+      with.push_back(wire::EncodeEvent(
+          {.head = {.id = ++id, .project = ProjectId(1), .time = time},
+           .body = wire::HostMember{.host = HostId(hosts + named), .user = UserId(1 + named % 4)}}));
+    }
     if (random() % 40 != 0) continue;
-    with.push_back(wire::EncodeEvent({.head = {.id = ++id, .project = ProjectId(1), .time = time},
-                                      .body = wire::HostMerge{.host = HostId(1 + random() % (hosts + 2)),
-                                                              .into = HostId(1 + random() % hosts)}}));
+    with.push_back(
+        wire::EncodeEvent({.head = {.id = ++id, .project = ProjectId(1), .time = time},
+                           .body = wire::HostMerge{.host = HostId(1 + random() % (hosts + 2)),
+                                                   .into = HostId(1 + random() % (hosts + kNew))}}));
     if (random() % 4 == 0) with.push_back(std::string(with.back()));
   }
   return with;

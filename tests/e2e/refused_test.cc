@@ -138,7 +138,7 @@ TEST_F(RefusedTest, EachNamesTheRecordThatWasRefused) {
 }
 
 // Whoever takes events in refuses marks; a barrier among them shows when all before it is done.
-TEST_F(RefusedTest, AMarkFromASourceIsRefusedAndABarrierIsAnsweredByEachPartition) {
+TEST_F(RefusedTest, WhatThePipelineAloneMakesIsRefusedAndABarrierIsAnsweredByEachPartition) {
   AppendBlock block{.source = "s", .first_line = line_};
   const auto add = [&](wire::EventBody body) {
     block.lines.push_back(
@@ -147,18 +147,21 @@ TEST_F(RefusedTest, AMarkFromASourceIsRefusedAndABarrierIsAnsweredByEachPartitio
   };
   add(CompletionOf(500, 1, 50, now_));
   add(wire::Mark{.number = 1, .time = now_ + 100 * kDay});
+  add(wire::HostAsked{.host = HostId(1), .user = UserId(1)});
   add(wire::Barrier{});
   add(ValidationOf(500, 1, 50, 7));
   const std::uint64_t barrier = line_ - 1;
   const auto outcome = engine_->Append(block);
   ASSERT_TRUE(outcome.ok()) << outcome.status().message();
   EXPECT_EQ(outcome->appended, 3u);
-  EXPECT_EQ(outcome->refused, 1u);
+  EXPECT_EQ(outcome->refused, 2u);
   engine_->WaitIdle();
   const std::vector<wire::Refused> refused = Refusals();
-  ASSERT_EQ(refused.size(), 1u);
-  EXPECT_EQ(refused[0].refusal.reason, wire::RefusalReason::kNotSupported);
-  EXPECT_EQ(refused[0].line, line_ - 3);
+  ASSERT_EQ(refused.size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(refused[i].refusal.reason, wire::RefusalReason::kNotSupported);
+    EXPECT_EQ(refused[i].line, line_ - 4 + i);
+  }
   std::multimap<std::uint64_t, std::uint32_t> passed;  // partitions by barrier
   ASSERT_TRUE(engine_
                   ->ForEachRecord({wire::kPassed, 0},

@@ -144,8 +144,8 @@ void ExpectAsReplayed(Engine& engine, const Replayed& replayed) {
   const auto audit = engine.Audit({});
   ASSERT_TRUE(audit.ok()) << audit.status().message();
   EXPECT_EQ((*audit)["problem_count"], 0) << audit->dump(1);
-  EXPECT_EQ((*audit)["host_merges"], 4);
-  for (const std::uint64_t host : {7, 9, 10}) {
+  EXPECT_EQ((*audit)["host_merges"], 5);
+  for (const std::uint64_t host : {7, 9, 10, 11}) {
     const auto account = engine.questions().Account(ProjectId(1), wire::AccountKind::kHost, host);
     ASSERT_TRUE(account.ok()) << account.status().message();
     EXPECT_EQ(account->value("merged", false), true) << "host " << host;

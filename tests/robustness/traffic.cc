@@ -174,12 +174,12 @@ std::vector<Event> RestlessTraffic(const GenerateOptions& options) {
                                                        .rac = 1.0 / static_cast<double>(host),
                                                        .rac_time = start - 86400}}),
          false});
-  // Hosts 7 to 10 are user 1's from somewhere on. Then 7, 9 and 10 become 8, 9 by way of 10; another merge of 9, and one of 8 that
-  // would close a circle, are refused. User 5 leaves, and comes back. The project gets a name.
+  // Hosts 7 to 11 are user 1's from somewhere on. Then 7, 9 and 10 become 8, 9 by way of 10; another merge of 9, and one of 8 that
+  // would close a circle, are refused. 11 becomes one that never has credit, once an event has named it. User 5 leaves, and comes back. The project gets a name.
   std::set<std::uint64_t> seen;
   std::erase_if(events, [&](const Event& event) {
     const auto routing = wire::PeekRouting(event.envelope);
-    return routing && routing->kind == wire::EventKind::kHost && routing->id >= 7 && routing->id <= 10 &&
+    return routing && routing->kind == wire::EventKind::kHost && routing->id >= 7 && routing->id <= 11 &&
            !seen.insert(routing->id).second;
   });
   std::uint64_t id = 2000;
@@ -197,15 +197,19 @@ std::vector<Event> RestlessTraffic(const GenerateOptions& options) {
   const auto merge = [&](std::size_t part, std::uint64_t host, std::uint64_t into) {
     say(part, wire::HostMerge{.host = HostId(host), .into = HostId(into)});
   };
-  for (std::uint64_t host = 7; host <= 10; ++host)
-    say(7, wire::HostMember{
-               .host = HostId(host), .user = UserId(1), .whetstone = 1e9, .dhrystone = 2e9, .cpus = 4});
+  const auto own = [&](std::size_t part, std::uint64_t host) {
+    say(part, wire::HostMember{
+                  .host = HostId(host), .user = UserId(1), .whetstone = 1e9, .dhrystone = 2e9, .cpus = 4});
+  };
+  for (std::uint64_t host = 7; host <= 11; ++host) own(7, host);
   say(8, wire::UserMember{.user = UserId(5), .deleted = true});
   say(9, wire::ProjectName{.name = "Restless"});
   merge(10, 7, 8);
+  merge(10, 11, options.hosts + 1000);
   merge(11, 9, 10);
   merge(12, 10, 8);
   say(12, wire::UserMember{.user = UserId(5), .team = TeamId(1), .name = "back"});
+  own(12, options.hosts + 1000);
   merge(13, 9, 7);
   merge(14, 8, 9);
   // And what account managers report, all along.

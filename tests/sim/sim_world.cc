@@ -559,6 +559,30 @@ SimTraffic MakeLockstepTraffic(std::uint64_t seed, std::uint64_t results) {
     traffic.events.insert(
         traffic.events.end() - static_cast<std::ptrdiff_t>(user * traffic.events.size() / 3), event);
   }
+  // Hosts become others, also such as never have credit; whose these are is told before it, behind it, or never, and told anew.
+  std::mt19937_64 random(seed);
+  std::uint64_t id = 1u << 29;
+  constexpr std::uint64_t kMerges = 12;
+  for (std::uint64_t m = 0; m < kMerges; ++m) {
+    const auto at = traffic.events.begin() + static_cast<std::ptrdiff_t>(m * traffic.events.size() / kMerges);
+    const double time = std::max(options.start_time, wire::PeekEventTime(*at).value_or(0));
+    std::vector<std::string> said;
+    const auto say = [&](wire::EventBody body) {
+      said.push_back(wire::EncodeEvent(
+          {.head = {.id = ++id, .project = ProjectId(1), .time = time}, .body = std::move(body)}));
+    };
+    const auto own = [&](std::uint64_t host) {
+      say(wire::HostMember{.host = HostId(host), .user = UserId(1 + random() % 2)});
+    };
+    const std::uint64_t host = 1 + random() % options.hosts;
+    const std::uint64_t into = options.hosts + 1 + random() % 4;
+    own(host);
+    if (random() % 2 == 0) own(into);
+    say(wire::HostMerge{.host = HostId(host), .into = HostId(into)});
+    if (random() % 2 == 0) own(into);
+    if (random() % 4 == 0) say(wire::HostMerge{.host = HostId(into), .into = HostId(into + 1)});
+    traffic.events.insert(at, said.begin(), said.end());
+  }
   return traffic;
 }
 

@@ -258,8 +258,8 @@ void Oracle::State::Add(std::string_view bytes) {
   if (!e.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return Refuse("UNDECODABLE");
   if (e.event_case() == Envelope::EVENT_NOT_SET) return Refuse("NOT_SUPPORTED");
   const bool of_host = e.has_completion() || e.has_validation() || e.has_dispatch() || e.has_trickle() ||
-                       e.has_host() || e.has_host_merge() || e.has_opening_host_version() ||
-                       e.has_estimated_credit() || e.has_machine_host() ||
+                       e.has_host() || e.has_host_merge() || e.has_host_asked() ||
+                       e.has_opening_host_version() || e.has_estimated_credit() || e.has_machine_host() ||
                        (e.has_opening_total() && e.opening_total().kind() == v1::ACCOUNT_KIND_HOST);
   if (!of_host) EndPeriod();  // a barrier, where there are any
   if (const char* reason = IllFormed(e); reason != nullptr) return Refuse(reason);
@@ -280,6 +280,7 @@ void Oracle::State::Add(std::string_view bytes) {
     return;
   }
   if (e.has_host_merge()) return AddMerge(e, bytes);
+  if (e.has_host_asked()) return;  // the answer says what is known
   if (e.has_host() || e.has_user() || e.has_team()) return AddMember(e, bytes);
   if (e.has_opening_total() || e.has_opening_host_version()) return AddOpening(e, bytes);
   AddBroadcast(e, bytes);
@@ -363,10 +364,8 @@ void Oracle::State::AddMember(const Envelope& e, std::string_view bytes) {
     host.whetstone = said.whetstone();
     host.dhrystone = said.dhrystone();
     host.cpus = said.cpus();
-    if (host.opening) {
-      merges.HasAccount({e.project(), said.host()});
+    if (host.opening)
       outcome.accounts[{e.project(), OracleAccountKind::kHost, said.host()}].micro += host.opening->micro;
-    }
     host.opening.reset();
     for (const std::uint64_t result : std::exchange(host.unpriced, {}))
       PriceJob(e.project(), result, said.host());
@@ -506,10 +505,7 @@ void Oracle::State::AddOpening(const Envelope& e, std::string_view bytes) {
     return;
   }
   AccountKey key{e.project(), kind, said.account()};
-  if (kind == OracleAccountKind::kHost) {
-    merges.HasAccount({e.project(), said.account()});
-    key.account = merges.HeirOf({e.project(), said.account()}).second;
-  }
+  if (kind == OracleAccountKind::kHost) key.account = merges.HeirOf({e.project(), said.account()}).second;
   outcome.accounts[key].micro += *micro;
 }
 
@@ -787,6 +783,7 @@ void Oracle::State::Tick(std::uint32_t project_id, double time) {
   expire(project.waiting_trickles);
   expire(project.waiting_names);
   estimates.Tick(project_id, time, [this](const char* reason) { Refuse(reason); });
+  for (std::size_t over = merges.Expire(project_id, time); over > 0; --over) Refuse("UNKNOWN_HOST");
   ExpireWorkunits(project_id);
 }
 
@@ -1065,10 +1062,7 @@ void Oracle::State::Post(const Posting& posting) {
 void Oracle::State::AddTo(const AccountKey& whose, const Posting& posting, std::int64_t provisional) {
   if (whose.account == 0) return;
   AccountKey key = whose;
-  if (key.kind == OracleAccountKind::kHost) {
-    merges.HasAccount({key.project, key.account});
-    key.account = merges.HeirOf({key.project, key.account}).second;
-  }
+  if (key.kind == OracleAccountKind::kHost) key.account = merges.HeirOf({key.project, key.account}).second;
   // What only makes partial grants final is nothing for a team.
   const bool counts = posting.final || posting.uncounts;
   if (!counts && posting.micro == 0 && provisional == 0) return;
@@ -1110,7 +1104,7 @@ void Oracle::State::AddMerge(const Envelope& e, std::string_view bytes) {
   const bool ended = merges.Ended({e.project(), known->first});
   if (!ended && known->second.deleted) return Refuse("UNKNOWN_HOST");
   if (!ended && known->second.user == 0) return Refuse("UNKNOWN_USER");
-  switch (merges.Hear(e, bytes, known->second.user)) {
+  switch (merges.Hear(e, bytes, known->second.user, projects[e.project()].last_tick)) {
     case OracleMerges::Heard::kOtherContents: return Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
     case OracleMerges::Heard::kDecided: return Refuse("ALREADY_DECIDED");
     default: return;

@@ -1,24 +1,25 @@
 #include "tests/support/oracle_merges.h"
 
+#include <algorithm>
+
 namespace cobblestone::testing {
 
-OracleMerges::Heard OracleMerges::Hear(const v1::Envelope& e, std::string_view bytes, std::uint64_t owner) {
+OracleMerges::Heard OracleMerges::Hear(const v1::Envelope& e, std::string_view bytes, std::uint64_t owner,
+                                       double now) {
   const OracleHostId host{e.project(), e.host_merge().host()};
   const auto [said, is_new] = said_.emplace(host, Said{e.id(), std::string(bytes), e.host_merge().into()});
   if (is_new) {
-    waiting_.push_back({host, owner});
-    has_account_.insert(host);
+    waiting_.push_back({host, owner, std::max(e.time(), now)});
     return Heard::kTaken;
   }
   if (said->second.id != e.id()) return Heard::kDecided;
   return said->second.bytes == bytes ? Heard::kNothingNew : Heard::kOtherContents;
 }
 
-void OracleMerges::SetOwner(OracleHostId host, std::uint64_t owner) {
-  const auto [known, is_new] = owners_.emplace(host, owner);
-  if (is_new) return;
-  if (known->second != owner) has_account_.insert(host);
-  known->second = owner;
+std::size_t OracleMerges::Expire(std::uint32_t project, double now) {
+  return std::erase_if(waiting_, [&](const Waiting& one) {
+    return one.host.first == project && one.since + 30.0 * 86400 < now;
+  });
 }
 
 OracleHostId OracleMerges::HeirOf(OracleHostId host) const {
@@ -40,10 +41,9 @@ std::vector<std::pair<OracleHostId, OracleHostId>> OracleMerges::EndPeriod(std::
     const auto owner = owners_.find(heir);
     if (heir == one->host) {
       ++*refused;
-    } else if (owner != owners_.end() && owner->second == one->owner && has_account_.count(heir) != 0) {
+    } else if (owner != owners_.end() && owner->second == one->owner) {
       became_[one->host] = heir;
       became_under_[one->host] = one->owner;
-      has_account_.insert(one->host);
       done.emplace_back(one->host, heir);
     } else {
       ++one;

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,13 +18,13 @@ class OracleMerges {
  public:
   enum class Heard { kNothingNew, kTaken, kOtherContents, kDecided };
 
-  // Of a host that is known, not deleted, and `owner`'s.
-  Heard Hear(const v1::Envelope& e, std::string_view bytes, std::uint64_t owner);
+  // Of a host that is known, not deleted, and `owner`'s. `now`: of the project, UNIX s.
+  Heard Hear(const v1::Envelope& e, std::string_view bytes, std::uint64_t owner, double now);
   [[nodiscard]] bool Ended(OracleHostId host) const { return said_.count(host) != 0; }
 
-  void SetOwner(OracleHostId host, std::uint64_t owner);
-  // It was given credit, an opening, another owner, or is to become another host.
-  void HasAccount(OracleHostId host) { has_account_.insert(host); }
+  void SetOwner(OracleHostId host, std::uint64_t owner) { owners_[host] = owner; }
+  // How many have waited in vain for the other host to be the same owner's: nothing waits for longer than 30 days.
+  std::size_t Expire(std::uint32_t project, double now);
 
   [[nodiscard]] OracleHostId HeirOf(OracleHostId host) const;
   // What it has become as this owner's, whose estimates go along.
@@ -37,6 +36,7 @@ class OracleMerges {
   struct Waiting {
     OracleHostId host;
     std::uint64_t owner = 0;
+    double since = 0;
   };
 
   struct Said {
@@ -50,7 +50,6 @@ class OracleMerges {
   std::map<OracleHostId, OracleHostId> became_;
   std::map<OracleHostId, std::uint64_t> became_under_;  // whose it was then
   std::map<OracleHostId, std::uint64_t> owners_;
-  std::set<OracleHostId> has_account_;
 };
 
 }  // namespace cobblestone::testing

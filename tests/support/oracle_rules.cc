@@ -118,6 +118,8 @@ const char* IllFormed(const v1::Envelope& e) {
     case v1::Envelope::kHostMerge:
       if (e.host_merge().host() == 0 || e.host_merge().into() == 0) return "MISSING_FIELD";
       return e.host_merge().host() == e.host_merge().into() ? "OUT_OF_RANGE" : nullptr;
+    case v1::Envelope::kHostAsked:
+      return e.host_asked().host() == 0 || e.host_asked().user() == 0 ? "MISSING_FIELD" : nullptr;
     case v1::Envelope::kUser: return e.user().user() == 0 ? "MISSING_FIELD" : Times({e.user().create_time()});
     case v1::Envelope::kTeam: return e.team().team() == 0 ? "MISSING_FIELD" : Times({e.team().create_time()});
     case v1::Envelope::kSettings:
