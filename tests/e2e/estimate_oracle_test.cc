@@ -63,6 +63,14 @@ Events Traffic(std::uint64_t seed, std::uint64_t users = 0, const std::function<
   events.insert(events.begin(),
                 wire::EncodeEvent({.head = {.id = 7, .project = ProjectId(2), .time = options.start_time},
                                    .body = wire::AppChange{.app = AppId(1), .policy = "assigned"}}));
+  // Of every other run it keeps time for less than project 1 does.
+  if (seed % 2 == 0) {
+    wire::SettingsChange settings;
+    settings.estimates.saved_time = span / 8;
+    events.insert(events.begin(),
+                  wire::EncodeEvent({.head = {.id = 8, .project = ProjectId(2), .time = options.start_time},
+                                     .body = settings}));
+  }
   for (const std::uint32_t project : {1u, 2u})
     events.push_back(wire::EncodeEvent(
         {.head = {.id = 1u << 30, .project = ProjectId(project), .time = options.start_time + 200 * kDay},
@@ -398,6 +406,27 @@ TEST_F(EstimateStory, LimitsAreTheProjects) {
   Joins(0, 1);
   Reports(1, 1, 150);
   EXPECT_TRUE(Of(Play(), 1).micro == 100 * kMicro);
+}
+
+// Project 1 keeps time for three days, project 2 for two months; both are the machine's from the beginning.
+TEST_F(EstimateStory, ForHowLongTimeIsKeptIsTheProjects) {
+  Say(0, 1, wire::SettingsChange{.estimates = {.saved_time = 3 * kDay}});
+  Joins(0, 1);
+  Joins(0, 2);
+  Reports(40, 1, 10'000);
+  Reports(40, 2, 10'000);
+  const Played run = Play();
+  EXPECT_TRUE(Of(run, 1, 1).micro == 3 * 200 * kMicro);
+  EXPECT_TRUE(Of(run, 1, 2).micro == 37 * 200 * kMicro);
+}
+
+TEST_F(EstimateStory, ALimitOnTimeThatIsNoTimeIsRefused) {
+  Say(0, 1, wire::SettingsChange{.estimates = {.saved_time = -1}});
+  Joins(0, 1);
+  Reports(1, 1, 150);
+  const Played run = Play();
+  EXPECT_EQ(run.outcome.refusals.at("NEGATIVE"), 1u);
+  EXPECT_TRUE(Of(run, 1).micro == 150 * kMicro);
 }
 
 // The oracle would see an error.
