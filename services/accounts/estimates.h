@@ -36,13 +36,14 @@ struct HostEstimates {
   }
 };
 
-inline constexpr stream::TableSpec<HostEstimates> kHostEstimatesTable{.id = 44, .version = 2};
+// From version 3 on days tell of failed jobs, those in rows of their own too.
+inline constexpr stream::TableSpec<HostEstimates> kHostEstimatesTable{.id = 44, .version = 3};
 // By user.
-inline constexpr stream::TableSpec<credit::UserEstimates> kUserEstimatesTable{.id = 45, .version = 2};
+inline constexpr stream::TableSpec<credit::UserEstimates> kUserEstimatesTable{.id = 45, .version = 3};
 // Older days of both (wire/day_rows.h): from version 2 of their tables on.
 inline constexpr stream::TableSpec<credit::DayBlock<credit::EstimateDay>> kHostEstimateDaysTable{
-    .id = 72, .version = 1};
+    .id = 72, .version = 3};
 inline constexpr stream::TableSpec<credit::DayBlock<credit::EstimateDay>> kUserEstimateDaysTable{
-    .id = 73, .version = 1};
+    .id = 73, .version = 3};
 
 }  // namespace cobblestone::accounts

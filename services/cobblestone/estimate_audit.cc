@@ -101,6 +101,8 @@ void EstimateAudit::Check() {
     all.micro += sums.micro;
     all.run_time += sums.run_time;
     all.jobs += sums.jobs;
+    all.failed_jobs += sums.failed_jobs;
+    all.failed_run_time += sums.failed_run_time;
   }
   for (const auto& [owner, sums] : state_)
     if (!ledger_.contains(owner))
@@ -110,10 +112,13 @@ void EstimateAudit::Check() {
     all.micro -= sums.micro;
     all.run_time -= sums.run_time;
     all.jobs -= sums.jobs;
+    all.failed_jobs -= sums.failed_jobs;
+    all.failed_run_time -= sums.failed_run_time;
   }
   for (const auto& [key, user] : users_) {
     const credit::EstimateSums& all = of_users[key];
     if (user.sums.micro != all.micro || user.sums.run_time != all.run_time || user.sums.jobs != all.jobs ||
+        user.sums.failed_jobs != all.failed_jobs || user.sums.failed_run_time != all.failed_run_time ||
         user.open != open_[key])
       problem_("estimates of user " + std::to_string(key.second) + " of project " +
                std::to_string(key.first) + ": are not those of its hosts");

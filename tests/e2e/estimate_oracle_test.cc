@@ -366,6 +366,8 @@ TEST_F(EstimateStory, FailedJobsCountTheirRunTime) {
   EXPECT_TRUE(host.failed_run_time == 40000 * kMicro);
   EXPECT_EQ(host.failed_jobs, 1u);
   ASSERT_EQ(host.days.size(), 1u);
+  EXPECT_EQ(host.days.begin()->second.failed_jobs, 1u);
+  EXPECT_TRUE(host.days.begin()->second.failed_run_time == 40000 * kMicro);
 }
 
 TEST_F(EstimateStory, AMonthOfSilenceAndThenItsWorkIsInOrder) {
@@ -436,7 +438,9 @@ TEST_F(EstimateStory, ADifferenceOfOneMicrosecondOrMicroCreditIsFound) {
   const Outcome expected = RunOracle(events_);
   for (const auto& change : std::vector<std::function<void(EstimateOutcome&)>>{
            [](EstimateOutcome& o) { o.micro += 1; }, [](EstimateOutcome& o) { o.run_time += 1; },
-           [](EstimateOutcome& o) { o.granted += 1; }, [](EstimateOutcome& o) { o.days.clear(); }}) {
+           [](EstimateOutcome& o) { o.granted += 1; }, [](EstimateOutcome& o) { o.days.clear(); },
+           [](EstimateOutcome& o) { o.days.begin()->second.failed_jobs += 1; },
+           [](EstimateOutcome& o) { o.days.begin()->second.failed_run_time += 1; }}) {
     Outcome other = expected;
     change(other.estimates.begin()->second);
     EXPECT_NE(Differences(expected, other), "");

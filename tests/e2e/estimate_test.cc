@@ -129,6 +129,10 @@ TEST_F(EstimateRun, AnAccountShowsWhatWasReportedAndWhatOfItIsGranted) {
   EXPECT_EQ(estimates["failed_run_time"], "160.250000");
   ASSERT_EQ(estimates["days"].size(), 2u);
   EXPECT_EQ(estimates["days"][1]["credit"], "60.250000");
+  EXPECT_EQ(estimates["days"][0]["failed_jobs"], 1);
+  EXPECT_EQ(estimates["days"][0]["failed_run_time"], "100.000000");
+  EXPECT_EQ(estimates["days"][1]["failed_jobs"], 0);
+  EXPECT_EQ(estimates["days"][1]["failed_run_time"], "60.250000");
   const nlohmann::json host = Account(wire::AccountKind::kHost, 7);
   EXPECT_EQ(host["estimates"]["credit"], "160.250000");
   EXPECT_EQ(host["estimates"]["days"], estimates["days"]);

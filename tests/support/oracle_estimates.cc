@@ -218,7 +218,8 @@ void OracleEstimates::Count(const v1::Envelope& e, std::string_view bytes, std::
     more.failed_jobs += std::min(use.failed_jobs, jobs);
     more.failed_run_time += std::min(use.failed_run_time, run_time);
   }
-  more.days[static_cast<std::int64_t>(std::floor(e.time() / kDay))] = {more.micro, more.run_time, more.jobs};
+  more.days[static_cast<std::int64_t>(std::floor(e.time() / kDay))] = {
+      more.micro, more.run_time, more.jobs, more.failed_jobs, more.failed_run_time};
   posted_.push_back(posted);
 }
 
@@ -259,9 +260,12 @@ void AddTo(const EstimateOutcome& more, EstimateOutcome* sum) {
   sum->failed_run_time += more.failed_run_time;
   sum->granted += more.granted;
   for (const auto& [day, of_day] : more.days) {
-    std::get<0>(sum->days[day]) += std::get<0>(of_day);
-    std::get<1>(sum->days[day]) += std::get<1>(of_day);
-    std::get<2>(sum->days[day]) += std::get<2>(of_day);
+    EstimateDayOutcome& to = sum->days[day];
+    to.micro += of_day.micro;
+    to.run_time += of_day.run_time;
+    to.jobs += of_day.jobs;
+    to.failed_jobs += of_day.failed_jobs;
+    to.failed_run_time += of_day.failed_run_time;
   }
 }
 

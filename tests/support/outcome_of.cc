@@ -53,7 +53,11 @@ Outcome OutcomeOf(std::span<PipelineSlot> slots, std::span<const std::string> le
         sum.failed_run_time = owner.sums.failed_run_time;
         sum.granted = owner.granted;
         for (const credit::EstimateDay& day : owner.sums.days)
-          sum.days[day.day] = {day.micro, day.run_time, day.jobs};
+          sum.days[day.day] = {.micro = day.micro,
+                               .run_time = day.run_time,
+                               .jobs = day.jobs,
+                               .failed_jobs = day.failed_jobs,
+                               .failed_run_time = day.failed_run_time};
       }
     });
     slot.stages.accounts->users().ForEach([&](const stream::Key& key, const accounts::UserState& user) {

@@ -371,6 +371,19 @@ TEST(EstimateAccount, GrantsSettleWhatWasEstimated) {
   EXPECT_EQ(host.sums.days[1].jobs, 1u);
 }
 
+TEST(EstimateAccount, ADayTellsOfItsFailedJobs) {
+  EstimateSums sums;
+  AddEstimate(Counted(100, 43200, 5, 2, 3600.5), kStart, sums);
+  AddEstimate(Counted(10, 7200, 3, 1, 60), kStart + 1, sums);
+  AddEstimate(Counted(10, 7200, 1), kStart + kDay, sums);
+  EstimateSums united;
+  Add(sums, united);
+  ASSERT_EQ(united.days.size(), 2u);
+  EXPECT_EQ(united.days[0].failed_jobs, 3u);
+  EXPECT_TRUE(united.days[0].failed_run_time == 3'660'500'000);
+  EXPECT_EQ(united.days[1].failed_jobs, 0u);
+}
+
 TEST(EstimateAccount, TheShownTotalNeverFallsButForWhatIsTakenBackForGood) {
   UserEstimates user;
   user.open = 100;
