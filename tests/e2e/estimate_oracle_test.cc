@@ -177,6 +177,26 @@ TEST_P(EstimateSeeds, InAnyOrderOfReadingTheSumsAreTheSame) {
 // ---- Stories ---------------------------------------------------------------------------------------------
 
 // Two projects with one machine (number 1), which is host 1 of user 1 at both.
+TEST(GeneratedMachines, AreReadAsTheOracleReadsThem) {
+  Events events;
+  for (const std::uint32_t project : {1u, 2u}) {
+    GenerateOptions options = Ordinary(4);
+    options.project = project;
+    options.machines = 0.6;
+    options.reports = 12;
+    options.bad_reports = 0.4;
+    const Events one = Generate(options);
+    events.insert(events.end(), one.begin(), one.end());
+  }
+  const Played run = ExpectLikeTheOracle(events);
+  const Bounds bounds = BoundsOf(run.ledger);
+  EXPECT_GT(bounds.records, 200u);
+  EXPECT_GT(bounds.cut, 20u);
+  EXPECT_GT(bounds.restarted, 5u);
+  for (const char* reason : {"WRONG_HOST", "NEGATIVE"})
+    EXPECT_GT(run.outcome.refusals.count(reason), 0u) << reason;
+}
+
 class EstimateStory : public ::testing::Test {
  protected:
   EstimateStory() {

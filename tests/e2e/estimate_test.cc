@@ -15,6 +15,7 @@
 #include "common/wire/json_lines.h"
 #include "common/wire/topics.h"
 #include "services/cobblestone/engine.h"
+#include "services/cobblestone/generate.h"
 #include "tests/support/estimate_events.h"
 #include "tests/support/job_events.h"
 #include "tests/support/temp_dir.h"
@@ -198,6 +199,29 @@ TEST_F(EstimateRun, TheExampleComesToWhatIsToldOfIt) {
   ASSERT_TRUE(other.ok());
   EXPECT_EQ((*other)["estimates"]["credit"], "900.000000");
   EXPECT_EQ(Audit()["problem_count"], 0);
+}
+
+// README tells of it: made, taken in, looked at, audited.
+TEST_F(EstimateRun, GeneratedMachinesShowWhatIsNotGrantedYet) {
+  GenerateOptions options;
+  options.project = 3;
+  options.results = 400;
+  options.hosts = 30;
+  options.machines = 0.5;
+  options.bad_reports = 0.2;
+  Generator generator(options);
+  for (std::string envelope; generator.Next(&envelope);) Send(envelope);
+  Flush();
+  std::size_t open = 0;
+  for (std::uint64_t user = 1; user <= 20; ++user) {
+    const auto answer = engine_->questions().Account(ProjectId(3), wire::AccountKind::kUser, user);
+    ASSERT_TRUE(answer.ok()) << answer.status().message();
+    if (answer->contains("estimates") && (*answer)["estimates"]["provisional"] != "0.000000") ++open;
+  }
+  EXPECT_GT(open, 5u);
+  const nlohmann::json audit = Audit();
+  EXPECT_EQ(audit["problem_count"], 0) << audit.dump(1);
+  EXPECT_GT(audit["estimates"], 100);
 }
 
 TEST_F(EstimateRun, TheAuditAgreesWithManyMachinesThatLieAndChangeHands) {
