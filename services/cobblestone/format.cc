@@ -571,7 +571,9 @@ std::string ExplainText(const json& answer) { return StoryText(answer) + Correct
 
 std::string AccountText(const json& answer) {
   std::string text =
-      Capital(Text(answer, "kind")) + " " + IdText(answer, "id") + " of " + ProjectText(answer, answer);
+      Text(answer, "kind") == "project"
+          ? Capital(ProjectText(answer, answer))
+          : Capital(Text(answer, "kind")) + " " + IdText(answer, "id") + " of " + ProjectText(answer, answer);
   if (Has(answer, "name") && !Text(answer, "name").empty()) text += ": " + Text(answer, "name");
   text += "\n";
   Fields fields;

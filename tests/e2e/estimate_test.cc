@@ -224,6 +224,35 @@ TEST_F(EstimateRun, GeneratedMachinesShowWhatIsNotGrantedYet) {
   EXPECT_GT(audit["estimates"], 100);
 }
 
+// Its hosts lie in three partitions.
+TEST_F(EstimateRun, AProjectShowsTheDaysOfAllItsHosts) {
+  for (const std::uint64_t host : {7, 9, 11}) {
+    Say(0, wire::MachineHost{.machine = host, .host = HostId(host), .user = UserId(1 + host % 8)});
+    for (int day = 1; day <= 70; ++day) Reports(day, host, host, 10.5 * day);
+  }
+  Granted(70, 50, 9, 30);
+  Flush();
+  const auto of = [&](std::uint32_t project) {
+    const auto answer = engine_->questions().EstimatesOf(ProjectId(project));
+    EXPECT_TRUE(answer.ok()) << answer.status().message();
+    return answer.ok() ? (*answer)["estimates"] : nlohmann::json();
+  };
+  const nlohmann::json estimates = of(1);
+  EXPECT_EQ(estimates["credit"], "2205.000000");
+  EXPECT_EQ(estimates["provisional"], "2175.000000");
+  EXPECT_EQ(estimates["jobs"], 9);
+  EXPECT_EQ(estimates["failed_jobs"], 3);
+  EXPECT_EQ(estimates["failed_run_time"], "2205.000000");
+  ASSERT_EQ(estimates["days"].size(), 70u);
+  EXPECT_EQ(estimates["days"][0]["failed_jobs"], 3);
+  EXPECT_EQ(estimates["days"][69]["credit"], "31.500000");
+  EXPECT_TRUE(of(2)["days"].empty());
+  EXPECT_EQ(engine_->questions().EstimatesOf(ProjectId(9)).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(Audit()["problem_count"], 0);
+  Reopen();
+  EXPECT_EQ(of(1), estimates);
+}
+
 TEST_F(EstimateRun, TheAuditAgreesWithManyMachinesThatLieAndChangeHands) {
   const std::vector<ComingEvent> events = EstimateEvents(
       {.seed = 5, .start = kStart, .span = 20 * kDay, .projects = {1, 2}, .machines = 40, .users = 8});
