@@ -11,7 +11,13 @@ void AddEstimate(const EstimateCounters& use, double time, EstimateSums& sums) {
   sums.jobs += use.jobs;
   sums.failed_jobs += use.failed_jobs;
   sums.failed_run_time += use.failed_run_time;
-  AddDay({.day = DayOf(time), .micro = use.credit, .run_time = use.run_time, .jobs = use.jobs}, sums.days);
+  AddDay({.day = DayOf(time),
+          .micro = use.credit,
+          .run_time = use.run_time,
+          .jobs = use.jobs,
+          .failed_jobs = use.failed_jobs,
+          .failed_run_time = use.failed_run_time},
+         sums.days);
 }
 
 void Add(const EstimateSums& more, EstimateSums& sums) {

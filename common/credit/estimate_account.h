@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/base/added_in.h"
 #include "common/credit/account.h"
 #include "common/credit/estimate_policy.h"
 
@@ -13,20 +14,24 @@ namespace cobblestone::credit {
 struct EstimateDay {
   std::int64_t day = 0;  // UNIX day of the report
   MicroTotal micro = 0;
-  MicroTotal run_time = 0;  // microseconds
-  std::uint64_t jobs = 0;
+  MicroTotal run_time = 0;  // microseconds; of failed jobs too
+  std::uint64_t jobs = 0;   // failed ones too
+  std::uint64_t failed_jobs = 0;
+  MicroTotal failed_run_time = 0;  // microseconds
 
   void Add(const EstimateDay& more) {
     micro += more.micro;
     run_time += more.run_time;
     jobs += more.jobs;
+    failed_jobs += more.failed_jobs;
+    failed_run_time += more.failed_run_time;
   }
 
   friend bool operator==(const EstimateDay&, const EstimateDay&) = default;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.day, s.micro, s.run_time, s.jobs);
+    f(s.day, s.micro, s.run_time, s.jobs, AddedIn<3>(s.failed_jobs), AddedIn<3>(s.failed_run_time));
   }
 };
 

@@ -27,18 +27,18 @@ MachineSize Believed(const MachineSize& said, const EstimateLimits& limits, std:
           .gpu_flops = least(said.gpu_flops, limits.gpu_flops, kMostFlops)};
 }
 
-// Lets the time pass up to a report.
-void Accrue(double since, double time, const MachineSize& now, EstimatePool& pool) {
+// Lets the time pass up to a report. `saved`: s.
+void Accrue(double since, double time, const MachineSize& now, double saved, EstimatePool& pool) {
   if (!pool.begun) pool.until = since;
   pool.begun = true;
-  const double lived = std::min(pool.until - since, kEstimateSavedTime);
+  const double lived = std::min(pool.until - since, saved);
   const double passed = std::max(time - pool.until, 0.0);
   pool.until += passed;
   // `worth`: of so many FLOPs or seconds, as counted.
   const auto add = [&](double rate, EstimateSupply& supply, auto&& worth) {
     const double before = std::exchange(supply.rate, std::max(supply.rate, rate));
     const double more = (supply.rate - before) * lived + supply.rate * passed;
-    supply.left = std::min(supply.left + worth(more), worth(supply.rate * kEstimateSavedTime));
+    supply.left = std::min(supply.left + worth(more), worth(supply.rate * saved));
   };
   const auto credit = [](double flops) { return CreditOfFlops(flops, Constants{}) * kMicro; };
   const auto micro = [](double seconds) { return seconds * kMicro; };
@@ -135,7 +135,8 @@ std::optional<std::int64_t> CountOf(double value) {
   return ok ? std::optional(count) : std::nullopt;
 }
 
-void EstimateAllowance::Hear(double time) {
+void EstimateAllowance::Hear(double time, const EstimateLimits& limits) {
+  saved_time = std::max(saved_time, limits.saved_time);
   if (heard && (pool.begun || time >= since)) return;
   heard = true;
   since = time;
@@ -157,14 +158,15 @@ EstimateDecision Decide(const EstimateReport& report, const EstimateLimits& limi
       uses.insert(at, {.resource = use.resource, .counters = grown});
     }
   }
-  allowance.Hear(report.time);
+  allowance.Hear(report.time, limits);
   decision.grown = !uses.empty();
   // A report that brings nothing lets no time pass either: each that does has its record in the ledger.
   if (!decision.grown) return decision;
   const MachineSize size = Believed(report.size, limits, decision.bounds);
   EstimatePool& own = standing.pool;
   EstimatePool& all = allowance.pool;
-  for (EstimatePool* pool : {&own, &all}) Accrue(allowance.since, report.time, size, *pool);
+  Accrue(allowance.since, report.time, size, limits.saved_time, own);
+  Accrue(allowance.since, report.time, size, allowance.saved_time, all);
   for (ResourceUse& use : uses) {
     EstimateCounters& c = use.counters;
     decision.asked = Sum(decision.asked, c.credit);

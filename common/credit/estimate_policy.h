@@ -10,6 +10,8 @@
 // - The sum of what is allowed over all reports of a machine is at most the highest FLOP/s believed x the time since the
 //   machine was first heard of; over those of one project, the highest that this project believed x that time. So a project
 //   that believes more lifts nobody else's limit, and one that believes less takes nothing from others.
+// - In reports that come at once it is at most that FLOP/s x saved_time: of one project its own, of the machine the longest of
+//   its projects.
 // - Reports that nothing holds back come to the highest mark of each counter, in any order, with any repeats.
 #pragma once
 
@@ -18,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/added_in.h"
 #include "common/credit/account.h"
 #include "common/credit/model.h"
 
@@ -30,16 +33,16 @@ struct EstimateLimits {
   double cpu_flops = 1e11;  // of one CPU, FLOP/s
   double gpus = 16;
   double gpu_flops = 2e14;  // of one GPU, FLOP/s
+  // s. What it could have done and has not is kept for so long: a machine that was silent for a month and then reports a
+  // month's work is in order.
+  double saved_time = 60 * 86400.0;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.cpus, s.cpu_flops, s.gpus, s.gpu_flops);
+    f(s.cpus, s.cpu_flops, s.gpus, s.gpu_flops, AddedIn<2>(s.saved_time));
   }
 };
 
-// What it could have done and has not is kept for so long: a machine that was silent for a month and then reports a
-// month's work is in order.
-inline constexpr double kEstimateSavedTime = 60 * 86400.0;  // s
 // No job is shorter on a device than this, so that jobs are bounded by time too.
 inline constexpr double kEstimateShortestJob = 1;  // s
 
@@ -127,13 +130,14 @@ struct EstimateAllowance {
   bool heard = false;
   double since = 0;  // UNIX s: from when on its time counts
   EstimatePool pool;
+  double saved_time = 0;  // s: the longest of all projects that it was heard of at
 
-  // The machine has been heard of at `time`. Until its first report the earliest counts.
-  void Hear(double time);
+  // The machine has been heard of at `time`, at a project with these limits. Until its first report the earliest counts.
+  void Hear(double time, const EstimateLimits& limits);
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.heard, s.since, s.pool);
+    f(s.heard, s.since, s.pool, AddedIn<2>(s.saved_time));
   }
 };
 

@@ -286,7 +286,8 @@ Check Body(const SettingsChange& settings) {
   COBBLESTONE_TRY(AtLeastZero("estimates.cpus", settings.estimates.cpus));
   COBBLESTONE_TRY(AtLeastZero("estimates.cpu_flops", settings.estimates.cpu_flops));
   COBBLESTONE_TRY(AtLeastZero("estimates.gpus", settings.estimates.gpus));
-  return AtLeastZero("estimates.gpu_flops", settings.estimates.gpu_flops);
+  COBBLESTONE_TRY(AtLeastZero("estimates.gpu_flops", settings.estimates.gpu_flops));
+  return AtLeastZero("estimates.saved_time", settings.estimates.saved_time);
 }
 
 Check Body(const ValidatorRestart&) { return std::nullopt; }

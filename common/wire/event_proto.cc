@@ -191,6 +191,7 @@ EstimateLimitChanges FromProto(const v1::EstimateLimits& m) {
   COBBLESTONE_GET_OPTIONAL(cpu_flops);
   COBBLESTONE_GET_OPTIONAL(gpus);
   COBBLESTONE_GET_OPTIONAL(gpu_flops);
+  COBBLESTONE_GET_OPTIONAL(saved_time);
   return out;
 }
 
@@ -539,6 +540,7 @@ void Put(const EstimateLimitChanges& in, v1::EstimateLimits* m) {
   COBBLESTONE_SET_OPTIONAL(cpu_flops);
   COBBLESTONE_SET_OPTIONAL(gpus);
   COBBLESTONE_SET_OPTIONAL(gpu_flops);
+  COBBLESTONE_SET_OPTIONAL(saved_time);
 }
 
 void Put(const SettingsChange& in, v1::Envelope* envelope) {

@@ -254,7 +254,8 @@ struct EstimateLimitChanges {
   std::optional<double> cpus;
   std::optional<double> cpu_flops;  // of one CPU, FLOP/s
   std::optional<double> gpus;
-  std::optional<double> gpu_flops;  // of one GPU, FLOP/s
+  std::optional<double> gpu_flops;   // of one GPU, FLOP/s
+  std::optional<double> saved_time;  // s
 
   friend bool operator==(const EstimateLimitChanges&, const EstimateLimitChanges&) = default;
 };

@@ -77,6 +77,8 @@ AccountsStage::AccountsStage(const AccountsOptions& options, stream::TableHost& 
       user_estimates_(tables, kUserEstimatesTable, false),
       host_estimate_days_(tables, kHostEstimateDaysTable, false),
       user_estimate_days_(tables, kUserEstimateDaysTable, false),
+      project_estimates_(tables, kProjectEstimatesTable, true),
+      project_estimate_days_(tables, kProjectEstimateDaysTable, false),
       projects_(tables, kProjectsTable, true),
       sorted_(tables, kSortedTable, true),
       moved_(tables, kMovedTable, true),
@@ -88,11 +90,27 @@ AccountsStage::AccountsStage(const AccountsOptions& options, stream::TableHost& 
 }
 
 std::vector<stream::TableBase*> AccountsStage::tables() {
-  std::vector<stream::TableBase*> all = {
-      &users_,    &hosts_,          &user_days_,      &host_days_,          &moves_,
-      &merges_,   &joined_,         &waiting_,        &profiles_,           &facts_,
-      &sorted_,   &host_estimates_, &user_estimates_, &host_estimate_days_, &user_estimate_days_,
-      &projects_, &moved_,          &corrections_,    marks_.table()};
+  std::vector<stream::TableBase*> all = {&users_,
+                                         &hosts_,
+                                         &user_days_,
+                                         &host_days_,
+                                         &moves_,
+                                         &merges_,
+                                         &joined_,
+                                         &waiting_,
+                                         &profiles_,
+                                         &facts_,
+                                         &sorted_,
+                                         &host_estimates_,
+                                         &user_estimates_,
+                                         &host_estimate_days_,
+                                         &user_estimate_days_,
+                                         &projects_,
+                                         &moved_,
+                                         &corrections_,
+                                         marks_.table(),
+                                         &project_estimates_,
+                                         &project_estimate_days_};
   for (stream::TableBase* table : calendar_.tables()) all.push_back(table);
   return all;
 }

@@ -151,8 +151,10 @@ class AccountsStage final : public stream::Stage {
   HostAccount Whole(const stream::Key& key, HostAccount host);
   HostEstimates Whole(const stream::Key& key, HostEstimates host);
   credit::UserEstimates Whole(const stream::Key& key, credit::UserEstimates user);
+  ProjectEstimates Whole(const stream::Key& key, ProjectEstimates project);
   stream::Table<HostEstimates>& host_estimates() { return host_estimates_; }
   stream::Table<credit::UserEstimates>& user_estimates() { return user_estimates_; }
+  stream::Table<ProjectEstimates>& project_estimates() { return project_estimates_; }
   stream::Table<wire::ProjectView>& projects() { return projects_; }
   stream::Marks& marks() { return marks_; }
 
@@ -251,6 +253,8 @@ class AccountsStage final : public stream::Stage {
   stream::Table<credit::UserEstimates> user_estimates_;
   wire::DayTable<credit::EstimateDay> host_estimate_days_;  // of each owner one history, in their order
   wire::DayTable<credit::EstimateDay> user_estimate_days_;
+  stream::Table<ProjectEstimates> project_estimates_;
+  wire::DayTable<credit::EstimateDay> project_estimate_days_;
   stream::Table<wire::ProjectView> projects_;
   stream::Table<SortedGrant> sorted_;
   stream::Table<MovedRecords> moved_;  // `order: lockstep`; one row

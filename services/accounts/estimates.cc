@@ -15,6 +15,8 @@ Key UserKey(const wire::GrantHead& head) {
   return {.project = head.project.value, .id = head.user.value, .sub = 0};
 }
 
+Key ProjectKey(std::uint32_t project) { return {.project = project, .id = 0, .sub = 0}; }
+
 // This owner's, of whom nothing may have been estimated before.
 credit::OwnerEstimates& OwnerOf(UserId user, HostEstimates& host) {
   if (credit::OwnerEstimates* owner = host.Of(user)) return *owner;
@@ -56,6 +58,7 @@ void AccountsStage::UniteEstimates(const Key& from, UserId owner) {
   gives->granted = 0;
   const Key user_key{.project = from.project, .id = owner.value, .sub = 0};
   user_estimates_.Mutable(user_key).open += takes.open() - open_before;
+  project_estimates_.Mutable(ProjectKey(from.project)).open += takes.open() - open_before;
   List(user_key, users_.Mutable(user_key), changed_users_);
 }
 
@@ -68,6 +71,7 @@ void AccountsStage::OnEstimate(std::string_view bytes, Emitter& out) {
   HostEstimates& host = host_estimates_.Mutable(key);
   credit::OwnerEstimates& owner = OwnerOf(head.user, host);
   credit::UserEstimates* sums = head.user ? &user_estimates_.Mutable(UserKey(head)) : nullptr;
+  ProjectEstimates& project = project_estimates_.Mutable(ProjectKey(head.project.value));
   const credit::MicroTotal open_before = owner.open();
   for (const wire::EstimatedUse& use : record.estimate->uses) {
     const credit::EstimateCounters counted{
@@ -78,7 +82,10 @@ void AccountsStage::OnEstimate(std::string_view bytes, Emitter& out) {
         .failed_run_time = credit::CountOf(use.failed_run_time).value_or(0)};
     credit::AddEstimate(counted, head.time, owner.sums);
     if (sums != nullptr) credit::AddEstimate(counted, head.time, sums->sums);
+    credit::AddEstimate(counted, head.time, project.sums);
   }
+  project.open += owner.open() - open_before;
+  wire::FileOlderDays(ProjectKey(head.project.value), project.sums.days, project_estimate_days_);
   wire::FileOlderDays(key, owner.sums.days, host_estimate_days_, host.NumberOf(owner));
   if (sums == nullptr) return;
   wire::FileOlderDays(UserKey(head), sums->sums.days, user_estimate_days_);
@@ -100,6 +107,11 @@ credit::UserEstimates AccountsStage::Whole(const Key& key, credit::UserEstimates
   return user;
 }
 
+ProjectEstimates AccountsStage::Whole(const Key& key, ProjectEstimates project) {
+  wire::AddOlderDays(key, project.sums.days, project_estimate_days_);
+  return project;
+}
+
 void AccountsStage::AddEstimates(const Key& key, wire::Total& total) {
   const credit::UserEstimates* sums = user_estimates_.Find(key);
   if (sums == nullptr) return;
@@ -118,6 +130,7 @@ void AccountsStage::SettleEstimates(const wire::GrantHead& head, UserState* user
       const credit::MicroTotal open_before = owner->open();
       owner->granted += head.credit_micro;
       if (sums != nullptr) sums->open += owner->open() - open_before;
+      project_estimates_.Mutable(ProjectKey(head.project.value)).open += owner->open() - open_before;
     }
   }
   if (sums != nullptr) sums->Show(shown_before, user->account.shown_micro());

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/wire/word.h"
 #include "services/boinc/trickle_xml.h"
 
 namespace cobblestone::boinc {
@@ -81,6 +82,19 @@ std::vector<wire::TrickleElement> OthersOf(const TrickleBody& body) {
   return others;
 }
 
+// Blanks are what handlers and forms change of a body.
+std::uint64_t SequenceOf(const TrickleMessageRow& row, const TrickleBody& body) {
+  // What is beyond all clocks is no sequence.
+  constexpr double kLastTime = 1e12;
+  const double written = std::floor(body.client_time.value_or(0));
+  if (!(written >= 1 && written <= kLastTime)) return row.id;
+  std::string said;
+  for (const char c : row.xml)
+    if (static_cast<unsigned char>(c) > ' ') said.push_back(c);
+  constexpr std::uint64_t kMask = (std::uint64_t{1} << kBodyBits) - 1;
+  return (static_cast<std::uint64_t>(written) << kBodyBits) | (wire::WordOf({}, said).hash & kMask);
+}
+
 }  // namespace
 
 std::vector<std::string_view> TrickleFieldNames() {
@@ -118,11 +132,7 @@ Result<TrickleEvent> TrickleOf(const TrickleMessageRow& row, const TrickleFormat
   event.trickle.others = OthersOf(*body);
   event.trickle.app = format.app;
   event.trickle.variety = row.variety;
-  // The client writes whole seconds; what is beyond all clocks is no sequence.
-  constexpr double kLastTime = 1e15;
-  const double written = std::floor(body->client_time.value_or(0));
-  event.trickle.sequence =
-      written >= 1 && written <= kLastTime ? static_cast<std::uint64_t>(written) : row.id;
+  event.trickle.sequence = SequenceOf(row, *body);
 
   const auto twice = [&wrong](std::string_view element) {
     return wrong(

@@ -50,8 +50,13 @@ struct TrickleEvent {
   wire::Trickle trickle;  // result 0: result_name alone says which
 };
 
-// sequence: <time>, the client's whole seconds when the message was written, which a client that repeats the
-// message for want of an answer repeats as well, while the repeat gets a row of its own; without it the row's id.
+inline constexpr int kBodyBits = 20;
+
+// sequence: <time>, the client's whole seconds when the message was written, and behind it kBodyBits of a hash of the body
+// without its blanks; without <time> the row's id. A client that repeats a message for want of an answer repeats both, while the
+// repeat gets a row of its own. Nothing else in any form tells a message: to the stock client it is a file that is named by
+// its result and that second, so another one of that second takes its place, unless it was just being sent or the clock was set
+// back. Then the body tells them apart; two that say the same in one second are one.
 // InvalidArgument, naming `source`, row and what is wrong: a broken body, no result, another variety in the body
 // than in the row, a number that the format does not explain.
 Result<TrickleEvent> TrickleOf(const TrickleMessageRow& row, const TrickleFormat& format,

@@ -89,6 +89,12 @@ void Machines::OnSettings(ProjectId project, const wire::SettingsChange& change)
   limits.cpu_flops = said.cpu_flops.value_or(limits.cpu_flops);
   limits.gpus = said.gpus.value_or(limits.gpus);
   limits.gpu_flops = said.gpu_flops.value_or(limits.gpu_flops);
+  limits.saved_time = said.saved_time.value_or(limits.saved_time);
+}
+
+credit::EstimateLimits Machines::LimitsOf(ProjectId project) {
+  const credit::EstimateLimits* said = limits_.Find(LimitsKey(project));
+  return said != nullptr ? *said : credit::EstimateLimits{};
 }
 
 void Machines::OnWord(const RecordView& record, const wire::EventHead& head, const wire::MachineHost& said,
@@ -107,7 +113,7 @@ void Machines::OnWord(const RecordView& record, const wire::EventHead& head, con
     }
   }
   MachineState& machine = machines_.Mutable(key);
-  machine.allowance.Hear(head.time);
+  machine.allowance.Hear(head.time, LimitsOf(head.project));
   auto& words = ProjectOf(machine, head.project).words;
   const auto newer = [](const MachineWord& a, const MachineWord& b) {
     return std::tie(a.word.time, a.word.id) < std::tie(b.word.time, b.word.id);
@@ -180,11 +186,11 @@ void Machines::Take(const RecordView& record, const wire::EventHead& head, const
                                 .uses = {}};
   if (auto refusal = CountersOf(said, &report.uses))
     return wire::Refuse(record, head.project, refusal->reason, std::move(refusal->detail), out);
-  const credit::EstimateLimits* limits = limits_.Find(LimitsKey(head.project));
+  const credit::EstimateLimits limits = LimitsOf(head.project);
   MachineState& machine = machines_.Mutable(key);
   MachineProject& project = ProjectOf(machine, head.project);
-  const credit::EstimateDecision decision = credit::Decide(
-      report, limits != nullptr ? *limits : credit::EstimateLimits{}, project.standing, machine.allowance);
+  const credit::EstimateDecision decision =
+      credit::Decide(report, limits, project.standing, machine.allowance);
   if (!decision.grown) {
     ++duplicates_;
     return;

@@ -77,9 +77,9 @@ struct WaitingReports {
 };
 
 // Tables of a slot, as stored (numbers are unique over all stages).
-inline constexpr stream::TableSpec<MachineState> kMachinesTable{.id = 23, .version = 1};
+inline constexpr stream::TableSpec<MachineState> kMachinesTable{.id = 23, .version = 2};
 inline constexpr stream::TableSpec<WaitingReports> kWaitingReportsTable{.id = 24, .version = 1};
-inline constexpr stream::TableSpec<credit::EstimateLimits> kEstimateLimitsTable{.id = 25, .version = 1};
+inline constexpr stream::TableSpec<credit::EstimateLimits> kEstimateLimitsTable{.id = 25, .version = 2};
 
 class Machines {
  public:
@@ -100,6 +100,7 @@ class Machines {
   [[nodiscard]] std::uint64_t duplicates() const { return duplicates_; }
 
  private:
+  credit::EstimateLimits LimitsOf(ProjectId project);
   void Take(const stream::RecordView& record, const wire::EventHead& head, const wire::EstimatedCredit& said,
             stream::Emitter& out);
 

@@ -14,6 +14,15 @@ std::string Name(std::uint32_t project, std::uint64_t user, std::uint64_t host) 
          std::to_string(project);
 }
 
+// All but the days.
+void AddNumbers(const credit::EstimateSums& more, int times, credit::EstimateSums& sums) {
+  sums.micro += times * more.micro;
+  sums.run_time += times * more.run_time;
+  sums.jobs += static_cast<std::uint64_t>(times) * more.jobs;
+  sums.failed_jobs += static_cast<std::uint64_t>(times) * more.failed_jobs;
+  sums.failed_run_time += times * more.failed_run_time;
+}
+
 std::string Text(credit::MicroTotal value) { return std::to_string(static_cast<long long>(value)); }
 
 }  // namespace
@@ -49,14 +58,19 @@ Status EstimateAudit::Look(accounts::AccountsStage& stage) {
   s = stage.user_estimates().ForEachStored([&](const stream::Key& key, const credit::UserEstimates& user) {
     users_[{key.project, key.id}] = user;
   });
+  s = stage.project_estimates().ForEachStored(
+      [&](const stream::Key& key, const accounts::ProjectEstimates& project) {
+        AddNumbers(project.sums, 1, projects_[key.project]);
+      });
+  if (!s.ok()) return s;
   // `order: lockstep`: in the ledger, and applied at the next barrier.
   stage.sorted().ForEach([&](const stream::Key&, const accounts::SortedGrant& one) {
     wire::Grant grant;
     if (!wire::DecodeGrant(one.bytes, &grant) || !grant.estimate) return;
     any_ = true;
     AddRecord(grant, state_);
-    // Its user's sums are without it, too.
-    if (grant.head.user) AddRecord(grant, waiting_);
+    // The sums of its user and project are without it, too.
+    AddRecord(grant, waiting_);
   });
   return s;
 }
@@ -87,6 +101,7 @@ void EstimateAudit::Take(const wire::Grant& grant, const std::string& where, boo
 
 void EstimateAudit::Check() {
   std::map<std::pair<std::uint32_t, std::uint64_t>, credit::EstimateSums> of_users;
+  std::map<std::uint32_t, credit::EstimateSums> of_projects;
   for (const auto& [owner, sums] : ledger_) {
     const auto& [project, user, host] = owner;
     const auto found = state_.find(owner);
@@ -97,27 +112,26 @@ void EstimateAudit::Check() {
                " micro-credits, " + Text(found->second.run_time - sums.run_time) + " microseconds and " +
                std::to_string(static_cast<std::int64_t>(found->second.jobs - sums.jobs)) +
                " jobs from their records, or in other sums");
-    credit::EstimateSums& all = of_users[{project, user}];
-    all.micro += sums.micro;
-    all.run_time += sums.run_time;
-    all.jobs += sums.jobs;
+    AddNumbers(sums, 1, of_users[{project, user}]);
+    AddNumbers(sums, 1, of_projects[project]);
   }
   for (const auto& [owner, sums] : state_)
     if (!ledger_.contains(owner))
       problem_(Name(std::get<0>(owner), std::get<1>(owner), std::get<2>(owner)) + ": have no record");
   for (const auto& [owner, sums] : waiting_) {
-    credit::EstimateSums& all = of_users[{std::get<0>(owner), std::get<1>(owner)}];
-    all.micro -= sums.micro;
-    all.run_time -= sums.run_time;
-    all.jobs -= sums.jobs;
+    AddNumbers(sums, -1, of_users[{std::get<0>(owner), std::get<1>(owner)}]);
+    AddNumbers(sums, -1, of_projects[std::get<0>(owner)]);
   }
   for (const auto& [key, user] : users_) {
-    const credit::EstimateSums& all = of_users[key];
-    if (user.sums.micro != all.micro || user.sums.run_time != all.run_time || user.sums.jobs != all.jobs ||
-        user.open != open_[key])
+    credit::EstimateSums sums;
+    AddNumbers(user.sums, 1, sums);
+    if (sums != of_users[key] || user.open != open_[key])
       problem_("estimates of user " + std::to_string(key.second) + " of project " +
                std::to_string(key.first) + ": are not those of its hosts");
   }
+  for (const auto& [project, sums] : of_projects)
+    if (projects_[project] != sums)
+      problem_("estimates of project " + std::to_string(project) + ": are not those of its records");
   for (const auto& [number, machine] : machines_) {
     const double most = credit::CreditOfFlops(machine.flops, credit::Constants{}) * 1e6 *
                         std::max(machine.newest - machine.since, 0.0);

@@ -50,6 +50,7 @@ class EstimateAudit {
   std::map<OfOwner, credit::EstimateSums> ledger_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, credit::MicroTotal> open_;  // of a user's hosts
   std::map<std::pair<std::uint32_t, std::uint64_t>, credit::UserEstimates> users_;
+  std::map<std::uint32_t, credit::EstimateSums> projects_;
   std::map<std::uint64_t, Machine> machines_;
 };
 

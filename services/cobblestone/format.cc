@@ -571,7 +571,9 @@ std::string ExplainText(const json& answer) { return StoryText(answer) + Correct
 
 std::string AccountText(const json& answer) {
   std::string text =
-      Capital(Text(answer, "kind")) + " " + IdText(answer, "id") + " of " + ProjectText(answer, answer);
+      Text(answer, "kind") == "project"
+          ? Capital(ProjectText(answer, answer))
+          : Capital(Text(answer, "kind")) + " " + IdText(answer, "id") + " of " + ProjectText(answer, answer);
   if (Has(answer, "name") && !Text(answer, "name").empty()) text += ": " + Text(answer, "name");
   text += "\n";
   Fields fields;
@@ -630,10 +632,11 @@ std::string AccountText(const json& answer) {
     days.Add(
         {UtcText(Double(At(day, "day")) * 86400).substr(0, 10), Text(day, "grants"), Text(day, "total")});
   if (!days.empty()) text += "\n" + days.Take();
-  Table reported({"<day", "jobs", "run time", "estimated credit"});
+  Table reported({"<day", "jobs", "run time", "failed jobs", "their run time", "estimated credit"});
   for (const json& day : At(estimates, "days"))
     reported.Add({UtcText(Double(At(day, "day")) * 86400).substr(0, 10), Text(day, "jobs"),
-                  Text(day, "run_time"), Text(day, "credit")});
+                  Text(day, "run_time"), Text(day, "failed_jobs"), Text(day, "failed_run_time"),
+                  Text(day, "credit")});
   if (!reported.empty()) text += "\n" + reported.Take();
   Table versions({"app", "app version", "jobs"});
   for (const json& row : At(answer, "versions"))

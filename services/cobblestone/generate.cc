@@ -110,6 +110,8 @@ Status CheckGenerateOptions(const GenerateOptions& options) {
                           {"lost", options.lost},
                           {"bad_lines", options.bad_lines},
                           {"bad_trickles", options.bad_trickles},
+                          {"machines", options.machines},
+                          {"bad_reports", options.bad_reports},
                           {"team_changes", options.team_changes},
                           {"owner_changes", options.owner_changes}};
   for (const Share& share : shares) {
@@ -148,6 +150,8 @@ Status CheckGenerateOptions(const GenerateOptions& options) {
   if (options.trickles > 255) return BadOption("trickles", std::to_string(options.trickles), "at most 255");
   if (options.trickles > 0 && !options.dispatches)
     return BadOption("trickles", std::to_string(options.trickles), "0 where there are no dispatches");
+  if (options.reports > kMostReports)
+    return BadOption("reports", std::to_string(options.reports), "at most 1000");
   if (!(options.start_time >= 1e8 && options.start_time <= 1e11)) {
     return BadOption("start_time", Number(options.start_time), "UNIX seconds from 1e8 to 1e11");
   }
@@ -181,6 +185,7 @@ Generator::Generator(const GenerateOptions& options) : options_(options) {
   cpu_versions_ = options_.versions - gpu_versions;
   team_changes_ = static_cast<std::uint64_t>(options_.team_changes * static_cast<double>(options_.users));
   owner_changes_ = static_cast<std::uint64_t>(options_.owner_changes * static_cast<double>(options_.hosts));
+  if (options_.machines > 0) reports_ = options_.hosts * options_.reports;
   if (options_.tick_period > 0) {
     next_tick_ = (std::floor(options_.start_time / options_.tick_period) + 1) * options_.tick_period;
   }
@@ -231,6 +236,14 @@ bool Generator::IsGpuHost(std::uint64_t host) const {
   return cpu_versions_ < options_.versions && Chance(options_.gpu_hosts, host, kGpuHostSalt);
 }
 
+std::uint32_t Generator::CpusOf(std::uint64_t host) const { return 1u << Below(host, kCpus, 5); }
+
+// 1 to 4.5 GFLOPS.
+double Generator::CpuFlopsOf(std::uint64_t host) const { return 1e9 * Exp(1.5 * Unit(host, kHostSpeed)); }
+
+// 50 to 600 GFLOPS.
+double Generator::GpuFlopsOf(std::uint64_t host) const { return 5e10 * Exp(2.5 * Unit(host, kGpuSpeed)); }
+
 // `place`: which copy of the workunit's result. `back_at`: when it came back, or failed.
 Generator::Run Generator::RunOf(std::uint64_t workunit, std::uint32_t place, std::uint64_t back_at) const {
   Run run;
@@ -260,10 +273,10 @@ Generator::Run Generator::RunOf(std::uint64_t workunit, std::uint32_t place, std
   const double fpops_est = 1e13 * static_cast<double>(1 + workunit % 4);
   double efficiency = 0;
   if (gpu) {
-    run.peak_flops = 5e10 * Exp(2.5 * Unit(run.host, kGpuSpeed));  // 50 to 600 GFLOPS
+    run.peak_flops = GpuFlopsOf(run.host);
     efficiency = 0.05 + 0.25 * Unit(run.host * 1000 + version, kEfficiency);
   } else {
-    run.peak_flops = 1e9 * Exp(1.5 * Unit(run.host, kHostSpeed));  // 1 to 4.5 GFLOPS
+    run.peak_flops = CpuFlopsOf(run.host);
     efficiency = 0.3 + 0.6 * Unit(run.host * 1000 + version, kEfficiency);
   }
   run.elapsed = fpops_est / (run.peak_flops * efficiency) * (0.9 + 0.2 * Unit(draw, kElapsed));
@@ -407,7 +420,12 @@ void Generator::StartPosition() {
          position_ >= static_cast<std::uint64_t>(static_cast<double>(last_position_) *
                                                  (static_cast<double>(owners_changed_ + 1) /
                                                   static_cast<double>(owner_changes_ + 1))))
-    extra_.push_back(OwnerChange(owners_changed_++, now));
+    ChangeOwner(owners_changed_++, now);
+  while (reports_made_ < reports_ &&
+         position_ >= static_cast<std::uint64_t>(
+                          static_cast<double>(last_position_) *
+                          (static_cast<double>(reports_made_ + 1) / static_cast<double>(reports_ + 1))))
+    NextReport();
   if (position_ < results() && Chance(options_.bad_lines, position_, kBadSalt))
     extra_.push_back(BadLine(bad_made_++));
 }
@@ -509,14 +527,15 @@ std::uint64_t Generator::FirstOwner(std::uint64_t host) const {
 }
 
 // Two changes of one host follow each other; the second often gives it back to its first owner.
-std::string Generator::OwnerChange(std::uint64_t number, double time) const {
+void Generator::ChangeOwner(std::uint64_t number, double time) {
   const std::uint64_t host = 1 + Below(number / 2, kMovingHost, options_.hosts);
   const bool back = number % 2 == 1 && (Hash(number, kNewOwner) & 1) != 0;
   const bool nobody = Chance(options_.ownerless_hosts, number, kOwnerless);
   const std::uint64_t owner = back     ? FirstOwner(host)
                               : nobody ? 0
                                        : 1 + Below(number, kNewOwner, options_.users);
-  return HostEvent(host, owner, 2 + number, time);
+  extra_.push_back(HostEvent(host, owner, 2 + number, time));
+  if (IsMachine(host)) extra_.push_back(MachineEvent(host, owner, 2 + number, time));
 }
 
 std::string Generator::HostEvent(std::uint64_t host, std::uint64_t user, std::uint64_t id,
@@ -524,12 +543,12 @@ std::string Generator::HostEvent(std::uint64_t host, std::uint64_t user, std::ui
   wire::HostMember member;
   member.host = HostId(host);
   member.user = UserId(user);
-  const double peak = 1e9 * Exp(1.5 * Unit(host, kHostSpeed));
+  const double peak = CpuFlopsOf(host);
   // Some clients never ran their benchmark.
   const bool measured = Below(host, kNoBenchmark, 64) != 0;
   member.whetstone = measured ? 0.6 * peak : 0;
   member.dhrystone = measured ? 1.5 * peak : 0;
-  member.cpus = 1u << Below(host, kCpus, 5);
+  member.cpus = CpusOf(host);
   member.gpus = IsGpuHost(host) ? 1 : 0;
   member.create_time = options_.start_time;
   return wire::EncodeEvent(
@@ -571,6 +590,16 @@ bool Generator::NextMember(std::string* envelope) {
   n -= options_.users;
   if (n < options_.hosts) {
     *envelope = HostEvent(1 + n, FirstOwner(1 + n), 1, options_.start_time);
+    return true;
+  }
+  n -= options_.hosts;
+  if (options_.machines == 0) return false;
+  while (n < options_.hosts && !IsMachine(1 + n)) {
+    ++n;
+    ++member_;
+  }
+  if (n < options_.hosts) {
+    *envelope = MachineEvent(1 + n, FirstOwner(1 + n), 1, options_.start_time);
     return true;
   }
   return false;

@@ -21,6 +21,8 @@
 
 namespace cobblestone {
 
+inline constexpr std::uint32_t kMostReports = 1000;  // of a machine
+
 // A share is a fraction of 0 to 1.
 struct GenerateOptions {
   std::uint64_t seed = 1;
@@ -59,7 +61,11 @@ struct GenerateOptions {
   // kinds in turn (generate_trickles.cc), and keeps, settles or caps, in turn. Needs dispatches.
   std::uint32_t trickles = 0;
   double bad_trickles = 0;  // share of them: late, repeated, lost, rewound, forged, greedy or wrong
-  double team_changes = 0;  // share of users that change their team, now and then
+  // Share of hosts that an account manager knows as machines, and tells so with the members (generate_machines.cc).
+  double machines = 0;
+  std::uint32_t reports = 10;  // of each machine, evenly over the time; at most kMostReports
+  double bad_reports = 0;      // share of them: late, repeated, lost, of a client begun anew, greedy or wrong
+  double team_changes = 0;     // share of users that change their team, now and then
   double owner_changes =
       0;  // changes of owner for each host, evenly over the time, two of a host close together
 
@@ -162,6 +168,9 @@ class Generator {
   [[nodiscard]] std::uint64_t AppOf(std::uint64_t workunit) const;
   [[nodiscard]] const std::string& PolicyOf(std::uint64_t app) const;
   [[nodiscard]] bool IsGpuHost(std::uint64_t host) const;
+  [[nodiscard]] std::uint32_t CpusOf(std::uint64_t host) const;
+  [[nodiscard]] double CpuFlopsOf(std::uint64_t host) const;  // of one, FLOP/s
+  [[nodiscard]] double GpuFlopsOf(std::uint64_t host) const;
   [[nodiscard]] Run RunOf(std::uint64_t workunit, std::uint32_t place, std::uint64_t back_at) const;
 
   void MakePlan(std::uint64_t workunit, Plan* plan) const;
@@ -191,7 +200,17 @@ class Generator {
   [[nodiscard]] std::string HostEvent(std::uint64_t host, std::uint64_t user, std::uint64_t id,
                                       double time) const;
   [[nodiscard]] std::uint64_t FirstOwner(std::uint64_t host) const;
-  [[nodiscard]] std::string OwnerChange(std::uint64_t number, double time) const;
+  void ChangeOwner(std::uint64_t number, double time);
+
+  enum class ReportFate : std::uint8_t;
+  [[nodiscard]] bool IsMachine(std::uint64_t host) const;
+  [[nodiscard]] ReportFate FateOf(std::uint64_t host, std::uint32_t report) const;
+  [[nodiscard]] double TimeOfReport(std::uint64_t host, std::uint32_t report) const;
+  [[nodiscard]] std::string MachineEvent(std::uint64_t host, std::uint64_t user, std::uint64_t id,
+                                         double time) const;
+  void AddWork(std::uint64_t host, std::uint32_t report, wire::EstimatedCredit* said) const;
+  [[nodiscard]] std::string ReportEvent(std::uint64_t host, std::uint32_t report) const;
+  void NextReport();
 
   GenerateOptions options_;
   std::uint64_t workunits_ = 0;
@@ -201,6 +220,7 @@ class Generator {
   std::uint32_t cpu_versions_ = 0;
   std::uint64_t team_changes_ = 0;
   std::uint64_t owner_changes_ = 0;
+  std::uint64_t reports_ = 0;  // as if all hosts were machines
 
   std::uint64_t member_ = 0;  // next one
   bool members_done_ = false;
@@ -210,6 +230,7 @@ class Generator {
   std::uint64_t waiting_ = 0;   // nodes in buckets
   std::uint64_t changes_made_ = 0;
   std::uint64_t owners_changed_ = 0;
+  std::uint64_t reports_made_ = 0;
   std::uint64_t bad_made_ = 0;
   double next_tick_ = 0;
   std::uint64_t ticks_ = 0;

@@ -119,9 +119,14 @@ nlohmann::json WaitForIdle(const Engine& engine) {
 Result<nlohmann::json> AnswerAccount(Engine& engine, Parameters& parameters) {
   const auto project = ProjectId(parameters.Required<std::uint32_t>("project"));
   const std::string kind_name = parameters.Text("kind");
+  if (kind_name == "project") {
+    const auto of = ProjectId(parameters.Required<std::uint32_t>("id"));
+    if (!parameters.status().ok()) return parameters.status();
+    return engine.questions().EstimatesOf(of);
+  }
   const auto id = parameters.Required<std::uint64_t>("id");
   const auto kind = AccountKindByName(kind_name);
-  if (!kind) parameters.Fail("kind must be host, user or team, not '" + kind_name + "'");
+  if (!kind) parameters.Fail("kind must be host, user, team or project, not '" + kind_name + "'");
   if (!parameters.status().ok()) return parameters.status();
   return engine.questions().Account(project, *kind, id);
 }

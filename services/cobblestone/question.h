@@ -28,7 +28,7 @@ const std::vector<QuestionKind>& QuestionKinds();
 
 //   /producer?source=S                how far a source was taken in: {"lines", "hash"}
 //   /explain?project=P&result=R        one grant
-//   /account?project=P&kind=K&id=I     K: host, user, team
+//   /account?project=P&kind=K&id=I     K: host, user, team; project, whose id is its number
 //   /host-version?project=P&host=H&version=V[&app=A]    A for the anonymous platform
 //   /scales?project=P
 //   /adopted?project=P                 control totals of an adoption, as the pipeline has them

@@ -139,6 +139,18 @@ Answer Handlers::TopUsers(const Request& request) { return Top(request, AccountK
 Answer Handlers::TopHosts(const Request& request) { return Top(request, AccountKind::kHost); }
 Answer Handlers::TopTeams(const Request& request) { return Top(request, AccountKind::kTeam); }
 
+Answer Handlers::ProjectEstimates(const Request& request) {
+  if (Status s = Query(request).status(); !s.ok()) return ErrorAnswer(s);
+  if (!visibility_.MaySeeAll(request.rights)) return Forbidden(request);
+  const auto project = ProjectOf(request);
+  if (!project.ok()) return ErrorAnswer(project.status());
+  return About(*project, [&]() -> Result<json> {
+    auto estimates = questions_.EstimatesOf(*project);
+    if (!estimates.ok()) return estimates;
+    return json((*estimates)["estimates"]);
+  });
+}
+
 Answer Handlers::Search(const Request& request) {
   Query query(request);
   const std::string text = query.RequiredText("q", kLongestSearch);

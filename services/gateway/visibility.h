@@ -5,7 +5,8 @@
 // learns which hosts they have: hosts and results stay visible, without their owner, and the list of the user's own grants
 // does not, for a result that stands in both would tell. Who has not consented to statistics has a place in lists and numbers of
 // their own, and a name nowhere: neither beside a host or a result, nor where one searches. Where it cannot be read what a user
-// shows, nothing is shown. What account managers report of a user or host is for that user and the project alone (S003).
+// shows, nothing is shown. What account managers report of a user or host is for that user and the project alone (S003). Their
+// sum over a project is for those who may see all accounts.
 #pragma once
 
 #include <cstdint>

@@ -190,6 +190,28 @@ Result<json> Questions::Account(ProjectId project, wire::AccountKind kind, std::
   return found;
 }
 
+Result<json> Questions::EstimatesOf(ProjectId project) {
+  if (const auto now = Now(project); !now.ok()) return now.status();
+  credit::EstimateSums sums;
+  credit::MicroTotal open = 0;
+  const stream::Key key = KeyOf(project, 0);
+  for (std::uint32_t k = 0; k < state_.partitions(); ++k) {
+    const auto rows = state_.Of(Stage::kAccounts, k);
+    if (!rows.ok()) return rows.status();
+    auto row = Find(**rows, accounts::kProjectEstimatesTable, key);
+    if (!row.ok()) return row.status();
+    if (!*row) continue;
+    Status older = AddOlderDays(**rows, accounts::kProjectEstimateDaysTable, key, (*row)->sums.days);
+    if (!older.ok()) return older;
+    credit::Add((*row)->sums, sums);
+    open += (*row)->open;
+  }
+  return json{{"kind", "project"},
+              {"id", project.value},
+              {"project", project.value},
+              {"estimates", EstimatesJson(sums, open)}};
+}
+
 std::string Questions::UserName(ProjectId project, UserId id) {
   if (!id) return {};
   const auto rows = Of(Stage::kAccounts, project, id.value);

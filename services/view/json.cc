@@ -211,7 +211,9 @@ json EstimatesJson(const credit::EstimateSums& sums, credit::MicroTotal open) {
     days.push_back({{"day", day.day},
                     {"credit", MicroText(day.micro)},
                     {"run_time", MicroText(day.run_time)},
-                    {"jobs", day.jobs}});
+                    {"jobs", day.jobs},
+                    {"failed_jobs", day.failed_jobs},
+                    {"failed_run_time", MicroText(day.failed_run_time)}});
   return {{"credit", MicroText(sums.micro)},
           {"provisional", MicroText(open)},
           {"run_time", MicroText(sums.run_time)},

@@ -59,6 +59,8 @@ class Questions {
   Result<nlohmann::json> Catalogue(ProjectId project);
 
   Result<nlohmann::json> Account(ProjectId project, wire::AccountKind kind, std::uint64_t id);
+  // What account managers have reported of all its hosts together, day by day.
+  Result<nlohmann::json> EstimatesOf(ProjectId project);
   // What others may see of a user, known or not, by what events have told of it.
   struct Profile {
     bool shows_hosts = false;      // BOINC: show_hosts

@@ -63,6 +63,14 @@ Events Traffic(std::uint64_t seed, std::uint64_t users = 0, const std::function<
   events.insert(events.begin(),
                 wire::EncodeEvent({.head = {.id = 7, .project = ProjectId(2), .time = options.start_time},
                                    .body = wire::AppChange{.app = AppId(1), .policy = "assigned"}}));
+  // Of every other run it keeps time for less than project 1 does.
+  if (seed % 2 == 0) {
+    wire::SettingsChange settings;
+    settings.estimates.saved_time = span / 8;
+    events.insert(events.begin(),
+                  wire::EncodeEvent({.head = {.id = 8, .project = ProjectId(2), .time = options.start_time},
+                                     .body = settings}));
+  }
   for (const std::uint32_t project : {1u, 2u})
     events.push_back(wire::EncodeEvent(
         {.head = {.id = 1u << 30, .project = ProjectId(project), .time = options.start_time + 200 * kDay},
@@ -169,6 +177,26 @@ TEST_P(EstimateSeeds, InAnyOrderOfReadingTheSumsAreTheSame) {
 // ---- Stories ---------------------------------------------------------------------------------------------
 
 // Two projects with one machine (number 1), which is host 1 of user 1 at both.
+TEST(GeneratedMachines, AreReadAsTheOracleReadsThem) {
+  Events events;
+  for (const std::uint32_t project : {1u, 2u}) {
+    GenerateOptions options = Ordinary(4);
+    options.project = project;
+    options.machines = 0.6;
+    options.reports = 12;
+    options.bad_reports = 0.4;
+    const Events one = Generate(options);
+    events.insert(events.end(), one.begin(), one.end());
+  }
+  const Played run = ExpectLikeTheOracle(events);
+  const Bounds bounds = BoundsOf(run.ledger);
+  EXPECT_GT(bounds.records, 200u);
+  EXPECT_GT(bounds.cut, 20u);
+  EXPECT_GT(bounds.restarted, 5u);
+  for (const char* reason : {"WRONG_HOST", "NEGATIVE"})
+    EXPECT_GT(run.outcome.refusals.count(reason), 0u) << reason;
+}
+
 class EstimateStory : public ::testing::Test {
  protected:
   EstimateStory() {
@@ -358,6 +386,8 @@ TEST_F(EstimateStory, FailedJobsCountTheirRunTime) {
   EXPECT_TRUE(host.failed_run_time == 40000 * kMicro);
   EXPECT_EQ(host.failed_jobs, 1u);
   ASSERT_EQ(host.days.size(), 1u);
+  EXPECT_EQ(host.days.begin()->second.failed_jobs, 1u);
+  EXPECT_TRUE(host.days.begin()->second.failed_run_time == 40000 * kMicro);
 }
 
 TEST_F(EstimateStory, AMonthOfSilenceAndThenItsWorkIsInOrder) {
@@ -400,6 +430,27 @@ TEST_F(EstimateStory, LimitsAreTheProjects) {
   EXPECT_TRUE(Of(Play(), 1).micro == 100 * kMicro);
 }
 
+// Project 1 keeps time for three days, project 2 for two months; both are the machine's from the beginning.
+TEST_F(EstimateStory, ForHowLongTimeIsKeptIsTheProjects) {
+  Say(0, 1, wire::SettingsChange{.estimates = {.saved_time = 3 * kDay}});
+  Joins(0, 1);
+  Joins(0, 2);
+  Reports(40, 1, 10'000);
+  Reports(40, 2, 10'000);
+  const Played run = Play();
+  EXPECT_TRUE(Of(run, 1, 1).micro == 3 * 200 * kMicro);
+  EXPECT_TRUE(Of(run, 1, 2).micro == 37 * 200 * kMicro);
+}
+
+TEST_F(EstimateStory, ALimitOnTimeThatIsNoTimeIsRefused) {
+  Say(0, 1, wire::SettingsChange{.estimates = {.saved_time = -1}});
+  Joins(0, 1);
+  Reports(1, 1, 150);
+  const Played run = Play();
+  EXPECT_EQ(run.outcome.refusals.at("NEGATIVE"), 1u);
+  EXPECT_TRUE(Of(run, 1).micro == 150 * kMicro);
+}
+
 // The oracle would see an error.
 TEST_F(EstimateStory, ADifferenceOfOneMicrosecondOrMicroCreditIsFound) {
   Joins(0, 1);
@@ -407,7 +458,9 @@ TEST_F(EstimateStory, ADifferenceOfOneMicrosecondOrMicroCreditIsFound) {
   const Outcome expected = RunOracle(events_);
   for (const auto& change : std::vector<std::function<void(EstimateOutcome&)>>{
            [](EstimateOutcome& o) { o.micro += 1; }, [](EstimateOutcome& o) { o.run_time += 1; },
-           [](EstimateOutcome& o) { o.granted += 1; }, [](EstimateOutcome& o) { o.days.clear(); }}) {
+           [](EstimateOutcome& o) { o.granted += 1; }, [](EstimateOutcome& o) { o.days.clear(); },
+           [](EstimateOutcome& o) { o.days.begin()->second.failed_jobs += 1; },
+           [](EstimateOutcome& o) { o.days.begin()->second.failed_run_time += 1; }}) {
     Outcome other = expected;
     change(other.estimates.begin()->second);
     EXPECT_NE(Differences(expected, other), "");

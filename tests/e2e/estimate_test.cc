@@ -15,6 +15,7 @@
 #include "common/wire/json_lines.h"
 #include "common/wire/topics.h"
 #include "services/cobblestone/engine.h"
+#include "services/cobblestone/generate.h"
 #include "tests/support/estimate_events.h"
 #include "tests/support/job_events.h"
 #include "tests/support/temp_dir.h"
@@ -129,6 +130,10 @@ TEST_F(EstimateRun, AnAccountShowsWhatWasReportedAndWhatOfItIsGranted) {
   EXPECT_EQ(estimates["failed_run_time"], "160.250000");
   ASSERT_EQ(estimates["days"].size(), 2u);
   EXPECT_EQ(estimates["days"][1]["credit"], "60.250000");
+  EXPECT_EQ(estimates["days"][0]["failed_jobs"], 1);
+  EXPECT_EQ(estimates["days"][0]["failed_run_time"], "100.000000");
+  EXPECT_EQ(estimates["days"][1]["failed_jobs"], 0);
+  EXPECT_EQ(estimates["days"][1]["failed_run_time"], "60.250000");
   const nlohmann::json host = Account(wire::AccountKind::kHost, 7);
   EXPECT_EQ(host["estimates"]["credit"], "160.250000");
   EXPECT_EQ(host["estimates"]["days"], estimates["days"]);
@@ -194,6 +199,58 @@ TEST_F(EstimateRun, TheExampleComesToWhatIsToldOfIt) {
   ASSERT_TRUE(other.ok());
   EXPECT_EQ((*other)["estimates"]["credit"], "900.000000");
   EXPECT_EQ(Audit()["problem_count"], 0);
+}
+
+// README tells of it: made, taken in, looked at, audited.
+TEST_F(EstimateRun, GeneratedMachinesShowWhatIsNotGrantedYet) {
+  GenerateOptions options;
+  options.project = 3;
+  options.results = 400;
+  options.hosts = 30;
+  options.machines = 0.5;
+  options.bad_reports = 0.2;
+  Generator generator(options);
+  for (std::string envelope; generator.Next(&envelope);) Send(envelope);
+  Flush();
+  std::size_t open = 0;
+  for (std::uint64_t user = 1; user <= 20; ++user) {
+    const auto answer = engine_->questions().Account(ProjectId(3), wire::AccountKind::kUser, user);
+    ASSERT_TRUE(answer.ok()) << answer.status().message();
+    if (answer->contains("estimates") && (*answer)["estimates"]["provisional"] != "0.000000") ++open;
+  }
+  EXPECT_GT(open, 5u);
+  const nlohmann::json audit = Audit();
+  EXPECT_EQ(audit["problem_count"], 0) << audit.dump(1);
+  EXPECT_GT(audit["estimates"], 100);
+}
+
+// Its hosts lie in three partitions.
+TEST_F(EstimateRun, AProjectShowsTheDaysOfAllItsHosts) {
+  for (const std::uint64_t host : {7, 9, 11}) {
+    Say(0, wire::MachineHost{.machine = host, .host = HostId(host), .user = UserId(1 + host % 8)});
+    for (int day = 1; day <= 70; ++day) Reports(day, host, host, 10.5 * day);
+  }
+  Granted(70, 50, 9, 30);
+  Flush();
+  const auto of = [&](std::uint32_t project) {
+    const auto answer = engine_->questions().EstimatesOf(ProjectId(project));
+    EXPECT_TRUE(answer.ok()) << answer.status().message();
+    return answer.ok() ? (*answer)["estimates"] : nlohmann::json();
+  };
+  const nlohmann::json estimates = of(1);
+  EXPECT_EQ(estimates["credit"], "2205.000000");
+  EXPECT_EQ(estimates["provisional"], "2175.000000");
+  EXPECT_EQ(estimates["jobs"], 9);
+  EXPECT_EQ(estimates["failed_jobs"], 3);
+  EXPECT_EQ(estimates["failed_run_time"], "2205.000000");
+  ASSERT_EQ(estimates["days"].size(), 70u);
+  EXPECT_EQ(estimates["days"][0]["failed_jobs"], 3);
+  EXPECT_EQ(estimates["days"][69]["credit"], "31.500000");
+  EXPECT_TRUE(of(2)["days"].empty());
+  EXPECT_EQ(engine_->questions().EstimatesOf(ProjectId(9)).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(Audit()["problem_count"], 0);
+  Reopen();
+  EXPECT_EQ(of(1), estimates);
 }
 
 TEST_F(EstimateRun, TheAuditAgreesWithManyMachinesThatLieAndChangeHands) {

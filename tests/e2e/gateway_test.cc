@@ -110,6 +110,7 @@ TEST_F(GatewayTest, EveryQuestionHasItsAnswer) {
   EXPECT_FALSE(data("/top/teams")["rows"].empty());
   EXPECT_EQ(data("/search?q=1&kind=user")[0]["id"], 1);
   EXPECT_EQ(data("/scales")["project"], 1);
+  EXPECT_EQ(data("/estimates")["provisional"], "0.000000");
   EXPECT_FALSE(data("/scales/history").empty());
   EXPECT_FALSE(data("/catalogue")["apps"].empty());
   const json reply = data("/scheduler-reply?host=" + host);
@@ -319,7 +320,7 @@ TEST_F(GatewayTest, AccountsAreTheirUsersAloneWhereThatIsSet) {
         "/hosts/" + their_host + "/versions", "/hosts/" + their_host + "/estimate?app_version=1&fpops_est=1",
         "/scheduler-reply?host=" + their_host, "/results/" + their_result, std::string("/results/99999999"),
         std::string("/teams/1"), std::string("/teams/1/grants"), std::string("/top/users"),
-        std::string("/search?q=a")}) {
+        std::string("/search?q=a"), std::string("/estimates")}) {
     const Reply reply = served.Get(project + path, kVolunteerToken);
     EXPECT_EQ(reply.status, 403) << path << reply.body;
     EXPECT_EQ(served.Get(project + path).status, 401) << path;

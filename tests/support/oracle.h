@@ -95,6 +95,16 @@ struct EstimateKey {
   friend auto operator<=>(const EstimateKey&, const EstimateKey&) = default;
 };
 
+struct EstimateDayOutcome {
+  BigMicro micro = 0;
+  BigMicro run_time = 0;
+  std::uint64_t jobs = 0;
+  std::uint64_t failed_jobs = 0;
+  BigMicro failed_run_time = 0;
+
+  friend bool operator==(const EstimateDayOutcome&, const EstimateDayOutcome&) = default;
+};
+
 struct EstimateOutcome {
   BigMicro micro = 0;
   BigMicro run_time = 0;  // microseconds, as all times here
@@ -102,7 +112,7 @@ struct EstimateOutcome {
   std::uint64_t failed_jobs = 0;
   BigMicro failed_run_time = 0;
   BigMicro granted = 0;  // since the first estimate; which one was first only an order of time tells
-  std::map<std::int64_t, std::tuple<BigMicro, BigMicro, std::uint64_t>> days;  // credit, run time, jobs
+  std::map<std::int64_t, EstimateDayOutcome> days;
 
   friend bool operator==(const EstimateOutcome&, const EstimateOutcome&) = default;
 };

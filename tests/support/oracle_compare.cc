@@ -126,8 +126,9 @@ std::string Describe(const EstimateOutcome& e) {
                      " jobs, of them failed " + std::to_string(e.failed_jobs) + " in " +
                      Big(e.failed_run_time) + " us, granted " + Big(e.granted) + " (";
   for (const auto& [day, sum] : e.days)
-    text += " day " + std::to_string(day) + ": " + Big(std::get<0>(sum)) + " in " + Big(std::get<1>(sum)) +
-            " us, " + std::to_string(std::get<2>(sum)) + " jobs";
+    text += " day " + std::to_string(day) + ": " + Big(sum.micro) + " in " + Big(sum.run_time) + " us, " +
+            std::to_string(sum.jobs) + " jobs, failed " + std::to_string(sum.failed_jobs) + " in " +
+            Big(sum.failed_run_time) + " us";
   return text + " )";
 }
 

@@ -11,7 +11,6 @@ namespace {
 
 constexpr double kDay = 86400;
 constexpr double kMonth = 30 * kDay;
-constexpr double kKept = 60 * kDay;
 constexpr std::size_t kWords = 8;
 
 const char* NotBelowZero(std::initializer_list<double> numbers) {
@@ -57,7 +56,7 @@ const char* BadMachineHost(const v1::MachineHost& said) {
 }
 
 const char* BadEstimateLimits(const v1::EstimateLimits& said) {
-  return NotBelowZero({said.cpus(), said.cpu_flops(), said.gpus(), said.gpu_flops()});
+  return NotBelowZero({said.cpus(), said.cpu_flops(), said.gpus(), said.gpu_flops(), said.saved_time()});
 }
 
 void OracleEstimates::SetLimits(std::uint32_t project, const v1::EstimateLimits& said) {
@@ -66,6 +65,7 @@ void OracleEstimates::SetLimits(std::uint32_t project, const v1::EstimateLimits&
   if (said.has_cpu_flops()) limits.cpu_flops = said.cpu_flops();
   if (said.has_gpus()) limits.gpus = said.gpus();
   if (said.has_gpu_flops()) limits.gpu_flops = said.gpu_flops();
+  if (said.has_saved_time()) limits.saved_time = said.saved_time();
 }
 
 void OracleEstimates::Hear(const v1::Envelope& e, std::string_view bytes, const Refuse& refuse) {
@@ -78,6 +78,7 @@ void OracleEstimates::Hear(const v1::Envelope& e, std::string_view bytes, const 
   }
   if (!machine.heard || (!machine.time.until && e.time() < machine.since)) machine.since = e.time();
   machine.heard = true;
+  machine.keeps = std::max(machine.keeps, limits_[e.project()].saved_time);
   at.words[{e.time(), e.id()}] = {e.machine_host(), std::string(bytes)};
   if (at.words.size() > kWords) at.words.erase(at.words.begin());
   for (const auto& [waiting, line] : std::exchange(at.waiting, {})) {
@@ -129,9 +130,9 @@ bool OracleEstimates::Grow(double time, const v1::ResourceCounter& said, Mark* m
 }
 
 // The fastest that it was ever believed to be counts, for all the time.
-void OracleEstimates::Pass(double since, double now, const Rates& rates, Time* time) {
+void OracleEstimates::Pass(double since, double now, const Rates& rates, double keeps, Time* time) {
   const double until = time->until.value_or(since);
-  const double before = std::min(until - since, kKept);
+  const double before = std::min(until - since, keeps);
   const double after = std::max(now - until, 0.0);
   time->until = until + after;
   const auto pass = [&](double Rates::*of, auto worth) {
@@ -139,7 +140,7 @@ void OracleEstimates::Pass(double since, double now, const Rates& rates, Time* t
     const double rate = std::max(slower, rates.*of);
     time->rates.*of = rate;
     time->left.*of =
-        std::min(time->left.*of + worth((rate - slower) * before + rate * after), worth(rate * kKept));
+        std::min(time->left.*of + worth((rate - slower) * before + rate * after), worth(rate * keeps));
   };
   pass(&Rates::credit, [](double all) { return all * 200 / (kDay * 1e9) * 1e6; });
   pass(&Rates::cpu, [](double seconds) { return seconds * 1e6; });
@@ -179,6 +180,7 @@ void OracleEstimates::Count(const v1::Envelope& e, std::string_view bytes, std::
   }
   if (!machine.heard || (!machine.time.until && e.time() < machine.since)) machine.since = e.time();
   machine.heard = true;
+  machine.keeps = std::max(machine.keeps, limits_[e.project()].saved_time);
   if (uses.empty()) return;
   if (std::pair(e.time(), e.id()) > at.report) {
     at.report = {e.time(), e.id()};
@@ -192,7 +194,8 @@ void OracleEstimates::Count(const v1::Envelope& e, std::string_view bytes, std::
                        gpus * std::min(said.gpu_flops(), limits.gpu_flops);
   // FLOP/s, devices; what a second of each is worth comes below.
   const Rates rates{.credit = flops, .cpu = cpus, .gpu = gpus, .jobs = cpus + gpus};
-  for (Time* time : {&at.time, &machine.time}) Pass(machine.since, e.time(), rates, time);
+  Pass(machine.since, e.time(), rates, limits.saved_time, &at.time);
+  Pass(machine.since, e.time(), rates, machine.keeps, &machine.time);
   Posted posted{.time = e.time(),
                 .line = line,
                 .result = 0,
@@ -215,7 +218,8 @@ void OracleEstimates::Count(const v1::Envelope& e, std::string_view bytes, std::
     more.failed_jobs += std::min(use.failed_jobs, jobs);
     more.failed_run_time += std::min(use.failed_run_time, run_time);
   }
-  more.days[static_cast<std::int64_t>(std::floor(e.time() / kDay))] = {more.micro, more.run_time, more.jobs};
+  more.days[static_cast<std::int64_t>(std::floor(e.time() / kDay))] = {
+      more.micro, more.run_time, more.jobs, more.failed_jobs, more.failed_run_time};
   posted_.push_back(posted);
 }
 
@@ -256,9 +260,12 @@ void AddTo(const EstimateOutcome& more, EstimateOutcome* sum) {
   sum->failed_run_time += more.failed_run_time;
   sum->granted += more.granted;
   for (const auto& [day, of_day] : more.days) {
-    std::get<0>(sum->days[day]) += std::get<0>(of_day);
-    std::get<1>(sum->days[day]) += std::get<1>(of_day);
-    std::get<2>(sum->days[day]) += std::get<2>(of_day);
+    EstimateDayOutcome& to = sum->days[day];
+    to.micro += of_day.micro;
+    to.run_time += of_day.run_time;
+    to.jobs += of_day.jobs;
+    to.failed_jobs += of_day.failed_jobs;
+    to.failed_run_time += of_day.failed_run_time;
   }
 }
 

@@ -78,6 +78,7 @@ class OracleEstimates {
     bool heard = false;
     double since = 0;
     Time time;
+    double keeps = 0;  // s: the longest that one of its projects keeps time for
     std::map<std::uint32_t, AtProject> projects;
   };
   struct Limits {
@@ -85,6 +86,7 @@ class OracleEstimates {
     double cpu_flops = 1e11;
     double gpus = 16;
     double gpu_flops = 2e14;
+    double saved_time = 60 * 86400.0;
   };
   struct Posted {
     double time = 0;
@@ -97,7 +99,7 @@ class OracleEstimates {
   };
 
   static bool Grow(double time, const v1::ResourceCounter& said, Mark* mark, Counters* grown);
-  static void Pass(double since, double now, const Rates& rates, Time* time);
+  static void Pass(double since, double now, const Rates& rates, double keeps, Time* time);
   void Count(const v1::Envelope& report, std::string_view bytes, std::uint64_t line, const Refuse& refuse);
 
   std::map<std::uint64_t, Machine> machines_;

@@ -1,8 +1,35 @@
 #include "tests/support/outcome_of.h"
 
+#include <map>
 #include <stdexcept>
+#include <string>
 
 namespace cobblestone::testing {
+namespace {
+
+// What its hosts in the same partition come to.
+void CheckProjectEstimates(accounts::AccountsStage& stage) {
+  std::map<std::uint32_t, accounts::ProjectEstimates> of_hosts;
+  stage.host_estimates().ForEach([&](const stream::Key& key, const accounts::HostEstimates& host) {
+    accounts::ProjectEstimates& sum = of_hosts[key.project];
+    for (const credit::OwnerEstimates& owner : stage.Whole(key, host).owners) {
+      credit::Add(owner.sums, sum.sums);
+      sum.open += owner.open();
+    }
+  });
+  stage.project_estimates().ForEach([&](const stream::Key& key, const accounts::ProjectEstimates& project) {
+    const accounts::ProjectEstimates whole = stage.Whole(key, project);
+    const auto hosts = of_hosts.find(key.project);
+    if (hosts == of_hosts.end() || whole.sums != hosts->second.sums || whole.open != hosts->second.open)
+      throw std::runtime_error("estimates of project " + std::to_string(key.project) +
+                               " are not those of its hosts");
+    of_hosts.erase(hosts);
+  });
+  if (!of_hosts.empty())
+    throw std::runtime_error("a project has no estimates: " + std::to_string(of_hosts.begin()->first));
+}
+
+}  // namespace
 
 Outcome OutcomeOf(std::span<PipelineSlot> slots, std::span<const std::string> ledger,
                   std::span<const std::string> refused) {
@@ -53,9 +80,14 @@ Outcome OutcomeOf(std::span<PipelineSlot> slots, std::span<const std::string> le
         sum.failed_run_time = owner.sums.failed_run_time;
         sum.granted = owner.granted;
         for (const credit::EstimateDay& day : owner.sums.days)
-          sum.days[day.day] = {day.micro, day.run_time, day.jobs};
+          sum.days[day.day] = {.micro = day.micro,
+                               .run_time = day.run_time,
+                               .jobs = day.jobs,
+                               .failed_jobs = day.failed_jobs,
+                               .failed_run_time = day.failed_run_time};
       }
     });
+    CheckProjectEstimates(*slot.stages.accounts);
     slot.stages.accounts->users().ForEach([&](const stream::Key& key, const accounts::UserState& user) {
       add(OracleAccountKind::kUser, key, slot.stages.accounts->Whole(key, user).account);
     });

@@ -471,7 +471,8 @@ TEST(TrickleEvent, OfAModelHasStepsAndCpuTime) {
   expected.host = HostId(5);
   expected.app = AppId(3);
   expected.variety = "orig";
-  expected.sequence = 1699999990;
+  expected.sequence = named.trickle.sequence;
+  EXPECT_EQ(*expected.sequence >> kBodyBits, 1699999990U);
   expected.cpu_time = 190000;
   expected.steps = 43200;
   expected.result_name = "wu_1_0";
@@ -498,6 +499,21 @@ TEST(TrickleEvent, RepeatedByTheClientKeepsItsSequence) {
   EXPECT_EQ(Event(Row("<result_id>4</result_id>")).trickle.sequence, 7U);
   EXPECT_EQ(Event(Row("<result_id>4</result_id><time>1e300</time>")).trickle.sequence, 7U);
   EXPECT_EQ(Event(Row("<result_id>4</result_id><time>0</time>")).trickle.sequence, 7U);
+}
+
+// A clock that was set back, or one message that was just being sent when the next one was written.
+TEST(TrickleEvent, TwoOfOneSecondThatSayDifferentThingsAreTwo) {
+  const auto sequence = [](const std::string& said) {
+    return *Event(Row(kFromClient + said)).trickle.sequence;
+  };
+  EXPECT_NE(sequence("<ts>7</ts>"), sequence("<ts>8</ts>"));
+  EXPECT_EQ(sequence("<ts>7</ts>"), sequence("\r\n <ts> 7 </ts>\n")) << "blanks say nothing";
+  // In the order of their seconds, whatever they say: the oldest are forgotten first.
+  for (int i = 0; i < 100; ++i) {
+    const std::string said = "<ts>" + std::to_string(i) + "</ts>";
+    EXPECT_LT(*Event(Row("<result_id>4</result_id><time>1699999990</time>" + said)).trickle.sequence,
+              *Event(Row("<result_id>4</result_id><time>1699999991</time>" + said)).trickle.sequence);
+  }
 }
 
 TEST(TrickleEvent, RunTimeIsWhatTheVarietysFormatSays) {

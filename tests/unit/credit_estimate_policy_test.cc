@@ -36,7 +36,7 @@ struct Machine {
   std::map<int, EstimateStanding> standings;
   std::map<int, EstimateCounters> counted;
 
-  Machine() { allowance.Hear(kStart); }
+  Machine() { allowance.Hear(kStart, limits); }
   EstimateDecision Hear(double days, const EstimateCounters& counters, int project = 1,
                         const MachineSize& size = kSmall, Resource resource = Resource::kCpu) {
     const EstimateDecision decision =
@@ -190,6 +190,42 @@ TEST(EstimatePolicy, WhatWasNotDoneInTwoMonthsIsNotKeptForLonger) {
   EXPECT_EQ(late.bounds, kEstimateCredit | kEstimateRunTime);
 }
 
+TEST(EstimatePolicy, ForHowLongItIsKeptIsTheProjects) {
+  for (const auto& [saved_days, kept] : std::map<double, double>{{7, 7}, {90, 90}, {0, 0}}) {
+    Machine machine;
+    machine.limits.saved_time = saved_days * kDay;
+    machine.Hear(1, Counted(200, kDay));
+    const EstimateDecision late = machine.Hear(1001, Counted(200 * 1001.0, 1001 * kDay));
+    EXPECT_EQ(late.allowed, static_cast<MicroCredit>(kept) * 200 * kMicro) << saved_days;
+  }
+}
+
+TEST(EstimatePolicy, AProjectThatKeepsTimeForLongerLiftsNobodyElsesLimit) {
+  Machine machine;
+  machine.limits.saved_time = 90 * kDay;
+  machine.Hear(100, Counted(0.000001, 0), 1);
+  machine.limits.saved_time = 7 * kDay;
+  EXPECT_EQ(machine.Hear(100, Counted(1e6, 1), 2).allowed, 7 * 200 * kMicro);
+}
+
+// Both were heard of before; the impatient one reports first, so the machine's time is counted for it first.
+TEST(EstimatePolicy, AProjectThatKeepsTimeForLessTakesNothingFromOthers) {
+  Machine machine;
+  EstimateLimits patient;
+  patient.saved_time = 90 * kDay;
+  machine.allowance.Hear(kStart, patient);
+  machine.limits.saved_time = 1 * kDay;
+  for (const double day : {20.0, 50.0, 80.0}) machine.Hear(day, Counted(day, day), 2);
+  machine.limits = patient;
+  EXPECT_EQ(machine.Hear(80, Counted(15'000, 1), 1).bounds, 0u);
+}
+
+TEST(EstimatePolicy, AllProjectsTogetherGetWhatTheMostPatientOneKeeps) {
+  Machine machine;
+  EXPECT_EQ(machine.Hear(1000, Counted(1e6, 1), 1).allowed, 60 * 200 * kMicro);
+  EXPECT_EQ(machine.Hear(1000, Counted(1e6, 1), 2).allowed, 0);
+}
+
 TEST(EstimatePolicy, WhatItDidBeforeItWasHeardOfCountsNothing) {
   Machine machine;
   const EstimateDecision first = machine.Hear(0, Counted(1e6, 1e6));
@@ -211,7 +247,8 @@ TEST(EstimatePolicy, AMachineWithAMillionGpusIsBelievedToBeALargeOne) {
 
 TEST(EstimatePolicy, LimitsThatNoMachineReachesMakeNoInfinity) {
   Machine machine;
-  machine.limits = {.cpus = 1e300, .cpu_flops = 1e300, .gpus = 1e300, .gpu_flops = 1e300};
+  machine.limits = {
+      .cpus = 1e300, .cpu_flops = 1e300, .gpus = 1e300, .gpu_flops = 1e300, .saved_time = 1e300};
   const MachineSize said{.cpus = 1e300, .cpu_flops = 1e300, .gpus = 1e300, .gpu_flops = 1e300};
   EXPECT_EQ(machine.Hear(1, Counted(9e12, 9e12), 1, said).allowed, *CountOf(9e12));
 }
@@ -237,9 +274,9 @@ TEST(EstimatePolicy, AGpusTimeIsItsOwn) {
 
 TEST(EstimatePolicy, AMachineIsAsOldAsTheFirstThatIsHeardOfIt) {
   Machine machine;
-  machine.allowance.Hear(kStart - kDay);  // comes late, and before any report
+  machine.allowance.Hear(kStart - kDay, {});  // comes late, and before any report
   EXPECT_EQ(machine.Hear(1, Counted(400, 2 * kDay)).allowed, 400 * kMicro);
-  machine.allowance.Hear(kStart - 100 * kDay);
+  machine.allowance.Hear(kStart - 100 * kDay, {});
   EXPECT_EQ(machine.allowance.since, kStart - kDay);
 }
 
@@ -332,6 +369,19 @@ TEST(EstimateAccount, GrantsSettleWhatWasEstimated) {
   ASSERT_EQ(host.sums.days.size(), 2u);
   EXPECT_TRUE(host.sums.days[0].micro == 100 * kMicro);
   EXPECT_EQ(host.sums.days[1].jobs, 1u);
+}
+
+TEST(EstimateAccount, ADayTellsOfItsFailedJobs) {
+  EstimateSums sums;
+  AddEstimate(Counted(100, 43200, 5, 2, 3600.5), kStart, sums);
+  AddEstimate(Counted(10, 7200, 3, 1, 60), kStart + 1, sums);
+  AddEstimate(Counted(10, 7200, 1), kStart + kDay, sums);
+  EstimateSums united;
+  Add(sums, united);
+  ASSERT_EQ(united.days.size(), 2u);
+  EXPECT_EQ(united.days[0].failed_jobs, 3u);
+  EXPECT_TRUE(united.days[0].failed_run_time == 3'660'500'000);
+  EXPECT_EQ(united.days[1].failed_jobs, 0u);
 }
 
 TEST(EstimateAccount, TheShownTotalNeverFallsButForWhatIsTakenBackForGood) {

@@ -75,6 +75,8 @@ TEST(Generate, TheSameOptionsGiveTheSameBytesAndAnotherSeedOthers) {
   options.team_changes = 0.1;
   options.tick_period = 3600;
   options.dispatches = true;
+  options.machines = 0.5;
+  options.bad_reports = 0.2;
   const auto once = Generate(options);
   EXPECT_EQ(HashOf(once), HashOf(Generate(options)));
   options.seed = 2;
@@ -151,6 +153,88 @@ TEST(Generate, EveryGoodEventIsWellFormed) {
     ASSERT_TRUE(event.ok());
     const auto refusal = wire::CheckEvent(*event);
     ASSERT_FALSE(refusal.has_value()) << refusal->detail << " in " << wire::EventKindName(event->kind());
+  }
+}
+
+// Counters as they come, without restarts, of each machine.
+TEST(Generate, MachinesAreHostsAndTheirCountersGrow) {
+  GenerateOptions options = Quiet();
+  options.results = 1000;
+  options.machines = 0.5;
+  options.reports = 6;
+  std::map<std::uint64_t, std::vector<wire::EstimatedCredit>> reports;
+  std::set<std::uint64_t> machines;
+  double last = 0;
+  for (const std::string& bytes : Generate(options)) {
+    const auto event = wire::ParseEvent(bytes);
+    ASSERT_TRUE(event.ok());
+    ASSERT_FALSE(wire::CheckEvent(*event).has_value());
+    if (const auto* word = std::get_if<wire::MachineHost>(&event->body)) {
+      EXPECT_EQ(word->host.value, word->machine);
+      EXPECT_TRUE(machines.insert(word->machine).second);
+    }
+    const auto* report = std::get_if<wire::EstimatedCredit>(&event->body);
+    if (report == nullptr) continue;
+    EXPECT_TRUE(machines.contains(report->machine)) << "its word comes first";
+    EXPECT_GE(event->head.time, last);
+    last = event->head.time;
+    auto& before = reports[report->machine];
+    for (std::size_t i = 0; i < report->counters.size(); ++i) {
+      EXPECT_GT(report->counters[i].credit, before.empty() ? 0 : before.back().counters[i].credit);
+      EXPECT_GT(report->counters[i].jobs, before.empty() ? 0 : before.back().counters[i].jobs);
+      EXPECT_LE(report->counters[i].failed_run_time, report->counters[i].run_time);
+    }
+    before.push_back(*report);
+  }
+  EXPECT_GT(machines.size(), 15u);
+  EXPECT_LT(machines.size(), 35u);
+  EXPECT_EQ(reports.size(), machines.size());
+  for (const auto& [machine, all] : reports) EXPECT_EQ(all.size(), 6u);
+  EXPECT_GT(last, options.start_time + 0.8 * options.span);
+  EXPECT_LT(last, options.start_time + options.span);
+}
+
+TEST(Generate, BadReportsAreOfAllKinds) {
+  GenerateOptions options = Quiet();
+  options.machines = 1;
+  options.reports = 40;
+  options.bad_reports = 0.3;
+  std::size_t repeated = 0;
+  std::size_t late = 0;
+  std::size_t restarted = 0;
+  std::size_t greedy = 0;
+  std::size_t wrong_host = 0;
+  std::size_t negative = 0;
+  std::set<std::string> seen;
+  std::map<std::uint64_t, std::pair<double, wire::EstimatedCredit>> newest;
+  for (const std::string& bytes : Generate(options)) {
+    const auto event = wire::ParseEvent(bytes);
+    ASSERT_TRUE(event.ok());
+    const auto* report = std::get_if<wire::EstimatedCredit>(&event->body);
+    if (report == nullptr) continue;
+    if (wire::CheckEvent(*event)) {
+      ++negative;
+      continue;
+    }
+    if (!seen.insert(bytes).second) {
+      ++repeated;
+      continue;
+    }
+    wrong_host += report->host.value != report->machine ? 1 : 0;
+    greedy += report->gpus > 1000 ? 1 : 0;
+    auto& [time, before] = newest[report->machine];
+    if (event->head.time < time) {
+      ++late;
+      continue;
+    }
+    if (!before.counters.empty() && report->counters[0].credit < before.counters[0].credit) ++restarted;
+    time = event->head.time;
+    before = *report;
+  }
+  // 50 machines x 40 reports x 0.3 / 7: about 86 of each.
+  for (const std::size_t count : {repeated, late, restarted, greedy, wrong_host, negative}) {
+    EXPECT_GT(count, 50u);
+    EXPECT_LT(count, 125u);
   }
 }
 
@@ -318,6 +402,8 @@ TEST(Generate, AnOptionThatCannotBeIsNamed) {
   };
   EXPECT_EQ(message([](GenerateOptions&) {}), "");
   EXPECT_NE(message([](GenerateOptions& o) { o.late = 1.5; }).find("late"), std::string::npos);
+  EXPECT_NE(message([](GenerateOptions& o) { o.machines = -1; }).find("machines"), std::string::npos);
+  EXPECT_NE(message([](GenerateOptions& o) { o.reports = 1001; }).find("reports"), std::string::npos);
   EXPECT_NE(message([](GenerateOptions& o) { o.hosts = 1; }).find("hosts"), std::string::npos);
   EXPECT_NE(message([](GenerateOptions& o) { o.policies = {"creditold"}; }).find("creditold"),
             std::string::npos);

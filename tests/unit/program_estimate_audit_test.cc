@@ -76,6 +76,12 @@ TEST_F(EstimateAuditTest, ARecordThatHasNoRow) {
               Contains(HasSubstr("host 2 of user 1 of project 1: are in the ledger and have no row")));
 }
 
+TEST_F(EstimateAuditTest, AProjectsSum) {
+  audit_.Take(Reported(1, 200 * kMicro), "record 1", false);
+  audit_.Check();
+  EXPECT_THAT(problems_, Contains(HasSubstr("estimates of project 1: are not those of its records")));
+}
+
 TEST_F(EstimateAuditTest, AllProjectsOfAMachineTogether) {
   audit_.Take(Reported(1, 200 * kMicro), "record 1", false);
   audit_.Take(Reported(2, 1 * kMicro), "record 2", false);
@@ -88,7 +94,7 @@ TEST_F(EstimateAuditTest, WhatTheStateHasNotReadTellsOfTheMachinesTimeAlone) {
   audit_.Take(Reported(2, 200 * kMicro), "record 2", true);
   EXPECT_EQ(audit_.records(), 1u);
   audit_.Check();
-  EXPECT_EQ(problems_.size(), 1u) << "no row, and no more";
+  EXPECT_EQ(problems_.size(), 2u) << "no row of its host and of its project, and no more";
 }
 
 }  // namespace

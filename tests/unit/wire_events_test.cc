@@ -455,6 +455,8 @@ TEST(WireCheck, OtherKindsAreRefusedForWhatNoProjectCanMean) {
       {R"("project_name":{"name":"Rosewood"})", "good"},
       {R"("project_name":{})", "MISSING_FIELD"},
       {R"("settings":{"estimates":{"gpus":-1}})", "NEGATIVE"},
+      {R"("settings":{"estimates":{"saved_time":-1}})", "NEGATIVE"},
+      {R"("settings":{"estimates":{"saved_time":"Infinity"}})", "NOT_FINITE"},
       {R"("estimated_credit":{"host":"1"})", "MISSING_FIELD"},
       {R"("estimated_credit":{"machine":"2","host":"1","counters":[{"resource":"RESOURCE_CPU","credit":5,"run_time":6}]})",
        "good"},

@@ -25,11 +25,12 @@ int Run(const Options& options) {
 
 void AddAccount(Program& program) {
   AddVerb<Options>(
-      program, "account", "Credit of a host, a user or a team: total, recent average, per app, per day",
+      program, "account",
+      "Credit of a host, a user or a team: total, recent average, per app, per day; of a project what is estimated",
       [](CLI::App& verb, Options& options) {
-        verb.add_option("KIND", options.kind, "host, user or team")
+        verb.add_option("KIND", options.kind, "host, user, team or project")
             ->required()
-            ->check(CLI::IsMember({"host", "user", "team"}));
+            ->check(CLI::IsMember({"host", "user", "team", "project"}));
         verb.add_option("ID", options.id, "its number")->required();
         AddQueryOptions(verb, options.query);
         verb.footer(

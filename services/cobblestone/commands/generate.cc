@@ -88,6 +88,11 @@ void AddOptions(CLI::App& verb, Options& options) {
          "Delivery");
   share("--bad-trickles", traffic.bad_trickles, "of them late, repeated, lost, rewound, forged or wrong",
         "Delivery");
+  share("--machines", traffic.machines, "hosts that an account manager reports estimated credit of",
+        "Delivery");
+  number("--reports", traffic.reports, "of each such machine, evenly over the time", "Delivery");
+  share("--bad-reports", traffic.bad_reports,
+        "of them late, repeated, lost, of counters begun anew, beyond all limits or wrong", "Delivery");
   share("--team-changes", traffic.team_changes, "users that change their team now and then", "Delivery");
   share("--owner-changes", traffic.owner_changes, "hosts that change their owner now and then", "Delivery");
 

@@ -62,7 +62,7 @@ export interface Estimates {
   jobs: number;
   failed_jobs: number;
   failed_run_time: string; // s
-  days: { day: number; credit: CreditText; run_time: string; jobs: number }[];
+  days: { day: number; credit: CreditText; run_time: string; jobs: number; failed_jobs: number; failed_run_time: string }[];
 }
 
 export interface Account extends AccountNumbers {
