@@ -109,6 +109,12 @@ Granted GrantedTo(const std::vector<ResultRecord>& records) {
 
 // Why it is not priced anew, whatever its price; empty: it may be.
 std::string TakenBack(const LedgerResult& result) {
+  const auto while_running = [](const auto& owner) {
+    return std::any_of(owner.second.begin(), owner.second.end(),
+                       [](const ResultRecord& one) { return one.while_running(); });
+  };
+  if (std::any_of(result.owners.begin(), result.owners.end(), while_running))
+    return "a part of what its trickles were paid was taken back while it ran";
   if (result.final) {
     const wire::GrantHead& final = result.final->head;
     const auto own = result.owners.find({final.host, final.user});
@@ -127,11 +133,76 @@ std::string TakenBack(const LedgerResult& result) {
 
 }  // namespace
 
-MicroTotal LedgerResult::Provisional() const {
+MicroTotal Provisional(const std::vector<ResultRecord>& records) {
   MicroTotal sum = 0;
-  for (const auto& [owner, records] : owners)
-    for (const ResultRecord& record : records) sum += record.provisional;
+  for (const ResultRecord& record : records) sum += record.provisional;
   return sum;
+}
+
+bool LedgerResult::Runs() const {
+  return std::any_of(owners.begin(), owners.end(),
+                     [](const auto& owner) { return Provisional(owner.second) != 0; });
+}
+
+namespace {
+
+wire::LedgerEntry EntryOf(const LedgerResult& result, const ResultOwner& owner, TeamId team) {
+  return {.user = owner.user,
+          .host = owner.host,
+          .team = team,
+          .workunit = result.workunit,
+          .app = result.app,
+          .app_version = result.version.value_or(AppVersionId())};
+}
+
+void Put(const credit::RecentAverage& average, wire::LedgerEntry& entry) {
+  entry.recent = average.value;
+  entry.recent_time = average.time;
+}
+
+}  // namespace
+
+void PaidSums::Add(const ResultRecord& record) {
+  if (!record.while_running()) {
+    paid += record.micro;
+  } else if (record.waited) {
+    paid -= MoreBy(record);
+    waited = record.paid;
+  } else {
+    taken = record.paid;
+  }
+}
+
+std::vector<RunningShare> RunningSharesOf(const LedgerResult& result, const ResultOwner& owner) {
+  std::vector<RunningShare> shares;
+  std::vector<credit::RecentAverage> averages;
+  const auto records = result.owners.find(owner);
+  if (records == result.owners.end()) return shares;
+  for (const ResultRecord& record : records->second) {
+    if (record.settles()) {
+      shares.clear();
+      averages.clear();
+    }
+    const bool paid = record.partial() && !record.late();
+    if (!paid && !record.while_running()) continue;
+    auto found = std::find_if(shares.begin(), shares.end(),
+                              [&](const RunningShare& one) { return one.entry.team == record.team; });
+    if (found == shares.end()) {
+      found = shares.insert(found, {.entry = EntryOf(result, owner, record.team)});
+      averages.emplace_back();
+    }
+    found->entry.credit_micro += record.micro;
+    credit::RecentAverage& average = averages[static_cast<std::size_t>(found - shares.begin())];
+    found->sums.Add(record);
+    if (paid) {
+      credit::AddToShare(record.micro, record.time, average);
+    } else {
+      found->entry.previous = record.event;
+      credit::TakeFromShare(record.recent_off, record.time, average);
+    }
+  }
+  for (std::size_t i = 0; i < shares.size(); ++i) Put(averages[i], shares[i].entry);
+  return shares;
 }
 
 std::vector<TeamShare> SharesOf(const LedgerResult& result, const ResultOwner& owner) {
@@ -145,19 +216,15 @@ std::vector<TeamShare> SharesOf(const LedgerResult& result, const ResultOwner& o
     auto found = std::find_if(shares.begin(), shares.end(),
                               [&](const TeamShare& one) { return one.entry.team == record.team; });
     if (found == shares.end()) {
-      found = shares.insert(found, {.entry = {.user = owner.user,
-                                              .host = owner.host,
-                                              .team = record.team,
-                                              .workunit = result.workunit,
-                                              .app = result.app,
-                                              .app_version = result.version.value_or(AppVersionId())}});
+      found = shares.insert(found, {.entry = EntryOf(result, owner, record.team)});
       averages.emplace_back();
     }
     wire::LedgerEntry& entry = found->entry;
     entry.credit_micro += record.micro;
     if (record.kind == wire::GrantKind::kFinal) entry.counted = true;
     if ((record.flags & credit::kGrantUncounts) != 0) entry.counted = false;
-    if (record.event != 0) entry.previous = record.event;
+    // ACCOUNTS, which decides, knows of no other.
+    if (record.event != 0 && !record.while_running()) entry.previous = record.event;
     if (record.event == 0) found->granted += record.micro;
     if (record.event != 0 && record.kind == wire::GrantKind::kReversal) found->taken += record.micro;
     credit::RecentAverage& average = averages[static_cast<std::size_t>(found - shares.begin())];
@@ -167,10 +234,7 @@ std::vector<TeamShare> SharesOf(const LedgerResult& result, const ResultOwner& o
       credit::AddToShare(record.micro, record.time, average);
     }
   }
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    shares[i].entry.recent = averages[i].value;
-    shares[i].entry.recent_time = averages[i].time;
-  }
+  for (std::size_t i = 0; i < shares.size(); ++i) Put(averages[i], shares[i].entry);
   return shares;
 }
 
