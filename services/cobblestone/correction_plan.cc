@@ -167,7 +167,9 @@ void CorrectionReader::TakePartial(const wire::PartialGrant& partial, LedgerResu
                                    ResultRecord& record) {
   result.workunit = partial.workunit;
   if (partial.version.value != 0) result.version = partial.version;
+  record.mark_before = partial.mark_before;
   record.mark = partial.mark_after;
+  record.paid_before = partial.paid_before;
   auto& prices = result.prices;
   auto price = std::find_if(prices.begin(), prices.end(),
                             [&](const auto& one) { return one.first == partial.variety; });

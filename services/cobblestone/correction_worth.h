@@ -37,8 +37,10 @@ struct ResultRecord {
   credit::MicroCredit before = 0;    // that it was decided upon
   std::uint32_t policy_version = 0;  // of a re-pricing
   std::size_t variety = 0;  // of a partial grant, in LedgerResult::prices; behind them: its price is not told
+  double mark_before = 0;   // of the variety
   double mark = 0;
-  bool posted = false;  // its posting was seen
+  credit::MicroCredit paid_before = 0;  // of the job, to whomever
+  bool posted = false;                  // its posting was seen
   // A correction that was made while the job ran and of a user whom nobody had named: it went where what it takes back did.
   bool waited = false;
 

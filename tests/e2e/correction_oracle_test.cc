@@ -211,6 +211,21 @@ std::map<OfOwner, long long> Brought(LockstepWorld& world) {
   return sums;
 }
 
+// Results of which trickles paid several owners.
+std::set<std::uint64_t> PaidToSeveral(LockstepWorld& world) {
+  std::map<std::uint64_t, std::set<std::uint64_t>> owners;
+  for (const std::string& record : world.ledger()) {
+    wire::GrantHead head;
+    EXPECT_TRUE(wire::DecodeGrantHead(record, &head));
+    if (head.kind == wire::GrantKind::kPartial && head.project == ProjectId(1))
+      owners[head.result.value].insert(head.user.value);
+  }
+  std::set<std::uint64_t> results;
+  for (const auto& [result, users] : owners)
+    if (users.size() > 1) results.insert(result);
+  return results;
+}
+
 std::set<std::uint64_t> PaidByTrickles(LockstepWorld& world) {
   std::set<std::uint64_t> results;
   for (const std::string& record : world.ledger()) {
@@ -227,7 +242,7 @@ TEST_P(CorrectionSeeds, PricedAnewItIsWhatItWouldHaveBeenFromTheStart) {
   for (const double times : {2.0, 0.5}) {
     GenerateOptions options = Paying(GetParam());
     options.bad_trickles = 0.1;
-    options.owner_changes = 0.3;
+    options.owner_changes = 1;
     const Events events = Generate(options);
     Recorder run;
     run.Play(events);
@@ -261,11 +276,14 @@ TEST_P(CorrectionSeeds, PricedAnewItIsWhatItWouldHaveBeenFromTheStart) {
     std::uint64_t compared = 0;
     std::uint64_t by_trickles = 0;
     const std::set<std::uint64_t> told = PaidByTrickles(run.world);
+    const std::set<std::uint64_t> several = PaidToSeveral(run.world);
+    std::uint64_t of_several = 0;
     const auto expected = Brought(other.world);
     for (const auto& [owner, sum] : Brought(run.world)) {
       if (left.contains(std::get<0>(owner))) continue;
       ++compared;
       by_trickles += sum != had.at(owner) && told.contains(std::get<0>(owner)) ? 1 : 0;
+      of_several += sum != had.at(owner) && several.contains(std::get<0>(owner)) ? 1 : 0;
       const auto same = expected.find(owner);
       EXPECT_EQ(sum, same == expected.end() ? 0 : same->second)
           << "result " << std::get<0>(owner) << " host " << std::get<1>(owner) << " user "
@@ -273,6 +291,7 @@ TEST_P(CorrectionSeeds, PricedAnewItIsWhatItWouldHaveBeenFromTheStart) {
     }
     EXPECT_GT(compared, 400u);
     EXPECT_GT(by_trickles, 200u);
+    EXPECT_GT(of_several, 10u);
     for (const std::uint64_t host : hosts) {
       EXPECT_TRUE(PlanOf(run.world, Of(wire::TargetKind::kHost, host, 2)).corrections.empty());
       EXPECT_EQ(ReaderOf(run.world, Of(wire::TargetKind::kHost, host, 2)).WrongCorrections(),
@@ -608,7 +627,6 @@ TEST(Repricing, TricklesBehindTheDecisionArePricedWithThoseBefore) {
   ExpectLikeTheOracle(project.run.events);
 }
 
-// Their grants are priced anew; what several owners were paid by one job's trickles is left where that would change.
 TEST(Repricing, WhatTheLedgerDoesNotTellOfTricklesLeavesTheResultAndIsSaid) {
   Project project;
   project.PayForSteps(kStart + 1, 2, 1, "benchmark");
@@ -633,13 +651,91 @@ TEST(Repricing, WhatTheLedgerDoesNotTellOfTricklesLeavesTheResultAndIsSaid) {
     return plan.problems.empty() ? std::to_string(plan.corrections.size()) : plan.problems[0].second;
   };
   EXPECT_EQ(why(1, 2), "0");
-  EXPECT_THAT(why(1, 3), ::testing::StartsWith("its trickles were paid to several owners"));
+  EXPECT_EQ(why(1, 3), "2");
   EXPECT_EQ(why(2, 3), "1");
   EXPECT_EQ(why(2, 4), "that version pays for no trickles of variety 'model'");
   EXPECT_EQ(why(2, 5), "that version counts its trickles of variety 'model' otherwise");
   EXPECT_THAT(why(3, 3), ::testing::StartsWith("its job still runs"));
   project.Do(Of(wire::TargetKind::kResult, 2));
   EXPECT_EQ(why(2, 3), "what its trickles were paid was taken back");
+}
+
+// Three owners, of 10, 15 and 20 steps, and the last one has the rest of the grant.
+TEST(Repricing, WhatSeveralOwnersWerePaidIsPricedAnewBySpans) {
+  for (const std::string settlement : {"keep", "settle"}) {
+    Project project;
+    project.PayForSteps(kStart + 1, 2, 1, "assigned", settlement);
+    project.Sent(kStart + kDay, 1, 1);
+    double steps = 0;
+    for (const std::uint64_t user : {1, 2, 3}) {
+      const double time = kStart + (1 + 0.1 * static_cast<double>(user)) * kDay;
+      project.Say(time,
+                  wire::HostMember{.host = HostId(1), .user = UserId(user), .whetstone = 2e9, .cpus = 4});
+      project.Heard(time, 1, 1, steps += 5.0 + 5.0 * static_cast<double>(user));
+    }
+    project.Worth(kStart + 2 * kDay, 1, 1, 60);
+    const auto has = [&] {
+      std::vector<credit::MicroTotal> micro;
+      for (std::uint64_t user = 1; user <= 3; ++user) {
+        micro.push_back(project.Micro(OracleAccountKind::kUser, user));
+        EXPECT_EQ(project.Micro(OracleAccountKind::kTeam, 10 + user), micro.back());
+      }
+      return micro;
+    };
+    using Micro = std::vector<credit::MicroTotal>;
+    const Micro had = {10'000'000, 15'000'000, 35'000'000};
+    ASSERT_EQ(has(), had);
+    project.PayForSteps(kStart + 3 * kDay, 3, 2, "assigned", settlement);
+    project.PayForSteps(kStart + 3 * kDay, 4, 1.0 / 3, "assigned", settlement);
+    project.Do(Of(wire::TargetKind::kResult, 1, 3));
+    EXPECT_EQ(has(), (settlement == "keep" ? Micro{20'000'000, 30'000'000, 40'000'000}
+                                           : Micro{20'000'000, 30'000'000, 10'000'000}));
+    EXPECT_TRUE(PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, 3)).corrections.empty());
+    project.Do(Of(wire::TargetKind::kResult, 1, 4));
+    EXPECT_EQ(has(), (Micro{3'333'333, 5'000'000, 51'666'667}));
+    project.Do(Of(wire::TargetKind::kResult, 1, 2));
+    EXPECT_EQ(has(), had);
+    EXPECT_EQ(project.Wrong(1), std::vector<std::string>());
+    ExpectLikeTheOracle(project.run.events);
+  }
+}
+
+// Steps 10 to 20 brought nothing: who had them the ledger does not tell where two owners were paid.
+TEST(Repricing, AStepThatBroughtNothingBetweenTwoOwnersIsNobodys) {
+  for (const bool changes : {false, true}) {
+    Project project;
+    const auto pay = [&](double time, std::uint32_t version, double between) {
+      project.Say(time,
+                  wire::AppChange{.app = AppId(1),
+                                  .policy = "assigned",
+                                  .policy_version = version,
+                                  .trickles = {{.variety = "model",
+                                                .kind = "steps",
+                                                .measure = "steps",
+                                                .phases = {{.last_step = 10, .credit_per_step = 1},
+                                                           {.last_step = 20, .credit_per_step = between},
+                                                           {.last_step = 1000, .credit_per_step = 1}}}}});
+    };
+    pay(kStart + 1, 2, 0);
+    project.Sent(kStart + kDay, 1, 1);
+    project.Heard(kStart + 1.1 * kDay, 1, 1, 10);
+    project.Heard(kStart + 1.2 * kDay, 1, 1, 15);
+    if (changes)
+      project.Say(kStart + 1.3 * kDay,
+                  wire::HostMember{.host = HostId(1), .user = UserId(2), .whetstone = 2e9, .cpus = 4});
+    project.Heard(kStart + 1.4 * kDay, 1, 1, 30);
+    project.Failed(kStart + 2 * kDay, 1, 1);
+    pay(kStart + 3 * kDay, 3, 1);
+    const CorrectionPlan plan = PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, 3));
+    ASSERT_EQ(plan.problems.size(), changes ? 1u : 0u);
+    if (changes)
+      EXPECT_EQ(
+          plan.problems[0].second,
+          "its trickles were paid to several owners, and one between them that brought nothing may be worth "
+          "something by that version");
+    else
+      EXPECT_EQ(plan.corrections.at(0).after, 30'000'000);
+  }
 }
 
 TEST(Repricing, OneThatIsNotThePriceOfItsVersionIsFound) {
