@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/added_in.h"
 #include "common/base/ids.h"
 
 namespace cobblestone::credit {
@@ -210,14 +211,18 @@ enum class TrickleSettlement : std::uint8_t {
 struct PaidPartial {
   UserId user;
   std::int64_t micro = 0;
-  // What they have added to the user's recent average, Cobblestones per day, as of `recent_time`: it fades as that does.
+  // What they have added to the user's recent average and nobody has taken back, Cobblestones per day, as of `recent_time`: it fades
+  // as that does.
   double recent = 0;
-  double recent_time = 0;  // UNIX s; of the last of them
+  double recent_time = 0;     // UNIX s; of the last of them
+  std::int64_t reversed = 0;  // of `micro`: operators have taken it back while the job ran
+
+  [[nodiscard]] std::int64_t kept() const { return micro - reversed; }
 
   friend bool operator==(const PaidPartial&, const PaidPartial&) = default;
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.user, s.micro, s.recent, s.recent_time);
+    f(s.user, s.micro, s.recent, s.recent_time, AddedIn<3>(s.reversed));
   }
 };
 

@@ -23,19 +23,30 @@ void AddPaid(UserId user, MicroCredit micro, double time, std::vector<PaidPartia
   one->recent_time = now;
 }
 
+double TakeBackPaid(MicroCredit micro, double off, double time, PaidPartial& paid) {
+  paid.reversed += micro;
+  const double left =
+      DecayedAverage({.value = paid.recent, .time = paid.recent_time}, time, kRecentAverageHalfLife);
+  if (!(left > 0)) return 0;
+  const double taken = std::clamp(off, 0.0, left);
+  paid.recent *= 1 - taken / left;  // as of the time that it was of: that of the last partial grant
+  return taken;
+}
+
 PartialSettlement SettlePartials(std::span<const PaidPartial> paid, MicroCredit worth,
                                  TrickleSettlement settlement, double now) {
   PartialSettlement result;
   const MicroCredit sum = PaidSum(paid);
   // BOINC's sanity check can grant less than nothing; what nobody was paid for before stays as it is.
   result.final_micro = paid.empty() ? worth : std::max<MicroCredit>(worth - sum, 0);
-  for (const PaidPartial& one : paid) result.parts.push_back({.user = one.user, .settles = one.micro});
+  for (const PaidPartial& one : paid) result.parts.push_back({.user = one.user, .settles = one.kept()});
   if (settlement == TrickleSettlement::kKeep) return result;
   MicroCredit excess = std::max<MicroCredit>(sum - worth, 0);
   for (std::size_t i = paid.size(); i-- > 0 && excess > 0;) {
     SettledPartial& one = result.parts[i];
-    one.taken = std::min(excess, one.settles);
-    excess -= one.taken;
+    const MicroCredit beyond = std::min(excess, paid[i].micro);
+    excess -= beyond;
+    one.taken = std::min(beyond, one.settles);
     if (one.taken == 0) continue;
     one.paid_time = paid[i].recent_time;
     const double share = static_cast<double>(one.taken) / static_cast<double>(one.settles);

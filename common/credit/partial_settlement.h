@@ -17,10 +17,11 @@ namespace cobblestone::credit {
 // How the decision touches one of those who were paid.
 struct SettledPartial {
   UserId user;
-  MicroCredit taken = 0;    // back, micro-credits; at least 0
-  MicroCredit settles = 0;  // of the user's partial grants: all, which are final from now on
-  double recent_off = 0;    // Cobblestones per day that `taken` still adds to the recent average at that time
-  double paid_time = 0;     // UNIX s: of the newest of the partial grants, where any of it is taken
+  MicroCredit taken = 0;  // back, micro-credits; at least 0
+  MicroCredit settles =
+      0;  // of the user's partial grants: all that nobody has taken back, which are final from now on
+  double recent_off = 0;  // Cobblestones per day that `taken` still adds to the recent average at that time
+  double paid_time = 0;   // UNIX s: of the newest of the partial grants, where any of it is taken
 
   friend bool operator==(const SettledPartial&, const SettledPartial&) = default;
 };
@@ -36,8 +37,13 @@ struct PartialSettlement {
 // Notes a partial grant to the owner that the host has now.
 void AddPaid(UserId user, MicroCredit micro, double time, std::vector<PaidPartial>& paid);
 
+// Notes that an operator takes `micro` back, while the job runs; at most what they still have. `off`: what of it is in the recent
+// average at `time`, Cobblestones per day. Gives how much of that is believed: no more than is in it.
+double TakeBackPaid(MicroCredit micro, double off, double time, PaidPartial& paid);
+
 // `worth`: of the whole job, 0 where it got nothing; at least 0. What must be taken back goes from those who were paid last
-// first: the host may have changed its owner.
+// first: the host may have changed its owner. What operators took back while the job ran counts as paid, so that it does not come
+// back, and is not taken a second time: of each owner's it is the first of what they were paid, and a decision takes the last.
 [[nodiscard]] PartialSettlement SettlePartials(std::span<const PaidPartial> paid, MicroCredit worth,
                                                TrickleSettlement settlement, double now);
 

@@ -249,8 +249,8 @@ PricedAnew PriceTricklesAnew(std::span<const RecordedMark> marks, const PolicyVe
 MicroCredit BroughtTo(UserId user, const Claim& claim, MicroCredit worth) {
   const PartialSettlement settled = SettlePartials(claim.paid, worth, claim.settlement, claim.time);
   MicroCredit brought = user == claim.user ? settled.final_micro : 0;
-  for (const SettledPartial& part : settled.parts)
-    if (part.user == user) brought += part.settles - part.taken;
+  for (std::size_t i = 0; i < settled.parts.size(); ++i)
+    if (settled.parts[i].user == user) brought += claim.paid[i].micro - settled.parts[i].taken;
   return brought;
 }
 

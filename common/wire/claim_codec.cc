@@ -21,6 +21,7 @@ bool ReadPaid(std::string_view bytes, credit::PaidPartial* paid) {
       case VarintTag(2): paid->micro = r.Sint(); break;
       case DoubleTag(3): paid->recent = r.Double(); break;
       case DoubleTag(4): paid->recent_time = r.Double(); break;
+      case VarintTag(5): paid->reversed = r.Sint(); break;
       default: r.Skip(tag); break;
     }
   }
@@ -78,6 +79,7 @@ void EncodeClaim(const credit::Claim& c, std::string* out) {
     p.Sint(2, paid.micro);
     p.Double(3, paid.recent);
     p.Double(4, paid.recent_time);
+    p.Sint(5, paid.reversed);
     AppendMessage(kPaidField, p.written(), out);
   }
   ProtoWriter last(buffer);

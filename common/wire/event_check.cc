@@ -359,9 +359,8 @@ Check Body(const OpeningApp& opening) {
   return AtLeastZero("min_avg_pfc", opening.min_avg_pfc);
 }
 
-Check EntryOf(const Target& target, const std::string& reason, const std::optional<LedgerEntry>& entry) {
-  if (target.kind != TargetKind::kResult) return Missing("result");
-  COBBLESTONE_TRY(AllThere({{"result", target.id}}));
+Check EntryOf(ResultId result, const std::string& reason, const std::optional<LedgerEntry>& entry) {
+  COBBLESTONE_TRY(AllThere({{"result", result.value}}));
   if (reason.empty()) return Missing("reason");
   if (!entry) return Missing("entry");
   COBBLESTONE_TRY(AllThere({{"entry.host", entry->host.value}, {"entry.app", entry->app.value}}));
@@ -369,7 +368,21 @@ Check EntryOf(const Target& target, const std::string& reason, const std::option
   return Times({{"entry.recent_time", entry->recent_time}});
 }
 
+Check EntryOf(const Target& target, const std::string& reason, const std::optional<LedgerEntry>& entry) {
+  if (target.kind != TargetKind::kResult) return Missing("result");
+  return EntryOf(ResultId(target.id), reason, entry);
+}
+
 Check Body(const Reversal& reversal) { return EntryOf(reversal.target, reversal.reason, reversal.entry); }
+
+Check Body(const JobReversal& reversal) {
+  COBBLESTONE_TRY(AllThere({{"host", reversal.host.value}}));
+  COBBLESTONE_TRY(EntryOf(reversal.result, reversal.reason, reversal.entry));
+  if (reversal.entry->host != reversal.host) return OutOfRange("entry.host", "another host");
+  if (reversal.paid_micro == 0) return Missing("paid_micro");
+  if (reversal.paid_micro < 0) return Negative("paid_micro", static_cast<double>(reversal.paid_micro));
+  return std::nullopt;
+}
 
 Check Body(const Repricing& repricing) {
   COBBLESTONE_TRY(AllThere({{"policy_version", repricing.policy_version}}));

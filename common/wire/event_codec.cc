@@ -49,7 +49,8 @@ EventKind KindOfField(std::uint32_t field) {
     case EventKind::kReversal:
     case EventKind::kRepricing:
     case EventKind::kEstimatedCredit:
-    case EventKind::kMachineHost: return kind;
+    case EventKind::kMachineHost:
+    case EventKind::kJobReversal: return kind;
     case EventKind::kNone: break;
   }
   return EventKind::kNone;
@@ -176,32 +177,31 @@ HotDecode Decode(std::string_view bytes, HotEvent* event, std::vector<DeviceUsag
 
 constexpr std::uint32_t kEntryField = 7;  // of Reversal and Repricing
 
-// Which fields of an event hold its key: fields first to last, counted from one; `keys` is what each of them
-// means.
-struct KeyFields {
-  std::uint32_t first = 0;
-  std::uint32_t last = 0;
-  KeyKind keys[4] = {};
+// Which field of an event holds its key, and what that is; 0: it has none.
+struct KeyField {
+  std::uint32_t field = 0;
+  KeyKind key = KeyKind::kNone;
 };
 
-KeyFields KeyFieldsOf(EventKind kind) {
+KeyField KeyFieldOf(EventKind kind) {
   switch (kind) {
     case EventKind::kCompletion:
     case EventKind::kValidation:
     case EventKind::kDispatch:
-    case EventKind::kTrickle: return {2, 2, {KeyKind::kHost}};
+    case EventKind::kTrickle: return {2, KeyKind::kHost};
     case EventKind::kHost:
     case EventKind::kHostMerge:
     case EventKind::kHostAsked:
-    case EventKind::kOpeningHostVersion: return {1, 1, {KeyKind::kHost}};
-    case EventKind::kMachineHost: return {1, 1, {KeyKind::kMachine}};
-    case EventKind::kEstimatedCredit: return {3, 3, {KeyKind::kMachine}};
-    case EventKind::kUser: return {1, 1, {KeyKind::kUser}};
-    case EventKind::kTeam: return {1, 1, {KeyKind::kTeam}};
+    case EventKind::kJobReversal:
+    case EventKind::kOpeningHostVersion: return {1, KeyKind::kHost};
+    case EventKind::kMachineHost: return {1, KeyKind::kMachine};
+    case EventKind::kEstimatedCredit: return {3, KeyKind::kMachine};
+    case EventKind::kUser: return {1, KeyKind::kUser};
+    case EventKind::kTeam: return {1, KeyKind::kTeam};
     case EventKind::kReversal:
-    case EventKind::kRepricing: return {kEntryField, kEntryField, {KeyKind::kOwner}};
+    case EventKind::kRepricing: return {kEntryField, KeyKind::kOwner};
     case EventKind::kAccountFacts:
-    case EventKind::kOpeningTotal: return {2, 2, {}};  // its kind is another field's value
+    case EventKind::kOpeningTotal: return {2, KeyKind::kNone};  // its kind is another field's value
     case EventKind::kApp:
     case EventKind::kAppVersion:
     case EventKind::kSettings:
@@ -213,10 +213,10 @@ KeyFields KeyFieldsOf(EventKind kind) {
     case EventKind::kProjectProfile:
     case EventKind::kProjectName:
     case EventKind::kOpeningAppVersion:
-    case EventKind::kOpeningApp: return {1, 0, {KeyKind::kBroadcast}};
+    case EventKind::kOpeningApp: return {0, KeyKind::kBroadcast};
     case EventKind::kNone: break;
   }
-  return {1, 0, {KeyKind::kNone}};
+  return {0, KeyKind::kNone};
 }
 
 KeyKind KeyOfAccount(AccountKind kind) {
@@ -261,12 +261,12 @@ bool ReadEntry(std::string_view body, Routing* routing) {
 }
 
 bool ReadKey(EventKind kind, std::string_view body, Routing* routing) {
-  const KeyFields fields = KeyFieldsOf(kind);
-  if (fields.first > fields.last) {
-    routing->key = fields.keys[0];
+  const KeyField its = KeyFieldOf(kind);
+  if (its.field == 0) {
+    routing->key = its.key;
     return true;
   }
-  if (fields.keys[0] == KeyKind::kOwner) return ReadEntry(body, routing);
+  if (its.key == KeyKind::kOwner) return ReadEntry(body, routing);
   const bool of_account = kind == EventKind::kOpeningTotal || kind == EventKind::kAccountFacts;
   ProtoReader r(body);
   while (const std::uint32_t tag = r.NextTag()) {
@@ -274,9 +274,9 @@ bool ReadKey(EventKind kind, std::string_view body, Routing* routing) {
     const bool varint = (tag & 7) == static_cast<std::uint32_t>(WireType::kVarint);
     if (varint && of_account && field == 1) {
       routing->key = KeyOfAccount(NarrowEnum<AccountKind>(r.Varint()));
-    } else if (varint && field >= fields.first && field <= fields.last) {
+    } else if (varint && field == its.field) {
       routing->id = r.Varint();
-      if (!of_account) routing->key = fields.keys[field - fields.first];
+      if (!of_account) routing->key = its.key;
     } else {
       r.Skip(tag);
     }

@@ -348,6 +348,12 @@ EventBody BodyFromProto(const v1::Envelope& m) {
                        .reason = m.repricing().reason(),
                        .entry = EntryFromProto(m.repricing()),
                        .credit_micro = m.repricing().credit_micro()};
+    case v1::Envelope::kJobReversal:
+      return JobReversal{.host = HostId(m.job_reversal().host()),
+                         .result = ResultId(m.job_reversal().result()),
+                         .reason = m.job_reversal().reason(),
+                         .entry = EntryFromProto(m.job_reversal()),
+                         .paid_micro = m.job_reversal().paid_micro()};
     case v1::Envelope::kEstimatedCredit: return FromProto(m.estimated_credit());
     case v1::Envelope::kMachineHost: return FromProto(m.machine_host());
     case v1::Envelope::kProjectName:
@@ -651,6 +657,15 @@ void Put(const Repricing& in, v1::Envelope* envelope) {
   m->set_reason(in.reason);
   if (in.entry) Put(*in.entry, m->mutable_entry());
   m->set_credit_micro(in.credit_micro);
+}
+
+void Put(const JobReversal& in, v1::Envelope* envelope) {
+  auto* m = envelope->mutable_job_reversal();
+  m->set_host(in.host.value);
+  m->set_result(in.result.value);
+  m->set_reason(in.reason);
+  if (in.entry) Put(*in.entry, m->mutable_entry());
+  m->set_paid_micro(in.paid_micro);
 }
 
 void Put(const MachineHost& in, v1::Envelope* envelope) {

@@ -34,6 +34,7 @@ constexpr EventKind kKinds[] = {
     EventKind::kMachineHost,
     EventKind::kProjectName,
     EventKind::kHostAsked,
+    EventKind::kJobReversal,
 };
 static_assert(std::size(kKinds) == std::variant_size_v<EventBody>);
 
@@ -72,6 +73,7 @@ std::string_view EventKindName(EventKind kind) {
     case EventKind::kRepricing: return "repricing";
     case EventKind::kEstimatedCredit: return "estimated_credit";
     case EventKind::kMachineHost: return "machine_host";
+    case EventKind::kJobReversal: return "job_reversal";
   }
   return "none";
 }

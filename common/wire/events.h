@@ -50,6 +50,7 @@ enum class EventKind : std::uint8_t {
   kRepricing = 51,
   kEstimatedCredit = 52,
   kMachineHost = 53,
+  kJobReversal = 54,
 };
 
 // The field's name in the schema ("completion", "opening_total"); "none" for kNone and for other numbers.
@@ -398,6 +399,18 @@ struct Repricing {
   friend bool operator==(const Repricing&, const Repricing&) = default;
 };
 
+// What a job that still runs has been paid is taken back, up to a sum.
+struct JobReversal {
+  HostId host;
+  ResultId result;
+  std::string reason;
+  std::optional<LedgerEntry> entry;  // what of it the owner still has
+  credit::MicroCredit paid_micro =
+      0;  // that its trickles have paid the owner, as far as it was posted to that team
+
+  friend bool operator==(const JobReversal&, const JobReversal&) = default;
+};
+
 // All cumulative.
 struct ResourceCounter {
   credit::Resource resource = credit::Resource::kUnknown;
@@ -446,7 +459,7 @@ using EventBody =
                  UserMember, TeamMember, HostMerge, AccountFacts, AppChange, AppVersionChange, SettingsChange,
                  ValidatorRestart, Tick, PlanClassFactor, Barrier, Mark, ProjectProfile, OpeningTotal,
                  OpeningHostVersion, OpeningAppVersion, OpeningApp, Reversal, Repricing, EstimatedCredit,
-                 MachineHost, ProjectName, HostAsked>;
+                 MachineHost, ProjectName, HostAsked, JobReversal>;
 
 // Invariant after decoding: facts.event_time of a completion or dispatch is head.time; id and now of a
 // validation are head.id and head.time; a mark's project is head.project. Encoders write the head and do not look at

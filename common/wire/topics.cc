@@ -50,6 +50,7 @@ stream::TopicPartition RouteEvent(const Routing& routing, std::uint32_t partitio
     case EventKind::kHost:
     case EventKind::kHostMerge:
     case EventKind::kHostAsked:
+    case EventKind::kJobReversal:
     case EventKind::kOpeningHostVersion: return keyed(kHosts);
     case EventKind::kMachineHost:
     case EventKind::kEstimatedCredit: return {kHosts, PartitionOf(ProjectId(), routing.id, partitions)};

@@ -17,7 +17,7 @@ enum Topic : stream::TopicIndex {
   kValidations = 1,  // by host
   kDispatches = 2,   // by host
   kTrickles = 3,     // by host
-  kHosts = 4,        // by host: members, openings of hosts and their versions; by machine: estimated credit
+  kHosts = 4,        // by host: members, openings, reversals of running jobs; by machine: estimated credit
   kUsers = 5,        // by user: members, openings, reversals, re-pricings
   kTeams = 6,        // by team: members, openings
   kCatalogue = 7,    // one partition: all broadcasts, ticks, barriers; to the coordinator

@@ -6,7 +6,7 @@
 namespace cobblestone::wire {
 
 void EncodeUndone(const Undone& u, std::string* out) {
-  char buffer[6 * kMaxScalarField];
+  char buffer[7 * kMaxScalarField];
   ProtoWriter w(buffer);
   w.Uint(1, u.event);
   w.Uint(2, u.workunit.value);
@@ -14,6 +14,7 @@ void EncodeUndone(const Undone& u, std::string* out) {
   w.Sint(4, u.credit_micro);
   w.Uint(5, u.policy_version);
   w.Bool(6, u.counted);
+  w.Sint(7, u.paid_micro);
   out->append(w.written());
 }
 
@@ -28,6 +29,7 @@ bool DecodeUndone(std::string_view bytes, Undone* u) {
       case VarintTag(4): u->credit_micro = r.Sint(); break;
       case VarintTag(5): u->policy_version = r.Uint32(); break;
       case VarintTag(6): u->counted = r.Varint() != 0; break;
+      case VarintTag(7): u->paid_micro = r.Sint(); break;
       default: r.Skip(tag); break;
     }
   }

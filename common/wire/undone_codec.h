@@ -17,6 +17,8 @@ struct Undone {
   credit::MicroCredit credit_micro = 0;  // what the result had brought the owner before
   std::uint32_t policy_version = 0;      // re-pricing: that the new price is of
   bool counted = false;                  // reversal: the result counts no more
+  // Reversal of what a job that runs was paid: up to which sum of it, by that owner and team; 0: it had ended.
+  credit::MicroCredit paid_micro = 0;
 
   friend bool operator==(const Undone&, const Undone&) = default;
 };

@@ -89,6 +89,8 @@ void AccountsStage::Release(const Key& key, UserState& user, Emitter& out) {
   wire::Grant grant;
   while (const WaitingGrant* row = FirstWaiting(key, user.unnamed, &grant, out)) {
     TakeShare(grant.head, grant.detail.line, out);
+    // What was taken back of a running job has waited with what it was paid, which goes to the team of now.
+    if ((grant.head.flags & credit::kGrantCorrects) != 0) grant.head.team = user.TeamNow();
     ApplyToUser(grant.head, row->bytes, &user, out);
     waiting_.Erase(RowKey(key, user.unnamed.first++));
   }

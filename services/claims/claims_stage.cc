@@ -246,6 +246,8 @@ void ClaimsStage::OnMember(const RecordView& record, Emitter& out) {
     return OnHost(record, event->head, *member, out);
   if (const auto* merge = std::get_if<wire::HostMerge>(&event->body))
     return OnMerge(record, event->head, *merge, out);
+  if (const auto* reversal = std::get_if<wire::JobReversal>(&event->body))
+    return OnJobReversal(record, event->head, *reversal, out);
   if (const auto* opening = std::get_if<wire::OpeningHostVersion>(&event->body))
     return OnOpeningRow(record, event->head, *opening, out);
   if (const auto* opening = std::get_if<wire::OpeningTotal>(&event->body))

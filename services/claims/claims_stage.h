@@ -7,7 +7,8 @@
 //
 // In: control, hosts (reports of account managers among them: machines.h), dispatches, completions, validations, trickles of
 // one partition. Out: claims, samples, grants (the opening balance of a host; that its account moves, or becomes another's;
-// partial grants; estimates), hosts (the question whose a host is that another one is to become), refused.
+// partial grants, and what operators take back of those of a job that runs; estimates), hosts (the question whose a host is that
+// another one is to become), refused.
 #pragma once
 
 #include <cstdint>
@@ -98,6 +99,12 @@ class ClaimsStage final : public stream::Stage {
             stream::Emitter& out);
   // Tells both partitions of accounts (which may be the same) that the host's account goes to another owner.
   void EmitMove(const wire::EventHead& head, HostId host, UserId from, UserId to, stream::Emitter& out);
+  // An operator takes back what a job that runs was paid (reversed_jobs.cc).
+  void OnJobReversal(const stream::RecordView& record, const wire::EventHead& head,
+                     const wire::JobReversal& reversal, stream::Emitter& out);
+  // Null: refused, or said before.
+  OpenJob* AdmitReversal(const stream::RecordView& record, const wire::EventHead& head,
+                         const wire::JobReversal& reversal, stream::Emitter& out);
   void OnOpeningRow(const stream::RecordView& record, const wire::EventHead& head,
                     const wire::OpeningHostVersion& opening, stream::Emitter& out);
   void OnOpeningTotal(const stream::RecordView& record, const wire::EventHead& head,

@@ -15,6 +15,7 @@
 
 #include "common/credit/partial_settlement.h"
 #include "common/credit/trickle_policy.h"
+#include "common/wire/word.h"
 #include "services/claims/state.h"
 
 namespace cobblestone::claims {
@@ -28,6 +29,19 @@ struct OpenTrickle {
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
     f(s.variety, s.price, s.mark);
+  }
+};
+
+// What operators have taken back of it while it ran, of one owner's credit that was posted to one team.
+struct ReversedPartial {
+  UserId user;
+  TeamId team;
+  std::int64_t micro = 0;         // of what was paid, up to which sum
+  std::vector<wire::Word> words;  // of those who said so
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.user, s.team, s.micro, s.words);
   }
 };
 
@@ -45,11 +59,13 @@ struct OpenJob {
   double back_at = 0;         // then: UNIX s, when the result came back
   std::uint64_t line = 0;     // then: of the decision
   std::uint32_t sent_as = 0;  // then, where no dispatch had come: fingerprint of what it must say
+  std::vector<ReversedPartial> reversed;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
     f(s.host, s.app, s.workunit, s.name, s.priced, s.trickles, s.paid, AddedIn<2>(s.version),
-      AddedIn<2>(s.ended), AddedIn<2>(s.back_at), AddedIn<2>(s.line), AddedIn<2>(s.sent_as));
+      AddedIn<2>(s.ended), AddedIn<2>(s.back_at), AddedIn<2>(s.line), AddedIn<2>(s.sent_as),
+      AddedIn<3>(s.reversed));
   }
 };
 
@@ -79,7 +95,7 @@ struct WaitingTrickles {
 inline constexpr std::size_t kMaxWaitingTrickles = 4096;
 
 // Tables of a slot, as stored (numbers are unique over all stages).
-inline constexpr stream::TableSpec<OpenJob> kJobsTable{.id = 11, .version = 2};
+inline constexpr stream::TableSpec<OpenJob> kJobsTable{.id = 11, .version = 3};
 inline constexpr stream::TableSpec<NamedResult> kNamesTable{.id = 12, .version = 1};
 inline constexpr stream::TableSpec<WaitingTrickles> kWaitingTricklesTable{.id = 13, .version = 1};
 inline constexpr stream::TableSpec<WaitingTrickles> kWaitingNamesTable{.id = 14, .version = 1};

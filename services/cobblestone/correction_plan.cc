@@ -26,13 +26,14 @@ bool SameBits(double a, double b) {
 
 // Of what was decided upon, and never of when or why: whoever decides the same upon the same says the same.
 std::uint64_t EventIdOf(ProjectId project, ResultId result, const wire::LedgerEntry& entry,
-                        credit::MicroCredit after, std::uint32_t policy_version) {
+                        credit::MicroCredit after, std::uint32_t policy_version, credit::MicroCredit paid) {
   std::string text;
   for (const std::uint64_t number :
        {std::uint64_t{project.value}, result.value, entry.host.value, entry.user.value, entry.team.value,
         entry.previous, static_cast<std::uint64_t>(entry.credit_micro), static_cast<std::uint64_t>(after),
         std::uint64_t{policy_version}, std::uint64_t{entry.counted ? 1u : 0u}})
     text += std::to_string(number) + ' ';
+  if (paid != 0) text += "runs " + std::to_string(paid);
   return std::max<std::uint64_t>(1, stream::HashBytes(text).low);
 }
 
@@ -155,6 +156,7 @@ bool CorrectionReader::TakeGrant(std::string_view bytes) {
   if (grant.undone) {
     record.event = grant.undone->event;
     record.before = grant.undone->credit_micro;
+    record.paid = grant.undone->paid_micro;
     record.policy_version = grant.undone->policy_version;
     return true;
   }
@@ -172,7 +174,9 @@ void CorrectionReader::TakePartial(const wire::PartialGrant& partial, LedgerResu
                                    ResultRecord& record) {
   result.workunit = partial.workunit;
   if (partial.version.value != 0) result.version = partial.version;
+  record.mark_before = partial.mark_before;
   record.mark = partial.mark_after;
+  record.paid_before = partial.paid_before;
   auto& prices = result.prices;
   auto price = std::find_if(prices.begin(), prices.end(),
                             [&](const auto& one) { return one.first == partial.variety; });
@@ -204,10 +208,13 @@ bool CorrectionReader::TakePosting(std::string_view bytes) {
   const auto found = result->second.owners.find({posting.host, posting.user});
   if (found == result->second.owners.end()) return true;
   for (ResultRecord& one : found->second) {
-    if (one.posted || (one.flags & credit::kGrantCorrects) != 0 || one.micro != posting.credit_micro ||
-        !SameBits(one.time, posting.time) || (one.kind == wire::GrantKind::kFinal) == posting.uncounted)
+    // A correction says which team it goes from, unless it has waited for its user.
+    const bool says_team = one.event != 0 && (!one.while_running() || one.team);
+    if (one.posted || says_team || one.micro != posting.credit_micro || !SameBits(one.time, posting.time) ||
+        (one.kind == wire::GrantKind::kFinal) == posting.uncounted)
       continue;
     one.posted = true;
+    one.waited = one.while_running();
     one.team = posting.team;
     break;
   }
@@ -225,15 +232,19 @@ bool CorrectionReader::TakeRefused(std::string_view bytes) {
   return true;
 }
 
-void CorrectionReader::Add(ResultId result, wire::LedgerEntry entry, credit::MicroCredit after,
-                           CorrectionPlan& plan) {
+void CorrectionReader::Add(ResultId result, const wire::LedgerEntry& entry, credit::MicroCredit after,
+                           credit::MicroCredit paid, CorrectionPlan& plan) {
   const double time = request_.time > 0 ? request_.time : newest_;
-  wire::Event event{.head = {.id = EventIdOf(request_.project, result, entry, after, request_.policy_version),
-                             .project = request_.project,
-                             .time = time},
-                    .body = {}};
+  wire::Event event{
+      .head = {.id = EventIdOf(request_.project, result, entry, after, request_.policy_version, paid),
+               .project = request_.project,
+               .time = time},
+      .body = {}};
   const wire::Target target{.kind = wire::TargetKind::kResult, .id = result.value};
-  if (request_.policy_version == 0) {
+  if (paid != 0) {
+    event.body = wire::JobReversal{
+        .host = entry.host, .result = result, .reason = request_.reason, .entry = entry, .paid_micro = paid};
+  } else if (request_.policy_version == 0) {
     event.body = wire::Reversal{.target = target, .reason = request_.reason, .entry = entry};
   } else {
     event.body = wire::Repricing{.policy_version = request_.policy_version,
@@ -257,33 +268,51 @@ void CorrectionReader::PlanResult(ResultId id, const LedgerResult& result, Corre
   if (result.unnamed)
     return problem(
         "its user was never named, so that its host alone has the credit: nothing to take it from");
-  // CLAIMS, which decides, would settle once more what was taken back.
-  if (result.Provisional() != 0)
-    return problem("its job still runs: what it was paid is settled when it is decided; ask again then");
-  const bool reprices = request_.policy_version != 0;
-  BroughtAnew anew;
-  if (reprices) anew = BringAnew(result, replicas_, view(), request_.policy_version);
+  if (request_.policy_version == 0) {
+    for (const auto& [owner, records] : result.owners) PlanReversal(id, result, owner, plan);
+    return;
+  }
+  if (result.Runs())
+    return problem("its job still runs, at the price of when it was sent: ask again when it is decided");
+  BroughtAnew anew = BringAnew(result, replicas_, view(), request_.policy_version);
   if (!anew.problem.empty()) return problem(std::move(anew.problem));
   for (const auto& [owner, records] : result.owners) {
     const std::vector<TeamShare> shares = SharesOf(result, owner);
     if (shares.empty()) continue;
-    if (reprices) {
-      const std::vector<credit::MicroTotal> each = Spread(shares, anew.brought[owner]);
-      bool changes = false;
-      for (std::size_t i = 0; i < shares.size(); ++i) {
-        const auto after = static_cast<credit::MicroCredit>(each[i] + shares[i].taken);
-        if (after == shares[i].entry.credit_micro) continue;
-        changes = true;
-        Add(id, shares[i].entry, after, plan);
-      }
-      plan.unchanged += changes ? 0 : 1;
-      continue;
+    const std::vector<credit::MicroTotal> each = Spread(shares, anew.brought[owner]);
+    bool changes = false;
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      const auto after = static_cast<credit::MicroCredit>(each[i] + shares[i].taken);
+      if (after == shares[i].entry.credit_micro) continue;
+      changes = true;
+      Add(id, shares[i].entry, after, 0, plan);
     }
-    for (const TeamShare& share : shares) {
+    plan.unchanged += changes ? 0 : 1;
+  }
+}
+
+// Of a job that runs CLAIMS takes back what it was paid, which knows it and will settle the rest; of one that is decided ACCOUNTS.
+void CorrectionReader::PlanReversal(ResultId id, const LedgerResult& result, const ResultOwner& owner,
+                                    CorrectionPlan& plan) {
+  const std::vector<ResultRecord>& records = result.owners.at(owner);
+  if (Provisional(records) == 0) {
+    for (const TeamShare& share : SharesOf(result, owner)) {
       const bool something = share.entry.credit_micro != 0 || share.entry.counted;
       plan.unchanged += something ? 0 : 1;
-      if (something) Add(id, share.entry, 0, plan);
+      if (something) Add(id, share.entry, 0, 0, plan);
     }
+    return;
+  }
+  if (std::any_of(records.begin(), records.end(),
+                  [](const ResultRecord& one) { return one.event != 0 && !one.while_running(); })) {
+    plan.problems.emplace_back(
+        id, "its job still runs, and what it was paid was corrected by hand: ask again when it is decided");
+    return;
+  }
+  for (const RunningShare& share : RunningSharesOf(result, owner)) {
+    const bool something = share.sums.paid > share.sums.taken;
+    plan.unchanged += something ? 0 : 1;
+    if (something) Add(id, share.entry, 0, static_cast<credit::MicroCredit>(share.sums.paid), plan);
   }
 }
 
@@ -321,11 +350,43 @@ std::string CorrectionReader::WrongPrice(const LedgerResult& result, const Resul
   }
 }
 
+namespace {
+
+// What one team has of a result for one owner, record by record.
+struct Net {
+  credit::MicroTotal micro = 0;
+  std::set<credit::MicroTotal> since;  // each that it was since the last correction
+  PaidSums sums;                       // of the job that runs
+  std::set<credit::MicroTotal> paid;   // each that it was
+
+  void AddPaid(const ResultRecord& record) {
+    sums.Add(record);
+    paid.insert(sums.paid);
+  }
+};
+
+std::string Digits(credit::MicroTotal micro) { return std::to_string(static_cast<long long>(micro)); }
+
+// Of one that was made while the job ran; empty: it is right.
+std::string WrongWhileRunning(const ResultRecord& record, const Net& net, credit::MicroTotal provisional) {
+  const std::string which = "correction " + std::to_string(record.event);
+  const credit::MicroTotal sum = net.sums.SumOf(record);
+  if (!net.paid.contains(sum))
+    return which + " takes back up to " + Digits(sum) +
+           " micro-credits of what a job had paid, and the ledger had " + Digits(net.sums.paid);
+  const credit::MicroTotal more = net.sums.MoreBy(record);
+  if (-record.micro != more || record.before != more || record.provisional != record.micro)
+    return which + " takes " + Digits(-record.micro) + " micro-credits back, and of " + Digits(sum) +
+           " were " + Digits(sum - more) + " taken before";
+  if (-record.micro > provisional)
+    return which + " takes " + Digits(-record.micro) + " micro-credits back, and its job had " +
+           Digits(provisional);
+  return {};
+}
+
+}  // namespace
+
 std::vector<std::string> CorrectionReader::WrongCorrections() const {
-  struct Net {
-    credit::MicroTotal micro = 0;
-    std::set<credit::MicroTotal> since;  // each that it was since the last correction
-  };
   std::vector<std::string> wrong;
   for (const auto& [id, result] : results_)
     for (const auto& [owner, records] : result.owners) {
@@ -333,13 +394,24 @@ std::vector<std::string> CorrectionReader::WrongCorrections() const {
       credit::MicroTotal provisional = 0;
       for (std::size_t at = 0; at < records.size(); ++at) {
         const ResultRecord& record = records[at];
+        if (record.settles())
+          for (auto& [team, net] : by_team) net = {.micro = net.micro, .since = std::move(net.since)};
         Net& net = by_team[record.team];
         net.since.insert(net.micro);
+        if (record.while_running()) {
+          if (std::string why = WrongWhileRunning(record, net, provisional); !why.empty())
+            wrong.push_back(std::move(why));
+          provisional += record.provisional;
+          net.AddPaid(record);
+          net.micro += record.micro;
+          net.since.clear();
+          continue;
+        }
+        if (record.partial() && !record.late()) net.AddPaid(record);
         const std::string which = "correction " + std::to_string(record.event);
         if (record.event != 0 && !net.since.contains(record.before))
           wrong.push_back(which + " rests on " + std::to_string(record.before) +
-                          " micro-credits, and the ledger had " +
-                          std::to_string(static_cast<long long>(net.micro)));
+                          " micro-credits, and the ledger had " + Digits(net.micro));
         if (record.event != 0 && record.kind == wire::GrantKind::kReversal && record.micro != -record.before)
           wrong.push_back(which + " takes " + std::to_string(-record.micro) + " of " +
                           std::to_string(record.before) + " micro-credits back");
@@ -395,6 +467,7 @@ json CorrectionPlanJson(const CorrectionPlan& plan) {
                     {"before", view::MicroText(one.entry.credit_micro)},
                     {"after", view::MicroText(one.after)},
                     {"recent_average_off", view::Number(one.recent_off)},
+                    {"running", one.running()},
                     {"event_id", one.event.head.id},
                     {"event", hex}});
   }

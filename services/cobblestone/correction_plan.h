@@ -42,6 +42,9 @@ struct PlannedCorrection {
   wire::LedgerEntry entry;
   credit::MicroCredit after = 0;
   double recent_off = 0;  // Cobblestones per day
+
+  // It is of a job that still runs.
+  [[nodiscard]] bool running() const { return std::holds_alternative<wire::JobReversal>(event.body); }
 };
 
 struct CorrectionPlan {
@@ -77,7 +80,7 @@ class CorrectionReader {
   Result<CorrectionPlan> Plan();
 
   // Of the corrections that are in the ledger already: which rest on what the result never had brought, leave what they do not
-  // say, came while their job ran, or price it anew otherwise than the version that they name. What came between an operator's
+  // say, came by hand while their job ran, or price it anew otherwise than the version that they name. What came between an operator's
   // look and the correction is left out of it.
   [[nodiscard]] std::vector<std::string> WrongCorrections() const;
 
@@ -88,7 +91,10 @@ class CorrectionReader {
   [[nodiscard]] bool Joined(HostId host) const;
   static void TakePartial(const wire::PartialGrant& partial, LedgerResult& result, ResultRecord& record);
   void PlanResult(ResultId id, const LedgerResult& result, CorrectionPlan& plan);
-  void Add(ResultId result, wire::LedgerEntry entry, credit::MicroCredit after, CorrectionPlan& plan);
+  void PlanReversal(ResultId id, const LedgerResult& result, const ResultOwner& owner, CorrectionPlan& plan);
+  // `paid`: not 0: of a job that runs, what it has paid in all.
+  void Add(ResultId result, const wire::LedgerEntry& entry, credit::MicroCredit after,
+           credit::MicroCredit paid, CorrectionPlan& plan);
   [[nodiscard]] std::string WrongPrice(const LedgerResult& result, const ResultOwner& owner,
                                        std::size_t at) const;
   [[nodiscard]] const wire::ProjectView& view() const {

@@ -25,7 +25,7 @@ std::string CorrectionsText(const json& answer) {
     text += "     " + (time.is_number() ? UtcText(time.get<double>()) : Text(one, "time")) + "  ";
     const auto version = one.find("policy_version");
     text += version == one.end()
-                ? std::string("taken back from ")
+                ? std::string(one.contains("up_to") ? "taken back while it ran, from " : "taken back from ")
                 : "priced anew by version " + std::to_string(version->get<std::uint64_t>()) + " for ";
     const char* owner = one.at("user") == 0 ? "host" : "user";
     text += owner + (" " + std::to_string(one.at(owner).get<std::uint64_t>())) + ", because " +

@@ -65,12 +65,9 @@ struct TrickleWorth {
   friend bool operator==(const TrickleWorth&, const TrickleWorth&) = default;
 };
 
-std::vector<credit::RecordedMark> MarksOf(const LedgerResult& result, bool with_late) {
-  std::map<std::size_t, double> highest;
-  for (const auto& [owner, records] : result.owners)
-    for (const ResultRecord& record : records)
-      if (record.partial() && (with_late || !record.late()))
-        highest[record.variety] = std::max(highest[record.variety], record.mark);
+using Highest = std::map<std::size_t, double>;  // marks, by variety
+
+std::vector<credit::RecordedMark> MarksOf(const LedgerResult& result, const Highest& highest) {
   std::vector<credit::RecordedMark> marks;
   for (const auto& [variety, mark] : highest)
     marks.push_back(
@@ -78,16 +75,71 @@ std::vector<credit::RecordedMark> MarksOf(const LedgerResult& result, bool with_
   return marks;
 }
 
+Highest HighestOf(const LedgerResult& result, bool with_late) {
+  Highest highest;
+  for (const auto& [owner, records] : result.owners)
+    for (const ResultRecord& record : records)
+      if (record.partial() && (with_late || !record.late()))
+        highest[record.variety] = std::max(highest[record.variety], record.mark);
+  return highest;
+}
+
 std::optional<TrickleWorth> TricklesAnew(const LedgerResult& result, const credit::PolicyVersion& then,
                                          const credit::PolicyVersion& version, std::string* problem) {
   TrickleWorth worth;
   for (const auto& [with_late, to] : {std::pair{false, &worth.before}, std::pair{true, &worth.all}}) {
-    const credit::PricedAnew anew = credit::PriceTricklesAnew(MarksOf(result, with_late), then, version);
+    const credit::PricedAnew anew =
+        credit::PriceTricklesAnew(MarksOf(result, HighestOf(result, with_late)), then, version);
     *problem = anew.problem;
     if (!problem->empty()) return std::nullopt;
     *to = anew.micro;
   }
   return worth;
+}
+
+// What an owner's trickles have of a job's: the spans that they raised its marks by, before the decision and behind it.
+struct OwnTrickles {
+  MicroTotal on_time = 0;
+  MicroTotal late = 0;
+};
+
+// Each by the version, trickle by trickle in the order in which they were paid, so that the sums are exactly those of the whole.
+// `grant`: of the job, by the version: what comes behind it is paid above that. None: `problem` says why it cannot be told.
+std::optional<std::map<ResultOwner, OwnTrickles>> SpansAnew(const LedgerResult& result,
+                                                            const credit::PolicyVersion& then,
+                                                            const credit::PolicyVersion& version,
+                                                            MicroCredit grant, std::string* problem) {
+  std::vector<std::pair<const ResultOwner*, const ResultRecord*>> trickles;
+  for (const auto& [owner, records] : result.owners)
+    for (const ResultRecord& record : records)
+      if (record.partial()) trickles.emplace_back(&owner, &record);
+  std::stable_sort(trickles.begin(), trickles.end(), [](const auto& a, const auto& b) {
+    return a.second->paid_before < b.second->paid_before;
+  });
+  Highest highest;
+  std::map<ResultOwner, OwnTrickles> own;
+  MicroCredit total = 0;
+  for (const auto& [owner, record] : trickles) {
+    // A message that brought nothing may have raised it before, and have been another owner's.
+    double& mark = highest[record->variety];
+    mark = std::max(mark, record->mark_before);
+    const auto before = credit::PriceTricklesAnew(MarksOf(result, highest), then, version);
+    mark = std::max(mark, record->mark);
+    const auto anew = credit::PriceTricklesAnew(MarksOf(result, highest), then, version);
+    if (!before.problem.empty() || before.micro != total || !anew.problem.empty()) {
+      *problem =
+          "its trickles were paid to several owners, and one between them that brought nothing may be worth "
+          "something by that version";
+      return std::nullopt;
+    }
+    OwnTrickles& its = own[*owner];
+    if (record->late())
+      its.late += std::max(grant, anew.micro) - std::max(grant, total);
+    else
+      its.on_time += anew.micro - total;
+    total = anew.micro;
+  }
+  return own;
 }
 
 // What the pipeline brought an owner.
@@ -109,6 +161,12 @@ Granted GrantedTo(const std::vector<ResultRecord>& records) {
 
 // Why it is not priced anew, whatever its price; empty: it may be.
 std::string TakenBack(const LedgerResult& result) {
+  const auto while_running = [](const auto& owner) {
+    return std::any_of(owner.second.begin(), owner.second.end(),
+                       [](const ResultRecord& one) { return one.while_running(); });
+  };
+  if (std::any_of(result.owners.begin(), result.owners.end(), while_running))
+    return "a part of what its trickles were paid was taken back while it ran";
   if (result.final) {
     const wire::GrantHead& final = result.final->head;
     const auto own = result.owners.find({final.host, final.user});
@@ -127,11 +185,76 @@ std::string TakenBack(const LedgerResult& result) {
 
 }  // namespace
 
-MicroTotal LedgerResult::Provisional() const {
+MicroTotal Provisional(const std::vector<ResultRecord>& records) {
   MicroTotal sum = 0;
-  for (const auto& [owner, records] : owners)
-    for (const ResultRecord& record : records) sum += record.provisional;
+  for (const ResultRecord& record : records) sum += record.provisional;
   return sum;
+}
+
+bool LedgerResult::Runs() const {
+  return std::any_of(owners.begin(), owners.end(),
+                     [](const auto& owner) { return Provisional(owner.second) != 0; });
+}
+
+namespace {
+
+wire::LedgerEntry EntryOf(const LedgerResult& result, const ResultOwner& owner, TeamId team) {
+  return {.user = owner.user,
+          .host = owner.host,
+          .team = team,
+          .workunit = result.workunit,
+          .app = result.app,
+          .app_version = result.version.value_or(AppVersionId())};
+}
+
+void Put(const credit::RecentAverage& average, wire::LedgerEntry& entry) {
+  entry.recent = average.value;
+  entry.recent_time = average.time;
+}
+
+}  // namespace
+
+void PaidSums::Add(const ResultRecord& record) {
+  if (!record.while_running()) {
+    paid += record.micro;
+  } else if (record.waited) {
+    paid -= MoreBy(record);
+    waited = record.paid;
+  } else {
+    taken = record.paid;
+  }
+}
+
+std::vector<RunningShare> RunningSharesOf(const LedgerResult& result, const ResultOwner& owner) {
+  std::vector<RunningShare> shares;
+  std::vector<credit::RecentAverage> averages;
+  const auto records = result.owners.find(owner);
+  if (records == result.owners.end()) return shares;
+  for (const ResultRecord& record : records->second) {
+    if (record.settles()) {
+      shares.clear();
+      averages.clear();
+    }
+    const bool paid = record.partial() && !record.late();
+    if (!paid && !record.while_running()) continue;
+    auto found = std::find_if(shares.begin(), shares.end(),
+                              [&](const RunningShare& one) { return one.entry.team == record.team; });
+    if (found == shares.end()) {
+      found = shares.insert(found, {.entry = EntryOf(result, owner, record.team)});
+      averages.emplace_back();
+    }
+    found->entry.credit_micro += record.micro;
+    credit::RecentAverage& average = averages[static_cast<std::size_t>(found - shares.begin())];
+    found->sums.Add(record);
+    if (paid) {
+      credit::AddToShare(record.micro, record.time, average);
+    } else {
+      found->entry.previous = record.event;
+      credit::TakeFromShare(record.recent_off, record.time, average);
+    }
+  }
+  for (std::size_t i = 0; i < shares.size(); ++i) Put(averages[i], shares[i].entry);
+  return shares;
 }
 
 std::vector<TeamShare> SharesOf(const LedgerResult& result, const ResultOwner& owner) {
@@ -145,19 +268,15 @@ std::vector<TeamShare> SharesOf(const LedgerResult& result, const ResultOwner& o
     auto found = std::find_if(shares.begin(), shares.end(),
                               [&](const TeamShare& one) { return one.entry.team == record.team; });
     if (found == shares.end()) {
-      found = shares.insert(found, {.entry = {.user = owner.user,
-                                              .host = owner.host,
-                                              .team = record.team,
-                                              .workunit = result.workunit,
-                                              .app = result.app,
-                                              .app_version = result.version.value_or(AppVersionId())}});
+      found = shares.insert(found, {.entry = EntryOf(result, owner, record.team)});
       averages.emplace_back();
     }
     wire::LedgerEntry& entry = found->entry;
     entry.credit_micro += record.micro;
     if (record.kind == wire::GrantKind::kFinal) entry.counted = true;
     if ((record.flags & credit::kGrantUncounts) != 0) entry.counted = false;
-    if (record.event != 0) entry.previous = record.event;
+    // ACCOUNTS, which decides, knows of no other.
+    if (record.event != 0 && !record.while_running()) entry.previous = record.event;
     if (record.event == 0) found->granted += record.micro;
     if (record.event != 0 && record.kind == wire::GrantKind::kReversal) found->taken += record.micro;
     credit::RecentAverage& average = averages[static_cast<std::size_t>(found - shares.begin())];
@@ -167,10 +286,7 @@ std::vector<TeamShare> SharesOf(const LedgerResult& result, const ResultOwner& o
       credit::AddToShare(record.micro, record.time, average);
     }
   }
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    shares[i].entry.recent = averages[i].value;
-    shares[i].entry.recent_time = averages[i].time;
-  }
+  for (std::size_t i = 0; i < shares.size(); ++i) Put(averages[i], shares[i].entry);
   return shares;
 }
 
@@ -219,6 +335,8 @@ BroughtAnew BringAnew(const LedgerResult& result, const ReplicaGrants& replicas,
 
   TrickleWorth was;
   TrickleWorth now;
+  MicroTotal late_now = 0;
+  std::map<ResultOwner, OwnTrickles> own;  // where several were paid, and have something else now
   if (!result.prices.empty()) {
     if (result.resent) return cannot("it was sent more than once, and paid for trickles each time");
     const credit::PolicyVersion* then = view.FindPolicy(result.app, result.prices[0].second.rule_version);
@@ -228,25 +346,38 @@ BroughtAnew BringAnew(const LedgerResult& result, const ReplicaGrants& replicas,
     if (!before || !after) return cannot(std::move(problem));
     was = *before;
     now = *after;
+    // Of trickles behind the decision is paid what they are worth above the grant and those before.
+    late_now = std::max(*grant, now.all) - std::max(*grant, now.before);
+    if ((now.before != was.before && paid > 1) || (late_now != late && paid_late > 1)) {
+      if (result.owners.begin()->first.host != result.owners.rbegin()->first.host)
+        return cannot("its trickles were paid to several owners, of several hosts");
+      auto spans = SpansAnew(result, *then, *view.FindPolicy(result.app, version), *grant, &problem);
+      if (!spans) return cannot(std::move(problem));
+      own = std::move(*spans);
+    }
   }
-  // Of trickles behind the decision is paid what they are worth above the grant and those before.
-  const MicroTotal late_now = std::max(*grant, now.all) - std::max(*grant, now.before);
-  if ((now.before != was.before && paid > 1) || (late_now != late && paid_late > 1))
-    return cannot("its trickles were paid to several owners, and what each has of another sum nobody says");
 
   credit::Claim claim;
   if (result.final) claim = *result.final->claim;
-  if (now.before != was.before && claim.paid.size() == 1) claim.paid[0].micro = now.before;
+  if (own.empty() && now.before != was.before && claim.paid.size() == 1) claim.paid[0].micro = now.before;
+  if (!own.empty())
+    for (credit::PaidPartial& one : claim.paid)
+      one.micro = static_cast<MicroCredit>(own[{claim.host, one.user}].on_time);
   for (const auto& [owner, its] : granted) {
     MicroTotal& brought = anew.brought[owner] = its.all;
     if (result.final && owner.host != result.final->head.host) continue;
     MicroTotal on_time = its.all - its.late;
     if (result.final) {
       on_time = credit::BroughtTo(owner.user, claim, *grant);
-    } else if (now.before != was.before && on_time != 0) {
-      on_time = now.before;  // it was kept
+    } else if (on_time != 0 && !own.empty()) {
+      on_time = own[owner].on_time;  // it was kept
+    } else if (on_time != 0 && now.before != was.before) {
+      on_time = now.before;
     }
-    brought = on_time + (late_now == late ? its.late : its.late != 0 ? late_now : 0);
+    if (!own.empty())
+      brought = on_time + own[owner].late;
+    else
+      brought = on_time + (late_now == late ? its.late : its.late != 0 ? late_now : 0);
   }
   return anew;
 }

@@ -31,15 +31,24 @@ struct ResultRecord {
   double time = 0;
   double recent_off = 0;
   std::uint32_t flags = 0;
-  std::uint64_t event = 0;           // of a correction
+  std::uint64_t event = 0;  // of a correction
+  credit::MicroCredit paid =
+      0;  // of one that was made while the job ran: up to which sum of what it was paid
   credit::MicroCredit before = 0;    // that it was decided upon
   std::uint32_t policy_version = 0;  // of a re-pricing
   std::size_t variety = 0;  // of a partial grant, in LedgerResult::prices; behind them: its price is not told
+  double mark_before = 0;   // of the variety
   double mark = 0;
-  bool posted = false;  // its posting was seen
+  credit::MicroCredit paid_before = 0;  // of the job, to whomever
+  bool posted = false;                  // its posting was seen
+  // A correction that was made while the job ran and of a user whom nobody had named: it went where what it takes back did.
+  bool waited = false;
 
   [[nodiscard]] bool partial() const { return kind == wire::GrantKind::kPartial; }
   [[nodiscard]] bool late() const { return (flags & credit::kGrantLate) != 0; }
+  [[nodiscard]] bool while_running() const { return paid != 0; }
+  // Its job is decided: all partial grants before it are final.
+  [[nodiscard]] bool settles() const { return event == 0 && (flags & credit::kGrantSettles) != 0; }
 };
 
 struct LedgerResult {
@@ -53,9 +62,12 @@ struct LedgerResult {
   std::optional<wire::Grant> final;
   std::map<ResultOwner, std::vector<ResultRecord>> owners;  // in order
 
-  // Of a job that still runs: what it was paid, and its decision will settle.
-  [[nodiscard]] credit::MicroTotal Provisional() const;
+  // What its job was paid, and its decision will settle; 0: it has.
+  [[nodiscard]] bool Runs() const;
 };
+
+// What a job that runs was paid and still has.
+[[nodiscard]] credit::MicroTotal Provisional(const std::vector<ResultRecord>& records);
 
 // Final grants of a workunit's results, by result.
 using ReplicaGrants = std::map<std::uint64_t, wire::Grant>;
@@ -68,6 +80,32 @@ struct TeamShare {
 };
 // In the order of the first record to each.
 std::vector<TeamShare> SharesOf(const LedgerResult& result, const ResultOwner& owner);
+
+// What a job has paid the members of one team while it ran, and what operators have taken back of that, as CLAIMS counts both. What
+// has waited for its user was taken from no team there: it is no part of either.
+struct PaidSums {
+  credit::MicroTotal paid = 0;
+  credit::MicroTotal taken = 0;   // up to which sum
+  credit::MicroTotal waited = 0;  // likewise, of what has waited
+
+  // Up to which sum a correction takes all of `paid`, and how much more that is.
+  [[nodiscard]] credit::MicroTotal SumOf(const ResultRecord& correction) const {
+    return correction.paid - (correction.waited ? waited : 0);
+  }
+  [[nodiscard]] credit::MicroTotal MoreBy(const ResultRecord& correction) const {
+    return SumOf(correction) - (correction.waited ? 0 : taken);
+  }
+  // A partial grant, or a correction.
+  void Add(const ResultRecord& record);
+};
+
+// What a job that runs has brought the members of one team.
+struct RunningShare {
+  wire::LedgerEntry entry;  // with all that was taken back of it
+  PaidSums sums;
+};
+// In the order of the first record to each; without those of a life of the result that is over.
+std::vector<RunningShare> RunningSharesOf(const LedgerResult& result, const ResultOwner& owner);
 
 // `brought` in all, share by share: what it is more than the pipeline granted is of the team that had the grant, what it is less goes
 // from that one first, then from those that had its partial grants, the last ones first, from none more than it had. Of the records

@@ -38,6 +38,7 @@ struct Paid {
   ResultId result;
   credit::MicroTotal partials = 0;
   credit::MicroTotal settled = 0;
+  credit::MicroTotal reversed = 0;  // by operators, while its job ran
 };
 
 // What one partition of accounts has sent others about a host that moved: records, and the credit in them.
@@ -372,6 +373,7 @@ Status Auditor::CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapsh
     amounts_.emplace_back(ResultHash(head.project, head.result), head.credit_micro);
     const std::string whose = where + " (result " + std::to_string(head.result.value) + ")";
     if (grant.undone) corrections_.Take(grant, whose);
+    if (grant.undone && head.settles_micro != 0) PaidOf(head).reversed += head.settles_micro;
     switch (head.kind) {
       case wire::GrantKind::kPartial: CheckPartial(grant, whose); break;
       case wire::GrantKind::kReversal:
@@ -510,10 +512,10 @@ void Auditor::CheckReversal(const wire::Grant& grant, const std::string& where) 
   if (grant.reason.empty()) Problem(where + ": takes back, and does not say why");
 }
 
-// Of a result that is decided all that its trickles were paid is final; of others nothing is.
+// Of a result that is decided all that its trickles were paid is final, or was taken back before; of others nothing is final.
 Status Auditor::CheckPaid(LedgerIndex& index) {
   for (auto& [hash, paid] : paid_) {
-    if (paid.settled == paid.partials) continue;
+    if (paid.settled + paid.reversed == paid.partials) continue;
     // One that was granted under another host than its trickles named has settled nothing.
     if (paid.settled == 0 && !std::binary_search(finals_.begin(), finals_.end(), hash)) continue;
     // Partial grants that lie behind the snapshot of another partition are not in the sum.
@@ -527,11 +529,12 @@ Status Auditor::CheckPaid(LedgerIndex& index) {
       if (wire::DecodeGrantHead(*record, &head) && head.project == paid.project && head.result == paid.result)
         partials += wire::ProvisionalOf(head);
     }
-    if (partials != paid.settled)
+    if (partials != paid.settled + paid.reversed)
       Problem("result " + std::to_string(paid.result.value) + " of project " +
               std::to_string(paid.project.value) + ": its trickles were paid " +
               std::to_string(static_cast<long long>(partials)) + " micro-credits, and " +
-              std::to_string(static_cast<long long>(paid.settled)) + " of them became final");
+              std::to_string(static_cast<long long>(paid.settled)) + " of them became final, " +
+              std::to_string(static_cast<long long>(paid.reversed)) + " were taken back while it ran");
   }
   return Status::Ok();
 }

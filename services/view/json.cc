@@ -105,8 +105,10 @@ json ClaimJson(const credit::Claim& claim) {
   };
   if (!claim.paid.empty()) {
     json paid = json::array();
-    for (const credit::PaidPartial& one : claim.paid)
+    for (const credit::PaidPartial& one : claim.paid) {
       paid.push_back({{"user", one.user.value}, {"credit", MicroText(one.micro)}});
+      if (one.reversed != 0) paid.back()["taken_back"] = MicroText(one.reversed);
+    }
     j["paid_by_trickles"] = paid;
     j["trickle_settlement"] = credit::TrickleSettlementName(claim.settlement);
   }
@@ -238,6 +240,7 @@ json CorrectionJson(const wire::Grant& grant) {
          {"counts_no_more", undone.counted},
          {"reason", grant.reason}};
   if (undone.policy_version != 0) j["policy_version"] = undone.policy_version;
+  if (undone.paid_micro != 0) j["up_to"] = MicroText(undone.paid_micro);
   return j;
 }
 

@@ -106,6 +106,43 @@ class ProgramCorrectYear : public Correcting {
   }
 };
 
+// The same jobs in the middle of the year.
+TEST_F(Correcting, OfJobsThatStillRunWhatTheyWerePaidIsTakenBack) {
+  const std::string make =
+      "python3 '" COBBLESTONE_SOURCE_DIR "/examples/climate/project.py' '" + (dir_ / "year") + "'";
+  ASSERT_EQ(std::system(make.c_str()), 0);
+  Run({"ingest", "year/before.jsonl", "--data", "data"});
+  Run({"ingest", "year/messages.xml", "--format", "trickle-xml", "--data", "data"}, 1);
+  const std::string paid = Total("user", 1);
+  ASSERT_GT(std::stod(paid), 100'000);
+  EXPECT_EQ(Ask({"account", "user", "1"})["provisional"], paid);
+  const Finished shown = Correct({"reverse", "--host", "1"});
+  EXPECT_THAT(shown.out, HasSubstr("1 of them of jobs that still run"));
+  EXPECT_THAT(shown.out, HasSubstr("-" + paid));
+  EXPECT_EQ(Total("user", 1), paid);
+
+  EXPECT_THAT(Correct({"reverse", "--host", "1", "--yes"}).out, HasSubstr("1 events sent, and applied"));
+  EXPECT_EQ(Total("user", 1), "0.000000");
+  EXPECT_EQ(Total("host", 1), "0.000000");
+  EXPECT_EQ(Ask({"account", "user", "1"})["provisional"], "0.000000");
+  EXPECT_THAT(Correct({"reverse", "--host", "1", "--yes"}).out, HasSubstr("nothing changes"));
+  ExpectSound(1);
+  const Finished reprice = Correct({"reprice", "--policy-version", "1", "--host", "2"});
+  EXPECT_THAT(reprice.out, HasSubstr("its job still runs"));
+
+  Run({"ingest", "year/after.jsonl", "--data", "data"});
+  EXPECT_NEAR(std::stod(Total("user", 1)), 160'000 - std::stod(paid), 1e-6);
+  EXPECT_EQ(Ask({"account", "user", "1"})["provisional"], "0.000000");
+  ExpectSound(1);
+  EXPECT_THAT(Run({"explain", "1", "--data", "data"}).out,
+              HasSubstr("taken back while it ran, from user 1, because forged results: " + paid +
+                        " became 0.000000"));
+  EXPECT_EQ(Ask({"explain", "1"})["corrections"][0]["up_to"], paid);
+  Correct({"reverse", "--host", "1", "--yes"});
+  EXPECT_EQ(Total("user", 1), "0.000000");
+  ExpectSound(2);
+}
+
 TEST_F(ProgramCorrectYear, WhatTricklesPaidIsPricedAnewOnceAndBack) {
   // Of job 7 and 11 trickles alone were paid, the others' grants were worth more than they.
   const std::map<std::uint64_t, std::string> had = {

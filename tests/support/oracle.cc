@@ -88,6 +88,7 @@ struct Job {
   std::string name;
   std::optional<OracleJob> terms;  // its host is known
   OraclePaid paid;
+  OracleJobReversals reversals;
   // Where its app says `keep`, what its messages are worth counts after its end, too.
   bool ended = false;
   double back = 0;
@@ -224,6 +225,7 @@ struct Oracle::State {
   void GrantTo(std::uint32_t project, const Claim& claim, const WorkunitFacts& workunit, bool late);
   void ExpireWaiting(UserFacts& user, double now);
   void Correct(const Envelope& e, std::string_view bytes);
+  void ReverseJob(const Envelope& e, std::string_view bytes);
   void Give(const Posting& posting);
   void Post(const Posting& posting);
   void AddTo(const AccountKey& key, const Posting& posting, std::int64_t provisional);
@@ -259,7 +261,8 @@ void Oracle::State::Add(std::string_view bytes) {
   if (e.event_case() == Envelope::EVENT_NOT_SET) return Refuse("NOT_SUPPORTED");
   const bool of_host = e.has_completion() || e.has_validation() || e.has_dispatch() || e.has_trickle() ||
                        e.has_host() || e.has_host_merge() || e.has_host_asked() ||
-                       e.has_opening_host_version() || e.has_estimated_credit() || e.has_machine_host() ||
+                       e.has_opening_host_version() || e.has_job_reversal() || e.has_estimated_credit() ||
+                       e.has_machine_host() ||
                        (e.has_opening_total() && e.opening_total().kind() == v1::ACCOUNT_KIND_HOST);
   if (!of_host) EndPeriod();  // a barrier, where there are any
   if (const char* reason = IllFormed(e); reason != nullptr) return Refuse(reason);
@@ -274,6 +277,7 @@ void Oracle::State::Add(std::string_view bytes) {
     return estimates.Report(e, bytes, line, refuse);
   }
   if (e.has_reversal() || e.has_repricing()) return Correct(e, bytes);
+  if (e.has_job_reversal()) return ReverseJob(e, bytes);
   if (e.has_tick()) {
     if (e.project() != 0) return Tick(e.project(), e.tick().time());
     for (auto& [id, project] : projects) Tick(id, e.tick().time());  // of no project: of every one
@@ -383,7 +387,11 @@ void Oracle::State::AddMember(const Envelope& e, std::string_view bytes) {
   user.words[{e.time(), e.id()}] = {said.deleted() ? 0 : said.team(), std::string(bytes)};
   user.known = true;
   ExpireWaiting(user, project.last_tick);
-  for (const auto& [posting, until] : std::exchange(user.waiting, {})) Post(posting);
+  for (auto& [posting, until] : std::exchange(user.waiting, {})) {
+    // What it was taken back of went to the team that the user is in now.
+    if (posting.corrects) posting.team = user.words.rbegin()->second.team;
+    Post(posting);
+  }
 }
 
 bool Oracle::State::AddApp(std::uint32_t project_id, const v1::App& said) {
@@ -1002,6 +1010,44 @@ void Oracle::State::Correct(const Envelope& e, std::string_view bytes) {
         .team = effect.entry.team()});
 }
 
+// Of a job that runs: what is taken back is neither the owner's nor to be settled any more.
+void Oracle::State::ReverseJob(const Envelope& e, std::string_view bytes) {
+  const v1::JobReversal& said = e.job_reversal();
+  Project& project = projects[e.project()];
+  const auto found = project.results.find({said.result(), said.host()});
+  if (found == project.results.end()) return Refuse("UNKNOWN_RESULT");
+  ResultFacts& result = found->second;
+  if (!result.job || result.job->ended) {
+    const bool over = !result.ended || IsEarlierDay(result.begin, project.apps[result.app].results_from);
+    return Refuse(over ? "UNKNOWN_RESULT" : "ALREADY_DECIDED");
+  }
+  Job& job = *result.job;
+  const std::uint64_t user = said.entry().user();
+  const auto paid = std::find_if(job.paid.begin(), job.paid.end(),
+                                 [&](const OraclePartials& one) { return one.user == user; });
+  const bool is_paid = paid != job.paid.end();
+  std::int64_t micro = 0;
+  if (const char* reason =
+          job.reversals.Hear(e, bytes, is_paid ? paid->micro : 0, is_paid ? paid->reversed : 0, &micro))
+    return Refuse(reason);
+  if (micro == 0) return;
+  paid->reversed += micro;
+  const ResultKey key{e.project(), said.result()};
+  auto& sum = outcome.corrections[{key, user}];
+  sum.micro -= micro;
+  ++sum.count;
+  Give({.key = key,
+        .host = said.host(),
+        .user = user,
+        .app = job.app,
+        .micro = -micro,
+        .settles = micro,
+        .time = e.time(),
+        .line = line,
+        .corrects = true,
+        .team = said.entry().team()});
+}
+
 void Oracle::State::Give(const Posting& posting) {
   const std::uint32_t project = posting.key.project;
   UserFacts* user = posting.user == 0 ? nullptr : &projects[project].users[posting.user];
@@ -1309,12 +1355,12 @@ void Oracle::State::Unsettle(const Posting& of, const OraclePaid& paid, std::int
   const std::vector<std::int64_t> taken = TakenBack(paid, worth, settlement);
   for (std::size_t i = 0; i < paid.size(); ++i) {
     PartialOutcome& sum = outcome.partials[{of.key, paid[i].user}];
-    sum.settled += paid[i].micro;
+    sum.settled += paid[i].micro - paid[i].reversed;
     sum.taken += taken[i];
     Posting posting = of;
     posting.user = paid[i].user;
     posting.micro = -taken[i];
-    posting.settles = paid[i].micro;
+    posting.settles = paid[i].micro - paid[i].reversed;
     posting.final = false;
     posting.owed = settlement == "cap";
     posting.team_time = taken[i] > 0 ? paid[i].newest : of.time;

@@ -6,6 +6,42 @@ namespace cobblestone::testing {
 
 constexpr double kYear10000 = 253402300800.0;
 
+namespace {
+
+const char* BadEntry(std::uint64_t result, const std::string& reason, bool there,
+                     const v1::LedgerEntry& entry) {
+  if (result == 0 || reason.empty() || !there || entry.host() == 0 || entry.app() == 0)
+    return "MISSING_FIELD";
+  if (!std::isfinite(entry.recent()) || !std::isfinite(entry.recent_time())) return "NOT_FINITE";
+  if (entry.recent_time() < 0) return "NEGATIVE";
+  return entry.recent_time() > kYear10000 ? "OUT_OF_RANGE" : nullptr;
+}
+
+}  // namespace
+
+const char* BadJobReversal(const v1::JobReversal& said) {
+  if (said.host() == 0) return "MISSING_FIELD";
+  if (const char* bad = BadEntry(said.result(), said.reason(), said.has_entry(), said.entry())) return bad;
+  if (said.entry().host() != said.host()) return "OUT_OF_RANGE";
+  return said.paid_micro() == 0 ? "MISSING_FIELD" : said.paid_micro() < 0 ? "NEGATIVE" : nullptr;
+}
+
+const char* OracleJobReversals::Hear(const v1::Envelope& e, std::string_view bytes, std::int64_t paid,
+                                     std::int64_t reversed, std::int64_t* micro) {
+  *micro = 0;
+  const v1::JobReversal& now = e.job_reversal();
+  Said& said = said_[{now.entry().user(), now.entry().team()}];
+  if (const auto before = said.events.find(e.id()); before != said.events.end())
+    return before->second == bytes ? nullptr : "DUPLICATE_WITH_OTHER_CONTENTS";
+  if (now.paid_micro() <= said.up_to) return "ALREADY_DECIDED";
+  // No more than what the user was paid and has not lost yet, whatever team it went to.
+  if (now.paid_micro() - said.up_to > paid - reversed) return "OUT_OF_RANGE";
+  *micro = now.paid_micro() - said.up_to;
+  said.up_to = now.paid_micro();
+  said.events.emplace(e.id(), bytes);
+  return nullptr;
+}
+
 const char* BadCorrection(const v1::Envelope& e) {
   const bool reprices = e.has_repricing();
   if (reprices && e.repricing().policy_version() == 0) return "MISSING_FIELD";
@@ -13,11 +49,7 @@ const char* BadCorrection(const v1::Envelope& e) {
   const bool has_entry = reprices ? e.repricing().has_entry() : e.reversal().has_entry();
   const v1::LedgerEntry& entry = reprices ? e.repricing().entry() : e.reversal().entry();
   const std::string& reason = reprices ? e.repricing().reason() : e.reversal().reason();
-  if (result == 0 || reason.empty() || !has_entry || entry.host() == 0 || entry.app() == 0)
-    return "MISSING_FIELD";
-  if (!std::isfinite(entry.recent()) || !std::isfinite(entry.recent_time())) return "NOT_FINITE";
-  if (entry.recent_time() < 0) return "NEGATIVE";
-  return entry.recent_time() > kYear10000 ? "OUT_OF_RANGE" : nullptr;
+  return BadEntry(result, reason, has_entry, entry);
 }
 
 const char* OracleCorrections::Hear(const v1::Envelope& e, std::string_view bytes, CorrectionEffect* effect,

@@ -22,6 +22,21 @@ struct CorrectionEffect {
   bool uncounts = false;
 };
 
+// What operators say of one job that runs: up to which sum of what it was paid an owner has lost it, by user and team.
+class OracleJobReversals {
+ public:
+  // The reason of its refusal, or null, and what is taken now. `paid` and `reversed`: to the user, and of that before.
+  const char* Hear(const v1::Envelope& e, std::string_view bytes, std::int64_t paid, std::int64_t reversed,
+                   std::int64_t* micro);
+
+ private:
+  struct Said {
+    std::int64_t up_to = 0;
+    std::map<std::uint64_t, std::string> events;
+  };
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Said> said_;  // by user, team
+};
+
 class OracleCorrections {
  public:
   // The reason of its refusal, or null; a repeat has no effect: *taken is false.
@@ -38,5 +53,6 @@ class OracleCorrections {
 };
 
 const char* BadCorrection(const v1::Envelope& e);
+const char* BadJobReversal(const v1::JobReversal& said);
 
 }  // namespace cobblestone::testing

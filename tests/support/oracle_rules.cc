@@ -137,6 +137,7 @@ const char* IllFormed(const v1::Envelope& e) {
       return Times({e.opening_total().rac_time()});
     case v1::Envelope::kReversal:
     case v1::Envelope::kRepricing: return BadCorrection(e);
+    case v1::Envelope::kJobReversal: return BadJobReversal(e.job_reversal());
     default: return nullptr;
   }
 }

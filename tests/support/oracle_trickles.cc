@@ -136,11 +136,12 @@ std::vector<std::int64_t> TakenBack(const OraclePaid& paid, std::int64_t worth,
                                     const std::string& settlement) {
   std::vector<std::int64_t> taken(paid.size(), 0);
   if (settlement != "settle" && settlement != "cap") return taken;
-  // Those who were paid first keep what the job was worth; the others give back what is beyond it.
+  // Those who were paid first keep what the job was worth; the others give back what is beyond it. What an operator took counts
+  // as paid: it was the beginning of what they had, and nobody gives back what he has no more.
   std::int64_t left = worth;
   for (std::size_t i = 0; i < paid.size(); ++i) {
     const std::int64_t keeps = std::min(left, paid[i].micro);
-    taken[i] = paid[i].micro - keeps;
+    taken[i] = std::min(paid[i].micro - keeps, paid[i].micro - paid[i].reversed);
     left -= keeps;
   }
   return taken;

@@ -53,11 +53,12 @@ class OracleJob {
 struct OraclePartials {
   std::uint64_t user = 0;
   std::int64_t micro = 0;
-  double newest = 0;  // the time of the last of them
+  double newest = 0;          // the time of the last of them
+  std::int64_t reversed = 0;  // operators have taken it back, while the job ran
 };
 using OraclePaid = std::vector<OraclePartials>;
 
-// What is taken back of each where the job was worth `worth`, all told; by place in `paid`.
+// What is taken back of each where the job was worth `worth`, all told, and was not before; by place in `paid`.
 std::vector<std::int64_t> TakenBack(const OraclePaid& paid, std::int64_t worth,
                                     const std::string& settlement);
 

@@ -165,6 +165,48 @@ TEST(BroughtTo, FollowsTheSettlementOfTheApp) {
   }
 }
 
+// The first owner lost 20 of 30 while the job ran, the second all of 40.
+TEST(SettlePartials, WhatWasTakenBackBeforeCountsAsPaidAndIsNeitherSettledNorTakenAgain) {
+  const std::vector<PaidPartial> paid = {{.user = UserId(1), .micro = 30, .reversed = 20},
+                                         {.user = UserId(2), .micro = 40, .reversed = 40}};
+  struct Row {
+    TrickleSettlement settlement;
+    MicroCredit worth;
+    MicroCredit final;
+    MicroCredit first_loses;
+  };
+  for (const Row& row :
+       {Row{TrickleSettlement::kKeep, 100, 30, 0}, Row{TrickleSettlement::kKeep, 0, 0, 0},
+        Row{TrickleSettlement::kSettle, 70, 0, 0}, Row{TrickleSettlement::kSettle, 30, 0, 0},
+        Row{TrickleSettlement::kSettle, 25, 0, 5}, Row{TrickleSettlement::kSettle, 10, 0, 10},
+        Row{TrickleSettlement::kCap, 0, 0, 10}}) {
+    const PartialSettlement settled = SettlePartials(paid, row.worth, row.settlement, 0);
+    EXPECT_EQ(settled.final_micro, row.final) << row.worth;
+    ASSERT_EQ(settled.parts.size(), 2u);
+    EXPECT_EQ(settled.parts[0].settles, 10) << row.worth;
+    EXPECT_EQ(settled.parts[0].taken, row.first_loses) << row.worth;
+    EXPECT_EQ(settled.parts[1].settles, 0) << row.worth;
+    EXPECT_EQ(settled.parts[1].taken, 0) << row.worth;
+  }
+}
+
+TEST(TakeBackPaid, TheAverageLosesWhatIsSaidAndNoMoreThanIsInIt) {
+  const PaidPartial before{.user = UserId(1), .micro = 30, .recent = 8, .recent_time = 1000};
+  const double week_later = 1000 + 7 * kSecondsPerDay;
+  struct Row {
+    double said;
+    double taken;
+    double left;  // as of the time that it was of
+  };
+  for (const Row& row : {Row{1, 1, 6}, Row{4, 4, 0}, Row{99, 4, 0}, Row{-1, 0, 8}}) {
+    PaidPartial paid = before;
+    EXPECT_NEAR(TakeBackPaid(20, row.said, week_later, paid), row.taken, 1e-12) << row.said;
+    EXPECT_NEAR(paid.recent, row.left, 1e-12) << row.said;
+    EXPECT_EQ(paid.recent_time, 1000);
+    EXPECT_EQ(paid.kept(), 10);
+  }
+}
+
 // ---- Trickles --------------------------------------------------------------------------------------------------------
 
 constexpr double kDay = kSecondsPerDay;

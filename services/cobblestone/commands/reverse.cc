@@ -175,6 +175,11 @@ void PrintPlan(const json& plan, const Options& options) {
   for (const json& host : plan.at("hosts_joined"))
     std::printf("with what was granted under host %" PRIu64 ", which has become host %" PRIu64 "\n",
                 host.get<std::uint64_t>(), options.host.value_or(0));
+  const auto running = std::count_if(corrections.begin(), corrections.end(),
+                                     [](const json& row) { return row.at("running") == true; });
+  if (running > 0)
+    std::printf("%s of them of jobs that still run: what they have been paid until now, and nothing later\n",
+                WithCommas(static_cast<std::uint64_t>(running)).c_str());
   if (!corrections.empty()) PrintLosses(plan);
   const json& problems = plan.at("problems");
   for (std::size_t i = 0; i < std::min(problems.size(), kProblemsShown); ++i)
@@ -266,7 +271,7 @@ void AddOptions(CLI::App& verb, Options& options) {
       ->type_name("N");
   verb.add_option("--workunit", options.workunit, "all results of a workunit")->type_name("N");
   verb.add_option("--app-version", options.app_version,
-                  "all results that were computed by an app version and decided")
+                  "all results that an app version computes, or has computed")
       ->type_name("N");
   verb.add_option("--since", options.since,
                   "results whose last credit was granted from then on, UNIX seconds")
@@ -293,9 +298,11 @@ void AddReverse(Program& program) {
       program, "reverse", "Takes back what results were granted, with a look at who loses what first",
       [](CLI::App& verb, Options& options) {
         AddOptions(verb, options);
-        verb.footer(std::string(kFooter) +
-                    "A job that still runs is left as it is until it is decided.\n\n"
-                    "Example:  cobblestone reverse --host 42 --since 1700000000 --reason 'forged results'");
+        verb.footer(
+            std::string(kFooter) +
+            "A job that still runs loses what its trickles were paid until now, and runs on: what it earns "
+            "later stays,\nand the decision does not bring back what was taken.\n\n"
+            "Example:  cobblestone reverse --host 42 --since 1700000000 --reason 'forged results'");
       },
       Run);
 }
@@ -314,7 +321,7 @@ void AddReprice(Program& program) {
             std::string(kFooter) +
             "Prices are made of what the ledger recorded with each grant and trickle, with the averages and "
             "scales of then.\nWhere that does not tell what the version would look at, the result is left as it is, "
-            "and named.\n\n"
+            "and named.\nA job that still runs has the price of when it was sent, until it is decided.\n\n"
             "Example:  cobblestone reprice --policy-version 3 --app-version 7 --reason 'multiplier was "
             "wrong' --yes");
       },

@@ -1,0 +1,132 @@
+// What an operator takes back of a job that still runs (semantics.md, section 7): the part of ClaimsStage that knows what it was
+// paid, and by how much of that it is less.
+//
+// The event says, of one owner and team, up to which sum of what the job has paid them all is taken back. So whatever is said twice,
+// or late, takes nothing twice, and what the job earns meanwhile stays until the next look. Marks stay where they are: later
+// trickles pay beyond them alone, and the decision counts what was taken back as paid (common/credit/partial_settlement.h).
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "common/credit/correction.h"
+#include "common/wire/grant_codec.h"
+#include "common/wire/refuse.h"
+#include "services/claims/claims_stage.h"
+
+namespace cobblestone::claims {
+
+using stream::Emitter;
+using stream::Key;
+using stream::RecordView;
+using wire::RefusalReason;
+
+namespace {
+
+template <class Row>
+auto* FindReversed(const wire::LedgerEntry& entry, Row& rows) {
+  const auto found = std::find_if(rows.begin(), rows.end(), [&](const ReversedPartial& one) {
+    return one.user == entry.user && one.team == entry.team;
+  });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+template <class Row>
+auto* FindPaid(UserId user, Row& rows) {
+  const auto found =
+      std::find_if(rows.begin(), rows.end(), [&](const auto& one) { return one.user == user; });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+// Of a job that runs. `before`: null where nothing of it was taken back.
+std::optional<wire::Refusal> Against(const wire::JobReversal& reversal, const ReversedPartial* before,
+                                     const credit::PaidPartial* paid) {
+  const credit::MicroCredit taken = before == nullptr ? 0 : before->micro;
+  if (reversal.paid_micro <= taken)
+    return wire::Refusal{RefusalReason::kAlreadyDecided,
+                         "of what its trickles paid, " + std::to_string(taken) +
+                             " micro-credits were taken back before: ask again for what there is now"};
+  if (paid == nullptr || reversal.paid_micro - taken > paid->kept())
+    return wire::Refusal{RefusalReason::kOutOfRange, "paid_micro: its trickles have paid this user " +
+                                                         std::to_string(paid == nullptr ? 0 : paid->micro) +
+                                                         " micro-credits"};
+  return std::nullopt;
+}
+
+}  // namespace
+
+OpenJob* ClaimsStage::AdmitReversal(const RecordView& record, const wire::EventHead& head,
+                                    const wire::JobReversal& reversal, Emitter& out) {
+  const Key key{.project = head.project.value,
+                .id = reversal.result.value,
+                .sub = static_cast<std::uint32_t>(reversal.host.value)};
+  const auto refuse = [&](RefusalReason reason, std::string detail) -> OpenJob* {
+    wire::Refuse(record, head.project, reason, std::move(detail), out);
+    return nullptr;
+  };
+  const OpenJob* job = jobs_.Find(key);
+  if (job == nullptr || job->host != reversal.host.value || job->ended) {
+    const wire::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0});
+    if (view != nullptr && FindSeen(head.project, *view, reversal.host, key.id, kSeenCompletion) != nullptr)
+      return refuse(
+          RefusalReason::kAlreadyDecided,
+          "this result was decided meanwhile: ask again, when its workunit is, for what there is then");
+    return refuse(RefusalReason::kUnknownResult,
+                  "host " + std::to_string(reversal.host.value) +
+                      " runs no job of this result that trickles pay: ask again for what there is now");
+  }
+  const wire::Word word = wire::WordOf(head, record.value);
+  const ReversedPartial* before = FindReversed(*reversal.entry, job->reversed);
+  if (before != nullptr)
+    for (const wire::Word& one : before->words) {
+      if (one.id != word.id) continue;
+      if (wire::StandingOf(word, one) != wire::Standing::kRepeat)
+        return refuse(RefusalReason::kDuplicateWithOtherContents,
+                      "another reversal of this job with this id");
+      ++duplicates_;
+      return nullptr;
+    }
+  if (auto refusal = Against(reversal, before, FindPaid(reversal.entry->user, job->paid)))
+    return refuse(refusal->reason, std::move(refusal->detail));
+  return &jobs_.Mutable(key);
+}
+
+void ClaimsStage::OnJobReversal(const RecordView& record, const wire::EventHead& head,
+                                const wire::JobReversal& reversal, Emitter& out) {
+  OpenJob* job = AdmitReversal(record, head, reversal, out);
+  if (job == nullptr) return;
+  const wire::LedgerEntry& entry = *reversal.entry;
+  ReversedPartial* reversed = FindReversed(entry, job->reversed);
+  if (reversed == nullptr)
+    reversed = &job->reversed.emplace_back(ReversedPartial{.user = entry.user, .team = entry.team});
+  const credit::MicroCredit micro = reversal.paid_micro - reversed->micro;
+  reversed->micro = reversal.paid_micro;
+  reversed->words.push_back(wire::WordOf(head, record.value));
+  // What came between is not in the entry's average, and what somebody else took is.
+  const double off = credit::ShareOff({.value = entry.recent, .time = entry.recent_time}, entry.credit_micro,
+                                      entry.credit_micro - micro, head.time);
+  const double recent_off = credit::TakeBackPaid(micro, off, head.time, *FindPaid(entry.user, job->paid));
+
+  const wire::Undone undone{.event = head.id,
+                            .workunit = WorkunitId(job->workunit),
+                            .app_version = AppVersionId(job->version),
+                            .credit_micro = micro,
+                            .paid_micro = reversal.paid_micro};
+  bytes_.clear();
+  wire::EncodeGrant({.project = head.project,
+                     .user = entry.user,
+                     .host = reversal.host,
+                     .team = entry.team,
+                     .app = AppId(job->app),
+                     .result = reversal.result,
+                     .credit_micro = -micro,
+                     .time = head.time,
+                     .kind = wire::GrantKind::kReversal,
+                     .flags = credit::kGrantCorrects | credit::kGrantSettles,
+                     .settles_micro = micro,
+                     .recent_off = recent_off},
+                    {.line = record.line}, {}, {}, &bytes_, {.reason = reversal.reason, .undone = &undone});
+  out.Emit(wire::kGrants, wire::OwnerPartition(head.project, entry.user, reversal.host, options_.partitions),
+           bytes_);
+}
+
+}  // namespace cobblestone::claims
