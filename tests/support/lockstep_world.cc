@@ -140,16 +140,10 @@ std::map<std::string, std::string> LockstepWorld::StateRows() {
     }
     const auto write = from.TakeStateWrite();
     from.StateWriteApplied();
-    for (std::size_t at = 0; at < write->rows.size();) {
-      const std::string key = write->rows.substr(at, stream::kKeyBytes);
-      const bool deleted = write->rows[at + stream::kKeyBytes] != 0;
-      std::uint32_t length = 0;
-      std::memcpy(&length, write->rows.data() + at + stream::kKeyBytes + 1, 4);
+    for (const store::Row& row : stream::RowsOf(*write)) {
       std::uint8_t table = 0;
-      static_cast<void>(stream::DecodeKey(key, &table));
-      if (!deleted && !marks.contains(table))
-        rows[key] = write->rows.substr(at + stream::kKeyBytes + 5, length);
-      at += stream::kKeyBytes + 5 + length;
+      static_cast<void>(stream::DecodeKey(row.key, &table));
+      if (!row.deleted && !marks.contains(table)) rows[std::string(row.key)] = std::string(row.value);
     }
   }
   return rows;
