@@ -56,8 +56,9 @@ void ClaimsStage::OnMerge(const RecordView& record, const wire::EventHead& head,
   Ask(record, head, {.host = merge.into, .user = owner}, out);
 }
 
-// With the line of the merge: in lockstep it is read in the merge's own period, whichever partition asks. (Before the period
-// ends a mark passes everywhere behind the merge; what was made of the merge lies in front of the next one.)
+// In lockstep it has the merge's line, as all that is read there has one, and is read in the merge's own period, whichever
+// partition asks: before the period ends a mark passes everywhere behind the merge, and what was made of the merge lies in front
+// of the next mark.
 void ClaimsStage::Ask(const RecordView& record, const wire::EventHead& head, const wire::HostAsked& asked,
                       Emitter& out) {
   std::string event = wire::EncodeEvent({.head = head, .body = asked});
