@@ -207,17 +207,23 @@ bool CorrectionReader::TakePosting(std::string_view bytes) {
   if (posting.project != request_.project || result == results_.end()) return true;
   const auto found = result->second.owners.find({posting.host, posting.user});
   if (found == result->second.owners.end()) return true;
-  for (ResultRecord& one : found->second) {
-    // A correction says which team it goes from, unless it has waited for its user.
-    const bool says_team = one.event != 0 && (!one.while_running() || one.team);
-    if (one.posted || says_team || one.micro != posting.credit_micro || !SameBits(one.time, posting.time) ||
-        (one.kind == wire::GrantKind::kFinal) == posting.uncounted)
-      continue;
-    one.posted = true;
-    one.waited = one.while_running();
-    one.team = posting.team;
-    break;
-  }
+  const auto is_of = [&](const ResultRecord& one) {
+    return !one.posted && one.micro == posting.credit_micro && SameBits(one.time, posting.time) &&
+           (one.kind == wire::GrantKind::kFinal) != posting.uncounted;
+  };
+  // A correction says which team it goes from, unless it has waited for its user.
+  auto& records = found->second;
+  auto its = std::find_if(records.begin(), records.end(), [&](const ResultRecord& one) {
+    return one.event != 0 && one.team == posting.team && is_of(one);
+  });
+  if (its == records.end())
+    its = std::find_if(records.begin(), records.end(), [&](const ResultRecord& one) {
+      return (one.event == 0 || (one.while_running() && !one.team)) && is_of(one);
+    });
+  if (its == records.end()) return true;
+  its->posted = true;
+  its->waited = its->while_running() && !its->team;
+  its->team = posting.team;
   return true;
 }
 
