@@ -1,7 +1,6 @@
 #include "tests/support/lockstep_world.h"
 
 #include <algorithm>
-#include <cstring>
 #include <set>
 #include <stdexcept>
 
