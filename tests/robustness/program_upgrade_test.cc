@@ -25,9 +25,10 @@ class ProgramUpgrade : public ::testing::Test {
   // Takes events in until it kills itself there.
   void KilledAt(const std::string& failpoint) {
     Background program(dir_.path(), world_.run(), failpoint);
-    ASSERT_TRUE(program.WaitFor("running")) << program.err();
-    (void)world_.Ingest();
-    program.Signal(SIGTERM);  // where the failpoint was not met: not for ever
+    if (program.WaitFor("running")) {  // else what the one before has left was enough
+      (void)world_.Ingest();
+      program.Signal(SIGTERM);  // where the failpoint was not met: not for ever
+    }
     ASSERT_EQ(program.Wait(), 128 + SIGKILL) << program.err();
   }
   void ExpectRefuses(const std::string& says) {
