@@ -5,6 +5,7 @@
 // or late, takes nothing twice, and what the job earns meanwhile stays until the next look. Marks stay where they are: later
 // trickles pay beyond them alone, and the decision counts what was taken back as paid (common/credit/partial_settlement.h).
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
