@@ -120,6 +120,8 @@ class ClaimsStage final : public stream::Stage {
   void OpenJobOf(const stream::Key& key, const wire::Dispatch& dispatch, stream::Emitter& out);
   static void PriceJob(const wire::Dispatch& dispatch, const wire::ProjectView& view,
                        const credit::HostRecord& host, OpenJob& job);
+  bool PriceOrWait(const stream::Key& key, const wire::Dispatch& dispatch, OpenJob& job,
+                   stream::Emitter& out);
   void PriceJobsOf(ProjectId project, HostId host, HostState& state, stream::Emitter& out);
   void TakeWaiting(const stream::Key& key, stream::Table<WaitingTrickles>& table, stream::Emitter& out);
   void WaitForJob(const stream::Key& key, double time, const stream::RecordView& record,

@@ -60,12 +60,13 @@ struct OpenJob {
   std::uint64_t line = 0;     // then: of the decision
   std::uint32_t sent_as = 0;  // then, where no dispatch had come: fingerprint of what it must say
   std::vector<ReversedPartial> reversed;
+  std::string dispatch;  // its bytes, of one that ended before its host was known, until it is
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
     f(s.host, s.app, s.workunit, s.name, s.priced, s.trickles, s.paid, AddedIn<2>(s.version),
       AddedIn<2>(s.ended), AddedIn<2>(s.back_at), AddedIn<2>(s.line), AddedIn<2>(s.sent_as),
-      AddedIn<3>(s.reversed));
+      AddedIn<3>(s.reversed), AddedIn<4>(s.dispatch));
   }
 };
 
@@ -95,7 +96,7 @@ struct WaitingTrickles {
 inline constexpr std::size_t kMaxWaitingTrickles = 4096;
 
 // Tables of a slot, as stored (numbers are unique over all stages).
-inline constexpr stream::TableSpec<OpenJob> kJobsTable{.id = 11, .version = 3};
+inline constexpr stream::TableSpec<OpenJob> kJobsTable{.id = 11, .version = 4};
 inline constexpr stream::TableSpec<NamedResult> kNamesTable{.id = 12, .version = 1};
 inline constexpr stream::TableSpec<WaitingTrickles> kWaitingTricklesTable{.id = 13, .version = 1};
 inline constexpr stream::TableSpec<WaitingTrickles> kWaitingNamesTable{.id = 14, .version = 1};

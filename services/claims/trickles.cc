@@ -71,7 +71,6 @@ RefusalReason ReasonOf(credit::TrickleOutcome outcome) {
 
 // Of a dispatch that has just been kept.
 void ClaimsStage::OpenJobOf(const Key& key, const wire::Dispatch& dispatch, Emitter& out) {
-  const ProjectId project(key.project);
   const wire::ProjectView& view = *projects_.Find(ProjectKey(key.project));
   if (view.catalogue.FindApp(dispatch.facts.app)->policy.trickles.empty()) return;
   pending_.Mutable(key).has_job = true;
@@ -82,18 +81,25 @@ void ClaimsStage::OpenJobOf(const Key& key, const wire::Dispatch& dispatch, Emit
   job.workunit = dispatch.facts.workunit.value;
   job.version = dispatch.facts.version.value;
   job.name = dispatch.result_name;
+  PriceOrWait(key, dispatch, job, out);
+}
+
+// False: no event has named the host yet.
+bool ClaimsStage::PriceOrWait(const Key& key, const wire::Dispatch& dispatch, OpenJob& job, Emitter& out) {
+  const ProjectId project(key.project);
   HostState& state = hosts_.Mutable(HostKey(key.project, dispatch.facts.host));
-  if (state.record.known) {
-    PriceJob(dispatch, view, state.record, job);
-  } else {
+  if (state.record.known)
+    PriceJob(dispatch, *projects_.Find(ProjectKey(key.project)), state.record, job);
+  else
     state.unpriced.push_back(key.id);
-  }
+  const bool priced = job.priced;
   if (!job.name.empty()) {
     const Key name = NameKey(project, job.name, dispatch.facts.host);
     names_.Mutable(name) = {.name = job.name, .result = key.id};
-    if (job.priced) TakeWaiting(name, waiting_names_, out);
+    if (priced) TakeWaiting(name, waiting_names_, out);
   }
-  if (job.priced) TakeWaiting(key, waiting_trickles_, out);
+  if (priced) TakeWaiting(key, waiting_trickles_, out);
+  return priced;
 }
 
 void ClaimsStage::PriceJob(const wire::Dispatch& dispatch, const wire::ProjectView& view,
@@ -111,17 +117,22 @@ void ClaimsStage::PriceJob(const wire::Dispatch& dispatch, const wire::ProjectVi
 
 // An event has named the host.
 void ClaimsStage::PriceJobsOf(ProjectId project, HostId host, HostState& state, Emitter& out) {
+  const wire::ProjectView& view = *projects_.Find(ProjectKey(project.value));
   std::vector<std::uint64_t> results;
   results.swap(state.unpriced);
   for (const std::uint64_t result : results) {
     const Key key{.project = project.value, .id = result, .sub = static_cast<std::uint32_t>(host.value)};
-    const Pending* pending = pending_.Find(key);
-    if (pending == nullptr || !pending->has_job) continue;  // it has ended
-    const auto event = wire::ParseEvent(pending->dispatch);
+    const OpenJob* unpriced = jobs_.Find(key);
+    if (unpriced == nullptr || unpriced->priced) continue;  // it has come to nothing
+    // When rows of what is over go depends on how commits are cut.
+    if (unpriced->ended && FindSeen(project, view, host, result, kSeenCompletion) == nullptr) continue;
+    const Pending* pending = unpriced->ended ? nullptr : pending_.Find(key);
+    const auto event = wire::ParseEvent(pending != nullptr ? pending->dispatch : unpriced->dispatch);
     if (!event.ok()) return out.Fail(event.status());
     OpenJob& job = jobs_.Mutable(key);
+    job.dispatch.clear();
     const auto& dispatch = std::get<wire::Dispatch>(event->body);
-    PriceJob(dispatch, *projects_.Find(ProjectKey(project.value)), state.record, job);
+    PriceJob(dispatch, view, state.record, job);
     if (!job.name.empty()) TakeWaiting(NameKey(project, job.name, host), waiting_names_, out);
     TakeWaiting(key, waiting_trickles_, out);
   }
@@ -162,8 +173,14 @@ void ClaimsStage::OpenEndedJob(const Key& key, const RecordView& record, const w
                                Emitter& out) {
   const ProjectId project(key.project);
   const OpenJob* known = jobs_.Find(key);
-  const HostState* host = hosts_.Find(HostKey(key.project, dispatch.facts.host));
-  if (known == nullptr || known->priced || host == nullptr || !host->record.known) {
+  if (known != nullptr && !known->dispatch.empty()) {
+    if (known->dispatch != record.value)
+      return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
+                          "another dispatch of this result", out);
+    ++duplicates_;
+    return;
+  }
+  if (known == nullptr || known->priced) {
     ++duplicates_;  // it says nothing new
     return RefuseWaiting(project, dispatch, out);
   }
@@ -173,13 +190,7 @@ void ClaimsStage::OpenEndedJob(const Key& key, const RecordView& record, const w
   OpenJob& job = jobs_.Mutable(key);
   job.name = dispatch.result_name;
   job.version = dispatch.facts.version.value;
-  PriceJob(dispatch, *projects_.Find(ProjectKey(key.project)), host->record, job);
-  if (!job.name.empty()) {
-    const Key name = NameKey(project, job.name, dispatch.facts.host);
-    names_.Mutable(name) = {.name = job.name, .result = key.id};
-    TakeWaiting(name, waiting_names_, out);
-  }
-  TakeWaiting(key, waiting_trickles_, out);
+  if (!PriceOrWait(key, dispatch, job, out)) job.dispatch = record.value;
 }
 
 void ClaimsStage::RefuseWaiting(ProjectId project, const wire::Dispatch& dispatch, Emitter& out) {
@@ -392,13 +403,14 @@ void ClaimsStage::LeaveJob(const Key& key, const Pending* pending, const credit:
   const credit::AppRow* app = projects_.Find(ProjectKey(key.project))->catalogue.FindApp(back.app);
   const bool keeps = app != nullptr && app->policy.settlement == credit::TrickleSettlement::kKeep;
   if (pending != nullptr && pending->has_job) {
-    if (!keeps || !jobs_.Find(key)->priced) return ForgetJob(key);
+    if (!keeps) return ForgetJob(key);
   } else {
     // A dispatch that was there has opened none.
     if (!keeps || app->policy.trickles.empty() || (pending != nullptr && !pending->dispatch.empty())) return;
     jobs_.Mutable(key) = {.host = back.host.value, .app = back.app.value, .sent_as = SentAs(back)};
   }
   OpenJob& job = jobs_.Mutable(key);
+  if (pending != nullptr && !job.priced) job.dispatch = pending->dispatch;
   job.workunit = back.workunit.value;
   job.ended = true;
   job.back_at = ReceivedAt(back);

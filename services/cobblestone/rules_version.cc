@@ -2,6 +2,6 @@
 
 namespace cobblestone {
 
-const std::uint32_t kRulesVersion = 6;
+const std::uint32_t kRulesVersion = 7;
 
 }  // namespace cobblestone

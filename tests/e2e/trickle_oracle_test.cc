@@ -132,14 +132,21 @@ Outcome WithoutOrder(Outcome outcome) {
   return outcome;
 }
 
-// What decides comes among the messages, and before the dispatch: each is a topic of its own.
+// What decides, and what names a host, comes among the messages, and before the dispatch: each is a topic of its own.
 TEST_P(TrickleSeeds, RunningFreelyNoOrderOfMessagesAndDecisionsChangesWhatAnAccountHas) {
   TrickleTraffic phases = UnorderedTrickles(Few(GetParam()));
   LeaveOutWhatIsSentBehindTheEnd(phases);
-  Events mixed = phases.running;
-  mixed.insert(mixed.end(), phases.results.begin(), phases.results.end());
   Events ordered = phases.members;
-  ordered.insert(ordered.end(), mixed.begin(), mixed.end());
+  for (const Events* part : {&phases.running, &phases.results})
+    ordered.insert(ordered.end(), part->begin(), part->end());
+  const auto hosts = std::partition(phases.members.begin(), phases.members.end(), [](const auto& envelope) {
+    return wire::PeekKind(envelope) != wire::EventKind::kHost;
+  });
+  Events mixed(hosts, phases.members.end());
+  phases.members.erase(hosts, phases.members.end());
+  EXPECT_GT(mixed.size(), 20u);
+  for (const Events* part : {&phases.running, &phases.results})
+    mixed.insert(mixed.end(), part->begin(), part->end());
   const auto have = [](const Outcome& outcome) {
     std::map<AccountKey, std::pair<std::int64_t, std::int64_t>> all;
     for (const auto& [key, account] : outcome.accounts)
@@ -471,6 +478,30 @@ TEST(LateTrickle, WaitsForAWorkunitThatIsNotDecidedYet) {
   EXPECT_EQ(PaidTo(waiting.outcome, 1), 0) << "what it is worth more than its grant nobody knows yet";
   project.Decided(kStart + 12 * kDay, 101, 2, 20, valid, 100, 1, 2);
   EXPECT_EQ(PaidTo(ExpectLikeTheOracle(project.events).outcome, 1), 41'100'000);
+}
+
+// A result that ends in an error does not wait for its host; what its trickles are worth does.
+TEST(LateTrickle, IsPaidOfAnErrorWhoseHostIsNamedLaterWhereverTheDispatchComes) {
+  wire::Completion failed = CompletionOf(100, 9, 100, kStart + 11 * kDay);
+  failed.facts.outcome = credit::Outcome::kClientError;
+  failed.facts.sent_time = kStart;
+  failed.facts.version = AppVersionId(1);
+  failed.facts.peak_flops = 1e9;
+  std::vector<int> order = {0, 1, 2, 3, 4};
+  do {
+    Project project(Steps(), "keep");
+    for (const int what : order) switch (what) {
+        case 0: project.Sent(100, 9, "job"); break;
+        case 1: project.Say(kStart + 11 * kDay, failed); break;
+        case 2: project.Own(kStart + 11 * kDay, 9, 1); break;
+        case 3: project.Heard(kStart + 9 * kDay, 100, 9, 200, 2); break;
+        default: project.Heard(kStart + 10 * kDay, 0, 9, 300, 3, "job");
+      }
+    project.Sent(100, 9, "job");
+    const Played run = ExpectLikeTheOracle(project.events);
+    EXPECT_EQ(PaidTo(run.outcome, 1), 41'100'000) << ::testing::PrintToString(order);
+    EXPECT_TRUE(run.outcome.refusals.empty());
+  } while (std::next_permutation(order.begin(), order.end()));
 }
 
 // The work ended when the result came back, and a dispatch says of what it was.

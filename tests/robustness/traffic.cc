@@ -356,8 +356,61 @@ void ExpectLikeTheOracle(Engine& engine, const std::vector<Event>& events, bool 
   EXPECT_EQ(CleanAuditOf(engine)["grants"], expected.grants.size());
 }
 
+namespace {
+
+// By result: what it has earned in all, however grants, trickles, settlements and corrections share it.
+std::map<ResultKey, BigMicro> EarnedBy(const Outcome& outcome) {
+  std::map<ResultKey, BigMicro> earned;
+  for (const auto& [key, grant] : outcome.grants) earned[key] += grant.micro;
+  for (const auto& [key, partial] : outcome.partials) earned[key.first] += partial.paid - partial.taken;
+  for (const auto& [key, correction] : outcome.corrections) earned[key.first] += correction.micro;
+  return earned;
+}
+
+// The results that earned something else than the oracle says, with what ledger and refusals tell of the first of them.
+std::string ResultsThatDiffer(Engine& engine, const Outcome& expected) {
+  constexpr std::size_t kMost = 5;
+  const auto wanted = EarnedBy(expected);
+  const auto got = EarnedBy(OutcomeOf(engine));
+  std::map<std::uint64_t, std::string> differ;  // by result
+  for (const auto& [key, micro] : wanted) {
+    const auto found = got.find(key);
+    const BigMicro other = found == got.end() ? 0 : found->second;
+    if (other != micro && differ.size() < kMost)
+      differ[key.result] = "result " + std::to_string(key.result) + ": " + TextOf(other) + " instead of " +
+                           TextOf(micro) + "\n";
+  }
+  const auto tell = [&](wire::Topic topic, auto&& result_and_text) {
+    const std::uint32_t partitions = topic == wire::kRefused ? 1 : engine.pipeline().partitions;
+    for (std::uint32_t p = 0; p < partitions; ++p) {
+      const Status status = engine.ForEachRecord({topic, p}, [&](std::uint64_t, std::string_view record) {
+        const auto [result, text] = result_and_text(record);
+        const auto found = differ.find(result);
+        if (found != differ.end()) found->second += "  " + text + "\n";
+        return true;
+      });
+      EXPECT_TRUE(status.ok()) << status.message();
+    }
+  };
+  tell(wire::kGrants, [](std::string_view record) {
+    wire::GrantHead head;
+    EXPECT_TRUE(wire::DecodeGrantHead(record, &head));
+    return std::pair{head.result.value, DescribeLedgerRecord(record)};
+  });
+  tell(wire::kRefused, [](std::string_view record) {
+    const auto [event, text] = DescribeRefusal(record);
+    return std::pair{event / kEventsOfResult, text};
+  });
+  std::string text;
+  for (const auto& [result, lines] : differ) text += lines;
+  return text;
+}
+
+}  // namespace
+
 void ExpectAccountsLikeTheOracle(Engine& engine, const std::vector<Event>& events) {
   const Outcome expected = OracleOf(events);
+  EXPECT_EQ(ResultsThatDiffer(engine, expected), "");
   EXPECT_GT(expected.partials.size(), 500u) << "the story would prove little";
   for (const auto& [key, sums] : expected.accounts) {
     const nlohmann::json account = AccountOf(engine, key);

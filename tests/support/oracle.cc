@@ -208,6 +208,7 @@ struct Oracle::State {
   void ExpireWorkunits(std::uint32_t project);
   void OpenJob(const Envelope& dispatch);
   void PriceJob(std::uint32_t project, std::uint64_t result, std::uint64_t host);
+  void PriceOrWait(std::uint32_t project, std::uint64_t result, std::uint64_t host);
   void AddTrickle(const Envelope& e, std::string_view bytes, std::uint64_t from_line);
   void Pay(const Envelope& e, std::uint64_t result, Job& job, std::uint64_t from_line);
   void TakeWaiting(WaitingTrickles waiting);
@@ -523,14 +524,18 @@ void Oracle::State::AddDispatch(const Envelope& e, std::string_view bytes) {
   if (project.apps.count(said.app()) == 0) return Refuse("UNKNOWN_APP");
   ResultFacts& result = project.results[{said.result(), said.host()}];
   if (result.ended && IsEarlierDay(result.begin, project.apps[result.app].results_from)) result = {};
-  if (result.ended && result.job && !result.job->terms && project.hosts[said.host()].known) {
+  if (result.ended && result.job && !result.job->terms) {
+    if (!result.dispatch.empty()) {
+      if (result.dispatch != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
+      return;
+    }
     Envelope back;
     back.ParseFromString(result.ended_completion);
     if (AreOfOtherJobs(said, back.completion())) return Refuse("DISPATCH_DIFFERS");
     result.job->name = said.result_name();
     if (!said.result_name().empty()) project.names[{said.result_name(), said.host()}] = said.result();
     result.dispatch = bytes;
-    return PriceJob(e.project(), said.result(), said.host());
+    return PriceOrWait(e.project(), said.result(), said.host());
   }
   if (result.ended) {
     const auto refuse = [this](const auto& waiting) {
@@ -598,7 +603,8 @@ void Oracle::State::AddCompletion(const Envelope& e, std::string_view bytes) {
     }
     EndJob({e.project(), said.result()}, said.host(), result, e.time(), line);
     LeaveJob(e.project(), result, e, line);
-    result = {.job = result.job};
+    const bool unpriced = result.job && !result.job->terms;
+    result = {.dispatch = unpriced ? result.dispatch : std::string(), .job = result.job};
     result.ended = true;
     result.begin = WindowBegin(said, e.time());
     result.app = said.app();
@@ -1196,18 +1202,22 @@ void Oracle::State::OpenJob(const Envelope& e) {
   result.job->app = said.app();
   result.job->name = said.result_name();
   if (!said.result_name().empty()) project.names[{said.result_name(), said.host()}] = said.result();
-  HostFacts& host = project.hosts[said.host()];
-  if (host.known) {
-    PriceJob(e.project(), said.result(), said.host());
-  } else {
-    host.unpriced.push_back(said.result());
-  }
+  PriceOrWait(e.project(), said.result(), said.host());
+}
+
+void Oracle::State::PriceOrWait(std::uint32_t project, std::uint64_t result, std::uint64_t host_id) {
+  HostFacts& host = projects[project].hosts[host_id];
+  if (host.known) return PriceJob(project, result, host_id);
+  host.unpriced.push_back(result);
 }
 
 void Oracle::State::PriceJob(std::uint32_t project_id, std::uint64_t result_id, std::uint64_t host_id) {
   Project& project = projects[project_id];
   const auto result = project.results.find({result_id, host_id});
-  if (result == project.results.end() || !result->second.job) return;
+  if (result == project.results.end() || !result->second.job || result->second.job->terms) return;
+  if (const ResultFacts& of = result->second;
+      of.ended && IsEarlierDay(of.begin, project.apps[of.app].results_from))
+    return;
   Job& job = *result->second.job;
   const AppFacts& app = project.apps[job.app];
   OracleJob::Terms terms;
@@ -1308,8 +1318,7 @@ void Oracle::State::LeaveJob(std::uint32_t project_id, ResultFacts& result, cons
   const v1::Completion& said = back.completion();
   const AppFacts& app = projects[project_id].apps[said.app()];
   const bool keeps = app.settlement != "settle" && app.settlement != "cap";
-  if (result.job && (!keeps || !result.job->terms))
-    return ForgetJob(project_id, said.result(), said.host(), result);
+  if (result.job && !keeps) return ForgetJob(project_id, said.result(), said.host(), result);
   if (!result.job) {
     if (!keeps || app.trickles.empty() || !result.dispatch.empty()) return;
     result.job = std::make_shared<Job>();

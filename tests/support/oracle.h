@@ -133,6 +133,8 @@ struct Outcome {
 bool AddLedgerRecord(std::string_view grant, Outcome* outcome);
 // The same record for people, in one line.
 std::string DescribeLedgerRecord(std::string_view grant);
+// A refusal as the topic `refused` holds it, for people, and the id of the event that was refused; 0: it has none.
+std::pair<std::uint64_t, std::string> DescribeRefusal(std::string_view refused);
 // A refusal as the topic `refused` holds it. False: the bytes are none.
 bool AddRefusedRecord(std::string_view refused, Outcome* outcome);
 

@@ -50,6 +50,16 @@ std::string DescribeLedgerRecord(std::string_view bytes) {
   return grant.ShortDebugString();
 }
 
+std::pair<std::uint64_t, std::string> DescribeRefusal(std::string_view bytes) {
+  v1::Refused refused;
+  v1::Envelope event;
+  if (!refused.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
+      !event.ParseFromString(refused.original()))
+    return {0, "no event was refused"};
+  return {event.id(), "refused, " + v1::RefusalReason_Name(refused.reason()) + ", " + refused.detail() +
+                          ": " + event.ShortDebugString()};
+}
+
 bool AddRefusedRecord(std::string_view bytes, Outcome* outcome) {
   v1::Refused refused;
   if (!refused.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return false;

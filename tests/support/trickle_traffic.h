@@ -13,6 +13,9 @@
 
 namespace cobblestone::testing {
 
+// The generator numbers what is said of a result from its number times this on.
+inline constexpr std::uint64_t kEventsOfResult = 256;
+
 // Few results for each host and version: none has the samples for a scale, of which the oracle knows nothing.
 inline GenerateOptions Trickling(std::uint64_t seed) {
   GenerateOptions options = Eventful(seed);
@@ -51,7 +54,7 @@ inline TrickleTraffic UnorderedTrickles(GenerateOptions options) {
     EXPECT_TRUE(event.ok());
     const auto* trickle = std::get_if<wire::Trickle>(&event->body);
     if (trickle != nullptr && trickle->sequence &&
-        !said.emplace(event->head.id / 256, *trickle->sequence).second)
+        !said.emplace(event->head.id / kEventsOfResult, *trickle->sequence).second)
       continue;
     const bool result = std::holds_alternative<wire::Completion>(event->body) ||
                         std::holds_alternative<credit::ValidationFacts>(event->body);
@@ -66,12 +69,14 @@ inline void LeaveOutWhatIsSentBehindTheEnd(TrickleTraffic& traffic) {
   std::map<std::uint64_t, double> back;
   for (const std::string& envelope : traffic.results) {
     const auto event = wire::ParseEvent(envelope);
-    if (std::holds_alternative<wire::Completion>(event->body)) back[event->head.id / 256] = event->head.time;
+    if (std::holds_alternative<wire::Completion>(event->body))
+      back[event->head.id / kEventsOfResult] = event->head.time;
   }
   std::erase_if(traffic.running, [&](const std::string& envelope) {
     const auto event = wire::ParseEvent(envelope);
-    const auto end =
-        std::holds_alternative<wire::Trickle>(event->body) ? back.find(event->head.id / 256) : back.end();
+    const auto end = std::holds_alternative<wire::Trickle>(event->body)
+                         ? back.find(event->head.id / kEventsOfResult)
+                         : back.end();
     return end != back.end() && event->head.time > end->second;
   });
 }

@@ -251,19 +251,28 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
     return known;
   }
 
-  // Every broker has heard of them a moment after they were made.
+  // Every broker has heard of them a moment after they were made; one that makes many, on a busy disk, in minutes. As long as
+  // more of them appear it is at work.
   Status AwaitAll(const std::vector<TopicPlan>& plan) {
-    const auto deadline = std::chrono::steady_clock::now() + Millis(kMillis);
-    for (;;) {
+    auto deadline = std::chrono::steady_clock::now() + Millis(kMillis);
+    for (std::size_t fewest = plan.size() + 1;;) {
       auto known = Metadata();
       if (!known.ok()) return known.status();
-      const bool all = std::all_of(plan.begin(), plan.end(), [&](const TopicPlan& topic) {
+      std::vector<std::string> missing;
+      for (const TopicPlan& topic : plan) {
         const auto found = known->find(Name(topic));
-        return found != known->end() && found->second.partitions > 0 && found->second.led;
-      });
-      if (all) return Status::Ok();
-      if (std::chrono::steady_clock::now() > deadline)
-        return Unreachable("the topics that were made do not appear");
+        if (found == known->end() || found->second.partitions == 0 || !found->second.led)
+          missing.push_back(Name(topic));
+      }
+      if (missing.empty()) return Status::Ok();
+      const auto now = std::chrono::steady_clock::now();
+      if (missing.size() < fewest) {
+        fewest = missing.size();
+        deadline = now + 2 * Millis(kMillis);
+      }
+      if (now > deadline)
+        return Unreachable(std::to_string(missing.size()) + " topics that were made do not appear, or have " +
+                           "no leader, " + missing.front() + " among them");
       std::this_thread::sleep_for(Millis(50));
     }
   }
