@@ -18,6 +18,7 @@
 #include "tests/support/like_the_oracle.h"
 #include "tests/support/lockstep_world.h"
 #include "tests/support/oracle.h"
+#include "tests/support/seeds.h"
 
 namespace cobblestone::testing {
 namespace {
@@ -144,7 +145,7 @@ TEST_P(PipelineSeeds, ARepeatLeavesNoTraceInAnyState) {
   EXPECT_EQ(StateDifference(play(false), play(true)), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, PipelineSeeds, ::testing::Values(1, 2, 3));
+INSTANTIATE_TEST_SUITE_P(Seeds, PipelineSeeds, ::testing::ValuesIn(Seeds({1, 2, 3})));
 
 TEST(Pipeline, ArrivalInAnotherOrderWithinLimitsGivesTheSameGrants) {
   GenerateOptions options = Eventful(7);

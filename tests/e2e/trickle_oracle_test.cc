@@ -18,6 +18,7 @@
 #include "tests/support/free_world.h"
 #include "tests/support/job_events.h"
 #include "tests/support/like_the_oracle.h"
+#include "tests/support/seeds.h"
 #include "tests/support/trickle_traffic.h"
 
 namespace cobblestone::testing {
@@ -57,7 +58,7 @@ std::size_t JobRows(const Events& events) {
 }
 
 class TrickleSeeds : public ::testing::TestWithParam<std::uint64_t> {};
-INSTANTIATE_TEST_SUITE_P(Seeds, TrickleSeeds, ::testing::Values(1, 2, 3));
+INSTANTIATE_TEST_SUITE_P(Seeds, TrickleSeeds, ::testing::ValuesIn(Seeds({1, 2, 3})));
 
 TEST_P(TrickleSeeds, PartialGrantsAndWhatBecomesOfThemAreWhatTheOracleSays) {
   const Played run = ExpectLikeTheOracle(Generate(Trickling(GetParam())));
