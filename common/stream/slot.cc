@@ -292,18 +292,9 @@ Status Slot::ReadRows(std::uint8_t table,
 
 void Slot::Evict(std::uint64_t keep) {
   if (flush_active()) return;
-  std::uint64_t all = 0;
-  for (TableBase* table : all_tables_) {
-    if (table->resident())
-      table->EvictGone();
-    else
-      all += table->bytes();
-  }
-  if (all <= keep) return;
-  const double part = static_cast<double>(keep) / static_cast<double>(all);
   for (TableBase* table : all_tables_)
-    if (!table->resident())
-      table->Evict(static_cast<std::uint64_t>(static_cast<double>(table->bytes()) * part));
+    if (table->resident()) table->EvictGone();
+  EvictTo(keep, all_tables_, tables_);
 }
 
 void Slot::Emit(TopicIndex topic, std::uint32_t partition, std::string_view record) {

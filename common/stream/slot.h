@@ -138,7 +138,8 @@ class Slot final : private Emitter {
   [[nodiscard]] bool state_damaged() const { return tables_.damaged; }
   [[nodiscard]] std::uint64_t store_reads() const { return tables_.reads; }
 
-  // Lets go of clean objects beyond `keep` bytes of all, from each table its part; nothing while a state write is on its way.
+  // Lets go of clean objects beyond `keep` bytes of all, those first that were used longest ago; nothing while a state write is on its
+  // way.
   void Evict(std::uint64_t keep);
 
   // A row of a table as it would be stored, appended to `out`; kNotFound when absent. Between commits.

@@ -141,16 +141,30 @@ void TableBase::FlushEarly(EntryBase* entry) {
   EncodeFlushRow(entry, *host_.flush_rows);
 }
 
-void TableBase::Evict(std::uint64_t keep) {
-  // Two rounds at the most: the first may only clear the marks.
-  for (std::size_t steps = 0; steps < slots_.size() * 2 && bytes_ > keep;) {
-    EntryBase* e = slots_[hand_];
-    if (e != nullptr && !e->touched && !e->dirty && !e->flushing && !std::exchange(e->recent, false)) {
-      Remove(hand_);  // another may lie there now
-      continue;
+void TableBase::WeighClean(BytesByAge& bytes) {
+  for (EntryBase* e : slots_) {
+    if (e == nullptr) continue;
+    const std::size_t age = AgeOf(*e);
+    if (age + 1 == bytes.size())  // it must not become young when the count begins again
+      e->used = static_cast<std::uint8_t>(host_.evictions - age);
+    if (IsClean(*e)) bytes[age] += e->bytes;
+  }
+}
+
+void TableBase::Evict(std::size_t age, double part) {
+  constexpr double kAll = 4294967296.0;
+  const auto below = static_cast<std::uint64_t>(part * kAll);
+  for (std::size_t at = 0; at < slots_.size();) {
+    const EntryBase* e = slots_[at];
+    if (e != nullptr && IsClean(*e)) {
+      const std::size_t of = AgeOf(*e);
+      // The same ones each time: of what is all used alike a part stays, and is there when it is asked for.
+      if (of > age || (of == age && (HashKey(e->key) * 0xD1342543DE82EF95ull) >> 32 < below)) {
+        Remove(at);  // another may lie there now
+        continue;
+      }
     }
-    hand_ = (hand_ + 1) & mask_;
-    ++steps;
+    ++at;
   }
 }
 
@@ -160,7 +174,7 @@ void TableBase::EvictGone() {
   for (std::size_t at = 0; at < slots_.size();) {
     const EntryBase* e = slots_[at];
     if (e != nullptr && !e->exists) {
-      if (!e->touched && !e->dirty && !e->flushing) {
+      if (IsClean(*e)) {
         Remove(at);  // another may lie there now
         continue;
       }
@@ -168,6 +182,24 @@ void TableBase::EvictGone() {
     }
     ++at;
   }
+}
+
+void EvictTo(std::uint64_t keep, std::span<TableBase* const> tables, TableHost& host) {
+  std::uint64_t held = 0;
+  for (const TableBase* table : tables)
+    if (!table->resident()) held += table->bytes();
+  if (held <= keep) return;
+  std::uint64_t excess = held - keep + keep / 8;
+  BytesByAge clean{};
+  for (TableBase* table : tables)
+    if (!table->resident()) table->WeighClean(clean);
+  std::size_t age = clean.size() - 1;
+  for (; age > 0 && clean[age] < excess; --age) excess -= clean[age];
+  const double part =
+      clean[age] > excess ? static_cast<double>(excess) / static_cast<double>(clean[age]) : 1.0;
+  for (TableBase* table : tables)
+    if (!table->resident()) table->Evict(age, part);
+  ++host.evictions;
 }
 
 }  // namespace cobblestone::stream

@@ -8,12 +8,15 @@
 // Invariant: an object that is touched or dirty is never evicted.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -83,8 +86,8 @@ struct EntryBase {
   bool touched = false;        // changed in the commit under way
   bool dirty = false;          // changed since the last state write began
   bool flushing = false;       // belongs to the state write under way, not yet encoded
-  bool recent = false;         // used since the evicting hand came by
   bool stored = false;         // the store may hold a row for it
+  std::uint8_t used = 0;       // last, at this count of evictions
   std::uint32_t dirty_at = 0;  // its place among the dirty, if it is
   std::uint32_t flush_at = 0;  // its place in the state write that is gathered, if it has one
   std::uint32_t bytes = 0;     // of memory, about: as when it was last read or written
@@ -100,10 +103,14 @@ struct TableHost {
   Status failure;                   // a read that failed; the slot stops after the record
   bool damaged = false;             // the failure is that of a row: the state is not what was written
   std::uint64_t reads = 0;          // of the store
+  std::uint8_t evictions = 0;       // so far; begins again behind 255
   // What came and went without ever reaching this store is written as gone all the same: a checkpoint that another store made
   // may have it.
   bool every_deletion = false;
 };
+
+// Bytes of objects by the number of evictions since they were last used; the last one: or more.
+using BytesByAge = std::array<std::uint64_t, 16>;
 
 class TableBase {
  public:
@@ -155,9 +162,11 @@ class TableBase {
   bool GatherFlush(std::size_t limit, RowBuffer& out);
   [[nodiscard]] std::size_t dirty_count() const { return dirty_.size(); }
 
-  // Lets go of clean objects until at most `keep` bytes are held; a hand goes round (CLOCK). Not while a state write is
-  // gathered or applied: the store does not hold the newest bytes yet.
-  void Evict(std::uint64_t keep);
+  // Adds what may go: objects that the store has as they are.
+  void WeighClean(BytesByAge& bytes);
+  // Lets go of those that are older than `age`, and of this part of those that are of it. Not while a state write is gathered or
+  // applied: the store does not hold the newest bytes yet.
+  void Evict(std::size_t age, double part);
   // Of a resident table: what is known to be gone, and written so. Likewise.
   void EvictGone();
 
@@ -187,7 +196,14 @@ class TableBase {
       entry->touched = true;
       host_.touched.emplace_back(this, entry);
     }
-    entry->recent = true;
+    entry->used = host_.evictions;
+  }
+  [[nodiscard]] static bool IsClean(const EntryBase& entry) {
+    return !entry.touched && !entry.dirty && !entry.flushing;
+  }
+  [[nodiscard]] std::size_t AgeOf(const EntryBase& entry) const {
+    return std::min<std::size_t>(static_cast<std::uint8_t>(host_.evictions - entry.used),
+                                 std::tuple_size_v<BytesByAge> - 1);
   }
   void FlushEarly(EntryBase* entry);
 
@@ -202,7 +218,6 @@ class TableBase {
   std::vector<EntryBase*> slots_;
   std::size_t mask_ = 0;
   std::size_t used_ = 0;
-  std::size_t hand_ = 0;
   std::vector<EntryBase*> dirty_;     // null: forgotten since
   std::vector<EntryBase*> flushing_;  // null: forgotten since
   std::size_t gathered_ = 0;
@@ -293,6 +308,7 @@ class Table final : public TableBase {
     if (Status s = Decode(bytes, entry->value); !s.ok()) return s;
     entry->exists = true;
     entry->stored = true;
+    entry->used = host_.evictions;
     Weigh(entry.get(), bytes.size());
     Insert(entry.release());
     return Status::Ok();
@@ -348,13 +364,14 @@ class Table final : public TableBase {
       spare_.pop_back();
     }
     e->key = key;
+    e->used = host_.evictions;
     Weigh(e, 0);
     Insert(e);
     return e;
   }
   Entry* Resolve(const Key& key) {
     if (EntryBase* e = Lookup(key)) {
-      e->recent = true;
+      e->used = host_.evictions;
       return static_cast<Entry*>(e);
     }
     if (resident_ || host_.store == nullptr) return nullptr;
@@ -363,7 +380,6 @@ class Table final : public TableBase {
     ++host_.reads;
     Status s = host_.store->Get({bytes, kKeyBytes}, &scratch_);
     Entry* e = Add(key);
-    e->recent = true;
     if (s.code() == StatusCode::kNotFound) return e;  // remembered as absent
     if (s.ok()) s = Decode(scratch_, e->value);
     if (!s.ok()) {
@@ -383,5 +399,10 @@ class Table final : public TableBase {
   std::vector<Entry*> spare_;  // with default values
   std::string scratch_;
 };
+
+// Lets go of clean objects of these tables, all of one host, where those of them that are not resident hold more than `keep` bytes:
+// those first that were used longest ago, whichever table they are of, and an eighth more than it must, so that it need not come
+// again at once. (A part of each table instead has what is used all the time go for what is not.)
+void EvictTo(std::uint64_t keep, std::span<TableBase* const> tables, TableHost& host);
 
 }  // namespace cobblestone::stream

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "common/stream/table.h"
 
@@ -39,6 +40,9 @@ class TableMemory : public ::testing::Test {
     for (std::uint64_t id = 1; id <= kRows; ++id) table.Mutable(KeyOf(id)).text.assign(text, 'x');
     Commit(host);
   }
+  static void EvictOf(TableHost& host, const std::vector<TableBase*>& tables, std::uint64_t keep) {
+    EvictTo(keep, tables, host);
+  }
 };
 
 TEST_F(TableMemory, WhatRowsHoldCountsAndGoesWithThem) {
@@ -50,27 +54,53 @@ TEST_F(TableMemory, WhatRowsHoldCountsAndGoesWithThem) {
   Write(small);
   Write(large);
   EXPECT_GT(large.bytes(), small.bytes() + kRows * 1500);
-  large.Evict(large.bytes() / 2);
-  EXPECT_GT(large.size(), kRows * 4 / 10);
-  EXPECT_LE(large.size(), kRows / 2 + 1);
-  large.Evict(0);
+  const std::uint64_t half = large.bytes() / 2;
+  EvictOf(host, {&large}, half);
+  EXPECT_LE(large.bytes(), half);
+  EXPECT_GT(large.bytes(), half * 3 / 4);
+  EvictOf(host, {&large}, 0);
   EXPECT_EQ(large.size(), 0u);
   EXPECT_EQ(large.bytes(), 0u);
   EXPECT_EQ(small.size(), kRows);
+}
+
+TEST_F(TableMemory, WhatWasUsedLongestAgoGoesFirstOfWhicheverTable) {
+  TableHost host;
+  Table<Row> used(host, kSpec, false);
+  Table<Row> filed(host, kSpec, false);
+  Fill(host, used, 100);
+  Fill(host, filed, 100);
+  Write(used);
+  Write(filed);
+  const std::uint64_t all = used.bytes() + filed.bytes();
+  EvictOf(host, {&used, &filed}, all - 1);  // from here on it shows
+  const std::size_t kept = used.size();
+  for (std::uint64_t id = 1; id <= kRows; ++id) static_cast<void>(used.Find(KeyOf(id)));
+  EvictOf(host, {&used, &filed}, (used.bytes() + filed.bytes()) * 3 / 4);
+  EXPECT_EQ(used.size(), kept);
+  EXPECT_LT(filed.size(), kept * 6 / 10);
+  // However often, and however long ago.
+  for (int more = 0; more < 300; ++more) {
+    for (std::uint64_t id = 1; id <= kRows; ++id) static_cast<void>(used.Find(KeyOf(id)));
+    const std::size_t before = filed.size();
+    EvictOf(host, {&used, &filed}, used.bytes() + filed.bytes() - 1);
+    EXPECT_EQ(used.size() == kept, before > 0) << more;
+    if (before == 0) break;
+  }
 }
 
 TEST_F(TableMemory, WhatTheStoreHasNotStays) {
   TableHost host;
   Table<Row> table(host, kSpec, false);
   Fill(host, table, 100);
-  table.Evict(0);
+  EvictOf(host, {&table}, 0);
   EXPECT_EQ(table.size(), kRows) << "not written yet";
   Write(table);
   table.Mutable(KeyOf(1)).text = "of this commit";
-  table.Evict(0);
+  EvictOf(host, {&table}, 0);
   EXPECT_EQ(table.size(), 1u);
   Commit(host);
-  table.Evict(0);
+  EvictOf(host, {&table}, 0);
   ASSERT_NE(table.Find(KeyOf(1)), nullptr);
   EXPECT_EQ(table.Find(KeyOf(1))->text, "of this commit");
 }
