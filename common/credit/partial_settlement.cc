@@ -24,11 +24,16 @@ void AddPaid(UserId user, MicroCredit micro, double time, std::vector<PaidPartia
 }
 
 double TakeBackPaid(MicroCredit micro, double off, double time, PaidPartial& paid) {
-  paid.reversed += micro;
+  return PayAnew({.reversed = micro}, std::max(off, 0.0), time, paid);
+}
+
+double PayAnew(const PaidChange& change, double off, double time, PaidPartial& paid) {
+  paid.micro += change.micro;
+  paid.reversed += change.reversed;
   const double left =
       DecayedAverage({.value = paid.recent, .time = paid.recent_time}, time, kRecentAverageHalfLife);
   if (!(left > 0)) return 0;
-  const double taken = std::clamp(off, 0.0, left);
+  const double taken = std::min(off, left);
   paid.recent *= 1 - taken / left;  // as of the time that it was of: that of the last partial grant
   return taken;
 }

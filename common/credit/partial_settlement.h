@@ -41,6 +41,15 @@ void AddPaid(UserId user, MicroCredit micro, double time, std::vector<PaidPartia
 // average at `time`, Cobblestones per day. Gives how much of that is believed: no more than is in it.
 double TakeBackPaid(MicroCredit micro, double off, double time, PaidPartial& paid);
 
+// What another price makes of partial grants, and of what was taken back of them: more, or less.
+struct PaidChange {
+  MicroCredit micro = 0;
+  MicroCredit reversed = 0;
+};
+// Notes it, while the job runs. `off`: what the recent average loses by it at `time`, Cobblestones per day; below 0: wins. Gives how
+// much of that is believed: no more is lost than is in it.
+double PayAnew(const PaidChange& change, double off, double time, PaidPartial& paid);
+
 // `worth`: of the whole job, 0 where it got nothing; at least 0. What must be taken back goes from those who were paid last
 // first: the host may have changed its owner. What operators took back while the job ran counts as paid, so that it does not come
 // back, and is not taken a second time: of each owner's it is the first of what they were paid, and a decision takes the last.

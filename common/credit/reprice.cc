@@ -29,6 +29,8 @@ bool LooksAtBenchmark(const Claim& claim, const PolicyVersion& version) {
 
 // ---- Trickles --------------------------------------------------------------------------------------------------------
 
+constexpr const char* kSpeedUnknown =
+    "that version limits the speed of hosts otherwise, and the ledger has what the limit left";
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 double AsLimit(double credit) { return credit > 0 ? credit : kNoLimit; }
@@ -217,9 +219,7 @@ PricedAnew PriceTricklesAnew(std::span<const RecordedMark> marks, const PolicyVe
     if (auto why = CannotCount(*was, then, *is, version)) return cannot(*why);
     std::optional<double> speed = one.price.rate;
     if (is->kind == TrickleKind::kRunTime) speed = SpeedAnew(one.price, was->typical, is->typical);
-    if (!speed)
-      return cannot(
-          "that version limits the speed of hosts otherwise, and the ledger has what the limit left");
+    if (!speed) return cannot(kSpeedUnknown);
     TricklePrice price = WithRule(one.price, *is, *speed, version);
     const ProjectLimit project = ProjectLimitOf(one.price, *was);
     price.max_credit = std::min(AsLimit(is->max_credit), project.most);
@@ -244,6 +244,41 @@ PricedAnew PriceTricklesAnew(std::span<const RecordedMark> marks, const PolicyVe
     return cannot(
         "its app pays for several varieties of trickles, and the ledger tells of those alone that paid most");
   return anew;
+}
+
+FrozenAnew FreezeAnew(const std::string& variety, const TricklePrice& frozen, double max_granted_credit,
+                      const PolicyVersion& then, const PolicyVersion& version) {
+  if (frozen.rule_version == version.version) return {.price = frozen};
+  const auto cannot = [](std::string why) { return FrozenAnew{.problem = std::move(why)}; };
+  const TrickleRule* was = FindRule(then, variety);
+  const TrickleRule* is = FindRule(version, variety);
+  if (was == nullptr) return cannot("the log has not the rule that its trickles were priced by");
+  if (is == nullptr) return cannot("that version pays for no trickles of variety '" + variety + "'");
+  if (auto why = CannotCount(*was, then, *is, version)) return cannot(*why);
+  std::optional<double> speed = frozen.rate;
+  if (is->kind == TrickleKind::kRunTime) speed = SpeedAnew(frozen, was->typical, is->typical);
+  if (!speed) return cannot(kSpeedUnknown);
+  FrozenAnew anew{.price = WithRule(frozen, *is, *speed, version)};
+  const ProjectLimit project = ProjectLimitOf(frozen, *was);
+  const double limit = std::isfinite(project.most) ? project.most : AsLimit(max_granted_credit);
+  anew.price.max_credit = std::min(AsLimit(is->max_credit), limit);
+  return anew;
+}
+
+std::optional<std::string> CannotGoOn(const PolicyVersion& then, const PolicyVersion& version) {
+  for (const TrickleRule& was : then.trickles) {
+    const TrickleRule* is = FindRule(version, was.variety);
+    if (is == nullptr) return "that version pays for no trickles of variety '" + was.variety + "'";
+    if (auto why = CannotCount(was, then, *is, version)) return why;
+    // The time that a step takes at least is made of the last one, where the rule does not say it.
+    if (was.kind == TrickleKind::kSteps && was.phases.back().last_step != is->phases.back().last_step)
+      return "that version ends the model of variety '" + was.variety + "' at another step";
+  }
+  for (const TrickleRule& is : version.trickles)
+    if (FindRule(then, is.variety) == nullptr)
+      return "that version pays for trickles of variety '" + is.variety +
+             "', for which the job was given no price when it was sent";
+  return std::nullopt;
 }
 
 MicroCredit BroughtTo(UserId user, const Claim& claim, MicroCredit worth) {

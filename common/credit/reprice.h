@@ -50,6 +50,21 @@ struct RecordedMark {
 [[nodiscard]] PricedAnew PriceTricklesAnew(std::span<const RecordedMark> marks, const PolicyVersion& then,
                                            const PolicyVersion& version);
 
+// The price of a job that runs as `version` would have made it, from the one that was frozen at its dispatch, by `then`.
+struct FrozenAnew {
+  TricklePrice price;
+  std::string problem;  // why it cannot be told; empty: it can
+};
+// `max_granted_credit`: the project's limit, Cobblestones, 0: none; counts where the frozen price does not tell that of then: a limit
+// of the rule, or none, was below it.
+[[nodiscard]] FrozenAnew FreezeAnew(const std::string& variety, const TricklePrice& frozen,
+                                    double max_granted_credit, const PolicyVersion& then,
+                                    const PolicyVersion& version);
+
+// Why a job that was priced by `then` cannot go on by `version`, whatever has come of it: each variety that one of them pays for the
+// other must count alike. None: it can.
+[[nodiscard]] std::optional<std::string> CannotGoOn(const PolicyVersion& then, const PolicyVersion& version);
+
 // What a job that is worth `worth` brings `user` in all: partial grants before, the rest with the final grant (which goes to the
 // claim's user), less what the app's setting takes back.
 [[nodiscard]] MicroCredit BroughtTo(UserId user, const Claim& claim, MicroCredit worth);

@@ -384,6 +384,24 @@ Check Body(const JobReversal& reversal) {
   return std::nullopt;
 }
 
+Check Body(const JobRepricing& repricing) {
+  COBBLESTONE_TRY(AllThere({{"host", repricing.host.value}, {"policy_version", repricing.policy_version}}));
+  if (repricing.shares.empty()) return Missing("shares");
+  for (const RepricedShare& share : repricing.shares) {
+    COBBLESTONE_TRY(EntryOf(repricing.result, repricing.reason, share.entry));
+    if (share.entry->host != repricing.host) return OutOfRange("entry.host", "another host");
+    for (const auto& [field, micro] : {std::pair{"paid_micro", share.paid_micro},
+                                       {"taken_micro", share.taken_micro},
+                                       {"paid_anew_micro", share.paid_anew_micro},
+                                       {"taken_anew_micro", share.taken_anew_micro}})
+      if (micro < 0) return Negative(field, static_cast<double>(micro));
+    if (share.taken_micro > share.paid_micro) return OutOfRange("taken_micro", "more than was paid");
+    if (share.taken_anew_micro > share.paid_anew_micro)
+      return OutOfRange("taken_anew_micro", "more than is paid");
+  }
+  return std::nullopt;
+}
+
 Check Body(const Repricing& repricing) {
   COBBLESTONE_TRY(AllThere({{"policy_version", repricing.policy_version}}));
   return EntryOf(repricing.target, repricing.reason, repricing.entry);

@@ -50,7 +50,8 @@ EventKind KindOfField(std::uint32_t field) {
     case EventKind::kRepricing:
     case EventKind::kEstimatedCredit:
     case EventKind::kMachineHost:
-    case EventKind::kJobReversal: return kind;
+    case EventKind::kJobReversal:
+    case EventKind::kJobRepricing: return kind;
     case EventKind::kNone: break;
   }
   return EventKind::kNone;
@@ -193,6 +194,7 @@ KeyField KeyFieldOf(EventKind kind) {
     case EventKind::kHostMerge:
     case EventKind::kHostAsked:
     case EventKind::kJobReversal:
+    case EventKind::kJobRepricing:
     case EventKind::kOpeningHostVersion: return {1, KeyKind::kHost};
     case EventKind::kMachineHost: return {1, KeyKind::kMachine};
     case EventKind::kEstimatedCredit: return {3, KeyKind::kMachine};

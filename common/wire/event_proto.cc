@@ -281,6 +281,20 @@ std::optional<LedgerEntry> EntryFromProto(const M& m) {
   return m.has_entry() ? std::optional(FromProto(m.entry())) : std::nullopt;
 }
 
+JobRepricing FromProto(const v1::JobRepricing& m) {
+  JobRepricing out{.host = HostId(m.host()),
+                   .result = ResultId(m.result()),
+                   .reason = m.reason(),
+                   .policy_version = m.policy_version()};
+  for (const v1::RepricedShare& share : m.shares())
+    out.shares.push_back({.entry = EntryFromProto(share),
+                          .paid_micro = share.paid_micro(),
+                          .taken_micro = share.taken_micro(),
+                          .paid_anew_micro = share.paid_anew_micro(),
+                          .taken_anew_micro = share.taken_anew_micro()});
+  return out;
+}
+
 MachineHost FromProto(const v1::MachineHost& m) {
   return {.machine = m.machine(), .host = HostId(m.host()), .user = UserId(m.user()), .gone = m.gone()};
 }
@@ -353,7 +367,9 @@ EventBody BodyFromProto(const v1::Envelope& m) {
                          .result = ResultId(m.job_reversal().result()),
                          .reason = m.job_reversal().reason(),
                          .entry = EntryFromProto(m.job_reversal()),
-                         .paid_micro = m.job_reversal().paid_micro()};
+                         .paid_micro = m.job_reversal().paid_micro(),
+                         .repriced = m.job_reversal().repriced()};
+    case v1::Envelope::kJobRepricing: return FromProto(m.job_repricing());
     case v1::Envelope::kEstimatedCredit: return FromProto(m.estimated_credit());
     case v1::Envelope::kMachineHost: return FromProto(m.machine_host());
     case v1::Envelope::kProjectName:
@@ -666,6 +682,23 @@ void Put(const JobReversal& in, v1::Envelope* envelope) {
   m->set_reason(in.reason);
   if (in.entry) Put(*in.entry, m->mutable_entry());
   m->set_paid_micro(in.paid_micro);
+  m->set_repriced(in.repriced);
+}
+
+void Put(const JobRepricing& in, v1::Envelope* envelope) {
+  auto* m = envelope->mutable_job_repricing();
+  m->set_host(in.host.value);
+  m->set_result(in.result.value);
+  m->set_reason(in.reason);
+  m->set_policy_version(in.policy_version);
+  for (const RepricedShare& share : in.shares) {
+    auto* one = m->add_shares();
+    if (share.entry) Put(*share.entry, one->mutable_entry());
+    one->set_paid_micro(share.paid_micro);
+    one->set_taken_micro(share.taken_micro);
+    one->set_paid_anew_micro(share.paid_anew_micro);
+    one->set_taken_anew_micro(share.taken_anew_micro);
+  }
 }
 
 void Put(const MachineHost& in, v1::Envelope* envelope) {

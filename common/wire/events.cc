@@ -35,6 +35,7 @@ constexpr EventKind kKinds[] = {
     EventKind::kProjectName,
     EventKind::kHostAsked,
     EventKind::kJobReversal,
+    EventKind::kJobRepricing,
 };
 static_assert(std::size(kKinds) == std::variant_size_v<EventBody>);
 
@@ -74,6 +75,7 @@ std::string_view EventKindName(EventKind kind) {
     case EventKind::kEstimatedCredit: return "estimated_credit";
     case EventKind::kMachineHost: return "machine_host";
     case EventKind::kJobReversal: return "job_reversal";
+    case EventKind::kJobRepricing: return "job_repricing";
   }
   return "none";
 }

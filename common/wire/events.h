@@ -51,6 +51,7 @@ enum class EventKind : std::uint8_t {
   kEstimatedCredit = 52,
   kMachineHost = 53,
   kJobReversal = 54,
+  kJobRepricing = 55,
 };
 
 // The field's name in the schema ("completion", "opening_total"); "none" for kNone and for other numbers.
@@ -406,9 +407,32 @@ struct JobReversal {
   std::string reason;
   std::optional<LedgerEntry> entry;  // what of it the owner still has
   credit::MicroCredit paid_micro =
-      0;  // that its trickles have paid the owner, as far as it was posted to that team
+      0;                       // that its trickles have paid the owner, as far as it was posted to that team
+  std::uint32_t repriced = 0;  // how often the job had been priced anew
 
   friend bool operator==(const JobReversal&, const JobReversal&) = default;
+};
+
+// Of a job that runs, one owner's credit that was posted to one team.
+struct RepricedShare {
+  std::optional<LedgerEntry> entry;  // what of it the owner still has
+  credit::MicroCredit paid_micro = 0;
+  credit::MicroCredit taken_micro = 0;       // of that by operators
+  credit::MicroCredit paid_anew_micro = 0;   // what the version makes of `paid_micro`
+  credit::MicroCredit taken_anew_micro = 0;  // and of `taken_micro`
+
+  friend bool operator==(const RepricedShare&, const RepricedShare&) = default;
+};
+
+// A job that still runs has from now on the price that this version of the policy would have given it when it was sent.
+struct JobRepricing {
+  HostId host;
+  ResultId result;
+  std::string reason;
+  std::uint32_t policy_version = 0;
+  std::vector<RepricedShare> shares;  // all that it has paid
+
+  friend bool operator==(const JobRepricing&, const JobRepricing&) = default;
 };
 
 // All cumulative.
@@ -459,7 +483,7 @@ using EventBody =
                  UserMember, TeamMember, HostMerge, AccountFacts, AppChange, AppVersionChange, SettingsChange,
                  ValidatorRestart, Tick, PlanClassFactor, Barrier, Mark, ProjectProfile, OpeningTotal,
                  OpeningHostVersion, OpeningAppVersion, OpeningApp, Reversal, Repricing, EstimatedCredit,
-                 MachineHost, ProjectName, HostAsked, JobReversal>;
+                 MachineHost, ProjectName, HostAsked, JobReversal, JobRepricing>;
 
 // Invariant after decoding: facts.event_time of a completion or dispatch is head.time; id and now of a
 // validation are head.id and head.time; a mark's project is head.project. Encoders write the head and do not look at

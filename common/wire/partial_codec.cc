@@ -10,9 +10,10 @@ namespace {
 constexpr std::uint32_t kVarietyField = 3;
 constexpr std::uint32_t kPriceField = 12;
 constexpr std::uint32_t kModelVersionField = 16;
+constexpr std::uint32_t kSentPriceField = 19;
 constexpr std::uint32_t kPhasesField = 21;
 
-void EncodePrice(const credit::TricklePrice& p, std::string* out) {
+void EncodePriceFields(const credit::TricklePrice& p, std::string* out) {
   char buffer[20 * kMaxScalarField];
   ProtoWriter w(buffer);
   w.Uint(1, static_cast<std::uint64_t>(p.kind));
@@ -43,6 +44,13 @@ void EncodePrice(const credit::TricklePrice& p, std::string* out) {
     o.Double(2, phase.credit_per_step);
     AppendMessage(kPhasesField, o.written(), out);
   }
+}
+
+void EncodePrice(std::uint32_t field, const std::optional<credit::TricklePrice>& price, std::string* out) {
+  if (!price) return;
+  std::string bytes;
+  EncodePriceFields(*price, &bytes);
+  AppendMessage(field, bytes, out);
 }
 
 bool DecodePhase(std::string_view bytes, credit::TricklePhase* phase) {
@@ -111,11 +119,7 @@ void EncodePartialGrant(const PartialGrant& p, std::string* out) {
   rest.Double(10, p.credit);
   rest.Sint(11, p.paid_before);
   out->append(rest.written());
-  if (p.price) {
-    std::string price;
-    EncodePrice(*p.price, &price);
-    AppendMessage(kPriceField, price, out);
-  }
+  EncodePrice(kPriceField, p.price, out);
   ProtoWriter last(buffer);
   last.Uint(13, p.workunit.value);
   last.Sint(14, p.version.value);
@@ -126,12 +130,20 @@ void EncodePartialGrant(const PartialGrant& p, std::string* out) {
   unpaid.Uint(17, static_cast<std::uint64_t>(p.outcome));
   unpaid.Uint(18, static_cast<std::uint64_t>(p.refusal));
   out->append(unpaid.written());
+  EncodePrice(kSentPriceField, p.sent_price, out);
+  ProtoWriter repriced(buffer);
+  repriced.Uint(20, p.repriced);
+  out->append(repriced.written());
 }
 
 bool DecodePartialGrant(std::string_view bytes, PartialGrant* p) {
   *p = {};
-  std::string price;  // more than one is merged, as generated code does
-  bool has_price = false;
+  std::optional<std::string> price;  // more than one is merged, as generated code does
+  std::optional<std::string> sent_price;
+  const auto add = [](std::string_view more, std::optional<std::string>& to) {
+    if (!to) to.emplace();
+    to->append(more);
+  };
   ProtoReader r(bytes);
   while (const std::uint32_t tag = r.NextTag()) {
     switch (tag) {
@@ -146,20 +158,20 @@ bool DecodePartialGrant(std::string_view bytes, PartialGrant* p) {
       case VarintTag(9): p->bounds = r.Uint32(); break;
       case DoubleTag(10): p->credit = r.Double(); break;
       case VarintTag(11): p->paid_before = r.Sint(); break;
-      case BytesTag(kPriceField):
-        price.append(r.Bytes());
-        has_price = true;
-        break;
+      case BytesTag(kPriceField): add(r.Bytes(), price); break;
       case VarintTag(13): p->workunit = WorkunitId(r.Varint()); break;
       case VarintTag(14): p->version = AppVersionId(r.Sint()); break;
       case VarintTag(15): p->phase = r.Varint(); break;
       case BytesTag(kModelVersionField): p->model_version = r.Bytes(); break;
       case VarintTag(17): p->outcome = NarrowEnum<credit::TrickleOutcome>(r.Varint()); break;
       case VarintTag(18): p->refusal = static_cast<RefusalReason>(r.Uint32()); break;
+      case BytesTag(kSentPriceField): add(r.Bytes(), sent_price); break;
+      case VarintTag(20): p->repriced = r.Uint32(); break;
       default: r.Skip(tag); break;
     }
   }
-  return r.ok() && (!has_price || DecodePrice(price, &p->price.emplace()));
+  return r.ok() && (!price || DecodePrice(*price, &p->price.emplace())) &&
+         (!sent_price || DecodePrice(*sent_price, &p->sent_price.emplace()));
 }
 
 }  // namespace cobblestone::wire

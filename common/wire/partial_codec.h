@@ -33,6 +33,9 @@ struct PartialGrant {
   // Of a message that brought nothing:
   credit::TrickleOutcome outcome = credit::TrickleOutcome::kPaid;
   RefusalReason refusal = RefusalReason::kUnknown;  // of its record in `refused`; kUnknown: it was not
+  // Of a job that was priced anew while it ran: the price of its dispatch, and how often.
+  std::optional<credit::TricklePrice> sent_price{};
+  std::uint32_t repriced = 0;
 };
 
 // Longer ones are no version, and not kept.

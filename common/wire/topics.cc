@@ -51,6 +51,7 @@ stream::TopicPartition RouteEvent(const Routing& routing, std::uint32_t partitio
     case EventKind::kHostMerge:
     case EventKind::kHostAsked:
     case EventKind::kJobReversal:
+    case EventKind::kJobRepricing:
     case EventKind::kOpeningHostVersion: return keyed(kHosts);
     case EventKind::kMachineHost:
     case EventKind::kEstimatedCredit: return {kHosts, PartitionOf(ProjectId(), routing.id, partitions)};

@@ -6,7 +6,7 @@
 namespace cobblestone::wire {
 
 void EncodeUndone(const Undone& u, std::string* out) {
-  char buffer[7 * kMaxScalarField];
+  char buffer[9 * kMaxScalarField];
   ProtoWriter w(buffer);
   w.Uint(1, u.event);
   w.Uint(2, u.workunit.value);
@@ -15,6 +15,8 @@ void EncodeUndone(const Undone& u, std::string* out) {
   w.Uint(5, u.policy_version);
   w.Bool(6, u.counted);
   w.Sint(7, u.paid_micro);
+  w.Sint(8, u.taken_micro);
+  w.Uint(9, u.repriced);
   out->append(w.written());
 }
 
@@ -30,6 +32,8 @@ bool DecodeUndone(std::string_view bytes, Undone* u) {
       case VarintTag(5): u->policy_version = r.Uint32(); break;
       case VarintTag(6): u->counted = r.Varint() != 0; break;
       case VarintTag(7): u->paid_micro = r.Sint(); break;
+      case VarintTag(8): u->taken_micro = r.Sint(); break;
+      case VarintTag(9): u->repriced = r.Uint32(); break;
       default: r.Skip(tag); break;
     }
   }

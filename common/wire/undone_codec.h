@@ -17,8 +17,11 @@ struct Undone {
   credit::MicroCredit credit_micro = 0;  // what the result had brought the owner before
   std::uint32_t policy_version = 0;      // re-pricing: that the new price is of
   bool counted = false;                  // reversal: the result counts no more
-  // Reversal of what a job that runs was paid: up to which sum of it, by that owner and team; 0: it had ended.
+  // Reversal of what a job that runs was paid: up to which sum of it, by that owner and team; 0: it had ended. Re-pricing of a job
+  // that runs: the new sum of it.
   credit::MicroCredit paid_micro = 0;
+  credit::MicroCredit taken_micro = 0;  // likewise: of the new sum by operators
+  std::uint32_t repriced = 0;  // likewise: how often the job has been priced anew, this time included
 
   friend bool operator==(const Undone&, const Undone&) = default;
 };

@@ -381,7 +381,9 @@ void AccountsStage::ApplyToUser(const wire::GrantHead& head, std::string_view by
   const credit::MicroTotal shown_before = user->account.shown_micro();
   credit::PostingFacts posting = PostingOf(head);
   // Those of its partial grants that had expired before an event named it are no part of its total.
-  const auto expired = std::min<credit::MicroTotal>(user->unnamed.expired_provisional, head.settles_micro);
+  // A re-pricing settles less than nothing where it makes more of them.
+  const auto expired =
+      std::clamp<credit::MicroTotal>(head.settles_micro, 0, user->unnamed.expired_provisional);
   user->unnamed.expired_provisional -= expired;
   posting.provisional += static_cast<credit::MicroCredit>(expired);
   const Key key = UserKey(head.project, head.user);

@@ -248,6 +248,8 @@ void ClaimsStage::OnMember(const RecordView& record, Emitter& out) {
     return OnMerge(record, event->head, *merge, out);
   if (const auto* reversal = std::get_if<wire::JobReversal>(&event->body))
     return OnJobReversal(record, event->head, *reversal, out);
+  if (const auto* repricing = std::get_if<wire::JobRepricing>(&event->body))
+    return OnJobRepricing(record, event->head, *repricing, out);
   if (const auto* opening = std::get_if<wire::OpeningHostVersion>(&event->body))
     return OnOpeningRow(record, event->head, *opening, out);
   if (const auto* opening = std::get_if<wire::OpeningTotal>(&event->body))

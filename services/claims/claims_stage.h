@@ -7,7 +7,7 @@
 //
 // In: control, hosts (reports of account managers among them: machines.h), dispatches, completions, validations, trickles of
 // one partition. Out: claims, samples, grants (the opening balance of a host; that its account moves, or becomes another's;
-// partial grants, and what operators take back of those of a job that runs; estimates), hosts (the question whose a host is that
+// partial grants, and what operators make of those of a job that runs; estimates), hosts (the question whose a host is that
 // another one is to become), refused.
 #pragma once
 
@@ -105,6 +105,15 @@ class ClaimsStage final : public stream::Stage {
   // Null: refused, or said before.
   OpenJob* AdmitReversal(const stream::RecordView& record, const wire::EventHead& head,
                          const wire::JobReversal& reversal, stream::Emitter& out);
+  // Null: refused, because no job of the result runs there.
+  const OpenJob* RunningJob(const stream::Key& key, HostId host, const stream::RecordView& record,
+                            stream::Emitter& out);
+  // An operator gives a job that runs the price of another version (repriced_jobs.cc).
+  void OnJobRepricing(const stream::RecordView& record, const wire::EventHead& head,
+                      const wire::JobRepricing& repricing, stream::Emitter& out);
+  void PayAnew(const stream::RecordView& record, const wire::EventHead& head,
+               const wire::JobRepricing& repricing, const wire::RepricedShare& share, OpenJob& job,
+               stream::Emitter& out);
   void OnOpeningRow(const stream::RecordView& record, const wire::EventHead& head,
                     const wire::OpeningHostVersion& opening, stream::Emitter& out);
   void OnOpeningTotal(const stream::RecordView& record, const wire::EventHead& head,

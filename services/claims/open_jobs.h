@@ -1,8 +1,8 @@
 // Jobs whose trickles are paid while they run, and trickles that wait for their job.
 //
 // A job is opened by its dispatch, if its app pays for trickles then, and at the price of that moment
-// (common/credit/trickle_policy.h); it ends with its result's decision. Only the host that it was sent to can add to it:
-// jobs, and names, are kept by (result, host).
+// (common/credit/trickle_policy.h), which an operator may change while it runs (repriced_jobs.cc); it ends with its result's
+// decision. Only the host that it was sent to can add to it: jobs, and names, are kept by (result, host).
 //
 // Messages of a job come on a topic of their own, and may come behind its end, its dispatch too. Where the app says `keep` they
 // are paid all the same, so that no order loses anything: an ended job stays for as long as its result is remembered, and
@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,12 +24,14 @@ namespace cobblestone::claims {
 // What has come of one variety.
 struct OpenTrickle {
   std::string variety;
-  credit::TricklePrice price;
+  credit::TricklePrice price;  // in force
   credit::TrickleMark mark;
+  // That of its dispatch, where the job was priced anew: what every later one is made of.
+  std::optional<credit::TricklePrice> sent_price;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.variety, s.price, s.mark);
+    f(s.variety, s.price, s.mark, AddedIn<5>(s.sent_price));
   }
 };
 
@@ -60,13 +63,14 @@ struct OpenJob {
   std::uint64_t line = 0;     // then: of the decision
   std::uint32_t sent_as = 0;  // then, where no dispatch had come: fingerprint of what it must say
   std::vector<ReversedPartial> reversed;
-  std::string dispatch;  // its bytes, of one that ended before its host was known, until it is
+  std::string dispatch;              // its bytes, of one that ended before its host was known, until it is
+  std::vector<wire::Word> repriced;  // of those who have priced it anew, in order
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
     f(s.host, s.app, s.workunit, s.name, s.priced, s.trickles, s.paid, AddedIn<2>(s.version),
       AddedIn<2>(s.ended), AddedIn<2>(s.back_at), AddedIn<2>(s.line), AddedIn<2>(s.sent_as),
-      AddedIn<3>(s.reversed), AddedIn<4>(s.dispatch));
+      AddedIn<3>(s.reversed), AddedIn<4>(s.dispatch), AddedIn<5>(s.repriced));
   }
 };
 
@@ -96,7 +100,7 @@ struct WaitingTrickles {
 inline constexpr std::size_t kMaxWaitingTrickles = 4096;
 
 // Tables of a slot, as stored (numbers are unique over all stages).
-inline constexpr stream::TableSpec<OpenJob> kJobsTable{.id = 11, .version = 4};
+inline constexpr stream::TableSpec<OpenJob> kJobsTable{.id = 11, .version = 5};
 inline constexpr stream::TableSpec<NamedResult> kNamesTable{.id = 12, .version = 1};
 inline constexpr stream::TableSpec<WaitingTrickles> kWaitingTricklesTable{.id = 13, .version = 1};
 inline constexpr stream::TableSpec<WaitingTrickles> kWaitingNamesTable{.id = 14, .version = 1};

@@ -13,6 +13,7 @@
 #include "common/wire/grant_codec.h"
 #include "common/wire/refuse.h"
 #include "services/claims/claims_stage.h"
+#include "services/claims/corrected_jobs.h"
 
 namespace cobblestone::claims {
 
@@ -22,21 +23,6 @@ using stream::RecordView;
 using wire::RefusalReason;
 
 namespace {
-
-template <class Row>
-auto* FindReversed(const wire::LedgerEntry& entry, Row& rows) {
-  const auto found = std::find_if(rows.begin(), rows.end(), [&](const ReversedPartial& one) {
-    return one.user == entry.user && one.team == entry.team;
-  });
-  return found == rows.end() ? nullptr : &*found;
-}
-
-template <class Row>
-auto* FindPaid(UserId user, Row& rows) {
-  const auto found =
-      std::find_if(rows.begin(), rows.end(), [&](const auto& one) { return one.user == user; });
-  return found == rows.end() ? nullptr : &*found;
-}
 
 // Of a job that runs. `before`: null where nothing of it was taken back.
 std::optional<wire::Refusal> Against(const wire::JobReversal& reversal, const ReversedPartial* before,
@@ -55,26 +41,32 @@ std::optional<wire::Refusal> Against(const wire::JobReversal& reversal, const Re
 
 }  // namespace
 
+const OpenJob* ClaimsStage::RunningJob(const Key& key, HostId host, const RecordView& record, Emitter& out) {
+  const ProjectId project(key.project);
+  const OpenJob* job = jobs_.Find(key);
+  if (job != nullptr && job->host == host.value && !job->ended) return job;
+  const wire::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0});
+  if (view != nullptr && FindSeen(project, *view, host, key.id, kSeenCompletion) != nullptr)
+    wire::Refuse(record, project, RefusalReason::kAlreadyDecided,
+                 "this result was decided meanwhile: ask again, when its workunit is, for what there is then",
+                 out);
+  else
+    wire::Refuse(record, project, RefusalReason::kUnknownResult,
+                 "host " + std::to_string(host.value) +
+                     " runs no job of this result that trickles pay: ask again for what there is now",
+                 out);
+  return nullptr;
+}
+
 OpenJob* ClaimsStage::AdmitReversal(const RecordView& record, const wire::EventHead& head,
                                     const wire::JobReversal& reversal, Emitter& out) {
-  const Key key{.project = head.project.value,
-                .id = reversal.result.value,
-                .sub = static_cast<std::uint32_t>(reversal.host.value)};
+  const Key key = JobKey(head.project, reversal.result, reversal.host);
   const auto refuse = [&](RefusalReason reason, std::string detail) -> OpenJob* {
     wire::Refuse(record, head.project, reason, std::move(detail), out);
     return nullptr;
   };
-  const OpenJob* job = jobs_.Find(key);
-  if (job == nullptr || job->host != reversal.host.value || job->ended) {
-    const wire::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0});
-    if (view != nullptr && FindSeen(head.project, *view, reversal.host, key.id, kSeenCompletion) != nullptr)
-      return refuse(
-          RefusalReason::kAlreadyDecided,
-          "this result was decided meanwhile: ask again, when its workunit is, for what there is then");
-    return refuse(RefusalReason::kUnknownResult,
-                  "host " + std::to_string(reversal.host.value) +
-                      " runs no job of this result that trickles pay: ask again for what there is now");
-  }
+  const OpenJob* job = RunningJob(key, reversal.host, record, out);
+  if (job == nullptr) return nullptr;
   const wire::Word word = wire::WordOf(head, record.value);
   const ReversedPartial* before = FindReversed(*reversal.entry, job->reversed);
   if (before != nullptr)
@@ -86,6 +78,9 @@ OpenJob* ClaimsStage::AdmitReversal(const RecordView& record, const wire::EventH
       ++duplicates_;
       return nullptr;
     }
+  if (reversal.repriced != job->repriced.size())
+    return refuse(RefusalReason::kAlreadyDecided,
+                  "the job was priced anew meanwhile: ask again for what there is now");
   if (auto refusal = Against(reversal, before, FindPaid(reversal.entry->user, job->paid)))
     return refuse(refusal->reason, std::move(refusal->detail));
   return &jobs_.Mutable(key);

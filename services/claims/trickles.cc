@@ -233,7 +233,8 @@ void ClaimsStage::TellTrickle(const RecordView& record, ProjectId project, Resul
                      .app = AppId(job == nullptr ? 0 : job->app),
                      .result = result,
                      .time = told.sent_time,
-                     .kind = wire::GrantKind::kTrickle},
+                     .kind = wire::GrantKind::kTrickle,
+                     .flags = job != nullptr && job->ended ? credit::kGrantLate : 0u},
                     {.line = record.line}, {}, {}, &bytes_, {.partial = &told, .reason = detail});
   out.Emit(wire::kGrants, wire::OwnerPartition(project, user, host, options_.partitions), bytes_);
 }
@@ -334,13 +335,18 @@ void ClaimsStage::PayTrickle(const Key& key, const wire::EventHead& head, const 
   partial.mark_after = decision.after.value;
   partial.bounds = decision.bounds;
   partial.paid_before = decision.paid_before;
+  partial.repriced = static_cast<std::uint32_t>(job.repriced.size());
+  // Of one that brings nothing, too, where that is by a price that is not that of its dispatch.
+  if (decision.partial != 0 || open->sent_price) {
+    partial.price = open->price;
+    partial.sent_price = open->sent_price;
+  }
   if (decision.partial == 0) {
     ++duplicates_;  // a repeat, older than what was paid, or beyond what can be paid
     partial.outcome = decision.outcome;
     return TellTrickle(record, project, ResultId(key.id), trickle.host, partial, {}, out);
   }
   partial.credit = decision.credit;
-  partial.price = open->price;
   partial.workunit = WorkunitId(job.workunit);
   partial.version = AppVersionId(job.version);
   credit::AddPaid(host.user, decision.partial, head.time, job.paid);

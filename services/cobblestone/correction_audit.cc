@@ -1,6 +1,7 @@
 #include "services/cobblestone/correction_audit.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace cobblestone {
 
@@ -64,6 +65,12 @@ Status CorrectionAudit::CheckResult(const OfResult& which, bool repriced, const 
   };
   Status s = read(*grants, wire::kGrants, &CorrectionReader::Select);
   if (s.ok()) s = read(*grants, wire::kGrants, &CorrectionReader::TakeGrant);
+  if (s.ok() && repriced) {
+    auto unpaid = ledger.index.Trickles(project, result, std::numeric_limits<std::size_t>::max());
+    if (!unpaid.ok()) return unpaid.status();
+    std::erase_if(*unpaid, ledger.is_behind);
+    s = read(*unpaid, wire::kGrants, &CorrectionReader::TakeGrant);
+  }
   if (s.ok()) s = read(*postings, wire::kPostings, &CorrectionReader::TakePosting);
   if (s.ok() && repriced) {
     const auto final = FinalOf(project, result, ledger);

@@ -12,6 +12,7 @@
 #include "common/wire/mark_codec.h"
 #include "common/wire/refused_codec.h"
 #include "common/wire/topics.h"
+#include "services/cobblestone/trickle_spans.h"
 #include "services/view/json.h"
 
 namespace cobblestone {
@@ -20,13 +21,16 @@ using nlohmann::json;
 
 namespace {
 
+std::string Digits(credit::MicroTotal micro) { return std::to_string(static_cast<long long>(micro)); }
+
 bool SameBits(double a, double b) {
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
 // Of what was decided upon, and never of when or why: whoever decides the same upon the same says the same.
 std::uint64_t EventIdOf(ProjectId project, ResultId result, const wire::LedgerEntry& entry,
-                        credit::MicroCredit after, std::uint32_t policy_version, credit::MicroCredit paid) {
+                        credit::MicroCredit after, std::uint32_t policy_version,
+                        credit::MicroCredit paid = 0) {
   std::string text;
   for (const std::uint64_t number :
        {std::uint64_t{project.value}, result.value, entry.host.value, entry.user.value, entry.team.value,
@@ -36,6 +40,37 @@ std::uint64_t EventIdOf(ProjectId project, ResultId result, const wire::LedgerEn
   if (paid != 0) text += "runs " + std::to_string(paid);
   return std::max<std::uint64_t>(1, stream::HashBytes(text).low);
 }
+
+// Likewise. `repriced`: how often before: the same price may come again.
+std::uint64_t EventIdOf(ProjectId project, const wire::JobRepricing& repricing, std::uint32_t repriced) {
+  std::string text = "runs ";
+  const auto add = [&text](std::uint64_t number) { text += std::to_string(number) + ' '; };
+  for (const std::uint64_t number :
+       {std::uint64_t{project.value}, repricing.result.value, repricing.host.value,
+        std::uint64_t{repricing.policy_version}, std::uint64_t{repriced}})
+    add(number);
+  for (const wire::RepricedShare& share : repricing.shares) {
+    add(share.entry->user.value);
+    add(share.entry->team.value);
+    for (const credit::MicroCredit micro :
+         {share.paid_micro, share.taken_micro, share.paid_anew_micro, share.taken_anew_micro})
+      add(static_cast<std::uint64_t>(micro));
+  }
+  return std::max<std::uint64_t>(1, stream::HashBytes(text).low);
+}
+
+// Nobody can tell what of a job that runs was taken where ACCOUNTS did it, which knows not of which results.
+bool CorrectedByHand(const std::vector<ResultRecord>& records) {
+  return std::any_of(records.begin(), records.end(),
+                     [](const ResultRecord& one) { return one.event != 0 && !one.while_running(); });
+}
+std::string NeverThere(AppId app, std::uint32_t version) {
+  return "prices by version " + std::to_string(version) + " of the policy of app " +
+         std::to_string(app.value) + ", which there never was";
+}
+
+constexpr const char* kByHand =
+    "its job still runs, and what it was paid was corrected by hand: ask again when it is decided";
 
 }  // namespace
 
@@ -133,7 +168,9 @@ bool CorrectionReader::Select(std::string_view record) {
 bool CorrectionReader::TakeGrant(std::string_view bytes) {
   wire::GrantHead head;
   if (!wire::DecodeGrantHead(bytes, &head)) return false;
-  if (!wire::IsAward(head.kind) || head.project != request_.project) return true;
+  if (head.project != request_.project) return true;
+  if (head.kind == wire::GrantKind::kTrickle) return !asked_.contains(head.result.value) || TakeUnpaid(bytes);
+  if (!wire::IsAward(head.kind)) return true;
   newest_ = std::max(newest_, head.time);
   const bool meant = asked_.contains(head.result.value);
   if (!meant && (asked_workunits_.empty() || head.kind != wire::GrantKind::kFinal)) return true;
@@ -157,6 +194,8 @@ bool CorrectionReader::TakeGrant(std::string_view bytes) {
     record.event = grant.undone->event;
     record.before = grant.undone->credit_micro;
     record.paid = grant.undone->paid_micro;
+    record.taken = grant.undone->taken_micro;
+    record.repriced = grant.undone->repriced;
     record.policy_version = grant.undone->policy_version;
     return true;
   }
@@ -170,6 +209,19 @@ bool CorrectionReader::TakeGrant(std::string_view bytes) {
   return true;
 }
 
+// A message that brought nothing, and may do so at another price.
+bool CorrectionReader::TakeUnpaid(std::string_view bytes) {
+  wire::Grant grant;
+  if (!wire::DecodeGrant(bytes, &grant) || !grant.partial) return false;
+  if (grant.partial->refusal != wire::RefusalReason::kUnknown) return true;
+  LedgerResult& result = results_[grant.head.result.value];
+  const bool late = (grant.head.flags & credit::kGrantLate) != 0;
+  double& mark = result.unpaid[{grant.partial->variety, grant.partial->repriced, late}];
+  mark = std::max(mark, grant.partial->mark_after);
+  if (grant.partial->sent_price) result.PlaceOf(grant.partial->variety, *grant.partial->sent_price);
+  return true;
+}
+
 void CorrectionReader::TakePartial(const wire::PartialGrant& partial, LedgerResult& result,
                                    ResultRecord& record) {
   result.workunit = partial.workunit;
@@ -177,17 +229,16 @@ void CorrectionReader::TakePartial(const wire::PartialGrant& partial, LedgerResu
   record.mark_before = partial.mark_before;
   record.mark = partial.mark_after;
   record.paid_before = partial.paid_before;
-  auto& prices = result.prices;
-  auto price = std::find_if(prices.begin(), prices.end(),
-                            [&](const auto& one) { return one.first == partial.variety; });
-  if (price == prices.end() && partial.price) price = prices.emplace(price, partial.variety, *partial.price);
-  record.variety = static_cast<std::size_t>(price - prices.begin());
-  if (price == prices.end()) {
+  record.repriced = partial.repriced;
+  const auto& sent = partial.sent_price ? partial.sent_price : partial.price;
+  if (!sent) {
     record.variety = std::numeric_limits<std::size_t>::max();
-  } else if (partial.price) {
-    result.resent = result.resent || partial.price->rule_version != prices[0].second.rule_version ||
-                    !SameBits(partial.price->sent_time, prices[0].second.sent_time);
+    return;
   }
+  record.variety = result.PlaceOf(partial.variety, *sent);
+  const credit::TricklePrice& first = result.prices[0].second;
+  result.resent = result.resent || sent->rule_version != first.rule_version ||
+                  !SameBits(sent->sent_time, first.sent_time);
 }
 
 bool CorrectionReader::TakeReplica(std::string_view bytes) {
@@ -238,31 +289,63 @@ bool CorrectionReader::TakeRefused(std::string_view bytes) {
   return true;
 }
 
+void CorrectionReader::FindWaited() {
+  for (auto& [id, result] : results_)
+    for (auto& [owner, records] : result.owners)
+      for (auto one = records.begin(); one != records.end(); ++one) {
+        if (!one->while_running() || one->repriced == 0 || one->team || one->micro != 0) continue;
+        const ResultRecord* last = nullptr;
+        bool to_none = false;
+        for (auto before = records.begin(); before != one; ++before)
+          if (before->partial() && !before->late()) {
+            last = &*before;
+            to_none = to_none || !before->team;
+          }
+        if (last == nullptr || to_none) continue;
+        one->waited = true;
+        one->team = last->team;
+      }
+}
+
+void CorrectionReader::Push(wire::Event event, ResultId result, const wire::LedgerEntry& entry,
+                            credit::MicroCredit after, CorrectionPlan& plan) const {
+  const double off = credit::ShareOff({.value = entry.recent, .time = entry.recent_time}, entry.credit_micro,
+                                      after, event.head.time);
+  plan.corrections.push_back(
+      {.event = std::move(event), .result = result, .entry = entry, .after = after, .recent_off = off});
+}
+
 void CorrectionReader::Add(ResultId result, const wire::LedgerEntry& entry, credit::MicroCredit after,
-                           credit::MicroCredit paid, CorrectionPlan& plan) {
-  const double time = request_.time > 0 ? request_.time : newest_;
-  wire::Event event{
-      .head = {.id = EventIdOf(request_.project, result, entry, after, request_.policy_version, paid),
-               .project = request_.project,
-               .time = time},
-      .body = {}};
+                           CorrectionPlan& plan) {
+  wire::Event event{.head = {.id = EventIdOf(request_.project, result, entry, after, request_.policy_version),
+                             .project = request_.project,
+                             .time = TimeOfEvents()},
+                    .body = {}};
   const wire::Target target{.kind = wire::TargetKind::kResult, .id = result.value};
-  if (paid != 0) {
-    event.body = wire::JobReversal{
-        .host = entry.host, .result = result, .reason = request_.reason, .entry = entry, .paid_micro = paid};
-  } else if (request_.policy_version == 0) {
+  if (request_.policy_version == 0)
     event.body = wire::Reversal{.target = target, .reason = request_.reason, .entry = entry};
-  } else {
+  else
     event.body = wire::Repricing{.policy_version = request_.policy_version,
                                  .target = target,
                                  .reason = request_.reason,
                                  .entry = entry,
                                  .credit_micro = after};
-  }
-  const double off =
-      credit::ShareOff({.value = entry.recent, .time = entry.recent_time}, entry.credit_micro, after, time);
-  plan.corrections.push_back(
-      {.event = std::move(event), .result = result, .entry = entry, .after = after, .recent_off = off});
+  Push(std::move(event), result, entry, after, plan);
+}
+
+void CorrectionReader::AddReversal(ResultId id, const LedgerResult& result, const RunningShare& share,
+                                   CorrectionPlan& plan) {
+  const auto paid = static_cast<credit::MicroCredit>(share.sums.paid);
+  wire::Event event{.head = {.id = EventIdOf(request_.project, id, share.entry, 0, 0, paid),
+                             .project = request_.project,
+                             .time = TimeOfEvents()},
+                    .body = wire::JobReversal{.host = share.entry.host,
+                                              .result = id,
+                                              .reason = request_.reason,
+                                              .entry = share.entry,
+                                              .paid_micro = paid,
+                                              .repriced = result.Repriced()}};
+  Push(std::move(event), id, share.entry, 0, plan);
 }
 
 void CorrectionReader::PlanResult(ResultId id, const LedgerResult& result, CorrectionPlan& plan) {
@@ -278,8 +361,7 @@ void CorrectionReader::PlanResult(ResultId id, const LedgerResult& result, Corre
     for (const auto& [owner, records] : result.owners) PlanReversal(id, result, owner, plan);
     return;
   }
-  if (result.Runs())
-    return problem("its job still runs, at the price of when it was sent: ask again when it is decided");
+  if (result.Runs()) return PlanRunning(id, result, plan);
   BroughtAnew anew = BringAnew(result, replicas_, view(), request_.policy_version);
   if (!anew.problem.empty()) return problem(std::move(anew.problem));
   for (const auto& [owner, records] : result.owners) {
@@ -291,7 +373,7 @@ void CorrectionReader::PlanResult(ResultId id, const LedgerResult& result, Corre
       const auto after = static_cast<credit::MicroCredit>(each[i] + shares[i].taken);
       if (after == shares[i].entry.credit_micro) continue;
       changes = true;
-      Add(id, shares[i].entry, after, 0, plan);
+      Add(id, shares[i].entry, after, plan);
     }
     plan.unchanged += changes ? 0 : 1;
   }
@@ -305,21 +387,47 @@ void CorrectionReader::PlanReversal(ResultId id, const LedgerResult& result, con
     for (const TeamShare& share : SharesOf(result, owner)) {
       const bool something = share.entry.credit_micro != 0 || share.entry.counted;
       plan.unchanged += something ? 0 : 1;
-      if (something) Add(id, share.entry, 0, 0, plan);
+      if (something) Add(id, share.entry, 0, plan);
     }
     return;
   }
-  if (std::any_of(records.begin(), records.end(),
-                  [](const ResultRecord& one) { return one.event != 0 && !one.while_running(); })) {
-    plan.problems.emplace_back(
-        id, "its job still runs, and what it was paid was corrected by hand: ask again when it is decided");
+  if (CorrectedByHand(records)) {
+    plan.problems.emplace_back(id, kByHand);
     return;
   }
   for (const RunningShare& share : RunningSharesOf(result, owner)) {
     const bool something = share.sums.paid > share.sums.taken;
     plan.unchanged += something ? 0 : 1;
-    if (something) Add(id, share.entry, 0, static_cast<credit::MicroCredit>(share.sums.paid), plan);
+    if (something) AddReversal(id, result, share, plan);
   }
+}
+
+// CLAIMS puts the version in force for the job, which knows its marks; what each owner and team have of that the ledger tells.
+void CorrectionReader::PlanRunning(ResultId id, const LedgerResult& result, CorrectionPlan& plan) {
+  const auto problem = [&](std::string why) { plan.problems.emplace_back(id, std::move(why)); };
+  for (const auto& [owner, records] : result.owners)
+    if (CorrectedByHand(records)) return problem(kByHand);
+  if (!result.prices.empty() && result.VersionInForce() == request_.policy_version) {
+    plan.unchanged += 1;
+    return;
+  }
+  RunningAnew anew = PriceRunning(result, view(), request_.policy_version);
+  if (!anew.problem.empty()) return problem("its job still runs: " + anew.problem);
+  wire::JobRepricing repricing{.host = anew.shares.front().owner.host,
+                               .result = id,
+                               .reason = request_.reason,
+                               .policy_version = request_.policy_version};
+  for (const RunningShareAnew& share : anew.shares)
+    repricing.shares.push_back({.entry = share.now.entry,
+                                .paid_micro = static_cast<credit::MicroCredit>(share.now.sums.paid),
+                                .taken_micro = static_cast<credit::MicroCredit>(share.now.sums.taken),
+                                .paid_anew_micro = share.paid,
+                                .taken_anew_micro = share.taken});
+  const std::uint64_t event_id = EventIdOf(request_.project, repricing, result.Repriced());
+  const wire::Event event{.head = {.id = event_id, .project = request_.project, .time = TimeOfEvents()},
+                          .body = std::move(repricing)};
+  for (const RunningShareAnew& share : anew.shares)
+    Push(event, id, share.now.entry, share.paid - share.taken, plan);
 }
 
 // Of the re-pricing at place `at` of the owner's records; empty: it is right. It may have been decided upon before the trickles that
@@ -329,11 +437,11 @@ std::string CorrectionReader::WrongPrice(const LedgerResult& result, const Resul
   const ResultRecord& priced = result.owners.at(owner)[at];
   const std::string by = " by version " + std::to_string(priced.policy_version);
   if (view().FindPolicy(result.app, priced.policy_version) == nullptr)
-    return "prices" + by + " of the policy of app " + std::to_string(result.app.value) +
-           ", which there never was";
+    return NeverThere(result.app, priced.policy_version);
   LedgerResult then = result;
   for (auto& [other, records] : then.owners)
-    if (other != owner) std::erase_if(records, [](const ResultRecord& one) { return one.event != 0; });
+    if (other != owner)
+      std::erase_if(records, [](const ResultRecord& one) { return one.event != 0 && !one.while_running(); });
   std::vector<ResultRecord>& own = then.owners[owner];
   const credit::MicroTotal after = credit::MicroTotal{priced.before} + priced.micro;
   std::string wrong;
@@ -356,6 +464,45 @@ std::string CorrectionReader::WrongPrice(const LedgerResult& result, const Resul
   }
 }
 
+// Of one that was made while the job ran, at place `at` of the owner's records. CLAIMS has taken it where it rests on all that there
+// was: so of each owner on what came before the re-pricing of that number.
+std::string CorrectionReader::WrongRunningPrice(const LedgerResult& result, const ResultOwner& owner,
+                                                std::size_t at) const {
+  const ResultRecord& priced = result.owners.at(owner)[at];
+  const std::string by = " by version " + std::to_string(priced.policy_version);
+  LedgerResult then = result;
+  std::erase_if(then.unpaid, [&](const auto& one) { return std::get<1>(one.first) >= priced.repriced; });
+  for (auto& [other, records] : then.owners) {
+    const auto end = std::find_if(records.begin(), records.end(),
+                                  [&](const ResultRecord& one) { return one.repriced >= priced.repriced; });
+    const bool waited = end != records.end() && end->waited;
+    const TeamId team = end != records.end() ? end->team : TeamId();
+    records.erase(end, records.end());
+    if (!waited) continue;
+    // What it rests on had no team yet, either.
+    for (ResultRecord& one : records) {
+      one.team = team;
+      one.waited = false;
+    }
+  }
+  const RunningAnew anew = PriceRunning(then, view(), priced.policy_version);
+  if (!anew.problem.empty()) return "prices" + by + ", by which there is no price of it: " + anew.problem;
+  const auto share = std::find_if(anew.shares.begin(), anew.shares.end(), [&](const RunningShareAnew& one) {
+    return one.owner == owner && one.now.entry.team == priced.team;
+  });
+  if (share == anew.shares.end()) return "prices what this owner and team had nothing of";
+  const PaidSums& sums = share->now.sums;
+  if (sums.paid - sums.taken != priced.before)
+    return "rests on " + std::to_string(priced.before) + " micro-credits, and the ledger had " +
+           Digits(sums.paid - sums.taken);
+  if (share->paid != priced.paid || share->taken != priced.taken ||
+      priced.micro != priced.paid - priced.taken - priced.before || priced.provisional != priced.micro)
+    return "makes it " + std::to_string(priced.paid) + " micro-credits, of which " +
+           std::to_string(priced.taken) + " were taken back," + by + ", which makes it " +
+           std::to_string(share->paid) + " and " + std::to_string(share->taken);
+  return {};
+}
+
 namespace {
 
 // What one team has of a result for one owner, record by record.
@@ -371,28 +518,25 @@ struct Net {
   }
 };
 
-std::string Digits(credit::MicroTotal micro) { return std::to_string(static_cast<long long>(micro)); }
-
-// Of one that was made while the job ran; empty: it is right.
+// Of a reversal that was made while the job ran; empty: it is right.
 std::string WrongWhileRunning(const ResultRecord& record, const Net& net, credit::MicroTotal provisional) {
-  const std::string which = "correction " + std::to_string(record.event);
   const credit::MicroTotal sum = net.sums.SumOf(record);
   if (!net.paid.contains(sum))
-    return which + " takes back up to " + Digits(sum) +
-           " micro-credits of what a job had paid, and the ledger had " + Digits(net.sums.paid);
+    return "takes back up to " + Digits(sum) + " micro-credits of what a job had paid, and the ledger had " +
+           Digits(net.sums.paid);
   const credit::MicroTotal more = net.sums.MoreBy(record);
   if (-record.micro != more || record.before != more || record.provisional != record.micro)
-    return which + " takes " + Digits(-record.micro) + " micro-credits back, and of " + Digits(sum) +
-           " were " + Digits(sum - more) + " taken before";
+    return "takes " + Digits(-record.micro) + " micro-credits back, and of " + Digits(sum) + " were " +
+           Digits(sum - more) + " taken before";
   if (-record.micro > provisional)
-    return which + " takes " + Digits(-record.micro) + " micro-credits back, and its job had " +
-           Digits(provisional);
+    return "takes " + Digits(-record.micro) + " micro-credits back, and its job had " + Digits(provisional);
   return {};
 }
 
 }  // namespace
 
-std::vector<std::string> CorrectionReader::WrongCorrections() const {
+std::vector<std::string> CorrectionReader::WrongCorrections() {
+  FindWaited();
   std::vector<std::string> wrong;
   for (const auto& [id, result] : results_)
     for (const auto& [owner, records] : result.owners) {
@@ -405,9 +549,15 @@ std::vector<std::string> CorrectionReader::WrongCorrections() const {
         Net& net = by_team[record.team];
         net.since.insert(net.micro);
         if (record.while_running()) {
-          if (std::string why = WrongWhileRunning(record, net, provisional); !why.empty())
-            wrong.push_back(std::move(why));
+          const std::string which = "correction " + std::to_string(record.event) + " ";
+          if (record.repriced != 0 && view().FindPolicy(result.app, record.policy_version) == nullptr)
+            wrong.push_back(which + NeverThere(result.app, record.policy_version));
+          else if (std::string why = record.repriced != 0 ? WrongRunningPrice(result, owner, at)
+                                                          : WrongWhileRunning(record, net, provisional);
+                   !why.empty())
+            wrong.push_back(which + why);
           provisional += record.provisional;
+          if (record.repriced != 0) net.paid.clear();
           net.AddPaid(record);
           net.micro += record.micro;
           net.since.clear();
@@ -436,6 +586,7 @@ std::vector<std::string> CorrectionReader::WrongCorrections() const {
 }
 
 Result<CorrectionPlan> CorrectionReader::Plan() {
+  FindWaited();
   CorrectionPlan plan;
   for (const auto& [host, merge] : merges_)
     if (Joined(host)) plan.joined.push_back(host);

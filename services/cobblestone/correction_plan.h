@@ -35,7 +35,7 @@ struct CorrectionRequest {
   double time = 0;  // of the events, UNIX s; 0: of the newest award in the ledger
 };
 
-// One event to be: of a result for one owner and team.
+// Of a result for one owner and team. Those of a job that is priced anew while it runs are one event.
 struct PlannedCorrection {
   wire::Event event;
   ResultId result;
@@ -44,7 +44,10 @@ struct PlannedCorrection {
   double recent_off = 0;  // Cobblestones per day
 
   // It is of a job that still runs.
-  [[nodiscard]] bool running() const { return std::holds_alternative<wire::JobReversal>(event.body); }
+  [[nodiscard]] bool running() const {
+    return std::holds_alternative<wire::JobReversal>(event.body) ||
+           std::holds_alternative<wire::JobRepricing>(event.body);
+  }
 };
 
 struct CorrectionPlan {
@@ -69,7 +72,7 @@ class CorrectionReader {
   bool TakeMerge(std::string_view refused);
   // A first look: which results are meant, and which other replicas their price depends on.
   bool Select(std::string_view grant);
-  bool TakeGrant(std::string_view grant);
+  bool TakeGrant(std::string_view grant);  // or a trickle that brought nothing
   // Of another result of a workunit whose price is asked for, where TakeGrant does not get the whole ledger.
   bool TakeReplica(std::string_view grant);
   bool TakePosting(std::string_view posting);
@@ -82,21 +85,29 @@ class CorrectionReader {
   // Of the corrections that are in the ledger already: which rest on what the result never had brought, leave what they do not
   // say, came by hand while their job ran, or price it anew otherwise than the version that they name. What came between an operator's
   // look and the correction is left out of it.
-  [[nodiscard]] std::vector<std::string> WrongCorrections() const;
+  [[nodiscard]] std::vector<std::string> WrongCorrections();
 
  private:
   [[nodiscard]] bool Meant(const wire::GrantHead& head, const wire::Grant& whole) const;
   [[nodiscard]] bool MayBeOf(AppId app) const;
   [[nodiscard]] std::optional<HostId> HeirOf(HostId host, std::set<HostId>& asked) const;
   [[nodiscard]] bool Joined(HostId host) const;
+  bool TakeUnpaid(std::string_view trickle);
   static void TakePartial(const wire::PartialGrant& partial, LedgerResult& result, ResultRecord& record);
   void PlanResult(ResultId id, const LedgerResult& result, CorrectionPlan& plan);
   void PlanReversal(ResultId id, const LedgerResult& result, const ResultOwner& owner, CorrectionPlan& plan);
-  // `paid`: not 0: of a job that runs, what it has paid in all.
-  void Add(ResultId result, const wire::LedgerEntry& entry, credit::MicroCredit after,
-           credit::MicroCredit paid, CorrectionPlan& plan);
+  void PlanRunning(ResultId id, const LedgerResult& result, CorrectionPlan& plan);
+  [[nodiscard]] double TimeOfEvents() const { return request_.time > 0 ? request_.time : newest_; }
+  void Add(ResultId result, const wire::LedgerEntry& entry, credit::MicroCredit after, CorrectionPlan& plan);
+  void AddReversal(ResultId id, const LedgerResult& result, const RunningShare& share, CorrectionPlan& plan);
+  void Push(wire::Event event, ResultId result, const wire::LedgerEntry& entry, credit::MicroCredit after,
+            CorrectionPlan& plan) const;
+  // Of re-pricings of jobs that ran: which have changed nothing, so that no posting tells that they have waited.
+  void FindWaited();
   [[nodiscard]] std::string WrongPrice(const LedgerResult& result, const ResultOwner& owner,
                                        std::size_t at) const;
+  [[nodiscard]] std::string WrongRunningPrice(const LedgerResult& result, const ResultOwner& owner,
+                                              std::size_t at) const;
   [[nodiscard]] const wire::ProjectView& view() const {
     return known_view_ != nullptr ? *known_view_ : view_;
   }

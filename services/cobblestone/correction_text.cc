@@ -26,7 +26,8 @@ std::string CorrectionsText(const json& answer) {
     const auto version = one.find("policy_version");
     text += version == one.end()
                 ? std::string(one.contains("up_to") ? "taken back while it ran, from " : "taken back from ")
-                : "priced anew by version " + std::to_string(version->get<std::uint64_t>()) + " for ";
+                : "priced anew by version " + std::to_string(version->get<std::uint64_t>()) +
+                      (one.contains("while_running") ? " while it ran, for " : " for ");
     const char* owner = one.at("user") == 0 ? "host" : "user";
     text += owner + (" " + std::to_string(one.at(owner).get<std::uint64_t>())) + ", because " +
             Text(one, "reason") + ": " + Text(one, "before") + " became " + Text(one, "after") +

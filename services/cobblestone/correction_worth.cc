@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/credit/correction.h"
+#include "services/cobblestone/trickle_spans.h"
 
 namespace cobblestone {
 
@@ -12,8 +13,6 @@ namespace {
 
 using credit::MicroCredit;
 using credit::MicroTotal;
-
-constexpr const char* kVersionUnknown = "the log has not the version of the policy that it was priced by";
 
 // Cobblestones of the job's grant by the version; none: `problem` says why it cannot be told.
 std::optional<MicroCredit> GrantAnew(const LedgerResult& result, const ReplicaGrants& replicas,
@@ -57,102 +56,40 @@ std::optional<MicroCredit> GrantAnew(const LedgerResult& result, const ReplicaGr
   return anew.problem.empty() ? std::optional(anew.micro) : std::nullopt;
 }
 
-// What a job's trickles are worth in all: of those that the decision knew, and with those that came behind it.
-struct TrickleWorth {
-  MicroCredit before = 0;
-  MicroCredit all = 0;
-
-  friend bool operator==(const TrickleWorth&, const TrickleWorth&) = default;
-};
-
-using Highest = std::map<std::size_t, double>;  // marks, by variety
-
-std::vector<credit::RecordedMark> MarksOf(const LedgerResult& result, const Highest& highest) {
-  std::vector<credit::RecordedMark> marks;
-  for (const auto& [variety, mark] : highest)
-    marks.push_back(
-        {.variety = result.prices[variety].first, .price = result.prices[variety].second, .mark = mark});
-  return marks;
-}
-
-Highest HighestOf(const LedgerResult& result, bool with_late) {
-  Highest highest;
-  for (const auto& [owner, records] : result.owners)
-    for (const ResultRecord& record : records)
-      if (record.partial() && (with_late || !record.late()))
-        highest[record.variety] = std::max(highest[record.variety], record.mark);
-  return highest;
-}
-
-std::optional<TrickleWorth> TricklesAnew(const LedgerResult& result, const credit::PolicyVersion& then,
-                                         const credit::PolicyVersion& version, std::string* problem) {
-  TrickleWorth worth;
-  for (const auto& [with_late, to] : {std::pair{false, &worth.before}, std::pair{true, &worth.all}}) {
-    const credit::PricedAnew anew =
-        credit::PriceTricklesAnew(MarksOf(result, HighestOf(result, with_late)), then, version);
-    *problem = anew.problem;
-    if (!problem->empty()) return std::nullopt;
-    *to = anew.micro;
-  }
-  return worth;
-}
-
 // What an owner's trickles have of a job's: the spans that they raised its marks by, before the decision and behind it.
 struct OwnTrickles {
   MicroTotal on_time = 0;
+  MicroTotal taken = 0;  // of that by operators, while the job ran
   MicroTotal late = 0;
 };
 
-// Each by the version, trickle by trickle in the order in which they were paid, so that the sums are exactly those of the whole.
-// `grant`: of the job, by the version: what comes behind it is paid above that. None: `problem` says why it cannot be told.
-std::optional<std::map<ResultOwner, OwnTrickles>> SpansAnew(const LedgerResult& result,
-                                                            const credit::PolicyVersion& then,
-                                                            const credit::PolicyVersion& version,
-                                                            MicroCredit grant, std::string* problem) {
-  std::vector<std::pair<const ResultOwner*, const ResultRecord*>> trickles;
-  for (const auto& [owner, records] : result.owners)
-    for (const ResultRecord& record : records)
-      if (record.partial()) trickles.emplace_back(&owner, &record);
-  std::stable_sort(trickles.begin(), trickles.end(), [](const auto& a, const auto& b) {
-    return a.second->paid_before < b.second->paid_before;
-  });
-  Highest highest;
+// `grant`: of the job, by the version: what comes behind it is paid above that.
+std::map<ResultOwner, OwnTrickles> OwnOf(const TrickleSpans& spans, MicroCredit grant) {
   std::map<ResultOwner, OwnTrickles> own;
-  MicroCredit total = 0;
-  for (const auto& [owner, record] : trickles) {
-    // A message that brought nothing may have raised it before, and have been another owner's.
-    double& mark = highest[record->variety];
-    mark = std::max(mark, record->mark_before);
-    const auto before = credit::PriceTricklesAnew(MarksOf(result, highest), then, version);
-    mark = std::max(mark, record->mark);
-    const auto anew = credit::PriceTricklesAnew(MarksOf(result, highest), then, version);
-    if (!before.problem.empty() || before.micro != total || !anew.problem.empty()) {
-      *problem =
-          "its trickles were paid to several owners, and one between them that brought nothing may be worth "
-          "something by that version";
-      return std::nullopt;
-    }
-    OwnTrickles& its = own[*owner];
-    if (record->late())
-      its.late += std::max(grant, anew.micro) - std::max(grant, total);
+  for (const TrickleSpan& span : spans.spans) {
+    OwnTrickles& its = own[span.owner];
+    if (span.record->late())
+      its.late += std::max(grant, span.end) - std::max(grant, span.begin);
     else
-      its.on_time += anew.micro - total;
-    total = anew.micro;
+      its.on_time += span.end - span.begin;
+    if (span.taken) its.taken += span.end - span.begin;
   }
   return own;
 }
 
-// What the pipeline brought an owner.
+// What the pipeline brought an owner, with all that was corrected while the job ran.
 struct Granted {
   MicroTotal all = 0;
   MicroTotal late = 0;  // of it by trickles behind the decision
   bool paid = false;    // by trickles before it
+  bool taken = false;   // a part of that, while the job ran
 };
 Granted GrantedTo(const std::vector<ResultRecord>& records) {
   Granted granted;
   for (const ResultRecord& record : records) {
-    if (record.event != 0) continue;
+    if (record.event != 0 && !record.while_running()) continue;
     granted.all += record.micro;
+    granted.taken = granted.taken || (record.while_running() && record.repriced == 0);
     if (record.partial() && record.late()) granted.late += record.micro;
     granted.paid = granted.paid || (record.partial() && !record.late());
   }
@@ -161,12 +98,6 @@ Granted GrantedTo(const std::vector<ResultRecord>& records) {
 
 // Why it is not priced anew, whatever its price; empty: it may be.
 std::string TakenBack(const LedgerResult& result) {
-  const auto while_running = [](const auto& owner) {
-    return std::any_of(owner.second.begin(), owner.second.end(),
-                       [](const ResultRecord& one) { return one.while_running(); });
-  };
-  if (std::any_of(result.owners.begin(), result.owners.end(), while_running))
-    return "a part of what its trickles were paid was taken back while it ran";
   if (result.final) {
     const wire::GrantHead& final = result.final->head;
     const auto own = result.owners.find({final.host, final.user});
@@ -178,7 +109,7 @@ std::string TakenBack(const LedgerResult& result) {
   }
   for (const auto& [owner, records] : result.owners)
     for (const ResultRecord& record : records)
-      if (record.event != 0 && record.kind == wire::GrantKind::kReversal)
+      if (record.event != 0 && record.kind == wire::GrantKind::kReversal && !record.while_running())
         return "what its trickles were paid was taken back";
   return "";
 }
@@ -191,9 +122,35 @@ MicroTotal Provisional(const std::vector<ResultRecord>& records) {
   return sum;
 }
 
+std::size_t LedgerResult::PlaceOf(const std::string& variety, const credit::TricklePrice& price) {
+  auto its =
+      std::find_if(prices.begin(), prices.end(), [&](const auto& one) { return one.first == variety; });
+  if (its == prices.end()) its = prices.emplace(its, variety, price);
+  return static_cast<std::size_t>(its - prices.begin());
+}
+
 bool LedgerResult::Runs() const {
-  return std::any_of(owners.begin(), owners.end(),
-                     [](const auto& owner) { return Provisional(owner.second) != 0; });
+  return std::any_of(owners.begin(), owners.end(), [](const auto& owner) {
+    bool runs = false;
+    for (const ResultRecord& record : owner.second)
+      runs = !record.settles() && (runs || (record.partial() && !record.late()));
+    return runs;
+  });
+}
+
+std::uint32_t LedgerResult::Repriced() const {
+  std::uint32_t number = 0;
+  for (const auto& [owner, records] : owners)
+    for (const ResultRecord& record : records) number = std::max(number, record.repriced);
+  return number;
+}
+
+std::uint32_t LedgerResult::VersionInForce() const {
+  const std::uint32_t number = Repriced();
+  for (const auto& [owner, records] : owners)
+    for (const ResultRecord& record : records)
+      if (record.while_running() && record.repriced == number && number != 0) return record.policy_version;
+  return prices[0].second.rule_version;
 }
 
 namespace {
@@ -217,6 +174,10 @@ void Put(const credit::RecentAverage& average, wire::LedgerEntry& entry) {
 void PaidSums::Add(const ResultRecord& record) {
   if (!record.while_running()) {
     paid += record.micro;
+  } else if (record.repriced != 0) {
+    waited = record.waited ? record.taken : 0;
+    taken = record.taken - waited;
+    paid = record.paid - waited;
   } else if (record.waited) {
     paid -= MoreBy(record);
     waited = record.paid;
@@ -277,8 +238,10 @@ std::vector<TeamShare> SharesOf(const LedgerResult& result, const ResultOwner& o
     if ((record.flags & credit::kGrantUncounts) != 0) entry.counted = false;
     // ACCOUNTS, which decides, knows of no other.
     if (record.event != 0 && !record.while_running()) entry.previous = record.event;
-    if (record.event == 0) found->granted += record.micro;
-    if (record.event != 0 && record.kind == wire::GrantKind::kReversal) found->taken += record.micro;
+    if (record.event == 0 || record.while_running())
+      found->granted += record.micro;
+    else if (record.kind == wire::GrantKind::kReversal)
+      found->taken += record.micro;
     credit::RecentAverage& average = averages[static_cast<std::size_t>(found - shares.begin())];
     if (record.event != 0 || record.micro < 0) {
       credit::TakeFromShare(record.recent_off, record.time, average);
@@ -317,6 +280,7 @@ BroughtAnew BringAnew(const LedgerResult& result, const ReplicaGrants& replicas,
   MicroTotal late = 0;
   std::ptrdiff_t paid = 0;       // owners, by trickles before the decision
   std::ptrdiff_t paid_late = 0;  // behind it
+  bool taken = false;            // a part of what they paid before, while the job ran
   for (const auto& [owner, records] : result.owners) {
     for (const ResultRecord& record : records)
       if (record.partial() && record.variety >= result.prices.size())
@@ -325,6 +289,7 @@ BroughtAnew BringAnew(const LedgerResult& result, const ReplicaGrants& replicas,
     late += its.late;
     paid += its.paid ? 1 : 0;
     paid_late += its.late != 0 ? 1 : 0;
+    taken = taken || its.taken;
   }
   if (!result.final && result.prices.empty()) return cannot("it got no grant that could be priced");
   if (auto why = TakenBack(result); !why.empty()) return cannot(std::move(why));
@@ -341,19 +306,20 @@ BroughtAnew BringAnew(const LedgerResult& result, const ReplicaGrants& replicas,
     if (result.resent) return cannot("it was sent more than once, and paid for trickles each time");
     const credit::PolicyVersion* then = view.FindPolicy(result.app, result.prices[0].second.rule_version);
     if (then == nullptr) return cannot(kVersionUnknown);
-    const auto before = TricklesAnew(result, *then, *then, &problem);
-    const auto after = TricklesAnew(result, *then, *view.FindPolicy(result.app, version), &problem);
-    if (!before || !after) return cannot(std::move(problem));
-    was = *before;
-    now = *after;
+    const credit::PolicyVersion* in_force = view.FindPolicy(result.app, result.VersionInForce());
+    if (in_force == nullptr) return cannot(kVersionUnknown);
+    was = TricklesAnew(result, *then, *in_force);
+    now = TricklesAnew(result, *then, *view.FindPolicy(result.app, version));
+    for (const TrickleWorth* one : {&was, &now})
+      if (!one->problem.empty()) return cannot(one->problem);
     // Of trickles behind the decision is paid what they are worth above the grant and those before.
     late_now = std::max(*grant, now.all) - std::max(*grant, now.before);
-    if ((now.before != was.before && paid > 1) || (late_now != late && paid_late > 1)) {
+    if ((now.before != was.before && (paid > 1 || taken)) || (late_now != late && paid_late > 1)) {
       if (result.owners.begin()->first.host != result.owners.rbegin()->first.host)
         return cannot("its trickles were paid to several owners, of several hosts");
-      auto spans = SpansAnew(result, *then, *view.FindPolicy(result.app, version), *grant, &problem);
-      if (!spans) return cannot(std::move(problem));
-      own = std::move(*spans);
+      const TrickleSpans spans = SpansAnew(result, *then, *view.FindPolicy(result.app, version));
+      if (!spans.problem.empty()) return cannot(spans.problem);
+      own = OwnOf(spans, *grant);
     }
   }
 
@@ -361,16 +327,21 @@ BroughtAnew BringAnew(const LedgerResult& result, const ReplicaGrants& replicas,
   if (result.final) claim = *result.final->claim;
   if (own.empty() && now.before != was.before && claim.paid.size() == 1) claim.paid[0].micro = now.before;
   if (!own.empty())
-    for (credit::PaidPartial& one : claim.paid)
-      one.micro = static_cast<MicroCredit>(own[{claim.host, one.user}].on_time);
+    for (credit::PaidPartial& one : claim.paid) {
+      const OwnTrickles& its = own[{claim.host, one.user}];
+      one.micro = static_cast<MicroCredit>(its.on_time);
+      one.reversed = static_cast<MicroCredit>(its.taken);
+    }
   for (const auto& [owner, its] : granted) {
     MicroTotal& brought = anew.brought[owner] = its.all;
     if (result.final && owner.host != result.final->head.host) continue;
     MicroTotal on_time = its.all - its.late;
     if (result.final) {
       on_time = credit::BroughtTo(owner.user, claim, *grant);
+      for (const credit::PaidPartial& one : claim.paid)
+        if (one.user == owner.user) on_time -= one.reversed;
     } else if (on_time != 0 && !own.empty()) {
-      on_time = own[owner].on_time;  // it was kept
+      on_time = own[owner].on_time - own[owner].taken;  // it was kept
     } else if (on_time != 0 && now.before != was.before) {
       on_time = now.before;
     }

@@ -7,6 +7,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "common/credit/reprice.h"
@@ -32,12 +34,16 @@ struct ResultRecord {
   double recent_off = 0;
   std::uint32_t flags = 0;
   std::uint64_t event = 0;  // of a correction
-  credit::MicroCredit paid =
-      0;  // of one that was made while the job ran: up to which sum of what it was paid
+  // Of a reversal that was made while the job ran: up to which sum of what it was paid. Of a re-pricing: what that sum is now, and how
+  // much of it operators had taken.
+  credit::MicroCredit paid = 0;
+  credit::MicroCredit taken = 0;
+  // Of a re-pricing that was made while the job ran: the how manieth. Of a partial grant: how many there had been.
+  std::uint32_t repriced = 0;
   credit::MicroCredit before = 0;    // that it was decided upon
   std::uint32_t policy_version = 0;  // of a re-pricing
-  std::size_t variety = 0;  // of a partial grant, in LedgerResult::prices; behind them: its price is not told
-  double mark_before = 0;   // of the variety
+  std::size_t variety = 0;           // of a partial grant, in LedgerResult::prices; behind them: not told
+  double mark_before = 0;            // of the variety
   double mark = 0;
   credit::MicroCredit paid_before = 0;  // of the job, to whomever
   bool posted = false;                  // its posting was seen
@@ -46,7 +52,7 @@ struct ResultRecord {
 
   [[nodiscard]] bool partial() const { return kind == wire::GrantKind::kPartial; }
   [[nodiscard]] bool late() const { return (flags & credit::kGrantLate) != 0; }
-  [[nodiscard]] bool while_running() const { return paid != 0; }
+  [[nodiscard]] bool while_running() const { return event != 0 && (paid != 0 || repriced != 0); }
   // Its job is decided: all partial grants before it are final.
   [[nodiscard]] bool settles() const { return event == 0 && (flags & credit::kGrantSettles) != 0; }
 };
@@ -58,12 +64,20 @@ struct LedgerResult {
   double last_credit = 0;
   bool unnamed = false;  // a part of it has expired
   bool resent = false;   // its trickles were priced at more than one dispatch
-  std::vector<std::pair<std::string, credit::TricklePrice>> prices;  // of its trickles, by variety
+  std::vector<std::pair<std::string, credit::TricklePrice>> prices;  // by variety, as frozen at the dispatch
+  // The highest marks of messages that brought nothing, by variety, how often the job had been priced anew, and whether they came
+  // behind the decision.
+  std::map<std::tuple<std::string, std::uint32_t, bool>, double> unpaid;
   std::optional<wire::Grant> final;
   std::map<ResultOwner, std::vector<ResultRecord>> owners;  // in order
 
-  // What its job was paid, and its decision will settle; 0: it has.
+  // In `prices`, which gets this one where there is none of the variety.
+  std::size_t PlaceOf(const std::string& variety, const credit::TricklePrice& price);
+  // Its job was paid, and no decision has settled that.
   [[nodiscard]] bool Runs() const;
+  // How often its job was priced anew while it ran, and the version that it has of that, or of its dispatch; it must have paid.
+  [[nodiscard]] std::uint32_t Repriced() const;
+  [[nodiscard]] std::uint32_t VersionInForce() const;
 };
 
 // What a job that runs was paid and still has.
@@ -75,8 +89,8 @@ using ReplicaGrants = std::map<std::uint64_t, wire::Grant>;
 // What it has brought the members of one team.
 struct TeamShare {
   wire::LedgerEntry entry;         // with all corrections
-  credit::MicroTotal granted = 0;  // by the pipeline
-  credit::MicroTotal taken = 0;    // by operators
+  credit::MicroTotal granted = 0;  // by the pipeline, with all that was corrected while the job ran
+  credit::MicroTotal taken = 0;    // by operators later
 };
 // In the order of the first record to each.
 std::vector<TeamShare> SharesOf(const LedgerResult& result, const ResultOwner& owner);
@@ -109,12 +123,16 @@ std::vector<RunningShare> RunningSharesOf(const LedgerResult& result, const Resu
 
 // `brought` in all, share by share: what it is more than the pipeline granted is of the team that had the grant, what it is less goes
 // from that one first, then from those that had its partial grants, the last ones first, from none more than it had. Of the records
-// of the pipeline alone, so that it is the same whatever was corrected before.
+// of the pipeline alone and what was corrected while the job ran, so that it is the same whatever was corrected later.
 std::vector<credit::MicroTotal> Spread(const std::vector<TeamShare>& shares, credit::MicroTotal brought);
 
+inline constexpr const char* kVersionUnknown =
+    "the log has not the version of the policy that it was priced by";
+
 struct BroughtAnew {
-  std::map<ResultOwner, credit::MicroTotal> brought;  // all owners
-  std::string problem;                                // why it cannot be told; empty: it can
+  // All owners, without what operators took back when it was decided.
+  std::map<ResultOwner, credit::MicroTotal> brought;
+  std::string problem;  // why it cannot be told; empty: it can
 };
 // By `version`, which the app's policy has had.
 BroughtAnew BringAnew(const LedgerResult& result, const ReplicaGrants& replicas,

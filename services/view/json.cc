@@ -240,7 +240,10 @@ json CorrectionJson(const wire::Grant& grant) {
          {"counts_no_more", undone.counted},
          {"reason", grant.reason}};
   if (undone.policy_version != 0) j["policy_version"] = undone.policy_version;
-  if (undone.paid_micro != 0) j["up_to"] = MicroText(undone.paid_micro);
+  if (undone.repriced != 0)
+    j["while_running"] = true;
+  else if (undone.paid_micro != 0)
+    j["up_to"] = MicroText(undone.paid_micro);
   return j;
 }
 

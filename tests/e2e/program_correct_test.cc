@@ -67,6 +67,20 @@ class Correcting : public ::testing::Test {
     Run({"ingest", file, "--data", "data"});
   }
 
+  // Of the climate project.
+  void SayNextVersion() {
+    // A quarter more for each step.
+    std::ofstream(dir_ / "next.jsonl")
+        << R"({"id":999999,"project":1,"time":1740000000,"app":{"app":1,"policy":"assigned","policy_version":2,)"
+        << R"("delay_bound":34560000,"trickles":[{"variety":"orig","kind":"steps","measure":"steps",)"
+        << R"("phases":[{"last_step":777600,"credit_per_step":0.25}]}]}})"
+        << "\n";
+    Run({"ingest", "next.jsonl", "--data", "data"});
+  }
+  static std::vector<std::string> By(const std::string& version) {
+    return {"reprice", "--policy-version", version, "--app-version", "1", "--yes"};
+  }
+
   testing::TempDir dir_;
 };
 
@@ -93,16 +107,7 @@ class ProgramCorrectYear : public Correcting {
     Run({"ingest", "year/before.jsonl", "--data", "data"});
     Run({"ingest", "year/messages.xml", "--format", "trickle-xml", "--data", "data"}, 1);
     Run({"ingest", "year/after.jsonl", "--data", "data"});
-    // A quarter more for each step.
-    std::ofstream(dir_ / "next.jsonl")
-        << R"({"id":999999,"project":1,"time":1740000000,"app":{"app":1,"policy":"assigned","policy_version":2,)"
-        << R"("trickles":[{"variety":"orig","kind":"steps","measure":"steps",)"
-        << R"("phases":[{"last_step":777600,"credit_per_step":0.25}]}]}})"
-        << "\n";
-    Run({"ingest", "next.jsonl", "--data", "data"});
-  }
-  std::vector<std::string> By(const std::string& version) {
-    return {"reprice", "--policy-version", version, "--app-version", "1", "--yes"};
+    SayNextVersion();
   }
 };
 
@@ -127,8 +132,7 @@ TEST_F(Correcting, OfJobsThatStillRunWhatTheyWerePaidIsTakenBack) {
   EXPECT_EQ(Ask({"account", "user", "1"})["provisional"], "0.000000");
   EXPECT_THAT(Correct({"reverse", "--host", "1", "--yes"}).out, HasSubstr("nothing changes"));
   ExpectSound(1);
-  const Finished reprice = Correct({"reprice", "--policy-version", "1", "--host", "2"});
-  EXPECT_THAT(reprice.out, HasSubstr("its job still runs"));
+  EXPECT_THAT(Correct({"reprice", "--policy-version", "1", "--host", "2"}).out, HasSubstr("nothing changes"));
 
   Run({"ingest", "year/after.jsonl", "--data", "data"});
   EXPECT_NEAR(std::stod(Total("user", 1)), 160'000 - std::stod(paid), 1e-6);
@@ -141,6 +145,46 @@ TEST_F(Correcting, OfJobsThatStillRunWhatTheyWerePaidIsTakenBack) {
   Correct({"reverse", "--host", "1", "--yes"});
   EXPECT_EQ(Total("user", 1), "0.000000");
   ExpectSound(2);
+}
+
+// A quarter more for each step from the middle of the year on: in the end each has what it would have had from the start.
+TEST_F(Correcting, OfJobsThatStillRunThePriceIsThatOfTheVersion) {
+  const std::string make =
+      "python3 '" COBBLESTONE_SOURCE_DIR "/examples/climate/project.py' '" + (dir_ / "year") + "'";
+  ASSERT_EQ(std::system(make.c_str()), 0);
+  Run({"ingest", "year/before.jsonl", "--data", "data"});
+  Run({"ingest", "year/messages.xml", "--format", "trickle-xml", "--data", "data"}, 1);
+  SayNextVersion();
+  const double paid = std::stod(Total("user", 1));
+  const std::vector<std::string> all = {"reprice", "--policy-version", "2", "--app-version", "1"};
+  std::vector<std::string> sent = all;
+  sent.emplace_back("--yes");
+  const Finished shown = Correct(all);
+  EXPECT_THAT(shown.out,
+              HasSubstr("20 of them of jobs that still run: what they have been paid until now, and "
+                        "all later by it"));
+  EXPECT_THAT(shown.out, HasSubstr("nothing was written"));
+  EXPECT_NEAR(std::stod(Total("user", 1)), paid, 1e-6);
+
+  EXPECT_THAT(Correct(sent).out, HasSubstr("20 events sent, and applied"));
+  EXPECT_NEAR(std::stod(Total("user", 1)), paid * 1.25, 1e-6);
+  EXPECT_EQ(Ask({"account", "user", "1"})["provisional"], Total("user", 1));
+  EXPECT_THAT(Correct(sent).out, HasSubstr("nothing changes"));
+  ExpectSound(20);
+
+  Run({"ingest", "year/after.jsonl", "--data", "data"});
+  EXPECT_EQ(Total("user", 1), "194400.000000");
+  EXPECT_EQ(Total("host", 7), "81000.000000");
+  EXPECT_EQ(Ask({"account", "user", "1"})["provisional"], "0.000000");
+  EXPECT_THAT(Correct(sent).out, HasSubstr("nothing changes"));
+  ExpectSound(20);
+  EXPECT_THAT(Run({"explain", "1", "--data", "data"}).out,
+              HasSubstr("priced anew by version 2 while it ran, for user 1, because forged results"));
+  EXPECT_EQ(Ask({"explain", "1"})["corrections"][0]["while_running"], true);
+  Correct(By("1"));
+  EXPECT_EQ(Total("user", 1), "160000.000000");
+  EXPECT_EQ(Total("user", 7), "64800.000000");
+  ExpectSound(40);
 }
 
 TEST_F(ProgramCorrectYear, WhatTricklesPaidIsPricedAnewOnceAndBack) {

@@ -89,6 +89,7 @@ struct Job {
   std::optional<OracleJob> terms;  // its host is known
   OraclePaid paid;
   OracleJobReversals reversals;
+  std::vector<std::pair<std::uint64_t, std::string>> repriced;  // by whom: id, bytes
   // Where its app says `keep`, what its messages are worth counts after its end, too.
   bool ended = false;
   double back = 0;
@@ -154,6 +155,7 @@ struct Project {
   std::map<std::uint64_t, AppFacts> apps;
   std::map<std::uint64_t, std::uint64_t> versions;  // app of each
   std::map<std::pair<std::uint64_t, std::uint32_t>, OraclePolicy> policies;
+  std::map<std::pair<std::uint64_t, std::uint32_t>, AppFacts> versions_of_app;
   std::map<std::uint64_t, HostFacts> hosts;
   std::map<std::uint64_t, UserFacts> users;
   std::map<std::pair<std::uint64_t, std::uint64_t>, ResultFacts> results;  // by result, host
@@ -226,7 +228,9 @@ struct Oracle::State {
   void GrantTo(std::uint32_t project, const Claim& claim, const WorkunitFacts& workunit, bool late);
   void ExpireWaiting(UserFacts& user, double now);
   void Correct(const Envelope& e, std::string_view bytes);
+  Job* RunningJob(std::uint32_t project, std::uint64_t result, std::uint64_t host);  // null: refused
   void ReverseJob(const Envelope& e, std::string_view bytes);
+  void RepriceJob(const Envelope& e, std::string_view bytes);
   void Give(const Posting& posting);
   void Post(const Posting& posting);
   void AddTo(const AccountKey& key, const Posting& posting, std::int64_t provisional);
@@ -262,8 +266,8 @@ void Oracle::State::Add(std::string_view bytes) {
   if (e.event_case() == Envelope::EVENT_NOT_SET) return Refuse("NOT_SUPPORTED");
   const bool of_host = e.has_completion() || e.has_validation() || e.has_dispatch() || e.has_trickle() ||
                        e.has_host() || e.has_host_merge() || e.has_host_asked() ||
-                       e.has_opening_host_version() || e.has_job_reversal() || e.has_estimated_credit() ||
-                       e.has_machine_host() ||
+                       e.has_opening_host_version() || e.has_job_reversal() || e.has_job_repricing() ||
+                       e.has_estimated_credit() || e.has_machine_host() ||
                        (e.has_opening_total() && e.opening_total().kind() == v1::ACCOUNT_KIND_HOST);
   if (!of_host) EndPeriod();  // a barrier, where there are any
   if (const char* reason = IllFormed(e); reason != nullptr) return Refuse(reason);
@@ -279,6 +283,7 @@ void Oracle::State::Add(std::string_view bytes) {
   }
   if (e.has_reversal() || e.has_repricing()) return Correct(e, bytes);
   if (e.has_job_reversal()) return ReverseJob(e, bytes);
+  if (e.has_job_repricing()) return RepriceJob(e, bytes);
   if (e.has_tick()) {
     if (e.project() != 0) return Tick(e.project(), e.tick().time());
     for (auto& [id, project] : projects) Tick(id, e.tick().time());  // of no project: of every one
@@ -442,6 +447,7 @@ bool Oracle::State::AddApp(std::uint32_t project_id, const v1::App& said) {
   }
   app.window = said.result_window() > 0 ? said.result_window() : std::max(kMonth, 4 * said.delay_bound());
   project.policies[{said.app(), app.policy_version}] = app.rules;
+  project.versions_of_app[{said.app(), app.policy_version}] = app;
   project.apps[said.app()] = app;
   LetTimePass(project);
   ExpireWorkunits(project_id);  // the window may be shorter
@@ -1016,25 +1022,33 @@ void Oracle::State::Correct(const Envelope& e, std::string_view bytes) {
         .team = effect.entry.team()});
 }
 
+Job* Oracle::State::RunningJob(std::uint32_t project_id, std::uint64_t result_id, std::uint64_t host) {
+  Project& project = projects[project_id];
+  const auto found = project.results.find({result_id, host});
+  if (found == project.results.end()) {
+    Refuse("UNKNOWN_RESULT");
+    return nullptr;
+  }
+  ResultFacts& result = found->second;
+  if (result.job && !result.job->ended) return result.job.get();
+  const bool over = !result.ended || IsEarlierDay(result.begin, project.apps[result.app].results_from);
+  Refuse(over ? "UNKNOWN_RESULT" : "ALREADY_DECIDED");
+  return nullptr;
+}
+
 // Of a job that runs: what is taken back is neither the owner's nor to be settled any more.
 void Oracle::State::ReverseJob(const Envelope& e, std::string_view bytes) {
   const v1::JobReversal& said = e.job_reversal();
-  Project& project = projects[e.project()];
-  const auto found = project.results.find({said.result(), said.host()});
-  if (found == project.results.end()) return Refuse("UNKNOWN_RESULT");
-  ResultFacts& result = found->second;
-  if (!result.job || result.job->ended) {
-    const bool over = !result.ended || IsEarlierDay(result.begin, project.apps[result.app].results_from);
-    return Refuse(over ? "UNKNOWN_RESULT" : "ALREADY_DECIDED");
-  }
-  Job& job = *result.job;
+  Job* const running = RunningJob(e.project(), said.result(), said.host());
+  if (running == nullptr) return;
+  Job& job = *running;
   const std::uint64_t user = said.entry().user();
   const auto paid = std::find_if(job.paid.begin(), job.paid.end(),
                                  [&](const OraclePartials& one) { return one.user == user; });
   const bool is_paid = paid != job.paid.end();
   std::int64_t micro = 0;
-  if (const char* reason =
-          job.reversals.Hear(e, bytes, is_paid ? paid->micro : 0, is_paid ? paid->reversed : 0, &micro))
+  if (const char* reason = job.reversals.Hear(e, bytes, job.repriced.size(), is_paid ? paid->micro : 0,
+                                              is_paid ? paid->reversed : 0, &micro))
     return Refuse(reason);
   if (micro == 0) return;
   paid->reversed += micro;
@@ -1052,6 +1066,68 @@ void Oracle::State::ReverseJob(const Envelope& e, std::string_view bytes) {
         .line = line,
         .corrects = true,
         .team = said.entry().team()});
+}
+
+// From now on it is a job that was sent under the other version.
+void Oracle::State::RepriceJob(const Envelope& e, std::string_view bytes) {
+  const v1::JobRepricing& said = e.job_repricing();
+  Job* const running = RunningJob(e.project(), said.result(), said.host());
+  if (running == nullptr) return;
+  Job& job = *running;
+  for (const auto& [id, before] : job.repriced) {
+    if (id != e.id()) continue;
+    if (before != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
+    return;
+  }
+  std::map<std::uint64_t, OraclePartials> was;
+  std::map<std::uint64_t, OraclePartials> is;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> shares;
+  std::int64_t all = 0;
+  for (const v1::RepricedShare& share : said.shares()) {
+    const std::uint64_t user = share.entry().user();
+    if (!shares.emplace(user, share.entry().team()).second) return Refuse("OUT_OF_RANGE");
+    if (const char* reason = job.reversals.RestsOn(share)) return Refuse(reason);
+    was[user].micro += share.paid_micro();
+    was[user].reversed += share.taken_micro();
+    is[user].micro += share.paid_anew_micro();
+    is[user].reversed += share.taken_anew_micro();
+    all += share.paid_anew_micro();
+  }
+  for (const OraclePartials& one : job.paid)
+    if (was.count(one.user) == 0 || was[one.user].micro != one.micro ||
+        was[one.user].reversed != one.reversed)
+      return Refuse("ALREADY_DECIDED");
+  if (was.size() != job.paid.size()) return Refuse("OUT_OF_RANGE");
+  const Project& project = projects[e.project()];
+  const auto version = project.versions_of_app.find({job.app, said.policy_version()});
+  if (version == project.versions_of_app.end()) return Refuse("OUT_OF_RANGE");
+  const AppFacts& app = version->second;
+  if (const char* reason = job.terms->Reprice(app.trickles, app.cobblestones_per_gflops_day, all))
+    return Refuse(reason);
+  job.repriced.emplace_back(e.id(), std::string(bytes));
+  for (OraclePartials& one : job.paid) {
+    one.micro = is[one.user].micro;
+    one.reversed = is[one.user].reversed;
+  }
+  for (const v1::RepricedShare& share : said.shares()) {
+    job.reversals.Reprice(share);
+    const std::int64_t micro =
+        share.paid_anew_micro() - share.taken_anew_micro() - share.paid_micro() + share.taken_micro();
+    const ResultKey key{e.project(), said.result()};
+    auto& sum = outcome.corrections[{key, share.entry().user()}];
+    sum.micro += micro;
+    ++sum.count;
+    Give({.key = key,
+          .host = said.host(),
+          .user = share.entry().user(),
+          .app = job.app,
+          .micro = micro,
+          .settles = -micro,
+          .time = e.time(),
+          .line = line,
+          .corrects = true,
+          .team = share.entry().team()});
+  }
 }
 
 void Oracle::State::Give(const Posting& posting) {
@@ -1092,7 +1168,8 @@ void Oracle::State::Post(const Posting& posting) {
         if (when.first <= posting.team_time) to_team = word.team;
       }
     }
-    const std::int64_t expired = std::min(user.expired_provisional, posting.settles);
+    const std::int64_t expired =
+        std::max<std::int64_t>(std::min(user.expired_provisional, posting.settles), 0);
     user.expired_provisional -= expired;
     of_user += expired;
   }

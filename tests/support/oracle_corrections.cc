@@ -26,20 +26,45 @@ const char* BadJobReversal(const v1::JobReversal& said) {
   return said.paid_micro() == 0 ? "MISSING_FIELD" : said.paid_micro() < 0 ? "NEGATIVE" : nullptr;
 }
 
-const char* OracleJobReversals::Hear(const v1::Envelope& e, std::string_view bytes, std::int64_t paid,
-                                     std::int64_t reversed, std::int64_t* micro) {
+const char* OracleJobReversals::Hear(const v1::Envelope& e, std::string_view bytes, std::size_t repriced,
+                                     std::int64_t paid, std::int64_t reversed, std::int64_t* micro) {
   *micro = 0;
   const v1::JobReversal& now = e.job_reversal();
   Said& said = said_[{now.entry().user(), now.entry().team()}];
   if (const auto before = said.events.find(e.id()); before != said.events.end())
     return before->second == bytes ? nullptr : "DUPLICATE_WITH_OTHER_CONTENTS";
-  if (now.paid_micro() <= said.up_to) return "ALREADY_DECIDED";
+  if (now.repriced() != repriced || now.paid_micro() <= said.up_to) return "ALREADY_DECIDED";
   // No more than what the user was paid and has not lost yet, whatever team it went to.
   if (now.paid_micro() - said.up_to > paid - reversed) return "OUT_OF_RANGE";
   *micro = now.paid_micro() - said.up_to;
   said.up_to = now.paid_micro();
   said.events.emplace(e.id(), bytes);
   return nullptr;
+}
+
+const char* BadJobRepricing(const v1::JobRepricing& said) {
+  if (said.host() == 0 || said.policy_version() == 0 || said.shares().empty()) return "MISSING_FIELD";
+  for (const v1::RepricedShare& share : said.shares()) {
+    if (const char* bad = BadEntry(said.result(), said.reason(), share.has_entry(), share.entry()))
+      return bad;
+    if (share.entry().host() != said.host()) return "OUT_OF_RANGE";
+    for (const std::int64_t micro :
+         {share.paid_micro(), share.taken_micro(), share.paid_anew_micro(), share.taken_anew_micro()})
+      if (micro < 0) return "NEGATIVE";
+    if (share.taken_micro() > share.paid_micro() || share.taken_anew_micro() > share.paid_anew_micro())
+      return "OUT_OF_RANGE";
+  }
+  return nullptr;
+}
+
+const char* OracleJobReversals::RestsOn(const v1::RepricedShare& share) const {
+  const auto said = said_.find({share.entry().user(), share.entry().team()});
+  return share.taken_micro() == (said == said_.end() ? 0 : said->second.up_to) ? nullptr : "ALREADY_DECIDED";
+}
+
+void OracleJobReversals::Reprice(const v1::RepricedShare& share) {
+  const auto said = said_.find({share.entry().user(), share.entry().team()});
+  if (said != said_.end()) said->second.up_to = share.taken_anew_micro();
 }
 
 const char* BadCorrection(const v1::Envelope& e) {

@@ -25,9 +25,13 @@ struct CorrectionEffect {
 // What operators say of one job that runs: up to which sum of what it was paid an owner has lost it, by user and team.
 class OracleJobReversals {
  public:
-  // The reason of its refusal, or null, and what is taken now. `paid` and `reversed`: to the user, and of that before.
-  const char* Hear(const v1::Envelope& e, std::string_view bytes, std::int64_t paid, std::int64_t reversed,
-                   std::int64_t* micro);
+  // The reason of its refusal, or null, and what is taken now. `repriced`: how often the job was; `paid` and
+  // `reversed`: to the user, and of that before.
+  const char* Hear(const v1::Envelope& e, std::string_view bytes, std::size_t repriced, std::int64_t paid,
+                   std::int64_t reversed, std::int64_t* micro);
+  // Whether a price anew rests on what was taken; null: it does. Then, what was taken comes to other sums.
+  const char* RestsOn(const v1::RepricedShare& share) const;
+  void Reprice(const v1::RepricedShare& share);
 
  private:
   struct Said {
@@ -54,5 +58,6 @@ class OracleCorrections {
 
 const char* BadCorrection(const v1::Envelope& e);
 const char* BadJobReversal(const v1::JobReversal& said);
+const char* BadJobRepricing(const v1::JobRepricing& said);
 
 }  // namespace cobblestone::testing

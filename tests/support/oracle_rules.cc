@@ -138,6 +138,7 @@ const char* IllFormed(const v1::Envelope& e) {
     case v1::Envelope::kReversal:
     case v1::Envelope::kRepricing: return BadCorrection(e);
     case v1::Envelope::kJobReversal: return BadJobReversal(e.job_reversal());
+    case v1::Envelope::kJobRepricing: return BadJobRepricing(e.job_repricing());
     default: return nullptr;
   }
 }

@@ -132,6 +132,35 @@ const char* OracleJob::Hear(const v1::Trickle& message, double time, std::int64_
   return nullptr;
 }
 
+const char* OracleJob::Reprice(const std::vector<v1::TrickleRule>& rules, double cobblestones_per_gflops_day,
+                               std::int64_t expected) {
+  if (rules.size() != terms_.rules.size()) return "NOT_SUPPORTED";
+  for (const v1::TrickleRule& was : terms_.rules) {
+    const auto is = std::find_if(rules.begin(), rules.end(),
+                                 [&](const v1::TrickleRule& one) { return one.variety() == was.variety(); });
+    if (is == rules.end()) return "NOT_SUPPORTED";
+    const auto counts = [](const v1::TrickleRule& rule) {
+      return std::tuple(rule.kind(), rule.measure(), rule.incremental(), rule.max_increment(),
+                        rule.min_step_seconds(),
+                        rule.phases().empty() ? 0 : rule.phases().rbegin()->last_step());
+    };
+    if (counts(*is) != counts(was)) return "NOT_SUPPORTED";
+  }
+  Terms before = terms_;
+  terms_.rules = rules;
+  terms_.cobblestones_per_gflops_day = cobblestones_per_gflops_day;
+  std::int64_t worth = 0;
+  for (const v1::TrickleRule& rule : rules)
+    if (const auto heard = heard_.find(rule.variety()); heard != heard_.end())
+      worth = std::max(worth, ToMicro(Worth(rule, heard->second.best)).value());
+  if (worth != expected) {
+    terms_ = std::move(before);
+    return "OUT_OF_RANGE";
+  }
+  paid_ = worth;
+  return nullptr;
+}
+
 std::vector<std::int64_t> TakenBack(const OraclePaid& paid, std::int64_t worth,
                                     const std::string& settlement) {
   std::vector<std::int64_t> taken(paid.size(), 0);

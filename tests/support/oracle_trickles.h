@@ -29,6 +29,10 @@ class OracleJob {
 
   // The reason of its refusal, or null and what it earns that was not paid before, micro-credits.
   const char* Hear(const v1::Trickle& message, double time, std::int64_t* micro);
+  // Other rules and speeds of credit for all that it has told, and will: the reason why not, or null. Only where they come to `expected`
+  // micro-credits by now. Speeds of hosts are limited as they were.
+  const char* Reprice(const std::vector<v1::TrickleRule>& rules, double cobblestones_per_gflops_day,
+                      std::int64_t expected);
   [[nodiscard]] std::int64_t paid() const { return paid_; }
 
  private:

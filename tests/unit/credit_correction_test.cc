@@ -314,8 +314,55 @@ TEST(PriceTricklesAnew, ItIsWhatThePriceOfTheOtherVersionWouldHaveMadeOfTheMark)
       const double expected = CreditOfMark(sent.By(is, version), one.mark);
       EXPECT_EQ(anew.micro, RoundToMicro(expected)) << one.name;
       EXPECT_TRUE(bound < 1e20 || (anew.micro != same.micro) == one.changes) << one.name;
+      // And whatever mark comes later, while the job runs.
+      if (CannotGoOn(then, version)) continue;
+      const FrozenAnew frozen = FreezeAnew("a", mark.price, 0, then, version);
+      EXPECT_EQ(frozen.problem, "") << one.name;
+      EXPECT_EQ(frozen.price.rule_version, 2u) << one.name;
+      for (const double more : {0.5, 1.0, 1.7, 100.0})
+        EXPECT_EQ(RoundToMicro(CreditOfMark(frozen.price, more * one.mark)),
+                  RoundToMicro(CreditOfMark(sent.By(is, version), more * one.mark)))
+            << one.name << " " << more;
     }
   }
+}
+
+// The project's limit of when the job was sent is in its price, unless the rule's was lower.
+TEST(FreezeAnew, TheProjectsLimitStaysThatOfThenWhereThePriceTellsIt) {
+  TrickleRule limited = Days();
+  limited.max_credit = 50;
+  TrickleRule higher = limited;
+  higher.max_credit = 500;
+  const PolicyVersion version = Paying(2, {higher});
+  const auto limit = [&](double project_then, double project_now, const TrickleRule& was) {
+    const PolicyVersion then = Paying(1, {was});
+    const Sent sent{.max_granted_credit = project_then};
+    return FreezeAnew("a", sent.By(was, then), project_now, then, version).price.max_credit;
+  };
+  EXPECT_EQ(limit(30, 400, limited), 30);
+  EXPECT_EQ(limit(30, 0, Days()), 30);
+  EXPECT_EQ(limit(90, 400, limited), 400);
+  EXPECT_EQ(limit(0, 0, limited), 500);
+  const PolicyVersion then = Paying(1, {limited});
+  EXPECT_EQ(FreezeAnew("a", Sent().By(limited, then), 7, then, then).price.max_credit, 50);
+}
+
+TEST(CannotGoOn, WhereAnyVarietyIsCountedOtherwiseOrHasNoPrice) {
+  TrickleRule other = Days();
+  other.variety = "b";
+  TrickleRule longer = Steps();
+  longer.phases.back().last_step = 4000;
+  TrickleRule slower = Steps();
+  slower.min_step_seconds = 3;
+  TrickleRule dearer = Steps();
+  dearer.multiplier = 7;
+  const PolicyVersion then = Paying(1, {Steps()});
+  EXPECT_EQ(CannotGoOn(then, then), std::nullopt);
+  EXPECT_EQ(CannotGoOn(then, Paying(2, {dearer}, 100)), std::nullopt);
+  EXPECT_NE(CannotGoOn(then, Paying(2, {})), std::nullopt);
+  EXPECT_NE(CannotGoOn(then, Paying(2, {Steps(), other})), std::nullopt);
+  EXPECT_NE(CannotGoOn(then, Paying(2, {longer})), std::nullopt);
+  EXPECT_NE(CannotGoOn(then, Paying(2, {slower})), std::nullopt);
 }
 
 TEST(PriceTricklesAnew, OfSeveralVarietiesItIsTheBest) {

@@ -60,6 +60,7 @@ TEST(Periods, AnEventIsOfTheKindOfItsTopic) {
   EXPECT_EQ(said(wire::Repricing{}), Said::kUsers);
   EXPECT_EQ(said(wire::HostMember{.host = HostId(1)}), Said::kHosts);
   EXPECT_EQ(said(wire::JobReversal{.host = HostId(1)}), Said::kHosts);
+  EXPECT_EQ(said(wire::JobRepricing{.host = HostId(1)}), Said::kHosts);
   EXPECT_EQ(said(wire::OpeningTotal{.kind = wire::AccountKind::kUser, .account = 1}), Said::kUsers);
   EXPECT_EQ(said(wire::OpeningTotal{.kind = wire::AccountKind::kTeam, .account = 1}), Said::kTeams);
   EXPECT_EQ(said(wire::Tick{}), Said::kTick);

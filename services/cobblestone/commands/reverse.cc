@@ -70,7 +70,10 @@ Result<CorrectionRequest> RequestOf(const Options& options, const settings::RunS
 class Events final : public EventStream {
  public:
   explicit Events(const json& plan) {
+    std::string last;  // rows of one event follow each other
     for (const json& row : plan.at("corrections")) {
+      if (row.at("event") == last) continue;
+      last = row.at("event");
       const auto& hex = row.at("event").get_ref<const std::string&>();
       std::string& bytes = envelopes_.emplace_back();
       for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
@@ -178,8 +181,11 @@ void PrintPlan(const json& plan, const Options& options) {
   const auto running = std::count_if(corrections.begin(), corrections.end(),
                                      [](const json& row) { return row.at("running") == true; });
   if (running > 0)
-    std::printf("%s of them of jobs that still run: what they have been paid until now, and nothing later\n",
-                WithCommas(static_cast<std::uint64_t>(running)).c_str());
+    std::printf(
+        options.policy_version != 0
+            ? "%s of them of jobs that still run: what they have been paid until now, and all later by it\n"
+            : "%s of them of jobs that still run: what they have been paid until now, and nothing later\n",
+        WithCommas(static_cast<std::uint64_t>(running)).c_str());
   if (!corrections.empty()) PrintLosses(plan);
   const json& problems = plan.at("problems");
   for (std::size_t i = 0; i < std::min(problems.size(), kProblemsShown); ++i)
@@ -321,7 +327,9 @@ void AddReprice(Program& program) {
             std::string(kFooter) +
             "Prices are made of what the ledger recorded with each grant and trickle, with the averages and "
             "scales of then.\nWhere that does not tell what the version would look at, the result is left as it is, "
-            "and named.\nA job that still runs has the price of when it was sent, until it is decided.\n\n"
+            "and named.\nA job that still runs has the price of that version from then on, as if it had been in force when the job\n"
+            "was sent. One that nothing was paid for yet the ledger does not know: it keeps the price that it was\n"
+            "sent with, and asked again when it is decided, it is priced anew.\n\n"
             "Example:  cobblestone reprice --policy-version 3 --app-version 7 --reason 'multiplier was "
             "wrong' --yes");
       },

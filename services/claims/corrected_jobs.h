@@ -1,0 +1,34 @@
+// Where a job that runs keeps what operators have made of it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "common/base/ids.h"
+#include "common/stream/table.h"
+#include "common/wire/events.h"
+#include "services/claims/open_jobs.h"
+
+namespace cobblestone::claims {
+
+inline stream::Key JobKey(ProjectId project, ResultId result, HostId host) {
+  return {.project = project.value, .id = result.value, .sub = static_cast<std::uint32_t>(host.value)};
+}
+
+// Null, both: there is none.
+template <class Rows>
+auto* FindReversed(const wire::LedgerEntry& entry, Rows& rows) {
+  const auto found = std::find_if(rows.begin(), rows.end(), [&](const ReversedPartial& one) {
+    return one.user == entry.user && one.team == entry.team;
+  });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+template <class Rows>
+auto* FindPaid(UserId user, Rows& rows) {
+  const auto found =
+      std::find_if(rows.begin(), rows.end(), [&](const auto& one) { return one.user == user; });
+  return found == rows.end() ? nullptr : &*found;
+}
+
+}  // namespace cobblestone::claims

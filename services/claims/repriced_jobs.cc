@@ -1,0 +1,189 @@
+// What an operator makes of the price of a job that still runs (semantics.md, section 7): the part of ClaimsStage that puts another
+// version of the policy in force for it.
+//
+// The event says what of each owner and team the version makes of what they were paid, which the ledger tells, and CLAIMS does not.
+// It is taken where it covers exactly what the job has paid, and what operators took of that, and where all of it comes to what the
+// version makes of the marks that the job has here: so it can neither miss a trickle nor count one twice. From then on the job is as
+// if the version had been in force when it was sent: later trickles pay what the version makes of their marks beyond that, and the
+// decision settles it.
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/credit/correction.h"
+#include "common/credit/reprice.h"
+#include "common/wire/grant_codec.h"
+#include "common/wire/refuse.h"
+#include "services/claims/claims_stage.h"
+#include "services/claims/corrected_jobs.h"
+
+namespace cobblestone::claims {
+
+using credit::MicroCredit;
+using credit::MicroTotal;
+using stream::Emitter;
+using stream::Key;
+using stream::RecordView;
+using wire::Refusal;
+using wire::RefusalReason;
+
+namespace {
+
+struct Sums {
+  MicroTotal paid = 0;
+  MicroTotal taken = 0;
+};
+
+std::string Digits(MicroTotal micro) { return std::to_string(static_cast<long long>(micro)); }
+
+// Whether it rests on all that the job has paid and lost.
+std::optional<Refusal> AgainstSums(const wire::JobRepricing& repricing, const OpenJob& job) {
+  std::map<UserId, Sums> by_user;
+  std::set<std::pair<UserId, TeamId>> said;
+  for (const wire::RepricedShare& share : repricing.shares) {
+    const wire::LedgerEntry& entry = *share.entry;
+    if (!said.emplace(entry.user, entry.team).second)
+      return Refusal{RefusalReason::kOutOfRange, "shares: two of one owner and team"};
+    const ReversedPartial* reversed = FindReversed(entry, job.reversed);
+    if (share.taken_micro != (reversed == nullptr ? 0 : reversed->micro))
+      return Refusal{RefusalReason::kAlreadyDecided,
+                     "more of it was taken back meanwhile: ask again for what there is now"};
+    Sums& sums = by_user[entry.user];
+    sums.paid += share.paid_micro;
+    sums.taken += share.taken_micro;
+  }
+  for (const credit::PaidPartial& paid : job.paid) {
+    const auto sums = by_user.extract(paid.user);
+    if (!sums || sums.mapped().paid != paid.micro || sums.mapped().taken != paid.reversed)
+      return Refusal{RefusalReason::kAlreadyDecided,
+                     "its trickles have paid user " + std::to_string(paid.user.value) + " " +
+                         std::to_string(paid.micro) + " micro-credits by now: ask again for what there is"};
+  }
+  if (!by_user.empty())
+    return Refusal{RefusalReason::kOutOfRange,
+                   "its trickles have paid nothing to user " + std::to_string(by_user.begin()->first.value)};
+  return std::nullopt;
+}
+
+// The prices by the version, in the order of the job's varieties; or why there are none.
+std::optional<Refusal> PriceAgain(const wire::ProjectView& view, std::uint32_t version, const OpenJob& job,
+                                  std::vector<credit::TricklePrice>* prices) {
+  const credit::PolicyVersion* is = view.FindPolicy(AppId(job.app), version);
+  if (is == nullptr)
+    return Refusal{RefusalReason::kOutOfRange, "policy_version: the app's policy never had it"};
+  for (const OpenTrickle& open : job.trickles) {
+    const credit::TricklePrice& frozen = open.sent_price ? *open.sent_price : open.price;
+    const credit::PolicyVersion* was = view.FindPolicy(AppId(job.app), frozen.rule_version);
+    if (was == nullptr)
+      return Refusal{RefusalReason::kNotSupported, "the version that it was sent under is not known"};
+    if (auto why = credit::CannotGoOn(*was, *is)) return Refusal{RefusalReason::kNotSupported, *why};
+    credit::FrozenAnew anew =
+        credit::FreezeAnew(open.variety, frozen, view.catalogue.settings.max_granted_credit, *was, *is);
+    if (!anew.problem.empty()) return Refusal{RefusalReason::kNotSupported, std::move(anew.problem)};
+    prices->push_back(std::move(anew.price));
+  }
+  return std::nullopt;
+}
+
+std::optional<Refusal> AgainstMarks(const wire::JobRepricing& repricing, const OpenJob& job,
+                                    const std::vector<credit::TricklePrice>& prices) {
+  MicroCredit worth = 0;
+  for (std::size_t i = 0; i < prices.size(); ++i) {
+    bool ok = true;
+    worth = std::max(worth,
+                     credit::RoundToMicro(credit::CreditOfMark(prices[i], job.trickles[i].mark.value), &ok));
+    if (!ok) return Refusal{RefusalReason::kOutOfRange, "its trickles come to no amount of credit"};
+  }
+  MicroTotal said = 0;
+  for (const wire::RepricedShare& share : repricing.shares) said += share.paid_anew_micro;
+  if (said == worth) return std::nullopt;
+  return Refusal{RefusalReason::kOutOfRange,
+                 "paid_anew_micro: that version makes " + std::to_string(worth) +
+                     " micro-credits of its marks, not " + Digits(said) +
+                     ": one that brought nothing may have come since; when it is decided, ask again"};
+}
+
+}  // namespace
+
+void ClaimsStage::OnJobRepricing(const RecordView& record, const wire::EventHead& head,
+                                 const wire::JobRepricing& repricing, Emitter& out) {
+  const Key key = JobKey(head.project, repricing.result, repricing.host);
+  const auto refuse = [&](RefusalReason reason, std::string detail) {
+    wire::Refuse(record, head.project, reason, std::move(detail), out);
+  };
+  const OpenJob* running = RunningJob(key, repricing.host, record, out);
+  if (running == nullptr) return;
+  const wire::Word word = wire::WordOf(head, record.value);
+  for (const wire::Word& one : running->repriced) {
+    if (one.id != word.id) continue;
+    if (wire::StandingOf(word, one) != wire::Standing::kRepeat)
+      return refuse(RefusalReason::kDuplicateWithOtherContents,
+                    "another re-pricing of this job with this id");
+    ++duplicates_;
+    return;
+  }
+  const wire::ProjectView& view = *projects_.Find({.project = key.project, .id = 0, .sub = 0});
+  std::vector<credit::TricklePrice> prices;
+  if (auto refusal = AgainstSums(repricing, *running)) return refuse(refusal->reason, refusal->detail);
+  if (auto refusal = PriceAgain(view, repricing.policy_version, *running, &prices))
+    return refuse(refusal->reason, refusal->detail);
+  if (auto refusal = AgainstMarks(repricing, *running, prices))
+    return refuse(refusal->reason, refusal->detail);
+
+  OpenJob& job = jobs_.Mutable(key);
+  for (std::size_t i = 0; i < prices.size(); ++i) {
+    OpenTrickle& open = job.trickles[i];
+    if (!open.sent_price) open.sent_price = std::move(open.price);
+    open.price = std::move(prices[i]);
+  }
+  job.repriced.push_back(word);
+  for (const wire::RepricedShare& share : repricing.shares) {
+    if (ReversedPartial* reversed = FindReversed(*share.entry, job.reversed))
+      reversed->micro = share.taken_anew_micro;
+    PayAnew(record, head, repricing, share, job, out);
+  }
+}
+
+// What one owner and team have more, or less of it.
+void ClaimsStage::PayAnew(const RecordView& record, const wire::EventHead& head,
+                          const wire::JobRepricing& repricing, const wire::RepricedShare& share, OpenJob& job,
+                          Emitter& out) {
+  const wire::LedgerEntry& entry = *share.entry;
+  const MicroCredit before = share.paid_micro - share.taken_micro;
+  const MicroCredit after = share.paid_anew_micro - share.taken_anew_micro;
+  const double recent_off = credit::PayAnew(
+      {.micro = share.paid_anew_micro - share.paid_micro,
+       .reversed = share.taken_anew_micro - share.taken_micro},
+      credit::ShareOff({.value = entry.recent, .time = entry.recent_time}, before, after, head.time),
+      head.time, *FindPaid(entry.user, job.paid));
+  const wire::Undone undone{.event = head.id,
+                            .workunit = WorkunitId(job.workunit),
+                            .app_version = AppVersionId(job.version),
+                            .credit_micro = before,
+                            .policy_version = repricing.policy_version,
+                            .paid_micro = share.paid_anew_micro,
+                            .taken_micro = share.taken_anew_micro,
+                            .repriced = static_cast<std::uint32_t>(job.repriced.size())};
+  bytes_.clear();
+  wire::EncodeGrant({.project = head.project,
+                     .user = entry.user,
+                     .host = repricing.host,
+                     .team = entry.team,
+                     .app = AppId(job.app),
+                     .result = repricing.result,
+                     .credit_micro = after - before,
+                     .time = head.time,
+                     .kind = wire::GrantKind::kRepricing,
+                     .flags = credit::kGrantCorrects | credit::kGrantSettles,
+                     .settles_micro = before - after,
+                     .recent_off = recent_off},
+                    {.line = record.line}, {}, {}, &bytes_, {.reason = repricing.reason, .undone = &undone});
+  out.Emit(wire::kGrants, wire::OwnerPartition(head.project, entry.user, repricing.host, options_.partitions),
+           bytes_);
+}
+
+}  // namespace cobblestone::claims
