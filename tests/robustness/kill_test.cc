@@ -19,7 +19,9 @@
 #include <vector>
 
 #include "common/base/failpoint.h"
+#include "common/stream/record.h"
 #include "common/wire/event_codec.h"
+#include "services/cobblestone/correction_plan.h"
 #include "services/cobblestone/engine.h"
 #include "tests/robustness/traffic.h"
 #include "tests/support/in_child.h"
@@ -201,6 +203,138 @@ TEST(Kill, WhatRunningJobsArePaidIsSettledOnceWhereverTheProcessDies) {
   auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
   ASSERT_TRUE(engine.ok()) << engine.status().message();
   ExpectAccountsLikeTheOracle(**engine, events);
+}
+
+// ---- Corrections -------------------------------------------------------------------------------------------------------
+
+// Version 2 of each app's policy pays twice as much for trickles.
+std::vector<Event> NextVersions(const std::vector<Event>& events) {
+  std::vector<Event> versions;
+  for (const Event& one : events) {
+    if (wire::PeekKind(one.envelope) != wire::EventKind::kApp) continue;
+    auto event = wire::ParseEvent(one.envelope);
+    auto& app = std::get<wire::AppChange>(event->body);
+    event->head.id += 1'000'000'000'000;
+    app.policy_version = 2;
+    if (!app.constants) app.constants.emplace();
+    app.constants->cobblestones_per_gflops_day = 2 * app.constants->cobblestones_per_gflops_day.value_or(200);
+    for (wire::TrickleRuleChange& rule : app.trickles) {
+      rule.multiplier = 2 * rule.multiplier.value_or(1);
+      rule.credit_per_day *= 2;
+      rule.max_credit *= 2;
+    }
+    versions.push_back({wire::EncodeEvent(*event), true});
+  }
+  return versions;
+}
+
+// What an operator decides of some hosts by what the ledger has by now, each event twice: of every third one what jobs were paid is
+// taken back, the others are priced by `version`.
+Result<std::vector<Event>> Decide(Engine& engine, std::uint32_t version) {
+  std::vector<Event> events;
+  for (std::int64_t host = 1; host <= 60; ++host) {
+    const CorrectionRequest request{.target = wire::TargetKind::kHost,
+                                    .id = host,
+                                    .policy_version = host % 3 == 0 ? 0 : version,
+                                    .reason = "an operator's word"};
+    const auto plan = engine.Corrections(request, {});
+    if (plan.status().code() == StatusCode::kNotFound) continue;
+    if (!plan.ok()) return plan.status();
+    for (int twice = 0; twice < 2; ++twice)
+      for (const auto& row : plan->at("corrections")) {
+        const auto& hex = row.at("event").get_ref<const std::string&>();
+        std::string bytes;
+        for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
+          bytes.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+        events.push_back({std::move(bytes), false});
+      }
+  }
+  return events;
+}
+
+std::string DecisionsFile(const std::string& directory, std::size_t part) {
+  return directory + ".decided-" + std::to_string(part);
+}
+
+// Once decided it stays, whoever dies: what is sent must be what the oracle hears.
+Result<std::vector<Event>> Decisions(Engine* engine, const std::string& directory, std::size_t part) {
+  const std::string file = DecisionsFile(directory, part);
+  if (engine != nullptr && !std::filesystem::exists(file)) {
+    const auto decided = Decide(*engine, part % 2 == 0 ? 2 : 1);
+    if (!decided.ok()) return decided.status();
+    testing::WriteTraffic(*decided, file + ".new");
+    std::filesystem::rename(file + ".new", file);
+  }
+  std::ifstream in(file, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  std::vector<Event> events;
+  stream::RecordCursor reader(bytes);
+  for (std::string_view record; reader.Next(&record);) events.push_back({std::string(record), false});
+  if (reader.malformed()) return Status::Corrupted(file);
+  return events;
+}
+
+// Goes on with the parts and, behind each, with what is decided then. What comes later waits until all before is processed.
+int RunCorrectedChild(const std::string& directory, const std::vector<std::vector<Event>>& parts,
+                      const std::string& failpoint) {
+  return RunInChild([&] {
+    if (!failpoint.empty()) ArmFailpoint(failpoint);
+    auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
+    if (!engine.ok()) Fail(directory, engine.status());
+    (*engine)->Start();
+    std::vector<Event> all;
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+      all.insert(all.end(), parts[part].begin(), parts[part].end());
+      (*engine)->WaitIdle();
+      if (Status s = Ingest(**engine, all); !s.ok()) Fail(directory, s);
+      const auto decided = Decisions(engine->get(), directory, part);
+      if (!decided.ok()) Fail(directory, decided.status());
+      all.insert(all.end(), decided->begin(), decided->end());
+      if (Status s = Ingest(**engine, all); !s.ok()) Fail(directory, s);
+    }
+    if (Status s = (*engine)->Stop(); !s.ok()) Fail(directory, s);
+  });
+}
+
+// Of jobs that run what they were paid is taken back, or priced anew, while the process dies again and again.
+TEST(Kill, WhatIsTakenBackOfRunningJobsIsTakenOnceWhereverTheProcessDies) {
+  cobblestone::testing::TempDir temp;
+  const std::string directory = temp / "data";
+  const std::vector<Event> events = TrickleTrafficOf(15, 4000);
+  std::vector<std::vector<Event>> parts(4);
+  for (std::size_t i = 0; i < events.size(); ++i)
+    parts[i * parts.size() / events.size()].push_back(events[i]);
+  const std::vector<Event> versions = NextVersions(events);
+  parts[0].insert(parts[0].end(), versions.begin(), versions.end());
+  std::mt19937 random(20261125);
+  std::map<std::string, int> kills;
+  const std::vector<std::string> points = {"E0", "E1", "E2", "E3", "E4", "E4b", "E5"};
+  for (std::size_t round = 0; round < 8 * points.size(); ++round) {
+    const std::string& point = points[round % points.size()];
+    const int most = point == "E5" ? 3 : 8;
+    const int status = RunCorrectedChild(directory, parts, point + ":" + std::to_string(1 + random() % most));
+    if (!WIFSIGNALED(status)) {
+      ASSERT_EQ(WEXITSTATUS(status), 0) << ReadFailure(directory);
+      break;
+    }
+    ++kills[point];
+  }
+  for (const std::string& point : points) EXPECT_GE(kills[point], 2) << "killed too seldom at " << point;
+  ASSERT_EQ(RunCorrectedChild(directory, parts, ""), 0) << ReadFailure(directory);
+  std::vector<Event> all;
+  std::map<wire::EventKind, int> said;
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    all.insert(all.end(), parts[part].begin(), parts[part].end());
+    const auto decided = Decisions(nullptr, directory, part);
+    ASSERT_TRUE(decided.ok()) << decided.status().message();
+    for (const Event& one : *decided) ++said[wire::PeekKind(one.envelope).value_or(wire::EventKind::kNone)];
+    all.insert(all.end(), decided->begin(), decided->end());
+  }
+  EXPECT_GT(said[wire::EventKind::kJobReversal], 20);
+  EXPECT_GT(said[wire::EventKind::kJobRepricing], 40);
+  auto engine = Engine::Open(BusySettings(directory), [](const std::string&) {});
+  ASSERT_TRUE(engine.ok()) << engine.status().message();
+  ExpectAccountsLikeTheOracle(**engine, all);
 }
 
 // Each of 60 jobs runs and tells how far it is, in no order, each message twice; its dispatch comes somewhere between them.

@@ -411,6 +411,7 @@ std::string ResultsThatDiffer(Engine& engine, const Outcome& expected) {
 void ExpectAccountsLikeTheOracle(Engine& engine, const std::vector<Event>& events) {
   const Outcome expected = OracleOf(events);
   EXPECT_EQ(ResultsThatDiffer(engine, expected), "");
+  EXPECT_TRUE(OutcomeOf(engine).corrections == expected.corrections);
   EXPECT_GT(expected.partials.size(), 500u) << "the story would prove little";
   for (const auto& [key, sums] : expected.accounts) {
     const nlohmann::json account = AccountOf(engine, key);
