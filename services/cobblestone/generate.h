@@ -1,5 +1,6 @@
 // Synthetic traffic of a project: members, catalogue, completions and validations as events, of any length,
-// with bounded memory. For load tests, for trying out, and for tests of the whole pipeline.
+// with bounded memory (of each machine, what it has counted). For load tests, for trying out, and for tests of the whole
+// pipeline.
 //
 // A pure function of the options: the same options give the same bytes on every machine. Integer hashing,
 // IEEE arithmetic and the project's own Exp; no random device, no libm.
@@ -10,6 +11,7 @@
 // happened.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <string>
@@ -203,13 +205,20 @@ class Generator {
   void ChangeOwner(std::uint64_t number, double time);
 
   enum class ReportFate : std::uint8_t;
+  // How far a machine's client has counted, and a report that comes behind the next one.
+  struct Reporter {
+    wire::ResourceCounter cpu;
+    wire::ResourceCounter gpu;
+    std::string held;
+  };
   [[nodiscard]] bool IsMachine(std::uint64_t host) const;
   [[nodiscard]] ReportFate FateOf(std::uint64_t host, std::uint32_t report) const;
   [[nodiscard]] double TimeOfReport(std::uint64_t host, std::uint32_t report) const;
   [[nodiscard]] std::string MachineEvent(std::uint64_t host, std::uint64_t user, std::uint64_t id,
                                          double time) const;
-  void AddWork(std::uint64_t host, std::uint32_t report, wire::EstimatedCredit* said) const;
-  [[nodiscard]] std::string ReportEvent(std::uint64_t host, std::uint32_t report) const;
+  void AddWork(std::uint64_t host, std::uint32_t report, ReportFate fate, Reporter* machine) const;
+  [[nodiscard]] std::string ReportEvent(std::uint64_t host, std::uint32_t report, ReportFate fate,
+                                        const Reporter& machine) const;
   void NextReport();
 
   GenerateOptions options_;
@@ -231,6 +240,8 @@ class Generator {
   std::uint64_t changes_made_ = 0;
   std::uint64_t owners_changed_ = 0;
   std::uint64_t reports_made_ = 0;
+  std::deque<Reporter> reporters_;  // of all machines, ascending
+  std::size_t reporter_ = 0;        // whose turn it is
   std::uint64_t bad_made_ = 0;
   double next_tick_ = 0;
   std::uint64_t ticks_ = 0;

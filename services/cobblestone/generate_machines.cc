@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "common/credit/flops.h"
 #include "common/wire/event_codec.h"
@@ -63,43 +64,44 @@ std::string Generator::MachineEvent(std::uint64_t host, std::uint64_t user, std:
 }
 
 // Adds what the machine has done between this report and the one before.
-void Generator::AddWork(std::uint64_t host, std::uint32_t report, wire::EstimatedCredit* said) const {
+void Generator::AddWork(std::uint64_t host, std::uint32_t report, ReportFate fate, Reporter* machine) const {
+  if (fate == ReportFate::kRestarted) machine->cpu = machine->gpu = {};
   const double since = report > 0 ? TimeOfReport(host, report - 1) : options_.start_time;
   const double passed = TimeOfReport(host, report) - since;
   const std::uint64_t draw = DrawOf(host, report);
-  const bool greedy = FateOf(host, report) == ReportFate::kGreedy;
-  for (wire::ResourceCounter& counter : said->counters) {
-    const bool cpu = counter.resource == credit::Resource::kCpu;
+  const auto add = [&](bool cpu, wire::ResourceCounter& counter) {
     const std::uint64_t of_device = draw * 2 + (cpu ? 0 : 1);
     const double busy = kLeastBusy + (kMostBusy - kLeastBusy) * Unit(of_device, kBusy);
-    const double run_time = passed * busy * (cpu ? CpusOf(host) : 1) * (greedy ? kGreed : 1);
+    const double run_time =
+        passed * busy * (cpu ? CpusOf(host) : 1) * (fate == ReportFate::kGreedy ? kGreed : 1);
     const std::uint64_t jobs = 1 + Below(of_device, kJobs, kMostJobs);
     counter.credit +=
         credit::CreditOfFlops(run_time * (cpu ? CpuFlopsOf(host) : GpuFlopsOf(host)), credit::Constants{});
     counter.run_time += run_time;
     counter.jobs += jobs;
-    if (!Chance(kFailing, of_device, kFails)) continue;
+    if (!Chance(kFailing, of_device, kFails)) return;
     counter.failed_jobs += 1;
     counter.failed_run_time += run_time / static_cast<double>(jobs) * Unit(of_device, kFailedPart);
-  }
+  };
+  add(true, machine->cpu);
+  if (IsGpuHost(host)) add(false, machine->gpu);
 }
 
-std::string Generator::ReportEvent(std::uint64_t host, std::uint32_t report) const {
-  const ReportFate fate = FateOf(host, report);
+std::string Generator::ReportEvent(std::uint64_t host, std::uint32_t report, ReportFate fate,
+                                   const Reporter& machine) const {
   wire::EstimatedCredit said;
   said.machine = host;
   said.host = HostId(fate == ReportFate::kWrongHost ? host % options_.hosts + 1 : host);
   said.cpus = CpusOf(host);
   said.cpu_flops = CpuFlopsOf(host);
-  said.counters.push_back({.resource = credit::Resource::kCpu});
+  said.counters.push_back(machine.cpu);
+  said.counters.back().resource = credit::Resource::kCpu;
   if (IsGpuHost(host)) {
     said.gpus = 1;
     said.gpu_flops = GpuFlopsOf(host);
-    said.counters.push_back({.resource = credit::Resource::kNvidia});
+    said.counters.push_back(machine.gpu);
+    said.counters.back().resource = credit::Resource::kNvidia;
   }
-  std::uint32_t first = report;  // of this client
-  while (first > 0 && FateOf(host, first) != ReportFate::kRestarted) --first;
-  for (std::uint32_t i = first; i <= report; ++i) AddWork(host, i, &said);
   if (fate == ReportFate::kGreedy) said.gpus = kGreedyGpus;
   if (fate == ReportFate::kNegative) said.counters[0].credit = -1;
   return wire::EncodeEvent(
@@ -112,15 +114,20 @@ void Generator::NextReport() {
   const std::uint64_t host = 1 + reports_made_ % options_.hosts;
   const auto report = static_cast<std::uint32_t>(reports_made_ / options_.hosts);
   ++reports_made_;
+  if (host == 1) reporter_ = 0;
   if (!IsMachine(host)) return;
+  if (report == 0) reporters_.emplace_back();
+  Reporter& machine = reporters_[reporter_++];
   const ReportFate fate = FateOf(host, report);
-  const bool last = report + 1 == options_.reports;
-  if (fate != ReportFate::kLost && (fate != ReportFate::kLate || last))
-    extra_.push_back(ReportEvent(host, report));
-  if (report == 0) return;
-  const ReportFate before = FateOf(host, report - 1);
-  if (before == ReportFate::kLate || before == ReportFate::kRepeated)
-    extra_.push_back(ReportEvent(host, report - 1));
+  AddWork(host, report, fate, &machine);
+  std::string held = std::exchange(machine.held, {});
+  if (fate != ReportFate::kLost) {
+    std::string event = ReportEvent(host, report, fate, machine);
+    const bool last = report + 1 == options_.reports;
+    if (!last && (fate == ReportFate::kLate || fate == ReportFate::kRepeated)) machine.held = event;
+    if (last || fate != ReportFate::kLate) extra_.push_back(std::move(event));
+  }
+  if (!held.empty()) extra_.push_back(std::move(held));
 }
 
 }  // namespace cobblestone

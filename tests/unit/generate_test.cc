@@ -95,6 +95,20 @@ TEST(Generate, SeedOneGivesTheBytesThatItAlwaysGave) {
   EXPECT_EQ(hash.high, 8290343282869101884u);
 }
 
+TEST(Generate, MachinesGiveTheBytesThatTheyAlwaysGave) {
+  GenerateOptions options;
+  options.hosts = 20;
+  options.results = 100;
+  options.machines = 0.7;
+  options.reports = 30;
+  options.bad_reports = 0.5;
+  const auto events = Generate(options);
+  const stream::Hash128 hash = HashOf(events);
+  EXPECT_EQ(events.size(), 550u);
+  EXPECT_EQ(hash.low, 10983413966006810160u);
+  EXPECT_EQ(hash.high, 3826321482812344383u);
+}
+
 TEST(Generate, MembersComeFirstAndThenEveryResultOnceWithItsPartner) {
   GenerateOptions options = Quiet();
   options.results = 1001;  // rounded up to whole workunits
