@@ -27,40 +27,106 @@ MachineSize Believed(const MachineSize& said, const EstimateLimits& limits, std:
           .gpu_flops = least(said.gpu_flops, limits.gpu_flops, kMostFlops)};
 }
 
-// Lets the time pass up to a report. `saved`: s.
-void Accrue(double since, double time, const MachineSize& now, double saved, EstimatePool& pool) {
-  if (!pool.begun) pool.until = since;
-  pool.begun = true;
-  const double lived = std::min(pool.until - since, saved);
-  const double passed = std::max(time - pool.until, 0.0);
-  pool.until += passed;
-  // `worth`: of so many FLOPs or seconds, as counted.
-  const auto add = [&](double rate, EstimateSupply& supply, auto&& worth) {
-    const double before = std::exchange(supply.rate, std::max(supply.rate, rate));
-    const double more = (supply.rate - before) * lived + supply.rate * passed;
-    supply.left = std::min(supply.left + worth(more), worth(supply.rate * saved));
-  };
-  const auto credit = [](double flops) { return CreditOfFlops(flops, Constants{}) * kMicro; };
-  const auto micro = [](double seconds) { return seconds * kMicro; };
-  const auto jobs = [](double seconds) { return seconds / kEstimateShortestJob; };
-  add(now.flops(), pool.credit, credit);
-  add(now.cpus, pool.cpu_time, micro);
-  add(now.gpus, pool.gpu_time, micro);
-  add(now.cpus + now.gpus, pool.jobs, jobs);
+EstimateRates RatesOf(const MachineSize& size) {
+  return {.flops = size.flops(), .cpus = size.cpus, .gpus = size.gpus, .devices = size.cpus + size.gpus};
 }
 
-// The most of `asked` that both have left, in whole units; it is spent.
-template <class Count>
-Count Spend(Count asked, EstimateSupply& own, EstimateSupply& all, std::uint32_t bound,
-            std::uint32_t& bounds) {
-  const double left = std::min(own.left, all.left);
-  Count allowed = asked;
-  if (static_cast<double>(asked) > left) {
-    allowed = static_cast<Count>(std::floor(left));
-    bounds |= bound;
+// FLOPs or seconds as counted.
+double MicroOfFlops(double flops) { return CreditOfFlops(flops, Constants{}) * kMicro; }
+double MicroOf(double seconds) { return seconds * kMicro; }
+double JobsIn(double seconds) { return seconds / kEstimateShortestJob; }
+
+struct Kind {
+  EstimateSupply EstimatePool::*supply;
+  double EstimateRates::*rate;
+  double (*worth)(double);
+  std::uint32_t bound;
+};
+constexpr Kind kCredit{&EstimatePool::credit, &EstimateRates::flops, MicroOfFlops, kEstimateCredit};
+constexpr Kind kCpuTime{&EstimatePool::cpu_time, &EstimateRates::cpus, MicroOf, kEstimateRunTime};
+constexpr Kind kGpuTime{&EstimatePool::gpu_time, &EstimateRates::gpus, MicroOf, kEstimateRunTime};
+constexpr Kind kJobs{&EstimatePool::jobs, &EstimateRates::devices, JobsIn, kEstimateJobs};
+constexpr Kind kKinds[] = {kCredit, kCpuTime, kGpuTime, kJobs};
+
+// A row before version 3 holds what was left, not what was spent.
+void Upgrade(double since, double saved, EstimatePool& pool) {
+  if (!pool.begun || pool.kept >= 0) return;
+  pool.saved = saved;
+  pool.kept = std::min(pool.until - since, saved);
+  for (const Kind& kind : kKinds) {
+    EstimateSupply& supply = pool.*kind.supply;
+    supply.spent = std::max(kind.worth(supply.rate * pool.kept) - supply.spent, 0.0);
   }
-  for (EstimateSupply* one : {&own, &all})
-    one->left = std::max(one->left - static_cast<double>(allowed), 0.0);
+}
+
+// Lets the time pass up to a report. What goes beyond `saved` is let go with what was spent of it, as fast as the machine was
+// believed to be by then.
+void Pass(double since, double time, EstimatePool& pool) {
+  if (!pool.begun) {
+    pool.begun = true;
+    pool.until = since;
+    pool.kept = 0;
+  }
+  if (time <= pool.until) return;
+  const double gone = std::max(pool.kept - pool.saved, 0.0);
+  for (const Kind& kind : kKinds) {
+    EstimateSupply& supply = pool.*kind.supply;
+    supply.spent =
+        std::max(supply.spent - kind.worth(supply.rate * gone), 0.0) + static_cast<double>(supply.now);
+    supply.now = 0;
+  }
+  pool.kept += time - pool.until - gone;
+  pool.until = time;
+}
+
+void Raise(const EstimateRates& rates, EstimatePool& pool) {
+  for (const Kind& kind : kKinds) {
+    double& rate = (pool.*kind.supply).rate;
+    rate = std::max(rate, rates.*kind.rate);
+  }
+}
+
+// A report that brings nothing lets no time pass: each that does has its record in the ledger.
+void Tell(double time, const EstimateRates& rates, double saved, EstimatePool& pool) {
+  if (pool.begun && time <= pool.until) {
+    pool.saved = saved;
+    return Raise(rates, pool);
+  }
+  for (const Kind& kind : kKinds) {
+    const double before = pool.told ? *pool.told.*kind.rate : (pool.*kind.supply).rate;
+    if (rates.*kind.rate <= before) continue;
+    if (!pool.told) pool.told.emplace();
+    *pool.told.*kind.rate = rates.*kind.rate;
+  }
+}
+
+void Take(double since, double time, const EstimateRates& rates, double saved, EstimatePool& pool) {
+  Pass(since, time, pool);
+  pool.saved = saved;
+  Raise(rates, pool);
+  if (!pool.told) return;
+  Raise(*pool.told, pool);
+  pool.told.reset();
+}
+
+MicroTotal Left(const Kind& kind, const EstimatePool& pool) {
+  constexpr double kMost = 1e37;  // below 2^127
+  const EstimateSupply& supply = pool.*kind.supply;
+  const double most =
+      std::min(kind.worth(supply.rate * pool.kept) - supply.spent, kind.worth(supply.rate * pool.saved));
+  return static_cast<MicroTotal>(std::floor(std::clamp(most, 0.0, kMost))) - supply.now;
+}
+
+// The most of `asked` that both have left; it is spent.
+template <class Count>
+Count Spend(const Kind& kind, Count asked, EstimatePool& own, EstimatePool& all, std::uint32_t& bounds) {
+  const MicroTotal left = std::max<MicroTotal>(std::min(Left(kind, own), Left(kind, all)), 0);
+  Count allowed = asked;
+  if (asked > left) {
+    allowed = static_cast<Count>(left);
+    bounds |= kind.bound;
+  }
+  for (EstimatePool* pool : {&own, &all}) (pool->*kind.supply).now += allowed;
   return allowed;
 }
 
@@ -115,6 +181,43 @@ void AddTo(EstimateCounters& sum, const EstimateCounters& more) {
   sum.failed_run_time = Sum(sum.failed_run_time, more.failed_run_time);
 }
 
+void AddUse(Resource resource, const EstimateCounters& counters, std::vector<ResourceUse>& uses) {
+  const auto at = std::lower_bound(uses.begin(), uses.end(), resource,
+                                   [](const ResourceUse& u, Resource r) { return u.resource < r; });
+  if (at != uses.end() && at->resource == resource) return AddTo(at->counters, counters);
+  uses.insert(at, {.resource = resource, .counters = counters});
+}
+
+// Gives what both pools have left for what decision.uses ask, and remembers the rest.
+void Give(EstimateDecision& decision, EstimateStanding& standing, EstimateAllowance& allowance) {
+  EstimatePool& own = standing.pool;
+  EstimatePool& all = allowance.pool;
+  EstimateCut rest{.until = all.until, .time = decision.time, .event = decision.event, .uses = {}};
+  for (ResourceUse& use : decision.uses) {
+    EstimateCounters& c = use.counters;
+    const EstimateCounters asked = c;
+    decision.asked = Sum(decision.asked, c.credit);
+    c.credit = Spend(kCredit, c.credit, own, all, decision.bounds);
+    decision.allowed = Sum(decision.allowed, c.credit);
+    c.run_time =
+        Spend(use.resource == Resource::kCpu ? kCpuTime : kGpuTime, c.run_time, own, all, decision.bounds);
+    c.jobs = Spend(kJobs, c.jobs, own, all, decision.bounds);
+    if (c.failed_jobs > c.jobs || c.failed_run_time > c.run_time) decision.bounds |= kEstimateFailed;
+    c.failed_jobs = std::min(c.failed_jobs, c.jobs);
+    c.failed_run_time = std::min(c.failed_run_time, c.run_time);
+    if (c != asked)
+      rest.uses.push_back({.resource = use.resource,
+                           .counters = {.credit = asked.credit - c.credit,
+                                        .run_time = asked.run_time - c.run_time,
+                                        .jobs = asked.jobs - c.jobs,
+                                        .failed_jobs = asked.failed_jobs - c.failed_jobs,
+                                        .failed_run_time = asked.failed_run_time - c.failed_run_time}});
+  }
+  standing.cut = rest.uses.empty() ? std::nullopt : std::optional(std::move(rest));
+  decision.since = allowance.since;
+  decision.flops = all.credit.rate;
+}
+
 }  // namespace
 
 std::string_view EstimateBoundName(std::uint32_t bit) {
@@ -144,44 +247,37 @@ void EstimateAllowance::Hear(double time, const EstimateLimits& limits) {
 
 EstimateDecision Decide(const EstimateReport& report, const EstimateLimits& limits,
                         EstimateStanding& standing, EstimateAllowance& allowance) {
-  EstimateDecision decision;
-  std::vector<ResourceUse>& uses = decision.uses;
+  EstimateDecision decision{.time = report.time, .event = report.event, .uses = {}};
   for (const ResourceUse& use : report.uses) {
     const EstimateCounters grown =
         Grow(report.time, use.counters, MarkOf(use.resource, standing.marks), decision.bounds);
-    if (grown.empty()) continue;
-    const auto at = std::lower_bound(uses.begin(), uses.end(), use.resource,
-                                     [](const ResourceUse& u, Resource r) { return u.resource < r; });
-    if (at != uses.end() && at->resource == use.resource) {
-      AddTo(at->counters, grown);
-    } else {
-      uses.insert(at, {.resource = use.resource, .counters = grown});
-    }
+    if (!grown.empty()) AddUse(use.resource, grown, decision.uses);
   }
+  Upgrade(allowance.since, limits.saved_time, standing.pool);
+  Upgrade(allowance.since, allowance.saved_time, allowance.pool);
   allowance.Hear(report.time, limits);
-  decision.grown = !uses.empty();
-  // A report that brings nothing lets no time pass either: each that does has its record in the ledger.
-  if (!decision.grown) return decision;
-  const MachineSize size = Believed(report.size, limits, decision.bounds);
-  EstimatePool& own = standing.pool;
-  EstimatePool& all = allowance.pool;
-  Accrue(allowance.since, report.time, size, limits.saved_time, own);
-  Accrue(allowance.since, report.time, size, allowance.saved_time, all);
-  for (ResourceUse& use : uses) {
-    EstimateCounters& c = use.counters;
-    decision.asked = Sum(decision.asked, c.credit);
-    c.credit = Spend(c.credit, own.credit, all.credit, kEstimateCredit, decision.bounds);
-    decision.allowed = Sum(decision.allowed, c.credit);
-    EstimateSupply EstimatePool::*const time =
-        use.resource == Resource::kCpu ? &EstimatePool::cpu_time : &EstimatePool::gpu_time;
-    c.run_time = Spend(c.run_time, own.*time, all.*time, kEstimateRunTime, decision.bounds);
-    c.jobs = Spend(c.jobs, own.jobs, all.jobs, kEstimateJobs, decision.bounds);
-    if (c.failed_jobs > c.jobs || c.failed_run_time > c.run_time) decision.bounds |= kEstimateFailed;
-    c.failed_jobs = std::min(c.failed_jobs, c.jobs);
-    c.failed_run_time = std::min(c.failed_run_time, c.run_time);
+  const EstimateRates rates = RatesOf(Believed(report.size, limits, decision.bounds));
+  decision.grown = !decision.uses.empty();
+  if (!decision.grown) {
+    Tell(report.time, rates, limits.saved_time, standing.pool);
+    Tell(report.time, rates, allowance.saved_time, allowance.pool);
+    return decision;
   }
-  decision.since = allowance.since;
-  decision.flops = size.flops();
+  Take(allowance.since, report.time, rates, limits.saved_time, standing.pool);
+  Take(allowance.since, report.time, rates, allowance.saved_time, allowance.pool);
+  if (standing.cut && standing.cut->until == allowance.pool.until && standing.cut->time == report.time)
+    for (const ResourceUse& use : standing.cut->uses) AddUse(use.resource, use.counters, decision.uses);
+  Give(decision, standing, allowance);
+  return decision;
+}
+
+EstimateDecision Revive(EstimateStanding& standing, EstimateAllowance& allowance) {
+  if (!standing.cut || standing.cut->until != allowance.pool.until) return {};
+  EstimateDecision decision{
+      .time = standing.cut->time, .event = standing.cut->event, .uses = standing.cut->uses};
+  Give(decision, standing, allowance);
+  std::erase_if(decision.uses, [](const ResourceUse& use) { return use.counters.empty(); });
+  decision.grown = !decision.uses.empty();
   return decision;
 }
 

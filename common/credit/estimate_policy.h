@@ -13,6 +13,10 @@
 // - In reports that come at once it is at most that FLOP/s x saved_time: of one project its own, of the machine the longest of
 //   its projects.
 // - Reports that nothing holds back come to the highest mark of each counter, in any order, with any repeats.
+// - Reports of one time come to the same sum in any order, whichever of them tells how large the machine is: what was cut off
+//   by a size that turns out larger at the same time is believed then (Revive). Of two projects that ask for the same time the
+//   first has it, so what each of them gets does depend on their order where the machine's own limit binds; and so does what
+//   counters bring that fall within one time.
 #pragma once
 
 #include <cstdint>
@@ -97,19 +101,34 @@ struct EstimateMark {
   }
 };
 
-// One of the things that time brings: `rate` of it a second at most, as believed so far.
-struct EstimateSupply {
-  double rate = 0;
-  double left = 0;
+// The four things that a second brings, each at most so fast.
+struct EstimateRates {
+  double flops = 0;
+  double cpus = 0;
+  double gpus = 0;
+  double devices = 0;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.rate, s.left);
+    f(s.flops, s.cpus, s.gpus, s.devices);
   }
 };
 
-// What can still be believed to have been done in the time that has passed. What a machine is believed to be it may have been
-// all the time, so that it does not matter which of several reports of one time tells of it first.
+// One of the things that time brings: `rate` of it a second at most, as believed so far.
+struct EstimateSupply {
+  double rate = 0;
+  double spent = 0;    // of the seconds kept, before `until`; in rows before version 3 what was left instead
+  MicroTotal now = 0;  // spent at `until`
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.rate, s.spent, AddedIn<3>(s.now));
+  }
+};
+
+// What can still be believed to have been done in the time that has passed. Seconds are kept, not what they are worth: what a
+// machine is believed to be it may have been all the time, so that it does not matter which of several reports of one time
+// tells of it first. For the same reason what is not kept any more is let go only when time passes.
 struct EstimatePool {
   bool begun = false;
   double until = 0;         // UNIX s: up to when time was counted
@@ -117,10 +136,15 @@ struct EstimatePool {
   EstimateSupply cpu_time;  // CPUs; microseconds
   EstimateSupply gpu_time;  // GPUs; microseconds
   EstimateSupply jobs;      // devices; jobs
+  double kept = -1;         // s up to `until`; below 0: not begun, or of a row before version 3
+  double saved = 0;         // s: of them so many count
+  // What reports that brought nothing tell, from when on time passes next.
+  std::optional<EstimateRates> told;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.begun, s.until, s.credit, s.cpu_time, s.gpu_time, s.jobs);
+    f(s.begun, s.until, s.credit, s.cpu_time, s.gpu_time, s.jobs, AddedIn<3>(s.kept), AddedIn<3>(s.saved),
+      AddedIn<3>(s.told));
   }
 };
 
@@ -141,35 +165,57 @@ struct EstimateAllowance {
   }
 };
 
+struct ResourceUse {
+  Resource resource = Resource::kUnknown;
+  EstimateCounters counters;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.resource, s.counters);
+  }
+};
+
+// What was cut off of the newest reports of one time.
+struct EstimateCut {
+  double until = 0;               // UNIX s: the machine's pool was counted up to then. Gone when that goes on
+  double time = 0;                // UNIX s: of the reports
+  std::uint64_t event = 0;        // id of the newest of them
+  std::vector<ResourceUse> uses;  // ascending by resource
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.until, s.time, s.event, s.uses);
+  }
+};
+
 // Of a machine at one project: how far its counters have come, and what this project's own limits leave of its time.
 struct EstimateStanding {
   std::vector<EstimateMark> marks;
   EstimatePool pool;
+  std::optional<EstimateCut> cut;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.marks, s.pool);
+    f(s.marks, s.pool, AddedIn<3>(s.cut));
   }
-};
-
-struct ResourceUse {
-  Resource resource = Resource::kUnknown;
-  EstimateCounters counters;
 };
 
 struct EstimateReport {
   double time = 0;  // UNIX s
   MachineSize size;
   std::vector<ResourceUse> uses;  // cumulative
+  std::uint64_t event = 0;        // id
 };
 
 struct EstimateDecision {
-  bool grown = false;  // false: a repeat, or older than what counted; nothing has changed
-  MicroCredit asked = 0;
+  bool grown = false;  // false: a repeat, or older than what counted, and nothing is to be told
+  double time = 0;     // UNIX s: of the report
+  std::uint64_t event = 0;
+  MicroCredit asked = 0;  // what was cut off before at the same time is asked for again
   MicroCredit allowed = 0;
   std::uint32_t bounds = 0;
   double since = 0;
-  double flops = 0;               // believed
+  double flops = 0;               // the most that is believed of the machine by now
   std::vector<ResourceUse> uses;  // what is allowed, ascending by resource
 };
 
@@ -183,5 +229,9 @@ std::optional<std::int64_t> CountOf(double value);
 //   older report that arrives late shows the same, but for its time.
 EstimateDecision Decide(const EstimateReport& report, const EstimateLimits& limits,
                         EstimateStanding& standing, EstimateAllowance& allowance);
+
+// What was cut off at the time up to which the machine's is counted, of any of its projects, and is believed now. To be asked
+// for each of them after each Decide(), ascending by project.
+EstimateDecision Revive(EstimateStanding& standing, EstimateAllowance& allowance);
 
 }  // namespace cobblestone::credit

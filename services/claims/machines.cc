@@ -183,7 +183,8 @@ void Machines::Take(const RecordView& record, const wire::EventHead& head, const
                                          .cpu_flops = said.cpu_flops,
                                          .gpus = said.gpus,
                                          .gpu_flops = said.gpu_flops},
-                                .uses = {}};
+                                .uses = {},
+                                .event = head.id};
   if (auto refusal = CountersOf(said, &report.uses))
     return wire::Refuse(record, head.project, refusal->reason, std::move(refusal->detail), out);
   const credit::EstimateLimits limits = LimitsOf(head.project);
@@ -191,13 +192,29 @@ void Machines::Take(const RecordView& record, const wire::EventHead& head, const
   MachineProject& project = ProjectOf(machine, head.project);
   const credit::EstimateDecision decision =
       credit::Decide(report, limits, project.standing, machine.allowance);
-  if (!decision.grown) {
+  if (decision.grown) {
+    if (wire::StandingOf(word, project.report) == wire::Standing::kNews) project.report = word;
+    Tell(said.machine, project, decision, record.line, out);
+  } else {
     ++duplicates_;
-    return;
   }
-  if (wire::StandingOf(word, project.report) == wire::Standing::kNews) project.report = word;
-  wire::Estimate estimate{.event = head.id,
-                          .machine = said.machine,
+  std::vector<MachineProject*> all;
+  for (MachineProject& one : machine.projects)
+    if (one.standing.cut) all.push_back(&one);
+  std::sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->project < b->project; });
+  for (MachineProject* one : all) {
+    // A word that came since may say that it was no host there any more.
+    if (one->At(one->standing.cut->time)->gone) continue;
+    const credit::EstimateDecision revived = credit::Revive(one->standing, machine.allowance);
+    if (revived.grown) Tell(said.machine, *one, revived, record.line, out);
+  }
+}
+
+void Machines::Tell(std::uint64_t machine, const MachineProject& project,
+                    const credit::EstimateDecision& decision, std::uint64_t line, Emitter& out) const {
+  const MachineWord& in_force = *project.At(decision.time);
+  wire::Estimate estimate{.event = decision.event,
+                          .machine = machine,
                           .asked_micro = decision.asked,
                           .allowed_micro = decision.allowed,
                           .bounds = decision.bounds,
@@ -211,15 +228,15 @@ void Machines::Take(const RecordView& record, const wire::EventHead& head, const
                              .jobs = use.counters.jobs,
                              .failed_jobs = use.counters.failed_jobs,
                              .failed_run_time = static_cast<double>(use.counters.failed_run_time) / kMicro});
+  const ProjectId id{project.project};
   std::string bytes;
-  wire::EncodeGrant({.project = head.project,
+  wire::EncodeGrant({.project = id,
                      .user = in_force.user,
                      .host = in_force.host,
-                     .time = head.time,
+                     .time = decision.time,
                      .kind = wire::GrantKind::kEstimate},
-                    {.line = record.line}, {}, {}, &bytes, {.estimate = &estimate});
-  out.Emit(wire::kGrants, wire::OwnerPartition(head.project, in_force.user, in_force.host, partitions_),
-           bytes);
+                    {.line = line}, {}, {}, &bytes, {.estimate = &estimate});
+  out.Emit(wire::kGrants, wire::OwnerPartition(id, in_force.user, in_force.host, partitions_), bytes);
 }
 
 double Machines::Expire(ProjectId project, double now, Emitter& out) {

@@ -77,7 +77,7 @@ struct WaitingReports {
 };
 
 // Tables of a slot, as stored (numbers are unique over all stages).
-inline constexpr stream::TableSpec<MachineState> kMachinesTable{.id = 23, .version = 2};
+inline constexpr stream::TableSpec<MachineState> kMachinesTable{.id = 23, .version = 3};
 inline constexpr stream::TableSpec<WaitingReports> kWaitingReportsTable{.id = 24, .version = 1};
 inline constexpr stream::TableSpec<credit::EstimateLimits> kEstimateLimitsTable{.id = 25, .version = 2};
 
@@ -103,6 +103,9 @@ class Machines {
   credit::EstimateLimits LimitsOf(ProjectId project);
   void Take(const stream::RecordView& record, const wire::EventHead& head, const wire::EstimatedCredit& said,
             stream::Emitter& out);
+  // Into the ledger, of the machine's host at the time decided upon.
+  void Tell(std::uint64_t machine, const MachineProject& project, const credit::EstimateDecision& decision,
+            std::uint64_t line, stream::Emitter& out) const;
 
   std::uint32_t partition_;
   std::uint32_t partitions_;

@@ -219,11 +219,11 @@ class EstimateStory : public ::testing::Test {
   }
   // Of one CPU of 1 GFLOPS: 200 Cobblestones a day.
   void Reports(double day, std::uint32_t project, double credit, double run_time = 0, std::uint64_t host = 1,
-               double failed_time = 0) {
+               double failed_time = 0, double cpus = 1) {
     wire::EstimatedCredit report{.host = HostId(host),
                                  .counters = {},
                                  .machine = 1,
-                                 .cpus = 1,
+                                 .cpus = cpus,
                                  .cpu_flops = 1e9,
                                  .gpus = 0,
                                  .gpu_flops = 0};
@@ -297,6 +297,35 @@ TEST_F(EstimateStory, ReportsOfSeveralProjectsAtOnceShareTheMachinesLimit) {
   const Played run = Play();
   EXPECT_TRUE(Of(run, 1, 1).micro == 150 * kMicro);
   EXPECT_TRUE(Of(run, 1, 2).micro == 50 * kMicro);
+}
+
+// Project 2's report tells that the machine has ten CPUs; project 1 says the same of itself only in its second one.
+TEST_F(EstimateStory, WhatASmallerSizeCutsOffIsBelievedOnceALargerOneIsToldOfTheSameTime) {
+  Joins(0, 1);
+  Joins(0, 2);
+  Reports(1, 1, 150);
+  Reports(1, 2, 150);
+  Reports(1, 2, 150, 0, 1, 0, 10);
+  Reports(1.5, 1, 1000);
+  Reports(1.5, 1, 1000, 0, 1, 0, 10);
+  const Played run = Play();
+  EXPECT_TRUE(Of(run, 1, 1).micro == 1000 * kMicro);
+  EXPECT_TRUE(Of(run, 1, 2).micro == 150 * kMicro);
+  // A record for each report that brought something, and one for each that was believed late.
+  EXPECT_EQ(BoundsOf(run.ledger).records, 5u);
+}
+
+// Its host is another one's by then; the word that it went came late.
+TEST_F(EstimateStory, WhatIsBelievedLateIsWhoseItWasThen) {
+  Joins(0, 1);
+  Joins(0, 2);
+  Reports(1, 1, 150);
+  Reports(1, 2, 150);
+  Joins(0.5, 2, 2);
+  Reports(1, 1, 150, 0, 1, 0, 10);
+  const Played run = Play();
+  EXPECT_TRUE(Of(run, 1, 2).micro == 50 * kMicro);
+  EXPECT_TRUE(Of(run, 2, 2).micro == 100 * kMicro);
 }
 
 TEST_F(EstimateStory, AReportBeforeItsMachinesWordWaitsForIt) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -37,6 +38,7 @@ inline std::vector<ComingEvent> EstimateEvents(const EstimateTraffic& traffic) {
   std::mt19937_64 random(traffic.seed);
   const auto below = [&](std::uint64_t n) { return random() % n; };
   const auto fraction = [&] { return static_cast<double>(below(1'000'000)) / 1e6; };
+  const double grid = traffic.span / traffic.reports;
   std::uint64_t id = traffic.first_id;
   std::vector<ComingEvent> events;
   const auto say = [&](double time, double comes, std::uint32_t project, const wire::EventBody& body) {
@@ -73,7 +75,9 @@ inline std::vector<ComingEvent> EstimateEvents(const EstimateTraffic& traffic) {
       if (said.gpus > 0) counters.push_back({.resource = credit::Resource::kNvidia});
       double last = joined;
       for (int i = 1; i <= traffic.reports; ++i) {
-        const double time = joined + (traffic.start + traffic.span - joined) * i / (traffic.reports + 1);
+        double time = joined + (traffic.start + traffic.span - joined) * i / (traffic.reports + 1);
+        // Of every other machine several reports are of one time.
+        if (machine % 2 == 0) time = traffic.start + std::ceil((time - traffic.start) / grid) * grid;
         if (below(8) == 0) continue;  // silent
         const double passed = time - last;
         last = time;
@@ -98,7 +102,11 @@ inline std::vector<ComingEvent> EstimateEvents(const EstimateTraffic& traffic) {
         if (below(40) == 0) report.counters[0].run_time = 1e300;
         if (below(40) == 0) report.counters[0].credit = -1;
         if (below(60) == 0) report.cpu_flops = std::numeric_limits<double>::quiet_NaN();
+        if (below(4) == 0) report.cpus = said.cpus * (below(2) == 0 ? 8 : 0.1);
         say(time, time + (below(5) == 0 ? 0.2 * fraction() * traffic.span : 0), project, report);
+        if (below(8) != 0) continue;
+        report.cpus = said.cpus;  // the same once more, but for its size
+        say(time, time + (below(2) == 0 ? 0.01 * traffic.span : 0), project, report);
       }
     }
   }

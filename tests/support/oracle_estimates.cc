@@ -21,15 +21,6 @@ const char* NotBelowZero(std::initializer_list<double> numbers) {
   return nullptr;
 }
 
-// Of `asked` as much as is left to the machine, at this project and at all.
-template <class Count>
-Count Take(Count asked, double* here, double* at_all) {
-  for (const double* left : {here, at_all})
-    if (static_cast<double>(asked) > *left) asked = static_cast<Count>(std::floor(*left));
-  for (double* left : {here, at_all}) *left = std::max(*left - static_cast<double>(asked), 0.0);
-  return asked;
-}
-
 template <class Count>
 Count Above(Count now, Count* highest) {
   const Count more = now > *highest ? now - *highest : 0;
@@ -129,23 +120,83 @@ bool OracleEstimates::Grow(double time, const v1::ResourceCounter& said, Mark* m
          grown->failed_run_time != 0;
 }
 
-// The fastest that it was ever believed to be counts, for all the time.
-void OracleEstimates::Pass(double since, double now, const Rates& rates, double keeps, Time* time) {
-  const double until = time->until.value_or(since);
-  const double before = std::min(until - since, keeps);
-  const double after = std::max(now - until, 0.0);
-  time->until = until + after;
-  const auto pass = [&](double Rates::*of, auto worth) {
-    const double slower = time->rates.*of;
-    const double rate = std::max(slower, rates.*of);
-    time->rates.*of = rate;
-    time->left.*of =
-        std::min(time->left.*of + worth((rate - slower) * before + rate * after), worth(rate * keeps));
-  };
-  pass(&Rates::credit, [](double all) { return all * 200 / (kDay * 1e9) * 1e6; });
-  pass(&Rates::cpu, [](double seconds) { return seconds * 1e6; });
-  pass(&Rates::gpu, [](double seconds) { return seconds * 1e6; });
-  pass(&Rates::jobs, [](double seconds) { return seconds; });
+double OracleEstimates::Worth(int thing, double all) {
+  if (thing == kCredit) return all * 200 / (kDay * 1e9) * 1e6;
+  return thing == kJobs ? all : all * 1e6;
+}
+
+// What is not kept any more takes along what was had of it.
+void OracleEstimates::Pass(double since, double now, Time* time) {
+  if (!time->until) time->until = since;
+  if (now <= *time->until) return;
+  const double beyond = std::max(time->kept - time->keeps, 0.0);
+  for (int thing = 0; thing < kThings; ++thing) {
+    time->had[thing] = std::max(time->had[thing] - Worth(thing, time->rates[thing] * beyond), 0.0) +
+                       static_cast<double>(std::exchange(time->had_now[thing], 0));
+  }
+  time->kept += now - *time->until - beyond;
+  time->until = now;
+}
+
+template <class Number>
+Number OracleEstimates::Give(int thing, Number asked, Time* here, Time* at_all) {
+  for (const Time* time : {here, at_all}) {
+    // The fastest that it was ever believed to be counts, for all the time.
+    const double rate = time->rates[thing];
+    const double all =
+        std::min(Worth(thing, rate * time->kept) - time->had[thing], Worth(thing, rate * time->keeps));
+    const double left = std::floor(std::max(all, 0.0)) - static_cast<double>(time->had_now[thing]);
+    if (static_cast<double>(asked) > left) asked = static_cast<Number>(std::max(left, 0.0));
+  }
+  for (Time* time : {here, at_all}) time->had_now[thing] += asked;
+  return asked;
+}
+
+EstimateOutcome OracleEstimates::GiveAll(double at, const std::map<int, Counters>& asked, AtProject* project,
+                                         Machine* machine) {
+  EstimateOutcome given;
+  project->refused.clear();
+  project->refused_at = machine->time.until;
+  project->refused_time = at;
+  for (const auto& [resource, use] : asked) {
+    const auto give = [&](int thing, auto number) {
+      return Give(thing, number, &project->time, &machine->time);
+    };
+    Counters got;
+    got.credit = give(kCredit, use.credit);
+    got.run_time = give(resource == v1::RESOURCE_CPU ? kCpu : kGpu, use.run_time);
+    got.jobs = give(kJobs, use.jobs);
+    got.failed_jobs = std::min(use.failed_jobs, got.jobs);
+    got.failed_run_time = std::min(use.failed_run_time, got.run_time);
+    project->refused[resource] = {.credit = use.credit - got.credit,
+                                  .run_time = use.run_time - got.run_time,
+                                  .jobs = use.jobs - got.jobs,
+                                  .failed_jobs = use.failed_jobs - got.failed_jobs,
+                                  .failed_run_time = use.failed_run_time - got.failed_run_time};
+    given.micro += got.credit;
+    given.run_time += got.run_time;
+    given.jobs += got.jobs;
+    given.failed_jobs += got.failed_jobs;
+    given.failed_run_time += got.failed_run_time;
+  }
+  return given;
+}
+
+// To whoever the machine was at that time.
+void OracleEstimates::Post(std::uint32_t project, const AtProject& at, double time, std::uint64_t line,
+                           EstimateOutcome more) {
+  const v1::MachineHost* host = &at.words.begin()->second.said;
+  for (const auto& [when, word] : at.words)
+    if (when.first <= time) host = &word.said;
+  more.days[static_cast<std::int64_t>(std::floor(time / kDay))] = {more.micro, more.run_time, more.jobs,
+                                                                   more.failed_jobs, more.failed_run_time};
+  posted_.push_back({.time = time,
+                     .line = line,
+                     .result = 0,
+                     .key = {project, host->user(), host->host()},
+                     .estimate = true,
+                     .micro = 0,
+                     .more = std::move(more)});
 }
 
 void OracleEstimates::Count(const v1::Envelope& e, std::string_view bytes, std::uint64_t line,
@@ -181,46 +232,52 @@ void OracleEstimates::Count(const v1::Envelope& e, std::string_view bytes, std::
   if (!machine.heard || (!machine.time.until && e.time() < machine.since)) machine.since = e.time();
   machine.heard = true;
   machine.keeps = std::max(machine.keeps, limits_[e.project()].saved_time);
-  if (uses.empty()) return;
-  if (std::pair(e.time(), e.id()) > at.report) {
-    at.report = {e.time(), e.id()};
-    at.report_bytes = bytes;
-  }
-  // What the machine could do since it last brought something.
   const Limits limits = limits_[e.project()];
   const double cpus = std::min(said.cpus(), limits.cpus);
   const double gpus = std::min(said.gpus(), limits.gpus);
-  const double flops = cpus * std::min(said.cpu_flops(), limits.cpu_flops) +
-                       gpus * std::min(said.gpu_flops(), limits.gpu_flops);
-  // FLOP/s, devices; what a second of each is worth comes below.
-  const Rates rates{.credit = flops, .cpu = cpus, .gpu = gpus, .jobs = cpus + gpus};
-  Pass(machine.since, e.time(), rates, limits.saved_time, &at.time);
-  Pass(machine.since, e.time(), rates, machine.keeps, &machine.time);
-  Posted posted{.time = e.time(),
-                .line = line,
-                .result = 0,
-                .key = {e.project(), host->user(), said.host()},
-                .estimate = true,
-                .micro = 0,
-                .more = {}};
-  EstimateOutcome& more = posted.more;
-  for (const auto& [resource, use] : uses) {
-    const auto take = [&](auto asked, double Rates::*of) {
-      return Take(asked, &(at.time.left.*of), &(machine.time.left.*of));
-    };
-    const std::int64_t credit = take(use.credit, &Rates::credit);
-    const std::int64_t run_time =
-        take(use.run_time, resource == v1::RESOURCE_CPU ? &Rates::cpu : &Rates::gpu);
-    const std::uint64_t jobs = take(use.jobs, &Rates::jobs);
-    more.micro += credit;
-    more.run_time += run_time;
-    more.jobs += jobs;
-    more.failed_jobs += std::min(use.failed_jobs, jobs);
-    more.failed_run_time += std::min(use.failed_run_time, run_time);
+  const Rates rates{cpus * std::min(said.cpu_flops(), limits.cpu_flops) +
+                        gpus * std::min(said.gpu_flops(), limits.gpu_flops),
+                    cpus, gpus, cpus + gpus};
+  for (auto& [time, keeps] :
+       {std::pair{&at.time, limits.saved_time}, std::pair{&machine.time, machine.keeps}}) {
+    if (!uses.empty()) Pass(machine.since, e.time(), time);
+    const bool now = time->until && e.time() <= *time->until;
+    if (now) time->keeps = keeps;
+    for (int thing = 0; thing < kThings; ++thing) {
+      double& fastest = now ? time->rates[thing] : time->next[thing];
+      fastest = std::max(fastest, rates[thing]);
+      if (!uses.empty())
+        time->rates[thing] = std::max(time->rates[thing], std::exchange(time->next[thing], 0));
+    }
   }
-  more.days[static_cast<std::int64_t>(std::floor(e.time() / kDay))] = {
-      more.micro, more.run_time, more.jobs, more.failed_jobs, more.failed_run_time};
-  posted_.push_back(posted);
+  if (!uses.empty()) {
+    if (std::pair(e.time(), e.id()) > at.report) {
+      at.report = {e.time(), e.id()};
+      at.report_bytes = bytes;
+    }
+    if (at.refused_at == machine.time.until && at.refused_time == e.time())
+      for (const auto& [resource, more] : at.refused) {
+        Counters& sum = uses[resource];
+        sum.credit += more.credit;
+        sum.run_time += more.run_time;
+        sum.jobs += more.jobs;
+        sum.failed_jobs += more.failed_jobs;
+        sum.failed_run_time += more.failed_run_time;
+      }
+    Post(e.project(), at, e.time(), line, GiveAll(e.time(), uses, &at, &machine));
+  }
+  // What others were refused of the same time may be theirs now.
+  for (auto& [project, other] : machine.projects) {
+    if (!machine.time.until || other.refused_at != machine.time.until) continue;
+    const v1::MachineHost* then = &other.words.begin()->second.said;
+    for (const auto& [when, word] : other.words)
+      if (when.first <= other.refused_time) then = &word.said;
+    if (then->gone()) continue;
+    const std::map<int, Counters> asked = other.refused;
+    EstimateOutcome more = GiveAll(other.refused_time, asked, &other, &machine);
+    if (more.micro != 0 || more.run_time != 0 || more.jobs != 0)
+      Post(project, other, other.refused_time, line, std::move(more));
+  }
 }
 
 void OracleEstimates::Tick(std::uint32_t project, double time, const Refuse& refuse) {

@@ -2,6 +2,7 @@
 // what grants leave open of it. Inside tests/support only.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -53,17 +54,18 @@ class OracleEstimates {
     v1::MachineHost said;
     std::string bytes;
   };
-  struct Rates {
-    double credit = 0;
-    double cpu = 0;
-    double gpu = 0;
-    double jobs = 0;
-  };
-  // What the time since the machine was heard of allows, and what is left of it.
+  // Of a second: FLOPs, CPUs, GPUs, devices.
+  enum Thing { kCredit, kCpu, kGpu, kJobs, kThings };
+  using Rates = std::array<double, kThings>;
+  // The time since the machine was heard of, and what was had of it: before `until`, and of reports that came at it.
   struct Time {
     std::optional<double> until;
-    Rates rates;
-    Rates left;
+    double kept = 0;   // s
+    double keeps = 0;  // s: so much of it counts
+    Rates rates{};
+    Rates next{};  // told by reports that brought nothing
+    Rates had{};
+    std::array<__int128, kThings> had_now{};
   };
   struct AtProject {
     std::map<std::pair<double, std::uint64_t>, Word> words;  // by time, id
@@ -73,6 +75,10 @@ class OracleEstimates {
     std::vector<std::pair<std::string, std::uint64_t>> waiting;
     double waits_since = 0;
     Time time;
+    // What reports of one time have been refused of what they asked, and when the machine's time stood at that.
+    std::optional<double> refused_at;
+    double refused_time = 0;
+    std::map<int, Counters> refused;
   };
   struct Machine {
     bool heard = false;
@@ -99,7 +105,16 @@ class OracleEstimates {
   };
 
   static bool Grow(double time, const v1::ResourceCounter& said, Mark* mark, Counters* grown);
-  static void Pass(double since, double now, const Rates& rates, double keeps, Time* time);
+  static double Worth(int thing, double rate_times_seconds);
+  static void Pass(double since, double now, Time* time);
+  // Of `asked` as much as is left to the machine, at this project and at all.
+  template <class Number>
+  static Number Give(int thing, Number asked, Time* here, Time* at_all);
+  // Gives for what is asked, by resource, and remembers what is refused.
+  EstimateOutcome GiveAll(double at, const std::map<int, Counters>& asked, AtProject* project,
+                          Machine* machine);
+  void Post(std::uint32_t project, const AtProject& at, double time, std::uint64_t line,
+            EstimateOutcome more);
   void Count(const v1::Envelope& report, std::string_view bytes, std::uint64_t line, const Refuse& refuse);
 
   std::map<std::uint64_t, Machine> machines_;

@@ -42,6 +42,11 @@ struct Machine {
     const EstimateDecision decision =
         Decide({.time = kStart + days * kDay, .size = size, .uses = {{resource, counters}}}, limits,
                standings[project], allowance);
+    Count(decision, project);
+    for (auto& [other, standing] : standings) Count(Revive(standing, allowance), other);
+    return decision;
+  }
+  void Count(const EstimateDecision& decision, int project) {
     for (const ResourceUse& use : decision.uses) {
       EstimateCounters& sum = counted[project];
       sum.credit += use.counters.credit;
@@ -50,7 +55,6 @@ struct Machine {
       sum.failed_jobs += use.counters.failed_jobs;
       sum.failed_run_time += use.counters.failed_run_time;
     }
-    return decision;
   }
   [[nodiscard]] MicroCredit credit() const {
     MicroCredit sum = 0;
@@ -86,11 +90,11 @@ TEST(EstimatePolicy, AClientThatBeginsAnewWithAFailedJobIsSeen) {
 TEST(EstimatePolicy, ARepeatedReportChangesNothing) {
   Machine machine;
   machine.Hear(1, Counted(100, 43200, 2));
-  const EstimateAllowance before = machine.allowance;
+  const MicroTotal before = machine.allowance.pool.credit.now;
   const EstimateDecision again = machine.Hear(1, Counted(100, 43200, 2));
   EXPECT_FALSE(again.grown);
   EXPECT_EQ(again.asked, 0);
-  EXPECT_EQ(machine.allowance.pool.credit.left, before.pool.credit.left);
+  EXPECT_TRUE(machine.allowance.pool.credit.now == before);
 }
 
 TEST(EstimatePolicy, AReorderedReportChangesNothing) {
@@ -170,10 +174,89 @@ TEST(EstimatePolicy, WhichOfTwoReportsOfOneTimeTellsOfTheGpuMakesNoDifference) {
   for (const bool gpu_first : {true, false}) {
     Machine machine;
     machine.Hear(1, Counted(100, 1), 3);
-    machine.Hear(2, Counted(150'000, 1), 1, gpu_first ? kWithGpu : kSmall);
-    machine.Hear(2, Counted(200'000, 1), 2, gpu_first ? kSmall : kWithGpu);
+    for (const bool first : {true, false})
+      machine.Hear(2, Counted(150'000, 1), first == gpu_first ? 1 : 2,
+                   first == gpu_first ? kWithGpu : kSmall);
     EXPECT_EQ(machine.Hear(2, Counted(300'000, 1), 1, kWithGpu).bounds, 0u) << gpu_first;
+    EXPECT_EQ(machine.counted[2].credit, 400 * kMicro) << gpu_first;
   }
+}
+
+constexpr MachineSize kLarge{.cpus = 1, .cpu_flops = 1e10, .gpus = 0, .gpu_flops = 0};
+
+// The first one is cut by its own smaller size, which gives one Cobblestone in ten of what it says.
+TEST(EstimatePolicy, WhatASmallerSizeCutsOffIsBelievedOnceALargerOneIsToldOfTheSameTime) {
+  for (const bool large_first : {true, false}) {
+    Machine machine;
+    machine.Hear(1, Counted(1500, 1), 1, large_first ? kLarge : kSmall);
+    machine.Hear(1, Counted(1800, 1), 1, large_first ? kSmall : kLarge);
+    EXPECT_EQ(machine.counted[1].credit, 1800 * kMicro) << large_first;
+  }
+}
+
+TEST(EstimatePolicy, AReportThatBringsNothingTellsOfTheMachineToo) {
+  for (const bool large_first : {true, false}) {
+    Machine machine;
+    machine.Hear(1, Counted(1500, 1), 1, large_first ? kLarge : kSmall);
+    machine.Hear(1, Counted(1500, 1), 1, large_first ? kSmall : kLarge);
+    EXPECT_EQ(machine.counted[1].credit, 1500 * kMicro) << large_first;
+  }
+  // Before the one that brings something, too.
+  Machine machine;
+  machine.Hear(1, {}, 1, kLarge);
+  EXPECT_EQ(machine.Hear(1, Counted(1500, 1)).allowed, 1500 * kMicro);
+}
+
+TEST(EstimatePolicy, WhatIsCutOffIsBelievedOfAnotherProjectToo) {
+  Machine machine;
+  machine.Hear(1, Counted(150, 1), 1);
+  EXPECT_EQ(machine.Hear(1, Counted(150, 1), 2).allowed, 50 * kMicro);
+  machine.Hear(1, Counted(100, 1), 3, kLarge);
+  EXPECT_EQ(machine.counted[2].credit, 150 * kMicro);
+  EXPECT_EQ(machine.credit(), 400 * kMicro);
+}
+
+TEST(EstimatePolicy, WhatIsCutOffIsGoneOnceTimeHasPassed) {
+  Machine machine;
+  machine.Hear(1, Counted(1500, 1));
+  machine.Hear(2, Counted(1510, 2), 1, kLarge);
+  EXPECT_EQ(machine.credit(), 210 * kMicro);
+  machine.Hear(1, Counted(10, 2), 2, kLarge);
+  EXPECT_EQ(machine.credit(), 220 * kMicro);
+}
+
+// Its time was kept in full, at the old rate, when the larger size is told.
+TEST(EstimatePolicy, WhatIsKeptIsWorthWhatTheMachineIsBelievedToBeAtLast) {
+  for (const bool large_first : {true, false}) {
+    Machine machine;
+    machine.Hear(60, Counted(12'000, 1), 1);
+    machine.Hear(90, Counted(0.000001, 1), 2, large_first ? kLarge : kSmall);
+    machine.Hear(90, Counted(0.000002, 1), 3, large_first ? kSmall : kLarge);
+    machine.Hear(90, Counted(1e9, 1), 1, kLarge);
+    // 90 days at 2,000 less what was spent are more than 60 days at 2,000.
+    EXPECT_EQ(machine.counted[1].credit, (12'000 + 60 * 2000) * kMicro - 3) << large_first;
+  }
+}
+
+// Whether it brings something or not.
+TEST(EstimatePolicy, AProjectThatIsHeardOfAtTheSameTimeKeepsItForLonger) {
+  for (const double brings : {12'000.0, 0.0})
+    for (const bool patient_first : {true, false}) {
+      Machine machine;
+      EstimateLimits patient;
+      patient.saved_time = 90 * kDay;
+      machine.Hear(1, Counted(200, 1), 1);
+      for (const bool first : {true, false}) {
+        const bool of_patient = first == patient_first;
+        machine.limits = of_patient ? patient : EstimateLimits{};
+        if (of_patient) {
+          machine.Hear(101, Counted(brings, 0), 2);
+        } else {
+          for (const int project : {3, 4}) machine.Hear(101, Counted(9000, 1), project);
+        }
+      }
+      EXPECT_EQ(machine.credit(), (200 + 90 * 200) * kMicro) << patient_first << ' ' << brings;
+    }
 }
 
 TEST(EstimatePolicy, AMonthOfSilenceAndThenItsWorkIsInOrder) {
@@ -188,6 +271,13 @@ TEST(EstimatePolicy, WhatWasNotDoneInTwoMonthsIsNotKeptForLonger) {
   const EstimateDecision late = machine.Hear(1001, Counted(200 * 1001.0, 1001 * kDay));
   EXPECT_EQ(late.allowed, 60 * 200 * kMicro);
   EXPECT_EQ(late.bounds, kEstimateCredit | kEstimateRunTime);
+}
+
+TEST(EstimatePolicy, WhatWasNotKeptIsNotThereForTheNextReportEither) {
+  Machine machine;
+  machine.Hear(1, Counted(200, 1));
+  EXPECT_EQ(machine.Hear(1001, Counted(1e6, 2)).allowed, 60 * 200 * kMicro);
+  EXPECT_EQ(machine.Hear(1002, Counted(2e6, 3)).allowed, 200 * kMicro);
 }
 
 TEST(EstimatePolicy, ForHowLongItIsKeptIsTheProjects) {
@@ -337,6 +427,72 @@ RC_GTEST_PROP(EstimateProperties, WhereReportsOfOneTimeAreCutTheirSumIsTheSameIn
     RC_ASSERT(in_order.credit() == mixed.credit());
     begin = end;
   }
+}
+
+// Of several projects, with limits of their own, some of which tell that the machine is larger, or has a GPU, and some of which
+// bring nothing.
+RC_GTEST_PROP(EstimateProperties, WhichReportOfOneTimeTellsOfALargerMachineMakesNoDifference, ()) {
+  struct Told {
+    int project = 1;
+    Resource resource = Resource::kCpu;
+    MachineSize size;
+    EstimateCounters counters;
+  };
+  const int projects = *rc::gen::inRange(1, 5);
+  std::map<int, EstimateLimits> limits;
+  for (int project = 1; project <= projects; ++project) {
+    limits[project].saved_time = *rc::gen::element(3, 60, 90) * kDay;
+    limits[project].cpus = *rc::gen::inRange(1, 6);
+  }
+  std::map<std::pair<int, Resource>, EstimateCounters> counters;
+  const auto report = [&] {
+    const int project = *rc::gen::inRange(1, projects + 1);
+    const Resource resource = *rc::gen::element(Resource::kCpu, Resource::kCpu, Resource::kNvidia);
+    EstimateCounters now = counters[{project, resource}];
+    const auto days = *rc::gen::inRange<std::int64_t>(0, 80);
+    now.credit += days * *rc::gen::inRange<std::int64_t>(0, 2000 * kMicro);
+    now.run_time += days * *rc::gen::inRange<std::int64_t>(0, 4 * 86400 * kMicro);
+    now.jobs += static_cast<std::uint64_t>(days) * *rc::gen::inRange<std::uint64_t>(0, 400'000);
+    const auto gpus = *rc::gen::inRange(0, 2);
+    return Told{project, resource,
+                MachineSize{.cpus = *rc::gen::inRange(0, 9) * 1.0,
+                            .cpu_flops = *rc::gen::inRange(1, 4) * 1e9,
+                            .gpus = gpus * 1.0,
+                            .gpu_flops = 1e10},
+                now};
+  };
+  Machine in_order;
+  Machine mixed;
+  const auto hear = [&](Machine& machine, double day, const Told& told) {
+    machine.limits = limits[told.project];
+    machine.Hear(day, told.counters, told.project, told.size, told.resource);
+  };
+  double day = 0;
+  for (int left = *rc::gen::inRange(0, 6); left > 0; --left) {
+    day += *rc::gen::inRange(1, 50);
+    const Told told = report();
+    EstimateCounters& highest = counters[{told.project, told.resource}];
+    highest = told.counters;
+    hear(in_order, day, told);
+    hear(mixed, day, told);
+  }
+  day += *rc::gen::inRange(1, 120);
+  std::vector<Told> batch;
+  for (int left = *rc::gen::inRange(2, 8); left > 0; --left) batch.push_back(report());
+  for (const Told& told : batch) hear(in_order, day, told);
+  for (std::size_t i = batch.size(); i > 1; --i)
+    std::swap(batch[i - 1], batch[*rc::gen::inRange<std::size_t>(0, i)]);
+  for (const Told& told : batch) hear(mixed, day, told);
+  const auto sum = [](const Machine& machine) {
+    EstimateCounters all;
+    for (const auto& [project, one] : machine.counted) {
+      all.credit += one.credit;
+      all.run_time += one.run_time;
+      all.jobs += one.jobs;
+    }
+    return all;
+  };
+  RC_ASSERT(sum(in_order) == sum(mixed));
 }
 
 RC_GTEST_PROP(EstimateProperties, NoReportsEarnMoreThanTheMachineCanHaveDone, ()) {
