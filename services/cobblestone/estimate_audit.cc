@@ -14,24 +14,27 @@ std::string Name(std::uint32_t project, std::uint64_t user, std::uint64_t host) 
          std::to_string(project);
 }
 
-// All but the days.
-void AddNumbers(const credit::EstimateSums& more, int times, credit::EstimateSums& sums) {
-  sums.micro += times * more.micro;
-  sums.run_time += times * more.run_time;
-  sums.jobs += static_cast<std::uint64_t>(times) * more.jobs;
-  sums.failed_jobs += static_cast<std::uint64_t>(times) * more.failed_jobs;
-  sums.failed_run_time += times * more.failed_run_time;
+std::string NameOfUser(std::uint32_t project, std::uint64_t user) {
+  return "estimates of user " + std::to_string(user) + " of project " + std::to_string(project);
 }
 
 std::string Text(credit::MicroTotal value) { return std::to_string(static_cast<long long>(value)); }
 
+// By how much the first is more than the second, where they differ at all.
+template <class Sums>
+std::string Off(const Sums& state, const Sums& records) {
+  const auto more = [](std::uint64_t a, std::uint64_t b) {
+    return std::to_string(static_cast<std::int64_t>(a - b));
+  };
+  return Text(state.micro - records.micro) + " micro-credits, " + Text(state.run_time - records.run_time) +
+         " microseconds and " + more(state.jobs, records.jobs) + " jobs, of failed ones " +
+         more(state.failed_jobs, records.failed_jobs) + " and " +
+         Text(state.failed_run_time - records.failed_run_time) + " microseconds";
+}
+
 }  // namespace
 
-void EstimateAudit::AddRecord(const wire::Grant& grant, std::map<OfOwner, credit::EstimateSums>& to) const {
-  OfOwner owner{grant.head.project.value, grant.head.user.value, grant.head.host.value};
-  for (auto next = became_.find(owner); next != became_.end(); next = became_.find(owner))
-    std::get<2>(owner) = next->second;
-  credit::EstimateSums& sums = to[owner];
+void EstimateAudit::AddRecord(const wire::Grant& grant, credit::EstimateSums& sums) {
   for (const wire::EstimatedUse& use : grant.estimate->uses)
     credit::AddEstimate({.credit = use.credit_micro,
                          .run_time = credit::CountOf(use.run_time).value_or(0),
@@ -39,6 +42,13 @@ void EstimateAudit::AddRecord(const wire::Grant& grant, std::map<OfOwner, credit
                          .failed_jobs = use.failed_jobs,
                          .failed_run_time = credit::CountOf(use.failed_run_time).value_or(0)},
                         grant.head.time, sums);
+}
+
+EstimateAudit::OfOwner EstimateAudit::OwnerOf(const wire::GrantHead& head) const {
+  OfOwner owner{head.project.value, head.user.value, head.host.value};
+  for (auto next = became_.find(owner); next != became_.end(); next = became_.find(owner))
+    std::get<2>(owner) = next->second;
+  return owner;
 }
 
 Status EstimateAudit::Look(accounts::AccountsStage& stage) {
@@ -51,16 +61,18 @@ Status EstimateAudit::Look(accounts::AccountsStage& stage) {
     for (const credit::OwnerEstimates& owner : stage.Whole(key, host).owners) {
       if (owner.sums == credit::EstimateSums{}) continue;  // they went to the host that this one became
       state_[{key.project, owner.user.value, key.id}] = owner.sums;
-      open_[{key.project, owner.user.value}] += owner.open();
+      if (owner.user) open_of_hosts_[{key.project, owner.user.value}] += owner.open();
     }
   });
   if (!s.ok()) return s;
   s = stage.user_estimates().ForEachStored([&](const stream::Key& key, const credit::UserEstimates& user) {
-    users_[{key.project, key.id}] = user;
+    users_[{key.project, key.id}] = stage.Whole(key, user).sums;
+    open_[{key.project, key.id}] = user.open;
   });
+  if (!s.ok()) return s;
   s = stage.project_estimates().ForEachStored(
       [&](const stream::Key& key, const accounts::ProjectEstimates& project) {
-        AddNumbers(project.sums, 1, projects_[key.project]);
+        credit::Add(stage.Whole(key, project).sums, projects_[key.project]);
       });
   if (!s.ok()) return s;
   // `order: lockstep`: in the ledger, and applied at the next barrier.
@@ -68,9 +80,9 @@ Status EstimateAudit::Look(accounts::AccountsStage& stage) {
     wire::Grant grant;
     if (!wire::DecodeGrant(one.bytes, &grant) || !grant.estimate) return;
     any_ = true;
-    AddRecord(grant, state_);
-    // The sums of its user and project are without it, too.
-    AddRecord(grant, waiting_);
+    AddRecord(grant, state_[OwnerOf(grant.head)]);
+    if (grant.head.user) AddRecord(grant, users_[{grant.head.project.value, grant.head.user.value}]);
+    AddRecord(grant, projects_[grant.head.project.value]);
   });
   return s;
 }
@@ -96,42 +108,56 @@ void EstimateAudit::Take(const wire::Grant& grant, const std::string& where, boo
   if (sum != estimate.allowed_micro || estimate.allowed_micro > estimate.asked_micro)
     problem_(where + ": allows " + std::to_string(estimate.allowed_micro) + " micro-credits of " +
              std::to_string(estimate.asked_micro) + ", and its resources come to " + Text(sum));
-  AddRecord(grant, ledger_);
+  AddRecord(grant, ledger_[OwnerOf(grant.head)]);
+}
+
+// The sums, else the first day that differs: what is reported of one day may be lost and that of another one doubled.
+void EstimateAudit::Compare(const std::string& whose, const credit::EstimateSums& state,
+                            const credit::EstimateSums& records) {
+  if (state == records) return;
+  const auto without_days = [](credit::EstimateSums sums) {
+    sums.days.clear();
+    return sums;
+  };
+  if (without_days(state) != without_days(records))
+    return problem_(whose + ": are off by " + Off(state, records) + " from their records");
+  std::map<std::int64_t, std::pair<credit::EstimateDay, credit::EstimateDay>> days;
+  for (const credit::EstimateDay& one : state.days) days[one.day].first = one;
+  for (const credit::EstimateDay& one : records.days) days[one.day].second = one;
+  std::erase_if(days, [](const auto& day) { return day.second.first == day.second.second; });
+  if (days.empty()) return problem_(whose + ": have days that are not in order");
+  const auto& [day, both] = *days.begin();
+  problem_(whose + ": are right in all, and on UNIX day " + std::to_string(day) + " off by " +
+           Off(both.first, both.second) + " from their records, the first of " + std::to_string(days.size()) +
+           " such days");
 }
 
 void EstimateAudit::Check() {
-  std::map<std::pair<std::uint32_t, std::uint64_t>, credit::EstimateSums> of_users;
+  std::map<OfUser, credit::EstimateSums> of_users;
   std::map<std::uint32_t, credit::EstimateSums> of_projects;
   for (const auto& [owner, sums] : ledger_) {
     const auto& [project, user, host] = owner;
     const auto found = state_.find(owner);
     if (found == state_.end())
       problem_(Name(project, user, host) + ": are in the ledger and have no row");
-    else if (found->second != sums)
-      problem_(Name(project, user, host) + ": are off by " + Text(found->second.micro - sums.micro) +
-               " micro-credits, " + Text(found->second.run_time - sums.run_time) + " microseconds and " +
-               std::to_string(static_cast<std::int64_t>(found->second.jobs - sums.jobs)) +
-               " jobs from their records, or in other sums");
-    AddNumbers(sums, 1, of_users[{project, user}]);
-    AddNumbers(sums, 1, of_projects[project]);
+    else
+      Compare(Name(project, user, host), found->second, sums);
+    if (user != 0) credit::Add(sums, of_users[{project, user}]);
+    credit::Add(sums, of_projects[project]);
   }
   for (const auto& [owner, sums] : state_)
     if (!ledger_.contains(owner))
       problem_(Name(std::get<0>(owner), std::get<1>(owner), std::get<2>(owner)) + ": have no record");
-  for (const auto& [owner, sums] : waiting_) {
-    AddNumbers(sums, -1, of_users[{std::get<0>(owner), std::get<1>(owner)}]);
-    AddNumbers(sums, -1, of_projects[std::get<0>(owner)]);
-  }
-  for (const auto& [key, user] : users_) {
-    credit::EstimateSums sums;
-    AddNumbers(user.sums, 1, sums);
-    if (sums != of_users[key] || user.open != open_[key])
-      problem_("estimates of user " + std::to_string(key.second) + " of project " +
-               std::to_string(key.first) + ": are not those of its hosts");
-  }
-  for (const auto& [project, sums] : of_projects)
-    if (projects_[project] != sums)
-      problem_("estimates of project " + std::to_string(project) + ": are not those of its records");
+  for (const auto& [user, sums] : of_users) users_.try_emplace(user);
+  for (const auto& [user, sums] : users_) Compare(NameOfUser(user.first, user.second), sums, of_users[user]);
+  for (const auto& [user, open] : open_of_hosts_) open_.try_emplace(user);
+  for (const auto& [user, open] : open_)
+    if (open != open_of_hosts_[user])
+      problem_(NameOfUser(user.first, user.second) + ": leave " + Text(open) +
+               " micro-credits open, and those of its hosts " + Text(open_of_hosts_[user]));
+  for (const auto& [project, sums] : of_projects) projects_.try_emplace(project);
+  for (const auto& [project, sums] : projects_)
+    Compare("estimates of project " + std::to_string(project), sums, of_projects[project]);
   for (const auto& [number, machine] : machines_) {
     const double most = credit::CreditOfFlops(machine.flops, credit::Constants{}) * 1e6 *
                         std::max(machine.newest - machine.since, 0.0);

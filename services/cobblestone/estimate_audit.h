@@ -1,5 +1,5 @@
-// The part of the audit that is about estimates: each record of the ledger in itself, what it has made of its host and owner,
-// and what a machine can have done, over all its projects.
+// The part of the audit that is about estimates: each record of the ledger in itself, what it has made of its host and owner, of
+// its user and of its project, in all and day by day, and what a machine can have done, over all its projects.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +31,7 @@ class EstimateAudit {
 
  private:
   using OfOwner = std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>;  // project, user, host
+  using OfUser = std::pair<std::uint32_t, std::uint64_t>;                   // project, user
   struct Machine {
     double since = 0;
     double newest = 0;
@@ -39,18 +40,22 @@ class EstimateAudit {
     std::uint64_t records = 0;
   };
 
-  void AddRecord(const wire::Grant& grant, std::map<OfOwner, credit::EstimateSums>& to) const;
+  static void AddRecord(const wire::Grant& grant, credit::EstimateSums& sums);
+  [[nodiscard]] OfOwner OwnerOf(const wire::GrantHead& head) const;
+  void Compare(const std::string& whose, const credit::EstimateSums& state,
+               const credit::EstimateSums& records);
 
   Problem problem_;
   bool any_ = false;
   std::map<OfOwner, std::uint64_t> became_;  // hosts that have become others under this owner, and which
   std::uint64_t records_ = 0;
+  // What is in the ledger and waits to be applied is in these, but for what is open.
   std::map<OfOwner, credit::EstimateSums> state_;
-  std::map<OfOwner, credit::EstimateSums> waiting_;  // among them, to be applied
-  std::map<OfOwner, credit::EstimateSums> ledger_;
-  std::map<std::pair<std::uint32_t, std::uint64_t>, credit::MicroTotal> open_;  // of a user's hosts
-  std::map<std::pair<std::uint32_t, std::uint64_t>, credit::UserEstimates> users_;
+  std::map<OfUser, credit::EstimateSums> users_;
   std::map<std::uint32_t, credit::EstimateSums> projects_;
+  std::map<OfOwner, credit::EstimateSums> ledger_;
+  std::map<OfUser, credit::MicroTotal> open_;  // of a user
+  std::map<OfUser, credit::MicroTotal> open_of_hosts_;
   std::map<std::uint64_t, Machine> machines_;
 };
 

@@ -79,7 +79,7 @@ TEST_F(EstimateAuditTest, ARecordThatHasNoRow) {
 TEST_F(EstimateAuditTest, AProjectsSum) {
   audit_.Take(Reported(1, 200 * kMicro), "record 1", false);
   audit_.Check();
-  EXPECT_THAT(problems_, Contains(HasSubstr("estimates of project 1: are not those of its records")));
+  EXPECT_THAT(problems_, Contains(HasSubstr("estimates of project 1: are off by -200000000 micro-credits")));
 }
 
 TEST_F(EstimateAuditTest, AllProjectsOfAMachineTogether) {
@@ -94,7 +94,7 @@ TEST_F(EstimateAuditTest, WhatTheStateHasNotReadTellsOfTheMachinesTimeAlone) {
   audit_.Take(Reported(2, 200 * kMicro), "record 2", true);
   EXPECT_EQ(audit_.records(), 1u);
   audit_.Check();
-  EXPECT_EQ(problems_.size(), 2u) << "no row of its host and of its project, and no more";
+  EXPECT_EQ(problems_.size(), 3u) << "no row of its host, of its user and of its project, and no more";
 }
 
 }  // namespace
