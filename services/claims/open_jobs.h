@@ -10,7 +10,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +25,8 @@ struct OpenTrickle {
   std::string variety;
   credit::TricklePrice price;  // in force
   credit::TrickleMark mark;
-  // That of its dispatch, where the job was priced anew: what every later one is made of.
-  std::optional<credit::TricklePrice> sent_price;
+  // That of its dispatch, where the job was priced anew: what every later one is made of. Else none: jobs are many.
+  std::vector<credit::TricklePrice> sent_price;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {

@@ -76,7 +76,7 @@ std::optional<Refusal> PriceAgain(const wire::ProjectView& view, std::uint32_t v
   if (is == nullptr)
     return Refusal{RefusalReason::kOutOfRange, "policy_version: the app's policy never had it"};
   for (const OpenTrickle& open : job.trickles) {
-    const credit::TricklePrice& frozen = open.sent_price ? *open.sent_price : open.price;
+    const credit::TricklePrice& frozen = open.sent_price.empty() ? open.price : open.sent_price.front();
     const credit::PolicyVersion* was = view.FindPolicy(AppId(job.app), frozen.rule_version);
     if (was == nullptr)
       return Refusal{RefusalReason::kNotSupported, "the version that it was sent under is not known"};
@@ -137,7 +137,7 @@ void ClaimsStage::OnJobRepricing(const RecordView& record, const wire::EventHead
   OpenJob& job = jobs_.Mutable(key);
   for (std::size_t i = 0; i < prices.size(); ++i) {
     OpenTrickle& open = job.trickles[i];
-    if (!open.sent_price) open.sent_price = std::move(open.price);
+    if (open.sent_price.empty()) open.sent_price.push_back(std::move(open.price));
     open.price = std::move(prices[i]);
   }
   job.repriced.push_back(word);

@@ -337,9 +337,9 @@ void ClaimsStage::PayTrickle(const Key& key, const wire::EventHead& head, const 
   partial.paid_before = decision.paid_before;
   partial.repriced = static_cast<std::uint32_t>(job.repriced.size());
   // Of one that brings nothing, too, where that is by a price that is not that of its dispatch.
-  if (decision.partial != 0 || open->sent_price) {
+  if (decision.partial != 0 || !open->sent_price.empty()) {
     partial.price = open->price;
-    partial.sent_price = open->sent_price;
+    if (!open->sent_price.empty()) partial.sent_price = open->sent_price.front();
   }
   if (decision.partial == 0) {
     ++duplicates_;  // a repeat, older than what was paid, or beyond what can be paid
