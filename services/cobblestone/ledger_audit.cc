@@ -12,11 +12,13 @@
 #include "common/wire/counted.h"
 #include "common/wire/grant_codec.h"
 #include "common/wire/mark_codec.h"
+#include "common/wire/refused_codec.h"
 #include "common/wire/topics.h"
 #include "services/cobblestone/correction_audit.h"
 #include "services/cobblestone/engine.h"
 #include "services/cobblestone/estimate_audit.h"
 #include "services/cobblestone/ledger_index.h"
+#include "services/cobblestone/merge_audit.h"
 
 namespace cobblestone {
 
@@ -89,6 +91,7 @@ class Auditor {
   void TakeTransfer(const wire::Grant& grant, const std::vector<Snapshot>& snapshots,
                     const std::string& where);
   void CheckTransfers(const std::vector<Snapshot>& snapshots);
+  Status CheckMerges(std::uint64_t refused_end);
   Status CheckPostings(std::uint32_t k, const Snapshot& snapshot);
   Paid& PaidOf(const wire::GrantHead& head);
   void CheckPartial(const wire::Grant& grant, const std::string& where);
@@ -127,7 +130,6 @@ class Auditor {
   std::uint64_t late_ = 0;
   std::uint64_t openings_ = 0;
   std::uint64_t host_moves_ = 0;
-  std::uint64_t host_merges_ = 0;
   std::uint64_t waiting_ = 0;  // for their user's event
   std::uint64_t expired_ = 0;  // that have waited in vain: their hosts alone have the credit
   std::uint64_t postings_ = 0;
@@ -139,6 +141,7 @@ class Auditor {
   std::vector<SentByHost> arrived_;  // by the partition that sent it
   std::vector<std::string> told_;
   EstimateAudit estimates_{[this](std::string text) { Problem(std::move(text)); }};
+  MergeAudit merges_{[this](std::string text) { Problem(std::move(text)); }};
   CorrectionAudit corrections_{[this](std::string text) { Problem(std::move(text)); }};
 };
 
@@ -159,6 +162,7 @@ std::string Text(double value) {
 
 Status Auditor::Run(std::vector<StageSet>& stages, stream::embedded::Runner& runner, LedgerIndex& index) {
   const std::uint32_t n = engine_.pipeline().partitions;
+  const std::uint64_t refused_end = engine_.log().DurableEnd({wire::kRefused, 0});
   std::vector<Snapshot> snapshots(n);
   Status bad;
   for (std::uint32_t k = 0; k < n; ++k) {
@@ -227,6 +231,7 @@ Status Auditor::Run(std::vector<StageSet>& stages, stream::embedded::Runner& run
               AddProvisional(head, snapshot.provisional);
             });
       if (s.ok()) s = estimates_.Look(*set.accounts);
+      if (s.ok()) s = merges_.Look(k, engine_.lockstep(), *set.accounts);
       // `order: lockstep`: in the ledger, and applied at the next barrier.
       set.accounts->sorted().ForEach([&](const stream::Key&, const accounts::SortedGrant& one) {
         wire::GrantHead head;
@@ -266,6 +271,7 @@ Status Auditor::Run(std::vector<StageSet>& stages, stream::embedded::Runner& run
     if (Status s = CheckGrants(k, snapshots, index); !s.ok()) return s;
   CheckTransfers(snapshots);
   estimates_.Check();
+  if (Status s = CheckMerges(refused_end); !s.ok()) return s;
   std::sort(finals_.begin(), finals_.end());
   if (const auto twice = std::adjacent_find(finals_.begin(), finals_.end()); twice != finals_.end())
     Problem("two grants of one result (or of two with one fingerprint): fingerprint " +
@@ -314,6 +320,20 @@ void Auditor::CheckTransfers(const std::vector<Snapshot>& snapshots) {
     }
 }
 
+// `refused_end`: of `refused`, before the state was looked at.
+Status Auditor::CheckMerges(std::uint64_t refused_end) {
+  if (merges_.merges() > 0) {
+    Status s = engine_.ForEachRecord({wire::kRefused, 0}, [&](std::uint64_t offset, std::string_view record) {
+      wire::Refused refused;
+      if (wire::DecodeRefused(record, &refused)) merges_.TakeRefused(refused, offset < refused_end);
+      return true;
+    });
+    if (!s.ok()) return s;
+  }
+  merges_.Check();
+  return Status::Ok();
+}
+
 Status Auditor::CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapshots, LedgerIndex& index) {
   const Snapshot& snapshot = snapshots[k];
   bool any_moves = false;
@@ -325,7 +345,7 @@ Status Auditor::CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapsh
   Status s = engine_.ForEachRecord({wire::kGrants, k}, [&](std::uint64_t offset, std::string_view record) {
     // Behind the snapshot lies what other partitions had sent before theirs.
     const bool behind = offset >= snapshot.grants_end;
-    if (behind && !any_moves && !estimates_.any()) return false;
+    if (behind && !any_moves && !estimates_.any() && !merges_.any()) return false;
     if (!behind) Step();
     const std::string where =
         "grant at partition " + std::to_string(k) + ", offset " + std::to_string(offset);
@@ -337,6 +357,7 @@ Status Auditor::CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapsh
     const wire::GrantHead& head = grant.head;
     if (head.kind == wire::GrantKind::kMark) return true;
     if (grant.transfer) TakeTransfer(grant, snapshots, where);
+    merges_.Take(grant, k, behind);
     if (head.kind == wire::GrantKind::kEstimate) {
       estimates_.Take(grant, where, behind);
       return true;
@@ -356,10 +377,7 @@ Status Auditor::CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapsh
           account ? grant.transfer->account.grants : wire::CountedBy(grant.transfer->share_of, head.flags);
       return true;
     }
-    if (head.kind == wire::GrantKind::kHostMerged) {
-      ++host_merges_;
-      return true;
-    }
+    if (head.kind == wire::GrantKind::kHostMerged) return true;
     if (head.kind == wire::GrantKind::kOpening) {
       ++openings_;
       if (head.host) {
@@ -676,7 +694,9 @@ json Auditor::Report() const {
           {"late_grants", late_},
           {"opening_balances", openings_},
           {"host_moves", host_moves_},
-          {"host_merges", host_merges_},
+          {"host_merges", merges_.merges()},
+          {"host_merges_waiting", merges_.waiting()},
+          {"host_merges_refused", merges_.refused()},
           {"estimates", estimates_.records()},
           {"postings", postings_},
           {"waiting_for_user", waiting_},

@@ -3,22 +3,27 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
-#include <functional>
+#include <random>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "common/wire/event_codec.h"
+#include "common/wire/topics.h"
 #include "services/cobblestone/estimate_audit.h"
-#include "tests/support/estimate_events.h"
+#include "services/cobblestone/merge_audit.h"
+#include "tests/support/free_world.h"
+#include "tests/support/job_events.h"
 #include "tests/support/lockstep_world.h"
 
 namespace cobblestone::testing {
 namespace {
 
 using ::testing::AllOf;
-using ::testing::Each;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -27,6 +32,13 @@ using ::testing::SizeIs;
 constexpr double kStart = 1.7e9;
 constexpr double kDay = 86400;
 constexpr std::int64_t kFirstDay = 19676;  // UNIX day of the first report
+
+template <class Value>
+stream::Table<Value>& TableOf(accounts::AccountsStage& stage, std::uint8_t id) {
+  for (stream::TableBase* one : stage.tables())
+    if (one->id() == id) return dynamic_cast<stream::Table<Value>&>(*one);
+  throw std::runtime_error("there is no such table");
+}
 
 class AuditedState : public ::testing::Test {
  protected:
@@ -37,17 +49,12 @@ class AuditedState : public ::testing::Test {
   accounts::AccountsStage& Accounts(std::uint32_t partition) {
     return *world_.slots()[partition].stages.accounts;
   }
-  template <class Value>
-  stream::Table<Value>& Table(std::uint32_t partition, std::uint8_t id) {
-    for (stream::TableBase* one : Accounts(partition).tables())
-      if (one->id() == id) return dynamic_cast<stream::Table<Value>&>(*one);
-    throw std::runtime_error("there is no such table");
-  }
   // Of the only partition that has the row, or the first of them.
   template <class Value>
   Value& Row(const stream::TableSpec<Value>& table, const stream::Key& key) {
     for (std::uint32_t k = 0; k < kPartitions; ++k)
-      if (auto& rows = Table<Value>(k, table.id); rows.Find(key) != nullptr) return rows.Mutable(key);
+      if (auto& rows = TableOf<Value>(Accounts(k), table.id); rows.Find(key) != nullptr)
+        return rows.Mutable(key);
     throw std::runtime_error("there is no such row");
   }
   static constexpr std::uint32_t kPartitions = 3;
@@ -146,11 +153,11 @@ TEST_F(AuditedEstimates, OlderDaysAreComparedToo) {
                                 HasSubstr("the first of 2 such days"))));
   day = move(Row(accounts::kProjectEstimateDaysTable, row(kProject)));
   EXPECT_THAT(Problems(), SizeIs(2));
-  EXPECT_THAT(Problems().back(), AllOf(HasSubstr("estimates of project 1: are right in all"),
-                                       HasSubstr(std::to_string(day) + " off by 1 micro")));
+  EXPECT_THAT(Problems(), Contains(AllOf(HasSubstr("estimates of project 1: are right in all"),
+                                         HasSubstr(std::to_string(day) + " off by 1 micro"))));
   day = move(Row(accounts::kHostEstimateDaysTable, row({.project = 1, .id = 3, .sub = 0})));
-  EXPECT_THAT(Problems().front(), AllOf(HasSubstr("host 3 of user 0 of project 1: are right in all"),
-                                        HasSubstr(std::to_string(day) + " off by 1 micro")));
+  EXPECT_THAT(Problems(), Contains(AllOf(HasSubstr("host 3 of user 0 of project 1: are right in all"),
+                                         HasSubstr(std::to_string(day) + " off by 1 micro"))));
 }
 
 TEST_F(AuditedEstimates, SumsAreComparedBeforeDays) {
@@ -164,6 +171,210 @@ TEST_F(AuditedEstimates, SumsAreComparedBeforeDays) {
   EXPECT_THAT(
       Problems(),
       ElementsAre(HasSubstr("leave 2000000001 micro-credits open, and those of its hosts 2000000000")));
+}
+
+// ---- Merges of hosts -------------------------------------------------------------------------------------
+
+class AuditedMerges : public ::testing::Test {
+ protected:
+  static constexpr std::uint32_t kPartitions = 3;
+
+  void Say(double day, wire::EventBody body) {
+    world_.Add(wire::EncodeEvent({.head = {.id = ++id_, .project = ProjectId(1), .time = kStart + day * kDay},
+                                  .body = std::move(body)}));
+  }
+  void Own(double day, std::uint64_t host, std::uint64_t user) {
+    Say(day, wire::HostMember{
+                 .host = HostId(host), .user = UserId(user), .whetstone = 1e9, .dhrystone = 1e9, .cpus = 1});
+  }
+  void Merge(double day, std::uint64_t host, std::uint64_t into) {
+    Say(day, wire::HostMerge{.host = HostId(host), .into = HostId(into)});
+  }
+  void Begin() {
+    Say(0, wire::AppChange{.app = AppId(1), .policy = "assigned"});
+    Say(0, wire::AppVersionChange{.row = {.id = 1, .app = AppId(1), .version_num = 1, .platform = 1}});
+    for (std::uint64_t user = 1; user <= 5; ++user) Say(0, wire::UserMember{.user = UserId(user)});
+    world_.RunUntilIdle();
+  }
+  // Of user 1: 1 becomes 2, 3 waits for 4, which is user 2's; that 2 becomes 1 is refused. 5 has become user 2's.
+  void Story() {
+    Begin();
+    for (const std::uint64_t host : {1, 2, 3, 5}) Own(0, host, 1);
+    Own(0, 4, 2);
+    world_.RunUntilIdle();
+    Merge(1, 1, 2);
+    world_.RunUntilIdle();
+    Merge(1, 3, 4);
+    Merge(1, 2, 1);
+    Own(1, 5, 2);
+    world_.RunUntilIdle();
+  }
+  accounts::AccountsStage& Accounts(std::uint32_t partition) {
+    return *world_.slots()[partition].stages.accounts;
+  }
+  std::uint32_t PartitionOf(std::uint64_t user) {
+    return wire::OwnerPartition(ProjectId(1), UserId(user), HostId(), kPartitions);
+  }
+  // In the partition of its owner.
+  accounts::HostAccount& Row(std::uint64_t host, std::uint64_t user = 1) {
+    return TableOf<accounts::HostAccount>(Accounts(PartitionOf(user)), accounts::kHostsTable.id)
+        .Mutable(KeyOf(host));
+  }
+  stream::Table<accounts::WaitingMerges>& Waiting() {
+    return TableOf<accounts::WaitingMerges>(Accounts(PartitionOf(1)), accounts::kMergesTable.id);
+  }
+  static stream::Key KeyOf(std::uint64_t host) { return {.project = 1, .id = host, .sub = 0}; }
+
+  // Whatever has been read so far. `tell_refused`: what was refused is shown to the audit.
+  std::vector<std::string> Problems(bool tell_refused = true) {
+    std::vector<std::string> problems;
+    MergeAudit audit([&](std::string text) { problems.push_back(std::move(text)); });
+    for (std::uint32_t k = 0; k < kPartitions; ++k) EXPECT_TRUE(audit.Look(k, false, Accounts(k)).ok());
+    for (std::uint32_t k = 0; k < kPartitions; ++k) {
+      const stream::Slot& slot = *world_.slots()[k].slot;
+      std::uint64_t end = 0;
+      for (std::size_t i = 0; i < slot.inputs().size(); ++i)
+        if (slot.inputs()[i].where.topic == wire::kGrants) end = slot.next(i);
+      std::uint64_t offset = 0;
+      for (const std::string& record : world_.Partition({wire::kGrants, k})) {
+        wire::Grant grant;
+        EXPECT_TRUE(wire::DecodeGrant(record, &grant));
+        audit.Take(grant, k, offset++ >= end);
+      }
+    }
+    if (tell_refused)
+      for (const std::string& record : world_.Records(wire::kRefused)) {
+        wire::Refused refused;
+        EXPECT_TRUE(wire::DecodeRefused(record, &refused));
+        audit.TakeRefused(refused, true);
+      }
+    audit.Check();
+    told_ = std::to_string(audit.merges()) + " merges, " + std::to_string(audit.waiting()) + " wait, " +
+            std::to_string(audit.refused()) + " refused";
+    merges_ = audit.merges();
+    waiting_ = audit.waiting();
+    refused_ = audit.refused();
+    return problems;
+  }
+
+  FreeWorld world_{kPartitions, 7};
+  std::string told_;
+  std::uint64_t merges_ = 0;
+  std::uint64_t waiting_ = 0;
+  std::uint64_t refused_ = 0;
+
+ private:
+  std::uint64_t id_ = 100;
+};
+
+TEST_F(AuditedMerges, OfStateThatIsRightNothingIsSaid) {
+  Story();
+  EXPECT_THAT(Problems(), IsEmpty());
+  EXPECT_EQ(told_, "3 merges, 1 wait, 1 refused");
+}
+
+TEST_F(AuditedMerges, OneThatIsLost) {
+  Story();
+  Row(1).merge.done = false;
+  EXPECT_THAT(Problems(),
+              ElementsAre(HasSubstr("host 1 of project 1, that is to become host 2: has not become one, "
+                                    "does not wait, and was not refused")));
+  Row(1).merge.done = true;
+  Waiting().Erase(KeyOf(4));
+  EXPECT_THAT(Problems(),
+              ElementsAre(HasSubstr("host 3 of project 1, that is to become host 4: has not become one")));
+}
+
+TEST_F(AuditedMerges, OneThatWasRefusedAndNobodySaysSo) {
+  Story();
+  EXPECT_THAT(Problems(false),
+              ElementsAre(HasSubstr("host 2 of project 1, that is to become host 1: has not become one")));
+}
+
+TEST_F(AuditedMerges, OneThatCameAboutWithoutTheOtherHostsBeingItsOwners) {
+  Story();
+  Row(3).merge.done = true;
+  Row(3).merge.into = HostId(4);
+  EXPECT_THAT(
+      Problems(),
+      ElementsAre(HasSubstr("host 3 of project 1, that is to become host 4: has become one, and waits"),
+                  HasSubstr("has become host 4, which the ledger has not shown as user 1's")));
+}
+
+TEST_F(AuditedMerges, OneThatLeadsElsewhere) {
+  Story();
+  Row(1).merge.into = HostId(5);
+  EXPECT_THAT(Problems(), ElementsAre(HasSubstr("has become host 5, to which that does not lead")));
+  Row(1).merge.into = HostId(2);
+  const accounts::WaitingMerges waiting = *Waiting().Find(KeyOf(4));
+  Waiting().Erase(KeyOf(4));
+  Waiting().Mutable(KeyOf(5)) = waiting;
+  EXPECT_THAT(Problems(),
+              ElementsAre(HasSubstr("waits for host 5 as user 1's, by another record than the ledger's")));
+}
+
+TEST_F(AuditedMerges, OneThatWaitsForNothing) {
+  Story();
+  Row(4).user = UserId(1);
+  EXPECT_THAT(Problems(), ElementsAre(HasSubstr("waits for host 4, and both are here as user 1's")));
+}
+
+TEST_F(AuditedMerges, OneThatNobodyHasSaid) {
+  Story();
+  Row(5, 2).merge.done = true;
+  Row(5, 2).merge.into = HostId(4);
+  EXPECT_THAT(
+      Problems(),
+      ElementsAre(HasSubstr("host 5 of project 1: has become host 4, and the ledger says nothing of it")));
+}
+
+TEST_F(AuditedMerges, AnAccountThatIsNotWhereTheLedgerHasSentIt) {
+  Story();
+  Row(5, 2).elsewhere = true;
+  EXPECT_THAT(Problems(), ElementsAre(AllOf(HasSubstr("host 5 of project 1"), HasSubstr("is elsewhere"),
+                                            HasSubstr("by the ledger here, of user 2"))));
+  Row(5, 2).elsewhere = false;
+  Row(5, 2).user = UserId(3);
+  EXPECT_THAT(Problems(), ElementsAre(HasSubstr("here, of user 3, and by the ledger here, of user 2")));
+}
+
+// Hosts that move, earn and become each other, in any order of reading: at no commit is anything wrong said of it.
+TEST_F(AuditedMerges, OfAnyTrafficNothingIsSaidAtAnyTime) {
+  std::uint64_t most_waiting = 0;
+  std::uint64_t refused = 0;
+  std::uint64_t taken = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    std::mt19937_64 random(seed);
+    world_ = FreeWorld(kPartitions, seed);
+    Begin();
+    for (std::uint64_t host = 1; host <= 9; ++host) Own(0, host, 1 + random() % 3);
+    for (int n = 1; n <= 150; ++n) {
+      const double day = n * (seed % 2 == 0 ? 0.1 : 1);
+      const std::uint64_t host = 1 + random() % 9;
+      switch (random() % 6) {
+        case 0: Own(day, host, random() % 4); break;
+        case 1: Merge(day, host, 1 + random() % 10); break;
+        case 2: Say(day, wire::Tick{.time = kStart + day * kDay}); break;
+        default: {
+          wire::Completion completion = CompletionOf(1000u + static_cast<unsigned>(n), host,
+                                                     1000u + static_cast<unsigned>(n), kStart + day * kDay);
+          Say(day, completion);
+          Say(day, ValidationOf(1000u + static_cast<unsigned>(n), host, 1000u + static_cast<unsigned>(n), 5));
+        }
+      }
+      if (random() % 3 != 0) continue;
+      for (std::uint64_t steps = random() % 8; steps > 0; --steps) world_.Step();
+      ASSERT_THAT(Problems(), IsEmpty()) << "seed " << seed << ", event " << n;
+      most_waiting = std::max(most_waiting, waiting_);
+    }
+    world_.RunUntilIdle();
+    ASSERT_THAT(Problems(), IsEmpty()) << "seed " << seed;
+    refused += refused_;
+    taken += merges_ - waiting_ - refused_;
+  }
+  EXPECT_GT(most_waiting, 1u);
+  EXPECT_GT(refused, 20u);
+  EXPECT_GT(taken, 40u);
 }
 
 }  // namespace

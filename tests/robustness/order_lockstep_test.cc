@@ -145,6 +145,8 @@ void ExpectAsReplayed(Engine& engine, const Replayed& replayed) {
   ASSERT_TRUE(audit.ok()) << audit.status().message();
   EXPECT_EQ((*audit)["problem_count"], 0) << audit->dump(1);
   EXPECT_EQ((*audit)["host_merges"], 5);
+  EXPECT_EQ((*audit)["host_merges_waiting"], 0);
+  EXPECT_EQ((*audit)["host_merges_refused"], 1);
   for (const std::uint64_t host : {7, 9, 10, 11}) {
     const auto account = engine.questions().Account(ProjectId(1), wire::AccountKind::kHost, host);
     ASSERT_TRUE(account.ok()) << account.status().message();

@@ -44,6 +44,9 @@ class FreeWorld {
   [[nodiscard]] Outcome outcome();
   // Records of the topic `totals`, by partition.
   [[nodiscard]] const std::vector<std::vector<std::string>>& totals() const { return totals_; }
+  [[nodiscard]] const std::vector<std::string>& Partition(stream::TopicPartition where) {
+    return log_[where];
+  }
   // Records of a topic, partition by partition.
   [[nodiscard]] std::vector<std::string> Records(stream::TopicIndex topic) const;
   [[nodiscard]] std::vector<PipelineSlot>& slots() { return slots_; }
