@@ -11,6 +11,7 @@ constexpr std::uint32_t kVarietyField = 3;
 constexpr std::uint32_t kPriceField = 12;
 constexpr std::uint32_t kModelVersionField = 16;
 constexpr std::uint32_t kSentPriceField = 19;
+constexpr std::uint32_t kOthersField = 21;
 constexpr std::uint32_t kPhasesField = 21;
 
 void EncodePriceFields(const credit::TricklePrice& p, std::string* out) {
@@ -100,7 +101,37 @@ bool DecodePrice(std::string_view bytes, credit::TricklePrice* p) {
   return r.ok();
 }
 
+bool DecodeElement(std::string_view bytes, TrickleElement* element) {
+  ProtoReader r(bytes);
+  while (const std::uint32_t tag = r.NextTag()) {
+    switch (tag) {
+      case BytesTag(1): element->name = r.Bytes(); break;
+      case BytesTag(2): element->text = r.Bytes(); break;
+      default: r.Skip(tag); break;
+    }
+  }
+  return r.ok();
+}
+
 }  // namespace
+
+void TakeOthers(const std::vector<TrickleElement>& others, PartialGrant* partial) {
+  std::size_t kept = 0;
+  for (const TrickleElement& other : others) {
+    if (other.name == "vr" && other.text.size() <= kLongestModelVersion) {
+      partial->model_version = other.text;
+      continue;
+    }
+    const std::size_t bytes = other.name.size() + other.text.size();
+    if (partial->others_left_out == 0 && kept + bytes <= kMostOthersKept) {
+      kept += bytes;
+      partial->others.push_back(other);
+    } else {
+      ++partial->others_left_out;
+      partial->bytes_left_out += bytes;
+    }
+  }
+}
 
 void EncodePartialGrant(const PartialGrant& p, std::string* out) {
   char buffer[9 * kMaxScalarField];
@@ -134,6 +165,16 @@ void EncodePartialGrant(const PartialGrant& p, std::string* out) {
   ProtoWriter repriced(buffer);
   repriced.Uint(20, p.repriced);
   out->append(repriced.written());
+  for (const TrickleElement& other : p.others) {
+    std::string element;
+    AppendString(1, other.name, &element);
+    AppendString(2, other.text, &element);
+    AppendMessage(kOthersField, element, out);
+  }
+  ProtoWriter left(buffer);
+  left.Uint(22, p.others_left_out);
+  left.Uint(23, p.bytes_left_out);
+  out->append(left.written());
 }
 
 bool DecodePartialGrant(std::string_view bytes, PartialGrant* p) {
@@ -167,6 +208,11 @@ bool DecodePartialGrant(std::string_view bytes, PartialGrant* p) {
       case VarintTag(18): p->refusal = static_cast<RefusalReason>(r.Uint32()); break;
       case BytesTag(kSentPriceField): add(r.Bytes(), sent_price); break;
       case VarintTag(20): p->repriced = r.Uint32(); break;
+      case BytesTag(kOthersField):
+        if (!DecodeElement(r.Bytes(), &p->others.emplace_back())) return false;
+        break;
+      case VarintTag(22): p->others_left_out = r.Uint32(); break;
+      case VarintTag(23): p->bytes_left_out = r.Varint(); break;
       default: r.Skip(tag); break;
     }
   }

@@ -1,14 +1,17 @@
 // A trickle and what came of it, in the ledger (schemas/internal.proto, PartialGrant), by hand.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/base/ids.h"
 #include "common/credit/account.h"
 #include "common/credit/trickle_policy.h"
+#include "common/wire/events.h"
 #include "common/wire/refusal.h"
 
 namespace cobblestone::wire {
@@ -36,10 +39,18 @@ struct PartialGrant {
   // Of a job that was priced anew while it ran: the price of its dispatch, and how often.
   std::optional<credit::TricklePrice> sent_price{};
   std::uint32_t repriced = 0;
+  // What else the message says, and what of that is not kept.
+  std::vector<TrickleElement> others{};
+  std::uint32_t others_left_out = 0;
+  std::uint64_t bytes_left_out = 0;  // of their names and texts
 };
 
-// Longer ones are no version, and not kept.
+// Longer ones are no version, and kept among the others.
 inline constexpr std::size_t kLongestModelVersion = 64;
+// Of names and texts of the others: whole elements in their order, as far as they go. The ledger is kept for ever.
+inline constexpr std::size_t kMostOthersKept = 1024;
+// The model's version is not among the others; all else is, as far as it goes.
+void TakeOthers(const std::vector<TrickleElement>& others, PartialGrant* partial);
 
 // Appends the message's bytes to `out`.
 void EncodePartialGrant(const PartialGrant& partial, std::string* out);

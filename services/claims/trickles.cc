@@ -50,9 +50,7 @@ wire::PartialGrant ToldBy(const wire::EventHead& head, const wire::Trickle& tric
                           .variety = trickle.variety,
                           .sequence = trickle.sequence.value_or(0),
                           .phase = trickle.phase};
-  for (const wire::TrickleElement& other : trickle.others)
-    if (other.name == "vr" && other.text.size() <= wire::kLongestModelVersion)
-      told.model_version = other.text;
+  wire::TakeOthers(trickle.others, &told);
   return told;
 }
 

@@ -453,6 +453,27 @@ std::string UnpaidWords(const json& one) {
   return words;
 }
 
+// What messages say beside what may pay. Empty: nothing.
+std::string SaidTable(const std::vector<const json*>& trickles) {
+  Table table({"<trickle of", "<says as well"});
+  for (const json* one : trickles) {
+    std::string said;
+    if (Has(*one, "others"))
+      for (const json& other : At(*one, "others"))
+        said += (said.empty() ? "" : ", ") + IdText(other, "name") + ": " + IdText(other, "text");
+    if (Has(*one, "others_left_out")) {
+      const json& left = At(*one, "others_left_out");
+      said += (said.empty() ? "" : ", and ") + Text(left, "elements") + " more of " + Text(left, "bytes") +
+              " bytes, which are not kept";
+    }
+    if (said.empty()) continue;
+    for (char& c : said)
+      if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = ' ';
+    table.Add({TimeText(At(*one, "time")), said});
+  }
+  return table.empty() ? "" : "\n" + table.Take();
+}
+
 // Each trickle, in order; one that was paid has `credit`.
 std::string TrickleTable(const json& partials, const json& unpaid, const std::string& measure) {
   std::vector<const json*> all;
@@ -491,7 +512,7 @@ std::string TrickleTable(const json& partials, const json& unpaid, const std::st
     row.push_back(words);
     table.Add(row);
   }
-  return table.Take();
+  return table.Take() + SaidTable(all);
 }
 
 // What its trickles were paid, one after the other, and what became of it.

@@ -127,10 +127,14 @@ json BoundsJson(std::uint32_t bounds) {
   return names;
 }
 
-// What the message says of the model.
-void AddModel(const wire::PartialGrant& partial, json* j) {
+// What the message says beside what may pay.
+void AddSaid(const wire::PartialGrant& partial, json* j) {
   if (partial.phase) (*j)["phase"] = *partial.phase;
   if (!partial.model_version.empty()) (*j)["model_version"] = partial.model_version;
+  for (const wire::TrickleElement& other : partial.others)
+    (*j)["others"].push_back({{"name", other.name}, {"text", other.text}});
+  if (partial.others_left_out != 0)
+    (*j)["others_left_out"] = {{"elements", partial.others_left_out}, {"bytes", partial.bytes_left_out}};
 }
 
 // Why a trickle brought nothing.
@@ -150,7 +154,7 @@ json UnpaidJson(const wire::Grant& grant) {
   json j{{"trickle", partial.trickle},    {"time", Number(partial.sent_time)},
          {"user", grant.head.user.value}, {"host", grant.head.host.value},
          {"variety", partial.variety},    {"outcome", OutcomeOf(partial)}};
-  AddModel(partial, &j);
+  AddSaid(partial, &j);
   if (!grant.reason.empty()) j["reason"] = grant.reason;
   if (partial.refusal != wire::RefusalReason::kUnknown) {
     j["refused"] = wire::RefusalReasonName(partial.refusal);
@@ -188,7 +192,7 @@ json PartialJson(const wire::Grant& grant) {
          {"credit_micro", grant.head.credit_micro},
          {"sent_time", Number(price.sent_time)},
          {"epoch", price.epoch}};
-  AddModel(partial, &j);
+  AddSaid(partial, &j);
   if (price.rate != 0) j["flops"] = Number(price.rate);
   if (price.version_scale != 0) j["version_scale"] = Number(price.version_scale);
   if (price.host_scale != 0) j["host_scale"] = Number(price.host_scale);

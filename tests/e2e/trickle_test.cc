@@ -236,6 +236,10 @@ TEST_F(TrickleStory, EachTrickleIsToldWhateverCameOfIt) {
   EXPECT_EQ(story["partials"][0]["phase"], 3);
   EXPECT_EQ(story["partials"][0]["model_version"], "6.08");
   EXPECT_FALSE(story["partials"][1].contains("phase"));
+  EXPECT_EQ(story["partials"][0]["others"].dump(),
+            R"([{"name":"data","text":"287"},{"name":"vr","text":")" + std::string(65, 'x') + R"("}])");
+  EXPECT_FALSE(story["partials"][0].contains("others_left_out"));
+  EXPECT_FALSE(story["partials"][1].contains("others"));
   EXPECT_EQ(
       Unpaid(100),
       "refused 1 NOT_SUPPORTED: app 1 has no rule for trickles of variety 'other', 100.000000001 no_further 1, "
@@ -248,6 +252,25 @@ TEST_F(TrickleStory, EachTrickleIsToldWhateverCameOfIt) {
   const auto report = Audit();
   EXPECT_EQ(report["unpaid_trickles"], 6);
   EXPECT_EQ(report["partial_grants"], 2);
+}
+
+// Of what brings nothing, too; years later the ledger alone has it.
+TEST_F(TrickleStory, WhatElseATrickleSaysIsInItsStoryAsFarAsItGoes) {
+  Project("keep");
+  Sent(100, 5, kStart, "hadcm3_0");
+  const auto hears = [&](double steps, std::vector<wire::TrickleElement> others) {
+    Say(kStart + kDay, wire::Trickle{.host = HostId(5),
+                                     .variety = "model",
+                                     .steps = steps,
+                                     .result_name = "hadcm3_0",
+                                     .others = std::move(others)});
+  };
+  hears(100, {{"wu", "hadcm3"}, {"data", std::string(2000, '7')}});
+  hears(50, {{"ncf", "3"}});
+  const auto story = Explained(100);
+  EXPECT_EQ(story["partials"][0]["others"].dump(), R"([{"name":"wu","text":"hadcm3"}])");
+  EXPECT_EQ(story["partials"][0]["others_left_out"].dump(), R"({"bytes":2004,"elements":1})");
+  EXPECT_EQ(story["unpaid"][0]["others"].dump(), R"([{"name":"ncf","text":"3"}])");
 }
 
 // Where trickles go on earning behind the decision, one that the grant has paid already is told as well.

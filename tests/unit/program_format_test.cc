@@ -121,6 +121,18 @@ TEST(Format, ATrickleThatCountsByTheDaySaysDays) {
   EXPECT_THAT(ExplainText(answer), ContainsRegex("mark before +cpu time +mark after"));
 }
 
+TEST(Format, WhatElseATrickleSaysIsALineOfItsOwn) {
+  const json partial = {{"measure", "steps"}, {"asked", 5}, {"time", 1.7e9}};
+  json answer = {{"result", 7}, {"project", 1}, {"partials", {partial, partial}}, {"grants", json::array()}};
+  EXPECT_THAT(ExplainText(answer), Not(HasSubstr("says as well")));
+  answer["partials"][1]["others"] = {{{"name", "data"}, {"text", "287\n1234"}},
+                                     {{"name", "ncf"}, {"text", ""}}};
+  EXPECT_THAT(ExplainText(answer),
+              ContainsRegex("says as well\n +2023-11-14 22:13:20 UTC  data: 287 1234, ncf:\n"));
+  answer["partials"][1]["others_left_out"] = {{"elements", 2}, {"bytes", 2004}};
+  EXPECT_THAT(ExplainText(answer), HasSubstr(", ncf: , and 2 more of 2,004 bytes, which are not kept"));
+}
+
 TEST(Format, AResultThatWaitsIsSaidToWait) {
   const json answer = {{"result", 7},
                        {"project", 1},

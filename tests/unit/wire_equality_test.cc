@@ -545,6 +545,13 @@ TEST(WireEquality, EachFieldOfATrickleThatBroughtNothingIsReadUnderItsName) {
   p->set_model_version("6.08");
   p->set_outcome(6);
   p->set_refusal(7);
+  for (const char* name : {"data", ""}) {
+    auto* other = p->add_others();
+    other->set_name(name);
+    other->set_text("287");
+  }
+  p->set_others_left_out(20);
+  p->set_bytes_left_out(21);
   Grant grant;
   ASSERT_TRUE(DecodeGrant(m.SerializeAsString(), &grant));
   EXPECT_EQ(grant.head.kind, GrantKind::kTrickle);
@@ -554,9 +561,57 @@ TEST(WireEquality, EachFieldOfATrickleThatBroughtNothingIsReadUnderItsName) {
   EXPECT_EQ(grant.partial->model_version, "6.08");
   EXPECT_EQ(grant.partial->outcome, credit::TrickleOutcome::kNegative);
   EXPECT_EQ(grant.partial->refusal, RefusalReason::kNegative);
+  EXPECT_EQ(grant.partial->others, (std::vector<TrickleElement>{{"data", "287"}, {"", "287"}}));
+  EXPECT_EQ(grant.partial->others_left_out, 20u);
+  EXPECT_EQ(grant.partial->bytes_left_out, 21u);
   p->clear_phase();
   ASSERT_TRUE(DecodeGrant(m.SerializeAsString(), &grant));
   EXPECT_EQ(grant.partial->phase, std::nullopt);
+}
+
+PartialGrant Told(const std::vector<TrickleElement>& others) {
+  PartialGrant told;
+  TakeOthers(others, &told);
+  return told;
+}
+
+std::string BytesOf(const PartialGrant& partial) {
+  std::string bytes;
+  EncodePartialGrant(partial, &bytes);
+  return bytes;
+}
+
+TEST(WireEquality, WhatElseATrickleSaysIsWrittenAsGeneratedCodeReadsIt) {
+  const PartialGrant told =
+      Told({{"data", "287"}, {"vr", "6.08"}, {"empty", ""}, {"data", std::string(1010, 'x')}});
+  v1::PartialGrant m;
+  ASSERT_TRUE(m.ParseFromString(BytesOf(told)));
+  ASSERT_EQ(m.others_size(), 2);
+  EXPECT_EQ(m.others(0).name(), "data");
+  EXPECT_EQ(m.others(0).text(), "287");
+  EXPECT_EQ(m.others(1).name(), "empty");
+  EXPECT_EQ(m.model_version(), "6.08");
+  EXPECT_EQ(m.others_left_out(), 1u);
+  EXPECT_EQ(m.bytes_left_out(), 1014u);
+  PartialGrant read;
+  ASSERT_TRUE(DecodePartialGrant(BytesOf(told), &read));
+  EXPECT_EQ(read.others, told.others);
+  EXPECT_EQ(read.bytes_left_out, 1014u);
+  EXPECT_FALSE(DecodePartialGrant(BytesOf(told).substr(0, 12), &read));
+}
+
+TEST(WireEquality, OfWhatElseATrickleSaysSoMuchIsKept) {
+  EXPECT_EQ(Told({{"data", std::string(1020, 'x')}}).others.size(), 1u);
+  EXPECT_EQ(Told({{"data", std::string(1020, 'x')}}).others_left_out, 0u);
+  const PartialGrant beyond = Told({{"data", std::string(1021, 'x')}, {"a", "b"}});
+  EXPECT_TRUE(beyond.others.empty()) << "what comes behind is no beginning";
+  EXPECT_EQ(beyond.others_left_out, 2u);
+  EXPECT_EQ(beyond.bytes_left_out, 1027u);
+  // Longer ones are no version.
+  EXPECT_EQ(Told({{"vr", std::string(64, 'x')}}).model_version.size(), 64u);
+  EXPECT_TRUE(Told({{"vr", std::string(64, 'x')}}).others.empty());
+  EXPECT_EQ(Told({{"vr", std::string(65, 'x')}}).others.size(), 1u);
+  EXPECT_EQ(BytesOf(Told({})), "") << "where there is nothing, no byte more";
 }
 
 TEST(WireEquality, EachFieldOfAHostsTransferIsReadUnderItsName) {
