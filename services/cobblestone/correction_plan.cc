@@ -218,7 +218,16 @@ bool CorrectionReader::TakeUnpaid(std::string_view bytes) {
   const bool late = (grant.head.flags & credit::kGrantLate) != 0;
   double& mark = result.unpaid[{grant.partial->variety, grant.partial->repriced, late}];
   mark = std::max(mark, grant.partial->mark_after);
-  if (grant.partial->sent_price) result.PlaceOf(grant.partial->variety, *grant.partial->sent_price);
+  const auto& sent = grant.partial->sent_price ? grant.partial->sent_price : grant.partial->price;
+  if (!sent) return true;
+  const std::size_t variety = result.PlaceOf(grant.partial->variety, *sent);
+  if (!late || !grant.partial->workunit) return true;  // CLAIMS has found that it is nothing, not GRANTS
+  const ResultOwner owner{grant.head.host, grant.head.user};
+  const auto records = result.owners.find(owner);
+  result.covered.push_back({.owner = owner,
+                            .variety = variety,
+                            .mark = grant.partial->mark_after,
+                            .at = records == result.owners.end() ? 0 : records->second.size()});
   return true;
 }
 
@@ -443,9 +452,11 @@ std::string CorrectionReader::WrongPrice(const LedgerResult& result, const Resul
     if (other != owner)
       std::erase_if(records, [](const ResultRecord& one) { return one.event != 0 && !one.while_running(); });
   std::vector<ResultRecord>& own = then.owners[owner];
+  std::erase_if(then.covered, [&](const CoveredTrickle& one) { return one.owner == owner && one.at > at; });
   const credit::MicroTotal after = credit::MicroTotal{priced.before} + priced.micro;
   std::string wrong;
-  for (own.resize(at);; own.pop_back()) {
+  own.resize(at);
+  for (;;) {
     BroughtAnew anew = BringAnew(then, replicas_, view(), priced.policy_version);
     const std::vector<TeamShare> shares = SharesOf(then, owner);
     const std::vector<credit::MicroTotal> each = Spread(shares, anew.brought[owner]);
@@ -457,10 +468,19 @@ std::string CorrectionReader::WrongPrice(const LedgerResult& result, const Resul
       wrong = "makes it " + std::to_string(static_cast<long long>(after)) + " micro-credits" + by +
               (anew.problem.empty() ? ", which makes it " + std::to_string(static_cast<long long>(expected))
                                     : ", by which there is no price of it: " + anew.problem);
+    // What came last may have come behind the look.
+    const auto covered =
+        std::find_if(then.covered.rbegin(), then.covered.rend(),
+                     [&](const CoveredTrickle& one) { return one.owner == owner && one.at == own.size(); });
+    if (covered != then.covered.rend()) {
+      then.covered.erase(std::prev(covered.base()));
+      continue;
+    }
     if (own.empty()) return wrong;
     const ResultRecord& last = own.back();
     const bool may_be_behind = last.event != 0 ? last.team != priced.team : last.partial() && last.late();
     if (!may_be_behind) return wrong;
+    own.pop_back();
   }
 }
 
@@ -472,6 +492,7 @@ std::string CorrectionReader::WrongRunningPrice(const LedgerResult& result, cons
   const std::string by = " by version " + std::to_string(priced.policy_version);
   LedgerResult then = result;
   std::erase_if(then.unpaid, [&](const auto& one) { return std::get<1>(one.first) >= priced.repriced; });
+  then.covered.clear();
   for (auto& [other, records] : then.owners) {
     const auto end = std::find_if(records.begin(), records.end(),
                                   [&](const ResultRecord& one) { return one.repriced >= priced.repriced; });

@@ -302,6 +302,10 @@ BroughtAnew BringAnew(const LedgerResult& result, const ReplicaGrants& replicas,
   TrickleWorth now;
   MicroTotal late_now = 0;
   std::map<ResultOwner, OwnTrickles> own;  // where several were paid, and have something else now
+  std::set<ResultOwner> of_late;
+  for (const CoveredTrickle& one : result.covered) of_late.insert(one.owner);
+  for (const auto& [owner, its] : granted)
+    if (its.late != 0) of_late.insert(owner);
   if (!result.prices.empty()) {
     if (result.resent) return cannot("it was sent more than once, and paid for trickles each time");
     const credit::PolicyVersion* then = view.FindPolicy(result.app, result.prices[0].second.rule_version);
@@ -314,6 +318,10 @@ BroughtAnew BringAnew(const LedgerResult& result, const ReplicaGrants& replicas,
       if (!one->problem.empty()) return cannot(one->problem);
     // Of trickles behind the decision is paid what they are worth above the grant and those before.
     late_now = std::max(*grant, now.all) - std::max(*grant, now.before);
+    if (late_now != late && !result.covered.empty() &&
+        (of_late.size() > 1 || !granted.contains(*of_late.begin())))
+      return cannot(
+          "a trickle behind the decision, which its grant covered, is worth more than that by that version");
     if ((now.before != was.before && (paid > 1 || taken)) || (late_now != late && paid_late > 1)) {
       if (result.owners.begin()->first.host != result.owners.rbegin()->first.host)
         return cannot("its trickles were paid to several owners, of several hosts");
@@ -348,7 +356,7 @@ BroughtAnew BringAnew(const LedgerResult& result, const ReplicaGrants& replicas,
     if (!own.empty())
       brought = on_time + own[owner].late;
     else
-      brought = on_time + (late_now == late ? its.late : its.late != 0 ? late_now : 0);
+      brought = on_time + (late_now == late ? its.late : of_late.contains(owner) ? late_now : 0);
   }
   return anew;
 }

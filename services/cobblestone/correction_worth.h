@@ -57,6 +57,14 @@ struct ResultRecord {
   [[nodiscard]] bool settles() const { return event == 0 && (flags & credit::kGrantSettles) != 0; }
 };
 
+// One that came behind the decision and was worth no more than the job's own grant. By a version that pays less for the job it may be.
+struct CoveredTrickle {
+  ResultOwner owner;
+  std::size_t variety = 0;  // in LedgerResult::prices
+  double mark = 0;
+  std::size_t at = 0;  // so many records of its owner came before it
+};
+
 struct LedgerResult {
   AppId app;
   WorkunitId workunit;
@@ -68,6 +76,7 @@ struct LedgerResult {
   // The highest marks of messages that brought nothing, by variety, how often the job had been priced anew, and whether they came
   // behind the decision.
   std::map<std::tuple<std::string, std::uint32_t, bool>, double> unpaid;
+  std::vector<CoveredTrickle> covered;  // in order
   std::optional<wire::Grant> final;
   std::map<ResultOwner, std::vector<ResultRecord>> owners;  // in order
 

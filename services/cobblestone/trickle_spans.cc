@@ -38,6 +38,9 @@ Highest HighestOf(const LedgerResult& result, bool with_late) {
     double& of_variety = highest[static_cast<std::size_t>(price - result.prices.begin())];
     of_variety = std::max(of_variety, mark);
   }
+  if (with_late)
+    for (const CoveredTrickle& one : result.covered)
+      highest[one.variety] = std::max(highest[one.variety], one.mark);
   for (const auto& [owner, records] : result.owners)
     for (const ResultRecord& record : records)
       if (record.partial() && (with_late || !record.late()))

@@ -374,7 +374,6 @@ void GrantsStage::PayLateTrickle(std::string_view bytes, credit::MicroCredit gra
     grant.detail = {.line = grant.detail.line};
     grant.partial->outcome = credit::TrickleOutcome::kNothingDue;
     grant.partial->credit = 0;
-    if (!grant.partial->sent_price) grant.partial->price.reset();
     reason = "the job's own grant was worth as much";
   }
   bytes_.clear();
