@@ -31,8 +31,11 @@ std::string CorrectionsText(const json& answer) {
     const char* owner = one.at("user") == 0 ? "host" : "user";
     text += owner + (" " + std::to_string(one.at(owner).get<std::uint64_t>())) + ", because " +
             Text(one, "reason") + ": " + Text(one, "before") + " became " + Text(one, "after") +
-            " Cobblestones, and the recent averages lost what it still had in them, " +
-            Text(one, "recent_average_off") + " a day\n";
+            " Cobblestones, and the recent averages ";
+    if (const json& off = one.at("recent_average_off"); off.is_number() && off.get<double>() < 0)
+      text += "got " + NumberText(json(-off.get<double>())) + " a day more\n";
+    else
+      text += "lost what it still had in them, " + Text(one, "recent_average_off") + " a day\n";
   }
   return text + "     In all it has brought " + Text(answer, "credit") + " Cobblestones.\n";
 }

@@ -572,8 +572,11 @@ std::string StoryText(const json& answer) {
   if (Has(answer, "partials") || Has(answer, "unpaid")) {
     std::string story = name + "\n" + TrickleText(answer);
     for (const json& grant : grants) story += "\n" + GrantText(grant);
-    if (Has(answer, "pending"))
-      story += "\n  It runs still, or waits for " + Text(At(answer, "pending"), "waits_for") + ".\n";
+    if (Has(answer, "pending")) {
+      const json& pending = At(answer, "pending");
+      const bool runs = !pending.value("has_completion", false) && !pending.value("has_validation", false);
+      story += runs ? "\n  It runs still.\n" : "\n  It waits for " + Text(pending, "waits_for") + ".\n";
+    }
     return story;
   }
   if (grants.empty()) {
