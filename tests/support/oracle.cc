@@ -213,7 +213,7 @@ struct Oracle::State {
   void PriceOrWait(std::uint32_t project, std::uint64_t result, std::uint64_t host);
   void AddTrickle(const Envelope& e, std::string_view bytes, std::uint64_t from_line);
   void Pay(const Envelope& e, std::uint64_t result, Job& job, std::uint64_t from_line);
-  void TakeWaiting(WaitingTrickles waiting);
+  void TakeWaiting(const WaitingTrickles& waiting);
   void EndJob(ResultKey key, std::uint64_t host, ResultFacts& result, double time, std::uint64_t at_line);
   void ForgetJob(std::uint32_t project, std::uint64_t result_id, std::uint64_t host, ResultFacts& result);
   void LeaveJob(std::uint32_t project, ResultFacts& result, const Envelope& back, std::uint64_t at_line);
@@ -1312,7 +1312,7 @@ void Oracle::State::PriceJob(std::uint32_t project_id, std::uint64_t result_id, 
     TakeWaiting(waiting.mapped());
 }
 
-void Oracle::State::TakeWaiting(WaitingTrickles waiting) {
+void Oracle::State::TakeWaiting(const WaitingTrickles& waiting) {
   for (const auto& [bytes, from_line] : waiting.messages) {
     Envelope e;
     e.ParseFromString(bytes);
