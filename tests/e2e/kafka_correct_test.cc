@@ -129,10 +129,10 @@ TEST(KafkaCorrect, WhatTricklesPaidIsPricedAnewOnceAndTheAuditAgrees) {
       }
       // But of jobs that CLAIMS has decided and GRANTS has not, whose workunit still waits for others: those are refused.
       const json again = world.Ask(words);
-      for (const json& row : again["corrections"]) {
-        EXPECT_TRUE(row["running"]) << host << ": " << row.dump();
-        --made;
-      }
+      EXPECT_EQ(again["corrections"].size(), again["refused"].size()) << host << again.dump(1);
+      for (const json& row : again["corrections"]) EXPECT_TRUE(row["running"]) << host << ": " << row.dump();
+      for (const json& one : again["refused"]) EXPECT_EQ(one["reason"], "ALREADY_DECIDED") << host;
+      made -= again["corrections"].size();
     }
     worker->Signal(SIGTERM);
     EXPECT_EQ(worker->Wait(), 0) << worker->err();
