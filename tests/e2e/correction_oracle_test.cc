@@ -200,7 +200,9 @@ TEST_P(CorrectionSeeds, PricedAnewItIsWhatItWouldHaveBeenFromTheStart) {
                 std::vector<std::string>());
       run.Play(EventsOf(PlanOf(run.world, Of(wire::TargetKind::kHost, host, 1))));
     }
-    for (const auto& [owner, sum] : Brought(run.world))
+    const auto back = Brought(run.world);
+    EXPECT_EQ(back.size(), had.size());
+    for (const auto& [owner, sum] : back)
       EXPECT_EQ(sum, had.at(owner)) << "back: result " << std::get<0>(owner) << " host " << std::get<1>(owner)
                                     << " user " << std::get<2>(owner);
   }

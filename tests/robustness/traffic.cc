@@ -370,9 +370,10 @@ std::map<ResultKey, BigMicro> EarnedBy(const Outcome& outcome) {
 // The results that earned something else than the oracle says, with what ledger and refusals tell of the first of them.
 std::string ResultsThatDiffer(Engine& engine, const Outcome& expected) {
   constexpr std::size_t kMost = 5;
-  const auto wanted = EarnedBy(expected);
+  auto wanted = EarnedBy(expected);
   const auto got = EarnedBy(OutcomeOf(engine));
-  std::map<std::uint64_t, std::string> differ;  // by result
+  for (const auto& [key, micro] : got) wanted.try_emplace(key, 0);  // what earned, and must not have
+  std::map<std::uint64_t, std::string> differ;                      // by result
   for (const auto& [key, micro] : wanted) {
     const auto found = got.find(key);
     const BigMicro other = found == got.end() ? 0 : found->second;
