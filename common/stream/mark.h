@@ -27,7 +27,8 @@ struct Passed {
   std::uint64_t mark = 0;    // all that came before it has been processed; 0: it tells of no mark
   // What comes from here on may rest on this record of control; 0: tells nothing of that.
   std::uint64_t control = 0;
-  // What the partition has sent to others of its own stage since the barrier before, which may still be on its way.
+  // What partitions of its stage, and of those before it, have sent to others of their own since the barrier before, which may still
+  // be on its way.
   std::uint64_t moved = 0;
 
   friend bool operator==(const Passed&, const Passed&) = default;

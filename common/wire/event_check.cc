@@ -210,6 +210,21 @@ Check Body(const HostAsked& asked) {
   return AllThere({{"host", asked.host.value}, {"user", asked.user.value}});
 }
 
+Check Body(const HeldResult& held) {
+  return AllThere({{"host", held.host.value}, {"result", held.result.value}, {"holder", held.holder.value}});
+}
+
+Check Body(const HandedEvent& handed) {
+  COBBLESTONE_TRY(AllThere({{"host", handed.host.value}, {"named", handed.named.value}}));
+  if (handed.event.empty()) return Missing("event");
+  return std::nullopt;
+}
+
+Check Body(const DecidedResult& decided) {
+  return AllThere(
+      {{"host", decided.host.value}, {"result", decided.result.value}, {"named", decided.named.value}});
+}
+
 Check Body(const AccountFacts& facts) {
   if (facts.kind == AccountKind::kUnknown) return Missing("kind");
   if (facts.kind > AccountKind::kTeam) return OutOfRange("kind", "not a number of this schema");

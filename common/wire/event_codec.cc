@@ -32,6 +32,9 @@ EventKind KindOfField(std::uint32_t field) {
     case EventKind::kHostMerge:
     case EventKind::kAccountFacts:
     case EventKind::kHostAsked:
+    case EventKind::kHeldResult:
+    case EventKind::kHandedEvent:
+    case EventKind::kDecidedResult:
     case EventKind::kApp:
     case EventKind::kAppVersion:
     case EventKind::kSettings:
@@ -193,6 +196,9 @@ KeyField KeyFieldOf(EventKind kind) {
     case EventKind::kHost:
     case EventKind::kHostMerge:
     case EventKind::kHostAsked:
+    case EventKind::kHeldResult:
+    case EventKind::kHandedEvent:
+    case EventKind::kDecidedResult:
     case EventKind::kJobReversal:
     case EventKind::kJobRepricing:
     case EventKind::kOpeningHostVersion: return {1, KeyKind::kHost};

@@ -118,6 +118,30 @@ TeamMember FromProto(const v1::Team& m) {
 
 HostMerge FromProto(const v1::HostMerge& m) { return {.host = HostId(m.host()), .into = HostId(m.into())}; }
 
+HeldResult FromProto(const v1::HeldResult& m) {
+  HeldResult out{.host = HostId(m.host()),
+                 .result = ResultId(m.result()),
+                 .holder = HostId(m.holder()),
+                 .result_name = m.result_name(),
+                 .until = m.until(),
+                 .sent = m.sent(),
+                 .by = {}};
+  for (const std::uint64_t host : m.by()) out.by.emplace_back(host);
+  return out;
+}
+
+HandedEvent FromProto(const v1::HandedEvent& m) {
+  return {.host = HostId(m.host()),
+          .named = HostId(m.named()),
+          .after = m.after(),
+          .event = m.event(),
+          .hops = m.hops()};
+}
+
+DecidedResult FromProto(const v1::DecidedResult& m) {
+  return {.host = HostId(m.host()), .result = ResultId(m.result()), .named = HostId(m.named())};
+}
+
 // By name, because constant_fields.h is the one list of them.
 ConstantChanges FromProto(const v1::PolicyConstants& m) {
   ConstantChanges out;
@@ -334,6 +358,9 @@ EventBody BodyFromProto(const v1::Envelope& m) {
     case v1::Envelope::kAccountFacts: return FromProto(m.account_facts());
     case v1::Envelope::kHostAsked:
       return HostAsked{.host = HostId(m.host_asked().host()), .user = UserId(m.host_asked().user())};
+    case v1::Envelope::kHeldResult: return FromProto(m.held_result());
+    case v1::Envelope::kHandedEvent: return FromProto(m.handed_event());
+    case v1::Envelope::kDecidedResult: return FromProto(m.decided_result());
     case v1::Envelope::kApp: return FromProto(m.app());
     case v1::Envelope::kAppVersion: return FromProto(m.app_version());
     case v1::Envelope::kSettings: return FromProto(m.settings());
@@ -489,6 +516,33 @@ void Put(const HostMerge& in, v1::Envelope* envelope) {
 void Put(const HostAsked& in, v1::Envelope* envelope) {
   envelope->mutable_host_asked()->set_host(in.host.value);
   envelope->mutable_host_asked()->set_user(in.user.value);
+}
+
+void Put(const HeldResult& in, v1::Envelope* envelope) {
+  v1::HeldResult* m = envelope->mutable_held_result();
+  m->set_host(in.host.value);
+  m->set_result(in.result.value);
+  m->set_holder(in.holder.value);
+  m->set_result_name(in.result_name);
+  m->set_until(in.until);
+  m->set_sent(in.sent);
+  for (const HostId host : in.by) m->add_by(host.value);
+}
+
+void Put(const HandedEvent& in, v1::Envelope* envelope) {
+  v1::HandedEvent* m = envelope->mutable_handed_event();
+  m->set_host(in.host.value);
+  m->set_named(in.named.value);
+  m->set_after(in.after);
+  m->set_event(in.event);
+  m->set_hops(in.hops);
+}
+
+void Put(const DecidedResult& in, v1::Envelope* envelope) {
+  v1::DecidedResult* m = envelope->mutable_decided_result();
+  m->set_host(in.host.value);
+  m->set_result(in.result.value);
+  m->set_named(in.named.value);
 }
 
 void Put(const AccountFacts& in, v1::Envelope* envelope) { ToProto(in, envelope->mutable_account_facts()); }

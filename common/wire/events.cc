@@ -36,6 +36,9 @@ constexpr EventKind kKinds[] = {
     EventKind::kHostAsked,
     EventKind::kJobReversal,
     EventKind::kJobRepricing,
+    EventKind::kHeldResult,
+    EventKind::kHandedEvent,
+    EventKind::kDecidedResult,
 };
 static_assert(std::size(kKinds) == std::variant_size_v<EventBody>);
 
@@ -56,6 +59,9 @@ std::string_view EventKindName(EventKind kind) {
     case EventKind::kHostMerge: return "host_merge";
     case EventKind::kAccountFacts: return "account_facts";
     case EventKind::kHostAsked: return "host_asked";
+    case EventKind::kHeldResult: return "held_result";
+    case EventKind::kHandedEvent: return "handed_event";
+    case EventKind::kDecidedResult: return "decided_result";
     case EventKind::kApp: return "app";
     case EventKind::kAppVersion: return "app_version";
     case EventKind::kSettings: return "settings";

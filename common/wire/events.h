@@ -32,6 +32,9 @@ enum class EventKind : std::uint8_t {
   kHostMerge = 23,
   kAccountFacts = 24,
   kHostAsked = 25,
+  kHeldResult = 26,
+  kHandedEvent = 27,
+  kDecidedResult = 28,
   kApp = 30,
   kAppVersion = 31,
   kSettings = 32,
@@ -58,7 +61,9 @@ enum class EventKind : std::uint8_t {
 std::string_view EventKindName(EventKind kind);
 
 // The pipeline alone makes it: who takes events in refuses it.
-constexpr bool IsOurOwn(EventKind kind) { return kind == EventKind::kMark || kind == EventKind::kHostAsked; }
+constexpr bool IsOurOwn(EventKind kind) {
+  return kind == EventKind::kMark || (kind >= EventKind::kHostAsked && kind <= EventKind::kDecidedResult);
+}
 
 struct EventHead {
   std::uint64_t id = 0;
@@ -147,6 +152,39 @@ struct HostAsked {
   UserId user;
 
   friend bool operator==(const HostAsked&, const HostAsked&) = default;
+};
+
+// Of a result that was sent to `holder`, which has become `host`: events that name `host` for it are the holder's.
+struct HeldResult {
+  HostId host;
+  ResultId result;
+  HostId holder;
+  std::string result_name;  // empty: not told
+  double until = 0;         // UNIX s: no longer than that; 0: it is not decided
+  bool sent = false;        // its dispatch is known
+  std::vector<HostId> by;   // hosts between both, in order
+
+  friend bool operator==(const HeldResult&, const HeldResult&) = default;
+};
+
+// An event about a result of `host` that named another one, which the host has become.
+struct HandedEvent {
+  HostId host;
+  HostId named;
+  std::uint64_t after = 0;  // `order: lockstep`: so many marks had passed before it
+  std::string event;        // an envelope, with `host` for `named`
+  std::uint32_t hops = 0;   // that it has made before
+
+  friend bool operator==(const HandedEvent&, const HandedEvent&) = default;
+};
+
+// A result of `host` that was decided under another number, before it was known whose it is.
+struct DecidedResult {
+  HostId host;
+  ResultId result;
+  HostId named;
+
+  friend bool operator==(const DecidedResult&, const DecidedResult&) = default;
 };
 
 struct UserMember {
@@ -483,7 +521,8 @@ using EventBody =
                  UserMember, TeamMember, HostMerge, AccountFacts, AppChange, AppVersionChange, SettingsChange,
                  ValidatorRestart, Tick, PlanClassFactor, Barrier, Mark, ProjectProfile, OpeningTotal,
                  OpeningHostVersion, OpeningAppVersion, OpeningApp, Reversal, Repricing, EstimatedCredit,
-                 MachineHost, ProjectName, HostAsked, JobReversal, JobRepricing>;
+                 MachineHost, ProjectName, HostAsked, JobReversal, JobRepricing, HeldResult, HandedEvent,
+                 DecidedResult>;
 
 // Invariant after decoding: facts.event_time of a completion or dispatch is head.time; id and now of a
 // validation are head.id and head.time; a mark's project is head.project. Encoders write the head and do not look at

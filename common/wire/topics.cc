@@ -50,6 +50,9 @@ stream::TopicPartition RouteEvent(const Routing& routing, std::uint32_t partitio
     case EventKind::kHost:
     case EventKind::kHostMerge:
     case EventKind::kHostAsked:
+    case EventKind::kHeldResult:
+    case EventKind::kHandedEvent:
+    case EventKind::kDecidedResult:
     case EventKind::kJobReversal:
     case EventKind::kJobRepricing:
     case EventKind::kOpeningHostVersion: return keyed(kHosts);

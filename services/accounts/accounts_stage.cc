@@ -152,6 +152,7 @@ void AccountsStage::OnPassed(std::string_view bytes, Emitter& out) {
   if (!wire::DecodePassed(wire::PassedIn::kGrant, bytes, &passed))
     return out.Fail(Status::Corrupted("a mark in the ledger does not decode"));
   if (Status s = marks_.OnSource(passed); !s.ok()) return out.Fail(std::move(s));
+  if (passed.moved > 0) moved_.Mutable({}).records += passed.moved;
   PassMarks(out);
 }
 

@@ -100,6 +100,9 @@ ClaimsStage::ClaimsStage(const ClaimsOptions& options, stream::TableHost& tables
       profiles_(tables, kProfileTable, false),
       facts_(tables, kFactsTable, false),
       projects_(tables, kProjectsTable, true),
+      held_(tables, kHeldTable, true),
+      handed_(tables, kHandedTable, true),
+      handing_(tables, kHandingTable, true),
       machines_(options.partition, options.partitions, tables),
       calendar_(tables, kDaysTable, kChunksTable),
       marks_(tables, kMarkTable, 0, kTrickles) {
@@ -108,8 +111,8 @@ ClaimsStage::ClaimsStage(const ClaimsOptions& options, stream::TableHost& tables
 
 std::vector<stream::TableBase*> ClaimsStage::tables() {
   std::vector<stream::TableBase*> all = {
-      &hosts_,         &runs_,     &pending_,  &jobs_,  &names_,    &waiting_trickles_,
-      &waiting_names_, &openings_, &profiles_, &facts_, &projects_, marks_.table()};
+      &hosts_,    &runs_,  &pending_,  &jobs_, &names_,  &waiting_trickles_, &waiting_names_, &openings_,
+      &profiles_, &facts_, &projects_, &held_, &handed_, &handing_,          marks_.table()};
   for (stream::TableBase* table : machines_.tables()) all.push_back(table);
   for (stream::TableBase* table : calendar_.tables()) all.push_back(table);
   return all;
@@ -214,6 +217,7 @@ void ClaimsStage::PassMarks(Emitter& out) {
 }
 
 void ClaimsStage::Pass(const wire::Mark& mark, Emitter& out) {
+  if (options_.lockstep) TakeAllHanded(out);
   for (const std::uint32_t project : wire::MovedBy(mark, projects_)) {
     wire::MoveTime(mark.time, projects_.Mutable(ProjectKey(ProjectId(project))));
     Expire(ProjectId(project), mark.time, out);
@@ -227,7 +231,9 @@ void ClaimsStage::Pass(const wire::Mark& mark, Emitter& out) {
     wire::AppendSampleSource(options_.partition, mark.number, &bytes_);
     out.Emit(wire::kSamples, 0, bytes_);
   }
-  TellGrants({.source = options_.partition, .mark = mark.number}, out);
+  stream::Passed passed{.source = options_.partition, .mark = mark.number};
+  if (options_.lockstep && mark.barrier != 0) passed.moved = TakeMoved();
+  TellGrants(passed, out);
 }
 
 void ClaimsStage::OnMember(const RecordView& record, Emitter& out) {
@@ -240,6 +246,12 @@ void ClaimsStage::OnMember(const RecordView& record, Emitter& out) {
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
   if (const auto* asked = std::get_if<wire::HostAsked>(&event->body))
     return OnAsked(event->head, *asked, out);
+  if (const auto* held = std::get_if<wire::HeldResult>(&event->body))
+    return OnHeldResult(record, event->head, *held, out);
+  if (const auto* handed = std::get_if<wire::HandedEvent>(&event->body))
+    return OnHanded(record, *handed, out);
+  if (const auto* decided = std::get_if<wire::DecidedResult>(&event->body))
+    return OnDecided(record, event->head, *decided, out);
   if (auto refusal = wire::FromTheFuture(record, event->head.time, options_.future_limit))
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
   if (const auto* member = std::get_if<wire::HostMember>(&event->body))
@@ -367,6 +379,7 @@ void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
   const credit::CompletionFacts& facts = dispatch->facts;
   const wire::ProjectView* view = Admit(record, event->head, facts.app, out);
   if (view == nullptr) return;
+  if (HandOver(record, project, facts.result, facts.host, out)) return;
   if (const Seen* seen = FindSeen(project, *view, facts.host, facts.result.value, kSeenCompletion);
       seen != nullptr)
     return OpenEndedJob(ResultKey(project, facts.result, facts.host), record, *dispatch, out);
@@ -407,6 +420,8 @@ void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
       .OnDispatch(facts, {.project = project, .catalogue = view->catalogue, .scales = view->scales},
                   state.record);
   OpenJobOf(ResultKey(project, facts.result, facts.host), *dispatch, out);
+  TellHeir(ResultKey(project, facts.result, facts.host), facts.host, view->catalogue.FindApp(facts.app), 0,
+           record.line, out);
 }
 
 void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
@@ -416,6 +431,7 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
   if (view == nullptr) return;
   const credit::AppRow& app = *view->catalogue.FindApp(facts.app);
   if (facts.outcome != credit::Outcome::kSuccess && !facts.result) return OnError(record, *view, app, out);
+  if (HandOver(record, project, facts.result, facts.host, out)) return;
 
   const Pending* known = pending_.Find(ResultKey(project, facts.result, facts.host));
   if (known != nullptr) {
@@ -466,14 +482,15 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
              "the result ended in an error", out);
     }
     LeaveJob(ResultKey(project, facts.result, facts.host), known, facts, record.line);
-    if (known != nullptr) pending_.Erase(ResultKey(project, facts.result, facts.host));
     Remember(project, *view, facts.host, state,
              {.result = facts.result.value,
               .completion_hash = ShortHash(record.value),
               .validation_hash = 0,
               .flags = kSeenCompletion,
               .day = DayOf(WindowBegin(facts)),
-              .app = facts.app.value});
+              .app = facts.app.value},
+             record.line, out);
+    if (known != nullptr) pending_.Erase(ResultKey(project, facts.result, facts.host));
     return;
   }
   bool created = false;
@@ -483,6 +500,8 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
     pending.app = facts.app.value;
     pending.since = event_.head.time;
     WaitsFrom(project, pending.since, view->catalogue.FindApp(facts.app)->Window());
+    TellHeir(ResultKey(project, facts.result, facts.host), facts.host, view->catalogue.FindApp(facts.app), 0,
+             record.line, out);
   }
   pending.completion.Keep(record);
   if (pending.validation.empty()) return;
@@ -518,7 +537,8 @@ void ClaimsStage::OnError(const RecordView& record, const wire::ProjectView& vie
             .validation_hash = 0,
             .flags = kSeenEventId,
             .day = DayOf(event_.head.time),
-            .app = facts.app.value});
+            .app = facts.app.value},
+           record.line, out);
 }
 
 void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
@@ -526,6 +546,7 @@ void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
   const ProjectId project = event_.head.project;
   const wire::ProjectView* view = Admit(record, event_.head, facts.app, out);
   if (view == nullptr) return;
+  if (HandOver(record, project, facts.result, facts.host, out)) return;
   const Pending* known = pending_.Find(ResultKey(project, facts.result, facts.host));
   if (known != nullptr) {
     if (known->host != facts.host.value)
@@ -582,6 +603,8 @@ void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
     pending.app = facts.app.value;
     pending.since = event_.head.time;
     WaitsFrom(project, pending.since, view->catalogue.FindApp(facts.app)->Window());
+    TellHeir(ResultKey(project, facts.result, facts.host), facts.host, view->catalogue.FindApp(facts.app), 0,
+             record.line, out);
   }
   pending.validation.Keep(record);
   if (pending.completion.empty()) return;
@@ -680,7 +703,8 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
             .validation_hash = ShortHash(pending->validation.bytes),
             .flags = kSeenCompletion | kSeenValidation,
             .day = DayOf(WindowBegin(job)),
-            .app = job.app.value});
+            .app = job.app.value},
+           pending->line(), out);
   pending_.Erase(key);
 }
 
@@ -731,6 +755,7 @@ void ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
   first_due_[project.value] =
       std::min({first_due, ExpireOpenings(project, now, out), ExpireTrickles(project, now, out),
                 machines_.Expire(project, now, out)});
+  ForgetHeld(project, now, &first_due_[project.value]);
   std::sort(over.begin(), over.end());
   for (const Key& key : over) {
     const Pending pending = *pending_.Find(key);
@@ -753,6 +778,8 @@ void ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
       HostState& state = hosts_.Mutable(host);
       std::erase(state.waiting, key.id);
     }
+    TellHeir(key, HostId(pending.host), view.catalogue.FindApp(AppId(pending.app)),
+             now + credit::kDefaultResultWindow, pending.line(), out);
     EndJob(key, pending, now, pending.line(), "nothing came of it in time", out);
     ForgetJob(key);
     if (pending.waits_for_host) {
@@ -803,7 +830,11 @@ const Seen* ClaimsStage::FindSeen(ProjectId project, const wire::ProjectView& vi
 }
 
 void ClaimsStage::Remember(ProjectId project, const wire::ProjectView& view, HostId host, HostState& state,
-                           const Seen& seen) {
+                           const Seen& seen, std::uint64_t line, Emitter& out) {
+  if (state.merge.said() && (seen.flags & kSeenEventId) == 0) [[unlikely]] {
+    const Key key = ResultKey(project, ResultId(seen.result), host);
+    TellHeir(key, host, view.catalogue.FindApp(AppId(seen.app)), RememberedUntil(project, seen), line, out);
+  }
   state.open.push_back(seen);
   if (state.open.size() < kRunResults) return;
   // Runs that are over go whenever a new one is closed, and when the calendar says so. The new one stays for now, so

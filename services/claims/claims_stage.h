@@ -8,7 +8,7 @@
 // In: control, hosts (reports of account managers among them: machines.h), dispatches, completions, validations, trickles of
 // one partition. Out: claims, samples, grants (the opening balance of a host; that its account moves, or becomes another's;
 // partial grants, and what operators make of those of a job that runs; estimates), hosts (the question whose a host is that
-// another one is to become), refused.
+// another one is to become; what is said of results of hosts that have become others), refused.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,7 @@
 #include "common/wire/project_view.h"
 #include "common/wire/refusal.h"
 #include "common/wire/topics.h"
+#include "services/claims/handed.h"
 #include "services/claims/machines.h"
 #include "services/claims/open_jobs.h"
 #include "services/claims/profiles.h"
@@ -94,9 +95,35 @@ class ClaimsStage final : public stream::Stage {
   // Asks the partition of a host that one of this user's is to become whether it is the same user's; and what that one answers.
   void Ask(const stream::RecordView& record, const wire::EventHead& head, const wire::HostAsked& asked,
            stream::Emitter& out);
+  // To another partition of this stage.
+  void SendOwn(ProjectId project, HostId to, const wire::Event& event, std::uint64_t line,
+               stream::Emitter& out);
+  void SendBytes(ProjectId project, HostId to, std::string bytes, std::uint64_t line, stream::Emitter& out);
   void OnAsked(const wire::EventHead& head, const wire::HostAsked& asked, stream::Emitter& out);
   void Tell(const wire::EventHead& head, wire::GrantKind kind, HostId host, UserId user,
             stream::Emitter& out);
+  // Results of hosts that have become others (handed.h).
+  void TellHeir(const stream::Key& result, HostId host, const credit::AppRow* app, double until,
+                std::uint64_t line, stream::Emitter& out);
+  void Tell(const wire::HeldResult& held, ProjectId project, double time, std::uint64_t line, bool at_once,
+            stream::Emitter& out);
+  void Keep(HandedRow row);
+  void TellHeirOfAll(ProjectId project, HostId host, std::uint64_t line, stream::Emitter& out);
+  void PassOn(const stream::Key& key, const HeldElsewhere& row, std::uint64_t line, bool at_once,
+              stream::Emitter& out);
+  double RememberedUntil(ProjectId project, const Seen& seen);  // UNIX s
+  void OnHeldResult(const stream::RecordView& record, const wire::EventHead& head,
+                    const wire::HeldResult& held, stream::Emitter& out);
+  // False: the event is of this partition.
+  bool HandOver(const stream::RecordView& record, ProjectId project, ResultId result, HostId named,
+                stream::Emitter& out);
+  void ForgetHeld(ProjectId project, double now, double* first_due);
+  void OnHanded(const stream::RecordView& record, const wire::HandedEvent& handed, stream::Emitter& out);
+  void TakeHanded(const stream::RecordView& record, std::uint32_t hops, stream::Emitter& out);
+  void TakeAllHanded(stream::Emitter& out);
+  std::uint64_t TakeMoved();  // lockstep: so many records were sent since the last barrier
+  void OnDecided(const stream::RecordView& record, const wire::EventHead& head,
+                 const wire::DecidedResult& decided, stream::Emitter& out);
   // Tells both partitions of accounts (which may be the same) that the host's account goes to another owner.
   void EmitMove(const wire::EventHead& head, HostId host, UserId from, UserId to, stream::Emitter& out);
   // An operator takes back what a job that runs was paid (reversed_jobs.cc).
@@ -182,7 +209,7 @@ class ClaimsStage final : public stream::Stage {
   const Seen* FindSeen(ProjectId project, const wire::ProjectView& view, HostId host, std::uint64_t result,
                        std::uint8_t kind);
   void Remember(ProjectId project, const wire::ProjectView& view, HostId host, HostState& state,
-                const Seen& seen);
+                const Seen& seen, std::uint64_t line, stream::Emitter& out);
   void DropRuns(std::uint32_t project, const wire::ProjectView& view, std::uint64_t host, HostState& state);
   // Lets go of the runs that are over of up to `hosts` hosts whose days are over.
   void Forget(std::size_t hosts);
@@ -199,6 +226,9 @@ class ClaimsStage final : public stream::Stage {
   stream::Table<HostProfileRow> profiles_;
   stream::Table<wire::FactsRow> facts_;
   stream::Table<wire::ProjectView> projects_;
+  stream::Table<HeldElsewhere> held_;
+  stream::Table<HandedRow> handed_;  // `order: lockstep`, as the next
+  stream::Table<Handing> handing_;
   Machines machines_;
   // Hosts that have runs, by a day on which all there were when filed are over; and deleted ones, by the day on which files list
   // them no more.
@@ -213,6 +243,7 @@ class ClaimsStage final : public stream::Stage {
   std::map<std::uint32_t, std::vector<credit::Sample>> samples_;  // by project, of this commit
   // By project: nothing that waits expires before this time. Derived: absent means not known, look at all of them.
   std::map<std::uint32_t, double> first_due_;
+  std::uint32_t hops_ = 0;        // that the record under way has made
   std::uint64_t duplicates_ = 0;  // dropped since open; for people, not state
 };
 

@@ -2,9 +2,8 @@
 // still out of an ended host is priced with its own statistics, which stay with its number, as its quotas do; what comes of it
 // ACCOUNTS gives to the other one (services/accounts/host_merges.h), and it alone knows whether both are of one owner. Whose the
 // other one is its own partition of CLAIMS knows, from its first event on: it is asked (HostAsked, on `hosts`), and answers in the
-// ledger, in the partition of whoever asks (HOST_NAMED, HOST_OTHERS); where it does not know yet it tells the owner's later. Events
-// of such a result go on under the ended number.
-#include "common/wire/event_line.h"
+// ledger, in the partition of whoever asks (HOST_NAMED, HOST_OTHERS); where it does not know yet it tells the owner's later. A job
+// of such a result goes on under the ended number, whichever of both its events name (handed.h).
 #include "common/wire/grant_codec.h"
 #include "common/wire/refuse.h"
 #include "services/claims/claims_stage.h"
@@ -54,6 +53,7 @@ void ClaimsStage::OnMerge(const RecordView& record, const wire::EventHead& head,
                     {.line = record.line}, {}, {}, &bytes_, {.into = merge.into});
   out.Emit(wire::kGrants, wire::OwnerPartition(head.project, owner, merge.host, options_.partitions), bytes_);
   Ask(record, head, {.host = merge.into, .user = owner}, out);
+  TellHeirOfAll(head.project, merge.host, record.line, out);
 }
 
 // In lockstep it has the merge's line, as all that is read there has one, and is read in the merge's own period, whichever
@@ -61,13 +61,7 @@ void ClaimsStage::OnMerge(const RecordView& record, const wire::EventHead& head,
 // of the next mark.
 void ClaimsStage::Ask(const RecordView& record, const wire::EventHead& head, const wire::HostAsked& asked,
                       Emitter& out) {
-  std::string event = wire::EncodeEvent({.head = head, .body = asked});
-  if (options_.lockstep) {
-    bytes_.clear();
-    wire::AppendWithLine(record.line, event, &bytes_);
-    event.swap(bytes_);
-  }
-  out.Emit(wire::kHosts, wire::PartitionOf(head.project, asked.host.value, options_.partitions), event);
+  SendOwn(head.project, asked.host, {.head = head, .body = asked}, record.line, out);
 }
 
 // There is always an answer: until it has come ACCOUNTS gives no merge up. Whoever asks hears of this host and user what every

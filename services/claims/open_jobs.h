@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/credit/partial_settlement.h"
@@ -97,6 +98,13 @@ struct WaitingTrickles {
 
 // So many may wait for one job: years of messages. More are refused.
 inline constexpr std::size_t kMaxWaitingTrickles = 4096;
+
+// Of `NamedResult`, and of trickles that wait for one.
+inline stream::Key NameKey(ProjectId project, std::string_view name, HostId host) {
+  return {.project = project.value,
+          .id = stream::HashBytes(name).low,
+          .sub = static_cast<std::uint32_t>(host.value)};
+}
 
 // Tables of a slot, as stored (numbers are unique over all stages).
 inline constexpr stream::TableSpec<OpenJob> kJobsTable{.id = 11, .version = 5};

@@ -22,11 +22,6 @@ using wire::RefusalReason;
 
 namespace {
 
-Key NameKey(ProjectId project, std::string_view name, HostId host) {
-  return {.project = project.value,
-          .id = stream::HashBytes(name).low,
-          .sub = static_cast<std::uint32_t>(host.value)};
-}
 Key HostKey(std::uint32_t project, HostId host) { return {.project = project, .id = host.value, .sub = 0}; }
 Key ProjectKey(std::uint32_t project) { return {.project = project, .id = 0, .sub = 0}; }
 
@@ -189,6 +184,10 @@ void ClaimsStage::OpenEndedJob(const Key& key, const RecordView& record, const w
   job.name = dispatch.result_name;
   job.version = dispatch.facts.version.value;
   if (!PriceOrWait(key, dispatch, job, out)) job.dispatch = record.value;
+  const wire::ProjectView& view = *projects_.Find(ProjectKey(project.value));
+  if (const Seen* seen = FindSeen(project, view, dispatch.facts.host, key.id, kSeenCompletion))
+    TellHeir(key, dispatch.facts.host, view.catalogue.FindApp(dispatch.facts.app),
+             RememberedUntil(project, *seen), record.line, out);
 }
 
 void ClaimsStage::RefuseWaiting(ProjectId project, const wire::Dispatch& dispatch, Emitter& out) {
@@ -263,6 +262,7 @@ void ClaimsStage::OnTrickle(const RecordView& record, Emitter& out) {
       return wire::Refuse(record, project, RefusalReason::kUnknownResult, trickle->result_name, out);
     result = named->result;
   }
+  if (HandOver(record, project, ResultId(result), trickle->host, out)) return;
   const Key key{
       .project = project.value, .id = result, .sub = static_cast<std::uint32_t>(trickle->host.value)};
   const OpenJob* job = jobs_.Find(key);

@@ -8,6 +8,7 @@
 #include "common/stream/state_codec.h"
 #include "common/wire/event_codec.h"
 #include "common/wire/event_line.h"
+#include "common/wire/mark_codec.h"
 #include "common/wire/refused_codec.h"
 #include "common/wire/topics.h"
 #include "services/cobblestone/accepted_loss.h"
@@ -401,16 +402,38 @@ Status Engine::EndPeriodBefore(Said next, bool asked) {
   if (!started_ && (ends || StandsAlone(next) || !runner_->idle()))
     return Status::Retry("a period ends here, for which stages must run, and they have not been started");
   runner_->WaitIdle();
-  for (const bool ends_period : {false, true}) {
-    if (!ends || !runner_->failure().ok()) break;
-    UnitBuilder unit;
-    AddBarrier(1 + log_->End({wire::kCatalogue, 0}), ends_period, unit);
-    LogUnit taken = unit.Take();
-    if (ends_period) Remember(Said::kNothing, taken);
-    log_->Append(std::move(taken));
-    runner_->WaitIdle();
+  if (!ends || !runner_->failure().ok()) return runner_->failure();
+  Result<std::uint64_t> moved = 0;
+  do {
+    moved = PassBarrier(false);
+    if (!moved.ok()) return moved.status();
+  } while (*moved > 0);
+  return PassBarrier(true).status();
+}
+
+Result<std::uint64_t> Engine::PassBarrier(bool ends_period) {
+  const stream::TopicPartition where{wire::kPassed, 0};
+  std::uint64_t at = log_->End(where);
+  UnitBuilder unit;
+  AddBarrier(1 + log_->End({wire::kCatalogue, 0}), ends_period, unit);
+  LogUnit taken = unit.Take();
+  if (ends_period) Remember(Said::kNothing, taken);
+  log_->Append(std::move(taken));
+  runner_->WaitIdle();
+  if (Status s = runner_->failure(); !s.ok()) return s;
+  std::uint64_t moved = 0;
+  while (at < log_->End(where)) {
+    auto batch = log_->Read(where, at);
+    if (!batch.ok()) return batch.status();
+    if (*batch == nullptr) break;
+    stream::RecordCursor cursor((*batch)->payload);
+    std::string_view record;
+    wire::MarkPassed passed;
+    for (std::uint64_t offset = (*batch)->first; cursor.Next(&record); ++offset)
+      if (offset >= at && wire::DecodeMarkPassed(record, &passed)) moved += passed.moved;
+    at = (*batch)->end();
   }
-  return runner_->failure();
+  return moved;
 }
 
 Result<Said> SaidBy(const AppendBlock& block, const settings::RunSettings& settings) {

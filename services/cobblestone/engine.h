@@ -211,6 +211,8 @@ class Engine {
   std::uint64_t AppendDrained(stream::embedded::LogUnit unit, bool barrier);
   // `order: lockstep`: drains all, and ends the period if it ends before `next`.
   Status EndPeriodBefore(Said next, bool asked);
+  // Everything before it is drained, and it itself. Gives what has moved between partitions since the one before.
+  Result<std::uint64_t> PassBarrier(bool ends_period);
   void Remember(Said said, stream::embedded::LogUnit& unit);
 
   [[nodiscard]] view::QuestionsOptions AskedHow() const;

@@ -5,7 +5,8 @@
 //
 // A period ends with two barriers or more. At the first GRANTS takes the claims of the period, sorted, and decides. When all
 // that comes of it has come to rest, and no account of a host is on its way from one partition to another, nor a share behind
-// it, the last one goes through, with `ends_period`: ACCOUNTS and TEAMS apply what was granted.
+// it, nor an event under another number of its host, the last one goes through, with `ends_period`: ACCOUNTS and TEAMS apply what
+// was granted.
 #pragma once
 
 #include <cstdint>

@@ -47,9 +47,9 @@ void Visibility::Redact(const Rights& viewer, nlohmann::json& refused) {
   if (refused.erase("original") > 0) refused["redacted"] = true;
   const auto event = refused.find("event");
   if (event == refused.end() || !event->is_object()) return;
-  for (const char* about :
-       {"host", "host_merge", "host_asked", "user", "team", "opening_total", "account_facts", "machine_host",
-        "estimated_credit", "job_reversal", "job_repricing"})
+  for (const char* about : {"host", "host_merge", "host_asked", "held_result", "handed_event",
+                            "decided_result", "user", "team", "opening_total", "account_facts",
+                            "machine_host", "estimated_credit", "job_reversal", "job_repricing"})
     if (event->erase(about) > 0) refused["redacted"] = true;
 }
 

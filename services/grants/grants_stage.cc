@@ -131,11 +131,12 @@ GrantsStage::GrantsStage(const GrantsOptions& options, stream::TableHost& tables
       decided_(tables, kDecidedTable, false),
       projects_(tables, kProjectsTable, true),
       sorted_(tables, kSortedTable, true),
+      moved_(tables, kMovedTable, true),
       calendar_(tables, kDaysTable, kChunksTable),
       marks_(tables, kMarkTable, options.partitions, 0) {}
 
 std::vector<stream::TableBase*> GrantsStage::tables() {
-  std::vector<stream::TableBase*> all = {&open_, &decided_, &projects_, &sorted_, marks_.table()};
+  std::vector<stream::TableBase*> all = {&open_, &decided_, &projects_, &sorted_, &moved_, marks_.table()};
   for (stream::TableBase* table : calendar_.tables()) all.push_back(table);
   return all;
 }
@@ -229,6 +230,7 @@ void GrantsStage::OnPassed(const RecordView& record, Emitter& out) {
   if (!wire::DecodePassed(wire::PassedIn::kClaim, record.value, &passed))
     return out.Fail(Status::Corrupted("a record of claims that is none does not decode"));
   if (Status s = marks_.OnSource(passed); !s.ok()) return out.Fail(std::move(s));
+  if (passed.moved > 0) moved_.Mutable({}).records += passed.moved;
   PassMarks(out);
 }
 
@@ -242,8 +244,10 @@ void GrantsStage::PassMarks(Emitter& out) {
       calendar_.SetToday(project, DayOf(mark->time));
       Forget(kForgetAtTick);
     }
+    stream::Passed passed{.source = options_.partition, .mark = mark->number};
+    if (options_.sorted && mark->barrier != 0) std::swap(passed.moved, moved_.Mutable({}).records);
     bytes_.clear();
-    wire::EncodePassed(wire::PassedIn::kGrant, {.source = options_.partition, .mark = mark->number}, &bytes_);
+    wire::EncodePassed(wire::PassedIn::kGrant, passed, &bytes_);
     for (std::uint32_t p = 0; p < options_.partitions; ++p) out.Emit(wire::kGrants, p, bytes_);
   }
 }
@@ -303,6 +307,8 @@ void GrantsStage::RememberDecided(ProjectId project, WorkunitId workunit, const 
 void GrantsStage::OnClaim(const RecordView& record, Emitter& out) {
   credit::Claim& claim = claim_;
   if (!wire::DecodeClaim(record.value, &claim)) return out.Fail(Status::Corrupted("a claim does not decode"));
+  if ((claim.flags & credit::kClaimPaidBefore) != 0) [[unlikely]]
+    return OnPaidBefore(record, out);
   const Key key = WorkunitKey(claim.project, claim.workunit);
   const OpenWorkunit* known = open_.Find(key);
   const Decided* decided = known == nullptr ? FindDecided(claim.project, claim.workunit) : nullptr;
@@ -350,13 +356,50 @@ void GrantsStage::OnLateTrickle(const RecordView& record, Emitter& out) {
 
 bool GrantsStage::Awaits(const OpenWorkunit& open, ResultId result, HostId host) {
   const auto is_its = [&](const HeldClaim& one) {
-    return one.counts && one.result == result && one.host == host;
+    return one.counts && one.result == result && (!host || one.host == host);
   };
   if (std::any_of(open.claims.begin(), open.claims.end(), is_its)) return true;
   credit::Claim claim;
   return std::any_of(open.late.begin(), open.late.end(), [&](const LateClaim& late) {
-    return wire::DecodeClaim(late.bytes, &claim) && claim.result == result && claim.host == host;
+    return wire::DecodeClaim(late.bytes, &claim) && claim.result == result && (!host || claim.host == host);
   });
+}
+
+void GrantsStage::OnPaidBefore(const RecordView& record, Emitter& out) {
+  const Key key = WorkunitKey(claim_.project, claim_.workunit);
+  const OpenWorkunit* open = open_.Find(key);
+  if (open != nullptr && Awaits(*open, claim_.result, {})) {
+    open_.Mutable(key).paid_before.emplace_back(record.value);
+    return;
+  }
+  const Decided* decided = FindDecided(claim_.project, claim_.workunit);
+  SettleBefore(claim_, decided == nullptr ? 0 : GotBy(claim_.result, *decided), out);
+}
+
+// Its grant was worth the whole and paid the whole, so what was paid before goes back, up to that; the rest is as the app says. Under
+// `keep` no shown total falls.
+void GrantsStage::SettleBefore(const credit::Claim& paid, credit::MicroCredit granted, Emitter& out) {
+  const credit::MicroCredit sum = credit::PaidSum(paid.paid);
+  const bool keeps = paid.settlement == credit::TrickleSettlement::kKeep;
+  wire::PaidJob job = PaidJobOf(paid, paid.time, paid.line);
+  if (keeps) job.settlement = credit::TrickleSettlement::kCap;
+  const credit::MicroCredit worth = keeps ? sum - std::min(sum, granted) : 0;
+  for (const credit::SettledPartial& part :
+       credit::SettlePartials(paid.paid, worth, job.settlement, paid.time).parts)
+    wire::EmitSettled(job, part, "its result was granted under another number of its host",
+                      options_.partitions, out);
+}
+
+void GrantsStage::TakePaidBefore(const std::vector<std::string>& all, const Decided* decided,
+                                 OpenWorkunit* left, Emitter& out) {
+  credit::Claim paid;
+  for (const std::string& one : all) {
+    if (!wire::DecodeClaim(one, &paid)) return out.Fail(Status::Corrupted("a claim does not decode"));
+    if (left != nullptr && Awaits(*left, paid.result, {}))
+      left->paid_before.push_back(one);
+    else
+      SettleBefore(paid, decided == nullptr ? 0 : GotBy(paid.result, *decided), out);
+  }
 }
 
 // Of what a result is worth by its trickles it has been paid all before this one, or its grant where that is more: so the
@@ -460,6 +503,7 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
       PayLateTrickle(late, 0, out);
       return true;
     });
+    TakePaidBefore(std::exchange(left.paid_before, {}), nullptr, &left, out);
     if (left.claims.empty() && left.late.empty()) open_.Erase(key);
     return;
   }
@@ -514,6 +558,7 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
     SettleUnpaid(claim, out);
   }
   const std::vector<std::string> late_trickles = open.late_trickles;
+  const std::vector<std::string> paid_before = open.paid_before;
   open_.Erase(key);
   RememberDecided(project, workunit, decided);
   for (const std::string& late : late_trickles) {
@@ -522,6 +567,7 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
       return out.Fail(Status::Corrupted("a late trickle does not decode"));
     PayLateTrickle(late, GotBy(grant.head.result, decided), out);
   }
+  TakePaidBefore(paid_before, &decided, nullptr, out);
 }
 
 void GrantsStage::GrantLate(Decided& decided, const credit::Claim& claim, const RecordView& record,
@@ -651,6 +697,7 @@ void GrantsStage::Expire(ProjectId project, double now, Emitter& out) {
       if (wire::DecodeClaim(late.bytes, &claim)) SettleUnpaid(claim, out);
     }
     for (const std::string& late : open.late_trickles) PayLateTrickle(late, 0, out);
+    TakePaidBefore(open.paid_before, nullptr, nullptr, out);
     open_.Erase(key);
   }
 }

@@ -55,6 +55,7 @@ struct OpenWorkunit {
   std::string bytes;  // of `claims`, one after the other
   std::vector<LateClaim> late;
   std::vector<std::string> late_trickles;  // wait for the decision about their result (wire/claim_codec.h)
+  std::vector<std::string> paid_before;    // so do these (credit::kClaimPaidBefore)
 
   // Lives until the next change.
   [[nodiscard]] std::string_view BytesOf(std::size_t claim) const {
@@ -78,11 +79,12 @@ struct OpenWorkunit {
     bytes.clear();
     late.clear();
     late_trickles.clear();
+    paid_before.clear();
   }
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.since, s.claims, s.bytes, s.late, AddedIn<2>(s.late_trickles));
+    f(s.since, s.claims, s.bytes, s.late, AddedIn<2>(s.late_trickles), AddedIn<3>(s.paid_before));
   }
 };
 
@@ -131,11 +133,22 @@ struct SortedClaim {
   }
 };
 
+// `order: lockstep`; one row. What partitions of CLAIMS have sent each other since the last barrier.
+struct MovedByClaims {
+  std::uint64_t records = 0;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.records);
+  }
+};
+
 // Tables of a slot, as stored (numbers are unique over all stages).
-inline constexpr stream::TableSpec<OpenWorkunit> kOpenTable{.id = 16, .version = 2};
+inline constexpr stream::TableSpec<OpenWorkunit> kOpenTable{.id = 16, .version = 3};
 inline constexpr stream::TableSpec<DecidedBlock> kDecidedTable{.id = 17, .version = 1};
 inline constexpr stream::TableSpec<wire::ProjectView> kProjectsTable{.id = 18, .version = 2};
 inline constexpr stream::TableSpec<SortedClaim> kSortedTable{.id = 22, .version = 1};
+inline constexpr stream::TableSpec<MovedByClaims> kMovedTable{.id = 28, .version = 1};
 
 struct GrantsOptions {
   std::uint32_t partition = 0;
@@ -185,8 +198,14 @@ class GrantsStage final : public stream::Stage {
                  credit::Mode mode, std::uint64_t line, double time, std::uint32_t flags, double cap,
                  std::uint64_t canonical, stream::Emitter& out);
   void OnLateTrickle(const stream::RecordView& record, stream::Emitter& out);
-  // The decision about the result still waits for others.
+  // The decision about the result still waits for others. A host of 0: of whichever.
   static bool Awaits(const OpenWorkunit& open, ResultId result, HostId host);
+  // What a result's trickles were paid whose claim knew nothing of it.
+  void OnPaidBefore(const stream::RecordView& record, stream::Emitter& out);
+  void SettleBefore(const credit::Claim& paid, credit::MicroCredit granted, stream::Emitter& out);
+  // The workunit is decided, or comes to nothing: null. `left`: of it some wait on.
+  void TakePaidBefore(const std::vector<std::string>& all, const Decided* decided, OpenWorkunit* left,
+                      stream::Emitter& out);
   // Of a trickle behind its job's end: what it makes the result worth beyond its grant.
   void PayLateTrickle(std::string_view bytes, credit::MicroCredit granted, stream::Emitter& out);
   // Of a claim that comes to no grant: what its trickles were paid becomes final.
@@ -202,6 +221,7 @@ class GrantsStage final : public stream::Stage {
   stream::Table<DecidedBlock> decided_;
   stream::Table<wire::ProjectView> projects_;
   stream::Table<SortedClaim> sorted_;
+  stream::Table<MovedByClaims> moved_;
   stream::Calendar calendar_;  // blocks, by the day after which they may go
   stream::Marks marks_;
   std::uint64_t sorted_count_ = 0;           // derived: rows of `sorted_`, which all go together

@@ -14,6 +14,7 @@
 #include "services/cobblestone/engine.h"
 #include "tests/support/control_totals_of.h"
 #include "tests/support/free_world.h"
+#include "tests/support/heirs.h"
 #include "tests/support/job_events.h"
 #include "tests/support/like_the_oracle.h"
 #include "tests/support/seeds.h"
@@ -158,6 +159,91 @@ TEST(HostMerge, PartialGrantsBeforeAndAfterItAndTheirSettlementAreOfOneHost) {
   const Played run = ExpectLikeTheOracle(project.events);
   EXPECT_EQ(TotalOf(run.outcome, 2), 65 * kMicro);
   EXPECT_TRUE((run.outcome.accounts.at({1, OracleAccountKind::kHost, 2}).provisional == 0));
+}
+
+// A BOINC server gives the results of a host the number of the one that it has become.
+TEST(HostMerge, AJobGoesOnUnderTheNumberOfTheOtherOne) {
+  Project project;
+  project.Done(kStart + kDay, 20, 2, 5);
+  project.Sent(kStart, 10, 1);
+  project.Heard(kStart + 10 * kDay, 10, 1, 20);
+  project.Merge(kStart + 11 * kDay, 1, 2);
+  project.Rest(kStart + 11 * kDay);
+  project.Heard(kStart + 12 * kDay, 10, 2, 50);
+  project.Heard(kStart + 12 * kDay, 10, 1, 40);  // was on its way
+  const Played before = ExpectLikeTheOracle(project.events);
+  EXPECT_EQ(TotalOf(before.outcome, 2), 55 * kMicro);
+  project.Done(kStart + 13 * kDay, 10, 2, 60);
+  project.Heard(kStart + 12 * kDay, 10, 2, 80);  // under `keep` the more counts
+  const Played run = ExpectLikeTheOracle(project.events);
+  EXPECT_EQ(TotalOf(run.outcome, 2), 85 * kMicro);
+  EXPECT_TRUE((run.outcome.accounts.at({1, OracleAccountKind::kHost, 2}).provisional == 0));
+  EXPECT_TRUE(run.outcome.refusals.empty());
+}
+
+// The completion names the one, the validation the other; no trickle is paid for.
+TEST(HostMerge, CompletionAndValidationUnderTwoNumbersAreOneResult) {
+  Project project;
+  project.Say(kStart, wire::AppChange{.app = AppId(2), .policy = "assigned", .delay_bound = 60 * kDay});
+  project.Say(kStart,
+              wire::AppVersionChange{.row = {.id = 2, .app = AppId(2), .version_num = 1, .platform = 1}});
+  wire::Completion completion = CompletionOf(10, 1, 10, kStart + kDay);
+  completion.facts.app = AppId(2);
+  completion.facts.version = AppVersionId(2);
+  project.Say(kStart + kDay, completion);
+  project.Merge(kStart + 2 * kDay, 1, 2);
+  project.Merge(kStart + 2 * kDay, 2, 3);
+  project.Rest(kStart + 3 * kDay);
+  credit::ValidationFacts validation = ValidationOf(10, 3, 10, 9);
+  validation.app = AppId(2);
+  project.Say(kStart + 4 * kDay, validation);
+  const Played run = ExpectLikeTheOracle(project.events);
+  EXPECT_EQ(TotalOf(run.outcome, 3), 9 * kMicro);
+}
+
+// Decided under the other number before anybody knew of the merge: the whole was granted, and what was paid before goes back.
+TEST(HostMerge, WhatTricklesWerePaidCountsOnceThoughTheMergeIsHeardOfBehindTheDecision) {
+  for (const auto& [steps, total] : {std::pair{20.0, 65}, std::pair{80.0, 85}}) {
+    Project project;
+    project.Done(kStart + kDay, 20, 2, 5);
+    project.Sent(kStart, 10, 1);
+    project.Heard(kStart + 10 * kDay, 10, 1, steps);
+    project.Done(kStart + 13 * kDay, 10, 2, 60);
+    project.Merge(kStart + 11 * kDay, 1, 2);
+    project.Rest(kStart + 14 * kDay);
+    project.Heard(kStart + 12 * kDay, 10, 1, 15);
+    const Played run = ExpectLikeTheOracle(project.events);
+    EXPECT_EQ(TotalOf(run.outcome, 2), total * kMicro);
+    EXPECT_TRUE((run.outcome.accounts.at({1, OracleAccountKind::kHost, 2}).provisional == 0));
+  }
+}
+
+// Topics have no order among each other: dispatch, trickles, merge and decision come in any, under either number.
+TEST(HostMerge, NoOrderOfAMergeAndOfAJobsEventsChangesWhatItIsPaid) {
+  Project members;
+  Project job = members;
+  job.Sent(kStart, 10, 1);
+  job.Heard(kStart + 10 * kDay, 10, 1, 20);
+  job.Merge(kStart + 11 * kDay, 1, 2);
+  job.Heard(kStart + 12 * kDay, 10, 2, 50);
+  job.Heard(kStart + 12 * kDay, 10, 1, 70);
+  job.Done(kStart + 13 * kDay, 10, 2, 60);
+  Events rest(job.events.begin() + static_cast<std::ptrdiff_t>(members.events.size()), job.events.end());
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 400; ++round) {
+    std::shuffle(rest.begin(), rest.end(), random);
+    FreeWorld world(round % 2 == 0 ? 1 : 4, random());
+    world.Add(members.events);
+    world.RunUntilIdle();
+    world.Add(rest);
+    world.RunUntilIdle();
+    const Outcome outcome = world.outcome();
+    const auto account = outcome.accounts.find({1, OracleAccountKind::kUser, kOwner});
+    ASSERT_NE(account, outcome.accounts.end());
+    EXPECT_TRUE(account->second.micro == 70 * kMicro && account->second.provisional == 0)
+        << round << ": " << static_cast<std::int64_t>(account->second.micro) << ", provisional "
+        << static_cast<std::int64_t>(account->second.provisional);
+  }
 }
 
 TEST(HostMerge, HostsOfTwoOwnersDoNotBecomeOneUntilTheyAreOfOne) {
@@ -716,6 +802,47 @@ TEST_P(HostMergeSeeds, TotalsAreWhatTheOracleSaysToTheLastBitOnAnyNumberOfPartit
   EXPECT_GT(fewer, 3u) << "no host became another one: the story proves nothing";
 }
 
+// A BOINC server's events name what the host of a running job has become.
+TEST_P(HostMergeSeeds, WhicheverOfItsHostsNumbersAJobGoesByTheOracleSaysWhatComesOfIt) {
+  const GenerateOptions options = FewOwners(GetParam());
+  HeirNames rename(GetParam(), HeirNames::Of::kAll);
+  const Events events = rename(WithMerges(Generate(options), options.hosts, GetParam(), options.start_time));
+  EXPECT_GT(rename.renamed(), 200u);
+  const Outcome expected = RunOracle(events);
+  const Played one = RunPipeline(events, 1);
+  EXPECT_EQ(GrantDifferences(expected, one.outcome), "");
+  for (const std::uint32_t partitions : {3u, 8u}) {
+    const Played more = RunPipeline(events, partitions);
+    EXPECT_EQ(GrantDifferences(expected, more.outcome), "") << partitions << " partitions";
+    EXPECT_TRUE(one.outcome.refusals == more.outcome.refusals) << partitions << " partitions";
+    EXPECT_EQ(LedgerDifference(one.ledger, more.ledger), "") << partitions << " partitions";
+    EXPECT_EQ(AccountDifference(one.accounts, more.accounts), "") << partitions << " partitions";
+  }
+}
+
+TEST_P(HostMergeSeeds, WhicheverOfItsHostsNumbersAJobGoesByItComesToTheSame) {
+  GenerateOptions options = FewOwners(GetParam());
+  options.conflicts = 0;
+  options.bad_lines = 0;
+  options.bad_trickles = 0;
+  const Events events = WithMerges(Generate(options), options.hosts, GetParam(), options.start_time);
+  HeirNames rename(GetParam());
+  const Events renamed = rename(events);
+  EXPECT_GT(rename.renamed(), OwnSeeds() ? 40u : 10u);
+  // A message that is handed over comes behind the decision of the same period: then the grant has paid what it would have.
+  const auto have = [](const Outcome& outcome) {
+    std::map<AccountKey, std::pair<std::int64_t, std::int64_t>> all;
+    for (const auto& [key, account] : outcome.accounts)
+      all[key] = {static_cast<std::int64_t>(account.micro), static_cast<std::int64_t>(account.provisional)};
+    return all;
+  };
+  const auto expected = have(RunOracle(events));
+  for (const auto& [key, sums] : have(RunPipeline(renamed, 3).outcome))
+    EXPECT_TRUE(expected.contains(key) && expected.at(key) == sums)
+        << key.account << ": " << sums.first << ", provisional " << sums.second << ", by one name "
+        << (expected.contains(key) ? expected.at(key).first : -1);
+}
+
 // Running freely who is whose when depends on what came first; that nothing is lost does not.
 TEST_P(HostMergeSeeds, WhateverOvertakesWhatAllCreditIsInOnePlace) {
   const GenerateOptions options = FewOwners(GetParam());
@@ -804,6 +931,14 @@ TEST(HostMerge, TheAuditFollowsItTheExportReconcilesAndPeopleSeeIt) {
   GenerateOptions options = FewOwners(4);
   options.tick_period = 0;
   ExpectAuditAndExportFollow(WithMerges(Generate(options), options.hosts, 4, options.start_time),
+                             options.hosts);
+}
+
+TEST(HostMerge, TheAuditFollowsJobsThatGoByBothNumbers) {
+  GenerateOptions options = FewOwners(4);
+  options.tick_period = 0;
+  HeirNames rename(4, HeirNames::Of::kAll);
+  ExpectAuditAndExportFollow(rename(WithMerges(Generate(options), options.hosts, 4, options.start_time)),
                              options.hosts);
 }
 

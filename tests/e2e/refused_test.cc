@@ -148,19 +148,22 @@ TEST_F(RefusedTest, WhatThePipelineAloneMakesIsRefusedAndABarrierIsAnsweredByEac
   add(CompletionOf(500, 1, 50, now_));
   add(wire::Mark{.number = 1, .time = now_ + 100 * kDay});
   add(wire::HostAsked{.host = HostId(1), .user = UserId(1)});
+  add(wire::HeldResult{.host = HostId(1), .result = ResultId(1), .holder = HostId(2)});
+  add(wire::HandedEvent{.host = HostId(1), .named = HostId(2), .event = "no event"});
+  add(wire::DecidedResult{.host = HostId(1), .result = ResultId(1), .named = HostId(2)});
   add(wire::Barrier{});
   add(ValidationOf(500, 1, 50, 7));
   const std::uint64_t barrier = line_ - 1;
   const auto outcome = engine_->Append(block);
   ASSERT_TRUE(outcome.ok()) << outcome.status().message();
   EXPECT_EQ(outcome->appended, 3u);
-  EXPECT_EQ(outcome->refused, 2u);
+  EXPECT_EQ(outcome->refused, 5u);
   engine_->WaitIdle();
   const std::vector<wire::Refused> refused = Refusals();
-  ASSERT_EQ(refused.size(), 2u);
-  for (std::size_t i = 0; i < 2; ++i) {
+  ASSERT_EQ(refused.size(), 5u);
+  for (std::size_t i = 0; i < 5; ++i) {
     EXPECT_EQ(refused[i].refusal.reason, wire::RefusalReason::kNotSupported);
-    EXPECT_EQ(refused[i].line, line_ - 4 + i);
+    EXPECT_EQ(refused[i].line, line_ - 7 + i);
   }
   std::multimap<std::uint64_t, std::uint32_t> passed;  // partitions by barrier
   ASSERT_TRUE(engine_

@@ -16,6 +16,7 @@
 #include "common/wire/grant_codec.h"
 #include "common/wire/topics.h"
 #include "tests/support/estimate_events.h"
+#include "tests/support/heirs.h"
 #include "tests/support/job_events.h"
 #include "tests/support/oracle.h"
 #include "tests/support/trickle_traffic.h"
@@ -227,6 +228,9 @@ std::vector<Event> RestlessTraffic(const GenerateOptions& options) {
   };
   MixIn(
       events, reports, [](const Event& event) -> std::string_view { return event.envelope; }, Put{all});
+  // And what is out of those hosts goes by both their numbers.
+  HeirNames rename(options.seed, HeirNames::Of::kJobsSent);
+  for (Event& event : all) event.envelope = rename(event.envelope);
   return all;
 }
 

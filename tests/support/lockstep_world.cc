@@ -7,6 +7,7 @@
 #include "common/stream/state_codec.h"
 #include "common/wire/event_codec.h"
 #include "common/wire/grant_codec.h"
+#include "common/wire/mark_codec.h"
 #include "common/wire/topics.h"
 #include "tests/support/outcome_of.h"
 
@@ -30,6 +31,10 @@ LockstepWorld::LockstepWorld(std::uint32_t partitions) : partitions_(partitions)
   lockstep_->SetTap(wire::kPostings, [this](stream::TopicPartition, std::string_view record) {
     postings_.emplace_back(record);
   });
+  lockstep_->SetTap(wire::kPassed, [this](stream::TopicPartition, std::string_view record) {
+    wire::MarkPassed passed;
+    if (wire::DecodeMarkPassed(record, &passed)) moved_ += passed.moved;
+  });
   lockstep_->SetTap(wire::kControl, [this](stream::TopicPartition where, std::string_view record) {
     if (where.partition == 0) control_.emplace_back(record);
   });
@@ -46,13 +51,17 @@ void LockstepWorld::Add(std::span<const std::string> envelopes) {
 }
 
 void LockstepWorld::Barrier() {
-  for (const bool ends_period : {false, true}) {
+  const auto pass = [&](bool ends_period) {
+    moved_ = 0;
     Must(lockstep_->Drain());
     lockstep_->Append(
         {wire::kCatalogue, 0}, next_line_,
         wire::EncodeEvent({.head = {.id = ++barriers_}, .body = wire::Barrier{.ends_period = ends_period}}));
-  }
-  Must(lockstep_->Drain());
+    Must(lockstep_->Drain());
+  };
+  do pass(false);
+  while (moved_ > 0);
+  pass(true);
 }
 
 void LockstepWorld::AddAt(std::uint64_t line, std::string_view envelope) {

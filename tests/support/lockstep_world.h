@@ -59,6 +59,7 @@ class LockstepWorld {
   std::unique_ptr<stream::Lockstep> lockstep_;
   std::uint64_t next_line_ = 0;
   std::uint64_t barriers_ = 0;
+  std::uint64_t moved_ = 0;  // between partitions, since the last one
   std::vector<std::string> ledger_;
   std::vector<std::string> refused_;
   std::vector<std::string> postings_;

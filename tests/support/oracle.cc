@@ -104,6 +104,13 @@ struct LateTrickle {
   std::int64_t after = 0;
 };
 
+// What trickles of a result were paid whose claim knows nothing of it.
+struct PaidBefore {
+  Posting of;
+  OraclePaid paid;
+  std::string settlement;
+};
+
 // Trickles whose job has not come: when the first was sent, each with its line.
 struct WaitingTrickles {
   double since = 0;
@@ -142,6 +149,7 @@ struct WorkunitFacts {
   std::vector<Claim> claims;
   std::vector<Claim> late;
   std::vector<LateTrickle> late_trickles;
+  std::vector<PaidBefore> paid_before;
   double time = 0;  // of the decision
   std::uint64_t line = 0;
   double credit = 0;
@@ -149,8 +157,15 @@ struct WorkunitFacts {
   bool priced = true;
 };
 
+// A result that was sent to a host which has become the one that events may name for it.
+struct HeldBy {
+  std::uint64_t holder = 0;
+  bool sent = false;  // for certain
+};
+
 struct Project {
   double last_tick = 0;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, HeldBy> held;  // by result, host named
   double cap = 0;
   std::map<std::uint64_t, AppFacts> apps;
   std::map<std::uint64_t, std::uint64_t> versions;  // app of each
@@ -219,6 +234,8 @@ struct Oracle::State {
   void LeaveJob(std::uint32_t project, ResultFacts& result, const Envelope& back, std::uint64_t at_line);
   static bool Awaits(const WorkunitFacts& workunit, const LateTrickle& late);
   void TakeLate(std::uint64_t workunit, const LateTrickle& late);
+  void TakePaidBefore(std::uint64_t project,
+                      std::uint64_t workunit);  // those that wait for no claim any more
   void PayLate(const LateTrickle& late, std::int64_t granted);
   void GiveUp(std::uint32_t project, const Claim& claim);
   void Unsettle(const Posting& of, const OraclePaid& paid, std::int64_t worth, const std::string& settlement,
@@ -236,6 +253,26 @@ struct Oracle::State {
   void AddTo(const AccountKey& key, const Posting& posting, std::int64_t provisional);
   void Order();
   void AddMerge(const Envelope& e, std::string_view bytes);
+  // Events that named what their host has become are taken when a period ends, in order of lines.
+  struct Handed {
+    std::uint64_t line = 0;
+    std::string bytes;
+    int hops = 0;
+
+    friend auto operator<=>(const Handed&, const Handed&) = default;
+  };
+  std::set<std::pair<std::uint32_t, std::uint64_t>> before_;  // workunits with something paid before
+  std::vector<Handed> handed;
+  std::set<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>> to_tell;  // project, result, host
+  std::vector<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t, HeldBy, std::uint64_t>> to_pass;
+  void AddOfResult(const Envelope& e, std::string_view bytes, std::uint64_t from_line, int hops = 0);
+  void TakeHanded();
+  // It was decided under the number of what its host has become, before that was known.
+  void EndElsewhere(std::uint32_t project, std::uint64_t result, std::uint64_t host, std::uint64_t at_line);
+  // Tells what its host has become, if it has, that the result is this host's.
+  void TellHeir(std::uint32_t project, std::uint64_t result, std::uint64_t host);
+  void Hold(std::uint32_t project, std::uint64_t result, std::uint64_t named, HeldBy by,
+            std::set<std::uint64_t> told);
   void EndPeriod();
 };
 
@@ -271,10 +308,8 @@ void Oracle::State::Add(std::string_view bytes) {
                        (e.has_opening_total() && e.opening_total().kind() == v1::ACCOUNT_KIND_HOST);
   if (!of_host) EndPeriod();  // a barrier, where there are any
   if (const char* reason = IllFormed(e); reason != nullptr) return Refuse(reason);
-  if (e.has_completion()) return AddCompletion(e, bytes);
-  if (e.has_validation()) return AddValidation(e, bytes);
-  if (e.has_dispatch()) return AddDispatch(e, bytes);
-  if (e.has_trickle()) return AddTrickle(e, bytes, line);
+  if (e.has_completion() || e.has_validation() || e.has_dispatch() || e.has_trickle())
+    return AddOfResult(e, bytes, line);
   const auto refuse = [this](const char* reason) { Refuse(reason); };
   if (e.has_machine_host()) return estimates.Hear(e, bytes, refuse);
   if (e.has_estimated_credit()) {
@@ -522,6 +557,166 @@ void Oracle::State::AddOpening(const Envelope& e, std::string_view bytes) {
   AccountKey key{e.project(), kind, said.account()};
   if (kind == OracleAccountKind::kHost) key.account = merges.HeirOf({e.project(), said.account()}).second;
   outcome.accounts[key].micro += *micro;
+}
+
+void Oracle::State::AddOfResult(const Envelope& e, std::string_view bytes, std::uint64_t from_line,
+                                int hops) {
+  Project& project = projects[e.project()];
+  std::uint64_t result = e.has_completion()   ? e.completion().result()
+                         : e.has_validation() ? e.validation().result()
+                         : e.has_dispatch()   ? e.dispatch().result()
+                                              : e.trickle().result();
+  const std::uint64_t host = e.has_completion()   ? e.completion().host()
+                             : e.has_validation() ? e.validation().host()
+                             : e.has_dispatch()   ? e.dispatch().host()
+                                                  : e.trickle().host();
+  if (e.has_trickle() && result == 0)
+    if (const auto named = project.names.find({e.trickle().result_name(), host});
+        named != project.names.end())
+      result = named->second;
+  const auto held = hops >= 16 ? project.held.end() : project.held.find({result, host});
+  if (result != 0 && held != project.held.end()) {
+    Envelope meant = e;
+    const std::uint64_t holder = held->second.holder;
+    if (meant.has_completion()) meant.mutable_completion()->set_host(holder);
+    if (meant.has_validation()) meant.mutable_validation()->set_host(holder);
+    if (meant.has_dispatch()) meant.mutable_dispatch()->set_host(holder);
+    if (meant.has_trickle()) meant.mutable_trickle()->set_host(holder);
+    handed.push_back({from_line, meant.SerializeAsString(), hops + 1});
+    return;
+  }
+  const std::uint64_t now = std::exchange(line, from_line);
+  if (e.has_trickle()) AddTrickle(e, bytes, from_line);
+  if (e.has_completion()) AddCompletion(e, bytes);
+  if (e.has_validation()) AddValidation(e, bytes);
+  if (e.has_dispatch()) AddDispatch(e, bytes);
+  line = now;
+  if (result != 0 && !e.has_trickle()) to_tell.insert({e.project(), result, host});
+}
+
+// First all that names hosts, then word of whose it is, then what was handed over by earlier word, and so on.
+void Oracle::State::TakeHanded() {
+  std::vector<Handed> batch = std::exchange(handed, {});
+  while (!batch.empty() || !to_tell.empty() || !to_pass.empty()) {
+    for (const auto& [project, result, host] : std::exchange(to_tell, {})) TellHeir(project, result, host);
+    for (const auto& [project, result, into, by, from] : std::exchange(to_pass, {}))
+      Hold(project, result, into, by, {from});
+    std::sort(batch.begin(), batch.end());
+    for (const Handed& one : batch) {
+      Envelope e;
+      e.ParseFromString(one.bytes);
+      AddOfResult(e, one.bytes, one.line, one.hops);
+    }
+    batch = std::exchange(handed, {});
+  }
+  for (const auto& [project, workunit] : before_) TakePaidBefore(project, workunit);
+}
+
+void Oracle::State::TakePaidBefore(std::uint64_t project_id, std::uint64_t workunit_id) {
+  WorkunitFacts& workunit = projects[static_cast<std::uint32_t>(project_id)].workunits[workunit_id];
+  std::erase_if(workunit.paid_before, [&](const PaidBefore& one) {
+    const auto is_its = [&](const Claim& claim) {
+      return !claim.expired && claim.result == one.of.key.result;
+    };
+    if (std::any_of(workunit.claims.begin(), workunit.claims.end(), is_its) ||
+        std::any_of(workunit.late.begin(), workunit.late.end(), is_its))
+      return false;
+    std::int64_t paid = 0;
+    for (const OraclePartials& part : one.paid) paid += part.micro;
+    const bool granted = outcome.grants.contains(one.of.key);
+    const bool keeps = one.settlement != "settle" && one.settlement != "cap";
+    Unsettle(one.of, one.paid, keeps ? paid - std::min(paid, granted ? workunit.micro : 0) : 0,
+             keeps ? "cap" : one.settlement, false);
+    return true;
+  });
+}
+
+void Oracle::State::EndElsewhere(std::uint32_t project_id, std::uint64_t result_id, std::uint64_t host,
+                                 std::uint64_t at_line) {
+  Project& project = projects[project_id];
+  ResultFacts& result = project.results[{result_id, host}];
+  if (!result.pending) return;
+  if (!result.completion.empty()) Refuse("ALREADY_DECIDED");
+  if (!result.validation.empty()) Refuse("ALREADY_DECIDED");
+  Envelope sent;
+  if (!result.dispatch.empty()) sent.ParseFromString(result.dispatch);
+  const std::string settlement = project.apps[result.app].settlement;
+  const bool keeps = settlement != "settle" && settlement != "cap";
+  if (result.job) {
+    const Posting of{.key = {project_id, result_id},
+                     .host = host,
+                     .app = result.app,
+                     .time = std::max(result.since, project.last_tick),
+                     .line = at_line};
+    const std::uint64_t workunit = sent.dispatch().workunit();
+    project.workunits[workunit].paid_before.push_back({of, result.job->paid, settlement});
+    result.job->ended = true;
+    result.job->back = HUGE_VAL;
+    result.job->line = at_line;
+    result.job->workunit = workunit;
+    before_.insert({project_id, workunit});
+  }
+  if (!keeps) ForgetJob(project_id, result_id, host, result);
+  ResultFacts left{.dispatch = result.job && !result.job->terms ? result.dispatch : std::string(),
+                   .job = result.job};
+  left.ended = true;
+  left.begin = sent.dispatch().sent_time() > 0 ? sent.dispatch().sent_time() : result.since;
+  left.app = result.app;
+  left.ended_completion = left.ended_validation = "elsewhere";
+  result = std::move(left);
+}
+
+void Oracle::State::TellHeir(std::uint32_t project_id, std::uint64_t result, std::uint64_t host) {
+  const auto into = merges.Into({project_id, host});
+  const auto known = projects[project_id].results.find({result, host});
+  if (!into || known == projects[project_id].results.end()) return;
+  const ResultFacts& facts = known->second;
+  if (!facts.pending && !facts.ended) return;
+  const bool sent = !facts.dispatch.empty() || (facts.job && facts.job->terms);
+  if (!sent && !projects[project_id].apps[facts.app].trickles.empty()) return;
+  Hold(project_id, result, *into, {.holder = host, .sent = sent}, {host});
+}
+
+void Oracle::State::Hold(std::uint32_t project_id, std::uint64_t result, std::uint64_t named, HeldBy by,
+                         std::set<std::uint64_t> told) {
+  Project& project = projects[project_id];
+  if (named == by.holder || !told.insert(named).second) return;
+  ResultFacts here;
+  if (const auto own = project.results.find({result, named}); own != project.results.end()) {
+    if (own->second.pending && !own->second.dispatch.empty()) return;  // it was sent here, too
+    if (own->second.ended && own->second.job && own->second.job->terms) return;
+    if (own->second.pending) here = std::exchange(own->second, {});
+  }
+  const auto known = project.held.find({result, named});
+  if (known == project.held.end()) {
+    project.held[{result, named}] = by;
+  } else if (known->second.holder == by.holder) {
+    known->second.sent = known->second.sent || by.sent;
+  } else if (std::pair(!by.sent, by.holder) < std::pair(!known->second.sent, known->second.holder)) {
+    known->second = by;
+  }
+  const std::uint64_t holder = project.held[{result, named}].holder;
+  if (const auto own = project.results.find({result, named});
+      own != project.results.end() && own->second.ended)
+    EndElsewhere(project_id, result, holder, line);
+  std::string name;
+  if (const auto own = project.results.find({result, holder});
+      own != project.results.end() && own->second.job)
+    name = own->second.job->name;
+  if (!name.empty()) project.names[{name, named}] = result;
+  const auto again = [&](const std::string& bytes, std::uint64_t from_line) {
+    Envelope e;
+    e.ParseFromString(bytes);
+    AddOfResult(e, bytes, from_line);
+  };
+  if (!name.empty())
+    if (const auto waiting = project.waiting_names.extract({name, named}))
+      for (const auto& [bytes, from_line] : waiting.mapped().messages) again(bytes, from_line);
+  if (const auto waiting = project.waiting_trickles.extract({result, named}))
+    for (const auto& [bytes, from_line] : waiting.mapped().messages) again(bytes, from_line);
+  if (!here.completion.empty()) again(here.completion, here.line);
+  if (!here.validation.empty()) again(here.validation, here.line);
+  if (const auto into = merges.Into({project_id, named})) Hold(project_id, result, *into, by, told);
 }
 
 void Oracle::State::AddDispatch(const Envelope& e, std::string_view bytes) {
@@ -1234,13 +1429,27 @@ void Oracle::State::AddMerge(const Envelope& e, std::string_view bytes) {
   if (!ended && known->second.deleted) return Refuse("UNKNOWN_HOST");
   if (!ended && known->second.user == 0) return Refuse("UNKNOWN_USER");
   switch (merges.Hear(e, bytes, known->second.user, projects[e.project()].last_tick)) {
+    case OracleMerges::Heard::kTaken: break;
     case OracleMerges::Heard::kOtherContents: return Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
     case OracleMerges::Heard::kDecided: return Refuse("ALREADY_DECIDED");
     default: return;
   }
+  // Of what is out, and of what is decided and may have trickles to come.
+  Project& project = projects[e.project()];
+  const std::uint64_t host = e.host_merge().host();
+  std::vector<std::uint64_t> own;
+  std::vector<std::pair<std::uint64_t, HeldBy>> others;
+  for (const auto& [key, result] : project.results)
+    if (key.second == host && (result.pending || (result.ended && result.job))) own.push_back(key.first);
+  for (const auto& [key, by] : project.held)
+    if (key.second == host) others.emplace_back(key.first, by);
+  for (const std::uint64_t result : own) to_tell.insert({e.project(), result, host});
+  for (const auto& [result, by] : others)
+    to_pass.emplace_back(e.project(), result, e.host_merge().into(), by, host);
 }
 
 void Oracle::State::EndPeriod() {
+  TakeHanded();
   Order();
   std::uint64_t refused = 0;
   for (const auto& [host, heir] : merges.EndPeriod(&refused)) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,6 +22,11 @@ class OracleMerges {
   // Of a host that is known, not deleted, and `owner`'s. `now`: of the project, UNIX s.
   Heard Hear(const v1::Envelope& e, std::string_view bytes, std::uint64_t owner, double now);
   [[nodiscard]] bool Ended(OracleHostId host) const { return said_.count(host) != 0; }
+  // What it was said to become.
+  [[nodiscard]] std::optional<std::uint64_t> Into(OracleHostId host) const {
+    const auto said = said_.find(host);
+    return said == said_.end() ? std::nullopt : std::optional(said->second.into);
+  }
 
   void SetOwner(OracleHostId host, std::uint64_t owner) { owners_[host] = owner; }
   // How many have waited in vain for the other host to be the same owner's: nothing waits for longer than 30 days.

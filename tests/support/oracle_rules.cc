@@ -120,6 +120,19 @@ const char* IllFormed(const v1::Envelope& e) {
       return e.host_merge().host() == e.host_merge().into() ? "OUT_OF_RANGE" : nullptr;
     case v1::Envelope::kHostAsked:
       return e.host_asked().host() == 0 || e.host_asked().user() == 0 ? "MISSING_FIELD" : nullptr;
+    case v1::Envelope::kHeldResult:
+      return e.held_result().host() == 0 || e.held_result().result() == 0 || e.held_result().holder() == 0
+                 ? "MISSING_FIELD"
+                 : nullptr;
+    case v1::Envelope::kHandedEvent:
+      return e.handed_event().host() == 0 || e.handed_event().named() == 0 || e.handed_event().event().empty()
+                 ? "MISSING_FIELD"
+                 : nullptr;
+    case v1::Envelope::kDecidedResult:
+      return e.decided_result().host() == 0 || e.decided_result().result() == 0 ||
+                     e.decided_result().named() == 0
+                 ? "MISSING_FIELD"
+                 : nullptr;
     case v1::Envelope::kUser: return e.user().user() == 0 ? "MISSING_FIELD" : Times({e.user().create_time()});
     case v1::Envelope::kTeam: return e.team().team() == 0 ? "MISSING_FIELD" : Times({e.team().create_time()});
     case v1::Envelope::kSettings:

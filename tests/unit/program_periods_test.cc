@@ -67,6 +67,8 @@ TEST(Periods, AnEventIsOfTheKindOfItsTopic) {
   EXPECT_EQ(said(wire::Barrier{}), Said::kTick);
   EXPECT_EQ(said(wire::Mark{}), Said::kNothing);
   EXPECT_EQ(said(wire::HostAsked{.host = HostId(1), .user = UserId(1)}), Said::kNothing);
+  EXPECT_EQ(said(wire::HeldResult{.host = HostId(1), .result = ResultId(2), .holder = HostId(3)}),
+            Said::kNothing);
   EXPECT_EQ(SaidBy(""), Said::kNothing);
   EXPECT_EQ(SaidBy("no envelope"), Said::kResults);
 }

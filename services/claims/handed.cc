@@ -1,0 +1,382 @@
+// Results of hosts that have become others: the part of ClaimsStage that hands over what is said of them (handed.h).
+#include "services/claims/handed.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "common/credit/constants.h"
+#include "common/wire/claim_codec.h"
+#include "common/wire/event_line.h"
+#include "common/wire/refuse.h"
+#include "services/claims/claims_stage.h"
+
+namespace cobblestone::claims {
+
+using stream::Emitter;
+using stream::Key;
+using stream::RecordView;
+using wire::RefusalReason;
+
+namespace {
+
+Key HostKey(std::uint32_t project, HostId host) { return {.project = project, .id = host.value, .sub = 0}; }
+Key ResultKey(std::uint32_t project, std::uint64_t result, HostId host) {
+  return {.project = project, .id = result, .sub = static_cast<std::uint32_t>(host.value)};
+}
+
+// Nothing that is true takes so many; where hosts were said to become each other it ends.
+constexpr std::uint32_t kMostHops = 16;
+
+// The event with another host in it.
+Result<std::string> Rename(std::string_view bytes, HostId host) {
+  auto event = wire::ParseEvent(bytes);
+  if (!event.ok()) return event.status();
+  if (auto* completion = std::get_if<wire::Completion>(&event->body)) completion->facts.host = host;
+  if (auto* validation = std::get_if<credit::ValidationFacts>(&event->body)) validation->host = host;
+  if (auto* dispatch = std::get_if<wire::Dispatch>(&event->body)) dispatch->facts.host = host;
+  if (auto* trickle = std::get_if<wire::Trickle>(&event->body)) trickle->host = host;
+  return wire::EncodeEvent(*event);
+}
+
+}  // namespace
+
+void ClaimsStage::SendOwn(ProjectId project, HostId to, const wire::Event& event, std::uint64_t line,
+                          Emitter& out) {
+  SendBytes(project, to, wire::EncodeEvent(event), line, out);
+}
+
+void ClaimsStage::SendBytes(ProjectId project, HostId to, std::string bytes, std::uint64_t line,
+                            Emitter& out) {
+  if (options_.lockstep) {
+    bytes_.clear();
+    wire::AppendWithLine(line, bytes, &bytes_);
+    bytes.swap(bytes_);
+    ++handing_.Mutable({}).moved;
+  }
+  out.Emit(wire::kHosts, wire::PartitionOf(project, to.value, options_.partitions), bytes);
+}
+
+// ---- The host that has ended ---------------------------------------------------------------------------------------
+
+// Of a host that has become another: of a result that is out, or that is decided and remembered until then (UNIX s).
+void ClaimsStage::TellHeir(const Key& result, HostId host, const credit::AppRow* app, double until,
+                           std::uint64_t line, Emitter& out) {
+  const HostState* state = hosts_.Find(HostKey(result.project, host));
+  if (state == nullptr || !state->merge.said()) return;
+  const OpenJob* job = jobs_.Find(result);
+  const Pending* pending = pending_.Find(result);
+  const bool sent = (job != nullptr && (job->priced || !job->dispatch.empty())) ||
+                    (pending != nullptr && !pending->dispatch.empty());
+  // Of what may be paid while it runs its dispatch alone says whose it is.
+  if (!sent && app != nullptr && !app->policy.trickles.empty()) return;
+  Tell({.host = state->into,
+        .result = ResultId(result.id),
+        .holder = host,
+        .result_name = job == nullptr ? std::string() : job->name,
+        .until = until,
+        .sent = sent,
+        .by = {}},
+       ProjectId(result.project), state->merge.time, line, false, out);
+}
+
+void ClaimsStage::Tell(const wire::HeldResult& held, ProjectId project, double time, std::uint64_t line,
+                       bool at_once, Emitter& out) {
+  const wire::Event event{.head = {.id = held.result.value, .project = project, .time = time}, .body = held};
+  // Lockstep: else it would depend on partitions which of the period's events that name another host come before it.
+  if (options_.lockstep && !at_once) {
+    ++handing_.Mutable({}).moved;
+    return Keep({.line = line, .event = wire::EncodeEvent(event), .to = held.host, .project = project.value});
+  }
+  SendOwn(project, held.host, event, line, out);
+}
+
+void ClaimsStage::Keep(HandedRow row) {
+  handed_.Mutable({.project = 0, .id = handing_.Mutable({}).next++, .sub = 0}) = std::move(row);
+}
+
+// It has just ended: of all that is out of it, in order.
+void ClaimsStage::TellHeirOfAll(ProjectId project, HostId host, std::uint64_t line, Emitter& out) {
+  std::vector<Key> held;
+  std::vector<Key> passed_on;
+  const auto low = static_cast<std::uint32_t>(host.value);
+  pending_.ForEach([&](const Key& key, const Pending& pending) {
+    if (key.project == project.value && key.sub == low && pending.host == host.value) held.push_back(key);
+  });
+  held_.ForEach([&](const Key& key, const HeldElsewhere& row) {
+    if (key.project == project.value && key.sub == low && row.host == host.value) passed_on.push_back(key);
+  });
+  std::sort(held.begin(), held.end());
+  std::sort(passed_on.begin(), passed_on.end());
+  const wire::ProjectView* view = projects_.Find({.project = project.value, .id = 0, .sub = 0});
+  const auto app = [&](std::uint64_t id) {
+    return view == nullptr ? nullptr : view->catalogue.FindApp(AppId(id));
+  };
+  for (const Key& key : held) TellHeir(key, host, app(pending_.Find(key)->app), 0, line, out);
+  for (const Key& key : passed_on) PassOn(key, *held_.Find(key), line, false, out);
+  // Decided ones whose trickles may still come.
+  const HostState& state = *hosts_.Find(HostKey(project.value, host));
+  if (!state.has_ended_jobs) return;
+  const auto tell = [&](const Seen& seen) {
+    if ((seen.flags & kSeenEventId) != 0) return;
+    const Key key = ResultKey(project.value, seen.result, host);
+    if (const OpenJob* job = jobs_.Find(key); job != nullptr && job->ended)
+      TellHeir(key, host, app(seen.app), RememberedUntil(project, seen), line, out);
+  };
+  for (const RunRange& range : state.runs)
+    if (const SeenRun* run = runs_.Find({.project = project.value, .id = host.value, .sub = range.number});
+        run != nullptr)
+      for (const Seen& seen : std::vector<Seen>(run->results)) tell(seen);
+  for (const Seen& seen : state.open) tell(seen);
+}
+
+// Where this host has become another, too. Hosts may have been said to become each other: none is told twice.
+void ClaimsStage::PassOn(const Key& key, const HeldElsewhere& row, std::uint64_t line, bool at_once,
+                         Emitter& out) {
+  const HostId host(row.host);
+  const HostState* state = hosts_.Find(HostKey(key.project, host));
+  if (state == nullptr || !state->merge.said() || state->into == row.holder ||
+      std::find(row.by.begin(), row.by.end(), state->into) != row.by.end())
+    return;
+  wire::HeldResult held{.host = state->into,
+                        .result = ResultId(key.id),
+                        .holder = row.holder,
+                        .result_name = row.name,
+                        .until = row.until,
+                        .sent = row.sent,
+                        .by = row.by};
+  held.by.push_back(host);
+  Tell(held, ProjectId(key.project), state->merge.time, line, at_once, out);
+}
+
+double ClaimsStage::RememberedUntil(ProjectId project, const Seen& seen) {
+  const wire::ProjectView* view = projects_.Find({.project = project.value, .id = 0, .sub = 0});
+  const credit::AppRow* app = view == nullptr ? nullptr : view->catalogue.FindApp(AppId(seen.app));
+  const double window = app == nullptr ? credit::kDefaultResultWindow : app->Window();
+  return (seen.day + 1) * credit::kSecondsPerDay + window;
+}
+
+// ---- What it has become --------------------------------------------------------------------------------------------
+
+void ClaimsStage::OnHeldResult(const RecordView& record, const wire::EventHead& head,
+                               const wire::HeldResult& held, Emitter& out) {
+  if (held.holder == held.host) return;
+  const Key key = ResultKey(head.project.value, held.result.value, held.host);
+  if (const Pending* pending = pending_.Find(key); pending != nullptr && !pending->dispatch.empty())
+    return;  // it was sent here, too
+  const wire::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0});
+  const bool is_decided =
+      view != nullptr && FindSeen(head.project, *view, held.host, key.id, kSeenCompletion) != nullptr;
+  if (const OpenJob* job = jobs_.Find(key); is_decided && job != nullptr && job->priced) return;
+  HeldElsewhere row{.host = held.host.value,
+                    .holder = held.holder,
+                    .name = held.result_name,
+                    .until = held.until,
+                    .sent = held.sent,
+                    .by = held.by};
+  if (const HeldElsewhere* known = held_.Find(key); known == nullptr) {
+    held_.Mutable(key) = row;
+    PassOn(key, row, record.line, true, out);
+  } else {
+    // Of two that say so the one counts that was sent it, for certain: whoever comes first.
+    const auto rank = [](const HeldElsewhere& one) { return std::tuple(!one.sent, one.holder); };
+    if (known->holder == held.holder) {
+      if (row.name.empty()) row.name = known->name;
+      row.sent = row.sent || known->sent;
+    } else if (rank(*known) < rank(row)) {
+      row = *known;
+    }
+    if (!(*known == row)) {
+      held_.Mutable(key) = row;
+      PassOn(key, row, record.line, true, out);
+    }
+  }
+  if (row.until > 0) WaitsFrom(head.project, row.until, 0);
+  if (!row.name.empty()) {
+    const Key name = NameKey(head.project, row.name, held.host);
+    names_.Mutable(name) = {.name = row.name, .result = key.id};
+    TakeWaiting(name, waiting_names_, out);
+  }
+  TakeWaiting(key, waiting_trickles_, out);
+  if (const Pending* pending = pending_.Find(key)) {
+    const Pending waiting = *pending;
+    if (waiting.waits_for_host) std::erase(hosts_.Mutable(HostKey(key.project, held.host)).waiting, key.id);
+    pending_.Erase(key);
+    for (const WaitingEvent* event : {&waiting.completion, &waiting.validation})
+      if (!event->empty())
+        HandOver(event->Record(options_.partition), head.project, held.result, held.host, out);
+  }
+  if (is_decided)
+    SendOwn(head.project, row.holder,
+            {.head = head,
+             .body = wire::DecidedResult{.host = row.holder, .result = held.result, .named = held.host}},
+            record.line, out);
+}
+
+bool ClaimsStage::HandOver(const RecordView& record, ProjectId project, ResultId result, HostId named,
+                           Emitter& out) {
+  if (held_.size() == 0 || hops_ >= kMostHops) [[likely]]
+    return false;
+  const HeldElsewhere* row = held_.Find(ResultKey(project.value, result.value, named));
+  if (row == nullptr || row->host != named.value) return false;
+  auto event = Rename(record.value, row->holder);
+  if (!event.ok()) {
+    out.Fail(event.status());
+    return true;
+  }
+  SendOwn(project, row->holder,
+          {.head = {.id = result.value, .project = project, .time = 0},
+           .body = wire::HandedEvent{.host = row->holder,
+                                     .named = named,
+                                     .after = options_.lockstep ? marks_.passed() : 0,
+                                     .event = std::move(*event),
+                                     .hops = hops_}},
+          record.line, out);
+  return true;
+}
+
+void ClaimsStage::ForgetHeld(ProjectId project, double now, double* first_due) {
+  std::vector<Key> over;
+  held_.ForEach([&](const Key& key, const HeldElsewhere& row) {
+    if (key.project != project.value || row.until == 0) return;
+    if (row.until < now)
+      over.push_back(key);
+    else
+      *first_due = std::min(*first_due, row.until);
+  });
+  std::sort(over.begin(), over.end());
+  for (const Key& key : over) {
+    const HeldElsewhere& row = *held_.Find(key);
+    const Key name = NameKey(project, row.name, HostId(row.host));
+    if (const NamedResult* named = row.name.empty() ? nullptr : names_.Find(name);
+        named != nullptr && named->result == key.id)
+      names_.Erase(name);
+    held_.Erase(key);
+  }
+}
+
+// ---- The host that it was sent to ----------------------------------------------------------------------------------
+
+void ClaimsStage::OnHanded(const RecordView& record, const wire::HandedEvent& handed, Emitter& out) {
+  if (!options_.lockstep) {
+    RecordView event = record;
+    event.value = handed.event;
+    return TakeHanded(event, handed.hops + 1, out);
+  }
+  Keep({.after = handed.after,
+        .line = record.line,
+        .offset = record.offset,
+        .append_time = record.append_time,
+        .event = handed.event,
+        .hops = handed.hops + 1});
+}
+
+// All that lies before the mark before this one, which has just passed; none of it is still on its way, for nothing follows a mark
+// before it has passed everywhere.
+void ClaimsStage::TakeAllHanded(Emitter& out) {
+  if (handed_.size() == 0) return;
+  const std::uint64_t passed = marks_.passed();
+  std::vector<std::pair<Key, HandedRow>> all;
+  handed_.ForEach([&](const Key& key, const HandedRow& row) {
+    if (row.to || row.after + 2 <= passed) all.emplace_back(key, row);
+  });
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.second.line, a.second.event) < std::tie(b.second.line, b.second.event);
+  });
+  for (const auto& [key, row] : all) {
+    handed_.Erase(key);
+    if (row.to) {
+      SendBytes(ProjectId(row.project), row.to, row.event, row.line, out);
+      continue;
+    }
+    TakeHanded({.where = {wire::kHosts, options_.partition},
+                .offset = row.offset,
+                .append_time = row.append_time,
+                .line = row.line,
+                .value = row.event},
+               row.hops, out);
+  }
+  if (handed_.size() == 0) handing_.Mutable({}).next = 0;
+}
+
+std::uint64_t ClaimsStage::TakeMoved() {
+  const Handing* handing = handing_.Find({});
+  if (handing == nullptr) return 0;
+  const std::uint64_t moved = handing->moved;
+  if (handing->next == 0)
+    handing_.Erase({});
+  else if (moved > 0)
+    handing_.Mutable({}).moved = 0;
+  return moved;
+}
+
+void ClaimsStage::TakeHanded(const RecordView& record, std::uint32_t hops, Emitter& out) {
+  hops_ = hops;
+  if (wire::DecodeHot(record.value, &event_) == wire::HotDecode::kHot) {
+    if (event_.kind == wire::EventKind::kCompletion)
+      OnCompletion(record, out);
+    else
+      OnValidation(record, out);
+  } else if (const auto event = wire::ParseEvent(record.value);
+             event.ok() && event->kind() == wire::EventKind::kDispatch) {
+    OnDispatch(record, out);
+  } else {
+    OnTrickle(record, out);
+  }
+  hops_ = 0;
+}
+
+// By events that name what this host has become. GRANTS knows what it got.
+void ClaimsStage::OnDecided(const RecordView& record, const wire::EventHead& head,
+                            const wire::DecidedResult& decided, Emitter& out) {
+  const Key key = ResultKey(head.project.value, decided.result.value, decided.host);
+  const Pending* pending = pending_.Find(key);
+  const wire::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0});
+  if (pending == nullptr || pending->host != decided.host.value || view == nullptr) return;
+  const Pending waiting = *pending;
+  const std::string detail = "this result was decided as one of host " + std::to_string(decided.named.value);
+  for (const WaitingEvent* event : {&waiting.completion, &waiting.validation})
+    if (!event->empty())
+      wire::Refuse(event->Record(options_.partition), head.project, RefusalReason::kAlreadyDecided, detail,
+                   out);
+  const double now = std::max(waiting.since, view->time);
+  credit::CompletionFacts sent{.host = decided.host, .app = AppId(waiting.app)};
+  if (const auto event = wire::ParseEvent(waiting.dispatch); event.ok())
+    if (const auto* dispatch = std::get_if<wire::Dispatch>(&event->body)) sent = dispatch->facts;
+  sent.received_time = std::numeric_limits<double>::infinity();  // nobody here knows when it came back
+  const OpenJob* job = waiting.has_job ? jobs_.Find(key) : nullptr;
+  if (job != nullptr && !job->ended) {
+    credit::Claim claim{.project = head.project,
+                        .result = decided.result,
+                        .workunit = WorkunitId(job->workunit),
+                        .host = decided.host,
+                        .app = AppId(job->app),
+                        .time = now,
+                        .line = record.line,
+                        .flags = credit::kClaimPaidBefore};
+    CloseJob(key, waiting, claim);
+    if (!claim.paid.empty()) {
+      bytes_.clear();
+      wire::EncodeClaim(claim, &bytes_);
+      out.Emit(wire::kClaims, wire::WorkunitPartition(head.project, claim.workunit, options_.partitions),
+               bytes_);
+    }
+  }
+  LeaveJob(key, &waiting, sent, record.line);
+  pending_.Erase(key);
+  HostState& state = hosts_.Mutable(HostKey(key.project, decided.host));
+  if (waiting.waits_for_host) std::erase(state.waiting, key.id);
+  Remember(head.project, *view, decided.host, state,
+           {.result = key.id,
+            .completion_hash = 0,
+            .validation_hash = 0,
+            .flags = kSeenCompletion | kSeenValidation,
+            .day = stream::DayOf(sent.sent_time > 0 ? sent.sent_time : waiting.since),
+            .app = waiting.app},
+           record.line, out);
+}
+
+}  // namespace cobblestone::claims

@@ -1,0 +1,72 @@
+// Results of hosts that have become others (merges.cc): what is said of one goes to the host that it was sent to, whichever of
+// both numbers an event names. A BOINC server gives a merged host's results the other host's number, in the middle of a job: its
+// dispatch names the one, its validation the other, and a trickle either.
+//
+// The partition of the host that has ended tells that of the other one of each result that is out (HeldResult); that one hands over
+// what names its host for it (HandedEvent), and what has waited there, and passes word on where its host ends, too. So a job stays
+// where its marks are, and its price, and its owner. What was decided there before word came is said as well (DecidedResult): what the
+// job was paid is then settled against that (GRANTS). All of it goes on `hosts`, in line with the merges.
+//
+// Lockstep: word goes out at the first mark of a period's end, behind all that names hosts in the period; what is handed over is taken
+// at the mark behind the one behind which all of it has come, in order of lines. So the outcome does not depend on where hosts lie.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "common/stream/table.h"
+
+namespace cobblestone::claims {
+
+// By result and the host that events may name for it.
+struct HeldElsewhere {
+  std::uint64_t host = 0;
+  HostId holder;
+  std::string name;        // of the result; empty: not told
+  double until = 0;        // UNIX s: no longer than that; 0: it is not decided
+  bool sent = false;       // its dispatch is known
+  std::vector<HostId> by;  // hosts between both, in order
+
+  friend bool operator==(const HeldElsewhere&, const HeldElsewhere&) = default;
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.host, s.holder, s.name, s.until, s.sent, s.by);
+  }
+};
+
+// Lockstep: waits for its mark. By number, in order of arrival.
+struct HandedRow {
+  std::uint64_t after = 0;  // so many marks had passed before the event
+  std::uint64_t line = 0;
+  std::uint64_t offset = 0;
+  double append_time = 0;  // UNIX s
+  std::string event;
+  std::uint32_t hops = 0;     // that it has made
+  HostId to;                  // not 0: it is to be sent to this host's partition
+  std::uint32_t project = 0;  // then
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.after, s.line, s.offset, s.append_time, s.event, s.hops, s.to, s.project);
+  }
+};
+
+// Lockstep; one row, where it says anything.
+struct Handing {
+  std::uint64_t moved = 0;  // records that partitions of this stage were sent since the last barrier
+  std::uint64_t next = 0;   // number of the next HandedRow; 0: there is none
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.moved, s.next);
+  }
+};
+
+// Tables of a slot, as stored (numbers are unique over all stages).
+inline constexpr stream::TableSpec<HeldElsewhere> kHeldTable{.id = 15, .version = 1};
+inline constexpr stream::TableSpec<HandedRow> kHandedTable{.id = 26, .version = 1};
+inline constexpr stream::TableSpec<Handing> kHandingTable{.id = 27, .version = 1};
+
+}  // namespace cobblestone::claims
