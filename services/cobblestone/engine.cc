@@ -117,8 +117,9 @@ Status CheckOrderOf(stream::embedded::Log& log, const std::vector<stream::TopicS
   const auto row = log.GetRow(kOrderRow);
   if (row.ok() == asked) return Status::Ok();
   bool fresh = true;
-  for (stream::TopicIndex topic = 0; topic < topics.size(); ++topic)
-    for (std::uint32_t p = 0; p < topics[topic].partitions; ++p) fresh = fresh && log.End({topic, p}) == 0;
+  for (std::size_t topic = 0; topic < topics.size(); ++topic)
+    for (std::uint32_t p = 0; p < topics[topic].partitions; ++p)
+      fresh = fresh && log.End({static_cast<stream::TopicIndex>(topic), p}) == 0;
   if (!asked || !fresh)
     return Status::InvalidArgument("the data directory " + settings.data_directory +
                                    " was made with `order: " + (asked ? "arrival" : "lockstep") +
