@@ -78,6 +78,23 @@ void AddBarrier(std::uint64_t id, bool ends_period, UnitBuilder& unit) {
            wire::EncodeEvent({.head = {.id = id}, .body = wire::Barrier{.ends_period = ends_period}}));
 }
 
+// From `at` to `end`, where `visit` does not end it.
+Status ReadRecords(stream::embedded::Log& log, stream::TopicPartition where, std::uint64_t at,
+                   std::uint64_t end,
+                   const std::function<bool(std::uint64_t offset, std::string_view record)>& visit) {
+  while (at < end) {
+    auto batch = log.Read(where, at);
+    if (!batch.ok()) return batch.status();
+    if (*batch == nullptr) break;
+    stream::RecordCursor cursor((*batch)->payload);
+    std::string_view record;
+    for (std::uint64_t offset = (*batch)->first; cursor.Next(&record); ++offset)
+      if (offset >= at && !visit(offset, record)) return Status::Ok();
+    at = (*batch)->end();
+  }
+  return Status::Ok();
+}
+
 std::string EncodeRow(const auto& value) {
   std::string bytes;
   stream::EncodeState(value, bytes);
@@ -414,7 +431,7 @@ Status Engine::EndPeriodBefore(Said next, bool asked) {
 
 Result<std::uint64_t> Engine::PassBarrier(bool ends_period) {
   const stream::TopicPartition where{wire::kPassed, 0};
-  std::uint64_t at = log_->End(where);
+  const std::uint64_t at = log_->End(where);
   UnitBuilder unit;
   AddBarrier(1 + log_->End({wire::kCatalogue, 0}), ends_period, unit);
   LogUnit taken = unit.Take();
@@ -423,17 +440,11 @@ Result<std::uint64_t> Engine::PassBarrier(bool ends_period) {
   runner_->WaitIdle();
   if (Status s = runner_->failure(); !s.ok()) return s;
   std::uint64_t moved = 0;
-  while (at < log_->End(where)) {
-    auto batch = log_->Read(where, at);
-    if (!batch.ok()) return batch.status();
-    if (*batch == nullptr) break;
-    stream::RecordCursor cursor((*batch)->payload);
-    std::string_view record;
-    wire::MarkPassed passed;
-    for (std::uint64_t offset = (*batch)->first; cursor.Next(&record); ++offset)
-      if (offset >= at && wire::DecodeMarkPassed(record, &passed)) moved += passed.moved;
-    at = (*batch)->end();
-  }
+  Status read = ReadRecords(*log_, where, at, log_->End(where), [&](std::uint64_t, std::string_view record) {
+    if (wire::MarkPassed passed; wire::DecodeMarkPassed(record, &passed)) moved += passed.moved;
+    return true;
+  });
+  if (!read.ok()) return read;
   return moved;
 }
 
@@ -556,18 +567,7 @@ Result<Engine::PendingAppend> Engine::BeginAppend(const AppendBlock& block) {
 Status Engine::ForEachRecord(stream::TopicPartition where,
                              const std::function<bool(std::uint64_t offset, std::string_view record)>& visit,
                              std::uint64_t from) {
-  const std::uint64_t end = log_->DurableEnd(where);
-  for (std::uint64_t at = std::max(from, log_->Begin(where)); at < end;) {
-    auto batch = log_->Read(where, at);
-    if (!batch.ok()) return batch.status();
-    if (*batch == nullptr) break;
-    stream::RecordCursor cursor((*batch)->payload);
-    std::string_view record;
-    for (std::uint64_t offset = (*batch)->first; cursor.Next(&record); ++offset)
-      if (offset >= at && !visit(offset, record)) return Status::Ok();
-    at = (*batch)->end();
-  }
-  return Status::Ok();
+  return ReadRecords(*log_, where, std::max(from, log_->Begin(where)), log_->DurableEnd(where), visit);
 }
 
 }  // namespace cobblestone

@@ -346,7 +346,7 @@ void GrantsStage::OnLateTrickle(const RecordView& record, Emitter& out) {
     return out.Fail(Status::Corrupted("a late trickle does not decode"));
   const Key key = WorkunitKey(grant.head.project, grant.partial->workunit);
   const OpenWorkunit* open = open_.Find(key);
-  if (open != nullptr && Awaits(*open, grant.head.result, grant.head.host)) {
+  if (open != nullptr && Awaits(*open, grant.head.result)) {
     open_.Mutable(key).late_trickles.emplace_back(bytes);
     return;
   }
@@ -354,21 +354,19 @@ void GrantsStage::OnLateTrickle(const RecordView& record, Emitter& out) {
   PayLateTrickle(bytes, decided == nullptr ? 0 : GotBy(grant.head.result, *decided), out);
 }
 
-bool GrantsStage::Awaits(const OpenWorkunit& open, ResultId result, HostId host) {
-  const auto is_its = [&](const HeldClaim& one) {
-    return one.counts && one.result == result && (!host || one.host == host);
-  };
+bool GrantsStage::Awaits(const OpenWorkunit& open, ResultId result) {
+  const auto is_its = [&](const HeldClaim& one) { return one.counts && one.result == result; };
   if (std::any_of(open.claims.begin(), open.claims.end(), is_its)) return true;
   credit::Claim claim;
   return std::any_of(open.late.begin(), open.late.end(), [&](const LateClaim& late) {
-    return wire::DecodeClaim(late.bytes, &claim) && claim.result == result && (!host || claim.host == host);
+    return wire::DecodeClaim(late.bytes, &claim) && claim.result == result;
   });
 }
 
 void GrantsStage::OnPaidBefore(const RecordView& record, Emitter& out) {
   const Key key = WorkunitKey(claim_.project, claim_.workunit);
   const OpenWorkunit* open = open_.Find(key);
-  if (open != nullptr && Awaits(*open, claim_.result, {})) {
+  if (open != nullptr && Awaits(*open, claim_.result)) {
     open_.Mutable(key).paid_before.emplace_back(record.value);
     return;
   }
@@ -395,7 +393,7 @@ void GrantsStage::TakePaidBefore(const std::vector<std::string>& all, const Deci
   credit::Claim paid;
   for (const std::string& one : all) {
     if (!wire::DecodeClaim(one, &paid)) return out.Fail(Status::Corrupted("a claim does not decode"));
-    if (left != nullptr && Awaits(*left, paid.result, {}))
+    if (left != nullptr && Awaits(*left, paid.result))
       left->paid_before.push_back(one);
     else
       SettleBefore(paid, decided == nullptr ? 0 : GotBy(paid.result, *decided), out);
@@ -499,7 +497,7 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
       if (left.claims[i].pass == pass) left.Remove(i);
     std::erase_if(left.late_trickles, [&](const std::string& late) {
       wire::Grant grant;
-      if (wire::DecodeGrant(late, &grant) && Awaits(left, grant.head.result, grant.head.host)) return false;
+      if (wire::DecodeGrant(late, &grant) && Awaits(left, grant.head.result)) return false;
       PayLateTrickle(late, 0, out);
       return true;
     });

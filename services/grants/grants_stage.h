@@ -198,8 +198,9 @@ class GrantsStage final : public stream::Stage {
                  credit::Mode mode, std::uint64_t line, double time, std::uint32_t flags, double cap,
                  std::uint64_t canonical, stream::Emitter& out);
   void OnLateTrickle(const stream::RecordView& record, stream::Emitter& out);
-  // The decision about the result still waits for others. A host of 0: of whichever.
-  static bool Awaits(const OpenWorkunit& open, ResultId result, HostId host);
+  // The decision about the result still waits for others. By whichever host's claim: one grant there is of a result, and what its
+  // trickles bring beyond it is asked of that one.
+  static bool Awaits(const OpenWorkunit& open, ResultId result);
   // What a result's trickles were paid whose claim knew nothing of it.
   void OnPaidBefore(const stream::RecordView& record, stream::Emitter& out);
   void SettleBefore(const credit::Claim& paid, credit::MicroCredit granted, stream::Emitter& out);

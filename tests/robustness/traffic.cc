@@ -231,6 +231,7 @@ std::vector<Event> RestlessTraffic(const GenerateOptions& options) {
   // And what is out of those hosts goes by both their numbers.
   HeirNames rename(options.seed, HeirNames::Of::kJobsSent);
   for (Event& event : all) event.envelope = rename(event.envelope);
+  EXPECT_GT(rename.renamed(), 0u) << "nothing was out of the hosts that became others";
   return all;
 }
 

@@ -232,7 +232,7 @@ struct Oracle::State {
   void EndJob(ResultKey key, std::uint64_t host, ResultFacts& result, double time, std::uint64_t at_line);
   void ForgetJob(std::uint32_t project, std::uint64_t result_id, std::uint64_t host, ResultFacts& result);
   void LeaveJob(std::uint32_t project, ResultFacts& result, const Envelope& back, std::uint64_t at_line);
-  static bool Awaits(const WorkunitFacts& workunit, const LateTrickle& late);
+  static bool Awaits(const WorkunitFacts& workunit, std::uint64_t result);
   void TakeLate(std::uint64_t workunit, const LateTrickle& late);
   void TakePaidBefore(std::uint64_t project,
                       std::uint64_t workunit);  // those that wait for no claim any more
@@ -615,12 +615,7 @@ void Oracle::State::TakeHanded() {
 void Oracle::State::TakePaidBefore(std::uint64_t project_id, std::uint64_t workunit_id) {
   WorkunitFacts& workunit = projects[static_cast<std::uint32_t>(project_id)].workunits[workunit_id];
   std::erase_if(workunit.paid_before, [&](const PaidBefore& one) {
-    const auto is_its = [&](const Claim& claim) {
-      return !claim.expired && claim.result == one.of.key.result;
-    };
-    if (std::any_of(workunit.claims.begin(), workunit.claims.end(), is_its) ||
-        std::any_of(workunit.late.begin(), workunit.late.end(), is_its))
-      return false;
+    if (Awaits(workunit, one.of.key.result)) return false;
     std::int64_t paid = 0;
     for (const OraclePartials& part : one.paid) paid += part.micro;
     const bool granted = outcome.grants.contains(one.of.key);
@@ -1092,7 +1087,7 @@ void Oracle::State::Settle(std::uint32_t project_id, std::uint64_t workunit_id, 
     // Such a look decides nothing.
     std::erase_if(workunit.claims, [pass](const Claim& claim) { return claim.pass == pass; });
     std::erase_if(workunit.late_trickles, [&](const LateTrickle& late) {
-      if (Awaits(workunit, late)) return false;
+      if (Awaits(workunit, late.posting.key.result)) return false;
       PayLate(late, 0);
       return true;
     });
@@ -1129,10 +1124,8 @@ void Oracle::State::Settle(std::uint32_t project_id, std::uint64_t workunit_id, 
     PayLate(trickle, outcome.grants.count(trickle.posting.key) > 0 ? workunit.micro : 0);
 }
 
-bool Oracle::State::Awaits(const WorkunitFacts& workunit, const LateTrickle& late) {
-  const auto is_its = [&](const Claim& claim) {
-    return !claim.expired && claim.result == late.posting.key.result && claim.host == late.posting.host;
-  };
+bool Oracle::State::Awaits(const WorkunitFacts& workunit, std::uint64_t result) {
+  const auto is_its = [&](const Claim& claim) { return !claim.expired && claim.result == result; };
   return std::any_of(workunit.claims.begin(), workunit.claims.end(), is_its) ||
          std::any_of(workunit.late.begin(), workunit.late.end(), is_its);
 }
@@ -1140,7 +1133,7 @@ bool Oracle::State::Awaits(const WorkunitFacts& workunit, const LateTrickle& lat
 void Oracle::State::TakeLate(std::uint64_t workunit_id, const LateTrickle& late) {
   Project& project = projects[late.posting.key.project];
   WorkunitFacts& workunit = project.workunits[workunit_id];
-  if (!workunit.decided && Awaits(workunit, late)) {
+  if (!workunit.decided && Awaits(workunit, late.posting.key.result)) {
     workunit.late_trickles.push_back(late);
     return;
   }
