@@ -30,7 +30,7 @@ VOLUNTEERS_USER = 7  # of the traffic's project; has credit
 HISTORY_PROJECT = 1
 TRAFFIC_PROJECT = 2
 CLIMATE_PROJECT = 1
-SETTLED, KEPT = 1, 11  # of the climate's results: granted, and not valid
+SETTLED, KEPT, RUNNING = 1, 11, 2  # of the climate's results: granted, not valid, and not decided yet
 ADOPTED_PROJECT = 1
 BUSY, SHY = 5, 3  # of the adopted users: granted results since, and one who shows no hosts
 BUSY_HOST = 11
@@ -238,6 +238,8 @@ def main():
             here.climate()
             here.settle()
             wrong += [] if tell("running", here.base, *more["running"]) else ["running"]
+            views = [f"#/p/{CLIMATE_PROJECT}/result/{result}" for result in (RUNNING, SETTLED, KEPT)]
+            wrong += [] if tell("access", here.base, *more["access"], "--views", *views) else ["access, of running jobs"]
     if "adopted" in options.stories:
         with world(options.program) as here:
             here.adopted()
