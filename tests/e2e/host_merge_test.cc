@@ -832,16 +832,7 @@ TEST_P(HostMergeSeeds, WhicheverOfItsHostsNumbersAJobGoesByTheOracleSaysWhatCome
   HeirNames rename(GetParam(), HeirNames::Of::kAll);
   const Events events = rename(WithMerges(Generate(options), options.hosts, GetParam(), options.start_time));
   EXPECT_GT(rename.renamed(), 200u);
-  const Outcome expected = RunOracle(events);
-  const Played one = RunPipeline(events, 1);
-  EXPECT_EQ(GrantDifferences(expected, one.outcome), "");
-  for (const std::uint32_t partitions : {3u, 8u}) {
-    const Played more = RunPipeline(events, partitions);
-    EXPECT_EQ(GrantDifferences(expected, more.outcome), "") << partitions << " partitions";
-    EXPECT_TRUE(one.outcome.refusals == more.outcome.refusals) << partitions << " partitions";
-    EXPECT_EQ(LedgerDifference(one.ledger, more.ledger), "") << partitions << " partitions";
-    EXPECT_EQ(AccountDifference(one.accounts, more.accounts), "") << partitions << " partitions";
-  }
+  ExpectLikeTheOracle(events);
 }
 
 TEST_P(HostMergeSeeds, WhicheverOfItsHostsNumbersAJobGoesByItComesToTheSame) {

@@ -263,14 +263,15 @@ struct Oracle::State {
   };
   std::set<std::pair<std::uint32_t, std::uint64_t>> before_;  // workunits with something paid before
   std::vector<Handed> handed;
-  std::set<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>> to_tell;  // project, result, host
+  // By project, result, host: whether its dispatch was known.
+  std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>, bool> to_tell;
   std::vector<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t, HeldBy, std::uint64_t>> to_pass;
   void AddOfResult(const Envelope& e, std::string_view bytes, std::uint64_t from_line, int hops = 0);
   void TakeHanded();
   // It was decided under the number of what its host has become, before that was known.
   void EndElsewhere(std::uint32_t project, std::uint64_t result, std::uint64_t host, std::uint64_t at_line);
-  // Tells what its host has become, if it has, that the result is this host's.
-  void TellHeir(std::uint32_t project, std::uint64_t result, std::uint64_t host);
+  // What its host has become, if it has, is told when the period ends that the result is this host's.
+  void WillTellHeir(std::uint32_t project, std::uint64_t result, std::uint64_t host);
   void Hold(std::uint32_t project, std::uint64_t result, std::uint64_t named, HeldBy by,
             std::set<std::uint64_t> told);
   void EndPeriod();
@@ -591,14 +592,17 @@ void Oracle::State::AddOfResult(const Envelope& e, std::string_view bytes, std::
   if (e.has_validation()) AddValidation(e, bytes);
   if (e.has_dispatch()) AddDispatch(e, bytes);
   line = now;
-  if (result != 0 && !e.has_trickle()) to_tell.insert({e.project(), result, host});
+  if (!e.has_trickle()) WillTellHeir(e.project(), result, host);
 }
 
 // First all that names hosts, then word of whose it is, then what was handed over by earlier word, and so on.
 void Oracle::State::TakeHanded() {
   std::vector<Handed> batch = std::exchange(handed, {});
   while (!batch.empty() || !to_tell.empty() || !to_pass.empty()) {
-    for (const auto& [project, result, host] : std::exchange(to_tell, {})) TellHeir(project, result, host);
+    for (const auto& [of, sent] : std::exchange(to_tell, {})) {
+      const auto& [project, result, host] = of;
+      Hold(project, result, *merges.Into({project, host}), {.holder = host, .sent = sent}, {host});
+    }
     for (const auto& [project, result, into, by, from] : std::exchange(to_pass, {}))
       Hold(project, result, into, by, {from});
     std::sort(batch.begin(), batch.end());
@@ -661,15 +665,15 @@ void Oracle::State::EndElsewhere(std::uint32_t project_id, std::uint64_t result_
   result = std::move(left);
 }
 
-void Oracle::State::TellHeir(std::uint32_t project_id, std::uint64_t result, std::uint64_t host) {
-  const auto into = merges.Into({project_id, host});
-  const auto known = projects[project_id].results.find({result, host});
-  if (!into || known == projects[project_id].results.end()) return;
+void Oracle::State::WillTellHeir(std::uint32_t project, std::uint64_t result, std::uint64_t host) {
+  const auto known = projects[project].results.find({result, host});
+  if (!merges.Into({project, host}) || known == projects[project].results.end()) return;
   const ResultFacts& facts = known->second;
   if (!facts.pending && !facts.ended) return;
   const bool sent = !facts.dispatch.empty() || (facts.job && facts.job->terms);
-  if (!sent && !projects[project_id].apps[facts.app].trickles.empty()) return;
-  Hold(project_id, result, *into, {.holder = host, .sent = sent}, {host});
+  if (!sent && !projects[project].apps[facts.app].trickles.empty()) return;
+  bool& was_sent = to_tell[{project, result, host}];
+  was_sent = was_sent || sent;
 }
 
 void Oracle::State::Hold(std::uint32_t project_id, std::uint64_t result, std::uint64_t named, HeldBy by,
@@ -1436,7 +1440,7 @@ void Oracle::State::AddMerge(const Envelope& e, std::string_view bytes) {
     if (key.second == host && (result.pending || (result.ended && result.job))) own.push_back(key.first);
   for (const auto& [key, by] : project.held)
     if (key.second == host) others.emplace_back(key.first, by);
-  for (const std::uint64_t result : own) to_tell.insert({e.project(), result, host});
+  for (const std::uint64_t result : own) WillTellHeir(e.project(), result, host);
   for (const auto& [result, by] : others)
     to_pass.emplace_back(e.project(), result, e.host_merge().into(), by, host);
 }
