@@ -244,11 +244,11 @@ enum ClaimFlag : std::uint32_t {
   kClaimHostScaleCheck = 1u << 13,  // the app's cherry-picking check was on
   kClaimMinAvgDefined = 1u << 14,
   kClaimUnreplicated = 1u << 15,
-  kClaimNoClaim = 1u << 16,   // no claim could be formed (mode none); the result is valid all the same
-  kClaimReported = 1u << 17,  // `reported` is the app's own word, not the project's
+  kClaimNoClaim = 1u << 16,    // no claim could be formed (mode none); the result is valid all the same
+  kClaimReported = 1u << 17,   // `reported` is the app's own word, not the project's
+  kClaimNoHostRow = 1u << 18,  // boinc: there is no record of (host, app version) and none can be made
   // No claim: what trickles of a result were paid that was decided under another number of its host, without them.
   kClaimPaidBefore = 1u << 19,
-  kClaimNoHostRow = 1u << 18,  // boinc: there is no record of (host, app version) and none can be made
 };
 
 // What one result is worth, with every input that led to it: Policy::Price() computes the outcome from the rest alone.

@@ -125,7 +125,8 @@ HeldResult FromProto(const v1::HeldResult& m) {
                  .result_name = m.result_name(),
                  .until = m.until(),
                  .sent = m.sent(),
-                 .by = {}};
+                 .by = {},
+                 .after = m.after()};
   for (const std::uint64_t host : m.by()) out.by.emplace_back(host);
   return out;
 }
@@ -139,7 +140,10 @@ HandedEvent FromProto(const v1::HandedEvent& m) {
 }
 
 DecidedResult FromProto(const v1::DecidedResult& m) {
-  return {.host = HostId(m.host()), .result = ResultId(m.result()), .named = HostId(m.named())};
+  return {.host = HostId(m.host()),
+          .result = ResultId(m.result()),
+          .named = HostId(m.named()),
+          .after = m.after()};
 }
 
 // By name, because constant_fields.h is the one list of them.
@@ -527,6 +531,7 @@ void Put(const HeldResult& in, v1::Envelope* envelope) {
   m->set_until(in.until);
   m->set_sent(in.sent);
   for (const HostId host : in.by) m->add_by(host.value);
+  m->set_after(in.after);
 }
 
 void Put(const HandedEvent& in, v1::Envelope* envelope) {
@@ -543,6 +548,7 @@ void Put(const DecidedResult& in, v1::Envelope* envelope) {
   m->set_host(in.host.value);
   m->set_result(in.result.value);
   m->set_named(in.named.value);
+  m->set_after(in.after);
 }
 
 void Put(const AccountFacts& in, v1::Envelope* envelope) { ToProto(in, envelope->mutable_account_facts()); }

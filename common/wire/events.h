@@ -163,6 +163,7 @@ struct HeldResult {
   double until = 0;         // UNIX s: no longer than that; 0: it is not decided
   bool sent = false;        // its dispatch is known
   std::vector<HostId> by;   // hosts between both, in order
+  std::uint64_t after = 0;  // `order: lockstep`: so many marks had passed before it was said
 
   friend bool operator==(const HeldResult&, const HeldResult&) = default;
 };
@@ -171,7 +172,7 @@ struct HeldResult {
 struct HandedEvent {
   HostId host;
   HostId named;
-  std::uint64_t after = 0;  // `order: lockstep`: so many marks had passed before it
+  std::uint64_t after = 0;  // `order: lockstep`: so many marks had passed before it was handed over
   std::string event;        // an envelope, with `host` for `named`
   std::uint32_t hops = 0;   // that it has made before
 
@@ -183,6 +184,7 @@ struct DecidedResult {
   HostId host;
   ResultId result;
   HostId named;
+  std::uint64_t after = 0;  // as above
 
   friend bool operator==(const DecidedResult&, const DecidedResult&) = default;
 };

@@ -246,12 +246,8 @@ void ClaimsStage::OnMember(const RecordView& record, Emitter& out) {
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
   if (const auto* asked = std::get_if<wire::HostAsked>(&event->body))
     return OnAsked(event->head, *asked, out);
-  if (const auto* held = std::get_if<wire::HeldResult>(&event->body))
-    return OnHeldResult(record, event->head, *held, out);
-  if (const auto* handed = std::get_if<wire::HandedEvent>(&event->body))
-    return OnHanded(record, *handed, out);
-  if (const auto* decided = std::get_if<wire::DecidedResult>(&event->body))
-    return OnDecided(record, event->head, *decided, out);
+  if (event->kind() >= wire::EventKind::kHeldResult && event->kind() <= wire::EventKind::kDecidedResult)
+    return OnOwn(record, std::move(*event), out);
   if (auto refusal = wire::FromTheFuture(record, event->head.time, options_.future_limit))
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
   if (const auto* member = std::get_if<wire::HostMember>(&event->body))

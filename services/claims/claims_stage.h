@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -98,32 +99,36 @@ class ClaimsStage final : public stream::Stage {
   // To another partition of this stage.
   void SendOwn(ProjectId project, HostId to, const wire::Event& event, std::uint64_t line,
                stream::Emitter& out);
-  void SendBytes(ProjectId project, HostId to, std::string bytes, std::uint64_t line, stream::Emitter& out);
+  std::uint64_t After();
   void OnAsked(const wire::EventHead& head, const wire::HostAsked& asked, stream::Emitter& out);
   void Tell(const wire::EventHead& head, wire::GrantKind kind, HostId host, UserId user,
             stream::Emitter& out);
   // Results of hosts that have become others (handed.h).
   void TellHeir(const stream::Key& result, HostId host, const credit::AppRow* app, double until,
                 std::uint64_t line, stream::Emitter& out);
-  void Tell(const wire::HeldResult& held, ProjectId project, double time, std::uint64_t line, bool at_once,
-            stream::Emitter& out);
-  void Keep(HandedRow row);
+  void SayHeld(const wire::HeldResult& held, ProjectId project, double time, std::uint64_t line,
+               stream::Emitter& out);
   void TellHeirOfAll(ProjectId project, HostId host, std::uint64_t line, stream::Emitter& out);
-  void PassOn(const stream::Key& key, const HeldElsewhere& row, std::uint64_t line, bool at_once,
-              stream::Emitter& out);
+  void PassOn(const stream::Key& key, const HeldElsewhere& row, std::uint64_t line, stream::Emitter& out);
   double RememberedUntil(ProjectId project, const Seen& seen);  // UNIX s
-  void OnHeldResult(const stream::RecordView& record, const wire::EventHead& head,
-                    const wire::HeldResult& held, stream::Emitter& out);
+  bool TakeHeld(ProjectId project, const wire::HeldResult& held);
+  bool IsDecided(const stream::Key& result, HostId host);
+  void GiveAway(const stream::Key& result, std::uint64_t line, stream::Emitter& out);
   // False: the event is of this partition.
   bool HandOver(const stream::RecordView& record, ProjectId project, ResultId result, HostId named,
                 stream::Emitter& out);
   void ForgetHeld(ProjectId project, double now, double* first_due);
-  void OnHanded(const stream::RecordView& record, const wire::HandedEvent& handed, stream::Emitter& out);
-  void TakeHanded(const stream::RecordView& record, std::uint32_t hops, stream::Emitter& out);
+  struct Own {
+    stream::RecordView record;
+    wire::Event event;
+  };
+  void OnOwn(const stream::RecordView& record, wire::Event event, stream::Emitter& out);
   void TakeAllHanded(stream::Emitter& out);
-  std::uint64_t TakeMoved();  // lockstep: so many records were sent since the last barrier
-  void OnDecided(const stream::RecordView& record, const wire::EventHead& head,
-                 const wire::DecidedResult& decided, stream::Emitter& out);
+  void TakeOwn(std::span<const Own> all, stream::Emitter& out);
+  std::uint64_t TakeMoved();  // lockstep: so many records are on their way, or were since the last barrier
+  void TakeHanded(const stream::RecordView& record, std::uint32_t hops, stream::Emitter& out);
+  void TakeDecided(const stream::RecordView& record, const wire::EventHead& head,
+                   const wire::DecidedResult& decided, stream::Emitter& out);
   // Tells both partitions of accounts (which may be the same) that the host's account goes to another owner.
   void EmitMove(const wire::EventHead& head, HostId host, UserId from, UserId to, stream::Emitter& out);
   // An operator takes back what a job that runs was paid (reversed_jobs.cc).

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -46,11 +48,7 @@ Result<std::string> Rename(std::string_view bytes, HostId host) {
 
 void ClaimsStage::SendOwn(ProjectId project, HostId to, const wire::Event& event, std::uint64_t line,
                           Emitter& out) {
-  SendBytes(project, to, wire::EncodeEvent(event), line, out);
-}
-
-void ClaimsStage::SendBytes(ProjectId project, HostId to, std::string bytes, std::uint64_t line,
-                            Emitter& out) {
+  std::string bytes = wire::EncodeEvent(event);
   if (options_.lockstep) {
     bytes_.clear();
     wire::AppendWithLine(line, bytes, &bytes_);
@@ -59,6 +57,9 @@ void ClaimsStage::SendBytes(ProjectId project, HostId to, std::string bytes, std
   }
   out.Emit(wire::kHosts, wire::PartitionOf(project, to.value, options_.partitions), bytes);
 }
+
+// Of what is said now.
+std::uint64_t ClaimsStage::After() { return options_.lockstep ? marks_.passed() : 0; }
 
 // ---- The host that has ended ---------------------------------------------------------------------------------------
 
@@ -73,29 +74,21 @@ void ClaimsStage::TellHeir(const Key& result, HostId host, const credit::AppRow*
                     (pending != nullptr && !pending->dispatch.empty());
   // Of what may be paid while it runs its dispatch alone says whose it is.
   if (!sent && app != nullptr && !app->policy.trickles.empty()) return;
-  Tell({.host = state->into,
-        .result = ResultId(result.id),
-        .holder = host,
-        .result_name = job == nullptr ? std::string() : job->name,
-        .until = until,
-        .sent = sent,
-        .by = {}},
-       ProjectId(result.project), state->merge.time, line, false, out);
+  SayHeld({.host = state->into,
+           .result = ResultId(result.id),
+           .holder = host,
+           .result_name = job == nullptr ? std::string() : job->name,
+           .until = until,
+           .sent = sent,
+           .by = {},
+           .after = After()},
+          ProjectId(result.project), state->merge.time, line, out);
 }
 
-void ClaimsStage::Tell(const wire::HeldResult& held, ProjectId project, double time, std::uint64_t line,
-                       bool at_once, Emitter& out) {
-  const wire::Event event{.head = {.id = held.result.value, .project = project, .time = time}, .body = held};
-  // Lockstep: else it would depend on partitions which of the period's events that name another host come before it.
-  if (options_.lockstep && !at_once) {
-    ++handing_.Mutable({}).moved;
-    return Keep({.line = line, .event = wire::EncodeEvent(event), .to = held.host, .project = project.value});
-  }
-  SendOwn(project, held.host, event, line, out);
-}
-
-void ClaimsStage::Keep(HandedRow row) {
-  handed_.Mutable({.project = 0, .id = handing_.Mutable({}).next++, .sub = 0}) = std::move(row);
+void ClaimsStage::SayHeld(const wire::HeldResult& held, ProjectId project, double time, std::uint64_t line,
+                          Emitter& out) {
+  SendOwn(project, held.host,
+          {.head = {.id = held.result.value, .project = project, .time = time}, .body = held}, line, out);
 }
 
 // It has just ended: of all that is out of it, in order.
@@ -116,7 +109,7 @@ void ClaimsStage::TellHeirOfAll(ProjectId project, HostId host, std::uint64_t li
     return view == nullptr ? nullptr : view->catalogue.FindApp(AppId(id));
   };
   for (const Key& key : held) TellHeir(key, host, app(pending_.Find(key)->app), 0, line, out);
-  for (const Key& key : passed_on) PassOn(key, *held_.Find(key), line, false, out);
+  for (const Key& key : passed_on) PassOn(key, *held_.Find(key), line, out);
   // Decided ones whose trickles may still come.
   const HostState& state = *hosts_.Find(HostKey(project.value, host));
   if (!state.has_ended_jobs) return;
@@ -134,8 +127,7 @@ void ClaimsStage::TellHeirOfAll(ProjectId project, HostId host, std::uint64_t li
 }
 
 // Where this host has become another, too. Hosts may have been said to become each other: none is told twice.
-void ClaimsStage::PassOn(const Key& key, const HeldElsewhere& row, std::uint64_t line, bool at_once,
-                         Emitter& out) {
+void ClaimsStage::PassOn(const Key& key, const HeldElsewhere& row, std::uint64_t line, Emitter& out) {
   const HostId host(row.host);
   const HostState* state = hosts_.Find(HostKey(key.project, host));
   if (state == nullptr || !state->merge.said() || state->into == row.holder ||
@@ -147,9 +139,10 @@ void ClaimsStage::PassOn(const Key& key, const HeldElsewhere& row, std::uint64_t
                         .result_name = row.name,
                         .until = row.until,
                         .sent = row.sent,
-                        .by = row.by};
+                        .by = row.by,
+                        .after = After()};
   held.by.push_back(host);
-  Tell(held, ProjectId(key.project), state->merge.time, line, at_once, out);
+  SayHeld(held, ProjectId(key.project), state->merge.time, line, out);
 }
 
 double ClaimsStage::RememberedUntil(ProjectId project, const Seen& seen) {
@@ -161,59 +154,68 @@ double ClaimsStage::RememberedUntil(ProjectId project, const Seen& seen) {
 
 // ---- What it has become --------------------------------------------------------------------------------------------
 
-void ClaimsStage::OnHeldResult(const RecordView& record, const wire::EventHead& head,
-                               const wire::HeldResult& held, Emitter& out) {
-  if (held.holder == held.host) return;
-  const Key key = ResultKey(head.project.value, held.result.value, held.host);
+// True: it says something new.
+bool ClaimsStage::TakeHeld(ProjectId project, const wire::HeldResult& held) {
+  if (held.holder == held.host) return false;
+  const Key key = ResultKey(project.value, held.result.value, held.host);
   if (const Pending* pending = pending_.Find(key); pending != nullptr && !pending->dispatch.empty())
-    return;  // it was sent here, too
-  const wire::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0});
-  const bool is_decided =
-      view != nullptr && FindSeen(head.project, *view, held.host, key.id, kSeenCompletion) != nullptr;
-  if (const OpenJob* job = jobs_.Find(key); is_decided && job != nullptr && job->priced) return;
+    return false;  // it was sent here, too
+  if (const OpenJob* job = jobs_.Find(key); job != nullptr && job->priced && IsDecided(key, held.host))
+    return false;
   HeldElsewhere row{.host = held.host.value,
                     .holder = held.holder,
                     .name = held.result_name,
                     .until = held.until,
                     .sent = held.sent,
                     .by = held.by};
-  if (const HeldElsewhere* known = held_.Find(key); known == nullptr) {
-    held_.Mutable(key) = row;
-    PassOn(key, row, record.line, true, out);
-  } else {
+  if (row.until > 0) WaitsFrom(project, row.until, 0);
+  if (const HeldElsewhere* known = held_.Find(key); known != nullptr) {
     // Of two that say so the one counts that was sent it, for certain: whoever comes first.
     const auto rank = [](const HeldElsewhere& one) { return std::tuple(!one.sent, one.holder); };
     if (known->holder == held.holder) {
       if (row.name.empty()) row.name = known->name;
       row.sent = row.sent || known->sent;
     } else if (rank(*known) < rank(row)) {
-      row = *known;
+      return false;
     }
-    if (!(*known == row)) {
-      held_.Mutable(key) = row;
-      PassOn(key, row, record.line, true, out);
-    }
+    if (*known == row) return false;
   }
-  if (row.until > 0) WaitsFrom(head.project, row.until, 0);
+  held_.Mutable(key) = std::move(row);
+  return true;
+}
+
+bool ClaimsStage::IsDecided(const Key& result, HostId host) {
+  const ProjectId project(result.project);
+  const wire::ProjectView* view = projects_.Find({.project = result.project, .id = 0, .sub = 0});
+  return view != nullptr && FindSeen(project, *view, host, result.id, kSeenCompletion) != nullptr;
+}
+
+// What has come of a result that is another host's, before that was known.
+void ClaimsStage::GiveAway(const Key& key, std::uint64_t line, Emitter& out) {
+  const HeldElsewhere row = *held_.Find(key);
+  const ProjectId project(key.project);
+  const HostId here(row.host);
+  PassOn(key, row, line, out);
   if (!row.name.empty()) {
-    const Key name = NameKey(head.project, row.name, held.host);
+    const Key name = NameKey(project, row.name, here);
     names_.Mutable(name) = {.name = row.name, .result = key.id};
     TakeWaiting(name, waiting_names_, out);
   }
   TakeWaiting(key, waiting_trickles_, out);
   if (const Pending* pending = pending_.Find(key)) {
     const Pending waiting = *pending;
-    if (waiting.waits_for_host) std::erase(hosts_.Mutable(HostKey(key.project, held.host)).waiting, key.id);
+    if (waiting.waits_for_host) std::erase(hosts_.Mutable(HostKey(key.project, here)).waiting, key.id);
     pending_.Erase(key);
     for (const WaitingEvent* event : {&waiting.completion, &waiting.validation})
-      if (!event->empty())
-        HandOver(event->Record(options_.partition), head.project, held.result, held.host, out);
+      if (!event->empty()) HandOver(event->Record(options_.partition), project, ResultId(key.id), here, out);
   }
-  if (is_decided)
-    SendOwn(head.project, row.holder,
-            {.head = head,
-             .body = wire::DecidedResult{.host = row.holder, .result = held.result, .named = held.host}},
-            record.line, out);
+  if (IsDecided(key, here))
+    SendOwn(project, row.holder,
+            {.head = {.id = key.id, .project = project, .time = 0},
+             .body =
+                 wire::DecidedResult{
+                     .host = row.holder, .result = ResultId(key.id), .named = here, .after = After()}},
+            line, out);
 }
 
 bool ClaimsStage::HandOver(const RecordView& record, ProjectId project, ResultId result, HostId named,
@@ -231,7 +233,7 @@ bool ClaimsStage::HandOver(const RecordView& record, ProjectId project, ResultId
           {.head = {.id = result.value, .project = project, .time = 0},
            .body = wire::HandedEvent{.host = row->holder,
                                      .named = named,
-                                     .after = options_.lockstep ? marks_.passed() : 0,
+                                     .after = After(),
                                      .event = std::move(*event),
                                      .hops = hops_}},
           record.line, out);
@@ -258,60 +260,92 @@ void ClaimsStage::ForgetHeld(ProjectId project, double now, double* first_due) {
   }
 }
 
-// ---- The host that it was sent to ----------------------------------------------------------------------------------
+// ---- What partitions of this stage say to each other ---------------------------------------------------------------
 
-void ClaimsStage::OnHanded(const RecordView& record, const wire::HandedEvent& handed, Emitter& out) {
+void ClaimsStage::OnOwn(const RecordView& record, wire::Event event, Emitter& out) {
   if (!options_.lockstep) {
-    RecordView event = record;
-    event.value = handed.event;
-    return TakeHanded(event, handed.hops + 1, out);
+    const Own one{record, std::move(event)};
+    return TakeOwn({&one, 1}, out);
   }
-  Keep({.after = handed.after,
-        .line = record.line,
-        .offset = record.offset,
-        .append_time = record.append_time,
-        .event = handed.event,
-        .hops = handed.hops + 1});
+  const std::uint64_t after = std::visit(
+      [](const auto& body) -> std::uint64_t {
+        if constexpr (requires { body.after; }) return body.after;
+        return 0;
+      },
+      event.body);
+  handed_.Mutable({.project = 0, .id = handing_.Mutable({}).next++, .sub = 0}) = {
+      .after = after,
+      .line = record.line,
+      .offset = record.offset,
+      .append_time = record.append_time,
+      .event = std::string(record.value)};
 }
 
-// All that lies before the mark before this one, which has just passed; none of it is still on its way, for nothing follows a mark
-// before it has passed everywhere.
+// A mark has just passed. What was said before the one before it is all here, for nothing follows a mark before it has passed
+// everywhere.
 void ClaimsStage::TakeAllHanded(Emitter& out) {
   if (handed_.size() == 0) return;
   const std::uint64_t passed = marks_.passed();
-  std::vector<std::pair<Key, HandedRow>> all;
+  std::vector<HandedRow> due;
+  std::vector<Key> keys;
   handed_.ForEach([&](const Key& key, const HandedRow& row) {
-    if (row.to || row.after + 2 <= passed) all.emplace_back(key, row);
+    if (row.after + 2 > passed) return;
+    due.push_back(row);
+    keys.push_back(key);
   });
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
-    return std::tie(a.second.line, a.second.event) < std::tie(b.second.line, b.second.event);
+  for (const Key& key : keys) handed_.Erase(key);
+  std::sort(due.begin(), due.end(), [](const HandedRow& a, const HandedRow& b) {
+    return std::tie(a.line, a.event) < std::tie(b.line, b.event);
   });
-  for (const auto& [key, row] : all) {
-    handed_.Erase(key);
-    if (row.to) {
-      SendBytes(ProjectId(row.project), row.to, row.event, row.line, out);
-      continue;
-    }
-    TakeHanded({.where = {wire::kHosts, options_.partition},
-                .offset = row.offset,
-                .append_time = row.append_time,
-                .line = row.line,
-                .value = row.event},
-               row.hops, out);
+  std::vector<Own> all;
+  all.reserve(due.size());
+  for (const HandedRow& row : due) {
+    auto event = wire::ParseEvent(row.event);
+    if (!event.ok()) return out.Fail(event.status());
+    all.push_back({{.where = {wire::kHosts, options_.partition},
+                    .offset = row.offset,
+                    .append_time = row.append_time,
+                    .line = row.line,
+                    .value = row.event},
+                   std::move(*event)});
   }
+  TakeOwn(all, out);
   if (handed_.size() == 0) handing_.Mutable({}).next = 0;
 }
 
+void ClaimsStage::TakeOwn(std::span<const Own> all, Emitter& out) {
+  std::map<Key, std::uint64_t> held_now;  // and by which line
+  for (const Own& one : all) {
+    const ProjectId project = one.event.head.project;
+    if (const auto* held = std::get_if<wire::HeldResult>(&one.event.body))
+      if (TakeHeld(project, *held))
+        held_now[ResultKey(project.value, held->result.value, held->host)] = one.record.line;
+  }
+  for (const auto& [key, line] : held_now) GiveAway(key, line, out);
+  for (const Own& one : all)
+    if (const auto* decided = std::get_if<wire::DecidedResult>(&one.event.body))
+      TakeDecided(one.record, one.event.head, *decided, out);
+  for (const Own& one : all)
+    if (const auto* handed = std::get_if<wire::HandedEvent>(&one.event.body)) {
+      RecordView event = one.record;
+      event.value = handed->event;
+      TakeHanded(event, handed->hops + 1, out);
+    }
+}
+
+// What waits for its mark is on its way, too.
 std::uint64_t ClaimsStage::TakeMoved() {
   const Handing* handing = handing_.Find({});
   if (handing == nullptr) return 0;
-  const std::uint64_t moved = handing->moved;
+  const std::uint64_t moved = handing->moved + handed_.size();
   if (handing->next == 0)
     handing_.Erase({});
-  else if (moved > 0)
+  else if (handing->moved > 0)
     handing_.Mutable({}).moved = 0;
   return moved;
 }
+
+// ---- The host that it was sent to ----------------------------------------------------------------------------------
 
 void ClaimsStage::TakeHanded(const RecordView& record, std::uint32_t hops, Emitter& out) {
   hops_ = hops;
@@ -330,8 +364,8 @@ void ClaimsStage::TakeHanded(const RecordView& record, std::uint32_t hops, Emitt
 }
 
 // By events that name what this host has become. GRANTS knows what it got.
-void ClaimsStage::OnDecided(const RecordView& record, const wire::EventHead& head,
-                            const wire::DecidedResult& decided, Emitter& out) {
+void ClaimsStage::TakeDecided(const RecordView& record, const wire::EventHead& head,
+                              const wire::DecidedResult& decided, Emitter& out) {
   const Key key = ResultKey(head.project.value, decided.result.value, decided.host);
   const Pending* pending = pending_.Find(key);
   const wire::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0});

@@ -7,8 +7,9 @@
 // where its marks are, and its price, and its owner. What was decided there before word came is said as well (DecidedResult): what the
 // job was paid is then settled against that (GRANTS). All of it goes on `hosts`, in line with the merges.
 //
-// Lockstep: word goes out at the first mark of a period's end, behind all that names hosts in the period; what is handed over is taken
-// at the mark behind the one behind which all of it has come, in order of lines. So the outcome does not depend on where hosts lie.
+// Lockstep: what partitions say to each other of this waits for its mark: the second one behind its being said, before which all of it
+// has come. There it is taken in order of lines: first word of whose results are, then those that are decided, then events. So
+// it goes in rounds, and the outcome does not depend on where hosts lie, nor on how fast word travels.
 #pragma once
 
 #include <cstdint>
@@ -36,20 +37,17 @@ struct HeldElsewhere {
   }
 };
 
-// Lockstep: waits for its mark. By number, in order of arrival.
+// Lockstep: what another partition of this stage has said, until its mark. By number, in order of arrival.
 struct HandedRow {
-  std::uint64_t after = 0;  // so many marks had passed before the event
+  std::uint64_t after = 0;  // so many marks had passed when it was said
   std::uint64_t line = 0;
   std::uint64_t offset = 0;
   double append_time = 0;  // UNIX s
-  std::string event;
-  std::uint32_t hops = 0;     // that it has made
-  HostId to;                  // not 0: it is to be sent to this host's partition
-  std::uint32_t project = 0;  // then
+  std::string event;       // HeldResult, DecidedResult, HandedEvent
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.after, s.line, s.offset, s.append_time, s.event, s.hops, s.to, s.project);
+    f(s.after, s.line, s.offset, s.append_time, s.event);
   }
 };
 

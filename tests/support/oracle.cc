@@ -160,7 +160,8 @@ struct WorkunitFacts {
 // A result that was sent to a host which has become the one that events may name for it.
 struct HeldBy {
   std::uint64_t holder = 0;
-  bool sent = false;  // for certain
+  bool sent = false;             // for certain
+  std::set<std::uint64_t> told;  // hosts on the way, that one among them
 };
 
 struct Project {
@@ -263,17 +264,30 @@ struct Oracle::State {
   };
   std::set<std::pair<std::uint32_t, std::uint64_t>> before_;  // workunits with something paid before
   std::vector<Handed> handed;
-  // By project, result, host: whether its dispatch was known.
-  std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>, bool> to_tell;
-  std::vector<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t, HeldBy, std::uint64_t>> to_pass;
+  struct Holding {
+    std::uint64_t line = 0;
+    std::uint32_t project = 0;
+    std::uint64_t result = 0;
+    std::uint64_t named = 0;
+    HeldBy by;
+  };
+  std::vector<Holding> holdings;
+  // Results that were decided under the number of what their host has become, before that was known.
+  struct Elsewhere {
+    std::uint64_t line = 0;
+    std::uint32_t project = 0;
+    std::uint64_t result = 0;
+    std::uint64_t host = 0;
+  };
+  std::vector<Elsewhere> elsewhere;
   void AddOfResult(const Envelope& e, std::string_view bytes, std::uint64_t from_line, int hops = 0);
   void TakeHanded();
-  // It was decided under the number of what its host has become, before that was known.
-  void EndElsewhere(std::uint32_t project, std::uint64_t result, std::uint64_t host, std::uint64_t at_line);
-  // What its host has become, if it has, is told when the period ends that the result is this host's.
-  void WillTellHeir(std::uint32_t project, std::uint64_t result, std::uint64_t host);
-  void Hold(std::uint32_t project, std::uint64_t result, std::uint64_t named, HeldBy by,
-            std::set<std::uint64_t> told);
+  void EndElsewhere(const Elsewhere& one);
+  // What its host has become, if it has, is told that the result is this host's.
+  void TellHeir(std::uint32_t project, std::uint64_t result, std::uint64_t host, std::uint64_t at_line);
+  void PassOn(std::uint32_t project, std::uint64_t result, std::uint64_t host, std::uint64_t at_line);
+  bool Hold(const Holding& word);
+  void GiveAway(std::uint32_t project, std::uint64_t result, std::uint64_t named, std::uint64_t at_line);
   void EndPeriod();
 };
 
@@ -592,26 +606,29 @@ void Oracle::State::AddOfResult(const Envelope& e, std::string_view bytes, std::
   if (e.has_validation()) AddValidation(e, bytes);
   if (e.has_dispatch()) AddDispatch(e, bytes);
   line = now;
-  if (!e.has_trickle()) WillTellHeir(e.project(), result, host);
+  if (!e.has_trickle()) TellHeir(e.project(), result, host, from_line);
 }
 
-// First all that names hosts, then word of whose it is, then what was handed over by earlier word, and so on.
+// In rounds: word of whose results are, then what was decided elsewhere, then events that were handed over.
 void Oracle::State::TakeHanded() {
-  std::vector<Handed> batch = std::exchange(handed, {});
-  while (!batch.empty() || !to_tell.empty() || !to_pass.empty()) {
-    for (const auto& [of, sent] : std::exchange(to_tell, {})) {
-      const auto& [project, result, host] = of;
-      Hold(project, result, *merges.Into({project, host}), {.holder = host, .sent = sent}, {host});
-    }
-    for (const auto& [project, result, into, by, from] : std::exchange(to_pass, {}))
-      Hold(project, result, into, by, {from});
+  while (!holdings.empty() || !elsewhere.empty() || !handed.empty()) {
+    std::vector<Holding> said = std::exchange(holdings, {});
+    const std::vector<Elsewhere> decided = std::exchange(elsewhere, {});
+    std::vector<Handed> batch = std::exchange(handed, {});
+    std::stable_sort(said.begin(), said.end(),
+                     [](const Holding& a, const Holding& b) { return a.line < b.line; });
+    std::map<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t>, std::uint64_t> held_now;
+    for (const Holding& word : said)
+      if (Hold(word)) held_now[{word.project, word.result, word.named}] = word.line;
+    for (const auto& [of, at_line] : held_now)
+      GiveAway(std::get<0>(of), std::get<1>(of), std::get<2>(of), at_line);
+    for (const Elsewhere& one : decided) EndElsewhere(one);
     std::sort(batch.begin(), batch.end());
     for (const Handed& one : batch) {
       Envelope e;
       e.ParseFromString(one.bytes);
       AddOfResult(e, one.bytes, one.line, one.hops);
     }
-    batch = std::exchange(handed, {});
   }
   for (const auto& [project, workunit] : before_) TakePaidBefore(project, workunit);
 }
@@ -630,8 +647,8 @@ void Oracle::State::TakePaidBefore(std::uint64_t project_id, std::uint64_t worku
   });
 }
 
-void Oracle::State::EndElsewhere(std::uint32_t project_id, std::uint64_t result_id, std::uint64_t host,
-                                 std::uint64_t at_line) {
+void Oracle::State::EndElsewhere(const Elsewhere& one) {
+  const auto& [at_line, project_id, result_id, host] = one;
   Project& project = projects[project_id];
   ResultFacts& result = project.results[{result_id, host}];
   if (!result.pending) return;
@@ -665,43 +682,59 @@ void Oracle::State::EndElsewhere(std::uint32_t project_id, std::uint64_t result_
   result = std::move(left);
 }
 
-void Oracle::State::WillTellHeir(std::uint32_t project, std::uint64_t result, std::uint64_t host) {
+void Oracle::State::TellHeir(std::uint32_t project, std::uint64_t result, std::uint64_t host,
+                             std::uint64_t at_line) {
+  const auto into = merges.Into({project, host});
   const auto known = projects[project].results.find({result, host});
-  if (!merges.Into({project, host}) || known == projects[project].results.end()) return;
+  if (!into || known == projects[project].results.end()) return;
   const ResultFacts& facts = known->second;
   if (!facts.pending && !facts.ended) return;
   const bool sent = !facts.dispatch.empty() || (facts.job && facts.job->terms);
   if (!sent && !projects[project].apps[facts.app].trickles.empty()) return;
-  bool& was_sent = to_tell[{project, result, host}];
-  was_sent = was_sent || sent;
+  holdings.push_back({at_line, project, result, *into, {.holder = host, .sent = sent, .told = {host}}});
 }
 
-void Oracle::State::Hold(std::uint32_t project_id, std::uint64_t result, std::uint64_t named, HeldBy by,
-                         std::set<std::uint64_t> told) {
+void Oracle::State::PassOn(std::uint32_t project, std::uint64_t result, std::uint64_t host,
+                           std::uint64_t at_line) {
+  const auto into = merges.Into({project, host});
+  HeldBy by = projects[project].held.at({result, host});
+  if (!into || *into == by.holder || by.told.count(*into) != 0) return;
+  by.told.insert(host);
+  holdings.push_back({at_line, project, result, *into, std::move(by)});
+}
+
+bool Oracle::State::Hold(const Holding& word) {
+  const auto& [at_line, project_id, result, named, by] = word;
   Project& project = projects[project_id];
-  if (named == by.holder || !told.insert(named).second) return;
-  ResultFacts here;
+  if (named == by.holder) return false;
   if (const auto own = project.results.find({result, named}); own != project.results.end()) {
-    if (own->second.pending && !own->second.dispatch.empty()) return;  // it was sent here, too
-    if (own->second.ended && own->second.job && own->second.job->terms) return;
-    if (own->second.pending) here = std::exchange(own->second, {});
+    if (own->second.pending && !own->second.dispatch.empty()) return false;  // it was sent here, too
+    if (own->second.ended && own->second.job && own->second.job->terms) return false;
   }
-  const auto known = project.held.find({result, named});
-  if (known == project.held.end()) {
-    project.held[{result, named}] = by;
-  } else if (known->second.holder == by.holder) {
+  const auto [known, is_new] = project.held.emplace(std::pair(result, named), by);
+  if (is_new) return true;
+  if (known->second.holder == by.holder) {
     known->second.sent = known->second.sent || by.sent;
+    known->second.told = by.told;
   } else if (std::pair(!by.sent, by.holder) < std::pair(!known->second.sent, known->second.holder)) {
     known->second = by;
+  } else {
+    return false;
   }
-  const std::uint64_t holder = project.held[{result, named}].holder;
-  if (const auto own = project.results.find({result, named});
-      own != project.results.end() && own->second.ended)
-    EndElsewhere(project_id, result, holder, line);
+  return true;
+}
+
+void Oracle::State::GiveAway(std::uint32_t project_id, std::uint64_t result, std::uint64_t named,
+                             std::uint64_t at_line) {
+  Project& project = projects[project_id];
+  const std::uint64_t holder = project.held.at({result, named}).holder;
+  PassOn(project_id, result, named, at_line);
+  const auto own = project.results.find({result, named});
+  if (own != project.results.end() && own->second.ended)
+    elsewhere.push_back({at_line, project_id, result, holder});
   std::string name;
-  if (const auto own = project.results.find({result, holder});
-      own != project.results.end() && own->second.job)
-    name = own->second.job->name;
+  if (const auto of = project.results.find({result, holder}); of != project.results.end() && of->second.job)
+    name = of->second.job->name;
   if (!name.empty()) project.names[{name, named}] = result;
   const auto again = [&](const std::string& bytes, std::uint64_t from_line) {
     Envelope e;
@@ -713,9 +746,10 @@ void Oracle::State::Hold(std::uint32_t project_id, std::uint64_t result, std::ui
       for (const auto& [bytes, from_line] : waiting.mapped().messages) again(bytes, from_line);
   if (const auto waiting = project.waiting_trickles.extract({result, named}))
     for (const auto& [bytes, from_line] : waiting.mapped().messages) again(bytes, from_line);
+  if (own == project.results.end() || !own->second.pending) return;
+  const ResultFacts here = std::exchange(own->second, {});
   if (!here.completion.empty()) again(here.completion, here.line);
   if (!here.validation.empty()) again(here.validation, here.line);
-  if (const auto into = merges.Into({project_id, named})) Hold(project_id, result, *into, by, told);
 }
 
 void Oracle::State::AddDispatch(const Envelope& e, std::string_view bytes) {
@@ -1435,14 +1469,13 @@ void Oracle::State::AddMerge(const Envelope& e, std::string_view bytes) {
   Project& project = projects[e.project()];
   const std::uint64_t host = e.host_merge().host();
   std::vector<std::uint64_t> own;
-  std::vector<std::pair<std::uint64_t, HeldBy>> others;
+  std::vector<std::uint64_t> others;
   for (const auto& [key, result] : project.results)
     if (key.second == host && (result.pending || (result.ended && result.job))) own.push_back(key.first);
   for (const auto& [key, by] : project.held)
-    if (key.second == host) others.emplace_back(key.first, by);
-  for (const std::uint64_t result : own) WillTellHeir(e.project(), result, host);
-  for (const auto& [result, by] : others)
-    to_pass.emplace_back(e.project(), result, e.host_merge().into(), by, host);
+    if (key.second == host) others.push_back(key.first);
+  for (const std::uint64_t result : own) TellHeir(e.project(), result, host, line);
+  for (const std::uint64_t result : others) PassOn(e.project(), result, host, line);
 }
 
 void Oracle::State::EndPeriod() {
