@@ -273,33 +273,34 @@ void ClaimsStage::OnOwn(const RecordView& record, wire::Event event, Emitter& ou
         return 0;
       },
       event.body);
-  handed_.Mutable({.project = 0, .id = handing_.Mutable({}).next++, .sub = 0}) = {
-      .after = after,
-      .line = record.line,
-      .offset = record.offset,
-      .append_time = record.append_time,
-      .event = std::string(record.value)};
+  Handing& handing = handing_.Mutable({});
+  ++handing.waits;
+  handed_.Mutable({.project = 0, .id = handing.next++, .sub = 0}) = {.after = after,
+                                                                     .line = record.line,
+                                                                     .offset = record.offset,
+                                                                     .append_time = record.append_time,
+                                                                     .event = std::string(record.value)};
 }
 
 // A mark has just passed. What was said before the one before it is all here, for nothing follows a mark before it has passed
 // everywhere.
 void ClaimsStage::TakeAllHanded(Emitter& out) {
-  if (handed_.size() == 0) return;
+  if (const Handing* handing = handing_.Find({}); handing == nullptr || handing->waits == 0) return;
   const std::uint64_t passed = marks_.passed();
-  std::vector<HandedRow> due;
-  std::vector<Key> keys;
+  std::vector<std::pair<Key, HandedRow>> due;
   handed_.ForEach([&](const Key& key, const HandedRow& row) {
-    if (row.after + 2 > passed) return;
-    due.push_back(row);
-    keys.push_back(key);
+    if (row.after + 2 <= passed) due.emplace_back(key, row);
   });
-  for (const Key& key : keys) handed_.Erase(key);
-  std::sort(due.begin(), due.end(), [](const HandedRow& a, const HandedRow& b) {
-    return std::tie(a.line, a.event) < std::tie(b.line, b.event);
+  std::sort(due.begin(), due.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.second.line, a.second.event, a.first) <
+           std::tie(b.second.line, b.second.event, b.first);
   });
+  for (const auto& [key, row] : due) handed_.Erase(key);
+  if (due.empty()) return;
+  handing_.Mutable({}).waits -= due.size();
   std::vector<Own> all;
   all.reserve(due.size());
-  for (const HandedRow& row : due) {
+  for (const auto& [key, row] : due) {
     auto event = wire::ParseEvent(row.event);
     if (!event.ok()) return out.Fail(event.status());
     all.push_back({{.where = {wire::kHosts, options_.partition},
@@ -310,7 +311,6 @@ void ClaimsStage::TakeAllHanded(Emitter& out) {
                    std::move(*event)});
   }
   TakeOwn(all, out);
-  if (handed_.size() == 0) handing_.Mutable({}).next = 0;
 }
 
 void ClaimsStage::TakeOwn(std::span<const Own> all, Emitter& out) {
@@ -337,8 +337,8 @@ void ClaimsStage::TakeOwn(std::span<const Own> all, Emitter& out) {
 std::uint64_t ClaimsStage::TakeMoved() {
   const Handing* handing = handing_.Find({});
   if (handing == nullptr) return 0;
-  const std::uint64_t moved = handing->moved + handed_.size();
-  if (handing->next == 0)
+  const std::uint64_t moved = handing->moved + handing->waits;
+  if (handing->waits == 0)
     handing_.Erase({});
   else if (handing->moved > 0)
     handing_.Mutable({}).moved = 0;

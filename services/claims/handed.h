@@ -54,11 +54,12 @@ struct HandedRow {
 // Lockstep; one row, where it says anything.
 struct Handing {
   std::uint64_t moved = 0;  // records that partitions of this stage were sent since the last barrier
-  std::uint64_t next = 0;   // number of the next HandedRow; 0: there is none
+  std::uint64_t waits = 0;  // so many HandedRows there are
+  std::uint64_t next = 0;   // number of the next one
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.moved, s.next);
+    f(s.moved, s.waits, s.next);
   }
 };
 
