@@ -254,7 +254,8 @@ struct Oracle::State {
   void AddTo(const AccountKey& key, const Posting& posting, std::int64_t provisional);
   void Order();
   void AddMerge(const Envelope& e, std::string_view bytes);
-  // Events that named what their host has become are taken when a period ends, in order of lines.
+  // What partitions of CLAIMS would say to each other of hosts that have become others is taken when a period ends, in rounds:
+  // events that named what their host has become;
   struct Handed {
     std::uint64_t line = 0;
     std::string bytes;
@@ -262,8 +263,8 @@ struct Oracle::State {
 
     friend auto operator<=>(const Handed&, const Handed&) = default;
   };
-  std::set<std::pair<std::uint32_t, std::uint64_t>> before_;  // workunits with something paid before
   std::vector<Handed> handed;
+  // word of whose a result is that others name as one of `named`;
   struct Holding {
     std::uint64_t line = 0;
     std::uint32_t project = 0;
@@ -272,7 +273,7 @@ struct Oracle::State {
     HeldBy by;
   };
   std::vector<Holding> holdings;
-  // Results that were decided under the number of what their host has become, before that was known.
+  // results that were decided under the number of what their host has become, before that was known.
   struct Elsewhere {
     std::uint64_t line = 0;
     std::uint32_t project = 0;
@@ -280,6 +281,7 @@ struct Oracle::State {
     std::uint64_t host = 0;
   };
   std::vector<Elsewhere> elsewhere;
+  std::set<std::pair<std::uint32_t, std::uint64_t>> before_;  // workunits with something paid before
   void AddOfResult(const Envelope& e, std::string_view bytes, std::uint64_t from_line, int hops = 0);
   void TakeHanded();
   void EndElsewhere(const Elsewhere& one);
