@@ -6,6 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "common/base/agree.h"
 #include "common/credit/account.h"
 #include "common/credit/partial_settlement.h"
 #include "common/credit/policy.h"
@@ -331,7 +332,8 @@ Check Body(const OpeningTotal& opening) {
     const credit::MicroCredit told = opening.total_micro ? *opening.total_micro
                                      : opening.total     ? credit::RoundToMicro(*opening.total)
                                                          : 0;
-    if (BalanceOf(opening.figures->total_credit) != told)
+    const credit::MicroCredit shown = BalanceOf(opening.figures->total_credit);
+    if (!FiguresAgree(static_cast<double>(told), static_cast<double>(shown)))
       return OutOfRange("figures.total_credit",
                         Describe(opening.figures->total_credit) + " is not what the total says");
   }

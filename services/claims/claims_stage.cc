@@ -58,12 +58,7 @@ bool TooLate(double begin, const wire::ProjectView& view, AppId app) {
   return begin < view.HorizonOf(app).results;
 }
 
-constexpr const char* kOtherJob = "its dispatch and its completion differ in app, version or peak FLOP/s";
 constexpr const char* kTooLong = "sent before all that is remembered of its app";
-
-bool Differs(const credit::CompletionFacts& sent, const credit::CompletionFacts& back) {
-  return sent.version != back.version || sent.app != back.app || sent.peak_flops != back.peak_flops;
-}
 
 // Every result of the run is too late to be repeated.
 bool IsOver(const RunRange& run, const wire::ProjectView& view) {
@@ -395,7 +390,7 @@ void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
     if (!pending->completion.empty()) {
       if (wire::DecodeHot(pending->completion.bytes, &completion_) != wire::HotDecode::kHot)
         return out.Fail(Status::Corrupted("a pending event does not decode"));
-      if (Differs(facts, completion_.completion))
+      if (!AreOfOneJob(SentAsOf(facts), SentAsOf(completion_.completion)))
         return wire::Refuse(record, project, RefusalReason::kDispatchDiffers, kOtherJob, out);
     }
   }
@@ -456,7 +451,7 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
   if (known != nullptr && !known->dispatch.empty()) {
     const auto dispatched = wire::ParseEvent(known->dispatch);
     if (!dispatched.ok()) return out.Fail(dispatched.status());
-    if (Differs(std::get<wire::Dispatch>(dispatched->body).facts, facts))
+    if (!AreOfOneJob(SentAsOf(std::get<wire::Dispatch>(dispatched->body).facts), SentAsOf(facts)))
       return wire::Refuse(record, project, RefusalReason::kDispatchDiffers, kOtherJob, out);
   }
 

@@ -14,12 +14,31 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/agree.h"
 #include "common/credit/partial_settlement.h"
 #include "common/credit/trickle_policy.h"
 #include "common/wire/word.h"
 #include "services/claims/state.h"
 
 namespace cobblestone::claims {
+
+// What a dispatch and its completion both tell of a job.
+struct SentAs {
+  std::uint64_t app = 0;
+  std::int64_t version = 0;
+  double peak_flops = 0;  // FLOP/s
+};
+[[nodiscard]] inline SentAs SentAsOf(const credit::CompletionFacts& job) {
+  return {.app = job.app.value, .version = job.version.value, .peak_flops = job.peak_flops};
+}
+// Both speeds may have gone through the project's database, so they need not be equal in every bit. The dispatch's prices
+// trickles, and the completion's the claim.
+[[nodiscard]] inline bool AreOfOneJob(const SentAs& sent, const SentAs& back) {
+  return sent.app == back.app && sent.version == back.version &&
+         FiguresAgree(sent.peak_flops, back.peak_flops);
+}
+inline constexpr const char* kOtherJob =
+    "its dispatch and its completion differ in app, in version, or by more than 10^-6 in peak FLOP/s";
 
 // What has come of one variety.
 struct OpenTrickle {
@@ -59,9 +78,10 @@ struct OpenJob {
   std::int64_t version = 0;  // of the app; 0: opened by an earlier program
   // Its result is decided: `paid` is what it would have been paid by now, were it not.
   bool ended = false;
-  double back_at = 0;         // then: UNIX s, when the result came back
-  std::uint64_t line = 0;     // then: of the decision
-  std::uint32_t sent_as = 0;  // then, where no dispatch had come: fingerprint of what it must say
+  double back_at = 0;      // then: UNIX s, when the result came back
+  std::uint64_t line = 0;  // then: of the decision
+  double peak_flops = 0;   // then, where no dispatch had come: the completion's, FLOP/s
+  std::uint32_t unused = 0;
   std::vector<ReversedPartial> reversed;
   std::string dispatch;              // its bytes, of one that ended before its host was known, until it is
   std::vector<wire::Word> repriced;  // of those who have priced it anew, in order
@@ -69,8 +89,8 @@ struct OpenJob {
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
     f(s.host, s.app, s.workunit, s.name, s.priced, s.trickles, s.paid, AddedIn<2>(s.version),
-      AddedIn<2>(s.ended), AddedIn<2>(s.back_at), AddedIn<2>(s.line), AddedIn<2>(s.sent_as),
-      AddedIn<3>(s.reversed), AddedIn<4>(s.dispatch), AddedIn<5>(s.repriced));
+      AddedIn<2>(s.ended), AddedIn<2>(s.back_at), AddedIn<2>(s.line), AddedIn<2>(s.unused),
+      AddedIn<3>(s.reversed), AddedIn<4>(s.dispatch), AddedIn<5>(s.repriced), AddedIn<6>(s.peak_flops));
   }
 };
 
@@ -107,7 +127,7 @@ inline stream::Key NameKey(ProjectId project, std::string_view name, HostId host
 }
 
 // Tables of a slot, as stored (numbers are unique over all stages).
-inline constexpr stream::TableSpec<OpenJob> kJobsTable{.id = 11, .version = 5};
+inline constexpr stream::TableSpec<OpenJob> kJobsTable{.id = 11, .version = 6};
 inline constexpr stream::TableSpec<NamedResult> kNamesTable{.id = 12, .version = 1};
 inline constexpr stream::TableSpec<WaitingTrickles> kWaitingTricklesTable{.id = 13, .version = 1};
 inline constexpr stream::TableSpec<WaitingTrickles> kWaitingNamesTable{.id = 14, .version = 1};

@@ -25,15 +25,6 @@ namespace {
 Key HostKey(std::uint32_t project, HostId host) { return {.project = project, .id = host.value, .sub = 0}; }
 Key ProjectKey(std::uint32_t project) { return {.project = project, .id = 0, .sub = 0}; }
 
-// Of what a dispatch and its completion must say alike.
-std::uint32_t SentAs(const credit::CompletionFacts& job) {
-  stream::Hasher hasher;
-  hasher.Scalar(job.version.value);
-  hasher.Scalar(job.app.value);
-  hasher.Scalar(job.peak_flops);
-  return static_cast<std::uint32_t>(hasher.Digest().low);
-}
-
 double ReceivedAt(const credit::CompletionFacts& back) {
   return back.received_time > 0 ? back.received_time : back.event_time;
 }
@@ -177,12 +168,11 @@ void ClaimsStage::OpenEndedJob(const Key& key, const RecordView& record, const w
     ++duplicates_;  // it says nothing new
     return RefuseWaiting(project, dispatch, out);
   }
-  if (known->sent_as != SentAs(dispatch.facts))
-    return wire::Refuse(record, project, RefusalReason::kDispatchDiffers,
-                        "its dispatch and its completion differ in app, version or peak FLOP/s", out);
+  if (!AreOfOneJob(SentAsOf(dispatch.facts),
+                   {.app = known->app, .version = known->version, .peak_flops = known->peak_flops}))
+    return wire::Refuse(record, project, RefusalReason::kDispatchDiffers, kOtherJob, out);
   OpenJob& job = jobs_.Mutable(key);
   job.name = dispatch.result_name;
-  job.version = dispatch.facts.version.value;
   if (!PriceOrWait(key, dispatch, job, out)) job.dispatch = record.value;
   const wire::ProjectView& view = *projects_.Find(ProjectKey(project.value));
   if (const Seen* seen = FindSeen(project, view, dispatch.facts.host, key.id, kSeenCompletion))
@@ -411,7 +401,10 @@ void ClaimsStage::LeaveJob(const Key& key, const Pending* pending, const credit:
   } else {
     // A dispatch that was there has opened none.
     if (!keeps || app->policy.trickles.empty() || (pending != nullptr && !pending->dispatch.empty())) return;
-    jobs_.Mutable(key) = {.host = back.host.value, .app = back.app.value, .sent_as = SentAs(back)};
+    jobs_.Mutable(key) = {.host = back.host.value,
+                          .app = back.app.value,
+                          .version = back.version.value,
+                          .peak_flops = back.peak_flops};
   }
   OpenJob& job = jobs_.Mutable(key);
   if (pending != nullptr && !job.priced) job.dispatch = pending->dispatch;

@@ -229,7 +229,7 @@ std::string JobText(const json& claim) {
   Fields fields("     ");
   fields.Of(facts, "elapsed_time_s", "elapsed time", "s");
   fields.Of(facts, "cpu_time_s", "CPU time", "s");
-  fields.Of(facts, "peak_flops", "peak speed", "FLOP/s");
+  fields.Of(facts, "peak_flops", "peak speed", "FLOP/s, as the completion tells it");
   fields.TimeOf(facts, "sent_time", "sent");
   fields.TimeOf(facts, "received_time", "received");
   fields.Of(facts, "fpops_est", "size estimate", "FLOPs");

@@ -2,6 +2,6 @@
 
 namespace cobblestone {
 
-const std::uint32_t kRulesVersion = 8;
+const std::uint32_t kRulesVersion = 9;
 
 }  // namespace cobblestone

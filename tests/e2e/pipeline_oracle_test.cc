@@ -286,6 +286,45 @@ TEST(PipelineStory, AResultThatIsToldOnceMoreUnderAnotherHostIsGrantedOnce) {
   EXPECT_EQ(played.outcome.refusals, (Refusals{{"ALREADY_DECIDED", 3}}));
 }
 
+// MySQL prints a DOUBLE with 15 digits, and a FLOAT column keeps 24 bits: the dispatch comes from the scheduler's memory, and
+// the completion from the database.
+TEST(PipelineStory, PeakSpeedsOfOneJobAgreeWithinAMillionthInEitherOrderOfArrival) {
+  const double sent = 2074913952.8992097;
+  const std::pair<double, bool> returned[] = {
+      {2074913952.89921, true},          // 15 digits
+      {static_cast<float>(sent), true},  // 24 bits
+      {sent * (1 + 0.9e-6), true},       // just within
+      {sent * (1 + 1.1e-6), false},      // just beyond
+      {-sent, false},
+      {0, false},
+  };
+  for (const bool completion_first : {false, true}) {
+    Story story;
+    Refusals refusals;
+    std::uint64_t result = 500;
+    for (const auto& [speed, agrees] : returned) {
+      wire::Dispatch dispatch = DispatchOf(++result, 1, kStart - 200);
+      dispatch.facts.peak_flops = sent;
+      wire::Completion completion = CompletionOf(result, 1, result, kStart);
+      completion.facts.version = dispatch.facts.version;
+      completion.facts.peak_flops = speed;
+      if (completion_first)
+        story.Say(completion).Say(dispatch);
+      else
+        story.Say(dispatch).Say(completion);
+      story.Validated(result, 1, result, 1, 7);
+      if (!agrees) ++refusals["DISPATCH_DIFFERS"];
+      // Where the completion is refused, its validation waits for one.
+      if (!agrees && !completion_first) ++refusals["UNKNOWN_RESULT"];
+    }
+    story.Tick(kStart + 11 * kDay);
+    const Played played = ExpectLikeTheOracle(story.events());
+    EXPECT_EQ(played.outcome.refusals, refusals);
+    for (std::size_t i = 0; i < std::size(returned); ++i)
+      EXPECT_EQ(Micro(played, 501 + i), returned[i].second || completion_first ? 7'000'000 : -1) << i;
+  }
+}
+
 TEST(PipelineStory, AnErrorClosesItsWorkunitsSetInEitherOrderOfArrival) {
   for (const bool error_first : {true, false}) {
     Story story;

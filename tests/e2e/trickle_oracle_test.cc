@@ -523,6 +523,19 @@ TEST(LateTrickle, PaysNoTimeBehindTheEndAndNoOtherJob) {
   EXPECT_EQ(run.outcome.refusals.at("DISPATCH_DIFFERS"), 1u);
 }
 
+// The dispatch's peak speed and the completion's are copies of one figure, one of which went through the database.
+TEST(LateTrickle, IsPaidWhereTheLateDispatchTellsThePeakSpeedWithMoreDigits) {
+  Project project(Elapsed(), "keep");
+  project.Decided(kStart + 2 * kDay, 101, 2, 1, credit::ValidateState::kInvalid);
+  wire::Dispatch digits = DispatchOf(101, 2, kStart, "");
+  digits.facts.peak_flops = 1e9 * (1 + 0.9e-6);
+  project.Say(kStart, digits);
+  project.Heard(kStart + kDay, 101, 2, kDay);
+  const Played run = ExpectLikeTheOracle(project.events);
+  EXPECT_GT(PaidTo(run.outcome, 2), 0);
+  EXPECT_TRUE(run.outcome.refusals.empty());
+}
+
 // ---- What is left behind -------------------------------------------------------------------------------------------
 
 // Its claim belongs to a look that came to nothing; the next one decided the workunit without it.

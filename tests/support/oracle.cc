@@ -350,12 +350,14 @@ void Oracle::State::Add(std::string_view bytes) {
 
 namespace {
 
-// What is over is so with its whole day.
+// Speeds are the same within one part in a million.
 bool AreOfOtherJobs(const v1::Dispatch& sent, const v1::Completion& back) {
+  const double larger = std::max(std::fabs(sent.peak_flops()), std::fabs(back.peak_flops()));
   return sent.app_version() != back.app_version() || sent.app() != back.app() ||
-         sent.peak_flops() != back.peak_flops();
+         std::fabs(sent.peak_flops() - back.peak_flops()) > 1e-6 * larger;
 }
 
+// What is over is so with its whole day.
 std::int64_t DayOf(double time) { return static_cast<std::int64_t>(std::floor(time / 86400)); }
 bool IsEarlierDay(double one, double other) { return DayOf(one) < DayOf(other); }
 

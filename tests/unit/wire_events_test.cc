@@ -434,6 +434,9 @@ TEST(WireCheck, OtherKindsAreRefusedForWhatNoProjectCanMean) {
        "OUT_OF_RANGE"},
       {R"("opening_total":{"kind":"ACCOUNT_KIND_HOST","account":"1","total_micro":"1500001",)"
        R"("figures":{"total_credit":1.5}})",
+       "good"},
+      {R"("opening_total":{"kind":"ACCOUNT_KIND_HOST","account":"1","total_micro":"1500002",)"
+       R"("figures":{"total_credit":1.5}})",
        "OUT_OF_RANGE"},
       {R"("opening_app":{"app":"1"})", "good"},
       {R"("opening_app":{"min_avg_pfc":1})", "MISSING_FIELD"},
