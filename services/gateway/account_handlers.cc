@@ -100,7 +100,12 @@ Answer Handlers::Grants(const Request& request, AccountKind kind) {
   return About(project, [&]() -> Result<json> {
     // That there is such an account is said by itself alone.
     if (const auto account = questions_.Account(project, kind, id); !account.ok()) return account.status();
-    auto grants = questions_.Grants(project, kind, id, limit);
+    // A host may have been another's before. What a team got of users who do not show their hosts is left out whole: time and
+    // credit alone would find the row among the grants of their hosts.
+    auto grants = questions_.Grants(project, kind, id, limit, [&](UserId user) {
+      return visibility_.MaySee(request.rights, project, user) &&
+             (kind != AccountKind::kTeam || visibility_.MayLink(request.rights, project, user));
+    });
     if (!grants.ok()) return grants;
     for (json& row : *grants) visibility_.Unlink(request.rights, project, row);
     return grants;

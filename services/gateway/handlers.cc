@@ -264,6 +264,56 @@ Answer Handlers::ScalesHistory(const Request& request) {
   return About(*project, [&] { return questions_.ScalesHistory(*project, wanted); });
 }
 
+// Leaves what the viewer may see of the records of a result: a host may have been another's before, and another host may have
+// told of the result. False where nothing is left.
+bool Handlers::ShowExplained(const Rights& viewer, ProjectId project, json& data) {
+  bool any = false;
+  bool all = true;
+  const auto only_seen = [&](const char* list) {
+    const auto found = data.find(list);
+    if (found == data.end()) return;
+    json seen = json::array();
+    for (json& one : *found)
+      if (visibility_.MaySee(viewer, project, UserId(one.value("user", std::uint64_t{0}))))
+        seen.push_back(std::move(one));
+    all = all && seen.size() == found->size();
+    any = any || !seen.empty();
+    *found = std::move(seen);
+  };
+  for (const char* list : {"grants", "partials", "reversals", "corrections", "unpaid"}) only_seen(list);
+  // Sums over records that do not show would tell what these were worth.
+  if (!all)
+    for (const char* sum : {"credit", "paid_by_trickles", "provisional"}) data.erase(sum);
+  if (const auto pending = data.find("pending"); pending != data.end()) {
+    const auto owner = OwnerOf(project, pending->value("host", std::uint64_t{0}));
+    const bool seen = visibility_.MaySee(viewer, project, owner.ok() ? *owner : UserId());
+    any = any || seen;
+    if (!seen) data.erase("pending");
+  }
+  if (!any) return false;
+  const std::uint64_t result = data.value("result", std::uint64_t{0});
+  for (json& grant : data["grants"]) {
+    if (grant.contains("claim") && grant["claim"].contains("paid_by_trickles"))
+      for (json& paid : grant["claim"]["paid_by_trickles"]) visibility_.Unlink(viewer, project, paid);
+    if (!visibility_.MaySeeAll(viewer)) {
+      for (json& claim : grant["other_claims"]) {
+        const auto owner = OwnerOf(project, claim.value("host", std::uint64_t{0}));
+        visibility_.OtherClaim(viewer, project, owner.ok() ? *owner : UserId(), claim);
+      }
+      if (grant.value("canonical_result", std::uint64_t{0}) != result) grant["canonical_result"] = 0;
+    }
+    if (visibility_.Unlink(viewer, project, grant)) continue;
+    json postings = json::array();
+    for (json& posting : grant["postings"])
+      if (posting.value("account", "") == "host") postings.push_back(std::move(posting));
+    grant["postings"] = std::move(postings);
+  }
+  for (const char* list : {"partials", "reversals", "corrections", "unpaid"})
+    if (data.contains(list))
+      for (json& one : data[list]) visibility_.Unlink(viewer, project, one);
+  return true;
+}
+
 Answer Handlers::Explain(const Request& request) {
   if (Status s = Query(request).status(); !s.ok()) return ErrorAnswer(s);
   const auto subject = SubjectOf(request);
@@ -278,46 +328,7 @@ Answer Handlers::Explain(const Request& request) {
       return Forbidden(request);
     return ErrorAnswer(data.status());
   }
-  for (json& grant : (*data)["grants"]) {
-    if (!visibility_.MaySee(request.rights, project, UserId(grant.value("user", std::uint64_t{0}))))
-      return Forbidden(request);
-    json* const claim = grant.contains("claim") ? &grant["claim"] : nullptr;
-    // A host may have been another's when trickles were paid for.
-    if (claim != nullptr && claim->contains("paid_by_trickles"))
-      for (json& paid : (*claim)["paid_by_trickles"]) visibility_.Unlink(request.rights, project, paid);
-    if (visibility_.Unlink(request.rights, project, grant)) continue;
-    if (claim != nullptr) claim->erase("user");
-    json postings = json::array();
-    for (json& posting : grant["postings"])
-      if (posting.value("account", "") == "host") postings.push_back(std::move(posting));
-    grant["postings"] = std::move(postings);
-  }
-  for (const char* list : {"partials", "reversals", "corrections"}) {
-    if (!data->contains(list)) continue;
-    for (json& one : (*data)[list]) {
-      if (!visibility_.MaySee(request.rights, project, UserId(one.value("user", std::uint64_t{0}))))
-        return Forbidden(request);
-      visibility_.Unlink(request.rights, project, one);
-    }
-  }
-  if (const auto unpaid = data->find("unpaid"); unpaid != data->end()) {
-    // Another host may have told of the result; that must not hide it from those who may see it.
-    json seen = json::array();
-    for (json& one : *unpaid) {
-      if (!visibility_.MaySee(request.rights, project, UserId(one.value("user", std::uint64_t{0})))) continue;
-      visibility_.Unlink(request.rights, project, one);
-      seen.push_back(std::move(one));
-    }
-    if (seen.empty() && (*data)["grants"].empty() && !data->contains("partials") &&
-        !data->contains("pending"))
-      return Forbidden(request);
-    *unpaid = std::move(seen);
-  }
-  if (const auto pending = data->find("pending"); pending != data->end()) {
-    const auto owner = OwnerOf(project, pending->value("host", std::uint64_t{0}));
-    if (!visibility_.MaySee(request.rights, project, owner.ok() ? *owner : UserId()))
-      return Forbidden(request);
-  }
+  if (!ShowExplained(request.rights, project, *data)) return Forbidden(request);
   return With(*as_of, *data);
 }
 

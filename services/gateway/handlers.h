@@ -80,6 +80,7 @@ class Handlers {
   Answer Top(const Request& request, wire::AccountKind kind);
   Answer Grants(const Request& request, wire::AccountKind kind);
   Answer Forbidden(const Request& request) const;
+  bool ShowExplained(const Rights& viewer, ProjectId project, nlohmann::json& data);
 
   view::Questions& questions_;
   Pipeline& pipeline_;

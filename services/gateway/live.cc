@@ -19,6 +19,8 @@ constexpr std::size_t kMostGrants = 5;    // told of a look
 // Looked at for the rate of credit; beyond, these stand for all.
 constexpr std::size_t kGrantsRead = 2000;
 constexpr auto kHeartbeat = std::chrono::seconds(10);
+// What is made for all who may see accounts, and not all of each.
+constexpr Rights kAnybody{.read = true};
 
 double Steady() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -201,7 +203,7 @@ void LiveFeed::AddGrants(CreditSeen* credit, std::vector<Event>* events) {
         user.ok())
       grant["user_name"] = user->value("name", "");
     Event event{.all = std::make_shared<const std::string>(StreamEvent("grant", grant))};
-    visibility_.Unlink({}, head.project, grant);
+    visibility_.Unlink(kAnybody, head.project, grant);
     event.others = std::make_shared<const std::string>(StreamEvent("grant", grant));
     events->push_back(std::move(event));
   }
@@ -212,7 +214,7 @@ void LiveFeed::AddRefusal(std::vector<Event>* events) {
   if (!newest.ok() || (*newest)["refused"].empty()) return;
   json& refused = (*newest)["refused"][0];
   Event event{.all = std::make_shared<const std::string>(StreamEvent("refused", refused))};
-  Visibility::Redact({}, refused);
+  Visibility::Redact(kAnybody, refused);
   event.others = std::make_shared<const std::string>(StreamEvent("refused", refused));
   events->push_back(std::move(event));
 }

@@ -86,10 +86,7 @@ Answer Handlers::SchedulerReply(const Request& request) {
   if (!visibility_.MaySee(request.rights, *project, *owner)) return Forbidden(request);
   const auto reply = [&]() -> Result<json> {
     auto fields = questions_.SchedulerReply(*project, host);
-    if (!fields.ok() || visibility_.MayLink(request.rights, *project, *owner)) return fields;
-    for (const char* name :
-         {"user_name", "user_total_credit", "user_expavg_credit", "user_create_time", "team_name"})
-      fields->erase(name);
+    if (fields.ok()) visibility_.Reply(request.rights, *project, *owner, *fields);
     return fields;
   };
   if (!WantsXml(request, format)) return About(*project, reply);

@@ -1,8 +1,72 @@
 #include "services/gateway/visibility.h"
 
+#include <algorithm>
+#include <span>
+#include <string_view>
 #include <utility>
 
 namespace cobblestone::gateway {
+
+using nlohmann::json;
+
+namespace {
+
+// Of a host, a grant, a claim, a partial grant, a correction, a trickle, without their owner: figures and numbers of work. No
+// text but the catalogue's: reasons, names and what a message says beside its mark were written by people.
+constexpr std::string_view kWithoutOwner[] = {
+    // What it is.
+    "kind", "id", "project", "app", "app_name", "app_version", "host", "into", "merged", "hosts_joined",
+    "result", "workunit", "canonical_result", "trickle", "event", "variety", "rank", "known", "deleted",
+    "cpus", "gpus", "whetstone", "avg_turnaround", "jobs", "versions", "apps", "days", "day", "postings",
+    "account", "claim", "other_claims", "paid_by_trickles", "ledger", "partition", "offset", "behind",
+    // Credit.
+    "total", "provisional", "shown", "opening", "grants", "rac", "rac_time", "rac_now", "credit",
+    "credit_micro", "credit_before_rounding", "counted_as", "max_granted_credit", "late", "waits_for",
+    "expired", "before", "after", "made_final", "made_up_for_by_future_credit", "recent_average_off",
+    "counts_no_more", "while_running", "up_to", "taken_back", "paid_before", "paid_before_micro",
+    "worth_of_mark", "trickle_settlement",
+    // When.
+    "time", "granted_at", "validated_at", "sent_time", "received_time",
+    // How it was priced.
+    "validation_event", "pass", "awaited_claims", "policy", "policy_version", "rule", "measure", "epoch",
+    "facts", "elapsed_time_s", "cpu_time_s", "peak_flops", "fpops_est", "fpops_bound", "reported",
+    "benchmark", "raw_pfc", "sample", "version_average", "version_scale", "min_avg_pfc",
+    "host_average_before", "host_scale", "host_scale_time", "consecutive_valid", "flags", "mode", "pfc",
+    "claimed", "n", "mean", "variance", "q", "mark_before", "mark_after", "asked", "bounded_by", "phase",
+    "flops", "bound_of_job", "outcome", "refused"};
+
+// Of a user who has credit and a place, and no name.
+constexpr std::string_view kWithoutName[] = {
+    "kind",           "project",       "rank",     "total",   "provisional", "shown",       "opening",
+    "grants",         "rac",           "rac_time", "rac_now", "apps",        "app",         "app_name",
+    "days",           "day",           "deleted",  "known",   "named",       "hosts_shown", "waiting_grants",
+    "expired_grants", "expired_credit"};
+
+constexpr std::string_view kReplyWithoutOwner[] = {"host_total_credit", "host_expavg_credit"};
+
+constexpr std::string_view kClaimWithoutResult[] = {"mode", "flags", "pfc", "claimed"};
+
+constexpr std::string_view kOfRefused[] = {"number", "reason", "project", "append_time"};
+
+// Of objects, at every depth, the fields that are on the list.
+void KeepOnly(std::span<const std::string_view> names, json& value) {
+  if (value.is_object())
+    for (auto field = value.begin(); field != value.end();)
+      field = std::find(names.begin(), names.end(), field.key()) == names.end() ? value.erase(field)
+                                                                                : std::next(field);
+  if (value.is_structured())
+    for (json& inner : value) KeepOnly(names, inner);
+}
+
+// JSON of Protocol Buffers has 64 bits as text.
+bool IsNumber(const json& value) {
+  if (value.is_number_integer()) return true;
+  if (!value.is_string()) return false;
+  const auto& text = value.get_ref<const std::string&>();
+  return !text.empty() && text.size() <= 20 && text.find_first_not_of("-0123456789") == std::string::npos;
+}
+
+}  // namespace
 
 Visibility::Visibility(settings::AccountsVisible accounts, bool leaders, ShownOf shown)
     : public_(accounts == settings::AccountsVisible::kPublic), leaders_(leaders), shown_(std::move(shown)) {}
@@ -27,30 +91,45 @@ bool Visibility::MayLink(const Rights& viewer, ProjectId project, UserId user) c
   return shown.hosts && shown.name;
 }
 
-bool Visibility::Unlink(const Rights& viewer, ProjectId project, nlohmann::json& row) const {
+bool Visibility::Unlink(const Rights& viewer, ProjectId project, json& row) const {
   const auto user = row.find("user");
   if (user == row.end() || !user->is_number_unsigned()) return true;
-  if (MayLink(viewer, project, UserId(user->get<std::uint64_t>()))) return true;
-  for (const char* field : {"user", "user_name", "team", "team_name"}) row.erase(field);
+  const UserId owner(user->get<std::uint64_t>());
+  if (MaySee(viewer, project, owner) && MayLink(viewer, project, owner)) return true;
+  KeepOnly(kWithoutOwner, row);
   return false;
 }
 
-bool Visibility::Name(const Rights& viewer, ProjectId project, nlohmann::json& row) const {
+bool Visibility::Name(const Rights& viewer, ProjectId project, json& row) const {
   if (MayName(viewer, project, UserId(row.value("id", std::uint64_t{0})))) return true;
-  for (const char* field : {"id", "name", "team", "team_name", "create_time"}) row.erase(field);
+  KeepOnly(kWithoutName, row);
   row["hidden"] = true;
   return false;
 }
 
-void Visibility::Redact(const Rights& viewer, nlohmann::json& refused) {
+void Visibility::Reply(const Rights& viewer, ProjectId project, UserId owner, json& fields) const {
+  if (!MayLink(viewer, project, owner)) KeepOnly(kReplyWithoutOwner, fields);
+}
+
+void Visibility::OtherClaim(const Rights& viewer, ProjectId project, UserId owner, json& claim) const {
+  if (!MaySee(viewer, project, owner)) KeepOnly(kClaimWithoutResult, claim);
+}
+
+void Visibility::Redact(const Rights& viewer, json& refused) {
   if (viewer.read_all) return;
-  if (refused.erase("original") > 0) refused["redacted"] = true;
-  const auto event = refused.find("event");
-  if (event == refused.end() || !event->is_object()) return;
-  for (const char* about : {"host", "host_merge", "host_asked", "held_result", "handed_event",
-                            "decided_result", "user", "team", "opening_total", "account_facts",
-                            "machine_host", "estimated_credit", "job_reversal", "job_repricing"})
-    if (event->erase(about) > 0) refused["redacted"] = true;
+  json shown = refused;
+  KeepOnly(kOfRefused, shown);
+  shown["redacted"] = true;
+  // The body of an event has the name of its kind; a text in the place of a body is none.
+  if (const auto event = refused.find("event"); event != refused.end() && event->is_object())
+    for (const auto& [kind, body] : event->items()) {
+      if (!body.is_object()) continue;
+      shown["event"][kind] = json::object();
+      for (const char* id : {"app", "app_version"})
+        if (const auto found = body.find(id); found != body.end() && IsNumber(*found))
+          shown["event"][kind][id] = *found;
+    }
+  refused = std::move(shown);
 }
 
 }  // namespace cobblestone::gateway

@@ -45,12 +45,22 @@ class Visibility {
   // Whether the viewer may know that this user's hosts are theirs.
   [[nodiscard]] bool MayLink(const Rights& viewer, ProjectId project, UserId user) const;
 
-  // A row that names a host or a result, and its user: takes the user out where that must not show. False where it did.
+  // What follows takes fields out of a row. Invariant: each goes by a list of the fields that may stay (visibility.cc), at every
+  // depth of the row; so a field that is new in a row is hidden until it is put on the list.
+
+  // A row that names a host or a result, and its user: takes out the user, and every text of people, where the viewer may not
+  // see the user or may not know that the host is theirs. False where it did.
   bool Unlink(const Rights& viewer, ProjectId project, nlohmann::json& row) const;
   // A user's account or a row of a list (`id`): leaves credit and place of who may not be named, and says `hidden`. False
   // where it did.
   bool Name(const Rights& viewer, ProjectId project, nlohmann::json& row) const;
-  // A refused record: what an event says of people stays with those who may see all of them, and so does what was no event.
+  // A scheduler's reply to a host of this owner: the host's fields alone where the viewer may not know the owner.
+  void Reply(const Rights& viewer, ProjectId project, UserId owner, nlohmann::json& fields) const;
+  // A claim of the same workunit by a host of this owner: how it counted and what it claimed explain the grant, and stay; its
+  // host and result do not where the viewer may not see the owner.
+  void OtherClaim(const Rights& viewer, ProjectId project, UserId owner, nlohmann::json& claim) const;
+  // A refused record, for viewers without `read_all`: number, reason, project, time, the event's kind, its app and app version,
+  // and `redacted`. No detail: it may quote what came.
   static void Redact(const Rights& viewer, nlohmann::json& refused);
 
  private:

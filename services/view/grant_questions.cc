@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <optional>
 #include <span>
 #include <utility>
@@ -313,19 +314,20 @@ Result<json> Questions::PendingJson(ProjectId project, ResultId result) {
   return json();
 }
 
-Result<json> Questions::Grants(ProjectId project, wire::AccountKind kind, std::uint64_t id,
-                               std::size_t limit) {
+Result<json> Questions::Grants(ProjectId project, wire::AccountKind kind, std::uint64_t id, std::size_t limit,
+                               const Shows& shows) {
   // Not all that names the account moves it; where too few do, more are looked at.
   for (std::size_t n = limit;; n *= 4) {
     const auto places = ledger_.NewestTo(project, kind, id, n);
     if (!places.ok()) return places.status();
-    auto rows = GrantsAt(*places, project, kind, id, limit);
+    auto rows = GrantsAt(*places, project, kind, id, limit, shows);
     if (!rows.ok() || rows->size() >= limit || places->size() < n) return rows;
   }
 }
 
 Result<json> Questions::GrantsAt(std::span<const LedgerPlace> places, ProjectId project,
-                                 wire::AccountKind kind, std::uint64_t id, std::size_t limit) {
+                                 wire::AccountKind kind, std::uint64_t id, std::size_t limit,
+                                 const Shows& shows) {
   const auto now = Now(project);
   json list = json::array();
   json last;  // of one partition, in its order, the last `limit`
@@ -338,20 +340,29 @@ Result<json> Questions::GrantsAt(std::span<const LedgerPlace> places, ProjectId 
     last.push_back(std::move(row));
     if (last.size() > limit) last.erase(last.begin());
   };
+  // A list names few users, and each look at a profile reads a row.
+  std::map<std::uint64_t, bool> known;
+  const auto seen = [&](UserId user) {
+    if (!shows) return true;
+    const auto [at, added] = known.try_emplace(user.value, false);
+    if (added) at->second = shows(user);
+    return at->second;
+  };
   const auto end_partition = [&] {
     for (json& row : last) list.push_back(std::move(row));
     last = json::array();
   };
   const auto granted = [&](std::string_view record) {
     wire::GrantHead head;
-    if (wire::DecodeGrantHead(record, &head) && head.project == project && Moves(head, kind, id))
+    if (wire::DecodeGrantHead(record, &head) && head.project == project && Moves(head, kind, id) &&
+        seen(head.user))
       add(RowOf(head), head.app);
     return true;
   };
   const auto posted = [&](std::string_view record) {
     wire::Posting posting;
     if (!wire::IsPassedPosting(record) && wire::DecodePosting(record, &posting) &&
-        posting.project == project && posting.team.value == id)
+        posting.project == project && posting.team.value == id && seen(posting.user))
       add(RowOf(posting), posting.app);
     return true;
   };

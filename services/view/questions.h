@@ -70,9 +70,11 @@ class Questions {
   Result<Profile> ProfileOf(ProjectId project, UserId user);
   // What has moved the account, newest first: an array of {"kind", "time", "credit", "late", ...}. Kinds: final, partial, settlement
   // (of partial grants, by the end of their job), reversal, repricing, and opening, which is of no result and brings its recent
-  // average ("rac"). Of a team it is what was posted to it, and both of an operator's kinds are a correction.
+  // average ("rac"). Of a team it is what was posted to it, and both of an operator's kinds are a correction. Rows of users that
+  // `shows` refuses are passed over, and do not count towards the limit; none: all rows.
+  using Shows = std::function<bool(UserId user)>;
   Result<nlohmann::json> Grants(ProjectId project, wire::AccountKind kind, std::uint64_t id,
-                                std::size_t limit);
+                                std::size_t limit, const Shows& shows = {});
   // Hosts of a user, members of a team: the first by total. As old as what is gathered.
   Result<nlohmann::json> HostsOf(ProjectId project, UserId user, std::size_t limit);
   Result<nlohmann::json> MembersOf(ProjectId project, TeamId team, std::size_t limit);
@@ -143,7 +145,8 @@ class Questions {
   Result<TeamId> PostedTo(ProjectId project, ResultId result);
   Result<nlohmann::json> PendingJson(ProjectId project, ResultId result);
   Result<nlohmann::json> GrantsAt(std::span<const LedgerPlace> places, ProjectId project,
-                                  wire::AccountKind kind, std::uint64_t id, std::size_t limit);
+                                  wire::AccountKind kind, std::uint64_t id, std::size_t limit,
+                                  const Shows& shows);
   // A row of a list, with what is known of the account now.
   Result<nlohmann::json> Summary(ProjectId project, wire::AccountKind kind, std::uint64_t id);
   // With credit and grants as they were gathered: the list's order is by them.

@@ -493,8 +493,10 @@ TEST_F(GatewayTest, WhatOthersSeeOfAUserIsWhatItsProfileAndItsConsentSay) {
   const std::string team = std::to_string(get("/users/" + unnamed, kReadToken)["team"].get<int>());
   if (team != "0") {
     EXPECT_THAT(served.Get(project + "/teams/" + team).body, Not(HasSubstr("\"user" + unnamed + "\"")));
-    for (const json& row : get("/teams/" + team + "/grants"))
+    for (const json& row : get("/teams/" + team + "/grants")) {
+      EXPECT_TRUE(row.contains("user")) << "a team's grants are of users who show their hosts: " << row;
       EXPECT_NE(row.value("user", 0), std::stoi(unnamed));
+    }
   }
 }
 

@@ -98,23 +98,79 @@ TEST(GatewayVisibility, WhoHasNotConsentedHasAPlaceAndNoName) {
   EXPECT_TRUE(visibility.MayName(kAnybody, kProject, UserId())) << "nobody has no name to hide";
 }
 
-TEST(GatewayVisibility, WhatARefusedEventSaysOfPeopleIsForThoseWhoMaySeeAll) {
-  const json row = {{"number", 3}, {"event", {{"id", "1"}, {"user", {{"user", "7"}, {"name", "s"}}}}}};
+TEST(GatewayVisibility, OfARefusedEventOnlyItsKindAndItsVersionAreForAll) {
+  const json row = {{"number", 3},
+                    {"reason", "OUT_OF_RANGE"},
+                    {"detail", "MARKER"},
+                    {"project", 1},
+                    {"topic", "hosts"},
+                    {"partition", 2},
+                    {"offset", 9},
+                    {"append_time", 1.5},
+                    {"bytes", 77},
+                    {"source", "MARKER"},
+                    {"line", 5},
+                    {"original", "MARKER"},
+                    {"anything new", "MARKER"},
+                    {"event",
+                     {{"id", "1"},
+                      {"time", 7.0},
+                      {"reversal",
+                       {{"result", "7"},
+                        {"app", "12"},
+                        {"app_version", -2},
+                        {"reason", "MARKER"},
+                        {"entry", {{"user", "7"}, {"host", "8"}}}}}}}};
   json seen = row;
   Visibility::Redact(kReader, seen);
   EXPECT_EQ(seen, row);
-  for (const Rights& viewer : {kAnybody, kShyOne}) {
+  for (const Rights& viewer : {kAnybody, kShyOne, kNobody}) {
     seen = row;
     Visibility::Redact(viewer, seen);
-    EXPECT_EQ(seen, (json{{"number", 3}, {"event", {{"id", "1"}}}, {"redacted", true}}));
+    EXPECT_EQ(seen, (json{{"number", 3},
+                          {"reason", "OUT_OF_RANGE"},
+                          {"project", 1},
+                          {"append_time", 1.5},
+                          {"event", {{"reversal", {{"app", "12"}, {"app_version", -2}}}}},
+                          {"redacted", true}}));
   }
-  const json job = {{"number", 3}, {"event", {{"completion", {{"result", "7"}, {"host", "5"}}}}}};
-  seen = job;
-  Visibility::Redact(kAnybody, seen);
-  EXPECT_EQ(seen, job);
-  json line = {{"number", 3}, {"original", "{\"user\": oops"}};
-  Visibility::Redact(kAnybody, line);
-  EXPECT_EQ(line, (json{{"number", 3}, {"redacted", true}}));
+  json text = {{"number", 3}, {"event", {{"completion", {{"app", "12 MARKER"}}}, {"user", "MARKER"}}}};
+  Visibility::Redact(kAnybody, text);
+  EXPECT_EQ(text, (json{{"number", 3}, {"event", {{"completion", json::object()}}}, {"redacted", true}}));
+}
+
+TEST(GatewayVisibility, AFieldThatIsNewInARowIsHiddenUntilItIsListed) {
+  const Visibility visibility = Of(AccountsVisible::kPublic);
+  json grant = {{"user", kShy.value},
+                {"host", 5},
+                {"nickname", "MARKER"},
+                {"reason", "MARKER"},
+                {"others", json::array({{{"name", "email"}, {"text", "MARKER"}}})},
+                {"claim", {{"user", kShy.value}, {"claimed", 3.0}, {"nickname", "MARKER"}}}};
+  EXPECT_FALSE(visibility.Unlink(kAnybody, kProject, grant));
+  EXPECT_EQ(grant, (json{{"host", 5}, {"claim", {{"claimed", 3.0}}}}));
+  json user = {{"id", kUnnamed.value}, {"total", "1.000000"}, {"nickname", "MARKER"}};
+  EXPECT_FALSE(visibility.Name(kAnybody, kProject, user));
+  EXPECT_EQ(user, (json{{"total", "1.000000"}, {"hidden", true}}));
+  json reply = {{"host_total_credit", "1"}, {"user_name", "MARKER"}, {"nickname", "MARKER"}};
+  visibility.Reply(kAnybody, kProject, kShy, reply);
+  EXPECT_EQ(reply, (json{{"host_total_credit", "1"}}));
+}
+
+TEST(GatewayVisibility, WhereAccountsAreTheirUsersOwnTheClaimsOfOthersHaveNoHostAndNoResult) {
+  const json claim = {{"result", 9}, {"host", 5},     {"mode", "normal"}, {"flags", json::array()},
+                      {"pfc", 1.0},  {"claimed", 2.0}};
+  const Visibility visibility = Of(AccountsVisible::kOwn);
+  json seen = claim;
+  visibility.OtherClaim(kShyOne, kProject, kOpen, seen);
+  EXPECT_EQ(seen, (json{{"mode", "normal"}, {"flags", json::array()}, {"pfc", 1.0}, {"claimed", 2.0}}));
+  seen = claim;
+  visibility.OtherClaim(kShyOne, kProject, kShy, seen);
+  EXPECT_EQ(seen, claim);
+  // A row of a list is its own user's, too: a host may have been another's.
+  json row = {{"user", kOpen.value}, {"host", 5}};
+  EXPECT_FALSE(visibility.Unlink(kShyOne, kProject, row));
+  EXPECT_EQ(row, (json{{"host", 5}}));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // The page: its frame, and the view that the address names.
 import { ApiError, get, setToken, token } from "./base/api";
-import { h, replace, svg, type Child } from "./base/dom";
+import { h, replace, svg, type Child, withoutBidi } from "./base/dom";
 import { hashOf, parseRoute, projectOf, type Route } from "./base/route";
 import type { Id, Project, Viewer } from "./base/types";
 import { askToken } from "./parts/dialog";
@@ -172,7 +172,7 @@ class Page {
     this.progress.hidden = true;
     this.main.removeAttribute("aria-busy");
     if (view.project !== undefined) localStorage.setItem(kProjectKey, String(view.project));
-    document.title = `${view.title} · Cobblestone`;
+    document.title = `${withoutBidi(view.title)} · Cobblestone`;
     this.drawHead(route);
     replace(this.main, view.node, !view.ownAsOf && asOfLine(view.asOf, () => void this.show()));
     this.drawFoot();

@@ -4,10 +4,27 @@ export type Child = Node | string | number | null | undefined | false | Child[];
 type Listener = (event: Event) => void;
 type Attributes = Record<string, string | number | boolean | null | undefined | Listener>;
 
+// Characters that change the direction of what follows them (Unicode, UAX #9). In a name they would turn round the text beside it.
+const kBidi = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
+export function withoutBidi(text: string): string {
+  return text.replace(kBidi, "");
+}
+
+// A text with such characters gets an element of its own, which isolates them (base.css isolates every element); where none may
+// stand, in SVG and in an option, it goes without them.
+function textNode(parent: Element, text: string): Node | string {
+  if (text.search(kBidi) < 0) return text;
+  if (!(parent instanceof HTMLElement) || parent instanceof HTMLOptionElement) return withoutBidi(text);
+  const isolated = document.createElement("bdi");
+  isolated.textContent = text;
+  return isolated;
+}
+
 function append(parent: Element, child: Child): void {
   if (child === null || child === undefined || child === false) return;
   if (Array.isArray(child)) child.forEach((one) => append(parent, one));
-  else parent.append(child instanceof Node ? child : String(child));
+  else parent.append(child instanceof Node ? child : textNode(parent, String(child)));
 }
 
 function fill<E extends Element>(element: E, attributes: Attributes, children: Child[]): E {

@@ -153,8 +153,8 @@ export interface Claim {
 }
 
 export interface OtherClaim {
-  result: Id;
-  host: Id;
+  result?: Id; // neither where others' accounts do not show
+  host?: Id;
   mode: string;
   flags: string[];
   pfc: Double;
@@ -227,7 +227,7 @@ export interface Reversal {
   credit: CreditText;
   made_final: CreditText;
   made_up_for_by_future_credit: boolean;
-  reason: string;
+  reason?: string;
 }
 
 // What an operator has taken back of a result, or made of it.
@@ -237,7 +237,7 @@ export interface Correction {
   before: CreditText;
   after: CreditText;
   policy_version?: number;
-  reason: string;
+  reason?: string;
 }
 
 export interface Explanation {
@@ -299,13 +299,13 @@ export interface ScalesThen {
 export interface Refusal {
   number: number;
   reason: string;
-  detail: string;
+  detail?: string; // and what follows: where it is not redacted
   project: Id;
-  topic: string;
-  partition: number;
-  offset: Id;
+  topic?: string;
+  partition?: number;
+  offset?: Id;
   append_time: Double;
-  bytes: number;
+  bytes?: number;
   source?: string;
   line?: Id;
   event?: unknown;

@@ -26,8 +26,8 @@ export type LeftOut = "capped" | "no_claim" | "not_valid" | "anonymous_platform"
   | "not_middle" | "not_canonical" | "zero";
 
 export interface Counted {
-  result: Id;
-  host: Id;
+  result?: Id | undefined; // neither where others' accounts do not show
+  host?: Id | undefined;
   claimed: number; // Cobblestones
   mode: string;
   flags: string[];
@@ -110,7 +110,7 @@ function lowAverage(parts: Part[]): number {
   return share(parts, parts.map((p) => sum - p.claim.claimed));
 }
 
-function asCounted(one: { result: Id; host: Id; claimed: unknown; mode: string; flags: string[]; pfc: unknown }, own: boolean): Part {
+function asCounted(one: { result?: Id; host?: Id; claimed: unknown; mode: string; flags: string[]; pfc: unknown }, own: boolean): Part {
   return {
     claim: {
       result: one.result, host: one.host, claimed: toNumber(one.claimed as number), mode: one.mode, flags: one.flags, own,
@@ -174,7 +174,7 @@ export function settle(grant: Grant, claim: Claim): Settlement {
     return { rule: "estimate", claims, before: granted, cap: null, agrees: true };
   }
   if (claim.policy === "assigned") {
-    const canonical = counting.find((p) => p.claim.result === grant.canonical_result);
+    const canonical = counting.find((p) => p.claim.result !== undefined && p.claim.result === grant.canonical_result);
     if (canonical && near(canonical.claim.claimed, granted)) {
       leave(counting.filter((p) => p !== canonical && !near(p.claim.claimed, granted)), "not_canonical");
       return done("named", share([canonical], [1]));

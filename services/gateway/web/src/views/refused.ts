@@ -13,7 +13,7 @@ import type { Context, View } from "./view";
 const kPage = 50;
 
 function whereFrom(refusal: Refusal): string {
-  return refusal.source ? `${refusal.source}, line ${refusal.line ?? "?"}` : refusal.topic;
+  return refusal.source ? `${refusal.source}, line ${refusal.line ?? "?"}` : (refusal.topic ?? format.kMissing);
 }
 
 export async function refusedView(context: Context, route: Extract<Route, { view: "refused" }>): Promise<View> {
@@ -40,7 +40,7 @@ export async function refusedView(context: Context, route: Extract<Route, { view
       shown.length === 0 ? empty("None of these has that reason.", "Choose another, or look at older ones.")
         : card(null, table(`${shown.length} refusals, newest first`, [
           { name: "Number", cell: (r) => link({ view: "refusal", number: r.number }, format.count(r.number)), number: true },
-          { name: "Reason", cell: (r) => [reasonName(r.reason), h("span", { class: "detail" }, r.detail)], head: true },
+          { name: "Reason", cell: (r) => [reasonName(r.reason), r.detail ? h("span", { class: "detail" }, r.detail) : ""], head: true },
           { name: "When", cell: (r) => time(format.toNumber(r.append_time), true) },
           { name: "Project", cell: (r) => (String(r.project) === "0" ? format.kMissing : String(r.project)), wide: true },
           { name: "From", cell: whereFrom, wide: true },
@@ -52,7 +52,7 @@ export async function refusedView(context: Context, route: Extract<Route, { view
     ];
   const node = h("div", {},
     h("h1", { tabindex: -1 }, "Refused"),
-    h("p", { class: "lead" }, "Input that was not good. It is kept here whole, with the reason; it changed no number."),
+    h("p", { class: "lead" }, "Input that was not good. It is listed here with the reason; it changed no number."),
     body);
   return { title: "Refused", node, asOf: answer.as_of };
 }
@@ -79,10 +79,12 @@ export async function refusalView(context: Context, number: number): Promise<Vie
   const facts: [string, Child][] = [
     ["When", time(format.toNumber(refusal.append_time))],
     ["Project", String(refusal.project) === "0" ? "not known" : String(refusal.project)],
-    ["From", whereFrom(refusal)],
-    ["Place in the log", `${refusal.topic}, partition ${refusal.partition}, record ${refusal.offset}`],
-    ["Size", `${format.count(refusal.bytes)} bytes`],
   ];
+  if (!refusal.redacted) {
+    facts.push(["From", whereFrom(refusal)]);
+    facts.push(["Place in the log", `${refusal.topic ?? ""}, partition ${refusal.partition ?? 0}, record ${String(refusal.offset ?? 0)}`]);
+    facts.push(["Size", `${format.count(refusal.bytes ?? 0)} bytes`]);
+  }
   const original = refusal.event !== undefined ? JSON.stringify(refusal.event, null, 2) : (refusal.original ?? "");
   const node = h("div", {},
     h("p", { class: "crumb" }, link({ view: "refused", before: null, reason: null }, "Refused")),
@@ -91,7 +93,7 @@ export async function refusalView(context: Context, number: number): Promise<Vie
     card(`Refusal ${format.count(refusal.number)}`,
       h("dl", { class: "facts" }, h("div", {}, h("dt", {}, "Reason"), h("dd", {}, h("code", {}, refusal.reason))), facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))))),
     card(refusal.event !== undefined ? "The event" : "What came", original && h("pre", { tabindex: 0 }, original),
-      refusal.redacted ? h("p", { class: "soft" }, "What it says of people is shown to those who have a token that reads.") : !original && empty("Nothing that can be shown.")),
+      refusal.redacted ? h("p", { class: "soft" }, "What the event says is shown to those who have a token that reads.") : !original && empty("Nothing that can be shown.")),
     card("Once more", h("p", {}, "Resubmitting needs a token with the role operate. You are asked to confirm."), again, outcome));
   return { title: reasonName(refusal.reason), node, asOf: answer.as_of };
 }

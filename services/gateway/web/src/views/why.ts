@@ -60,8 +60,9 @@ function replicas(project: Id, s: Settlement, grant: Grant, exact: boolean): Chi
     claimsLine(s, Number(grant.credit_before_rounding)),
     table("Claims of this workunit", [
       { name: "Result", head: true, cell: (c) => [
-        c.own ? [String(c.result), h("span", { class: "mark" }, "this one")] : h("a", { href: `#/p/${project}/result/${c.result}` }, String(c.result)),
-        h("span", { class: "detail" }, accountLink(project, "host", c.host)),
+        c.own ? [String(c.result), h("span", { class: "mark" }, "this one")]
+          : c.result === undefined ? "Another's" : h("a", { href: `#/p/${project}/result/${c.result}` }, String(c.result)),
+        c.host !== undefined && h("span", { class: "detail" }, accountLink(project, "host", c.host)),
       ] },
       { name: "Claimed", number: true, cell: (c) => (exact ? format.exact(c.claimed) : format.fixed(c.claimed, 2)) },
       { name: "Part in the grant", cell: (c) => [
@@ -164,7 +165,7 @@ function runningNode(project: Id, explanation: Explanation, signal: AbortSignal)
       series: [{ label: "Paid", tone: "accent", fill: true, tell: (v) => `${format.fixed(v, 2)} Cobblestones` }],
     }, [times, paid]).node,
     numbersOf("Each message", () => messagesTable(partials, unpaid)),
-    reversals.map((r) => h("p", {}, time(format.toNumber(r.time)), `: ${r.reason}. `, Number(r.credit) < 0 ? [credit(r.credit), " was taken back"] : [credit(r.made_final), " of it is final"],
+    reversals.map((r) => h("p", {}, time(format.toNumber(r.time)), r.reason ? `: ${r.reason}. ` : ": ", Number(r.credit) < 0 ? [credit(r.credit), " was taken back"] : [credit(r.made_final), " of it is final"],
       r.made_up_for_by_future_credit ? ", and later credit makes up for it first." : ".")),
     h("p", { class: "soft" }, "It ran on ", accountLink(project, "host", first.host), ". In all ", credit(explanation.credit ?? "0.000000"), explanation.grants.length + reversals.length > 0 ? " Cobblestones." : " Cobblestones so far."));
 }
@@ -174,7 +175,7 @@ function correctionsNode(explanation: Explanation): Child {
   if (corrections.length === 0) return null;
   return card("What the project has made of it since",
     corrections.map((c) => h("p", {}, time(format.toNumber(c.time)), c.kind === "reversal" ? ": taken back" : `: priced anew by version ${c.policy_version ?? 0} of the policy`,
-      `, because ${c.reason}. `, credit(c.before), " became ", credit(c.after), " Cobblestones.")),
+      c.reason ? `, because ${c.reason}. ` : ". ", credit(c.before), " became ", credit(c.after), " Cobblestones.")),
     h("p", { class: "soft" }, "In all it has brought ", credit(explanation.credit ?? "0.000000"), " Cobblestones."));
 }
 
