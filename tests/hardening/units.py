@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""units.py PROGRAM UNITS: the systemd units in the folder UNITS. Their exposure by `systemd-analyze security` is 2.0 at the most;
+systemd knows every setting; a failure is always followed by a start; and the program works under the filters of system calls,
+address families and memory protection that they state, where a call outside of the filter ends it."""
+
+import ctypes
+import glob
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import urllib.request
+
+PROGRAM, UNITS = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+MOST_EXPOSURE = 2.0
+PATIENCE = 120  # seconds; more means that the program hangs
+
+KILL_PROCESS, ALLOW, ADDRESS_FAMILY_REFUSED = 0x80000000, 0x7FFF0000, 0x00050000 | 97  # 97: EAFNOSUPPORT, as systemd answers
+FAMILIES = {"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10}
+LAST_FAMILY = 45
+MASKED_EQUAL, EQUAL = 7, 4
+PROT_WRITE, PROT_EXEC = 2, 4
+
+
+class Comparison(ctypes.Structure):
+    """struct scmp_arg_cmp"""
+
+    _fields_ = [("arg", ctypes.c_uint), ("op", ctypes.c_int), ("a", ctypes.c_uint64), ("b", ctypes.c_uint64)]
+
+
+def check(holds, what):
+    if not holds:
+        sys.exit(f"units.py: {what}")
+
+
+def analyze(*words):
+    return subprocess.run(["systemd-analyze", "--no-pager", *words], capture_output=True, text=True)
+
+
+def settings_of(unit):
+    """Every setting of the unit: name -> list of its values, in order."""
+    with open(os.path.join(UNITS, unit)) as file:
+        text = file.read().replace("\\\n", " ")
+    settings = {}
+    for name, value in re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE):
+        settings.setdefault(name, []).append(value)
+    return settings
+
+
+def calls_of(name):
+    """The system calls of a name that SystemCallFilter may have: one call, or a @set with the sets in it."""
+    if not name.startswith("@"):
+        return {name}
+    answer = analyze("syscall-filter", name)
+    check(answer.returncode == 0, f"no such set of system calls: {name}")
+    inner = [line.strip() for line in answer.stdout.splitlines()[1:] if line.strip() and not line.strip().startswith("#")]
+    return set().union(*(calls_of(each) for each in inner))
+
+
+def allowed_calls(settings):
+    allowed = set()
+    for value in settings["SystemCallFilter"]:
+        calls = set().union(*(calls_of(name) for name in value.lstrip("~").split()))
+        allowed = allowed - calls if value.startswith("~") else allowed | calls
+    return allowed | calls_of("@default")
+
+
+def filter_of(unit):
+    """A function for the child process: it installs the filters that systemd would, but a call outside of them kills."""
+    settings = settings_of(unit)
+    check(settings["MemoryDenyWriteExecute"] == ["yes"], f"{unit}: MemoryDenyWriteExecute")
+    calls = allowed_calls(settings)
+    families = [FAMILIES[name] for name in settings["RestrictAddressFamilies"][0].split()]
+    library = ctypes.CDLL("libseccomp.so.2")
+    library.seccomp_init.restype = ctypes.c_void_p
+
+    def install():
+        def number(call):
+            return library.seccomp_syscall_resolve_name(call.encode())
+
+        def rule(context, action, call, *comparisons):
+            array = (Comparison * len(comparisons))(*comparisons)
+            if library.seccomp_rule_add_array(ctypes.c_void_p(context), action, number(call), len(comparisons), array):
+                raise OSError(f"no rule for {call}")
+
+        def load(context):
+            if library.seccomp_load(ctypes.c_void_p(context)):
+                raise OSError("the kernel takes no filter of system calls")
+
+        refused = library.seccomp_init(ALLOW)
+        rule(refused, KILL_PROCESS, "mmap", Comparison(2, MASKED_EQUAL, PROT_WRITE | PROT_EXEC, PROT_WRITE | PROT_EXEC))
+        rule(refused, KILL_PROCESS, "mprotect", Comparison(2, MASKED_EQUAL, PROT_EXEC, PROT_EXEC))
+        for family in range(LAST_FAMILY + 1):
+            if family not in families:
+                rule(refused, ADDRESS_FAMILY_REFUSED, "socket", Comparison(0, EQUAL, family, 0))
+        load(refused)
+        known = library.seccomp_init(KILL_PROCESS)
+        for call in calls:
+            if number(call) >= 0:
+                rule(known, ALLOW, call)
+        load(known)
+
+    return install
+
+
+def run(unit, *words, code=0, folder):
+    done = subprocess.run([PROGRAM, *words], preexec_fn=filter_of(unit), cwd=folder, capture_output=True, text=True,
+                          timeout=PATIENCE)
+    check(done.returncode == code, f"under the filter of {unit} `{' '.join(words)}` ended with {done.returncode}, not {code} "
+          f"(-31: a system call that the filter lacks):\n{done.stderr}")
+    return done.stdout
+
+
+def server(unit, folder):
+    """Starts `run` with gateway and metrics. Returns the process and the gateway's and metrics' addresses."""
+    process = subprocess.Popen([PROGRAM, "run", "--config", "cobblestone.yaml", "--data", "data"],
+                               preexec_fn=filter_of(unit), cwd=folder, stderr=subprocess.PIPE, text=True)
+    addresses = {}
+    for line in process.stderr:
+        address = re.search(r"127\.0\.0\.1:\d+", line)
+        if address:
+            addresses["gateway" if "gateway=" in line else "metrics"] = "http://" + address.group()
+        if " running " in line:
+            return process, addresses
+    sys.exit(f"units.py: `run` ended with {process.wait(PATIENCE)} under the filter of {unit}")
+
+
+def stop(process):
+    process.send_signal(signal.SIGTERM)
+    process.stderr.read()
+    check(process.wait(PATIENCE) == 0, f"`run` ended with {process.returncode}, not 0, when it was stopped")
+
+
+units = sorted(os.path.basename(path) for path in glob.glob(os.path.join(UNITS, "*.service")))
+check("cobblestone.service" in units, "no units found")
+for unit in units:
+    answer = analyze("security", "--offline=true", f"--threshold={int(10 * MOST_EXPOSURE)}", os.path.join(UNITS, unit))
+    check(answer.returncode == 0, f"{unit} is exposed by more than {MOST_EXPOSURE}:\n{answer.stdout}{answer.stderr}")
+    settings = settings_of(unit)
+    check(settings["LimitCORE"] == ["0"], f"{unit}: a core has tokens and keys in it")
+    check("MemoryMax" in settings and "LimitNOFILE" in settings, f"{unit}: no limit of memory or files")
+
+service = settings_of("cobblestone.service")
+check(service["StartLimitIntervalSec"] == ["0"], "a limit of starts lets crashes keep the service down")
+check(service["UMask"] == ["0077"] and service["StateDirectoryMode"] == ["0700"], "the data directory is not private")
+
+# Every setting is known. The program is named by where it is here, because `verify` looks for it.
+with tempfile.TemporaryDirectory(prefix="units-") as folder:
+    for path in glob.glob(os.path.join(UNITS, "cobblestone*")):
+        with open(path) as file, open(os.path.join(folder, os.path.basename(path)), "w") as copy:
+            copy.write(file.read().replace("/usr/local/bin/cobblestone", PROGRAM))
+    answer = analyze("verify", *sorted(glob.glob(os.path.join(folder, "cobblestone*"))))
+    said = "\n".join(line for line in answer.stderr.splitlines() if "cobblestone" in line)
+    check(not said, f"systemd-analyze verify:\n{said}")
+
+with tempfile.TemporaryDirectory(prefix="units-") as folder:
+    os.umask(0o077)
+    with open(os.path.join(folder, "cobblestone.yaml"), "w") as file:
+        file.write("gateway:\n  listen: 127.0.0.1:0\nmetrics:\n  listen: 127.0.0.1:0\n")
+    with open(os.path.join(folder, "kafka.yaml"), "w") as file:
+        file.write("backend: kafka\nkafka:\n  bootstrap: 127.0.0.1:1\n")
+    spec = os.path.join(os.path.dirname(os.path.dirname(UNITS)), "config", "db_dump.xml")
+    data = ("--data", "data")
+    subprocess.run([PROGRAM, "generate", "--quiet", "--results", "2000", "--hosts", "40", "events.jsonl"], cwd=folder,
+                   check=True)
+
+    # The first start makes the data directory, the second recovers it.
+    for _ in range(2):
+        process, addresses = server("cobblestone.service", folder)
+        run("cobblestone.service", "ingest", "events.jsonl", *data, folder=folder)
+        for address in (addresses["gateway"] + "/api/v1/health", addresses["gateway"] + "/", addresses["metrics"] + "/metrics"):
+            with urllib.request.urlopen(address, timeout=PATIENCE) as answer:
+                check(answer.status == 200, f"{address}: {answer.status}")
+        run("cobblestone-audit.service", "audit", *data, folder=folder)
+        run("cobblestone-export.service", "export", *data, "--spec", spec, "--out", "stats", "--delete-old", folder=folder)
+        stop(process)
+    # Without the service, too. Where no broker answers the client on Kafka says so.
+    run("cobblestone-audit.service", "audit", *data, folder=folder)
+    run("cobblestone-export.service", "export", *data, "--spec", spec, "--out", "stats", "--delete-old", folder=folder)
+    run("cobblestone.service", "tasks", "--config", "kafka.yaml", code=4, folder=folder)
