@@ -25,10 +25,11 @@ HostVersion EmptyRow(AppId app, AppVersionId version) {
 }
 
 // The row of another version of the same app, platform and plan class, the one with the highest number.
-HostVersion* RowToTakeOver(const AppVersionRow& version, const Catalogue& catalogue, HostRecord& host) {
-  HostVersion* best = nullptr;
+const HostVersion* RowToTakeOver(const AppVersionRow& version, const Catalogue& catalogue,
+                                 const HostRecord& host) {
+  const HostVersion* best = nullptr;
   std::uint32_t best_number = 0;
-  for (HostVersion& row : host.versions) {
+  for (const HostVersion& row : host.versions) {
     const AppVersionRow* other = catalogue.FindVersion(row.version);
     if (other == nullptr || other->app != version.app || other->platform != version.platform ||
         other->plan_class != version.plan_class) {
@@ -87,9 +88,10 @@ BoincRow BoincRow::Find(AppId app, AppVersionId version, const Catalogue& catalo
   } else {
     const AppVersionRow* in_catalogue = catalogue.FindVersion(version);
     if (in_catalogue == nullptr) return found;
-    if (HostVersion* older = RowToTakeOver(*in_catalogue, catalogue, host)) {
-      older->version = version;
-      found.row = *older;
+    if (const HostVersion* older = RowToTakeOver(*in_catalogue, catalogue, host)) {
+      HostVersion& taken = host.versions[static_cast<std::size_t>(older - host.versions.data())];
+      taken.version = version;
+      found.row = taken;
       found.exists_ = true;
       found.taken_over_ = quirks::kTakeOverLosesFirst;
       return found;
@@ -117,6 +119,18 @@ BoincRow BoincRow::ForHost(const CompletionFacts& completion, const Catalogue& c
 void BoincRow::Store(HostRecord& host) const {
   if (!exists_ || taken_over_ || !IsFiniteRow(row)) return;
   if (HostVersion* stored = FindHostVersion(host, row.app, row.version)) *stored = row;
+}
+
+std::optional<HostVersion> NextRow(const HostRecord& host, AppId app, AppVersionId version,
+                                   const Catalogue& catalogue) {
+  if (const HostVersion* row = FindHostVersion(host, app, version)) return *row;
+  const AppVersionRow* in_catalogue = catalogue.FindVersion(version);
+  if (in_catalogue == nullptr) return std::nullopt;
+  const HostVersion* older = RowToTakeOver(*in_catalogue, catalogue, host);
+  if (older == nullptr) return std::nullopt;
+  HostVersion row = *older;
+  row.version = version;
+  return row;
 }
 
 void LookAtRow(const CompletionFacts& completion, const Catalogue& catalogue, HostRecord& host) {

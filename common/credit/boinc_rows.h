@@ -4,6 +4,8 @@
 // statement would fail).
 #pragma once
 
+#include <optional>
+
 #include "common/credit/catalogue.h"
 #include "common/credit/model.h"
 
@@ -34,6 +36,11 @@ class BoincRow {
   bool exists_ = false;
   bool taken_over_ = false;
 };
+
+// The row that the host's next result of the version would start from: the stored one, or the one that would be taken over
+// (19). None: it would start from an empty row, or from none at all.
+[[nodiscard]] std::optional<HostVersion> NextRow(const HostRecord& host, AppId app, AppVersionId version,
+                                                 const Catalogue& catalogue);
 
 // An inconclusive look: only makes or takes over the row.
 void LookAtRow(const CompletionFacts& completion, const Catalogue& catalogue, HostRecord& host);

@@ -5,18 +5,16 @@
 #include "common/credit/reliability.h"
 
 namespace cobblestone::credit {
-namespace {
 
-// The host's record of the newest older version of the same app, platform and plan class; null where there is
-// none.
-const HostVersion* Predecessor(const HostRecord& host, const AppVersionRow& version,
-                               const Catalogue& catalogue) {
+const HostVersion* PredecessorOf(const HostRecord& host, AppVersionId id, const Catalogue& catalogue) {
+  const AppVersionRow* version = catalogue.FindVersion(id);
+  if (version == nullptr) return nullptr;
   const HostVersion* best = nullptr;
   std::uint32_t best_number = 0;
   for (const HostVersion& row : host.versions) {
     const AppVersionRow* other = catalogue.FindVersion(row.version);
-    if (other == nullptr || other->app != version.app || other->platform != version.platform ||
-        other->plan_class != version.plan_class || other->version_num >= version.version_num) {
+    if (other == nullptr || other->app != version->app || other->platform != version->platform ||
+        other->plan_class != version->plan_class || other->version_num >= version->version_num) {
       continue;
     }
     if (best == nullptr || other->version_num > best_number) {
@@ -26,8 +24,6 @@ const HostVersion* Predecessor(const HostRecord& host, const AppVersionRow& vers
   }
   return best;
 }
-
-}  // namespace
 
 const HostVersion* FindHostVersion(const HostRecord& host, AppId app, AppVersionId version) {
   for (const HostVersion& row : host.versions) {
@@ -45,8 +41,7 @@ HostVersion& HostVersionFor(HostRecord& host, const AppRow& app, AppVersionId ve
   if (HostVersion* row = FindHostVersion(host, app.id, version)) return *row;
 
   HostVersion made;
-  const AppVersionRow* in_catalogue = catalogue.FindVersion(version);
-  const HostVersion* older = in_catalogue == nullptr ? nullptr : Predecessor(host, *in_catalogue, catalogue);
+  const HostVersion* older = PredecessorOf(host, version, catalogue);
   if (older != nullptr) {
     made = *older;
   } else {

@@ -18,4 +18,9 @@ namespace cobblestone::credit {
 HostVersion& HostVersionFor(HostRecord& host, const AppRow& app, AppVersionId version,
                             const Catalogue& catalogue);
 
+// The host's record of the newest older version of the same app, platform and plan class, from which
+// HostVersionFor() starts a new version. Null where there is none, or the version is not in the catalogue.
+[[nodiscard]] const HostVersion* PredecessorOf(const HostRecord& host, AppVersionId version,
+                                               const Catalogue& catalogue);
+
 }  // namespace cobblestone::credit

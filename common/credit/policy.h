@@ -36,6 +36,12 @@ class Policy {
   virtual void OnInconclusive(const CompletionFacts& /*completion*/, const ValidationFacts& /*validation*/,
                               const InForce& /*in_force*/, HostRecord& /*host*/) const {}
 
+  // The host's record that its next result of the version would be priced with: the one that it has, or that of another
+  // version which the policy lets it inherit. None where it would start from nothing. For estimates and advice.
+  [[nodiscard]] virtual std::optional<HostVersion> NextRecord(const HostRecord& host, AppId app,
+                                                              AppVersionId version,
+                                                              const Catalogue& catalogue) const = 0;
+
   // Computes mode, pfc and claimed (and the flags that say how) of a claim from its recorded inputs alone; OnValidation
   // goes through it, and an audit does so again. `constants`: those of the claim's policy version.
   virtual void Price(Claim& claim, const Constants& constants) const = 0;

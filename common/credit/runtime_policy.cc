@@ -23,6 +23,10 @@ class Runtime final : public Policy {
   }
   ClaimDecision OnValidation(const CompletionFacts& completion, const ValidationFacts& validation,
                              const InForce& in_force, HostRecord& host) const override;
+  std::optional<HostVersion> NextRecord(const HostRecord& host, AppId app, AppVersionId version,
+                                        const Catalogue& catalogue) const override {
+    return NextRow(host, app, version, catalogue);
+  }
   void Price(Claim& claim, const Constants& constants) const override;
   Settlement Settle(std::span<const Claim> claims, double cap, const Constants& constants) const override;
   bool TeamAtGrant() const override { return true; }

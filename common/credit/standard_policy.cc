@@ -165,6 +165,16 @@ void StandardPolicy::OnDispatch(const CompletionFacts& dispatch, const InForce& 
   Sent({in_force, *app, host, row, sent_time, sent_time, DelayBound(dispatch, *app)});
 }
 
+std::optional<HostVersion> StandardPolicy::NextRecord(const HostRecord& host, AppId app, AppVersionId version,
+                                                      const Catalogue& catalogue) const {
+  if (const HostVersion* row = FindHostVersion(host, app, version)) return *row;
+  const HostVersion* older = PredecessorOf(host, version, catalogue);
+  if (older == nullptr) return std::nullopt;
+  HostVersion row = *older;
+  row.version = version;
+  return row;
+}
+
 ClaimDecision StandardPolicy::OnValidation(const CompletionFacts& completion,
                                            const ValidationFacts& validation, const InForce& in_force,
                                            HostRecord& host) const {

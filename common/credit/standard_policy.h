@@ -59,6 +59,8 @@ class StandardPolicy : public Policy {
   [[nodiscard]] ClaimDecision OnValidation(const CompletionFacts& completion,
                                            const ValidationFacts& validation, const InForce& in_force,
                                            HostRecord& host) const final;
+  [[nodiscard]] std::optional<HostVersion> NextRecord(const HostRecord& host, AppId app, AppVersionId version,
+                                                      const Catalogue& catalogue) const final;
   [[nodiscard]] Settlement Settle(std::span<const Claim> claims, double cap,
                                   const Constants& constants) const override;
 

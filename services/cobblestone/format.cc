@@ -52,6 +52,12 @@ std::string TimeText(const json& value) {
   return value.is_number() ? UtcText(value.get<double>()) : NumberText(value);
 }
 
+// A recent average. Years after the last credit less than a micro-credit is left.
+std::string RecentText(const json& object, std::string_view name) {
+  const json& value = At(object, name);
+  return value.is_number() && std::abs(value.get<double>()) < 1e-6 ? "0" : Text(object, name);
+}
+
 // "operations" are what FLOPs are called in a sentence.
 std::string Average(const json& average) {
   if (!average.is_object()) return "none";
@@ -624,13 +630,11 @@ std::string AccountText(const json& answer) {
                                Text(estimates, "failed_jobs"));
   }
   fields.Of(answer, "grants", "granted results");
-  fields.Shown({"rac", "rac_now", "rac_time"});
-  // Years after the last credit less than a micro-credit is left.
-  const json& rac = At(answer, "rac_now");
+  fields.Shown({"rac", "rac_now", "rac_now_time", "rac_time"});
   if (Has(answer, "rac_now"))
     fields.Add("recent average now",
-               (rac.is_number() && std::abs(rac.get<double>()) < 1e-6 ? "0" : Text(answer, "rac_now")) +
-                   " Cobblestones/day");
+               RecentText(answer, "rac_now") + " Cobblestones/day" +
+                   (Has(answer, "rac_now_time") ? " at " + TimeText(At(answer, "rac_now_time")) : ""));
   if (!IsZero(At(answer, "rac_time")))
     fields.Add("as last stored", Text(answer, "rac") + " at " + TimeText(At(answer, "rac_time")));
   for (const char* id : {"user", "team"}) {
@@ -718,9 +722,14 @@ std::string ScalesText(const json& answer) {
     versions.Add({IdText(version, "app_version"), IdText(version, "app"), IdText(version, "version_num"),
                   Text(version, "plan_class"), At(version, "gpu") == true ? "GPU" : "CPU", Text(pfc, "n"),
                   Text(pfc, "mean"), IsZero(At(version, "scale")) ? "-" : Text(version, "scale"),
-                  Text(version, "expavg_credit")});
+                  RecentText(version, "expavg_now")});
   }
-  return text + versions.Take();
+  text += versions.Take();
+  for (const json& version : At(answer, "versions"))
+    if (Has(version, "expavg_now_time"))
+      return text + "\nRecent credit is per day, decayed to " + TimeText(At(version, "expavg_now_time")) +
+             ".\n";
+  return text;
 }
 
 std::string TasksText(const json& answer) {

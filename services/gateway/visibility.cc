@@ -20,11 +20,11 @@ constexpr std::string_view kWithoutOwner[] = {
     "cpus", "gpus", "whetstone", "avg_turnaround", "jobs", "versions", "apps", "days", "day", "postings",
     "account", "claim", "other_claims", "paid_by_trickles", "ledger", "partition", "offset", "behind",
     // Credit.
-    "total", "provisional", "shown", "opening", "grants", "rac", "rac_time", "rac_now", "credit",
-    "credit_micro", "credit_before_rounding", "counted_as", "max_granted_credit", "late", "waits_for",
-    "expired", "before", "after", "made_final", "made_up_for_by_future_credit", "recent_average_off",
-    "counts_no_more", "while_running", "up_to", "taken_back", "paid_before", "paid_before_micro",
-    "worth_of_mark", "trickle_settlement",
+    "total", "provisional", "shown", "opening", "grants", "rac", "rac_time", "rac_now", "rac_now_time",
+    "credit", "credit_micro", "credit_before_rounding", "counted_as", "max_granted_credit", "late",
+    "waits_for", "expired", "before", "after", "made_final", "made_up_for_by_future_credit",
+    "recent_average_off", "counts_no_more", "while_running", "up_to", "taken_back", "paid_before",
+    "paid_before_micro", "worth_of_mark", "trickle_settlement",
     // When.
     "time", "granted_at", "validated_at", "sent_time", "received_time",
     // How it was priced.
@@ -36,13 +36,32 @@ constexpr std::string_view kWithoutOwner[] = {
     "flops", "bound_of_job", "outcome", "refused"};
 
 // Of a user who has credit and a place, and no name.
-constexpr std::string_view kWithoutName[] = {
-    "kind",           "project",       "rank",     "total",   "provisional", "shown",       "opening",
-    "grants",         "rac",           "rac_time", "rac_now", "apps",        "app",         "app_name",
-    "days",           "day",           "deleted",  "known",   "named",       "hosts_shown", "waiting_grants",
-    "expired_grants", "expired_credit"};
+constexpr std::string_view kWithoutName[] = {"kind",
+                                             "project",
+                                             "rank",
+                                             "total",
+                                             "provisional",
+                                             "shown",
+                                             "opening",
+                                             "grants",
+                                             "rac",
+                                             "rac_time",
+                                             "rac_now",
+                                             "rac_now_time",
+                                             "apps",
+                                             "app",
+                                             "app_name",
+                                             "days",
+                                             "day",
+                                             "deleted",
+                                             "known",
+                                             "named",
+                                             "hosts_shown",
+                                             "waiting_grants",
+                                             "expired_grants",
+                                             "expired_credit"};
 
-constexpr std::string_view kReplyWithoutOwner[] = {"host_total_credit", "host_expavg_credit"};
+constexpr std::string_view kReplyWithoutOwner[] = {"host_total_credit", "host_expavg_credit", "expavg_time"};
 
 constexpr std::string_view kClaimWithoutResult[] = {"mode", "flags", "pfc", "claimed"};
 

@@ -231,8 +231,8 @@ Result<json> Questions::Summary(ProjectId project, wire::AccountKind kind, std::
   const auto account = Account(project, kind, id);
   if (!account.ok()) return account;
   json row{{"kind", KindName(kind)}, {"id", id}};
-  for (const char* name : {"name", "total", "rac_now", "grants", "team", "team_name", "user", "user_name",
-                           "cpus", "gpus", "deleted"})
+  for (const char* name : {"name", "total", "rac_now", "rac_now_time", "grants", "team", "team_name", "user",
+                           "user_name", "cpus", "gpus", "deleted"})
     if (account->contains(name)) row[name] = (*account)[name];
   return row;
 }
@@ -242,7 +242,7 @@ Result<json> Questions::Listed(ProjectId project, wire::AccountKind kind, const 
   if (!row.ok()) return row;
   (*row)["total"] = MicroText(account.total);
   (*row)["grants"] = account.grants;
-  (*row)["rac_now"] = Number(credit::DecayedAverage(account.recent, clock(), credit::kRecentAverageHalfLife));
+  AddRecentNow("rac_now", account.recent, clock(), &*row);
   return row;
 }
 

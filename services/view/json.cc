@@ -251,6 +251,11 @@ json CorrectionJson(const wire::Grant& grant) {
   return j;
 }
 
+void AddRecentNow(const char* name, const credit::RecentAverage& average, double now, json* j) {
+  (*j)[name] = Number(credit::DecayedAverage(average, now, credit::kRecentAverageHalfLife));
+  (*j)[std::string(name) + "_time"] = Number(now);
+}
+
 json AccountJson(const credit::Account& account, double now) {
   json apps = json::array();
   for (const credit::AppSum& app : account.apps)
@@ -258,16 +263,17 @@ json AccountJson(const credit::Account& account, double now) {
   json days = json::array();
   for (const credit::DaySum& day : account.days)
     days.push_back({{"day", day.day}, {"total", MicroText(day.micro)}, {"grants", day.grants}});
-  return {{"total", MicroText(account.total_micro)},
-          {"provisional", MicroText(account.provisional_micro)},
-          {"shown", MicroText(account.shown_micro())},
-          {"opening", MicroText(account.opening_micro)},
-          {"grants", account.grants},
-          {"rac", Number(account.recent.value)},
-          {"rac_time", Number(account.recent.time)},
-          {"rac_now", Number(credit::DecayedAverage(account.recent, now, credit::kRecentAverageHalfLife))},
-          {"apps", apps},
-          {"days", days}};
+  json j{{"total", MicroText(account.total_micro)},
+         {"provisional", MicroText(account.provisional_micro)},
+         {"shown", MicroText(account.shown_micro())},
+         {"opening", MicroText(account.opening_micro)},
+         {"grants", account.grants},
+         {"rac", Number(account.recent.value)},
+         {"rac_time", Number(account.recent.time)},
+         {"apps", apps},
+         {"days", days}};
+  AddRecentNow("rac_now", account.recent, now, &j);
+  return j;
 }
 
 json RefusedJson(std::uint64_t number, const wire::Refused& refused) {

@@ -219,6 +219,7 @@ Result<json> Questions::Scales(ProjectId project) {
     }
     apps.push_back(j);
   }
+  const double asked = clock();
   json versions = json::array();
   for (const auto& [id, version] : state.catalogue.versions) {
     json j{{"app_version", id},
@@ -231,6 +232,9 @@ Result<json> Questions::Scales(ProjectId project) {
       j["pfc"] = AverageJson(scale->second.pfc);
       j["scale"] = Number(scale->second.scale);
       j["expavg_credit"] = Number(scale->second.expavg_credit);
+      j["expavg_time"] = Number(scale->second.expavg_time);
+      AddRecentNow("expavg_now", {.value = scale->second.expavg_credit, .time = scale->second.expavg_time},
+                   asked, &j);
     }
     versions.push_back(j);
   }

@@ -35,7 +35,7 @@ struct GatheredAccount;
 struct GatheredPart;
 
 struct QuestionsOptions {
-  std::function<double()> clock;  // UNIX s: to when averages are decayed; the wall clock when empty
+  std::function<double()> clock;  // UNIX s: to when shown averages are decayed; empty: the wall clock
   std::map<std::uint32_t, std::string>
       names;  // of projects, as the settings call them; empty: any project may be asked for
   // How old what is gathered over all accounts may become (searches, lists, hosts of a user), s.
@@ -100,8 +100,8 @@ class Questions {
   // {"rows": [...]}: of all versions where `version` is none; `app` for the anonymous platform.
   Result<nlohmann::json> HostVersions(ProjectId project, HostId host, std::optional<AppVersionId> version,
                                       AppId app);
-  // What a scheduler wants to know before it sends a job (S000, semantics.md section 10): expected runtime and FLOP/s,
-  // quota, and whether the host may go without a second replica.
+  // What a scheduler wants to know before it sends a job (S000, semantics.md section 10): expected runtime, FLOP/s, quota,
+  // whether one replica is enough. By the record that the host's next result is priced with (credit::Policy::NextRecord).
   struct Job {
     HostId host;
     AppVersionId version;
@@ -110,7 +110,7 @@ class Questions {
     double peak_flops = 0;  // FLOP/s of the devices that it would get; 0: one CPU's, by its benchmark
   };
   Result<nlohmann::json> Estimate(ProjectId project, const Job& job);
-  // The credit fields of a BOINC scheduler's reply to the host.
+  // The credit fields of a BOINC scheduler's reply to the host; "expavg_time": to when its averages are decayed.
   Result<nlohmann::json> SchedulerReply(ProjectId project, HostId host);
 
   Result<nlohmann::json> Scales(ProjectId project);

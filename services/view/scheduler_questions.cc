@@ -1,4 +1,5 @@
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "common/credit/constants.h"
@@ -15,12 +16,6 @@ namespace cobblestone::view {
 using nlohmann::json;
 
 namespace {
-
-const credit::HostVersion* RowOf(const credit::HostRecord& record, AppVersionId version, AppId app) {
-  for (const credit::HostVersion& row : record.versions)
-    if (row.version == version && (!version.anonymous() || row.app == app)) return &row;
-  return nullptr;
-}
 
 json HostVersionJson(const credit::HostVersion& row) {
   json j{{"app", row.app.value},
@@ -112,7 +107,9 @@ Result<json> Questions::Estimate(ProjectId project, const Job& job) {
                             std::to_string(job.host.value));
   const credit::HostRecord& record = (*host)->record;
   const credit::Constants& constants = app->policy.constants;
-  const credit::HostVersion* row = RowOf(record, job.version, app->id);
+  const std::optional<credit::HostVersion> next =
+      credit::PolicyFor(app->policy.kind).NextRecord(record, app->id, job.version, catalogue);
+  const credit::HostVersion* row = next ? &*next : nullptr;
   const auto& scales = (*now)->state.scales.table.versions;
   const auto scale =
       job.version.anonymous() ? scales.end() : scales.find(static_cast<std::uint64_t>(job.version.value));
@@ -150,7 +147,9 @@ Result<json> Questions::SchedulerReply(ProjectId project, HostId host) {
   if (found->is_null())
     return Status::NotFound("project " + std::to_string(project.value) + " has no host " +
                             std::to_string(host.value));
-  json j{{"host_total_credit", (*found)["shown"]}, {"host_expavg_credit", (*found)["rac_now"]}};
+  json j{{"host_total_credit", (*found)["shown"]},
+         {"host_expavg_credit", (*found)["rac_now"]},
+         {"expavg_time", (*found)["rac_now_time"]}};
   const UserId owner((*found)["user"].get<std::uint64_t>());
   if (!owner) return j;
   const auto user = UserAccount(project, owner);

@@ -2,6 +2,7 @@
 // and no newer; lists, search and newest grants, which only they have.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
 #include <utility>
 #include <vector>
@@ -265,6 +266,109 @@ TEST_F(View, ASchedulerIsToldRuntimeQuotaAndWhetherOneReplicaIsEnough) {
   EXPECT_EQ(reply["user_name"], "Ann");
   EXPECT_EQ(reply["team_name"], "Café du Crunch");
   EXPECT_EQ(reply["host_total_credit"], "0.000000");
+}
+
+// A host's first job of a new version is priced with its record of the version before, so its advice rests on that, too.
+TEST_F(View, AVersionThatAHostHasNotHadIsEstimatedByTheRecordThatItsPriceWillInherit) {
+  // Two apps with versions 1 and 2 of each: the record is inherited upwards by creditnew, whichever way by boinc.
+  const std::vector<std::pair<std::uint64_t, const char*>> apps = {{2, "creditnew"}, {3, "boinc"}};
+  for (const auto& [app, policy] : apps) {
+    Say(kStart, wire::AppChange{.app = AppId(app), .name = policy, .policy = policy, .delay_bound = kDay});
+    for (std::uint32_t number = 1; number <= 2; ++number)
+      Say(kStart,
+          wire::AppVersionChange{.row = {.id = 10 * app + number, .app = AppId(app), .version_num = number}});
+    for (std::uint64_t job = 0; job < 30; ++job) {
+      const double time = kStart + 1000.0 * static_cast<double>(job);
+      const std::uint64_t result = 1000 * app + job;
+      wire::Completion completion = CompletionOf(result, 1, result, time);
+      completion.facts.app = AppId(app);
+      completion.facts.version = AppVersionId(static_cast<std::int64_t>(10 * app + 1));
+      completion.facts.sent_time = time - 6000;
+      completion.facts.elapsed_time = 5000;
+      completion.facts.peak_flops = 3e9;
+      credit::ValidationFacts validation = ValidationOf(result, 1, result, 0);
+      validation.app = AppId(app);
+      validation.fpops_est = 1e13;
+      validation.fpops_bound = 1e15;
+      Say(time, completion);
+      Say(time, validation);
+    }
+  }
+  Reopen();
+  const auto estimate = [&](std::uint64_t host, std::uint64_t version) {
+    json told = Told(Stored().Estimate(kProject, {.host = HostId(host),
+                                                  .version = AppVersionId(static_cast<std::int64_t>(version)),
+                                                  .fpops_est = 3e13}));
+    told.erase("app_version");
+    return told;
+  };
+  for (const auto& [app, policy] : apps) {
+    const json old = estimate(1, 10 * app + 1);
+    EXPECT_EQ(old["basis"], "host_version") << policy;
+    EXPECT_NEAR(old["runtime_s"].get<double>(), 15000, 1e-6) << policy;
+    EXPECT_EQ(estimate(1, 10 * app + 2), old) << policy;
+    EXPECT_NE(estimate(2, 10 * app + 2)["basis"], "host_version")
+        << policy << ": another host's record is its own";
+  }
+  EXPECT_EQ(estimate(1, 22)["consecutive_valid"], 30.0);
+}
+
+TEST_F(View, RecentAveragesAreDecayedToTheMomentOfTheAnswerWhichStandsBesideThem) {
+  std::atomic<double> now = kStart + kDay;
+  options_.clock = [&now] { return now.load(); };
+  Say(kStart, wire::AppChange{.app = AppId(2), .name = "new", .policy = "creditnew", .delay_bound = kDay});
+  Say(kStart, wire::AppVersionChange{.row = {.id = 21, .app = AppId(2), .version_num = 1}});
+  wire::Completion completion = CompletionOf(500, 1, 500, kStart + 100);
+  completion.facts.app = AppId(2);
+  completion.facts.version = AppVersionId(21);
+  completion.facts.sent_time = kStart - 6000;
+  completion.facts.elapsed_time = 5000;
+  completion.facts.peak_flops = 3e9;
+  credit::ValidationFacts validation = ValidationOf(500, 1, 500, 0);
+  validation.app = AppId(2);
+  validation.fpops_est = 1e13;
+  validation.fpops_bound = 1e15;
+  Say(kStart + 100, completion);
+  Say(kStart + 100, validation);
+  Say(kStart + 700, wire::Tick{.time = kStart + 700});
+  Reopen();
+  struct Shown {
+    std::string what;
+    double value;
+    double time;
+  };
+  const auto look = [&] {
+    std::vector<Shown> shown;
+    const auto add = [&](std::string what, const json& from, const std::string& name,
+                         const std::string& time) {
+      shown.push_back({std::move(what), from.at(name).get<double>(), from.at(time).get<double>()});
+    };
+    for (auto kind : {AccountKind::kUser, AccountKind::kHost, AccountKind::kTeam}) {
+      add("account", Told(Stored().Account(kProject, kind, kind == AccountKind::kTeam ? 7 : 1)), "rac_now",
+          "rac_now_time");
+      add("list", Told(Stored().Top(kProject, kind, view::RankBy::kRecentAverage, {.limit = 1}))["rows"][0],
+          "rac_now", "rac_now_time");
+    }
+    add("hosts", Told(Stored().HostsOf(kProject, UserId(1), 1))["rows"][0], "rac_now", "rac_now_time");
+    add("members", Told(Stored().MembersOf(kProject, TeamId(7), 1))["rows"][0], "rac_now", "rac_now_time");
+    add("search", Told(Stored().Search(kProject, "ann", {}))[0], "rac_now", "rac_now_time");
+    for (const json& version : Told(Stored().Scales(kProject))["versions"])
+      add("version", version, "expavg_now", "expavg_now_time");
+    const json reply = Told(Stored().SchedulerReply(kProject, HostId(1)));
+    add("scheduler, host", reply, "host_expavg_credit", "expavg_time");
+    add("scheduler, user", reply, "user_expavg_credit", "expavg_time");
+    return shown;
+  };
+  const std::vector<Shown> first = look();
+  now = kStart + 8 * kDay;  // a half-life, in which no event comes
+  const std::vector<Shown> later = look();
+  ASSERT_EQ(first.size(), later.size());
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    EXPECT_GT(first[i].value, 0) << first[i].what;
+    EXPECT_NEAR(later[i].value, first[i].value / 2, 1e-9 * first[i].value) << first[i].what;
+    EXPECT_EQ(first[i].time, kStart + kDay) << first[i].what;
+    EXPECT_EQ(later[i].time, kStart + 8 * kDay) << first[i].what;
+  }
 }
 
 TEST_F(View, EpochsOfTheScalesComeInOrder) {

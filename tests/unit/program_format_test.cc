@@ -149,6 +149,13 @@ TEST(Format, AnAverageOfLongAgoIsNothing) {
   EXPECT_THAT(account(0.25), HasSubstr("recent average now  0.25 Cobblestones/day"));
 }
 
+TEST(Format, ARecentAverageIsShownWithTheTimeThatItIsDecayedTo) {
+  EXPECT_THAT(
+      AccountText(
+          {{"kind", "user"}, {"id", 5}, {"project", 1}, {"rac_now", 0.25}, {"rac_now_time", 1700000000}}),
+      HasSubstr("recent average now  0.25 Cobblestones/day at 2023-11-14 22:13:20"));
+}
+
 TEST(Format, AFieldThatIsNewIsShownUnderItsOwnName) {
   EXPECT_THAT(AccountText({{"kind", "user"}, {"id", 5}, {"project", 1}, {"golden_stars", 12345}}),
               HasSubstr("golden stars  12,345"));
