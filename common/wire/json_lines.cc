@@ -2,6 +2,7 @@
 
 #include <google/protobuf/util/json_util.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "schemas/events.pb.h"
@@ -9,10 +10,28 @@
 namespace cobblestone::wire {
 namespace {
 
-// Long lines are named by their beginning.
-std::string Shortened(std::string_view line) {
-  constexpr std::size_t kShown = 80;
-  return line.size() <= kShown ? std::string(line) : std::string(line.substr(0, kShown)) + "...";
+// The library's message in one line, without the line's contents: the message goes to logs and into `refused`, which is kept for
+// ever, and the line may be about somebody. A value stands between quotes; a field that the schema lacks does not, and stays where it
+// is a name.
+std::string WithoutContents(std::string why) {
+  why.resize(std::min(why.find('\n'), why.size()));  // behind it the library draws where in the line it is
+  if (const std::size_t quote = why.find('"'); quote != std::string::npos) {
+    const std::size_t end = why.rfind('"');
+    why = why.substr(0, quote) + "(a text)" + (end > quote ? why.substr(end + 1) : std::string());
+  }
+  constexpr std::string_view kNoField = ": Cannot find field.";
+  constexpr std::size_t kLongestName = 40;
+  if (why.ends_with(kNoField)) {
+    const std::string_view head = std::string_view(why).substr(0, why.size() - kNoField.size());
+    const std::size_t place_end = head.starts_with('(') ? head.find(") ") : std::string_view::npos;
+    const std::string_view name = place_end == std::string_view::npos ? head : head.substr(place_end + 2);
+    const bool is_name =
+        name.size() <= kLongestName &&
+        name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") ==
+            std::string_view::npos;
+    if (!is_name) why = "a field that the schema does not have";
+  }
+  return why;
 }
 
 }  // namespace
@@ -25,10 +44,8 @@ Result<std::string> EnvelopeFromJson(std::string_view line) {
   const auto parsed =
       google::protobuf::util::JsonStringToMessage({line.data(), line.size()}, &envelope, options);
   if (!parsed.ok()) {
-    // Behind the first line it draws where it is, for a terminal.
     const std::string why(parsed.message().data(), parsed.message().size());
-    return Status::InvalidArgument("not an event in JSON: " + why.substr(0, why.find('\n')) +
-                                   " in: " + Shortened(line));
+    return Status::InvalidArgument("not an event in JSON: " + WithoutContents(why));
   }
   return envelope.SerializeAsString();
 }

@@ -1,9 +1,14 @@
 #include "common/wire/refused_codec.h"
 
 #include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
 
 #include <limits>
+#include <utility>
+#include <vector>
 
+#include "common/wire/topics.h"
+#include "schemas/events.pb.h"
 #include "schemas/internal.pb.h"
 
 namespace cobblestone::wire {
@@ -47,6 +52,55 @@ std::string AsUtf8(std::string_view text) {
   return out;
 }
 
+// Clears strings and bytes at every depth; true where there were any, or fields that this build does not know.
+bool ClearTexts(google::protobuf::Message& message) {
+  using google::protobuf::FieldDescriptor;
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  bool cleared = !reflection.GetUnknownFields(message).empty();
+  if (cleared) reflection.MutableUnknownFields(&message)->Clear();
+  std::vector<const FieldDescriptor*> fields;
+  reflection.ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    if (field->cpp_type() == FieldDescriptor::CPPTYPE_STRING) {
+      reflection.ClearField(&message, field);
+      cleared = true;
+    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && field->is_repeated()) {
+      for (int i = 0; i < reflection.FieldSize(message, field); ++i)
+        cleared = ClearTexts(*reflection.MutableRepeatedMessage(&message, field, i)) || cleared;
+    } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+      cleared = ClearTexts(*reflection.MutableMessage(&message, field)) || cleared;
+    }
+  }
+  return cleared;
+}
+
+// What is kept of an event's bytes; sets *left_out where that is less than all.
+std::string KeptOf(std::string_view original, bool* left_out) {
+  v1::Envelope event;
+  const bool parsed = original.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()) &&
+                      event.ParseFromArray(original.data(), static_cast<int>(original.size()));
+  switch (parsed ? event.event_case() : v1::Envelope::EVENT_NOT_SET) {
+    case v1::Envelope::EVENT_NOT_SET:
+      // No event, or one of a kind that this build does not know: nobody can tell whose texts these are.
+      *left_out = !original.empty();
+      return {};
+    case v1::Envelope::kHost:
+    case v1::Envelope::kUser:
+    case v1::Envelope::kTeam:
+    case v1::Envelope::kAccountFacts:
+      if (!ClearTexts(event)) return std::string(original);
+      *left_out = true;
+      return event.SerializeAsString();
+    case v1::Envelope::kHandedEvent: {
+      std::string inner = KeptOf(event.handed_event().event(), left_out);
+      if (!*left_out) return std::string(original);
+      event.mutable_handed_event()->set_event(std::move(inner));
+      return event.SerializeAsString();
+    }
+    default: return std::string(original);
+  }
+}
+
 }  // namespace
 
 std::string_view RefusalReasonName(RefusalReason reason) {
@@ -63,7 +117,10 @@ void EncodeRefused(const Refused& in, std::string* out) {
   m.set_partition(in.partition);
   m.set_offset(in.offset);
   m.set_append_time(in.append_time);
-  m.set_original(in.original);
+  bool left_out = false;
+  const bool event = in.topic != TopicName(kClaims) && in.topic != TopicName(kGrants);
+  m.set_original(event ? KeptOf(in.original, &left_out) : in.original);
+  m.set_left_out(left_out);
   m.set_source(AsUtf8(in.source));
   m.set_line(in.line);
   m.set_project(in.project.value);
@@ -83,6 +140,7 @@ bool DecodeRefused(std::string_view bytes, Refused* refused) {
   refused->source = m.source();
   refused->line = m.line();
   refused->project = ProjectId(m.project());
+  refused->left_out = m.left_out();
   return true;
 }
 

@@ -286,13 +286,14 @@ json RefusedJson(std::uint64_t number, const wire::Refused& refused) {
          {"offset", refused.offset},
          {"append_time", Number(refused.append_time)},
          {"bytes", refused.original.size()}};
+  if (refused.left_out) j["left_out"] = true;
   if (!refused.source.empty()) {
     j["source"] = refused.source;
     j["line"] = refused.line + 1;
   }
   if (auto text = wire::EnvelopeToJson(refused.original); text.ok() && refused.source.empty()) {
     j["event"] = json::parse(*text, nullptr, false);
-  } else {
+  } else if (!refused.original.empty()) {
     std::string printable = refused.original.substr(0, 200);
     for (char& c : printable)
       if (static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) > 0x7e) c = '?';
@@ -309,6 +310,10 @@ Status MayBeResubmitted(std::uint64_t number, const wire::Refused& refused) {
   if (!refused.source.empty() || refused.topic == wire::TopicName(wire::kGrants))
     return Status::InvalidArgument(name + " never was an event (" + refused.refusal.detail +
                                    "): correct it and ingest it again");
+  if (refused.left_out)
+    return Status::InvalidArgument(
+        name + " is of a member, whose texts `refused` does not keep, or of no known kind: send the " +
+        "event again from where it came, under the same id");
   return Status::Ok();
 }
 

@@ -63,8 +63,10 @@ void AddRefused(Program& program) {
   CLI::App* verb = program.app.add_subcommand("refused", "Input that was refused: list, show, resubmit");
   verb->require_subcommand(1);
   verb->footer(
-      "Each refusal keeps the original bytes, where they came from, and one reason out of a fixed list\n"
-      "(schemas/README.md). Nothing else happens to any number.\n\n"
+      "Each refusal keeps the event, where it came from, and one reason out of a fixed list\n"
+      "(schemas/README.md); of members (hosts, users, teams) no texts, and of what is no event nothing,\n"
+      "so that nothing is left of who was deleted. Such a record cannot be resubmitted: send the event\n"
+      "again. Nothing else happens to any number.\n\n"
       "Examples:  cobblestone refused list --from 1000 --limit 50\n"
       "           cobblestone refused show 1003\n"
       "           cobblestone refused resubmit 1003      after what was missing has come");

@@ -310,6 +310,7 @@ export interface Refusal {
   line?: Id;
   event?: unknown;
   original?: string;
+  left_out?: boolean; // not kept whole, and not to be resubmitted
   redacted?: boolean;
 }
 
