@@ -11,7 +11,7 @@ namespace {
 std::string Text(const json& from, const char* name) {
   const auto found = from.find(name);
   if (found == from.end()) return {};
-  return found->is_string() ? found->get<std::string>() : NumberText(*found);
+  return NumberText(*found);
 }
 
 }  // namespace

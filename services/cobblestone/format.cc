@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "services/cobblestone/progress.h"
+#include "services/cobblestone/terminal_text.h"
 
 namespace cobblestone {
 
@@ -39,7 +40,7 @@ std::string Text(const json& object, std::string_view name) { return NumberText(
 // Numbers that name something: without commas.
 std::string IdText(const json& object, std::string_view name) {
   const json& value = At(object, name);
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  return value.is_string() ? TerminalText(value.get_ref<const std::string&>()) : value.dump();
 }
 
 double Double(const json& value, double otherwise = 0) {
@@ -324,7 +325,7 @@ std::string GrantText(const json& grant) {
     fields.Add("mode", Mode(claim, "mode"));
     std::string flags;
     for (const json& flag : At(claim, "flags"))
-      flags += (flags.empty() ? "" : ", ") + Spaced(flag.get<std::string>());
+      flags += (flags.empty() ? "" : ", ") + Spaced(TerminalText(flag.get<std::string>()));
     if (!flags.empty()) fields.Add("marks", flags);
     fields.Add("claimed PFC", Text(claim, "pfc") + " FLOPs");
     fields.Add("claimed", Text(claim, "claimed") + " Cobblestones");
@@ -343,7 +344,8 @@ std::string GrantText(const json& grant) {
   const json& exact = At(grant, "credit_before_rounding");
   if (!exact.is_null()) {
     const bool paid = Has(claim, "paid_by_trickles");
-    const std::string worth = exact.is_string() ? exact.get<std::string>() : exact.dump();
+    const std::string worth =
+        exact.is_string() ? TerminalText(exact.get_ref<const std::string&>()) : exact.dump();
     const std::string micro = IdText(grant, "credit_micro");
     fields.Add("rounding",
                paid
@@ -389,8 +391,14 @@ std::string UtcText(double unix_seconds) {
   return text;
 }
 
+std::string FixedText(double value) {
+  char text[400];  // the largest double has 309 digits in front of the point
+  std::snprintf(text, sizeof text, "%.6f", value);
+  return std::string_view(text) == "-0.000000" ? text + 1 : text;
+}
+
 std::string NumberText(const json& value) {
-  if (value.is_string()) return value.get<std::string>();
+  if (value.is_string()) return TerminalText(value.get_ref<const std::string&>());
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
   if (value.is_null()) return "-";
   if (value.is_number_unsigned()) return WithCommas(value.get<std::uint64_t>());
@@ -401,7 +409,7 @@ std::string NumberText(const json& value) {
   }
   if (!value.is_number()) return value.dump();
   char text[40];
-  std::snprintf(text, sizeof text, "%.10g", value.get<double>());
+  std::snprintf(text, sizeof text, "%.10g", value.get<double>() + 0.0);  // -0 is 0
   std::string number = text;
   const std::size_t whole = number.find_first_of(".e");
   const std::string_view digits = std::string_view(number).substr(0, std::min(whole, number.size()));
@@ -506,7 +514,7 @@ std::string TrickleTable(const json& partials, const json& unpaid, const std::st
     std::string bounds;
     if (Has(*one, "bounded_by"))
       for (const json& bound : At(*one, "bounded_by"))
-        bounds += (bounds.empty() ? "" : ", ") + BoundWords(bound.get<std::string>());
+        bounds += (bounds.empty() ? "" : ", ") + BoundWords(TerminalText(bound.get<std::string>()));
     if (!bounds.empty())
       words = (words.empty() || words == "held back" ? "held back by " : words + ", held back by ") + bounds;
     std::vector<std::string> row = {TimeText(At(*one, "time")), Text(*one, "variety")};

@@ -25,5 +25,7 @@ std::string RefusedText(const nlohmann::json& answer);
 std::string UtcText(double unix_seconds);
 // "1,234,567.5", "4.2e+12", "inf"; text as it is.
 std::string NumberText(const nlohmann::json& value);
+// Six decimals; what rounds to 0 has no sign.
+std::string FixedText(double value);
 
 }  // namespace cobblestone

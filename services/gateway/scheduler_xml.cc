@@ -63,6 +63,8 @@ std::string SchedulerReplyXml(const nlohmann::json& reply) {
       char number[400];
       std::snprintf(number, sizeof number, field->is_number_float() ? "%f" : "%.0f", field->get<double>());
       text = number;
+      if (text.find_first_not_of("-0.") == std::string::npos && text.front() == '-')
+        text.erase(0, 1);  // rounds to 0
     }
     out += "<" + std::string(name) + ">" + text + "</" + name + ">\n";
   }

@@ -1,4 +1,5 @@
 #include "services/cobblestone/format.h"
+#include "services/cobblestone/terminal_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -128,7 +129,9 @@ TEST(Format, WhatElseATrickleSaysIsALineOfItsOwn) {
   answer["partials"][1]["others"] = {{{"name", "data"}, {"text", "287\n1234"}},
                                      {{"name", "ncf"}, {"text", ""}}};
   EXPECT_THAT(ExplainText(answer),
-              ContainsRegex("says as well\n +2023-11-14 22:13:20 UTC  data: 287 1234, ncf:\n"));
+              ContainsRegex(R"(says as well
+ +2023-11-14 22:13:20 UTC  data: 287\\x0a1234, ncf:
+)"));
   answer["partials"][1]["others_left_out"] = {{"elements", 2}, {"bytes", 2004}};
   EXPECT_THAT(ExplainText(answer), HasSubstr(", ncf: , and 2 more of 2,004 bytes, which are not kept"));
 }
@@ -195,6 +198,32 @@ TEST(Progress, SaysHowFarHowFastAndHowLong) {
       << "a pipe";
   EXPECT_EQ(ProgressText({.done = 1, .all = 7201, .counted = 1}, 1, "records", 0),
             "1 records    0 %  1/s  2:00:00 left");
+}
+
+// A name is a stranger's text: on a terminal it may set the title, write to the clipboard, forge a line, turn the line round.
+TEST(Format, WhatAMemberIsCalledDoesNotReachTheTerminalAsControl) {
+  const std::string hostile =
+      "\x1b]52;c;cHdu\x07\x1b[2J\r\n2026 FORGED\b\x7f\xc2\x9b"
+      "5m\xe2\x80\xaegnp.exe\xe2\x81\xa9 caf\xc3\xa9 \xff";
+  EXPECT_EQ(
+      TerminalText(hostile),
+      "\\x1b]52;c;cHdu\\x07\\x1b[2J\\x0d\\x0a2026 FORGED\\x08\\x7f\\u{9b}5m\\u{202e}gnp.exe\\u{2069} caf\xc3\xa9 \\xff");
+  EXPECT_EQ(TerminalLines("a\nb\x1b"), "a\nb\\x1b");
+  const nlohmann::json answer{{"kind", "user"},     {"id", 7},   {"project", 1},
+                              {"name", hostile},    {"team", 3}, {"team_name", hostile},
+                              {"total", "1.000000"}};
+  const std::string text = AccountText(answer);
+  for (const char c : text)
+    EXPECT_TRUE(static_cast<unsigned char>(c) >= 0x20 || c == '\n') << static_cast<int>(c) << " in " << text;
+  EXPECT_EQ(text.find("\n2026 FORGED"), std::string::npos);
+  EXPECT_EQ(text.find("\xe2\x80\xae"), std::string::npos);
+}
+
+TEST(Format, WhatRoundsToNothingHasNoSign) {
+  EXPECT_EQ(FixedText(-0.0), "0.000000");
+  EXPECT_EQ(FixedText(-1e-9), "0.000000");
+  EXPECT_EQ(FixedText(-1e-6), "-0.000001");
+  EXPECT_EQ(NumberText(nlohmann::json(-0.0)), "0");
 }
 
 }  // namespace

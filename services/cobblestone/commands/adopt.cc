@@ -7,6 +7,7 @@
 #include "services/cobblestone/commands/refusals.h"
 #include "services/cobblestone/ingest.h"
 #include "services/cobblestone/progress.h"
+#include "services/cobblestone/terminal_text.h"
 
 namespace cobblestone {
 namespace {
@@ -33,7 +34,7 @@ struct Outcome {
   json difference = json::object();
 };
 
-void Warn(const std::string& what) { std::fprintf(stderr, "cobblestone: %s\n", what.c_str()); }
+void Warn(const std::string& what) { std::fprintf(stderr, "cobblestone: %s\n", TerminalText(what).c_str()); }
 
 json OutcomeJson(const Options& options, const Outcome& outcome) {
   const adoption::Survey& survey = outcome.survey;

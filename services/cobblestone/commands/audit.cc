@@ -3,6 +3,7 @@
 #include "services/cobblestone/commands/command.h"
 #include "services/cobblestone/format.h"
 #include "services/cobblestone/progress.h"
+#include "services/cobblestone/terminal_text.h"
 
 namespace cobblestone {
 namespace {
@@ -25,7 +26,7 @@ int Run(const Options& options) {
   if (options.query.json) {
     PrintJson(*answer);
   } else {
-    std::fputs(AuditText(*answer).c_str(), stdout);
+    std::fputs(TerminalLines(AuditText(*answer)).c_str(), stdout);
   }
   const auto problems = answer->find("problems");
   return problems != answer->end() && problems->empty() ? kExitOk : kExitProblems;

@@ -1,4 +1,5 @@
 #include "services/cobblestone/commands/command.h"
+#include "services/cobblestone/terminal_text.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -104,18 +105,20 @@ int AskAndPrint(const QueryOptions& options, Purpose purpose, const Question& qu
   if (options.json) {
     PrintJson(*answer);
   } else {
-    std::fputs(words(*answer).c_str(), stdout);
+    std::fputs(TerminalLines(words(*answer)).c_str(), stdout);
   }
   return kExitOk;
 }
 
 int TellError(const Status& status) {
   std::fflush(stdout);
-  std::fprintf(stderr, "cobblestone: %s\n", status.message().c_str());
+  std::fprintf(stderr, "cobblestone: %s\n", TerminalLines(status.message()).c_str());
   return ExitCodeOf(status);
 }
 
-void TellOpening(const std::string& what) { std::fprintf(stderr, "cobblestone: %s\n", what.c_str()); }
+void TellOpening(const std::string& what) {
+  std::fprintf(stderr, "cobblestone: %s\n", TerminalLines(what).c_str());
+}
 
 void PrintJson(const nlohmann::json& json) {
   std::puts(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());

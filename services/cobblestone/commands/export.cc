@@ -12,6 +12,7 @@
 #include "services/cobblestone/schedule.h"
 #include "services/cobblestone/state_source.h"
 #include "services/cobblestone/stop_signals.h"
+#include "services/cobblestone/terminal_text.h"
 #include "services/export/entities_file.h"
 #include "services/export/export_job.h"
 
@@ -34,7 +35,7 @@ struct Options {
   bool json = false;
 };
 
-void Warn(const std::string& what) { std::fprintf(stderr, "cobblestone: %s\n", what.c_str()); }
+void Warn(const std::string& what) { std::fprintf(stderr, "cobblestone: %s\n", TerminalText(what).c_str()); }
 
 nlohmann::json OutputsJson(const std::vector<statistics::OutputFigures>& outputs) {
   nlohmann::json json = nlohmann::json::array();

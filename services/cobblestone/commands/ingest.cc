@@ -11,6 +11,7 @@
 #include "services/cobblestone/commands/refusals.h"
 #include "services/cobblestone/event_file.h"
 #include "services/cobblestone/progress.h"
+#include "services/cobblestone/terminal_text.h"
 #include "services/cobblestone/trickle_file.h"
 
 namespace cobblestone {
@@ -113,7 +114,8 @@ void PrintSummary(const IngestOptions& options, const IngestSummary& summary, co
   if (summary.bad > 0) {
     std::printf("%s lines are no events and were refused:\n", WithCommas(summary.bad).c_str());
     for (const BadLine& bad : summary.bad_lines)
-      std::printf("  line %llu: %s\n", static_cast<unsigned long long>(bad.line), bad.problem.c_str());
+      std::printf("  line %llu: %s\n", static_cast<unsigned long long>(bad.line),
+                  TerminalText(bad.problem).c_str());
     if (summary.bad > summary.bad_lines.size())
       std::printf("  ... and %s more\n", WithCommas(summary.bad - summary.bad_lines.size()).c_str());
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "services/cobblestone/progress.h"
+#include "services/cobblestone/terminal_text.h"
 
 namespace cobblestone {
 
@@ -44,7 +45,7 @@ void PrintRefusals(const Refusals& refusals) {
     const std::string where = refusals.lines[i] != 0 ? "line " + std::to_string(refusals.lines[i])
                                                      : "number " + refusals.first[i]["number"].dump();
     std::printf("  %s: %s: %s\n", where.c_str(), refusals.first[i].value("reason", "").c_str(),
-                refusals.first[i].value("detail", "").c_str());
+                TerminalText(refusals.first[i].value("detail", "")).c_str());
   }
   if (refusals.all > refusals.first.size())
     std::printf("  ... and %s more; see `cobblestone refused list`\n",

@@ -18,6 +18,7 @@
 #include "services/cobblestone/format.h"
 #include "services/cobblestone/ingest.h"
 #include "services/cobblestone/progress.h"
+#include "services/cobblestone/terminal_text.h"
 #include "services/view/json.h"
 
 namespace cobblestone {
@@ -158,13 +159,13 @@ void PrintLosses(const json& plan) {
       const Loss& loss = sorted[i].second;
       sum.Add(loss);
       if (i >= kRowsShown) continue;
-      std::printf("  %-20" PRIu64 " %12s %24s %24.6f\n", sorted[i].first, WithCommas(loss.results).c_str(),
-                  view::MicroText(-loss.micro).c_str(), -loss.recent);
+      std::printf("  %-20" PRIu64 " %12s %24s %24s\n", sorted[i].first, WithCommas(loss.results).c_str(),
+                  view::MicroText(-loss.micro).c_str(), FixedText(-loss.recent).c_str());
     }
     if (sorted.size() > kRowsShown)
       std::printf("  ... and %s more\n", WithCommas(sorted.size() - kRowsShown).c_str());
-    std::printf("  %-20s %12s %24s %24.6f\n", "all", WithCommas(sum.results).c_str(),
-                view::MicroText(-sum.micro).c_str(), -sum.recent);
+    std::printf("  %-20s %12s %24s %24s\n", "all", WithCommas(sum.results).c_str(),
+                view::MicroText(-sum.micro).c_str(), FixedText(-sum.recent).c_str());
   }
 }
 
@@ -190,7 +191,7 @@ void PrintPlan(const json& plan, const Options& options) {
   const json& problems = plan.at("problems");
   for (std::size_t i = 0; i < std::min(problems.size(), kProblemsShown); ++i)
     std::printf("left as it is: result %" PRIu64 ": %s\n", problems[i].at("result").get<std::uint64_t>(),
-                problems[i].at("why").get_ref<const std::string&>().c_str());
+                TerminalText(problems[i].at("why").get_ref<const std::string&>()).c_str());
   if (problems.size() > kProblemsShown)
     std::printf("... and %s more\n", WithCommas(problems.size() - kProblemsShown).c_str());
 }
