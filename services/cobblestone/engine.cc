@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 
+#include "common/base/private_directory.h"
 #include "common/stream/state_codec.h"
 #include "common/wire/event_codec.h"
 #include "common/wire/event_line.h"
@@ -184,11 +185,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
   engine->pipeline_ = {.partitions = settings.partitions,
                        .future_limit = std::chrono::duration<double>(settings.future_limit).count(),
                        .lockstep = settings.order == settings::Order::kLockstep};
-  std::error_code error;
-  std::filesystem::create_directories(settings.data_directory, error);
-  if (error)
-    return Status::InvalidArgument("cannot make the data directory " + settings.data_directory + ": " +
-                                   error.message());
+  if (Status s = MakePrivateDirectory(settings.data_directory, report); !s.ok()) return s;
   const auto topics = wire::Manifest(settings.partitions);
   const std::uint32_t slots = SlotCount(engine->pipeline_);
   auto log = OpenLog({.path = settings.data_directory + "/log",

@@ -1,8 +1,12 @@
 // cobblestone: one program, one verb for each thing that it does (commands/).
+#include <sys/stat.h>
+
 #include <clocale>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <new>
 
 #include "services/cobblestone/commands/command.h"
 
@@ -36,7 +40,31 @@ constexpr const char* kFooter =
     "\n"
     "cobblestone VERB --help tells each verb's options and examples.";
 
+// What no handler catches: memory or threads that are not to be had while threads are being started or ended. A core of that tells
+// nobody anything; what was acknowledged is safe.
+[[noreturn]] void EndOfMeans() {
+  const char* why = "no more memory or threads were to be had";
+  static char text[512];
+  if (const std::exception_ptr thrown = std::current_exception()) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const std::bad_alloc&) {
+    } catch (const std::exception& error) {
+      std::snprintf(text, sizeof text, "%s", error.what());
+      why = text;
+    } catch (...) {
+    }
+  }
+  std::fprintf(stderr,
+               "cobblestone: cannot go on: %s; see the limits of memory and processes (ulimit, cgroup)\n",
+               why);
+  std::_Exit(kExitInternal);
+}
+
 int Main(int argc, char** argv) {
+  std::set_terminate(EndOfMeans);
+  // State, log and sums hold texts of members. Statistics files have modes of their own (services/export).
+  ::umask(077);
   // A client that goes away in the middle of an answer is no reason to end.
   std::signal(SIGPIPE, SIG_IGN);
   Program program;

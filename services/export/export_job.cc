@@ -41,7 +41,14 @@ Result<ExportOutcome> RunExport(Source& source, const Spec& spec, const ExportJo
     options.known = [&](const std::string& output) { return chain->Records(output); };
   }
   auto manifest = WriteExport(source, spec, options);
-  if (!manifest.ok()) return manifest.status();
+  if (!manifest.ok()) {
+    // Files are written by way of the open directory; people know it by its name.
+    std::string message = manifest.status().message();
+    for (std::size_t at; (at = message.find(publication->directory() + "/")) != std::string::npos &&
+                         publication->directory() != publication->shown();)
+      message.replace(at, publication->directory().size(), publication->shown());
+    return Status(manifest.status().code(), message);
+  }
   auto old = publication->Publish();
   if (!old.ok()) return old.status();
   outcome.manifest = *std::move(manifest);

@@ -1,6 +1,7 @@
 #include "services/export/output_file.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zip.h>
 #include <zlib.h>
@@ -83,6 +84,9 @@ Result<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& direct
                                    "; rename one");
   if (file->descriptor_ < 0)
     return Status::Unwritten(errno, file->path_ + ": cannot be made: " + std::strerror(errno));
+  // Made to be published: readable whatever the umask.
+  if (::fchmod(file->descriptor_, 0644) != 0)
+    return Status::Unwritten(errno, file->path_ + ": cannot be made readable: " + std::strerror(errno));
   if (compression == Compression::kGzip) {
     if (Status status = file->Write(kGzipHeader); !status.ok()) return status;
   }
@@ -191,6 +195,7 @@ Result<FileFigures> OutputFile::FinishZip() {
     zip_discard(archive);
     return failed(why);
   }
+  if (::chmod(archive_path.c_str(), 0644) != 0) return failed(std::strerror(errno));
   if (::unlink(path_.c_str()) != 0) return failed(std::strerror(errno));
   auto digest = DigestOf(archive_path);
   if (!digest.ok()) return digest.status();

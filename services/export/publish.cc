@@ -1,5 +1,6 @@
 #include "services/export/publish.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -11,6 +12,7 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 
 #include "common/base/failpoint.h"
@@ -22,6 +24,7 @@ namespace fs = std::filesystem;
 
 // Lies in a directory until it is published: what has it is an export's, and may be deleted.
 constexpr const char* kMark = "/.unfinished";
+constexpr mode_t kReadable = 0755;
 
 bool Exists(const std::string& path) {
   struct stat about {};
@@ -32,15 +35,67 @@ Status Failed(int error, const std::string& what) {
   return Status::Unwritten(error, what + ": " + std::strerror(error));
 }
 
-// The mark last: a death on the way leaves what the next export deletes.
-Status Remove(const std::string& directory) {
-  std::error_code error;
-  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
-    if (entry->path().filename() == kMark + 1) continue;
-    fs::remove_all(entry->path(), error);
+// None where there is nothing; a link is no directory. Errno says why.
+int OpenDirectory(const std::string& path) {
+  return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+// Deletes what an open directory holds, without following a link, but for `keep`. 0, or errno.
+int RemoveWithin(int directory, const char* keep) {
+  const int again = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* const entries = again < 0 ? nullptr : ::fdopendir(again);
+  if (entries == nullptr) {
+    const int error = errno;
+    if (again >= 0) ::close(again);
+    return error;
   }
-  if (!error) fs::remove_all(directory, error);
-  if (error) return Failed(error.value(), "cannot delete " + directory);
+  int error = 0;
+  while (error == 0) {
+    errno = 0;
+    const dirent* const entry = ::readdir(entries);
+    if (entry == nullptr) {
+      error = errno;
+      break;
+    }
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == ".." || name == keep) continue;
+    if (::unlinkat(directory, entry->d_name, 0) == 0 || errno == ENOENT) continue;
+    if (errno != EISDIR && errno != EPERM) {
+      error = errno;
+      break;
+    }
+    const int inner = ::openat(directory, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (inner < 0) {
+      error = errno;
+      break;
+    }
+    error = RemoveWithin(inner, "");
+    ::close(inner);
+    if (error == 0 && ::unlinkat(directory, entry->d_name, AT_REMOVEDIR) != 0) error = errno;
+  }
+  ::closedir(entries);
+  return error;
+}
+
+Status AnothersOrALink(const std::string& path) {
+  return Status::InvalidArgument(path +
+                                 " is a link or belongs to another user, and is not touched; move it away");
+}
+
+// An export's directory, ours, with the mark last: a death on the way leaves what the next export deletes.
+Status Remove(const std::string& directory) {
+  const int opened = OpenDirectory(directory);
+  struct stat about {};
+  if (opened < 0 && errno == ENOENT) return Status::Ok();
+  if (opened < 0 || ::fstat(opened, &about) != 0 || about.st_uid != ::geteuid()) {
+    if (opened >= 0) ::close(opened);
+    return AnothersOrALink(directory);
+  }
+  int error = RemoveWithin(opened, kMark + 1);
+  if (error == 0 && ::unlinkat(opened, kMark + 1, 0) != 0 && errno != ENOENT) error = errno;
+  ::close(opened);
+  if (error == 0 && ::rmdir(directory.c_str()) != 0) error = errno;
+  if (error != 0) return Failed(error, "cannot delete " + directory);
   return Status::Ok();
 }
 
@@ -50,7 +105,7 @@ Status Rename(const std::string& from, const std::string& to) {
 }
 
 Status MakeMark(const std::string& directory) {
-  const int file = ::open((directory + kMark).c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+  const int file = ::open((directory + kMark).c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
   if (file < 0) return Failed(errno, "cannot make " + directory + kMark);
   ::close(file);
   return Status::Ok();
@@ -73,6 +128,7 @@ Publication::Publication(Publication&& other) noexcept
     : options_(std::move(other.options_)),
       final_(std::move(other.final_)),
       partial_(std::move(other.partial_)),
+      directory_(std::move(other.directory_)),
       lock_(std::exchange(other.lock_, -1)),
       mine_(std::exchange(other.mine_, false)) {}
 
@@ -100,6 +156,9 @@ Status Publication::Prepare() {
   if (::lstat(final_.c_str(), &about) == 0 && S_ISLNK(about.st_mode))
     return Status::InvalidArgument(
         final_ + " is a link, which would be exchanged in place of what it leads to; name that");
+  if (::lstat(final_.c_str(), &about) == 0 && about.st_uid != ::geteuid())
+    return Status::InvalidArgument(final_ + " belongs to user " + std::to_string(about.st_uid) +
+                                   "; export as that user, or name another directory");
   const std::string parent =
       fs::path(final_).has_parent_path() ? fs::path(final_).parent_path().string() : ".";
   if (!options_.archive_directory.empty()) {
@@ -113,7 +172,7 @@ Status Publication::Prepare() {
   }
   bool left_over = false;
   for (int attempt = 0; attempt < 3; ++attempt) {
-    if (::mkdir(partial_.c_str(), 0755) != 0 && errno != EEXIST)
+    if (::mkdir(partial_.c_str(), kReadable) != 0 && errno != EEXIST)
       return errno == ENOENT
                  ? Status::InvalidArgument("there is no directory " + parent + " to export into; make it")
                  : Failed(errno, "cannot make " + partial_);
@@ -124,7 +183,7 @@ Status Publication::Prepare() {
         if (Status status = TakeMark(final_); !status.ok()) return status;
       }
       mine_ = true;
-      return MakeMark(partial_);
+      return MakeMark(directory_);
     }
     if (Status status = HealLeftOvers(); !status.ok()) return status;
     ::close(std::exchange(lock_, -1));
@@ -133,23 +192,41 @@ Status Publication::Prepare() {
 }
 
 Status Publication::TakeLock(bool* left_over) {
-  lock_ = ::open(partial_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  lock_ = OpenDirectory(partial_);
   if (lock_ < 0) {
     if (errno == ENOENT) {  // whoever had it has just published it
       *left_over = true;
       return Status::Ok();
     }
+    if (errno == ELOOP || errno == ENOTDIR) return AnothersOrALink(partial_);
     return Status::InvalidArgument(partial_ + " is in the way: " + std::strerror(errno) + "; move it away");
   }
+  struct stat held {};
+  if (::fstat(lock_, &held) != 0) return Failed(errno, "cannot look at " + partial_);
+  if (held.st_uid != ::geteuid()) return AnothersOrALink(partial_);
   if (::flock(lock_, LOCK_EX | LOCK_NB) != 0)
     return Status::Retry("another export to " + final_ + " is being written (" + partial_ + "); wait for it");
-  struct stat held {};
   struct stat there {};
   const bool same =
-      ::fstat(lock_, &held) == 0 && ::stat(partial_.c_str(), &there) == 0 && held.st_ino == there.st_ino;
+      ::lstat(partial_.c_str(), &there) == 0 && held.st_dev == there.st_dev && held.st_ino == there.st_ino;
+  directory_ = "/proc/self/fd/" + std::to_string(lock_);
+  if (!Exists(directory_ + "/.")) directory_ = partial_;  // no /proc here
   std::error_code ignored;
-  *left_over = !same || !fs::is_empty(partial_, ignored);
+  *left_over = !same || !fs::is_empty(directory_, ignored);
+  // Whatever the umask; what was left by another export is deleted in any case.
+  if (!*left_over && ::fchmod(lock_, kReadable) != 0)
+    return Failed(errno, "cannot make " + partial_ + " readable");
   return Status::Ok();
+}
+
+Status Publication::CheckPlace() const {
+  struct stat held {};
+  struct stat there {};
+  if (::fstat(lock_, &held) == 0 && ::lstat(partial_.c_str(), &there) == 0 && held.st_dev == there.st_dev &&
+      held.st_ino == there.st_ino)
+    return Status::Ok();
+  return Status::InvalidArgument(partial_ +
+                                 " was taken away or replaced while it was written; nothing is published");
 }
 
 Status Publication::HealLeftOvers() {
@@ -216,6 +293,7 @@ Result<std::string> Publication::Publish() {
   Failpoint("X1");
   // One call for any number of files, instead of one each.
   if (::syncfs(lock_) != 0) return Failed(errno, "cannot bring " + partial_ + " to the disk");
+  if (Status status = CheckPlace(); !status.ok()) return status;
   std::string old;
   Status status;
   if (!Exists(final_)) {

@@ -4,6 +4,11 @@
 // What was there is renamed to itself with the time behind it, as upstream does (FINAL_2026_11_20_19_45_41, local time, no
 // zeros in front), or moved into the archive as stats_2026_..., or deleted. Deaths in between heal at the next Begin: what an
 // unfinished export left is deleted; where the exchange was done the old export gets its name.
+//
+// Invariant: only directories of this process's user are written to, exchanged or emptied, and no link is followed to one: what
+// lies at FINAL or FINAL.partial and is a link, or another's, is refused. Others may write beside the export (a web server's
+// directory): files are made, and deleted, by way of the directory that was opened, whatever its name stands for meanwhile.
+// Directories and files are readable to all, whatever the umask: statistics files are made to be published.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +39,9 @@ class Publication {
   Publication(Publication&& other) noexcept;
   Publication& operator=(Publication&&) = delete;
 
-  // To write into.
-  [[nodiscard]] const std::string& directory() const { return partial_; }
+  // To write into: a path by way of the open directory (/proc/self/fd). For messages there is `shown()`.
+  [[nodiscard]] const std::string& directory() const { return directory_; }
+  [[nodiscard]] const std::string& shown() const { return partial_; }
   // Once. Where what was there has gone is returned; empty where there was nothing, or it was deleted.
   Result<std::string> Publish();
 
@@ -44,6 +50,8 @@ class Publication {
   Status Prepare();
   Status HealLeftOvers();
   Status TakeLock(bool* left_over);
+  // Still ours, under its name.
+  [[nodiscard]] Status CheckPlace() const;
   Result<std::string> PutOldAway();
   std::string NameOfOld() const;
   Status SyncParent() const;
@@ -52,6 +60,7 @@ class Publication {
   PublishOptions options_;
   std::string final_;
   std::string partial_;
+  std::string directory_;
   int lock_ = -1;      // of the directory that is being written; held by the system until this process ends
   bool mine_ = false;  // to be deleted where it is not published
 };

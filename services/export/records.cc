@@ -60,10 +60,16 @@ class Elements {
   std::string& out_;
 };
 
+bool IsMd5Hex(std::string_view text) {
+  return text.size() == 32 && text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
+}
+
 }  // namespace
 
 std::string CpidOf(const User& user) {
-  return user.cpid ? *user.cpid : Md5Hex(Cut(user.cross_project_id), Cut(user.email_addr));
+  // BOINC's cpid is an MD5. What events told in its place may be any bytes, also markup: it counts as not told.
+  if (user.cpid && IsMd5Hex(*user.cpid)) return *user.cpid;
+  return Md5Hex(Cut(user.cross_project_id), Cut(user.email_addr));
 }
 
 std::string FileHead(const std::string& root) {

@@ -227,8 +227,12 @@ Result<Spec> ParseSpec(std::string_view text, const std::string& name) { return 
 Result<Spec> LoadSpec(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
-  if (!file || !(text << file.rdbuf()))
+  if (!file) return Status::NotFound(path + ": the spec file cannot be read: " + std::strerror(errno));
+  errno = 0;
+  // Of an empty file nothing is inserted, which is no error of the file.
+  if (!(text << file.rdbuf()) && errno != 0)
     return Status::NotFound(path + ": the spec file cannot be read: " + std::strerror(errno));
+  if (text.str().empty()) return Status::InvalidArgument(path + ": the spec file is empty");
   return ParseSpec(text.str(), path);
 }
 

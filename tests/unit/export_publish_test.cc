@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -180,6 +181,70 @@ TEST_F(ExportPublish, PlacesThatCannotBeUsedAreTold) {
   options.final_directory = dir_ / "stats";
   options.archive_directory = dir_ / "none";
   EXPECT_THAT(Export(options, "x").message(), HasSubstr("the archive"));
+}
+
+// Others may write where the export lies. A link there must not lead it elsewhere, nor make it delete what another has.
+TEST_F(ExportPublish, ALinkInThePlaceOfItsDirectoryIsNotFollowed) {
+  fs::create_directory(dir_ / "elsewhere");
+  std::ofstream(dir_ / "elsewhere/precious") << "stays";
+  std::ofstream(dir_ / "elsewhere/.unfinished") << "";
+  fs::create_directory_symlink(dir_ / "elsewhere", dir_ / "stats.partial");
+  const Status status = Export(Options(1000), "one");
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.message();
+  EXPECT_THAT(status.message(), HasSubstr("is a link"));
+  EXPECT_EQ(NamesIn(dir_ / "elsewhere"), (Names{".unfinished", "precious"}));
+  EXPECT_FALSE(fs::exists(dir_ / "stats"));
+}
+
+TEST_F(ExportPublish, ALinkInWhatWasLeftIsDeletedAndWhatItLeadsToStays) {
+  fs::create_directory(dir_ / "elsewhere");
+  std::ofstream(dir_ / "elsewhere/precious") << "stays";
+  fs::create_directory(dir_ / "stats.partial");
+  std::ofstream(dir_ / "stats.partial/.unfinished") << "";
+  fs::create_directory(dir_ / "stats.partial/inner");
+  fs::create_directory_symlink(dir_ / "elsewhere", dir_ / "stats.partial/inner/link");
+  fs::create_directory_symlink(dir_ / "elsewhere", dir_ / "stats.partial/link");
+  ASSERT_TRUE(Export(Options(1000), "one").ok());
+  EXPECT_EQ(There(), "one");
+  EXPECT_EQ(NamesIn(dir_ / "elsewhere"), Names{"precious"});
+}
+
+TEST_F(ExportPublish, WhatIsPutInItsPlaceMeanwhileIsNotPublished) {
+  auto publication = Publication::Begin(Options(1000));
+  ASSERT_TRUE(publication.ok()) << publication.status().message();
+  fs::rename(dir_ / "stats.partial", dir_ / "taken");
+  fs::create_directory(dir_ / "elsewhere");
+  fs::create_directory_symlink(dir_ / "elsewhere", dir_ / "stats.partial");
+  std::ofstream(publication->directory() + "/user") << "one";
+  EXPECT_EQ(NamesIn(dir_ / "elsewhere"), Names{}) << "files are made in the directory that was opened";
+  EXPECT_TRUE(fs::exists(dir_ / "taken/user"));
+  const auto old = publication->Publish();
+  EXPECT_EQ(old.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_FALSE(fs::exists(dir_ / "stats"));
+}
+
+TEST_F(ExportPublish, AnothersDirectoryIsNotTouched) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a directory away";
+  for (const char* name : {"stats.partial", "stats"}) {
+    fs::create_directory(dir_ / name);
+    std::ofstream(dir_ / name + "/.unfinished") << "";
+    std::ofstream(dir_ / name + "/precious") << "stays";
+    ASSERT_EQ(::chown((dir_ / name).c_str(), 65534, 65534), 0);
+    const Status status = Export(Options(1000), "one");
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << name << ": " << status.message();
+    EXPECT_TRUE(fs::exists(dir_ / name + "/precious")) << name;
+    fs::remove_all(dir_ / "stats.partial");
+  }
+}
+
+TEST_F(ExportPublish, StatisticsFilesAreReadableWhateverTheUmask) {
+  const mode_t before = ::umask(077);
+  const Status status = Export(Options(1000), "one");
+  ::umask(before);
+  ASSERT_TRUE(status.ok()) << status.message();
+  struct stat about {};
+  ASSERT_EQ(::stat((dir_ / "stats").c_str(), &about), 0);
+  EXPECT_EQ(about.st_mode & 0777U, 0755U);
 }
 
 }  // namespace

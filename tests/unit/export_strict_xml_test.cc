@@ -11,6 +11,7 @@
 #include "services/export/entities_file.h"
 #include "services/export/export_job.h"
 #include "services/export/record_file.h"
+#include "services/export/records.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/export_rows.h"
 
@@ -162,6 +163,25 @@ class StrictExport : public ::testing::Test {
 
 TEST_F(StrictExport, EveryFileIsWellFormed) { EXPECT_EQ(IllFormed(true), 0); }
 TEST_F(StrictExport, WithoutItTheyAreNotAsUpstreams) { EXPECT_EQ(IllFormed(false), 7); }
+
+// BOINC's cpid is an MD5 in hexadecimal digits, and upstream writes it as it is. An event may tell any bytes in its place: with
+// markup among them they would make elements, even whole users.
+TEST(StrictXml, ACpidThatIsNoMd5CountsAsNotTold) {
+  User user;
+  user.id = 1;
+  user.cross_project_id = "abc";
+  user.email_addr = "a@example.org";
+  const std::string made = CpidOf(user);
+  EXPECT_EQ(made.size(), 32u);
+  const std::string longer(33, 'a');
+  for (const std::string& told : {std::string("</cpid></user><user>"), std::string(), std::string("abc"),
+                                  longer, std::string(32, 'g')}) {
+    user.cpid = told;
+    EXPECT_EQ(CpidOf(user), made) << told;
+  }
+  user.cpid = "0123456789abcdef0123456789abcdef";
+  EXPECT_EQ(CpidOf(user), *user.cpid);
+}
 
 }  // namespace
 }  // namespace cobblestone::statistics

@@ -22,6 +22,10 @@ Status HeldBy(int fd, const std::string& path) {
 }
 
 Status Failed(const std::string& what, const std::string& path) {
+  if (errno == EROFS)
+    return Status::InvalidArgument(
+        path + " lies on a read-only file system; whoever opens a data directory, to read it too, " +
+        "writes a lock there. Mount it to be written, or copy the directory elsewhere");
   return Status::Unwritten(errno, "cannot " + what + " " + path + ": " + std::strerror(errno) +
                                       "; check that the directory exists and that this user may write to it");
 }

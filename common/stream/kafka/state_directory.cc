@@ -10,6 +10,7 @@
 #include <optional>
 #include <sstream>
 
+#include "common/base/private_directory.h"
 #include "common/stream/hash128.h"
 
 namespace cobblestone::stream::kafka {
@@ -70,11 +71,7 @@ Status Write(const std::string& directory, const DeploymentName& deployment) {
 
 Status ClaimStateDirectory(const std::string& directory, const DeploymentName& deployment,
                            const std::function<void(const std::string&)>& report) {
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (error)
-    return Status::Unwritten(error.value(),
-                             "cannot make the directory " + directory + ": " + error.message());
+  if (Status made = MakePrivateDirectory(directory, report); !made.ok()) return made;
   const auto before = Read(directory + kFile);
   if (before == deployment) return Status::Ok();
   if (before)
@@ -83,6 +80,7 @@ Status ClaimStateDirectory(const std::string& directory, const DeploymentName& d
         before->cluster + ", and the configuration names " + deployment.prefix + " on " + deployment.cluster +
         ". Nothing was changed. Put kafka.bootstrap or kafka.prefix right, or give this worker another data_directory; "
         "where the other deployment is over, delete that directory: states are made again from the cluster");
+  std::error_code error;
   if (!fs::is_empty(directory, error)) {
     report("what is in " + directory + " is thrown away: it does not say of which deployment it is");
     for (const auto& entry : fs::directory_iterator(directory, error)) fs::remove_all(entry.path(), error);
