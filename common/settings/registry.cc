@@ -212,7 +212,7 @@ std::vector<Option> MakeOptions() {
 
       Choice(
           "ticks", COBBLESTONE_AT(ticks), kTicks,
-          "what moves time, for scales and expiry: the events, or this machine's clock (for live projects)"),
+          "what moves time, for scales and expiry: a project's events, its own time alone, or this machine's clock, that of all (for live projects)"),
       Choice("order", COBBLESTONE_AT(order), kOrders,
              "events are taken as they come, or, slower, with the bits of `replay`; fixed as partitions are"),
       Flag("sync", COBBLESTONE_AT(sync),

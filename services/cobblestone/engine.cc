@@ -14,8 +14,10 @@
 #include "common/wire/topics.h"
 #include "services/cobblestone/accepted_loss.h"
 #include "services/cobblestone/engine_state.h"
+#include "services/cobblestone/event_time.h"
 #include "services/cobblestone/ledger.h"
 #include "services/cobblestone/ledger_index.h"
+#include "services/cobblestone/ticker.h"
 
 namespace cobblestone {
 
@@ -25,7 +27,7 @@ namespace {
 
 constexpr std::string_view kProducerRow = "producer/";
 constexpr std::string_view kBatchRow = "batch/";
-constexpr std::string_view kTickRow = "tick";
+constexpr std::string_view kTickRow = "tick/";  // by project, 0 for all: the last tick
 // Is there when the last block appended was one with a barrier: after a death in the middle of it, the next block waits
 // for it as it would have.
 constexpr std::string_view kBarrierRow = "barrier";
@@ -39,6 +41,8 @@ constexpr std::string_view kAuditRow = "audit";
 constexpr std::uint64_t kMaxLag = 1000000;
 
 std::string ProducerKey(const std::string& source) { return std::string(kProducerRow) + source; }
+
+std::string TickKey(ProjectId project) { return std::string(kTickRow) + std::to_string(project.value); }
 
 double WallClock() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -68,12 +72,6 @@ class UnitBuilder {
   std::map<stream::TopicPartition, Part> parts_;
 };
 
-void AddTick(double time, UnitBuilder& unit) {
-  unit.Add({wire::kCatalogue, 0},
-           wire::EncodeEvent({.head = {.id = static_cast<std::uint64_t>(time), .project = {}, .time = time},
-                              .body = wire::Tick{.time = time}}));
-}
-
 void AddBarrier(std::uint64_t id, bool ends_period, UnitBuilder& unit) {
   unit.Add({wire::kCatalogue, 0},
            wire::EncodeEvent({.head = {.id = id}, .body = wire::Barrier{.ends_period = ends_period}}));
@@ -100,6 +98,11 @@ std::string EncodeRow(const auto& value) {
   std::string bytes;
   stream::EncodeState(value, bytes);
   return bytes;
+}
+
+// Ticks that are in the unit.
+void AddTickRows(const std::map<ProjectId, double>& moved, LogUnit& unit) {
+  for (const auto& [project, time] : moved) unit.rows.emplace_back(TickKey(project), EncodeRow(time));
 }
 
 // As the operator says, where the log is damaged (EngineOptions::accept_loss).
@@ -253,14 +256,19 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
   engine->ledger_ = MakeLedger(log_of, *engine->index_);
   engine->questions_ =
       std::make_unique<view::Questions>(*engine->live_state_, *engine->ledger_, engine->AskedHow());
-  TickerOptions ticker{.last = 0,
-                       .future_limit = engine->pipeline_.future_limit,
-                       .accept_jump = engine->options_.accept_time_jump};
-  if (const auto row = engine->log_->GetRow(kTickRow); row.ok()) {
-    stream::StateReader reader(*row);
-    reader(ticker.last);
-  }
-  engine->ticker_ = std::make_unique<Ticker>(ticker);
+  const auto last_of = [log = engine->log_.get()](ProjectId project) {
+    double last = 0;
+    if (const auto row = log->GetRow(TickKey(project)); row.ok()) {
+      stream::StateReader reader(*row);
+      reader(last);
+    }
+    return last;
+  };
+  engine->ticker_ =
+      std::make_unique<Ticker>(TickerOptions{.last = last_of(ProjectId{}),
+                                             .future_limit = engine->pipeline_.future_limit,
+                                             .accept_jump = engine->options_.accept_time_jump,
+                                             .last_of = last_of});
   const auto barrier = engine->log_->GetRow(kBarrierRow);
   engine->after_barrier_ = barrier.ok() && !barrier->empty();
   engine->said_ = SaidLast(*engine->log_);
@@ -326,12 +334,13 @@ void Engine::LookAtClock() {
   Ticker::Look look;
   {
     std::lock_guard lock(append_mutex_);
+    ticker_->Drop();
     look = ticker_->OnClock(options_.clock());
     if (look.tick && (!lockstep() || EndPeriodBefore(Said::kTick, false).ok())) {
       UnitBuilder unit;
-      AddTick(*look.tick, unit);
+      unit.Add({wire::kCatalogue, 0}, EncodeTick({}, *look.tick));
       LogUnit taken = unit.Take();
-      taken.rows.emplace_back(kTickRow, EncodeRow(ticker_->last()));
+      AddTickRows(ticker_->Keep(), taken);
       if (lockstep()) Remember(Said::kTick, taken);
       log_->Append(std::move(taken));
       // What it has made shows now; where it cannot, the runner has failed and says so to everybody.
@@ -402,7 +411,6 @@ std::uint64_t Engine::AppendDrained(LogUnit unit, bool barrier) {
   if (barrier) {
     runner_->WaitIdle();
     log_->CommitSoon();
-    log_->WaitDurable(ticket);
   }
   return ticket;
 }
@@ -479,7 +487,7 @@ Result<AppendOutcome> Engine::FinishAppend(const PendingAppend& pending) {
 }
 
 Result<Engine::PendingAppend> Engine::BeginAppend(const AppendBlock& block) {
-  std::lock_guard lock(append_mutex_);
+  std::unique_lock lock(append_mutex_);
   if (started_) runner_->WaitLag(kMaxLag);
   if (block.source.empty()) return Status::InvalidArgument("a source needs a name");
   const ProducerState before = Producer(block.source);
@@ -499,6 +507,7 @@ Result<Engine::PendingAppend> Engine::BeginAppend(const AppendBlock& block) {
   }
   AppendOutcome outcome;
   UnitBuilder unit;
+  ticker_->Drop();  // of a block that could not be appended
   std::uint64_t line = block.first_line;
   std::string with_line;
   const double now = log_->Now();
@@ -531,16 +540,16 @@ Result<Engine::PendingAppend> Engine::BeginAppend(const AppendBlock& block) {
     const stream::TopicPartition where = routing ? wire::RouteEvent(*routing, pipeline_.partitions)
                                                  : stream::TopicPartition{wire::kCompletions, 0};
     if (routing && routing->kind == wire::EventKind::kTick) {
-      ticker_->OnTick(wire::PeekEventTime(one.envelope).value_or(0), now);
+      ticker_->OnTick(one.envelope, now);
     } else if (where.topic == wire::kCatalogue && routing->kind != wire::EventKind::kBarrier &&
                !block.barrier) {
       return Status::InvalidArgument("line " + std::to_string(number + 1) + " of " + block.source +
                                      " is a broadcast and must come as a block of its own, with a barrier");
     }
     // Before the event: what lies behind the mark must not be counted into the period before it.
-    if (settings_.ticks == settings::Ticks::kInput && !block.barrier && !block.own_ticks) {
-      const auto tick = ticker_->OnEvent(wire::PeekEventTime(one.envelope).value_or(0), now);
-      if (tick) AddTick(*tick, unit);
+    if (routing && settings_.ticks == settings::Ticks::kInput && !block.barrier && !block.own_ticks) {
+      const auto tick = ticker_->OnEvent(routing->project, one.envelope, now);
+      if (tick) unit.Add({wire::kCatalogue, 0}, EncodeTick(routing->project, *tick));
     }
     if (lockstep()) {
       with_line.clear();
@@ -554,9 +563,11 @@ Result<Engine::PendingAppend> Engine::BeginAppend(const AppendBlock& block) {
   taken.rows.push_back(ProducerRow(block.source, outcome.producer));
   if (block.batch_begin)
     taken.rows.emplace_back(std::string(kBatchRow) + block.source, EncodeRow(*block.batch_begin));
-  taken.rows.emplace_back(kTickRow, EncodeRow(ticker_->last()));
+  AddTickRows(ticker_->Keep(), taken);
   if (said != Said::kNothing && said != said_) Remember(said, taken);
   const std::uint64_t ticket = AppendDrained(std::move(taken), block.barrier);
+  lock.unlock();  // others go on while this source waits for the disk
+  if (block.barrier) log_->WaitDurable(ticket);
   if (Status s = runner_->failure(); !s.ok()) return s;
   return PendingAppend{.outcome = outcome, .ticket = ticket};
 }

@@ -23,15 +23,16 @@
 #include "common/stream/embedded/runner.h"
 #include "common/stream/hash128.h"
 #include "common/wire/events.h"
+#include "services/cobblestone/fair_mutex.h"
 #include "services/cobblestone/periods.h"
 #include "services/cobblestone/pipeline.h"
-#include "services/cobblestone/ticker.h"
 #include "services/metrics/ledger_watch.h"
 #include "services/view/questions.h"
 
 namespace cobblestone {
 
 class LedgerIndex;
+class Ticker;
 struct CorrectionRequest;
 struct LedgerPlaces;
 
@@ -144,7 +145,8 @@ class Engine {
   // the stages are too far behind, so that what they read is still in memory.
   Result<AppendOutcome> Append(const AppendBlock& block);
   // The same in two steps, so that a caller can have several blocks on their way. Blocks with a barrier are durable and
-  // drained when the first returns.
+  // drained when the first returns. Blocks of several sources are appended in the order in which they come, one block of each
+  // source in a turn: a source that sends without end holds up another's block for one block of its own.
   struct PendingAppend {
     AppendOutcome outcome;
     std::uint64_t ticket = 0;
@@ -235,7 +237,9 @@ class Engine {
   std::mutex many_mutex_;
   std::unique_ptr<view::Questions> for_many_;  // guarded by many_mutex_
   EngineOptions options_;                      // with nothing left empty
-  std::mutex append_mutex_;                    // appends of one source follow each other
+  // Held for one block at a time: sources take turns, in the order in which their blocks come. A block of broadcasts holds it
+  // until it has been processed.
+  FairMutex append_mutex_;
   bool started_ = false;
   std::unique_ptr<Ticker> ticker_;  // guarded by append_mutex_
   // The last block had a barrier, in this run or the one before, which may have died while it drained. Guarded by

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <deque>
-#include <functional>
 #include <optional>
 #include <utility>
 
@@ -17,6 +16,8 @@ namespace {
 // As in ingest.cc.
 constexpr std::size_t kBlockBytes = 1u << 20;
 constexpr std::size_t kBlockLines = 20000;
+// Other sources wait until a block of broadcasts has been processed, so it is short.
+constexpr std::size_t kBlockBroadcasts = 200;
 constexpr std::size_t kSourcesCompared = 1000;
 
 void Classify(BatchLine& line) {
@@ -101,6 +102,30 @@ Result<std::vector<BatchLine>> ParseEventBatch(const gateway::EventBatch& batch)
   return lines;
 }
 
+// While it lives no other batch of the source is compared or appended.
+class BatchIngest::InTurn {
+ public:
+  InTurn(BatchIngest& ingest, const std::string& source) : ingest_(ingest) {
+    {
+      const std::lock_guard lock(ingest_.mutex_);
+      at_ = ingest_.turns_.try_emplace(source).first;
+      ++at_->second.batches;
+    }
+    at_->second.mutex.lock();
+  }
+  ~InTurn() {
+    at_->second.mutex.unlock();
+    const std::lock_guard lock(ingest_.mutex_);
+    if (--at_->second.batches == 0) ingest_.turns_.erase(at_);
+  }
+  InTurn(const InTurn&) = delete;
+  InTurn& operator=(const InTurn&) = delete;
+
+ private:
+  BatchIngest& ingest_;
+  std::map<std::string, Turns>::iterator at_;
+};
+
 Result<std::optional<stream::Hash128>> BatchIngest::HashBefore(const std::string& source,
                                                                std::uint64_t line) {
   using Hash = std::optional<stream::Hash128>;
@@ -136,7 +161,7 @@ Result<gateway::EventOutcome> BatchIngest::Take(const gateway::EventBatch& batch
     if (const std::string& problem = (*lines)[i].line.problem; !problem.empty())
       outcome.bad.push_back({.line = batch.first_line + i, .reason = problem});
 
-  const std::lock_guard in_turn(in_turn_[std::hash<std::string>()(batch.source) % in_turn_.size()]);
+  const InTurn in_turn(*this, batch.source);
   const auto told = sink_->Producer(batch.source);
   if (!told.ok()) return told.status();
   const ProducerState& known = *told;
@@ -193,8 +218,9 @@ Status BatchIngest::Append(const gateway::EventBatch& batch, std::vector<BatchLi
   for (std::size_t i = begin; i < lines.size();) {
     AppendBlock block{.source = batch.source, .first_line = at.lines, .barrier = lines[i].broadcast};
     block.batch_begin = batch_begin;
+    const std::size_t most_lines = block.barrier ? kBlockBroadcasts : kBlockLines;
     for (std::size_t bytes = 0; i < lines.size() && lines[i].broadcast == block.barrier &&
-                                bytes < kBlockBytes && block.lines.size() < kBlockLines;
+                                bytes < kBlockBytes && block.lines.size() < most_lines;
          ++i) {
       bytes += lines[i].raw.size() + 1;
       at = {.lines = at.lines + 1, .hash = ChainLine(at.hash, lines[i].raw)};

@@ -7,7 +7,6 @@
 // cannot be compared, are a conflict, and nothing is taken.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -18,6 +17,7 @@
 
 #include "common/base/status.h"
 #include "services/cobblestone/engine.h"
+#include "services/cobblestone/fair_mutex.h"
 #include "services/gateway/pipeline.h"
 
 namespace cobblestone {
@@ -45,7 +45,7 @@ class EventSink {
 };
 std::unique_ptr<EventSink> MakeEngineSink(Engine& engine);
 
-// Threads: any; batches of one source follow each other.
+// Threads: any; batches of one source follow each other, those of other sources do not wait for them.
 class BatchIngest {
  public:
   explicit BatchIngest(std::unique_ptr<EventSink> sink) : sink_(std::move(sink)) {}
@@ -60,14 +60,20 @@ class BatchIngest {
     std::uint64_t used = 0;
   };
 
+  struct Turns {
+    FairMutex mutex;
+    std::size_t batches = 0;  // that have it or wait for it
+  };
+  class InTurn;
+
   Result<std::optional<stream::Hash128>> HashBefore(const std::string& source, std::uint64_t line);
   void Remember(const std::string& source, const ProducerState& upto);
   Status Append(const gateway::EventBatch& batch, std::vector<BatchLine>& lines, std::size_t begin,
                 ProducerState at, const ProducerState& batch_begin, gateway::EventOutcome* outcome);
 
   const std::unique_ptr<EventSink> sink_;
-  std::array<std::mutex, 16> in_turn_;  // by the source's name
   std::mutex mutex_;
+  std::map<std::string, Turns> turns_;        // guarded by mutex_; by the source's name, where a batch is on its way
   std::map<std::string, Compared> compared_;  // guarded by mutex_; the last used ones
   std::uint64_t uses_ = 0;                    // guarded by mutex_
 };

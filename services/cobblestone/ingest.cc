@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -16,6 +15,7 @@
 #include "common/wire/event_codec.h"
 #include "common/wire/events.h"
 #include "common/wire/topics.h"
+#include "services/cobblestone/event_time.h"
 #include "services/cobblestone/periods.h"
 
 namespace cobblestone {
@@ -25,31 +25,12 @@ namespace {
 // next.
 constexpr std::size_t kBlockBytes = 1u << 20;
 constexpr std::size_t kBlockLines = 20000;
+// Other sources wait until a block of broadcasts has been processed, so it is short. (With `order: lockstep` there is one source
+// at a time.)
+constexpr std::size_t kBlockBroadcasts = 200;
 // What a pipe has given so far is sent after so long, even if the block is small.
 constexpr auto kLongestGathering = std::chrono::milliseconds(50);
 constexpr std::size_t kBlocksAhead = 2;
-
-// Ticks of a file that has none: at multiples of the period, each before the first event that lies behind
-// it. The same as in `replay`: a gap of more than a day is one step, so that one event far ahead of all
-// others makes one tick.
-class TickMaker {
- public:
-  // Calls `tick` for each tick that is due before an event of this time.
-  template <class F>
-  void Observe(double time, F&& tick) {
-    constexpr double kPeriod = credit::kDefaultScalePeriod;
-    if (!(time > 0) || !std::isfinite(time)) return;
-    if (next_ == 0) next_ = (std::floor(time / kPeriod) + 1) * kPeriod;
-    while (time >= next_) {
-      if (time - next_ > credit::kSecondsPerDay) next_ = std::floor(time / kPeriod) * kPeriod;
-      tick(next_);
-      next_ += kPeriod;
-    }
-  }
-
- private:
-  double next_ = 0;  // UNIX s; 0: no event yet
-};
 
 enum class Barrier {
   kNone,
@@ -120,10 +101,7 @@ class StepMaker {
 
   Status PutTicks(const EventItem& item) {
     Status bad;
-    ticks_.Observe(wire::PeekEventTime(item.envelope).value_or(0), [&](double time) {
-      std::string tick =
-          wire::EncodeEvent({.head = {.id = static_cast<std::uint64_t>(time), .project = {}, .time = time},
-                             .body = wire::Tick{.time = time}});
+    ticks_.Observe(item.envelope, [&](std::string tick) {
       const std::string raw = tick;
       Status s = Add({.line = {.envelope = std::move(tick)},
                       .barrier = Barrier::kAlone,
@@ -181,7 +159,7 @@ class StepMaker {
   const std::string name_;
   const std::string changed_;
   const ProducerState known_;
-  TickMaker ticks_;
+  TickMaker ticks_{credit::kDefaultScalePeriod};  // as `replay` makes them
   std::deque<Ready> ready_;
   stream::Hash128 chain_;  // up to position_
   stream::Hash128 hash_;   // up to the step told last
@@ -224,8 +202,9 @@ class Belt {
     open_.block.hash = hash;
     open_.block.lines.push_back(std::move(step.line));
     const bool first = open_.block.lines.size() == 1;
+    const bool broadcasts = open_barrier_ == Barrier::kJoin && open_said_ == Said::kNothing;
     if (open_barrier_ == Barrier::kAlone || open_.bytes >= kBlockBytes ||
-        open_.block.lines.size() >= kBlockLines)
+        open_.block.lines.size() >= (broadcasts ? kBlockBroadcasts : kBlockLines))
       CloseOpen();
     const bool wake = first || !full_.empty();
     lock.unlock();

@@ -21,6 +21,7 @@
 #include "services/cobblestone/adoption_totals.h"
 #include "services/cobblestone/append_codec.h"
 #include "services/cobblestone/corrections_asked.h"
+#include "services/cobblestone/event_time.h"
 #include "services/cobblestone/kafka_deployment.h"
 #include "services/cobblestone/kafka_log.h"
 #include "services/cobblestone/periods.h"
@@ -150,12 +151,7 @@ class KafkaClient final : public Client {
     AppendOutcome outcome;
     std::uint64_t line = block.first_line;
     const double now = WallClock();
-    const auto add_tick = [&](double time) {
-      return publisher.AddTo(
-          {wire::kCatalogue, 0},
-          wire::EncodeEvent({.head = {.id = static_cast<std::uint64_t>(time), .project = {}, .time = time},
-                             .body = wire::Tick{.time = time}}));
-    };
+    ticker.Drop();  // of a block that could not be appended
     for (const SourceLine& one : block.lines) {
       const std::uint64_t number = line++;
       if (one.envelope.empty() && one.original.empty()) continue;
@@ -177,11 +173,11 @@ class KafkaClient final : public Client {
                                        " is a " + std::string(wire::EventKindName(routing->kind)) +
                                        ", which only the pipeline makes");
       if (routing && routing->kind == wire::EventKind::kTick)
-        ticker.OnTick(wire::PeekEventTime(one.envelope).value_or(0), now);
-      if (settings_.ticks == settings::Ticks::kInput && !block.barrier && !block.own_ticks) {
-        const auto tick = ticker.OnEvent(wire::PeekEventTime(one.envelope).value_or(0), now);
-        if (tick)
-          if (Status s = add_tick(*tick); !s.ok()) return s;
+        ticker.OnTick(one.envelope, now);
+      if (routing && settings_.ticks == settings::Ticks::kInput && !block.barrier && !block.own_ticks) {
+        if (const auto tick = ticker.OnEvent(routing->project, one.envelope, now))
+          if (Status s = publisher.AddTo({wire::kCatalogue, 0}, EncodeTick(routing->project, *tick)); !s.ok())
+            return s;
       }
       std::string with_line;
       if (lockstep()) wire::AppendWithLine(number, one.envelope, &with_line);
@@ -202,6 +198,7 @@ class KafkaClient final : public Client {
       if (s.code() == StatusCode::kFenced) sources_.erase(block.source);
       return s;
     }
+    ticker.Keep();
     drained_ = false;
     if (block.barrier && !lockstep())
       if (Status s = Drain(publisher); !s.ok()) return s;

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "common/wire/event_codec.h"
 #include "common/wire/topics.h"
+#include "services/cobblestone/event_time.h"
 
 namespace cobblestone {
 
@@ -28,10 +28,7 @@ void KafkaClock::Look(bool owned, double now) {
   const Ticker::Look look = ticker_->OnClock(now);
   if (!look.warning.empty()) options_.report(look.warning);
   if (!look.tick) return;
-  const wire::Event tick{
-      .head = {.id = static_cast<std::uint64_t>(*look.tick), .project = {}, .time = *look.tick},
-      .body = wire::Tick{.time = *look.tick}};
-  Status s = publisher_->AddTo({wire::kCatalogue, 0}, wire::EncodeEvent(tick));
+  Status s = publisher_->AddTo({wire::kCatalogue, 0}, EncodeTick({}, *look.tick));
   if (s.ok()) s = publisher_->Commit({.events = static_cast<std::uint64_t>(*look.tick)});
   if (s.ok()) return;
   options_.report("the tick could not be told: " + s.message());

@@ -13,6 +13,7 @@
 #include "common/wire/grant_codec.h"
 #include "services/cobblestone/append_codec.h"
 #include "services/cobblestone/event_batch.h"
+#include "services/cobblestone/fair_mutex.h"
 #include "services/cobblestone/kafka_client.h"
 #include "services/cobblestone/kafka_log.h"
 
@@ -26,7 +27,7 @@ constexpr auto kTasksLive = std::chrono::seconds(2);  // asking costs the broker
 constexpr std::size_t kSample = 2000;                 // grants that are kept for who looks
 constexpr stream::kafka::Millis kPatience{10000};
 
-// The deployment as a client reaches it, for several threads.
+// The deployment as a client reaches it, for several threads, which take turns in the order in which they come.
 class SharedClient {
  public:
   explicit SharedClient(std::unique_ptr<Client> client) : client_(std::move(client)) {}
@@ -38,7 +39,7 @@ class SharedClient {
   }
 
  private:
-  std::mutex mutex_;
+  FairMutex mutex_;
   const std::unique_ptr<Client> client_;
 };
 
@@ -60,17 +61,16 @@ class KafkaSink final : public EventSink {
     return ParseProducerJson((*answer)["batch"]);
   }
   Status Append(const std::vector<AppendBlock>& blocks, std::vector<AppendOutcome>* outcomes) override {
-    return client_->With([&](Client& client) {
-      for (const AppendBlock& block : blocks) {
-        const auto outcome = client.Append(block);
-        if (outcome.status().code() == StatusCode::kFenced)
-          return Status::Retry("another program sends source " + block.source +
-                               " at the same time; ask how far it came and go on there");
-        if (!outcome.ok()) return outcome.status();
-        outcomes->push_back(*outcome);
-      }
-      return Status::Ok();
-    });
+    // One block of a source in a turn, as on one machine.
+    for (const AppendBlock& block : blocks) {
+      const auto outcome = client_->With([&](Client& client) { return client.Append(block); });
+      if (outcome.status().code() == StatusCode::kFenced)
+        return Status::Retry("another program sends source " + block.source +
+                             " at the same time; ask how far it came and go on there");
+      if (!outcome.ok()) return outcome.status();
+      outcomes->push_back(*outcome);
+    }
+    return Status::Ok();
   }
 
  private:

@@ -1,7 +1,6 @@
 #include "services/cobblestone/replay.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -9,6 +8,7 @@
 #include "common/credit/policy.h"
 #include "common/wire/event_codec.h"
 #include "services/cobblestone/event_file.h"
+#include "services/cobblestone/event_time.h"
 
 namespace cobblestone {
 namespace {
@@ -114,7 +114,7 @@ Status RunOnce(const ReplayOptions& options, const std::string& policy, const Ap
   auto source = EventFile::Open(options.file, {.project = ProjectId(options.project)});
   if (!source.ok()) return source.status();
   const bool make_ticks = options.tick_period > 0 && !(*source)->has_own_ticks();
-  double next_tick = 0;
+  TickMaker ticks(options.tick_period);
   EventItem item;
   std::uint64_t items = 0;
   for (;;) {
@@ -151,19 +151,11 @@ Status RunOnce(const ReplayOptions& options, const std::string& policy, const Ap
         }
       }
       if (make_ticks) {
-        const double time = wire::PeekEventTime(bytes).value_or(0);
-        if (next_tick == 0 && time > 0)
-          next_tick = (std::floor(time / options.tick_period) + 1) * options.tick_period;
-        // An event far ahead of the others must not make millions of ticks: a gap of more than a day is one step.
-        while (next_tick > 0 && time >= next_tick) {
-          if (time - next_tick > credit::kSecondsPerDay)
-            next_tick = std::floor(time / options.tick_period) * options.tick_period;
-          const std::string tick = wire::EncodeEvent(
-              {.head = {.id = static_cast<std::uint64_t>(next_tick), .project = {}, .time = next_tick},
-               .body = wire::Tick{.time = next_tick}});
-          if (Status s = pipeline.Feed(tick, item.line, true); !s.ok()) return s;
-          next_tick += options.tick_period;
-        }
+        Status fed;
+        ticks.Observe(bytes, [&](const std::string& tick) {
+          if (fed.ok()) fed = pipeline.Feed(tick, item.line, true);
+        });
+        if (!fed.ok()) return fed;
       }
     }
     if (Status s = pipeline.Feed(bytes, item.line, item.barrier); !s.ok()) return s;

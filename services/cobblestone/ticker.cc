@@ -7,9 +7,14 @@
 #include <utility>
 
 #include "common/credit/constants.h"
+#include "common/wire/event_check.h"
+#include "common/wire/event_codec.h"
+#include "services/cobblestone/event_time.h"
 
 namespace cobblestone {
 namespace {
+
+constexpr std::uint32_t kAllProjects = 0;
 
 double MarkBefore(double time) {
   return std::floor(time / credit::kDefaultScalePeriod) * credit::kDefaultScalePeriod;
@@ -34,28 +39,60 @@ std::string Days(double seconds) {
 
 }  // namespace
 
-std::optional<double> Ticker::OnEvent(double time, double now) {
+Ticker::Ticker(TickerOptions options) : options_(std::move(options)) { last_[kAllProjects] = options_.last; }
+
+double Ticker::LastOf(ProjectId project) const {
+  const double of_all = last_.at(kAllProjects);
+  const auto known = last_.find(project.value);
+  if (known != last_.end()) return std::max(of_all, known->second);
+  return options_.last_of ? std::max(of_all, options_.last_of(project)) : of_all;
+}
+
+void Ticker::Move(ProjectId project, double time) {
+  before_.emplace_back(project, LastOf(project));
+  last_[project.value] = time;
+}
+
+std::map<ProjectId, double> Ticker::Keep() {
+  std::map<ProjectId, double> moved;
+  for (const auto& [project, before] : before_) moved[project] = last_[project.value];
+  before_.clear();
+  return moved;
+}
+
+void Ticker::Drop() {
+  for (; !before_.empty(); before_.pop_back()) last_[before_.back().first.value] = before_.back().second;
+}
+
+std::optional<double> Ticker::OnEvent(ProjectId project, std::string_view envelope, double now) {
+  if (!project) return std::nullopt;
+  const double time = wire::PeekEventTime(envelope).value_or(0);
   if (!(time > 0) || time > now + options_.future_limit) return std::nullopt;
   const double mark = MarkBefore(time);
-  if (mark <= last_) return std::nullopt;
-  const bool first = last_ == 0;
-  last_ = mark;
-  if (first) return std::nullopt;
+  const double last = LastOf(project);
+  if (mark <= last || !IsWellFormed(envelope)) return std::nullopt;
+  Move(project, mark);
+  if (last == 0) return std::nullopt;
   return mark;
 }
 
-void Ticker::OnTick(double time, double now) {
-  if (time <= now + options_.future_limit) last_ = std::max(last_, time);
+void Ticker::OnTick(std::string_view envelope, double now) {
+  const auto event = wire::ParseEvent(envelope);
+  if (!event.ok() || wire::CheckEvent(*event)) return;
+  const auto* tick = std::get_if<wire::Tick>(&event->body);
+  if (tick == nullptr || std::max(event->head.time, tick->time) > now + options_.future_limit) return;
+  if (tick->time > LastOf(event->head.project)) Move(event->head.project, tick->time);
 }
 
 Ticker::Look Ticker::OnClock(double now) {
   const bool accept = options_.accept_jump && !std::exchange(looked_, true);
   const double mark = MarkBefore(now);
-  const double jump = mark - last_;
-  if (last_ != 0 && std::abs(jump) > credit::kSecondsPerDay && !(accept && jump > 0)) {
+  const double last = last_.at(kAllProjects);
+  const double jump = mark - last;
+  if (last != 0 && std::abs(jump) > credit::kSecondsPerDay && !(accept && jump > 0)) {
     if (std::exchange(held_, true)) return {};
     std::string warning =
-        "time stands still: the last tick was at " + Date(last_) + ", this machine's clock says " +
+        "time stands still: the last tick was at " + Date(last) + ", this machine's clock says " +
         Date(now) + ", " + Days(std::abs(jump)) + (jump > 0 ? " later. " : " earlier. ") +
         "Until it goes on nothing expires and version scales stay as they are; events are taken in, "
         "and credit is granted. If the clock is wrong, set it right. ";
@@ -68,8 +105,8 @@ Ticker::Look Ticker::OnClock(double now) {
   }
   Look look;
   if (std::exchange(held_, false)) look.warning = "time goes on: this machine's clock says " + Date(now);
-  if (mark <= last_) return look;  // a repeat, or a clock that was set back a little
-  last_ = mark;
+  if (mark <= last) return look;  // a repeat, or a clock that was set back a little
+  Move({}, mark);
   look.tick = mark;
   return look;
 }

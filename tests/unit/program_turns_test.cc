@@ -1,0 +1,105 @@
+// Sources take turns: one that sends without end, or must wait, holds up no other.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "services/cobblestone/event_batch.h"
+#include "services/cobblestone/fair_mutex.h"
+
+namespace cobblestone {
+namespace {
+
+TEST(FairMutex, GoesToWaitingThreadsInTheOrderInWhichTheyCame) {
+  constexpr std::size_t kThreads = 8;
+  FairMutex mutex;
+  std::vector<std::size_t> order;  // guarded by mutex
+  std::vector<std::thread> threads;
+  mutex.lock();
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      const std::lock_guard lock(mutex);
+      order.push_back(i);
+    });
+    while (mutex.waiting() != i + 1) std::this_thread::yield();
+  }
+  mutex.unlock();
+  // Who takes it at once again comes behind all that waited.
+  mutex.lock();
+  EXPECT_EQ(order.size(), kThreads);
+  mutex.unlock();
+  for (std::thread& thread : threads) thread.join();
+  for (std::size_t i = 0; i < order.size(); ++i) EXPECT_EQ(order[i], i);
+}
+
+TEST(FairMutex, KeepsOthersOut) {
+  FairMutex mutex;
+  int inside = 0;  // guarded by mutex
+  int most = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 2000; ++i) {
+        const std::lock_guard lock(mutex);
+        most = std::max(most, ++inside);
+        --inside;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(most, 1);
+}
+
+// Takes batches of every source, but one of "slow" only when it is told.
+class SlowSink final : public EventSink {
+ public:
+  [[nodiscard]] bool lockstep() const override { return false; }
+  Result<ProducerState> Producer(const std::string&) override { return ProducerState{}; }
+  Result<ProducerState> BatchBegin(const std::string&) override { return ProducerState{}; }
+  Status Append(const std::vector<AppendBlock>& blocks, std::vector<AppendOutcome>* outcomes) override {
+    if (blocks.front().source == "slow") {
+      begun.set_value();
+      go_on.get_future().wait();
+    }
+    for (const AppendBlock& block : blocks)
+      outcomes->push_back({.producer = {.lines = block.first_line + block.lines.size(), .hash = block.hash},
+                           .appended = block.lines.size()});
+    return Status::Ok();
+  }
+
+  std::promise<void> begun;
+  std::promise<void> go_on;
+};
+
+gateway::EventBatch OneLine(const std::string& source) {
+  gateway::EventBatch batch;
+  batch.source = source;
+  batch.body = R"({"id":"1","project":1,"time":1,"host":{"host":"1","user":"1"}})" "\n";
+  return batch;
+}
+
+// However many sources there are, and whatever they are called.
+TEST(BatchIngest, OneSourceThatMustWaitHoldsUpNoOther) {
+  auto made = std::make_unique<SlowSink>();
+  SlowSink& sink = *made;
+  BatchIngest ingest(std::move(made));
+  std::thread slow([&] { EXPECT_TRUE(ingest.Take(OneLine("slow")).ok()); });
+  sink.begun.get_future().wait();
+  std::atomic<int> taken{0};
+  auto others = std::async(std::launch::async, [&] {
+    for (int i = 0; i < 200; ++i)
+      if (ingest.Take(OneLine("source " + std::to_string(i))).ok()) ++taken;
+  });
+  EXPECT_EQ(others.wait_for(std::chrono::minutes(1)), std::future_status::ready) << taken << " were taken";
+  sink.go_on.set_value();
+  slow.join();
+  others.get();
+  EXPECT_EQ(taken, 200);
+}
+
+}  // namespace
+}  // namespace cobblestone
