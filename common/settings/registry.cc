@@ -212,7 +212,7 @@ std::vector<Option> MakeOptions() {
 
       Choice(
           "ticks", COBBLESTONE_AT(ticks), kTicks,
-          "what moves time, for scales and expiry: a project's events, its own time alone, or this machine's clock, that of all (for live projects)"),
+          "what moves time: a project's events, for this project alone, or this machine's clock, for all"),
       Choice("order", COBBLESTONE_AT(order), kOrders,
              "events are taken as they come, or, slower, with the bits of `replay`; fixed as partitions are"),
       Flag("sync", COBBLESTONE_AT(sync),
