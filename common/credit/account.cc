@@ -107,8 +107,9 @@ void Post(const PostingFacts& posting, Account& account) {
   const std::uint64_t counted = static_cast<std::uint64_t>(posting.counted) - (posting.uncounts ? 1 : 0);
   account.grants += counted;
   AddApp({.app = posting.app, .micro = posting.micro, .grants = counted}, account.apps);
-  AddDay({.micro = posting.micro, .day = DayOf(posting.now), .grants = posting.counted ? 1u : 0u},
-         account.days);
+  // A day counts what was granted on it, whatever operators have made of that later.
+  const bool granted = posting.counted && !posting.corrects;
+  AddDay({.micro = posting.micro, .day = DayOf(posting.now), .grants = granted ? 1u : 0u}, account.days);
   if (posting.corrects || (!posting.counted && posting.micro <= 0))
     return TakeFromAverage(posting, account.recent);
 

@@ -27,4 +27,9 @@ double ShareOff(const RecentAverage& share, MicroCredit before, MicroCredit afte
   return std::isfinite(off) ? off : 0;
 }
 
+double ShareBack(const RecentAverage& taken, double now) {
+  const double back = DecayedAverage(taken, now, kRecentAverageHalfLife);
+  return std::isfinite(back) ? -back : 0;
+}
+
 }  // namespace cobblestone::credit

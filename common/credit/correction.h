@@ -2,9 +2,16 @@
 // has in them, by event time. Pure.
 #pragma once
 
+#include <cstdint>
+
 #include "common/credit/account.h"
 
 namespace cobblestone::credit {
+
+// Bits beside GrantFlag's (model.h), of a re-pricing that reinstates a result.
+inline constexpr std::uint32_t kGrantReinstates = 1u << 7;  // it gives back what reversals have taken
+inline constexpr std::uint32_t kGrantRecounts =
+    1u << 8;  // and the result counts again among those that were granted
 
 // What a result still has in the recent averages of those who got its credit: ln 2 / half-life of each day's work, decayed
 // since, as with partial grants that are taken back (partial_settlement.h).
@@ -15,5 +22,9 @@ void TakeFromShare(double off, double time, RecentAverage& share);
 // Cobblestones per day that the averages lose at `now`, where credit of `before` becomes `after`: in proportion, all of it where
 // nothing is left. Below 0: they win. Where there was no credit there is nothing to be in proportion to: 0.
 [[nodiscard]] double ShareOff(const RecentAverage& share, MicroCredit before, MicroCredit after, double now);
+
+// Cobblestones per day that the averages lose at `now` where a result is reinstated; below 0, for they win: what is left of
+// `taken`, which its reversals have taken from them.
+[[nodiscard]] double ShareBack(const RecentAverage& taken, double now);
 
 }  // namespace cobblestone::credit

@@ -3,15 +3,17 @@
 
 #include <cstdint>
 
+#include "common/credit/correction.h"
 #include "common/wire/account_codec.h"
 #include "common/wire/grant_codec.h"
 
 namespace cobblestone::wire {
 
-// `kind`: that of the grant, where the record is a host's share of one. Modulo 2^64: one less where a reversal takes a grant back.
+// `kind`: that of the grant, where the record is a host's share of one. Modulo 2^64: one less where a reversal takes a
+// grant back, one more where it is reinstated.
 [[nodiscard]] inline std::uint64_t CountedBy(GrantKind kind, std::uint32_t flags) {
-  return (kind == GrantKind::kFinal ? 1u : 0u) -
-         std::uint64_t{(flags & credit::kGrantUncounts) != 0 ? 1u : 0u};
+  const bool counts = kind == GrantKind::kFinal || (flags & credit::kGrantRecounts) != 0;
+  return std::uint64_t{counts ? 1u : 0u} - std::uint64_t{(flags & credit::kGrantUncounts) != 0 ? 1u : 0u};
 }
 [[nodiscard]] inline std::uint64_t CountedBy(const GrantHead& head) {
   return CountedBy(head.kind, head.flags);

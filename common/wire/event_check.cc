@@ -420,7 +420,6 @@ Check Body(const JobRepricing& repricing) {
 }
 
 Check Body(const Repricing& repricing) {
-  COBBLESTONE_TRY(AllThere({{"policy_version", repricing.policy_version}}));
   return EntryOf(repricing.target, repricing.reason, repricing.entry);
 }
 

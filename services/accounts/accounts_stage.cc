@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "common/credit/constants.h"
+#include "common/credit/correction.h"
 #include "common/credit/unite_accounts.h"
 #include "common/wire/account_codec.h"
 #include "common/wire/counted.h"
@@ -34,7 +35,7 @@ credit::PostingFacts PostingOf(const wire::GrantHead& head) {
           .now = head.time,
           .work_start = head.work_start,
           .boinc_average = (head.flags & credit::kGrantBoincAverage) != 0,
-          .counted = head.kind == wire::GrantKind::kFinal,
+          .counted = head.kind == wire::GrantKind::kFinal || (head.flags & credit::kGrantRecounts) != 0,
           .provisional = wire::ProvisionalOf(head) - head.settles_micro,
           .owed = (head.flags & credit::kGrantOwed) != 0,
           .recent_off = head.recent_off,

@@ -1,5 +1,5 @@
-// Reversals and re-pricings (semantics.md, section 7): the part of AccountsStage that takes an operator's word for them, and
-// writes it into the ledger. Applied when it comes back, as any award.
+// Reversals, re-pricings and reinstatements (semantics.md, section 7): the part of AccountsStage that takes an operator's word
+// for them, and writes it into the ledger. Applied when it comes back, as any award.
 #include "services/accounts/corrections.h"
 
 #include <algorithm>
@@ -23,6 +23,7 @@ struct Correction {
   std::uint32_t policy_version = 0;
   std::string_view reason;
   bool reprices = false;
+  bool reinstates = false;
 };
 
 Correction CorrectionOf(const wire::Event& event) {
@@ -34,7 +35,8 @@ Correction CorrectionOf(const wire::Event& event) {
           .after = repricing.credit_micro,
           .policy_version = repricing.policy_version,
           .reason = repricing.reason,
-          .reprices = true};
+          .reprices = true,
+          .reinstates = repricing.policy_version == 0};
 }
 
 CorrectedEntry* Find(const wire::LedgerEntry& entry, Corrections& row) {
@@ -58,6 +60,9 @@ std::optional<wire::Refusal> Against(const Correction& correction, const wire::W
     return wire::Refusal{RefusalReason::kAlreadyDecided,
                          "rests on correction " + std::to_string(entry.previous) + ", and the last is " +
                              std::to_string(last) + ": ask again for what there is now"};
+  if (correction.reinstates && (before == nullptr || (change == 0 && !before->uncounted)))
+    return wire::Refusal{RefusalReason::kAlreadyDecided,
+                         "this result was not reversed, so there is nothing to reinstate"};
   if (entry.counted && before != nullptr && before->uncounted)
     return wire::Refusal{RefusalReason::kAlreadyDecided, "this result counts no more"};
   if (change > std::numeric_limits<credit::MicroCredit>::max() ||
@@ -102,8 +107,9 @@ void AccountsStage::OnCorrection(const stream::RecordView& record, const wire::E
     before =
         &row.entries.emplace_back(CorrectedEntry{.user = entry.user, .host = entry.host, .team = entry.team});
   const bool uncounts = entry.counted && !correction.reprices;
+  const bool recounts = correction.reinstates && before->uncounted;
   before->words.push_back(word);
-  before->uncounted = before->uncounted || uncounts;
+  before->uncounted = (before->uncounted || uncounts) && !recounts;
   corrections_.Mutable(key) = std::move(row);
 
   const wire::Undone undone{.event = event.head.id,
@@ -112,6 +118,7 @@ void AccountsStage::OnCorrection(const stream::RecordView& record, const wire::E
                             .credit_micro = entry.credit_micro,
                             .policy_version = correction.policy_version,
                             .counted = uncounts};
+  const credit::RecentAverage share{.value = entry.recent, .time = entry.recent_time};
   bytes_.clear();
   wire::EncodeGrant(
       {.project = event.head.project,
@@ -123,9 +130,12 @@ void AccountsStage::OnCorrection(const stream::RecordView& record, const wire::E
        .credit_micro = static_cast<credit::MicroCredit>(change),
        .time = event.head.time,
        .kind = correction.reprices ? wire::GrantKind::kRepricing : wire::GrantKind::kReversal,
-       .flags = credit::kGrantCorrects | credit::kGrantSettles | (uncounts ? credit::kGrantUncounts : 0u),
-       .recent_off = credit::ShareOff({.value = entry.recent, .time = entry.recent_time}, entry.credit_micro,
-                                      correction.after, event.head.time)},
+       .flags = credit::kGrantCorrects | credit::kGrantSettles | (uncounts ? credit::kGrantUncounts : 0u) |
+                (correction.reinstates ? credit::kGrantReinstates : 0u) |
+                (recounts ? credit::kGrantRecounts : 0u),
+       .recent_off = correction.reinstates
+                         ? credit::ShareBack(share, event.head.time)
+                         : credit::ShareOff(share, entry.credit_micro, correction.after, event.head.time)},
       {.line = record.line}, {}, {}, &bytes_, {.reason = correction.reason, .undone = &undone});
   out.Emit(wire::kGrants, options_.partition, bytes_);
 }

@@ -1,7 +1,7 @@
-// What ACCOUNTS remembers of a result that an operator has reversed or priced anew; others have no such row.
+// What ACCOUNTS remembers of a result that an operator has reversed, priced anew or reinstated; others have no such row.
 //
-// Only the ledger knows all that a result has brought: who reads it (`cobblestone reverse`, `reprice`) says in the event what that
-// was, and which correction came last before. An event that rests on another one than the last is refused, so that of two that
+// Only the ledger knows all that a result has brought: who reads it (`cobblestone reverse`, `reprice`, `reinstate`) says in the event
+// what that was, and which correction came last before. An event that rests on another one than the last is refused, so that of two that
 // were decided upon the same credit one alone takes it.
 #pragma once
 

@@ -29,14 +29,15 @@ bool SameBits(double a, double b) {
 
 // Of what was decided upon, and never of when or why: whoever decides the same upon the same says the same.
 std::uint64_t EventIdOf(ProjectId project, ResultId result, const wire::LedgerEntry& entry,
-                        credit::MicroCredit after, std::uint32_t policy_version,
+                        credit::MicroCredit after, const CorrectionRequest& request,
                         credit::MicroCredit paid = 0) {
   std::string text;
   for (const std::uint64_t number :
        {std::uint64_t{project.value}, result.value, entry.host.value, entry.user.value, entry.team.value,
         entry.previous, static_cast<std::uint64_t>(entry.credit_micro), static_cast<std::uint64_t>(after),
-        std::uint64_t{policy_version}, std::uint64_t{entry.counted ? 1u : 0u}})
+        std::uint64_t{request.policy_version}, std::uint64_t{entry.counted ? 1u : 0u}})
     text += std::to_string(number) + ' ';
+  if (request.reinstates) text += "reinstates";
   if (paid != 0) text += "runs " + std::to_string(paid);
   return std::max<std::uint64_t>(1, stream::HashBytes(text).low);
 }
@@ -318,20 +319,22 @@ void CorrectionReader::FindWaited() {
 
 void CorrectionReader::Push(wire::Event event, ResultId result, const wire::LedgerEntry& entry,
                             credit::MicroCredit after, CorrectionPlan& plan) const {
-  const double off = credit::ShareOff({.value = entry.recent, .time = entry.recent_time}, entry.credit_micro,
-                                      after, event.head.time);
+  const credit::RecentAverage share{.value = entry.recent, .time = entry.recent_time};
+  const double off = request_.reinstates
+                         ? credit::ShareBack(share, event.head.time)
+                         : credit::ShareOff(share, entry.credit_micro, after, event.head.time);
   plan.corrections.push_back(
       {.event = std::move(event), .result = result, .entry = entry, .after = after, .recent_off = off});
 }
 
 void CorrectionReader::Add(ResultId result, const wire::LedgerEntry& entry, credit::MicroCredit after,
                            CorrectionPlan& plan) {
-  wire::Event event{.head = {.id = EventIdOf(request_.project, result, entry, after, request_.policy_version),
+  wire::Event event{.head = {.id = EventIdOf(request_.project, result, entry, after, request_),
                              .project = request_.project,
                              .time = TimeOfEvents()},
                     .body = {}};
   const wire::Target target{.kind = wire::TargetKind::kResult, .id = result.value};
-  if (request_.policy_version == 0)
+  if (request_.policy_version == 0 && !request_.reinstates)
     event.body = wire::Reversal{.target = target, .reason = request_.reason, .entry = entry};
   else
     event.body = wire::Repricing{.policy_version = request_.policy_version,
@@ -345,7 +348,7 @@ void CorrectionReader::Add(ResultId result, const wire::LedgerEntry& entry, cred
 void CorrectionReader::AddReversal(ResultId id, const LedgerResult& result, const RunningShare& share,
                                    CorrectionPlan& plan) {
   const auto paid = static_cast<credit::MicroCredit>(share.sums.paid);
-  wire::Event event{.head = {.id = EventIdOf(request_.project, id, share.entry, 0, 0, paid),
+  wire::Event event{.head = {.id = EventIdOf(request_.project, id, share.entry, 0, request_, paid),
                              .project = request_.project,
                              .time = TimeOfEvents()},
                     .body = wire::JobReversal{.host = share.entry.host,
@@ -367,7 +370,9 @@ void CorrectionReader::PlanResult(ResultId id, const LedgerResult& result, Corre
     return problem(
         "its user was never named, so that its host alone has the credit: nothing to take it from");
   if (request_.policy_version == 0) {
-    for (const auto& [owner, records] : result.owners) PlanReversal(id, result, owner, plan);
+    for (const auto& [owner, records] : result.owners)
+      request_.reinstates ? PlanReinstatement(id, result, owner, plan)
+                          : PlanReversal(id, result, owner, plan);
     return;
   }
   if (result.Runs()) return PlanRunning(id, result, plan);
@@ -408,6 +413,30 @@ void CorrectionReader::PlanReversal(ResultId id, const LedgerResult& result, con
     const bool something = share.sums.paid > share.sums.taken;
     plan.unchanged += something ? 0 : 1;
     if (something) AddReversal(id, result, share, plan);
+  }
+}
+
+// The sum that reversals have taken comes back, whatever else has come of the result since.
+void CorrectionReader::PlanReinstatement(ResultId id, const LedgerResult& result, const ResultOwner& owner,
+                                         CorrectionPlan& plan) {
+  const std::vector<ResultRecord>& records = result.owners.at(owner);
+  const bool taken_while_running = std::any_of(records.begin(), records.end(), [](const ResultRecord& one) {
+    return one.while_running() && one.kind == wire::GrantKind::kReversal && one.micro < 0;
+  });
+  if (taken_while_running) {
+    plan.problems.emplace_back(id,
+                               "a part of it was reversed while its job still ran: that is not reinstated");
+    return;
+  }
+  for (const TeamShare& share : SharesOf(result, owner)) {
+    if (share.taken == 0 && !share.uncounted) {
+      plan.unchanged += 1;
+      continue;
+    }
+    wire::LedgerEntry entry = share.entry;
+    entry.recent = share.lost.value;
+    entry.recent_time = share.lost.time;
+    Add(id, entry, static_cast<credit::MicroCredit>(entry.credit_micro - share.taken), plan);
   }
 }
 
@@ -530,6 +559,8 @@ namespace {
 struct Net {
   credit::MicroTotal micro = 0;
   std::set<credit::MicroTotal> since;  // each that it was since the last correction
+  credit::MicroTotal taken = 0;        // by reversals that were not reinstated; below 0
+  bool uncounted = false;              // by one of those
   PaidSums sums;                       // of the job that runs
   std::set<credit::MicroTotal> paid;   // each that it was
 
@@ -538,6 +569,17 @@ struct Net {
     paid.insert(sums.paid);
   }
 };
+
+// Of a correction of a job that is decided; empty: it gives back nothing, or what reversals had taken.
+std::string WrongReinstatement(const ResultRecord& record, const Net& net) {
+  if (!record.reinstates()) return {};
+  if (record.micro != -net.taken)
+    return "gives " + std::to_string(record.micro) + " micro-credits back, and reversals had taken " +
+           Digits(-net.taken);
+  if (((record.flags & credit::kGrantRecounts) != 0) != net.uncounted)
+    return net.uncounted ? "does not make the result count again" : "counts a result again that counts";
+  return {};
+}
 
 // Of a reversal that was made while the job ran; empty: it is right.
 std::string WrongWhileRunning(const ResultRecord& record, const Net& net, credit::MicroTotal provisional) {
@@ -566,7 +608,11 @@ std::vector<std::string> CorrectionReader::WrongCorrections() {
       for (std::size_t at = 0; at < records.size(); ++at) {
         const ResultRecord& record = records[at];
         if (record.settles())
-          for (auto& [team, net] : by_team) net = {.micro = net.micro, .since = std::move(net.since)};
+          for (auto& [team, net] : by_team)
+            net = {.micro = net.micro,
+                   .since = std::move(net.since),
+                   .taken = net.taken,
+                   .uncounted = net.uncounted};
         Net& net = by_team[record.team];
         net.since.insert(net.micro);
         if (record.while_running()) {
@@ -595,10 +641,17 @@ std::vector<std::string> CorrectionReader::WrongCorrections() {
         if (record.event != 0 && provisional != 0)
           wrong.push_back(which +
                           " was made while its job ran, and its decision settled once more what it took");
-        if (record.kind == wire::GrantKind::kRepricing && provisional == 0)
+        if (std::string why = WrongReinstatement(record, net); !why.empty())
+          wrong.push_back(which + " " + why);
+        if (record.kind == wire::GrantKind::kRepricing && !record.reinstates() && provisional == 0)
           if (std::string why = WrongPrice(result, owner, at); !why.empty())
             wrong.push_back(which + " " + why);
         provisional += record.provisional;
+        if (record.event != 0 && (record.kind == wire::GrantKind::kReversal || record.reinstates())) {
+          net.taken += record.micro;
+          net.uncounted =
+              !record.reinstates() && (net.uncounted || (record.flags & credit::kGrantUncounts) != 0);
+        }
         if (record.event != 0) net.since.clear();
         net.micro += record.micro;
       }

@@ -1,5 +1,5 @@
-// What an operator's reversal or re-pricing would do, from the ledger alone (semantics.md, sections 2 and 7): what each result has
-// brought each owner, and the events that take it back or price it anew. Writes nothing.
+// What an operator's reversal, re-pricing or reinstatement would do, from the ledger alone (semantics.md, sections 2 and 7): what
+// each result has brought each owner, and the events that take it back, price it anew or give it back. Writes nothing.
 //
 // Records are given to it in the order of their partitions: `control`, then `grants` (TakeHost), `refused` (TakeMerge), `grants`
 // (Select, TakeGrant), then `postings` and `refused`.
@@ -30,7 +30,8 @@ struct CorrectionRequest {
   // Results whose last credit was granted from `since` on and before `until`, UNIX s.
   double since = 0;
   double until = std::numeric_limits<double>::infinity();
-  std::uint32_t policy_version = 0;  // 0: a reversal
+  std::uint32_t policy_version = 0;  // 0: a reversal, or a reinstatement
+  bool reinstates = false;           // give back what reversals have taken; then policy_version is 0
   std::string reason;
   double time = 0;  // of the events, UNIX s; 0: of the newest award in the ledger
 };
@@ -96,6 +97,8 @@ class CorrectionReader {
   static void TakePartial(const wire::PartialGrant& partial, LedgerResult& result, ResultRecord& record);
   void PlanResult(ResultId id, const LedgerResult& result, CorrectionPlan& plan);
   void PlanReversal(ResultId id, const LedgerResult& result, const ResultOwner& owner, CorrectionPlan& plan);
+  void PlanReinstatement(ResultId id, const LedgerResult& result, const ResultOwner& owner,
+                         CorrectionPlan& plan);
   void PlanRunning(ResultId id, const LedgerResult& result, CorrectionPlan& plan);
   [[nodiscard]] double TimeOfEvents() const { return request_.time > 0 ? request_.time : newest_; }
   void Add(ResultId result, const wire::LedgerEntry& entry, credit::MicroCredit after, CorrectionPlan& plan);

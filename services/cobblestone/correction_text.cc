@@ -24,7 +24,8 @@ std::string CorrectionsText(const json& answer) {
     const json& time = one.at("time");
     text += "     " + (time.is_number() ? UtcText(time.get<double>()) : Text(one, "time")) + "  ";
     const auto version = one.find("policy_version");
-    text += version == one.end()
+    text += one.value("kind", "") == "reinstatement" ? std::string("reinstated for ")
+            : version == one.end()
                 ? std::string(one.contains("up_to") ? "taken back while it ran, from " : "taken back from ")
                 : "priced anew by version " + std::to_string(version->get<std::uint64_t>()) +
                       (one.contains("while_running") ? " while it ran, for " : " for ");

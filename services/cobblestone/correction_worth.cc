@@ -101,16 +101,15 @@ std::string TakenBack(const LedgerResult& result) {
   if (result.final) {
     const wire::GrantHead& final = result.final->head;
     const auto own = result.owners.find({final.host, final.user});
-    const bool uncounted = own != result.owners.end() &&
-                           std::any_of(own->second.begin(), own->second.end(), [](const ResultRecord& one) {
-                             return (one.flags & credit::kGrantUncounts) != 0;
-                           });
+    if (own == result.owners.end()) return "";
+    const std::vector<TeamShare> shares = SharesOf(result, own->first);
+    const bool uncounted =
+        std::any_of(shares.begin(), shares.end(), [](const TeamShare& one) { return one.uncounted; });
     return uncounted ? "its grant was taken back" : "";
   }
   for (const auto& [owner, records] : result.owners)
-    for (const ResultRecord& record : records)
-      if (record.event != 0 && record.kind == wire::GrantKind::kReversal && !record.while_running())
-        return "what its trickles were paid was taken back";
+    for (const TeamShare& share : SharesOf(result, owner))
+      if (share.taken != 0) return "what its trickles were paid was taken back";
   return "";
 }
 
@@ -236,11 +235,19 @@ std::vector<TeamShare> SharesOf(const LedgerResult& result, const ResultOwner& o
     entry.credit_micro += record.micro;
     if (record.kind == wire::GrantKind::kFinal) entry.counted = true;
     if ((record.flags & credit::kGrantUncounts) != 0) entry.counted = false;
+    if ((record.flags & credit::kGrantRecounts) != 0) entry.counted = true;
+    if (record.reinstates()) {
+      found->uncounted = false;
+      found->lost = {};
+    } else if (record.event != 0 && !record.while_running() && record.kind == wire::GrantKind::kReversal) {
+      found->uncounted = found->uncounted || (record.flags & credit::kGrantUncounts) != 0;
+      credit::TakeFromShare(-record.recent_off, record.time, found->lost);
+    }
     // ACCOUNTS, which decides, knows of no other.
     if (record.event != 0 && !record.while_running()) entry.previous = record.event;
     if (record.event == 0 || record.while_running())
       found->granted += record.micro;
-    else if (record.kind == wire::GrantKind::kReversal)
+    else if (record.kind == wire::GrantKind::kReversal || record.reinstates())
       found->taken += record.micro;
     credit::RecentAverage& average = averages[static_cast<std::size_t>(found - shares.begin())];
     if (record.event != 0 || record.micro < 0) {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/credit/correction.h"
 #include "common/credit/reprice.h"
 #include "common/wire/events.h"
 #include "common/wire/grant_codec.h"
@@ -52,6 +53,7 @@ struct ResultRecord {
 
   [[nodiscard]] bool partial() const { return kind == wire::GrantKind::kPartial; }
   [[nodiscard]] bool late() const { return (flags & credit::kGrantLate) != 0; }
+  [[nodiscard]] bool reinstates() const { return (flags & credit::kGrantReinstates) != 0; }
   [[nodiscard]] bool while_running() const { return event != 0 && (paid != 0 || repriced != 0); }
   // Its job is decided: all partial grants before it are final.
   [[nodiscard]] bool settles() const { return event == 0 && (flags & credit::kGrantSettles) != 0; }
@@ -99,7 +101,9 @@ using ReplicaGrants = std::map<std::uint64_t, wire::Grant>;
 struct TeamShare {
   wire::LedgerEntry entry;         // with all corrections
   credit::MicroTotal granted = 0;  // by the pipeline, with all that was corrected while the job ran
-  credit::MicroTotal taken = 0;    // by operators later
+  credit::MicroTotal taken = 0;    // by reversals later that were not reinstated; below 0
+  bool uncounted = false;          // one of those took its grant
+  credit::RecentAverage lost;      // by recent averages, to those reversals
 };
 // In the order of the first record to each.
 std::vector<TeamShare> SharesOf(const LedgerResult& result, const ResultOwner& owner);

@@ -60,6 +60,9 @@ Result<CorrectionRequest> CorrectionRequestOf(const Question& question) {
     if (!good)
       return Status::InvalidArgument(std::string(name) + " must be a number, not '" + text(name) + "'");
   }
+  request.reinstates = text("reinstates") == "1";
+  if (request.reinstates && request.policy_version != 0)
+    return Status::InvalidArgument("a result is reinstated at its own price: give no version");
   request.project = ProjectId(project);
   if (request.id == 0) return Status::InvalidArgument("the parameter id is missing");
   if (request.reason.empty())
@@ -77,6 +80,7 @@ Question QuestionOf(const CorrectionRequest& request) {
   if (request.since > 0) question.parameters["since"] = Exact(request.since);
   if (std::isfinite(request.until)) question.parameters["until"] = Exact(request.until);
   if (request.policy_version != 0) question.parameters["version"] = std::to_string(request.policy_version);
+  if (request.reinstates) question.parameters["reinstates"] = "1";
   if (request.time > 0) question.parameters["time"] = Exact(request.time);
   return question;
 }

@@ -1,4 +1,5 @@
-// The question what a reversal or re-pricing would do, of either backend: reads control, ledger, postings and refusals whole.
+// The question what a reversal, re-pricing or reinstatement would do, of either backend: reads control, ledger, postings and
+// refusals whole.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,8 @@
 
 namespace cobblestone {
 
-// /corrections?project=P&target=result|host|workunit|app-version&id=N[&since=T][&until=T][&version=V]&reason=TEXT[&time=T]
+// /corrections?project=P&target=result|host|workunit|app-version&id=N[&since=T][&until=T][&version=V][&reinstates=1]
+//   &reason=TEXT[&time=T]
 // kInvalidArgument: a parameter is missing or means nothing.
 Result<CorrectionRequest> CorrectionRequestOf(const Question& question);
 Question QuestionOf(const CorrectionRequest& request);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "common/credit/correction.h"
 #include "common/wire/control_codec.h"
 #include "common/wire/event_check.h"
 #include "common/wire/event_codec.h"
@@ -136,7 +137,7 @@ void TeamsStage::Apply(const wire::Posting& posting) {
                 .now = posting.time,
                 .work_start = posting.work_start,
                 .boinc_average = (posting.flags & credit::kGrantBoincAverage) != 0,
-                .counted = !posting.uncounted,
+                .counted = !posting.uncounted || (posting.flags & credit::kGrantRecounts) != 0,
                 .owed = (posting.flags & credit::kGrantOwed) != 0,
                 .recent_off = posting.recent_off,
                 .corrects = (posting.flags & credit::kGrantCorrects) != 0,

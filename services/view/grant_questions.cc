@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "common/credit/correction.h"
 #include "common/credit/policy.h"
 #include "common/wire/grant_codec.h"
 #include "common/wire/mark_codec.h"
@@ -37,7 +38,8 @@ std::string_view KindText(const wire::GrantHead& head) {
     case wire::GrantKind::kFinal: return "final";
     case wire::GrantKind::kPartial: return "partial";
     case wire::GrantKind::kReversal: return Corrects(head.flags) ? "reversal" : "settlement";
-    case wire::GrantKind::kRepricing: return "repricing";
+    case wire::GrantKind::kRepricing:
+      return (head.flags & credit::kGrantReinstates) != 0 ? "reinstatement" : "repricing";
     case wire::GrantKind::kOpening: return "opening";
     default: return "other";
   }

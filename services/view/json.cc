@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "common/credit/correction.h"
 #include "common/credit/partial_settlement.h"
 #include "common/credit/policy.h"
 #include "common/wire/event_codec.h"
@@ -231,7 +232,11 @@ json EstimatesJson(const credit::EstimateSums& sums, credit::MicroTotal open) {
 
 json CorrectionJson(const wire::Grant& grant) {
   const wire::Undone& undone = *grant.undone;
-  json j{{"kind", grant.head.kind == wire::GrantKind::kRepricing ? "repricing" : "reversal"},
+  const bool reinstates = (grant.head.flags & credit::kGrantReinstates) != 0;
+  const bool reprices = grant.head.kind == wire::GrantKind::kRepricing;
+  json j{{"kind", reinstates ? "reinstatement"
+                  : reprices ? "repricing"
+                             : "reversal"},
          {"event", undone.event},
          {"time", Number(grant.head.time)},
          {"user", grant.head.user.value},
@@ -243,6 +248,7 @@ json CorrectionJson(const wire::Grant& grant) {
          {"recent_average_off", Number(grant.head.recent_off)},
          {"counts_no_more", undone.counted},
          {"reason", grant.reason}};
+  if (reinstates) j["counts_again"] = (grant.head.flags & credit::kGrantRecounts) != 0;
   if (undone.policy_version != 0) j["policy_version"] = undone.policy_version;
   if (undone.repriced != 0)
     j["while_running"] = true;

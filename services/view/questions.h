@@ -69,8 +69,8 @@ class Questions {
   };
   Result<Profile> ProfileOf(ProjectId project, UserId user);
   // What has moved the account, newest first: an array of {"kind", "time", "credit", "late", ...}. Kinds: final, partial, settlement
-  // (of partial grants, by the end of their job), reversal, repricing, and opening, which is of no result and brings its recent
-  // average ("rac"). Of a team it is what was posted to it, and both of an operator's kinds are a correction. Rows of users that
+  // (of partial grants, by the end of their job), reversal, repricing, reinstatement, opening, which is of no result and brings its
+  // recent average ("rac"). Of a team it is what was posted to it, and all operators' kinds are a correction. Rows of users that
   // `shows` refuses are passed over, and do not count towards the limit; none: all rows.
   using Shows = std::function<bool(UserId user)>;
   Result<nlohmann::json> Grants(ProjectId project, wire::AccountKind kind, std::uint64_t id,

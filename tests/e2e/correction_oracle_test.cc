@@ -73,6 +73,154 @@ TEST_P(CorrectionSeeds, WhatIsTakenBackAmidTrafficIsWhatTheOracleSays) {
               std::vector<std::string>());
 }
 
+// ---- Reinstated --------------------------------------------------------------------------------------------------------
+
+// All but the days, which tell when an operator did what.
+auto WithoutDays(const std::map<AccountKey, AccountOutcome>& accounts) {
+  std::map<AccountKey, std::tuple<BigMicro, std::uint64_t, decltype(AccountOutcome::apps)>> all;
+  for (const auto& [key, account] : accounts) all[key] = {account.micro, account.grants, account.apps};
+  return all;
+}
+
+TEST_P(CorrectionSeeds, ReversedAndReinstatedItIsAsIfItHadNeverBeenReversed) {
+  Recorder run;
+  run.Play(Generate(Paying(GetParam())));
+  const auto before = WithoutDays(run.world.outcome().accounts);
+  const auto brought = Brought(run.world);
+  std::uint64_t reinstated = 0;
+  for (const std::uint64_t host : WithCredit(run.world, true)) {
+    if (host % 3 != GetParam() % 3) continue;
+    // What was taken of a job that runs stays with CLAIMS.
+    CorrectionPlan reversal = PlanOf(run.world, Of(wire::TargetKind::kHost, host));
+    std::erase_if(reversal.corrections, [](const PlannedCorrection& one) { return one.running(); });
+    if (reversal.corrections.empty()) continue;
+    run.Play(EventsOf(reversal));
+    ASSERT_NE(Brought(run.world), brought);
+    CorrectionRequest request = Of(wire::TargetKind::kHost, host);
+    request.reinstates = true;
+    const CorrectionPlan plan = PlanOf(run.world, request);
+    EXPECT_EQ(plan.corrections.size(), reversal.corrections.size());
+    reinstated += plan.corrections.size();
+    const Events events = EventsOf(plan);
+    run.Play(events);
+    run.Play(events);  // once more: nothing
+    for (const PlannedCorrection& left : PlanOf(run.world, request).corrections)
+      ADD_FAILURE() << "result " << left.result.value << " host " << left.entry.host.value << " user "
+                    << left.entry.user.value << " team " << left.entry.team.value << ": "
+                    << left.entry.credit_micro << " would become " << left.after;
+    EXPECT_EQ(ReaderOf(run.world, request).WrongCorrections(), std::vector<std::string>());
+  }
+  EXPECT_GT(reinstated, 30u);
+  EXPECT_EQ(Brought(run.world), brought);
+  EXPECT_EQ(WithoutDays(run.world.outcome().accounts), before);
+  ExpectLikeTheOracle(run.events);
+}
+
+CorrectionRequest Reinstating(std::uint64_t result, double time = 0) {
+  CorrectionRequest request = Of(wire::TargetKind::kResult, result);
+  request.reinstates = true;
+  request.time = time;
+  return request;
+}
+
+TEST(Reinstatement, BringsBackTheRecentAverageThatWouldBeLeft) {
+  Project project;
+  Project never;
+  for (Project* one : {&project, &never}) {
+    one->Done(kStart + 2 * kDay, 1, 1, 1);
+    one->Done(kStart + 3 * kDay, 2, 1, 2);
+  }
+  CorrectionRequest reversal = Of(wire::TargetKind::kResult, 2);
+  reversal.time = kStart + 5 * kDay;
+  EXPECT_EQ(project.Do(reversal).corrections.size(), 1u);
+  EXPECT_LT(project.Recent(1), never.Recent(1) * std::exp2(-2 / 7.0) * 0.99);
+  EXPECT_EQ(project.Account(OracleAccountKind::kTeam, 11).grants, 1u);
+  const CorrectionPlan plan = project.Do(Reinstating(2, kStart + 10 * kDay));
+  ASSERT_EQ(plan.corrections.size(), 1u);
+  EXPECT_LT(plan.corrections[0].recent_off, 0) << "the averages win";
+  EXPECT_NEAR(project.Recent(1), never.Recent(1) * std::exp2(-1.0), 1e-9)
+      << "seven days after the last grant";
+  for (const OracleAccountKind kind : {OracleAccountKind::kUser, OracleAccountKind::kHost}) {
+    EXPECT_EQ(project.Account(kind, 1).micro, never.Account(kind, 1).micro);
+    EXPECT_EQ(project.Account(kind, 1).grants, 2u);
+  }
+  EXPECT_EQ(project.Account(OracleAccountKind::kTeam, 11).micro,
+            never.Account(OracleAccountKind::kTeam, 11).micro);
+  EXPECT_TRUE(project.Wrong(2).empty());
+  // And the whole once more.
+  EXPECT_EQ(project.Do(Of(wire::TargetKind::kResult, 2)).corrections.size(), 1u);
+  EXPECT_EQ(project.Do(Reinstating(2)).corrections.size(), 1u);
+  EXPECT_TRUE(project.Do(Reinstating(2)).corrections.empty());
+  EXPECT_EQ(project.Account(OracleAccountKind::kUser, 1).micro,
+            never.Account(OracleAccountKind::kUser, 1).micro);
+  EXPECT_TRUE(project.Wrong(2).empty());
+  ExpectLikeTheOracle(project.run.events);
+}
+
+TEST(Reinstatement, WhatIsReinstatedIsPricedAnewAsIfItHadNeverBeenReversed) {
+  Project project;
+  project.Done(kStart + 2 * kDay, 1, 1, 1);
+  const auto priced = project.Micro(OracleAccountKind::kUser, 1);
+  project.App(kStart + 3 * kDay, "benchmark", 2, 2);
+  EXPECT_EQ(project.Do(Of(wire::TargetKind::kResult, 1, 2)).corrections.size(), 1u);
+  const auto anew = project.Micro(OracleAccountKind::kUser, 1);
+  EXPECT_NE(anew, priced);
+  project.Do(Of(wire::TargetKind::kResult, 1));
+  EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 0);
+  EXPECT_TRUE(PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, 1)).corrections.empty());
+  project.Do(Reinstating(1));
+  EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), anew) << "what it had when it was reversed";
+  EXPECT_EQ(project.Do(Of(wire::TargetKind::kResult, 1, 1)).corrections.size(), 1u);
+  EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), priced);
+  EXPECT_TRUE(project.Wrong(1).empty());
+  ExpectLikeTheOracle(project.run.events);
+}
+
+TEST(Reinstatement, WhatWasNotReversedIsNotReinstatedAndAnotherAmountIsFound) {
+  Project project;
+  project.Done(kStart + 2 * kDay, 1, 1, 1);
+  EXPECT_TRUE(PlanOf(project.run.world, Reinstating(1)).corrections.empty());
+  std::uint64_t id = 9000;
+  const auto by_hand = [&](std::uint64_t previous, std::int64_t after) {
+    project.Say(kStart + 4 * kDay + static_cast<double>(++id),
+                wire::Repricing{.target = {.kind = wire::TargetKind::kResult, .id = 1},
+                                .reason = "by hand",
+                                .entry = wire::LedgerEntry{.user = UserId(1),
+                                                           .host = HostId(1),
+                                                           .team = TeamId(11),
+                                                           .app = AppId(1),
+                                                           .previous = previous},
+                                .credit_micro = after});
+  };
+  by_hand(0, 5'000'000);
+  EXPECT_EQ(project.run.world.outcome().refusals["ALREADY_DECIDED"], 1u);
+  const CorrectionPlan reversal = project.Do(Of(wire::TargetKind::kResult, 1));
+  ASSERT_EQ(reversal.corrections.size(), 1u);
+  const std::string had = std::to_string(reversal.corrections[0].entry.credit_micro);
+  by_hand(reversal.corrections[0].event.head.id, 5'000'000);
+  EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 5'000'000);
+  const auto wrong = project.Wrong(1);
+  ASSERT_EQ(wrong.size(), 1u);
+  EXPECT_THAT(wrong[0],
+              ::testing::EndsWith("gives 5000000 micro-credits back, and reversals had taken " + had));
+  ExpectLikeTheOracle(project.run.events);
+}
+
+// CLAIMS has taken that back, and the decision has settled it.
+TEST(Reinstatement, WhatWasReversedWhileTheJobRanStaysAndIsSaid) {
+  Project project;
+  project.PayForSteps(kStart + 1, 2, 1, "benchmark");
+  project.Sent(kStart + kDay, 1, 1);
+  project.Heard(kStart + 1.5 * kDay, 1, 1, 20);
+  project.Do(Of(wire::TargetKind::kResult, 1));
+  project.Failed(kStart + 2 * kDay, 1, 1);
+  const CorrectionPlan plan = PlanOf(project.run.world, Reinstating(1));
+  EXPECT_TRUE(plan.corrections.empty());
+  ASSERT_EQ(plan.problems.size(), 1u);
+  EXPECT_EQ(plan.problems[0].second,
+            "a part of it was reversed while its job still ran: that is not reinstated");
+}
+
 // ---- By the same version -----------------------------------------------------------------------------------------------
 
 TEST_P(CorrectionSeeds, PricingAnewByTheVersionItWasPricedByChangesNothing) {

@@ -97,6 +97,38 @@ class ProgramCorrect : public Correcting {
   }
 };
 
+TEST_F(ProgramCorrect, WhatWasWronglyReversedIsReinstatedOnce) {
+  const std::string had = Total("host", 1);
+  const std::string of_user = Total("user", 1);
+  ASSERT_NE(had, "0.000000");
+  EXPECT_THAT(Correct({"reinstate", "--host", "1", "--yes"}).out, HasSubstr("nothing changes"));
+  Correct({"reverse", "--host", "1", "--yes"});
+  EXPECT_EQ(Total("host", 1), "0.000000");
+  const json reversed = Ask({"audit"});
+  const Finished shown = Correct({"reinstate", "--host", "1"});
+  EXPECT_THAT(shown.out, HasSubstr("corrections: reinstated"));
+  EXPECT_THAT(shown.out, HasSubstr("nothing was written"));
+  EXPECT_THAT(shown.out, HasSubstr(" " + had + " ")) << "what the host gets back";
+  EXPECT_EQ(Total("host", 1), "0.000000");
+
+  const json plan = Ask({"reinstate", "--host", "1", "--reason", "the validator was wrong", "--yes"});
+  EXPECT_GT(plan["sent"].get<std::uint64_t>(), 0u);
+  EXPECT_EQ(Total("host", 1), had);
+  EXPECT_EQ(Total("user", 1), of_user);
+  EXPECT_THAT(Correct({"reinstate", "--host", "1", "--yes"}).out, HasSubstr("nothing changes"));
+  EXPECT_EQ(Total("host", 1), had);
+  ExpectSound(reversed["corrections"].get<std::uint64_t>() + plan["corrections"].size());
+
+  const std::string result = plan["corrections"][0]["result"].dump();
+  EXPECT_THAT(Run({"explain", result, "--data", "data"}).out,
+              HasSubstr("because the validator was wrong: 0.000000 became "));
+  const json corrections = Ask({"explain", result})["corrections"];
+  ASSERT_EQ(corrections.size(), 2u);
+  EXPECT_EQ(corrections[1]["kind"], "reinstatement");
+  EXPECT_EQ(corrections[1]["counts_again"], true);
+  EXPECT_EQ(corrections[1]["after"], corrections[0]["before"]);
+}
+
 // Twenty jobs of a year, of a project that the sender's messages pay (README).
 class ProgramCorrectYear : public Correcting {
  protected:

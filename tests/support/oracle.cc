@@ -68,6 +68,7 @@ struct Posting {
   bool team_at_grant = false;
   bool corrects = false;  // an operator's reversal or re-pricing: of this team
   bool uncounts = false;
+  bool recounts = false;
   std::uint64_t team = 0;
 };
 
@@ -1249,6 +1250,7 @@ void Oracle::State::Correct(const Envelope& e, std::string_view bytes) {
         .line = line,
         .corrects = true,
         .uncounts = effect.uncounts,
+        .recounts = effect.recounts,
         .team = effect.entry.team()});
 }
 
@@ -1423,15 +1425,15 @@ void Oracle::State::AddTo(const AccountKey& whose, const Posting& posting, std::
   AccountKey key = whose;
   if (key.kind == OracleAccountKind::kHost) key.account = merges.HeirOf({key.project, key.account}).second;
   // What only makes partial grants final is nothing for a team.
-  const bool counts = posting.final || posting.uncounts;
+  const bool counts = posting.final || posting.uncounts || posting.recounts;
   if (!counts && posting.micro == 0 && provisional == 0) return;
   AccountOutcome& account = outcome.accounts[key];
   account.provisional += provisional;
   if (!counts && posting.micro == 0) return;
   account.micro += posting.micro;
-  account.grants += posting.final ? 1 : posting.uncounts ? -1 : 0;
+  account.grants += posting.final || posting.recounts ? 1 : posting.uncounts ? -1 : 0;
   account.apps[posting.app].first += posting.micro;
-  account.apps[posting.app].second += posting.final ? 1 : posting.uncounts ? -1 : 0;
+  account.apps[posting.app].second += posting.final || posting.recounts ? 1 : posting.uncounts ? -1 : 0;
   auto& day = account.days[DayOf(posting.time)];
   day.first += posting.micro;
   day.second += posting.final ? 1 : 0;

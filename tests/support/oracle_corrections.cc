@@ -69,7 +69,6 @@ void OracleJobReversals::Reprice(const v1::RepricedShare& share) {
 
 const char* BadCorrection(const v1::Envelope& e) {
   const bool reprices = e.has_repricing();
-  if (reprices && e.repricing().policy_version() == 0) return "MISSING_FIELD";
   const std::uint64_t result = reprices ? e.repricing().result() : e.reversal().result();
   const bool has_entry = reprices ? e.repricing().has_entry() : e.reversal().has_entry();
   const v1::LedgerEntry& entry = reprices ? e.repricing().entry() : e.reversal().entry();
@@ -89,10 +88,15 @@ const char* OracleCorrections::Hear(const v1::Envelope& e, std::string_view byte
     if (id == e.id()) return said == bytes ? nullptr : "DUPLICATE_WITH_OTHER_CONTENTS";
   const std::uint64_t last = chain.events.empty() ? 0 : chain.events.back().first;
   if (entry.previous() != last || (entry.counted() && chain.uncounted)) return "ALREADY_DECIDED";
+  const bool reinstates = reprices && e.repricing().policy_version() == 0;
+  if (reinstates &&
+      (chain.events.empty() || (e.repricing().credit_micro() == entry.credit_micro() && !chain.uncounted)))
+    return "ALREADY_DECIDED";
   const std::int64_t after = reprices ? e.repricing().credit_micro() : 0;
   if (__builtin_sub_overflow(after, entry.credit_micro(), &effect->micro)) return "OUT_OF_RANGE";
   effect->uncounts = entry.counted() && !reprices;
-  chain.uncounted = chain.uncounted || effect->uncounts;
+  effect->recounts = reinstates && chain.uncounted;
+  chain.uncounted = (chain.uncounted || effect->uncounts) && !reinstates;
   chain.events.emplace_back(e.id(), std::string(bytes));
   *taken = true;
   return nullptr;

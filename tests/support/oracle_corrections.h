@@ -20,6 +20,7 @@ struct CorrectionEffect {
   std::uint64_t result = 0;
   std::int64_t micro = 0;  // more than before
   bool uncounts = false;
+  bool recounts = false;
 };
 
 // What operators say of one job that runs: up to which sum of what it was paid an owner has lost it, by user and team.

@@ -461,7 +461,7 @@ TEST(WireCheck, OtherKindsAreRefusedForWhatNoProjectCanMean) {
       {R"("reversal":{"result":"4","reason":"cheat"})", "MISSING_FIELD"},
       {R"("reversal":{"host":"4","reason":"cheat","entry":{"host":"1","app":"2"}})", "MISSING_FIELD"},
       {R"("reversal":{"result":"4","reason":"cheat","entry":{"host":"1"}})", "MISSING_FIELD"},
-      {R"("repricing":{"result":"4","reason":"rate","entry":{"host":"1","app":"2"}})", "MISSING_FIELD"},
+      {R"("repricing":{"result":"4","reason":"no cheat","entry":{"host":"1","app":"2"}})", "good"},
       {R"("reversal":{"result":"4","entry":{"host":"1","app":"2"}})", "MISSING_FIELD"},
       {R"("repricing":{"result":"4","reason":"rate","policy_version":2,"entry":{"host":"1","app":"2"}})",
        "good"},

@@ -1,4 +1,4 @@
-// `reverse` and `reprice`: what they would do, in a table; with --yes their events are sent, as `ingest` sends a file.
+// `reverse`, `reinstate` and `reprice`: what they would do, in a table; with --yes their events are sent, as `ingest` sends a file.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -38,6 +38,7 @@ struct Options {
   std::optional<double> since;
   std::optional<double> until;
   std::uint32_t policy_version = 0;
+  bool reinstates = false;
   std::string reason;
   bool yes = false;
 };
@@ -45,6 +46,7 @@ struct Options {
 Result<CorrectionRequest> RequestOf(const Options& options, const settings::RunSettings& settings) {
   CorrectionRequest request{.project = ProjectId(options.query.project),
                             .policy_version = options.policy_version,
+                            .reinstates = options.reinstates,
                             .reason = options.reason};
   int targets = 0;
   const auto target = [&](const auto& given, wire::TargetKind kind) {
@@ -173,7 +175,8 @@ void PrintPlan(const json& plan, const Options& options) {
   const json& corrections = plan.at("corrections");
   std::printf("%s results, %s corrections: %s\n", WithCommas(plan.at("results").get<std::uint64_t>()).c_str(),
               WithCommas(corrections.size()).c_str(),
-              options.policy_version != 0
+              options.reinstates ? "reinstated"
+              : options.policy_version != 0
                   ? ("priced by version " + std::to_string(options.policy_version)).c_str()
                   : "taken back");
   for (const json& host : plan.at("hosts_joined"))
@@ -298,6 +301,25 @@ constexpr const char* kFooter =
     "Teams lose what was posted to them, whatever team the user is in now. --json tells all, row by row.\n"
     "Exit code 1: something was refused. 3: the ledger has no credit of what was asked for.\n\n";
 
+void AddReinstate(Program& program) {
+  AddVerb<Options>(
+      program, "reinstate",
+      "Gives back what was taken from results by `reverse`, with a look at who gets what first",
+      [](CLI::App& verb, Options& options) {
+        options.reinstates = true;
+        AddOptions(verb, options);
+        verb.footer(
+            "Reads the whole ledger, and shows who gets what back: users, hosts, teams; credit and recent average.\n"
+            "Without --yes that is all. With it one event is sent for each result, owner and team. --json tells all, row by row.\n"
+            "Exit code 1: something was refused. 3: the ledger has no credit of what was asked for.\n\n"
+            "Each owner and team gets the amount that `reverse` took, the result counts again, and recent averages get what\n"
+            "would still be in them. Said again, it changes nothing. What was reversed while a job still ran stays reversed,\n"
+            "and a result that the validator judged invalid has no amount to give back: neither is reinstated.\n\n"
+            "Example:  cobblestone reinstate --host 42 --reason 'not forged after all'");
+      },
+      Run);
+}
+
 }  // namespace
 
 void AddReverse(Program& program) {
@@ -312,6 +334,7 @@ void AddReverse(Program& program) {
             "Example:  cobblestone reverse --host 42 --since 1700000000 --reason 'forged results'");
       },
       Run);
+  AddReinstate(program);
 }
 
 void AddReprice(Program& program) {

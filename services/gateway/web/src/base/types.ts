@@ -97,7 +97,7 @@ export interface Account extends AccountNumbers {
 
 // What has moved an account: a grant, or what became of one, or what it had from before (an opening), which is of no result.
 export interface GrantRow {
-  kind: "final" | "partial" | "settlement" | "reversal" | "repricing" | "opening" | "correction";
+  kind: "final" | "partial" | "settlement" | "reversal" | "repricing" | "reinstatement" | "opening" | "correction";
   result?: Id;
   time: number;
   credit: CreditText;
@@ -232,7 +232,7 @@ export interface Reversal {
 
 // What an operator has taken back of a result, or made of it.
 export interface Correction {
-  kind: "reversal" | "repricing";
+  kind: "reversal" | "repricing" | "reinstatement";
   time: Double;
   before: CreditText;
   after: CreditText;

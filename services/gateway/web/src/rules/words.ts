@@ -136,6 +136,7 @@ export function movedWords(row: Pick<GrantRow, "kind" | "credit">): string {
     case "settlement": return Number(row.credit) < 0 ? "taken back" : "made final";
     case "reversal": return "taken back";
     case "repricing": return "priced anew";
+    case "reinstatement": return "reinstated";
     case "correction": return "corrected";
     case "opening": return "Brought along from before"; // stands alone
   }

@@ -174,7 +174,7 @@ function correctionsNode(explanation: Explanation): Child {
   const corrections = explanation.corrections ?? [];
   if (corrections.length === 0) return null;
   return card("What the project has made of it since",
-    corrections.map((c) => h("p", {}, time(format.toNumber(c.time)), c.kind === "reversal" ? ": taken back" : `: priced anew by version ${c.policy_version ?? 0} of the policy`,
+    corrections.map((c) => h("p", {}, time(format.toNumber(c.time)), c.kind === "reversal" ? ": taken back" : c.kind === "reinstatement" ? ": reinstated" : `: priced anew by version ${c.policy_version ?? 0} of the policy`,
       c.reason ? `, because ${c.reason}. ` : ". ", credit(c.before), " became ", credit(c.after), " Cobblestones.")),
     h("p", { class: "soft" }, "In all it has brought ", credit(explanation.credit ?? "0.000000"), " Cobblestones."));
 }
