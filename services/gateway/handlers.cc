@@ -296,10 +296,7 @@ bool Handlers::ShowExplained(const Rights& viewer, ProjectId project, json& data
     if (grant.contains("claim") && grant["claim"].contains("paid_by_trickles"))
       for (json& paid : grant["claim"]["paid_by_trickles"]) visibility_.Unlink(viewer, project, paid);
     if (!visibility_.MaySeeAll(viewer)) {
-      for (json& claim : grant["other_claims"]) {
-        const auto owner = OwnerOf(project, claim.value("host", std::uint64_t{0}));
-        visibility_.OtherClaim(viewer, project, owner.ok() ? *owner : UserId(), claim);
-      }
+      for (json& claim : grant["other_claims"]) visibility_.OtherClaim(viewer, claim);
       if (grant.value("canonical_result", std::uint64_t{0}) != result) grant["canonical_result"] = 0;
     }
     if (visibility_.Unlink(viewer, project, grant)) continue;

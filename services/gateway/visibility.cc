@@ -130,8 +130,8 @@ void Visibility::Reply(const Rights& viewer, ProjectId project, UserId owner, js
   if (!MayLink(viewer, project, owner)) KeepOnly(kReplyWithoutOwner, fields);
 }
 
-void Visibility::OtherClaim(const Rights& viewer, ProjectId project, UserId owner, json& claim) const {
-  if (!MaySee(viewer, project, owner)) KeepOnly(kClaimWithoutResult, claim);
+void Visibility::OtherClaim(const Rights& viewer, json& claim) const {
+  if (!MaySeeAll(viewer)) KeepOnly(kClaimWithoutResult, claim);
 }
 
 void Visibility::Redact(const Rights& viewer, json& refused) {

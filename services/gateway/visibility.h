@@ -56,9 +56,10 @@ class Visibility {
   bool Name(const Rights& viewer, ProjectId project, nlohmann::json& row) const;
   // A scheduler's reply to a host of this owner: the host's fields alone where the viewer may not know the owner.
   void Reply(const Rights& viewer, ProjectId project, UserId owner, nlohmann::json& fields) const;
-  // A claim of the same workunit by a host of this owner: how it counted and what it claimed explain the grant, and stay; its
-  // host and result do not where the viewer may not see the owner.
-  void OtherClaim(const Rights& viewer, ProjectId project, UserId owner, nlohmann::json& claim) const;
+  // A claim of the same workunit by another host: how it counted and what it claimed explain the grant, and stay; its host and
+  // result do not where the viewer may not see all accounts. (The claim does not say whose the host was at the time, and who
+  // has it now may be another.)
+  void OtherClaim(const Rights& viewer, nlohmann::json& claim) const;
   // A refused record, for viewers without `read_all`: number, reason, project, time, the event's kind, its app and app version,
   // and `redacted`. No detail: it may quote what came.
   static void Redact(const Rights& viewer, nlohmann::json& refused);

@@ -75,7 +75,7 @@ Reply Served::GetUntil(const std::string& path, const std::function<bool(const R
 
 void WriteTokens(const std::string& path) {
   std::ofstream(path) << "read " << kReadToken << "\ningest " << kIngestToken << "\noperate " << kOperateToken
-                      << "\nvolunteer 1/1 " << kVolunteerToken << "\n";
+                      << "\nvolunteer 1/1 " << kVolunteerToken << "\nmetrics " << kMetricsToken << "\n";
   ::chmod(path.c_str(), 0600);
 }
 

@@ -17,6 +17,7 @@ namespace cobblestone::testing {
 inline constexpr const char* kReadToken = "read-token-0123456789";
 inline constexpr const char* kIngestToken = "ingest-token-0123456789";
 inline constexpr const char* kOperateToken = "operate-token-0123456789";
+inline constexpr const char* kMetricsToken = "metrics-token-0123456789";
 inline constexpr const char* kVolunteerToken = "volunteer-token-0123456789";  // user 1 of project 1
 
 struct Reply {

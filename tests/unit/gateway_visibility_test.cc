@@ -162,10 +162,10 @@ TEST(GatewayVisibility, WhereAccountsAreTheirUsersOwnTheClaimsOfOthersHaveNoHost
                       {"pfc", 1.0},  {"claimed", 2.0}};
   const Visibility visibility = Of(AccountsVisible::kOwn);
   json seen = claim;
-  visibility.OtherClaim(kShyOne, kProject, kOpen, seen);
+  visibility.OtherClaim(kShyOne, seen);
   EXPECT_EQ(seen, (json{{"mode", "normal"}, {"flags", json::array()}, {"pfc", 1.0}, {"claimed", 2.0}}));
   seen = claim;
-  visibility.OtherClaim(kShyOne, kProject, kShy, seen);
+  visibility.OtherClaim(kReader, seen);
   EXPECT_EQ(seen, claim);
   // A row of a list is its own user's, too: a host may have been another's.
   json row = {{"user", kOpen.value}, {"host", 5}};
