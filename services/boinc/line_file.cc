@@ -35,10 +35,12 @@ Status LineFile::Next(std::string* line, bool* more) {
     line->append(buffer, size);
     if (line->empty() || line->back() != '\n') {
       if (size + 1 < sizeof buffer && gzeof(file) == 0) {
-        return Status::Corrupted(path_ + ": a byte 0 in the text");
+        return Status::InvalidArgument(path_ + ": line " + std::to_string(lines_ + 1) +
+                                       ": a byte 0 in the text; events are text in UTF-8");
       }
       continue;
     }
+    ++lines_;
     line->pop_back();
     if (!line->empty() && line->back() == '\r') line->pop_back();
     *more = true;
@@ -47,7 +49,8 @@ Status LineFile::Next(std::string* line, bool* more) {
   int code = Z_OK;
   const char* why = gzerror(file, &code);
   if (code != Z_OK && code != Z_STREAM_END)
-    return Status::Corrupted(path_ + ": cannot be read further: " + why);
+    return Status::InvalidArgument(path_ + ": line " + std::to_string(lines_ + 1) +
+                                   ": cannot be read further: " + why);
   *more = !line->empty();  // a last line without an end
   return Status::Ok();
 }

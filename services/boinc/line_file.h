@@ -14,8 +14,8 @@ class LineFile {
   // NotFound, naming the file, where it cannot be opened.
   static Result<LineFile> Open(const std::string& path);
 
-  // The next line without its end (LF or CR LF); false at the end of the file. Corrupted where the file
-  // cannot be read further (a damaged or shortened gzip stream): *more is then false.
+  // The next line without its end (LF or CR LF); false at the end of the file. InvalidArgument, with
+  // file and line, where the file cannot be read further (a damaged or shortened gzip stream): *more is then false.
   Status Next(std::string* line, bool* more);
   // Of the file, compressed as it is; some more than the lines so far.
   [[nodiscard]] std::uint64_t bytes_read() const;
@@ -29,6 +29,7 @@ class LineFile {
 
   std::string path_;
   std::unique_ptr<void, Closer> file_;
+  std::uint64_t lines_ = 0;  // that were whole
 };
 
 }  // namespace cobblestone::boinc

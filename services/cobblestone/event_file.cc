@@ -174,8 +174,8 @@ class Input {
       return Status::Ok();
     }
     if ((this->*is_one)()) return Status::Ok();
-    return Status::Corrupted(path_ + ": behind its " + name +
-                             " data there is something else; was it written to twice?");
+    return Status::InvalidArgument(path_ + ": byte " + std::to_string(At()) + ": behind its " + name +
+                                   " data there is something else; was it written to twice?");
   }
 
   Status StepGzip() {
@@ -202,8 +202,7 @@ class Input {
       return Status::Ok();
     }
     if (code == Z_OK || code == Z_BUF_ERROR) return Status::Ok();
-    return Status::Corrupted(path_ + ": its gzip data is damaged: " +
-                             (inflate_.msg != nullptr ? inflate_.msg : "error " + std::to_string(code)));
+    return Damaged("gzip", inflate_.msg != nullptr ? inflate_.msg : "error " + std::to_string(code));
   }
 
   Status StepZstd() {
@@ -227,7 +226,7 @@ class Input {
       left = ZSTD_decompressStream(zstd_.get(), &out, &in);
     }
     if (ZSTD_isError(left)) {
-      return Status::Corrupted(path_ + ": its zstd data is damaged: " + ZSTD_getErrorName(left));
+      return Damaged("zstd", ZSTD_getErrorName(left));
     }
     packed_begin_ += in.pos;
     end_ += out.pos;
@@ -235,9 +234,16 @@ class Input {
     return Status::Ok();
   }
 
+  // Of the next packed byte, counted from 0.
+  [[nodiscard]] std::uint64_t At() const { return read_ - (packed_end_ - packed_begin_); }
+
   [[nodiscard]] Status CutOff(const char* name) const {
-    return Status::Corrupted(path_ + ": its " + name +
-                             " data ends too soon: the file was cut off, or is still being written");
+    return Status::InvalidArgument(path_ + ": byte " + std::to_string(At()) + ": its " + name +
+                                   " data ends too soon: the file was cut off, or is still being written");
+  }
+  [[nodiscard]] Status Damaged(const char* name, const std::string& why) const {
+    return Status::InvalidArgument(path_ + ": around byte " + std::to_string(At()) + ": its " + name +
+                                   " data is damaged: " + why);
   }
 
   std::string path_;
@@ -270,6 +276,20 @@ bool LooksDelimited(std::string_view start) {
                        const auto byte = static_cast<unsigned char>(c);
                        return byte < 0x20 && c != '\t' && c != '\n' && c != '\r';
                      });
+}
+
+// Of text whose characters have two bytes each or four; empty: of none that is known by its start. The first character of a file of
+// events has a code below 128.
+std::string_view WideEncoding(std::string_view start) {
+  using namespace std::string_view_literals;
+  if (start.starts_with("\xff\xfe\0\0"sv) || start.starts_with("\0\0\xfe\xff"sv)) return "UTF-32";
+  // What a delimited record cannot begin with: a length, then field 0.
+  if (start.starts_with("\xff\xfe"sv) || start.starts_with("\xfe\xff"sv)) start.remove_prefix(2);
+  const auto is_ascii = [&](std::size_t at) { return start[at] > 0 && start[at] < 0x7f; };
+  if (start.size() < 4) return {};
+  if (is_ascii(0) && start[1] == 0 && is_ascii(2) && start[3] == 0) return "UTF-16";
+  if (start[0] == 0 && is_ascii(1) && start[2] == 0 && is_ascii(3)) return "UTF-16";
+  return {};
 }
 
 bool IsBlank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
@@ -337,6 +357,10 @@ Status EventFile::Detect() {
   while (input_->data().size() < kEnough && !input_->at_end()) {
     if (Status s = input_->Fill(); !s.ok()) return s;
   }
+  if (const std::string_view encoding = event_file::WideEncoding(input_->data()); !encoding.empty())
+    return Status::InvalidArgument(path_ + ": byte 0: is text in " + std::string(encoding) +
+                                   "; events are text in UTF-8: convert it with iconv -f " +
+                                   std::string(encoding) + " -t UTF-8");
   if (event_file::LooksDelimited(input_->data())) {
     format_ = EventFormat::kDelimited;
     return Status::Ok();
@@ -500,7 +524,7 @@ Result<bool> EventFile::NextDelimited(EventItem* item) {
       whole = byte < 0x80;
     }
     if ((whole && length > kMaxEventBytes) || (!whole && head == 10)) {
-      return Status::Corrupted(
+      return Status::InvalidArgument(
           path_ + ": record " + std::to_string(next_line_) +
           " (counted from 0) says a length that cannot be: this is no file of delimited events, or "
           "it is damaged from there on; all records before were good");
@@ -518,7 +542,7 @@ Result<bool> EventFile::NextDelimited(EventItem* item) {
       continue;
     }
     if (data.empty()) return false;
-    return Status::Corrupted(
+    return Status::InvalidArgument(
         path_ + ": ends in the middle of record " + std::to_string(next_line_) +
         " (counted from 0): it was cut off, or is still being written; all records before were good");
   }

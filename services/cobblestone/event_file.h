@@ -37,17 +37,18 @@ class Input;
 // Owner: one thread at a time.
 class EventFile final : public EventStream {
  public:
-  // `path` "-": standard input. NotFound where it cannot be opened; Corrupted where its compression is
-  // damaged from the start. An empty file is one without events (JSON Lines).
+  // `path` "-": standard input. NotFound where it cannot be opened; InvalidArgument where it is a folder, its
+  // compression is damaged from the start, or its text is in UTF-16 or UTF-32. An empty file is one without events (JSON Lines).
   static Result<std::unique_ptr<EventFile>> Open(const std::string& path,
                                                  const EventFileOptions& options = {});
   ~EventFile() override;
 
   // The next item; false at the end. A line that is no event is an item with a problem, and reading goes on
   // behind it. An error ends the reading, and all items before it were good:
-  //   Corrupted         damaged or cut compression; a record cut off by the end of the file; a record whose
-  //                     length cannot be, behind which nothing could be found any more
-  //   InvalidArgument   a golden file ends without its line `end`: it is not whole
+  //   InvalidArgument   with the file, and the byte, record or line: damaged or cut compression; a record cut off by the end
+  //                     of the file; a record whose length cannot be, behind which nothing could be found any more; a golden
+  //                     file that ends without its line `end`
+  //   Fatal             the disk does not give it
   // A golden line with a problem gives that one item; hosts and users that it was the first to name are
   // announced all the same, so that later lines find them.
   Result<bool> Next(EventItem* item);

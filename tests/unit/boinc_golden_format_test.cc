@@ -488,7 +488,7 @@ TEST(GoldenFormatShipped, AFileThatIsNotThereOrNotWholeIsAnError) {
   ASSERT_GT(bytes.size(), 1000u);
   const std::string path = testing::TempDir() + "golden_format_cut.gz";
   std::ofstream(path, std::ios::binary) << bytes.substr(0, bytes.size() / 2);
-  EXPECT_EQ(ReadGoldenFile(path, ProjectId(1), take).code(), StatusCode::kCorrupted);
+  EXPECT_EQ(ReadGoldenFile(path, ProjectId(1), take).code(), StatusCode::kInvalidArgument);
   std::ofstream(path, std::ios::binary) << kCatalogue << "\r\n\n"
                                         << R"({"ev":"tick","now":5})";
   const Status status = ReadGoldenFile(path, ProjectId(1), take);

@@ -115,8 +115,10 @@ TEST_P(EventFileCodings, ACutFileGivesWhatIsWholeAndThenSaysThatItIsCut) {
   WriteText(path, whole.substr(0, whole.size() - 5));
 
   const Reading reading = ReadAll(path);
-  EXPECT_EQ(reading.end.code(), StatusCode::kCorrupted);
+  EXPECT_EQ(reading.end.code(), StatusCode::kInvalidArgument);
   EXPECT_NE(reading.end.message().find("cut off"), std::string::npos) << reading.end.message();
+  const std::string place = coding == ".pb" ? "record 49999" : "byte " + std::to_string(whole.size() - 5);
+  EXPECT_NE(reading.end.message().find(place), std::string::npos) << reading.end.message();
   ASSERT_LE(reading.items.size(), 50000u);
   EXPECT_GE(reading.items.size(), coding == ".pb" ? 49999u : 1000u);
   for (std::size_t i = 0; i < reading.items.size(); ++i) ASSERT_EQ(reading.items[i].envelope, Tick(i + 1));
@@ -230,7 +232,7 @@ TEST(EventFile, SomethingElseThanEventsIsNamedAsSuch) {
             std::string("\x7f"
                         "ELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
                         26));
-  EXPECT_EQ(ReadAll(dir / "elf").end.code(), StatusCode::kCorrupted);
+  EXPECT_EQ(ReadAll(dir / "elf").end.code(), StatusCode::kInvalidArgument);
   WriteText(dir / "text", "id,project\n1,2\n");
   const Reading text = ReadAll(dir / "text");
   ASSERT_EQ(text.items.size(), 2u);
@@ -242,6 +244,37 @@ TEST(EventFile, SomethingElseThanEventsIsNamedAsSuch) {
   EXPECT_EQ(EventWriter::Open(dir / "events.csv").status().code(), StatusCode::kInvalidArgument);
 }
 
+// The message names the file, the byte or line, and the cause.
+TEST(EventFile, TextOfAnotherEncodingIsNamedAsSuch) {
+  using namespace std::string_literals;
+  const TempDir dir;
+  const std::string text = *wire::EnvelopeToJson(Tick(1)) + "\n";
+  std::string little;
+  std::string big;
+  for (const char c : text) {
+    little += c + "\0"s;
+    big += "\0"s + c;
+  }
+  for (const std::string& bytes : {little, big, "\xff\xfe"s + little, "\xfe\xff"s + big}) {
+    WriteText(dir / "f", bytes);
+    const Reading reading = ReadAll(dir / "f");
+    EXPECT_EQ(reading.end.code(), StatusCode::kInvalidArgument);
+    EXPECT_NE(reading.end.message().find("/f: byte 0: is text in UTF-16"), std::string::npos)
+        << reading.end.message();
+  }
+  WriteText(dir / "f", "\xff\xfe\0\0{\0\0\0"s);
+  EXPECT_NE(ReadAll(dir / "f").end.message().find("UTF-32"), std::string::npos);
+  // Of Latin-1 only the lines are bad that have such characters.
+  WriteText(dir / "f",
+            text + R"({"id":1,"project":1,"user":{"user":1,"name":"Andr)" + "\xe9" + "\"}}\n" + text);
+  const Reading latin = ReadAll(dir / "f");
+  ASSERT_EQ(latin.items.size(), 3u);
+  EXPECT_EQ(latin.items[0].problem, "");
+  EXPECT_NE(latin.items[1].problem, "");
+  EXPECT_EQ(latin.items[1].line, 1u);
+  EXPECT_EQ(latin.items[2].problem, "");
+}
+
 TEST(EventFile, BehindGzipDataThereMayBeNothingElse) {
   const TempDir dir;
   auto writer = EventWriter::Open(dir / "f.jsonl.gz");
@@ -249,10 +282,10 @@ TEST(EventFile, BehindGzipDataThereMayBeNothingElse) {
   ASSERT_TRUE((*writer)->Close().ok());
   std::string bytes = ReadText(dir / "f.jsonl.gz");
   WriteText(dir / "f", bytes + "more");
-  EXPECT_EQ(ReadAll(dir / "f").end.code(), StatusCode::kCorrupted);
+  EXPECT_EQ(ReadAll(dir / "f").end.code(), StatusCode::kInvalidArgument);
   bytes[bytes.size() / 2] ^= 0x40;
   WriteText(dir / "f", bytes);
-  EXPECT_EQ(ReadAll(dir / "f").end.code(), StatusCode::kCorrupted);
+  EXPECT_EQ(ReadAll(dir / "f").end.code(), StatusCode::kInvalidArgument);
 }
 
 // ---- The golden format ---------------------------------------------------------------------------------
