@@ -118,6 +118,7 @@ struct GatewaySettings {
   std::string tls_key;
   bool allow_plaintext = false;
   std::vector<IpNetwork> trusted_proxies;  // whose X-Forwarded-For is believed
+  std::string hosts;  // names that requests may use for this server, with commas between them
   std::string tokens_file;
   AnonymousRole anonymous_role = AnonymousRole::kRead;
   AccountsVisible accounts_visible = AccountsVisible::kPublic;
@@ -127,7 +128,8 @@ struct GatewaySettings {
   std::uint32_t rate_burst = 200;
   Bytes largest_body = 16 * kMiB;
   Duration timeout = std::chrono::seconds(30);
-  std::uint32_t connections = 64;
+  std::uint32_t connections = 512;
+  std::uint32_t connections_per_address = 64;
   std::uint32_t streams = 16;
   bool access_log = false;
 };

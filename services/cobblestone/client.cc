@@ -1,6 +1,5 @@
 #include "services/cobblestone/client.h"
 
-#include <httplib.h>
 #include <sys/socket.h>
 
 #include <chrono>
@@ -9,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "common/http/client.h"
 #include "services/cobblestone/append_codec.h"
 #include "services/cobblestone/kafka_client.h"
 #include "services/cobblestone/server.h"
@@ -18,7 +18,7 @@ namespace {
 
 // A block may wait for the stages to drain. A server that dies ends the connection at once; this is only
 // for one that hangs.
-constexpr time_t kAnswerSeconds = 3600;
+constexpr auto kPatience = std::chrono::seconds(3600);
 constexpr std::chrono::milliseconds kLookAgainAfter{100};
 
 Result<nlohmann::json> ParseJson(const std::string& text) {
@@ -30,41 +30,39 @@ Result<nlohmann::json> ParseJson(const std::string& text) {
 
 class SocketClient final : public Client {
  public:
-  explicit SocketClient(std::string path) : path_(std::move(path)), http_(path_, 80) {
-    http_.set_address_family(AF_UNIX);
-    http_.set_keep_alive(true);
-    http_.set_read_timeout(kAnswerSeconds);
-    http_.set_write_timeout(kAnswerSeconds);
-  }
+  explicit SocketClient(std::string path)
+      : path_(std::move(path)), http_(http::Client::OverUnixSocket(path_)) {}
 
   Result<nlohmann::json> Ask(const Question& question) override {
     const std::string url = UrlOf(question);
     for (const QuestionKind& kind : QuestionKinds()) {
       // What changes something is not asked twice.
       if (kind.path == question.path && kind.changes)
-        return Read(http_.Post(url, std::string(), "application/json"));
+        return Read(http_.Send({.method = "POST", .target = url}, kPatience));
     }
     // The server closes a silent connection; the first request after it may meet that moment.
-    auto response = http_.Get(url);
-    if (!response) response = http_.Get(url);
-    return Read(std::move(response));
+    auto reply = http_.Send({.target = url}, kPatience);
+    if (!reply.ok()) reply = http_.Send({.target = url}, kPatience);
+    return Read(std::move(reply));
   }
 
   Result<AppendOutcome> Append(const AppendBlock& block) override {
     body_.clear();
     EncodeAppendBlock(block, &body_);
-    auto response = http_.Post("/append", body_, "application/octet-stream");
-    if (!response) {
-      // Lost on the way, or taken in with its answer lost: the producer's line says which.
+    const http::ClientRequest request{
+        .method = "POST", .target = "/append", .body = body_, .content_type = "application/octet-stream"};
+    auto reply = http_.Send(request, kPatience);
+    if (!reply.ok()) {
+      // Lost on the way, or appended with its answer lost: the producer's line says which.
       auto producer = Producer(block.source);
       if (!producer.ok()) return producer.status();
       if (producer->lines == block.first_line + block.lines.size() && producer->hash == block.hash &&
           !block.lines.empty()) {
         return TakenIn(block, *producer);
       }
-      response = http_.Post("/append", body_, "application/octet-stream");
+      reply = http_.Send(request, kPatience);
     }
-    auto answer = Read(std::move(response));
+    auto answer = Read(std::move(reply));
     if (!answer.ok()) return answer.status();
     return ParseOutcomeJson(*answer);
   }
@@ -81,16 +79,15 @@ class SocketClient final : public Client {
                                  const std::function<void(std::uint64_t, std::uint64_t)>& progress) override {
     std::string waiting;
     nlohmann::json last;
-    const auto response = http_.Get(UrlOf(question), [&](const char* data, std::size_t size) {
-      waiting.append(data, size);
+    const auto reply = http_.Send({.target = UrlOf(question)}, kPatience, [&](std::string_view data) {
+      waiting.append(data);
       for (std::size_t end = 0; (end = waiting.find('\n')) != std::string::npos; waiting.erase(0, end + 1)) {
         last = nlohmann::json::parse(waiting.substr(0, end), nullptr, false);
         if (last.is_object() && last.contains("done") && progress)
           progress(last.value("done", std::uint64_t{0}), last.value("all", std::uint64_t{0}));
       }
-      return true;
     });
-    if (!response) return Gone();
+    if (!reply.ok()) return Gone();
     if (last.is_object() && last.contains("answer")) return std::move(last["answer"]);
     return ParseErrorJson(last);
   }
@@ -104,10 +101,10 @@ class SocketClient final : public Client {
                          " has gone away; start it again and repeat this: nothing is taken in twice");
   }
 
-  Result<nlohmann::json> Read(httplib::Result response) const {
-    if (!response) return Gone();
-    auto json = ParseJson(response->body);
-    if (json.ok() && response->status != 200) return ParseErrorJson(*json);
+  Result<nlohmann::json> Read(Result<http::ClientReply> reply) const {
+    if (!reply.ok()) return Gone();
+    auto json = ParseJson(reply->body);
+    if (json.ok() && reply->status != 200) return ParseErrorJson(*json);
     return json;
   }
 
@@ -122,7 +119,7 @@ class SocketClient final : public Client {
   }
 
   const std::string path_;
-  httplib::Client http_;
+  http::Client http_;
   std::string body_;
 };
 

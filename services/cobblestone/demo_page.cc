@@ -1,6 +1,5 @@
 #include "services/cobblestone/demo_page.h"
 
-#include <httplib.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -15,6 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "common/base/host_port.h"
+#include "common/http/client.h"
 #include "services/cobblestone/child_process.h"
 #include "services/cobblestone/generate.h"
 
@@ -27,6 +28,7 @@ constexpr std::uint32_t kLiveProject = 3;
 constexpr const char* kUsualPlace = "127.0.0.1:8080";
 constexpr const char* kAnyPlace = "127.0.0.1:0";
 constexpr auto kLongestStart = std::chrono::seconds(60);
+constexpr auto kLongestAnswer = std::chrono::seconds(60);
 // A second of the demo is a quarter of an hour of the project: scales can be seen to move.
 constexpr double kFasterThanTime = 900;
 constexpr double kSecondsOfTraffic = 4 * 3600;
@@ -58,14 +60,12 @@ std::string WaitForUrl(ChildProcess& run, const std::string& log) {
 // A project's server: it makes results and sends them in, in batches, each once.
 class Traffic {
  public:
-  Traffic(const std::string& url, const std::string& token, double results_per_s)
-      : http_(url),
-        headers_({{"Authorization", "Bearer " + token}}),
+  Traffic(const HostPort& where, const std::string& token, double results_per_s)
+      : http_(http::Client::OverTcp(where.host, where.port)),
+        authorization_("Bearer " + token),
         results_per_s_(results_per_s),
         generator_(OptionsOf(results_per_s)),
-        begin_(Clock::now()) {
-    http_.set_keep_alive(true);
-  }
+        begin_(Clock::now()) {}
 
   // What is due now. False where it was not taken: to be tried again.
   Status SendDue() {
@@ -80,10 +80,14 @@ class Traffic {
       body_ += envelope;
     }
     if (lines_ == 0) return Status::Ok();
-    const auto reply = http_.Post("/api/v1/events?source=live&first_line=" + std::to_string(sent_), headers_,
-                                  body_, "application/x-protobuf");
-    // Without an answer the same batch goes again: what was taken in is not taken in twice.
-    if (!reply || reply->status == 503) return Status::Ok();
+    const auto reply = http_.Send({.method = "POST",
+                                   .target = "/api/v1/events?source=live&first_line=" + std::to_string(sent_),
+                                   .headers = {{"Authorization", authorization_}},
+                                   .body = body_,
+                                   .content_type = "application/x-protobuf"},
+                                  kLongestAnswer);
+    // Without an answer the same batch goes again: nothing is appended twice.
+    if (!reply.ok() || reply->status == 503) return Status::Ok();
     if (reply->status != 200) return Status::Fatal("the pipeline did not take the traffic: " + reply->body);
     sent_ += lines_;
     lines_ = 0;
@@ -108,8 +112,8 @@ class Traffic {
             .span = span};
   }
 
-  httplib::Client http_;
-  const httplib::Headers headers_;
+  http::Client http_;
+  const std::string authorization_;
   const double results_per_s_;
   Generator generator_;
   const Clock::time_point begin_;
@@ -150,7 +154,9 @@ Status ShowPage(const settings::RunSettings& settings, double results_per_s, con
         "Ctrl-C ends it.\n",
         url.c_str(), results_per_s);
     std::fflush(stdout);
-    Traffic traffic(url, token, results_per_s);
+    const auto where = ParseHostPort(std::string_view(url).substr(url.find("//") + 2));
+    if (!where.ok()) return where.status();
+    Traffic traffic(*where, token, results_per_s);
     Status status;
     while (status.ok() && run->running() && signals.Wait() == 0) status = traffic.SendDue();
     signals.LetKill();

@@ -8,6 +8,7 @@
 #include <exception>
 #include <new>
 
+#include "common/base/descriptors.h"
 #include "services/cobblestone/commands/command.h"
 
 namespace cobblestone {
@@ -67,6 +68,9 @@ int Main(int argc, char** argv) {
   ::umask(077);
   // A client that goes away in the middle of an answer is no reason to end.
   std::signal(SIGPIPE, SIG_IGN);
+  // A file that may not grow is a failed write, which is logged, and not a death.
+  std::signal(SIGXFSZ, SIG_IGN);
+  RaiseDescriptorLimit();
   Program program;
   CLI::App& app = program.app;
   app.description(kAbout);

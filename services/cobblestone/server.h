@@ -21,8 +21,7 @@ class Server {
   // owns its socket. kFenced where somebody does answer, kInvalidArgument where the path cannot be bound.
   static Result<std::unique_ptr<Server>> Start(Engine& engine, const std::string& path);
 
-  // Waits for the requests that are being answered, at most about a second longer for connections that are
-  // silent.
+  // Waits for the requests that are being answered; connections are closed within two seconds.
   ~Server();
 
  private:

@@ -1,35 +1,37 @@
 #include "services/gateway/http_server.h"
 
-#include <httplib.h>
-#include <sys/socket.h>
+#include <time.h>
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <cstring>
-#include <exception>
-#include <thread>
+#include <map>
+#include <mutex>
 #include <utility>
+#include <vector>
 
+#include "common/base/descriptors.h"
+#include "common/http/request_head.h"
+#include "common/http/server.h"
 #include "services/gateway/client_address.h"
 #include "services/gateway/listen_address.h"
 #include "services/gateway/rate_limit.h"
 #include "services/gateway/routes.h"
 #include "services/gateway/static_files.h"
-#include "services/gateway/tls.h"
-#include "services/gateway/workers.h"
 
 namespace cobblestone::gateway {
 namespace {
 
-// Bounds how long a silent connection holds up a clean stop. A client that comes back later connects again.
-constexpr time_t kSilenceSeconds = 2;
-constexpr std::size_t kRequestsPerConnection = 1u << 20;
-constexpr int kBacklog = 128;
 constexpr std::string_view kApi = "/api/";
 constexpr const char* kEventStream = "text/event-stream";
+// Bodies of so many of the largest batches are in memory at a time.
+constexpr std::size_t kLargestBodies = 4;
+// Each client's part of the streams: a quarter of them.
+constexpr std::size_t kStreamShare = 4;
+// A request costs one of an address's requests for each of these that it takes.
+constexpr double kCpuPerRequest = 0.005;  // s
+constexpr double kBytesPerRequest = 256 * 1024;
 
 // What the page needs is its own: nothing is loaded from elsewhere, and nothing else may show it in a frame.
 constexpr const char* kPagePolicy =
@@ -41,46 +43,25 @@ double Steady() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// As it is, whatever the client accepts: what has a provider of known length the library does not compress (in Debian 13's,
-// 0.18, Brotli may never come back).
-void SetBody(httplib::Response& response, std::string text, const std::string& type) {
-  const auto body = std::make_shared<const std::string>(std::move(text));
-  response.set_content_provider(body->size(), type,
-                                [body](std::size_t offset, std::size_t length, httplib::DataSink& sink) {
-                                  if (offset > body->size() || length > body->size() - offset) return false;
-                                  return sink.write(body->data() + offset, length);
-                                });
+// Of the calling thread, in s.
+double CpuTime() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-void Say(Answer answer, httplib::Response& response) {
-  response.status = answer.status;
-  for (const auto& [name, value] : answer.headers) response.set_header(name.c_str(), value);
-  response.set_header("Content-Security-Policy", kAnswerPolicy);
-  response.set_header("Cache-Control", "no-store");
-  if (answer.body.empty()) answer.body = "\n";  // a provider needs a byte
-  SetBody(response, std::move(answer.body), answer.type);
-}
-
-std::string MediaType(const std::string& header) {
-  std::string type = header.substr(0, header.find(';'));
+std::string MediaType(std::string_view header) {
+  std::string type(header.substr(0, header.find(';')));
   while (!type.empty() && type.back() == ' ') type.pop_back();
   for (char& c : type) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return type;
 }
 
-// A proxy may say it in a line of its own behind what was there. The library of Debian 13 keeps headers in a hash map, which
-// gives those of one name from the last to the first.
-std::string ForwardedFor(const httplib::Request& request) {
-  static const bool last_first = [] {
-    httplib::Headers two;
-    two.emplace("a", "1");
-    two.emplace("a", "2");
-    return two.find("a")->second == "2";
-  }();
+// A proxy may add a field of its own behind those that were there.
+std::string ForwardedFor(const http::Head& head) {
   std::string all;
-  const auto [begin, end] = request.headers.equal_range("X-Forwarded-For");
-  for (auto line = begin; line != end; ++line)
-    all = all.empty() ? line->second : last_first ? line->second + "," + all : all + "," + line->second;
+  for (const auto& [name, value] : head.fields)
+    if (name == "x-forwarded-for") all += (all.empty() ? "" : ",") + value;
   return all;
 }
 
@@ -95,9 +76,37 @@ std::string_view BearerOf(std::string_view header) {
   return header;
 }
 
+Answer Unauthorized(const std::string& message) {
+  Answer answer = ErrorAnswer(401, "unauthorized", message);
+  answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+  return answer;
+}
+
+Answer NotAllowed(const std::string& path, const std::string& allowed) {
+  Answer answer = ErrorAnswer(405, "method_not_allowed", path + " takes " + allowed);
+  answer.headers.emplace_back("Allow", allowed);
+  return answer;
+}
+
+// A stream of live figures, and its place among those of its client.
+class StreamProducer final : public http::Producer {
+ public:
+  StreamProducer(std::shared_ptr<LiveStream> stream, std::function<void()> over)
+      : stream_(std::move(stream)), over_(std::move(over)) {}
+  ~StreamProducer() override {
+    stream_.reset();
+    over_();
+  }
+  bool Next(std::string* piece) override { return stream_->Next(piece); }
+
+ private:
+  std::shared_ptr<LiveStream> stream_;
+  const std::function<void()> over_;
+};
+
 }  // namespace
 
-class HttpServer::Impl {
+class HttpServer::Impl final : public http::Service {
  public:
   Impl(const settings::GatewaySettings& settings, Tokens tokens, Handlers& handlers, LiveFeed& live,
        AccessLog log)
@@ -116,198 +125,157 @@ class HttpServer::Impl {
     if (Status s = CheckListening(settings_); !s.ok()) return s;
     auto address = ParseListenAddress(settings_.listen);
     if (!address.ok()) return address.status();
-    if (Status s = MakeServer(); !s.ok()) return s;
-    Configure();
-    SetHandlers();
-    if (address->port == 0) {
-      address->port = http_->bind_to_any_port(address->host);
-      if (address->port <= 0) return CannotListen();
-    } else if (!http_->bind_to_port(address->host, address->port)) {
-      return CannotListen();
+    checks_host_ = !Tls() && IsLoopback(address->host);
+    const std::size_t connections =
+        DescriptorsFor(settings_.connections);  // what the pipeline needs is not for strangers
+    if (connections == 0)
+      return Status::InvalidArgument(
+          "gateway: the system allows this program too few open files (ulimit -n, LimitNOFILE) to serve anybody; the "
+          "pipeline alone needs " +
+          std::to_string(kReservedDescriptors));
+    http::ServerOptions options{
+        .host = address->host,
+        .port = address->port,
+        .connections = connections,
+        .connections_per_address = settings_.connections_per_address,
+        .proxies = settings_.trusted_proxies,
+        .limits = {.head = Milliseconds(settings_.timeout),
+                   .body = Milliseconds(settings_.timeout),
+                   .answer = Milliseconds(settings_.timeout),
+                   .idle = Milliseconds(settings_.timeout)},
+        .bodies = kLargestBodies * settings_.largest_body,
+        .producer_threads = std::max<std::size_t>(settings_.streams, 1)};
+    if (Tls())
+      options.tls = http::TlsFiles{.certificate = settings_.tls_certificate,
+                                   .key = settings_.tls_key,
+                                   .certificate_option = "gateway.tls_certificate",
+                                   .key_option = "gateway.tls_key"};
+    auto server = http::Server::Start(std::move(options), *this);
+    if (!server.ok()) {
+      if (Tls() && server.status().message().starts_with("gateway.")) return server.status();
+      return Status::InvalidArgument("cannot listen at " + settings_.listen + ": " +
+                                     server.status().message() +
+                                     "; another program may have it. gateway.listen names another place, with "
+                                     "port 0 any that is free");
     }
-    // The library's own queue of connections that the system has taken is 5 long: a page opens six at once.
-    (void)::listen(listening_, kBacklog);  // a short queue is no reason to end
+    server_ = std::move(*server);
+    address->port = server_->port();
     url_ = UrlOf(*address, Tls());
-    thread_ = std::thread([this] { http_->listen_after_bind(); });
-    // stop() before the loop runs would be lost.
-    while (!http_->is_running()) std::this_thread::yield();
     return Status::Ok();
   }
 
-  ~Impl() {
+  ~Impl() override {
     live_.Stop();
-    if (!thread_.joinable()) return;
-    http_->stop();
-    thread_.join();
+    server_.reset();
   }
 
   [[nodiscard]] const std::string& url() const { return url_; }
 
+  http::Plan OnRequest(const http::Head& head) override {
+    Asked asked{.begin = Steady(),
+                .address = ClientAddress(head.peer, ForwardedFor(head), settings_.trusted_proxies),
+                .rights = anonymous_};
+    http::Plan plan;
+    if (auto refusal = Admit(head, &asked)) return Refused(head, asked, std::move(*refusal));
+    plan.trusted = asked.rights.trusted;
+    plan.body_owner = asked.address;
+    if (!head.path.starts_with(kApi)) {
+      auto page = ServePage(head);
+      if (!page.ok()) return Refused(head, asked, ErrorOf(head, page.status()));
+      plan.answer = [this, head, asked, page = *page](std::string) { return Done(head, asked, page, 0); };
+      return plan;
+    }
+    Found found = FindRoute(head.method, head.path);
+    if (found.route == nullptr)
+      return Refused(head, asked,
+                     found.allowed.empty() ? ErrorAnswer(404, "not_found", "there is no " + head.path)
+                                           : NotAllowed(head.path, found.allowed));
+    if (!Satisfies(asked.rights, found.route->needs))
+      return Refused(head, asked,
+                     asked.rights.name == "none"
+                         ? Unauthorized("this needs a token: Authorization: Bearer TOKEN")
+                         : ErrorAnswer(403, "forbidden", "this token may not do that"));
+    if (found.route->handler == nullptr) {
+      plan.answer = [this, head, asked](std::string) { return ServeStream(head, asked); };
+      return plan;
+    }
+    const bool changes = found.route->method == "POST";
+    plan.pool = changes ? http::Pool::kChanges : http::Pool::kQuestions;
+    if (found.route->takes_body) {
+      plan.largest_body = settings_.largest_body;
+      plan.codings = true;
+    }
+    plan.answer = [this, head, asked, route = found.route,
+                   segments = std::move(found.segments)](std::string body) mutable {
+      const double cpu = CpuTime();
+      Request question{.segments = std::move(segments),
+                       .query = head.query,
+                       .accept = std::string(head.Field("accept")),
+                       .content_type = MediaType(head.Field("content-type")),
+                       .body = std::move(body),
+                       .rights = asked.rights};
+      return Done(head, asked, Say((handlers_.*route->handler)(question)), CpuTime() - cpu);
+    };
+    return plan;
+  }
+
+  http::Response OnError(int status, const std::string& message) override {
+    if (status == 413)
+      return Say(ErrorAnswer(413, "too_large", message + " (gateway.largest_body); send smaller batches"));
+    if (status == 503) return Say(ErrorAnswer(503, "retry", message));
+    return Say(ErrorAnswer(status, status < 500 ? "invalid_argument" : "fatal", message));
+  }
+
  private:
+  // One request under way.
+  struct Asked {
+    double begin = 0;  // s, steady
+    std::string address;
+    Rights rights;
+  };
+
   [[nodiscard]] bool Tls() const { return !settings_.tls_certificate.empty(); }
 
-  Status CannotListen() const {
-    return Status::InvalidArgument(
-        "cannot listen at " + settings_.listen + ": " + std::strerror(errno) +
-        "; another program may have it. gateway.listen names another place, with port 0 "
-        "any that is free");
+  static std::chrono::milliseconds Milliseconds(settings::Duration duration) {
+    return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
   }
 
-  Status MakeServer() {
-    if (!Tls()) {
-      http_ = std::make_unique<httplib::Server>();
-      return Status::Ok();
-    }
-    Status status;
-    http_ = std::make_unique<httplib::SSLServer>([&](SSL_CTX& context) {
-      status = SetUpTls(context, settings_.tls_certificate, settings_.tls_key);
-      return status.ok();
-    });
-    if (status.ok() && !http_->is_valid()) status = Status::Fatal("OpenSSL cannot begin");
-    return status;
-  }
-
-  void Configure() {
-    // Not the library's, which lets two programs listen at one port.
-    http_->set_socket_options([this](socket_t descriptor) {
-      const int yes = 1;
-      ::setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-      listening_ = descriptor;
-    });
-    http_->new_task_queue = [this] { return new Workers(settings_.connections); };
-    // Head and body are two writes: without it the second waits for an acknowledgement, 40 ms.
-    http_->set_tcp_nodelay(true);
-    http_->set_keep_alive_timeout(kSilenceSeconds);
-    http_->set_keep_alive_max_count(kRequestsPerConnection);
-    const auto patience = std::chrono::duration_cast<std::chrono::seconds>(settings_.timeout).count();
-    http_->set_read_timeout(patience);
-    http_->set_write_timeout(patience);
-    http_->set_payload_max_length(settings_.largest_body);
-    httplib::Headers headers = {{"X-Content-Type-Options", "nosniff"},
-                                {"X-Frame-Options", "DENY"},
-                                {"Referrer-Policy", "no-referrer"},
-                                {"Cross-Origin-Resource-Policy", "same-origin"},
-                                {"Cross-Origin-Opener-Policy", "same-origin"}};
-    if (Tls()) headers.emplace("Strict-Transport-Security", "max-age=31536000");
-    http_->set_default_headers(std::move(headers));
-  }
-
-  void SetHandlers() {
-    const auto without_body = [this](const httplib::Request& request, httplib::Response& response) {
-      Serve(request, response, {});
-    };
-    // A body is read when it is known that its sender may send it; else it is passed over.
-    const auto with_body = [this](const httplib::Request& request, httplib::Response& response,
-                                  const httplib::ContentReader& reader) {
-      Serve(request, response, [&](std::string* body) { return ReadBody(request, reader, body); });
-    };
-    http_->Get(".*", without_body);
-    http_->Options(".*", without_body);
-    http_->Post(".*", with_body);
-    http_->Put(".*", with_body);
-    http_->Patch(".*", with_body);
-    http_->Delete(".*", with_body);
-    // What the library refuses itself: no HTTP, too long, methods that it does not know.
-    http_->set_error_handler([this](const httplib::Request& request, httplib::Response& response) {
-      if (response.content_provider_) return;
-      const int status = response.status;
-      if (status == 400 && !Routed(request.method)) {
-        const std::string allowed = FindRoute(request.method, request.path).allowed;
-        return Say(NotAllowed(request.path, allowed.empty() ? "GET, HEAD, POST" : allowed), response);
-      }
-      Say(status == 413 ? TooLarge()
-                        : ErrorAnswer(status, status < 500 ? "invalid_argument" : "fatal",
-                                      "HTTP status " + std::to_string(status)),
-          response);
-    });
-  }
-
-  // What the library hands on.
-  static bool Routed(std::string_view method) {
-    for (const std::string_view known : {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-      if (method == known) return true;
-    return method.empty();
-  }
-
-  static Answer NotAllowed(const std::string& path, const std::string& allowed) {
-    Answer answer = ErrorAnswer(405, "method_not_allowed", path + " takes " + allowed);
-    answer.headers.emplace_back("Allow", allowed);
-    return answer;
-  }
-
-  Answer TooLarge() const {
-    return ErrorAnswer(413, "too_large",
-                       "the request is larger than " + std::to_string(settings_.largest_body) +
-                           " bytes (gateway.largest_body); send smaller batches");
-  }
-
-  // Why it could not be read; none: it was.
-  std::optional<Answer> ReadBody(const httplib::Request& request, const httplib::ContentReader& reader,
-                                 std::string* body) const {
-    // Without either no body follows, and the library would wait for one until the connection ends.
-    if (!request.has_header("Content-Length") && !request.has_header("Transfer-Encoding"))
-      return std::nullopt;
-    bool too_large = false;
-    const bool read = reader([&](const char* data, std::size_t size) {
-      if (body == nullptr) return true;
-      too_large = size > settings_.largest_body - body->size();
-      if (!too_large) body->append(data, size);
-      return !too_large;
-    });
-    if (read) return std::nullopt;
-    if (too_large || std::strtoull(request.get_header_value("Content-Length").c_str(), nullptr, 10) >
-                         settings_.largest_body)
-      return TooLarge();
-    return ErrorAnswer(400, "invalid_argument", "the body of the request did not come whole, or not in time");
-  }
-
-  using BodyReader = std::function<std::optional<Answer>(std::string* body)>;
-
-  void Serve(const httplib::Request& request, httplib::Response& response, const BodyReader& body) {
-    const double begin = Steady();
-    // Parts of an answer are not served; the library would cut them out of what we give it.
-    const_cast<httplib::Request&>(request).ranges.clear();
-    const std::string address =
-        ClientAddress(request.remote_addr, ForwardedFor(request), settings_.trusted_proxies);
-    Rights rights = anonymous_;
-    bool body_read = false;
-    const BodyReader read = [&](std::string* into) {
-      body_read = true;
-      return body ? body(into) : std::nullopt;
-    };
-    try {
-      std::optional<Answer> answer = Admit(request, address, &rights);
-      if (!answer) answer = Route(request, response, rights, read);
-      if (!body_read) (void)read(nullptr);  // what follows on the connection is the next request
-      if (answer) Say(std::move(*answer), response);
-    } catch (const std::exception&) {
-      Say(ErrorAnswer(500, "fatal", "the question could not be answered"), response);
-    }
-    if (!log_) return;
-    log_({{"method", request.method},
-          {"path", request.path},
-          {"status", response.status},
-          {"ms", std::round((Steady() - begin) * 1e6) / 1e3},
-          {"address", address},
-          {"role", rights.name}});
+  // Whom the Host field may name. A page of another site can make a browser on this machine ask a loopback address under that
+  // site's name (DNS rebinding); nobody else reaches that address by a name that is not this machine's. TLS and proxies check
+  // names themselves.
+  [[nodiscard]] bool KnowsHost(const http::Head& head) const {
+    if (!checks_host_ && hosts_.empty()) return true;
+    if (head.host.empty()) return true;  // HTTP/1.0: no browser
+    const auto peer = ParseIpAddress(head.peer);
+    if (peer && std::any_of(settings_.trusted_proxies.begin(), settings_.trusted_proxies.end(),
+                            [&](const IpNetwork& network) { return network.Contains(*peer); }))
+      return true;
+    std::string name(http::HostWithoutPort(head.host));
+    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (checks_host_ && IsLoopback(name)) return true;
+    return std::find(hosts_.begin(), hosts_.end(), name) != hosts_.end();
   }
 
   // Who it is, and whether they may ask now.
-  std::optional<Answer> Admit(const httplib::Request& request, const std::string& address, Rights* rights) {
+  std::optional<Answer> Admit(const http::Head& head, Asked* asked) {
+    if (!KnowsHost(head))
+      return ErrorAnswer(421, "misdirected",
+                         "this server is not known by that name; gateway.hosts lists names besides localhost, and "
+                         "a proxy in front belongs into gateway.trusted_proxies");
     std::optional<Answer> refusal;
-    if (request.has_header("Authorization")) {
-      const auto known = tokens_.Find(BearerOf(request.get_header_value("Authorization")));
+    if (head.HasField("authorization")) {
+      const auto known = tokens_.Find(BearerOf(head.Field("authorization")));
       if (known) {
-        *rights = *known;
+        asked->rights = *known;
         // Who has a token may do what everybody may.
-        rights->read = rights->read || anonymous_.read;
-        rights->metrics = rights->metrics || anonymous_.metrics;
+        asked->rights.read = asked->rights.read || anonymous_.read;
+        asked->rights.metrics = asked->rights.metrics || anonymous_.metrics;
       } else {
         refusal = Unauthorized("the token is not known");
       }
     }
-    if (rights->trusted) return std::nullopt;
-    const double wait = limit_.Take(address, Steady());
+    if (asked->rights.trusted) return std::nullopt;
+    const double wait = limit_.Take(asked->address, Steady());
     if (wait == 0) return refusal;
     Answer answer =
         ErrorAnswer(429, "too_many_requests", "too many requests from this address; ask again later");
@@ -315,95 +283,137 @@ class HttpServer::Impl {
     return answer;
   }
 
-  static Answer Unauthorized(const std::string& message) {
-    Answer answer = ErrorAnswer(401, "unauthorized", message);
-    answer.headers.emplace_back("WWW-Authenticate", "Bearer");
-    return answer;
+  // The fields that every answer has.
+  void AddUsualFields(http::Response* response) const {
+    response->headers.insert(response->headers.end(), {{"X-Content-Type-Options", "nosniff"},
+                                                       {"X-Frame-Options", "DENY"},
+                                                       {"Referrer-Policy", "no-referrer"},
+                                                       {"Cross-Origin-Resource-Policy", "same-origin"},
+                                                       {"Cross-Origin-Opener-Policy", "same-origin"}});
+    if (Tls()) response->headers.emplace_back("Strict-Transport-Security", "max-age=31536000");
   }
 
-  // None: the response is made.
-  std::optional<Answer> Route(const httplib::Request& request, httplib::Response& response,
-                              const Rights& rights, const BodyReader& read) {
-    if (!request.path.starts_with(kApi)) return ServePage(request, response);
-    Found found = FindRoute(request.method, request.path);
-    if (found.route == nullptr) {
-      if (found.allowed.empty()) return ErrorAnswer(404, "not_found", "there is no " + request.path);
-      return NotAllowed(request.path, found.allowed);
-    }
-    if (!Satisfies(rights, found.route->needs)) {
-      if (rights.name == "none") return Unauthorized("this needs a token: Authorization: Bearer TOKEN");
-      return ErrorAnswer(403, "forbidden", "this token may not do that");
-    }
-    if (found.route->handler == nullptr) return ServeStream(request, response, rights);
-    Request question{.segments = std::move(found.segments),
-                     .query = {request.params.begin(), request.params.end()},
-                     .accept = request.get_header_value("Accept"),
-                     .content_type = MediaType(request.get_header_value("Content-Type")),
-                     .rights = rights};
-    if (found.route->method == "POST")
-      if (auto refusal = read(&question.body)) return refusal;
-    return (handlers_.*found.route->handler)(question);
+  http::Response Say(Answer answer) const {
+    http::Response response{.status = answer.status,
+                            .type = std::move(answer.type),
+                            .headers = std::move(answer.headers),
+                            .body = std::move(answer.body)};
+    response.headers.emplace_back("Content-Security-Policy", kAnswerPolicy);
+    response.headers.emplace_back("Cache-Control", "no-store");
+    AddUsualFields(&response);
+    return response;
   }
 
-  std::optional<Answer> ServePage(const httplib::Request& request, httplib::Response& response) {
-    if (request.method != "GET" && request.method != "HEAD") return NotAllowed(request.path, "GET, HEAD");
-    const auto found = FindStatic(WebFiles(), request.path, request.get_header_value("Accept-Encoding"),
-                                  request.get_header_value("If-None-Match"));
-    if (!found) return ErrorAnswer(404, "not_found", "there is no " + request.path);
-    response.status = found->status;
-    response.set_header("ETag", std::string(found->file->etag));
-    response.set_header("Cache-Control", "no-cache");
-    response.set_header("Vary", "Accept-Encoding");
-    response.set_header("Content-Security-Policy", kPagePolicy);
-    if (found->status == 304) return std::nullopt;
-    if (found->gzip) response.set_header("Content-Encoding", "gzip");
-    response.set_content_provider(
-        found->body.size(), std::string(found->file->type),
-        [body = found->body](std::size_t offset, std::size_t length, httplib::DataSink& sink) {
-          if (offset > body.size() || length > body.size() - offset) return false;
-          return sink.write(body.data() + offset, length);
-        });
-    return std::nullopt;
+  // What a request has cost beyond the one that it began with, and its line in the log. `cpu` in s.
+  http::Response Done(const http::Head& head, const Asked& asked, http::Response response, double cpu) {
+    const std::size_t bytes = response.fixed_body.empty() ? response.body.size() : response.fixed_body.size();
+    const double cost = cpu / kCpuPerRequest + static_cast<double>(bytes) / kBytesPerRequest;
+    if (!asked.rights.trusted && cost > 1) limit_.Charge(asked.address, cost - 1);
+    if (log_)
+      log_({{"method", head.method},
+            {"path", head.path},
+            {"status", response.status},
+            {"ms", std::round((Steady() - asked.begin) * 1e6) / 1e3},
+            {"address", asked.address},
+            {"role", asked.rights.name}});
+    return response;
   }
 
-  std::optional<Answer> ServeStream(const httplib::Request& request, httplib::Response& response,
-                                    const Rights& rights) {
-    if (!request.params.empty()) return ErrorAnswer(400, "invalid_argument", "there are no parameters here");
-    response.status = 200;
-    response.set_header("Cache-Control", "no-store");
-    response.set_header("X-Accel-Buffering", "no");  // for proxies that gather
-    if (request.method == "HEAD") {
-      response.set_header("Content-Type", kEventStream);
-      return std::nullopt;
-    }
-    auto stream = live_.Watch(rights);
-    if (!stream) {
+  http::Plan Refused(const http::Head& head, const Asked& asked, Answer answer) {
+    http::Plan plan;
+    plan.refusal = Done(head, asked, Say(std::move(answer)), 0);
+    return plan;
+  }
+
+  static Answer ErrorOf(const http::Head& head, const Status& status) {
+    if (status.code() == StatusCode::kInvalidArgument) return NotAllowed(head.path, "GET, HEAD");
+    return ErrorAnswer(404, "not_found", "there is no " + head.path);
+  }
+
+  // kInvalidArgument: another method. kNotFound: there is no such file.
+  Result<http::Response> ServePage(const http::Head& head) const {
+    if (head.method != "GET" && head.method != "HEAD") return Status::InvalidArgument("");
+    const auto found =
+        FindStatic(WebFiles(), head.path, head.Field("accept-encoding"), head.Field("if-none-match"));
+    if (!found) return Status::NotFound("");
+    http::Response response{.status = found->status};
+    response.headers = {{"ETag", std::string(found->file->etag)},
+                        {"Cache-Control", "no-cache"},
+                        {"Vary", "Accept-Encoding"},
+                        {"Content-Security-Policy", kPagePolicy}};
+    AddUsualFields(&response);
+    if (found->status == 304) return response;
+    response.type = std::string(found->file->type);
+    if (found->gzip) response.headers.emplace_back("Content-Encoding", "gzip");
+    response.fixed_body = found->body;
+    return response;
+  }
+
+  http::Response ServeStream(const http::Head& head, const Asked& asked) {
+    const auto refuse = [&](Answer answer) { return Done(head, asked, Say(std::move(answer)), 0); };
+    if (!head.query.empty()) return refuse(ErrorAnswer(400, "invalid_argument", "there are no parameters here"));
+    http::Response response{.type = kEventStream};
+    response.headers = {{"Cache-Control", "no-store"},
+                        {"X-Accel-Buffering", "no"}};  // for proxies that gather
+    AddUsualFields(&response);
+    if (head.method == "HEAD") return Done(head, asked, std::move(response), 0);
+    const auto busy = [&] {
       Answer answer = ErrorAnswer(503, "retry", "as many watch as may (gateway.streams); ask again later");
       answer.headers.emplace_back("Retry-After", "10");
-      return answer;
+      return refuse(std::move(answer));
+    };
+    if (!asked.rights.trusted && !TakeStream(asked.address)) return busy();
+    const std::function<void()> over = [this, asked] {
+      if (!asked.rights.trusted) GiveStream(asked.address);
+    };
+    auto stream = live_.Watch(asked.rights);
+    if (!stream) {
+      over();
+      return busy();
     }
-    response.set_chunked_content_provider(kEventStream, [stream](std::size_t, httplib::DataSink& sink) {
-      std::string text;
-      if (!stream->Next(&text)) {
-        sink.done();
-        return true;
+    response.producer = std::make_shared<StreamProducer>(std::move(stream), over);
+    return Done(head, asked, std::move(response), 0);
+  }
+
+  bool TakeStream(const std::string& address) {
+    const std::lock_guard lock(mutex_);
+    std::size_t& mine = streams_[address];
+    if (mine >= std::max<std::size_t>(settings_.streams / kStreamShare, 1)) return false;
+    ++mine;
+    return true;
+  }
+  void GiveStream(const std::string& address) {
+    const std::lock_guard lock(mutex_);
+    const auto mine = streams_.find(address);
+    if (--mine->second == 0) streams_.erase(mine);
+  }
+
+  static std::vector<std::string> NamesOf(const std::string& hosts) {
+    std::vector<std::string> names(1);
+    for (const char c : hosts) {
+      if (c == ',') {
+        names.emplace_back();
+      } else if (c != ' ') {
+        names.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
       }
-      return sink.write(text.data(), text.size());
-    });
-    return std::nullopt;
+    }
+    std::erase(names, "");
+    return names;
   }
 
   const settings::GatewaySettings settings_;
+  const std::vector<std::string> hosts_{NamesOf(settings_.hosts)};
   const Tokens tokens_;
   Handlers& handlers_;
   LiveFeed& live_;
   const AccessLog log_;
   RateLimit limit_;
   Rights anonymous_;
-  std::unique_ptr<httplib::Server> http_;
-  int listening_ = -1;
+  bool checks_host_ = false;
+  std::mutex mutex_;
+  std::map<std::string, std::size_t> streams_;  // by address; guarded by mutex_
   std::string url_;
-  std::thread thread_;
+  std::unique_ptr<http::Server> server_;
 };
 
 HttpServer::HttpServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

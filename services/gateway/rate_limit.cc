@@ -39,6 +39,13 @@ double RateLimit::Take(std::string_view address, double now) {
   return 0;
 }
 
+void RateLimit::Charge(std::string_view address, double cost) {
+  const std::lock_guard lock(mutex_);
+  const auto known = by_address_.find(KeyOf(address));
+  if (known == by_address_.end()) return;  // forgotten meanwhile
+  known->second->left = std::max(known->second->left - cost, -options_.burst);
+}
+
 std::size_t RateLimit::addresses() const {
   const std::lock_guard lock(mutex_);
   return buckets_.size();

@@ -25,6 +25,9 @@ class RateLimit {
 
   // 0: go on, and one is taken. Else s until there is one. `now`: s since anything, of a clock that never goes back.
   double Take(std::string_view address, double now);
+  // What a request has cost beyond the one that was taken. An address that owes waits until it has paid, which is at most as long
+  // as an empty bucket takes to fill.
+  void Charge(std::string_view address, double cost);
   [[nodiscard]] std::size_t addresses() const;
 
  private:

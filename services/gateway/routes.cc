@@ -15,7 +15,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/api/v1/refused/{number}", Needs::kRead, &Handlers::RefusedShow},
     {"POST", "/api/v1/refused/{number}/resubmit", Needs::kOperate, &Handlers::Resubmit},
     {"GET", "/api/v1/events", Needs::kIngest, &Handlers::Source},
-    {"POST", "/api/v1/events", Needs::kIngest, &Handlers::Events},
+    {"POST", "/api/v1/events", Needs::kIngest, &Handlers::Events, true},
     {"GET", "/api/v1/projects", Needs::kRead, &Handlers::Projects},
     {"GET", "/api/v1/projects/{project}/catalogue", Needs::kRead, &Handlers::Catalogue},
     {"GET", "/api/v1/projects/{project}/scales", Needs::kRead, &Handlers::Scales},

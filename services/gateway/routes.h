@@ -19,6 +19,7 @@ struct Route {
   std::string_view path;    // "/api/v1/projects/{project}/results/{result}"
   Needs needs;
   Answer (Handlers::*handler)(const Request&);  // none: the stream of live figures
+  bool takes_body = false;
 };
 
 std::span<const Route> Routes();

@@ -1,34 +1,21 @@
 #include "services/metrics/scrape_server.h"
 
-#include <httplib.h>
-
-#include <cerrno>
-#include <cstring>
-#include <exception>
 #include <nlohmann/json.hpp>
-#include <thread>
 #include <utility>
 
+#include "common/base/descriptors.h"
 #include "common/base/host_port.h"
+#include "common/http/server.h"
 
 namespace cobblestone::metrics {
 namespace {
 
+constexpr std::size_t kConnections = 64;
 constexpr std::size_t kThreads = 4;
-constexpr time_t kSilenceSeconds = 1;  // of a connection that is kept
-constexpr time_t kPatienceSeconds = 10;
-constexpr std::size_t kLargestBody = 4096;  // nobody has anything to send
+constexpr auto kPatience = std::chrono::seconds(10);
 
 constexpr const char* kPrometheusText = "text/plain; version=0.0.4; charset=utf-8";
-
-// As it is: a set text would be compressed where the client accepts that (services/cobblestone/server.cc says why not).
-void Say(std::string text, const char* type, httplib::Response& response) {
-  const auto kept = std::make_shared<const std::string>(std::move(text));
-  response.set_content_provider(kept->size(), type,
-                                [kept](std::size_t offset, std::size_t length, httplib::DataSink& sink) {
-                                  return sink.write(kept->data() + offset, length);
-                                });
-}
+constexpr const char* kPlainText = "text/plain; charset=utf-8";
 
 }  // namespace
 
@@ -39,7 +26,7 @@ std::string HealthJson(const Health& health) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-class ScrapeServer::Impl {
+class ScrapeServer::Impl final : public http::Service {
  public:
   explicit Impl(ScrapeServerOptions options) : options_(std::move(options)) {}
 
@@ -48,63 +35,58 @@ class ScrapeServer::Impl {
     if (!where.ok())
       return Status::InvalidArgument("metrics.listen: \"" + options_.listen + "\" " +
                                      where.status().message());
-    http_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
-    http_.set_keep_alive_timeout(kSilenceSeconds);
-    http_.set_read_timeout(kPatienceSeconds);
-    http_.set_write_timeout(kPatienceSeconds);
-    http_.set_payload_max_length(kLargestBody);
-    http_.Get("/metrics", [this](const httplib::Request&, httplib::Response& response) {
-      Answer(response, [&] { Say(options_.render(), kPrometheusText, response); });
-    });
-    http_.Get("/health", [this](const httplib::Request&, httplib::Response& response) {
-      Answer(response, [&] {
-        const Health health = options_.health();
-        response.status = HttpStatusOf(health);
-        Say(HealthJson(health), "application/json", response);
-      });
-    });
-    // Not shared: a second program that took the same port would answer for the first now and then.
-    http_.set_socket_options([](socket_t descriptor) {
-      const int yes = 1;
-      ::setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    });
-    errno = 0;
-    const bool bound = where->port == 0 ? (where->port = http_.bind_to_any_port(where->host)) > 0
-                                        : http_.bind_to_port(where->host, where->port);
-    if (!bound)
-      return Status::InvalidArgument("cannot listen at " + options_.listen +
-                                     (errno != 0 ? std::string(": ") + std::strerror(errno) : "") +
+    auto server = http::Server::Start({.host = where->host,
+                                       .port = where->port,
+                                       .connections = std::max<std::size_t>(DescriptorsFor(kConnections), 1),
+                                       .connections_per_address = kConnections,
+                                       .limits = {kPatience, kPatience, kPatience, kPatience},
+                                       .question_threads = kThreads,
+                                       .change_threads = 1,
+                                       .producer_threads = 1},
+                                      *this);
+    if (!server.ok())
+      return Status::InvalidArgument("cannot listen at " + options_.listen + ": " +
+                                     server.status().message() +
                                      "; metrics.listen in the configuration names another place");
+    server_ = std::move(*server);
+    where->port = server_->port();
     address_ = HostPortText(*where);
-    thread_ = std::thread([this] { http_.listen_after_bind(); });
-    // stop() before the loop runs would be lost.
-    while (!http_.is_running()) std::this_thread::yield();
     return Status::Ok();
   }
 
-  ~Impl() {
-    if (!thread_.joinable()) return;
-    http_.stop();
-    thread_.join();
+  http::Plan OnRequest(const http::Head& head) override {
+    const bool metrics = head.path == "/metrics";
+    http::Plan plan;
+    if (!metrics && head.path != "/health") {
+      plan.refusal = Text(404, "there are /metrics and /health\n");
+    } else if (head.method != "GET" && head.method != "HEAD") {
+      plan.refusal = Text(405, "this takes GET, HEAD\n");
+      plan.refusal->headers.emplace_back("Allow", "GET, HEAD");
+    } else {
+      plan.answer = [this, metrics](std::string) { return metrics ? Metrics() : HealthNow(); };
+    }
+    return plan;
+  }
+
+  http::Response OnError(int status, const std::string& message) override {
+    return Text(status, message + "\n");
   }
 
   [[nodiscard]] const std::string& address() const { return address_; }
 
  private:
-  template <class Make>
-  static void Answer(httplib::Response& response, Make&& make) {
-    try {
-      make();
-    } catch (const std::exception& e) {
-      response.status = 500;
-      Say(std::string("cannot be told: ") + e.what() + "\n", "text/plain", response);
-    }
+  static http::Response Text(int status, std::string text) {
+    return {.status = status, .type = kPlainText, .body = std::move(text)};
+  }
+  http::Response Metrics() const { return {.type = kPrometheusText, .body = options_.render()}; }
+  http::Response HealthNow() const {
+    const Health health = options_.health();
+    return {.status = HttpStatusOf(health), .type = "application/json", .body = HealthJson(health)};
   }
 
-  ScrapeServerOptions options_;
+  const ScrapeServerOptions options_;
   std::string address_;
-  httplib::Server http_;
-  std::thread thread_;
+  std::unique_ptr<http::Server> server_;
 };
 
 ScrapeServer::ScrapeServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -1,5 +1,5 @@
-// A small HTTP server for those who watch: GET /metrics (Prometheus' text) and GET /health, and nothing else. It asks
-// nobody who he is, so it is to listen where only those who may know can reach it.
+// HTTP for those who watch: GET /metrics (Prometheus' text) and GET /health, and nothing else (common/http). It asks nobody who
+// they are, so it is to listen where only those who may know can reach it.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ class ScrapeServer {
  public:
   // Binds and serves at once. kInvalidArgument: why it cannot listen there.
   static Result<std::unique_ptr<ScrapeServer>> Start(ScrapeServerOptions options);
-  // Waits for what is being answered, about a second for connections that are silent.
+  // Waits for handlers at work; connections are closed within two seconds.
   ~ScrapeServer();
 
   [[nodiscard]] const std::string& address() const;  // host:port, as it listens

@@ -646,7 +646,7 @@ TEST_F(GatewayTest, APostThatTellsOfNoBodyHasNone) {
   ASSERT_EQ(::connect(connection, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   const timeval patience{.tv_sec = 20, .tv_usec = 0};  // less than the gateway waits for a body
   ::setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  const std::string request = "POST /api/v1/events?source=a HTTP/1.1\r\nHost: here\r\n\r\n";
+  const std::string request = "POST /api/v1/events?source=a HTTP/1.1\r\nHost: localhost\r\n\r\n";
   ASSERT_EQ(::send(connection, request.data(), request.size(), MSG_NOSIGNAL),
             static_cast<ssize_t>(request.size()));
   char some[4096];

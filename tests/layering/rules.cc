@@ -37,6 +37,7 @@ const std::vector<Layer>& Layers() {
       {"common/stream/kafka/librdkafka", {"common/base", "common/stream", "common/stream/kafka"}},
       {"common/sim", {"common/base", "common/store", "common/stream", "common/stream/kafka"}},
       {"common/settings", {"common/base", "common/credit"}},
+      {"common/http", {"common/base"}},
       {"common/client", {"common/base", "common/wire", "common/stream", "common/stream/kafka"}},
       {"services/claims", kStage},
       {"services/grants", kStage},
@@ -48,8 +49,8 @@ const std::vector<Layer>& Layers() {
       {"services/view",
        {"common/base", "common/credit", "common/wire", "common/store", "common/stream", "services/claims",
         "services/accounts", "services/teams", "services/coordinator"}},
-      {"services/gateway", {"common/base", "common/settings", "common/wire", "services/view"}},
-      {"services/metrics", {"common/base", "common/credit", "common/wire", "common/stream"}},
+      {"services/gateway", {"common/base", "common/http", "common/settings", "common/wire", "services/view"}},
+      {"services/metrics", {"common/base", "common/credit", "common/http", "common/wire", "common/stream"}},
       {"services/cobblestone", {"common", "services"}},
       // What others copy: nothing of ours is in it.
       {"examples", {}},
@@ -79,6 +80,9 @@ const std::vector<Confined>& ConfinedLibraries() {
        {"common/store/rocksdb/", "common/stream/embedded/", "tests/"}},
       {"yaml-cpp", "yaml-cpp/.*", "deps::yaml", {"common/settings/"}},
       {"prometheus-cpp", "prometheus/.*", "deps::prometheus", {"services/metrics/"}},
+      {"Boost", "boost/.*", "deps::asio", {"common/http/", "tests/fuzz/"}},
+      // A client for tests, and for what schedulers copy.
+      {"cpp-httplib", "httplib\\.h", "deps::httplib", {"tests/", "examples/"}},
       {"generated protobuf",
        "(.*\\.pb\\.h|google/protobuf/.*)",
        "cobblestone::schemas",

@@ -66,7 +66,7 @@ TEST_F(Scrape, HealthIsAWordAndItsStatusSaysWhetherItHasFailed) {
 
 TEST_F(Scrape, NothingElseIsServed) {
   EXPECT_EQ(Get("/tasks")->status, 404);
-  EXPECT_EQ(client_->Post("/metrics", "x", "text/plain")->status, 404);
+  EXPECT_EQ(client_->Post("/metrics", "x", "text/plain")->status, 405);
 }
 
 TEST_F(Scrape, WhatCannotBeToldIsAnErrorAndTheServerLivesOn) {

@@ -3,10 +3,14 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <mutex>
 #include <optional>
+#include <thread>
 
 #include "common/base/last_words.h"
 #include "common/wire/topics.h"
@@ -166,6 +170,32 @@ std::optional<Result<std::unique_ptr<Engine>>> OpenWhenFree(const settings::RunS
   std::_Exit(code);
 }
 
+// Calls `late` once, on a thread of its own, unless it is gone within `patience`.
+class Watchdog {
+ public:
+  Watchdog(Clock::duration patience, std::function<void()> late)
+      : thread_([this, patience, late = std::move(late)] {
+          std::unique_lock lock(mutex_);
+          if (!gone_.wait_for(lock, patience, [&] { return done_; })) late();
+        }) {}
+  ~Watchdog() {
+    {
+      const std::lock_guard lock(mutex_);
+      done_ = true;
+    }
+    gone_.notify_all();
+    thread_.join();
+  }
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable gone_;
+  bool done_ = false;
+  std::thread thread_;
+};
+
 int RunOnKafka(const settings::RunSettings& settings, bool accept_time_jump, const StopSignals& signals,
                RunLog& log) {
   const auto begin = Clock::now();
@@ -259,13 +289,22 @@ int Run(const Options& options) {
   if (signal != 0) {
     log.Info("stopping; once more ends it at once", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
   }
-  signals.LetKill();
-  (*gateway).reset();
-  (*server).reset();
-  (*scraped).reset();
+  // Said before anything else, which may take a while: whoever watches the log must see why this ends.
   const Status failure = (*engine)->failure();
+  if (!failure.ok()) (void)Failed(log, "the pipeline has failed", failure);
+  signals.LetKill();
+  {
+    // A handler that does not come back must not keep a failed or stopped pipeline from ending.
+    const Watchdog watchdog(kStopWithin, [&] {
+      log.Error("a request did not end in time; it is given up");
+      End(failure.ok() ? kExitOk : static_cast<int>(ExitCodeOf(failure)));
+    });
+    (*gateway).reset();
+    (*server).reset();
+    (*scraped).reset();
+  }
   const Status stopped = (*engine)->Stop();
-  if (!failure.ok()) return Failed(log, "the pipeline has failed", failure);
+  if (!failure.ok()) return ExitCodeOf(failure);
   if (!stopped.ok()) return Failed(log, "could not stop cleanly", stopped);
   log.Info("stopped");
   return kExitOk;

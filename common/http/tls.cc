@@ -1,0 +1,40 @@
+#include "common/http/tls.h"
+
+#include <openssl/err.h>
+
+namespace cobblestone::http {
+namespace {
+
+// RFC 9325: ephemeral key exchange and AEAD alone. TLS 1.3 has nothing else.
+constexpr const char* kCiphers =
+    "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"
+    "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
+
+Status Unusable(const std::string& option, const std::string& file) {
+  char reason[256] = "OpenSSL gives no reason";
+  if (const unsigned long code = ::ERR_get_error(); code != 0)
+    ::ERR_error_string_n(code, reason, sizeof reason);
+  ::ERR_clear_error();
+  return Status::InvalidArgument(option + ": " + file + " cannot be used: " + reason);
+}
+
+}  // namespace
+
+Status SetUpTls(SSL_CTX& context, const TlsFiles& files) {
+  ::ERR_clear_error();
+  ::SSL_CTX_set_min_proto_version(&context, TLS1_2_VERSION);
+  ::SSL_CTX_set_options(&context,
+                        SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+  if (::SSL_CTX_set_cipher_list(&context, kCiphers) != 1)
+    return Status::Fatal("OpenSSL has none of the ciphers of TLS 1.2 that are allowed");
+  // A key with a password would be asked for on the terminal.
+  ::SSL_CTX_set_default_passwd_cb(&context, [](char*, int, int, void*) { return 0; });
+  if (::SSL_CTX_use_certificate_chain_file(&context, files.certificate.c_str()) != 1)
+    return Unusable(files.certificate_option, files.certificate);
+  if (::SSL_CTX_use_PrivateKey_file(&context, files.key.c_str(), SSL_FILETYPE_PEM) != 1)
+    return Unusable(files.key_option, files.key);
+  if (::SSL_CTX_check_private_key(&context) != 1) return Unusable(files.key_option, files.key);
+  return Status::Ok();
+}
+
+}  // namespace cobblestone::http

@@ -1,0 +1,107 @@
+#include "common/http/body_coding.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+#include <zstd.h>
+
+namespace cobblestone::http {
+namespace {
+
+constexpr std::size_t kMost = 1u << 20;
+
+std::string Gzip(const std::string& text) {
+  z_stream stream{};
+  EXPECT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  std::string out(deflateBound(&stream, text.size()) + 64, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+std::string Zstd(const std::string& text) {
+  ZSTD_CCtx* context = ZSTD_createCCtx();
+  ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1);
+  std::string out(ZSTD_compressBound(text.size()), '\0');
+  const std::size_t size = ZSTD_compress2(context, out.data(), out.size(), text.data(), text.size());
+  EXPECT_FALSE(ZSTD_isError(size));
+  out.resize(size);
+  ZSTD_freeCCtx(context);
+  return out;
+}
+
+class BodyCoding : public ::testing::TestWithParam<const char*> {
+ protected:
+  static std::string Coded(const std::string& text) {
+    return GetParam() == std::string("gzip") ? Gzip(text) : Zstd(text);
+  }
+  static Result<std::string> Decoded(const std::string& body, std::size_t most = kMost) {
+    return DecodeBody(GetParam(), body, most);
+  }
+};
+
+std::string Lines() {
+  std::string text;
+  for (int i = 0; i < 20000; ++i) text += "line " + std::to_string(i * 7919) + "\n";
+  return text;
+}
+
+TEST_P(BodyCoding, AWholeBodyComesBack) {
+  for (const std::string& text : {std::string(), std::string("a"), Lines()}) {
+    const auto back = Decoded(Coded(text));
+    ASSERT_TRUE(back.ok()) << back.status().message();
+    EXPECT_EQ(*back, text);
+  }
+}
+
+TEST_P(BodyCoding, PartsThatFollowOneAnotherAreOneText) {
+  const auto back = Decoded(Coded("a\n") + Coded("b\n"));
+  ASSERT_TRUE(back.ok()) << back.status().message();
+  EXPECT_EQ(*back, "a\nb\n");
+}
+
+TEST_P(BodyCoding, ABodyThatIsCutOffAnywhereIsRefused) {
+  const std::string whole = Coded(Lines());
+  for (std::size_t size = 0; size < whole.size(); size += 1 + whole.size() / 97)
+    EXPECT_EQ(Decoded(whole.substr(0, size)).status().code(), StatusCode::kInvalidArgument) << size;
+  EXPECT_EQ(Decoded(whole.substr(0, whole.size() - 1)).status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_P(BodyCoding, AFlippedBitIsRefused) {
+  const std::string whole = Coded(Lines());
+  for (std::size_t at = whole.size() - 4; at < whole.size(); ++at) {  // the checksum (of gzip: the length)
+    std::string broken = whole;
+    broken[at] = static_cast<char>(broken[at] ^ 1);
+    EXPECT_FALSE(Decoded(broken).ok()) << at;
+  }
+  std::string broken = whole;
+  broken[whole.size() / 2] = static_cast<char>(broken[whole.size() / 2] ^ 0x40);
+  EXPECT_FALSE(Decoded(broken).ok());
+}
+
+TEST_P(BodyCoding, WhatFollowsTheEndIsRefused) {
+  EXPECT_FALSE(Decoded(Coded("a\n") + "junk").ok());
+}
+
+TEST_P(BodyCoding, ABombEndsAtTheLimit) {
+  const std::string bomb = Coded(std::string(64u << 20, '\0'));
+  EXPECT_EQ(Decoded(bomb).status().code(), StatusCode::kFull);
+  EXPECT_EQ(Decoded(Coded(std::string(kMost, 'a')))->size(), kMost);
+  EXPECT_EQ(Decoded(Coded(std::string(kMost + 1, 'a'))).status().code(), StatusCode::kFull);
+}
+
+INSTANTIATE_TEST_SUITE_P(Codings, BodyCoding, ::testing::Values("gzip", "zstd"));
+
+TEST(BodyCoding, OthersAreNotKnown) {
+  for (const char* coding : {"br", "deflate", "x-gzip", "gzip, gzip", ""}) {
+    EXPECT_FALSE(KnownCoding(coding)) << coding;
+    EXPECT_FALSE(DecodeBody(coding, "abc", kMost).ok()) << coding;
+  }
+}
+
+}  // namespace
+}  // namespace cobblestone::http
