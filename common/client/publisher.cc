@@ -20,10 +20,12 @@ constexpr stream::kafka::Millis kReadPatience{60000};
 std::string EncodeSourceState(const SourceState& state) {
   std::string text = std::to_string(state.events) + " " + std::to_string(state.hash.low) + " " +
                      std::to_string(state.hash.high);
-  if (state.said != 0 || state.batch_events != 0) text += " " + std::to_string(state.said);
-  if (state.batch_events != 0)
+  const bool owned = !state.owner.empty();
+  if (state.said != 0 || state.batch_events != 0 || owned) text += " " + std::to_string(state.said);
+  if (state.batch_events != 0 || owned)
     text += " " + std::to_string(state.batch_events) + " " + std::to_string(state.batch_hash.low) + " " +
             std::to_string(state.batch_hash.high);
+  if (owned) text += " " + state.owner;
   return text;
 }
 
@@ -38,6 +40,7 @@ Result<SourceState> DecodeSourceState(std::string_view text) {
     state.batch_events = 0;
     state.batch_hash = {};
   }
+  in >> state.owner;  // none: it stays empty
   return state;
 }
 

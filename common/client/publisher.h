@@ -26,6 +26,8 @@ struct SourceState {
   // For sources that send in batches: where the batch that was published last begins. 0: nobody said.
   std::uint64_t batch_events = 0;
   stream::Hash128 batch_hash;
+  // Who alone may go on with the source over HTTP, without blanks; a publisher only keeps it.
+  std::string owner{};
 
   friend bool operator==(const SourceState&, const SourceState&) = default;
 };

@@ -1,9 +1,16 @@
 #include "common/http/tls.h"
 
 #include <openssl/err.h>
+#include <openssl/pem.h>
+
+#include <memory>
+
+#include "common/base/secret_file.h"
 
 namespace cobblestone::http {
 namespace {
+
+constexpr std::size_t kLargestKey = 1u << 20;
 
 // RFC 9325: ephemeral key exchange and AEAD alone. TLS 1.3 has nothing else.
 constexpr const char* kCiphers =
@@ -18,6 +25,23 @@ Status Unusable(const std::string& option, const std::string& file) {
   return Status::InvalidArgument(option + ": " + file + " cannot be used: " + reason);
 }
 
+Status UseKey(SSL_CTX& context, const TlsFiles& files) {
+  auto pem = ReadSecretFile(files.key_option, files.key, kLargestKey);
+  if (!pem.ok()) return pem.status();
+  const std::unique_ptr<BIO, decltype(&::BIO_free)> bytes(
+      ::BIO_new_mem_buf(pem->data(), static_cast<int>(pem->size())), ::BIO_free);
+  // A key with a password would be asked for on the terminal.
+  const std::unique_ptr<EVP_PKEY, decltype(&::EVP_PKEY_free)> key(
+      ::PEM_read_bio_PrivateKey(
+          bytes.get(), nullptr, [](char*, int, int, void*) { return 0; }, nullptr),
+      ::EVP_PKEY_free);
+  Status status;
+  if (key == nullptr || ::SSL_CTX_use_PrivateKey(&context, key.get()) != 1)
+    status = Unusable(files.key_option, files.key);
+  Wipe(&*pem);
+  return status;
+}
+
 }  // namespace
 
 Status SetUpTls(SSL_CTX& context, const TlsFiles& files) {
@@ -27,12 +51,9 @@ Status SetUpTls(SSL_CTX& context, const TlsFiles& files) {
                         SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
   if (::SSL_CTX_set_cipher_list(&context, kCiphers) != 1)
     return Status::Fatal("OpenSSL has none of the ciphers of TLS 1.2 that are allowed");
-  // A key with a password would be asked for on the terminal.
-  ::SSL_CTX_set_default_passwd_cb(&context, [](char*, int, int, void*) { return 0; });
   if (::SSL_CTX_use_certificate_chain_file(&context, files.certificate.c_str()) != 1)
     return Unusable(files.certificate_option, files.certificate);
-  if (::SSL_CTX_use_PrivateKey_file(&context, files.key.c_str(), SSL_FILETYPE_PEM) != 1)
-    return Unusable(files.key_option, files.key);
+  if (Status s = UseKey(context, files); !s.ok()) return s;
   if (::SSL_CTX_check_private_key(&context) != 1) return Unusable(files.key_option, files.key);
   return Status::Ok();
 }

@@ -161,7 +161,9 @@ std::optional<stream::Hash128> ParseHashText(std::string_view text) {
 }
 
 nlohmann::json ProducerJson(const ProducerState& producer) {
-  return {{"lines", producer.lines}, {"hash", HashText(producer.hash)}};
+  nlohmann::json json{{"lines", producer.lines}, {"hash", HashText(producer.hash)}};
+  if (!producer.owner.empty()) json["owner"] = producer.owner;
+  return json;
 }
 
 nlohmann::json OutcomeJson(const AppendOutcome& outcome) {
@@ -177,7 +179,8 @@ Result<ProducerState> ParseProducerJson(const nlohmann::json& json) {
   if (json.is_object() && lines != json.end() && lines->is_number_unsigned() && hash != json.end() &&
       hash->is_string()) {
     if (const auto parsed = ParseHashText(hash->get_ref<const std::string&>()))
-      return ProducerState{.lines = lines->get<std::uint64_t>(), .hash = *parsed};
+      return ProducerState{
+          .lines = lines->get<std::uint64_t>(), .hash = *parsed, .owner = json.value("owner", "")};
   }
   return Status::Fatal("the running program gave an answer that this one does not understand: " +
                        json.dump() + "; are both of the same version?");

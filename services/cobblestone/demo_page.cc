@@ -130,7 +130,7 @@ bool SomebodyLooks() {
 
 Status ShowPage(const settings::RunSettings& settings, double results_per_s, const StopSignals& signals) {
   const std::string token = RandomToken();
-  ::setenv("COBBLESTONE_TOKENS", ("ingest " + token).c_str(), 1);
+  ::setenv("COBBLESTONE_TOKENS", ("ingest * all demo:" + token).c_str(), 1);
   const std::string config = settings.data_directory + "/page.yaml";
   std::ofstream(config)
       << "data_directory: " << nlohmann::json(settings.data_directory).dump()

@@ -27,6 +27,7 @@ namespace {
 
 constexpr std::string_view kProducerRow = "producer/";
 constexpr std::string_view kBatchRow = "batch/";
+constexpr std::string_view kOwnerRow = "owner/";
 constexpr std::string_view kTickRow = "tick/";  // by project, 0 for all: the last tick
 // Is there when the last block appended was one with a barrier: after a death in the middle of it, the next block waits
 // for it as it would have.
@@ -169,6 +170,10 @@ Said SaidLast(const stream::embedded::Log& log) {
 
 std::pair<std::string, std::string> ProducerRow(const std::string& source, const ProducerState& state) {
   return {ProducerKey(source), EncodeRow(state)};
+}
+
+std::pair<std::string, std::string> OwnerRow(const std::string& source, const std::string& owner) {
+  return {std::string(kOwnerRow) + source, owner};
 }
 
 stream::Hash128 ChainLine(const stream::Hash128& before, std::string_view line) {
@@ -377,7 +382,7 @@ bool Engine::idle() const { return runner_->idle(); }
 
 namespace {
 
-ProducerState ReadProducer(const stream::embedded::Log& log, const std::string& key) {
+ProducerState ReadState(const stream::embedded::Log& log, const std::string& key) {
   ProducerState state;
   if (const auto row = log.GetRow(key); row.ok()) {
     stream::StateReader reader(*row);
@@ -388,12 +393,16 @@ ProducerState ReadProducer(const stream::embedded::Log& log, const std::string& 
 
 }  // namespace
 
-ProducerState Engine::Producer(const std::string& source) const {
-  return ReadProducer(*log_, ProducerKey(source));
+ProducerState ReadProducer(const stream::embedded::Log& log, const std::string& source) {
+  ProducerState state = ReadState(log, ProducerKey(source));
+  if (auto row = log.GetRow(std::string(kOwnerRow) + source); row.ok()) state.owner = std::move(*row);
+  return state;
 }
 
+ProducerState Engine::Producer(const std::string& source) const { return ReadProducer(*log_, source); }
+
 ProducerState Engine::BatchBegin(const std::string& source) const {
-  return ReadProducer(*log_, std::string(kBatchRow) + source);
+  return ReadState(*log_, std::string(kBatchRow) + source);
 }
 
 Status Engine::DrainFor(bool barrier) {
@@ -558,9 +567,12 @@ Result<Engine::PendingAppend> Engine::BeginAppend(const AppendBlock& block) {
     unit.Add(where, lockstep() ? with_line : one.envelope);
     ++outcome.appended;
   }
-  outcome.producer = {.lines = line, .hash = block.hash};
+  outcome.producer = {
+      .lines = line, .hash = block.hash, .owner = block.owner.empty() ? before.owner : block.owner};
   LogUnit taken = unit.Take();
   taken.rows.push_back(ProducerRow(block.source, outcome.producer));
+  if (outcome.producer.owner != before.owner)
+    taken.rows.push_back(OwnerRow(block.source, outcome.producer.owner));
   if (block.batch_begin)
     taken.rows.emplace_back(std::string(kBatchRow) + block.source, EncodeRow(*block.batch_begin));
   AddTickRows(ticker_->Keep(), taken);

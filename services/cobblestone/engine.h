@@ -40,6 +40,8 @@ struct LedgerPlaces;
 struct ProducerState {
   std::uint64_t lines = 0;  // taken in so far
   stream::Hash128 hash;     // chained over the bytes of all lines before, ChainLine()
+  // Who alone may go on with it over HTTP (gateway::Sender::owner()). Empty: nobody has used it over HTTP. A row of its own.
+  std::string owner{};
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -47,8 +49,11 @@ struct ProducerState {
   }
 };
 
-// The row of the log that says so.
+// The rows of the log that say so: of how far, and of whose it is.
 std::pair<std::string, std::string> ProducerRow(const std::string& source, const ProducerState& state);
+std::pair<std::string, std::string> OwnerRow(const std::string& source, const std::string& owner);
+// Lines 0 where the source was never used.
+ProducerState ReadProducer(const stream::embedded::Log& log, const std::string& source);
 // What says in a log that it is one of `order: lockstep`, and what was said in the period under way.
 std::vector<std::pair<std::string, std::string>> LockstepRows(Said said);
 // kNothing in a log of another order.
@@ -72,6 +77,8 @@ struct AppendBlock {
   // Where the batch begins that this block is part of, for sources that send in batches: kept with the log (BatchBegin), so that
   // a batch that is sent again can be compared.
   std::optional<ProducerState> batch_begin{};
+  // Becomes the source's owner; empty: the owner stays. The caller has checked that the source may be used.
+  std::string owner{};
   bool own_ticks = false;  // the source says itself when time passes: no ticks are made of its event times
   bool barrier = false;    // everything before is drained first, and the block before the answer
   // `order: lockstep`: the source asks that the period ends before this block; else what it says decides that, never where

@@ -12,6 +12,10 @@ gateway::AccessLog AccessLogOf(const settings::RunSettings& settings, RunLog& lo
   return [&log](const nlohmann::json& request) { log.Info("request", request); };
 }
 
+gateway::Warn WarningsOf(RunLog& log) {
+  return [&log](const std::string& what) { log.Warn(what); };
+}
+
 Result<std::unique_ptr<EngineGateway>> EngineGateway::Start(const settings::RunSettings& settings,
                                                             Engine& engine, bool runs, EngineMetrics* metrics,
                                                             RunLog& log) {
@@ -22,8 +26,8 @@ Result<std::unique_ptr<EngineGateway>> EngineGateway::Start(const settings::RunS
   if (!questions.ok()) return questions.status();
   std::unique_ptr<EngineGateway> made(new EngineGateway);
   made->pipeline_ = MakeEnginePipeline(engine, runs, metrics);
-  auto gateway =
-      gateway::Gateway::Start(settings.gateway, **questions, *made->pipeline_, AccessLogOf(settings, log));
+  auto gateway = gateway::Gateway::Start(settings.gateway, **questions, *made->pipeline_,
+                                         AccessLogOf(settings, log), WarningsOf(log));
   if (!gateway.ok()) return gateway.status();
   made->gateway_ = std::move(*gateway);
   if (settings.gateway.allow_plaintext && settings.gateway.tls_certificate.empty())

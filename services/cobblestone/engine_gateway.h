@@ -15,6 +15,8 @@ namespace cobblestone {
 
 // Empty unless gateway.access_log says so. `log` must outlive it.
 gateway::AccessLog AccessLogOf(const settings::RunSettings& settings, RunLog& log);
+// `log` must outlive it.
+gateway::Warn WarningsOf(RunLog& log);
 
 class EngineGateway {
  public:

@@ -61,10 +61,9 @@ class EnginePipeline final : public gateway::Pipeline {
     return engine_.RefusedResubmit(number);
   }
 
-  Result<nlohmann::json> Source(const std::string& source) override {
-    nlohmann::json known = ProducerJson(engine_.Producer(source));
-    known["source"] = source;
-    return known;
+  Result<gateway::KnownSource> Source(const std::string& source) override {
+    const ProducerState known = engine_.Producer(source);
+    return gateway::KnownSource{.lines = known.lines, .hash = HashText(known.hash), .owner = known.owner};
   }
 
   Result<gateway::EventOutcome> Append(const gateway::EventBatch& batch) override {

@@ -4,6 +4,7 @@
 #include <deque>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "common/wire/event_codec.h"
 #include "common/wire/json_lines.h"
@@ -20,66 +21,86 @@ constexpr std::size_t kBlockLines = 20000;
 constexpr std::size_t kBlockBroadcasts = 200;
 constexpr std::size_t kSourcesCompared = 1000;
 
-void Classify(BatchLine& line) {
-  const auto kind = wire::PeekKind(line.line.envelope);
-  if (!kind) {
-    line.line = {
-        .envelope = {}, .original = std::move(line.line.envelope), .problem = "these bytes are no Envelope"};
-  } else if (wire::IsOurOwn(*kind)) {
-    line.line = {.envelope = {},
-                 .original = std::string(line.raw),
-                 .problem = "the pipeline alone makes a " + std::string(wire::EventKindName(*kind))};
-  } else if (*kind != wire::EventKind::kCompletion && *kind != wire::EventKind::kValidation &&
-             *kind != wire::EventKind::kTick && *kind != wire::EventKind::kBarrier) {
-    line.broadcast = wire::RouteEvent(line.line.envelope, 1).topic == wire::kCatalogue;
-  }
+constexpr std::size_t kPieceBytes = 1u << 20;
+constexpr std::uint64_t kMostLines = 1'000'000;
+constexpr std::size_t kMostListed = 100;     // bad lines
+constexpr std::size_t kLongestReason = 300;  // bytes
+constexpr std::size_t kBlocksOnTheirWay = 4;
+
+// One line or record, read.
+struct ReadLine {
+  SourceLine line;
+  wire::Routing routing;  // of an event
+  bool broadcast = false;
+};
+
+ReadLine Bad(std::string_view raw, std::string problem) {
+  if (problem.size() > kLongestReason) problem = problem.substr(0, kLongestReason) + "...";
+  return {.line = {.envelope = {}, .original = std::string(raw), .problem = std::move(problem)}};
 }
 
-BatchLine JsonLine(std::string_view text) {
-  BatchLine line;
-  if (text.ends_with('\r')) text.remove_suffix(1);
-  if (text.find_first_not_of(" \t\r") == std::string_view::npos) return line;  // counts, and says nothing
-  line.raw = text;
-  auto envelope = text.size() > kMaxEventBytes
-                      ? Result<std::string>(Status::InvalidArgument("it is longer than any event"))
-                      : wire::EnvelopeFromJson(text);
-  if (envelope.ok() && !envelope->empty()) {
-    line.line.envelope = std::move(*envelope);
-    Classify(line);
-    return line;
-  }
-  line.line.original = text.substr(0, kMaxEventBytes);
-  line.line.problem = envelope.ok() ? "an event without any field" : envelope.status().message();
-  return line;
+ReadLine ReadEnvelope(std::string_view raw, std::string envelope) {
+  const auto routing = wire::PeekRouting(envelope);
+  if (!routing) return Bad(raw, "these bytes are no Envelope");
+  if (wire::IsOurOwn(routing->kind))
+    return Bad(raw, "the pipeline alone makes a " + std::string(wire::EventKindName(routing->kind)));
+  ReadLine read{.line = {.envelope = std::move(envelope)}, .routing = *routing};
+  read.broadcast = routing->kind != wire::EventKind::kTick && routing->kind != wire::EventKind::kBarrier &&
+                   wire::RouteEvent(*routing, 1).topic == wire::kCatalogue;
+  return read;
 }
 
-Status Delimited(std::string_view body, std::uint64_t first, std::vector<BatchLine>* lines) {
-  while (!body.empty()) {
-    std::uint64_t length = 0;
-    std::size_t head = 0;
-    bool whole = false;
-    while (head < body.size() && head < 10 && !whole) {
-      const auto byte = static_cast<unsigned char>(body[head]);
-      length |= static_cast<std::uint64_t>(byte & 0x7f) << (7 * head);
-      ++head;
-      whole = byte < 0x80;
-    }
-    if (!whole || length > body.size() - head)
-      return Status::InvalidArgument("record " + std::to_string(first + lines->size() + 1) +
-                                     " is longer than what is left of the body: these are no "
-                                     "length-delimited Envelopes, or the body was cut");
-    BatchLine& line = lines->emplace_back();
-    line.raw = body.substr(head, length);
-    line.line.envelope = line.raw;
-    body.remove_prefix(head + length);
-    if (length == 0) {
-      // A source line without bytes would say nothing; this one is refused.
-      line.line = {.envelope = {}, .original = std::string(1, '\0'), .problem = "an event without any field"};
-      continue;
-    }
-    Classify(line);
+// A blank line says nothing: neither an event nor a problem.
+ReadLine Read(gateway::EventBatch::Format format, std::string_view raw) {
+  if (format == gateway::EventBatch::Format::kDelimited) {
+    // A source line without bytes would say nothing; this one is refused.
+    if (raw.empty()) return Bad(std::string_view("\0", 1), "an event without any field");
+    if (raw.size() > kMaxEventBytes) return Bad(raw.substr(0, kMaxEventBytes), "it is longer than any event");
+    return ReadEnvelope(raw, std::string(raw));
   }
-  return Status::Ok();
+  if (raw.empty()) return {};
+  if (raw.size() > kMaxEventBytes) return Bad(raw.substr(0, kMaxEventBytes), "it is longer than any event");
+  auto envelope = wire::EnvelopeFromJson(raw);
+  if (!envelope.ok()) return Bad(raw, envelope.status().message());
+  if (envelope->empty()) return Bad(raw, "an event without any field");
+  return ReadEnvelope(raw, std::move(*envelope));
+}
+
+bool HasRoom(const std::vector<gateway::BadEventLine>& list) { return list.size() < kMostListed; }
+
+// Fills what `outcome` says of bad and forbidden lines. `envelopes` gets an entry for each line of JSON that is not blank, an empty
+// one for a bad line, so that no line is parsed again but bad ones.
+Status CheckLines(const gateway::EventBatch& batch, gateway::EventOutcome* outcome,
+                  EnvelopeQueue* envelopes) {
+  BatchLines lines(batch);
+  for (std::string_view raw; lines.Next(&raw);) {
+    if (lines.passed() > kMostLines)
+      return Status::InvalidArgument("the batch has more than " + std::to_string(kMostLines) +
+                                     " lines; nothing of it was appended: send smaller batches");
+    const std::uint64_t line = batch.first_line + lines.passed() - 1;
+    const ReadLine read = Read(batch.format, raw);
+    if (batch.format == gateway::EventBatch::Format::kJsonLines && !raw.empty())
+      envelopes->Put(read.line.envelope);
+    if (!read.line.problem.empty()) {
+      ++outcome->bad_lines;
+      if (HasRoom(outcome->bad)) outcome->bad.push_back({.line = line, .reason = read.line.problem});
+      if (!batch.refuse_bad_lines && !HasRoom(outcome->bad)) return Status::Ok();
+    } else if (batch.rights != nullptr && !read.line.envelope.empty() &&
+               !batch.rights->May(read.routing.project, read.routing.kind)) {
+      outcome->forbidden.push_back({.line = line,
+                                    .reason = "an event of kind " +
+                                              std::string(wire::EventKindName(read.routing.kind)) +
+                                              " of project " + std::to_string(read.routing.project.value)});
+      if (!HasRoom(outcome->forbidden)) return Status::Ok();
+    }
+  }
+  return lines.status();
+}
+
+// Whether the sender may use a source that has come so far.
+bool MayUse(const gateway::Sender& sender, const ProducerState& source) {
+  if (sender.owner().empty()) return true;  // not over HTTP
+  return (source.lines == 0 && source.owner.empty()) || sender.Owns(source.owner);
 }
 
 std::string Conflict(const std::string& source, const std::string& what, std::uint64_t lines) {
@@ -88,18 +109,67 @@ std::string Conflict(const std::string& source, const std::string& what, std::ui
 
 }  // namespace
 
-Result<std::vector<BatchLine>> ParseEventBatch(const gateway::EventBatch& batch) {
-  std::vector<BatchLine> lines;
-  if (batch.format == gateway::EventBatch::Format::kDelimited) {
-    if (Status s = Delimited(batch.body, batch.first_line, &lines); !s.ok()) return s;
-    return lines;
+bool BatchLines::Next(std::string_view* raw) {
+  if (rest_.empty()) return false;
+  if (format_ == gateway::EventBatch::Format::kDelimited) return NextRecord(raw);
+  const std::size_t end = std::min(rest_.find('\n'), rest_.size());
+  *raw = rest_.substr(0, end);
+  rest_.remove_prefix(std::min(end + 1, rest_.size()));
+  ++passed_;
+  if (raw->ends_with('\r')) raw->remove_suffix(1);
+  if (raw->find_first_not_of(" \t\r") == std::string_view::npos) *raw = {};  // counts, and says nothing
+  return true;
+}
+
+bool BatchLines::NextRecord(std::string_view* raw) {
+  std::uint64_t length = 0;
+  std::size_t head = 0;
+  bool whole = false;
+  while (head < rest_.size() && head < 10 && !whole) {
+    const auto byte = static_cast<unsigned char>(rest_[head]);
+    length |= static_cast<std::uint64_t>(byte & 0x7f) << (7 * head);
+    ++head;
+    whole = byte < 0x80;
   }
-  for (std::string_view rest = batch.body; !rest.empty();) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    lines.push_back(JsonLine(rest.substr(0, end)));
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+  if (!whole || length > rest_.size() - head) {
+    status_ = Status::InvalidArgument("record " + std::to_string(passed_ + 1) +
+                                      " of the body is longer than what is left of it: these are no "
+                                      "length-delimited Envelopes, or the body was cut");
+    return false;
   }
-  return lines;
+  *raw = rest_.substr(head, length);
+  rest_.remove_prefix(head + length);
+  ++passed_;
+  return true;
+}
+
+void EnvelopeQueue::Put(std::string_view envelope) {
+  constexpr std::size_t kLengthBytes = 10;
+  const std::size_t need = kLengthBytes + envelope.size();
+  if (pieces_.empty() || pieces_.back().capacity() - pieces_.back().size() < need)
+    pieces_.emplace_back().reserve(std::max(kPieceBytes, need));
+  std::string& piece = pieces_.back();
+  std::size_t length = envelope.size();
+  for (; length >= 0x80; length >>= 7) piece.push_back(static_cast<char>(length | 0x80));
+  piece.push_back(static_cast<char>(length));
+  piece.append(envelope);
+}
+
+std::string_view EnvelopeQueue::Take() {
+  if (taken_ == pieces_.front().size()) {
+    pieces_.pop_front();
+    taken_ = 0;
+  }
+  const std::string& piece = pieces_.front();
+  std::size_t length = 0;
+  for (unsigned shift = 0;; shift += 7) {
+    const auto byte = static_cast<unsigned char>(piece[taken_++]);
+    length |= static_cast<std::size_t>(byte & 0x7f) << shift;
+    if (byte < 0x80) break;
+  }
+  const std::string_view envelope = std::string_view(piece).substr(taken_, length);
+  taken_ += length;
+  return envelope;
 }
 
 // While it lives no other batch of the source is compared or appended.
@@ -154,17 +224,21 @@ Result<gateway::EventOutcome> BatchIngest::Take(const gateway::EventBatch& batch
     return Status::InvalidArgument(
         "the pipeline runs with `order: lockstep`, where a source must make its ticks and barriers itself, as "
         "`cobblestone ingest` does: send the file with that");
-  auto lines = ParseEventBatch(batch);
-  if (!lines.ok()) return lines.status();
   gateway::EventOutcome outcome;
-  for (std::size_t i = 0; i < lines->size(); ++i)
-    if (const std::string& problem = (*lines)[i].line.problem; !problem.empty())
-      outcome.bad.push_back({.line = batch.first_line + i, .reason = problem});
+  const auto seen = sink_->Look(batch.source);
+  if (!seen.ok()) return seen.status();
+  outcome.others_source = !MayUse(batch.sender, *seen);
+  if (outcome.others_source) return outcome;
+  EnvelopeQueue envelopes;
+  if (Status s = CheckLines(batch, &outcome, &envelopes); !s.ok()) return s;
+  if (!outcome.forbidden.empty()) return outcome;
 
   const InTurn in_turn(*this, batch.source);
   const auto told = sink_->Producer(batch.source);
   if (!told.ok()) return told.status();
   const ProducerState& known = *told;
+  outcome.others_source = !MayUse(batch.sender, known);
+  if (outcome.others_source) return outcome;
   outcome.lines = known.lines;
   if (!outcome.bad.empty() && !batch.refuse_bad_lines) return outcome;
   if (batch.first_line > known.lines) {
@@ -190,10 +264,13 @@ Result<gateway::EventOutcome> BatchIngest::Take(const gateway::EventBatch& batch
   }
   const ProducerState begin{.lines = batch.first_line, .hash = *before};
   ProducerState at = begin;
-  std::size_t next = 0;
-  for (; next < lines->size() && at.lines < known.lines; ++next)
-    at = {.lines = at.lines + 1, .hash = ChainLine(at.hash, (*lines)[next].raw)};
-  outcome.repeated = next;
+  const bool json = batch.format == gateway::EventBatch::Format::kJsonLines;
+  BatchLines lines(batch);
+  for (std::string_view raw; at.lines < known.lines && lines.Next(&raw);) {
+    if (json && !raw.empty()) (void)envelopes.Take();
+    at = {.lines = at.lines + 1, .hash = ChainLine(at.hash, raw)};
+  }
+  outcome.repeated = lines.passed();
   if (at.lines == known.lines && at.hash != known.hash) {
     outcome.repeated = 0;
     outcome.conflict =
@@ -203,39 +280,52 @@ Result<gateway::EventOutcome> BatchIngest::Take(const gateway::EventBatch& batch
                  known.lines);
     return outcome;
   }
-  if (next == lines->size()) {
-    if (next > 0 && at.lines < known.lines) Remember(batch.source, at);
+  if (at.lines < known.lines) {
+    if (outcome.repeated > 0) Remember(batch.source, at);
     return outcome;
   }
-  if (Status s = Append(batch, *lines, next, at, begin, &outcome); !s.ok()) return s;
+  if (Status s = Append(batch, lines, envelopes, at, begin, &outcome); !s.ok()) return s;
   return outcome;
 }
 
-Status BatchIngest::Append(const gateway::EventBatch& batch, std::vector<BatchLine>& lines, std::size_t begin,
+Status BatchIngest::Append(const gateway::EventBatch& batch, BatchLines& lines, EnvelopeQueue& envelopes,
                            ProducerState at, const ProducerState& batch_begin,
                            gateway::EventOutcome* outcome) {
-  std::vector<AppendBlock> blocks;
-  for (std::size_t i = begin; i < lines.size();) {
-    AppendBlock block{.source = batch.source, .first_line = at.lines, .barrier = lines[i].broadcast};
-    block.batch_begin = batch_begin;
-    const std::size_t most_lines = block.barrier ? kBlockBroadcasts : kBlockLines;
-    for (std::size_t bytes = 0; i < lines.size() && lines[i].broadcast == block.barrier &&
-                                bytes < kBlockBytes && block.lines.size() < most_lines;
-         ++i) {
-      bytes += lines[i].raw.size() + 1;
-      at = {.lines = at.lines + 1, .hash = ChainLine(at.hash, lines[i].raw)};
-      block.lines.push_back(std::move(lines[i].line));
+  const bool json = batch.format == gateway::EventBatch::Format::kJsonLines;
+  std::string_view raw;
+  ReadLine read;
+  const auto step = [&] {
+    if (!lines.Next(&raw)) return false;
+    if (!json || raw.empty()) {
+      read = Read(batch.format, raw);
+    } else if (const std::string_view envelope = envelopes.Take(); envelope.empty()) {
+      read = Read(batch.format, raw);  // bad: the reason once more
+    } else {
+      read = ReadEnvelope(raw, std::string(envelope));
     }
-    block.hash = at.hash;
-    blocks.push_back(std::move(block));
-  }
-  std::vector<AppendOutcome> outcomes;
-  Status appended = sink_->Append(blocks, &outcomes);
-  for (const AppendOutcome& one : outcomes) {
+    return true;
+  };
+  bool more = step();
+  const auto next = [&](AppendBlock* block) {
+    if (!more) return false;
+    *block = {.source = batch.source, .first_line = at.lines, .lines = {}, .barrier = read.broadcast};
+    block->batch_begin = batch_begin;
+    block->owner = batch.sender.owner();
+    const std::size_t most_lines = block->barrier ? kBlockBroadcasts : kBlockLines;
+    for (std::size_t bytes = 0;
+         more && read.broadcast == block->barrier && bytes < kBlockBytes && block->lines.size() < most_lines;
+         more = step()) {
+      bytes += raw.size() + 1;
+      at = {.lines = at.lines + 1, .hash = ChainLine(at.hash, raw)};
+      block->lines.push_back(std::move(read.line));
+    }
+    block->hash = at.hash;
+    return true;
+  };
+  return sink_->Append(next, [outcome](const AppendOutcome& one) {
     outcome->appended += one.appended;
     outcome->lines = one.producer.lines;
-  }
-  return appended;
+  });
 }
 
 namespace {
@@ -245,24 +335,32 @@ class EngineSink final : public EventSink {
   explicit EngineSink(Engine& engine) : engine_(engine) {}
 
   [[nodiscard]] bool lockstep() const override { return engine_.lockstep(); }
+  Result<ProducerState> Look(const std::string& source) override { return engine_.Producer(source); }
   Result<ProducerState> Producer(const std::string& source) override { return engine_.Producer(source); }
   Result<ProducerState> BatchBegin(const std::string& source) override { return engine_.BatchBegin(source); }
-  Status Append(const std::vector<AppendBlock>& blocks, std::vector<AppendOutcome>* outcomes) override {
+  Status Append(const std::function<bool(AppendBlock*)>& next,
+                const std::function<void(const AppendOutcome&)>& done) override {
     std::deque<Engine::PendingAppend> pending;  // several on their way to the disk
     Status status;
-    for (const AppendBlock& block : blocks) {
+    const auto finish = [&] {
+      const auto finished = engine_.FinishAppend(pending.front());
+      pending.pop_front();
+      if (!finished.ok()) return finished.status();
+      done(*finished);
+      return Status::Ok();
+    };
+    for (AppendBlock block; status.ok() && next(&block);) {
       auto begun = engine_.BeginAppend(block);
       if (!begun.ok()) {
         status = begun.status();
         break;
       }
       pending.push_back(*begun);
+      if (pending.size() < kBlocksOnTheirWay) continue;
+      if (Status s = finish(); !s.ok()) return s;
     }
-    for (const Engine::PendingAppend& one : pending) {
-      const auto done = engine_.FinishAppend(one);
-      if (!done.ok()) return done.status();
-      outcomes->push_back(*done);
-    }
+    while (!pending.empty())
+      if (Status s = finish(); !s.ok()) return s;
     return status;
   }
 

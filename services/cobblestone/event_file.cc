@@ -379,7 +379,8 @@ Status EventFile::Detect() {
       continue;
     }
     const std::string_view line = data.substr(start, end == std::string_view::npos ? end : end - start);
-    if (event_file::IsBlank(line) && end != std::string_view::npos) {
+    // Of many blank lines it is enough to have seen the first ones: they stay in memory to be counted.
+    if (event_file::IsBlank(line) && end != std::string_view::npos && end < kMaxEventBytes) {
       start = looked = end + 1;
       continue;
     }
@@ -512,6 +513,7 @@ Result<bool> EventFile::NextGolden(EventItem* item) {
 }
 
 Result<bool> EventFile::NextDelimited(EventItem* item) {
+  constexpr std::size_t kZeros = 100;
   for (;;) {
     const std::string_view data = input_->data();
     std::uint64_t length = 0;
@@ -529,6 +531,17 @@ Result<bool> EventFile::NextDelimited(EventItem* item) {
           " (counted from 0) says a length that cannot be: this is no file of delimited events, or "
           "it is damaged from there on; all records before were good");
     }
+    // One record without bytes is refused. Many are zeros of a disk, where events were never written.
+    if (whole && length == 0 && data.size() < kZeros && !input_->at_end()) {
+      if (Status s = input_->Fill(); !s.ok()) return s;
+      continue;
+    }
+    if (whole && length == 0 && data.size() >= kZeros &&
+        data.substr(0, kZeros).find_first_not_of('\0') == std::string_view::npos)
+      return Status::InvalidArgument(
+          path_ + ": from record " + std::to_string(next_line_) +
+          " (counted from 0) on it holds zeros: this is no file of delimited events, or "
+          "it is damaged from there on; all records before were good");
     if (whole && data.size() - head >= length) {
       item->raw = data.substr(head, length);
       item->envelope = item->raw;

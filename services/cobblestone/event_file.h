@@ -24,7 +24,7 @@
 namespace cobblestone {
 
 // A longer line or record cannot be an event. 16 MiB.
-inline constexpr std::size_t kMaxEventBytes = 16u << 20;
+inline constexpr std::size_t kMaxEventBytes = 1u << 20;
 
 struct EventFileOptions {
   ProjectId project{1};  // golden files name none

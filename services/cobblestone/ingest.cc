@@ -60,20 +60,22 @@ class StepMaker {
         changed_(options.changed),
         known_(known) {}
 
-  // The steps that an item is, to be taken out before the next.
+  // Blank lines in front of an item count, and say nothing. The step of one of them, to be taken out before the next; false:
+  // none is left before `item`.
+  Result<bool> PutBlankBefore(const EventItem& item) {
+    if (!counts_lines_ || position_ >= item.line) return false;
+    if (Status s = Add({.file_line = position_}, {}); !s.ok()) return s;
+    return true;
+  }
+  // The steps that an item is, to be taken out before the next; its blank lines were put before.
   Status Put(const EventItem& item) {
-    if (counts_lines_) {
-      // Empty lines count, and say nothing.
-      while (position_ < item.line) {
-        if (Status s = Add({.file_line = position_}, {}); !s.ok()) return s;
-      }
-    }
     if (lockstep_ && !own_ticks_ && !item.envelope.empty()) {
       if (Status s = PutTicks(item); !s.ok()) return s;
     }
     Step step{.barrier = item.barrier ? Barrier::kAlone : Barrier::kNone, .file_line = item.line};
     if (item.bad()) {
-      step.line.original = item.raw;
+      // What has neither an event nor an original is a blank line to the pipeline; a record without bytes is refused.
+      step.line.original = item.raw.empty() ? std::string_view("\0", 1) : item.raw;
       step.line.problem = item.problem;
     } else if (position_ >= known_.lines) {
       step.line.envelope = item.envelope;
@@ -304,11 +306,16 @@ struct Reading {
     Step step;
     try {
       belt.End(events->ForEach([&](const EventItem& item) {
-        if (Status s = steps.Put(item); !s.ok()) return s;
-        bytes_read.store(events->bytes_read(), std::memory_order_relaxed);
-        while (steps.Take(&step)) {
-          if (!belt.Put(std::move(step), steps.hash(), empty, position++))
-            return Status::Retry("the sender has given up");  // and told why
+        for (Result<bool> blank = true; *blank;) {
+          blank = steps.PutBlankBefore(item);
+          if (!blank.ok()) return blank.status();
+          if (!*blank)
+            if (Status s = steps.Put(item); !s.ok()) return s;
+          bytes_read.store(events->bytes_read(), std::memory_order_relaxed);
+          while (steps.Take(&step)) {
+            if (!belt.Put(std::move(step), steps.hash(), empty, position++))
+              return Status::Retry("the sender has given up");  // and told why
+          }
         }
         return Status::Ok();
       }));

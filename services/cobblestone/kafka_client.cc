@@ -45,7 +45,7 @@ double WallClock() {
 }
 
 ProducerState ProducerOf(const client::SourceState& state) {
-  return {.lines = state.events, .hash = state.hash};
+  return {.lines = state.events, .hash = state.hash, .owner = state.owner};
 }
 
 // What a slot's owner tells of its stages, by their names; the slot has all of them or, as its role says, one.
@@ -187,8 +187,11 @@ class KafkaClient final : public Client {
         return s;
       ++outcome.appended;
     }
-    outcome.producer = {.lines = line, .hash = block.hash};
-    client::SourceState state{.events = line, .hash = block.hash, .said = static_cast<std::uint32_t>(said)};
+    client::SourceState state{.events = line,
+                              .hash = block.hash,
+                              .said = static_cast<std::uint32_t>(said),
+                              .owner = block.owner.empty() ? publisher.state().owner : block.owner};
+    outcome.producer = ProducerOf(state);
     if (block.batch_begin) {
       state.batch_events = block.batch_begin->lines;
       state.batch_hash = block.batch_begin->hash;

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <fstream>
 #include <optional>
 #include <sstream>
 #include <thread>
 
 #include "common/base/build_id.h"
+#include "common/base/secret_file.h"
 #include "common/stream/kafka/librdkafka/topic_admin.h"
 #include "common/stream/kafka/read_all.h"
 #include "common/stream/kafka/state_directory.h"
@@ -30,15 +30,17 @@ constexpr const char* kAnyTime = "9223372036854775807";
 constexpr std::chrono::seconds kMemberMargin{3};  // brokers look for sessions that are over now and then
 constexpr std::chrono::milliseconds kLookEvery{300};
 
-Result<std::string> ReadSecret(const std::string& path) {
-  std::ifstream file(path);
-  std::string line;
-  if (!file || !std::getline(file, line))
-    return Status::InvalidArgument(
-        "the secret in " + path +
-        " cannot be read, or the file is empty; look at the path (kafka.password_file, "
-        "kafka.key_password_file) and its permissions");
-  while (!line.empty() && (line.back() == '\r' || line.back() == '\n')) line.pop_back();
+constexpr std::size_t kLargestSecret = 1u << 20;
+
+// The first line of the file.
+Result<std::string> ReadSecret(std::string_view option, const std::string& path) {
+  auto text = ReadSecretFile(option, path, kLargestSecret);
+  if (!text.ok()) return text.status();
+  std::string line = text->substr(0, text->find_first_of("\r\n"));
+  Wipe(&*text);
+  if (line.empty())
+    return Status::InvalidArgument(std::string(option) + ": " + path +
+                                   " has an empty first line, where the secret is expected");
   return line;
 }
 
@@ -54,9 +56,14 @@ Result<stream::kafka::Properties> ConnectionOf(const KafkaSettings& kafka) {
   };
   add("ssl.ca.location", kafka.ca_file);
   add("ssl.certificate.location", kafka.certificate_file);
-  add("ssl.key.location", kafka.key_file);
+  if (!kafka.key_file.empty()) {
+    // As its text, so that librdkafka uses what was checked, and does not open the path again.
+    auto pem = ReadSecretFile("kafka.key_file", kafka.key_file, kLargestSecret);
+    if (!pem.ok()) return pem.status();
+    all["ssl.key.pem"] = std::move(*pem);
+  }
   if (!kafka.key_password_file.empty()) {
-    auto secret = ReadSecret(kafka.key_password_file);
+    auto secret = ReadSecret("kafka.key_password_file", kafka.key_password_file);
     if (!secret.ok()) return secret.status();
     all["ssl.key.password"] = *secret;
   }
@@ -64,7 +71,7 @@ Result<stream::kafka::Properties> ConnectionOf(const KafkaSettings& kafka) {
     all["sasl.mechanism"] = kMechanisms[static_cast<int>(kafka.mechanism)];
     all["sasl.username"] = kafka.user;
     if (!kafka.password_file.empty()) {
-      auto secret = ReadSecret(kafka.password_file);
+      auto secret = ReadSecret("kafka.password_file", kafka.password_file);
       if (!secret.ok()) return secret.status();
       all["sasl.password"] = *secret;
     } else {

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <deque>
 #include <mutex>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -43,15 +45,43 @@ class SharedClient {
   const std::unique_ptr<Client> client_;
 };
 
+// Without becoming its publisher, which would end whoever sends it now. Reads the state of all sources.
+Result<ProducerState> LookAtSource(stream::kafka::Cluster& cluster, const std::string& source) {
+  auto reader = cluster.NewReader();
+  if (!reader.ok()) return reader.status();
+  client::SourceState state;
+  Status s = stream::kafka::ReadAll(**reader, {kProducersTopic, 0}, stream::kafka::kBeginning, kPatience,
+                                    [&](const stream::kafka::Message& row) {
+                                      if (row.key() != source) return Status::Ok();
+                                      auto read = client::DecodeSourceState(row.value());
+                                      if (read.ok()) state = *read;
+                                      return read.status();
+                                    });
+  if (!s.ok()) return s;
+  return ProducerState{.lines = state.events, .hash = state.hash, .owner = state.owner};
+}
+
 class KafkaSink final : public EventSink {
  public:
-  KafkaSink(std::shared_ptr<SharedClient> client, bool lockstep)
-      : client_(std::move(client)), lockstep_(lockstep) {}
+  // `cluster` must outlive it.
+  KafkaSink(std::shared_ptr<SharedClient> client, stream::kafka::Cluster& cluster, bool lockstep)
+      : client_(std::move(client)), cluster_(cluster), lockstep_(lockstep) {}
 
   [[nodiscard]] bool lockstep() const override { return lockstep_; }
+  // Of a source that is sent from here its publisher knows all.
+  Result<ProducerState> Look(const std::string& source) override {
+    std::unique_lock lock(mutex_);
+    const bool published = published_.contains(source);
+    lock.unlock();
+    return published ? Producer(source) : LookAtSource(cluster_, source);
+  }
   Result<ProducerState> Producer(const std::string& source) override {
     const auto answer = Ask(source);
     if (!answer.ok()) return answer.status();
+    {
+      const std::lock_guard lock(mutex_);
+      published_.insert(source);
+    }
     return ParseProducerJson(*answer);
   }
   Result<ProducerState> BatchBegin(const std::string& source) override {
@@ -60,15 +90,19 @@ class KafkaSink final : public EventSink {
     if (!answer->contains("batch")) return ProducerState{};
     return ParseProducerJson((*answer)["batch"]);
   }
-  Status Append(const std::vector<AppendBlock>& blocks, std::vector<AppendOutcome>* outcomes) override {
+  Status Append(const std::function<bool(AppendBlock*)>& next,
+                const std::function<void(const AppendOutcome&)>& done) override {
     // One block of a source in a turn, as on one machine.
-    for (const AppendBlock& block : blocks) {
+    for (AppendBlock block; next(&block);) {
       const auto outcome = client_->With([&](Client& client) { return client.Append(block); });
-      if (outcome.status().code() == StatusCode::kFenced)
+      if (outcome.status().code() == StatusCode::kFenced) {
+        const std::lock_guard lock(mutex_);
+        published_.erase(block.source);
         return Status::Retry("another program sends source " + block.source +
                              " at the same time; ask how far it came and go on there");
+      }
       if (!outcome.ok()) return outcome.status();
-      outcomes->push_back(*outcome);
+      done(*outcome);
     }
     return Status::Ok();
   }
@@ -81,7 +115,10 @@ class KafkaSink final : public EventSink {
   }
 
   const std::shared_ptr<SharedClient> client_;
+  stream::kafka::Cluster& cluster_;
   const bool lockstep_;
+  std::mutex mutex_;
+  std::set<std::string> published_;  // sources of which `client_` has the publisher; guarded by mutex_
 };
 
 class KafkaPipeline final : public gateway::Pipeline {
@@ -96,7 +133,8 @@ class KafkaPipeline final : public gateway::Pipeline {
         cluster_(std::move(cluster)),
         admin_(std::move(admin)),
         client_(std::move(client)),
-        ingest_(std::make_unique<KafkaSink>(client_, settings.order == settings::Order::kLockstep)),
+        ingest_(
+            std::make_unique<KafkaSink>(client_, *cluster_, settings.order == settings::Order::kLockstep)),
         grants_(LogsOf(*cluster_, *admin_, deployment_, Reads::kOn)(wire::kGrants)) {}
 
   Result<json> Tasks() override {
@@ -135,22 +173,10 @@ class KafkaPipeline final : public gateway::Pipeline {
     });
   }
 
-  // Without becoming its publisher, which would end whoever sends it now.
-  Result<json> Source(const std::string& source) override {
-    auto reader = cluster_->NewReader();
-    if (!reader.ok()) return reader.status();
-    client::SourceState state;
-    Status s = stream::kafka::ReadAll(**reader, {kProducersTopic, 0}, stream::kafka::kBeginning, kPatience,
-                                      [&](const stream::kafka::Message& row) {
-                                        if (row.key() != source) return Status::Ok();
-                                        auto read = client::DecodeSourceState(row.value());
-                                        if (read.ok()) state = *read;
-                                        return read.status();
-                                      });
-    if (!s.ok()) return s;
-    json known = ProducerJson({.lines = state.events, .hash = state.hash});
-    known["source"] = source;
-    return known;
+  Result<gateway::KnownSource> Source(const std::string& source) override {
+    const auto known = LookAtSource(*cluster_, source);
+    if (!known.ok()) return known.status();
+    return gateway::KnownSource{.lines = known->lines, .hash = HashText(known->hash), .owner = known->owner};
   }
 
   Result<gateway::EventOutcome> Append(const gateway::EventBatch& batch) override {

@@ -217,6 +217,7 @@ class ToEmbedded {
     stream::embedded::LogUnit unit;
     for (const auto& [name, state] : sources) {
       unit.rows.push_back(ProducerRow(name, {.lines = state.events, .hash = state.hash}));
+      if (!state.owner.empty()) unit.rows.push_back(OwnerRow(name, state.owner));
       ++counts_.sources;
     }
     if (lockstep())

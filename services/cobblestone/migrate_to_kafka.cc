@@ -247,18 +247,23 @@ class ToKafka {
   Status CopySources() {
     const std::string prefix = ProducerRow("", {}).first;
     const auto said = static_cast<std::uint32_t>(SaidLast(*log_));
-    Status status;
-    Status s = log_->ScanRows(prefix, [&](std::string_view key, std::string_view value) {
-      ProducerState state;
-      stream::StateReader reader(value);
-      reader(state);
-      if (!status.ok()) return;
+    std::vector<std::string> sources;
+    if (Status s = log_->ScanRows(
+            prefix,
+            [&](std::string_view key, std::string_view) { sources.emplace_back(key.substr(prefix.size())); });
+        !s.ok())
+      return s;
+    for (const std::string& source : sources) {
+      const ProducerState state = ReadProducer(*log_, source);
       ++counts_.sources;
-      status = StatusOf(producer_->Produce(
-          {kProducersTopic, 0}, key.substr(prefix.size()),
-          client::EncodeSourceState({.events = state.lines, .hash = state.hash, .said = said}), &ignored_));
-    });
-    return s.ok() ? status : s;
+      Status s = StatusOf(producer_->Produce(
+          {kProducersTopic, 0}, source,
+          client::EncodeSourceState(
+              {.events = state.lines, .hash = state.hash, .said = said, .owner = state.owner}),
+          &ignored_));
+      if (!s.ok()) return s;
+    }
+    return Status::Ok();
   }
 
   Status Send(TopicPartition where, std::string_view key, std::string value, std::uint64_t* offset) {

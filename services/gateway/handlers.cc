@@ -1,5 +1,6 @@
 #include "services/gateway/handlers.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -17,6 +18,7 @@ constexpr std::uint64_t kMostProjects = std::numeric_limits<std::uint32_t>::max(
 constexpr std::uint64_t kMostRefused = 1000;
 constexpr std::uint64_t kMostEpochs = 5000;
 constexpr std::size_t kLongestSource = 200;
+constexpr std::size_t kMostBadLines = 100;  // as the pipeline lists them
 constexpr auto kRestedAge = std::chrono::milliseconds(100);
 constexpr std::size_t kProjectsRested = 1000;
 constexpr std::string_view kJsonLines = "application/x-ndjson";
@@ -33,11 +35,47 @@ json BadLinesJson(const std::vector<BadEventLine>& bad) {
   return list;
 }
 
+std::string LineText(const EventBatch& batch, const BadEventLine& line) {
+  return "line " + std::to_string(line.line + 1) + " of " + batch.source + ": " + line.reason;
+}
+
+Answer OthersSource(const std::string& source) {
+  return ErrorAnswer(
+      403, "forbidden",
+      "source " + source +
+          " belongs to another token, or is one of files: use a name of your own. A token that takes the "
+          "place of another keeps its sources where both have the same name");
+}
+
+Answer BeyondRights(const EventBatch& batch, const EventOutcome& outcome) {
+  return JsonAnswer({{"error",
+                      {{"code", "forbidden"},
+                       {"message", LineText(batch, outcome.forbidden.front()) + ". This token may send " +
+                                       batch.rights->text() + ". Nothing of the batch was appended"}}},
+                     {"source", batch.source},
+                     {"bad", BadLinesJson(outcome.forbidden)}},
+                    403);
+}
+
+Answer BadBatch(const EventBatch& batch, const EventOutcome& outcome) {
+  std::string message = LineText(batch, outcome.bad.front()) +
+                        ". Nothing of the batch was appended; with bad_lines=refuse the other lines are";
+  if (outcome.bad.size() >= kMostBadLines)
+    message += ". The batch was read up to its bad line " + std::to_string(kMostBadLines);
+  return JsonAnswer({{"error", {{"code", "invalid_argument"}, {"message", message}}},
+                     {"source", batch.source},
+                     {"lines", outcome.lines},
+                     {"bad", BadLinesJson(outcome.bad)}},
+                    400);
+}
+
 }  // namespace
 
-Handlers::Handlers(view::Questions& questions, Pipeline& pipeline, const settings::GatewaySettings& settings)
+Handlers::Handlers(view::Questions& questions, Pipeline& pipeline, TokenStore& tokens,
+                   const settings::GatewaySettings& settings)
     : questions_(questions),
       pipeline_(pipeline),
+      tokens_(tokens),
       visibility_(settings.accounts_visible, settings.leaders, [&questions](ProjectId project, UserId user) {
         const auto profile = questions.ProfileOf(project, user);
         if (!profile.ok()) return Visibility::Shown{};
@@ -103,7 +141,11 @@ Answer Handlers::With(const std::string& as_of, const json& data) {
 
 Answer Handlers::HealthNow(const Request& request) {
   if (Status s = Query(request).status(); !s.ok()) return ErrorAnswer(s);
-  const Health health = pipeline_.CheckHealth();
+  Health health = pipeline_.CheckHealth();
+  if (std::string problem = tokens_.problem(); !problem.empty()) {
+    health.grade = std::max(health.grade, Health::Grade::kDegraded);
+    health.problems.push_back(std::move(problem));
+  }
   return JsonAnswer({{"status", GradeName(health.grade)}, {"problems", health.problems}},
                     health.grade == Health::Grade::kFailed ? 503 : 200);
 }
@@ -172,8 +214,11 @@ Answer Handlers::Source(const Request& request) {
   Query query(request);
   const std::string source = query.RequiredText("source", kLongestSource);
   if (Status s = query.status(); !s.ok()) return ErrorAnswer(s);
-  auto known = pipeline_.Source(source);
-  return known.ok() ? JsonAnswer({{"data", std::move(*known)}}) : ErrorAnswer(known.status());
+  const auto known = pipeline_.Source(source);
+  if (!known.ok()) return ErrorAnswer(known.status());
+  const bool unused = known->lines == 0 && known->owner.empty();
+  if (!unused && !request.rights.sender.Owns(known->owner)) return OthersSource(source);
+  return JsonAnswer({{"data", {{"source", source}, {"lines", known->lines}, {"hash", known->hash}}}});
 }
 
 Answer Handlers::Events(const Request& request) {
@@ -191,34 +236,29 @@ Answer Handlers::Events(const Request& request) {
         "events come as application/x-ndjson, a line of JSON each, or as application/x-protobuf, "
         "delimited Envelopes");
   }
+  // The route lets in nobody without it.
+  if (!request.rights.ingest) return ErrorAnswer(403, "forbidden", "this token may not do that");
+  batch.sender = request.rights.sender;
+  batch.rights = &*request.rights.ingest;
   batch.body = request.body;
-  auto outcome = pipeline_.Append(batch);
+  const auto outcome = pipeline_.Append(batch);
   if (!outcome.ok()) return ErrorAnswer(outcome.status());
+  if (outcome->others_source) return OthersSource(batch.source);
+  if (!outcome->forbidden.empty()) return BeyondRights(batch, *outcome);
   if (!outcome->conflict.empty())
     return JsonAnswer({{"error", {{"code", "conflict"}, {"message", outcome->conflict}}},
                        {"source", batch.source},
                        {"lines", outcome->lines}},
                       409);
-  if (!outcome->bad.empty() && !batch.refuse_bad_lines) {
-    const BadEventLine& first = outcome->bad.front();
-    return JsonAnswer(
-        {{"error",
-          {{"code", "invalid_argument"},
-           {"message", "line " + std::to_string(first.line + 1) + " of " + batch.source + ": " +
-                           first.reason +
-                           ". Nothing of the batch was taken in; with bad_lines=refuse the others are"}}},
-         {"source", batch.source},
-         {"lines", outcome->lines},
-         {"bad", BadLinesJson(outcome->bad)}},
-        400);
-  }
+  if (!outcome->bad.empty() && !batch.refuse_bad_lines) return BadBatch(batch, *outcome);
   return JsonAnswer({{"data",
                       {{"source", batch.source},
                        {"first_line", batch.first_line},
                        {"lines", outcome->lines},
                        {"appended", outcome->appended},
                        {"repeated", outcome->repeated},
-                       {"refused", BadLinesJson(outcome->bad)}}}});
+                       {"refused", BadLinesJson(outcome->bad)},
+                       {"bad_lines", outcome->bad_lines}}}});
 }
 
 // ---- A project ---------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@
 #include "common/wire/account_codec.h"
 #include "services/gateway/message.h"
 #include "services/gateway/pipeline.h"
+#include "services/gateway/token_store.h"
 #include "services/gateway/visibility.h"
 #include "services/view/questions.h"
 
@@ -21,8 +22,9 @@ namespace cobblestone::gateway {
 
 class Handlers {
  public:
-  // `questions` and `pipeline` must outlive it.
-  Handlers(view::Questions& questions, Pipeline& pipeline, const settings::GatewaySettings& settings);
+  // `questions`, `pipeline` and `tokens` must outlive it.
+  Handlers(view::Questions& questions, Pipeline& pipeline, TokenStore& tokens,
+           const settings::GatewaySettings& settings);
 
   [[nodiscard]] const Visibility& visibility() const { return visibility_; }
 
@@ -84,6 +86,7 @@ class Handlers {
 
   view::Questions& questions_;
   Pipeline& pipeline_;
+  TokenStore& tokens_;
   const Visibility visibility_;
 
   struct Rested {

@@ -108,10 +108,10 @@ class StreamProducer final : public http::Producer {
 
 class HttpServer::Impl final : public http::Service {
  public:
-  Impl(const settings::GatewaySettings& settings, Tokens tokens, Handlers& handlers, LiveFeed& live,
+  Impl(const settings::GatewaySettings& settings, TokenStore& tokens, Handlers& handlers, LiveFeed& live,
        AccessLog log)
       : settings_(settings),
-        tokens_(std::move(tokens)),
+        tokens_(tokens),
         handlers_(handlers),
         live_(live),
         log_(std::move(log)),
@@ -403,7 +403,7 @@ class HttpServer::Impl final : public http::Service {
 
   const settings::GatewaySettings settings_;
   const std::vector<std::string> hosts_{NamesOf(settings_.hosts)};
-  const Tokens tokens_;
+  TokenStore& tokens_;
   Handlers& handlers_;
   LiveFeed& live_;
   const AccessLog log_;
@@ -422,9 +422,9 @@ HttpServer::~HttpServer() = default;
 const std::string& HttpServer::url() const { return impl_->url(); }
 
 Result<std::unique_ptr<HttpServer>> HttpServer::Start(const settings::GatewaySettings& settings,
-                                                      Tokens tokens, Handlers& handlers, LiveFeed& live,
+                                                      TokenStore& tokens, Handlers& handlers, LiveFeed& live,
                                                       AccessLog log) {
-  auto impl = std::make_unique<Impl>(settings, std::move(tokens), handlers, live, std::move(log));
+  auto impl = std::make_unique<Impl>(settings, tokens, handlers, live, std::move(log));
   if (Status status = impl->Start(); !status.ok()) return status;
   return std::unique_ptr<HttpServer>(new HttpServer(std::move(impl)));
 }

@@ -10,7 +10,7 @@
 #include "common/settings/run_settings.h"
 #include "services/gateway/handlers.h"
 #include "services/gateway/live.h"
-#include "services/gateway/tokens.h"
+#include "services/gateway/token_store.h"
 
 namespace cobblestone::gateway {
 
@@ -21,8 +21,9 @@ class HttpServer {
  public:
   // Listens and serves at once, on threads of its own. What is given must outlive it. kInvalidArgument: cannot be listened
   // at, or the certificate cannot be used; the message says what to change.
-  static Result<std::unique_ptr<HttpServer>> Start(const settings::GatewaySettings& settings, Tokens tokens,
-                                                   Handlers& handlers, LiveFeed& live, AccessLog log);
+  static Result<std::unique_ptr<HttpServer>> Start(const settings::GatewaySettings& settings,
+                                                   TokenStore& tokens, Handlers& handlers, LiveFeed& live,
+                                                   AccessLog log);
   // Ends the streams, waits for the requests that are being answered, and about two seconds for connections that are silent.
   ~HttpServer();
 

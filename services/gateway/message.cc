@@ -18,6 +18,22 @@ constexpr Known kKnown[] = {
     {StatusCode::kFatal, "fatal", 500},         {StatusCode::kInvalidArgument, "invalid_argument", 400},
     {StatusCode::kNotFound, "not_found", 404}};
 
+// Of the machine, which is nobody's business who asks: a path, or a host and its port.
+bool NamesAPlace(std::string_view message) {
+  for (std::size_t i = 0; i < message.size(); ++i)
+    if (message[i] == '/' ||
+        (message[i] == ':' && i + 1 < message.size() && message[i + 1] >= '0' && message[i + 1] <= '9'))
+      return true;
+  return false;
+}
+
+// What is said of a state that passes.
+std::string PassingMessage(const Status& status) {
+  if (status.code() == StatusCode::kFull) return "the pipeline's disk is full; ask again when there is room";
+  if (NamesAPlace(status.message())) return "this cannot be answered now; ask again later";
+  return status.message();
+}
+
 // A whole number, and nothing else of the text.
 template <class Number>
 bool Parse(std::string_view text, Number* number) {
@@ -44,8 +60,9 @@ Answer ErrorAnswer(const Status& status) {
     if (known.code != status.code()) continue;
     if (known.http == 500)
       return ErrorAnswer(500, known.name, "the question could not be answered; the log says why");
-    Answer answer = ErrorAnswer(known.http, known.name, status.message());
-    if (known.http == 503) answer.headers.emplace_back("Retry-After", "1");
+    if (known.http != 503) return ErrorAnswer(known.http, known.name, status.message());
+    Answer answer = ErrorAnswer(known.http, known.name, PassingMessage(status));
+    answer.headers.emplace_back("Retry-After", "1");
     return answer;
   }
   return ErrorAnswer(500, "fatal", "the question could not be answered");

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "services/gateway/ingest_rights.h"
 
 namespace cobblestone::gateway {
 
@@ -41,6 +42,9 @@ struct Figures {
 // Lines `first_line`, `first_line` + 1, ... of a source, from 0.
 struct EventBatch {
   std::string source;
+  // Whose source it is, or becomes; a sender without a digest is the program itself, and may use every source.
+  Sender sender;
+  const IngestRights* rights = nullptr;  // null: every event may be sent
   std::uint64_t first_line = 0;
   enum class Format { kJsonLines, kDelimited } format = Format::kJsonLines;
   std::string_view body;
@@ -54,12 +58,25 @@ struct BadEventLine {
 };
 
 struct EventOutcome {
-  std::uint64_t lines = 0;     // of the source, taken in so far
-  std::uint64_t appended = 0;  // events, now
-  std::uint64_t repeated = 0;  // lines that had been taken in before
-  std::vector<BadEventLine> bad;
+  std::uint64_t lines = 0;        // of the source, taken in so far
+  std::uint64_t appended = 0;     // events, now
+  std::uint64_t repeated = 0;     // lines that had been taken in before
+  std::vector<BadEventLine> bad;  // the first 100
+  // All of them; without refuse_bad_lines, as many as were found before the batch was read no further.
+  std::uint64_t bad_lines = 0;
+  // The source belongs to another sender: nothing was taken, and nothing else is told.
+  bool others_source = false;
+  // Not empty: the sender may not send these events (the first 100 of them), and nothing was taken.
+  std::vector<BadEventLine> forbidden;
   // Why nothing was taken: the source's lines do not follow what it has sent before, or are others.
   std::string conflict;
+};
+
+// How far a source was taken in.
+struct KnownSource {
+  std::uint64_t lines = 0;
+  std::string hash;   // over them, in hexadecimal digits
+  std::string owner;  // Sender::owner(); empty: nobody's over HTTP
 };
 
 // Threads: any, several at once.
@@ -72,8 +89,7 @@ class Pipeline {
   // kInvalidArgument: it never was an event. kRetry: nothing runs here that could take it.
   virtual Result<nlohmann::json> Resubmit(std::uint64_t number) = 0;
 
-  // How far a source was taken in: {"source", "lines", "hash"}.
-  virtual Result<nlohmann::json> Source(const std::string& source) = 0;
+  virtual Result<KnownSource> Source(const std::string& source) = 0;
   // Durable on return, each line once. kRetry: nothing runs here that could take it, or it stops.
   virtual Result<EventOutcome> Append(const EventBatch& batch) = 0;
 

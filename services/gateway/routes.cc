@@ -90,7 +90,7 @@ bool Satisfies(const Rights& rights, Needs needs) {
     case Needs::kNothing: return true;
     case Needs::kRead: return rights.read;
     case Needs::kMetrics: return rights.metrics;
-    case Needs::kIngest: return rights.ingest;
+    case Needs::kIngest: return rights.ingest.has_value();
     case Needs::kOperate: return rights.operate;
   }
   return false;

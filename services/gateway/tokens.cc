@@ -1,14 +1,12 @@
 #include "services/gateway/tokens.h"
 
-#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include <cerrno>
+#include <algorithm>
 #include <charconv>
-#include <cstring>
+
+#include "common/base/secret_file.h"
 
 namespace cobblestone::gateway {
 namespace {
@@ -16,7 +14,11 @@ namespace {
 constexpr std::size_t kShortest = 16;
 constexpr std::size_t kLongest = 512;
 constexpr std::size_t kLargestFile = 1u << 20;
-constexpr mode_t kForbidden = S_IROTH | S_IWOTH | S_IWGRP;
+constexpr std::size_t kLongestName = 64;
+constexpr std::string_view kIngestForm =
+    "an ingest token says of which projects and which kinds of events: ingest PROJECT[,PROJECT] KIND[,KIND] TOKEN, such "
+    "as `ingest 1,2 results,members TOKEN`, or `ingest * all TOKEN` for everything; kinds: results, members, catalogue, "
+    "openings, corrections, machines, all";
 
 std::string_view NextWord(std::string_view* line) {
   const std::size_t begin = line->find_first_not_of(" \t\r");
@@ -31,6 +33,21 @@ bool IsToken(std::string_view text) {
   constexpr std::string_view kAllowed =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/=";
   return text.size() >= kShortest && text.size() <= kLongest &&
+         text.find_first_not_of(kAllowed) == std::string_view::npos;
+}
+
+// "NAME:" in front of a token; *word is the token then. Empty: there is none.
+std::string TakeName(std::string_view* word) {
+  const std::size_t colon = word->find(':');
+  if (colon == std::string_view::npos) return {};
+  const std::string_view name = word->substr(0, colon);
+  word->remove_prefix(colon + 1);
+  return std::string(name);
+}
+
+bool IsName(std::string_view text) {
+  constexpr std::string_view kAllowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._";
+  return !text.empty() && text.size() <= kLongestName &&
          text.find_first_not_of(kAllowed) == std::string_view::npos;
 }
 
@@ -52,13 +69,23 @@ std::optional<OwnAccount> ParseOwn(std::string_view text) {
 std::optional<Rights> RightsOf(std::string_view role) {
   if (role == "read")
     return Rights{.read = true, .read_all = true, .metrics = true, .trusted = true, .name = "read"};
-  if (role == "ingest") return Rights{.ingest = true, .trusted = true, .name = "ingest"};
+  if (role == "ingest") return Rights{.trusted = true, .name = "ingest"};
   if (role == "operate")
     return Rights{
         .read = true, .read_all = true, .operate = true, .metrics = true, .trusted = true, .name = "operate"};
   if (role == "metrics") return Rights{.metrics = true, .trusted = true, .name = "metrics"};
   if (role == "volunteer") return Rights{.read = true, .name = "volunteer"};
   return std::nullopt;
+}
+
+std::string HexOf(const std::array<unsigned char, 32>& bytes) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (const unsigned char byte : bytes) {
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
 }
 
 }  // namespace
@@ -83,48 +110,38 @@ Result<Tokens> Tokens::Parse(std::string_view text, std::string_view where) {
     auto rights = RightsOf(role);
     if (!rights)
       return bad(
-          "begins with no role; allowed: read TOKEN, ingest TOKEN, operate TOKEN, metrics TOKEN, "
+          "begins with no role; allowed: read TOKEN, ingest PROJECTS KINDS TOKEN, operate TOKEN, metrics TOKEN, "
           "volunteer PROJECT/USER TOKEN");
     if (role == "volunteer" && !(rights->own = ParseOwn(NextWord(&line))))
       return bad(
           "a volunteer's token is for one account: volunteer PROJECT/USER TOKEN, such as volunteer 1/42 ...");
-    const std::string_view token = NextWord(&line);
+    if (role == "ingest") {
+      const std::string_view projects = NextWord(&line);
+      if (!(rights->ingest = IngestRights::Parse(projects, NextWord(&line))))
+        return bad(std::string(kIngestForm));
+    }
+    std::string_view token = NextWord(&line);
+    const bool named = token.find(':') != std::string_view::npos;
+    rights->sender.name = TakeName(&token);
+    if (named && !IsName(rights->sender.name))
+      return bad("the name in front of its token must be 1 to 64 letters, digits or - . _");
     if (!IsToken(token))
       return bad(
           "its token must be 16 to 512 letters, digits or - . _ ~ + / =; `openssl rand -base64 32` makes one");
     if (!NextWord(&line).empty()) return bad("there is more on the line than a role and a token");
     if (tokens.Find(token)) return bad("has a token that stands on a line before");
-    tokens.entries_.push_back({.digest = DigestOf(token), .rights = *rights});
+    const Digest digest = DigestOf(token);
+    rights->sender.digest = "sha256:" + HexOf(digest);
+    tokens.entries_.push_back({.digest = digest, .rights = std::move(*rights)});
   }
   return tokens;
 }
 
 Result<Tokens> Tokens::Load(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0)
-    return Status::InvalidArgument("the tokens in " + path + " cannot be read: " + std::strerror(errno) +
-                                   "; gateway.tokens_file names the file");
-  struct stat about {};
-  std::string text;
-  Status status;
-  if (::fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) {
-    status = Status::InvalidArgument("the tokens in " + path + " cannot be read: it is no file");
-  } else if ((about.st_mode & kForbidden) != 0) {
-    status = Status::InvalidArgument("others may read or change " + path +
-                                     ", which holds tokens: chmod 600 " + path);
-  } else {
-    char some[4096];
-    ssize_t n = 0;
-    while ((n = ::read(file, some, sizeof some)) > 0 && text.size() <= kLargestFile)
-      text.append(some, static_cast<std::size_t>(n));
-    if (n < 0)
-      status = Status::InvalidArgument("the tokens in " + path + " cannot be read: " + std::strerror(errno));
-    if (text.size() > kLargestFile)
-      status = Status::InvalidArgument(path + " is larger than 1 MiB; is it a file of tokens?");
-  }
-  ::close(file);
-  auto tokens = status.ok() ? Parse(text, path) : Result<Tokens>(status);
-  ::OPENSSL_cleanse(text.data(), text.size());
+  auto text = ReadSecretFile("gateway.tokens_file", path, kLargestFile);
+  if (!text.ok()) return text.status();
+  auto tokens = Parse(*text, path);
+  Wipe(&*text);
   return tokens;
 }
 

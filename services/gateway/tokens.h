@@ -1,11 +1,13 @@
 // Who asks, and what they may do. Tokens come from a file that others cannot read, or from the environment:
 //
-//   # ROLE TOKEN, or volunteer PROJECT/USER TOKEN; a line each, ';' ends a line, too
+//   # ROLE TOKEN; a line each, ';' ends a line, too
 //   read       x1Y...
 //   volunteer  1/42 q9B...
+//   ingest     1,2 results,members server1:k2Z...
 //
-// A token is 16 characters or more of those that a header may carry (RFC 6750: letters, digits, - . _ ~ + / =). What is
-// kept of it is its SHA-256; a look-up compares with all of them, in a time that does not depend on where they differ.
+// A token is 16 characters or more of those that a header may carry (RFC 6750: letters, digits, - . _ ~ + / =). A name and
+// ':' may stand in front of it: several tokens may share a name, and with it the sources that belong to it (Sender). What is
+// kept of a token is its SHA-256; a look-up compares with all of them, in a time that does not depend on where they differ.
 #pragma once
 
 #include <array>
@@ -17,6 +19,7 @@
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
+#include "services/gateway/ingest_rights.h"
 
 namespace cobblestone::gateway {
 
@@ -30,7 +33,8 @@ struct OwnAccount {
 struct Rights {
   bool read = false;      // what is public
   bool read_all = false;  // other people's accounts, too, where the settings show them to their users alone
-  bool ingest = false;
+  std::optional<IngestRights> ingest;
+  Sender sender;  // as which it sends; empty without a token
   bool operate = false;
   bool metrics = false;
   std::optional<OwnAccount> own;
@@ -42,7 +46,7 @@ class Tokens {
  public:
   // kInvalidArgument: the line, never what stands on it. `where` is for messages.
   static Result<Tokens> Parse(std::string_view text, std::string_view where);
-  // kInvalidArgument: no such file, or others may read it or change it.
+  // kInvalidArgument: it cannot be read, or it is no file for a secret (ReadSecretFile).
   static Result<Tokens> Load(const std::string& path);
 
   // Rights of a token; none where it is not known.

@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
 #include <csignal>
+#include <cstdio>
 #include <fstream>
 #include <sstream>
 
@@ -13,6 +16,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr const char* kEvents = "/api/v1/events?source=http";
 
@@ -147,6 +151,133 @@ TEST(GatewayIngest, ABadLineIsNamedAndNothingOfItsBatchIsTaken) {
   EXPECT_EQ(served.Get("/api/v1/refused?from=0&limit=1").json()["data"]["refused"][0]["number"], 0);
   EXPECT_EQ(served.Get("/api/v1/refused?before=1").json()["data"]["refused"].size(), 1u);
   EXPECT_EQ(served.Get("/api/v1/refused/2").status, 404);
+}
+
+// As an operator should: a new file in the old one's place.
+void SetTokens(const TempDir& dir, const std::string& text) {
+  std::ofstream(dir / "tokens.new") << text;
+  ASSERT_EQ(::chmod((dir / "tokens.new").c_str(), 0600), 0);
+  ASSERT_EQ(std::rename((dir / "tokens.new").c_str(), (dir / "tokens").c_str()), 0);
+}
+
+TEST(GatewayIngest, ATokenSendsWhatItsLineSaysAndNothingOfABatchThatHasMore) {
+  TempDir dir;
+  Served served(dir, "");
+  ASSERT_TRUE(served.Start()) << served.process().err();
+  const std::string user = R"({"id":"1","project":1,"time":1700000000,"user":{"user":"1","name":"Ada"}})"
+                           "\n";
+  const std::string post = "/api/v1/events?source=mine&first_line=0";
+  for (
+      const char* event :
+      {R"({"id":"2","project":2,"time":1700000000,"user":{"user":"1","name":"Ada"}})",
+       R"({"id":"3","project":1,"time":1700000000,"openingTotal":{"kind":"ACCOUNT_KIND_USER","account":"1","total":5}})",
+       R"({"id":"4","project":1,"time":1700000000,"reversal":{"result":"1"}})",
+       R"({"id":"5","project":1,"time":1700000000,"machineHost":{"machine":"1","host":"1"}})",
+       R"({"id":"6","time":1700000000,"tick":{"time":1700000000}})",
+       R"({"id":"7","project":1,"barrier":{}})"}) {
+    for (const char* mode : {"", "&bad_lines=refuse"}) {
+      const Reply reply = served.Post(post + mode, user + event + "\nno event\n", kOtherIngestToken);
+      EXPECT_EQ(reply.status, 403) << event << reply.body;
+      EXPECT_EQ(reply.json()["bad"][0]["line"], 2) << reply.body;
+      EXPECT_THAT(reply.json()["error"].value("message", ""),
+                  HasSubstr("results, members, catalogue of project 1"));
+      EXPECT_EQ(served.Get("/api/v1/events?source=mine", kOtherIngestToken).json()["data"]["lines"], 0);
+    }
+  }
+  EXPECT_EQ(served.Get("/api/v1/refused").json()["data"]["all"], 0);
+  EXPECT_EQ(served.Post(post, user, kOtherIngestToken).status, 200);
+}
+
+TEST(GatewayIngest, ASourceIsItsSendersOverRestartsAndRotatedTokens) {
+  TempDir dir;
+  const std::string event = R"({"id":"1","project":1,"time":1700000000,"user":{"user":"1","name":"Ada"}})"
+                            "\n";
+  const auto at = [](int line) { return "/api/v1/events?source=server1&first_line=" + std::to_string(line); };
+  const auto turned_away = [&](Served& served, const std::string& token) {
+    for (const Reply& reply : {served.Get("/api/v1/events?source=server1", token),
+                               served.Post(at(1), event, token), served.Post(at(0), "\n", token)}) {
+      EXPECT_EQ(reply.status, 403) << reply.body;
+      EXPECT_THAT(reply.body, Not(HasSubstr("lines")));
+      EXPECT_THAT(reply.body, Not(HasSubstr("hash")));
+    }
+  };
+  const auto serves = [&](Served& served) {
+    if (!served.Start()) return false;
+    // What the file says now, which the program that just started may not have read yet.
+    return served
+               .GetUntil(
+                   "/api/v1/events?source=unused", [](const Reply& r) { return r.status == 200; },
+                   kIngestToken)
+               .status == 200;
+  };
+  {
+    Served served(dir, "");
+    ASSERT_TRUE(serves(served)) << served.process().err();
+    EXPECT_EQ(served.Post(at(0), event, kOtherIngestToken).status, 200);
+    turned_away(served, kIngestToken);
+    EXPECT_EQ(served.Post(at(1), event, kOtherIngestToken).json()["data"]["lines"], 2);
+    // Its token gets a name, while the program runs.
+    SetTokens(dir, std::string("ingest 1 all server1:") + kOtherIngestToken + "\ningest * all " +
+                       kIngestToken + "\ningest 1 all other:other-token-0123456789\n");
+    served.GetUntil(
+        "/api/v1/events?source=unused", [](const Reply& r) { return r.status == 200; },
+        "other-token-0123456789");
+    turned_away(served, "other-token-0123456789");
+    EXPECT_EQ(served.Post(at(2), event, kOtherIngestToken).json()["data"]["lines"], 3);
+    // It is rotated: the old one opens nothing, the new one goes on.
+    SetTokens(dir,
+              std::string("ingest 1 all server1:new-token-0123456789\ningest * all ") + kIngestToken + "\n");
+    served.GetUntil(
+        "/api/v1/events?source=unused", [](const Reply& r) { return r.status == 200; },
+        "new-token-0123456789");
+    EXPECT_EQ(served.Post(at(3), event, kOtherIngestToken).status, 401);
+    EXPECT_EQ(served.Post(at(3), event, "new-token-0123456789").json()["data"]["lines"], 4);
+    // A file that is wrong changes nothing, and health says so.
+    SetTokens(dir, "ingest new-token-0123456789\n");
+    const Reply health = served.GetUntil(
+        "/api/v1/health", [](const Reply& r) { return r.json().value("status", "") == "degraded"; });
+    EXPECT_THAT(health.body, HasSubstr("file of tokens"));
+    EXPECT_EQ(served.Post(at(4), event, "new-token-0123456789").json()["data"]["lines"], 5);
+    EXPECT_THAT(served.process().err(), Not(HasSubstr("new-token-0123456789")));
+    served.process().Signal(SIGKILL);
+    served.process().Wait();
+  }
+  Served again(dir, "");
+  ASSERT_TRUE(again.Start()) << again.process().err();
+  SetTokens(dir,
+            std::string("ingest 1 all server1:newer-token-0123456789\ningest * all ") + kIngestToken + "\n");
+  again.GetUntil(
+      "/api/v1/events?source=unused", [](const Reply& r) { return r.status == 200; },
+      "newer-token-0123456789");
+  turned_away(again, kIngestToken);
+  EXPECT_EQ(again.Post(at(5), event, "newer-token-0123456789").json()["data"]["lines"], 6);
+  // What files have sent is the operator's, who may go on with every source.
+  again.process().Signal(SIGTERM);
+  EXPECT_EQ(again.process().Wait(), 0);
+  std::ofstream(dir / "file.jsonl") << event;
+  EXPECT_EQ(RunProgram(dir.path(), {"ingest", "file.jsonl", "--data", "data"}).code, 0);
+  Served last(dir, "");
+  ASSERT_TRUE(last.Start()) << last.process().err();
+  EXPECT_EQ(last.Get("/api/v1/events?source=file.jsonl", kIngestToken).status, 403);
+  EXPECT_EQ(last.Post("/api/v1/events?source=file.jsonl&first_line=1", event, kIngestToken).status, 403);
+}
+
+TEST(GatewayIngest, ABadBatchIsAnsweredWithItsFirst100Lines) {
+  TempDir dir;
+  Served served(dir, "");
+  ASSERT_TRUE(served.Start()) << served.process().err();
+  std::string body;
+  for (int i = 0; i < 100000; ++i) body += "a,line,of,another,format\n";
+  Reply reply = served.Post(From(0), body, kIngestToken);
+  EXPECT_EQ(reply.status, 400);
+  EXPECT_EQ(reply.json()["bad"].size(), 100u);
+  EXPECT_THAT(reply.json()["error"].value("message", ""), HasSubstr("read up to its bad line 100"));
+  EXPECT_LT(reply.body.size(), 100000u);
+  reply = served.Post(From(0) + "&bad_lines=refuse", body, kIngestToken);
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.json()["data"]["refused"].size(), 100u);
+  EXPECT_EQ(reply.json()["data"]["bad_lines"], 100000);
+  EXPECT_EQ(served.Get("/api/v1/refused?limit=1").json()["data"]["all"], 100000);
 }
 
 TEST(GatewayIngest, ProtobufIsTakenInAsWell) {

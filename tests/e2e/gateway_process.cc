@@ -74,7 +74,8 @@ Reply Served::GetUntil(const std::string& path, const std::function<bool(const R
 }
 
 void WriteTokens(const std::string& path) {
-  std::ofstream(path) << "read " << kReadToken << "\ningest " << kIngestToken << "\noperate " << kOperateToken
+  std::ofstream(path) << "read " << kReadToken << "\ningest * all " << kIngestToken << "\noperate "
+                      << kOperateToken << "\ningest 1 results,members,catalogue " << kOtherIngestToken
                       << "\nvolunteer 1/1 " << kVolunteerToken << "\nmetrics " << kMetricsToken << "\n";
   ::chmod(path.c_str(), 0600);
 }

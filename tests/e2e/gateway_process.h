@@ -18,6 +18,8 @@ inline constexpr const char* kReadToken = "read-token-0123456789";
 inline constexpr const char* kIngestToken = "ingest-token-0123456789";
 inline constexpr const char* kOperateToken = "operate-token-0123456789";
 inline constexpr const char* kMetricsToken = "metrics-token-0123456789";
+inline constexpr const char* kOtherIngestToken =
+    "other-ingest-token-0123456789";  // of project 1 alone, no corrections
 inline constexpr const char* kVolunteerToken = "volunteer-token-0123456789";  // user 1 of project 1
 
 struct Reply {

@@ -750,6 +750,11 @@ TEST_F(GatewayTest, ItSpeaksTls) {
   EXPECT_FALSE(broken.Start());
   EXPECT_EQ(broken.process().Wait(), 2);
   EXPECT_THAT(broken.process().err(), HasSubstr("gateway.tls_key: key.pem cannot be used"));
+  ASSERT_EQ(::chmod((dir_ / "key.pem").c_str(), 0644), 0);
+  Served open(dir_, settings);
+  EXPECT_FALSE(open.Start());
+  EXPECT_EQ(open.process().Wait(), 2);
+  EXPECT_THAT(open.process().err(), HasSubstr("gateway.tls_key: key.pem holds a secret"));
 }
 
 TEST_F(GatewayTest, WhatCannotBeServedSafelyIsNotServed) {
@@ -764,6 +769,12 @@ TEST_F(GatewayTest, WhatCannotBeServedSafelyIsNotServed) {
   std::ofstream(dir_ / "open") << "read read-token-0123456789\n";
   ASSERT_EQ(::chmod((dir_ / "open").c_str(), 0644), 0);
   EXPECT_THAT(error("listen: '127.0.0.1:0', tokens_file: open"), HasSubstr("chmod 600 open"));
+  ASSERT_EQ(::mkfifo((dir_ / "fifo").c_str(), 0600), 0);
+  EXPECT_THAT(error("listen: '127.0.0.1:0', tokens_file: fifo"), HasSubstr("not a regular file"));
+  std::ofstream(dir_ / "old") << "ingest ingest-token-0123456789\n";
+  ASSERT_EQ(::chmod((dir_ / "old").c_str(), 0600), 0);
+  EXPECT_THAT(error("listen: '127.0.0.1:0', tokens_file: old"),
+              HasSubstr("ingest PROJECT[,PROJECT] KIND[,KIND] TOKEN"));
   Served served(dir_, "");
   ASSERT_TRUE(served.Start()) << served.process().err();
   const std::string port = served.url().substr(served.url().rfind(':') + 1);

@@ -13,7 +13,7 @@ trap finish EXIT
 cd "$directory"
 
 token=operate-token-0123456789
-(umask 077 && printf 'operate %s\ningest ingest-token-0123456789\n' "$token" >tokens)
+(umask 077 && printf 'operate %s\ningest * all ingest-token-0123456789\n' "$token" >tokens)
 cat >run.yaml <<'Y'
 data_directory: data
 partitions: 2

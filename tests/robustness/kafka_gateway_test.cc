@@ -112,6 +112,11 @@ TEST_F(KafkaGateway, SeveralTakeASourceInOnceAndShowWhatOneMachineDoes) {
   EXPECT_EQ(again["appended"], 0);
   EXPECT_EQ(again["lines"], lines_.size());
   EXPECT_EQ(first->Get("/api/v1/events?source=http", kIngestToken).json()["data"]["lines"], lines_.size());
+  // The source is of the token that used it first, at every gateway; another one does not end its publisher either.
+  for (Served* gateway : {first.get(), second.get()}) {
+    EXPECT_EQ(gateway->Get("/api/v1/events?source=http", kOtherIngestToken).status, 403);
+    EXPECT_EQ(gateway->Post(kEvents + std::to_string(lines_.size()), "\n", kOtherIngestToken).status, 403);
+  }
 
   for (Served* gateway : {first.get(), second.get()}) {
     const auto accounts = [&] {

@@ -220,7 +220,7 @@ TEST(EventFile, ALineWithoutEndIsReportedOnceAndTakesNoMemory) {
   WriteText(dir / "f", good + "\n{" + std::string(3 * kMaxEventBytes, 'x') + "\n" + good + "\n");
   const Reading reading = ReadAll(dir / "f");
   ASSERT_EQ(reading.items.size(), 3u);
-  EXPECT_NE(reading.items[1].problem.find("16 MiB"), std::string::npos) << reading.items[1].problem;
+  EXPECT_NE(reading.items[1].problem.find("1 MiB"), std::string::npos) << reading.items[1].problem;
   EXPECT_LT(reading.items[1].raw.size(), 10000u);
   EXPECT_EQ(reading.items[2].envelope, Tick(1));
   EXPECT_EQ(reading.items[2].line, 2u);
@@ -273,6 +273,32 @@ TEST(EventFile, TextOfAnotherEncodingIsNamedAsSuch) {
   EXPECT_NE(latin.items[1].problem, "");
   EXPECT_EQ(latin.items[1].line, 1u);
   EXPECT_EQ(latin.items[2].problem, "");
+}
+
+// A disk's zeros, behind events or instead of them.
+TEST(EventFile, ZerosEndTheFileWithAnErrorThatSaysWhereTheyBegin) {
+  const TempDir dir;
+  WriteText(dir / "zeros", std::string(1u << 20, '\0'));
+  Reading reading = ReadAll(dir / "zeros");
+  EXPECT_EQ(reading.end.code(), StatusCode::kInvalidArgument);
+  EXPECT_NE(reading.end.message().find("record 0"), std::string::npos) << reading.end.message();
+  EXPECT_EQ(reading.items.size(), 0u);
+  auto writer = EventWriter::Open(dir / "tail.pb");
+  ASSERT_TRUE((*writer)->Write(Tick(1)).ok());
+  ASSERT_TRUE((*writer)->Close().ok());
+  WriteText(dir / "tail.pb", ReadText(dir / "tail.pb") + std::string(4096, '\0'));
+  reading = ReadAll(dir / "tail.pb");
+  EXPECT_EQ(reading.end.code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(reading.items.size(), 1u);
+}
+
+TEST(EventFile, ManyBlankLinesAreCountedAndTheLineBehindThemIsRead) {
+  const TempDir dir;
+  WriteText(dir / "f", std::string(3u << 20, '\n') + *wire::EnvelopeToJson(Tick(1)) + "\n");
+  const Reading reading = ReadAll(dir / "f");
+  ASSERT_EQ(reading.items.size(), 1u);
+  EXPECT_EQ(reading.items[0].line, 3u << 20);
+  EXPECT_EQ(reading.items[0].envelope, Tick(1));
 }
 
 TEST(EventFile, BehindGzipDataThereMayBeNothingElse) {

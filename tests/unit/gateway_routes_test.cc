@@ -46,9 +46,10 @@ TEST(GatewayRoutes, ARightIsNotAnother) {
   EXPECT_TRUE(Satisfies({}, Needs::kNothing));
   for (const Needs needs : {Needs::kRead, Needs::kMetrics, Needs::kIngest, Needs::kOperate})
     EXPECT_FALSE(Satisfies({}, needs));
-  EXPECT_TRUE(Satisfies({.ingest = true}, Needs::kIngest));
-  EXPECT_FALSE(Satisfies({.ingest = true}, Needs::kRead));
-  EXPECT_FALSE(Satisfies({.ingest = true}, Needs::kOperate));
+  const auto ingest = IngestRights::Parse("1", "results");
+  EXPECT_TRUE(Satisfies({.ingest = ingest}, Needs::kIngest));
+  EXPECT_FALSE(Satisfies({.ingest = ingest}, Needs::kRead));
+  EXPECT_FALSE(Satisfies({.ingest = ingest}, Needs::kOperate));
   EXPECT_FALSE(Satisfies({.read = true, .operate = true}, Needs::kIngest));
 }
 

@@ -46,6 +46,22 @@ TEST(GatewayStream, RatesAreOfWhatLiesBetweenTwoLooks) {
   EXPECT_EQ(FlowJson(now, before, 1, {}, 0)["results_per_s"], 0.0) << "never below nothing";
 }
 
+// Of the machine nobody is told where what lies; the log says it.
+TEST(GatewayErrors, WhatPassesIsToldWithoutPathsAndHosts) {
+  const auto said = [](const Status& status) {
+    const Answer answer = ErrorAnswer(status);
+    EXPECT_EQ(answer.status, 503);
+    return json::parse(answer.body)["error"].value("message", "");
+  };
+  EXPECT_EQ(said(Status::Full("writing /var/lib/x/state/000012.log failed: No space left on device")),
+            "the pipeline's disk is full; ask again when there is room");
+  for (const char* place : {"IO error: No space left on device: While appending to file: data/state/1.log",
+                            "the Kafka cluster at broker.example:9092 does not answer", "[::1]:9092 is away"})
+    EXPECT_EQ(said(Status::Retry(place)), "this cannot be answered now; ask again later") << place;
+  EXPECT_EQ(said(Status::Retry("nothing runs here that could take it")),
+            "nothing runs here that could take it");
+}
+
 TEST(GatewayXml, TextIsEscapedAndWhatXmlCannotHoldIsReplaced) {
   EXPECT_EQ(XmlText("a<b>&\"c'\t"), "a&lt;b&gt;&amp;\"c'\t");
   EXPECT_EQ(XmlText("\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"), "\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80");

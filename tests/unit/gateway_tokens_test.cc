@@ -21,7 +21,7 @@ TEST(GatewayTokens, EachRoleMayWhatItMay) {
       "# who may what\n"
       "read reader-token-0123456789\r\n"
       "\n"
-      "ingest  ingest-token-0123456789 ; operate operate-token-012345678;metrics metrics-token-012345678\n"
+      "ingest 1,2 results,members  server1:ingest-token-0123456789 ; operate operate-token-012345678;metrics metrics-token-012345678\n"
       "volunteer 7/42 volunteer-token-0123456",
       "here");
   ASSERT_TRUE(tokens.ok()) << tokens.status().message();
@@ -39,11 +39,17 @@ TEST(GatewayTokens, EachRoleMayWhatItMay) {
     ASSERT_TRUE(rights) << c.token;
     EXPECT_EQ(rights->read, c.read) << c.token;
     EXPECT_EQ(rights->read_all, c.read_all) << c.token;
-    EXPECT_EQ(rights->ingest, c.ingest) << c.token;
+    EXPECT_EQ(rights->ingest.has_value(), c.ingest) << c.token;
     EXPECT_EQ(rights->operate, c.operate) << c.token;
     EXPECT_EQ(rights->metrics, c.metrics) << c.token;
     EXPECT_EQ(rights->trusted, c.trusted) << c.token;
   }
+  const auto sends = tokens->Find("ingest-token-0123456789");
+  EXPECT_TRUE(sends->ingest->May(ProjectId(2), wire::EventKind::kUser));
+  EXPECT_FALSE(sends->ingest->May(ProjectId(3), wire::EventKind::kUser));
+  EXPECT_FALSE(sends->ingest->May(ProjectId(2), wire::EventKind::kApp));
+  EXPECT_EQ(sends->sender.owner(), "server1");
+  EXPECT_EQ(sends->sender.digest.size(), std::string("sha256:").size() + 64);
   const auto own = tokens->Find("volunteer-token-0123456")->own;
   ASSERT_TRUE(own);
   EXPECT_EQ(own->project, ProjectId(7));
@@ -79,6 +85,15 @@ TEST(GatewayTokens, AWrongLineIsNamedAndItsTokenIsNot) {
         Case{"volunteer " + secret, "a volunteer's token is for one account"},
         Case{"volunteer 0/1 " + secret, "a volunteer's token is for one account"},
         Case{"volunteer 1/x " + secret, "a volunteer's token is for one account"},
+        Case{"ingest " + secret, "ingest PROJECT[,PROJECT] KIND[,KIND] TOKEN"},
+        Case{"ingest 1 " + secret, "ingest PROJECT[,PROJECT] KIND[,KIND] TOKEN"},
+        Case{"ingest 1 everything " + secret, "kinds: results, members, catalogue"},
+        Case{"ingest 1 results", "its token must be 16 to 512"},
+        Case{"ingest 1 results a b:" + secret, "its token must be 16 to 512"},
+        Case{"read :" + secret, "the name in front of its token"},
+        Case{"read a/b:" + secret, "the name in front of its token"},
+        Case{"read " + std::string(65, 'n') + ":" + secret, "the name in front of its token"},
+        Case{"read n:" + secret + "\nread m:" + secret, "stands on a line before"},
         Case{"read " + secret + "\nread " + secret, "stands on a line before"}}) {
     const auto tokens = Tokens::Parse("\n" + c.line, "tokens.txt");
     ASSERT_FALSE(tokens.ok()) << c.line;
@@ -107,7 +122,7 @@ TEST(GatewayTokens, AFileThatOthersReadIsNotTaken) {
     }
   }
   EXPECT_THAT(Tokens::Load(dir / "nothing").status().message(), HasSubstr("cannot be read"));
-  EXPECT_THAT(Tokens::Load(dir.path()).status().message(), HasSubstr("it is no file"));
+  EXPECT_THAT(Tokens::Load(dir.path()).status().message(), HasSubstr("it is not a regular file"));
 }
 
 }  // namespace

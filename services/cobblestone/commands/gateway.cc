@@ -44,8 +44,8 @@ int RunOnKafka(const settings::RunSettings& settings) {
   if (!scraped.ok()) return TellError(scraped.status());
   auto pipeline = MakeKafkaPipeline(settings, **view, metrics, report);
   if (!pipeline.ok()) return TellError(pipeline.status());
-  auto gateway =
-      gateway::Gateway::Start(settings.gateway, (*view)->questions(), **pipeline, AccessLogOf(settings, log));
+  auto gateway = gateway::Gateway::Start(settings.gateway, (*view)->questions(), **pipeline,
+                                         AccessLogOf(settings, log), WarningsOf(log));
   if (!gateway.ok()) return TellError(gateway.status());
   log.Info("serving", {{"gateway", (*gateway)->url()},
                        {"cluster", settings.kafka.bootstrap},

@@ -23,7 +23,7 @@ class Program:
         self.folder = tempfile.mkdtemp(prefix="cobblestone-hostile-")
         tokens = os.path.join(self.folder, "tokens")
         with open(os.open(tokens, os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
-            file.write(f"read {READ}\ningest {INGEST}\noperate {OPERATE}\n")
+            file.write(f"read {READ}\ningest * all {INGEST}\noperate {OPERATE}\n")
         config = os.path.join(self.folder, "config.yaml")
         with open(config, "w") as file:
             file.write("\n".join(["data_directory: " + self.folder + "/data", *more, "gateway:",

@@ -1,0 +1,30 @@
+// Files that hold a key, a password or tokens. One function reads all of them, so that one rule holds for all: only the user
+// that runs the program, or root, owns the file, and nobody else can read or change it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "common/base/status.h"
+
+namespace cobblestone {
+
+// Reads the whole file. `option` is the setting that names the file, for messages ("gateway.tls_key").
+//
+// All checks are made on the opened descriptor, so they hold for what is read. A symbolic link is followed, as secrets of
+// Kubernetes need it; the checks hold for its target.
+//
+// kInvalidArgument, with what to do, and never with what the file holds:
+// - it cannot be opened or read, or is no regular file (a FIFO is refused at once, not waited for),
+// - it belongs to a user that is neither the one that runs the program nor root,
+// - others can read it, or the group or others can change it (mode 600, 400, 640 and 440 are good),
+// - it has more than `largest` bytes.
+//
+// Threads: any. The caller wipes the text where that matters (Wipe).
+Result<std::string> ReadSecretFile(std::string_view option, const std::string& path, std::size_t largest);
+
+// Overwrites the text in memory, and empties it. The compiler does not leave that out.
+void Wipe(std::string* text);
+
+}  // namespace cobblestone

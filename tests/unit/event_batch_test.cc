@@ -1,0 +1,239 @@
+// Batches over HTTP against a pipeline that only counts: whose they are, what is read of them, and what memory they need.
+#include "services/cobblestone/event_batch.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/wire/event_codec.h"
+#include "tests/support/in_child.h"
+
+namespace cobblestone {
+namespace {
+
+using gateway::EventBatch;
+using gateway::IngestRights;
+using gateway::Sender;
+using ::testing::HasSubstr;
+
+// Counts what it gets, and keeps how far each source has come.
+class CountingSink final : public EventSink {
+ public:
+  struct Seen {
+    std::map<std::string, ProducerState> sources;
+    std::uint64_t blocks = 0;
+    std::uint64_t events = 0;
+    std::uint64_t refused = 0;
+    std::size_t largest_block = 0;  // bytes
+    std::string problem;            // of the last refused one
+  };
+  explicit CountingSink(Seen& seen) : seen_(seen) {}
+
+  [[nodiscard]] bool lockstep() const override { return false; }
+  Result<ProducerState> Look(const std::string& source) override { return Producer(source); }
+  Result<ProducerState> Producer(const std::string& source) override { return seen_.sources[source]; }
+  Result<ProducerState> BatchBegin(const std::string&) override { return ProducerState{}; }
+  Status Append(const std::function<bool(AppendBlock*)>& next,
+                const std::function<void(const AppendOutcome&)>& done) override {
+    for (AppendBlock block; next(&block); ++seen_.blocks) {
+      AppendOutcome outcome;
+      std::size_t bytes = 0;
+      for (const SourceLine& line : block.lines) {
+        bytes += line.envelope.size() + line.original.size();
+        outcome.appended += line.envelope.empty() ? 0 : 1;
+        outcome.refused += line.problem.empty() ? 0 : 1;
+        if (!line.problem.empty()) seen_.problem = line.problem;
+      }
+      seen_.largest_block = std::max(seen_.largest_block, bytes);
+      seen_.events += outcome.appended;
+      seen_.refused += outcome.refused;
+      ProducerState& source = seen_.sources[block.source];
+      EXPECT_EQ(block.first_line, source.lines);
+      outcome.producer = {.lines = block.first_line + block.lines.size(),
+                          .hash = block.hash,
+                          .owner = block.owner.empty() ? source.owner : block.owner};
+      source = outcome.producer;
+      done(outcome);
+    }
+    return Status::Ok();
+  }
+
+ private:
+  Seen& seen_;
+};
+
+constexpr const char* kUser = R"({"id":"1","project":1,"time":1,"user":{"user":"1","name":"Ada"}})";
+constexpr const char* kApp = R"({"id":"1","project":1,"time":1,"app":{"app":"1","name":"a"}})";
+
+class EventBatches : public ::testing::Test {
+ protected:
+  gateway::EventOutcome Take(EventBatch batch) {
+    if (batch.source.empty()) batch.source = "s";
+    auto outcome = ingest_.Take(batch);
+    EXPECT_TRUE(outcome.ok()) << outcome.status().message();
+    return outcome.ok() ? *outcome : gateway::EventOutcome{};
+  }
+
+  CountingSink::Seen seen_;
+  BatchIngest ingest_{std::make_unique<CountingSink>(seen_)};
+};
+
+std::string Times(const std::string& text, std::size_t times) {
+  std::string all;
+  all.reserve(text.size() * times);
+  for (std::size_t i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+TEST_F(EventBatches, IsReadNoFurtherThanItsFirst100BadLines) {
+  const std::string body = Times("no event\n", 1000) + kUser + "\n";
+  const auto outcome = Take({.body = body});
+  EXPECT_EQ(outcome.bad.size(), 100u);
+  EXPECT_EQ(outcome.bad_lines, 100u);
+  EXPECT_EQ(outcome.bad.back().line, 99u);
+  EXPECT_EQ(outcome.appended, 0u);
+  EXPECT_EQ(seen_.blocks, 0u);
+}
+
+TEST_F(EventBatches, WhereBadLinesAreRefusedAllAreAndTheFirst100AreListed) {
+  const std::string body = Times("no event\n", 1000) + kUser + "\n";
+  const auto outcome = Take({.body = body, .refuse_bad_lines = true});
+  EXPECT_EQ(outcome.bad.size(), 100u);
+  EXPECT_EQ(outcome.bad_lines, 1000u);
+  EXPECT_EQ(outcome.appended, 1u);
+  EXPECT_EQ(outcome.lines, 1001u);
+  EXPECT_EQ(seen_.refused, 1000u);
+}
+
+TEST_F(EventBatches, AReasonIsCut) {
+  const std::string body = "{\"id\":\"1\",\"" + std::string(100000, 'x') + "\":1}\n";
+  const auto outcome = Take({.body = body, .refuse_bad_lines = true});
+  ASSERT_EQ(outcome.bad.size(), 1u);
+  EXPECT_LT(outcome.bad[0].reason.size(), 400u);
+  EXPECT_LT(seen_.problem.size(), 400u);
+}
+
+TEST_F(EventBatches, SentAgainInOtherPiecesIsKnownAndBroadcastsHaveBlocksOfTheirOwn) {
+  const std::string good = std::string(kUser) + "\n";
+  const std::string broadcast = std::string(kApp) + "\n";
+  const std::string body = good + "\n" + broadcast + broadcast + good + "bad\n  \r\n" + good;
+  auto outcome = Take({.body = body, .refuse_bad_lines = true});
+  EXPECT_EQ(outcome.appended, 5u);
+  EXPECT_EQ(outcome.lines, 8u);
+  EXPECT_EQ(seen_.blocks, 3u);
+  outcome = Take({.body = body + broadcast, .refuse_bad_lines = true});
+  EXPECT_EQ(outcome.repeated, 8u);
+  EXPECT_EQ(outcome.appended, 1u);
+  EXPECT_EQ(outcome.lines, 9u);
+  const std::string other = good + good;
+  EXPECT_NE(Take({.body = other + body, .refuse_bad_lines = true}).conflict, "");
+}
+
+TEST_F(EventBatches, WhatTheSenderMayNotSendForbidsTheWholeBatch) {
+  const auto rights = IngestRights::Parse("1", "members");
+  const std::string body = std::string(kUser) + "\nbad\n" + kApp + "\n" +
+                           R"({"id":"1","project":2,"time":1,"user":{"user":"1"}})" + "\n";
+  for (const bool refuse : {false, true}) {
+    const auto outcome = Take({.rights = &*rights, .body = body, .refuse_bad_lines = refuse});
+    ASSERT_EQ(outcome.forbidden.size(), 2u);
+    EXPECT_EQ(outcome.forbidden[0].line, 2u);
+    EXPECT_EQ(outcome.forbidden[0].reason, "an event of kind app of project 1");
+    EXPECT_EQ(outcome.forbidden[1].line, 3u);
+    EXPECT_EQ(outcome.forbidden[1].reason, "an event of kind user of project 2");
+  }
+  const std::string many = Times(std::string(kApp) + "\n", 1000);
+  EXPECT_EQ(Take({.rights = &*rights, .body = many}).forbidden.size(), 100u);
+  EXPECT_EQ(seen_.blocks, 0u);
+  EXPECT_EQ(Take({.rights = &*rights, .body = kUser}).appended, 1u);
+}
+
+TEST_F(EventBatches, ASourceBelongsToTheSenderThatUsedItFirst) {
+  const Sender first{.name = "", .digest = "sha256:aa"};
+  const Sender other{.name = "", .digest = "sha256:bb"};
+  const Sender named{.name = "server1", .digest = "sha256:aa"};
+  const Sender rotated{.name = "server1", .digest = "sha256:cc"};
+  // A batch without lines takes nothing into possession.
+  EXPECT_FALSE(Take({.source = "s", .sender = other}).others_source);
+  const std::string line = std::string(kUser) + "\n";
+  EXPECT_EQ(Take({.source = "s", .sender = first, .body = line}).lines, 1u);
+  const auto turned_away = Take({.source = "s", .sender = other, .first_line = 1, .body = line});
+  EXPECT_TRUE(turned_away.others_source);
+  EXPECT_EQ(turned_away.lines, 0u) << "it is told nothing of the source";
+  EXPECT_TRUE(Take({.source = "s", .sender = rotated, .first_line = 1, .body = line}).others_source);
+  // The first one gets a name: from then on the source is the name's.
+  EXPECT_EQ(Take({.source = "s", .sender = named, .first_line = 1, .body = line}).lines, 2u);
+  EXPECT_EQ(seen_.sources["s"].owner, "server1");
+  EXPECT_EQ(Take({.source = "s", .sender = rotated, .first_line = 2, .body = line}).lines, 3u);
+  EXPECT_TRUE(Take({.source = "s", .sender = first, .first_line = 3, .body = line}).others_source);
+  // What files have sent is the operator's.
+  EXPECT_EQ(Take({.source = "file", .body = line}).lines, 1u);
+  EXPECT_TRUE(Take({.source = "file", .sender = first, .first_line = 1, .body = line}).others_source);
+  EXPECT_EQ(Take({.source = "s", .first_line = 3, .body = line}).lines, 4u) << "who may use every source";
+  EXPECT_EQ(seen_.sources["s"].owner, "server1");
+}
+
+TEST_F(EventBatches, HasAMillionLinesAtMost) {
+  const std::string most(1'000'000, '\n');
+  EXPECT_EQ(Take({.body = most}).lines, 1'000'000u);
+  const std::string more = most + "\n";
+  const auto outcome = ingest_.Take({.source = "t", .body = more});
+  ASSERT_FALSE(outcome.ok());
+  EXPECT_THAT(outcome.status().message(), HasSubstr("send smaller batches"));
+}
+
+// ---- Memory --------------------------------------------------------------------------------------------------------
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+// kB: the highest since the last Forget().
+std::size_t PeakMemory() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) return std::stoul(line.substr(6));
+  return 0;
+}
+void Forget() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
+TEST(EventBatchMemory, IsAtMostFourTimesTheBodyWhateverItHolds) {
+  constexpr std::size_t kBody = 16u << 20;
+  const std::string zero(1, '\0');
+  struct Case {
+    const char* name;
+    std::string line;
+    EventBatch::Format format = EventBatch::Format::kJsonLines;
+  };
+  const std::string long_name =
+      R"({"id":"1","project":1,"time":1,"user":{"user":"1","name":")" + std::string(1000000, 'N') + "\"}}\n";
+  for (const Case& c :
+       {Case{"empty lines", "\n"}, Case{"lines of one letter", "x\n"}, Case{"objects without fields", "{}\n"},
+        Case{"records without bytes", zero, EventBatch::Format::kDelimited},
+        Case{"records of one byte", std::string("\1\0", 2), EventBatch::Format::kDelimited},
+        Case{"users", std::string(kUser) + "\n"}, Case{"long names", long_name},
+        Case{"broadcasts in turn with others", std::string(kApp) + "\n" + kUser + "\n"},
+        Case{"what is longer as an Envelope",
+             R"({"project":1,"estimatedCredit":{"counters":[{},{},{},{},{},{},{},{},{},{},{},{},{}]}})"
+             "\n"},
+        Case{"deep nesting", "{\"a\":" + Times("[", 900000) + "\n"}, Case{"one line without end", "[1,"}}) {
+    const int ended = testing::RunInChild([&] {
+      const std::string body = Times(c.line, kBody / c.line.size());
+      CountingSink::Seen seen;
+      BatchIngest ingest(std::make_unique<CountingSink>(seen));
+      Forget();
+      const std::size_t before = PeakMemory();
+      (void)ingest.Take({.source = "s", .format = c.format, .body = body, .refuse_bad_lines = true});
+      const std::size_t grown = PeakMemory() - std::min(before, PeakMemory());
+      EXPECT_LE(grown, 3 * kBody / 1024) << "kB beside the body: " << c.name;
+      EXPECT_LE(seen.largest_block, 3u << 20) << c.name;
+    });
+    EXPECT_EQ(ended, 0) << c.name;
+  }
+}
+
+#endif
+
+}  // namespace
+}  // namespace cobblestone
