@@ -11,6 +11,7 @@
 #include "common/wire/event_check.h"
 #include "common/wire/event_codec.h"
 #include "common/wire/event_line.h"
+#include "common/wire/facts.h"
 #include "common/wire/mark_codec.h"
 #include "common/wire/refuse.h"
 
@@ -285,10 +286,10 @@ void AccountsStage::OnOpening(const RecordView& record, const wire::EventHead& h
   if (!ok) return wire::Refuse(record, head.project, RefusalReason::kOutOfRange, "opening total", out);
   // Through the ledger like everything else: applied when it comes back as a grant.
   const UserId user(opening.account);
-  const wire::Word word = wire::WordOf(head, record.value);
+  const wire::Word word = wire::WordOfFacts(head, record.value);
   const UserState* before = users_.Find(UserKey(head.project, user));
   if (before != nullptr && before->opening.said()) {
-    if (wire::StandingOf(word, before->opening) == wire::Standing::kRepeat) return;
+    if (wire::IsRepeat(word, before->opening)) return;
     return wire::Refuse(record, head.project,
                         word.id == before->opening.id ? RefusalReason::kDuplicateWithOtherContents
                                                       : RefusalReason::kAlreadyDecided,

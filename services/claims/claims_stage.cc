@@ -11,11 +11,13 @@
 #include "common/wire/control_codec.h"
 #include "common/wire/event_check.h"
 #include "common/wire/event_line.h"
+#include "common/wire/facts.h"
 #include "common/wire/grant_codec.h"
 #include "common/wire/mark_codec.h"
 #include "common/wire/refuse.h"
 #include "common/wire/sample_source.h"
 #include "common/wire/scale_codec.h"
+#include "services/claims/time_outs.h"
 
 namespace cobblestone::claims {
 
@@ -44,10 +46,6 @@ Key ResultKey(ProjectId project, ResultId result, HostId host) {
   return {.project = project.value, .id = result.value, .sub = static_cast<std::uint32_t>(host.value)};
 }
 Key ProjectKey(ProjectId project) { return {.project = project.value, .id = 0, .sub = 0}; }
-
-std::uint32_t ShortHash(std::string_view bytes) {
-  return static_cast<std::uint32_t>(stream::HashBytes(bytes).low);
-}
 
 // When a result's window begins: it was sent, or, where the project does not say when, something happened to it.
 double WindowBegin(const credit::CompletionFacts& facts) {
@@ -377,7 +375,7 @@ void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
   if (const Pending* pending = pending_.Find(ResultKey(project, facts.result, facts.host));
       pending != nullptr) {
     if (!pending->dispatch.empty()) {
-      if (pending->dispatch == record.value) {
+      if (wire::SameFacts(pending->dispatch, record.value)) {
         ++duplicates_;
         return;
       }
@@ -423,11 +421,15 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
   const credit::AppRow& app = *view->catalogue.FindApp(facts.app);
   if (facts.outcome != credit::Outcome::kSuccess && !facts.result) return OnError(record, *view, app, out);
   if (HandOver(record, project, facts.result, facts.host, out)) return;
+  const bool timed_out = facts.outcome == credit::Outcome::kTimeout;
+  if (timed_out && FindSeen(project, *view, facts.host, TimeOutKey(facts.result, facts.sent_time),
+                            kSeenTimeOut) != nullptr)
+    return OnError(record, *view, app, out);
 
   const Pending* known = pending_.Find(ResultKey(project, facts.result, facts.host));
   if (known != nullptr) {
     if (!known->completion.empty()) {
-      if (known->completion.bytes == record.value) {
+      if (wire::SameFacts(known->completion.bytes, record.value)) {
         ++duplicates_;
         return;
       }
@@ -439,7 +441,7 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
                           "the result's other events name host " + std::to_string(known->host), out);
   } else if (const Seen* seen = FindSeen(project, *view, facts.host, facts.result.value, kSeenCompletion);
              seen != nullptr) {
-    if (seen->completion_hash == ShortHash(record.value)) {
+    if (seen->completion_hash == wire::HashOfFacts(record.value)) {
       ++duplicates_;
       return;
     }
@@ -455,6 +457,7 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
       return wire::Refuse(record, project, RefusalReason::kDispatchDiffers, kOtherJob, out);
   }
 
+  if (timed_out) return OnError(record, *view, app, out);
   if (facts.outcome != credit::Outcome::kSuccess) {
     HostState& state = hosts_.Mutable(HostKey(project, facts.host));
     credit::PolicyFor(app.policy.kind)
@@ -475,7 +478,7 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
     LeaveJob(ResultKey(project, facts.result, facts.host), known, facts, record.line);
     Remember(project, *view, facts.host, state,
              {.result = facts.result.value,
-              .completion_hash = ShortHash(record.value),
+              .completion_hash = wire::HashOfFacts(record.value),
               .validation_hash = 0,
               .flags = kSeenCompletion,
               .day = DayOf(WindowBegin(facts)),
@@ -501,21 +504,27 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
   JoinDecoded(ResultKey(project, facts.result, facts.host), pending, facts, validation_.validation, out);
 }
 
-// A client error or time-out that is known by (host, app version) alone; its event id tells repeats.
+// What counts in the host's statistics alone: a time-out of a result, and an error that names no result. Two results may fail
+// alike in one second, so the event's id tells a repeat of the latter.
 void ClaimsStage::OnError(const RecordView& record, const wire::ProjectView& view, const credit::AppRow& app,
                           Emitter& out) {
   const credit::CompletionFacts& facts = event_.completion;
   const ProjectId project = event_.head.project;
-  const std::uint32_t hash = ShortHash(record.value);
-  if (const Seen* seen = FindSeen(project, view, facts.host, event_.head.id, kSeenEventId); seen != nullptr) {
+  const std::uint32_t hash = wire::HashOfFacts(record.value);
+  const std::uint8_t kind = facts.result ? kSeenTimeOut : kSeenEventId;
+  const std::uint64_t number = facts.result ? TimeOutKey(facts.result, facts.sent_time) : event_.head.id;
+  if (const Seen* seen = FindSeen(project, view, facts.host, number, kind); seen != nullptr) {
     if (seen->completion_hash == hash) {
       ++duplicates_;
       return;
     }
     return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
-                        "another error with this event id", out);
+                        facts.result ? "another time-out of this result as it was sent then"
+                                     : "another error with this event id",
+                        out);
   }
-  if (TooLate(event_.head.time, view, facts.app))
+  const double begin = facts.result ? WindowBegin(facts) : event_.head.time;
+  if (TooLate(begin, view, facts.app))
     return wire::Refuse(record, project, RefusalReason::kTooLate,
                         "beyond the window in which errors are remembered", out);
   HostState& state = hosts_.Mutable(HostKey(project, facts.host));
@@ -523,11 +532,11 @@ void ClaimsStage::OnError(const RecordView& record, const wire::ProjectView& vie
       .OnFailure(facts, {.project = project, .catalogue = view.catalogue, .scales = view.scales},
                  state.record);
   Remember(project, view, facts.host, state,
-           {.result = event_.head.id,
+           {.result = number,
             .completion_hash = hash,
             .validation_hash = 0,
-            .flags = kSeenEventId,
-            .day = DayOf(event_.head.time),
+            .flags = kind,
+            .day = DayOf(begin),
             .app = facts.app.value},
            record.line, out);
 }
@@ -544,7 +553,7 @@ void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
       return wire::Refuse(record, project, RefusalReason::kWrongHost,
                           "the result's other events name host " + std::to_string(known->host), out);
     if (!known->validation.empty()) {
-      if (known->validation.bytes == record.value) {
+      if (wire::SameFacts(known->validation.bytes, record.value)) {
         ++duplicates_;
         return;
       }
@@ -571,7 +580,7 @@ void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
                  FindSeen(project, *view, facts.host, facts.result.value, kSeenCompletion | kSeenValidation);
              seen != nullptr) {
     // An inconclusive look that was overtaken by the decision has no effect, and its bytes are not remembered.
-    if (seen->validation_hash == ShortHash(record.value) ||
+    if (seen->validation_hash == wire::HashOfFacts(record.value) ||
         (facts.state == credit::ValidateState::kInconclusive && (seen->flags & kSeenValidation) != 0)) {
       ++duplicates_;
       return;
@@ -690,8 +699,8 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
   }
   Remember(project, view, job.host, state,
            {.result = result.value,
-            .completion_hash = ShortHash(pending->completion.bytes),
-            .validation_hash = ShortHash(pending->validation.bytes),
+            .completion_hash = wire::HashOfFacts(pending->completion.bytes),
+            .validation_hash = wire::HashOfFacts(pending->validation.bytes),
             .flags = kSeenCompletion | kSeenValidation,
             .day = DayOf(WindowBegin(job)),
             .app = job.app.value},
@@ -802,8 +811,9 @@ const Seen* ClaimsStage::FindSeen(ProjectId project, const wire::ProjectView& vi
   const HostState* state = hosts_.Find(HostKey(project, host));
   if (state == nullptr) return nullptr;
   // Over is over, whether its row has gone yet or not: when rows go depends on how commits are cut.
+  constexpr std::uint32_t kNumbersOfOthers = kSeenEventId | kSeenTimeOut;
   const auto matches = [&](const Seen& seen) {
-    return seen.result == result && ((seen.flags & kSeenEventId) != 0) == (kind == kSeenEventId) &&
+    return seen.result == result && (seen.flags & kNumbersOfOthers) == (kind & kNumbersOfOthers) &&
            seen.day >= DayOf(view.HorizonOf(AppId(seen.app)).results);
   };
   for (auto it = state->open.rbegin(); it != state->open.rend(); ++it)
@@ -822,7 +832,7 @@ const Seen* ClaimsStage::FindSeen(ProjectId project, const wire::ProjectView& vi
 
 void ClaimsStage::Remember(ProjectId project, const wire::ProjectView& view, HostId host, HostState& state,
                            const Seen& seen, std::uint64_t line, Emitter& out) {
-  if (state.merge.said() && (seen.flags & kSeenEventId) == 0) [[unlikely]] {
+  if (state.merge.said() && EndsResult(seen)) [[unlikely]] {
     const Key key = ResultKey(project, ResultId(seen.result), host);
     TellHeir(key, host, view.catalogue.FindApp(AppId(seen.app)), RememberedUntil(project, seen), line, out);
   }
@@ -859,7 +869,7 @@ void ClaimsStage::DropRuns(std::uint32_t project, const wire::ProjectView& view,
     if (state.has_ended_jobs)
       if (const SeenRun* row = runs_.Find(run); row != nullptr)
         for (const Seen& seen : row->results)
-          if ((seen.flags & kSeenEventId) == 0)
+          if (EndsResult(seen))
             ForgetJob(ResultKey(ProjectId(project), ResultId(seen.result), HostId(host)));
     runs_.Erase(run);
     return true;
@@ -897,7 +907,7 @@ std::int32_t ClaimsStage::ForgetEndedJobs(const Key& host, const wire::ProjectVi
     const RunRange alone{.day = seen.day, .app = seen.app};
     if (!IsOver(alone, view))
       next = std::max(next, LastDay(alone, view));
-    else if ((seen.flags & kSeenEventId) == 0)
+    else if (EndsResult(seen))
       ForgetJob(ResultKey(ProjectId(host.project), ResultId(seen.result), HostId(host.id)));
   }
   state.has_ended_jobs = next != 0 || !state.runs.empty();

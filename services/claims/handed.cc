@@ -15,6 +15,7 @@
 #include "common/wire/event_line.h"
 #include "common/wire/refuse.h"
 #include "services/claims/claims_stage.h"
+#include "services/claims/time_outs.h"
 
 namespace cobblestone::claims {
 
@@ -114,7 +115,7 @@ void ClaimsStage::TellHeirOfAll(ProjectId project, HostId host, std::uint64_t li
   const HostState& state = *hosts_.Find(HostKey(project.value, host));
   if (!state.has_ended_jobs) return;
   const auto tell = [&](const Seen& seen) {
-    if ((seen.flags & kSeenEventId) != 0) return;
+    if (!EndsResult(seen)) return;
     const Key key = ResultKey(project.value, seen.result, host);
     if (const OpenJob* job = jobs_.Find(key); job != nullptr && job->ended)
       TellHeir(key, host, app(seen.app), RememberedUntil(project, seen), line, out);

@@ -4,6 +4,7 @@
 // other one is its own partition of CLAIMS knows, from its first event on: it is asked (HostAsked, on `hosts`), and answers in the
 // ledger, in the partition of whoever asks (HOST_NAMED, HOST_OTHERS); where it does not know yet it tells the owner's later. A job
 // of such a result goes on under the ended number, whichever of both its events name (handed.h).
+#include "common/wire/facts.h"
 #include "common/wire/grant_codec.h"
 #include "common/wire/refuse.h"
 #include "services/claims/claims_stage.h"
@@ -25,9 +26,9 @@ void ClaimsStage::OnMerge(const RecordView& record, const wire::EventHead& head,
   };
   if (known == nullptr || !known->record.known)
     return refuse(RefusalReason::kUnknownHost, "no event has named " + name + "; name it and say this again");
-  const wire::Word word = wire::WordOf(head, record.value);
+  const wire::Word word = wire::WordOfFacts(head, record.value);
   if (known->merge.said()) {
-    if (wire::StandingOf(word, known->merge) == wire::Standing::kRepeat) {
+    if (wire::IsRepeat(word, known->merge)) {
       ++duplicates_;
       return;
     }

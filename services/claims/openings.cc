@@ -1,6 +1,7 @@
 // What hosts had before the pipeline (openings): the part of ClaimsStage that takes it in. Statistics are taken at once,
 // as those of a host's results are; a balance waits for the event that names its host's owner.
 #include "common/credit/account.h"
+#include "common/wire/facts.h"
 #include "common/wire/grant_codec.h"
 #include "common/wire/refuse.h"
 #include "services/claims/claims_stage.h"
@@ -29,11 +30,11 @@ void ClaimsStage::OnOpeningRow(const RecordView& record, const wire::EventHead& 
   const Key key{.project = head.project.value, .id = opening.host.value, .sub = 0};
   const OpeningWord said{.version = opening.version.value,
                          .app = opening.version.anonymous() ? opening.app.value : 0,
-                         .word = wire::WordOf(head, record.value)};
+                         .word = wire::WordOfFacts(head, record.value)};
   if (const HostState* known = hosts_.Find(key)) {
     for (const OpeningWord& before : known->opening_rows) {
       if (before.version != said.version || before.app != said.app) continue;
-      if (wire::StandingOf(said.word, before.word) == wire::Standing::kRepeat) {
+      if (wire::IsRepeat(said.word, before.word)) {
         ++duplicates_;
         return;
       }
@@ -69,12 +70,12 @@ void ClaimsStage::OnOpeningTotal(const RecordView& record, const wire::EventHead
   const Key key{.project = head.project.value, .id = opening.account, .sub = 0};
   const HostState* host = hosts_.Find(key);
   const WaitingOpening* waiting = openings_.Find(key);
-  const wire::Word word = wire::WordOf(head, record.value);
+  const wire::Word word = wire::WordOfFacts(head, record.value);
   const wire::Word before = waiting != nullptr ? waiting->word
                             : host != nullptr  ? host->opening
                                                : wire::Word{};
   if (before.said()) {
-    if (wire::StandingOf(word, before) == wire::Standing::kRepeat) {
+    if (wire::IsRepeat(word, before)) {
       ++duplicates_;
       return;
     }

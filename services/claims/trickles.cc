@@ -7,6 +7,7 @@
 #include "common/credit/constants.h"
 #include "common/wire/claim_codec.h"
 #include "common/wire/event_check.h"
+#include "common/wire/facts.h"
 #include "common/wire/grant_codec.h"
 #include "common/wire/refuse.h"
 #include "common/wire/settled_partials.h"
@@ -141,7 +142,7 @@ void ClaimsStage::WaitForJob(const Key& key, double time, const RecordView& reco
     WaitsFrom(project, waiting.since, credit::kDefaultResultWindow);
   }
   // What comes twice would be refused twice.
-  const auto same = [&](const WaitingEvent& one) { return one.bytes == record.value; };
+  const auto same = [&](const WaitingEvent& one) { return wire::SameFacts(one.bytes, record.value); };
   if (std::any_of(waiting.events.begin(), waiting.events.end(), same)) {
     ++duplicates_;
     return;
@@ -158,7 +159,7 @@ void ClaimsStage::OpenEndedJob(const Key& key, const RecordView& record, const w
   const ProjectId project(key.project);
   const OpenJob* known = jobs_.Find(key);
   if (known != nullptr && !known->dispatch.empty()) {
-    if (known->dispatch != record.value)
+    if (!wire::SameFacts(known->dispatch, record.value))
       return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
                           "another dispatch of this result", out);
     ++duplicates_;

@@ -8,6 +8,7 @@
 #include "common/wire/event_check.h"
 #include "common/wire/event_codec.h"
 #include "common/wire/event_line.h"
+#include "common/wire/facts.h"
 #include "common/wire/grant_codec.h"
 #include "common/wire/mark_codec.h"
 #include "common/wire/refuse.h"
@@ -208,10 +209,10 @@ void TeamsStage::OnOpening(const RecordView& record, const wire::EventHead& head
       opening.total_micro ? *opening.total_micro : credit::RoundToMicro(opening.total.value_or(0), &ok);
   if (!ok) return wire::Refuse(record, head.project, RefusalReason::kOutOfRange, "opening total", out);
   const Key key = TeamKey(head.project, TeamId(opening.account));
-  const wire::Word word = wire::WordOf(head, record.value);
+  const wire::Word word = wire::WordOfFacts(head, record.value);
   const TeamState* before = teams_.Find(key);
   if (before != nullptr && before->opening.said()) {
-    if (wire::StandingOf(word, before->opening) == wire::Standing::kRepeat) return;
+    if (wire::IsRepeat(word, before->opening)) return;
     return wire::Refuse(record, head.project,
                         word.id == before->opening.id ? RefusalReason::kDuplicateWithOtherContents
                                                       : RefusalReason::kAlreadyDecided,

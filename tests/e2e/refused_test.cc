@@ -112,7 +112,7 @@ TEST_F(RefusedTest, EachNamesTheRecordThatWasRefused) {
     Completed(first + 14, host + 20, first + 14);  // of a host that nobody names
     Validated(first + 14, host + 20, first + 14);
     Validated(first + 15, host, first + 15);  // of a result that ended in an error
-    Completed(first + 15, host, first + 15, credit::Outcome::kTimeout);
+    Completed(first + 15, host, first + 15, credit::Outcome::kClientError);
     Completed(first + 16, host, first + 16);  // late, of a workunit that nobody decides
     Validated(first + 16, host, first + 16, 7, true);
     Completed(first + 17, host, first + 17);  // more than can be granted

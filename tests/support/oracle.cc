@@ -178,6 +178,12 @@ struct Project {
   std::map<std::pair<std::uint64_t, std::uint64_t>, ResultFacts> results;  // by result, host
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::string>
       failures;  // without a result: by host, event
+  struct TimeOut {
+    std::string bytes;
+    double begin = 0;  // of its result's window
+    std::uint64_t app = 0;
+  };
+  std::map<std::tuple<std::uint64_t, std::uint64_t, double>, TimeOut> time_outs;  // by host, result, when it was sent
   std::map<std::uint64_t, WorkunitFacts> workunits;
   std::map<std::pair<std::string, std::uint64_t>, std::uint64_t> names;  // result by name, host
   std::map<std::pair<std::uint64_t, std::uint64_t>, WaitingTrickles> waiting_trickles;  // by result, host
@@ -358,6 +364,15 @@ bool AreOfOtherJobs(const v1::Dispatch& sent, const v1::Completion& back) {
          std::fabs(sent.peak_flops() - back.peak_flops()) > 1e-6 * larger;
 }
 
+// What an event says: all but its id.
+std::string FactsOf(std::string_view bytes) {
+  Envelope e;
+  e.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
+  e.clear_id();
+  return e.SerializeAsString();
+}
+bool SaySame(std::string_view one, std::string_view other) { return FactsOf(one) == FactsOf(other); }
+
 // What is over is so with its whole day.
 std::int64_t DayOf(double time) { return static_cast<std::int64_t>(std::floor(time / 86400)); }
 bool IsEarlierDay(double one, double other) { return DayOf(one) < DayOf(other); }
@@ -405,8 +420,8 @@ bool Oracle::State::IsNewOpening(const Envelope& e, const std::string& subject, 
   const auto [it, is_new] =
       openings.emplace(SubjectKey(e, subject), Word{e.time(), e.id(), std::string(bytes)});
   if (is_new) return true;
-  if (it->second.id != e.id()) Refuse("ALREADY_DECIDED");
-  if (it->second.id == e.id() && it->second.bytes != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
+  if (SaySame(it->second.bytes, bytes)) return false;
+  Refuse(it->second.id != e.id() ? "ALREADY_DECIDED" : "DUPLICATE_WITH_OTHER_CONTENTS");
   return false;
 }
 
@@ -765,7 +780,7 @@ void Oracle::State::AddDispatch(const Envelope& e, std::string_view bytes) {
   if (result.ended && IsEarlierDay(result.begin, project.apps[result.app].results_from)) result = {};
   if (result.ended && result.job && !result.job->terms) {
     if (!result.dispatch.empty()) {
-      if (result.dispatch != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
+      if (!SaySame(result.dispatch, bytes)) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
       return;
     }
     Envelope back;
@@ -786,7 +801,7 @@ void Oracle::State::AddDispatch(const Envelope& e, std::string_view bytes) {
     return;
   }
   if (!result.dispatch.empty()) {
-    if (result.dispatch != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
+    if (!SaySame(result.dispatch, bytes)) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
     return;
   }
   if (!result.completion.empty()) {
@@ -819,11 +834,21 @@ void Oracle::State::AddCompletion(const Envelope& e, std::string_view bytes) {
     if (!is_new && it->second != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
     return;
   }
+  const bool timed_out = said.outcome() == v1::OUTCOME_TIMEOUT;
+  const std::tuple of_time_out(said.host(), said.result(), said.sent_time());
+  if (timed_out) {
+    const auto told = project.time_outs.find(of_time_out);
+    if (told != project.time_outs.end() &&
+        !IsEarlierDay(told->second.begin, project.apps[told->second.app].results_from)) {
+      if (!SaySame(told->second.bytes, bytes)) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
+      return;
+    }
+  }
   ResultFacts& result = project.results[{said.result(), said.host()}];
   if (result.ended && IsEarlierDay(result.begin, project.apps[result.app].results_from)) result = {};
   const std::string& before = result.ended ? result.ended_completion : result.completion;
   if (!before.empty()) {
-    if (before != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
+    if (!SaySame(before, bytes)) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
     return;
   }
   if (WindowBegin(said, e.time()) < app->second.results_from) return Refuse("TOO_LATE");
@@ -831,6 +856,10 @@ void Oracle::State::AddCompletion(const Envelope& e, std::string_view bytes) {
     Envelope sent;
     sent.ParseFromString(result.dispatch);
     if (AreOfOtherJobs(sent.dispatch(), said)) return Refuse("DISPATCH_DIFFERS");
+  }
+  if (timed_out) {  // the host may still return it
+    project.time_outs[of_time_out] = {std::string(bytes), WindowBegin(said, e.time()), said.app()};
+    return;
   }
   if (said.outcome() != v1::OUTCOME_SUCCESS) {
     if (!result.validation.empty()) {
@@ -869,7 +898,7 @@ void Oracle::State::AddValidation(const Envelope& e, std::string_view bytes) {
   const bool undecided = said.state() == v1::VALIDATE_STATE_INCONCLUSIVE;
   if (result.ended && IsEarlierDay(result.begin, project.apps[result.app].results_from)) result = {};
   if (result.ended) {
-    if (result.ended_validation == bytes) return;
+    if (!result.ended_validation.empty() && SaySame(result.ended_validation, bytes)) return;
     if (result.ended_validation.empty()) {
       CloseWithout(e.project(), e);
       return Refuse("UNKNOWN_RESULT");
@@ -878,7 +907,7 @@ void Oracle::State::AddValidation(const Envelope& e, std::string_view bytes) {
     return Refuse("ALREADY_DECIDED");
   }
   if (!result.validation.empty()) {
-    if (result.validation == bytes) return;
+    if (SaySame(result.validation, bytes)) return;
     Envelope before;
     before.ParseFromString(result.validation);
     if (before.id() == e.id()) return Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
@@ -1571,7 +1600,7 @@ void Oracle::State::AddTrickle(const Envelope& e, std::string_view bytes, std::u
   if (project.apps.empty()) return Refuse("UNKNOWN_APP");
   const auto wait = [&](WaitingTrickles& waiting) {
     for (const auto& [other, other_line] : waiting.messages)
-      if (other == bytes) return;
+      if (SaySame(other, bytes)) return;
     if (waiting.messages.empty()) waiting.since = std::max(e.time(), project.last_tick);
     waiting.messages.emplace_back(bytes, from_line);
   };

@@ -1,0 +1,33 @@
+// A result that has timed out on its host.
+//
+// A time-out does not end the result: the host may still return it, and then it is credited like any late result. The time-out
+// stays in the host's statistics. It is remembered (state.h, Seen) so that a repeat is known, one for each time that the result
+// was sent to the host.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <string_view>
+
+#include "common/base/ids.h"
+#include "common/stream/hash128.h"
+#include "services/claims/state.h"
+
+namespace cobblestone::claims {
+
+// A SeenFlag: `result` is a time-out's key, and no decision of a result.
+inline constexpr std::uint8_t kSeenTimeOut = 8;
+
+// A row of Seen tells that a result was decided, or has failed; else it tells of an error without a result, or of a time-out.
+[[nodiscard]] inline bool EndsResult(const Seen& seen) { return (seen.flags & kSeenCompletion) != 0; }
+
+// Of the result as it was sent then (UNIX s; 0 where the project does not say).
+[[nodiscard]] inline std::uint64_t TimeOutKey(ResultId result, double sent_time) {
+  struct {
+    std::uint64_t result;
+    std::uint64_t sent_time;
+  } const key{result.value, std::bit_cast<std::uint64_t>(sent_time)};
+  return stream::HashBytes({reinterpret_cast<const char*>(&key), sizeof key}).low;
+}
+
+}  // namespace cobblestone::claims
