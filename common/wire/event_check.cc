@@ -11,6 +11,7 @@
 #include "common/credit/partial_settlement.h"
 #include "common/credit/policy.h"
 #include "common/wire/constant_fields.h"
+#include "common/wire/text_limits.h"
 
 namespace cobblestone::wire {
 namespace {
@@ -473,6 +474,7 @@ std::optional<Refusal> CheckEvent(const Event& event) {
   const bool of_all = std::holds_alternative<Tick>(event.body) || std::holds_alternative<Barrier>(event.body);
   if (of_all && !head.project) head.project = ProjectId(1);
   if (Check failed = Head(head)) return failed;
+  if (Check failed = CheckTexts(event)) return failed;
   return std::visit([](const auto& body) { return Body(body); }, event.body);
 }
 

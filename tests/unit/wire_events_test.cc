@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <fstream>
+#include <functional>
 #include <limits>
 #include <map>
 #include <set>
@@ -23,6 +24,62 @@ std::string FromJson(std::string_view line) {
   auto bytes = EnvelopeFromJson(line);
   EXPECT_TRUE(bytes.ok()) << bytes.status().message();
   return bytes.ok() ? *bytes : std::string();
+}
+
+// Every text of every message that an event can hold, by reflection: a new one without a limit fails here.
+void EachText(const google::protobuf::Descriptor* type, std::vector<const google::protobuf::FieldDescriptor*>* path,
+              const std::function<void(const std::vector<const google::protobuf::FieldDescriptor*>&)>& visit) {
+  for (int i = 0; i < type->field_count(); ++i) {
+    path->push_back(type->field(i));
+    if (type->field(i)->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_STRING) visit(*path);
+    if (type->field(i)->message_type() != nullptr) EachText(type->field(i)->message_type(), path, visit);
+    path->pop_back();
+  }
+}
+
+std::optional<Refusal> CheckWithText(const std::vector<const google::protobuf::FieldDescriptor*>& path,
+                                     std::size_t size) {
+  v1::Envelope envelope;
+  envelope.set_id(1);
+  envelope.set_project(1);
+  google::protobuf::Message* at = &envelope;
+  for (const auto* field : path) {
+    const auto* r = at->GetReflection();
+    if (field->message_type() != nullptr)
+      at = field->is_repeated() ? r->AddMessage(at, field) : r->MutableMessage(at, field);
+    else if (field->is_repeated())
+      r->AddString(at, field, std::string(size, 'x'));
+    else
+      r->SetString(at, field, std::string(size, 'x'));
+  }
+  const auto event = ParseEvent(envelope.SerializeAsString());
+  if (!event.ok()) {
+    ADD_FAILURE() << event.status().message();
+    return std::nullopt;
+  }
+  return CheckEvent(*event);
+}
+
+TEST(WireEvents, EveryTextOfTheSchemaHasALimit) {
+  std::vector<const google::protobuf::FieldDescriptor*> path;
+  int texts = 0;
+  EachText(v1::Envelope::descriptor(), &path, [&](const auto& fields) {
+    const std::string name(fields.back()->full_name());
+    if (name == "cobblestone.v1.HandedEvent.event") return;  // the pipeline's own; an event in it was checked
+    ++texts;
+    const auto refused = CheckWithText(fields, (64 << 10) + 1);
+    ASSERT_TRUE(refused) << name;
+    EXPECT_EQ(refused->reason, RefusalReason::kOutOfRange) << name;
+    EXPECT_NE(refused->detail.find("bytes, more than"), std::string::npos) << name << ": " << refused->detail;
+    const auto fits = CheckWithText(fields, 254);
+    EXPECT_TRUE(!fits || fits->detail.find("bytes, more than") == std::string::npos) << name;
+    if (fields.back()->name() == "name" && name != "cobblestone.v1.TrickleElement.name") {
+      const auto longer = CheckWithText(fields, 255);
+      ASSERT_TRUE(longer) << name;
+      EXPECT_EQ(longer->reason, RefusalReason::kOutOfRange) << name;
+    }
+  });
+  EXPECT_GT(texts, 40);
 }
 
 // ---- Frozen numbers ---------------------------------------------------------------------------------------
