@@ -88,7 +88,8 @@ HostMember FromProto(const v1::Host& m) {
                  .gpus = m.gpus(),
                  .deleted = m.deleted(),
                  .create_time = m.create_time(),
-                 .name = m.name()};
+                 .name = m.name(),
+                 .told = ToldIn(m)};
   if (m.has_profile()) out.profile = FromProto(m.profile());
   return out;
 }
@@ -101,7 +102,8 @@ UserMember FromProto(const v1::User& m) {
                  .deleted = m.deleted(),
                  .create_time = m.create_time(),
                  .name = m.name(),
-                 .country = m.country()};
+                 .country = m.country(),
+                 .told = ToldIn(m)};
   if (m.has_profile()) out.profile = FromProto(m.profile());
   return out;
 }
@@ -111,7 +113,8 @@ TeamMember FromProto(const v1::Team& m) {
                  .name = m.name(),
                  .deleted = m.deleted(),
                  .create_time = m.create_time(),
-                 .country = m.country()};
+                 .country = m.country(),
+                 .told = ToldIn(m)};
   if (m.has_profile()) out.profile = FromProto(m.profile());
   return out;
 }
@@ -486,6 +489,7 @@ void Put(const HostMember& in, v1::Envelope* envelope) {
   m->set_deleted(in.deleted);
   m->set_create_time(in.create_time);
   m->set_name(in.name);
+  KeepTold(in.told, m);
   if (in.profile) ToProto(*in.profile, m->mutable_profile());
 }
 
@@ -499,6 +503,7 @@ void Put(const UserMember& in, v1::Envelope* envelope) {
   m->set_create_time(in.create_time);
   m->set_name(in.name);
   m->set_country(in.country);
+  KeepTold(in.told, m);
   if (in.profile) ToProto(*in.profile, m->mutable_profile());
 }
 
@@ -509,6 +514,7 @@ void Put(const TeamMember& in, v1::Envelope* envelope) {
   m->set_deleted(in.deleted);
   m->set_create_time(in.create_time);
   m->set_country(in.country);
+  KeepTold(in.told, m);
   if (in.profile) ToProto(*in.profile, m->mutable_profile());
 }
 

@@ -123,7 +123,18 @@ struct Trickle {
   friend bool operator==(const Trickle&, const Trickle&) = default;
 };
 
+// Host, user and team are told in part: `told` says which fields the event has. One that is made here has them all.
 struct HostMember {
+  static constexpr FieldMask kUser = FieldBit(2);
+  static constexpr FieldMask kCrossProjectId = FieldBit(3);
+  static constexpr FieldMask kWhetstone = FieldBit(4);
+  static constexpr FieldMask kDhrystone = FieldBit(5);
+  static constexpr FieldMask kCpus = FieldBit(6);
+  static constexpr FieldMask kGpus = FieldBit(7);
+  static constexpr FieldMask kCreateTime = FieldBit(9);
+  static constexpr FieldMask kName = FieldBit(10);
+  static constexpr FieldMask kAllFields = FieldsTo(10) & ~(FieldBit(1) | FieldBit(8));
+
   HostId host;
   UserId user;
   std::string cross_project_id;
@@ -135,6 +146,10 @@ struct HostMember {
   double create_time = 0;
   std::string name;
   std::optional<HostProfile> profile;
+  FieldMask told = kAllFields;
+
+  // That it sets: what is gone has nothing.
+  [[nodiscard]] FieldMask Sets() const { return deleted ? kAllFields : told; }
 
   friend bool operator==(const HostMember&, const HostMember&) = default;
 };
@@ -190,6 +205,13 @@ struct DecidedResult {
 };
 
 struct UserMember {
+  static constexpr FieldMask kTeam = FieldBit(2);
+  static constexpr FieldMask kCrossProjectId = FieldBit(3);
+  static constexpr FieldMask kCreateTime = FieldBit(6);
+  static constexpr FieldMask kName = FieldBit(7);
+  static constexpr FieldMask kCountry = FieldBit(8);
+  static constexpr FieldMask kAllFields = kTeam | kCrossProjectId | kCreateTime | kName | kCountry;
+
   UserId user;
   TeamId team;
   std::string cross_project_id;
@@ -199,17 +221,28 @@ struct UserMember {
   std::string name;
   std::string country;
   std::optional<UserProfile> profile;
+  FieldMask told = kAllFields;
+
+  [[nodiscard]] FieldMask Sets() const { return deleted ? kAllFields : told; }
 
   friend bool operator==(const UserMember&, const UserMember&) = default;
 };
 
 struct TeamMember {
+  static constexpr FieldMask kName = FieldBit(2);
+  static constexpr FieldMask kCreateTime = FieldBit(4);
+  static constexpr FieldMask kCountry = FieldBit(5);
+  static constexpr FieldMask kAllFields = kName | kCreateTime | kCountry;
+
   TeamId team;
   std::string name;
   bool deleted = false;
   double create_time = 0;
   std::string country;
   std::optional<TeamProfile> profile;
+  FieldMask told = kAllFields;
+
+  [[nodiscard]] FieldMask Sets() const { return deleted ? kAllFields : told; }
 
   friend bool operator==(const TeamMember&, const TeamMember&) = default;
 };

@@ -1,8 +1,36 @@
 #include "common/wire/profile_proto.h"
 
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+
 #include "common/wire/event_fields.h"
 
 namespace cobblestone::wire {
+
+namespace {
+
+template <class F>
+void ForEachWithPresence(const google::protobuf::Message& message, F&& f) {
+  const google::protobuf::Descriptor& type = *message.GetDescriptor();
+  for (int i = 0; i < type.field_count(); ++i)
+    if (const auto* field = type.field(i); field->has_optional_keyword()) f(field);
+}
+
+}  // namespace
+
+FieldMask ToldIn(const google::protobuf::Message& message) {
+  FieldMask told = 0;
+  ForEachWithPresence(message, [&](const auto* field) {
+    if (message.GetReflection()->HasField(message, field)) told |= FieldBit(field->number());
+  });
+  return told;
+}
+
+void KeepTold(FieldMask told, google::protobuf::Message* message) {
+  ForEachWithPresence(*message, [&](const auto* field) {
+    if ((told & FieldBit(field->number())) == 0) message->GetReflection()->ClearField(message, field);
+  });
+}
 
 OpeningFigures FromProto(const v1::OpeningFigures& m) {
   return {
@@ -16,7 +44,8 @@ UserProfile FromProto(const v1::UserProfile& m) {
           .url = m.url(),
           .has_profile = m.has_profile(),
           .show_hosts = m.show_hosts(),
-          .hidden = m.hidden()};
+          .hidden = m.hidden(),
+          .told = ToldIn(m)};
 }
 
 HostProfile FromProto(const v1::HostProfile& m) {
@@ -42,7 +71,8 @@ HostProfile FromProto(const v1::HostProfile& m) {
           .avg_turnaround = m.avg_turnaround(),
           .credit_per_cpu_sec = m.credit_per_cpu_sec(),
           .host_cpid = m.host_cpid(),
-          .misc = m.misc()};
+          .misc = m.misc(),
+          .told = ToldIn(m)};
 }
 
 TeamProfile FromProto(const v1::TeamProfile& m) {
@@ -52,7 +82,8 @@ TeamProfile FromProto(const v1::TeamProfile& m) {
           .url = m.url(),
           .name_html = m.name_html(),
           .description = m.description(),
-          .country = m.country()};
+          .country = m.country(),
+          .told = ToldIn(m)};
 }
 
 void ToProto(const OpeningFigures& in, v1::OpeningFigures* m) {
@@ -69,6 +100,7 @@ void ToProto(const UserProfile& in, v1::UserProfile* m) {
   m->set_has_profile(in.has_profile);
   m->set_show_hosts(in.show_hosts);
   m->set_hidden(in.hidden);
+  KeepTold(in.told, m);
 }
 
 void ToProto(const HostProfile& in, v1::HostProfile* m) {
@@ -95,6 +127,7 @@ void ToProto(const HostProfile& in, v1::HostProfile* m) {
   m->set_credit_per_cpu_sec(in.credit_per_cpu_sec);
   m->set_host_cpid(in.host_cpid);
   m->set_misc(in.misc);
+  KeepTold(in.told, m);
 }
 
 void ToProto(const TeamProfile& in, v1::TeamProfile* m) {
@@ -105,6 +138,7 @@ void ToProto(const TeamProfile& in, v1::TeamProfile* m) {
   m->set_name_html(in.name_html);
   m->set_description(in.description);
   m->set_country(in.country);
+  KeepTold(in.told, m);
 }
 
 namespace {

@@ -6,6 +6,11 @@
 
 namespace cobblestone::wire {
 
+// The fields with presence that are there.
+FieldMask ToldIn(const google::protobuf::Message& message);
+// The others are taken out.
+void KeepTold(FieldMask told, google::protobuf::Message* message);
+
 OpeningFigures FromProto(const v1::OpeningFigures& m);
 void ToProto(const OpeningFigures& in, v1::OpeningFigures* m);
 UserProfile FromProto(const v1::UserProfile& m);

@@ -3,6 +3,50 @@
 #include "common/stream/calendar.h"
 
 namespace cobblestone::wire {
+namespace {
+
+template <class Member>
+auto ProfileIn(const Member& member) {
+  auto shown = member.profile.value_or(typename decltype(member.profile)::value_type{.told = 0});
+  if (member.profile) shown.told |= kHasProfile;
+  return shown;
+}
+
+// The member's field stands in for one that the profile does not tell.
+template <class Member, class Profile, class From, class To>
+void StandIn(const Member& member, FieldMask field, const From& from, int number, To Profile::*to,
+             Profile* shown) {
+  if ((member.told & field) == 0 || (shown->told & FieldBit(number)) != 0) return;
+  shown->told |= FieldBit(number);
+  shown->*to = static_cast<To>(from);
+}
+
+}  // namespace
+
+UserProfile ShownOf(const UserMember& member) {
+  UserProfile shown = ProfileIn(member);
+  StandIn(member, UserMember::kCreateTime, member.create_time, 1, &UserProfile::create_time, &shown);
+  StandIn(member, UserMember::kCrossProjectId, member.cross_project_id, 2, &UserProfile::cpid, &shown);
+  StandIn(member, UserMember::kCountry, member.country, 3, &UserProfile::country, &shown);
+  return shown;
+}
+
+HostProfile ShownOf(const HostMember& member) {
+  HostProfile shown = ProfileIn(member);
+  StandIn(member, HostMember::kCreateTime, member.create_time, 1, &HostProfile::create_time, &shown);
+  StandIn(member, HostMember::kCpus, member.cpus, 5, &HostProfile::p_ncpus, &shown);
+  StandIn(member, HostMember::kWhetstone, member.whetstone, 8, &HostProfile::p_fpops, &shown);
+  StandIn(member, HostMember::kDhrystone, member.dhrystone, 9, &HostProfile::p_iops, &shown);
+  StandIn(member, HostMember::kCrossProjectId, member.cross_project_id, 22, &HostProfile::host_cpid, &shown);
+  return shown;
+}
+
+TeamProfile ShownOf(const TeamMember& member) {
+  TeamProfile shown = ProfileIn(member);
+  StandIn(member, TeamMember::kCreateTime, member.create_time, 1, &TeamProfile::create_time, &shown);
+  StandIn(member, TeamMember::kCountry, member.country, 7, &TeamProfile::country, &shown);
+  return shown;
+}
 
 bool TakeFacts(const Word& word, AccountFacts facts, const stream::Key& key, stream::Table<FactsRow>& table) {
   static const FactsRow kNothing;

@@ -9,24 +9,28 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/added_in.h"
 #include "common/stream/table.h"
 #include "common/wire/events.h"
+#include "common/wire/field_words.h"
 #include "common/wire/profiles.h"
 #include "common/wire/word.h"
 
 namespace cobblestone::wire {
 
-// Of a user, host or team. One that has never been told a profile or exact figures of has no row.
+// Of a user, host or team. One that no event has told anything of that files show has no row.
 template <class Profile>
 struct ProfileRow {
-  Word word;                       // the member event that told the profile, or that there is none any more
+  Word word;  // the newest member event that told something of the profile, or deleted the account
   std::optional<Profile> profile;  // none: never told, or the account was deleted since
   Word opening;                    // the event that told the figures
   std::optional<OpeningFigures> figures;
+  FieldWords earlier;  // with `word`
+  bool plain = false;  // all of it comes of fields of members: no event has had a profile
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.word, s.profile, s.opening, s.figures);
+    f(s.word, s.profile, s.opening, s.figures, AddedIn<2>(s.earlier), AddedIn<2>(s.plain));
   }
 };
 
@@ -59,19 +63,48 @@ struct ProjectProfileRow {
   }
 };
 
-// A member event was taken in, though it may not be the one in force: a profile outlives later events that tell none.
+// Whether an event has a profile at all, as if that were a field: it says who may see the account's hosts.
+inline constexpr FieldMask kHasProfile = FieldBit(0);
+
+// What files show of a member by its event: its profile, and where that does not tell a field, the member's own field. None is
+// told: files show nothing of it.
+UserProfile ShownOf(const UserMember& member);
+HostProfile ShownOf(const HostMember& member);
+TeamProfile ShownOf(const TeamMember& member);
+
+// Sets those fields of `to` that are in the mask.
+template <class Profile>
+void SetFields(FieldMask fields, const Profile& from, Profile* to) {
+  Profile::Fields(*to, [&](auto&... into) {
+    Profile::Fields(from, [&](const auto&... value) {
+      int number = 0;  // Fields() has them in the order of their numbers
+      ((void)((fields & FieldBit(++number)) != 0 ? (void)(into = value) : void()), ...);
+    });
+  });
+}
+
+// A member event was taken in, though it may not be the one in force: each field is that of the newest event that tells it.
 // `gone_since`: a member event in force that is newer, and says that the row is gone. A deletion takes the profile away; the
 // figures stay, which are credit and nobody's data.
 template <class Profile>
-void TakeProfile(const Word& word, bool deleted, const std::optional<Profile>& told, bool gone_since,
+void TakeProfile(const Word& word, bool deleted, const Profile& shown, bool gone_since,
                  const stream::Key& key, stream::Table<ProfileRow<Profile>>& table) {
-  if (gone_since || (!deleted && !told)) return;
+  constexpr FieldMask kAll = Profile::kAllFields | kHasProfile;
+  const FieldMask told = deleted ? kAll : shown.told;
+  if (gone_since || told == 0) return;
   const ProfileRow<Profile>* before = table.Find(key);
-  if (before == nullptr && deleted) return;
-  if (before != nullptr && StandingOf(word, before->word) != Standing::kNews) return;
+  const FieldMask news = before == nullptr ? told : NewsIn(word, told, before->word, before->earlier);
+  if (news == 0) return;
   ProfileRow<Profile>& row = table.Mutable(key);
-  row.word = word;
-  row.profile = deleted ? std::nullopt : told;
+  if (!row.word.said()) row.plain = true;
+  TellFields(word, told, kAll, &row.word, &row.earlier);
+  if ((news & kHasProfile) != 0) row.plain = deleted;
+  if (deleted && row.earlier.empty()) {
+    row.profile.reset();
+    return;
+  }
+  if (!row.profile) row.profile.emplace();
+  SetFields(news, deleted ? Profile{} : shown, &*row.profile);
 }
 
 // The account's one opening was taken.

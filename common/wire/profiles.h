@@ -9,6 +9,11 @@
 
 namespace cobblestone::wire {
 
+// Fields of a message that have presence, by their numbers in schemas/events.proto: which of them an event tells.
+using FieldMask = std::uint32_t;
+constexpr FieldMask FieldBit(int number) { return FieldMask{1} << number; }
+constexpr FieldMask FieldsTo(int last) { return (FieldMask{2} << last) - 2; }  // 1 to `last`
+
 // An account as its project's database had it. Any doubles.
 struct OpeningFigures {
   double total_credit = 0;
@@ -23,6 +28,8 @@ struct OpeningFigures {
 };
 
 struct UserProfile {
+  static constexpr FieldMask kAllFields = FieldsTo(7);
+
   std::int64_t create_time = 0;
   std::string cpid;
   std::string country;
@@ -30,6 +37,7 @@ struct UserProfile {
   bool has_profile = false;
   bool show_hosts = false;
   bool hidden = false;
+  FieldMask told = kAllFields;  // of an event; no part of a row
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -39,6 +47,8 @@ struct UserProfile {
 };
 
 struct HostProfile {
+  static constexpr FieldMask kAllFields = FieldsTo(23);
+
   std::int64_t create_time = 0;
   std::int64_t rpc_time = 0;
   std::int64_t timezone = 0;
@@ -62,6 +72,7 @@ struct HostProfile {
   double credit_per_cpu_sec = 0;
   std::string host_cpid;
   std::string misc;
+  FieldMask told = kAllFields;  // of an event; no part of a row
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -73,6 +84,8 @@ struct HostProfile {
 };
 
 struct TeamProfile {
+  static constexpr FieldMask kAllFields = FieldsTo(7);
+
   std::int64_t create_time = 0;
   std::int64_t founder = 0;
   std::int64_t type = 0;
@@ -80,6 +93,7 @@ struct TeamProfile {
   std::string name_html;
   std::string description;
   std::string country;
+  FieldMask told = kAllFields;  // of an event; no part of a row
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {

@@ -47,16 +47,23 @@ credit::PostingFacts PostingOf(const wire::GrantHead& head) {
 }  // namespace
 
 TeamId UserState::TeamAt(double time) const {
-  TeamId team = words.empty() ? TeamId{} : words.front().team;
-  for (const UserWord& one : words) {
-    if (one.word.time > time) break;
-    team = one.team;
-  }
-  return team;
+  if (words.empty()) return {};
+  const auto later = std::find_if(words.begin() + 1, words.end(),
+                                  [time](const UserWord& one) { return one.word.time > time; });
+  return TeamBefore(static_cast<std::size_t>(later - words.begin()));
+}
+
+TeamId UserState::TeamBefore(std::size_t word) const {
+  while (word-- > 0)
+    if (words[word].tells_team) return words[word].team;
+  return {};
 }
 
 bool UserState::Settled() const {
-  return std::all_of(words.begin(), words.end(), [&](const UserWord& one) { return one.team == TeamNow(); });
+  const TeamId now = TeamNow();
+  if (!words.empty() && !words.front().tells_team && now) return false;
+  return std::all_of(words.begin(), words.end(),
+                     [now](const UserWord& one) { return !one.tells_team || one.team == now; });
 }
 
 std::vector<stream::TopicPartition> AccountsStage::Inputs(std::uint32_t partition) {
@@ -213,7 +220,11 @@ void AccountsStage::OnMember(const RecordView& record, const wire::EventHead& he
                              const wire::UserMember& member, Emitter& out) {
   const Key key = UserKey(head.project, member.user);
   const UserWord said{.word = wire::WordOf(head, record.value),
-                      .team = member.deleted ? TeamId{} : member.team};
+                      .team = member.deleted ? TeamId{} : member.team,
+                      .tells_team = (member.Sets() & wire::UserMember::kTeam) != 0};
+  const wire::UserProfile shown = wire::ShownOf(member);
+  bool names = (member.Sets() & wire::UserMember::kName) != 0;
+  bool is_over = false;  // nobody asks any more where the user was then
   const double reported_since = ReportedSince(head.project);
   std::string public_id;
   if (member.deleted)
@@ -227,12 +238,19 @@ void AccountsStage::OnMember(const RecordView& record, const wire::EventHead& he
                           "another event about this user with this id", out);
     }
     const bool older = wire::StandingOf(said.word, before->words.back().word) == wire::Standing::kOlder;
-    wire::TakeProfile(said.word, member.deleted, member.profile, older && before->deleted, key, profiles_);
-    if (older && said.word.time < reported_since) return;  // nobody asks any more where the user was then
+    wire::TakeProfile(said.word, member.deleted, shown, older && before->deleted, key, profiles_);
+    names = names && wire::StandingOf(said.word, before->named) == wire::Standing::kNews;
+    is_over = older && said.word.time < reported_since;
+    if (is_over && !names) return;
   } else {
-    wire::TakeProfile(said.word, member.deleted, member.profile, false, key, profiles_);
+    wire::TakeProfile(said.word, member.deleted, shown, false, key, profiles_);
   }
   UserState& user = users_.Mutable(key);
+  if (names) {
+    user.named = said.word;
+    user.name = member.deleted ? std::string() : member.name;
+  }
+  if (is_over) return;
   Insert(said, reported_since, user);
   if (user.words.back().word.id == said.word.id) {
     const bool goes_or_comes = member.deleted || user.deleted;
@@ -240,7 +258,6 @@ void AccountsStage::OnMember(const RecordView& record, const wire::EventHead& he
     user.deleted = member.deleted;
     if (goes_or_comes && wire::TakeDeletion(said.word, member.deleted, std::move(public_id), key, facts_))
       calendar_.File(head.project.value, wire::DayAfter(*facts_.Find(key)->tombstone), key.id);
-    user.name = member.deleted ? std::string() : member.name;
   }
   Release(key, user, out);
 }
@@ -265,7 +282,7 @@ void AccountsStage::Insert(const UserWord& word, double reported_since, UserStat
   auto& words = user.words;
   words.insert(std::upper_bound(words.begin(), words.end(), word, newer), word);
   for (std::size_t i = words.size() - 1; i-- > 1;)
-    if (words[i].word.time < reported_since && words[i].team == words[i - 1].team)
+    if (words[i].word.time < reported_since && (!words[i].tells_team || words[i].team == user.TeamBefore(i)))
       words.erase(words.begin() + static_cast<std::ptrdiff_t>(i));
 }
 

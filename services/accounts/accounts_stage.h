@@ -37,10 +37,11 @@ namespace cobblestone::accounts {
 struct UserWord {
   wire::Word word;
   TeamId team;
+  bool tells_team = true;  // else the user stays where the word before has put it
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.word, s.team);
+    f(s.word, s.team, AddedIn<5>(s.tells_team));
   }
 };
 
@@ -57,19 +58,22 @@ struct UserState {
   // What it was granted while it was deleted is in its account; not where that was before this was so.
   bool kept_on = false;
   bool estimated = false;  // it has a row of estimates (estimates.h)
+  wire::Word named;        // the newest member event that told the name, or that the user is gone
   bool listed = false;     // among the changed of this commit; not state
 
   // A member event has named it.
   [[nodiscard]] bool known() const { return !words.empty(); }
   [[nodiscard]] TeamId TeamAt(double time) const;
-  [[nodiscard]] TeamId TeamNow() const { return words.empty() ? TeamId{} : words.back().team; }
+  [[nodiscard]] TeamId TeamNow() const { return TeamBefore(words.size()); }
+  // Where the words before this one have put it.
+  [[nodiscard]] TeamId TeamBefore(std::size_t word) const;
   // It was in one team, or none, all the time.
   [[nodiscard]] bool Settled() const;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
     f(s.words, s.opening, s.deleted, s.name, s.unnamed, s.account, AddedIn<3>(s.kept_on),
-      AddedIn<3>(s.estimated));
+      AddedIn<3>(s.estimated), AddedIn<5>(s.named));
   }
 };
 
@@ -107,7 +111,7 @@ struct SortedGrant {
 
 // Tables of a slot, as stored (numbers are unique over all stages).
 // From version 4 on their histories have rows beside them.
-inline constexpr stream::TableSpec<UserState> kUsersTable{.id = 32, .version = 4};
+inline constexpr stream::TableSpec<UserState> kUsersTable{.id = 32, .version = 5};
 inline constexpr stream::TableSpec<HostAccount> kHostsTable{.id = 33, .version = 4};
 inline constexpr stream::TableSpec<HostMoves> kMovesTable{.id = 34, .version = 1};
 inline constexpr stream::TableSpec<WaitingGrant> kWaitingTable{.id = 35, .version = 1};

@@ -275,20 +275,27 @@ void ClaimsStage::OnHost(const RecordView& record, const wire::EventHead& head,
                          const wire::HostMember& member, Emitter& out) {
   const Key key = HostKey(head.project, member.host);
   const wire::Word word = wire::WordOf(head, record.value);
+  const wire::HostProfile shown = wire::ShownOf(member);
+  wire::FieldMask news = member.Sets();
+  bool is_newest = true;
   if (const HostState* known = hosts_.Find(key)) {
     const wire::Standing standing = wire::StandingOf(word, known->member);
     if (standing == wire::Standing::kOtherContents)
       return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
                           "another event about this host with this id", out);
-    if (standing != wire::Standing::kNews) {
-      if (standing == wire::Standing::kOlder)
-        wire::TakeProfile(word, member.deleted, member.profile, known->record.deleted || known->merge.said(),
-                          key, profiles_);
+    is_newest = standing == wire::Standing::kNews;
+    news = wire::NewsIn(word, news, known->member, known->earlier);
+    if (standing == wire::Standing::kOlder)
+      wire::TakeProfile(word, member.deleted, shown, known->record.deleted || known->merge.said(), key,
+                        profiles_);
+    if (!is_newest && news == 0) {
       ++duplicates_;
       return;
     }
   }
   HostState& state = hosts_.Mutable(key);
+  wire::TellFields(word, member.Sets(), wire::HostMember::kAllFields, &state.member, &state.earlier);
+  if (!is_newest) return TakeHost(head, member, news, key, state, out);
   std::string public_id;
   if (member.deleted)
     if (const HostProfileRow* row = profiles_.Find(key); row != nullptr && row->profile)
@@ -296,29 +303,30 @@ void ClaimsStage::OnHost(const RecordView& record, const wire::EventHead& head,
   if ((member.deleted || state.record.deleted) &&
       wire::TakeDeletion(word, member.deleted, std::move(public_id), key, facts_))
     calendar_.File(key.project, wire::DayAfter(*facts_.Find(key)->tombstone), key.id);
-  wire::TakeProfile(word, member.deleted, member.profile, state.merge.said(), key, profiles_);
-  state.member = word;
+  wire::TakeProfile(word, member.deleted, shown, state.merge.said(), key, profiles_);
+  if (!state.merge.said()) state.record.deleted = member.deleted;
+  TakeHost(head, member, news, key, state, out);
+}
+
+// Sets the fields in `news`.
+void ClaimsStage::TakeHost(const wire::EventHead& head, const wire::HostMember& member, wire::FieldMask news,
+                           const Key& key, HostState& state, Emitter& out) {
   credit::HostRecord& host = state.record;
-  if (state.merge.said()) {
-    // What is still out of it goes on, for the owner that it had: nobody owns, or deletes, what has become another host.
-    host.whetstone = member.whetstone;
-    host.dhrystone = member.dhrystone;
-    host.cpus = member.cpus;
-    host.gpus = member.gpus;
-    return;
-  }
-  // Before the first word nobody owned it: no claim could be made, so there is no account to move.
-  if (host.known && host.user != member.user) EmitMove(head, member.host, host.user, member.user, out);
+  if ((news & wire::HostMember::kWhetstone) != 0) host.whetstone = member.whetstone;
+  if ((news & wire::HostMember::kDhrystone) != 0) host.dhrystone = member.dhrystone;
+  if ((news & wire::HostMember::kCpus) != 0) host.cpus = member.cpus;
+  if ((news & wire::HostMember::kGpus) != 0) host.gpus = member.gpus;
+  // What is still out of it goes on, for the owner that it had: nobody owns, or deletes, what has become another host.
+  if (state.merge.said()) return;
   const bool is_first = !std::exchange(host.known, true);
-  host.deleted = member.deleted;
-  host.user = member.user;
+  if ((news & wire::HostMember::kUser) != 0) {
+    // Before the first word nobody owned it: no claim could be made, so there is no account to move.
+    if (!is_first && host.user != member.user) EmitMove(head, member.host, host.user, member.user, out);
+    host.user = member.user;
+  }
   // Of each other owner the moves tell, also where this one is nobody.
   if (is_first && state.asked && host.user)
     Tell(head, wire::GrantKind::kHostNamed, member.host, host.user, out);
-  host.whetstone = member.whetstone;
-  host.dhrystone = member.dhrystone;
-  host.cpus = member.cpus;
-  host.gpus = member.gpus;
   ReleaseOpening(key, state, out);
   if (!state.unpriced.empty()) PriceJobsOf(head.project, member.host, state, out);
   std::vector<std::uint64_t> waiting;

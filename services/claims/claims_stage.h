@@ -89,6 +89,8 @@ class ClaimsStage final : public stream::Stage {
   void OnMember(const stream::RecordView& record, stream::Emitter& out);
   void OnHost(const stream::RecordView& record, const wire::EventHead& head, const wire::HostMember& member,
               stream::Emitter& out);
+  void TakeHost(const wire::EventHead& head, const wire::HostMember& member, wire::FieldMask news,
+                const stream::Key& key, HostState& state, stream::Emitter& out);
   void OnFacts(const stream::RecordView& record, const wire::EventHead& head, wire::AccountFacts facts,
                stream::Emitter& out);
   void OnMerge(const stream::RecordView& record, const wire::EventHead& head, const wire::HostMerge& merge,

@@ -43,7 +43,7 @@ void ClaimsStage::OnMerge(const RecordView& record, const wire::EventHead& head,
   HostState& state = hosts_.Mutable(key);
   state.merge = word;
   state.into = merge.into;
-  wire::TakeProfile<wire::HostProfile>(word, true, std::nullopt, false, key, profiles_);
+  wire::TakeProfile(word, true, wire::HostProfile{}, false, key, profiles_);
   bytes_.clear();
   const UserId owner = state.record.user;
   wire::EncodeGrant({.project = head.project,

@@ -9,6 +9,7 @@
 #include "common/credit/model.h"
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
+#include "common/wire/field_words.h"
 #include "common/wire/project_view.h"
 #include "common/wire/word.h"
 
@@ -153,7 +154,7 @@ struct WaitingOpening {
 
 struct HostState {
   credit::HostRecord record;
-  wire::Word member;   // the member event in force
+  wire::Word member;   // the newest member event
   wire::Word opening;  // of the account's balance
   std::vector<OpeningWord> opening_rows;
   std::vector<Seen> open;  // decided last, in order of decision
@@ -165,6 +166,7 @@ struct HostState {
   HostId into;                          // this one
   bool has_ended_jobs = false;          // trickles may still come for jobs of decided results (open_jobs.h)
   bool asked = false;                   // before its member event: another host is to become it
+  wire::FieldWords earlier;             // with `member`
 
   // Nothing was ever said of it, or of its results, but what was refused.
   [[nodiscard]] bool empty() const {
@@ -175,12 +177,12 @@ struct HostState {
   static void Fields(Self& s, F&& f) {
     f(s.record, s.member, s.opening, s.opening_rows, s.open, s.runs, s.next_run, s.waiting,
       AddedIn<2>(s.unpriced), AddedIn<3>(s.merge), AddedIn<3>(s.into), AddedIn<4>(s.has_ended_jobs),
-      AddedIn<5>(s.asked));
+      AddedIn<5>(s.asked), AddedIn<6>(s.earlier));
   }
 };
 
 // Tables of a slot, as stored (numbers are unique over all stages).
-inline constexpr stream::TableSpec<HostState> kHostsTable{.id = 1, .version = 5};
+inline constexpr stream::TableSpec<HostState> kHostsTable{.id = 1, .version = 6};
 inline constexpr stream::TableSpec<SeenRun> kRunsTable{.id = 2, .version = 1};
 inline constexpr stream::TableSpec<Pending> kPendingTable{.id = 3, .version = 2};
 inline constexpr stream::TableSpec<wire::ProjectView> kProjectsTable{.id = 4, .version = 2};

@@ -15,7 +15,7 @@ Status AddProfiles(const Rows& rows, const stream::TableSpec<wire::ProfileRow<Pr
                    ProjectId project, KindTotals& totals) {
   return view::ForEach(rows, table, [&](const stream::Key& key, const wire::ProfileRow<Profile>& row) {
     if (key.project != project.value) return Status::Ok();
-    if (row.profile) ++totals.profiles;
+    if (row.profile && !row.plain) ++totals.profiles;
     if (row.figures) totals.Add(key.id, *row.figures);
     return Status::Ok();
   });

@@ -515,9 +515,9 @@ std::string Generator::UserEvent(std::uint64_t user, std::uint64_t team, std::ui
   wire::UserMember member;
   member.user = UserId(user);
   member.team = TeamId(team);
-  member.statistics_consent = true;
   member.create_time = options_.start_time;
   member.name = "user" + std::to_string(user);
+  member.told = wire::UserMember::kTeam | wire::UserMember::kCreateTime | wire::UserMember::kName;
   return wire::EncodeEvent(
       {.head = {.id = id, .project = ProjectId(options_.project), .time = time}, .body = std::move(member)});
 }
@@ -551,6 +551,7 @@ std::string Generator::HostEvent(std::uint64_t host, std::uint64_t user, std::ui
   member.cpus = CpusOf(host);
   member.gpus = IsGpuHost(host) ? 1 : 0;
   member.create_time = options_.start_time;
+  member.told = wire::HostMember::kAllFields & ~(wire::HostMember::kCrossProjectId | wire::HostMember::kName);
   return wire::EncodeEvent(
       {.head = {.id = id, .project = ProjectId(options_.project), .time = time}, .body = std::move(member)});
 }
@@ -573,6 +574,7 @@ bool Generator::NextMember(std::string* envelope) {
     team.team = TeamId(1 + n);
     team.name = "team" + std::to_string(1 + n);
     team.create_time = options_.start_time;
+    team.told = wire::TeamMember::kName | wire::TeamMember::kCreateTime;
     *envelope = wire::EncodeEvent(
         {.head = {.id = 1, .project = ProjectId(options_.project), .time = options_.start_time},
          .body = std::move(team)});

@@ -186,20 +186,30 @@ void TeamsStage::OnMember(const RecordView& record, const wire::EventHead& head,
                           const wire::TeamMember& member, Emitter& out) {
   const Key key = TeamKey(head.project, member.team);
   const wire::Word word = wire::WordOf(head, record.value);
+  const wire::TeamProfile shown = wire::ShownOf(member);
+  bool is_newest = true;
+  bool names = (member.Sets() & wire::TeamMember::kName) != 0;
   if (const TeamState* before = teams_.Find(key)) {
     const wire::Standing standing = wire::StandingOf(word, before->member);
     if (standing == wire::Standing::kOtherContents)
       return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
                           "another event about this team with this id", out);
-    if (standing == wire::Standing::kOlder)
-      wire::TakeProfile(word, member.deleted, member.profile, before->deleted, key, profiles_);
-    if (standing != wire::Standing::kNews) return;  // a repeat, or overtaken
+    if (standing == wire::Standing::kRepeat) return;
+    is_newest = standing == wire::Standing::kNews;
+    names = names && wire::StandingOf(word, before->named) == wire::Standing::kNews;
+    if (!is_newest) wire::TakeProfile(word, member.deleted, shown, before->deleted, key, profiles_);
+    if (!is_newest && !names) return;  // overtaken
   }
-  wire::TakeProfile(word, member.deleted, member.profile, false, key, profiles_);
+  if (is_newest) wire::TakeProfile(word, member.deleted, shown, false, key, profiles_);
   TeamState& team = teams_.Mutable(key);
-  team.member = word;
-  team.deleted = member.deleted;
-  team.name = member.deleted ? std::string() : member.name;
+  if (is_newest) {
+    team.member = word;
+    team.deleted = member.deleted;
+  }
+  if (names) {
+    team.named = word;
+    team.name = member.deleted ? std::string() : member.name;
+  }
 }
 
 void TeamsStage::OnOpening(const RecordView& record, const wire::EventHead& head,

@@ -22,16 +22,17 @@
 namespace cobblestone::teams {
 
 struct TeamState {
-  wire::Word member;   // the member event in force
+  wire::Word member;   // the newest member event
   wire::Word opening;  // of the account's balance
   bool deleted = false;
   std::string name;
   credit::Account account;
+  wire::Word named;     // the newest member event that told the name, or that the team is gone
   bool listed = false;  // among the changed of this commit; not state
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.member, s.opening, s.deleted, s.name, s.account);
+    f(s.member, s.opening, s.deleted, s.name, s.account, AddedIn<4>(s.named));
   }
 };
 
@@ -61,7 +62,7 @@ struct MovedByAccounts {
 
 // Tables of a slot, as stored (numbers are unique over all stages).
 // From version 3 on their histories have rows beside them.
-inline constexpr stream::TableSpec<TeamState> kTeamsTable{.id = 48, .version = 3};
+inline constexpr stream::TableSpec<TeamState> kTeamsTable{.id = 48, .version = 4};
 inline constexpr stream::TableSpec<SortedPosting> kSortedTable{.id = 50, .version = 1};
 inline constexpr stream::TableSpec<MovedByAccounts> kMovedTable{.id = 51, .version = 1};
 inline constexpr stream::TableSpec<credit::DayBlock<credit::DaySum>> kDaysTable{.id = 54, .version = 1};

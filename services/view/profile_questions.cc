@@ -19,7 +19,7 @@ Result<Questions::Profile> Questions::ProfileOf(ProjectId project, UserId user) 
   Profile profile{.shows_hosts = true, .named = true};
   if (*row && (*row)->profile) {
     const wire::UserProfile& told = *(*row)->profile;
-    profile = {.shows_hosts = told.show_hosts && !told.hidden,
+    profile = {.shows_hosts = (told.show_hosts || (*row)->plain) && !told.hidden,
                .named = !told.hidden,
                .create_time = told.create_time};
   }

@@ -331,6 +331,38 @@ TEST_F(Running, WhoComesBackIsNoMoreListedAsDeletedAndTheAuditKnowsWhatItWasGran
   EXPECT_TRUE(totals.ok()) << totals.status().message();
 }
 
+TEST_F(Running, APartOfAMemberEventLeavesItsNameAndWhatPagesShow) {
+  const auto about = [&](wire::AccountKind kind, std::uint64_t id) {
+    const auto account = engine_->questions().Account(ProjectId(1), kind, id);
+    EXPECT_TRUE(account.ok()) << account.status().message();
+    return account.ok() ? *account : nlohmann::json();
+  };
+  Project project;
+  using User = wire::UserMember;
+  project.Say(kStart, User{.user = UserId(60), .team = TeamId(7), .create_time = 1.6e9, .name = "Ada"});
+  project.Say(kStart, wire::TeamMember{.team = TeamId(70), .name = "Seventy"});
+  project.Say(kStart + 2, User{.user = UserId(60), .team = TeamId(70), .told = User::kTeam});
+  project.Say(kStart + 2,
+              wire::TeamMember{.team = TeamId(70), .country = "Norway", .told = wire::TeamMember::kCountry});
+  Hear(project);
+  nlohmann::json user = about(wire::AccountKind::kUser, 60);
+  EXPECT_EQ(user["name"], "Ada");
+  EXPECT_EQ(user["team"], 70u);
+  EXPECT_EQ(user["team_name"], "Seventy");
+  EXPECT_EQ(user["create_time"], 1.6e9);
+  EXPECT_EQ(user["hosts_shown"], true);
+  // An older name comes late, and an empty one unsets it.
+  project.Say(kStart + 1, User{.user = UserId(60), .name = "Eve", .told = User::kName});
+  Hear(project);
+  EXPECT_EQ(about(wire::AccountKind::kUser, 60)["name"], "Eve");
+  project.Say(kStart + 3, User{.user = UserId(60), .told = User::kName});
+  project.Say(kStart + 3, User{.user = UserId(60), .told = User::kTeam});
+  Hear(project);
+  user = about(wire::AccountKind::kUser, 60);
+  EXPECT_EQ(user["name"], "");
+  EXPECT_EQ(user["team"], 0u);
+}
+
 TEST_F(Running, TheNewestNameOfAProjectStandsAboveTheConfigurations) {
   const auto called = [&] {
     const auto projects = engine_->questions().Projects();

@@ -286,6 +286,54 @@ TEST(PipelineStory, AResultThatIsToldOnceMoreUnderAnotherHostIsGrantedOnce) {
   EXPECT_EQ(played.outcome.refusals, (Refusals{{"ALREADY_DECIDED", 3}}));
 }
 
+// A part of a member event sets what it has, in whatever order parts come: of each field the newest counts. Policy `benchmark` looks
+// at CPUs and at the benchmark of the host.
+TEST(PipelineStory, AMemberEventOfAPartLeavesTheRestInWhateverOrderTheyCome) {
+  const auto app = wire::AppChange{
+      .app = AppId(2), .policy = "benchmark", .delay_bound = kDay, .result_window = 10 * kDay};
+  const auto host = [](wire::FieldMask told, UserId user, double whetstone) {
+    return wire::HostMember{.host = HostId(8), .user = user, .whetstone = whetstone, .cpus = 2, .told = told};
+  };
+  const auto user = [](wire::FieldMask told, TeamId team) {
+    return wire::UserMember{.user = UserId(9), .team = team, .name = "Ada", .told = told};
+  };
+  using Host = wire::HostMember;
+  using User = wire::UserMember;
+  const std::vector<std::pair<double, wire::EventBody>> said = {
+      {kStart + 1, host(Host::kWhetstone | Host::kCpus, UserId(3), 1e9)},
+      {kStart + 2, host(Host::kUser, UserId(9), 5)},
+      {kStart + 3, host(Host::kWhetstone, UserId(2), 2e9)},
+      {kStart + 4, user(User::kTeam, TeamId(11))},
+      {kStart + 5, user(User::kName, TeamId(12))},
+  };
+  std::vector<std::size_t> order = {0, 1, 2, 3, 4};
+  do {
+    Story story;
+    story.Say(app);
+    for (const std::size_t i : order) story.At(said[i].first).Say(said[i].second);
+    story.At(kStart + 1000);
+    wire::Completion completion = CompletionOf(500, 8, 500, kStart + 1000);
+    credit::ValidationFacts validation = ValidationOf(500, 8, 500, 0);
+    completion.facts.app = validation.app = AppId(2);
+    completion.facts.sent_time = kStart - 9000;
+    completion.facts.cpu_time = completion.facts.elapsed_time = 8640;
+    validation.assigned_credit.reset();
+    story.Say(completion).Say(validation);
+    // It leaves its team: 0 is told.
+    story.At(kStart + 2000).Say(user(User::kTeam, TeamId()));
+    story.Say(host(Host::kCpus, UserId(), 0));
+    story.At(kStart + 3000).Completed(501, 8, 501).Validated(501, 8, 501, 1, 7);
+    story.Tick(kStart + 11 * kDay);
+    const Played played = ExpectLikeTheOracle(story.events());
+    EXPECT_EQ(Micro(played, 500), 40'000'000) << ::testing::PrintToString(order);
+    EXPECT_EQ(Total(played, OracleAccountKind::kUser, 9), 47'000'000);
+    EXPECT_EQ(Total(played, OracleAccountKind::kHost, 8), 47'000'000);
+    EXPECT_EQ(Total(played, OracleAccountKind::kTeam, 11), 40'000'000);
+    EXPECT_EQ(Total(played, OracleAccountKind::kTeam, 12), 0);
+    EXPECT_TRUE(played.outcome.refusals.empty());
+  } while (std::next_permutation(order.begin(), order.end()));
+}
+
 // MySQL prints a DOUBLE with 15 digits, and a FLOAT column keeps 24 bits: the dispatch comes from the scheduler's memory, and
 // the completion from the database.
 TEST(PipelineStory, PeakSpeedsOfOneJobAgreeWithinAMillionthInEitherOrderOfArrival) {

@@ -93,6 +93,44 @@ TEST_F(ProgramExport, ReadmesCommandRunsAsItIsPrinted) {
   EXPECT_EQ(Run({"--read", "stats"}).code, 0);
 }
 
+// No event has a profile; one is told in parts.
+TEST_F(ProgramExport, MembersToldInPlainEventsAreShownAsAdoptedOnesAre) {
+  fs::create_directory_symlink(COBBLESTONE_SOURCE_DIR "/config", dir_ / "config");
+  std::ofstream(dir_ / "members.jsonl")
+      << R"({"id":1,"project":1,"time":1700000000,"app":{"app":1,"policy":"assigned"}}
+{"id":2,"project":1,"time":1700000000,"app_version":{"app_version":1,"app":1,"version_num":100,"platform":1}}
+{"id":3,"project":1,"time":1700000000,"team":{"team":7,"name":"Team","create_time":1500000000,"country":"Poland"}}
+{"id":4,"project":1,"time":1700000000,"user":{"user":1,"name":"Ada","team":7,"create_time":1600000001,"country":"Norway","cross_project_id":"00000000000000000000000000000001"}}
+{"id":5,"project":1,"time":1700000000,"host":{"host":5,"user":1,"whetstone":3e9,"dhrystone":9e9,"cpus":4,"create_time":1650000001,"cross_project_id":"00000000000000000000000000000011"}}
+{"id":6,"project":1,"time":1700000100,"user":{"user":1,"profile":{"show_hosts":true}}}
+{"id":7,"project":1,"time":1700000100,"host":{"host":5,"cpus":8,"profile":{"p_vendor":"R2VudWluZQ=="}}}
+{"id":8,"project":1,"time":1700000100,"team":{"team":7,"profile":{"url":"dGVhbS5leGFtcGxl"}}}
+{"id":9,"project":1,"time":1700009000,"completion":{"result":1,"host":5,"workunit":1,"app":1,"app_version":1,"outcome":"OUTCOME_SUCCESS","received_time":1700009000,"elapsed_time":7000,"sent_time":1700000000,"peak_flops":3e9}}
+{"id":10,"project":1,"time":1700009001,"validation":{"result":1,"host":5,"workunit":1,"app":1,"fpops_est":1e13,"fpops_bound":1e15,"state":"VALIDATE_STATE_VALID","pass":1,"claims":1,"assigned_credit":25}}
+)";
+  ASSERT_EQ(RunProgram(dir_.path(), {"ingest", "members.jsonl", "--data", "data"}).code, 0);
+  const Finished done = Run({"--data", "data", "--spec", "config/db_dump.xml", "--setting", "user_country=1",
+                             "--out", "stats", "--now", "1700100000"});
+  ASSERT_EQ(done.code, 0) << done.err;
+  const std::string user = Read(dir_ / "stats/user.gz");
+  for (const char* element :
+       {"<name>Ada</name>", "<country>Norway</country>", "<create_time>1600000001</create_time>",
+        "<total_credit>25.000000</total_credit>", "<cpid>00000000000000000000000000000001</cpid>",
+        "<teamid>7</teamid>"})
+    EXPECT_THAT(user, HasSubstr(element));
+  const std::string host = Read(dir_ / "stats/host.gz");
+  for (const char* element :
+       {"<userid>1</userid>", "<create_time>1650000001</create_time>", "<p_vendor>Genuine</p_vendor>",
+        "<p_fpops>3000000000.000000</p_fpops>", "<p_iops>9000000000.000000</p_iops>",
+        "<host_cpid>00000000000000000000000000000011</host_cpid>"})
+    EXPECT_THAT(host, HasSubstr(element));
+  EXPECT_THAT(host, ::testing::ContainsRegex("ncpus>8</"));
+  const std::string team = Read(dir_ / "stats/team.gz");
+  for (const char* element : {"<create_time>1500000000</create_time>", "<country>Poland</country>",
+                              "<url>team.example</url>", "<name>Team</name>"})
+    EXPECT_THAT(team, HasSubstr(element));
+}
+
 TEST_F(ProgramExport, VariantsWithADefinedOrderAreEqual) {
   const json golden = json::parse(Read(Golden("MANIFEST.json")))["variants"];
   for (const char* variant : {"b_sort_total_credit", "b2_sort_expavg_credit", "c_sort_id_recs10",

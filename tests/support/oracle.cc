@@ -41,6 +41,7 @@ struct HostFacts {
   double whetstone = 0;
   double dhrystone = 0;
   double cpus = 0;
+  std::map<std::pair<double, std::uint64_t>, v1::Host> told;  // by time and id
   std::vector<std::uint64_t> waiting;   // results, in the order in which they began to wait
   std::vector<std::uint64_t> unpriced;  // and those that were sent to it before it was known
   struct Opening {
@@ -77,6 +78,7 @@ struct UserFacts {
   struct Word {
     std::uint64_t team = 0;
     std::string bytes;
+    bool tells_team = true;  // else the word before does
   };
   std::map<std::pair<double, std::uint64_t>, Word> words;  // by time and id; the first holds since ever
   std::vector<std::pair<Posting, double>> waiting;         // and until when
@@ -433,17 +435,26 @@ void Oracle::State::AddMember(const Envelope& e, std::string_view bytes) {
   }
   if (e.has_host()) {
     const v1::Host& said = e.host();
-    if (!IsNewMember(e, said.host(), bytes)) return;
+    const bool is_newest = IsNewMember(e, said.host(), bytes);
+    if (!is_newest && members[SubjectKey(e, std::to_string(said.host()))].id == e.id()) return;
     HostFacts& host = project.hosts[said.host()];
+    host.told.emplace(std::pair{e.time(), e.id()}, said);
+    // All that was told of it, from the oldest event to the newest.
+    v1::Host now;
+    for (const auto& [when, one] : host.told) {
+      if (one.deleted()) now.Clear();
+      now.set_deleted(one.deleted());
+      now.MergeFrom(one);
+    }
     if (!merges.Ended({e.project(), said.host()})) {
       host.known = true;
-      host.deleted = said.deleted();
-      host.user = said.user();
-      merges.SetOwner({e.project(), said.host()}, said.user());
+      host.deleted = now.deleted();
+      host.user = now.user();
+      merges.SetOwner({e.project(), said.host()}, now.user());
     }
-    host.whetstone = said.whetstone();
-    host.dhrystone = said.dhrystone();
-    host.cpus = said.cpus();
+    host.whetstone = now.whetstone();
+    host.dhrystone = now.dhrystone();
+    host.cpus = now.cpus();
     if (host.opening)
       outcome.accounts[{e.project(), OracleAccountKind::kHost, said.host()}].micro += host.opening->micro;
     host.opening.reset();
@@ -460,7 +471,10 @@ void Oracle::State::AddMember(const Envelope& e, std::string_view bytes) {
     if (word.bytes != bytes) Refuse("DUPLICATE_WITH_OTHER_CONTENTS");
     return;
   }
-  user.words[{e.time(), e.id()}] = {said.deleted() ? 0 : said.team(), std::string(bytes)};
+  user.words[{e.time(), e.id()}] = {said.deleted() ? 0 : said.team(), std::string(bytes),
+                                    said.deleted() || said.has_team()};
+  std::uint64_t team = 0;
+  for (auto& [when, word] : user.words) team = word.team = word.tells_team ? word.team : team;
   user.known = true;
   ExpireWaiting(user, project.last_tick);
   for (auto& [posting, until] : std::exchange(user.waiting, {})) {

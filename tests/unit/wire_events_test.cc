@@ -575,6 +575,35 @@ TEST(WireCheck, OtherKindsAreRefusedForWhatNoProjectCanMean) {
 
 // ---- As text ----------------------------------------------------------------------------------------------
 
+// What is absent is told apart from what is 0 or empty, in JSON and in bytes.
+TEST(WireJson, AMemberEventTellsTheFieldsThatItHas) {
+  const auto told = [](std::string_view line) {
+    const auto event = ParseEvent(FromJson(line));
+    EXPECT_TRUE(event.ok()) << line;
+    // There and back.
+    const auto again = ParseEvent(EncodeEvent(*event));
+    EXPECT_TRUE(again.ok() && EncodeEvent(*again) == EncodeEvent(*event)) << line;
+    return *event;
+  };
+  const auto user = std::get<UserMember>(told(R"({"user":{"user":1,"team":0}})").body);
+  EXPECT_EQ(user.told, UserMember::kTeam);
+  EXPECT_EQ(std::get<UserMember>(told(R"({"user":{"user":1,"name":"","country":"x"}})").body).told,
+            UserMember::kName | UserMember::kCountry);
+  const auto host =
+      std::get<HostMember>(told(R"({"host":{"host":1,"cpus":4,"profile":{"hidden":false}}})").body);
+  EXPECT_EQ(host.told, HostMember::kCpus);
+  ASSERT_TRUE(host.profile.has_value());
+  EXPECT_EQ(host.profile->told, FieldBit(4));
+  const auto gone = std::get<HostMember>(told(R"({"host":{"host":1,"deleted":true}})").body);
+  EXPECT_EQ(gone.told, 0u);
+  EXPECT_EQ(gone.Sets(), HostMember::kAllFields);
+  EXPECT_EQ(std::get<TeamMember>(told(R"({"team":{"team":1}})").body).told, 0u);
+  // What is made here has all fields.
+  const auto all = ParseEvent(EncodeEvent({.head = {}, .body = TeamMember{.team = TeamId(1)}}));
+  ASSERT_TRUE(all.ok());
+  EXPECT_EQ(std::get<TeamMember>(all->body).told, TeamMember::kAllFields);
+}
+
 TEST(WireJson, ALineGoesThereAndBackExactly) {
   v1::Envelope e;
   e.set_id(std::numeric_limits<std::uint64_t>::max());

@@ -19,6 +19,8 @@ struct Said {
   Word word;
   bool deleted = false;
   std::optional<UserProfile> profile;
+  std::string country = {};
+  FieldMask plain = 0;
 };
 
 UserProfile Of(const std::string& url) { return {.url = url}; }
@@ -34,7 +36,9 @@ std::optional<std::string> UrlAfter(const std::vector<Said>& events) {
     const Standing standing = StandingOf(said.word, in_force);
     if (standing == Standing::kRepeat || standing == Standing::kOtherContents) continue;
     const bool older = standing == Standing::kOlder;
-    TakeProfile(said.word, said.deleted, said.profile, older && gone, kUser, table);
+    UserMember member{.deleted = said.deleted, .profile = said.profile, .told = said.plain};
+    member.country = said.country;
+    TakeProfile(said.word, said.deleted, ShownOf(member), older && gone, kUser, table);
     if (older) continue;
     in_force = said.word;
     gone = said.deleted;
@@ -69,14 +73,37 @@ TEST(ProfileRows, ADeletionTakesTheProfileAwayAlsoOneThatComesLate) {
       "anew");
 }
 
+TEST(ProfileRows, APartOfAProfileLeavesTheOthers) {
+  UserProfile country{.country = "Norway", .told = FieldBit(3)};
+  ExpectInAnyOrder({{At(1, 11), false, Of("old")},
+                    {At(2, 12), false, Of("new")},
+                    {At(3, 13), false, country},
+                    {At(4, 14), false, std::nullopt, "Poland", UserMember::kCountry}},
+                   "new");
+  UserProfile unset{.told = FieldBit(4)};
+  ExpectInAnyOrder({{At(1, 11), false, Of("old")}, {At(2, 12), false, unset}}, "");
+  // What was told before the account was deleted does not come back with a part that is told later.
+  ExpectInAnyOrder(
+      {{At(1, 11), false, Of("private")}, {At(2, 12), true, std::nullopt}, {At(3, 13), false, country}}, "");
+}
+
+TEST(ProfileRows, AProfileStandsAboveTheMembersOwnFields) {
+  HostMember host{.whetstone = 3e9, .cpus = 4, .create_time = 1.65e9};
+  host.profile = HostProfile{.p_ncpus = 8, .told = FieldBit(5)};
+  const HostProfile shown = ShownOf(host);
+  EXPECT_EQ(shown.p_ncpus, 8);
+  EXPECT_EQ(shown.p_fpops, 3e9);
+  EXPECT_EQ(shown.create_time, 1650000000);
+  EXPECT_EQ(ShownOf(HostMember{.told = HostMember::kUser}).told, 0u);
+}
+
 TEST(ProfileRows, WhatTellsNoProfileTouchesNothing) {
   stream::TableHost host;
   stream::Table<ProfileRow<UserProfile>> table(host, stream::TableSpec<ProfileRow<UserProfile>>{.id = 1},
                                                true);
-  TakeProfile<UserProfile>(At(1, 11), false, std::nullopt, false, kUser, table);
-  TakeProfile<UserProfile>(At(2, 12), true, std::nullopt, false, kUser, table);
+  TakeProfile(At(1, 11), false, ShownOf(UserMember{.told = 0}), false, kUser, table);
   TakeFigures(At(1, 11), {.total = 12.5}, kUser, table);
-  EXPECT_TRUE(host.touched.empty()) << "an old log has to give its old fingerprints";
+  EXPECT_TRUE(host.touched.empty());
 }
 
 TEST(ProfileRows, PartsOfAnAccountAreToldApart) {

@@ -1,0 +1,85 @@
+// Partial events: of each field the newest event that tells it counts, in whatever order they come.
+#include "common/wire/field_words.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <vector>
+
+namespace cobblestone::wire {
+namespace {
+
+struct Told {
+  Word word;
+  FieldMask fields = 0;
+};
+
+constexpr int kFields = 3;
+constexpr FieldMask kAll = FieldsTo(kFields);
+
+// The id of the event that each field comes of; 0: of none.
+std::array<std::uint64_t, kFields> Applied(const std::vector<Told>& events) {
+  std::array<std::uint64_t, kFields> values{};
+  Word newest;
+  FieldWords earlier;
+  for (const Told& one : events) {
+    const FieldMask news = NewsIn(one.word, one.fields, newest, earlier);
+    EXPECT_EQ(news & ~one.fields, 0u);
+    TellFields(one.word, one.fields, kAll, &newest, &earlier);
+    EXPECT_EQ(NewsIn(one.word, one.fields, newest, earlier), 0u) << "a repeat tells nothing";
+    for (int i = 0; i < kFields; ++i)
+      if ((news & FieldBit(i + 1)) != 0) values[static_cast<std::size_t>(i)] = one.word.id;
+    FieldMask seen = 0;
+    for (const EarlierFields& one_of : earlier) {
+      EXPECT_NE(one_of.fields, 0u);
+      EXPECT_EQ(seen & one_of.fields, 0u);
+      seen |= one_of.fields;
+    }
+  }
+  return values;
+}
+
+std::array<std::uint64_t, kFields> Newest(const std::vector<Told>& events) {
+  std::map<std::pair<double, std::uint64_t>, FieldMask> by_time;
+  for (const Told& one : events) by_time[{one.word.time, one.word.id}] = one.fields;
+  std::array<std::uint64_t, kFields> values{};
+  for (const auto& [when, fields] : by_time)
+    for (int i = 0; i < kFields; ++i)
+      if ((fields & FieldBit(i + 1)) != 0) values[static_cast<std::size_t>(i)] = when.second;
+  return values;
+}
+
+// All sets of fields of four events, in all orders; two are of one time, where the larger id is the newer one.
+TEST(FieldWords, OfEachFieldTheNewestEventCountsInWhateverOrderTheyCome) {
+  for (unsigned sets = 0; sets < 8 * 8 * 8 * 8; ++sets) {
+    std::vector<Told> events;
+    for (unsigned i = 0; i < 4; ++i)
+      events.push_back(
+          {.word = {.id = i + 1, .time = i < 2 ? 1.0 : i, .hash = i}, .fields = (sets >> (3 * i) & 7) << 1});
+    const auto expected = Newest(events);
+    std::array<unsigned, 4> order = {0, 1, 2, 3};
+    do {
+      std::vector<Told> told;
+      for (const unsigned i : order) told.push_back(events[i]);
+      ASSERT_EQ(Applied(told), expected) << sets;
+    } while (std::next_permutation(order.begin(), order.end()));
+  }
+}
+
+TEST(FieldWords, EventsThatTellAllLeaveNothingBesideTheNewest) {
+  Word newest;
+  FieldWords earlier;
+  for (std::uint64_t id = 1; id <= 3; ++id) {
+    TellFields({.id = id, .time = 1, .hash = 0}, kAll, kAll, &newest, &earlier);
+    EXPECT_TRUE(earlier.empty());
+    EXPECT_EQ(newest.id, id);
+  }
+  TellFields({.id = 9, .time = 0, .hash = 0}, kAll, kAll, &newest, &earlier);
+  EXPECT_TRUE(earlier.empty());
+  EXPECT_EQ(newest.id, 3u);
+}
+
+}  // namespace
+}  // namespace cobblestone::wire
