@@ -58,16 +58,19 @@ TEST(FairMutex, KeepsOthersOut) {
 class SlowSink final : public EventSink {
  public:
   [[nodiscard]] bool lockstep() const override { return false; }
+  Result<ProducerState> Look(const std::string&) override { return ProducerState{}; }
   Result<ProducerState> Producer(const std::string&) override { return ProducerState{}; }
   Result<ProducerState> BatchBegin(const std::string&) override { return ProducerState{}; }
-  Status Append(const std::vector<AppendBlock>& blocks, std::vector<AppendOutcome>* outcomes) override {
-    if (blocks.front().source == "slow") {
-      begun.set_value();
-      go_on.get_future().wait();
+  Status Append(const std::function<bool(AppendBlock* block)>& next,
+                const std::function<void(const AppendOutcome&)>& done) override {
+    for (AppendBlock block; next(&block);) {
+      if (block.source == "slow") {
+        begun.set_value();
+        go_on.get_future().wait();
+      }
+      done({.producer = {.lines = block.first_line + block.lines.size(), .hash = block.hash},
+            .appended = block.lines.size()});
     }
-    for (const AppendBlock& block : blocks)
-      outcomes->push_back({.producer = {.lines = block.first_line + block.lines.size(), .hash = block.hash},
-                           .appended = block.lines.size()});
     return Status::Ok();
   }
 
