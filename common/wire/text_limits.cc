@@ -111,7 +111,7 @@ Check Texts(const ProjectProfile& p) {
                             {"apps.user_friendly_name", app.user_friendly_name, kMaxName}}))
       return failed;
   for (const Badge& badge : p.badges)
-    if (Check failed = All({{"badges.name", badge.name, kMaxName},
+    if (Check failed = All({{"badges.name", badge.name},
                             {"badges.title", badge.title},
                             {"badges.image_url", badge.image_url}}))
       return failed;

@@ -10,7 +10,7 @@
 
 namespace cobblestone::wire {
 
-inline constexpr std::size_t kMaxName = 254;               // bytes; names of members, results, apps, varieties
+inline constexpr std::size_t kMaxName = 1016;              // bytes: 254 characters of UTF-8, as BOINC's columns have
 inline constexpr std::size_t kMaxText = 64 << 10;          // bytes; every other text
 inline constexpr std::size_t kMaxTrickleTexts = 16 << 10;  // bytes; texts of Trickle.others together (names: kMaxText)
 

@@ -65,6 +65,7 @@ TEST(GatewayIngest, EachLineIsTakenInOnceAndTheCreditIsThatOfIngest) {
                                           {"lines", end},
                                           {"appended", end - at},
                                           {"repeated", 0},
+                                          {"bad_lines", 0},
                                           {"refused", json::array()}}));
     at = end;
   }
@@ -142,15 +143,15 @@ TEST(GatewayIngest, ABadLineIsNamedAndNothingOfItsBatchIsTaken) {
   EXPECT_EQ(reply.json()["data"]["lines"], 55);
   EXPECT_EQ(reply.json()["data"]["appended"], 2);
   EXPECT_EQ(reply.json()["data"]["refused"].size(), 2u);
-  const json refused = served.Get("/api/v1/refused").json()["data"];
+  const json refused = served.Get("/api/v1/refused", kReadToken).json()["data"];
   ASSERT_EQ(refused["all"], 2) << refused;
   EXPECT_EQ(refused["refused"][0]["source"], "http");
   EXPECT_EQ(refused["refused"][0]["line"], 55)
       << "the newest first, and the same line as in the answer above";
-  EXPECT_EQ(served.Get("/api/v1/refused/1").json()["data"], refused["refused"][0]);
-  EXPECT_EQ(served.Get("/api/v1/refused?from=0&limit=1").json()["data"]["refused"][0]["number"], 0);
-  EXPECT_EQ(served.Get("/api/v1/refused?before=1").json()["data"]["refused"].size(), 1u);
-  EXPECT_EQ(served.Get("/api/v1/refused/2").status, 404);
+  EXPECT_EQ(served.Get("/api/v1/refused/1", kReadToken).json()["data"], refused["refused"][0]);
+  EXPECT_EQ(served.Get("/api/v1/refused?from=0&limit=1", kReadToken).json()["data"]["refused"][0]["number"], 0);
+  EXPECT_EQ(served.Get("/api/v1/refused?before=1", kReadToken).json()["data"]["refused"].size(), 1u);
+  EXPECT_EQ(served.Get("/api/v1/refused/2", kReadToken).status, 404);
 }
 
 // As an operator should: a new file in the old one's place.

@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -91,6 +92,7 @@ TEST_F(KafkaSecurity, TheWholeWayAndAllThatCanBeWrongWithIt) {
 
   const std::string wrong = "wrong-and-secret-all-the-same";
   std::ofstream(world_.path("wrong-password")) << wrong << "\n";
+  std::filesystem::permissions(world_.path("wrong-password"), std::filesystem::perms::owner_read);
   const std::vector<std::string> run = {"run"};
   const std::string denied = Changed("a.yaml", in_file_, "password_file: " + world_.path("wrong-password"));
   for (const std::vector<std::string>& verb :

@@ -46,6 +46,14 @@ json Told(const Result<json>& answer) {
 }
 
 // Everything that can be asked of each account that there is, and of what it was granted last.
+// Recent averages are decayed to the moment of each answer; what they rest on is compared.
+void LeaveOutMoments(json* answer) {
+  if (answer->is_object())
+    for (const char* name : {"rac_now", "rac_now_time", "expavg_now", "expavg_now_time"}) answer->erase(name);
+  if (answer->is_structured())
+    for (json& part : *answer) LeaveOutMoments(&part);
+}
+
 json Everything(view::Questions& questions) {
   json all;
   for (const AccountKind kind : kKinds) {
@@ -74,6 +82,7 @@ json Everything(view::Questions& questions) {
   }
   std::sort(refused.begin(), refused.end(), [](const json& a, const json& b) { return a.dump() < b.dump(); });
   all["refused"] = refused;
+  LeaveOutMoments(&all);
   return all;
 }
 

@@ -204,7 +204,7 @@ TEST(Simulation, CanaryStrayEndOfATransaction) {
 // kafka_group_test.cc).
 TEST(Simulation, CanaryNobodyLooksWhetherEachSlotIsSomebodys) {
   int found = 0;
-  for (std::uint64_t seed = 1; seed <= 300 && found == 0; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 5000 && found == 0; ++seed) {
     const SimResult result = RunSchedule(Traffics()[2], {.seed = seed, .no_watch = true});
     if (result.problem.empty()) continue;
     EXPECT_NE(result.problem.find("is of nobody"), std::string::npos)

@@ -12,8 +12,15 @@ OracleMerges::Heard OracleMerges::Hear(const v1::Envelope& e, std::string_view b
     waiting_.push_back({host, owner, std::max(e.time(), now)});
     return Heard::kTaken;
   }
-  if (said->second.id != e.id()) return Heard::kDecided;
-  return said->second.bytes == bytes ? Heard::kNothingNew : Heard::kOtherContents;
+  // A repeat is known by its facts, whatever its id.
+  const auto facts = [](v1::Envelope one) {
+    one.clear_id();
+    return one.SerializeAsString();
+  };
+  v1::Envelope first;
+  first.ParseFromString(said->second.bytes);
+  if (facts(first) == facts(e)) return Heard::kNothingNew;
+  return said->second.id != e.id() ? Heard::kDecided : Heard::kOtherContents;
 }
 
 std::size_t OracleMerges::Expire(std::uint32_t project, double now) {

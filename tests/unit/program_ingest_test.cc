@@ -85,7 +85,9 @@ std::string HostLine(int id) {
 }
 std::string CompletionLine(int id, double time) {
   return R"({"id":)" + std::to_string(id) + R"(,"project":1,"time":)" + std::to_string(time) +
-         R"(,"completion":{"result":)" + std::to_string(id) + "}}\n";
+         R"(,"completion":{"result":)" + std::to_string(id) +
+         R"(,"host":1,"workunit":1,"app":1,"appVersion":1,"outcome":"OUTCOME_SUCCESS","elapsedTime":1,"peakFlops":1e9,)" +
+         R"("sentTime":1,"receivedTime":2}})" + "\n";
 }
 
 class IngestTest : public ::testing::Test {

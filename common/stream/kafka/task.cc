@@ -340,6 +340,7 @@ void Task::StepCheckpoint(Time now) {
   // An owner before us may have left rows of a checkpoint that it did not finish, of a time after our state's: ours is to say
   // anew what they say, and so must be of a later one.
   if (flushed_sequence_ <= position_.checkpoint_sequence || flushed_sequence_ < runs_from_) return;
+  if (store_ == nullptr) return;  // there is nothing to copy
   last_checkpoint_ = now;
   auto copy = space_.OpenCopy(k_, *store_);
   if (!copy.ok()) return FailState(copy.status());
