@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <iterator>
+#include <latch>
 #include <map>
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "services/gateway/routes.h"
@@ -301,22 +304,28 @@ TEST_P(GatewayHidden, NoAnswerShowsWhatItsViewerMayNotSee) {
   // Watch from before the refusals on, each until the newest refusal has come, or a flow beyond it where none is for the viewer.
   std::map<std::string, std::string> live;
   std::vector<std::thread> watching;
+  // Each has had its first flow, behind which a refusal is news, or may not watch.
+  std::latch watched(std::size(kViewers));
   for (const Viewer& viewer : kViewers)
-    watching.emplace_back([&served, token = std::string(viewer.token), text = &live[viewer.name]] {
+    watching.emplace_back([&served, &watched, token = std::string(viewer.token), text = &live[viewer.name]] {
+      bool arrived = false;
       httplib::Client client(served.url());
       client.set_read_timeout(60);
       httplib::Headers headers;
       if (!token.empty()) headers.emplace("Authorization", "Bearer " + token);
-      client.Get("/api/v1/live", headers, [text](const char* data, std::size_t size) {
+      client.Get("/api/v1/live", headers, [&](const char* data, std::size_t size) {
         text->append(data, size);
         int refused = 0;
         int flows = 0;
         for (std::size_t at = 0; (at = text->find("event: flow", at)) != std::string::npos; ++at) ++flows;
         for (std::size_t at = 0; (at = text->find("event: refused", at)) != std::string::npos; ++at)
           ++refused;
+        if (flows > 0 && !std::exchange(arrived, true)) watched.count_down();
         return refused == 0 && flows < 20;
       });
+      if (!arrived) watched.count_down();
     });
+  watched.wait();
   const Reply bad = served.Post("/api/v1/events?source=bad&bad_lines=refuse", Refusals(), kIngestToken);
   EXPECT_EQ(bad.status, 200) << bad.body;
   EXPECT_EQ(bad.body.find(kText), std::string::npos)
