@@ -59,7 +59,7 @@ class Calendar {
   static constexpr std::uint32_t kChunk = 1024;
 
   Calendar(TableHost& host, std::uint8_t days_table, std::uint8_t chunks_table)
-      : host_(host), days_(host, {.id = days_table}, true), chunks_(host, {.id = chunks_table}, false) {}
+      : days_(host, {.id = days_table}, true), chunks_(host, {.id = chunks_table}, false) {}
 
   [[nodiscard]] std::vector<TableBase*> tables() { return {&days_, &chunks_}; }
   // For tests: rows of chunks in memory.
@@ -81,7 +81,6 @@ class Calendar {
       const std::uint32_t project = *behind_.begin();
       const std::int32_t today = today_[project];
       Next(project, limit);
-      if (taken_.empty()) return;  // the store cannot be read: the slot stops
       limit -= taken_.size();
       for (const std::uint64_t number : taken_)
         if (const std::optional<std::int32_t> day = visit(project, number, today))
@@ -95,7 +94,6 @@ class Calendar {
   // Into taken_: up to `limit` numbers, at least one, of the oldest chunk.
   void Next(std::uint32_t project, std::size_t limit);
 
-  TableHost& host_;
   Table<CalendarDays> days_;
   Table<CalendarChunk> chunks_;
   std::map<std::uint32_t, std::int32_t> today_;  // by project

@@ -6,14 +6,24 @@
 
 namespace cobblestone::stream {
 
+namespace {
+
+// Of a state as a whole. 1: keys of rows had 17 bytes.
+constexpr char kStateFormat = '\2';
+
+}  // namespace
+
 std::string EncodeSlotMeta(const SlotMeta& meta) {
-  std::string out(1, '\1');
+  std::string out(1, kStateFormat);
   EncodeState(meta, out);
   return out;
 }
 
 Result<SlotMeta> DecodeSlotMeta(std::string_view bytes) {
-  if (bytes.empty() || bytes[0] != '\1')
+  if (!bytes.empty() &&
+      bytes[0] == '\1')  // as damage: the log has everything that is needed to make it again
+    return Status::Corrupted("the state is in the format of an older version of this program");
+  if (bytes.empty() || bytes[0] != kStateFormat)
     return Status::Fatal("the state was written by a newer version of this program");
   SlotMeta meta;
   StateReader reader(bytes.substr(1));
@@ -28,7 +38,7 @@ namespace {
 struct PlacedRow {
   std::uint64_t first = 0;  // bytes of the key, big-endian
   std::uint64_t second = 0;
-  std::uint8_t last = 0;
+  std::uint64_t last = 0;  // the last eight: some of them are the second's, too
   bool deleted = false;
   std::uint32_t length = 0;  // of the value
   const char* at = nullptr;
@@ -37,7 +47,7 @@ struct PlacedRow {
     return std::tie(a.first, a.second, a.last) < std::tie(b.first, b.second, b.last);
   }
 };
-static_assert(kKeyBytes == 17);
+static_assert(kKeyBytes > 16 && kKeyBytes <= 24);
 
 std::uint64_t BigEndian(const char* bytes) {
   std::uint64_t value = 0;
@@ -56,7 +66,7 @@ std::vector<store::Row> RowsOf(const StateWrite& write) {
     while (at < end) {
       PlacedRow row{.first = BigEndian(at),
                     .second = BigEndian(at + 8),
-                    .last = static_cast<std::uint8_t>(at[16]),
+                    .last = BigEndian(at + kKeyBytes - 8),
                     .deleted = at[kKeyBytes] != 0,
                     .at = at};
       std::memcpy(&row.length, at + kKeyBytes + 1, 4);
@@ -126,15 +136,19 @@ Status Slot::Open(const store::Store* store) {
       const char prefix = static_cast<char>(table->id());
       Status s = store->Scan({&prefix, 1}, [table](std::string_view key, std::string_view value) {
         std::uint8_t id = 0;
-        return table->Load(DecodeKey(key, &id), value);
+        Key decoded;
+        if (!DecodeKey(key, &id, &decoded)) return table->BadKey();
+        return table->Load(decoded, value);
       });
       if (!s.ok()) return s;
     }
   }
   next_ = meta_.next;
-  for (auto& stage : stages_)
-    if (Status s = stage->Opened(); !s.ok()) return s;
-  return tables_.failure;
+  return Guarded([&]() -> Status {
+    for (auto& stage : stages_)
+      if (Status s = stage->Opened(); !s.ok()) return s;
+    return Status::Ok();
+  });
 }
 
 Status Slot::Warm(std::size_t rows) {
@@ -148,7 +162,8 @@ Status Slot::Warm(std::size_t rows) {
       if (left == 0) return enough;
       --left;
       std::uint8_t id = 0;
-      const Key key = DecodeKey(bytes, &id);
+      Key key;
+      if (!DecodeKey(bytes, &id, &key)) return table->BadKey();
       return table->Has(key) ? Status::Ok() : table->Load(key, value);
     });
     if (!s.ok() && s.code() != enough.code()) return s;
@@ -173,8 +188,10 @@ void Slot::Consumed(std::size_t input, const RecordView& record) {
 Status Slot::Process(std::size_t input, const RecordView& record) {
   Consumed(input, record);
   const SlotInput& from = inputs_[input];
-  stages_[from.stage]->Process(from.stage_input, record, *this);
-  return tables_.failure;
+  return Guarded([&] {
+    stages_[from.stage]->Process(from.stage_input, record, *this);
+    return Status::Ok();
+  });
 }
 
 Status Slot::Skip(std::size_t input, const RecordView& record) {
@@ -184,9 +201,24 @@ Status Slot::Skip(std::size_t input, const RecordView& record) {
   return tables_.failure;
 }
 
+// Whatever a stage does ends here where a row cannot be read: the fault is the state's, not the record's.
+template <class Work>
+Status Slot::Guarded(Work&& work) {
+  try {
+    if (Status s = work(); !s.ok()) return s;
+  } catch (const UnreadableRow&) {
+    COBBLESTONE_CHECK(!tables_.failure.ok(), "a row cannot be read, and no reason is known");
+  }
+  return tables_.failure;
+}
+
 Result<SlotCommit> Slot::Finish() {
-  for (auto& stage : stages_) stage->Finish(*this);
-  if (!tables_.failure.ok()) return tables_.failure;
+  if (Status s = Guarded([&] {
+        for (auto& stage : stages_) stage->Finish(*this);
+        return Status::Ok();
+      });
+      !s.ok())
+    return s;
   SlotCommit commit;
   commit.records = records_;
   for (auto& partitions : outputs_) {
@@ -249,7 +281,7 @@ void Slot::BeginStateWrite() {
 
 bool Slot::GatherStateWrite(std::size_t limit) {
   while (flush_table_ < all_tables_.size()) {
-    if (!all_tables_[flush_table_]->GatherFlush(limit, flush_->rows)) return false;
+    if (!all_tables_[flush_table_]->GatherFlush(&limit, flush_->rows)) return false;
     ++flush_table_;
   }
   tables_.flush_rows = nullptr;

@@ -129,6 +129,7 @@ class Slot final : private Emitter {
   [[nodiscard]] bool flush_active() const { return flush_ != nullptr || applying_; }
   void BeginStateWrite();
   [[nodiscard]] bool gathering() const { return flush_ != nullptr; }
+  // `limit`: objects that one call looks at, over all tables.
   bool GatherStateWrite(std::size_t limit);
   std::unique_ptr<StateWrite> TakeStateWrite();
   void StateWriteApplied() { applying_ = false; }
@@ -136,6 +137,8 @@ class Slot final : private Emitter {
   [[nodiscard]] std::size_t cached_objects() const;
   // Process() or Finish() failed because a row of the store is not what was written.
   [[nodiscard]] bool state_damaged() const { return tables_.damaged; }
+  // Process(), Finish() or a read of a row failed, and the commit under way is of no use.
+  [[nodiscard]] bool failed() const { return !tables_.failure.ok(); }
   [[nodiscard]] std::uint64_t store_reads() const { return tables_.reads; }
 
   // Lets go of clean objects beyond `keep` bytes of all, those first that were used longest ago; nothing while a state write is on its
@@ -155,6 +158,8 @@ class Slot final : private Emitter {
   void Cut(TopicIndex topic) override;
   void Fail(Status status) override;
   TableBase* FindTable(std::uint8_t table);
+  template <class Work>
+  Status Guarded(Work&& work);
   void Consumed(std::size_t input, const RecordView& record);
   Hash128 Fingerprint(const std::vector<SlotOutput>& outputs);
 

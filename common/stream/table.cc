@@ -35,14 +35,32 @@ void EncodeKey(std::uint8_t table, const Key& key, char* out) {
   PutBigEndian(key.sub, out + 13);
 }
 
-Key DecodeKey(std::string_view bytes, std::uint8_t* table) {
-  COBBLESTONE_CHECK_EQ(bytes.size(), kKeyBytes);
+bool DecodeKey(std::string_view bytes, std::uint8_t* table, Key* key) {
+  if (bytes.size() != kKeyBytes) return false;
   *table = static_cast<std::uint8_t>(bytes[0]);
-  Key key;
-  key.project = GetBigEndian<std::uint32_t>(bytes.data() + 1);
-  key.id = GetBigEndian<std::uint64_t>(bytes.data() + 5);
-  key.sub = GetBigEndian<std::uint32_t>(bytes.data() + 13);
-  return key;
+  key->project = GetBigEndian<std::uint32_t>(bytes.data() + 1);
+  key->id = GetBigEndian<std::uint64_t>(bytes.data() + 5);
+  key->sub = GetBigEndian<std::uint64_t>(bytes.data() + 13);
+  return true;
+}
+
+void TableBase::Damaged(const Key& key, std::string_view what) const {
+  Unreadable(Status::Corrupted("state table " + std::to_string(id_) + ", the row of project " +
+                               std::to_string(key.project) + ", number " + std::to_string(key.id) +
+                               ", part " + std::to_string(key.sub) + ": " + std::string(what)));
+}
+
+void TableBase::Unreadable(Status status) const {
+  if (host_.failure.ok()) {
+    host_.damaged = status.code() == StatusCode::kCorrupted;
+    host_.failure = std::move(status);
+  }
+  throw UnreadableRow();
+}
+
+Status TableBase::BadKey() const {
+  return Status::Corrupted("state table " + std::to_string(id_) +
+                           " has a row whose key is not what was written");
 }
 
 void TableBase::Insert(EntryBase* entry) {
@@ -105,13 +123,11 @@ void TableBase::BeginFlush() {
   }
 }
 
-bool TableBase::GatherFlush(std::size_t limit, RowBuffer& out) {
-  std::size_t done = 0;
-  while (gathered_ < flushing_.size() && done < limit) {
+bool TableBase::GatherFlush(std::size_t* limit, RowBuffer& out) {
+  for (; gathered_ < flushing_.size() && *limit > 0; --*limit) {
     EntryBase* e = flushing_[gathered_++];
     if (e == nullptr || !e->flushing) continue;  // forgotten, or encoded early
     EncodeFlushRow(e, out);
-    ++done;
   }
   if (gathered_ < flushing_.size()) return false;
   flushing_.clear();

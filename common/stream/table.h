@@ -33,18 +33,19 @@ namespace cobblestone::stream {
 struct Key {
   std::uint32_t project = 0;
   std::uint64_t id = 0;
-  std::uint32_t sub = 0;
+  std::uint64_t sub = 0;  // whole numbers of hosts, too: part of a number is not who it is
 
   friend constexpr auto operator<=>(const Key&, const Key&) = default;
 };
 
-inline constexpr std::size_t kKeyBytes = 17;
+inline constexpr std::size_t kKeyBytes = 21;
 void EncodeKey(std::uint8_t table, const Key& key, char* out);  // kKeyBytes bytes
-Key DecodeKey(std::string_view bytes, std::uint8_t* table);
+// False: these are not the bytes of a key.
+[[nodiscard]] bool DecodeKey(std::string_view bytes, std::uint8_t* table, Key* key);
 
 inline std::uint64_t HashKey(const Key& key) {
   std::uint64_t h = (key.id + (static_cast<std::uint64_t>(key.project) << 40)) * 0x9E3779B97F4A7C15ull;
-  h ^= (static_cast<std::uint64_t>(key.sub) + 0x7F4A7C15ull) * 0xD1342543DE82EF95ull;
+  h ^= (key.sub + 0x7F4A7C15ull) * 0xD1342543DE82EF95ull;
   return h ^ (h >> 29);
 }
 
@@ -93,6 +94,10 @@ struct EntryBase {
   std::uint32_t bytes = 0;     // of memory, about: as when it was last read or written
 };
 
+// Thrown by a table whose row cannot be read: the stage that asked can neither go on as if the row did not exist nor
+// with part of it. TableHost::failure has the reason. Slot catches it and stops.
+struct UnreadableRow {};
+
 class TableBase;
 
 // Where a table reports what it does; the slot.
@@ -130,6 +135,11 @@ class TableBase {
   [[nodiscard]] bool hot() const { return hot_; }
   [[nodiscard]] bool Has(const Key& key) const { return Lookup(key) != nullptr; }
 
+  // For the owner: a row whose own parts contradict each other, or bytes in it that do not decode. `what`: of the row,
+  // such as "its completion does not decode".
+  [[nodiscard]] Status BadKey() const;  // of a row of this table in the store
+  [[noreturn]] void Damaged(const Key& key, std::string_view what) const;
+
   // Version byte and value of an object that exists.
   virtual void Encode(const EntryBase& entry, std::string& out) const = 0;
   // Key and value, or that there is none.
@@ -158,8 +168,9 @@ class TableBase {
   }
   // A state write begins: the dirty set becomes the set to be written. Nothing else is gathered meanwhile.
   void BeginFlush();
-  // Encodes up to `limit` objects of the set as rows into `out` (EncodeFlushRow); true when none is left.
-  bool GatherFlush(std::size_t limit, RowBuffer& out);
+  // Looks at up to `*limit` objects of the set, and encodes as rows into `out` (EncodeFlushRow) those that were not
+  // encoded early; true when none is left. Takes their number off `*limit`.
+  bool GatherFlush(std::size_t* limit, RowBuffer& out);
   [[nodiscard]] std::size_t dirty_count() const { return dirty_.size(); }
 
   // Adds what may go: objects that the store has as they are.
@@ -173,6 +184,7 @@ class TableBase {
   void EncodeFlushRow(EntryBase* entry, RowBuffer& rows);
 
  protected:
+  [[noreturn]] void Unreadable(Status status) const;
   EntryBase* Lookup(const Key& key) const {
     if (slots_.empty()) return nullptr;
     std::size_t at = HashKey(key) & mask_;
@@ -244,11 +256,19 @@ class Table final : public TableBase {
     for (Entry* e : spare_) delete e;
   }
 
+  // A row that the store holds but cannot read, or that does not decode, makes Find, Need, Mutable and Erase throw
+  // UnreadableRow.
   // Null when absent. Objects do not move and are let go only between commits, so the pointer lives through the record
   // under way.
   const Value* Find(const Key& key) {
     Entry* e = Resolve(key);
     return e != nullptr && e->exists ? &e->value : nullptr;
+  }
+  // Of a row that another row, or an earlier look, says there is: where it is absent, the state is damaged.
+  const Value& Need(const Key& key) {
+    const Value* found = Find(key);
+    if (found == nullptr) Damaged(key, "is missing");
+    return *found;
   }
   // For changing; made as a default value when absent (*created tells).
   Value& Mutable(const Key& key, bool* created = nullptr) {
@@ -281,7 +301,8 @@ class Table final : public TableBase {
     const char prefix = static_cast<char>(id_);
     return host_.store->Scan({&prefix, 1}, [&](std::string_view bytes, std::string_view value) {
       std::uint8_t id = 0;
-      const Key key = DecodeKey(bytes, &id);
+      Key key;
+      if (!DecodeKey(bytes, &id, &key)) return BadKey();
       if (Lookup(key) != nullptr) return Status::Ok();  // memory is newer
       Value decoded{};
       if (Status s = Decode(value, decoded); !s.ok()) return s;
@@ -317,7 +338,12 @@ class Table final : public TableBase {
     return DecodeRow<Value>({.id = id_, .version = version_}, bytes, value);
   }
   Status Read(const Key& key, std::string& out) override {
-    const Entry* e = Resolve(key);
+    const Entry* e = nullptr;
+    try {
+      e = Resolve(key);
+    } catch (const UnreadableRow&) {
+      return host_.failure;
+    }
     if (!host_.failure.ok()) return host_.failure;
     if (e == nullptr || !e->exists) return Status::NotFound("no such row");
     Encode(*e, out);
@@ -379,16 +405,12 @@ class Table final : public TableBase {
     EncodeKey(id_, key, bytes);
     ++host_.reads;
     Status s = host_.store->Get({bytes, kKeyBytes}, &scratch_);
+    if (s.code() == StatusCode::kNotFound) return Add(key);  // remembered as absent
+    Value value{};
+    if (s.ok()) s = Decode(scratch_, value);
+    if (!s.ok()) Unreadable(std::move(s));
     Entry* e = Add(key);
-    if (s.code() == StatusCode::kNotFound) return e;  // remembered as absent
-    if (s.ok()) s = Decode(scratch_, e->value);
-    if (!s.ok()) {
-      if (host_.failure.ok()) {
-        host_.failure = s;
-        host_.damaged = s.code() == StatusCode::kCorrupted;
-      }
-      return e;
-    }
+    e->value = std::move(value);
     e->exists = true;
     e->stored = true;
     Weigh(e, scratch_.size());

@@ -257,7 +257,7 @@ void AccountsStage::OnMember(const RecordView& record, const wire::EventHead& he
     user.kept_on = user.kept_on || (member.deleted && !user.deleted);
     user.deleted = member.deleted;
     if (goes_or_comes && wire::TakeDeletion(said.word, member.deleted, std::move(public_id), key, facts_))
-      calendar_.File(head.project.value, wire::DayAfter(*facts_.Find(key)->tombstone), key.id);
+      calendar_.File(head.project.value, wire::DayAfter(*facts_.Need(key).tombstone), key.id);
   }
   Release(key, user, out);
 }
@@ -270,7 +270,7 @@ void AccountsStage::OnFacts(const RecordView& record, const wire::EventHead& hea
     return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
                         "other facts about this user with this id", out);
   if (!tombstone) return;
-  if (const auto& told = facts_.Find(key)->tombstone)
+  if (const auto& told = facts_.Need(key).tombstone)
     calendar_.File(head.project.value, wire::DayAfter(*told), key.id);
 }
 

@@ -182,7 +182,7 @@ void AccountsStage::ExpireMerges(std::uint32_t project, double now, Emitter& out
   });
   std::sort(over.begin(), over.end());
   for (const auto& [line, number, heir] : over) {
-    const auto& hosts = merges_.Find(heir)->hosts;
+    const auto& hosts = merges_.Need(heir).hosts;
     const auto at = std::find_if(hosts.begin(), hosts.end(),
                                  [id = number](const WaitingMerge& one) { return one.host == id; });
     const WaitingMerge merge = TakeOut(heir, static_cast<std::size_t>(at - hosts.begin()));

@@ -62,8 +62,7 @@ void AccountsStage::OnHostAccount(const Key& key, const wire::GrantHead& head, s
   waiting.swap(moves.waiting);
   for (const std::string& share : waiting) {
     wire::Grant grant;
-    if (!wire::DecodeGrant(share, &grant))
-      return out.Fail(Status::Corrupted("a waiting share does not decode"));
+    if (!wire::DecodeGrant(share, &grant)) moves_.Damaged(key, "a share in it does not decode");
     TakeShare(grant.head, grant.detail.line, out);
   }
   if (moves.leaving.empty()) return;
@@ -157,7 +156,7 @@ void AccountsStage::SendAccount(const Key& key, UserId to, Emitter& out) {
 // user's event.
 void AccountsStage::SettlePlace(std::uint64_t number, Emitter& out) {
   const Key row{.project = 0, .id = number, .sub = 0};
-  const SortedGrant& one = *sorted_.Find(row);
+  const SortedGrant& one = sorted_.Need(row);
   if (!one.to_host || one.host == 0) return;
   const HostAccount* host = hosts_.Find({.project = one.project, .id = one.host, .sub = 0});
   if (host == nullptr || !(host->elsewhere || host->merge.done)) return;

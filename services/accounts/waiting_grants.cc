@@ -96,14 +96,14 @@ void AccountsStage::Release(const Key& key, UserState& user, Emitter& out) {
   }
 }
 
-// Null: none waits, or the slot stops because the row cannot be read.
+// Null: none waits.
 const WaitingGrant* AccountsStage::FirstWaiting(const Key& key, const UnnamedUser& unnamed,
                                                 wire::Grant* grant, Emitter& out) {
   if (unnamed.waiting() == 0) return nullptr;
-  const WaitingGrant* row = waiting_.Find(RowKey(key, unnamed.first));
-  if (row == nullptr || wire::DecodeGrant(row->bytes, grant)) return row;
-  out.Fail(Status::Corrupted("a waiting grant does not decode"));
-  return nullptr;
+  const Key at = RowKey(key, unnamed.first);
+  const WaitingGrant& row = waiting_.Need(at);
+  if (!wire::DecodeGrant(row.bytes, grant)) waiting_.Damaged(at, "its grant does not decode");
+  return &row;
 }
 
 // Those of the user that no later one holds up.
@@ -131,8 +131,8 @@ void AccountsStage::ExpireOver(const Key& key, UserState& user, std::int32_t tod
   }
   if (!options_.sorted || unnamed.first == first) return;
   for (std::uint32_t number = unnamed.first; number != unnamed.end; ++number) {
-    const WaitingGrant* row = waiting_.Find(RowKey(key, number));
-    if (row != nullptr && unnamed.Expired(row->offset)) unnamed.spared.push_back(row->offset);
+    const std::uint64_t offset = waiting_.Need(RowKey(key, number)).offset;
+    if (unnamed.Expired(offset)) unnamed.spared.push_back(offset);
   }
 }
 
@@ -148,9 +148,9 @@ void AccountsStage::Expire(std::size_t users, Emitter& out) {
         ExpireOver(key, user, today, out);
         if (user.unnamed.waiting() == 0) return tombstone;
         wire::GrantHead head;
-        const WaitingGrant* row = waiting_.Find(RowKey(key, user.unnamed.first));
-        if (row == nullptr || !wire::DecodeGrantHead(row->bytes, &head))
-          return std::nullopt;  // the slot stops
+        const Key at = RowKey(key, user.unnamed.first);
+        if (!wire::DecodeGrantHead(waiting_.Need(at).bytes, &head))
+          waiting_.Damaged(at, "its grant does not decode");
         return std::min(DueDay(head), tombstone.value_or(std::numeric_limits<std::int32_t>::max()));
       });
 }

@@ -17,6 +17,7 @@
 #include "common/wire/refuse.h"
 #include "common/wire/sample_source.h"
 #include "common/wire/scale_codec.h"
+#include "services/claims/kept_events.h"
 #include "services/claims/time_outs.h"
 
 namespace cobblestone::claims {
@@ -43,7 +44,7 @@ Key HostKey(ProjectId project, HostId host) { return {.project = project.value, 
 // By host, too: a completion that names a wrong host would hold up the right one where both lie in one
 // partition, and not where they don't.
 Key ResultKey(ProjectId project, ResultId result, HostId host) {
-  return {.project = project.value, .id = result.value, .sub = static_cast<std::uint32_t>(host.value)};
+  return {.project = project.value, .id = result.value, .sub = host.value};
 }
 Key ProjectKey(ProjectId project) { return {.project = project.value, .id = 0, .sub = 0}; }
 
@@ -302,7 +303,7 @@ void ClaimsStage::OnHost(const RecordView& record, const wire::EventHead& head,
       public_id = row->profile->host_cpid;
   if ((member.deleted || state.record.deleted) &&
       wire::TakeDeletion(word, member.deleted, std::move(public_id), key, facts_))
-    calendar_.File(key.project, wire::DayAfter(*facts_.Find(key)->tombstone), key.id);
+    calendar_.File(key.project, wire::DayAfter(*facts_.Need(key).tombstone), key.id);
   wire::TakeProfile(word, member.deleted, shown, state.merge.said(), key, profiles_);
   if (!state.merge.said()) state.record.deleted = member.deleted;
   TakeHost(head, member, news, key, state, out);
@@ -342,7 +343,7 @@ void ClaimsStage::OnFacts(const RecordView& record, const wire::EventHead& head,
     return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
                         "other facts about this host with this id", out);
   if (!tombstone) return;
-  if (const auto& told = facts_.Find(key)->tombstone)
+  if (const auto& told = facts_.Need(key).tombstone)
     calendar_.File(key.project, wire::DayAfter(*told), key.id);
 }
 
@@ -390,12 +391,9 @@ void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
       return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
                           "another dispatch of this result", out);
     }
-    if (pending->host != facts.host.value)
-      return wire::Refuse(record, project, RefusalReason::kWrongHost,
-                          "the result's other events name host " + std::to_string(pending->host), out);
     if (!pending->completion.empty()) {
-      if (wire::DecodeHot(pending->completion.bytes, &completion_) != wire::HotDecode::kHot)
-        return out.Fail(Status::Corrupted("a pending event does not decode"));
+      DecodeKept(pending_, ResultKey(project, facts.result, facts.host), pending->completion.bytes,
+                 wire::EventKind::kCompletion, &completion_);
       if (!AreOfOneJob(SentAsOf(facts), SentAsOf(completion_.completion)))
         return wire::Refuse(record, project, RefusalReason::kDispatchDiffers, kOtherJob, out);
     }
@@ -444,9 +442,6 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
       return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
                           "another completion of this result", out);
     }
-    if (known->host != facts.host.value)
-      return wire::Refuse(record, project, RefusalReason::kWrongHost,
-                          "the result's other events name host " + std::to_string(known->host), out);
   } else if (const Seen* seen = FindSeen(project, *view, facts.host, facts.result.value, kSeenCompletion);
              seen != nullptr) {
     if (seen->completion_hash == wire::HashOfFacts(record.value)) {
@@ -459,9 +454,9 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
   if (TooLate(WindowBegin(facts), *view, facts.app))
     return wire::Refuse(record, project, RefusalReason::kTooLate, kTooLong, out);
   if (known != nullptr && !known->dispatch.empty()) {
-    const auto dispatched = wire::ParseEvent(known->dispatch);
-    if (!dispatched.ok()) return out.Fail(dispatched.status());
-    if (!AreOfOneJob(SentAsOf(std::get<wire::Dispatch>(dispatched->body).facts), SentAsOf(facts)))
+    const auto dispatched =
+        ParseKept<wire::Dispatch>(pending_, ResultKey(project, facts.result, facts.host), known->dispatch);
+    if (!AreOfOneJob(SentAsOf(std::get<wire::Dispatch>(dispatched.body).facts), SentAsOf(facts)))
       return wire::Refuse(record, project, RefusalReason::kDispatchDiffers, kOtherJob, out);
   }
 
@@ -475,8 +470,9 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
       if (!known->validation.empty()) {
         // The validator spoke of a result that came to nothing; its workunit must not wait for it.
         wire::HotEvent validation;
-        if (wire::DecodeHot(known->validation.bytes, &validation) == wire::HotDecode::kHot)
-          EmitExpired(project, validation.validation, std::max(known->line(), record.line), out);
+        DecodeKept(pending_, ResultKey(project, facts.result, facts.host), known->validation.bytes,
+                   wire::EventKind::kValidation, &validation);
+        EmitExpired(project, validation.validation, std::max(known->line(), record.line), out);
         wire::Refuse(known->validation.Record(options_.partition), project, RefusalReason::kUnknownResult,
                      "this result ended in an error", out);
       }
@@ -507,8 +503,8 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
   }
   pending.completion.Keep(record);
   if (pending.validation.empty()) return;
-  if (wire::DecodeHot(pending.validation.bytes, &validation_) != wire::HotDecode::kHot)
-    return out.Fail(Status::Corrupted("a pending event does not decode"));
+  DecodeKept(pending_, ResultKey(project, facts.result, facts.host), pending.validation.bytes,
+             wire::EventKind::kValidation, &validation_);
   JoinDecoded(ResultKey(project, facts.result, facts.host), pending, facts, validation_.validation, out);
 }
 
@@ -557,17 +553,14 @@ void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
   if (HandOver(record, project, facts.result, facts.host, out)) return;
   const Pending* known = pending_.Find(ResultKey(project, facts.result, facts.host));
   if (known != nullptr) {
-    if (known->host != facts.host.value)
-      return wire::Refuse(record, project, RefusalReason::kWrongHost,
-                          "the result's other events name host " + std::to_string(known->host), out);
     if (!known->validation.empty()) {
       if (wire::SameFacts(known->validation.bytes, record.value)) {
         ++duplicates_;
         return;
       }
       wire::HotEvent before;
-      if (wire::DecodeHot(known->validation.bytes, &before) != wire::HotDecode::kHot)
-        return out.Fail(Status::Corrupted("a pending validation does not decode"));
+      DecodeKept(pending_, ResultKey(project, facts.result, facts.host), known->validation.bytes,
+                 wire::EventKind::kValidation, &before);
       if (before.head.id == event_.head.id)
         return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
                             "another validation with this id", out);
@@ -616,8 +609,8 @@ void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
   }
   pending.validation.Keep(record);
   if (pending.completion.empty()) return;
-  if (wire::DecodeHot(pending.completion.bytes, &completion_) != wire::HotDecode::kHot)
-    return out.Fail(Status::Corrupted("a pending event does not decode"));
+  DecodeKept(pending_, ResultKey(project, facts.result, facts.host), pending.completion.bytes,
+             wire::EventKind::kCompletion, &completion_);
   JoinDecoded(ResultKey(project, facts.result, facts.host), pending, completion_.completion,
               event_.validation, out);
 }
@@ -626,9 +619,8 @@ void ClaimsStage::Join(ProjectId project, ResultId result, HostId host, Emitter&
   const Key key = ResultKey(project, result, host);
   const Pending* pending = pending_.Find(key);
   if (pending == nullptr) return;
-  if (wire::DecodeHot(pending->completion.bytes, &completion_) != wire::HotDecode::kHot ||
-      wire::DecodeHot(pending->validation.bytes, &validation_) != wire::HotDecode::kHot)
-    return out.Fail(Status::Corrupted("a pending event does not decode"));
+  DecodeKept(pending_, key, pending->completion.bytes, wire::EventKind::kCompletion, &completion_);
+  DecodeKept(pending_, key, pending->validation.bytes, wire::EventKind::kValidation, &validation_);
   JoinDecoded(key, *pending, completion_.completion, validation_.validation, out);
 }
 
@@ -646,7 +638,7 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
     return;
   }
   HostState& state = hosts_.Mutable(HostKey(project, job.host));
-  const wire::ProjectView& view = *projects_.Find(ProjectKey(project));
+  const wire::ProjectView& view = projects_.Need(ProjectKey(project));
   const credit::AppRow* app = view.catalogue.FindApp(job.app);
   checked.line = pending->line();
   if (inconclusive) {
@@ -734,7 +726,7 @@ void ClaimsStage::EmitExpired(ProjectId project, const credit::ValidationFacts& 
   claim.awaited = validation.claims;
   claim.fpops_est = validation.fpops_est;
   claim.fpops_bound = validation.fpops_bound;
-  const wire::ProjectView& view = *projects_.Find(ProjectKey(project));
+  const wire::ProjectView& view = projects_.Need(ProjectKey(project));
   if (const credit::AppRow* app = view.catalogue.FindApp(validation.app)) {
     claim.policy = app->policy.kind;
     claim.policy_version = app->policy.version;
@@ -748,7 +740,7 @@ void ClaimsStage::EmitExpired(ProjectId project, const credit::ValidationFacts& 
 void ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
   const auto known = first_due_.find(project.value);
   if (known != first_due_.end() && known->second >= now) return;
-  const wire::ProjectView& view = *projects_.Find(ProjectKey(project));
+  const wire::ProjectView& view = projects_.Need(ProjectKey(project));
   std::vector<Key> over;
   double first_due = std::numeric_limits<double>::infinity();
   pending_.ForEach([&](const Key& key, const Pending& pending) {
@@ -766,7 +758,7 @@ void ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
   ForgetHeld(project, now, &first_due_[project.value]);
   std::sort(over.begin(), over.end());
   for (const Key& key : over) {
-    const Pending pending = *pending_.Find(key);
+    const Pending pending = pending_.Need(key);
     const std::string detail = pending.waits_for_host       ? "no event has named its host"
                                : pending.completion.empty() ? "its completion never came"
                                                             : "its validation never came";
@@ -777,8 +769,8 @@ void ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
     if (!pending.validation.empty()) {
       wire::Refuse(pending.validation.Record(options_.partition), project, reason, detail, out);
       wire::HotEvent validation;
-      if (wire::DecodeHot(pending.validation.bytes, &validation) == wire::HotDecode::kHot &&
-          validation.validation.state != credit::ValidateState::kInconclusive)
+      DecodeKept(pending_, key, pending.validation.bytes, wire::EventKind::kValidation, &validation);
+      if (validation.validation.state != credit::ValidateState::kInconclusive)
         EmitExpired(project, validation.validation, pending.line(), out);
     }
     if (pending.waits_for_host) {
@@ -792,7 +784,7 @@ void ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
     ForgetJob(key);
     if (pending.waits_for_host) {
       const Key host = HostKey(project, HostId(pending.host));
-      if (hosts_.Find(host)->empty()) hosts_.Erase(host);
+      if (hosts_.Need(host).empty()) hosts_.Erase(host);
     }
     // A dispatch alone that expires is a job that never came back; the scheduler's time-out says so if it matters.
     pending_.Erase(key);
@@ -828,11 +820,10 @@ const Seen* ClaimsStage::FindSeen(ProjectId project, const wire::ProjectView& vi
     if (matches(*it)) return &*it;
   for (auto range = state->runs.rbegin(); range != state->runs.rend(); ++range) {
     if (result < range->first || result > range->last || IsOver(*range, view)) continue;
-    const SeenRun* run = runs_.Find({.project = project.value, .id = host.value, .sub = range->number});
-    if (run == nullptr) continue;
-    auto it = std::lower_bound(run->results.begin(), run->results.end(), result,
+    const SeenRun& run = runs_.Need({.project = project.value, .id = host.value, .sub = range->number});
+    auto it = std::lower_bound(run.results.begin(), run.results.end(), result,
                                [](const Seen& seen, std::uint64_t wanted) { return seen.result < wanted; });
-    for (; it != run->results.end() && it->result == result; ++it)
+    for (; it != run.results.end() && it->result == result; ++it)
       if (matches(*it)) return &*it;
   }
   return nullptr;
@@ -875,10 +866,8 @@ void ClaimsStage::DropRuns(std::uint32_t project, const wire::ProjectView& view,
     if (!IsOver(old, view)) return false;
     const Key run{.project = project, .id = host, .sub = old.number};
     if (state.has_ended_jobs)
-      if (const SeenRun* row = runs_.Find(run); row != nullptr)
-        for (const Seen& seen : row->results)
-          if (EndsResult(seen))
-            ForgetJob(ResultKey(ProjectId(project), ResultId(seen.result), HostId(host)));
+      for (const Seen& seen : runs_.Need(run).results)
+        if (EndsResult(seen)) ForgetJob(ResultKey(ProjectId(project), ResultId(seen.result), HostId(host)));
     runs_.Erase(run);
     return true;
   });
@@ -892,7 +881,7 @@ void ClaimsStage::Forget(std::size_t hosts) {
         const std::optional<std::int32_t> tombstone = wire::DropTombstone(today, key, facts_);
         const HostState* known = hosts_.Find(key);
         if (known == nullptr) return tombstone;
-        const wire::ProjectView& view = *projects_.Find(ProjectKey(ProjectId(project)));
+        const wire::ProjectView& view = projects_.Need(ProjectKey(ProjectId(project)));
         const auto over = [&view](const RunRange& run) { return IsOver(run, view); };
         if (std::any_of(known->runs.begin(), known->runs.end(), over)) {
           HostState& state = hosts_.Mutable(key);

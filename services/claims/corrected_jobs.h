@@ -12,7 +12,7 @@
 namespace cobblestone::claims {
 
 inline stream::Key JobKey(ProjectId project, ResultId result, HostId host) {
-  return {.project = project.value, .id = result.value, .sub = static_cast<std::uint32_t>(host.value)};
+  return {.project = project.value, .id = result.value, .sub = host.value};
 }
 
 // Null, both: there is none.

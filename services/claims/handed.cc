@@ -15,6 +15,7 @@
 #include "common/wire/event_line.h"
 #include "common/wire/refuse.h"
 #include "services/claims/claims_stage.h"
+#include "services/claims/kept_events.h"
 #include "services/claims/time_outs.h"
 
 namespace cobblestone::claims {
@@ -28,7 +29,7 @@ namespace {
 
 Key HostKey(std::uint32_t project, HostId host) { return {.project = project, .id = host.value, .sub = 0}; }
 Key ResultKey(std::uint32_t project, std::uint64_t result, HostId host) {
-  return {.project = project, .id = result, .sub = static_cast<std::uint32_t>(host.value)};
+  return {.project = project, .id = result, .sub = host.value};
 }
 
 // Nothing that is true takes so many; where hosts were said to become each other it ends.
@@ -96,12 +97,11 @@ void ClaimsStage::SayHeld(const wire::HeldResult& held, ProjectId project, doubl
 void ClaimsStage::TellHeirOfAll(ProjectId project, HostId host, std::uint64_t line, Emitter& out) {
   std::vector<Key> held;
   std::vector<Key> passed_on;
-  const auto low = static_cast<std::uint32_t>(host.value);
-  pending_.ForEach([&](const Key& key, const Pending& pending) {
-    if (key.project == project.value && key.sub == low && pending.host == host.value) held.push_back(key);
+  pending_.ForEach([&](const Key& key, const Pending&) {
+    if (key.project == project.value && key.sub == host.value) held.push_back(key);
   });
-  held_.ForEach([&](const Key& key, const HeldElsewhere& row) {
-    if (key.project == project.value && key.sub == low && row.host == host.value) passed_on.push_back(key);
+  held_.ForEach([&](const Key& key, const HeldElsewhere&) {
+    if (key.project == project.value && key.sub == host.value) passed_on.push_back(key);
   });
   std::sort(held.begin(), held.end());
   std::sort(passed_on.begin(), passed_on.end());
@@ -109,10 +109,10 @@ void ClaimsStage::TellHeirOfAll(ProjectId project, HostId host, std::uint64_t li
   const auto app = [&](std::uint64_t id) {
     return view == nullptr ? nullptr : view->catalogue.FindApp(AppId(id));
   };
-  for (const Key& key : held) TellHeir(key, host, app(pending_.Find(key)->app), 0, line, out);
-  for (const Key& key : passed_on) PassOn(key, *held_.Find(key), line, out);
+  for (const Key& key : held) TellHeir(key, host, app(pending_.Need(key).app), 0, line, out);
+  for (const Key& key : passed_on) PassOn(key, held_.Need(key), line, out);
   // Decided ones whose trickles may still come.
-  const HostState& state = *hosts_.Find(HostKey(project.value, host));
+  const HostState& state = hosts_.Need(HostKey(project.value, host));
   if (!state.has_ended_jobs) return;
   const auto tell = [&](const Seen& seen) {
     if (!EndsResult(seen)) return;
@@ -121,9 +121,9 @@ void ClaimsStage::TellHeirOfAll(ProjectId project, HostId host, std::uint64_t li
       TellHeir(key, host, app(seen.app), RememberedUntil(project, seen), line, out);
   };
   for (const RunRange& range : state.runs)
-    if (const SeenRun* run = runs_.Find({.project = project.value, .id = host.value, .sub = range.number});
-        run != nullptr)
-      for (const Seen& seen : std::vector<Seen>(run->results)) tell(seen);
+    for (const Seen& seen : std::vector<Seen>(
+             runs_.Need({.project = project.value, .id = host.value, .sub = range.number}).results))
+      tell(seen);
   for (const Seen& seen : state.open) tell(seen);
 }
 
@@ -193,7 +193,7 @@ bool ClaimsStage::IsDecided(const Key& result, HostId host) {
 
 // What has come of a result that is another host's, before that was known.
 void ClaimsStage::GiveAway(const Key& key, std::uint64_t line, Emitter& out) {
-  const HeldElsewhere row = *held_.Find(key);
+  const HeldElsewhere row = held_.Need(key);
   const ProjectId project(key.project);
   const HostId here(row.host);
   PassOn(key, row, line, out);
@@ -224,7 +224,7 @@ bool ClaimsStage::HandOver(const RecordView& record, ProjectId project, ResultId
   if (held_.size() == 0 || hops_ >= kMostHops) [[likely]]
     return false;
   const HeldElsewhere* row = held_.Find(ResultKey(project.value, result.value, named));
-  if (row == nullptr || row->host != named.value) return false;
+  if (row == nullptr) return false;
   auto event = Rename(record.value, row->holder);
   if (!event.ok()) {
     out.Fail(event.status());
@@ -252,7 +252,7 @@ void ClaimsStage::ForgetHeld(ProjectId project, double now, double* first_due) {
   });
   std::sort(over.begin(), over.end());
   for (const Key& key : over) {
-    const HeldElsewhere& row = *held_.Find(key);
+    const HeldElsewhere& row = held_.Need(key);
     const Key name = NameKey(project, row.name, HostId(row.host));
     if (const NamedResult* named = row.name.empty() ? nullptr : names_.Find(name);
         named != nullptr && named->result == key.id)
@@ -303,7 +303,7 @@ void ClaimsStage::TakeAllHanded(Emitter& out) {
   all.reserve(due.size());
   for (const auto& [key, row] : due) {
     auto event = wire::ParseEvent(row.event);
-    if (!event.ok()) return out.Fail(event.status());
+    if (!event.ok()) handed_.Damaged(key, "an event in it does not decode");
     all.push_back({{.where = {wire::kHosts, options_.partition},
                     .offset = row.offset,
                     .append_time = row.append_time,
@@ -370,7 +370,7 @@ void ClaimsStage::TakeDecided(const RecordView& record, const wire::EventHead& h
   const Key key = ResultKey(head.project.value, decided.result.value, decided.host);
   const Pending* pending = pending_.Find(key);
   const wire::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0});
-  if (pending == nullptr || pending->host != decided.host.value || view == nullptr) return;
+  if (pending == nullptr || view == nullptr) return;
   const Pending waiting = *pending;
   const std::string detail = "this result was decided as one of host " + std::to_string(decided.named.value);
   for (const WaitingEvent* event : {&waiting.completion, &waiting.validation})
@@ -379,8 +379,8 @@ void ClaimsStage::TakeDecided(const RecordView& record, const wire::EventHead& h
                    out);
   const double now = std::max(waiting.since, view->time);
   credit::CompletionFacts sent{.host = decided.host, .app = AppId(waiting.app)};
-  if (const auto event = wire::ParseEvent(waiting.dispatch); event.ok())
-    if (const auto* dispatch = std::get_if<wire::Dispatch>(&event->body)) sent = dispatch->facts;
+  if (!waiting.dispatch.empty())
+    sent = std::get<wire::Dispatch>(ParseKept<wire::Dispatch>(pending_, key, waiting.dispatch).body).facts;
   sent.received_time = std::numeric_limits<double>::infinity();  // nobody here knows when it came back
   const OpenJob* job = waiting.has_job ? jobs_.Find(key) : nullptr;
   if (job != nullptr && !job->ended) {

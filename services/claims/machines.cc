@@ -8,6 +8,7 @@
 #include "common/wire/grant_codec.h"
 #include "common/wire/refuse.h"
 #include "common/wire/topics.h"
+#include "services/claims/kept_events.h"
 #include "services/claims/overdue.h"
 
 namespace cobblestone::claims {
@@ -127,9 +128,8 @@ void Machines::OnWord(const RecordView& record, const wire::EventHead& head, con
   const WaitingReports waiting = *row;
   waiting_.Erase(waits);
   for (const WaitingEvent& one : waiting.events) {
-    const auto event = wire::ParseEvent(one.bytes);
-    if (!event.ok()) return out.Fail(Status::Corrupted("a waiting report does not decode"));
-    Take(one.Record(partition_), event->head, std::get<wire::EstimatedCredit>(event->body), out);
+    const auto event = ParseKept<wire::EstimatedCredit>(waiting_, waits, one.bytes);
+    Take(one.Record(partition_), event.head, std::get<wire::EstimatedCredit>(event.body), out);
   }
 }
 

@@ -121,9 +121,7 @@ inline constexpr std::size_t kMaxWaitingTrickles = 4096;
 
 // Of `NamedResult`, and of trickles that wait for one.
 inline stream::Key NameKey(ProjectId project, std::string_view name, HostId host) {
-  return {.project = project.value,
-          .id = stream::HashBytes(name).low,
-          .sub = static_cast<std::uint32_t>(host.value)};
+  return {.project = project.value, .id = stream::HashBytes(name).low, .sub = host.value};
 }
 
 // Tables of a slot, as stored (numbers are unique over all stages).

@@ -5,6 +5,7 @@
 #include "common/wire/grant_codec.h"
 #include "common/wire/refuse.h"
 #include "services/claims/claims_stage.h"
+#include "services/claims/kept_events.h"
 #include "services/claims/overdue.h"
 
 namespace cobblestone::claims {
@@ -119,9 +120,8 @@ void ClaimsStage::EmitOpening(const Key& key, HostState& host, const wire::Word&
 void ClaimsStage::ReleaseOpening(const Key& key, HostState& host, Emitter& out) {
   const WaitingOpening* waiting = openings_.Find(key);
   if (waiting == nullptr) return;
-  const auto event = wire::ParseEvent(waiting->event);
-  if (!event.ok()) return out.Fail(Status::Corrupted("a waiting opening does not decode"));
-  EmitOpening(key, host, waiting->word, std::get<wire::OpeningTotal>(event->body), out);
+  const auto event = ParseKept<wire::OpeningTotal>(openings_, key, waiting->event);
+  EmitOpening(key, host, waiting->word, std::get<wire::OpeningTotal>(event.body), out);
   openings_.Erase(key);
 }
 

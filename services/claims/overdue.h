@@ -27,7 +27,7 @@ double ExpireOverdue(Table& table, ProjectId project, double now, Refuse&& refus
   });
   std::sort(over.begin(), over.end());
   for (const stream::Key& key : over) {
-    refuse(key, *table.Find(key));
+    refuse(key, table.Need(key));
     table.Erase(key);
   }
   return first_due;

@@ -126,7 +126,7 @@ void ClaimsStage::OnJobRepricing(const RecordView& record, const wire::EventHead
     ++duplicates_;
     return;
   }
-  const wire::ProjectView& view = *projects_.Find({.project = key.project, .id = 0, .sub = 0});
+  const wire::ProjectView& view = projects_.Need({.project = key.project, .id = 0, .sub = 0});
   std::vector<credit::TricklePrice> prices;
   if (auto refusal = AgainstSums(repricing, *running)) return refuse(refusal->reason, refusal->detail);
   if (auto refusal = PriceAgain(view, repricing.policy_version, *running, &prices))

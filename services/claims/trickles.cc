@@ -12,6 +12,7 @@
 #include "common/wire/refuse.h"
 #include "common/wire/settled_partials.h"
 #include "services/claims/claims_stage.h"
+#include "services/claims/kept_events.h"
 #include "services/claims/overdue.h"
 
 namespace cobblestone::claims {
@@ -56,7 +57,7 @@ RefusalReason ReasonOf(credit::TrickleOutcome outcome) {
 
 // Of a dispatch that has just been kept.
 void ClaimsStage::OpenJobOf(const Key& key, const wire::Dispatch& dispatch, Emitter& out) {
-  const wire::ProjectView& view = *projects_.Find(ProjectKey(key.project));
+  const wire::ProjectView& view = projects_.Need(ProjectKey(key.project));
   if (view.catalogue.FindApp(dispatch.facts.app)->policy.trickles.empty()) return;
   pending_.Mutable(key).has_job = true;
   OpenJob& job = jobs_.Mutable(key);
@@ -74,7 +75,7 @@ bool ClaimsStage::PriceOrWait(const Key& key, const wire::Dispatch& dispatch, Op
   const ProjectId project(key.project);
   HostState& state = hosts_.Mutable(HostKey(key.project, dispatch.facts.host));
   if (state.record.known)
-    PriceJob(dispatch, *projects_.Find(ProjectKey(key.project)), state.record, job);
+    PriceJob(dispatch, projects_.Need(ProjectKey(key.project)), state.record, job);
   else
     state.unpriced.push_back(key.id);
   const bool priced = job.priced;
@@ -102,21 +103,21 @@ void ClaimsStage::PriceJob(const wire::Dispatch& dispatch, const wire::ProjectVi
 
 // An event has named the host.
 void ClaimsStage::PriceJobsOf(ProjectId project, HostId host, HostState& state, Emitter& out) {
-  const wire::ProjectView& view = *projects_.Find(ProjectKey(project.value));
+  const wire::ProjectView& view = projects_.Need(ProjectKey(project.value));
   std::vector<std::uint64_t> results;
   results.swap(state.unpriced);
   for (const std::uint64_t result : results) {
-    const Key key{.project = project.value, .id = result, .sub = static_cast<std::uint32_t>(host.value)};
+    const Key key{.project = project.value, .id = result, .sub = host.value};
     const OpenJob* unpriced = jobs_.Find(key);
     if (unpriced == nullptr || unpriced->priced) continue;  // it has come to nothing
     // When rows of what is over go depends on how commits are cut.
     if (unpriced->ended && FindSeen(project, view, host, result, kSeenCompletion) == nullptr) continue;
     const Pending* pending = unpriced->ended ? nullptr : pending_.Find(key);
-    const auto event = wire::ParseEvent(pending != nullptr ? pending->dispatch : unpriced->dispatch);
-    if (!event.ok()) return out.Fail(event.status());
+    const auto event = pending != nullptr ? ParseKept<wire::Dispatch>(pending_, key, pending->dispatch)
+                                          : ParseKept<wire::Dispatch>(jobs_, key, unpriced->dispatch);
     OpenJob& job = jobs_.Mutable(key);
     job.dispatch.clear();
-    const auto& dispatch = std::get<wire::Dispatch>(event->body);
+    const auto& dispatch = std::get<wire::Dispatch>(event.body);
     PriceJob(dispatch, view, state.record, job);
     if (!job.name.empty()) TakeWaiting(NameKey(project, job.name, host), waiting_names_, out);
     TakeWaiting(key, waiting_trickles_, out);
@@ -128,7 +129,10 @@ void ClaimsStage::TakeWaiting(const Key& key, stream::Table<WaitingTrickles>& ta
   if (row == nullptr) return;
   const WaitingTrickles waiting = *row;
   table.Erase(key);
-  for (const WaitingEvent& one : waiting.events) OnTrickle(one.Record(options_.partition), out);
+  for (const WaitingEvent& one : waiting.events) {
+    static_cast<void>(ParseKept<wire::Trickle>(table, key, one.bytes));  // else it would be refused
+    OnTrickle(one.Record(options_.partition), out);
+  }
 }
 
 void ClaimsStage::WaitForJob(const Key& key, double time, const RecordView& record,
@@ -138,7 +142,7 @@ void ClaimsStage::WaitForJob(const Key& key, double time, const RecordView& reco
   WaitingTrickles& waiting = table.Mutable(key, &created);
   if (created) {
     // What was stored for long is dated long before it is told: it waits from when it came.
-    waiting.since = std::max(time, projects_.Find(ProjectKey(key.project))->time);
+    waiting.since = std::max(time, projects_.Need(ProjectKey(key.project)).time);
     WaitsFrom(project, waiting.since, credit::kDefaultResultWindow);
   }
   // What comes twice would be refused twice.
@@ -175,23 +179,24 @@ void ClaimsStage::OpenEndedJob(const Key& key, const RecordView& record, const w
   OpenJob& job = jobs_.Mutable(key);
   job.name = dispatch.result_name;
   if (!PriceOrWait(key, dispatch, job, out)) job.dispatch = record.value;
-  const wire::ProjectView& view = *projects_.Find(ProjectKey(project.value));
+  const wire::ProjectView& view = projects_.Need(ProjectKey(project.value));
   if (const Seen* seen = FindSeen(project, view, dispatch.facts.host, key.id, kSeenCompletion))
     TellHeir(key, dispatch.facts.host, view.catalogue.FindApp(dispatch.facts.app),
              RememberedUntil(project, *seen), record.line, out);
 }
 
 void ClaimsStage::RefuseWaiting(ProjectId project, const wire::Dispatch& dispatch, Emitter& out) {
-  const Key result{.project = project.value,
-                   .id = dispatch.facts.result.value,
-                   .sub = static_cast<std::uint32_t>(dispatch.facts.host.value)};
+  const Key result{
+      .project = project.value, .id = dispatch.facts.result.value, .sub = dispatch.facts.host.value};
   const Key name = NameKey(project, dispatch.result_name, dispatch.facts.host);
   for (const auto& [table, key] : {std::pair{&waiting_names_, name}, std::pair{&waiting_trickles_, result}}) {
     const WaitingTrickles* waiting = table->Find(key);
     if (waiting == nullptr) continue;
-    for (const WaitingEvent& one : waiting->events)
+    for (const WaitingEvent& one : waiting->events) {
+      static_cast<void>(ParseKept<wire::Trickle>(*table, key, one.bytes));
       RefuseTrickle(one.Record(options_.partition), project, dispatch.facts.result,
                     RefusalReason::kAlreadyDecided, kDecided, out);
+    }
     table->Erase(key);
   }
 }
@@ -212,8 +217,7 @@ void ClaimsStage::TellTrickle(const RecordView& record, ProjectId project, Resul
                               const wire::PartialGrant& told, std::string_view detail, Emitter& out) {
   const HostState* known = hosts_.Find(HostKey(project.value, host));
   const UserId user = known == nullptr ? UserId() : known->record.user;
-  const OpenJob* job = jobs_.Find(
-      {.project = project.value, .id = result.value, .sub = static_cast<std::uint32_t>(host.value)});
+  const OpenJob* job = jobs_.Find({.project = project.value, .id = result.value, .sub = host.value});
   bytes_.clear();
   wire::EncodeGrant({.project = project,
                      .user = user,
@@ -254,16 +258,12 @@ void ClaimsStage::OnTrickle(const RecordView& record, Emitter& out) {
     result = named->result;
   }
   if (HandOver(record, project, ResultId(result), trickle->host, out)) return;
-  const Key key{
-      .project = project.value, .id = result, .sub = static_cast<std::uint32_t>(trickle->host.value)};
+  const Key key{.project = project.value, .id = result, .sub = trickle->host.value};
   const OpenJob* job = jobs_.Find(key);
   // When rows of what is over go depends on how commits are cut.
   if (job != nullptr && job->ended &&
       FindSeen(project, *view, trickle->host, result, kSeenCompletion) == nullptr)
     job = nullptr;
-  if (job != nullptr && job->host != trickle->host.value)  // its number has the same last 32 bits
-    return RefuseTrickle(record, project, ResultId(result), RefusalReason::kWrongHost,
-                         "the result was sent to host " + std::to_string(job->host), out);
   if (job != nullptr && job->priced) return PayTrickle(key, event->head, *trickle, record, out);
   if (job == nullptr) {
     if (const Pending* pending = pending_.Find(key); pending != nullptr && !pending->dispatch.empty())
@@ -279,9 +279,8 @@ void ClaimsStage::OnTrickle(const RecordView& record, Emitter& out) {
 double ClaimsStage::BackAt(const Key& key) {
   const Pending* pending = pending_.Find(key);
   wire::HotEvent completion;
-  if (pending == nullptr || pending->completion.empty() ||
-      wire::DecodeHot(pending->completion.bytes, &completion) != wire::HotDecode::kHot)
-    return std::numeric_limits<double>::infinity();
+  if (pending == nullptr || pending->completion.empty()) return std::numeric_limits<double>::infinity();
+  DecodeKept(pending_, key, pending->completion.bytes, wire::EventKind::kCompletion, &completion);
   return ReceivedAt(completion.completion);
 }
 
@@ -292,7 +291,7 @@ void ClaimsStage::PayTrickle(const Key& key, const wire::EventHead& head, const 
   if (trickle.app && trickle.app.value != job.app)
     return RefuseTrickle(record, project, ResultId(key.id), RefusalReason::kDispatchDiffers,
                          "the result is of app " + std::to_string(job.app), out);
-  const credit::HostRecord& host = hosts_.Find(HostKey(key.project, trickle.host))->record;
+  const credit::HostRecord& host = hosts_.Need(HostKey(key.project, trickle.host)).record;
   if (host.deleted)
     return RefuseTrickle(record, project, ResultId(key.id), RefusalReason::kUnknownHost,
                          "its row is gone; it gets nothing", out);
@@ -367,7 +366,7 @@ void ClaimsStage::PayTrickle(const Key& key, const wire::EventHead& head, const 
 void ClaimsStage::CloseJob(const Key& key, const Pending& pending, credit::Claim& claim) {
   const OpenJob* job = pending.has_job ? jobs_.Find(key) : nullptr;
   if (job == nullptr || job->ended) return;
-  const wire::ProjectView& view = *projects_.Find(ProjectKey(key.project));
+  const wire::ProjectView& view = projects_.Need(ProjectKey(key.project));
   claim.paid = job->paid;
   if (const credit::AppRow* app = view.catalogue.FindApp(AppId(job->app)))
     claim.settlement = app->policy.settlement;
@@ -395,7 +394,7 @@ void ClaimsStage::EndJob(const Key& key, const Pending& pending, double time, st
 
 void ClaimsStage::LeaveJob(const Key& key, const Pending* pending, const credit::CompletionFacts& back,
                            std::uint64_t line) {
-  const credit::AppRow* app = projects_.Find(ProjectKey(key.project))->catalogue.FindApp(back.app);
+  const credit::AppRow* app = projects_.Need(ProjectKey(key.project)).catalogue.FindApp(back.app);
   const bool keeps = app != nullptr && app->policy.settlement == credit::TrickleSettlement::kKeep;
   if (pending != nullptr && pending->has_job) {
     if (!keeps) return ForgetJob(key);
@@ -437,9 +436,11 @@ double ClaimsStage::ExpireTrickles(ProjectId project, double now, Emitter& out) 
   constexpr const char* kNotSent = "no dispatch has sent this result to its host, or it was decided before";
   const double first_due =
       ExpireOverdue(waiting_trickles_, project, now, [&](const Key& key, const WaitingTrickles& waiting) {
-        for (const WaitingEvent& one : waiting.events)
+        for (const WaitingEvent& one : waiting.events) {
+          static_cast<void>(ParseKept<wire::Trickle>(waiting_trickles_, key, one.bytes));
           RefuseTrickle(one.Record(options_.partition), project, ResultId(key.id),
                         RefusalReason::kUnknownResult, kNotSent, out);
+        }
       });
   // Of which result these are nobody can tell.
   return std::min(

@@ -239,6 +239,10 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
     options.watches.push_back(engine->watches_.back().get());
   }
   Engine* raw = engine.get();
+  options.count = [raw, slots](std::uint32_t k) {
+    const StageSet& stages = raw->stages_[k];
+    return k + 1 == slots ? stages.coordinator->marks() : stages.grants->marks().passed();
+  };
   auto runner = stream::embedded::Runner::Open(
       options, *engine->log_, slots,
       [raw](std::uint32_t k) {
@@ -269,11 +273,10 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
     }
     return last;
   };
-  engine->ticker_ =
-      std::make_unique<Ticker>(TickerOptions{.last = last_of(ProjectId{}),
-                                             .future_limit = engine->pipeline_.future_limit,
-                                             .accept_jump = engine->options_.accept_time_jump,
-                                             .last_of = last_of});
+  engine->ticker_ = std::make_unique<Ticker>(TickerOptions{.last = last_of(ProjectId{}),
+                                                           .future_limit = engine->pipeline_.future_limit,
+                                                           .accept_jump = engine->options_.accept_time_jump,
+                                                           .last_of = last_of});
   const auto barrier = engine->log_->GetRow(kBarrierRow);
   engine->after_barrier_ = barrier.ok() && !barrier->empty();
   engine->said_ = SaidLast(*engine->log_);

@@ -48,7 +48,7 @@ class EnginePipeline final : public gateway::Pipeline {
       return health;
     }
     std::uint64_t lag = 0;
-    for (const auto& slot : engine_.runner().status()) lag += slot.lag;
+    for (const auto& slot : engine_.runner().Look()) lag += slot.lag;
     if (runs_ && lag > kMuchLag) {
       health.grade = gateway::Health::Grade::kDegraded;
       health.problems.push_back(std::to_string(lag) + " records wait");
@@ -80,16 +80,13 @@ class EnginePipeline final : public gateway::Pipeline {
     for (const char* stage : kStages) figures.stages.push_back({.stage = stage});
     figures.stages.push_back({.stage = kCoordinator});
     const std::uint32_t n = engine_.pipeline().partitions;
-    for (std::uint32_t k = 0; k <= n; ++k) {
-      engine_.runner().Query(k, [&](stream::Slot& slot) {
-        const std::vector<std::uint64_t>& next = slot.meta().next;
-        for (std::size_t i = 0; i < next.size(); ++i) {
-          const stream::SlotInput& input = slot.inputs()[i];
-          auto& stage = figures.stages[k == n ? kStages.size() : std::min(input.stage, kStages.size() - 1)];
-          stage.records += next[i];
-          stage.lag += engine_.log().End(input.where) - std::min(engine_.log().End(input.where), next[i]);
-        }
-      });
+    for (const auto& slot : engine_.runner().Look()) {
+      for (const auto& input : slot.inputs) {
+        auto& stage =
+            figures.stages[slot.slot == n ? kStages.size() : std::min(input.stage, kStages.size() - 1)];
+        stage.records += input.next;
+        stage.lag += input.records;
+      }
     }
     for (const auto& stage : figures.stages) figures.lag += stage.lag;
     figures.commit = CommitLatency();
@@ -129,7 +126,7 @@ class EnginePipeline final : public gateway::Pipeline {
   // Of the commits since the last look; none: there were none, or nobody measures them.
   std::optional<gateway::Figures::Latency> CommitLatency() {
     LatencyCounts now;
-    for (const auto& slot : engine_.runner().status())
+    for (const auto& slot : engine_.runner().Look())
       for (std::size_t i = 0; i < now.counts.size(); ++i) now.counts[i] += slot.commit_latency.counts[i];
     const std::lock_guard lock(mutex_);
     LatencyCounts since = now;

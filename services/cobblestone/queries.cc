@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -121,20 +122,20 @@ Result<json> Engine::RefusedResubmit(std::uint64_t offset) {
   return json{{"resubmitted", offset}};
 }
 
-// The slots first: the marks of which they know are durable then, and so among the records.
+// Waits for no slot. Marks are records, too, and no events: a mark of which a slot knows may not be durable yet.
 EngineCounts Engine::Counts() {
+  const auto less = [](std::uint64_t all, std::uint64_t marks) { return all - std::min(all, marks); };
   const std::uint32_t n = pipeline_.partitions;
   std::uint64_t made = 0;
   std::uint64_t passed = 0;
-  runner_->Query(n, [&](stream::Slot&) { made = stages_[n].coordinator->marks(); });
-  for (std::uint32_t k = 0; k < n; ++k)
-    runner_->Query(k, [&](stream::Slot&) { passed += stages_[k].grants->marks().passed(); });
-  EngineCounts counts;
+  for (const auto& slot : runner_->Look()) (slot.slot == n ? made : passed) += slot.counted;
+  std::uint64_t completions = 0;
+  std::uint64_t grants = 0;
   for (std::uint32_t p = 0; p < n; ++p) {
-    counts.completions += log_->DurableEnd({wire::kCompletions, p}) - made;
-    counts.grants += log_->DurableEnd({wire::kGrants, p}) - passed;
+    completions += log_->DurableEnd({wire::kCompletions, p});
+    grants += log_->DurableEnd({wire::kGrants, p});
   }
-  return counts;
+  return {.completions = less(completions, n * made), .grants = less(grants, n * passed)};
 }
 
 json Engine::Tasks() {

@@ -37,7 +37,9 @@ class StoredRows final : public view::Rows {
   Status ScanPrefix(std::string_view prefix, const Visit& visit) const {
     return rows_->Scan(prefix, [&](std::string_view bytes, std::string_view value) {
       std::uint8_t id = 0;
-      const Key key = stream::DecodeKey(bytes, &id);
+      Key key;
+      if (!stream::DecodeKey(bytes, &id, &key))
+        return Status::Corrupted("a row of the state has a key that is not what was written");
       return visit(key, value);
     });
   }

@@ -258,7 +258,7 @@ void CoordinatorStage::OnTick(ProjectId project, double time, Emitter& out) {
   if (moved.empty()) return;
   std::sort(moved.begin(), moved.end());
   EmitMark({.project = project, .time = time}, out);
-  const std::uint64_t mark = relay_.Find({})->number;
+  const std::uint64_t mark = relay_.Need({}).number;
   for (const Key& key : moved) {
     ProjectState& state = projects_.Mutable(key);
     state.last_tick = time;
@@ -311,7 +311,7 @@ void CoordinatorStage::OnSamples(const RecordView& record, Emitter& out) {
 
 // `source` has passed `mark`.
 void CoordinatorStage::ApplyTicks(ProjectId project, std::uint32_t source, std::uint64_t mark, Emitter& out) {
-  const std::vector<MarkedTick>& ticks = projects_.Find(ProjectKey(project))->ticks;
+  const std::vector<MarkedTick>& ticks = projects_.Need(ProjectKey(project)).ticks;
   if (std::none_of(ticks.begin(), ticks.end(), [mark](const MarkedTick& tick) { return tick.mark == mark; }))
     return;
   ProjectState& state = projects_.Mutable(ProjectKey(project));
@@ -320,14 +320,13 @@ void CoordinatorStage::ApplyTicks(ProjectId project, std::uint32_t source, std::
          *std::min_element(state.passed.begin(), state.passed.end()) > state.applied) {
     std::vector<Key> keys;
     samples_.clear();
-    bool good = true;
     pending_.ForEach([&](const Key& key, const PendingSamples& row) {
       if (key.project != project.value || row.period > state.applied) return;
       keys.push_back(key);
       ProjectId named;
-      good = good && wire::DecodeSampleBatch(row.bytes, &named, &samples_);
+      if (!wire::DecodeSampleBatch(row.bytes, &named, &samples_))
+        pending_.Damaged(key, "a batch of samples in it does not decode");
     });
-    if (!good) return out.Fail(Status::Corrupted("a batch of samples does not decode"));
     std::sort(samples_.begin(), samples_.end(), SampleOrder);
     std::sort(keys.begin(), keys.end());
     for (const Key& key : keys) pending_.Erase(key);

@@ -42,6 +42,8 @@ Key WorkunitKey(ProjectId project, WorkunitId workunit) {
 Key BlockKey(ProjectId project, WorkunitId workunit) {
   return {.project = project.value, .id = workunit.value >> wire::kWorkunitBlockBits, .sub = 0};
 }
+constexpr const char* kBadClaim = "a claim in it does not decode";
+constexpr const char* kBadTrickle = "a late trickle in it does not decode";
 Key ProjectKey(ProjectId project) { return {.project = project.value, .id = 0, .sub = 0}; }
 
 bool IsOver(const Decided& one, const wire::ProjectView& view) {
@@ -259,7 +261,7 @@ void GrantsStage::Forget(std::size_t blocks) {
         const Key key{.project = project, .id = number, .sub = 0};
         const DecidedBlock* block = decided_.Find(key);
         if (block == nullptr) return std::nullopt;  // only where the store cannot be read: the slot stops
-        const wire::ProjectView& view = *projects_.Find(ProjectKey(ProjectId(project)));
+        const wire::ProjectView& view = projects_.Need(ProjectKey(ProjectId(project)));
         const auto over = [&view](const Decided& one) { return IsOver(one, view); };
         const auto all = block->workunits.size();
         const auto gone =
@@ -346,27 +348,28 @@ void GrantsStage::OnLateTrickle(const RecordView& record, Emitter& out) {
     return out.Fail(Status::Corrupted("a late trickle does not decode"));
   const Key key = WorkunitKey(grant.head.project, grant.partial->workunit);
   const OpenWorkunit* open = open_.Find(key);
-  if (open != nullptr && Awaits(*open, grant.head.result)) {
+  if (open != nullptr && Awaits(key, *open, grant.head.result)) {
     open_.Mutable(key).late_trickles.emplace_back(bytes);
     return;
   }
   const Decided* decided = FindDecided(grant.head.project, grant.partial->workunit);
-  PayLateTrickle(bytes, decided == nullptr ? 0 : GotBy(grant.head.result, *decided), out);
+  PayLateTrickle(key, bytes, decided == nullptr ? 0 : GotBy(grant.head.result, *decided), out);
 }
 
-bool GrantsStage::Awaits(const OpenWorkunit& open, ResultId result) {
+bool GrantsStage::Awaits(const Key& key, const OpenWorkunit& open, ResultId result) const {
   const auto is_its = [&](const HeldClaim& one) { return one.counts && one.result == result; };
   if (std::any_of(open.claims.begin(), open.claims.end(), is_its)) return true;
   credit::Claim claim;
   return std::any_of(open.late.begin(), open.late.end(), [&](const LateClaim& late) {
-    return wire::DecodeClaim(late.bytes, &claim) && claim.result == result;
+    if (!wire::DecodeClaim(late.bytes, &claim)) open_.Damaged(key, kBadClaim);
+    return claim.result == result;
   });
 }
 
 void GrantsStage::OnPaidBefore(const RecordView& record, Emitter& out) {
   const Key key = WorkunitKey(claim_.project, claim_.workunit);
   const OpenWorkunit* open = open_.Find(key);
-  if (open != nullptr && Awaits(*open, claim_.result)) {
+  if (open != nullptr && Awaits(key, *open, claim_.result)) {
     open_.Mutable(key).paid_before.emplace_back(record.value);
     return;
   }
@@ -388,12 +391,12 @@ void GrantsStage::SettleBefore(const credit::Claim& paid, credit::MicroCredit gr
                       options_.partitions, out);
 }
 
-void GrantsStage::TakePaidBefore(const std::vector<std::string>& all, const Decided* decided,
+void GrantsStage::TakePaidBefore(const Key& key, const std::vector<std::string>& all, const Decided* decided,
                                  OpenWorkunit* left, Emitter& out) {
   credit::Claim paid;
   for (const std::string& one : all) {
-    if (!wire::DecodeClaim(one, &paid)) return out.Fail(Status::Corrupted("a claim does not decode"));
-    if (left != nullptr && Awaits(*left, paid.result))
+    if (!wire::DecodeClaim(one, &paid)) open_.Damaged(key, kBadClaim);
+    if (left != nullptr && Awaits(key, *left, paid.result))
       left->paid_before.push_back(one);
     else
       SettleBefore(paid, decided == nullptr ? 0 : GotBy(paid.result, *decided), out);
@@ -402,10 +405,10 @@ void GrantsStage::TakePaidBefore(const std::vector<std::string>& all, const Deci
 
 // Of what a result is worth by its trickles it has been paid all before this one, or its grant where that is more: so the
 // amount is a difference of two sums, whatever order they come in.
-void GrantsStage::PayLateTrickle(std::string_view bytes, credit::MicroCredit granted, Emitter& out) {
+void GrantsStage::PayLateTrickle(const Key& key, std::string_view bytes, credit::MicroCredit granted,
+                                 Emitter& out) {
   wire::Grant grant;
-  if (!wire::DecodeGrant(bytes, &grant) || !grant.partial)
-    return out.Fail(Status::Corrupted("a late trickle does not decode"));
+  if (!wire::DecodeGrant(bytes, &grant) || !grant.partial) open_.Damaged(key, kBadTrickle);
   const credit::MicroCredit worth = std::max(granted, grant.partial->paid_before + grant.head.credit_micro);
   grant.partial->paid_before = std::max(granted, grant.partial->paid_before);
   grant.head.credit_micro = worth - grant.partial->paid_before;
@@ -454,7 +457,7 @@ bool GrantsStage::AddTo(OpenWorkunit& open, const credit::Claim& claim, const Re
 }
 
 void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::uint32_t pass, Emitter& out) {
-  const OpenWorkunit& open = *open_.Find(key);
+  const OpenWorkunit& open = open_.Need(key);
   const wire::ProjectView* view = projects_.Find(ProjectKey(project));
   claims_.clear();
   records_.clear();
@@ -468,8 +471,7 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
   for (std::size_t i = 0; i < open.claims.size(); ++i) {
     if (open.claims[i].pass != pass) continue;
     const credit::Claim& claim = claims_.emplace_back();
-    if (!wire::DecodeClaim(open.BytesOf(i), &claims_.back()))
-      return out.Fail(Status::Corrupted("a claim does not decode"));
+    if (!wire::DecodeClaim(open.BytesOf(i), &claims_.back())) open_.Damaged(key, kBadClaim);
     decided.line = std::max(decided.line, claim.line);
     time = std::max(time, claim.time);
     sent = std::max(sent, claim.sent_time);
@@ -497,11 +499,12 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
       if (left.claims[i].pass == pass) left.Remove(i);
     std::erase_if(left.late_trickles, [&](const std::string& late) {
       wire::Grant grant;
-      if (wire::DecodeGrant(late, &grant) && Awaits(left, grant.head.result)) return false;
-      PayLateTrickle(late, 0, out);
+      if (!wire::DecodeGrant(late, &grant)) open_.Damaged(key, kBadTrickle);
+      if (Awaits(key, left, grant.head.result)) return false;
+      PayLateTrickle(key, late, 0, out);
       return true;
     });
-    TakePaidBefore(std::exchange(left.paid_before, {}), nullptr, &left, out);
+    TakePaidBefore(key, std::exchange(left.paid_before, {}), nullptr, &left, out);
     if (left.claims.empty() && left.late.empty()) open_.Erase(key);
     return;
   }
@@ -544,15 +547,14 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
   claims_.clear();
   for (const LateClaim& late : open.late) {
     credit::Claim claim;
-    if (!wire::DecodeClaim(late.bytes, &claim)) return out.Fail(Status::Corrupted("a claim does not decode"));
+    if (!wire::DecodeClaim(late.bytes, &claim)) open_.Damaged(key, kBadClaim);
     GrantLate(decided, claim, RecordOf(late, options_.partition), out);
   }
   // Of other looks: the workunit is decided without them.
   for (std::size_t i = 0; i < open.claims.size(); ++i) {
     if (open.claims[i].pass == pass || !open.claims[i].counts) continue;
     credit::Claim claim;
-    if (!wire::DecodeClaim(open.BytesOf(i), &claim))
-      return out.Fail(Status::Corrupted("a claim does not decode"));
+    if (!wire::DecodeClaim(open.BytesOf(i), &claim)) open_.Damaged(key, kBadClaim);
     SettleUnpaid(claim, out);
   }
   const std::vector<std::string> late_trickles = open.late_trickles;
@@ -561,11 +563,10 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
   RememberDecided(project, workunit, decided);
   for (const std::string& late : late_trickles) {
     wire::Grant grant;
-    if (!wire::DecodeGrant(late, &grant))
-      return out.Fail(Status::Corrupted("a late trickle does not decode"));
-    PayLateTrickle(late, GotBy(grant.head.result, decided), out);
+    if (!wire::DecodeGrant(late, &grant)) open_.Damaged(key, kBadTrickle);
+    PayLateTrickle(key, late, GotBy(grant.head.result, decided), out);
   }
-  TakePaidBefore(paid_before, &decided, nullptr, out);
+  TakePaidBefore(key, paid_before, &decided, nullptr, out);
 }
 
 void GrantsStage::GrantLate(Decided& decided, const credit::Claim& claim, const RecordView& record,
@@ -654,7 +655,7 @@ void GrantsStage::SettleUnpaid(const credit::Claim& claim, Emitter& out) {
 // A workunit that has waited longer than its app's window is settled with the claims that are there; late results of a
 // workunit that was never decided are refused.
 void GrantsStage::Expire(ProjectId project, double now, Emitter& out) {
-  const wire::ProjectView& view = *projects_.Find(ProjectKey(project));
+  const wire::ProjectView& view = projects_.Need(ProjectKey(project));
   double shortest = credit::kDefaultResultWindow;
   for (const auto& [id, app] : view.catalogue.apps) shortest = std::min(shortest, app.Window());
   const auto known = oldest_.find(project.value);
@@ -668,11 +669,12 @@ void GrantsStage::Expire(ProjectId project, double now, Emitter& out) {
       return;
     }
     credit::Claim claim;
+    if (open.claims.empty() && open.late.empty()) open_.Damaged(key, "it has no claim");
     const std::string_view bytes =
         open.claims.empty() ? std::string_view(open.late.front().bytes) : open.BytesOf(0);
     double window = credit::kDefaultResultWindow;
-    if (wire::DecodeClaim(bytes, &claim))
-      if (const credit::AppRow* app = view.catalogue.FindApp(claim.app)) window = app->Window();
+    if (!wire::DecodeClaim(bytes, &claim)) open_.Damaged(key, kBadClaim);
+    if (const credit::AppRow* app = view.catalogue.FindApp(claim.app)) window = app->Window();
     if (open.since + window < now)
       over.push_back(key);
     else
@@ -681,7 +683,7 @@ void GrantsStage::Expire(ProjectId project, double now, Emitter& out) {
   oldest_[project.value] = oldest;
   std::sort(over.begin(), over.end());
   for (const Key& key : over) {
-    const OpenWorkunit& open = *open_.Find(key);
+    const OpenWorkunit& open = open_.Need(key);
     if (!open.claims.empty()) {
       const double since = open.since;
       Settle(key, project, WorkunitId(key.id), LastLook(open), out);
@@ -692,10 +694,11 @@ void GrantsStage::Expire(ProjectId project, double now, Emitter& out) {
       wire::Refuse(RecordOf(late, options_.partition), project, wire::RefusalReason::kUnknownResult,
                    "a late result of a workunit that was never decided", out);
       credit::Claim claim;
-      if (wire::DecodeClaim(late.bytes, &claim)) SettleUnpaid(claim, out);
+      if (!wire::DecodeClaim(late.bytes, &claim)) open_.Damaged(key, kBadClaim);
+      SettleUnpaid(claim, out);
     }
-    for (const std::string& late : open.late_trickles) PayLateTrickle(late, 0, out);
-    TakePaidBefore(open.paid_before, nullptr, nullptr, out);
+    for (const std::string& late : open.late_trickles) PayLateTrickle(key, late, 0, out);
+    TakePaidBefore(key, open.paid_before, nullptr, nullptr, out);
     open_.Erase(key);
   }
 }

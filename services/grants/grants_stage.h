@@ -200,15 +200,16 @@ class GrantsStage final : public stream::Stage {
   void OnLateTrickle(const stream::RecordView& record, stream::Emitter& out);
   // The decision about the result still waits for others. By whichever host's claim: one grant there is of a result, and what its
   // trickles bring beyond it is asked of that one.
-  static bool Awaits(const OpenWorkunit& open, ResultId result);
+  [[nodiscard]] bool Awaits(const stream::Key& key, const OpenWorkunit& open, ResultId result) const;
   // What a result's trickles were paid whose claim knew nothing of it.
   void OnPaidBefore(const stream::RecordView& record, stream::Emitter& out);
   void SettleBefore(const credit::Claim& paid, credit::MicroCredit granted, stream::Emitter& out);
   // The workunit is decided, or comes to nothing: null. `left`: of it some wait on.
-  void TakePaidBefore(const std::vector<std::string>& all, const Decided* decided, OpenWorkunit* left,
-                      stream::Emitter& out);
+  void TakePaidBefore(const stream::Key& key, const std::vector<std::string>& all, const Decided* decided,
+                      OpenWorkunit* left, stream::Emitter& out);
   // Of a trickle behind its job's end: what it makes the result worth beyond its grant.
-  void PayLateTrickle(std::string_view bytes, credit::MicroCredit granted, stream::Emitter& out);
+  void PayLateTrickle(const stream::Key& key, std::string_view bytes, credit::MicroCredit granted,
+                      stream::Emitter& out);
   // Of a claim that comes to no grant: what its trickles were paid becomes final.
   void SettleUnpaid(const credit::Claim& claim, stream::Emitter& out);
   void Expire(ProjectId project, double now, stream::Emitter& out);

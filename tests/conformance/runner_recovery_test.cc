@@ -53,6 +53,30 @@ TEST(RunnerRecovery, ExecutesNoMoreAgainThanTheDebtAllowsHoweverMuchWasProcessed
   }
 }
 
+TEST(RunnerRecovery, LookWaitsForNoSlotAndIsExactWhenNothingMoves) {
+  const TempDir dir;
+  EchoWorld world(dir.path());
+  ASSERT_TRUE(world.status.ok()) << world.status.message();
+  world.runner->Start();
+  world.Say(0, {"a", "b", "c"});
+  world.runner->WaitIdle();
+  const std::vector<SlotStatus> exact = world.runner->status();
+  std::vector<SlotStatus> look;
+  world.runner->Query(0, [&](Slot&) {
+    world.runner->Query(1, [&](Slot&) { look = world.runner->Look(); });  // each is held
+  });
+  ASSERT_EQ(look.size(), exact.size());
+  for (std::size_t k = 0; k < look.size(); ++k) {
+    EXPECT_EQ(look[k].slot, exact[k].slot);
+    EXPECT_EQ(look[k].sequence, exact[k].sequence);
+    EXPECT_EQ(look[k].records, exact[k].records);
+    EXPECT_EQ(look[k].lag, 0u);
+    ASSERT_EQ(look[k].inputs.size(), 1u);
+    EXPECT_EQ(look[k].inputs[0].next, exact[k].inputs[0].next);
+  }
+  EXPECT_EQ(look[0].records, 3u);
+}
+
 // A row that a record asks for alone costs several times what it costs among its neighbours.
 TEST(RunnerRecovery, RowsThatManyRecordsComeBackToAreReadInOneGo) {
   std::vector<std::string> texts;

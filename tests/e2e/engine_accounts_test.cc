@@ -2,6 +2,7 @@
 // the state on disk.
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 
 #include "common/wire/account_codec.h"
 #include "common/wire/topics.h"
+#include "services/cobblestone/engine_pipeline.h"
 #include "tests/support/engine_story.h"
 
 namespace cobblestone::testing {
@@ -49,6 +51,31 @@ class EngineAccounts : public EngineStory {
     return answer.ok() ? (*answer)["grants"][0] : nlohmann::json();
   }
 };
+
+// An audit reads slots for minutes.
+TEST_F(EngineAccounts, HealthAndLiveFiguresDoNotWaitForASlotThatSomebodyReads) {
+  User(kStart, 1, 11);
+  Host(1, 1);
+  Granted(kStart, 500, 1, 1);
+  engine_->WaitIdle();
+  const auto pipeline = MakeEnginePipeline(*engine_, true, nullptr);
+  const std::uint32_t slots = engine_->pipeline().partitions + 1;
+  // All of them are held, one inside the other.
+  std::size_t looks = 0;
+  const std::function<void(std::uint32_t)> hold = [&](std::uint32_t slot) {
+    if (slot < slots) return engine_->runner().Query(slot, [&](stream::Slot&) { hold(slot + 1); });
+    EXPECT_EQ(pipeline->CheckHealth().grade, gateway::Health::Grade::kOk);
+    const auto figures = pipeline->Look();
+    ASSERT_TRUE(figures.ok());
+    EXPECT_EQ(figures->results, 1u);
+    EXPECT_EQ(figures->grants, 1u);
+    EXPECT_EQ(figures->lag, 0u);
+    EXPECT_GT(figures->stages[0].records, 0u);
+    ++looks;
+  };
+  hold(0);
+  EXPECT_EQ(looks, 1u);
+}
 
 TEST_F(EngineAccounts, EveryGrantIsPostedOrWaitsForItsUserOrHasExpiredAndTheAuditTellsThemApart) {
   User(kStart, 1, 11);

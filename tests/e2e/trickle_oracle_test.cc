@@ -51,7 +51,8 @@ std::size_t JobRows(const Events& events) {
   std::size_t rows = 0;
   for (const auto& [key, row] : world.StateRows()) {
     std::uint8_t table = 0;
-    static_cast<void>(stream::DecodeKey(key, &table));
+    stream::Key where;
+    EXPECT_TRUE(stream::DecodeKey(key, &table, &where));
     rows += table >= claims::kJobsTable.id && table <= claims::kWaitingNamesTable.id ? 1 : 0;
   }
   return rows;

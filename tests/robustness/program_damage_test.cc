@@ -8,8 +8,12 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "common/store/rocksdb/rocksdb_store.h"
+#include "services/claims/state.h"
 #include "tests/robustness/program_world.h"
 #include "tests/support/temp_dir.h"
 
@@ -103,6 +107,59 @@ TEST_F(ProgramDamage, AFlippedByteInTheMiddleOfAcknowledgedDataStopsTheStart) {
   ExpectRefusesAndChangesNothing("damaged|has a gap|has lost its end");
   flip();  // the disk was repaired
   world_.FinishAndExpectLikeTheOracle();
+}
+
+// With checksums in order, so that only the stage that reads such a row can find it out.
+TEST_F(ProgramDamage,
+       RowsOfTheStateThatDoNotDecodeEndTheProgramWithTheReasonAndTheNextStartMakesTheStateAgain) {
+  {
+    Background program(dir_.path(), world_.run());
+    ASSERT_TRUE(program.WaitFor("running")) << program.err();
+    static_cast<void>(world_.Ingest());
+    program.Signal(SIGTERM);
+    ASSERT_EQ(program.Wait(), 0) << program.err();
+  }
+  std::size_t damaged = 0;
+  for (const auto& entry : fs::directory_iterator(world_.data() + "/state")) {
+    auto opened = store::OpenRocksdbStore(
+        {.path = entry.path(), .memory = std::make_shared<store::StoreMemory>(1 << 20)});
+    ASSERT_TRUE(opened.ok()) << opened.status().message();
+    std::vector<std::string> keys;
+    const char table = static_cast<char>(claims::kHostsTable.id);
+    ASSERT_TRUE((*opened)
+                    ->Scan({&table, 1},
+                           [&](std::string_view key, std::string_view) {
+                             keys.emplace_back(key);
+                             return Status::Ok();
+                           })
+                    .ok());
+    std::vector<store::Row> rows;
+    for (const std::string& key : keys) rows.push_back({.key = key, .value = "\x01 no row"});
+    const auto meta = (*opened)->Meta();
+    ASSERT_TRUE(meta.ok());
+    ASSERT_TRUE((*opened)->Apply(rows, *meta).ok());
+    damaged += rows.size();
+  }
+  ASSERT_GT(damaged, 0u);
+  const testing::TempDir again;
+  testing::WriteTraffic(events_, again / "again.pb");
+  {
+    Background program(dir_.path(), world_.run());
+    ASSERT_TRUE(program.WaitFor("running")) << program.err();
+    // Under another source all of it is sent once more: repeats, whose hosts are asked for.
+    static_cast<void>(testing::RunProgram(
+        dir_.path(), {"ingest", again / "again.pb", "--source", "again", "--config", world_.run().back()}));
+    ASSERT_EQ(program.Wait(), kCorruptedExitCode) << program.err();
+    EXPECT_THAT(program.err(), HasSubstr("a value in state table 1 does not decode"));
+    EXPECT_THAT(program.err(), HasSubstr("Start again, and it is built from a checkpoint and the log"));
+  }
+  Background program(dir_.path(), world_.run());
+  ASSERT_TRUE(program.WaitFor("running")) << program.err();
+  EXPECT_THAT(program.err(), ContainsRegex("restored from checkpoint|built anew"));
+  program.Signal(SIGTERM);
+  ASSERT_EQ(program.Wait(), 0) << program.err();
+  const testing::Finished audited = testing::RunProgram(dir_.path(), {"audit", "--data", world_.data()});
+  EXPECT_EQ(audited.code, 0) << audited.out << audited.err;
 }
 
 TEST_F(ProgramDamage, TheOperatorCanAcceptTheLossAndSendsEverythingAgain) {

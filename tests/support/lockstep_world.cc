@@ -4,6 +4,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "common/base/check.h"
 #include "common/stream/state_codec.h"
 #include "common/wire/event_codec.h"
 #include "common/wire/grant_codec.h"
@@ -150,7 +151,8 @@ std::map<std::string, std::string> LockstepWorld::StateRows() {
     from.StateWriteApplied();
     for (const store::Row& row : stream::RowsOf(*write)) {
       std::uint8_t table = 0;
-      static_cast<void>(stream::DecodeKey(row.key, &table));
+      stream::Key where;
+      COBBLESTONE_CHECK(stream::DecodeKey(row.key, &table, &where), "a key of a row");
       if (!row.deleted && !marks.contains(table)) rows[std::string(row.key)] = std::string(row.value);
     }
   }
@@ -183,7 +185,8 @@ std::string StateDifference(const std::map<std::string, std::string>& a,
                             const std::map<std::string, std::string>& b) {
   const auto describe = [](const std::string& key, const std::string* left, const std::string* right) {
     std::uint8_t table = 0;
-    const stream::Key where = stream::DecodeKey(key, &table);
+    stream::Key where;
+    COBBLESTONE_CHECK(stream::DecodeKey(key, &table, &where), "a key of a row");
     return "table " + std::to_string(table) + " project " + std::to_string(where.project) + " id " +
            std::to_string(where.id) + " sub " + std::to_string(where.sub) + "\n  " +
            (left != nullptr ? Hex(*left) : "(no such row)") + "\n  " +

@@ -112,7 +112,7 @@ TEST(StateWrite, RowsAreInTheOrderOfTheirKeysWhereverTheyLie) {
   for (int i = 0; i < 3000; ++i) {
     const Key key{.project = static_cast<std::uint32_t>(random() % 3 == 0 ? random() : random() % 2),
                   .id = random() % 4 == 0 ? random() : random() % 5000,
-                  .sub = static_cast<std::uint32_t>(random() % 4 == 0 ? random() : random() % 300)};
+                  .sub = random() % 4 == 0 ? random() : random() % 300};
     Table<Text>& table = random() % 2 == 0 ? low : high;
     table.Mutable(key).text.assign(random() % 2000, static_cast<char>('a' + key.id % 26));
     if (random() % 50 == 0) table.Mutable(key).text.assign(2'000'000, 'z');  // longer than a piece
@@ -121,14 +121,16 @@ TEST(StateWrite, RowsAreInTheOrderOfTheirKeysWhereverTheyLie) {
   for (TableBase* table : {static_cast<TableBase*>(&high), static_cast<TableBase*>(&low)}) {
     write.objects += table->dirty_count();
     table->BeginFlush();
-    ASSERT_TRUE(table->GatherFlush(10000, write.rows));
+    std::size_t limit = 10000;
+    ASSERT_TRUE(table->GatherFlush(&limit, write.rows));
   }
   const std::vector<store::Row> rows = RowsOf(write);
   ASSERT_EQ(rows.size(), write.objects);
   for (std::size_t i = 1; i < rows.size(); ++i) ASSERT_LT(rows[i - 1].key, rows[i].key);
   for (const store::Row& row : rows) {
     std::uint8_t id = 0;
-    const Key key = DecodeKey(row.key, &id);
+    Key key;
+    ASSERT_TRUE(DecodeKey(row.key, &id, &key));
     Text text;
     ASSERT_TRUE(DecodeRow(TableSpec<Text>{.id = id}, row.value, text).ok());
     const Text* kept = (id == 1 ? low : high).Find(key);

@@ -34,7 +34,8 @@ class TableMemory : public ::testing::Test {
   static void Write(TableBase& table) {
     RowBuffer rows;
     table.BeginFlush();
-    ASSERT_TRUE(table.GatherFlush(kRows * 2, rows));
+    std::size_t limit = kRows * 2;
+    ASSERT_TRUE(table.GatherFlush(&limit, rows));
   }
   static void Fill(TableHost& host, Table<Row>& table, std::size_t text) {
     for (std::uint64_t id = 1; id <= kRows; ++id) table.Mutable(KeyOf(id)).text.assign(text, 'x');

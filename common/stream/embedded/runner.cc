@@ -26,8 +26,6 @@ constexpr std::uint64_t kDebtsHeldAt = 2;
 constexpr int kCheckpointRest = 10;
 constexpr std::uint64_t kWarmRowBytes =
     4096;  // of memory for a row that is read ahead, with its like in other tables
-constexpr std::chrono::milliseconds kLookPatience{50};
-constexpr std::chrono::milliseconds kLookAgain{2};  // shorter, and looks cost more than all that is counted
 constexpr std::uint64_t kLoadedRecords =
     2000;  // of a slot that wait when a wave begins: then no thread waits for another
 
@@ -255,6 +253,7 @@ Status Runner::OpenSlot(std::uint32_t k, const SlotFactory& factory,
   // Spread over the interval.
   owned.last_flush = now - options_.flush_interval * k / slots_.size();
   owned.last_checkpoint = now - options_.checkpoint_interval * k / slots_.size();
+  Publish(owned);
   return Status::Ok();
 }
 
@@ -660,6 +659,7 @@ Status Runner::Visit(Owned& owned, std::size_t stage) {
   }
   Status s = Step(owned, stage);
   if (stage == 0) owned.lag = Lag(owned);
+  Publish(owned);
   if (s.ok() || !owned.parts.slot->state_damaged()) return s;
   Distrust(StatePath(owned.parts.slot->id()), s);
   return Status::Corrupted(s.message() + " Start again, and it is built from a checkpoint and the log.");
@@ -672,7 +672,7 @@ bool Runner::WriteStates(std::uint32_t thread) {
   for (std::size_t step = 0; step < n && !stopping_; ++step) {
     Owned& owned = *slots_[(thread * n / std::max(1u, options_.threads) + step) % n];
     const std::unique_lock lock(owned.mutex, std::try_to_lock);
-    if (!lock) continue;
+    if (!lock || owned.parts.slot->failed()) continue;
     FlushStep(owned, kGatherSlice);
     more = more || owned.parts.slot->gathering();
   }
@@ -867,27 +867,38 @@ SlotStatus Runner::StatusOf(const Owned& owned) const {
   SlotStatus status{.slot = slot.id(),
                     .sequence = slot.meta().sequence,
                     .hash = slot.meta().hash,
-                    .flushed_sequence = owned.flushed_sequence,
-                    .checkpoint_sequence = owned.checkpoint_sequence,
                     .reexecuted = owned.reexecuted,
                     .reexecuted_records = owned.reexecuted_records,
                     .records = owned.records,
                     .held = owned.held,
                     .cached_objects = slot.cached_objects(),
                     .store_reads = slot.store_reads(),
-                    .restores = owned.restores,
-                    .state_writes = owned.state_writes,
-                    .checkpoints = owned.checkpoints_made,
-                    .state_written_at = owned.state_written_at,
-                    .checkpoint_at = owned.checkpoint_at,
-                    .commit_latency = owned.commit_latency.Look()};
+                    .counted = options_.count ? options_.count(slot.id()) : 0};
   const auto& inputs = slot.inputs();
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const std::uint64_t waiting = log_.End(inputs[i].where) - slot.next(i);
-    status.inputs.push_back({.stage = inputs[i].stage, .topic = inputs[i].where.topic, .records = waiting});
-    status.lag += waiting;
-  }
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    status.inputs.push_back({.stage = inputs[i].stage, .topic = inputs[i].where.topic, .next = slot.next(i)});
+  Refresh(owned, &status);
   return status;
+}
+
+// What can be told without the slot's lock: the log's ends, and what the state thread has done.
+void Runner::Refresh(const Owned& owned, SlotStatus* status) const {
+  const auto& inputs = owned.parts.slot->inputs();
+  status->lag = 0;
+  for (std::size_t i = 0; i < status->inputs.size(); ++i) {
+    InputLag& input = status->inputs[i];
+    const std::uint64_t end = log_.End(inputs[i].where);
+    input.records = end - std::min(end, input.next);
+    status->lag += input.records;
+  }
+  status->flushed_sequence = owned.flushed_sequence;
+  status->checkpoint_sequence = owned.checkpoint_sequence;
+  status->restores = owned.restores;
+  status->state_writes = owned.state_writes;
+  status->checkpoints = owned.checkpoints_made;
+  status->state_written_at = owned.state_written_at;
+  status->checkpoint_at = owned.checkpoint_at;
+  status->commit_latency = owned.commit_latency.Look();
 }
 
 std::vector<SlotStatus> Runner::status() const {
@@ -902,17 +913,20 @@ std::vector<SlotStatus> Runner::status() const {
 std::vector<SlotStatus> Runner::Look() const {
   std::vector<SlotStatus> all;
   for (const auto& owned : slots_) {
-    std::unique_lock lock(owned->mutex, std::try_to_lock);
-    // A stage lets go of its slot within a commit; a reader may take minutes.
-    for (const auto deadline = Clock::now() + kLookPatience; !lock && Clock::now() < deadline;) {
-      std::this_thread::sleep_for(kLookAgain);
-      (void)lock.try_lock();
+    {
+      const std::lock_guard look(owned->look_mutex);
+      all.push_back(owned->last_look);
     }
-    const std::lock_guard look(owned->look_mutex);
-    if (lock) owned->last_look = StatusOf(*owned);
-    all.push_back(owned->last_look);
+    Refresh(*owned, &all.back());
   }
   return all;
+}
+
+// With the slot's lock, after each visit: what Look() gives until the next.
+void Runner::Publish(Owned& owned) {
+  SlotStatus now = StatusOf(owned);
+  const std::lock_guard look(owned.look_mutex);
+  owned.last_look = std::move(now);
 }
 
 bool Runner::idle() const {

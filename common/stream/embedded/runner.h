@@ -63,6 +63,9 @@ struct RunnerOptions {
   std::function<double()> clock;  // UNIX s; wall clock when empty
   // By slot, for metrics: sees each commit as it is appended. Empty: nobody looks, and commits are not timed.
   std::vector<CommitWatch*> watches;
+  // A count that the caller takes from the tables of a slot's stages, for SlotStatus::counted; called with the slot's
+  // lock. Empty: 0.
+  std::function<std::uint64_t(std::uint32_t slot)> count;
 };
 
 // Records that wait on one input of a slot's stage.
@@ -70,6 +73,7 @@ struct InputLag {
   std::size_t stage = 0;
   TopicIndex topic = 0;
   std::uint64_t records = 0;
+  std::uint64_t next = 0;  // offset of the first of them
 };
 
 struct SlotStatus {
@@ -85,6 +89,7 @@ struct SlotStatus {
   std::uint64_t held = 0;                // visits in vain, because its state on disk was too far behind
   std::size_t cached_objects = 0;
   std::uint64_t store_reads = 0;
+  std::uint64_t counted = 0;       // RunnerOptions::count; may be of a commit that is not durable yet
   std::vector<InputLag> inputs{};  // their sum is `lag`
   std::uint64_t restores = 0;      // 1: its state was damaged or gone when it was opened, and was made again
   std::uint64_t state_writes = 0;  // since open
@@ -123,8 +128,8 @@ class Runner {
   }
 
   [[nodiscard]] std::vector<SlotStatus> status() const;
-  // The same for those who look from time to time: a slot that somebody reads for long (an audit) is told as it was at the
-  // last look.
+  // The same without waiting for any slot, for health checks and metrics: a slot that somebody reads for long (an audit)
+  // is shown as it was after its last visit. What waits is as of now.
   [[nodiscard]] std::vector<SlotStatus> Look() const;
   // Nothing waits on any input and all is durable.
   [[nodiscard]] bool idle() const;
@@ -173,7 +178,7 @@ class Runner {
     CommitWatch* watch = nullptr;
     LatencyHistogram commit_latency;  // the log's committer observes
     mutable std::mutex look_mutex;
-    mutable SlotStatus last_look{};  // guarded by look_mutex
+    SlotStatus last_look{};  // guarded by look_mutex
   };
   struct StateJob {
     Owned* slot = nullptr;
@@ -205,6 +210,8 @@ class Runner {
   Status Step(Owned& owned, std::size_t stage);
   Status Commit(Owned& owned, std::chrono::steady_clock::time_point begun);
   [[nodiscard]] SlotStatus StatusOf(const Owned& owned) const;  // with the slot's lock
+  void Refresh(const Owned& owned, SlotStatus* status) const;
+  void Publish(Owned& owned);  // with the slot's lock
   void FlushStep(Owned& owned, std::size_t objects);
   [[nodiscard]] bool Held(const Owned& owned) const;
   [[nodiscard]] bool DebtDue(const Owned& owned, std::uint64_t times) const;

@@ -91,7 +91,7 @@ class Flow {
     const EngineCounts records = engine_.Counts();
     Counts counts{.completions = records.completions, .grants = records.grants};
     counts.refused = engine_.log().End({wire::kRefused, 0});
-    for (const auto& slot : engine_.runner().status()) counts.lag += slot.lag;
+    for (const auto& slot : engine_.runner().Look()) counts.lag += slot.lag;
     return counts;
   }
 
