@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/base/agree.h"
 #include "common/credit/flops.h"
 
 namespace cobblestone::credit {
@@ -10,6 +11,33 @@ namespace {
 
 double ReportedElapsed(const Claim& claim) {
   return claim.elapsed_time == 0 ? claim.cpu_time : claim.elapsed_time;
+}
+
+// The job's peak FLOP/s with each device at most as fast as its kind may be.
+double SpeedWithinLimits(const CompletionFacts& completion, double cpus, double gpus,
+                         const Constants& constants) {
+  const double max_cpu = constants.max_peak_flops_cpu;
+  const double max_gpu = constants.max_peak_flops_gpu;
+  const bool limited = (cpus > 0 && max_cpu > 0) || (gpus > 0 && max_gpu > 0);
+  if (!limited) return completion.peak_flops;
+  double told = 0;  // FLOP/s of devices whose speed is told
+  double most = 0;  // FLOP/s that may count
+  for (std::size_t kind = 0; kind < kResources; ++kind) {
+    const RatedDevices& devices = completion.rated[kind];
+    if (!(devices.count > 0) || static_cast<Resource>(kind) == Resource::kUnknown) continue;
+    const bool is_cpu = static_cast<Resource>(kind) == Resource::kCpu;
+    const double limit = is_cpu ? max_cpu : max_gpu;
+    (is_cpu ? cpus : gpus) -= devices.count;
+    told += devices.peak_flops;
+    most += limit > 0 ? std::min(devices.peak_flops, devices.count * limit) : devices.peak_flops;
+  }
+  if (!(cpus > 0) && !(gpus > 0) && most == told && FiguresAgree(completion.peak_flops, told))
+    return completion.peak_flops;
+  // Devices of unknown speed: as fast as their kind may be, or all of the speed that no other device accounts for.
+  most += std::max(cpus, 0.0) * max_cpu + std::max(gpus, 0.0) * max_gpu;
+  if ((cpus > 0 && !(max_cpu > 0)) || (gpus > 0 && !(max_gpu > 0)))
+    most += std::max(0.0, completion.peak_flops - told);
+  return completion.peak_flops > most ? most : completion.peak_flops;
 }
 
 }  // namespace
@@ -20,21 +48,13 @@ double LimitedPeakFlops(const CompletionFacts& completion, bool gpu, const Const
   if (!(cpus > 0) && !(gpus > 0)) {
     (gpu ? gpus : cpus) = completion.devices > 0 ? completion.devices : 1;
   }
-  double peak_flops = completion.peak_flops;
+  cpus = std::max(cpus, 0.0);
+  gpus = std::max(gpus, 0.0);
+  const double speed = SpeedWithinLimits(completion, cpus, gpus, constants);
   // Devices beyond the maximum go in the proportion in which the job used them.
-  const double devices = std::max(cpus, 0.0) + std::max(gpus, 0.0);
-  double part = 1;
-  if (constants.max_devices > 0 && devices > constants.max_devices) {
-    part = constants.max_devices / devices;
-    peak_flops *= part;
-  }
-  const bool limited =
-      (!(cpus > 0) || constants.max_peak_flops_cpu > 0) && (!(gpus > 0) || constants.max_peak_flops_gpu > 0);
-  if (!limited) return peak_flops;
-  const double most = (std::max(cpus, 0.0) * constants.max_peak_flops_cpu +
-                       std::max(gpus, 0.0) * constants.max_peak_flops_gpu) *
-                      part;
-  return peak_flops > most ? most : peak_flops;
+  const double devices = cpus + gpus;
+  const bool too_many = constants.max_devices > 0 && devices > constants.max_devices;
+  return too_many ? speed * (constants.max_devices / devices) : speed;
 }
 
 double LimitedElapsed(const Claim& claim) {

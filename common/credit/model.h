@@ -5,6 +5,8 @@
 // (common/stream/state_codec.h) walks it; a field left out of it is not state.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -51,6 +53,7 @@ enum class Resource : std::uint8_t {
   kIntelGpu = 4,
   kAppleGpu = 5
 };
+inline constexpr std::size_t kResources = 6;
 
 enum class Outcome : std::uint8_t {
   kUnknown = 0,
@@ -156,6 +159,12 @@ struct HostRecord {
   }
 };
 
+// Devices of one kind whose speed the project has told (DeviceUsage.peak_flops).
+struct RatedDevices {
+  double count = 0;
+  double peak_flops = 0;  // FLOP/s of all of them together
+};
+
 // The facts of a completed result; from its completion, alone.
 struct CompletionFacts {
   ResultId result;
@@ -174,6 +183,7 @@ struct CompletionFacts {
   double devices = 0;      // sum of usage over devices; 0 unknown
   double cpus_used = 0;
   double gpus_used = 0;
+  std::array<RatedDevices, kResources> rated{};  // by Resource; part of the counts above
   std::optional<double> reported_flops;
   std::optional<double> reported_credit;
 };

@@ -106,6 +106,8 @@ Check KnownVersion(AppVersionId version) {
 }
 
 Check Devices(const credit::CompletionFacts& f) {
+  for (const credit::RatedDevices& kind : f.rated)
+    COBBLESTONE_TRY(AtLeastZero({{"usage.peak_flops", kind.peak_flops}}));
   return AtLeastZero(
       {{"usage.count", f.devices}, {"usage.count", f.cpus_used}, {"usage.count", f.gpus_used}});
 }

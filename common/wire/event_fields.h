@@ -1,6 +1,7 @@
 // Shared by the .cc files of this folder.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "common/credit/model.h"
@@ -24,6 +25,11 @@ inline void AddUsage(const DeviceUsage& usage, credit::CompletionFacts* facts) {
   } else if (usage.resource != credit::Resource::kUnknown) {
     facts->gpus_used += usage.count;
   }
+  if (usage.peak_flops == 0) return;
+  auto kind = static_cast<std::size_t>(usage.resource);
+  if (kind >= credit::kResources) kind = static_cast<std::size_t>(credit::Resource::kUnknown);
+  facts->rated[kind].count += usage.count;
+  facts->rated[kind].peak_flops += usage.count * usage.peak_flops;
 }
 
 }  // namespace cobblestone::wire

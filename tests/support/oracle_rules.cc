@@ -61,7 +61,7 @@ const char* BadCompletion(const v1::Completion& c) {
     if (const char* bad = NotNegative({c.reported_credit()})) return bad;
   }
   for (const v1::DeviceUsage& usage : c.usage()) {
-    if (const char* bad = NotNegative({usage.count()})) return bad;
+    if (const char* bad = NotNegative({usage.count(), usage.count() * usage.peak_flops()})) return bad;
   }
   return nullptr;
 }

@@ -188,6 +188,22 @@ TEST(ElapsedRule, LimitsTheSpeedAndNumberOfDevicesAsAClaimDoes) {
   EXPECT_EQ(decision.bounds, kTrickleDevices);
 }
 
+TEST(ElapsedRule, LimitsTheSpeedOfGpusWhateverElseTheJobUses) {
+  Running running;
+  Job& job = running.job();
+  job.peak_flops = 10.5e9;
+  job.cpus_used = 0.5;
+  job.gpus_used = 1;
+  job.devices = 1.5;
+  job.cpu_speed = 1e9;
+  job.gpu_speed = 10e9;
+  running.world().Rules().max_peak_flops_gpu = 0.5e9;
+  Paid paid{running.Price(Elapsed())};
+  const TrickleDecision decision = paid.Take(ElapsedAt(1, kDay));
+  EXPECT_EQ(decision.partial, 200 * kMicro);
+  EXPECT_EQ(decision.bounds, kTrickleDevices);
+}
+
 TEST(StepsRule, PaysEachPhaseAtItsPriceUpToTheLastStep) {
   Running running;
   Paid paid{running.Price(Steps())};
@@ -612,7 +628,7 @@ RC_GTEST_PROP(TrickleProperties, WhateverADispatchSaysNothingIsWorthLessThanNoth
   Running running;
   Job& job = running.job();
   for (double* number : {&job.peak_flops, &job.fpops_est, &job.fpops_bound, &job.devices, &job.cpus_used,
-                         &job.gpus_used, &running.host().whetstone}) {
+                         &job.gpus_used, &job.cpu_speed, &job.gpu_speed, &running.host().whetstone}) {
     *number = Anything();
   }
   running.world().SetVersion(kCpuVersion, 200, Anything(), Anything());

@@ -41,6 +41,8 @@ struct Job {
   double devices = 0;
   double cpus_used = 0;
   double gpus_used = 0;
+  double cpu_speed = 0;  // FLOP/s of one; 0: not told
+  double gpu_speed = 0;
   std::uint64_t workunit = 0;  // 0: one of its own
   std::uint32_t awaited = 1;
   bool late = false;
@@ -132,6 +134,10 @@ class World {
     c.devices = job.devices;
     c.cpus_used = job.cpus_used;
     c.gpus_used = job.gpus_used;
+    if (job.cpu_speed > 0)
+      c.rated[static_cast<std::size_t>(Resource::kCpu)] = {job.cpus_used, job.cpus_used * job.cpu_speed};
+    if (job.gpu_speed > 0)
+      c.rated[static_cast<std::size_t>(Resource::kAmd)] = {job.gpus_used, job.gpus_used * job.gpu_speed};
     c.reported_flops = job.reported_flops;
     c.reported_credit = job.reported_credit;
     return c;

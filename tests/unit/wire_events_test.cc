@@ -238,6 +238,9 @@ TEST(WireEvents, DevicesAreSummedByKind) {
   EXPECT_EQ(event.completion.cpus_used, 0.5);
   EXPECT_EQ(event.completion.gpus_used, 3.0);
   EXPECT_EQ(event.completion.devices, 3.75);
+  EXPECT_EQ(event.completion.rated[static_cast<std::size_t>(credit::Resource::kCpu)].count, 0.5);
+  EXPECT_EQ(event.completion.rated[static_cast<std::size_t>(credit::Resource::kCpu)].peak_flops, 1.5e9);
+  EXPECT_EQ(event.completion.rated[static_cast<std::size_t>(credit::Resource::kNvidia)].count, 0);
   auto parsed = ParseEvent(bytes);
   ASSERT_TRUE(parsed.ok());
   EXPECT_EQ(std::get<Completion>(parsed->body).usage.size(), 4u);
