@@ -18,6 +18,7 @@
 #include "common/wire/sample_source.h"
 #include "common/wire/scale_codec.h"
 #include "services/claims/kept_events.h"
+#include "services/claims/sendings.h"
 #include "services/claims/time_outs.h"
 
 namespace cobblestone::claims {
@@ -381,42 +382,46 @@ void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
   if (const Seen* seen = FindSeen(project, *view, facts.host, facts.result.value, kSeenCompletion);
       seen != nullptr)
     return OpenEndedJob(ResultKey(project, facts.result, facts.host), record, *dispatch, out);
-  if (const Pending* pending = pending_.Find(ResultKey(project, facts.result, facts.host));
-      pending != nullptr) {
-    if (!pending->dispatch.empty()) {
-      if (wire::SameFacts(pending->dispatch, record.value)) {
-        ++duplicates_;
-        return;
-      }
-      return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
-                          "another dispatch of this result", out);
+  const Key key = ResultKey(project, facts.result, facts.host);
+  std::vector<SentAs> sent;
+  std::size_t place = 0;  // of this one in it
+  if (const Pending* pending = pending_.Find(key); pending != nullptr) {
+    if (IsOneOf(record.value, pending->replaced, pending->dispatch)) {
+      ++duplicates_;
+      return;
     }
+    sent = SendingsOf(pending_, key, pending->replaced, pending->dispatch);
+    const SentAs now = SentAsOf(facts);
+    if (const char* problem = WhyNoSending(now, sent))
+      return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents, problem, out);
+    place = PlaceOf(now, sent);
+    sent.insert(sent.begin() + static_cast<std::ptrdiff_t>(place), now);
     if (!pending->completion.empty()) {
-      DecodeKept(pending_, ResultKey(project, facts.result, facts.host), pending->completion.bytes,
-                 wire::EventKind::kCompletion, &completion_);
-      if (!AreOfOneJob(SentAsOf(facts), SentAsOf(completion_.completion)))
+      DecodeKept(pending_, key, pending->completion.bytes, wire::EventKind::kCompletion, &completion_);
+      if (!IsOfOneOf(sent, SentAsOf(completion_.completion)))
         return wire::Refuse(record, project, RefusalReason::kDispatchDiffers, kOtherJob, out);
     }
   }
   if (TooLate(WindowBegin(facts), *view, facts.app))
     return wire::Refuse(record, project, RefusalReason::kTooLate, kTooLong, out);
   bool created = false;
-  Pending& pending = pending_.Mutable(ResultKey(project, facts.result, facts.host), &created);
+  Pending& pending = pending_.Mutable(key, &created);
   if (created) {
     pending.host = facts.host.value;
     pending.app = facts.app.value;
     pending.since = event->head.time;
     WaitsFrom(project, pending.since, view->catalogue.FindApp(facts.app)->Window());
   }
-  pending.dispatch = record.value;
+  KeepDispatch(std::string(record.value), place, &pending.replaced, &pending.dispatch);
+  if (place + 1 < sent.size()) return OpenJobOf(key, *dispatch, false, out);
+  if (!pending.replaced.empty()) pending.since = std::max(pending.since, event->head.time);
   const credit::AppRow& app = *view->catalogue.FindApp(facts.app);
   HostState& state = hosts_.Mutable(HostKey(project, facts.host));
   credit::PolicyFor(app.policy.kind)
       .OnDispatch(facts, {.project = project, .catalogue = view->catalogue, .scales = view->scales},
                   state.record);
-  OpenJobOf(ResultKey(project, facts.result, facts.host), *dispatch, out);
-  TellHeir(ResultKey(project, facts.result, facts.host), facts.host, view->catalogue.FindApp(facts.app), 0,
-           record.line, out);
+  OpenJobOf(key, *dispatch, true, out);
+  TellHeir(key, facts.host, view->catalogue.FindApp(facts.app), 0, record.line, out);
 }
 
 void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
@@ -454,9 +459,9 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
   if (TooLate(WindowBegin(facts), *view, facts.app))
     return wire::Refuse(record, project, RefusalReason::kTooLate, kTooLong, out);
   if (known != nullptr && !known->dispatch.empty()) {
-    const auto dispatched =
-        ParseKept<wire::Dispatch>(pending_, ResultKey(project, facts.result, facts.host), known->dispatch);
-    if (!AreOfOneJob(SentAsOf(std::get<wire::Dispatch>(dispatched.body).facts), SentAsOf(facts)))
+    if (!IsOfOneOf(SendingsOf(pending_, ResultKey(project, facts.result, facts.host), known->replaced,
+                              known->dispatch),
+                   SentAsOf(facts)))
       return wire::Refuse(record, project, RefusalReason::kDispatchDiffers, kOtherJob, out);
   }
 

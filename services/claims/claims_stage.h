@@ -160,9 +160,10 @@ class ClaimsStage final : public stream::Stage {
   double ExpireOpenings(ProjectId project, double now, stream::Emitter& out);
   void OnDispatch(const stream::RecordView& record, stream::Emitter& out);
   // Jobs that are paid while they run.
-  void OpenJobOf(const stream::Key& key, const wire::Dispatch& dispatch, stream::Emitter& out);
-  static void PriceJob(const wire::Dispatch& dispatch, const wire::ProjectView& view,
-                       const credit::HostRecord& host, OpenJob& job);
+  void OpenJobOf(const stream::Key& key, const wire::Dispatch& dispatch, bool is_newest,
+                 stream::Emitter& out);
+  static void PriceSending(const wire::Dispatch& dispatch, const wire::ProjectView& view,
+                           const credit::HostRecord& host, OpenJob& job);
   bool PriceOrWait(const stream::Key& key, const wire::Dispatch& dispatch, OpenJob& job,
                    stream::Emitter& out);
   void PriceJobsOf(ProjectId project, HostId host, HostState& state, stream::Emitter& out);

@@ -7,11 +7,20 @@
 // Messages of a job come on a topic of their own, and may come behind its end, its dispatch too. Where the app says `keep` they
 // are paid all the same, so that no order loses anything: an ended job stays for as long as its result is remembered, and
 // GRANTS, which knows what the result got, pays what it is worth more.
+//
+// A project that sends a lost task again to the same host dispatches the same result again, perhaps for another version. The
+// newest dispatch replaces the others. Each sending begins at 0 and has marks and prices of its own; a message belongs to the
+// sending that was the newest at the message's time. What the job was paid for one sending counts for all: the next one is paid
+// what it is worth beyond that.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/base/agree.h"
@@ -27,15 +36,35 @@ struct SentAs {
   std::uint64_t app = 0;
   std::int64_t version = 0;
   double peak_flops = 0;  // FLOP/s
+  double sent_time = 0;   // UNIX s; 0: not told
 };
 [[nodiscard]] inline SentAs SentAsOf(const credit::CompletionFacts& job) {
-  return {.app = job.app.value, .version = job.version.value, .peak_flops = job.peak_flops};
+  return {.app = job.app.value,
+          .version = job.version.value,
+          .peak_flops = job.peak_flops,
+          .sent_time = job.sent_time};
+}
+// UNIX s; of one that does not say, when it was told.
+[[nodiscard]] inline double SentTimeOf(const credit::CompletionFacts& dispatch) {
+  return dispatch.sent_time > 0 ? dispatch.sent_time : dispatch.event_time;
+}
+// Databases keep whole seconds.
+[[nodiscard]] inline bool AreOfOneSending(double sent_time, double other) {
+  return sent_time > 0 && other > 0 && std::fabs(sent_time - other) < 1;
 }
 // Both speeds may have gone through the project's database, so they need not be equal in every bit. The dispatch's prices
 // trickles, and the completion's the claim.
 [[nodiscard]] inline bool AreOfOneJob(const SentAs& sent, const SentAs& back) {
   return sent.app == back.app && sent.version == back.version &&
          FiguresAgree(sent.peak_flops, back.peak_flops);
+}
+// `sent`: the dispatches that are known, by sent time. A completion belongs to the one that its own sent time names, or else to
+// the newest; a completion of a later sending may come before its dispatch.
+[[nodiscard]] inline bool IsOfOneOf(const std::vector<SentAs>& sent, const SentAs& back) {
+  for (const SentAs& one : sent)
+    if (AreOfOneSending(one.sent_time, back.sent_time)) return AreOfOneJob(one, back);
+  const SentAs& newest = sent.back();
+  return (newest.sent_time > 0 && back.sent_time > newest.sent_time) || AreOfOneJob(newest, back);
 }
 inline constexpr const char* kOtherJob =
     "its dispatch and its completion differ in app, in version, or by more than 10^-6 in peak FLOP/s";
@@ -51,6 +80,21 @@ struct OpenTrickle {
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
     f(s.variety, s.price, s.mark, AddedIn<5>(s.sent_price));
+  }
+};
+
+// So many dispatches of one result are known at a time; the oldest go.
+inline constexpr std::size_t kMaxSendings = 16;
+
+// What one sending of the job is paid by.
+struct Sending {
+  double sent_time = 0;                // UNIX s
+  std::int64_t version = 0;            // of the app
+  std::vector<OpenTrickle> trickles;   // one for each rule
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.sent_time, s.version, s.trickles);
   }
 };
 
@@ -73,7 +117,7 @@ struct OpenJob {
   std::uint64_t workunit = 0;
   std::string name;                   // of the result; empty: not told
   bool priced = false;                // its host is known
-  std::vector<OpenTrickle> trickles;  // one for each rule
+  std::vector<OpenTrickle> trickles;  // of the newest sending, one for each rule
   std::vector<credit::PaidPartial> paid;
   std::int64_t version = 0;  // of the app; 0: opened by an earlier program
   // Its result is decided: `paid` is what it would have been paid by now, were it not.
@@ -85,12 +129,49 @@ struct OpenJob {
   std::vector<ReversedPartial> reversed;
   std::string dispatch;              // its bytes, of one that ended before its host was known, until it is
   std::vector<wire::Word> repriced;  // of those who have priced it anew, in order
+  double sent_time = 0;              // UNIX s, of `trickles`; before any dispatch has come, the completion's; 0: not known
+  std::vector<Sending> earlier;       // in order of their sent times
+  std::vector<std::string> replaced;  // with `dispatch`: those before it, in order
+
+  // The earlier sending that was the newest one at that time, UNIX s; null: the newest of all was.
+  [[nodiscard]] Sending* EarlierAt(double time) {
+    if (earlier.empty() || sent_time <= time) return nullptr;
+    const auto later = std::find_if(earlier.begin() + 1, earlier.end(),
+                                    [&](const Sending& one) { return one.sent_time > time; });
+    return &*std::prev(later);
+  }
+  // It says when it was sent, and that is none of the sendings that are priced.
+  [[nodiscard]] bool IsFurther(const SentAs& dispatch) const {
+    const auto is_it = [&](double sent) { return AreOfOneSending(sent, dispatch.sent_time); };
+    return dispatch.sent_time > 0 && sent_time > 0 && dispatch.app == app && !is_it(sent_time) &&
+           std::none_of(earlier.begin(), earlier.end(), [&](const Sending& one) { return is_it(one.sent_time); });
+  }
+  // The sending is none of those that the job has.
+  void Add(Sending sending) {
+    if (!std::exchange(priced, true)) {
+      sent_time = sending.sent_time;
+      version = sending.version;
+      trickles = std::move(sending.trickles);
+      return;
+    }
+    if (sending.sent_time > sent_time) {
+      std::swap(sending.sent_time, sent_time);
+      std::swap(sending.version, version);
+      sending.trickles.swap(trickles);
+    }
+    const auto later = std::find_if(earlier.begin(), earlier.end(), [&](const Sending& one) {
+      return one.sent_time > sending.sent_time;
+    });
+    earlier.insert(later, std::move(sending));
+    if (earlier.size() >= kMaxSendings) earlier.erase(earlier.begin());
+  }
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
     f(s.host, s.app, s.workunit, s.name, s.priced, s.trickles, s.paid, AddedIn<2>(s.version),
       AddedIn<2>(s.ended), AddedIn<2>(s.back_at), AddedIn<2>(s.line), AddedIn<2>(s.unused),
-      AddedIn<3>(s.reversed), AddedIn<4>(s.dispatch), AddedIn<5>(s.repriced), AddedIn<6>(s.peak_flops));
+      AddedIn<3>(s.reversed), AddedIn<4>(s.dispatch), AddedIn<5>(s.repriced), AddedIn<6>(s.peak_flops),
+      AddedIn<7>(s.sent_time), AddedIn<7>(s.earlier), AddedIn<7>(s.replaced));
   }
 };
 
@@ -125,7 +206,7 @@ inline stream::Key NameKey(ProjectId project, std::string_view name, HostId host
 }
 
 // Tables of a slot, as stored (numbers are unique over all stages).
-inline constexpr stream::TableSpec<OpenJob> kJobsTable{.id = 11, .version = 6};
+inline constexpr stream::TableSpec<OpenJob> kJobsTable{.id = 11, .version = 7};
 inline constexpr stream::TableSpec<NamedResult> kNamesTable{.id = 12, .version = 1};
 inline constexpr stream::TableSpec<WaitingTrickles> kWaitingTricklesTable{.id = 13, .version = 1};
 inline constexpr stream::TableSpec<WaitingTrickles> kWaitingNamesTable{.id = 14, .version = 1};

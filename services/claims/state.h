@@ -54,7 +54,7 @@ struct WaitingEvent {
 
 // A result whose partner (completion or validation), or whose host, has not come.
 struct Pending {
-  std::string dispatch;  // its bytes; never refused once it is here
+  std::string dispatch;  // the newest one's bytes; never refused once it is here
   WaitingEvent completion;
   WaitingEvent validation;
   std::uint64_t host = 0;
@@ -62,6 +62,7 @@ struct Pending {
   double since = 0;             // event time of the first of them
   bool waits_for_host = false;  // joined but for the host's member event
   bool has_job = false;         // its trickles are paid while it runs (open_jobs.h)
+  std::vector<std::string> replaced;  // dispatches before the newest one, in order of their sent times
 
   // Highest input line of both: the one that decides.
   [[nodiscard]] std::uint64_t line() const { return std::max(completion.line, validation.line); }
@@ -72,11 +73,12 @@ struct Pending {
     host = app = 0;
     since = 0;
     waits_for_host = has_job = false;
+    replaced.clear();
   }
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
     f(s.dispatch, s.completion, s.validation, s.host, s.app, s.since, s.waits_for_host,
-      AddedIn<2>(s.has_job));
+      AddedIn<2>(s.has_job), AddedIn<3>(s.replaced));
   }
 };
 
@@ -184,7 +186,7 @@ struct HostState {
 // Tables of a slot, as stored (numbers are unique over all stages).
 inline constexpr stream::TableSpec<HostState> kHostsTable{.id = 1, .version = 6};
 inline constexpr stream::TableSpec<SeenRun> kRunsTable{.id = 2, .version = 1};
-inline constexpr stream::TableSpec<Pending> kPendingTable{.id = 3, .version = 2};
+inline constexpr stream::TableSpec<Pending> kPendingTable{.id = 3, .version = 3};
 inline constexpr stream::TableSpec<wire::ProjectView> kProjectsTable{.id = 4, .version = 2};
 inline constexpr stream::TableSpec<WaitingOpening> kOpeningsTable{.id = 7, .version = 1};
 

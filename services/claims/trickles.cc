@@ -14,6 +14,7 @@
 #include "services/claims/claims_stage.h"
 #include "services/claims/kept_events.h"
 #include "services/claims/overdue.h"
+#include "services/claims/sendings.h"
 
 namespace cobblestone::claims {
 
@@ -56,9 +57,15 @@ RefusalReason ReasonOf(credit::TrickleOutcome outcome) {
 }  // namespace
 
 // Of a dispatch that has just been kept.
-void ClaimsStage::OpenJobOf(const Key& key, const wire::Dispatch& dispatch, Emitter& out) {
+void ClaimsStage::OpenJobOf(const Key& key, const wire::Dispatch& dispatch, bool is_newest, Emitter& out) {
   const wire::ProjectView& view = projects_.Need(ProjectKey(key.project));
-  if (view.catalogue.FindApp(dispatch.facts.app)->policy.trickles.empty()) return;
+  if (pending_.Need(key).has_job) {
+    OpenJob& job = jobs_.Mutable(key);
+    if (job.priced)  // else all of its dispatches are, when its host is known
+      PriceSending(dispatch, view, hosts_.Need(HostKey(key.project, dispatch.facts.host)).record, job);
+    return;
+  }
+  if (!is_newest || view.catalogue.FindApp(dispatch.facts.app)->policy.trickles.empty()) return;
   pending_.Mutable(key).has_job = true;
   OpenJob& job = jobs_.Mutable(key);
   job = {};  // one of another life of the result may be left
@@ -75,7 +82,7 @@ bool ClaimsStage::PriceOrWait(const Key& key, const wire::Dispatch& dispatch, Op
   const ProjectId project(key.project);
   HostState& state = hosts_.Mutable(HostKey(key.project, dispatch.facts.host));
   if (state.record.known)
-    PriceJob(dispatch, projects_.Need(ProjectKey(key.project)), state.record, job);
+    PriceSending(dispatch, projects_.Need(ProjectKey(key.project)), state.record, job);
   else
     state.unpriced.push_back(key.id);
   const bool priced = job.priced;
@@ -88,17 +95,18 @@ bool ClaimsStage::PriceOrWait(const Key& key, const wire::Dispatch& dispatch, Op
   return priced;
 }
 
-void ClaimsStage::PriceJob(const wire::Dispatch& dispatch, const wire::ProjectView& view,
-                           const credit::HostRecord& host, OpenJob& job) {
+void ClaimsStage::PriceSending(const wire::Dispatch& dispatch, const wire::ProjectView& view,
+                               const credit::HostRecord& host, OpenJob& job) {
   const credit::TrickleJob facts{.dispatch = dispatch.facts,
                                  .fpops_est = dispatch.fpops_est,
                                  .fpops_bound = dispatch.fpops_bound,
                                  .host = host};
   const credit::InForce in_force{.project = {}, .catalogue = view.catalogue, .scales = view.scales};
+  Sending sending{.sent_time = SentTimeOf(dispatch.facts), .version = dispatch.facts.version.value};
   for (const credit::TrickleRule& rule : view.catalogue.FindApp(dispatch.facts.app)->policy.trickles)
-    job.trickles.push_back(
+    sending.trickles.push_back(
         {.variety = rule.variety, .price = credit::PriceOf(rule, facts, in_force), .mark = {}});
-  job.priced = true;
+  job.Add(std::move(sending));
 }
 
 // An event has named the host.
@@ -113,12 +121,16 @@ void ClaimsStage::PriceJobsOf(ProjectId project, HostId host, HostState& state, 
     // When rows of what is over go depends on how commits are cut.
     if (unpriced->ended && FindSeen(project, view, host, result, kSeenCompletion) == nullptr) continue;
     const Pending* pending = unpriced->ended ? nullptr : pending_.Find(key);
-    const auto event = pending != nullptr ? ParseKept<wire::Dispatch>(pending_, key, pending->dispatch)
-                                          : ParseKept<wire::Dispatch>(jobs_, key, unpriced->dispatch);
+    std::vector<std::string> dispatches = pending != nullptr ? pending->replaced : unpriced->replaced;
+    dispatches.push_back(pending != nullptr ? pending->dispatch : unpriced->dispatch);
     OpenJob& job = jobs_.Mutable(key);
     job.dispatch.clear();
-    const auto& dispatch = std::get<wire::Dispatch>(event.body);
-    PriceJob(dispatch, view, state.record, job);
+    job.replaced.clear();
+    for (const std::string& bytes : dispatches) {
+      const wire::Event event = pending != nullptr ? ParseKept<wire::Dispatch>(pending_, key, bytes)
+                                                   : ParseKept<wire::Dispatch>(jobs_, key, bytes);
+      PriceSending(std::get<wire::Dispatch>(event.body), view, state.record, job);
+    }
     if (!job.name.empty()) TakeWaiting(NameKey(project, job.name, host), waiting_names_, out);
     TakeWaiting(key, waiting_trickles_, out);
   }
@@ -162,19 +174,29 @@ void ClaimsStage::OpenEndedJob(const Key& key, const RecordView& record, const w
                                Emitter& out) {
   const ProjectId project(key.project);
   const OpenJob* known = jobs_.Find(key);
+  const SentAs now = SentAsOf(dispatch.facts);
   if (known != nullptr && !known->dispatch.empty()) {
-    if (!wire::SameFacts(known->dispatch, record.value))
-      return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
-                          "another dispatch of this result", out);
-    ++duplicates_;
-    return;
+    if (IsOneOf(record.value, known->replaced, known->dispatch)) {
+      ++duplicates_;
+      return;
+    }
+    const std::vector<SentAs> sent = SendingsOf(jobs_, key, known->replaced, known->dispatch);
+    if (const char* problem = WhyNoSending(now, sent))
+      return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents, problem, out);
+    OpenJob& job = jobs_.Mutable(key);
+    return KeepDispatch(std::string(record.value), PlaceOf(now, sent), &job.replaced, &job.dispatch);
   }
+  if (known != nullptr && known->priced && known->IsFurther(now))
+    return PriceSending(dispatch, projects_.Need(ProjectKey(key.project)),
+                        hosts_.Need(HostKey(key.project, dispatch.facts.host)).record, jobs_.Mutable(key));
   if (known == nullptr || known->priced) {
     ++duplicates_;  // it says nothing new
     return RefuseWaiting(project, dispatch, out);
   }
-  if (!AreOfOneJob(SentAsOf(dispatch.facts),
-                   {.app = known->app, .version = known->version, .peak_flops = known->peak_flops}))
+  if (!IsOfOneOf({now}, {.app = known->app,
+                         .version = known->version,
+                         .peak_flops = known->peak_flops,
+                         .sent_time = known->sent_time}))
     return wire::Refuse(record, project, RefusalReason::kDispatchDiffers, kOtherJob, out);
   OpenJob& job = jobs_.Mutable(key);
   job.name = dispatch.result_name;
@@ -295,9 +317,11 @@ void ClaimsStage::PayTrickle(const Key& key, const wire::EventHead& head, const 
   if (host.deleted)
     return RefuseTrickle(record, project, ResultId(key.id), RefusalReason::kUnknownHost,
                          "its row is gone; it gets nothing", out);
-  const auto open = std::find_if(job.trickles.begin(), job.trickles.end(),
+  Sending* const earlier = job.EarlierAt(head.time);
+  std::vector<OpenTrickle>& trickles = earlier == nullptr ? job.trickles : earlier->trickles;
+  const auto open = std::find_if(trickles.begin(), trickles.end(),
                                  [&](const OpenTrickle& one) { return one.variety == trickle.variety; });
-  if (open == job.trickles.end())
+  if (open == trickles.end())
     return RefuseTrickle(
         record, project, ResultId(key.id), RefusalReason::kNotSupported,
         "app " + std::to_string(job.app) + " has no rule for trickles of variety '" + trickle.variety + "'",
@@ -336,7 +360,7 @@ void ClaimsStage::PayTrickle(const Key& key, const wire::EventHead& head, const 
   }
   partial.credit = decision.credit;
   partial.workunit = WorkunitId(job.workunit);
-  partial.version = AppVersionId(job.version);
+  partial.version = AppVersionId(earlier == nullptr ? job.version : earlier->version);
   credit::AddPaid(host.user, decision.partial, head.time, job.paid);
   bytes_.clear();
   wire::EncodeGrant({.project = project,
@@ -404,10 +428,14 @@ void ClaimsStage::LeaveJob(const Key& key, const Pending* pending, const credit:
     jobs_.Mutable(key) = {.host = back.host.value,
                           .app = back.app.value,
                           .version = back.version.value,
-                          .peak_flops = back.peak_flops};
+                          .peak_flops = back.peak_flops,
+                          .sent_time = back.sent_time};
   }
   OpenJob& job = jobs_.Mutable(key);
-  if (pending != nullptr && !job.priced) job.dispatch = pending->dispatch;
+  if (pending != nullptr && !job.priced) {
+    job.dispatch = pending->dispatch;
+    job.replaced = pending->replaced;
+  }
   job.workunit = back.workunit.value;
   job.ended = true;
   job.back_at = ReceivedAt(back);

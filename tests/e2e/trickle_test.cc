@@ -186,6 +186,141 @@ TEST_F(TrickleStory, NoNumberOfMessagesEarnsMoreThanTheModelHasSteps) {
   EXPECT_EQ(Audit()["unpaid_trickles"], 19);
 }
 
+// A lost task that its project sends again to the same host begins anew; what was paid for it before counts.
+TEST_F(TrickleStory, ANewerDispatchOfAResultReplacesTheOlder) {
+  Project("keep");
+  Sent(100, 5);
+  Heard(100, 5, 400, kStart + 30 * kDay);
+  EXPECT_EQ(Has(1, 5), "40.000000 40.000000 40.000000");
+  Sent(100, 5, kStart + 40 * kDay);
+  Sent(100, 5, kStart + 40 * kDay);  // said twice
+  EXPECT_EQ(CountRefused(), 0u);
+  Heard(100, 5, 300, kStart + 50 * kDay);
+  EXPECT_EQ(Has(1, 5), "40.000000 40.000000 40.000000") << "30 are less than what it was paid";
+  Reopen();
+  Heard(100, 5, 600, kStart + 60 * kDay);
+  EXPECT_EQ(Has(1, 5), "60.000000 60.000000 60.000000");
+  Heard(100, 5, 700, kStart + 35 * kDay);  // comes late, of the first sending
+  EXPECT_EQ(Has(1, 5), "70.000000 70.000000 70.000000");
+  const auto running = Explained(100);
+  ASSERT_EQ(running["partials"].size(), 3u) << running.dump(1);
+  EXPECT_EQ(running["partials"][1]["mark_before"], 300) << "of its own sending";
+  EXPECT_EQ(running["partials"][2]["mark_before"], 400);
+  EXPECT_EQ(Audit()["partial_grants"], 3);
+
+  Validated(100, 5, 100, kStart + 70 * kDay);
+  EXPECT_EQ(Has(1, 5), "100.000000 0.000000 100.000000");
+  // Behind the decision a message is still paid by its own sending, up to when the result came back.
+  Heard(100, 5, 1000, kStart + 36 * kDay);
+  EXPECT_EQ(Has(1, 5), "100.000000 0.000000 100.000000");
+  Audit();
+}
+
+// What a sending did is bounded by the time since that sending.
+TEST_F(TrickleStory, EachSendingIsMeasuredFromItsOwnTime) {
+  wire::TrickleRuleChange seconds;
+  seconds.variety = "time";
+  seconds.kind = "elapsed";
+  seconds.measure = "elapsed_time";
+  Project("keep", {seconds});
+  for (const bool in_order : {true, false}) {
+    const std::uint64_t result = in_order ? 100 : 101;
+    const auto heard = [&](double elapsed, double time) {
+      Say(time, wire::Trickle{.result = ResultId(result),
+                              .host = HostId(5),
+                              .variety = "time",
+                              .elapsed_time = elapsed});
+    };
+    wire::Dispatch again = DispatchOf(result, 5, kStart + 10 * kDay);
+    again.facts.peak_flops = 4e9;
+    // The first one's dispatch may come behind the second one's.
+    if (in_order) Sent(result, 5);
+    Say(kStart + 10 * kDay, again);
+    if (!in_order) Sent(result, 5);
+    heard(9 * kDay, kStart + 9 * kDay);  // a day of 1 GFLOPS is worth 200 Cobblestones
+    heard(9 * kDay, kStart + 13 * kDay);
+    const auto story = Explained(result);
+    ASSERT_EQ(story["partials"].size(), 2u) << story.dump(1);
+    EXPECT_EQ(story["partials"][0]["credit"], "1800.000000");
+    EXPECT_EQ(story["partials"][1]["credit"], "600.000000") << "three days of 4 GFLOPS, less 1,800";
+    EXPECT_EQ(story["partials"][1]["bounded_by"][0], "wall_time");
+  }
+  Audit();
+}
+
+TEST_F(TrickleStory, ACompletionBelongsToTheDispatchThatItsSentTimeNames) {
+  Project("keep");
+  std::uint64_t result = 100;
+  const auto back = [&](double sent, double peak_flops) {
+    wire::Completion completion = CompletionOf(result, 5, result, kStart + 20 * kDay);
+    completion.facts.sent_time = sent;
+    completion.facts.version = AppVersionId(1);
+    completion.facts.peak_flops = peak_flops;
+    Say(kStart + 20 * kDay, completion);
+  };
+  const auto send_twice = [&] {
+    Sent(++result, 5);
+    wire::Dispatch again = DispatchOf(result, 5, kStart + 10 * kDay);
+    again.facts.peak_flops = 4e9;
+    Say(kStart + 10 * kDay, again);
+  };
+  const auto refused = [&] { return CountRefused(); };
+  send_twice();
+  back(kStart, 4e9);
+  EXPECT_EQ(refused(), 1u) << "the second one's speed, said of the first";
+  back(kStart + 10 * kDay, 1e9);
+  EXPECT_EQ(refused(), 2u) << "the first one's, said of the second";
+  back(kStart, 1e9);
+  EXPECT_EQ(refused(), 2u) << "the first came back after all";
+  send_twice();
+  back(kStart + 10 * kDay, 4e9);
+  EXPECT_EQ(refused(), 2u);
+  send_twice();
+  back(0, 4e9);
+  EXPECT_EQ(refused(), 2u) << "it does not say when it was sent: the newest";
+  // The completion of a second sending may come before its dispatch, which then has to agree.
+  Sent(++result, 5);
+  back(kStart + 10 * kDay, 4e9);
+  EXPECT_EQ(refused(), 2u);
+  Sent(result, 5, kStart + 10 * kDay);
+  EXPECT_EQ(refused(), 3u);
+  wire::Dispatch again = DispatchOf(result, 5, kStart + 10 * kDay);
+  again.facts.peak_flops = 4e9;
+  Say(kStart + 10 * kDay, again);
+  EXPECT_EQ(refused(), 3u);
+  Audit();
+}
+
+// No two dispatches are of one sent time, of two apps, or do not say when.
+TEST_F(TrickleStory, OtherFactsOfOneSendingAreRefused) {
+  Project("keep");
+  Say(kStart, wire::AppChange{.app = AppId(2), .policy = "assigned"});
+  Sent(100, 5);
+  wire::Dispatch other = DispatchOf(100, 5, kStart);
+  other.facts.peak_flops = 2e9;
+  Say(kStart, other);
+  EXPECT_EQ(CountRefused(), 1u);
+  other.facts.sent_time = 0;
+  Say(kStart + kDay, other);
+  EXPECT_EQ(CountRefused(), 2u);
+  other.facts.sent_time = kStart + kDay;
+  other.facts.app = AppId(2);
+  Say(kStart + kDay, other);
+  EXPECT_EQ(CountRefused(), 3u);
+}
+
+// Its trickles can be paid no better than by the dispatches that are known; the oldest go.
+TEST_F(TrickleStory, AsManySendingsAreKnownAsAHostMayLose) {
+  Project("keep");
+  for (int n = 0; n < 40; ++n) Sent(100, 5, kStart + n * kDay);
+  EXPECT_EQ(CountRefused(), 0u);
+  Heard(100, 5, 100, kStart + 39.5 * kDay);
+  Heard(100, 5, 200, kStart + 30.5 * kDay);
+  Heard(100, 5, 300, kStart + kDay);  // as of the oldest that is known: it had no time for it
+  EXPECT_EQ(Has(1, 5), "20.000000 20.000000 20.000000");
+  Audit();
+}
+
 // The difference to the last message, paid as it comes, pays a rewound model twice.
 TEST_F(TrickleStory, ARewoundCounterLowersNoMarkAndIsNotPaidAgain) {
   Project("");

@@ -1,0 +1,72 @@
+// A result that was sent more than once: a project sends a lost task again to the same host.
+//
+// Its dispatches are kept in order of their sent times, the newest apart from those that it has replaced. Two of one sent time are
+// no two sendings, and neither are dispatches that do not say when.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "common/wire/facts.h"
+#include "services/claims/kept_events.h"
+#include "services/claims/open_jobs.h"
+
+namespace cobblestone::claims {
+
+// Those that are kept in this row of `table`, in order.
+inline std::vector<SentAs> SendingsOf(const stream::TableBase& table, const stream::Key& key,
+                                      const std::vector<std::string>& replaced, const std::string& newest) {
+  std::vector<SentAs> sent;
+  const auto add = [&](const std::string& bytes) {
+    const wire::Event event = ParseKept<wire::Dispatch>(table, key, bytes);
+    sent.push_back(SentAsOf(std::get<wire::Dispatch>(event.body).facts));
+  };
+  for (const std::string& bytes : replaced) add(bytes);
+  if (!newest.empty()) add(newest);
+  return sent;
+}
+
+// Whether one of them says the same.
+inline bool IsOneOf(std::string_view dispatch, const std::vector<std::string>& replaced,
+                    const std::string& newest) {
+  const auto same = [&](const std::string& one) { return wire::SameFacts(one, dispatch); };
+  return (!newest.empty() && same(newest)) || std::any_of(replaced.begin(), replaced.end(), same);
+}
+
+// Why it is no further sending; null: it is one, or the first.
+inline const char* WhyNoSending(const SentAs& dispatch, const std::vector<SentAs>& sent) {
+  for (const SentAs& one : sent) {
+    if (!(dispatch.sent_time > 0) || !(one.sent_time > 0)) return "another dispatch of this result";
+    if (AreOfOneSending(one.sent_time, dispatch.sent_time))
+      return "another dispatch of this result with the same sent time";
+    if (one.app != dispatch.app) return "another dispatch of this result, of another app";
+  }
+  return nullptr;
+}
+
+// Its place among them.
+inline std::size_t PlaceOf(const SentAs& dispatch, const std::vector<SentAs>& sent) {
+  const auto later = std::find_if(sent.begin(), sent.end(),
+                                  [&](const SentAs& one) { return one.sent_time > dispatch.sent_time; });
+  return static_cast<std::size_t>(later - sent.begin());
+}
+
+// At that place.
+inline void KeepDispatch(std::string dispatch, std::size_t place, std::vector<std::string>* replaced,
+                         std::string* newest) {
+  if (!newest->empty()) {
+    if (place > replaced->size()) newest->swap(dispatch);
+    place = std::min(place, replaced->size());
+    replaced->insert(replaced->begin() + static_cast<std::ptrdiff_t>(place), std::move(dispatch));
+    if (replaced->size() >= kMaxSendings) replaced->erase(replaced->begin());
+    return;
+  }
+  *newest = std::move(dispatch);
+}
+
+}  // namespace cobblestone::claims
