@@ -10,6 +10,7 @@
 #include "common/wire/json_lines.h"
 #include "common/wire/topics.h"
 #include "services/cobblestone/event_file.h"
+#include "services/cobblestone/merge_order.h"
 
 namespace cobblestone {
 namespace {
@@ -72,11 +73,13 @@ bool HasRoom(const std::vector<gateway::BadEventLine>& list) { return list.size(
 // one for a bad line, so that no line is parsed again but bad ones.
 Status CheckLines(const gateway::EventBatch& batch, gateway::EventOutcome* outcome,
                   EnvelopeQueue* envelopes) {
-  BatchLines lines(batch);
-  for (std::string_view raw; lines.Next(&raw);) {
-    if (lines.passed() > kMostLines)
+  std::string_view raw;
+  for (BatchLines counted(batch); counted.Next(&raw);)  // before any is parsed
+    if (counted.passed() > kMostLines)
       return Status::InvalidArgument("the batch has more than " + std::to_string(kMostLines) +
                                      " lines; nothing of it was appended: send smaller batches");
+  BatchLines lines(batch);
+  while (lines.Next(&raw)) {
     const std::uint64_t line = batch.first_line + lines.passed() - 1;
     const ReadLine read = Read(batch.format, raw);
     if (batch.format == gateway::EventBatch::Format::kJsonLines && !raw.empty())
@@ -294,6 +297,8 @@ Status BatchIngest::Append(const gateway::EventBatch& batch, BatchLines& lines, 
   const bool json = batch.format == gateway::EventBatch::Format::kJsonLines;
   std::string_view raw;
   ReadLine read;
+  MergeOrder merges;
+  bool waits = false;  // until all before it has been processed: a block of its own
   const auto step = [&] {
     if (!lines.Next(&raw)) return false;
     if (!json || raw.empty()) {
@@ -303,22 +308,26 @@ Status BatchIngest::Append(const gateway::EventBatch& batch, BatchLines& lines, 
     } else {
       read = ReadEnvelope(raw, std::string(envelope));
     }
+    waits = merges.MustWait(read.routing.kind, read.line.envelope);
     return true;
   };
   bool more = step();
   const auto next = [&](AppendBlock* block) {
     if (!more) return false;
-    *block = {.source = batch.source, .first_line = at.lines, .lines = {}, .barrier = read.broadcast};
+    const bool broadcasts = read.broadcast;
+    const bool alone = waits;
+    *block = {.source = batch.source, .first_line = at.lines, .lines = {}, .barrier = broadcasts || alone};
     block->batch_begin = batch_begin;
     block->owner = batch.sender.owner();
-    const std::size_t most_lines = block->barrier ? kBlockBroadcasts : kBlockLines;
-    for (std::size_t bytes = 0;
-         more && read.broadcast == block->barrier && bytes < kBlockBytes && block->lines.size() < most_lines;
-         more = step()) {
+    const std::size_t most_lines = alone ? 1 : broadcasts ? kBlockBroadcasts : kBlockLines;
+    std::size_t bytes = 0;
+    do {
       bytes += raw.size() + 1;
       at = {.lines = at.lines + 1, .hash = ChainLine(at.hash, raw)};
       block->lines.push_back(std::move(read.line));
-    }
+      more = step();
+    } while (more && !waits && read.broadcast == broadcasts && bytes < kBlockBytes &&
+             block->lines.size() < most_lines);
     block->hash = at.hash;
     return true;
   };

@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "common/wire/events.h"
 #include "common/wire/topics.h"
 #include "services/cobblestone/event_time.h"
+#include "services/cobblestone/merge_order.h"
 #include "services/cobblestone/periods.h"
 
 namespace cobblestone {
@@ -115,7 +117,7 @@ class StepMaker {
     return bad;
   }
 
-  void Classify(Step* step) const {
+  void Classify(Step* step) {
     if (by_kind_) {
       step->said = SaidBy(step->line.envelope);
       if (step->said == Said::kTick) step->barrier = Barrier::kAlone;
@@ -133,6 +135,8 @@ class StepMaker {
       step->barrier = lockstep_ ? Barrier::kAlone : Barrier::kNone;
     } else if (wire::IsOurOwn(*kind)) {
       step->barrier = Barrier::kNone;  // to be refused
+    } else if (merges_.MustWait(*kind, step->line.envelope)) {
+      step->barrier = Barrier::kAlone;
     } else if (topic == wire::kCatalogue || (lockstep_ && (topic == wire::kUsers || topic == wire::kTeams))) {
       step->barrier = Barrier::kJoin;
     }
@@ -162,6 +166,7 @@ class StepMaker {
   const std::string changed_;
   const ProducerState known_;
   TickMaker ticks_{credit::kDefaultScalePeriod};  // as `replay` makes them
+  MergeOrder merges_;
   std::deque<Ready> ready_;
   stream::Hash128 chain_;  // up to position_
   stream::Hash128 hash_;   // up to the step told last

@@ -30,6 +30,7 @@ class CountingSink final : public EventSink {
     std::uint64_t refused = 0;
     std::size_t largest_block = 0;  // bytes
     std::string problem;            // of the last refused one
+    std::string shape;              // of blocks: so many lines each, with ! where all before is processed first
   };
   explicit CountingSink(Seen& seen) : seen_(seen) {}
 
@@ -49,6 +50,7 @@ class CountingSink final : public EventSink {
         if (!line.problem.empty()) seen_.problem = line.problem;
       }
       seen_.largest_block = std::max(seen_.largest_block, bytes);
+      seen_.shape += (seen_.shape.empty() ? "" : " ") + std::to_string(block.lines.size()) + (block.barrier ? "!" : "");
       seen_.events += outcome.appended;
       seen_.refused += outcome.refused;
       ProducerState& source = seen_.sources[block.source];
@@ -131,6 +133,18 @@ TEST_F(EventBatches, SentAgainInOtherPiecesIsKnownAndBroadcastsHaveBlocksOfTheir
   EXPECT_EQ(outcome.lines, 9u);
   const std::string other = good + good;
   EXPECT_NE(Take({.body = other + body, .refuse_bad_lines = true}).conflict, "");
+}
+
+TEST_F(EventBatches, AHostMergeIsAppendedWhenEarlierMergesOfItsHostsAreDone) {
+  const auto merge = [](int host, int into) {
+    return R"({"id":"1","project":1,"time":1,"host_merge":{"host":")" + std::to_string(host) + R"(","into":")" +
+           std::to_string(into) + "\"}}\n";
+  };
+  // Into each other; then of others; then down a chain, and into one host.
+  const std::string body = merge(1, 2) + merge(2, 1) + merge(3, 4) + merge(5, 6) + std::string(kUser) + "\n" +
+                           merge(4, 7) + merge(8, 7) + kUser + "\n";
+  Take({.body = body});
+  EXPECT_EQ(seen_.shape, "1 1! 3 1! 1! 1");
 }
 
 TEST_F(EventBatches, WhatTheSenderMayNotSendForbidsTheWholeBatch) {
