@@ -1,4 +1,4 @@
-// Data directories are their owner's alone: state and log hold names and texts of members, hidden ones too.
+// Data directories are private to their owner: state and log contain members' names and texts, hidden ones too.
 #pragma once
 
 #include <functional>
@@ -8,10 +8,9 @@
 
 namespace cobblestone {
 
-// Makes the directory, with those above it, where it is not there (mode 0700), and takes the rights of others, neither owner nor
-// group, from one that is there; `report` is told of that. A group keeps what an operator gave it, for example to make backups.
-// InvalidArgument where it cannot be made. A directory that another user owns, or that lies on a read-only file system, is left
-// as it is.
+// Creates the directory and its parents if they do not exist (mode 0700). Of an existing directory it removes the permissions of others
+// and calls `report` with a message about that; the group keeps its permissions, which an operator may have given it for backups.
+// Leaves a directory alone that another user owns or that is on a read-only file system. InvalidArgument if it cannot be created.
 Status MakePrivateDirectory(const std::string& path, const std::function<void(const std::string&)>& report);
 
 }  // namespace cobblestone

@@ -1,4 +1,4 @@
-// Files that hold a key, a password or tokens. One function reads all of them, so that one rule holds for all: only the user
+// Files that contain a key, a password or tokens. One function reads all of them, so that one rule holds for all: only the user
 // that runs the program, or root, owns the file, and nobody else can read or change it.
 #pragma once
 
@@ -12,8 +12,8 @@ namespace cobblestone {
 
 // Reads the whole file. `option` is the setting that names the file, for messages ("gateway.tls_key").
 //
-// All checks are made on the opened descriptor, so they hold for what is read. A symbolic link is followed, as secrets of
-// Kubernetes need it; the checks hold for its target.
+// All checks use the opened descriptor, so they are true of the bytes that are read. Symbolic links are followed, because Kubernetes
+// mounts secrets as links; the checks apply to the target.
 //
 // kInvalidArgument, with what to do, and never with what the file holds:
 // - it cannot be opened or read, or is no regular file (a FIFO is refused at once, not waited for),

@@ -1,5 +1,5 @@
-// Which event told each field of a row that partial events write: of each field the newest event that has it counts, by (time, id),
-// in whatever order the events come. Where every event has all fields, the newest event is in force as a whole.
+// Which event set each field of a row that partial events write. The newest event that contains a field, by (time, id), determines
+// its value, whatever the order of arrival. Where every event contains all fields, the newest event determines the whole row.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace cobblestone::wire {
 
-// Fields whose value the newest event did not tell. Id 0: no event has told them.
+// Fields that the row's newest event does not contain. Id 0: no event has set them.
 struct EarlierFields {
   FieldMask fields = 0;
-  double time = 0;       // of the event that told them, UNIX s
+  double time = 0;       // of the event that set them, UNIX s
   std::uint64_t id = 0;  // and its id
 
   template <class Self, class F>
@@ -21,14 +21,14 @@ struct EarlierFields {
   }
 };
 
-// State: beside the word of the newest event, in order of (time, id). No field is in two of them, none is empty.
+// State, kept with the word of the newest event, in order of (time, id). Each field is in one of them at most; none is empty.
 using FieldWords = std::vector<EarlierFields>;
 
-// Of the fields that the event `word` tells, those that no newer event has told. `newest`: the row's newest event before it.
+// The fields in `told`, which the event `word` contains, that no newer event has set. `newest`: the row's newest event before it.
 [[nodiscard]] FieldMask NewsIn(const Word& word, FieldMask told, const Word& newest,
                                const FieldWords& earlier);
 
-// The event `word` told these fields. `all`: the fields of the row.
+// Notes that the event `word` set the fields in `told`. `all`: the fields of the row.
 void TellFields(const Word& word, FieldMask told, FieldMask all, Word* newest, FieldWords* earlier);
 
 }  // namespace cobblestone::wire

@@ -210,8 +210,7 @@ class AccountsStage final : public stream::Stage {
 
   void Wait(const stream::Key& key, UserState& user, const wire::GrantHead& head, std::string_view bytes,
             std::uint64_t offset);
-  const WaitingGrant* FirstWaiting(const stream::Key& key, const UnnamedUser& unnamed, wire::Grant* grant,
-                                   stream::Emitter& out);
+  const WaitingGrant* FirstWaiting(const stream::Key& key, const UnnamedUser& unnamed, wire::Grant* grant);
   void Release(const stream::Key& key, UserState& user, stream::Emitter& out);
   void ExpireOver(const stream::Key& key, UserState& user, std::int32_t today, stream::Emitter& out);
   void Expire(std::size_t users, stream::Emitter& out);

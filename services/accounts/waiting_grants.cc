@@ -87,7 +87,7 @@ void AccountsStage::Release(const Key& key, UserState& user, Emitter& out) {
   if (const wire::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0}))
     ExpireOver(key, user, stream::DayOf(view->time), out);
   wire::Grant grant;
-  while (const WaitingGrant* row = FirstWaiting(key, user.unnamed, &grant, out)) {
+  while (const WaitingGrant* row = FirstWaiting(key, user.unnamed, &grant)) {
     TakeShare(grant.head, grant.detail.line, out);
     // What was taken back of a running job has waited with what it was paid, which goes to the team of now.
     if ((grant.head.flags & credit::kGrantCorrects) != 0) grant.head.team = user.TeamNow();
@@ -98,7 +98,7 @@ void AccountsStage::Release(const Key& key, UserState& user, Emitter& out) {
 
 // Null: none waits.
 const WaitingGrant* AccountsStage::FirstWaiting(const Key& key, const UnnamedUser& unnamed,
-                                                wire::Grant* grant, Emitter& out) {
+                                                wire::Grant* grant) {
   if (unnamed.waiting() == 0) return nullptr;
   const Key at = RowKey(key, unnamed.first);
   const WaitingGrant& row = waiting_.Need(at);
@@ -111,7 +111,7 @@ void AccountsStage::ExpireOver(const Key& key, UserState& user, std::int32_t tod
   UnnamedUser& unnamed = user.unnamed;
   const std::uint32_t first = unnamed.first;
   wire::Grant grant;
-  while (const WaitingGrant* row = FirstWaiting(key, unnamed, &grant, out)) {
+  while (const WaitingGrant* row = FirstWaiting(key, unnamed, &grant)) {
     if (DueDay(grant.head) >= today) break;
     wire::Refuse({.where = {wire::kGrants, options_.partition},
                   .offset = row->offset,

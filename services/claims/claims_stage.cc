@@ -520,7 +520,7 @@ void ClaimsStage::OnError(const RecordView& record, const wire::ProjectView& vie
   const credit::CompletionFacts& facts = event_.completion;
   const ProjectId project = event_.head.project;
   const std::uint32_t hash = wire::HashOfFacts(record.value);
-  const std::uint8_t kind = facts.result ? kSeenTimeOut : kSeenEventId;
+  const std::uint8_t kind = facts.result ? kSeenTimeOut : std::uint8_t{kSeenEventId};
   const std::uint64_t number = facts.result ? TimeOutKey(facts.result, facts.sent_time) : event_.head.id;
   if (const Seen* seen = FindSeen(project, view, facts.host, number, kind); seen != nullptr) {
     if (seen->completion_hash == hash) {

@@ -141,9 +141,9 @@ struct OpenJob {
     return &*std::prev(later);
   }
   // It says when it was sent, and that is none of the sendings that are priced.
-  [[nodiscard]] bool IsFurther(const SentAs& dispatch) const {
-    const auto is_it = [&](double sent) { return AreOfOneSending(sent, dispatch.sent_time); };
-    return dispatch.sent_time > 0 && sent_time > 0 && dispatch.app == app && !is_it(sent_time) &&
+  [[nodiscard]] bool IsFurther(const SentAs& next) const {
+    const auto is_it = [&](double sent) { return AreOfOneSending(sent, next.sent_time); };
+    return next.sent_time > 0 && sent_time > 0 && next.app == app && !is_it(sent_time) &&
            std::none_of(earlier.begin(), earlier.end(), [&](const Sending& one) { return is_it(one.sent_time); });
   }
   // The sending is none of those that the job has.

@@ -35,8 +35,11 @@ json BadLinesJson(const std::vector<BadEventLine>& bad) {
   return list;
 }
 
+// Without a full stop: more sentences follow.
 std::string LineText(const EventBatch& batch, const BadEventLine& line) {
-  return "line " + std::to_string(line.line + 1) + " of " + batch.source + ": " + line.reason;
+  std::string reason = line.reason;
+  if (reason.ends_with('.')) reason.pop_back();
+  return "line " + std::to_string(line.line + 1) + " of " + batch.source + ": " + reason;
 }
 
 Answer OthersSource(const std::string& source) {
