@@ -108,7 +108,7 @@ void Slot::AddStage(std::unique_ptr<Stage> stage, const std::vector<TopicPartiti
   stages_.push_back(std::move(stage));
 }
 
-Status Slot::Open(const store::Store* store) {
+Status Slot::Open(const store::Store* store, std::uint64_t waiting_bytes) {
   meta_ = SlotMeta{};
   meta_.next.assign(inputs_.size(), 0);
   meta_.rules_version = options_.rules_version;
@@ -131,14 +131,23 @@ Status Slot::Open(const store::Store* store) {
     } else if (bytes.status().code() != StatusCode::kNotFound) {
       return bytes.status();
     }
+    std::uint64_t loaded = 0;  // of rows that wait
     for (TableBase* table : all_tables_) {
-      if (!table->resident()) continue;
+      if (!table->resident() && !table->waits()) continue;
       const char prefix = static_cast<char>(table->id());
-      Status s = store->Scan({&prefix, 1}, [table](std::string_view key, std::string_view value) {
+      Status s = store->Scan({&prefix, 1}, [&](std::string_view key, std::string_view value) {
         std::uint8_t id = 0;
         Key decoded;
         if (!DecodeKey(key, &id, &decoded)) return table->BadKey();
-        return table->Load(decoded, value);
+        if (table->resident()) return table->Load(decoded, value);
+        if (loaded >= waiting_bytes) {
+          table->CountStored(decoded, value.size());
+          return Status::Ok();
+        }
+        const std::uint64_t before = table->bytes();
+        Status read = table->Load(decoded, value);
+        loaded += table->bytes() - before;
+        return read;
       });
       if (!s.ok()) return s;
     }
@@ -154,7 +163,7 @@ Status Slot::Open(const store::Store* store) {
 Status Slot::Warm(std::size_t rows) {
   if (tables_.store == nullptr) return Status::Ok();
   for (TableBase* table : all_tables_) {
-    if (table->resident() || !table->hot()) continue;
+    if (table->resident() || table->waits() || !table->hot()) continue;
     const char prefix = static_cast<char>(table->id());
     std::size_t left = rows;
     const Status enough = Status::NotFound("no more rows are wanted");
@@ -183,6 +192,7 @@ void Slot::Consumed(std::size_t input, const RecordView& record) {
   ++chunks_.back().count;
   next_[input] = record.offset + 1;
   ++records_;
+  record_bytes_ += record.value.size();
 }
 
 Status Slot::Process(std::size_t input, const RecordView& record) {
@@ -221,6 +231,7 @@ Result<SlotCommit> Slot::Finish() {
     return s;
   SlotCommit commit;
   commit.records = records_;
+  commit.bytes = record_bytes_;
   for (auto& partitions : outputs_) {
     for (SlotOutput& out : partitions) {
       if (out.count == 0) continue;
@@ -244,6 +255,7 @@ Result<SlotCommit> Slot::Finish() {
   chunks_.clear();
   skipped_.clear();
   records_ = 0;
+  record_bytes_ = 0;
   output_bytes_ = 0;
   return commit;
 }
@@ -272,6 +284,8 @@ void Slot::BeginStateWrite() {
   flush_ = std::make_unique<StateWrite>();
   flush_->meta = meta_;
   flush_table_ = 0;
+  last_write_ = static_cast<std::uint8_t>(last_write_ % 255 + 1);
+  tables_.write = last_write_;
   tables_.flush_rows = &flush_->rows;
   for (TableBase* table : all_tables_) {
     flush_->objects += table->dirty_count();
@@ -305,6 +319,30 @@ std::size_t Slot::cached_objects() const {
   return n;
 }
 
+std::uint64_t Slot::cached_bytes() const {
+  std::uint64_t n = 0;
+  for (const TableBase* table : all_tables_)
+    if (!table->resident()) n += table->bytes();
+  return n;
+}
+
+std::vector<WaitingRows> Slot::waiting() const {
+  std::vector<WaitingRows> all;
+  for (const TableBase* table : all_tables_) {
+    if (!table->waits()) continue;
+    const WaitingRows one = table->waiting();
+    const auto same = std::find_if(all.begin(), all.end(),
+                                   [&](const WaitingRows& other) { return other.kind == one.kind; });
+    if (same == all.end()) {
+      all.push_back(one);
+    } else {
+      same->rows += one.rows;
+      same->bytes += one.bytes;
+    }
+  }
+  return all;
+}
+
 TableBase* Slot::FindTable(std::uint8_t table) {
   for (TableBase* one : all_tables_)
     if (one->id() == table) return one;
@@ -325,7 +363,7 @@ Status Slot::ReadRows(std::uint8_t table,
 void Slot::Evict(std::uint64_t keep) {
   if (flush_active()) return;
   for (TableBase* table : all_tables_)
-    if (table->resident()) table->EvictGone();
+    if (table->resident() || table->waits()) table->EvictGone();
   EvictTo(keep, all_tables_, tables_);
 }
 

@@ -60,6 +60,7 @@ struct SlotCommit {
   std::vector<SlotOutput> outputs;  // ascending by topic and partition; the journal is not among them
   JournalEntry journal;
   std::uint64_t records = 0;
+  std::uint64_t bytes = 0;  // of these records
 };
 
 // Rows of one state write: all objects dirty as of one commit, and the meta of that commit.
@@ -92,9 +93,9 @@ class Slot final : private Emitter {
 
   void AddStage(std::unique_ptr<Stage> stage, const std::vector<TopicPartition>& inputs);
 
-  // Reads the meta row and fills resident tables. `store` null: memory only. May be called again after a rewind with
-  // fresh stages only.
-  Status Open(const store::Store* store);
+  // Reads the meta row, fills resident tables, and counts the rows that wait; of these as many are brought into memory as take no
+  // more than `waiting_bytes`, about. `store` null: memory only. May be called again after a rewind with fresh stages only.
+  Status Open(const store::Store* store, std::uint64_t waiting_bytes = 0);
 
   // After Open, before many records: brings up to `rows` rows of each hot table into memory. One after the other they
   // cost a fraction of what each does when a record asks for it.
@@ -132,9 +133,15 @@ class Slot final : private Emitter {
   // `limit`: objects that one call looks at, over all tables.
   bool GatherStateWrite(std::size_t limit);
   std::unique_ptr<StateWrite> TakeStateWrite();
-  void StateWriteApplied() { applying_ = false; }
+  void StateWriteApplied() {
+    applying_ = false;
+    tables_.write = 0;
+  }
   [[nodiscard]] std::size_t dirty_objects() const;
   [[nodiscard]] std::size_t cached_objects() const;
+  [[nodiscard]] std::uint64_t cached_bytes()
+      const;  // of memory, about: of objects that Evict() may let go of once they are written
+  [[nodiscard]] std::vector<WaitingRows> waiting() const;  // one for each kind
   // Process() or Finish() failed because a row of the store is not what was written.
   [[nodiscard]] bool state_damaged() const { return tables_.damaged; }
   // Process(), Finish() or a read of a row failed, and the commit under way is of no use.
@@ -173,9 +180,11 @@ class Slot final : private Emitter {
   std::vector<JournalChunk> chunks_;
   std::vector<JournalSkip> skipped_;
   std::uint64_t records_ = 0;
+  std::uint64_t record_bytes_ = 0;
   std::uint64_t output_bytes_ = 0;
   std::unique_ptr<StateWrite> flush_;
   bool applying_ = false;
+  std::uint8_t last_write_ = 0;  // TableHost::write of the state write that was begun last
   std::size_t flush_table_ = 0;
   std::vector<TableBase*> all_tables_;
 };

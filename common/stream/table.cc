@@ -1,5 +1,6 @@
 #include "common/stream/table.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <utility>
@@ -89,6 +90,10 @@ void TableBase::Grow() {
 // Backward-shift deletion: no tombstones, look-ups stay short.
 void TableBase::Remove(std::size_t at) {
   bytes_ -= slots_[at]->bytes;
+  if (slots_[at]->exists) {
+    --here_;
+    if (waits()) CountStored(slots_[at]->key, EncodedOf(*slots_[at]));
+  }
   Free(slots_[at]);
   --used_;
   std::size_t hole = at;
@@ -100,6 +105,29 @@ void TableBase::Remove(std::size_t at) {
     }
   }
   slots_[hole] = nullptr;
+}
+
+// A filter of four to eight places a row, up to four million: one look-up of eight for an absent row reads the store in vain, more
+// where there are more rows. When it doubles, both halves count what one did before, so one of them counts too much.
+void TableBase::CountStored(const Key& key, std::size_t bytes) {
+  constexpr std::size_t kLeast = 4096;
+  constexpr std::size_t kMost = std::size_t{1} << 22;
+  ++outside_;
+  outside_bytes_ += bytes;
+  if (filter_.empty()) {
+    filter_.assign(kLeast, 0);
+  } else if (outside_ * 4 > filter_.size() && filter_.size() < kMost) {
+    const std::size_t half = filter_.size();
+    filter_.resize(2 * half);
+    std::copy_n(filter_.begin(), half, filter_.begin() + static_cast<std::ptrdiff_t>(half));
+  }
+  if (std::uint8_t& count = filter_[PlaceOf(key)]; count != 255) ++count;
+}
+
+void TableBase::TakeFromOutside(const Key& key, std::size_t encoded) {
+  outside_bytes_ -= encoded;
+  if (--outside_ == 0) return std::vector<std::uint8_t>().swap(filter_);
+  if (std::uint8_t& count = filter_[PlaceOf(key)]; count != 255) --count;
 }
 
 void TableBase::Forget(EntryBase* entry) {
@@ -149,6 +177,7 @@ void TableBase::EncodeFlushRow(EntryBase* entry, RowBuffer& rows) {
   const auto length = static_cast<std::uint32_t>(out.size() - start - kKeyBytes - 5);
   std::memcpy(out.data() + start + kKeyBytes + 1, &length, 4);
   entry->stored = entry->exists;
+  entry->gone_in = entry->exists ? 0 : host_.write;
   Weigh(entry, length);
 }
 

@@ -4,8 +4,12 @@
 // ("touched"); after the commit it waits for the next state write ("dirty"). The bytes that a state write takes are
 // those of one commit: an object that is changed again while a write is gathering is encoded first (copy on write).
 //
+// A resident table is in memory as a whole. A table of rows that wait (MarkWaiting) is a cached table that counts the rows that
+// only the store has, and keeps a filter of their keys: most look-ups of an absent row read no store.
+//
 // Threads: a slot and its tables belong to one thread at a time. A table never locks.
-// Invariant: an object that is touched or dirty is never evicted.
+// Invariant: an object that is touched or dirty is never evicted. Which objects are in memory decides no result: what a table
+// answers depends on its rows alone.
 #pragma once
 
 #include <algorithm>
@@ -39,6 +43,7 @@ struct Key {
 };
 
 inline constexpr std::size_t kKeyBytes = 21;
+inline constexpr std::size_t kProjectPrefixBytes = 5;           // of a key: its table and its project
 void EncodeKey(std::uint8_t table, const Key& key, char* out);  // kKeyBytes bytes
 // False: these are not the bytes of a key.
 [[nodiscard]] bool DecodeKey(std::string_view bytes, std::uint8_t* table, Key* key);
@@ -88,6 +93,7 @@ struct EntryBase {
   bool dirty = false;          // changed since the last state write began
   bool flushing = false;       // belongs to the state write under way, not yet encoded
   bool stored = false;         // the store may hold a row for it
+  std::uint8_t gone_in = 0;    // the state write that held its deletion (TableHost::write); 0: none
   std::uint8_t used = 0;       // last, at this count of evictions
   std::uint32_t dirty_at = 0;  // its place among the dirty, if it is
   std::uint32_t flush_at = 0;  // its place in the state write that is gathered, if it has one
@@ -105,6 +111,7 @@ struct TableHost {
   const store::Store* store = nullptr;  // null: no store, memory only (replay)
   std::vector<std::pair<TableBase*, EntryBase*>> touched;
   RowBuffer* flush_rows = nullptr;  // while a state write gathers: where early encodings go
+  std::uint8_t write = 0;           // number of the state write under way, 1 to 255; 0: there is none
   Status failure;                   // a read that failed; the slot stops after the record
   bool damaged = false;             // the failure is that of a row: the state is not what was written
   std::uint64_t reads = 0;          // of the store
@@ -116,6 +123,15 @@ struct TableHost {
 
 // Bytes of objects by the number of evictions since they were last used; the last one: or more.
 using BytesByAge = std::array<std::uint64_t, 16>;
+
+// Rows that wait for an event that has not come, of one kind.
+struct WaitingRows {
+  std::string_view kind;
+  std::uint64_t rows = 0;
+  std::uint64_t bytes = 0;  // as they are stored; of a row that was never written 0
+
+  friend bool operator==(const WaitingRows&, const WaitingRows&) = default;
+};
 
 class TableBase {
  public:
@@ -135,6 +151,21 @@ class TableBase {
   [[nodiscard]] bool hot() const { return hot_; }
   [[nodiscard]] bool Has(const Key& key) const { return Lookup(key) != nullptr; }
 
+  // Before the slot opens. Its rows wait for an event of others, which may never come, so input alone says how many there are. They
+  // are counted, under this kind, and most of them come and go without ever reaching the store. Not for a resident table.
+  void MarkWaiting(std::string_view kind) {
+    COBBLESTONE_CHECK(!resident_, "rows that wait must not be held in memory");
+    waiting_ = kind;
+  }
+  [[nodiscard]] bool waits() const { return !waiting_.empty(); }
+  [[nodiscard]] WaitingRows waiting() const { return {waiting_, rows(), outside_bytes_ + EncodedBytes()}; }
+  // How many there are, in memory and in the store. Of a resident table, or of one that waits.
+  [[nodiscard]] std::uint64_t rows() const { return here_ + outside_; }
+  // Those that only the store has. Of a table that waits.
+  [[nodiscard]] std::uint64_t outside() const { return outside_; }
+  // A row that only the store has, at open; `bytes`: of its value.
+  void CountStored(const Key& key, std::size_t bytes);
+
   // For the owner: a row whose own parts contradict each other, or bytes in it that do not decode. `what`: of the row,
   // such as "its completion does not decode".
   [[nodiscard]] Status BadKey() const;  // of a row of this table in the store
@@ -149,15 +180,16 @@ class TableBase {
   // All of them, in no order. Between commits.
   virtual Status ReadAll(
       const std::function<Status(const Key& key, std::string_view value)>& visit) const = 0;
-  // Brings a row of the store that is not there yet into memory as clean. Resident tables are filled so at open.
+  // Brings a row of the store that is not there yet, nor counted (CountStored), into memory as clean. Resident tables are filled so
+  // at open.
   virtual Status Load(const Key& key, std::string_view value) = 0;
 
-  // End of a commit: what was touched becomes dirty. What came and went without ever reaching the store is forgotten,
-  // where absence needs no memory (resident tables).
+  // End of a commit: what was touched becomes dirty. What came and went without ever reaching the store is forgotten by tables in
+  // which that is the rule (resident ones, and rows that wait).
   void Committed(EntryBase* entry) {
     entry->touched = false;
-    if (resident_ && !entry->exists) {
-      if (!entry->stored && !host_.every_deletion) return Forget(entry);
+    if ((resident_ || waits()) && !entry->exists) {
+      if (!entry->stored && !host_.every_deletion && !LeavesWithTheWrite(*entry)) return Forget(entry);
       some_gone_ = true;
     }
     if (!entry->dirty) {
@@ -178,7 +210,7 @@ class TableBase {
   // Lets go of those that are older than `age`, and of this part of those that are of it. Not while a state write is gathered or
   // applied: the store does not hold the newest bytes yet.
   void Evict(std::size_t age, double part);
-  // Of a resident table: what is known to be gone, and written so. Likewise.
+  // Of a resident table, or of one that waits: what is known to be gone, and written so. Likewise.
   void EvictGone();
 
   void EncodeFlushRow(EntryBase* entry, RowBuffer& rows);
@@ -213,6 +245,32 @@ class TableBase {
   [[nodiscard]] static bool IsClean(const EntryBase& entry) {
     return !entry.touched && !entry.dirty && !entry.flushing;
   }
+  // Its deletion is in the state write under way: until that is applied, the store still has the row.
+  [[nodiscard]] bool LeavesWithTheWrite(const EntryBase& entry) const {
+    return !resident_ && entry.gone_in != 0 && entry.gone_in == host_.write;
+  }
+  // What is not in memory is absent: there is no store, or it has nothing that is not here.
+  [[nodiscard]] bool WholeInMemory() const {
+    return resident_ || host_.store == nullptr || (waits() && outside_ == 0);
+  }
+  // A row that is not in memory: false where it is absent for certain.
+  [[nodiscard]] bool MayBeInStore(const Key& key) const {
+    if (WholeInMemory()) return false;
+    return !waits() || filter_[PlaceOf(key)] != 0;
+  }
+  [[nodiscard]] std::uint64_t EncodedOf(const EntryBase& entry) const {
+    return (entry.bytes - entry_bytes_) / 2;
+  }
+  [[nodiscard]] std::uint64_t EncodedBytes() const { return (bytes_ - used_ * entry_bytes_) / 2; }
+  // A row of the store that is in memory from now on.
+  void Brought(const Key& key, std::size_t encoded) {
+    ++here_;
+    if (waits()) TakeFromOutside(key, encoded);
+  }
+  [[nodiscard]] std::size_t PlaceOf(const Key& key) const {
+    return (HashKey(key) * 0xD1342543DE82EF95ull >> 32) & (filter_.size() - 1);
+  }
+  void TakeFromOutside(const Key& key, std::size_t encoded);
   [[nodiscard]] std::size_t AgeOf(const EntryBase& entry) const {
     return std::min<std::size_t>(static_cast<std::uint8_t>(host_.evictions - entry.used),
                                  std::tuple_size_v<BytesByAge> - 1);
@@ -224,9 +282,15 @@ class TableBase {
   std::uint8_t version_;
   bool resident_;
   bool hot_ = false;
-  bool some_gone_ = false;  // a resident table may hold what is gone
+  bool some_gone_ = false;  // EvictGone() may find something
   std::uint32_t entry_bytes_;
+  std::string_view waiting_;  // kind of its rows; empty: they do not wait
   std::uint64_t bytes_ = 0;
+  std::uint64_t here_ = 0;           // rows that are in memory
+  std::uint64_t outside_ = 0;        // rows that only the store has, where they are counted
+  std::uint64_t outside_bytes_ = 0;  // of their values
+  // By a part of the key's hash, how many of these rows have it, or more; 255: as many or more, for good. Empty where there are none.
+  std::vector<std::uint8_t> filter_;
   std::vector<EntryBase*> slots_;
   std::size_t mask_ = 0;
   std::size_t used_ = 0;
@@ -276,6 +340,7 @@ class Table final : public TableBase {
     if (e == nullptr) e = Add(key);
     Touch(e);
     if (created != nullptr) *created = !e->exists;
+    if (!e->exists) ++here_;
     e->exists = true;  // an absent one is a default value
     return e->value;
   }
@@ -284,7 +349,11 @@ class Table final : public TableBase {
     if (e == nullptr || !e->exists) return;
     Touch(e);
     e->exists = false;
-    Reset(e->value);
+    --here_;
+    if (e->stored)
+      e->value = Value{};  // it stays until the store knows: with no memory of its own
+    else
+      Reset(e->value);
   }
   // All that exist in memory, in no order; for resident tables that is all there is. Nothing may be changed meanwhile.
   template <class Visit>
@@ -297,18 +366,24 @@ class Table final : public TableBase {
   template <class Visit>
   Status ForEachStored(Visit&& visit) const {
     ForEach(visit);
-    if (resident_ || host_.store == nullptr) return Status::Ok();
     const char prefix = static_cast<char>(id_);
-    return host_.store->Scan({&prefix, 1}, [&](std::string_view bytes, std::string_view value) {
-      std::uint8_t id = 0;
-      Key key;
-      if (!DecodeKey(bytes, &id, &key)) return BadKey();
-      if (Lookup(key) != nullptr) return Status::Ok();  // memory is newer
-      Value decoded{};
-      if (Status s = Decode(value, decoded); !s.ok()) return s;
-      visit(key, decoded);
-      return Status::Ok();
+    return ForEachOutside({&prefix, 1}, visit);
+  }
+  // The same within a commit, for a stage: all, and all of a project. Which row comes first depends on what is in memory, so
+  // nothing may depend on the order. Nothing of the table may be changed meanwhile; what `visit` is given lives until it returns. A
+  // row that cannot be read makes it throw UnreadableRow.
+  template <class Visit>
+  void Walk(Visit&& visit) const {
+    if (Status s = ForEachStored(visit); !s.ok()) Unreadable(std::move(s));
+  }
+  template <class Visit>
+  void WalkProject(std::uint32_t project, Visit&& visit) const {
+    ForEach([&](const Key& key, const Value& value) {
+      if (key.project == project) visit(key, value);
     });
+    char first[kKeyBytes];
+    EncodeKey(id_, {.project = project, .id = 0, .sub = 0}, first);
+    if (Status s = ForEachOutside({first, kProjectPrefixBytes}, visit); !s.ok()) Unreadable(std::move(s));
   }
 
   void Encode(const EntryBase& entry, std::string& out) const override {
@@ -332,6 +407,7 @@ class Table final : public TableBase {
     entry->used = host_.evictions;
     Weigh(entry.get(), bytes.size());
     Insert(entry.release());
+    ++here_;
     return Status::Ok();
   }
   Status Decode(std::string_view bytes, Value& value) const {
@@ -374,6 +450,21 @@ class Table final : public TableBase {
   }
 
  private:
+  // Rows that only the store has.
+  template <class Visit>
+  Status ForEachOutside(std::string_view prefix, Visit&& visit) const {
+    if (WholeInMemory()) return Status::Ok();
+    return host_.store->Scan(prefix, [&](std::string_view bytes, std::string_view value) {
+      std::uint8_t id = 0;
+      Key key;
+      if (!DecodeKey(bytes, &id, &key)) return BadKey();
+      if (Lookup(key) != nullptr) return Status::Ok();  // memory is newer
+      Value decoded{};
+      if (Status s = Decode(value, decoded); !s.ok()) return s;
+      visit(key, decoded);
+      return Status::Ok();
+    });
+  }
   // A value with Clear() keeps the memory that it has: what comes and goes all the time needs no allocation.
   static void Reset(Value& value) {
     if constexpr (requires { value.Clear(); })
@@ -400,7 +491,7 @@ class Table final : public TableBase {
       e->used = host_.evictions;
       return static_cast<Entry*>(e);
     }
-    if (resident_ || host_.store == nullptr) return nullptr;
+    if (!MayBeInStore(key)) return nullptr;
     char bytes[kKeyBytes];
     EncodeKey(id_, key, bytes);
     ++host_.reads;
@@ -414,6 +505,7 @@ class Table final : public TableBase {
     e->exists = true;
     e->stored = true;
     Weigh(e, scratch_.size());
+    Brought(key, scratch_.size());
     return e;
   }
 
