@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "tests/conformance/log_process.h"
 #include "tests/conformance/runner_world.h"
@@ -100,6 +102,53 @@ TEST(RunnerRecovery, RowsThatManyRecordsComeBackToAreReadInOneGo) {
     EXPECT_EQ(slot.reexecuted_records, 50u);
     EXPECT_EQ(slot.cached_objects, 50u);
     EXPECT_EQ(slot.store_reads, warm_records == 50 ? 0u : 50u);
+  }
+}
+
+// Few records may hold much, and none of it can be evicted before it is written.
+TEST(RunnerRecovery, AStateWriteIsDueByBytesHoweverFewTheRecordsAre) {
+  for (const std::uint64_t bytes : {20000, 1000000}) {
+    const TempDir dir;
+    RunnerOptions options = EchoOptions(dir.path());
+    options.flush_debt_bytes = bytes;
+    EchoWorld world(EchoLogOptions(dir.path()), options);
+    ASSERT_TRUE(world.status.ok()) << world.status.message();
+    world.runner->Start();
+    for (int i = 0; i < 40; ++i) world.Say(0, {std::string(5000, 'x') + std::to_string(i)});
+    for (int wait = 0; wait < 500 && world.runner->status()[0].state_writes == 0 && bytes < 200000; ++wait)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    EXPECT_EQ(world.runner->status()[0].state_writes > 0, bytes < 200000) << bytes;
+  }
+}
+
+// However much the log holds, it is executed again in no more memory than it was executed in.
+TEST(RunnerRecovery, AStateThatIsMadeAgainFromTheWholeLogIsWrittenOnTheWayAndLetsGoOfWhatIsWritten) {
+  const TempDir dir;
+  RunnerOptions options = EchoOptions(dir.path());
+  options.commit_records = 50;
+  std::vector<std::string> texts;
+  for (int i = 0; i < 2000; ++i) texts.push_back(std::to_string(i));
+  Hash128 hash;
+  {
+    EchoWorld world(EchoLogOptions(dir.path()), options);
+    ASSERT_TRUE(world.status.ok()) << world.status.message();
+    world.log->Append({.outputs = {Output({kEchoNotes, 0}, texts)}});
+    world.runner->Start();
+    world.runner->WaitIdle();
+    hash = world.runner->status()[0].hash;
+    ASSERT_TRUE(world.runner->Stop().ok());
+  }
+  options.flush_debt_records = 200 * kEchoSlots;
+  options.object_bytes = 10000;
+  for (const bool gone : {true, false}) {
+    if (gone) std::filesystem::remove_all(dir / "state/slot-0");
+    EchoWorld again(EchoLogOptions(dir.path()), options);
+    ASSERT_TRUE(again.status.ok()) << again.status.message();
+    const SlotStatus slot = again.runner->status()[0];
+    EXPECT_EQ(slot.hash, hash);
+    EXPECT_EQ(slot.reexecuted_records, gone ? 2000u : 0u) << "it goes on where the last state write ended";
+    EXPECT_EQ(slot.state_writes, gone ? 10u : 0u);
+    EXPECT_LE(slot.cached_bytes, 2 * options.object_bytes);
   }
 }
 

@@ -26,6 +26,8 @@ constexpr std::uint64_t kDebtsHeldAt = 2;
 constexpr int kCheckpointRest = 10;
 constexpr std::uint64_t kWarmRowBytes =
     4096;  // of memory for a row that is read ahead, with its like in other tables
+constexpr std::uint64_t kLeastDebtBytes =
+    4u << 20;  // a state write for less costs more than the memory is worth
 constexpr std::uint64_t kLoadedRecords =
     2000;  // of a slot that wait when a wave begins: then no thread waits for another
 
@@ -223,7 +225,7 @@ Status Runner::OpenSlot(std::uint32_t k, const SlotFactory& factory,
     owned.stage_inputs[slot.inputs()[i].stage].push_back(i);
   const bool had_state = fs::exists(StatePath(k));
   if (Status s = OpenStore(k, report); !s.ok()) return s;
-  Status read = slot.Open(owned.store.get());
+  Status read = slot.Open(owned.store.get(), options_.object_bytes / 2);
   owned.flushed_sequence = slot.meta().sequence;
   if (!had_state && log_.End({options_.journal, k}) > 0) {
     ++owned.restores;
@@ -243,6 +245,7 @@ Status Runner::OpenSlot(std::uint32_t k, const SlotFactory& factory,
     owned.stage_inputs.clear();
     owned.reexecuted = 0;
     owned.reexecuted_records = 0;
+    owned.debt = owned.debt_bytes = 0;
     std::error_code error;
     fs::remove_all(StatePath(k) + ".damaged", error);
     fs::rename(StatePath(k), StatePath(k) + ".damaged", error);
@@ -313,8 +316,32 @@ Status Runner::Reexecute(Owned& owned) {
           "machine), or a stage is not deterministic (report it).");
     ++owned.reexecuted;
     owned.reexecuted_records += commit->records;
+    owned.debt += commit->records;
+    owned.debt_bytes += commit->bytes;
     ++at;
+    // Without its state a slot executes the whole log again: what that changes must not all stay in memory.
+    if (DebtDue(owned, 1))
+      if (Status s = WriteReexecuted(owned); !s.ok()) return s;
   }
+  owned.debt = owned.debt_bytes = 0;
+  return Status::Ok();
+}
+
+// While it is opened: the log has all of it on disk, and nobody else writes.
+Status Runner::WriteReexecuted(Owned& owned) {
+  Slot& slot = *owned.parts.slot;
+  slot.BeginStateWrite();
+  while (!slot.GatherStateWrite(kGatherSlice)) {
+  }
+  const auto write = slot.TakeStateWrite();
+  if (Status s = ApplyStateWrite(*write, *owned.store); !s.ok())
+    return s.code() == StatusCode::kRetry ? Status::Full(s.message()) : s;
+  slot.StateWriteApplied();
+  slot.Evict(options_.object_bytes);
+  owned.flushed_sequence = write->meta.sequence;
+  ++owned.state_writes;
+  owned.state_written_at = options_.clock();
+  owned.debt = owned.debt_bytes = 0;
   return Status::Ok();
 }
 
@@ -476,6 +503,7 @@ Status Runner::Commit(Owned& owned, Clock::time_point begun) {
   owned.last_ticket = log_.Append(std::move(unit));
   for (const TopicPartition& where : unread) log_.Consumed(where, log_.End(where));
   owned.debt += commit->records;
+  owned.debt_bytes += commit->bytes;
   owned.records += commit->records;
   const auto& inputs = slot.inputs();
   for (std::size_t i = 0; i < inputs.size(); ++i)
@@ -486,7 +514,11 @@ Status Runner::Commit(Owned& owned, Clock::time_point begun) {
 
 // Whether the records since the last state write was begun come to the slot's part of `times` the debt.
 bool Runner::DebtDue(const Owned& owned, std::uint64_t times) const {
-  return owned.debt * slots_.size() >= times * options_.flush_debt_records;
+  const std::uint64_t bytes = options_.flush_debt_bytes > 0
+                                  ? options_.flush_debt_bytes
+                                  : std::max(options_.object_bytes, kLeastDebtBytes);
+  return owned.debt * slots_.size() >= times * options_.flush_debt_records ||
+         owned.debt_bytes >= times * bytes;
 }
 
 // Its state on disk is too far behind: it waits for the state write.
@@ -504,6 +536,7 @@ void Runner::FlushStep(Owned& owned, std::size_t objects) {
     slot.StateWriteApplied();
     ++wake_count_;  // what was held for it may go on
     slot.Evict(options_.object_bytes);
+    Publish(owned);
   }
   if (!slot.gathering()) {
     if (owned.debt == 0) return;
@@ -514,6 +547,7 @@ void Runner::FlushStep(Owned& owned, std::size_t objects) {
     ++state_writes_;
     owned.last_flush = now;
     owned.debt = 0;
+    owned.debt_bytes = 0;
     slot.BeginStateWrite();
   }
   if (!slot.GatherStateWrite(objects)) return;
@@ -872,6 +906,8 @@ SlotStatus Runner::StatusOf(const Owned& owned) const {
                     .records = owned.records,
                     .held = owned.held,
                     .cached_objects = slot.cached_objects(),
+                    .cached_bytes = slot.cached_bytes(),
+                    .waiting = slot.waiting(),
                     .store_reads = slot.store_reads(),
                     .counted = options_.count ? options_.count(slot.id()) : 0};
   const auto& inputs = slot.inputs();

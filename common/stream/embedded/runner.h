@@ -45,13 +45,17 @@ struct RunnerOptions {
   // for another slot's at twice as many, and while it is on its way the slot stops at twice as many more. So an open
   // executes at most four times as many again, and two commits a slot.
   std::uint64_t flush_debt_records = 1000000;
+  // Of a slot, bytes of records: likewise, however few records they are, since what a record leaves in memory cannot be evicted before
+  // it is written. 0: object_bytes, but not below 4 MiB.
+  std::uint64_t flush_debt_bytes = 0;
   std::uint64_t warm_records =
       10000;  // with so many to execute when it is opened a slot reads its hot tables first
   std::chrono::milliseconds checkpoint_interval{60000};
   int checkpoints_kept = 2;
-  bool verify_checkpoints = true;                  // each is read back before it counts
-  std::string checkpoint_copy_directory;           // empty: none; else real copies go there too
-  std::uint64_t object_bytes = 256u << 20;         // of clean objects kept in memory per slot, about
+  bool verify_checkpoints = true;         // each is read back before it counts
+  std::string checkpoint_copy_directory;  // empty: none; else real copies go there too
+  // Of clean objects kept in memory per slot, about. Of rows that wait half as much is read when a slot is opened.
+  std::uint64_t object_bytes = 256u << 20;
   std::chrono::milliseconds trim_interval{60000};  // inputs grow old when nothing comes in, too
   double inputs_age = 3 * 86400.0;                 // s, kept at least so long behind the checkpoints
   std::uint64_t inputs_bytes = 50ull << 30;        // unless the log is larger than this
@@ -88,6 +92,8 @@ struct SlotStatus {
   std::uint64_t records = 0;             // processed since open
   std::uint64_t held = 0;                // visits in vain, because its state on disk was too far behind
   std::size_t cached_objects = 0;
+  std::uint64_t cached_bytes = 0;      // of memory, about: of what counts against object_bytes
+  std::vector<WaitingRows> waiting{};  // one for each kind
   std::uint64_t store_reads = 0;
   std::uint64_t counted = 0;       // RunnerOptions::count; may be of a commit that is not durable yet
   std::vector<InputLag> inputs{};  // their sum is `lag`
@@ -157,7 +163,8 @@ class Runner {
     std::chrono::steady_clock::time_point last_checkpoint{};
     std::chrono::steady_clock::duration checkpoint_rest{};  // at least, between two
     std::uint64_t last_ticket = 0;
-    std::uint64_t debt = 0;  // records since the state write that was begun last
+    std::uint64_t debt = 0;        // records since the state write that was begun last
+    std::uint64_t debt_bytes = 0;  // of them
     std::uint64_t records = 0;
     std::uint64_t held = 0;
     std::uint64_t reexecuted = 0;
@@ -203,6 +210,7 @@ class Runner {
                   const std::function<void(const std::string&)>& report);
   Status OpenStore(std::uint32_t k, const std::function<void(const std::string&)>& report);
   Status Reexecute(Owned& owned);
+  Status WriteReexecuted(Owned& owned);
   Status FetchHead(Owned& owned, std::size_t i, bool* available);
   Status ConsumeHead(Owned& owned, std::size_t i);
   [[nodiscard]] bool Full(const Slot& slot) const;

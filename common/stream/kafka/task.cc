@@ -64,6 +64,8 @@ TaskStatus Task::Look() const {
     const Slot& slot = *parts_.slot;
     look.sequence = slot.meta().sequence;
     look.hash = slot.meta().hash;
+    look.cached_bytes = slot.cached_bytes();
+    look.waiting = slot.waiting();
     look.stages.resize(slot.stage_count());
     for (std::size_t i = 0; i < stage_records_.size(); ++i) look.stages[i].records = stage_records_[i];
     if (reading_inputs_) {
@@ -130,7 +132,7 @@ Status Task::OpenSlot() {
   parts_ = {};
   parts_ = factory_(k_);
   Slot& slot = *parts_.slot;
-  if (Status s = slot.Open(store_.get()); !s.ok()) {
+  if (Status s = slot.Open(store_.get(), options_.object_bytes / 2); !s.ok()) {
     parts_ = {};
     return s;
   }
@@ -154,7 +156,7 @@ Status Task::OpenSlot() {
   checkpoint_.reset();
   checkpoint_busy_.reset();
   write_.reset();
-  debt_ = 0;
+  debt_ = debt_bytes_ = 0;
   return Status::Ok();
 }
 
@@ -286,9 +288,11 @@ void Task::StepState(Time now, std::size_t objects) {
   if (!slot.gathering()) {
     // A state is as of a commit that is committed, and the last of its message; but where nothing comes after it.
     if (debt_ == 0 || touched_ || entry_ || (in_message_ && slot.meta().sequence != last_)) return;
-    if (now - last_flush_ < options_.flush_interval && debt_ < options_.flush_debt_records) return;
+    if (now - last_flush_ < options_.flush_interval && debt_ < options_.flush_debt_records &&
+        debt_bytes_ < options_.flush_debt_bytes)
+      return;
     last_flush_ = now;
-    debt_ = 0;
+    debt_ = debt_bytes_ = 0;
     slot.BeginStateWrite();
     write_began_running_ = phase_ == Phase::kRunning;
   }

@@ -56,10 +56,13 @@ struct TaskOptions {
   std::uint64_t message_bytes = 256u << 10;  // of a packed message, about
   Millis flush_interval{5000};
   std::uint64_t flush_debt_records = 100000;  // of this slot
+  // Bytes of records: likewise, since what a record leaves in memory cannot be evicted before it is written.
+  std::uint64_t flush_debt_bytes = 256u << 20;
   Millis checkpoint_interval{30000};
   std::uint64_t checkpoint_bytes = 512u << 10;  // of it in one transaction
-  std::uint64_t object_bytes = 256u << 20;      // of clean objects kept in memory, about
-  Millis tombstones_live{86400000};             // on the checkpoint's topic, at least
+  // Of clean objects kept in memory, about. Of rows that wait half as much is read when the slot is opened.
+  std::uint64_t object_bytes = 256u << 20;
+  Millis tombstones_live{86400000};  // on the checkpoint's topic, at least
   std::uint32_t rules_version = 1;
   RecordWatch* watch = nullptr;    // null: nobody looks
   CommitWatch* commits = nullptr;  // likewise; of all slots of a worker
@@ -102,8 +105,10 @@ struct TaskStatus {
   bool diverged = false;       // that is the problem
   std::uint64_t restores = 0;  // from a checkpoint
   std::uint64_t state_writes = 0;
-  double state_written_at = 0;  // UNIX s; 0: not by this process
-  double checkpoint_at = 0;     // likewise
+  std::uint64_t cached_bytes = 0;      // of memory, about: of what counts against object_bytes
+  std::vector<WaitingRows> waiting{};  // one for each kind
+  double state_written_at = 0;         // UNIX s; 0: not by this process
+  double checkpoint_at = 0;            // likewise
   LatencyCounts
       commit_latency{};  // from the begin of a transaction that it is part of until that is committed
 };
@@ -323,7 +328,8 @@ class Task {
 
   // State.
   std::shared_ptr<PendingWrite> write_;
-  std::uint64_t debt_ = 0;  // records since the state write that was begun last
+  std::uint64_t debt_ = 0;        // records since the state write that was begun last
+  std::uint64_t debt_bytes_ = 0;  // of them
   Time last_flush_{};
   Time last_checkpoint_{};
   std::uint64_t flushed_sequence_ = 0;

@@ -452,6 +452,7 @@ Status Task::EndEntry() {
   if (trace_ != nullptr && entry_->sequence == trace_->deadly) trace_->deaths = 0;
   ++reexecuted_;
   debt_ += commit->records;
+  debt_bytes_ += commit->bytes;
   if (executed_) executed_(*commit);
   if (entry_->checkpoint_sequence > position_.checkpoint_sequence) {
     position_.checkpoint_sequence = entry_->checkpoint_sequence;

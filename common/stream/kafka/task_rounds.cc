@@ -198,7 +198,9 @@ Status Task::ConsumeStage(std::size_t stage) {
 
 // Its state on disk is too far behind: it waits for the state write that is under way.
 bool Task::held() const {
-  return debt_ >= kDebtsHeldAt * options_.flush_debt_records && parts_.slot->flush_active();
+  return (debt_ >= kDebtsHeldAt * options_.flush_debt_records ||
+          debt_bytes_ >= kDebtsHeldAt * options_.flush_debt_bytes) &&
+         parts_.slot->flush_active();
 }
 
 bool Task::has_input() {
@@ -246,6 +248,7 @@ Outcome Task::Round(Producer& producer, std::uint64_t* records) {
   }
   records_ += commit->records;
   debt_ += commit->records;
+  debt_bytes_ += commit->bytes;
   wiped_ = 0;
   commit->journal.build = options_.build;
   commit->journal.checkpoint_sequence = position_.checkpoint_sequence;
