@@ -46,7 +46,10 @@ void EngineMetrics::AddSlots(Families* all) const {
                      .state_writes = slot.state_writes,
                      .state_written_at = slot.state_written_at,
                      .checkpoint_at = slot.checkpoint_at,
-                     .commit_latency = slot.commit_latency});
+                     .commit_latency = slot.commit_latency,
+                     .cached_bytes = slot.cached_bytes});
+    for (const stream::WaitingRows& one : slot.waiting)
+      tasks.back().waiting.push_back({.kind = std::string(one.kind), .rows = one.rows, .bytes = one.bytes});
     for (const auto& input : slot.inputs) {
       const std::size_t stage =
           coordinates ? static_cast<std::size_t>(settings::Stage::kCoordinator) : input.stage;

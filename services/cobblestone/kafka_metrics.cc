@@ -16,21 +16,26 @@ using stream::kafka::Phase;
 double Count(std::uint64_t n) { return static_cast<double>(n); }
 
 metrics::TaskLook LookOf(const stream::kafka::TaskStatus& task, std::string role) {
-  return {.slot = task.slot,
-          .role = std::move(role),
-          .records = task.records,
-          .lag = task.owned ? task.lag : 0,  // else it is its owner's to tell
-          .commits = task.sequence,
-          .state_commits = task.flushed_sequence,
-          .checkpoint_commits = task.checkpoint_sequence,
-          .reexecuted = task.reexecuted,
-          .restores = task.restores,
-          .state_writes = task.state_writes,
-          .state_written_at = task.state_written_at,
-          .checkpoint_at = task.checkpoint_at,
-          .stopped = task.phase == Phase::kStopped,
-          .diverged = task.diverged && task.phase == Phase::kStopped,
-          .commit_latency = task.commit_latency};
+  metrics::TaskLook look{.slot = task.slot,
+                         .role = std::move(role),
+                         .records = task.records,
+                         .lag = task.owned ? task.lag : 0,  // else it is its owner's to tell
+                         .commits = task.sequence,
+                         .state_commits = task.flushed_sequence,
+                         .checkpoint_commits = task.checkpoint_sequence,
+                         .reexecuted = task.reexecuted,
+                         .restores = task.restores,
+                         .state_writes = task.state_writes,
+                         .state_written_at = task.state_written_at,
+                         .checkpoint_at = task.checkpoint_at,
+                         .stopped = task.phase == Phase::kStopped,
+                         .diverged = task.diverged && task.phase == Phase::kStopped,
+                         .commit_latency = task.commit_latency,
+                         .cached_bytes = task.cached_bytes};
+  if (!task.owned) return look;
+  for (const stream::WaitingRows& one : task.waiting)
+    look.waiting.push_back({.kind = std::string(one.kind), .rows = one.rows, .bytes = one.bytes});
+  return look;
 }
 
 void AddSlots(const std::vector<WorkerLook>& workers, Families* all) {

@@ -60,6 +60,24 @@ void AddTasks(const std::vector<TaskLook>& tasks, Families* all) {
   each_time(all->Gauge("cobblestone_task_checkpoint_timestamp_seconds",
                        "When the slot's newest checkpoint was made, UNIX time; none before the first one."),
             [](const TaskLook& t) { return t.checkpoint_at; });
+  each(all->Gauge("cobblestone_task_cached_bytes",
+                  "Memory of decoded objects of the slot's state that may be evicted, estimated."),
+       [](const TaskLook& t) { return Count(t.cached_bytes); });
+  const auto each_kind = [&tasks](Families::Family family, std::uint64_t TaskLook::Waiting::*value) {
+    for (const TaskLook& task : tasks) {
+      for (const TaskLook::Waiting& one : task.waiting) {
+        Labels labels = LabelsOf(task);
+        labels.emplace_back("kind", one.kind);
+        family.Add(labels, Count(one.*value));
+      }
+    }
+  };
+  each_kind(all->Gauge("cobblestone_task_waiting_rows",
+                       "Rows of state that wait for an event that has not come, by kind."),
+            &TaskLook::Waiting::rows);
+  each_kind(all->Gauge("cobblestone_task_waiting_bytes",
+                       "Bytes of the rows that wait, as of the last state write."),
+            &TaskLook::Waiting::bytes);
 }
 
 }  // namespace cobblestone::metrics

@@ -26,6 +26,13 @@ struct TaskLook {
   bool stopped = false;         // it needs an operator
   bool diverged = false;        // that is why
   LatencyCounts commit_latency{};
+  std::uint64_t cached_bytes = 0;  // of memory, about: of what counts against memory.objects
+  struct Waiting {
+    std::string kind;
+    std::uint64_t rows = 0;
+    std::uint64_t bytes = 0;  // as they are stored
+  };
+  std::vector<Waiting> waiting{};  // rows of state that wait for an event that has not come
 };
 
 void AddTasks(const std::vector<TaskLook>& tasks, Families* all);
