@@ -136,7 +136,7 @@ std::vector<Option> MakeOptions() {
            "a real second copy of each checkpoint, on another disk; the others share the state's files"),
 
       Size("memory.objects", COBBLESTONE_AT(memory.objects), kMiBytes, 64 * kTiBytes,
-           "decoded state of hosts, workunits and accounts; rates drop when the active ones do not fit"),
+           "decoded state of hosts, workunits, accounts and waiting events; rates drop when it does not fit"),
       Size("memory.block_cache", COBBLESTONE_AT(memory.block_cache), kMiBytes, 64 * kTiBytes,
            "blocks of the state on disk, of all partitions together"),
       Size("memory.log_tail", COBBLESTONE_AT(memory.log_tail), kMiBytes, 64 * kTiBytes,

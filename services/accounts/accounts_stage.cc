@@ -77,7 +77,7 @@ AccountsStage::AccountsStage(const AccountsOptions& options, stream::TableHost& 
       user_days_(tables, kUserDaysTable, false),
       host_days_(tables, kHostDaysTable, false),
       moves_(tables, kMovesTable, false),
-      merges_(tables, kMergesTable, true),
+      merges_(tables, kMergesTable, false),
       joined_(tables, kJoinedTable, false),
       waiting_(tables, kWaitingTable, false),
       profiles_(tables, kProfileTable, false),
@@ -96,6 +96,8 @@ AccountsStage::AccountsStage(const AccountsOptions& options, stream::TableHost& 
       marks_(tables, kMarkTable, options.partitions, 1) {
   users_.MarkHot();
   hosts_.MarkHot();
+  waiting_.MarkWaiting("grants");
+  merges_.MarkWaiting("merges");
 }
 
 std::vector<stream::TableBase*> AccountsStage::tables() {

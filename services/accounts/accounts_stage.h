@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -266,6 +267,8 @@ class AccountsStage final : public stream::Stage {
   stream::Calendar calendar_;
   stream::Marks marks_;
   std::uint64_t sorted_count_ = 0;  // derived: rows of `sorted_`, which all go together
+  // By project: no merge waits from before this time, UNIX s. Derived: absent means not known, look at all of them.
+  std::map<std::uint32_t, double> first_merge_;
   // Whose totals this commit has changed, each once, in the order of their first change.
   std::vector<std::pair<stream::Key, UserState*>> changed_users_;
   std::vector<std::pair<stream::Key, HostAccount*>> changed_hosts_;

@@ -2,6 +2,7 @@
 #include "services/accounts/host_merges.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <tuple>
 
@@ -36,12 +37,15 @@ void AccountsStage::OnHostMerged(std::string_view bytes, std::uint64_t offset, E
   host.merge.into = record.into;
   const Key heir = HeirOf(head.project.value, record.into);
   const wire::ProjectView* view = projects_.Find({.project = head.project.value, .id = 0, .sub = 0});
+  const double since = std::max(head.time, view != nullptr ? view->time : 0);
   merges_.Mutable(heir).hosts.push_back({.host = head.host.value,
                                          .user = head.user.value,
                                          .line = record.detail.line,
                                          .offset = offset,
                                          .bytes = std::string(bytes),
-                                         .since = std::max(head.time, view != nullptr ? view->time : 0)});
+                                         .since = since});
+  if (const auto known = first_merge_.find(heir.project); known != first_merge_.end())
+    known->second = std::min(known->second, since);
   if (!options_.sorted) TakeMerges(heir, out);
 }
 
@@ -99,7 +103,7 @@ void AccountsStage::TakeAllMerges(Emitter& out) {
   using Place = std::tuple<std::uint64_t, std::uint64_t, Key, std::size_t>;  // line, host, where it waits
   for (;;) {
     std::optional<Place> first;
-    merges_.ForEach([&](const Key& heir, const WaitingMerges& waiting) {
+    merges_.Walk([&](const Key& heir, const WaitingMerges& waiting) {
       for (std::size_t i = 0; i < waiting.hosts.size(); ++i) {
         const WaitingMerge& one = waiting.hosts[i];
         const Place place{one.line, one.host, heir, i};
@@ -172,14 +176,20 @@ bool AccountsStage::IsDue(const Key& host) {
 
 // Those that have waited for a window, and that nothing which was said before can bring about. In one order, whatever they waited for.
 void AccountsStage::ExpireMerges(std::uint32_t project, double now, Emitter& out) {
+  const auto known = first_merge_.find(project);
+  if (known != first_merge_.end() && known->second + credit::kDefaultResultWindow >= now) return;
   std::vector<std::tuple<std::uint64_t, std::uint64_t, Key>> over;  // line, host, where it waits
-  merges_.ForEach([&](const Key& heir, const WaitingMerges& waiting) {
-    if (heir.project != project) return;
-    for (const WaitingMerge& one : waiting.hosts)
+  double first = std::numeric_limits<double>::infinity();
+  merges_.WalkProject(project, [&](const Key& heir, const WaitingMerges& waiting) {
+    for (const WaitingMerge& one : waiting.hosts) {
       if (one.answered && one.since + credit::kDefaultResultWindow < now && !IsDue(heir) &&
           !IsDue({.project = project, .id = one.host, .sub = 0}))
         over.emplace_back(one.line, one.host, heir);
+      else
+        first = std::min(first, one.since);
+    }
   });
+  first_merge_[project] = first;
   std::sort(over.begin(), over.end());
   for (const auto& [line, number, heir] : over) {
     const auto& hosts = merges_.Need(heir).hosts;

@@ -86,22 +86,28 @@ ClaimsStage::ClaimsStage(const ClaimsOptions& options, stream::TableHost& tables
     : options_(options),
       hosts_(tables, kHostsTable, false),
       runs_(tables, kRunsTable, false),
-      pending_(tables, kPendingTable, true),
+      pending_(tables, kPendingTable, false),
       jobs_(tables, kJobsTable, false),
       names_(tables, kNamesTable, false),
-      waiting_trickles_(tables, kWaitingTricklesTable, true),
-      waiting_names_(tables, kWaitingNamesTable, true),
-      openings_(tables, kOpeningsTable, true),
+      waiting_trickles_(tables, kWaitingTricklesTable, false),
+      waiting_names_(tables, kWaitingNamesTable, false),
+      openings_(tables, kOpeningsTable, false),
       profiles_(tables, kProfileTable, false),
       facts_(tables, kFactsTable, false),
       projects_(tables, kProjectsTable, true),
-      held_(tables, kHeldTable, true),
-      handed_(tables, kHandedTable, true),
+      held_(tables, kHeldTable, false),
+      handed_(tables, kHandedTable, false),
       handing_(tables, kHandingTable, true),
       machines_(options.partition, options.partitions, tables),
       calendar_(tables, kDaysTable, kChunksTable),
       marks_(tables, kMarkTable, 0, kTrickles) {
   hosts_.MarkHot();
+  pending_.MarkWaiting("results");
+  waiting_trickles_.MarkWaiting("trickles");
+  waiting_names_.MarkWaiting("trickles");
+  openings_.MarkWaiting("openings");
+  held_.MarkWaiting("results_of_merged_hosts");
+  handed_.MarkWaiting("events_of_merged_hosts");
 }
 
 std::vector<stream::TableBase*> ClaimsStage::tables() {
@@ -748,8 +754,7 @@ void ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
   const wire::ProjectView& view = projects_.Need(ProjectKey(project));
   std::vector<Key> over;
   double first_due = std::numeric_limits<double>::infinity();
-  pending_.ForEach([&](const Key& key, const Pending& pending) {
-    if (key.project != project.value) return;
+  pending_.WalkProject(project.value, [&](const Key& key, const Pending& pending) {
     const credit::AppRow* app = view.catalogue.FindApp(AppId(pending.app));
     const double due = pending.since + (app != nullptr ? app->Window() : credit::kDefaultResultWindow);
     if (due < now)
@@ -799,14 +804,6 @@ void ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
 void ClaimsStage::WaitsFrom(ProjectId project, double since, double window) {
   const auto known = first_due_.find(project.value);
   if (known != first_due_.end()) known->second = std::min(known->second, since + window);
-}
-
-const Pending* ClaimsStage::FindPending(ProjectId project, ResultId result) {
-  const Pending* found = nullptr;
-  pending_.ForEach([&](const Key& key, const Pending& pending) {
-    if (key.project == project.value && key.id == result.value) found = &pending;
-  });
-  return found;
 }
 
 // ---- Decided results -----------------------------------------------------------------------------------------------

@@ -68,9 +68,6 @@ class ClaimsStage final : public stream::Stage {
   stream::Table<WaitingOpening>& openings() { return openings_; }
   stream::Table<HostProfileRow>& profiles() { return profiles_; }
   stream::Table<wire::FactsRow>& facts() { return facts_; }
-  // What waits of a result, on whichever host; null where nothing does. Walks the table: for people's
-  // questions.
-  const Pending* FindPending(ProjectId project, ResultId result);
   stream::Table<wire::ProjectView>& projects() { return projects_; }
   stream::Marks& marks() { return marks_; }
   [[nodiscard]] std::uint64_t duplicates() const { return duplicates_ + machines_.duplicates(); }

@@ -97,11 +97,11 @@ void ClaimsStage::SayHeld(const wire::HeldResult& held, ProjectId project, doubl
 void ClaimsStage::TellHeirOfAll(ProjectId project, HostId host, std::uint64_t line, Emitter& out) {
   std::vector<Key> held;
   std::vector<Key> passed_on;
-  pending_.ForEach([&](const Key& key, const Pending&) {
-    if (key.project == project.value && key.sub == host.value) held.push_back(key);
+  pending_.WalkProject(project.value, [&](const Key& key, const Pending&) {
+    if (key.sub == host.value) held.push_back(key);
   });
-  held_.ForEach([&](const Key& key, const HeldElsewhere&) {
-    if (key.project == project.value && key.sub == host.value) passed_on.push_back(key);
+  held_.WalkProject(project.value, [&](const Key& key, const HeldElsewhere&) {
+    if (key.sub == host.value) passed_on.push_back(key);
   });
   std::sort(held.begin(), held.end());
   std::sort(passed_on.begin(), passed_on.end());
@@ -221,7 +221,7 @@ void ClaimsStage::GiveAway(const Key& key, std::uint64_t line, Emitter& out) {
 
 bool ClaimsStage::HandOver(const RecordView& record, ProjectId project, ResultId result, HostId named,
                            Emitter& out) {
-  if (held_.size() == 0 || hops_ >= kMostHops) [[likely]]
+  if (held_.rows() == 0 || hops_ >= kMostHops) [[likely]]
     return false;
   const HeldElsewhere* row = held_.Find(ResultKey(project.value, result.value, named));
   if (row == nullptr) return false;
@@ -243,8 +243,8 @@ bool ClaimsStage::HandOver(const RecordView& record, ProjectId project, ResultId
 
 void ClaimsStage::ForgetHeld(ProjectId project, double now, double* first_due) {
   std::vector<Key> over;
-  held_.ForEach([&](const Key& key, const HeldElsewhere& row) {
-    if (key.project != project.value || row.until == 0) return;
+  held_.WalkProject(project.value, [&](const Key& key, const HeldElsewhere& row) {
+    if (row.until == 0) return;
     if (row.until < now)
       over.push_back(key);
     else
@@ -289,7 +289,7 @@ void ClaimsStage::TakeAllHanded(Emitter& out) {
   if (const Handing* handing = handing_.Find({}); handing == nullptr || handing->waits == 0) return;
   const std::uint64_t passed = marks_.passed();
   std::vector<std::pair<Key, HandedRow>> due;
-  handed_.ForEach([&](const Key& key, const HandedRow& row) {
+  handed_.Walk([&](const Key& key, const HandedRow& row) {
     if (row.after + 2 <= passed) due.emplace_back(key, row);
   });
   std::sort(due.begin(), due.end(), [](const auto& a, const auto& b) {

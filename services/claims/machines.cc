@@ -79,8 +79,10 @@ Machines::Machines(std::uint32_t partition, std::uint32_t partitions, stream::Ta
     : partition_(partition),
       partitions_(partitions),
       machines_(tables, kMachinesTable, false),
-      waiting_(tables, kWaitingReportsTable, true),
-      limits_(tables, kEstimateLimitsTable, true) {}
+      waiting_(tables, kWaitingReportsTable, false),
+      limits_(tables, kEstimateLimitsTable, true) {
+  waiting_.MarkWaiting("reports");
+}
 
 void Machines::OnSettings(ProjectId project, const wire::SettingsChange& change) {
   const wire::EstimateLimitChanges& said = change.estimates;

@@ -17,8 +17,7 @@ template <class Table, class Refuse>
 double ExpireOverdue(Table& table, ProjectId project, double now, Refuse&& refuse) {
   std::vector<stream::Key> over;
   double first_due = std::numeric_limits<double>::infinity();
-  table.ForEach([&](const stream::Key& key, const auto& waiting) {
-    if (key.project != project.value) return;
+  table.WalkProject(project.value, [&](const stream::Key& key, const auto& waiting) {
     const double due = waiting.since + credit::kDefaultResultWindow;
     if (due < now)
       over.push_back(key);

@@ -21,7 +21,7 @@ Status MergeAudit::Look(std::uint32_t partition, bool lockstep, accounts::Accoun
     heirs_[{partition, {key.project, host.merge.into.value}}];
   });
   if (!s.ok()) return s;
-  stage.merges().ForEach([&](const stream::Key& heir, const accounts::WaitingMerges& row) {
+  s = stage.merges().ForEachStored([&](const stream::Key& heir, const accounts::WaitingMerges& row) {
     for (const accounts::WaitingMerge& one : row.hosts) {
       wire::Grant record;
       if (!wire::DecodeGrant(one.bytes, &record)) record.into = {};
@@ -36,6 +36,7 @@ Status MergeAudit::Look(std::uint32_t partition, bool lockstep, accounts::Accoun
           .ready = !lockstep && (heir.id == one.host || (both_are_here && takes->user.value == one.user))};
     }
   });
+  if (!s.ok()) return s;
   any_ = any_ || !done_.empty() || !waiting_.empty();
   return stage.moves().ForEachStored([&](const stream::Key& key, const accounts::HostMoves& moves) {
     const accounts::HostAccount* host = hosts.Find({.project = key.project, .id = key.id, .sub = 0});

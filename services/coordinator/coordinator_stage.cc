@@ -62,11 +62,13 @@ std::vector<stream::TopicPartition> CoordinatorStage::Inputs() {
 CoordinatorStage::CoordinatorStage(const CoordinatorOptions& options, stream::TableHost& tables)
     : options_(options),
       projects_(tables, kProjectsTable, true),
-      pending_(tables, kSamplesTable, true),
+      pending_(tables, kSamplesTable, false),
       relay_(tables, kRelayTable, true),
       awaited_(tables, kAwaitedTable, true),
       profiles_(tables, kProfileTable, false),
-      names_(tables, kNameTable, false) {}
+      names_(tables, kNameTable, false) {
+  pending_.MarkWaiting("samples");
+}
 
 std::vector<stream::TableBase*> CoordinatorStage::tables() {
   return {&projects_, &pending_, &relay_, &awaited_, &profiles_, &names_};
@@ -320,8 +322,8 @@ void CoordinatorStage::ApplyTicks(ProjectId project, std::uint32_t source, std::
          *std::min_element(state.passed.begin(), state.passed.end()) > state.applied) {
     std::vector<Key> keys;
     samples_.clear();
-    pending_.ForEach([&](const Key& key, const PendingSamples& row) {
-      if (key.project != project.value || row.period > state.applied) return;
+    pending_.WalkProject(project.value, [&](const Key& key, const PendingSamples& row) {
+      if (row.period > state.applied) return;
       keys.push_back(key);
       ProjectId named;
       if (!wire::DecodeSampleBatch(row.bytes, &named, &samples_))
@@ -339,9 +341,7 @@ void CoordinatorStage::ApplyTicks(ProjectId project, std::uint32_t source, std::
 
 void CoordinatorStage::DropSamples(ProjectId project) {
   std::vector<Key> keys;
-  pending_.ForEach([&](const Key& key, const PendingSamples&) {
-    if (key.project == project.value) keys.push_back(key);
-  });
+  pending_.WalkProject(project.value, [&](const Key& key, const PendingSamples&) { keys.push_back(key); });
   std::sort(keys.begin(), keys.end());
   for (const Key& key : keys) pending_.Erase(key);
 }

@@ -129,13 +129,15 @@ std::vector<stream::TopicPartition> GrantsStage::Inputs(std::uint32_t partition)
 
 GrantsStage::GrantsStage(const GrantsOptions& options, stream::TableHost& tables)
     : options_(options),
-      open_(tables, kOpenTable, true),
+      open_(tables, kOpenTable, false),
       decided_(tables, kDecidedTable, false),
       projects_(tables, kProjectsTable, true),
       sorted_(tables, kSortedTable, true),
       moved_(tables, kMovedTable, true),
       calendar_(tables, kDaysTable, kChunksTable),
-      marks_(tables, kMarkTable, options.partitions, 0) {}
+      marks_(tables, kMarkTable, options.partitions, 0) {
+  open_.MarkWaiting("workunits");
+}
 
 std::vector<stream::TableBase*> GrantsStage::tables() {
   std::vector<stream::TableBase*> all = {&open_, &decided_, &projects_, &sorted_, &moved_, marks_.table()};
@@ -223,8 +225,7 @@ void GrantsStage::OnControl(const RecordView& record, Emitter& out) {
   wire::ProjectView& view = projects_.Mutable(ProjectKey(project));
   if (Status s = wire::ApplyControl(control, view); !s.ok()) return out.Fail(std::move(s));
   if (control.kind != wire::ControlKind::kEvent) return;
-  oldest_.erase(project.value);  // a window may have changed
-  Expire(project, view.time, out);
+  Expire(project, view.time, out);  // a window may have changed
 }
 
 void GrantsStage::OnPassed(const RecordView& record, Emitter& out) {
@@ -662,8 +663,7 @@ void GrantsStage::Expire(ProjectId project, double now, Emitter& out) {
   if (known != oldest_.end() && known->second + shortest >= now) return;
   std::vector<Key> over;
   double oldest = std::numeric_limits<double>::infinity();
-  open_.ForEach([&](const Key& key, const OpenWorkunit& open) {
-    if (key.project != project.value) return;
+  open_.WalkProject(project.value, [&](const Key& key, const OpenWorkunit& open) {
     if (open.since + shortest >= now) {
       oldest = std::min(oldest, open.since);
       return;
