@@ -29,7 +29,7 @@ Wide ShiftRounded(Wide value, int shift) {
 
 // What was taken back was added, at the times of its grants, as kLn2 / half-life for each day's work; what is left of that goes.
 void TakeFromAverage(const PostingFacts& posting, RecentAverage& recent) {
-  if (posting.recent_off == 0 || recent.time == 0) return;
+  if (posting.recent_off == 0 || (recent.time == 0 && !posting.begins_average)) return;
   const double now = std::max(posting.now, recent.time);
   const double value = DecayedAverage(recent, now, kRecentAverageHalfLife) - posting.recent_off;
   if (!std::isfinite(value)) return;

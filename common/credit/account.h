@@ -110,6 +110,8 @@ struct PostingFacts {
   double recent_off = 0;
   bool corrects = false;  // an operator's reversal or re-pricing: `micro` is no work, whatever its sign
   bool uncounts = false;  // a result that was granted counts no more
+  // A correction that gives a result its first credit: where the account has no recent average yet, what it wins begins one.
+  bool begins_average = false;
 };
 
 // One posting, whole: total, recent average, per app, day, count. Total, sums and count take any posting;

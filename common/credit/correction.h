@@ -2,16 +2,9 @@
 // has in them, by event time. Pure.
 #pragma once
 
-#include <cstdint>
-
 #include "common/credit/account.h"
 
 namespace cobblestone::credit {
-
-// Bits beside GrantFlag's (model.h), of a re-pricing that reinstates a result.
-inline constexpr std::uint32_t kGrantReinstates = 1u << 7;  // it gives back what reversals have taken
-inline constexpr std::uint32_t kGrantRecounts =
-    1u << 8;  // and the result counts again among those that were granted
 
 // What a result still has in the recent averages of those who got its credit: ln 2 / half-life of each day's work, decayed
 // since, as with partial grants that are taken back (partial_settlement.h).

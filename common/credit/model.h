@@ -325,6 +325,11 @@ enum GrantFlag : std::uint32_t {
   // An operator's reversal or re-pricing: its credit is no work for the recent averages, which lose `recent_off` alone.
   kGrantCorrects = 1u << 5,
   kGrantUncounts = 1u << 6,  // the result counts no more among those that were granted
+  // A re-pricing that reinstates a result: it gives back what reversals have taken, or gives what the result would have got.
+  kGrantReinstates = 1u << 7,
+  kGrantRecounts = 1u << 8,  // with it the result counts (again) among those that were granted
+  // With kGrantReinstates: the validator had judged the result invalid, so the result had never brought anything.
+  kGrantJudgedInvalid = 1u << 9,
 };
 
 // Order of samples everywhere: (time, validation_id, result), semantics.md, section 3; of one result, by host and what else it has.

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "common/credit/correction.h"
+#include "common/credit/model.h"
 #include "common/wire/account_codec.h"
 #include "common/wire/grant_codec.h"
 

@@ -423,7 +423,17 @@ Check Body(const JobRepricing& repricing) {
 }
 
 Check Body(const Repricing& repricing) {
-  return EntryOf(repricing.target, repricing.reason, repricing.entry);
+  COBBLESTONE_TRY(EntryOf(repricing.target, repricing.reason, repricing.entry));
+  if (!repricing.judged_invalid) return std::nullopt;
+  if (repricing.policy_version != 0)
+    return OutOfRange("policy_version", "a result that was judged invalid is reinstated at its own price");
+  const LedgerEntry& entry = *repricing.entry;
+  if (entry.team.value != 0 || entry.credit_micro != 0 || entry.counted || entry.previous != 0)
+    return OutOfRange("entry", "a result that was judged invalid had neither team nor credit nor correction");
+  if (repricing.credit_micro < 0)
+    return Negative("credit_micro", static_cast<double>(repricing.credit_micro));
+  if (repricing.judged_invalid->team_time == 0) return Missing("judged_invalid.team_time");
+  return Times({{"judged_invalid.team_time", repricing.judged_invalid->team_time}});
 }
 
 Check Body(const MachineHost& member) {

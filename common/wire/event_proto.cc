@@ -312,6 +312,18 @@ std::optional<LedgerEntry> EntryFromProto(const M& m) {
   return m.has_entry() ? std::optional(FromProto(m.entry())) : std::nullopt;
 }
 
+Repricing FromProto(const v1::Repricing& m) {
+  Repricing out{.policy_version = m.policy_version(),
+                .target = TargetFromProto(m),
+                .reason = m.reason(),
+                .entry = EntryFromProto(m),
+                .credit_micro = m.credit_micro()};
+  if (m.has_judged_invalid())
+    out.judged_invalid = JudgedInvalid{.team_time = m.judged_invalid().team_time(),
+                                       .like_result = ResultId(m.judged_invalid().like_result())};
+  return out;
+}
+
 JobRepricing FromProto(const v1::JobRepricing& m) {
   JobRepricing out{.host = HostId(m.host()),
                    .result = ResultId(m.result()),
@@ -390,12 +402,7 @@ EventBody BodyFromProto(const v1::Envelope& m) {
       return Reversal{.target = TargetFromProto(m.reversal()),
                       .reason = m.reversal().reason(),
                       .entry = EntryFromProto(m.reversal())};
-    case v1::Envelope::kRepricing:
-      return Repricing{.policy_version = m.repricing().policy_version(),
-                       .target = TargetFromProto(m.repricing()),
-                       .reason = m.repricing().reason(),
-                       .entry = EntryFromProto(m.repricing()),
-                       .credit_micro = m.repricing().credit_micro()};
+    case v1::Envelope::kRepricing: return FromProto(m.repricing());
     case v1::Envelope::kJobReversal:
       return JobReversal{.host = HostId(m.job_reversal().host()),
                          .result = ResultId(m.job_reversal().result()),
@@ -739,6 +746,10 @@ void Put(const Repricing& in, v1::Envelope* envelope) {
   m->set_reason(in.reason);
   if (in.entry) Put(*in.entry, m->mutable_entry());
   m->set_credit_micro(in.credit_micro);
+  if (in.judged_invalid) {
+    m->mutable_judged_invalid()->set_team_time(in.judged_invalid->team_time);
+    m->mutable_judged_invalid()->set_like_result(in.judged_invalid->like_result.value);
+  }
 }
 
 void Put(const JobReversal& in, v1::Envelope* envelope) {

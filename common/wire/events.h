@@ -463,12 +463,22 @@ struct Reversal {
   friend bool operator==(const Reversal&, const Reversal&) = default;
 };
 
+// Of a result that the validator had judged invalid and that is reinstated.
+struct JudgedInvalid {
+  double team_time = 0;  // UNIX s: the credit goes to the team that the user was in then
+  ResultId
+      like_result;  // whose grant is the amount; 0: its own claim is, or the operator has named the amount
+
+  friend bool operator==(const JudgedInvalid&, const JudgedInvalid&) = default;
+};
+
 struct Repricing {
   std::uint32_t policy_version = 0;
   Target target;
   std::string reason;
   std::optional<LedgerEntry> entry;
   credit::MicroCredit credit_micro = 0;  // what the result is to have brought the owner
+  std::optional<JudgedInvalid> judged_invalid{};
 
   friend bool operator==(const Repricing&, const Repricing&) = default;
 };

@@ -24,12 +24,16 @@ enum class GrantKind : std::uint8_t {
   kTrickle = 13,     // a message of a running job that brought nothing, and why
   kHostNamed = 14,   // of a host that another one is to become: it is this user's
   kHostOthers = 15,  // and where it is somebody else's, or nobody has named it yet
+  kInvalid = 16,     // a result that the validator judged invalid, with what it would have claimed
 };
 
 // Changes what a user has, for a result: waits for its user as long as no event has named it.
 constexpr bool IsAward(GrantKind kind) {
   return (kind >= GrantKind::kFinal && kind <= GrantKind::kReversal) || kind == GrantKind::kRepricing;
 }
+
+// Tells something of a result and awards nothing: no account reads it.
+constexpr bool IsNote(GrantKind kind) { return kind == GrantKind::kTrickle || kind == GrantKind::kInvalid; }
 
 // Says whose a host is, or moves its account, and awards nothing.
 constexpr bool IsHostMove(GrantKind kind) {

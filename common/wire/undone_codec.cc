@@ -6,7 +6,7 @@
 namespace cobblestone::wire {
 
 void EncodeUndone(const Undone& u, std::string* out) {
-  char buffer[9 * kMaxScalarField];
+  char buffer[10 * kMaxScalarField];
   ProtoWriter w(buffer);
   w.Uint(1, u.event);
   w.Uint(2, u.workunit.value);
@@ -17,6 +17,7 @@ void EncodeUndone(const Undone& u, std::string* out) {
   w.Sint(7, u.paid_micro);
   w.Sint(8, u.taken_micro);
   w.Uint(9, u.repriced);
+  w.Uint(10, u.like_result.value);
   out->append(w.written());
 }
 
@@ -34,6 +35,7 @@ bool DecodeUndone(std::string_view bytes, Undone* u) {
       case VarintTag(7): u->paid_micro = r.Sint(); break;
       case VarintTag(8): u->taken_micro = r.Sint(); break;
       case VarintTag(9): u->repriced = r.Uint32(); break;
+      case VarintTag(10): u->like_result = ResultId(r.Varint()); break;
       default: r.Skip(tag); break;
     }
   }

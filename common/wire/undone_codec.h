@@ -22,6 +22,9 @@ struct Undone {
   credit::MicroCredit paid_micro = 0;
   credit::MicroCredit taken_micro = 0;  // likewise: of the new sum by operators
   std::uint32_t repriced = 0;  // likewise: how often the job has been priced anew, this time included
+  // Reinstatement of a result that was judged invalid: it gets what this result of its workunit was granted. 0: what its own claim
+  // comes to, or what the operator has named.
+  ResultId like_result;
 
   friend bool operator==(const Undone&, const Undone&) = default;
 };

@@ -4,7 +4,6 @@
 #include <tuple>
 
 #include "common/credit/constants.h"
-#include "common/credit/correction.h"
 #include "common/credit/unite_accounts.h"
 #include "common/wire/account_codec.h"
 #include "common/wire/counted.h"
@@ -41,7 +40,8 @@ credit::PostingFacts PostingOf(const wire::GrantHead& head) {
           .owed = (head.flags & credit::kGrantOwed) != 0,
           .recent_off = head.recent_off,
           .corrects = (head.flags & credit::kGrantCorrects) != 0,
-          .uncounts = (head.flags & credit::kGrantUncounts) != 0};
+          .uncounts = (head.flags & credit::kGrantUncounts) != 0,
+          .begins_average = (head.flags & credit::kGrantJudgedInvalid) != 0};
 }
 
 }  // namespace
@@ -142,7 +142,7 @@ void AccountsStage::Process(std::size_t input, const RecordView& record, Emitter
   if (!options_.sorted) return OnGrant(record.value, record.offset, out);
   wire::Grant grant;
   if (!wire::DecodeGrant(record.value, &grant)) return out.Fail(Status::Corrupted("a grant does not decode"));
-  if (grant.head.kind == wire::GrantKind::kTrickle) return;
+  if (wire::IsNote(grant.head.kind)) return;
   if (grant.head.kind == wire::GrantKind::kMark) return OnPassed(record.value, out);
   // Hosts move at once, so that at the barrier everything is where it is to be applied.
   if (wire::IsHostMove(grant.head.kind)) return OnHostMove(grant.head, record.value, out);
@@ -331,7 +331,7 @@ void AccountsStage::OnGrant(std::string_view bytes, std::uint64_t offset, Emitte
   wire::GrantHead head;
   if (!wire::DecodeGrantHead(bytes, &head)) return out.Fail(Status::Corrupted("a grant does not decode"));
   if (!wire::IsAward(head.kind)) {
-    if (head.kind == wire::GrantKind::kTrickle) return;  // for people
+    if (wire::IsNote(head.kind)) return;
     if (head.kind == wire::GrantKind::kOpening) return ApplyOpening(head, out);
     if (head.kind == wire::GrantKind::kMark) return OnPassed(bytes, out);
     if (head.kind == wire::GrantKind::kEstimate) return OnEstimate(bytes, out);

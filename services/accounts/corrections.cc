@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "common/credit/correction.h"
 #include "common/wire/grant_codec.h"
@@ -24,6 +25,7 @@ struct Correction {
   std::string_view reason;
   bool reprices = false;
   bool reinstates = false;
+  std::optional<wire::JudgedInvalid> judged_invalid{};
 };
 
 Correction CorrectionOf(const wire::Event& event) {
@@ -36,12 +38,16 @@ Correction CorrectionOf(const wire::Event& event) {
           .policy_version = repricing.policy_version,
           .reason = repricing.reason,
           .reprices = true,
-          .reinstates = repricing.policy_version == 0};
+          .reinstates = repricing.policy_version == 0,
+          .judged_invalid = repricing.judged_invalid};
 }
 
-CorrectedEntry* Find(const wire::LedgerEntry& entry, Corrections& row) {
+// Of a result that was judged invalid there is one for the owner at most, whatever its team: the event names none.
+CorrectedEntry* Find(const Correction& correction, Corrections& row) {
+  const wire::LedgerEntry& entry = correction.entry;
   const auto found = std::find_if(row.entries.begin(), row.entries.end(), [&](const CorrectedEntry& one) {
-    return one.user == entry.user && one.host == entry.host && one.team == entry.team;
+    return one.user == entry.user && one.host == entry.host &&
+           (correction.judged_invalid || one.team == entry.team);
   });
   return found == row.entries.end() ? nullptr : &*found;
 }
@@ -55,12 +61,17 @@ std::optional<wire::Refusal> Against(const Correction& correction, const wire::W
       if (one.id == word.id)
         return wire::Refusal{RefusalReason::kDuplicateWithOtherContents,
                              "another reversal or re-pricing of this result with this id"};
+  if (correction.judged_invalid && before != nullptr)
+    return wire::Refusal{RefusalReason::kAlreadyDecided,
+                         "this result is reinstated already, or an operator has corrected it before: ask "
+                         "again for what there is now"};
   const std::uint64_t last = before != nullptr ? before->words.back().id : 0;
   if (entry.previous != last)
     return wire::Refusal{RefusalReason::kAlreadyDecided,
                          "rests on correction " + std::to_string(entry.previous) + ", and the last is " +
                              std::to_string(last) + ": ask again for what there is now"};
-  if (correction.reinstates && (before == nullptr || (change == 0 && !before->uncounted)))
+  if (correction.reinstates && !correction.judged_invalid &&
+      (before == nullptr || (change == 0 && !before->uncounted)))
     return wire::Refusal{RefusalReason::kAlreadyDecided,
                          "this result was not reversed, so there is nothing to reinstate"};
   if (entry.counted && before != nullptr && before->uncounted)
@@ -77,6 +88,7 @@ void AccountsStage::OnCorrection(const stream::RecordView& record, const wire::E
                                  stream::Emitter& out) {
   const Correction correction = CorrectionOf(event);
   const wire::LedgerEntry& entry = correction.entry;
+  TeamId team = entry.team;
   // What it was granted waits for it, and will be posted to a team that nobody knows yet.
   if (entry.user) {
     const UserState* user =
@@ -85,9 +97,11 @@ void AccountsStage::OnCorrection(const stream::RecordView& record, const wire::E
       return wire::Refuse(
           record, event.head.project, RefusalReason::kUnknownUser,
           "no event has named user " + std::to_string(entry.user.value) + ": ask again when one has", out);
+    if (correction.judged_invalid) team = user->TeamAt(correction.judged_invalid->team_time);
   }
-  // Whatever was granted to it made its row here.
-  if (hosts_.Find({.project = event.head.project.value, .id = entry.host.value, .sub = 0}) == nullptr)
+  // Whatever was granted to it made its row here. A first credit makes the row, as a grant does.
+  if (!correction.judged_invalid &&
+      hosts_.Find({.project = event.head.project.value, .id = entry.host.value, .sub = 0}) == nullptr)
     return wire::Refuse(
         record, event.head.project, RefusalReason::kUnknownHost,
         "nothing was granted to host " + std::to_string(entry.host.value) + " for the user that is named",
@@ -97,34 +111,35 @@ void AccountsStage::OnCorrection(const stream::RecordView& record, const wire::E
   const credit::MicroTotal change = credit::MicroTotal{correction.after} - entry.credit_micro;
   Corrections row;
   if (const Corrections* known = corrections_.Find(key)) row = *known;
-  CorrectedEntry* before = Find(entry, row);
+  CorrectedEntry* before = Find(correction, row);
   if (before != nullptr)
     for (const wire::Word& one : before->words)
       if (wire::StandingOf(word, one) == wire::Standing::kRepeat) return;
   if (auto refusal = Against(correction, word, before, change))
     return wire::Refuse(record, event.head.project, refusal->reason, std::move(refusal->detail), out);
   if (before == nullptr)
-    before =
-        &row.entries.emplace_back(CorrectedEntry{.user = entry.user, .host = entry.host, .team = entry.team});
+    before = &row.entries.emplace_back(CorrectedEntry{.user = entry.user, .host = entry.host, .team = team});
   const bool uncounts = entry.counted && !correction.reprices;
-  const bool recounts = correction.reinstates && before->uncounted;
+  const bool recounts = correction.reinstates && (correction.judged_invalid || before->uncounted);
   before->words.push_back(word);
   before->uncounted = (before->uncounted || uncounts) && !recounts;
   corrections_.Mutable(key) = std::move(row);
 
-  const wire::Undone undone{.event = event.head.id,
-                            .workunit = entry.workunit,
-                            .app_version = entry.app_version,
-                            .credit_micro = entry.credit_micro,
-                            .policy_version = correction.policy_version,
-                            .counted = uncounts};
+  const wire::Undone undone{
+      .event = event.head.id,
+      .workunit = entry.workunit,
+      .app_version = entry.app_version,
+      .credit_micro = entry.credit_micro,
+      .policy_version = correction.policy_version,
+      .counted = uncounts,
+      .like_result = correction.judged_invalid ? correction.judged_invalid->like_result : ResultId()};
   const credit::RecentAverage share{.value = entry.recent, .time = entry.recent_time};
   bytes_.clear();
   wire::EncodeGrant(
       {.project = event.head.project,
        .user = entry.user,
        .host = entry.host,
-       .team = entry.team,
+       .team = team,
        .app = entry.app,
        .result = correction.result,
        .credit_micro = static_cast<credit::MicroCredit>(change),
@@ -132,7 +147,8 @@ void AccountsStage::OnCorrection(const stream::RecordView& record, const wire::E
        .kind = correction.reprices ? wire::GrantKind::kRepricing : wire::GrantKind::kReversal,
        .flags = credit::kGrantCorrects | credit::kGrantSettles | (uncounts ? credit::kGrantUncounts : 0u) |
                 (correction.reinstates ? credit::kGrantReinstates : 0u) |
-                (recounts ? credit::kGrantRecounts : 0u),
+                (recounts ? credit::kGrantRecounts : 0u) |
+                (correction.judged_invalid ? credit::kGrantJudgedInvalid : 0u),
        .recent_off = correction.reinstates
                          ? credit::ShareBack(share, event.head.time)
                          : credit::ShareOff(share, entry.credit_micro, correction.after, event.head.time)},

@@ -7,6 +7,7 @@
 
 #include "common/credit/account.h"
 #include "common/credit/policy.h"
+#include "common/credit/worth_if_valid.h"
 #include "common/wire/claim_codec.h"
 #include "common/wire/control_codec.h"
 #include "common/wire/event_check.h"
@@ -685,6 +686,7 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
     pending_.Erase(key);
     return;
   }
+  if (checked.state == credit::ValidateState::kInvalid) TellInvalid(project, job, checked, state.record, out);
   const credit::Policy& policy = credit::PolicyFor(app->policy.kind);
   decision_ = policy.OnValidation(
       job, checked, {.project = project, .catalogue = view.catalogue, .scales = view.scales}, state.record);
@@ -717,6 +719,37 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
             .app = job.app.value},
            pending->line(), out);
   pending_.Erase(key);
+}
+
+void ClaimsStage::TellInvalid(ProjectId project, const credit::CompletionFacts& job,
+                              const credit::ValidationFacts& checked, const credit::HostRecord& host,
+                              Emitter& out) {
+  const wire::ProjectView& view = projects_.Need(ProjectKey(project));
+  const double cap = view.catalogue.settings.max_granted_credit;
+  auto worth = credit::PriceIfValid(
+      job, checked, {.project = project, .catalogue = view.catalogue, .scales = view.scales}, host, cap);
+  if (!worth) return;
+  credit::Claim& claim = worth->claim;
+  claim.project = project;
+  claim.line = checked.line;
+  std::string bytes;
+  wire::EncodeClaim(claim, &bytes);
+  bytes_.clear();
+  wire::EncodeGrant({.project = project,
+                     .user = claim.user,
+                     .host = claim.host,
+                     .app = claim.app,
+                     .result = claim.result,
+                     .time = claim.time,
+                     .kind = wire::GrantKind::kInvalid,
+                     .work_start = claim.sent_time},
+                    {.credit = worth->credit,
+                     .mode = claim.mode,
+                     .line = claim.line,
+                     .max_granted_credit = cap,
+                     .canonical_result = claim.canonical_result},
+                    {}, bytes, &bytes_);
+  out.Emit(wire::kGrants, wire::OwnerPartition(project, claim.user, claim.host, options_.partitions), bytes_);
 }
 
 // Closes the workunit's set without a claim for this result.

@@ -203,6 +203,10 @@ class ClaimsStage final : public stream::Stage {
   void Join(ProjectId project, ResultId result, HostId host, stream::Emitter& out);
   void JoinDecoded(const stream::Key& key, const Pending& waiting, const credit::CompletionFacts& job,
                    credit::ValidationFacts& checked, stream::Emitter& out);
+  // Into the ledger: the result was judged invalid, and what it would have claimed. An operator may reinstate it by that.
+  void TellInvalid(ProjectId project, const credit::CompletionFacts& job,
+                   const credit::ValidationFacts& checked, const credit::HostRecord& host,
+                   stream::Emitter& out);
   void EmitExpired(ProjectId project, const credit::ValidationFacts& validation, std::uint64_t line,
                    stream::Emitter& out);
   void Expire(ProjectId project, double now, stream::Emitter& out);

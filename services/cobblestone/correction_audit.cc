@@ -26,18 +26,21 @@ Result<std::optional<wire::Grant>> FinalOf(ProjectId project, ResultId result, c
 
 void CorrectionAudit::Take(const wire::Grant& grant, const std::string& where) {
   ++records_;
-  results_[{grant.head.project, grant.head.result}] |= grant.head.kind == wire::GrantKind::kRepricing;
+  Corrected& corrected = results_[{grant.head.project, grant.head.result}];
+  corrected.repriced = corrected.repriced || grant.head.kind == wire::GrantKind::kRepricing;
+  if (grant.undone->like_result) corrected.others.push_back(grant.undone->like_result);
   if (grant.reason.empty()) problem_(where + ": corrects, and does not say why");
 }
 
 Status CorrectionAudit::Check(const AuditedLedger& ledger) {
   if (Status s = ReadLateWorkunits(ledger); !s.ok()) return s;
-  for (const auto& [which, repriced] : results_)
-    if (Status s = CheckResult(which, repriced, ledger); !s.ok()) return s;
+  for (const auto& [which, corrected] : results_)
+    if (Status s = CheckResult(which, corrected, ledger); !s.ok()) return s;
   return Status::Ok();
 }
 
-Status CorrectionAudit::CheckResult(const OfResult& which, bool repriced, const AuditedLedger& ledger) {
+Status CorrectionAudit::CheckResult(const OfResult& which, const Corrected& corrected,
+                                    const AuditedLedger& ledger) {
   const auto& [project, result] = which;
   const std::string name =
       "result " + std::to_string(result.value) + " of project " + std::to_string(project.value);
@@ -65,17 +68,20 @@ Status CorrectionAudit::CheckResult(const OfResult& which, bool repriced, const 
   };
   Status s = read(*grants, wire::kGrants, &CorrectionReader::Select);
   if (s.ok()) s = read(*grants, wire::kGrants, &CorrectionReader::TakeGrant);
-  if (s.ok() && repriced) {
+  if (s.ok() && corrected.repriced) {
     auto unpaid = ledger.index.Trickles(project, result, std::numeric_limits<std::size_t>::max());
     if (!unpaid.ok()) return unpaid.status();
     std::erase_if(*unpaid, ledger.is_behind);
     s = read(*unpaid, wire::kGrants, &CorrectionReader::TakeGrant);
   }
   if (s.ok()) s = read(*postings, wire::kPostings, &CorrectionReader::TakePosting);
-  if (s.ok() && repriced) {
+  if (s.ok() && corrected.repriced) {
     const auto final = FinalOf(project, result, ledger);
     s = final.status();
     if (s.ok() && *final) s = ReadReplicas(**final, ledger, reader);
+  }
+  for (const ResultId other : corrected.others) {
+    if (s.ok()) s = ReadReplica(project, other, ledger, reader);
   }
   if (!s.ok()) return s;
   if (!whole) problem_("a record of corrected " + name + " does not decode");
@@ -85,8 +91,8 @@ Status CorrectionAudit::CheckResult(const OfResult& which, bool repriced, const 
 
 // A late result got what the others of its workunit got, and its grant does not name them.
 Status CorrectionAudit::ReadLateWorkunits(const AuditedLedger& ledger) {
-  for (const auto& [which, repriced] : results_) {
-    if (!repriced) continue;
+  for (const auto& [which, corrected] : results_) {
+    if (!corrected.repriced) continue;
     const auto final = FinalOf(which.first, which.second, ledger);
     if (!final.ok()) return final.status();
     if (*final && ((*final)->head.flags & credit::kGrantLate) != 0)
@@ -111,14 +117,19 @@ Status CorrectionAudit::ReadReplicas(const wire::Grant& final, const AuditedLedg
     for (const std::string& record : late->second) reader.TakeReplica(record);
     return Status::Ok();
   }
-  for (const wire::OtherClaim& other : final.others) {
-    const auto places = ledger.index.Grants(final.head.project, other.result);
-    if (!places.ok()) return places.status();
-    for (const LedgerPlace& place : *places) {
-      const auto record = ledger.record_at(place, wire::kGrants);
-      if (!record.ok()) return record.status();
-      reader.TakeReplica(*record);
-    }
+  for (const wire::OtherClaim& other : final.others)
+    if (Status s = ReadReplica(final.head.project, other.result, ledger, reader); !s.ok()) return s;
+  return Status::Ok();
+}
+
+Status CorrectionAudit::ReadReplica(ProjectId project, ResultId result, const AuditedLedger& ledger,
+                                    CorrectionReader& reader) {
+  const auto places = ledger.index.Grants(project, result);
+  if (!places.ok()) return places.status();
+  for (const LedgerPlace& place : *places) {
+    const auto record = ledger.record_at(place, wire::kGrants);
+    if (!record.ok()) return record.status();
+    reader.TakeReplica(*record);
   }
   return Status::Ok();
 }

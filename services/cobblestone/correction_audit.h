@@ -41,13 +41,20 @@ class CorrectionAudit {
  private:
   using OfResult = std::pair<ProjectId, ResultId>;
 
-  Status CheckResult(const OfResult& which, bool repriced, const AuditedLedger& ledger);
+  struct Corrected {
+    bool repriced = false;         // priced anew, or reinstated
+    std::vector<ResultId> others;  // of its workunit, whose grants were given it when it was reinstated
+  };
+
+  Status CheckResult(const OfResult& which, const Corrected& corrected, const AuditedLedger& ledger);
   Status ReadLateWorkunits(const AuditedLedger& ledger);
+  static Status ReadReplica(ProjectId project, ResultId result, const AuditedLedger& ledger,
+                            CorrectionReader& reader);
   Status ReadReplicas(const wire::Grant& final, const AuditedLedger& ledger, CorrectionReader& reader) const;
 
   Problem problem_;
   std::uint64_t records_ = 0;
-  std::map<OfResult, bool> results_;  // whether any was priced anew
+  std::map<OfResult, Corrected> results_;
   // Final grants of workunits of which a late result was priced anew, as bytes.
   std::map<std::pair<ProjectId, WorkunitId>, std::vector<std::string>> late_workunits_;
 };

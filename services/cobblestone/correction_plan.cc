@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "common/credit/correction.h"
+#include "common/credit/policy.h"
+#include "common/credit/worth_if_valid.h"
 #include "common/stream/hash128.h"
 #include "common/wire/account_codec.h"
 #include "common/wire/control_codec.h"
@@ -108,7 +110,7 @@ bool CorrectionReader::TakeHost(std::string_view record) {
   if (!wire::DecodeGrantHead(record, &head)) return false;
   if (head.project != request_.project || !head.host || !head.user) return true;
   if (head.kind != wire::GrantKind::kEstimate && head.kind != wire::GrantKind::kHostLeaves &&
-      head.kind != wire::GrantKind::kHostOthers && head.kind != wire::GrantKind::kTrickle)
+      head.kind != wire::GrantKind::kHostOthers && !wire::IsNote(head.kind))
     owned_.emplace(head.host, head.user);
   if (head.kind != wire::GrantKind::kHostMerged) return true;
   wire::Grant whole;
@@ -155,14 +157,17 @@ bool CorrectionReader::MayBeOf(AppId app) const {
 bool CorrectionReader::Select(std::string_view record) {
   wire::Grant grant;
   if (!wire::DecodeGrantHead(record, &grant.head)) return false;
-  if (!wire::IsAward(grant.head.kind) || grant.head.project != request_.project) return true;
+  const bool invalid = grant.head.kind == wire::GrantKind::kInvalid && ReinstatesInvalid();
+  const bool award = wire::IsAward(grant.head.kind) && !request_.judged_invalid;
+  if (!(award || invalid) || grant.head.project != request_.project) return true;
   const bool by_head =
       request_.target == wire::TargetKind::kResult || request_.target == wire::TargetKind::kHost;
   if (by_head && !Meant(grant.head, grant)) return true;
   if (!wire::DecodeGrant(record, &grant)) return false;
   if (!Meant(grant.head, grant)) return true;
   asked_.insert(grant.head.result.value);
-  if (request_.policy_version != 0 && grant.claim) asked_workunits_.insert(grant.claim->workunit.value);
+  if ((request_.policy_version != 0 || invalid) && grant.claim)
+    asked_workunits_.insert(grant.claim->workunit.value);
   return true;
 }
 
@@ -171,6 +176,10 @@ bool CorrectionReader::TakeGrant(std::string_view bytes) {
   if (!wire::DecodeGrantHead(bytes, &head)) return false;
   if (head.project != request_.project) return true;
   if (head.kind == wire::GrantKind::kTrickle) return !asked_.contains(head.result.value) || TakeUnpaid(bytes);
+  if (head.kind == wire::GrantKind::kInvalid) {
+    if (ReinstatesInvalid()) newest_ = std::max(newest_, head.time);
+    return !asked_.contains(head.result.value) || TakeInvalid(bytes);
+  }
   if (!wire::IsAward(head.kind)) return true;
   newest_ = std::max(newest_, head.time);
   const bool meant = asked_.contains(head.result.value);
@@ -198,6 +207,7 @@ bool CorrectionReader::TakeGrant(std::string_view bytes) {
     record.taken = grant.undone->taken_micro;
     record.repriced = grant.undone->repriced;
     record.policy_version = grant.undone->policy_version;
+    record.like_result = grant.undone->like_result;
     return true;
   }
   result.last_credit = std::max(result.last_credit, head.time);
@@ -207,6 +217,18 @@ bool CorrectionReader::TakeGrant(std::string_view bytes) {
     result.version = grant.claim->version;
     result.final = std::move(grant);
   }
+  return true;
+}
+
+bool CorrectionReader::TakeInvalid(std::string_view bytes) {
+  wire::Grant grant;
+  if (!wire::DecodeGrant(bytes, &grant) || !grant.claim) return false;
+  LedgerResult& result = results_[grant.head.result.value];
+  result.app = grant.head.app;
+  result.last_credit = std::max(result.last_credit, grant.head.time);
+  result.workunit = grant.claim->workunit;
+  result.version = grant.claim->version;
+  result.invalid[{grant.head.host, grant.head.user}] = std::move(grant);
   return true;
 }
 
@@ -328,7 +350,7 @@ void CorrectionReader::Push(wire::Event event, ResultId result, const wire::Ledg
 }
 
 void CorrectionReader::Add(ResultId result, const wire::LedgerEntry& entry, credit::MicroCredit after,
-                           CorrectionPlan& plan) {
+                           CorrectionPlan& plan, std::optional<wire::JudgedInvalid> judged_invalid) {
   wire::Event event{.head = {.id = EventIdOf(request_.project, result, entry, after, request_),
                              .project = request_.project,
                              .time = TimeOfEvents()},
@@ -341,8 +363,10 @@ void CorrectionReader::Add(ResultId result, const wire::LedgerEntry& entry, cred
                                  .target = target,
                                  .reason = request_.reason,
                                  .entry = entry,
-                                 .credit_micro = after};
+                                 .credit_micro = after,
+                                 .judged_invalid = judged_invalid};
   Push(std::move(event), result, entry, after, plan);
+  plan.corrections.back().judged_invalid = judged_invalid;
 }
 
 void CorrectionReader::AddReversal(ResultId id, const LedgerResult& result, const RunningShare& share,
@@ -370,9 +394,12 @@ void CorrectionReader::PlanResult(ResultId id, const LedgerResult& result, Corre
     return problem(
         "its user was never named, so that its host alone has the credit: nothing to take it from");
   if (request_.policy_version == 0) {
-    for (const auto& [owner, records] : result.owners)
+    for (const auto& [owner, records] : result.owners) {
+      if (request_.judged_invalid) break;
       request_.reinstates ? PlanReinstatement(id, result, owner, plan)
                           : PlanReversal(id, result, owner, plan);
+    }
+    if (ReinstatesInvalid() && !result.invalid.empty()) PlanInvalid(id, result, plan);
     return;
   }
   if (result.Runs()) return PlanRunning(id, result, plan);
@@ -438,6 +465,87 @@ void CorrectionReader::PlanReinstatement(ResultId id, const LedgerResult& result
     entry.recent_time = share.lost.time;
     Add(id, entry, static_cast<credit::MicroCredit>(entry.credit_micro - share.taken), plan);
   }
+}
+
+std::string CorrectionReader::CannotReinstate(const LedgerResult& result) {
+  if (result.invalid.size() > 1)
+    return "it was judged invalid on " + std::to_string(result.invalid.size()) +
+           " hosts, and the ledger does not tell whose it is";
+  if (result.final)
+    return "it was judged invalid on host " + std::to_string(result.invalid.begin()->first.host.value) +
+           ", and has its grant on host " + std::to_string(result.final->head.host.value);
+  if (result.Runs()) return "it was judged invalid, and its job runs again: ask again when it is decided";
+  for (const auto& [owner, records] : result.owners)
+    if (std::any_of(records.begin(), records.end(), [](const ResultRecord& one) { return one.event != 0; }))
+      return "what its trickles were paid was corrected by an operator: that is not reinstated";
+  return {};
+}
+
+std::optional<credit::MicroCredit> CorrectionReader::NamedWorth(const wire::Grant& invalid,
+                                                                std::string* problem) {
+  if (credit::TellsWorth(*invalid.claim)) {
+    *problem = "its price is no number that can be granted";
+    return std::nullopt;
+  }
+  if (!request_.credit) {
+    unnamed_ = true;
+    *problem =
+        "its policy is assigned, and neither the validator nor the application said what it is worth: "
+        "name the amount with --credit";
+    return std::nullopt;
+  }
+  named_ = true;
+  bool ok = true;
+  const credit::MicroCredit micro = credit::RoundToMicro(*request_.credit, &ok);
+  const double cap = invalid.detail.max_granted_credit;
+  if (!ok) *problem = "the amount of --credit is more than the ledger can hold";
+  if (cap > 0 && *request_.credit > cap)
+    *problem = "the amount of --credit is more than the project's limit of then, " +
+               view::MicroText(credit::RoundToMicro(cap)) + " Cobblestones: name at most that";
+  return problem->empty() ? std::optional(micro) : std::nullopt;
+}
+
+// A result that the validator judged invalid gets its first credit: at the price of when it was judged, less what trickles have paid.
+void CorrectionReader::PlanInvalid(ResultId id, const LedgerResult& result, CorrectionPlan& plan) {
+  const auto is_first = [](const ResultRecord& one) { return one.of_invalid(); };
+  for (const auto& [owner, records] : result.owners)
+    if (std::any_of(records.begin(), records.end(), is_first)) {
+      // It is like a granted result from then on: a reversal of it may be taken back.
+      const bool planned = !plan.corrections.empty() && plan.corrections.back().result == id;
+      if (request_.judged_invalid)
+        plan.unchanged += 1;
+      else if (!planned)
+        plan.problems.emplace_back(id, "it was judged invalid, and is reinstated already");
+      return;
+    }
+  std::string problem = CannotReinstate(result);
+  const auto& [owner, invalid] = *result.invalid.begin();
+  std::optional<InvalidWorth> worth;
+  if (problem.empty()) worth = WorthOfInvalid(invalid, replicas_);
+  if (problem.empty() && !worth)
+    if (const auto named = NamedWorth(invalid, &problem)) worth = InvalidWorth{.micro = *named};
+  if (!problem.empty()) {
+    plan.problems.emplace_back(id, std::move(problem));
+    return;
+  }
+  const credit::Claim& claim = *invalid.claim;
+  const auto micro = static_cast<credit::MicroCredit>(
+      std::max<credit::MicroTotal>(credit::MicroTotal{worth->micro} - PaidByTrickles(result), 0));
+  credit::RecentAverage recent;
+  credit::AddToShare(micro, invalid.head.time, recent);
+  const wire::LedgerEntry entry{.user = owner.user,
+                                .host = owner.host,
+                                .workunit = claim.workunit,
+                                .app = claim.app,
+                                .app_version = claim.version,
+                                .recent = recent.value,
+                                .recent_time = recent.time};
+  // As a grant: of the team of now where the policy says so, else of the team of when the result was reported.
+  const double reported = claim.received_time > 0 ? claim.received_time : claim.time;
+  const bool of_now = credit::PolicyFor(claim.policy).TeamAtGrant();
+  Add(id, entry, micro, plan,
+      wire::JudgedInvalid{.team_time = of_now ? TimeOfEvents() : reported,
+                          .like_result = worth->like_result});
 }
 
 // CLAIMS puts the version in force for the job, which knows its marks; what each owner and team have of that the ledger tells.
@@ -598,6 +706,47 @@ std::string WrongWhileRunning(const ResultRecord& record, const Net& net, credit
 
 }  // namespace
 
+// Of a reinstatement of what was judged invalid; empty: it is right. Trickles that came behind the decision may have come behind the
+// look, too.
+std::string CorrectionReader::WrongFirstCredit(const LedgerResult& result, const ResultOwner& owner,
+                                               const ResultRecord& record) const {
+  const auto invalid = result.invalid.find(owner);
+  if (invalid == result.invalid.end()) return "reinstates a result that nobody judged invalid";
+  if (result.final) return "reinstates a result that has its grant";
+  if (!record.reinstates() || (record.flags & credit::kGrantRecounts) == 0 || record.before != 0)
+    return "does not give a result its first credit";
+  credit::MicroTotal first = 0;
+  credit::MicroTotal late = 0;
+  for (const auto& [other, records] : result.owners)
+    for (const ResultRecord& one : records) {
+      first += one.of_invalid() ? 1 : 0;
+      if (one.partial() && one.late()) late += one.micro;
+    }
+  if (first != 1) return "reinstates what was reinstated before";
+  ReplicaGrants like;
+  if (record.like_result) {
+    const auto replica = replicas_.find(record.like_result.value);
+    if (replica == replicas_.end() || replica->second.claim->workunit != result.workunit)
+      return "gives what result " + std::to_string(record.like_result.value) +
+             " was granted, which is no granted result of its workunit";
+    like.insert(*replica);
+  }
+  const auto worth = WorthOfInvalid(invalid->second, like);
+  const double cap = invalid->second.detail.max_granted_credit;
+  if (!worth)  // the operator has named it
+    return cap > 0 && record.micro > credit::RoundToMicro(cap)
+               ? "gives " + std::to_string(record.micro) +
+                     " micro-credits, more than the project's limit of then"
+               : "";
+  const credit::MicroTotal least = std::max<credit::MicroTotal>(worth->micro - PaidByTrickles(result), 0);
+  const credit::MicroTotal most =
+      std::max<credit::MicroTotal>(worth->micro - PaidByTrickles(result) + late, 0);
+  if (record.micro < least || record.micro > most)
+    return "gives " + std::to_string(record.micro) + " micro-credits, and the result would have got " +
+           Digits(most);
+  return {};
+}
+
 std::vector<std::string> CorrectionReader::WrongCorrections() {
   FindWaited();
   std::vector<std::string> wrong;
@@ -632,6 +781,13 @@ std::vector<std::string> CorrectionReader::WrongCorrections() {
         }
         if (record.partial() && !record.late()) net.AddPaid(record);
         const std::string which = "correction " + std::to_string(record.event);
+        if (record.of_invalid()) {
+          if (std::string why = WrongFirstCredit(result, owner, record); !why.empty())
+            wrong.push_back(which + " " + why);
+          net.since.clear();
+          net.micro += record.micro;
+          continue;
+        }
         if (record.event != 0 && !net.since.contains(record.before))
           wrong.push_back(which + " rests on " + std::to_string(record.before) +
                           " micro-credits, and the ledger had " + Digits(net.micro));
@@ -675,7 +831,20 @@ Result<CorrectionPlan> CorrectionReader::Plan() {
     ++plan.results;
     PlanResult(ResultId(id), result, plan);
   }
-  if (plan.results == 0) return Status::NotFound("the ledger has no credit of what is asked for");
+  if (plan.results == 0)
+    return Status::NotFound(ReinstatesInvalid()
+                                ? "the ledger has neither credit of what is asked for nor a result that was "
+                                  "judged invalid (of those judged before rules version 10 it has no record)"
+                                : "the ledger has no credit of what is asked for");
+  if (request_.reinstates && request_.credit && !named_)
+    return Status::InvalidArgument(
+        "--credit is for results of policy assigned that were judged invalid and "
+        "whose worth nothing tells: here is none, so leave it out");
+  // One result that was asked for by name: an error, where of many the others go on.
+  if (request_.target == wire::TargetKind::kResult && request_.reinstates && plan.corrections.empty() &&
+      plan.problems.size() == 1 && (named_ || (unnamed_ && !request_.credit)))
+    return Status::InvalidArgument("result " + std::to_string(plan.problems[0].first.value) + ": " +
+                                   plan.problems[0].second);
   return plan;
 }
 
@@ -699,6 +868,8 @@ json CorrectionPlanJson(const CorrectionPlan& plan) {
                     {"after", view::MicroText(one.after)},
                     {"recent_average_off", view::Number(one.recent_off)},
                     {"running", one.running()},
+                    {"judged_invalid", one.judged_invalid.has_value()},
+                    {"like_result", one.judged_invalid ? one.judged_invalid->like_result.value : 0},
                     {"event_id", one.event.head.id},
                     {"event", hex}});
   }

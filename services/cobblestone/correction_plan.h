@@ -31,7 +31,12 @@ struct CorrectionRequest {
   double since = 0;
   double until = std::numeric_limits<double>::infinity();
   std::uint32_t policy_version = 0;  // 0: a reversal, or a reinstatement
-  bool reinstates = false;           // give back what reversals have taken; then policy_version is 0
+  // Give back what reversals have taken; of a result that is named, give as well what it would have got had it not been judged
+  // invalid. Then policy_version is 0.
+  bool reinstates = false;
+  bool judged_invalid = false;  // a reinstatement of results that were judged invalid, and of no others
+  // Reinstatement: Cobblestones for each result that was judged invalid and whose worth nothing tells (policy `assigned`).
+  std::optional<double> credit;
   std::string reason;
   double time = 0;  // of the events, UNIX s; 0: of the newest award in the ledger
 };
@@ -43,6 +48,7 @@ struct PlannedCorrection {
   wire::LedgerEntry entry;
   credit::MicroCredit after = 0;
   double recent_off = 0;  // Cobblestones per day
+  std::optional<wire::JudgedInvalid> judged_invalid{};
 
   // It is of a job that still runs.
   [[nodiscard]] bool running() const {
@@ -99,9 +105,21 @@ class CorrectionReader {
   void PlanReversal(ResultId id, const LedgerResult& result, const ResultOwner& owner, CorrectionPlan& plan);
   void PlanReinstatement(ResultId id, const LedgerResult& result, const ResultOwner& owner,
                          CorrectionPlan& plan);
+  void PlanInvalid(ResultId id, const LedgerResult& result, CorrectionPlan& plan);
+  // Why a result that was judged invalid is not reinstated, whatever it is worth; empty: it may be.
+  [[nodiscard]] static std::string CannotReinstate(const LedgerResult& result);
+  // What the operator has named; none: `problem` says why it does not do.
+  std::optional<credit::MicroCredit> NamedWorth(const wire::Grant& invalid, std::string* problem);
+  [[nodiscard]] bool ReinstatesInvalid() const {
+    return request_.judged_invalid || (request_.reinstates && request_.target == wire::TargetKind::kResult);
+  }
+  bool TakeInvalid(std::string_view bytes);
+  [[nodiscard]] std::string WrongFirstCredit(const LedgerResult& result, const ResultOwner& owner,
+                                             const ResultRecord& record) const;
   void PlanRunning(ResultId id, const LedgerResult& result, CorrectionPlan& plan);
   [[nodiscard]] double TimeOfEvents() const { return request_.time > 0 ? request_.time : newest_; }
-  void Add(ResultId result, const wire::LedgerEntry& entry, credit::MicroCredit after, CorrectionPlan& plan);
+  void Add(ResultId result, const wire::LedgerEntry& entry, credit::MicroCredit after, CorrectionPlan& plan,
+           std::optional<wire::JudgedInvalid> judged_invalid = std::nullopt);
   void AddReversal(ResultId id, const LedgerResult& result, const RunningShare& share, CorrectionPlan& plan);
   void Push(wire::Event event, ResultId result, const wire::LedgerEntry& entry, credit::MicroCredit after,
             CorrectionPlan& plan) const;
@@ -130,6 +148,8 @@ class CorrectionReader {
   std::set<std::uint64_t> asked_workunits_;  // whose claims a price depends on
   ReplicaGrants replicas_;                   // of those workunits
   double newest_ = 0;
+  bool named_ = false;    // the amount that the operator has named was needed
+  bool unnamed_ = false;  // and where the operator has named none
 };
 
 // ["corrections"]: who loses what, and "event", the envelope's bytes in hexadecimal; ["problems"], and counts.

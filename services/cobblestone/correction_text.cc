@@ -14,6 +14,17 @@ std::string Text(const json& from, const char* name) {
   return NumberText(*found);
 }
 
+// Where the amount comes from that a result got which had been judged invalid.
+std::string AmountWords(const json& one, const json& answer) {
+  if (!one.contains("judged_invalid")) return {};
+  const auto like = one.find("like_result");
+  if (like != one.end())
+    return " (what result " + std::to_string(like->get<std::uint64_t>()) + " of its workunit was granted)";
+  const auto judged = answer.find("judged_invalid");
+  const bool told = judged != answer.end() && judged->contains("worth");
+  return told ? " (what its own claim comes to)" : " (an operator has named the amount)";
+}
+
 }  // namespace
 
 std::string CorrectionsText(const json& answer) {
@@ -32,7 +43,7 @@ std::string CorrectionsText(const json& answer) {
     const char* owner = one.at("user") == 0 ? "host" : "user";
     text += owner + (" " + std::to_string(one.at(owner).get<std::uint64_t>())) + ", because " +
             Text(one, "reason") + ": " + Text(one, "before") + " became " + Text(one, "after") +
-            " Cobblestones, and the recent averages ";
+            " Cobblestones" + AmountWords(one, answer) + ", and the recent averages ";
     if (const json& off = one.at("recent_average_off"); off.is_number() && off.get<double>() < 0)
       text += "got " + NumberText(json(-off.get<double>())) + " a day more\n";
     else

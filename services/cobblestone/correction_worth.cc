@@ -4,7 +4,9 @@
 #include <set>
 #include <utility>
 
+#include "common/credit/account.h"
 #include "common/credit/correction.h"
+#include "common/credit/worth_if_valid.h"
 #include "services/cobblestone/trickle_spans.h"
 
 namespace cobblestone {
@@ -98,6 +100,9 @@ Granted GrantedTo(const std::vector<ResultRecord>& records) {
 
 // Why it is not priced anew, whatever its price; empty: it may be.
 std::string TakenBack(const LedgerResult& result) {
+  for (const auto& [owner, records] : result.owners)
+    if (std::any_of(records.begin(), records.end(), [](const auto& one) { return one.of_invalid(); }))
+      return "it was judged invalid and reinstated by an operator, at the price of when it was judged";
   if (result.final) {
     const wire::GrantHead& final = result.final->head;
     const auto own = result.owners.find({final.host, final.user});
@@ -245,7 +250,7 @@ std::vector<TeamShare> SharesOf(const LedgerResult& result, const ResultOwner& o
     }
     // ACCOUNTS, which decides, knows of no other.
     if (record.event != 0 && !record.while_running()) entry.previous = record.event;
-    if (record.event == 0 || record.while_running())
+    if (record.event == 0 || record.while_running() || record.of_invalid())
       found->granted += record.micro;
     else if (record.kind == wire::GrantKind::kReversal || record.reinstates())
       found->taken += record.micro;
@@ -258,6 +263,28 @@ std::vector<TeamShare> SharesOf(const LedgerResult& result, const ResultOwner& o
   }
   for (std::size_t i = 0; i < shares.size(); ++i) Put(averages[i], shares[i].entry);
   return shares;
+}
+
+std::optional<InvalidWorth> WorthOfInvalid(const wire::Grant& invalid, const ReplicaGrants& replicas) {
+  const auto worth = [](double credit, ResultId like) -> std::optional<InvalidWorth> {
+    bool ok = true;
+    const MicroCredit micro = credit::RoundToMicro(credit, &ok);
+    return ok && micro >= 0 ? std::optional(InvalidWorth{.micro = micro, .like_result = like}) : std::nullopt;
+  };
+  const credit::Claim& claim = *invalid.claim;
+  for (const auto& [id, grant] : replicas)  // all of them got the same
+    if (grant.claim->workunit == claim.workunit && grant.head.result != claim.result)
+      return worth(grant.detail.credit, grant.head.result);
+  if (!credit::TellsWorth(claim)) return std::nullopt;
+  return worth(invalid.detail.credit, ResultId());
+}
+
+MicroTotal PaidByTrickles(const LedgerResult& result) {
+  MicroTotal paid = 0;
+  for (const auto& [owner, records] : result.owners)
+    for (const ResultRecord& record : records)
+      if (record.event == 0 && record.kind != wire::GrantKind::kFinal) paid += record.micro;
+  return paid;
 }
 
 std::vector<MicroTotal> Spread(const std::vector<TeamShare>& shares, MicroTotal brought) {

@@ -43,6 +43,7 @@ struct ResultRecord {
   std::uint32_t repriced = 0;
   credit::MicroCredit before = 0;    // that it was decided upon
   std::uint32_t policy_version = 0;  // of a re-pricing
+  ResultId like_result;              // of a reinstatement: wire::Undone
   std::size_t variety = 0;           // of a partial grant, in LedgerResult::prices; behind them: not told
   double mark_before = 0;            // of the variety
   double mark = 0;
@@ -54,6 +55,8 @@ struct ResultRecord {
   [[nodiscard]] bool partial() const { return kind == wire::GrantKind::kPartial; }
   [[nodiscard]] bool late() const { return (flags & credit::kGrantLate) != 0; }
   [[nodiscard]] bool reinstates() const { return (flags & credit::kGrantReinstates) != 0; }
+  // It reinstates what the validator had judged invalid: the first credit of the result, which no reversal had taken.
+  [[nodiscard]] bool of_invalid() const { return (flags & credit::kGrantJudgedInvalid) != 0; }
   [[nodiscard]] bool while_running() const { return event != 0 && (paid != 0 || repriced != 0); }
   // Its job is decided: all partial grants before it are final.
   [[nodiscard]] bool settles() const { return event == 0 && (flags & credit::kGrantSettles) != 0; }
@@ -81,6 +84,7 @@ struct LedgerResult {
   std::vector<CoveredTrickle> covered;  // in order
   std::optional<wire::Grant> final;
   std::map<ResultOwner, std::vector<ResultRecord>> owners;  // in order
+  std::map<ResultOwner, wire::Grant> invalid;  // as the validator judged it, with what it would have claimed
 
   // In `prices`, which gets this one where there is none of the variety.
   std::size_t PlaceOf(const std::string& variety, const credit::TricklePrice& price);
@@ -99,11 +103,12 @@ using ReplicaGrants = std::map<std::uint64_t, wire::Grant>;
 
 // What it has brought the members of one team.
 struct TeamShare {
-  wire::LedgerEntry entry;         // with all corrections
-  credit::MicroTotal granted = 0;  // by the pipeline, with all that was corrected while the job ran
-  credit::MicroTotal taken = 0;    // by reversals later that were not reinstated; below 0
-  bool uncounted = false;          // one of those took its grant
-  credit::RecentAverage lost;      // by recent averages, to those reversals
+  wire::LedgerEntry entry;  // with all corrections
+  // By the pipeline, with all that was corrected while the job ran, and what an invalid result got when it was reinstated.
+  credit::MicroTotal granted = 0;
+  credit::MicroTotal taken = 0;  // by reversals later that were not reinstated; below 0
+  bool uncounted = false;        // one of those took its grant
+  credit::RecentAverage lost;    // by recent averages, to those reversals
 };
 // In the order of the first record to each.
 std::vector<TeamShare> SharesOf(const LedgerResult& result, const ResultOwner& owner);
@@ -138,6 +143,18 @@ std::vector<RunningShare> RunningSharesOf(const LedgerResult& result, const Resu
 // from that one first, then from those that had its partial grants, the last ones first, from none more than it had. Of the records
 // of the pipeline alone and what was corrected while the job ran, so that it is the same whatever was corrected later.
 std::vector<credit::MicroTotal> Spread(const std::vector<TeamShare>& shares, credit::MicroTotal brought);
+
+// What reinstating a result that was judged invalid gives.
+struct InvalidWorth {
+  credit::MicroCredit micro = 0;  // of the result in all
+  ResultId like_result;           // whose grant that is; 0: the result's own claim, alone
+};
+// As a result that comes late gets: what its workunit's results were granted; where none was, what its own claim comes to. None:
+// nothing tells, so the operator has to.
+std::optional<InvalidWorth> WorthOfInvalid(const wire::Grant& invalid, const ReplicaGrants& replicas);
+
+// What trickles have paid all its owners and nothing has taken back: that much of the worth is paid already.
+[[nodiscard]] credit::MicroTotal PaidByTrickles(const LedgerResult& result);
 
 inline constexpr const char* kVersionUnknown =
     "the log has not the version of the policy that it was priced by";

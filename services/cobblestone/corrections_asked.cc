@@ -61,6 +61,17 @@ Result<CorrectionRequest> CorrectionRequestOf(const Question& question) {
       return Status::InvalidArgument(std::string(name) + " must be a number, not '" + text(name) + "'");
   }
   request.reinstates = text("reinstates") == "1";
+  request.judged_invalid = text("judged_invalid") == "1";
+  if (request.judged_invalid && !request.reinstates)
+    return Status::InvalidArgument("judged_invalid is for a reinstatement alone");
+  if (!text("credit").empty()) {
+    double credit = 0;
+    if (!Read(question, "credit", &credit) || !std::isfinite(credit) || credit < 0)
+      return Status::InvalidArgument("credit must be a number of Cobblestones of 0 or more, not '" +
+                                     text("credit") + "'");
+    if (!request.reinstates) return Status::InvalidArgument("credit is named for a reinstatement alone");
+    request.credit = credit;
+  }
   if (request.reinstates && request.policy_version != 0)
     return Status::InvalidArgument("a result is reinstated at its own price: give no version");
   request.project = ProjectId(project);
@@ -81,6 +92,8 @@ Question QuestionOf(const CorrectionRequest& request) {
   if (std::isfinite(request.until)) question.parameters["until"] = Exact(request.until);
   if (request.policy_version != 0) question.parameters["version"] = std::to_string(request.policy_version);
   if (request.reinstates) question.parameters["reinstates"] = "1";
+  if (request.judged_invalid) question.parameters["judged_invalid"] = "1";
+  if (request.credit) question.parameters["credit"] = Exact(*request.credit);
   if (request.time > 0) question.parameters["time"] = Exact(request.time);
   return question;
 }

@@ -13,7 +13,8 @@
 
 namespace cobblestone {
 
-// /corrections?project=P&target=result|host|workunit|app-version&id=N[&since=T][&until=T][&version=V][&reinstates=1]
+// /corrections?project=P&target=result|host|workunit|app-version&id=N[&since=T][&until=T][&version=V]
+//   [&reinstates=1[&judged_invalid=1][&credit=C]]
 //   &reason=TEXT[&time=T]
 // kInvalidArgument: a parameter is missing or means nothing.
 Result<CorrectionRequest> CorrectionRequestOf(const Question& question);

@@ -301,6 +301,24 @@ std::string PostingsText(const json& grant) {
   return text.empty() ? "nobody" : text;
 }
 
+// The claim of a grant, or of a result that was judged invalid: what it rests on, and what it comes to.
+std::string ClaimText(const json& claim) {
+  std::string text = "\n  1. The job\n" + JobText(claim);
+  text += "\n  2. What was known when it was priced (scale epoch " + IdText(claim, "epoch") + ")\n" +
+          ScalesOfClaimText(claim);
+  text += "\n  3. The claim, by policy " + Text(claim, "policy") + " version " +
+          IdText(claim, "policy_version") + "\n";
+  Fields fields("     ");
+  fields.Add("mode", Mode(claim, "mode"));
+  std::string flags;
+  for (const json& flag : At(claim, "flags"))
+    flags += (flags.empty() ? "" : ", ") + Spaced(TerminalText(flag.get<std::string>()));
+  if (!flags.empty()) fields.Add("marks", flags);
+  fields.Add("claimed PFC", Text(claim, "pfc") + " FLOPs");
+  fields.Add("claimed", Text(claim, "claimed") + " Cobblestones");
+  return text + fields.Take();
+}
+
 std::string GrantText(const json& grant) {
   const json& claim = At(grant, "claim");
   const std::string policy = Text(claim, "policy");
@@ -317,19 +335,7 @@ std::string GrantText(const json& grant) {
                         ", app version " + IdText(claim, "app_version") + ", host " + IdText(claim, "host"));
   std::string text = head.Take();
   if (claim.is_object()) {
-    text += "\n  1. The job\n" + JobText(claim);
-    text += "\n  2. What was known when it was priced (scale epoch " + IdText(claim, "epoch") + ")\n" +
-            ScalesOfClaimText(claim);
-    text += "\n  3. The claim, by policy " + policy + " version " + IdText(claim, "policy_version") + "\n";
-    Fields fields("     ");
-    fields.Add("mode", Mode(claim, "mode"));
-    std::string flags;
-    for (const json& flag : At(claim, "flags"))
-      flags += (flags.empty() ? "" : ", ") + Spaced(TerminalText(flag.get<std::string>()));
-    if (!flags.empty()) fields.Add("marks", flags);
-    fields.Add("claimed PFC", Text(claim, "pfc") + " FLOPs");
-    fields.Add("claimed", Text(claim, "claimed") + " Cobblestones");
-    text += fields.Take();
+    text += ClaimText(claim);
     text += "\n  4. The grant, out of the claims of the workunit\n" + ClaimsText(grant, claim);
     if (const std::string_view words = FormationWords(policy); !words.empty())
       text += Wrapped(words, "     ");
@@ -580,12 +586,27 @@ std::string TrickleText(const json& answer) {
   return text;
 }
 
+// A result that the validator judged invalid, and what it would have been worth.
+std::string InvalidText(const json& judged) {
+  const json& claim = At(judged, "claim");
+  Fields head;
+  head.Add("granted", "nothing: the validator judged it invalid");
+  head.TimeOf(judged, "time", "at");
+  head.Add("for", "workunit " + IdText(claim, "workunit") + ", app " + IdText(claim, "app") +
+                      ", app version " + IdText(claim, "app_version") + ", host " + IdText(judged, "host"));
+  head.Add("had it been valid",
+           Has(judged, "worth") ? Text(judged, "worth") + " Cobblestones by its own claim alone"
+                                : "nothing tells: neither the validator nor the application named an amount");
+  return head.Take() + ClaimText(claim);
+}
+
 std::string StoryText(const json& answer) {
   const std::string name = "Result " + IdText(answer, "result") + " of " + ProjectText(answer, answer);
   const json& grants = At(answer, "grants");
   if (Has(answer, "partials") || Has(answer, "unpaid")) {
     std::string story = name + "\n" + TrickleText(answer);
     for (const json& grant : grants) story += "\n" + GrantText(grant);
+    if (Has(answer, "judged_invalid")) story += "\n" + InvalidText(At(answer, "judged_invalid"));
     if (Has(answer, "pending")) {
       const json& pending = At(answer, "pending");
       const bool runs = !pending.value("has_completion", false) && !pending.value("has_validation", false);
@@ -593,6 +614,8 @@ std::string StoryText(const json& answer) {
     }
     return story;
   }
+  if (grants.empty() && Has(answer, "judged_invalid"))
+    return name + "\n" + InvalidText(At(answer, "judged_invalid"));
   if (grants.empty()) {
     const json& pending = At(answer, "pending");
     return name + " has not been granted anything yet\n  it waits for " + Text(pending, "waits_for") +

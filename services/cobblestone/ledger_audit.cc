@@ -8,6 +8,7 @@
 #include "common/credit/partial_settlement.h"
 #include "common/credit/policy.h"
 #include "common/credit/trickle_policy.h"
+#include "common/credit/worth_if_valid.h"
 #include "common/wire/account_codec.h"
 #include "common/wire/counted.h"
 #include "common/wire/grant_codec.h"
@@ -96,6 +97,10 @@ class Auditor {
   Paid& PaidOf(const wire::GrantHead& head);
   void CheckPartial(const wire::Grant& grant, const std::string& where);
   void CheckUnpaid(const wire::Grant& grant, const std::string& where);
+  void CheckInvalid(const wire::Grant& grant, const std::string& where);
+  // The policy version that the claim names. Null: there never was one, and that is a problem. Prices the claim again.
+  const credit::PolicyVersion* CheckClaim(const credit::Claim& claim, ProjectId project,
+                                          const std::string& where);
   void CheckReversal(const wire::Grant& grant, const std::string& where);
   Status CheckPaid(LedgerIndex& index);
   Status CheckCorrections(const std::vector<Snapshot>& snapshots, LedgerIndex& index);
@@ -125,6 +130,7 @@ class Auditor {
   std::uint64_t grants_ = 0;
   std::uint64_t partials_ = 0;
   std::uint64_t unpaid_ = 0;
+  std::uint64_t invalid_ = 0;
   std::uint64_t reversals_ = 0;
   std::uint64_t settlements_ = 0;
   std::uint64_t late_ = 0;
@@ -367,6 +373,10 @@ Status Auditor::CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapsh
       CheckUnpaid(grant, where);
       return true;
     }
+    if (head.kind == wire::GrantKind::kInvalid) {
+      CheckInvalid(grant, where);
+      return true;
+    }
     if (wire::IsHostMove(head.kind)) {
       if (!grant.transfer) return true;  // an announcement
       const bool account = head.kind == wire::GrantKind::kHostAccount;
@@ -569,20 +579,43 @@ void Auditor::CheckFinal(const wire::Grant& grant, const std::string& where, Led
     Problem(where + ": " + Text(grant.detail.credit) + " is not rounded to " +
             std::to_string(grant.head.credit_micro));
   if (grant.head.settles_micro != 0) PaidOf(grant.head).settled += grant.head.settles_micro;
-  const auto project = projects_.find(grant.head.project.value);
+  const credit::PolicyVersion* policy = CheckClaim(claim, grant.head.project, where);
+  if (policy == nullptr) return;
+  if ((grant.head.flags & credit::kGrantLate) != 0) return CheckLate(grant, where, index);
+  CheckSettlement(grant, policy->constants, where);
+}
+
+const credit::PolicyVersion* Auditor::CheckClaim(const credit::Claim& claim, ProjectId project_id,
+                                                 const std::string& where) {
+  const auto project = projects_.find(project_id.value);
   const credit::PolicyVersion* policy =
       project == projects_.end() ? nullptr : project->second.FindPolicy(claim.app, claim.policy_version);
-  if (policy == nullptr || policy->kind != claim.policy)
-    return Problem(where + ": names policy version " + std::to_string(claim.policy_version) + " of app " +
-                   std::to_string(claim.app.value) + ", which there never was");
+  if (policy == nullptr || policy->kind != claim.policy) {
+    Problem(where + ": names policy version " + std::to_string(claim.policy_version) + " of app " +
+            std::to_string(claim.app.value) + ", which there never was");
+    return nullptr;
+  }
   credit::Claim again = claim;
   credit::PolicyFor(claim.policy).Price(again, policy->constants);
   if (again.mode != claim.mode || !SameBits(again.pfc, claim.pfc) ||
       !SameBits(again.claimed, claim.claimed) || again.flags != claim.flags)
     Problem(where + ": its claim of " + Text(claim.claimed) + " comes to " + Text(again.claimed) +
             " from its recorded inputs");
-  if ((grant.head.flags & credit::kGrantLate) != 0) return CheckLate(grant, where, index);
-  CheckSettlement(grant, policy->constants, where);
+  return policy;
+}
+
+// Of a result that was judged invalid: it awards nothing, and its worth is what its claim comes to.
+void Auditor::CheckInvalid(const wire::Grant& grant, const std::string& where) {
+  ++invalid_;
+  if (!grant.claim) return Problem(where + ": is of a result that was judged invalid, and has no claim");
+  if (grant.head.credit_micro != 0 || grant.head.settles_micro != 0)
+    Problem(where + ": is of a result that was judged invalid, and has an amount");
+  const credit::PolicyVersion* policy = CheckClaim(*grant.claim, grant.head.project, where);
+  if (policy == nullptr) return;
+  const double worth = credit::WorthAlone(*grant.claim, grant.detail.max_granted_credit, policy->constants);
+  if (!SameBits(worth, grant.detail.credit))
+    Problem(where + ": would have been worth " + Text(grant.detail.credit) + ", its claim comes to " +
+            Text(worth));
 }
 
 void Auditor::CheckSettlement(const wire::Grant& grant, const credit::Constants& constants,
@@ -688,6 +721,7 @@ json Auditor::Report() const {
   return {{"grants", grants_},
           {"partial_grants", partials_},
           {"unpaid_trickles", unpaid_},
+          {"invalid_results", invalid_},
           {"reversals", reversals_},
           {"corrections", corrections_.records()},
           {"settlements_recomputed", settlements_},

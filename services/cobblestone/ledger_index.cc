@@ -84,22 +84,21 @@ Result<std::unique_ptr<LedgerIndex>> LedgerIndex::Open(const std::string& path, 
 }
 
 Status LedgerIndex::IndexForPeople() {
-  auto grants =
-      KeyIndex::Open(log_of_(wire::kGrants),
-                     {.path = path_ + "/grants-by-account",
-                      .name = "grants by user and by host, 1",
-                      .topic = wire::kGrants,
-                      .partitions = partitions_,
-                      .keys = [](std::string_view record, const AddKey& add) {
-                        wire::GrantHead head;
-                        if (!wire::DecodeGrantHead(record, &head) || wire::IsHostMove(head.kind) ||
-                            head.kind == wire::GrantKind::kEstimate || head.kind == wire::GrantKind::kTrickle)
-                          return;
-                        if (head.user)
-                          add(AccountKey(head.project, wire::AccountKind::kUser, head.user.value));
-                        if (head.host)
-                          add(AccountKey(head.project, wire::AccountKind::kHost, head.host.value));
-                      }});
+  auto grants = KeyIndex::Open(log_of_(wire::kGrants),
+                               {.path = path_ + "/grants-by-account",
+                                .name = "grants by user and by host, 1",
+                                .topic = wire::kGrants,
+                                .partitions = partitions_,
+                                .keys = [](std::string_view record, const AddKey& add) {
+                                  wire::GrantHead head;
+                                  if (!wire::DecodeGrantHead(record, &head) || wire::IsHostMove(head.kind) ||
+                                      head.kind == wire::GrantKind::kEstimate || wire::IsNote(head.kind))
+                                    return;
+                                  if (head.user)
+                                    add(AccountKey(head.project, wire::AccountKind::kUser, head.user.value));
+                                  if (head.host)
+                                    add(AccountKey(head.project, wire::AccountKind::kHost, head.host.value));
+                                }});
   if (!grants.ok()) return grants.status();
   auto postings =
       KeyIndex::Open(log_of_(wire::kPostings),

@@ -74,7 +74,7 @@ bool LedgerSums::TakeGrant(std::string_view record) {
   wire::GrantHead head;
   if (!wire::DecodeGrantHead(record, &head)) return false;
   if (head.kind == wire::GrantKind::kMark || head.kind == wire::GrantKind::kEstimate ||
-      head.kind == wire::GrantKind::kTrickle)
+      wire::IsNote(head.kind))
     return true;
   ProjectTotals& all = Of(head.project);
   if (wire::IsHostMove(head.kind)) {

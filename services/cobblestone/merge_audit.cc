@@ -85,7 +85,7 @@ void MergeAudit::Take(const wire::Grant& grant, std::uint32_t partition, bool be
     Move(head, moved_[{partition, host}]);
   const bool shows = head.host && head.user && head.kind != GrantKind::kEstimate &&
                      head.kind != GrantKind::kHostComes && head.kind != GrantKind::kHostLeaves &&
-                     head.kind != GrantKind::kHostOthers && head.kind != GrantKind::kTrickle;
+                     head.kind != GrantKind::kHostOthers && !wire::IsNote(head.kind);
   if (shows && !heirs_.empty())
     if (const auto heir = heirs_.find({partition, host}); heir != heirs_.end())
       heir->second.insert(head.user.value);

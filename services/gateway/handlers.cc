@@ -333,6 +333,14 @@ bool Handlers::ShowExplained(const Rights& viewer, ProjectId project, json& data
     any = any || seen;
     if (!seen) data.erase("pending");
   }
+  if (const auto judged = data.find("judged_invalid"); judged != data.end()) {
+    const bool seen = visibility_.MaySee(viewer, project, UserId(judged->value("user", std::uint64_t{0})));
+    any = any || seen;
+    if (seen)
+      visibility_.Unlink(viewer, project, *judged);
+    else
+      data.erase("judged_invalid");
+  }
   if (!any) return false;
   const std::uint64_t result = data.value("result", std::uint64_t{0});
   for (json& grant : data["grants"]) {
@@ -348,6 +356,8 @@ bool Handlers::ShowExplained(const Rights& viewer, ProjectId project, json& data
       if (posting.value("account", "") == "host") postings.push_back(std::move(posting));
     grant["postings"] = std::move(postings);
   }
+  if (data.contains("corrections") && !visibility_.MaySeeAll(viewer))
+    for (json& one : data["corrections"]) one.erase("like_result");  // another's result
   for (const char* list : {"partials", "reversals", "corrections", "unpaid"})
     if (data.contains(list))
       for (json& one : data[list]) visibility_.Unlink(viewer, project, one);

@@ -23,8 +23,9 @@ constexpr std::string_view kWithoutOwner[] = {
     "total", "provisional", "shown", "opening", "grants", "rac", "rac_time", "rac_now", "rac_now_time",
     "credit", "credit_micro", "credit_before_rounding", "counted_as", "max_granted_credit", "late",
     "waits_for", "expired", "before", "after", "made_final", "made_up_for_by_future_credit",
-    "recent_average_off", "counts_no_more", "counts_again", "while_running", "up_to", "taken_back",
-    "paid_before", "paid_before_micro", "worth_of_mark", "trickle_settlement",
+    "recent_average_off", "counts_no_more", "counts_again", "judged_invalid", "like_result", "worth",
+    "while_running", "up_to", "taken_back", "paid_before", "paid_before_micro", "worth_of_mark",
+    "trickle_settlement",
     // When.
     "time", "granted_at", "validated_at", "sent_time", "received_time",
     // How it was priced.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <tuple>
 
-#include "common/credit/correction.h"
 #include "common/wire/control_codec.h"
 #include "common/wire/event_check.h"
 #include "common/wire/event_codec.h"
@@ -142,7 +141,8 @@ void TeamsStage::Apply(const wire::Posting& posting) {
                 .owed = (posting.flags & credit::kGrantOwed) != 0,
                 .recent_off = posting.recent_off,
                 .corrects = (posting.flags & credit::kGrantCorrects) != 0,
-                .uncounts = (posting.flags & credit::kGrantUncounts) != 0},
+                .uncounts = (posting.flags & credit::kGrantUncounts) != 0,
+                .begins_average = (posting.flags & credit::kGrantJudgedInvalid) != 0},
                team.account);
   wire::FileOlderDays(key, team.account.days, days_);
   List(key, team);

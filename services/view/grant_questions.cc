@@ -5,7 +5,6 @@
 #include <span>
 #include <utility>
 
-#include "common/credit/correction.h"
 #include "common/credit/policy.h"
 #include "common/wire/grant_codec.h"
 #include "common/wire/mark_codec.h"
@@ -220,6 +219,7 @@ Result<json> Questions::Explain(ProjectId project, ResultId result) {
   json partials = json::array();
   json reversals = json::array();
   json corrections = json::array();
+  json judged_invalid;
   credit::MicroTotal all = 0;
   for (const LedgerPlace& place : *places) {
     Status bad;
@@ -228,6 +228,13 @@ Result<json> Questions::Explain(ProjectId project, ResultId result) {
       if (!wire::DecodeGrantHead(record, &head) || wire::IsHostMove(head.kind)) return true;
       if (head.kind == wire::GrantKind::kTrickle) return true;
       if (head.project != project || head.result != result) return true;
+      if (head.kind == wire::GrantKind::kInvalid) {
+        wire::Grant whole;
+        const bool decoded = wire::DecodeGrant(record, &whole) && whole.claim;
+        if (decoded) judged_invalid = InvalidJson(whole);
+        if (!decoded) bad = DoesNotDecode(place);
+        return decoded;
+      }
       all += head.credit_micro;
       if (Corrects(head.flags)) {
         wire::Grant whole;
@@ -257,6 +264,7 @@ Result<json> Questions::Explain(ProjectId project, ResultId result) {
     if (!bad.ok()) return bad;
   }
   json answer{{"result", result.value}, {"project", project.value}, {"grants", grants}};
+  if (!judged_invalid.is_null()) answer["judged_invalid"] = judged_invalid;
   if (!corrections.empty()) {
     answer["corrections"] = corrections;
     answer["credit"] = MicroText(all);
@@ -278,7 +286,7 @@ Result<json> Questions::Explain(ProjectId project, ResultId result) {
   if (!unpaid.ok()) return unpaid.status();
   if (!unpaid->empty()) answer["unpaid"] = *unpaid;
   if (unpaid->size() >= kMostUnpaidTold) answer["unpaid_newest"] = true;
-  if (!grants.empty()) return answer;
+  if (!grants.empty() || !judged_invalid.is_null()) return answer;
   // Not in the ledger: what is known of it on its way there?
   const auto pending = PendingJson(project, result);
   if (!pending.ok()) return pending;

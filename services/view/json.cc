@@ -4,9 +4,9 @@
 #include <cmath>
 #include <utility>
 
-#include "common/credit/correction.h"
 #include "common/credit/partial_settlement.h"
 #include "common/credit/policy.h"
+#include "common/credit/worth_if_valid.h"
 #include "common/wire/event_codec.h"
 #include "common/wire/json_lines.h"
 #include "common/wire/topics.h"
@@ -230,6 +230,20 @@ json EstimatesJson(const credit::EstimateSums& sums, credit::MicroTotal open) {
           {"days", days}};
 }
 
+json InvalidJson(const wire::Grant& grant) {
+  credit::Claim claim = grant.claim.value_or(credit::Claim());
+  claim.flags &= ~static_cast<std::uint32_t>(credit::kClaimValid);  // as it would have been, and was not
+  json j{{"time", Number(grant.head.time)},
+         {"user", grant.head.user.value},
+         {"host", grant.head.host.value},
+         {"max_granted_credit", Number(grant.detail.max_granted_credit)},
+         {"claim", ClaimJson(claim)}};
+  bool ok = true;
+  const credit::MicroCredit worth = credit::RoundToMicro(grant.detail.credit, &ok);
+  if (ok && credit::TellsWorth(claim)) j["worth"] = MicroText(worth);
+  return j;
+}
+
 json CorrectionJson(const wire::Grant& grant) {
   const wire::Undone& undone = *grant.undone;
   const bool reinstates = (grant.head.flags & credit::kGrantReinstates) != 0;
@@ -248,7 +262,10 @@ json CorrectionJson(const wire::Grant& grant) {
          {"recent_average_off", Number(grant.head.recent_off)},
          {"counts_no_more", undone.counted},
          {"reason", grant.reason}};
-  if (reinstates) j["counts_again"] = (grant.head.flags & credit::kGrantRecounts) != 0;
+  const bool judged_invalid = (grant.head.flags & credit::kGrantJudgedInvalid) != 0;
+  if (judged_invalid) j["judged_invalid"] = true;
+  if (undone.like_result) j["like_result"] = undone.like_result.value;
+  if (reinstates && !judged_invalid) j["counts_again"] = (grant.head.flags & credit::kGrantRecounts) != 0;
   if (undone.policy_version != 0) j["policy_version"] = undone.policy_version;
   if (undone.repriced != 0)
     j["while_running"] = true;

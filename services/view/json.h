@@ -32,6 +32,8 @@ nlohmann::json ReversalJson(const wire::Grant& grant);
 nlohmann::json EstimatesJson(const credit::EstimateSums& sums, credit::MicroTotal open);
 // What an operator has taken back of a result, or made of it.
 nlohmann::json CorrectionJson(const wire::Grant& grant);
+// A result that the validator judged invalid. `worth`: what its claim alone would have come to; absent where nothing tells.
+nlohmann::json InvalidJson(const wire::Grant& grant);
 // {NAME: the average decayed to `now`, NAME_time: `now`}. `now`: UNIX s. Before the average's last change: as it was then.
 void AddRecentNow(const char* name, const credit::RecentAverage& average, double now, nlohmann::json* j);
 // `now`: UNIX s, to when the recent average is decayed.

@@ -18,6 +18,8 @@
 namespace cobblestone::testing {
 namespace {
 
+using ::testing::HasSubstr;
+
 class CorrectionSeeds : public ::testing::TestWithParam<std::uint64_t> {};
 INSTANTIATE_TEST_SUITE_P(Seeds, CorrectionSeeds, ::testing::ValuesIn(Seeds({1, 2, 3, 17, 21})));
 
@@ -219,6 +221,183 @@ TEST(Reinstatement, WhatWasReversedWhileTheJobRanStaysAndIsSaid) {
   ASSERT_EQ(plan.problems.size(), 1u);
   EXPECT_EQ(plan.problems[0].second,
             "a part of it was reversed while its job still ran: that is not reinstated");
+}
+
+// ---- Judged invalid, and reinstated -------------------------------------------------------------------------------------
+
+TEST(InvalidReinstated, ItsOwnersHaveWhatTheyWouldHaveHadWereItValid) {
+  for (const char* policy : {"benchmark", "creditnew", "creditnew-v2", "boinc"}) {
+    SCOPED_TRACE(policy);
+    Project project(policy);
+    Project twin(policy);
+    project.Invalid(kStart + 2 * kDay, 1, 1, 1);
+    twin.Done(kStart + 2 * kDay, 1, 1, 1);
+    ASSERT_GT(twin.Micro(OracleAccountKind::kUser, 1), 0);
+    EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 0);
+    const CorrectionPlan plan = project.Do(Reinstating(1, kStart + 9 * kDay));
+    ASSERT_EQ(plan.corrections.size(), 1u);
+    EXPECT_EQ(plan.corrections[0].after, twin.Micro(OracleAccountKind::kUser, 1));
+    EXPECT_EQ(WithoutDays(project.run.world.outcome().accounts),
+              WithoutDays(twin.run.world.outcome().accounts));
+    EXPECT_EQ(project.Account(OracleAccountKind::kTeam, 11).grants, 1u);
+    EXPECT_NEAR(project.Recent(1),
+                std::log(2.0) / 7 * static_cast<double>(plan.corrections[0].after) / 1e6 / 2, 1e-9)
+        << "of a day's work, a half-life ago";
+    EXPECT_TRUE(project.Wrong(1).empty());
+    ExpectLikeTheOracle(project.run.events);
+  }
+}
+
+TEST(InvalidReinstated, SaidTwiceItCountsOnceAndItMayBeReversedAndReinstatedLikeAnyOther) {
+  Project project;
+  project.Invalid(kStart + 2 * kDay, 1, 1, 1);
+  const CorrectionPlan first = project.Do(Reinstating(1));
+  ASSERT_EQ(first.corrections.size(), 1u);
+  const auto got = project.Micro(OracleAccountKind::kUser, 1);
+  project.run.Play(EventsOf(first));  // once more: nothing
+  EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), got);
+  const CorrectionPlan again = PlanOf(project.run.world, Reinstating(1));
+  EXPECT_TRUE(again.corrections.empty());
+  ASSERT_EQ(again.problems.size(), 1u);
+  EXPECT_EQ(again.problems[0].second, "it was judged invalid, and is reinstated already");
+  // By who does not know of the first: another id.
+  auto stale = first.corrections[0].event;
+  stale.head.id += 1;
+  project.run.Play({wire::EncodeEvent(stale)});
+  EXPECT_EQ(project.run.world.outcome().refusals["ALREADY_DECIDED"], 1u);
+  EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), got);
+
+  EXPECT_EQ(project.Do(Of(wire::TargetKind::kResult, 1)).corrections.size(), 1u);
+  EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 0);
+  EXPECT_EQ(project.Account(OracleAccountKind::kUser, 1).grants, 0u);
+  project.run.Play(EventsOf(first));  // what was said before the reversal says nothing new
+  EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 0);
+  EXPECT_EQ(project.Do(Reinstating(1)).corrections.size(), 1u);
+  EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), got);
+  EXPECT_EQ(project.Account(OracleAccountKind::kUser, 1).grants, 1u);
+  EXPECT_EQ(project.Account(OracleAccountKind::kTeam, 11).grants, 1u);
+  EXPECT_TRUE(project.Wrong(1).empty());
+  // It has no grant that another version could price.
+  project.App(kStart + 5 * kDay, "benchmark", 2, 2);
+  const CorrectionPlan anew = PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, 2));
+  EXPECT_TRUE(anew.corrections.empty());
+  EXPECT_EQ(anew.problems.size(), 1u);
+  ExpectLikeTheOracle(project.run.events);
+}
+
+TEST(InvalidReinstated, ItGetsWhatItsWorkunitGotByThePriceAndTeamOfThen) {
+  Project project;
+  project.Done(kStart + 2 * kDay, 1, 1, 1);
+  project.Invalid(kStart + 2.1 * kDay, 2, 2, 1);
+  project.Invalid(kStart + 2.2 * kDay, 3, 3, 2);
+  project.App(kStart + 3 * kDay, "benchmark", 7, 2);
+  project.Join(kStart + 3 * kDay, 2, 99);
+  const CorrectionPlan plan = project.Do(Reinstating(2));
+  ASSERT_EQ(plan.corrections.size(), 1u);
+  EXPECT_EQ(plan.corrections[0].judged_invalid->like_result, ResultId(1));
+  EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 2), project.Micro(OracleAccountKind::kUser, 1));
+  EXPECT_EQ(project.Micro(OracleAccountKind::kTeam, 12), project.Micro(OracleAccountKind::kUser, 1));
+  EXPECT_EQ(project.Micro(OracleAccountKind::kTeam, 99), 0);
+  project.Do(Reinstating(3));
+  Project twin;
+  twin.Done(kStart + 2.2 * kDay, 3, 3, 2);
+  EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 3), twin.Micro(OracleAccountKind::kUser, 3));
+  for (const std::uint64_t result : {2, 3}) EXPECT_TRUE(project.Wrong(result).empty()) << result;
+  ExpectLikeTheOracle(project.run.events);
+}
+
+TEST(InvalidReinstated, AnotherAmountIsFoundAndWhatWasNotJudgedInvalidToo) {
+  Project project;
+  project.Invalid(kStart + 2 * kDay, 1, 1, 1);
+  project.Done(kStart + 2 * kDay, 2, 1, 2);
+  auto more = PlanOf(project.run.world, Reinstating(1)).corrections[0].event;
+  std::get<wire::Repricing>(more.body).credit_micro += 1;
+  auto valid = more;
+  valid.head.id += 1;
+  std::get<wire::Repricing>(valid.body).target.id = 2;
+  project.run.Play({wire::EncodeEvent(more), wire::EncodeEvent(valid)});
+  ASSERT_EQ(project.Wrong(1).size(), 1u);
+  EXPECT_THAT(project.Wrong(1)[0], HasSubstr("micro-credits, and the result would have got"));
+  ASSERT_EQ(project.Wrong(2).size(), 1u);
+  EXPECT_THAT(project.Wrong(2)[0], ::testing::EndsWith("reinstates a result that nobody judged invalid"));
+  ExpectLikeTheOracle(project.run.events);
+}
+
+TEST(InvalidReinstated, TheOperatorNamesTheAmountThatNothingTells) {
+  Project project("assigned");
+  project.Invalid(kStart + 2 * kDay, 1, 1, 1);
+  CorrectionRequest request = Reinstating(1);
+  EXPECT_THAT(ReaderOf(project.run.world, request).Plan().status().message(), HasSubstr("--credit"));
+  request.credit = 12.5;
+  EXPECT_EQ(project.Do(request).corrections.size(), 1u);
+  EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 12'500'000);
+  EXPECT_TRUE(project.Wrong(1).empty());
+  // Where something tells it, nobody names another.
+  Project told;
+  told.Invalid(kStart + 2 * kDay, 1, 1, 1);
+  EXPECT_THAT(ReaderOf(told.run.world, request).Plan().status().message(), HasSubstr("leave it out"));
+  ExpectLikeTheOracle(project.run.events);
+}
+
+TEST(InvalidReinstated, WhatItsTricklesHaveBeenPaidIsPartOfItsWorth) {
+  struct Case {
+    const char* settlement;
+    double steps;
+    std::int64_t gets;  // with what it was paid, and keeps
+  };
+  for (const Case& c : {Case{"keep", 20, 50'000'000}, {"keep", 70, 70'000'000}, {"settle", 20, 50'000'000}}) {
+    SCOPED_TRACE(c.settlement + std::to_string(c.steps));
+    Project project;
+    project.PayForSteps(kStart + 1, 2, 1, "assigned", c.settlement);
+    project.Sent(kStart + kDay, 1, 1);
+    project.Heard(kStart + 1.5 * kDay, 1, 1, c.steps);
+    project.Invalid(kStart + 2 * kDay, 1, 1, 1);
+    CorrectionRequest request = Reinstating(1);
+    request.credit = 50;
+    EXPECT_EQ(project.Do(request).corrections.size(), 1u);
+    EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), c.gets);
+    EXPECT_EQ(project.Account(OracleAccountKind::kUser, 1).grants, 1u);
+    EXPECT_TRUE(project.Wrong(1).empty());
+    ExpectLikeTheOracle(project.run.events);
+  }
+}
+
+// Amid traffic: hosts change owners and become others, users their teams, results are claimed by two hosts.
+TEST_P(CorrectionSeeds, AllThatWasJudgedInvalidIsReinstatedOnce) {
+  Recorder run;
+  run.Play(Generate(Paying(GetParam())));
+  std::set<std::uint64_t> hosts;
+  for (const std::string& record : run.world.ledger()) {
+    wire::GrantHead head;
+    ASSERT_TRUE(wire::DecodeGrantHead(record, &head));
+    if (head.kind == wire::GrantKind::kInvalid && head.project == ProjectId(1)) hosts.insert(head.host.value);
+  }
+  std::uint64_t reinstated = 0;
+  credit::MicroTotal all = 0;
+  for (const std::uint64_t host : hosts) {
+    CorrectionRequest request = Of(wire::TargetKind::kHost, host);
+    request.reinstates = request.judged_invalid = true;
+    request.credit = 3;
+    auto plan = ReaderOf(run.world, request).Plan();
+    if (!plan.ok()) {  // each has a worth of its own
+      request.credit.reset();
+      plan = ReaderOf(run.world, request).Plan();
+    }
+    ASSERT_TRUE(plan.ok()) << plan.status().message();
+    reinstated += plan->corrections.size();
+    for (const PlannedCorrection& one : plan->corrections) all += one.after;
+    run.Play(EventsOf(*plan));
+    run.Play(EventsOf(*plan));  // once more: nothing
+    const auto left = ReaderOf(run.world, request).Plan();
+    for (const auto& one : left.ok() ? left->corrections : std::vector<PlannedCorrection>())
+      ADD_FAILURE() << "result " << one.result.value << " of host " << host;
+  }
+  EXPECT_GT(reinstated, 10u);
+  EXPECT_GT(all, 0);
+  for (const std::uint64_t host : hosts)
+    EXPECT_EQ(ReaderOf(run.world, Of(wire::TargetKind::kHost, host)).WrongCorrections(),
+              std::vector<std::string>());
+  ExpectLikeTheOracle(run.events);
 }
 
 // ---- By the same version -----------------------------------------------------------------------------------------------

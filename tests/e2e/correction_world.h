@@ -143,7 +143,7 @@ class Project {
     Say(time, wire::UserMember{.user = UserId(user), .team = TeamId(team)});
   }
   void Done(double time, std::uint64_t result, std::uint64_t host, std::uint64_t workunit,
-            std::uint32_t claims = 1) {
+            std::uint32_t claims = 1, credit::ValidateState state = credit::ValidateState::kValid) {
     wire::Completion completion = CompletionOf(result, host, workunit, time);
     completion.facts.cpu_time = 1000.0 + static_cast<double>(result);
     completion.facts.elapsed_time = 5000;
@@ -153,7 +153,11 @@ class Project {
     credit::ValidationFacts validation = ValidationOf(result, host, workunit, 5);
     validation.assigned_credit.reset();
     validation.claims = claims;
+    validation.state = state;
     Say(time, validation);
+  }
+  void Invalid(double time, std::uint64_t result, std::uint64_t host, std::uint64_t workunit) {
+    Done(time, result, host, workunit, 1, credit::ValidateState::kInvalid);
   }
   // From now on `credit` for each of 1,000 steps.
   void PayForSteps(double time, std::uint32_t version, double credit, const std::string& policy,

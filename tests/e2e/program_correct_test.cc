@@ -129,6 +129,41 @@ TEST_F(ProgramCorrect, WhatWasWronglyReversedIsReinstatedOnce) {
   EXPECT_EQ(corrections[1]["after"], corrections[0]["before"]);
 }
 
+TEST_F(ProgramCorrect, WhatWasWronglyJudgedInvalidIsReinstatedOnce) {
+  std::ofstream(dir_ / "invalid.jsonl")
+      << R"({"id":1000001,"project":1,"time":1700000000,"completion":{"result":900001,"host":1,"workunit":900001,"app":1,)"
+      << R"("app_version":1,"outcome":"OUTCOME_SUCCESS","sent_time":1699990000,"received_time":1700000000,)"
+      << R"("elapsed_time":9000,"cpu_time":8640}})"
+      << "\n"
+      << R"({"id":1000002,"project":1,"time":1700000001,"validation":{"result":900001,"host":1,"workunit":900001,"app":1,)"
+      << R"("fpops_est":1e12,"fpops_bound":1e15,"state":"VALIDATE_STATE_INVALID","pass":1}})"
+      << "\n";
+  Run({"ingest", "invalid.jsonl", "--data", "data"});
+  const std::string had = Total("user", 1);
+  const json judged = Ask({"explain", "900001"})["judged_invalid"];
+  const std::string worth = judged["worth"];
+  ASSERT_NE(worth, "0.000000");
+  EXPECT_EQ(judged["claim"]["policy"], "benchmark");
+  const std::vector<std::string> reinstate = {"reinstate", "--result", "900001"};
+  EXPECT_THAT(Correct(reinstate).out, HasSubstr("1 of them had been judged invalid"));
+  EXPECT_EQ(Total("user", 1), had);
+  const json plan = Ask({"reinstate", "--result", "900001", "--reason", "the validator was wrong", "--yes"});
+  EXPECT_EQ(plan["sent"], 1);
+  EXPECT_EQ(plan["corrections"][0]["after"], worth);
+  EXPECT_NE(Total("user", 1), had);
+  ExpectSound(1);
+  const std::string story = Run({"explain", "900001", "--data", "data"}).out;
+  EXPECT_THAT(story, HasSubstr("because the validator was wrong: 0.000000 became " + worth +
+                               " Cobblestones (what its own claim comes to)"));
+  EXPECT_THAT(story, HasSubstr("the validator judged it invalid"));
+  const std::string now = Total("user", 1);
+  EXPECT_THAT(Correct({"reinstate", "--result", "900001", "--yes"}).out, HasSubstr("is reinstated already"));
+  EXPECT_EQ(Total("user", 1), now);
+  Correct({"reverse", "--result", "900001", "--yes"});
+  EXPECT_EQ(Total("user", 1), had);
+  ExpectSound(2);
+}
+
 // Twenty jobs of a year, of a project that the sender's messages pay (README).
 class ProgramCorrectYear : public Correcting {
  protected:

@@ -81,7 +81,13 @@ struct UserFacts {
     bool tells_team = true;  // else the word before does
   };
   std::map<std::pair<double, std::uint64_t>, Word> words;  // by time and id; the first holds since ever
-  std::vector<std::pair<Posting, double>> waiting;         // and until when
+  [[nodiscard]] std::uint64_t TeamAt(double time) const {
+    std::uint64_t team = words.begin()->second.team;
+    for (const auto& [when, word] : words)
+      if (when.first <= time) team = word.team;
+    return team;
+  }
+  std::vector<std::pair<Posting, double>> waiting;  // and until when
   std::int64_t expired_provisional = 0;
 };
 
@@ -185,7 +191,8 @@ struct Project {
     double begin = 0;  // of its result's window
     std::uint64_t app = 0;
   };
-  std::map<std::tuple<std::uint64_t, std::uint64_t, double>, TimeOut> time_outs;  // by host, result, when it was sent
+  std::map<std::tuple<std::uint64_t, std::uint64_t, double>, TimeOut>
+      time_outs;  // by host, result, when it was sent
   std::map<std::uint64_t, WorkunitFacts> workunits;
   std::map<std::pair<std::string, std::uint64_t>, std::uint64_t> names;  // result by name, host
   std::map<std::pair<std::uint64_t, std::uint64_t>, WaitingTrickles> waiting_trickles;  // by result, host
@@ -1278,6 +1285,8 @@ void Oracle::State::Correct(const Envelope& e, std::string_view bytes) {
   bool taken = false;
   const std::uint64_t user = (e.has_repricing() ? e.repricing().entry() : e.reversal().entry()).user();
   if (user != 0 && !projects[e.project()].users[user].known) return Refuse("UNKNOWN_USER");
+  if (e.has_repricing() && e.repricing().has_judged_invalid() && user != 0)
+    effect.team = projects[e.project()].users[user].TeamAt(e.repricing().judged_invalid().team_time());
   if (const char* reason = corrections.Hear(e, bytes, &effect, &taken)) return Refuse(reason);
   if (!taken) return;
   const ResultKey key{e.project(), effect.result};
@@ -1294,7 +1303,7 @@ void Oracle::State::Correct(const Envelope& e, std::string_view bytes) {
         .corrects = true,
         .uncounts = effect.uncounts,
         .recounts = effect.recounts,
-        .team = effect.entry.team()});
+        .team = effect.team});
 }
 
 Job* Oracle::State::RunningJob(std::uint32_t project_id, std::uint64_t result_id, std::uint64_t host) {
@@ -1437,12 +1446,7 @@ void Oracle::State::Post(const Posting& posting) {
     UserFacts& user = projects[project].users[posting.user];
     to_user = posting.user;
     to_team = user.words.rbegin()->second.team;
-    if (!posting.team_at_grant) {
-      to_team = user.words.begin()->second.team;
-      for (const auto& [when, word] : user.words) {
-        if (when.first <= posting.team_time) to_team = word.team;
-      }
-    }
+    if (!posting.team_at_grant) to_team = user.TeamAt(posting.team_time);
     const std::int64_t expired =
         std::max<std::int64_t>(std::min(user.expired_provisional, posting.settles), 0);
     user.expired_provisional -= expired;

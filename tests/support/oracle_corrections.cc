@@ -73,7 +73,39 @@ const char* BadCorrection(const v1::Envelope& e) {
   const bool has_entry = reprices ? e.repricing().has_entry() : e.reversal().has_entry();
   const v1::LedgerEntry& entry = reprices ? e.repricing().entry() : e.reversal().entry();
   const std::string& reason = reprices ? e.repricing().reason() : e.reversal().reason();
-  return BadEntry(result, reason, has_entry, entry);
+  if (const char* bad = BadEntry(result, reason, has_entry, entry)) return bad;
+  if (!reprices || !e.repricing().has_judged_invalid()) return nullptr;
+  if (e.repricing().policy_version() != 0 || entry.team() != 0 || entry.credit_micro() != 0 ||
+      entry.counted() || entry.previous() != 0)
+    return "OUT_OF_RANGE";
+  if (e.repricing().credit_micro() < 0) return "NEGATIVE";
+  const double time = e.repricing().judged_invalid().team_time();
+  if (time == 0) return "MISSING_FIELD";
+  return !std::isfinite(time) ? "NOT_FINITE"
+         : time < 0           ? "NEGATIVE"
+         : time >= kYear10000 ? "OUT_OF_RANGE"
+                              : nullptr;
+}
+
+// The first credit of a result: no other correction of it for that owner came before, of whatever team.
+const char* OracleCorrections::HearFirst(const v1::Envelope& e, std::string_view bytes,
+                                         CorrectionEffect* effect, bool* taken) {
+  const v1::LedgerEntry& entry = effect->entry;
+  for (const auto& [key, chain] : chains_) {
+    if (std::tie(std::get<0>(key), std::get<1>(key), std::get<2>(key), std::get<3>(key)) !=
+            std::make_tuple(e.project(), effect->result, entry.host(), entry.user()) ||
+        chain.events.empty())
+      continue;
+    for (const auto& [id, said] : chain.events)
+      if (id == e.id()) return said == bytes ? nullptr : "DUPLICATE_WITH_OTHER_CONTENTS";
+    return "ALREADY_DECIDED";
+  }
+  effect->micro = e.repricing().credit_micro();
+  effect->recounts = true;
+  chains_[{e.project(), effect->result, entry.host(), entry.user(), effect->team}].events.emplace_back(
+      e.id(), std::string(bytes));
+  *taken = true;
+  return nullptr;
 }
 
 const char* OracleCorrections::Hear(const v1::Envelope& e, std::string_view bytes, CorrectionEffect* effect,
@@ -83,6 +115,8 @@ const char* OracleCorrections::Hear(const v1::Envelope& e, std::string_view byte
   effect->entry = reprices ? e.repricing().entry() : e.reversal().entry();
   effect->result = reprices ? e.repricing().result() : e.reversal().result();
   const v1::LedgerEntry& entry = effect->entry;
+  if (reprices && e.repricing().has_judged_invalid()) return HearFirst(e, bytes, effect, taken);
+  effect->team = entry.team();
   Chain& chain = chains_[{e.project(), effect->result, entry.host(), entry.user(), entry.team()}];
   for (const auto& [id, said] : chain.events)
     if (id == e.id()) return said == bytes ? nullptr : "DUPLICATE_WITH_OTHER_CONTENTS";

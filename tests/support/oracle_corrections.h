@@ -18,6 +18,7 @@ namespace cobblestone::testing {
 struct CorrectionEffect {
   v1::LedgerEntry entry;
   std::uint64_t result = 0;
+  std::uint64_t team = 0;  // whose credit it is; of an invalid result's first credit who hears it has to say
   std::int64_t micro = 0;  // more than before
   bool uncounts = false;
   bool recounts = false;
@@ -48,6 +49,8 @@ class OracleCorrections {
   const char* Hear(const v1::Envelope& e, std::string_view bytes, CorrectionEffect* effect, bool* taken);
 
  private:
+  const char* HearFirst(const v1::Envelope& e, std::string_view bytes, CorrectionEffect* effect, bool* taken);
+
   struct Chain {
     std::vector<std::pair<std::uint64_t, std::string>> events;  // id, bytes
     bool uncounted = false;

@@ -84,6 +84,28 @@ TEST(CorrectionPosting, ItsCreditIsNoWorkAndTheCountFalls) {
   EXPECT_EQ(account.grants, 0u);
 }
 
+TEST(CorrectionPosting, AResultsFirstCreditBeginsTheAverageOfAnAccountThatHasNone) {
+  const PostingFacts reinstated{.micro = 10'000'000,
+                                .app = AppId(3),
+                                .now = kNow,
+                                .counted = true,
+                                .recent_off = -0.5,
+                                .corrects = true,
+                                .begins_average = true};
+  Account account;
+  Post(reinstated, account);
+  EXPECT_EQ(account.recent.value, 0.5);
+  EXPECT_EQ(account.recent.time, kNow);
+  EXPECT_EQ(account.grants, 1u);
+  EXPECT_TRUE(account.total_micro == 10'000'000);
+  // What comes back was never in the average of an account that has none.
+  Account other;
+  PostingFacts given_back = reinstated;
+  given_back.begins_average = false;
+  Post(given_back, other);
+  EXPECT_EQ(other.recent.value, 0);
+}
+
 // ---- Prices --------------------------------------------------------------------------------------------------------------
 
 PolicyVersion Version(PolicyKind kind, std::uint32_t number, double multiplier) {

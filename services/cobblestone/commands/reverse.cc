@@ -39,6 +39,8 @@ struct Options {
   std::optional<double> until;
   std::uint32_t policy_version = 0;
   bool reinstates = false;
+  bool judged_invalid = false;
+  std::optional<double> credit;
   std::string reason;
   bool yes = false;
 };
@@ -47,6 +49,8 @@ Result<CorrectionRequest> RequestOf(const Options& options, const settings::RunS
   CorrectionRequest request{.project = ProjectId(options.query.project),
                             .policy_version = options.policy_version,
                             .reinstates = options.reinstates,
+                            .judged_invalid = options.judged_invalid,
+                            .credit = options.credit,
                             .reason = options.reason};
   int targets = 0;
   const auto target = [&](const auto& given, wire::TargetKind kind) {
@@ -143,7 +147,7 @@ json LossesJson(const json& plan) {
       list.push_back({{"id", id},
                       {"credit", view::MicroText(-loss.micro)},
                       {"corrections", loss.results},
-                      {"recent_average", view::Number(-loss.recent)}});
+                      {"recent_average", view::Number(0 - loss.recent)}});
     all[owner] = std::move(list);
   }
   return all;
@@ -162,12 +166,12 @@ void PrintLosses(const json& plan) {
       sum.Add(loss);
       if (i >= kRowsShown) continue;
       std::printf("  %-20" PRIu64 " %12s %24s %24s\n", sorted[i].first, WithCommas(loss.results).c_str(),
-                  view::MicroText(-loss.micro).c_str(), FixedText(-loss.recent).c_str());
+                  view::MicroText(-loss.micro).c_str(), FixedText(0 - loss.recent).c_str());
     }
     if (sorted.size() > kRowsShown)
       std::printf("  ... and %s more\n", WithCommas(sorted.size() - kRowsShown).c_str());
     std::printf("  %-20s %12s %24s %24s\n", "all", WithCommas(sum.results).c_str(),
-                view::MicroText(-sum.micro).c_str(), FixedText(-sum.recent).c_str());
+                view::MicroText(-sum.micro).c_str(), FixedText(0 - sum.recent).c_str());
   }
 }
 
@@ -190,6 +194,13 @@ void PrintPlan(const json& plan, const Options& options) {
             ? "%s of them of jobs that still run: what they have been paid until now, and all later by it\n"
             : "%s of them of jobs that still run: what they have been paid until now, and nothing later\n",
         WithCommas(static_cast<std::uint64_t>(running)).c_str());
+  const auto judged = std::count_if(corrections.begin(), corrections.end(),
+                                    [](const json& row) { return row.at("judged_invalid") == true; });
+  if (judged > 0)
+    std::printf(
+        "%s of them had been judged invalid: they get what they would have got, and the credit goes to the\n"
+        "team that the user was in when the result was reported, which only the program can tell\n",
+        WithCommas(static_cast<std::uint64_t>(judged)).c_str());
   if (!corrections.empty()) PrintLosses(plan);
   const json& problems = plan.at("problems");
   for (std::size_t i = 0; i < std::min(problems.size(), kProblemsShown); ++i)
@@ -304,18 +315,30 @@ constexpr const char* kFooter =
 void AddReinstate(Program& program) {
   AddVerb<Options>(
       program, "reinstate",
-      "Gives back what was taken from results by `reverse`, with a look at who gets what first",
+      "Gives back what `reverse` took by mistake, or what a result judged invalid by mistake would have got",
       [](CLI::App& verb, Options& options) {
         options.reinstates = true;
         AddOptions(verb, options);
+        verb.add_flag("--judged-invalid", options.judged_invalid,
+                      "results that the validator judged invalid, and no others; with --result not needed");
+        verb.add_option(
+                "--credit", options.credit,
+                "Cobblestones for each result whose worth nothing tells: of policy assigned, judged invalid")
+            ->type_name("X");
         verb.footer(
-            "Reads the whole ledger, and shows who gets what back: users, hosts, teams; credit and recent average.\n"
+            "Reads the whole ledger, and shows who gets what: users, hosts, teams; credit and recent average.\n"
             "Without --yes that is all. With it one event is sent for each result, owner and team. --json tells all, row by row.\n"
-            "Exit code 1: something was refused. 3: the ledger has no credit of what was asked for.\n\n"
-            "Each owner and team gets the amount that `reverse` took, the result counts again, and recent averages get what\n"
-            "would still be in them. Said again, it changes nothing. What was reversed while a job still ran stays reversed,\n"
-            "and a result that the validator judged invalid has no amount to give back: neither is reinstated.\n\n"
-            "Example:  cobblestone reinstate --host 42 --reason 'not forged after all'");
+            "Exit code 1: something was refused. 3: the ledger has nothing of what was asked for.\n\n"
+            "Reversed results: each owner and team gets the amount that `reverse` took, the result counts again, and recent\n"
+            "averages get what would still be in them. What was reversed while a job still ran stays reversed.\n"
+            "Results that the validator judged invalid: the owner of then gets what the result's workunit was granted or, where\n"
+            "none of its results was, what the result's own claim comes to, by the policy version, scales and facts of when it was\n"
+            "judged. Where policy assigned has no amount, --credit names it. Statistics of host and app version stay as they are.\n"
+            "So that nobody is paid by mistake, only a result named by --result is looked at for both: --host, --workunit and\n"
+            "--app-version mean reversed results or, with --judged-invalid, those judged invalid.\n"
+            "Said again, nothing changes.\n\n"
+            "Example:  cobblestone reinstate --host 42 --reason 'not forged after all'\n"
+            "Example:  cobblestone reinstate --result 7 --credit 100 --reason 'the validator was wrong' --yes");
       },
       Run);
 }

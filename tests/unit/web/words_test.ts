@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { GrantRow, PartialGrant, UnpaidTrickle } from "../../../services/gateway/web/src/base/types";
-import { appVersionWords, messagesOf, movedWords, trickleWords } from "../../../services/gateway/web/src/rules/words";
+import { appVersionWords, firstCreditWords, messagesOf, movedWords, trickleWords } from "../../../services/gateway/web/src/rules/words";
 
 test("an app version has its name, and its number beside it", () => {
   const version = { app_version: 20, version_num: 103, plan_class: "cpu_3" };
@@ -44,4 +44,11 @@ test("each message of a running job has its place and says what came of it", () 
   ]);
   assert.deepEqual(messagesOf(partials, []), partials);
   assert.deepEqual(messagesOf([], [unpaid(0, "no_further")]).map(trickleWords), ["no further than the mark"]);
+});
+
+test("the first credit of a result that was judged invalid says where its amount comes from", () => {
+  const judged = { time: 1, host: 5 };
+  assert.equal(firstCreditWords({ like_result: 7 }, { ...judged, worth: "3.000000" }), "what result 7 of its workunit was granted");
+  assert.equal(firstCreditWords({}, { ...judged, worth: "3.000000" }), "what its own claim comes to");
+  assert.equal(firstCreditWords({}, judged), "an amount that an operator has named");
 });

@@ -237,7 +237,16 @@ export interface Correction {
   before: CreditText;
   after: CreditText;
   policy_version?: number;
+  judged_invalid?: boolean;
+  like_result?: Id;
   reason?: string;
+}
+
+// What the validator made of a result: nothing was granted to it.
+export interface JudgedInvalid {
+  time: Double;
+  host: Id;
+  worth?: CreditText; // by its claim alone; absent where nothing tells
 }
 
 export interface Explanation {
@@ -248,6 +257,7 @@ export interface Explanation {
   unpaid?: UnpaidTrickle[];
   reversals?: Reversal[];
   corrections?: Correction[];
+  judged_invalid?: JudgedInvalid;
   credit?: CreditText;
   pending?: { host: Id; has_completion: boolean; has_validation: boolean; waits_for: string };
 }

@@ -1,5 +1,5 @@
 // Flags, modes, policies and reasons of refusal in sentences that a volunteer understands.
-import type { AppVersion, GrantRow, Id, PartialGrant, UnpaidTrickle } from "../base/types";
+import type { AppVersion, Correction, GrantRow, Id, JudgedInvalid, PartialGrant, UnpaidTrickle } from "../base/types";
 
 export interface Mark {
   name: string;
@@ -172,4 +172,10 @@ export function messagesOf(partials: PartialGrant[], unpaid: UnpaidTrickle[]): (
     if (k < partials.length) all.push(partials[k]!);
   }
   return all;
+}
+
+// Where the amount comes from that a result got which had been judged invalid.
+export function firstCreditWords(correction: Pick<Correction, "like_result">, judged: JudgedInvalid | undefined): string {
+  if (correction.like_result !== undefined) return `what result ${correction.like_result} of its workunit was granted`;
+  return judged?.worth !== undefined ? "what its own claim comes to" : "an amount that an operator has named";
 }

@@ -7,7 +7,7 @@ import { chart, numbersOf } from "../parts/chart";
 import { accountLink, card, credit, empty, nameOf, table, time } from "../parts/pieces";
 import { countedWords, explain, type Bar, type Step, type Term, type Told } from "../rules/explain";
 import type { Settlement } from "../rules/settle";
-import { appVersionWords, marksOf, messagesOf, modeWords, trickleWords } from "../rules/words";
+import { appVersionWords, firstCreditWords, marksOf, messagesOf, modeWords, trickleWords } from "../rules/words";
 import { projectName, versionsOf, type Context, type View } from "./view";
 
 let exact_figures = false; // for all that is shown until it is switched back
@@ -175,12 +175,18 @@ function correctionsNode(explanation: Explanation): Child {
   if (corrections.length === 0) return null;
   return card("What the project has made of it since",
     corrections.map((c) => h("p", {}, time(format.toNumber(c.time)), c.kind === "reversal" ? ": taken back" : c.kind === "reinstatement" ? ": reinstated" : `: priced anew by version ${c.policy_version ?? 0} of the policy`,
-      c.reason ? `, because ${c.reason}. ` : ". ", credit(c.before), " became ", credit(c.after), " Cobblestones.")),
+      c.reason ? `, because ${c.reason}. ` : ". ", credit(c.before), " became ", credit(c.after), " Cobblestones", c.judged_invalid && `, ${firstCreditWords(c, explanation.judged_invalid)}`, ".")),
     h("p", { class: "soft" }, "In all it has brought ", credit(explanation.credit ?? "0.000000"), " Cobblestones."));
 }
 
 function pendingNode(project: Id, explanation: Explanation): HTMLElement {
   const pending = explanation.pending;
+  const judged = explanation.judged_invalid;
+  if (judged)
+    return card("Judged invalid",
+      h("p", { class: "headline" }, "The validator judged this result invalid, so nothing was granted."),
+      h("p", {}, time(format.toNumber(judged.time)), ", on ", accountLink(project, "host", judged.host), ". ",
+        judged.worth !== undefined ? ["Had it been valid, its claim alone would have come to ", credit(judged.worth), " Cobblestones."] : "Nobody named an amount that it would have been worth."));
   if (!pending && explanation.partials) return empty("No grant came of the job itself.", "What it was paid while it ran is all of its credit.");
   if (!pending) return empty("Nothing was granted to this result, and nothing of it waits.", "Was it valid? Its workunit may still wait for another replica, or its events were refused.");
   const part = (has: boolean, name: string, words: string) =>
