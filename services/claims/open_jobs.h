@@ -197,8 +197,9 @@ struct WaitingTrickles {
   }
 };
 
-// So many may wait for one job: years of messages. More are refused.
+// So many may wait for one job, of so many bytes together: years of messages. More are refused.
 inline constexpr std::size_t kMaxWaitingTrickles = 4096;
+inline constexpr std::size_t kMaxWaitingTrickleBytes = 4u << 20;
 
 // Of `NamedResult`, and of trickles that wait for one.
 inline stream::Key NameKey(ProjectId project, std::string_view name, HostId host) {

@@ -172,6 +172,24 @@ TEST_F(TrickleStory, OnlyTheHostThatHoldsTheResultCanAddToIt) {
   Audit();
 }
 
+// Nobody fills the memory, or the disk, with messages of a result that is never sent.
+TEST_F(TrickleStory, WhatWaitsForADispatchIsBounded) {
+  Project("");
+  const std::string text(15000, 'x');
+  for (int n = 0; n < 300; ++n)
+    Say(kStart + kDay, wire::Trickle{.result = ResultId(100),
+                                     .host = HostId(5),
+                                     .variety = "model",
+                                     .steps = 1.0 + n,
+                                     .others = {{"data", text}}});
+  const std::size_t refused = CountRefused();
+  EXPECT_GT(refused, 10u) << "300 of 15 kB are more than 4 MiB";
+  EXPECT_LT(refused, 40u);
+  Sent(100, 5);
+  EXPECT_EQ(CountRefused(), refused);
+  EXPECT_EQ(Has(1, 5), "27.800000 27.800000 27.800000");
+}
+
 // N forged messages earn N times as much where nothing links them to a result.
 TEST_F(TrickleStory, NoNumberOfMessagesEarnsMoreThanTheModelHasSteps) {
   Project("");
