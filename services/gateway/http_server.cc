@@ -88,19 +88,21 @@ Answer NotAllowed(const std::string& path, const std::string& allowed) {
   return answer;
 }
 
-// A stream of live figures, and its place among those of its client.
+// A stream of live figures, and its place among those of its client. Ends when `may_watch` says no, which is asked before each piece.
 class StreamProducer final : public http::Producer {
  public:
-  StreamProducer(std::shared_ptr<LiveStream> stream, std::function<void()> over)
-      : stream_(std::move(stream)), over_(std::move(over)) {}
+  StreamProducer(std::shared_ptr<LiveStream> stream, std::function<bool()> may_watch,
+                 std::function<void()> over)
+      : stream_(std::move(stream)), may_watch_(std::move(may_watch)), over_(std::move(over)) {}
   ~StreamProducer() override {
     stream_.reset();
     over_();
   }
-  bool Next(std::string* piece) override { return stream_->Next(piece); }
+  bool Next(std::string* piece) override { return stream_->Next(piece) && may_watch_(); }
 
  private:
   std::shared_ptr<LiveStream> stream_;
+  const std::function<bool()> may_watch_;
   const std::function<void()> over_;
 };
 
@@ -371,7 +373,14 @@ class HttpServer::Impl final : public http::Service {
       over();
       return busy();
     }
-    response.producer = std::make_shared<StreamProducer>(std::move(stream), over);
+    // A token may be revoked, or get another role, while its stream runs.
+    std::function<bool()> may_watch = [] { return true; };
+    if (head.HasField("authorization"))
+      may_watch = [this, bearer = std::string(BearerOf(head.Field("authorization"))), role = asked.rights.name] {
+        const auto known = tokens_.Find(bearer);
+        return known && known->name == role;
+      };
+    response.producer = std::make_shared<StreamProducer>(std::move(stream), std::move(may_watch), over);
     return Done(head, asked, std::move(response), 0);
   }
 

@@ -4,10 +4,13 @@
 
 #include <sys/stat.h>
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "tests/e2e/gateway_process.h"
 
@@ -159,6 +162,27 @@ void SetTokens(const TempDir& dir, const std::string& text) {
   std::ofstream(dir / "tokens.new") << text;
   ASSERT_EQ(::chmod((dir / "tokens.new").c_str(), 0600), 0);
   ASSERT_EQ(std::rename((dir / "tokens.new").c_str(), (dir / "tokens").c_str()), 0);
+}
+
+TEST(GatewayTokens, AnOpenStreamEndsWhenItsTokenIsRevoked) {
+  TempDir dir;
+  Served served(dir, "");
+  ASSERT_TRUE(served.Start()) << served.process().err();
+  std::atomic<bool> flows{false};
+  std::atomic<bool> over{false};
+  std::thread watcher([&] {
+    httplib::Client client(served.url());
+    client.set_read_timeout(60);
+    (void)client.Get("/api/v1/live", {{"Authorization", std::string("Bearer ") + kReadToken}},
+                     [&](const char*, std::size_t) { return flows = true; });
+    over = true;
+  });
+  while (!flows && !over) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_FALSE(over);
+  SetTokens(dir, "read another-token-0123456789\n");
+  watcher.join();  // else the test runs out of time
+  EXPECT_EQ(served.Get("/api/v1/projects", "another-token-0123456789").status, 200);
+  EXPECT_EQ(served.Get("/api/v1/projects", kReadToken).status, 401);
 }
 
 TEST(GatewayIngest, ATokenSendsWhatItsLineSaysAndNothingOfABatchThatHasMore) {
