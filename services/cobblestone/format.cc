@@ -766,7 +766,7 @@ std::string ScalesText(const json& answer) {
 std::string TasksText(const json& answer) {
   Fields fields;
   fields.Of(answer, "lag", "records that wait");
-  fields.Of(answer, "grants", "grants in the ledger");
+  fields.Of(answer, "grants", "records in the ledger");
   fields.Of(answer, "refused", "refused");
   const json& log = At(answer, "log");
   if (log.is_object()) {

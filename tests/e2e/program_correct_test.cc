@@ -139,28 +139,28 @@ TEST_F(ProgramCorrect, WhatWasWronglyJudgedInvalidIsReinstatedOnce) {
       << R"("fpops_est":1e12,"fpops_bound":1e15,"state":"VALIDATE_STATE_INVALID","pass":1}})"
       << "\n";
   Run({"ingest", "invalid.jsonl", "--data", "data"});
-  const std::string had = Total("user", 1);
+  const std::string had = Total("host", 1);
   const json judged = Ask({"explain", "900001"})["judged_invalid"];
   const std::string worth = judged["worth"];
   ASSERT_NE(worth, "0.000000");
   EXPECT_EQ(judged["claim"]["policy"], "benchmark");
   const std::vector<std::string> reinstate = {"reinstate", "--result", "900001"};
   EXPECT_THAT(Correct(reinstate).out, HasSubstr("1 of them had been judged invalid"));
-  EXPECT_EQ(Total("user", 1), had);
+  EXPECT_EQ(Total("host", 1), had);
   const json plan = Ask({"reinstate", "--result", "900001", "--reason", "the validator was wrong", "--yes"});
   EXPECT_EQ(plan["sent"], 1);
   EXPECT_EQ(plan["corrections"][0]["after"], worth);
-  EXPECT_NE(Total("user", 1), had);
+  EXPECT_NE(Total("host", 1), had);
   ExpectSound(1);
   const std::string story = Run({"explain", "900001", "--data", "data"}).out;
   EXPECT_THAT(story, HasSubstr("because the validator was wrong: 0.000000 became " + worth +
                                " Cobblestones (what its own claim comes to)"));
   EXPECT_THAT(story, HasSubstr("the validator judged it invalid"));
-  const std::string now = Total("user", 1);
+  const std::string now = Total("host", 1);
   EXPECT_THAT(Correct({"reinstate", "--result", "900001", "--yes"}).out, HasSubstr("is reinstated already"));
-  EXPECT_EQ(Total("user", 1), now);
+  EXPECT_EQ(Total("host", 1), now);
   Correct({"reverse", "--result", "900001", "--yes"});
-  EXPECT_EQ(Total("user", 1), had);
+  EXPECT_EQ(Total("host", 1), had);
   ExpectSound(2);
 }
 

@@ -139,6 +139,7 @@ TEST_F(ProgramDamage,
     ASSERT_TRUE(meta.ok());
     ASSERT_TRUE((*opened)->Apply(rows, *meta).ok());
     damaged += rows.size();
+    if (damaged > 0) break;  // of one slot: each is found, and made again, by itself
   }
   ASSERT_GT(damaged, 0u);
   const testing::TempDir again;
@@ -151,7 +152,7 @@ TEST_F(ProgramDamage,
         dir_.path(), {"ingest", again / "again.pb", "--source", "again", "--config", world_.run().back()}));
     ASSERT_EQ(program.Wait(), kCorruptedExitCode) << program.err();
     EXPECT_THAT(program.err(), HasSubstr("a value in state table 1 does not decode"));
-    EXPECT_THAT(program.err(), HasSubstr("Start again, and it is built from a checkpoint and the log"));
+    EXPECT_THAT(program.err(), HasSubstr("Start again: the state is then built from a checkpoint and the log"));
   }
   Background program(dir_.path(), world_.run());
   ASSERT_TRUE(program.WaitFor("running")) << program.err();

@@ -58,7 +58,7 @@ TEST_F(ProgramUpgrade, AnOldProgramDoesNotReadTheStateOfTheNewOne) {
   UseProgram(COBBLESTONE_NEXT_PROGRAM);
   world_.FinishAndExpectLikeTheOracle();
   UseProgram(nullptr);
-  ExpectRefuses("needs rules version 10, this program has 9");
+  ExpectRefuses("needs rules version 11, this program has 10");
 }
 
 }  // namespace

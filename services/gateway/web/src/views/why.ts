@@ -186,7 +186,8 @@ function pendingNode(project: Id, explanation: Explanation): HTMLElement {
     return card("Judged invalid",
       h("p", { class: "headline" }, "The validator judged this result invalid, so nothing was granted."),
       h("p", {}, time(format.toNumber(judged.time)), ", on ", accountLink(project, "host", judged.host), ". ",
-        judged.worth !== undefined ? ["Had it been valid, its claim alone would have come to ", credit(judged.worth), " Cobblestones."] : "Nobody named an amount that it would have been worth."));
+        judged.worth !== undefined ? ["Had it been valid, its claim alone would have come to ", credit(judged.worth), " Cobblestones."] : "Nobody named an amount that it would have been worth."),
+      explanation.partials && !explanation.corrections && h("p", {}, "What it was paid while it ran is all of its credit."));
   if (!pending && explanation.partials) return empty("No grant came of the job itself.", "What it was paid while it ran is all of its credit.");
   if (!pending) return empty("Nothing was granted to this result, and nothing of it waits.", "Was it valid? Its workunit may still wait for another replica, or its events were refused.");
   const part = (has: boolean, name: string, words: string) =>
