@@ -10,8 +10,8 @@ void assertion_failed(const char* expression, const char* function, const char* 
   throw std::logic_error(std::string(expression) + " does not hold in " + function);
 }
 
-void assertion_failed_msg(const char* expression, const char* message, const char* function, const char* /*file*/,
-                          long /*line*/) {
+void assertion_failed_msg(const char* expression, const char* message, const char* function,
+                          const char* /*file*/, long /*line*/) {
   throw std::logic_error(std::string(expression) + " does not hold in " + function + ": " + message);
 }
 

@@ -11,8 +11,8 @@ namespace cobblestone::http {
 namespace {
 
 constexpr std::size_t kStep = 64 * 1024;
-constexpr int kGzipWindow = 15 + 16;      // gzip alone, no zlib header
-constexpr int kLargestZstdWindow = 23;    // 8 MiB, RFC 8878's recommended bound
+constexpr int kGzipWindow = 15 + 16;    // gzip alone, no zlib header
+constexpr int kLargestZstdWindow = 23;  // 8 MiB, RFC 8878's recommended bound
 
 Status CutOff(std::string_view coding) {
   return Status::InvalidArgument("the " + std::string(coding) +

@@ -74,12 +74,14 @@ class Client::Impl {
     return error;
   }
 
-  Result<ClientReply> Try(const ClientRequest& request, const std::function<void(std::string_view)>& on_data) {
+  Result<ClientReply> Try(const ClientRequest& request,
+                          const std::function<void(std::string_view)>& on_data) {
     const auto failed = [](const error_code& error) { return Status::Retry(error.message()); };
     if (!socket_)
       if (const error_code error = Connect()) return failed(error);
     std::string head = request.method + " " + request.target + " HTTP/1.1\r\nHost: " +
-                       (path_.empty() ? host_ + ":" + std::to_string(port_) : std::string("localhost")) + "\r\n";
+                       (path_.empty() ? host_ + ":" + std::to_string(port_) : std::string("localhost")) +
+                       "\r\n";
     for (const auto& [name, value] : request.headers) head += name + ": " + value + "\r\n";
     if (!request.content_type.empty()) head += "Content-Type: " + std::string(request.content_type) + "\r\n";
     if (request.method != "GET") head += "Content-Length: " + std::to_string(request.body.size()) + "\r\n";
@@ -89,7 +91,8 @@ class Client::Impl {
     // An answer may come before the whole body was read (413): then writing fails, and the answer is there.
     const error_code written =
         Step([&](auto handler) { boost::asio::async_write(*socket_, out, std::move(handler)); });
-    if (written && written != boost::asio::error::broken_pipe && written != boost::asio::error::connection_reset)
+    if (written && written != boost::asio::error::broken_pipe &&
+        written != boost::asio::error::connection_reset)
       return failed(written);
 
     boost::beast::http::response_parser<boost::beast::http::string_body> parser;
@@ -104,7 +107,8 @@ class Client::Impl {
         parser.get().body().clear();
       }
     }
-    ClientReply reply{.status = static_cast<int>(parser.get().result_int()), .body = std::move(parser.get().body())};
+    ClientReply reply{.status = static_cast<int>(parser.get().result_int()),
+                      .body = std::move(parser.get().body())};
     if (written || !parser.get().keep_alive()) socket_.reset();
     return reply;
   }

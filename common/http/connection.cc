@@ -143,8 +143,10 @@ void Connection::Enter(Phase phase, std::chrono::milliseconds deadline) {
 
 void Connection::OnDeadline() {
   switch (phase_) {
-    case Phase::kHead: return Guarded([&] { Fail(408, "the head of the request did not come whole in time"); });
-    case Phase::kBody: return Guarded([&] { Fail(408, "the body of the request did not come whole in time"); });
+    case Phase::kHead:
+      return Guarded([&] { Fail(408, "the head of the request did not come whole in time"); });
+    case Phase::kBody:
+      return Guarded([&] { Fail(408, "the body of the request did not come whole in time"); });
     case Phase::kAnswering: return;  // a handler is at work, and has its own bounds
     default: return Close();
   }
@@ -272,7 +274,8 @@ void Connection::OnBodyBytes(std::size_t /*size*/) {
   const std::size_t held = parser_->get().body().size();
   if (held > body_taken_) {
     if (!host_.bodies().Take(plan_.body_owner, held - body_taken_)) {
-      Response busy = host_.service().OnError(503, "as many bodies are being read as may; send this one again");
+      Response busy =
+          host_.service().OnError(503, "as many bodies are being read as may; send this one again");
       busy.headers.emplace_back("Retry-After", "1");
       return Send(std::move(busy), true);
     }
@@ -341,7 +344,8 @@ void Connection::Send(Response response, bool close) {
   const bool head_only = head_ && head_->method == "HEAD";
   const bool chunks = out_.producer && (!head_ || head_->version_1_1);
   const std::string_view body = out_.fixed_body.empty() ? std::string_view(out_.body) : out_.fixed_body;
-  if (out_.producer && !chunks) close_ = true;  // HTTP/1.0: the end of the connection is the end of the answer
+  if (out_.producer && !chunks)
+    close_ = true;  // HTTP/1.0: the end of the connection is the end of the answer
   out_head_ = "HTTP/1.1 " + std::to_string(out_.status) + " " + std::string(ReasonOf(out_.status)) + "\r\n";
   AddField(&out_head_, "Date", DateNow());
   if (!out_.type.empty() && !HasNoBody(out_.status)) AddField(&out_head_, "Content-Type", out_.type);
@@ -385,9 +389,8 @@ void Connection::NextPiece() {
       boost::asio::post(self->io_, [self] { self->Close(); });  // half an answer must not look whole
       return;
     }
-    boost::asio::post(self->io_, [self, piece, more] {
-      self->Guarded([&] { self->SendPiece(more, *piece); });
-    });
+    boost::asio::post(self->io_,
+                      [self, piece, more] { self->Guarded([&] { self->SendPiece(more, *piece); }); });
   };
   if (!host_.RunProducer(work)) Close();
 }

@@ -63,8 +63,8 @@ class Host {
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   // `closed` is called once, when the socket has been closed.
-  Connection(boost::asio::io_context& io, std::unique_ptr<Stream> stream, std::string peer, bool direct, Host& host,
-             std::function<void(Connection&)> closed);
+  Connection(boost::asio::io_context& io, std::unique_ptr<Stream> stream, std::string peer, bool direct,
+             Host& host, std::function<void(Connection&)> closed);
 
   void Start();
   void Close();
@@ -117,7 +117,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Phase phase_ = Phase::kHandshake;
   std::chrono::steady_clock::time_point since_;
   boost::asio::steady_timer deadline_;
-  std::vector<char> buffer_;   // [begin_, end_): read and not used yet
+  std::vector<char> buffer_;  // [begin_, end_): read and not used yet
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
 

@@ -18,13 +18,14 @@ struct Head {
   std::string method;
   std::string path;                               // decoded, begins with '/'
   std::multimap<std::string, std::string> query;  // decoded
-  std::string host;  // of the Host field or of an absolute target, as the client sent it; empty: HTTP/1.0 without one
+  std::string
+      host;  // of the Host field or of an absolute target, as the client sent it; empty: HTTP/1.0 without one
   std::vector<std::pair<std::string, std::string>> fields;  // names in lower case, in the order of arrival
-  std::string peer;             // the client's address without its port; empty on a Unix socket
+  std::string peer;  // the client's address without its port; empty on a Unix socket
   bool version_1_1 = true;
-  bool chunked = false;                        // the body comes in chunks
+  bool chunked = false;  // the body comes in chunks
   std::optional<std::uint64_t> content_length;
-  bool keep_alive = true;                      // the client expects the connection to stay open
+  bool keep_alive = true;  // the client expects the connection to stay open
 
   // The value of the first such field; empty: there is none. `name` in lower case.
   [[nodiscard]] std::string_view Field(std::string_view name) const;
@@ -63,8 +64,8 @@ struct Plan {
   Pool pool = Pool::kQuestions;
   std::uint64_t largest_body = 0;  // 0: a request with a body gets 400
   bool codings = false;            // Content-Encoding: gzip or zstd is understood; else 415
-  bool trusted = false;            // not displaced by new connections while its body is read or its answer is sent
-  std::string body_owner;          // whose bodies share a part of the memory for bodies (ServerOptions::bodies)
+  bool trusted = false;    // not displaced by new connections while its body is read or its answer is sent
+  std::string body_owner;  // whose bodies share a part of the memory for bodies (ServerOptions::bodies)
 };
 
 class Service {

@@ -40,7 +40,8 @@ Status CheckLines(std::string_view text) {
       if (i + 1 < text.size() && (text[i + 1] == ' ' || text[i + 1] == '\t'))
         return Status::InvalidArgument("a header field that continues on a second line is obsolete");
     } else if ((c < 0x20 && c != '\t') || c == 0x7f) {
-      return Status::InvalidArgument("the head holds a control character, or a line that does not end with CR LF");
+      return Status::InvalidArgument(
+          "the head holds a control character, or a line that does not end with CR LF");
     }
   }
   return Status::Ok();
@@ -147,8 +148,9 @@ Result<Head> ParseHead(std::string_view text) {
   boost::system::error_code error;
   const std::size_t used = parser.put(boost::asio::const_buffer(text.data(), text.size()), error);
   if (error || !parser.is_header_done() || used != text.size())
-    return Status::InvalidArgument("the head is not HTTP/1.1: " +
-                                   (error ? error.message() : std::string("it does not end where it should")));
+    return Status::InvalidArgument(
+        "the head is not HTTP/1.1: " +
+        (error ? error.message() : std::string("it does not end where it should")));
   const auto& message = parser.get();
   Head head;
   head.method = std::string(message.method_string().data(), message.method_string().size());

@@ -10,8 +10,8 @@
 namespace cobblestone::http {
 
 struct TlsFiles {
-  std::string certificate;  // PEM, the whole chain
-  std::string key;          // PEM, without a password
+  std::string certificate;                             // PEM, the whole chain
+  std::string key;                                     // PEM, without a password
   std::string certificate_option = "tls_certificate";  // what messages call them
   std::string key_option = "tls_key";
 };

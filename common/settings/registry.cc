@@ -210,9 +210,8 @@ std::vector<Option> MakeOptions() {
           "for those who know: options of the Kafka client, of producers or consumers alone as producer.NAME. "
           "producer.compression.type=lz4 takes a third off what is written and costs a fifth more CPU for each result"),
 
-      Choice(
-          "ticks", COBBLESTONE_AT(ticks), kTicks,
-          "what moves time: a project's events, for this project alone, or this machine's clock, for all"),
+      Choice("ticks", COBBLESTONE_AT(ticks), kTicks,
+             "what moves time: a project's events, for this project alone, or this machine's clock, for all"),
       Choice("order", COBBLESTONE_AT(order), kOrders,
              "events are taken as they come, or, slower, with the bits of `replay`; fixed as partitions are"),
       Flag("sync", COBBLESTONE_AT(sync),
@@ -234,8 +233,10 @@ std::vector<Option> MakeOptions() {
       Networks(
           "gateway.trusted_proxies", COBBLESTONE_AT(gateway.trusted_proxies),
           "proxies in front, whose X-Forwarded-For is believed: else all their visitors are one address"),
-      Text("gateway.hosts", COBBLESTONE_AT(gateway.hosts), "names with commas between them; empty for none", true,
-           "host names that requests may use; without it a loopback address answers to localhost alone (DNS rebinding)"),
+      Text(
+          "gateway.hosts", COBBLESTONE_AT(gateway.hosts), "names with commas between them; empty for none",
+          true,
+          "host names that requests may use; without it a loopback address answers to localhost alone (DNS rebinding)"),
       Text("gateway.tokens_file", COBBLESTONE_AT(gateway.tokens_file),
            "a file that others cannot read; empty for the variable COBBLESTONE_TOKENS", true,
            "who may do what: a line `ROLE TOKEN` each (services/gateway/README.md)"),
@@ -247,9 +248,8 @@ std::vector<Option> MakeOptions() {
       Choice(
           "gateway.follow", COBBLESTONE_AT(gateway.follow), kFollows,
           "on Kafka: what is written every kafka.checkpoint_interval, or each commit, as a hot standby does"),
-      Count(
-          "gateway.rate_limit", COBBLESTONE_AT(gateway.rate_limit), 1, 1000000,
-          "requests a second of one address without a token or with a volunteer's, each of 5 ms of CPU"),
+      Count("gateway.rate_limit", COBBLESTONE_AT(gateway.rate_limit), 1, 1000000,
+            "requests a second of one address without a token or with a volunteer's, each of 5 ms of CPU"),
       Count("gateway.rate_burst", COBBLESTONE_AT(gateway.rate_burst), 1, 1000000,
             "so many at once, after a rest: opening the page takes about twenty"),
       Size("gateway.largest_body", COBBLESTONE_AT(gateway.largest_body), kKiBytes, kGiBytes,

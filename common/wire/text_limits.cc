@@ -18,7 +18,8 @@ struct Text {
 Check Within(const char* field, std::size_t size, std::size_t limit) {
   if (size <= limit) return std::nullopt;
   return Refusal{RefusalReason::kOutOfRange, std::string(field) + ": " + std::to_string(size) +
-                                                 " bytes, more than the " + std::to_string(limit) + " allowed"};
+                                                 " bytes, more than the " + std::to_string(limit) +
+                                                 " allowed"};
 }
 
 Check All(std::initializer_list<Text> texts) {

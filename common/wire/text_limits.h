@@ -10,9 +10,10 @@
 
 namespace cobblestone::wire {
 
-inline constexpr std::size_t kMaxName = 1016;              // bytes: 254 characters of UTF-8, as BOINC's columns have
-inline constexpr std::size_t kMaxText = 64 << 10;          // bytes; every other text
-inline constexpr std::size_t kMaxTrickleTexts = 16 << 10;  // bytes; texts of Trickle.others together (names: kMaxText)
+inline constexpr std::size_t kMaxName = 1016;      // bytes: 254 characters of UTF-8, as BOINC's columns have
+inline constexpr std::size_t kMaxText = 64 << 10;  // bytes; every other text
+inline constexpr std::size_t kMaxTrickleTexts =
+    16 << 10;  // bytes; texts of Trickle.others together (names: kMaxText)
 
 // OUT_OF_RANGE with the field's name for the first text that is too long. HandedEvent.event is exempt: CLAIMS alone
 // writes it, and the event in it was checked before.

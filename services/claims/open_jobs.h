@@ -88,9 +88,9 @@ inline constexpr std::size_t kMaxSendings = 16;
 
 // What one sending of the job is paid by.
 struct Sending {
-  double sent_time = 0;                // UNIX s
-  std::int64_t version = 0;            // of the app
-  std::vector<OpenTrickle> trickles;   // one for each rule
+  double sent_time = 0;               // UNIX s
+  std::int64_t version = 0;           // of the app
+  std::vector<OpenTrickle> trickles;  // one for each rule
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -129,7 +129,8 @@ struct OpenJob {
   std::vector<ReversedPartial> reversed;
   std::string dispatch;              // its bytes, of one that ended before its host was known, until it is
   std::vector<wire::Word> repriced;  // of those who have priced it anew, in order
-  double sent_time = 0;              // UNIX s, of `trickles`; before any dispatch has come, the completion's; 0: not known
+  double sent_time =
+      0;  // UNIX s, of `trickles`; before any dispatch has come, the completion's; 0: not known
   std::vector<Sending> earlier;       // in order of their sent times
   std::vector<std::string> replaced;  // with `dispatch`: those before it, in order
 
@@ -144,7 +145,8 @@ struct OpenJob {
   [[nodiscard]] bool IsFurther(const SentAs& next) const {
     const auto is_it = [&](double sent) { return AreOfOneSending(sent, next.sent_time); };
     return next.sent_time > 0 && sent_time > 0 && next.app == app && !is_it(sent_time) &&
-           std::none_of(earlier.begin(), earlier.end(), [&](const Sending& one) { return is_it(one.sent_time); });
+           std::none_of(earlier.begin(), earlier.end(),
+                        [&](const Sending& one) { return is_it(one.sent_time); });
   }
   // The sending is none of those that the job has.
   void Add(Sending sending) {
@@ -159,9 +161,8 @@ struct OpenJob {
       std::swap(sending.version, version);
       sending.trickles.swap(trickles);
     }
-    const auto later = std::find_if(earlier.begin(), earlier.end(), [&](const Sending& one) {
-      return one.sent_time > sending.sent_time;
-    });
+    const auto later = std::find_if(earlier.begin(), earlier.end(),
+                                    [&](const Sending& one) { return one.sent_time > sending.sent_time; });
     earlier.insert(later, std::move(sending));
     if (earlier.size() >= kMaxSendings) earlier.erase(earlier.begin());
   }

@@ -118,7 +118,8 @@ void ClaimsStage::OnJobRepricing(const RecordView& record, const wire::EventHead
   const OpenJob* running = RunningJob(key, repricing.host, record, out);
   if (running == nullptr) return;
   if (!running->earlier.empty())
-    return refuse(RefusalReason::kNotSupported, "it was sent more than once, and paid for trickles each time");
+    return refuse(RefusalReason::kNotSupported,
+                  "it was sent more than once, and paid for trickles each time");
   const wire::Word word = wire::WordOf(head, record.value);
   for (const wire::Word& one : running->repriced) {
     if (one.id != word.id) continue;

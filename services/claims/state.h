@@ -59,9 +59,9 @@ struct Pending {
   WaitingEvent validation;
   std::uint64_t host = 0;
   std::uint64_t app = 0;
-  double since = 0;             // event time of the first of them
-  bool waits_for_host = false;  // joined but for the host's member event
-  bool has_job = false;         // its trickles are paid while it runs (open_jobs.h)
+  double since = 0;                   // event time of the first of them
+  bool waits_for_host = false;        // joined but for the host's member event
+  bool has_job = false;               // its trickles are paid while it runs (open_jobs.h)
   std::vector<std::string> replaced;  // dispatches before the newest one, in order of their sent times
 
   // Highest input line of both: the one that decides.
@@ -77,8 +77,8 @@ struct Pending {
   }
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.dispatch, s.completion, s.validation, s.host, s.app, s.since, s.waits_for_host,
-      AddedIn<2>(s.has_job), AddedIn<3>(s.replaced));
+    f(s.dispatch, s.completion, s.validation, s.host, s.app, s.since, s.waits_for_host, AddedIn<2>(s.has_job),
+      AddedIn<3>(s.replaced));
   }
 };
 

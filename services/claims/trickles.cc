@@ -166,9 +166,9 @@ void ClaimsStage::WaitForJob(const Key& key, double time, const RecordView& reco
   std::size_t bytes = record.value.size();
   for (const WaitingEvent& one : waiting.events) bytes += one.bytes.size();
   if (waiting.events.size() >= kMaxWaitingTrickles || bytes > kMaxWaitingTrickleBytes)
-    return wire::Refuse(record, project, RefusalReason::kOutOfRange,
-                        std::to_string(waiting.events.size()) + " trickles of this result wait for its dispatch",
-                        out);
+    return wire::Refuse(
+        record, project, RefusalReason::kOutOfRange,
+        std::to_string(waiting.events.size()) + " trickles of this result wait for its dispatch", out);
   waiting.events.emplace_back().Keep(record);
 }
 

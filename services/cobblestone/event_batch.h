@@ -106,7 +106,8 @@ class BatchIngest {
 
   const std::unique_ptr<EventSink> sink_;
   std::mutex mutex_;
-  std::map<std::string, Turns> turns_;        // guarded by mutex_; by the source's name, where a batch is on its way
+  std::map<std::string, Turns>
+      turns_;  // guarded by mutex_; by the source's name, where a batch is on its way
   std::map<std::string, Compared> compared_;  // guarded by mutex_; the last used ones
   std::uint64_t uses_ = 0;                    // guarded by mutex_
 };

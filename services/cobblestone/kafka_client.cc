@@ -172,8 +172,7 @@ class KafkaClient final : public Client {
         return Status::InvalidArgument("line " + std::to_string(number + 1) + " of " + block.source +
                                        " is a " + std::string(wire::EventKindName(routing->kind)) +
                                        ", which only the pipeline makes");
-      if (routing && routing->kind == wire::EventKind::kTick)
-        ticker.OnTick(one.envelope, now);
+      if (routing && routing->kind == wire::EventKind::kTick) ticker.OnTick(one.envelope, now);
       if (routing && settings_.ticks == settings::Ticks::kInput && !block.barrier && !block.own_ticks) {
         if (const auto tick = ticker.OnEvent(routing->project, one.envelope, now))
           if (Status s = publisher.AddTo({wire::kCatalogue, 0}, EncodeTick(routing->project, *tick)); !s.ok())

@@ -25,8 +25,8 @@ namespace cobblestone {
 namespace {
 
 constexpr std::size_t kConnections = 256;
-constexpr std::size_t kThreads = 16;  // for questions, and as many for changes
-constexpr std::size_t kLongRuns = 8;  // at a time
+constexpr std::size_t kThreads = 16;              // for questions, and as many for changes
+constexpr std::size_t kLongRuns = 8;              // at a time
 constexpr auto kSilence = std::chrono::hours(1);  // between two requests of a client
 // Of one request, once it has begun: a client that is stopped in the middle.
 constexpr auto kPatience = std::chrono::seconds(60);
@@ -116,17 +116,15 @@ class Server::Impl final : public http::Service {
                             "; give this one another place (listen.socket in its configuration)");
     }
     if (::unlink(path_.c_str()) != 0 && errno != ENOENT) return CannotBind(std::strerror(errno));
-    auto server = http::Server::Start({.unix_path = path_,
-                                       .connections = kConnections,
-                                       .limits = {.head = kPatience,
-                                                  .body = kPatience,
-                                                  .answer = kPatience,
-                                                  .idle = kSilence},
-                                       .bodies = kBodies,
-                                       .question_threads = kThreads,
-                                       .change_threads = kThreads,
-                                       .producer_threads = kLongRuns},
-                                      *this);
+    auto server = http::Server::Start(
+        {.unix_path = path_,
+         .connections = kConnections,
+         .limits = {.head = kPatience, .body = kPatience, .answer = kPatience, .idle = kSilence},
+         .bodies = kBodies,
+         .question_threads = kThreads,
+         .change_threads = kThreads,
+         .producer_threads = kLongRuns},
+        *this);
     if (!server.ok()) return CannotBind(server.status().message());
     server_ = std::move(*server);
     struct stat file {};
@@ -148,9 +146,7 @@ class Server::Impl final : public http::Service {
     if (head.path == "/append" && head.method == "POST") {
       plan.pool = http::Pool::kChanges;
       plan.largest_body = kLargestBody;
-      plan.answer = [this](const std::string& body) {
-        return Reply([&] { return Append(body); });
-      };
+      plan.answer = [this](const std::string& body) { return Reply([&] { return Append(body); }); };
       return plan;
     }
     for (const QuestionKind& kind : QuestionKinds()) {
@@ -164,8 +160,7 @@ class Server::Impl final : public http::Service {
     for (const std::string_view path : LongQuestions()) {
       if (path != head.path || head.method != "GET") continue;
       plan.answer = [this, question = QuestionOf(head)](const std::string&) {
-        return http::Response{.type = kJsonLines,
-                              .producer = std::make_shared<LongRun>(engine_, question)};
+        return http::Response{.type = kJsonLines, .producer = std::make_shared<LongRun>(engine_, question)};
       };
       return plan;
     }

@@ -92,8 +92,8 @@ Ticker::Look Ticker::OnClock(double now) {
   if (last != 0 && std::abs(jump) > credit::kSecondsPerDay && !(accept && jump > 0)) {
     if (std::exchange(held_, true)) return {};
     std::string warning =
-        "time stands still: the last tick was at " + Date(last) + ", this machine's clock says " +
-        Date(now) + ", " + Days(std::abs(jump)) + (jump > 0 ? " later. " : " earlier. ") +
+        "time stands still: the last tick was at " + Date(last) + ", this machine's clock says " + Date(now) +
+        ", " + Days(std::abs(jump)) + (jump > 0 ? " later. " : " earlier. ") +
         "Until it goes on nothing expires and version scales stay as they are; events are taken in, "
         "and credit is granted. If the clock is wrong, set it right. ";
     warning +=

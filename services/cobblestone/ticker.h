@@ -61,7 +61,7 @@ class Ticker {
   void Move(ProjectId project, double time);
 
   TickerOptions options_;
-  std::unordered_map<std::uint32_t, double> last_;  // by project; 0: of all
+  std::unordered_map<std::uint32_t, double> last_;    // by project; 0: of all
   std::vector<std::pair<ProjectId, double>> before_;  // what moved, and its last tick before
   bool looked_ = false;
   bool held_ = false;

@@ -135,18 +135,17 @@ class HttpServer::Impl final : public http::Service {
           "gateway: the system allows this program too few open files (ulimit -n, LimitNOFILE) to serve anybody; the "
           "pipeline alone needs " +
           std::to_string(kReservedDescriptors));
-    http::ServerOptions options{
-        .host = address->host,
-        .port = address->port,
-        .connections = connections,
-        .connections_per_address = settings_.connections_per_address,
-        .proxies = settings_.trusted_proxies,
-        .limits = {.head = Milliseconds(settings_.timeout),
-                   .body = Milliseconds(settings_.timeout),
-                   .answer = Milliseconds(settings_.timeout),
-                   .idle = Milliseconds(settings_.timeout)},
-        .bodies = kLargestBodies * settings_.largest_body,
-        .producer_threads = std::max<std::size_t>(settings_.streams, 1)};
+    http::ServerOptions options{.host = address->host,
+                                .port = address->port,
+                                .connections = connections,
+                                .connections_per_address = settings_.connections_per_address,
+                                .proxies = settings_.trusted_proxies,
+                                .limits = {.head = Milliseconds(settings_.timeout),
+                                           .body = Milliseconds(settings_.timeout),
+                                           .answer = Milliseconds(settings_.timeout),
+                                           .idle = Milliseconds(settings_.timeout)},
+                                .bodies = kLargestBodies * settings_.largest_body,
+                                .producer_threads = std::max<std::size_t>(settings_.streams, 1)};
     if (Tls())
       options.tls = http::TlsFiles{.certificate = settings_.tls_certificate,
                                    .key = settings_.tls_key,
@@ -155,10 +154,10 @@ class HttpServer::Impl final : public http::Service {
     auto server = http::Server::Start(std::move(options), *this);
     if (!server.ok()) {
       if (Tls() && server.status().message().starts_with("gateway.")) return server.status();
-      return Status::InvalidArgument("cannot listen at " + settings_.listen + ": " +
-                                     server.status().message() +
-                                     "; another program may have it. gateway.listen names another place, with "
-                                     "port 0 any that is free");
+      return Status::InvalidArgument(
+          "cannot listen at " + settings_.listen + ": " + server.status().message() +
+          "; another program may have it. gateway.listen names another place, with "
+          "port 0 any that is free");
     }
     server_ = std::move(*server);
     address->port = server_->port();
@@ -261,9 +260,10 @@ class HttpServer::Impl final : public http::Service {
   // Who it is, and whether they may ask now.
   std::optional<Answer> Admit(const http::Head& head, Asked* asked) {
     if (!KnowsHost(head))
-      return ErrorAnswer(421, "misdirected",
-                         "this server is not known by that name; gateway.hosts lists names besides localhost, and "
-                         "a proxy in front belongs into gateway.trusted_proxies");
+      return ErrorAnswer(
+          421, "misdirected",
+          "this server is not known by that name; gateway.hosts lists names besides localhost, and "
+          "a proxy in front belongs into gateway.trusted_proxies");
     std::optional<Answer> refusal;
     if (head.HasField("authorization")) {
       const auto known = tokens_.Find(BearerOf(head.Field("authorization")));
@@ -353,7 +353,8 @@ class HttpServer::Impl final : public http::Service {
 
   http::Response ServeStream(const http::Head& head, const Asked& asked) {
     const auto refuse = [&](Answer answer) { return Done(head, asked, Say(std::move(answer)), 0); };
-    if (!head.query.empty()) return refuse(ErrorAnswer(400, "invalid_argument", "there are no parameters here"));
+    if (!head.query.empty())
+      return refuse(ErrorAnswer(400, "invalid_argument", "there are no parameters here"));
     http::Response response{.type = kEventStream};
     response.headers = {{"Cache-Control", "no-store"},
                         {"X-Accel-Buffering", "no"}};  // for proxies that gather
@@ -376,7 +377,8 @@ class HttpServer::Impl final : public http::Service {
     // A token may be revoked, or get another role, while its stream runs.
     std::function<bool()> may_watch = [] { return true; };
     if (head.HasField("authorization"))
-      may_watch = [this, bearer = std::string(BearerOf(head.Field("authorization"))), role = asked.rights.name] {
+      may_watch = [this, bearer = std::string(BearerOf(head.Field("authorization"))),
+                   role = asked.rights.name] {
         const auto known = tokens_.Find(bearer);
         return known && known->name == role;
       };

@@ -81,8 +81,8 @@ class TimeByProject : public ::testing::Test {
     const auto routing = wire::PeekRouting(envelope);
     AppendBlock block{.source = source, .first_line = engine_->Producer(source).lines};
     // A tick is a broadcast that needs no barrier.
-    block.barrier = routing && routing->key == wire::KeyKind::kBroadcast &&
-                    routing->kind != wire::EventKind::kTick;
+    block.barrier =
+        routing && routing->key == wire::KeyKind::kBroadcast && routing->kind != wire::EventKind::kTick;
     block.lines.push_back({.envelope = std::move(envelope)});
     const auto appended = engine_->Append(block);
     ASSERT_TRUE(appended.ok()) << appended.status().message();
@@ -241,8 +241,9 @@ TEST_F(TimeByProject, SourcesTakeTurnsBesideOneThatSendsBroadcastsWithoutEnd) {
   while (sent == 0) std::this_thread::yield();
   for (std::uint64_t i = 0; i < 20; ++i) {
     AppendBlock block{.source = "other " + std::to_string(i)};
-    block.lines.push_back({.envelope = wire::EncodeEvent({.head = {.id = i + 1, .project = ProjectId(1), .time = kOld},
-                                                          .body = CompletionOf(100 + i, 1, 100 + i, kOld)})});
+    block.lines.push_back(
+        {.envelope = wire::EncodeEvent({.head = {.id = i + 1, .project = ProjectId(1), .time = kOld},
+                                        .body = CompletionOf(100 + i, 1, 100 + i, kOld)})});
     const auto appended = engine_->Append(block);
     EXPECT_TRUE(appended.ok()) << appended.status().message();
   }

@@ -152,7 +152,8 @@ TEST(GatewayIngest, ABadLineIsNamedAndNothingOfItsBatchIsTaken) {
   EXPECT_EQ(refused["refused"][0]["line"], 55)
       << "the newest first, and the same line as in the answer above";
   EXPECT_EQ(served.Get("/api/v1/refused/1", kReadToken).json()["data"], refused["refused"][0]);
-  EXPECT_EQ(served.Get("/api/v1/refused?from=0&limit=1", kReadToken).json()["data"]["refused"][0]["number"], 0);
+  EXPECT_EQ(served.Get("/api/v1/refused?from=0&limit=1", kReadToken).json()["data"]["refused"][0]["number"],
+            0);
   EXPECT_EQ(served.Get("/api/v1/refused?before=1", kReadToken).json()["data"]["refused"].size(), 1u);
   EXPECT_EQ(served.Get("/api/v1/refused/2", kReadToken).status, 404);
 }

@@ -244,10 +244,9 @@ TEST_F(TrickleStory, EachSendingIsMeasuredFromItsOwnTime) {
   for (const bool in_order : {true, false}) {
     const std::uint64_t result = in_order ? 100 : 101;
     const auto heard = [&](double elapsed, double time) {
-      Say(time, wire::Trickle{.result = ResultId(result),
-                              .host = HostId(5),
-                              .variety = "time",
-                              .elapsed_time = elapsed});
+      Say(time,
+          wire::Trickle{
+              .result = ResultId(result), .host = HostId(5), .variety = "time", .elapsed_time = elapsed});
     };
     wire::Dispatch again = DispatchOf(result, 5, kStart + 10 * kDay);
     again.facts.peak_flops = 4e9;

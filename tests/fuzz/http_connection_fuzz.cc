@@ -66,9 +66,9 @@ std::string Answers(const std::string& input, std::size_t step) {
   int ends[2];
   COBBLESTONE_CHECK(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0, "no socket pair");
   bool closed = false;
-  auto connection = std::make_shared<Connection>(
-      io, MakeStream(Socket(io, {AF_UNIX, 0}, ends[0]), nullptr), "192.0.2.1", true, host,
-      [&](Connection&) { closed = true; });
+  auto connection =
+      std::make_shared<Connection>(io, MakeStream(Socket(io, {AF_UNIX, 0}, ends[0]), nullptr), "192.0.2.1",
+                                   true, host, [&](Connection&) { closed = true; });
   connection->Start();
   std::string out;
   const auto drain = [&] {

@@ -152,7 +152,8 @@ TEST_F(ProgramDamage,
         dir_.path(), {"ingest", again / "again.pb", "--source", "again", "--config", world_.run().back()}));
     ASSERT_EQ(program.Wait(), kCorruptedExitCode) << program.err();
     EXPECT_THAT(program.err(), HasSubstr("a value in state table 1 does not decode"));
-    EXPECT_THAT(program.err(), HasSubstr("Start again: the state is then built from a checkpoint and the log"));
+    EXPECT_THAT(program.err(),
+                HasSubstr("Start again: the state is then built from a checkpoint and the log"));
   }
   Background program(dir_.path(), world_.run());
   ASSERT_TRUE(program.WaitFor("running")) << program.err();

@@ -30,7 +30,7 @@ class CountingSink final : public EventSink {
     std::uint64_t refused = 0;
     std::size_t largest_block = 0;  // bytes
     std::string problem;            // of the last refused one
-    std::string shape;              // of blocks: so many lines each, with ! where all before is processed first
+    std::string shape;  // of blocks: so many lines each, with ! where all before is processed first
   };
   explicit CountingSink(Seen& seen) : seen_(seen) {}
 
@@ -50,7 +50,8 @@ class CountingSink final : public EventSink {
         if (!line.problem.empty()) seen_.problem = line.problem;
       }
       seen_.largest_block = std::max(seen_.largest_block, bytes);
-      seen_.shape += (seen_.shape.empty() ? "" : " ") + std::to_string(block.lines.size()) + (block.barrier ? "!" : "");
+      seen_.shape +=
+          (seen_.shape.empty() ? "" : " ") + std::to_string(block.lines.size()) + (block.barrier ? "!" : "");
       seen_.events += outcome.appended;
       seen_.refused += outcome.refused;
       ProducerState& source = seen_.sources[block.source];
@@ -137,8 +138,8 @@ TEST_F(EventBatches, SentAgainInOtherPiecesIsKnownAndBroadcastsHaveBlocksOfTheir
 
 TEST_F(EventBatches, AHostMergeIsAppendedWhenEarlierMergesOfItsHostsAreDone) {
   const auto merge = [](int host, int into) {
-    return R"({"id":"1","project":1,"time":1,"host_merge":{"host":")" + std::to_string(host) + R"(","into":")" +
-           std::to_string(into) + "\"}}\n";
+    return R"({"id":"1","project":1,"time":1,"host_merge":{"host":")" + std::to_string(host) +
+           R"(","into":")" + std::to_string(into) + "\"}}\n";
   };
   // Into each other; then of others; then down a chain, and into one host.
   const std::string body = merge(1, 2) + merge(2, 1) + merge(3, 4) + merge(5, 6) + std::string(kUser) + "\n" +

@@ -83,9 +83,7 @@ TEST_P(BodyCoding, AFlippedBitIsRefused) {
   EXPECT_FALSE(Decoded(broken).ok());
 }
 
-TEST_P(BodyCoding, WhatFollowsTheEndIsRefused) {
-  EXPECT_FALSE(Decoded(Coded("a\n") + "junk").ok());
-}
+TEST_P(BodyCoding, WhatFollowsTheEndIsRefused) { EXPECT_FALSE(Decoded(Coded("a\n") + "junk").ok()); }
 
 TEST_P(BodyCoding, ABombEndsAtTheLimit) {
   const std::string bomb = Coded(std::string(64u << 20, '\0'));

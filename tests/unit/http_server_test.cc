@@ -192,9 +192,10 @@ class HttpServer : public ::testing::Test {
 
 TEST_F(HttpServer, RequestsOnOneConnectionAreAnsweredInOrder) {
   Start();
-  const std::string all = Ask(Get("/a") + Post("/body", Length("xyz"), "xyz") +
-                              Post("/body", "Transfer-Encoding: chunked\r\n", "2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\nT: u\r\n\r\n") +
-                              Last());
+  const std::string all =
+      Ask(Get("/a") + Post("/body", Length("xyz"), "xyz") +
+          Post("/body", "Transfer-Encoding: chunked\r\n", "2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\nT: u\r\n\r\n") +
+          Last());
   EXPECT_EQ(Answers(all), 4u) << all;
   EXPECT_THAT(all, HasSubstr("GET /a []"));
   EXPECT_THAT(all, HasSubstr("POST /body [xyz]"));
@@ -272,7 +273,8 @@ TEST_F(HttpServer, HeadsAreBoundedInSizeAndFields) {
   std::string fields;
   for (int i = 0; i < 200; ++i) fields += "a:b\r\n";
   EXPECT_THAT(Ask(Get("/a", fields)), HasSubstr("431"));
-  EXPECT_THAT(Ask(Post("/body", "Transfer-Encoding: chunked\r\n", std::string(200000, '0'))), HasSubstr("HTTP/1.1 4"));
+  EXPECT_THAT(Ask(Post("/body", "Transfer-Encoding: chunked\r\n", std::string(200000, '0'))),
+              HasSubstr("HTTP/1.1 4"));
   EXPECT_THAT(Ask(Post("/body", "Transfer-Encoding: chunked\r\n", "0\r\nX: " + std::string(200000, 'a'))),
               HasSubstr("HTTP/1.1 4"));
   EXPECT_THAT(Ask(Get("/" + std::string(30000, 'a')) + Last()), HasSubstr("200 OK"));
@@ -286,7 +288,8 @@ TEST_F(HttpServer, AHeadAndABodyThatDoNotComeInTimeAreAnsweredWith408) {
 
 TEST_F(HttpServer, AByteNowAndThenDoesNotProlongTheDeadline) {
   Start({.limits = {.head = std::chrono::milliseconds(300), .body = std::chrono::milliseconds(300)}});
-  for (const std::string& begin : {std::string("GET /a HTTP/1.1\r\nX: "), Post("/body", "Content-Length: 90000\r\n", "")}) {
+  for (const std::string& begin :
+       {std::string("GET /a HTTP/1.1\r\nX: "), Post("/body", "Content-Length: 90000\r\n", "")}) {
     Wire wire(server_->port());
     ASSERT_TRUE(wire.Send(begin));
     std::atomic<bool> over = false;
@@ -303,17 +306,22 @@ TEST_F(HttpServer, AByteNowAndThenDoesNotProlongTheDeadline) {
 TEST_F(HttpServer, ACompressedBodyIsReadWhereTheServiceSaysSo) {
   Start();
   const std::string damaged = "\x1f\x8b not gzip";
-  EXPECT_THAT(Ask(Post("/body", "Content-Encoding: gzip\r\nConnection: close\r\n" + Length(damaged), damaged)), HasSubstr("415"));
-  EXPECT_THAT(Ask(Post("/body/coded", "Content-Encoding: br\r\nConnection: close\r\n" + Length(damaged), damaged)),
-              HasSubstr("415"));
-  EXPECT_THAT(Ask(Post("/body/coded", "Content-Encoding: gzip\r\nConnection: close\r\n" + Length(damaged), damaged)),
-              HasSubstr("400"));
+  EXPECT_THAT(
+      Ask(Post("/body", "Content-Encoding: gzip\r\nConnection: close\r\n" + Length(damaged), damaged)),
+      HasSubstr("415"));
+  EXPECT_THAT(
+      Ask(Post("/body/coded", "Content-Encoding: br\r\nConnection: close\r\n" + Length(damaged), damaged)),
+      HasSubstr("415"));
+  EXPECT_THAT(
+      Ask(Post("/body/coded", "Content-Encoding: gzip\r\nConnection: close\r\n" + Length(damaged), damaged)),
+      HasSubstr("400"));
 }
 
 TEST_F(HttpServer, AClientThatWaitsForPermissionGetsIt) {
   Start();
   Wire wire(server_->port());
-  ASSERT_TRUE(wire.Send(Post("/body", "Expect: 100-continue\r\nConnection: close\r\nContent-Length: 3\r\n", "")));
+  ASSERT_TRUE(
+      wire.Send(Post("/body", "Expect: 100-continue\r\nConnection: close\r\nContent-Length: 3\r\n", "")));
   EXPECT_THAT(wire.ReadUntil("\r\n\r\n"), HasSubstr("100 Continue"));
   ASSERT_TRUE(wire.Send("xyz"));
   EXPECT_THAT(wire.ReadAll(), HasSubstr("[xyz]"));
@@ -414,7 +422,8 @@ TEST_F(HttpServer, AUnixSocketIsItsOwnersFromItsFirstMoment) {
     ASSERT_TRUE(reply.ok()) << reply.status().message();
     EXPECT_EQ(reply->body, "GET /a []\n");
   }
-  const auto posted = client.Send({.method = "POST", .target = "/body", .body = "xyz"}, std::chrono::seconds(60));
+  const auto posted =
+      client.Send({.method = "POST", .target = "/body", .body = "xyz"}, std::chrono::seconds(60));
   ASSERT_TRUE(posted.ok());
   EXPECT_EQ(posted->body, "POST /body [xyz]\n");
   std::string pieces;

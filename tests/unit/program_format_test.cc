@@ -128,8 +128,7 @@ TEST(Format, WhatElseATrickleSaysIsALineOfItsOwn) {
   EXPECT_THAT(ExplainText(answer), Not(HasSubstr("says as well")));
   answer["partials"][1]["others"] = {{{"name", "data"}, {"text", "287\n1234"}},
                                      {{"name", "ncf"}, {"text", ""}}};
-  EXPECT_THAT(ExplainText(answer),
-              ContainsRegex(R"(says as well
+  EXPECT_THAT(ExplainText(answer), ContainsRegex(R"(says as well
  +2023-11-14 22:13:20 UTC  data: 287\\x0a1234, ncf:
 )"));
   answer["partials"][1]["others_left_out"] = {{"elements", 2}, {"bytes", 2004}};

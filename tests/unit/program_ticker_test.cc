@@ -17,8 +17,8 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-constexpr double kPeriod = 600;                // credit::kDefaultScalePeriod
-constexpr double kOld = 1700000400;            // a multiple of it, in 2023
+constexpr double kPeriod = 600;                   // credit::kDefaultScalePeriod
+constexpr double kOld = 1700000400;               // a multiple of it, in 2023
 constexpr double kNow = kOld + 100000 * kPeriod;  // two years later
 constexpr double kLimit = 3600;
 
@@ -51,7 +51,8 @@ TEST(Ticker, WhatIsNoWellFormedEventMovesNoTime) {
   See(ticker, 1, kOld);
   ticker.Keep();
   const double later = kOld + 10 * kPeriod;
-  EXPECT_EQ(ticker.OnEvent(ProjectId(1), HostOf(1, later, 0), kNow), std::nullopt) << "an event without an id";
+  EXPECT_EQ(ticker.OnEvent(ProjectId(1), HostOf(1, later, 0), kNow), std::nullopt)
+      << "an event without an id";
   EXPECT_EQ(ticker.OnEvent(ProjectId(0), HostOf(0, later), kNow), std::nullopt) << "of no project";
   EXPECT_EQ(ticker.OnEvent(ProjectId(1), "these are no bytes of ours", kNow), std::nullopt);
   EXPECT_EQ(See(ticker, 1, kNow + kLimit + 1), std::nullopt) << "from the future";

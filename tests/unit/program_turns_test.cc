@@ -81,7 +81,8 @@ class SlowSink final : public EventSink {
 gateway::EventBatch OneLine(const std::string& source) {
   gateway::EventBatch batch;
   batch.source = source;
-  batch.body = R"({"id":"1","project":1,"time":1,"host":{"host":"1","user":"1"}})" "\n";
+  batch.body = R"({"id":"1","project":1,"time":1,"host":{"host":"1","user":"1"}})"
+               "\n";
   return batch;
 }
 

@@ -27,8 +27,9 @@ std::string FromJson(std::string_view line) {
 }
 
 // Every text of every message that an event can hold, by reflection: a new one without a limit fails here.
-void EachText(const google::protobuf::Descriptor* type, std::vector<const google::protobuf::FieldDescriptor*>* path,
-              const std::function<void(const std::vector<const google::protobuf::FieldDescriptor*>&)>& visit) {
+void EachText(
+    const google::protobuf::Descriptor* type, std::vector<const google::protobuf::FieldDescriptor*>* path,
+    const std::function<void(const std::vector<const google::protobuf::FieldDescriptor*>&)>& visit) {
   for (int i = 0; i < type->field_count(); ++i) {
     path->push_back(type->field(i));
     if (type->field(i)->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_STRING) visit(*path);

@@ -696,7 +696,8 @@ Status Runner::Visit(Owned& owned, std::size_t stage) {
   Publish(owned);
   if (s.ok() || !owned.parts.slot->state_damaged()) return s;
   Distrust(StatePath(owned.parts.slot->id()), s);
-  return Status::Corrupted(s.message() + ". Start again: the state is then built from a checkpoint and the log");
+  return Status::Corrupted(s.message() +
+                           ". Start again: the state is then built from a checkpoint and the log");
 }
 
 // Between waves: a little of each state write that is due. Whether there is more to encode.
