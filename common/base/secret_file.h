@@ -1,4 +1,4 @@
-// Files that contain a key, a password or tokens. One function reads all of them, so that one rule holds for all: only the user
+// Files that contain a key, a password or tokens. One function reads all of them, so the same rule applies to every file: only the user
 // that runs the program, or root, owns the file, and nobody else can read or change it.
 #pragma once
 

@@ -20,7 +20,7 @@ double SpeedWithinLimits(const CompletionFacts& completion, double cpus, double 
   const double max_gpu = constants.max_peak_flops_gpu;
   const bool limited = (cpus > 0 && max_cpu > 0) || (gpus > 0 && max_gpu > 0);
   if (!limited) return completion.peak_flops;
-  double told = 0;  // FLOP/s of devices whose speed is told
+  double told = 0;  // FLOP/s of the devices whose speed is known
   double most = 0;  // FLOP/s that may count
   for (std::size_t kind = 0; kind < kResources; ++kind) {
     const RatedDevices& devices = completion.rated[kind];

@@ -14,7 +14,7 @@ namespace cobblestone::credit {
 
 // Peak FLOP/s of the devices that a job used, with at most constants.max_devices devices of at most
 // max_peak_flops_cpu or _gpu each. Without usage in the completion one device of the version's kind is meant.
-// A device whose speed is told counts with that, up to the limit of its kind, so a limit works whatever else the job
+// A device of known speed counts with its speed, up to the limit of its kind, so a limit works whatever else the job
 // uses. A device of unknown speed counts with its kind's limit; where its kind has none, with all of the job's speed
 // that the told ones leave.
 [[nodiscard]] double LimitedPeakFlops(const CompletionFacts& completion, bool gpu,

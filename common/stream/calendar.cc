@@ -57,7 +57,7 @@ void Calendar::Next(std::uint32_t project, std::size_t limit) {
   CalendarDay& day = oldest->second;
   const Key key = ChunkKey(project, oldest->first, day.first);
   const CalendarChunk* chunk = &chunks_.Need(key);
-  if (day.at >= chunk->numbers.size()) chunks_.Damaged(key, "it is shorter than what was taken of it");
+  if (day.at >= chunk->numbers.size()) chunks_.Damaged(key, "it has fewer numbers than were taken from it");
   while (day.at < chunk->numbers.size() && taken_.size() < limit) {
     std::uint64_t rest = 0;
     for (int shift = 0; day.at < chunk->numbers.size(); shift += 7) {

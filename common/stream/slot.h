@@ -130,7 +130,7 @@ class Slot final : private Emitter {
   [[nodiscard]] bool flush_active() const { return flush_ != nullptr || applying_; }
   void BeginStateWrite();
   [[nodiscard]] bool gathering() const { return flush_ != nullptr; }
-  // `limit`: objects that one call looks at, over all tables.
+  // `limit`: the most objects that one call examines, summed over all tables.
   bool GatherStateWrite(std::size_t limit);
   std::unique_ptr<StateWrite> TakeStateWrite();
   void StateWriteApplied() {

@@ -210,7 +210,7 @@ class TableBase {
   // Lets go of those that are older than `age`, and of this part of those that are of it. Not while a state write is gathered or
   // applied: the store does not hold the newest bytes yet.
   void Evict(std::size_t age, double part);
-  // Of a resident table, or of one that waits: what is known to be gone, and written so. Likewise.
+  // Drops the objects of a resident or waiting table whose deletion has been written. Likewise not during a state write.
   void EvictGone();
 
   void EncodeFlushRow(EntryBase* entry, RowBuffer& rows);
