@@ -273,7 +273,7 @@ void Connection::OnBodyBytes(std::size_t /*size*/) {
   }
   const std::size_t held = parser_->get().body().size();
   if (held > body_taken_) {
-    if (!host_.bodies().Take(plan_.body_owner, held - body_taken_)) {
+    if (!host_.bodies().Take(plan_.owner, held - body_taken_)) {
       Response busy =
           host_.service().OnError(503, "as many bodies are being read as may; send this one again");
       busy.headers.emplace_back("Retry-After", "1");
@@ -318,11 +318,11 @@ void Connection::OnBody() {
       });
     });
   };
-  if (!host_.Run(plan_.pool, work)) Close();
+  if (!host_.Run(plan_.pool, plan_.owner, work)) Close();
 }
 
 void Connection::GiveBody() {
-  host_.bodies().Give(plan_.body_owner, body_taken_);
+  host_.bodies().Give(plan_.owner, body_taken_);
   body_taken_ = 0;
 }
 

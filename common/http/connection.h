@@ -54,7 +54,7 @@ class Host {
   virtual const ConnectionLimits& limits() const = 0;
   virtual BodyBudget& bodies() = 0;
   // Runs `work` on a thread of the pool. False: the server stops.
-  virtual bool Run(Pool pool, std::function<void()> work) = 0;
+  virtual bool Run(Pool pool, const std::string& owner, std::function<void()> work) = 0;
   // As Run(), on threads for answers that come in pieces.
   virtual bool RunProducer(std::function<void()> work) = 0;
   virtual bool stopping() const = 0;

@@ -64,8 +64,10 @@ struct Plan {
   Pool pool = Pool::kQuestions;
   std::uint64_t largest_body = 0;  // 0: a request with a body gets 400
   bool codings = false;            // Content-Encoding: gzip or zstd is understood; else 415
-  bool trusted = false;    // not displaced by new connections while its body is read or its answer is sent
-  std::string body_owner;  // whose bodies share a part of the memory for bodies (ServerOptions::bodies)
+  bool trusted = false;  // not displaced by new connections while its body is read or its answer is sent
+  // Whose requests share what one owner may have: of the memory for bodies (ServerOptions::bodies) and of the threads for
+  // changes (ServerOptions::change_threads_per_owner).
+  std::string owner;
 };
 
 class Service {

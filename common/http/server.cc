@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "common/base/thread.h"
+#include "common/http/fair_pool.h"
 #include "common/http/request_head.h"
 
 namespace cobblestone::http {
@@ -49,7 +50,7 @@ class Server::Impl final : public Host {
         retry_(io_),
         drained_(io_),
         questions_(options_.question_threads),
-        changes_(options_.change_threads),
+        changes_(options_.change_threads, options_.change_threads_per_owner),
         producers_(options_.producer_threads) {}
 
   Status Start() {
@@ -88,7 +89,7 @@ class Server::Impl final : public Host {
     if (!thread_.joinable()) return;
     Stop();
     questions_.join();
-    changes_.join();
+    changes_.Join();
     producers_.join();
     io_.stop();
     thread_.join();
@@ -99,8 +100,12 @@ class Server::Impl final : public Host {
   Service& service() override { return service_; }
   const ConnectionLimits& limits() const override { return options_.limits; }
   BodyBudget& bodies() override { return bodies_; }
-  bool Run(Pool pool, std::function<void()> work) override {
-    boost::asio::post(pool == Pool::kQuestions ? questions_ : changes_, std::move(work));
+  bool Run(Pool pool, const std::string& owner, std::function<void()> work) override {
+    if (pool == Pool::kChanges) {
+      changes_.Run(owner, std::move(work));
+    } else {
+      boost::asio::post(questions_, std::move(work));
+    }
     return true;
   }
   bool RunProducer(std::function<void()> work) override {
@@ -296,7 +301,7 @@ class Server::Impl final : public Host {
   bool all_gone_ = false;    // guarded by mutex_
 
   boost::asio::thread_pool questions_;
-  boost::asio::thread_pool changes_;
+  FairPool changes_;
   boost::asio::thread_pool producers_;
   std::thread thread_;
 };

@@ -31,10 +31,11 @@ struct ServerOptions {
   std::vector<IpNetwork> proxies;            // whose connections are not counted as one client's
   ConnectionLimits limits;
   std::chrono::milliseconds drain{2000};  // a stop waits so long for answers to be sent
-  std::size_t bodies = 256u << 20;        // bytes of bodies at a time; one owner (Plan::body_owner) has half
+  std::size_t bodies = 256u << 20;        // bytes of bodies at a time; one owner (Plan::owner) has half
   std::size_t question_threads = 8;
   std::size_t change_threads = 16;
-  std::size_t producer_threads = 16;  // answers that come in pieces, at a time
+  std::size_t change_threads_per_owner = 4;  // (Plan::owner)
+  std::size_t producer_threads = 16;         // answers that come in pieces, at a time
 };
 
 class Server {

@@ -169,7 +169,11 @@ Result<ProducerState> Client::Producer(const std::string& source, bool* lockstep
 
 Result<std::unique_ptr<Client>> Client::Open(const settings::RunSettings& settings, Purpose purpose,
                                              const std::function<void(const std::string&)>& report) {
-  if (settings.backend == settings::Backend::kKafka) return ConnectKafka(settings, report);
+  if (settings.backend == settings::Backend::kKafka) {
+    auto client = ConnectKafka(settings, report);
+    if (!client.ok()) return client.status();
+    return std::unique_ptr<Client>(std::move(*client));
+  }
   const auto deadline = std::chrono::steady_clock::now() + kHeldPatience;
   for (bool told = false;; told = true) {
     auto remote = ConnectClient(settings.listen.socket);

@@ -1,8 +1,10 @@
 #include "services/cobblestone/kafka_client.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <random>
 #include <set>
@@ -22,6 +24,7 @@
 #include "services/cobblestone/append_codec.h"
 #include "services/cobblestone/corrections_asked.h"
 #include "services/cobblestone/event_time.h"
+#include "services/cobblestone/fair_mutex.h"
 #include "services/cobblestone/kafka_deployment.h"
 #include "services/cobblestone/kafka_log.h"
 #include "services/cobblestone/periods.h"
@@ -38,7 +41,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::minutes kDrainPatience{10};
 constexpr std::chrono::seconds kDrainToldEvery{5};
-constexpr double kSilentAfter = 15;  // s: what a worker said so long ago says nothing of now
+constexpr std::size_t kMostSources = 64;  // with an open publisher, beside those at work
+constexpr double kSilentAfter = 15;       // s: what a worker said so long ago says nothing of now
 
 double WallClock() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -82,10 +86,11 @@ Status AskTheGateway(const Question& question) {
       path + ", or look at its page");
 }
 
-class KafkaClient final : public Client {
+class RealKafkaClient final : public KafkaClient {
  public:
-  KafkaClient(const settings::RunSettings& settings, KafkaDeployment deployment,
-              std::unique_ptr<stream::kafka::Cluster> cluster, std::function<void(const std::string&)> report)
+  RealKafkaClient(const settings::RunSettings& settings, KafkaDeployment deployment,
+                  std::unique_ptr<stream::kafka::Cluster> cluster,
+                  std::function<void(const std::string&)> report)
       : settings_(settings),
         deployment_(std::move(deployment)),
         cluster_(std::move(cluster)),
@@ -93,9 +98,9 @@ class KafkaClient final : public Client {
 
   Result<json> Ask(const Question& question) override {
     if (question.path == "/producer") {
-      auto source = SourceOf(question.parameters.at("source"));
-      if (!source.ok()) return source.status();
-      const client::SourceState& state = (*source)->publisher->state();
+      const auto turn = TurnOf(question.parameters.at("source"));
+      if (!turn.ok()) return turn.status();
+      const client::SourceState& state = turn->source->publisher->state();
       json answer = ProducerJson(ProducerOf(state));
       if (state.batch_events != 0)
         answer["batch"] = ProducerJson({.lines = state.batch_events, .hash = state.batch_hash});
@@ -125,10 +130,11 @@ class KafkaClient final : public Client {
   }
 
   Result<AppendOutcome> Append(const AppendBlock& block) override {
-    auto source = SourceOf(block.source);
-    if (!source.ok()) return source.status();
-    client::Publisher& publisher = *(*source)->publisher;
-    Ticker& ticker = (*source)->ticker;
+    const auto turn = TurnOf(block.source);
+    if (!turn.ok()) return turn.status();
+    Source& source = *turn->source;
+    client::Publisher& publisher = *source.publisher;
+    Ticker& ticker = *source.ticker;
     if (block.first_line != publisher.state().events)
       return Status::InvalidArgument("source " + block.source + " has been taken in up to line " +
                                      std::to_string(publisher.state().events) +
@@ -139,15 +145,16 @@ class KafkaClient final : public Client {
       const auto told = SaidBy(block, settings_);
       if (!told.ok()) return told.status();
       if (PeriodEndsBefore(said, *told, block.ends_period)) {
-        if (Status s = EndPeriod(publisher); !s.ok()) return s;
+        if (Status s = EndPeriod(source); !s.ok()) return s;
         said = Said::kNothing;
       }
       if (*told != Said::kNothing) said = *told;
-    } else if (block.barrier || (!begun_ && block.first_line > 0)) {
-      // A broadcast is in force for all that comes behind it, and for nothing before.
-      if (Status s = Drain(publisher); !s.ok()) return s;
+    } else if (block.barrier || (!source.begun && block.first_line > 0 && drained_ == 0)) {
+      // A broadcast is in force for all that comes behind it, and for nothing before. One of an earlier life of the source may
+      // still be on its way.
+      if (Status s = Drain(source); !s.ok()) return s;
     }
-    begun_ = true;
+    source.begun = true;
     AppendOutcome outcome;
     std::uint64_t line = block.first_line;
     const double now = WallClock();
@@ -197,19 +204,32 @@ class KafkaClient final : public Client {
     }
     if (Status s = publisher.Commit(state); !s.ok()) {
       // Somebody else sends this source now. Who asks again becomes its publisher, and learns how far it came.
-      if (s.code() == StatusCode::kFenced) sources_.erase(block.source);
+      if (s.code() == StatusCode::kFenced) Forget(source);
       return s;
     }
     ticker.Keep();
-    drained_ = false;
+    ++appended_;
+    Remember(source);
     if (block.barrier && !lockstep())
-      if (Status s = Drain(publisher); !s.ok()) return s;
+      if (Status s = Drain(source); !s.ok()) return s;
     return outcome;
   }
 
+  std::optional<ProducerState> Published(const std::string& source) override {
+    const std::lock_guard lock(mutex_);
+    const auto found = sources_.find(source);
+    return found == sources_.end() ? std::nullopt : found->second->known;
+  }
+
   Status WaitIdle() override {
-    if (sources_.empty()) return Status::Ok();
-    return Drain(*sources_.begin()->second->publisher);
+    std::string any;
+    {
+      const std::lock_guard lock(mutex_);
+      if (sources_.empty()) return Status::Ok();
+      any = sources_.begin()->first;
+    }
+    const auto turn = TurnOf(any);
+    return turn.ok() ? Drain(*turn->source) : turn.status();
   }
 
   Result<json> AskLong(const Question& question,
@@ -225,44 +245,62 @@ class KafkaClient final : public Client {
   [[nodiscard]] bool remote() const override { return true; }
 
  private:
+  // Its owner is whoever has its turn, but for what mutex_ guards.
   struct Source {
-    std::unique_ptr<client::Publisher> publisher;
-    Ticker ticker;
+    FairMutex turn;
+    std::unique_ptr<client::Publisher> publisher;  // null: to be opened
+    std::optional<Ticker> ticker;                  // with the publisher
+    std::unique_ptr<stream::kafka::Reader> passed;
+    bool begun = false;                  // something was appended with this publisher
+    std::optional<ProducerState> known;  // guarded by mutex_: how far it has come, while it has a publisher
+    std::uint64_t used = 0;              // guarded by mutex_
+  };
+  // A source whose publisher is open. While it lives no other thread appends to the source; in lockstep, to any source.
+  struct Turn {
+    std::shared_ptr<Source> source;
+    std::unique_lock<FairMutex> lock;
   };
 
   [[nodiscard]] bool lockstep() const { return settings_.order == settings::Order::kLockstep; }
 
   // `order: lockstep` (periods.h). A barrier may pass while accounts of hosts are on their way, and be one hop behind them:
   // they are at rest when none has been sent since the one before.
-  Status EndPeriod(client::Publisher& publisher) {
+  Status EndPeriod(Source& source) {
     std::uint64_t moved = 0;
     do {
-      if (Status s = SendBarrier(publisher, {}, &moved); !s.ok()) return s;
+      if (Status s = SendBarrier(source, {}, &moved); !s.ok()) return s;
     } while (moved > 0);
-    return SendBarrier(publisher, {.ends_period = true}, &moved);
+    return SendBarrier(source, {.ends_period = true}, &moved);
   }
 
   // Until all that was appended before, by whomever, has been processed.
-  Status Drain(client::Publisher& publisher) {
-    if (drained_) return Status::Ok();
+  Status Drain(Source& source) {
+    const std::uint64_t upto = appended_;
+    if (drained_ >= upto) return Status::Ok();
     std::uint64_t moved = 0;
-    Status s = SendBarrier(publisher, {}, &moved);
-    drained_ = s.ok();
-    return s;
+    if (Status s = SendBarrier(source, {}, &moved); !s.ok()) return s;
+    for (std::uint64_t before = drained_; before < upto && !drained_.compare_exchange_weak(before, upto);) {
+    }
+    return Status::Ok();
   }
 
   // A barrier goes through all stages of all partitions, in line with the data, and each says when it has come out at the
   // end, and what has moved (MarkPassed).
-  Status SendBarrier(client::Publisher& publisher, const wire::Barrier& barrier, std::uint64_t* moved) {
+  Status SendBarrier(Source& source, const wire::Barrier& barrier, std::uint64_t* moved) {
     *moved = 0;
     const stream::TopicPartition where{wire::kPassed, 0};
-    if (passed_ == nullptr) {
+    if (source.passed == nullptr) {
+      auto admin = stream::kafka::MakeTopicAdmin(deployment_.cluster);
+      if (!admin.ok()) return admin.status();
+      const auto ends = (*admin)->EndsOf(where);
+      if (!ends.ok()) return ends.status();
       auto reader = cluster_->NewReader();
       if (!reader.ok()) return reader.status();
-      passed_ = std::move(*reader);
-      if (Status s = passed_->Start(where, stream::kafka::kBeginning); !s.ok()) return s;
+      if (Status s = (*reader)->Start(where, ends->stable); !s.ok()) return s;
+      source.passed = std::move(*reader);
     }
-    const std::uint64_t id = std::max<std::uint64_t>(1, random_());
+    client::Publisher& publisher = *source.publisher;
+    const std::uint64_t id = NewBarrierId();
     Status s = publisher.AddTo(
         {wire::kCatalogue, 0},
         wire::EncodeEvent({.head = {.id = id, .project = {}, .time = WallClock()}, .body = barrier}));
@@ -272,8 +310,8 @@ class KafkaClient final : public Client {
     const auto deadline = told + kDrainPatience;
     std::deque<stream::kafka::Message> messages;
     while (s.ok() && passed.size() < settings_.partitions) {
-      s = passed_->Poll(where, 1000, &messages);
-      if (messages.empty()) passed_->Wait(stream::kafka::Millis(100));
+      s = source.passed->Poll(where, 1000, &messages);
+      if (messages.empty()) source.passed->Wait(stream::kafka::Millis(100));
       for (; !messages.empty(); messages.pop_front()) {
         stream::RecordCursor cursor(messages.front().value());
         std::string_view record;
@@ -295,21 +333,66 @@ class KafkaClient final : public Client {
                 std::to_string(settings_.partitions) + " partitions have processed what came before");
       }
     }
+    if (s.code() == StatusCode::kFenced) Forget(source);
     return s;
   }
 
-  Result<Source*> SourceOf(const std::string& name) {
-    auto& source = sources_[name];
-    if (source != nullptr) return source.get();
+  std::uint64_t NewBarrierId() {
+    const std::lock_guard lock(mutex_);
+    return std::max<std::uint64_t>(1, random_());
+  }
+
+  Result<Turn> TurnOf(const std::string& name) {
+    std::vector<std::shared_ptr<Source>> closed;  // after the lock
+    Turn turn;
+    {
+      const std::lock_guard lock(mutex_);
+      auto& source = sources_[name];
+      if (source == nullptr) source = std::make_shared<Source>();
+      source->used = ++uses_;
+      turn.source = source;
+      closed = CloseTheIdle();
+    }
+    turn.lock = std::unique_lock(lockstep() ? lockstep_turn_ : turn.source->turn);
+    if (turn.source->publisher != nullptr) return turn;
     auto publisher = client::Publisher::Open(*cluster_, {.source = name,
                                                          .partitions = settings_.partitions,
                                                          .producers_topic = kProducersTopic,
                                                          .alone = lockstep()});
     if (!publisher.ok()) return publisher.status();
-    const TickerOptions ticker{.last = 0,
-                               .future_limit = std::chrono::duration<double>(settings_.future_limit).count()};
-    source.reset(new Source{std::move(*publisher), Ticker(ticker)});
-    return source.get();
+    turn.source->publisher = std::move(*publisher);
+    turn.source->ticker.emplace(TickerOptions{
+        .last = 0, .future_limit = std::chrono::duration<double>(settings_.future_limit).count()});
+    Remember(*turn.source);
+    return turn;
+  }
+
+  // Takes out those that were used longest ago, beyond kMostSources. Holds mutex_.
+  std::vector<std::shared_ptr<Source>> CloseTheIdle() {
+    std::vector<std::shared_ptr<Source>> closed;
+    while (sources_.size() > kMostSources) {
+      auto oldest = sources_.end();
+      for (auto at = sources_.begin(); at != sources_.end(); ++at)
+        if (at->second.use_count() == 1 &&
+            (oldest == sources_.end() || at->second->used < oldest->second->used))
+          oldest = at;
+      if (oldest == sources_.end()) break;  // all are at work
+      closed.push_back(std::move(oldest->second));
+      sources_.erase(oldest);
+    }
+    return closed;
+  }
+
+  void Remember(Source& source) {
+    const std::lock_guard lock(mutex_);
+    source.known = ProducerOf(source.publisher->state());
+  }
+  void Forget(Source& source) {
+    source.publisher.reset();
+    source.ticker.reset();
+    source.begun = false;
+    const std::lock_guard lock(mutex_);
+    source.known.reset();
   }
 
   // Up to where the ledger was before a barrier that has passed: all of that has its postings.
@@ -319,19 +402,20 @@ class KafkaClient final : public Client {
     if (!request.ok()) return request.status();
     auto admin = stream::kafka::MakeTopicAdmin(deployment_.cluster);
     if (!admin.ok()) return admin.status();
-    auto source = SourceOf("corrections");
-    if (!source.ok()) return source.status();
+    auto turn = TurnOf("corrections");
+    if (!turn.ok()) return turn.status();
     std::vector<std::uint64_t> grants(settings_.partitions);
     // In lockstep what waits for the period's end is in the ledger and not posted.
-    Status s = lockstep() ? EndPeriod(*(*source)->publisher) : Status::Ok();
+    Status s = lockstep() ? EndPeriod(*turn->source) : Status::Ok();
     for (std::uint32_t p = 0; s.ok() && p < settings_.partitions; ++p) {
       const auto ends = (*admin)->EndsOf({wire::kGrants, p});
       s = ends.status();
       if (ends.ok()) grants[p] = ends->stable;
     }
-    drained_ = false;
-    if (s.ok()) s = Drain(*(*source)->publisher);
+    ++appended_;  // by others, perhaps
+    if (s.ok()) s = Drain(*turn->source);
     if (!s.ok()) return s;
+    turn->lock.unlock();
     const auto plan =
         PlanCorrections(*request, LogsOf(*cluster_, **admin, deployment_, Reads::kOn), grants, progress);
     if (!plan.ok()) return plan.status();
@@ -356,18 +440,20 @@ class KafkaClient final : public Client {
                                       });
     if (!s.ok()) return s;
     if (!original) return Status::NotFound("there is no refused record " + std::to_string(offset));
-    auto source = SourceOf("refused");
-    if (!source.ok()) return source.status();
-    client::Publisher& publisher = *(*source)->publisher;
+    const auto turn = TurnOf("refused");
+    if (!turn.ok()) return turn.status();
+    Source& source = *turn->source;
+    client::Publisher& publisher = *source.publisher;
     const Said said = lockstep() ? SaidBy(*original) : Said::kNothing;
-    if (PeriodEndsBefore(static_cast<Said>(publisher.state().said), said, false)) s = EndPeriod(publisher);
+    if (PeriodEndsBefore(static_cast<Said>(publisher.state().said), said, false)) s = EndPeriod(source);
     if (s.ok()) s = publisher.Add(*original);
     if (s.ok())
       s = publisher.Commit(
           {.events = publisher.state().events + 1, .said = static_cast<std::uint32_t>(said)});
+    if (s.code() == StatusCode::kFenced) Forget(source);
     // A broadcast is in force for what comes behind it, and this one's end is where it was processed.
-    drained_ = false;
-    if (s.ok()) s = lockstep() ? EndPeriod(publisher) : Drain(publisher);
+    ++appended_;
+    if (s.ok()) s = lockstep() ? EndPeriod(source) : Drain(source);
     if (!s.ok()) return s;
     return json{{"resubmitted", offset}};
   }
@@ -511,31 +597,33 @@ class KafkaClient final : public Client {
     return json{{"tasks", tasks}, {"workers", all}};
   }
 
-  settings::RunSettings settings_;
-  KafkaDeployment deployment_;
-  std::unique_ptr<stream::kafka::Cluster> cluster_;
-  std::map<std::string, std::unique_ptr<Source>> sources_;
-  std::unique_ptr<stream::kafka::Reader> passed_;
-  // Nothing has been appended by us since all was processed. Not so at first: a broadcast of an earlier life may still be on
-  // its way.
-  bool drained_ = false;
-  bool begun_ = false;
-  std::mt19937_64 random_{std::random_device{}()};
-  std::function<void(const std::string&)> report_;
+  const settings::RunSettings settings_;
+  const KafkaDeployment deployment_;
+  const std::unique_ptr<stream::kafka::Cluster> cluster_;
+  const std::function<void(const std::string&)> report_;
+  // Blocks that this client has appended, of all sources, and how many of them are known to have been processed. One block more
+  // at first: what an earlier life appended.
+  std::atomic<std::uint64_t> appended_ = 1;
+  std::atomic<std::uint64_t> drained_ = 0;
+  FairMutex lockstep_turn_;
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<Source>> sources_;  // guarded by mutex_
+  std::uint64_t uses_ = 0;                                  // guarded by mutex_
+  std::mt19937_64 random_{std::random_device{}()};          // guarded by mutex_
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Client>> ConnectKafka(const settings::RunSettings& settings,
-                                             const std::function<void(const std::string&)>& report) {
+Result<std::unique_ptr<KafkaClient>> ConnectKafka(const settings::RunSettings& settings,
+                                                  const std::function<void(const std::string&)>& report) {
   auto deployment = DeploymentOf(settings, report);
   if (!deployment.ok()) return deployment.status();
   if (Status s = CheckTopics(*deployment); !s.ok()) return s;
   auto cluster = stream::kafka::MakeCluster(deployment->cluster);
   if (!cluster.ok()) return cluster.status();
   if (Status s = CheckOrder(**cluster, settings.order); !s.ok()) return s;
-  return std::unique_ptr<Client>(
-      new KafkaClient(settings, std::move(*deployment), std::move(*cluster), report));
+  return std::unique_ptr<KafkaClient>(
+      new RealKafkaClient(settings, std::move(*deployment), std::move(*cluster), report));
 }
 
 }  // namespace cobblestone

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <deque>
 #include <mutex>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,7 +14,6 @@
 #include "common/wire/grant_codec.h"
 #include "services/cobblestone/append_codec.h"
 #include "services/cobblestone/event_batch.h"
-#include "services/cobblestone/fair_mutex.h"
 #include "services/cobblestone/kafka_client.h"
 #include "services/cobblestone/kafka_log.h"
 
@@ -28,22 +26,6 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kTasksLive = std::chrono::seconds(2);  // asking costs the brokers a look at every slot
 constexpr std::size_t kSample = 2000;                 // grants that are kept for who looks
 constexpr stream::kafka::Millis kPatience{10000};
-
-// The deployment as a client reaches it, for several threads, which take turns in the order in which they come.
-class SharedClient {
- public:
-  explicit SharedClient(std::unique_ptr<Client> client) : client_(std::move(client)) {}
-
-  template <class Use>
-  auto With(Use&& use) {
-    const std::lock_guard lock(mutex_);
-    return use(*client_);
-  }
-
- private:
-  FairMutex mutex_;
-  const std::unique_ptr<Client> client_;
-};
 
 // Without becoming its publisher, which would end whoever sends it now. Reads the state of all sources.
 Result<ProducerState> LookAtSource(stream::kafka::Cluster& cluster, const std::string& source) {
@@ -63,44 +45,29 @@ Result<ProducerState> LookAtSource(stream::kafka::Cluster& cluster, const std::s
 
 class KafkaSink final : public EventSink {
  public:
-  // `cluster` must outlive it.
-  KafkaSink(std::shared_ptr<SharedClient> client, stream::kafka::Cluster& cluster, bool lockstep)
-      : client_(std::move(client)), cluster_(cluster), lockstep_(lockstep) {}
+  // Both must outlive it.
+  KafkaSink(KafkaClient& client, stream::kafka::Cluster& cluster, bool lockstep)
+      : client_(client), cluster_(cluster), lockstep_(lockstep) {}
 
   [[nodiscard]] bool lockstep() const override { return lockstep_; }
-  // Of a source that is sent from here its publisher knows all.
   Result<ProducerState> Look(const std::string& source) override {
-    std::unique_lock lock(mutex_);
-    const bool published = published_.contains(source);
-    lock.unlock();
-    return published ? Producer(source) : LookAtSource(cluster_, source);
+    if (auto known = client_.Published(source)) return std::move(*known);
+    return LookAtSource(cluster_, source);
   }
-  Result<ProducerState> Producer(const std::string& source) override {
-    const auto answer = Ask(source);
-    if (!answer.ok()) return answer.status();
-    {
-      const std::lock_guard lock(mutex_);
-      published_.insert(source);
-    }
-    return ParseProducerJson(*answer);
-  }
+  Result<ProducerState> Producer(const std::string& source) override { return client_.Producer(source); }
   Result<ProducerState> BatchBegin(const std::string& source) override {
-    const auto answer = Ask(source);
+    const auto answer = client_.Ask({.path = "/producer", .parameters = {{"source", source}}});
     if (!answer.ok()) return answer.status();
     if (!answer->contains("batch")) return ProducerState{};
     return ParseProducerJson((*answer)["batch"]);
   }
   Status Append(const std::function<bool(AppendBlock*)>& next,
                 const std::function<void(const AppendOutcome&)>& done) override {
-    // One block of a source in a turn, as on one machine.
     for (AppendBlock block; next(&block);) {
-      const auto outcome = client_->With([&](Client& client) { return client.Append(block); });
-      if (outcome.status().code() == StatusCode::kFenced) {
-        const std::lock_guard lock(mutex_);
-        published_.erase(block.source);
+      const auto outcome = client_.Append(block);
+      if (outcome.status().code() == StatusCode::kFenced)
         return Status::Retry("another program sends source " + block.source +
                              " at the same time; ask how far it came and go on there");
-      }
       if (!outcome.ok()) return outcome.status();
       done(*outcome);
     }
@@ -108,24 +75,16 @@ class KafkaSink final : public EventSink {
   }
 
  private:
-  Result<json> Ask(const std::string& source) {
-    return client_->With([&](Client& client) {
-      return client.Ask({.path = "/producer", .parameters = {{"source", source}}});
-    });
-  }
-
-  const std::shared_ptr<SharedClient> client_;
+  KafkaClient& client_;
   stream::kafka::Cluster& cluster_;
   const bool lockstep_;
-  std::mutex mutex_;
-  std::set<std::string> published_;  // sources of which `client_` has the publisher; guarded by mutex_
 };
 
 class KafkaPipeline final : public gateway::Pipeline {
  public:
   KafkaPipeline(const settings::RunSettings& settings, KafkaView& view, const KafkaViewMetrics& metrics,
                 KafkaDeployment deployment, std::unique_ptr<stream::kafka::Cluster> cluster,
-                std::unique_ptr<stream::kafka::TopicAdmin> admin, std::shared_ptr<SharedClient> client)
+                std::unique_ptr<stream::kafka::TopicAdmin> admin, std::unique_ptr<KafkaClient> client)
       : partitions_(settings.partitions),
         view_(view),
         metrics_(metrics),
@@ -134,7 +93,7 @@ class KafkaPipeline final : public gateway::Pipeline {
         admin_(std::move(admin)),
         client_(std::move(client)),
         ingest_(
-            std::make_unique<KafkaSink>(client_, *cluster_, settings.order == settings::Order::kLockstep)),
+            std::make_unique<KafkaSink>(*client_, *cluster_, settings.order == settings::Order::kLockstep)),
         grants_(LogsOf(*cluster_, *admin_, deployment_, Reads::kOn)(wire::kGrants)) {}
 
   Result<json> Tasks() override {
@@ -168,9 +127,7 @@ class KafkaPipeline final : public gateway::Pipeline {
   }
 
   Result<json> Resubmit(std::uint64_t number) override {
-    return client_->With([&](Client& client) {
-      return client.Ask({.path = "/refused/resubmit", .parameters = {{"offset", std::to_string(number)}}});
-    });
+    return client_->Ask({.path = "/refused/resubmit", .parameters = {{"offset", std::to_string(number)}}});
   }
 
   Result<gateway::KnownSource> Source(const std::string& source) override {
@@ -234,7 +191,7 @@ class KafkaPipeline final : public gateway::Pipeline {
   // These hold mutex_.
   Result<json> LookAtTasks() {
     if (tasks_.is_null() || Clock::now() - tasks_at_ > kTasksLive) {
-      auto answer = client_->With([](Client& client) { return client.Ask({.path = "/tasks"}); });
+      auto answer = client_->Ask({.path = "/tasks"});
       if (!answer.ok()) return answer;
       tasks_ = std::move(*answer);
       tasks_at_ = Clock::now();
@@ -273,7 +230,7 @@ class KafkaPipeline final : public gateway::Pipeline {
   const KafkaDeployment deployment_;
   const std::unique_ptr<stream::kafka::Cluster> cluster_;
   const std::unique_ptr<stream::kafka::TopicAdmin> admin_;
-  const std::shared_ptr<SharedClient> client_;
+  const std::unique_ptr<KafkaClient> client_;
   BatchIngest ingest_;
   std::mutex mutex_;
   json tasks_;  // guarded by mutex_, as is what follows
@@ -299,7 +256,7 @@ Result<std::unique_ptr<gateway::Pipeline>> MakeKafkaPipeline(const settings::Run
   if (!admin.ok()) return admin.status();
   return std::unique_ptr<gateway::Pipeline>(
       std::make_unique<KafkaPipeline>(settings, view, metrics, std::move(*deployment), std::move(*cluster),
-                                      std::move(*admin), std::make_shared<SharedClient>(std::move(*client))));
+                                      std::move(*admin), std::move(*client)));
 }
 
 }  // namespace cobblestone

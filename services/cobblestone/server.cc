@@ -123,6 +123,7 @@ class Server::Impl final : public http::Service {
          .bodies = kBodies,
          .question_threads = kThreads,
          .change_threads = kThreads,
+         .change_threads_per_owner = kThreads,  // all are of one user
          .producer_threads = kLongRuns},
         *this);
     if (!server.ok()) return CannotBind(server.status().message());

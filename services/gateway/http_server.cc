@@ -179,7 +179,7 @@ class HttpServer::Impl final : public http::Service {
     http::Plan plan;
     if (auto refusal = Admit(head, &asked)) return Refused(head, asked, std::move(*refusal));
     plan.trusted = asked.rights.trusted;
-    plan.body_owner = asked.rights.sender.owner();
+    plan.owner = asked.rights.sender.owner();
     if (!head.path.starts_with(kApi)) {
       auto page = ServePage(head);
       if (!page.ok()) return Refused(head, asked, ErrorOf(head, page.status()));

@@ -42,6 +42,7 @@ class ScrapeServer::Impl final : public http::Service {
                                        .limits = {kPatience, kPatience, kPatience, kPatience},
                                        .question_threads = kThreads,
                                        .change_threads = 1,
+                                       .change_threads_per_owner = 1,
                                        .producer_threads = 1},
                                       *this);
     if (!server.ok())

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <csignal>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -164,6 +165,37 @@ TEST_F(KafkaGateway, SeveralTakeASourceInOnceAndShowWhatOneMachineDoes) {
     gateway->process().Signal(SIGTERM);
     EXPECT_EQ(gateway->process().Wait(), 0) << gateway->process().err();
   }
+}
+
+// A block of broadcasts waits until workers have processed all before it. Here none works, so what does not wait for that block is
+// answered before it, at any speed.
+TEST_F(KafkaGateway, ASourceThatWaitsForItsBroadcastsHoldsUpNoOther) {
+  auto gateway = Gateway("one");
+  constexpr int kWaiting = 6;  // one owner has fewer threads than these want
+  const std::size_t broadcasts = 9;
+  std::string catalogue;
+  for (std::size_t i = 0; i < broadcasts; ++i) catalogue += lines_[i];
+  std::vector<std::future<int>> waiting;
+  for (int i = 0; i < kWaiting; ++i)
+    waiting.push_back(std::async(std::launch::async, [&, i] {
+      httplib::Client client(gateway->url());
+      client.set_read_timeout(kPatience);
+      const auto answer = client.Post("/api/v1/events?source=slow-" + std::to_string(i) + "&first_line=0",
+                                      {{"Authorization", std::string("Bearer ") + kOtherIngestToken}},
+                                      catalogue, "application/x-ndjson");
+      return answer ? answer->status : 0;
+    }));
+  const std::string results = lines_[lines_.size() - 2] + lines_.back();
+  const Reply taken = gateway->Post("/api/v1/events?source=quick&first_line=0", results, kIngestToken);
+  EXPECT_EQ(taken.status, 200) << taken.body;
+  EXPECT_EQ(gateway->Post("/api/v1/events?source=quick&first_line=2", results, kIngestToken).status, 200);
+  EXPECT_EQ(gateway->Get("/api/v1/tasks", kReadToken).status, 200);
+  EXPECT_NE(gateway->Get("/api/v1/health").status, 0);
+  for (const auto& one : waiting)
+    EXPECT_NE(one.wait_for(seconds(0)), std::future_status::ready) << "nobody has processed it";
+
+  auto worker = world_->Worker("a");
+  for (auto& one : waiting) EXPECT_EQ(one.get(), 200) << gateway->process().err();
 }
 
 }  // namespace

@@ -44,9 +44,13 @@ class Echo final : public Service {
       plan.largest_body = 100000;
       plan.codings = head.path == "/body/coded";
     }
+    if (head.path.starts_with("/change/")) {
+      plan.pool = Pool::kChanges;
+      plan.owner = head.path.substr(8);
+    }
     plan.answer = [this, head](const std::string& body) -> Response {
       if (head.path == "/throw-late") throw std::runtime_error("late");
-      if (head.path == "/wait") Wait();
+      if (head.path == "/wait" || head.path == "/change/greedy") Wait();
       if (head.path == "/pieces") return {.type = "text/plain", .producer = std::make_shared<Pieces>()};
       if (head.path == "/endless") return {.type = "text/plain", .producer = std::make_shared<Endless>()};
       if (head.path == "/large") return {.type = "text/plain", .body = std::string(64u << 20, 'x')};
@@ -69,9 +73,10 @@ class Echo final : public Service {
     released_ = true;
     changed_.notify_all();
   }
-  void WaitUntilOneWaits() {
+  void WaitUntilOneWaits() { WaitUntilWaiting(1); }
+  void WaitUntilWaiting(int count) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return waiting_ > 0; });
+    changed_.wait(lock, [&] { return waiting_ >= count; });
   }
 
  private:
@@ -371,6 +376,19 @@ TEST_F(HttpServer, ARequestAtWorkIsNotDisplaced) {
   for (int i = 0; i < 10; ++i) EXPECT_THAT(Ask(Last()), HasSubstr("200 OK"));
   service_.Release();
   EXPECT_THAT(working.ReadAll(), HasSubstr("GET /wait"));
+}
+
+TEST_F(HttpServer, ChangesOfOneOwnerDoNotKeepOutThoseOfOthers) {
+  Start({.change_threads = 4, .change_threads_per_owner = 2});
+  std::vector<std::unique_ptr<Wire>> greedy;
+  for (int i = 0; i < 6; ++i) {
+    greedy.push_back(std::make_unique<Wire>(server_->port()));
+    ASSERT_TRUE(greedy.back()->Send(Get("/change/greedy", "Connection: close\r\n")));
+  }
+  service_.WaitUntilWaiting(2);
+  EXPECT_THAT(Ask(Get("/change/modest", "Connection: close\r\n")), HasSubstr("GET /change/modest"));
+  service_.Release();
+  for (const auto& wire : greedy) EXPECT_THAT(wire->ReadAll(), HasSubstr("GET /change/greedy"));
 }
 
 TEST_F(HttpServer, AReaderThatDoesNotReadIsHungUpOn) {
