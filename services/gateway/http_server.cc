@@ -6,6 +6,7 @@
 #include <cctype>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -215,7 +216,8 @@ class HttpServer::Impl final : public http::Service {
                        .content_type = MediaType(head.Field("content-type")),
                        .body = std::move(body),
                        .rights = asked.rights};
-      return Done(head, asked, Say((handlers_.*route->handler)(question)), CpuTime() - cpu);
+      http::Response answer = Say(std::invoke(route->handler, handlers_, question));
+      return Done(head, asked, std::move(answer), CpuTime() - cpu);
     };
     return plan;
   }
