@@ -13,6 +13,7 @@
 namespace cobblestone::http {
 namespace {
 
+constexpr std::size_t kShortestLastChunk = 5;
 constexpr std::size_t kStep = 16 * 1024;  // of a read; grows for bodies
 constexpr std::size_t kBodyStep = 256 * 1024;
 // A client that still sends what was refused: it hears the answer if it comes to an end soon.
@@ -258,7 +259,10 @@ void Connection::ReadBody() {
 }
 
 void Connection::OnBodyBytes(std::size_t /*size*/) {
-  while (begin_ != end_ && !parser_->is_done()) {
+  // A body in chunks ends with "0 CR LF CR LF", so until it has ended there are at least so many bytes to come. Beast asserts that
+  // it gets them together where the body has no other chunk.
+  const std::size_t least = parser_->chunked() ? kShortestLastChunk : 1;
+  while (end_ - begin_ >= least && !parser_->is_done()) {
     boost::system::error_code error;
     const std::size_t used =
         parser_->put(boost::asio::const_buffer(buffer_.data() + begin_, end_ - begin_), error);

@@ -45,11 +45,11 @@ class FuzzHost final : public Host {
   Service& service() override { return service_; }
   const ConnectionLimits& limits() const override { return limits_; }
   BodyBudget& bodies() override { return bodies_; }
-  bool Run(Pool, std::function<void()> work) override {
+  bool Run(Pool, const std::string&, std::function<void()> work) override {
     boost::asio::post(io_, std::move(work));
     return true;
   }
-  bool RunProducer(std::function<void()> work) override { return Run(Pool::kQuestions, std::move(work)); }
+  bool RunProducer(std::function<void()> work) override { return Run(Pool::kQuestions, {}, std::move(work)); }
   bool stopping() const override { return false; }
   int requests() const { return service_.requests; }
 
