@@ -22,6 +22,7 @@
 #include "common/wire/refused_codec.h"
 #include "services/cobblestone/adoption_totals.h"
 #include "services/cobblestone/append_codec.h"
+#include "services/cobblestone/correction_question.h"
 #include "services/cobblestone/corrections_asked.h"
 #include "services/cobblestone/event_time.h"
 #include "services/cobblestone/fair_mutex.h"

@@ -11,7 +11,7 @@
 #include "common/base/thread.h"
 #include "services/cobblestone/adopted.h"
 #include "services/cobblestone/append_codec.h"
-#include "services/cobblestone/corrections_asked.h"
+#include "services/cobblestone/correction_question.h"
 #include "services/cobblestone/ledger_sums.h"
 
 namespace cobblestone {

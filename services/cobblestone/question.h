@@ -38,7 +38,7 @@ const std::vector<QuestionKind>& QuestionKinds();
 //   /state/copy                        changes: copies of all states for another process (Engine::CopyState)
 //   /audit                             long (Engine::Audit)
 //   /ledger/sums?grants=P&postings=P[&anew=1]    long (Engine::SumLedger); P: places by partition, "17,4,0"
-//   /corrections?...                   long (corrections_asked.h): what a reversal or re-pricing would do
+//   /corrections?...                   long (correction_question.h): what a reversal or re-pricing would do
 //   /tasks
 //   /idle                              {"idle"}: waits for up to a second until it is
 // InvalidArgument where a parameter is missing or no number, NotFound where there is no such question or

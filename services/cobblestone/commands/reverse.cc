@@ -14,7 +14,7 @@
 #include "services/cobblestone/append_codec.h"
 #include "services/cobblestone/commands/command.h"
 #include "services/cobblestone/commands/refusals.h"
-#include "services/cobblestone/corrections_asked.h"
+#include "services/cobblestone/correction_question.h"
 #include "services/cobblestone/format.h"
 #include "services/cobblestone/ingest.h"
 #include "services/cobblestone/progress.h"
