@@ -3,7 +3,7 @@
 #include <sstream>
 
 #include "common/stream/kafka/read_all.h"
-#include "common/wire/topics.h"
+#include "common/wire/control/topics.h"
 
 namespace cobblestone::client {
 

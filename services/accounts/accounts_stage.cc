@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <tuple>
 
-#include "common/credit/constants.h"
-#include "common/credit/unite_accounts.h"
-#include "common/wire/account_codec.h"
-#include "common/wire/counted.h"
-#include "common/wire/event_check.h"
-#include "common/wire/event_codec.h"
-#include "common/wire/event_line.h"
-#include "common/wire/facts.h"
-#include "common/wire/mark_codec.h"
-#include "common/wire/refuse.h"
+#include "common/credit/accounts/unite_accounts.h"
+#include "common/credit/model/constants.h"
+#include "common/wire/control/mark_codec.h"
+#include "common/wire/events/event_check.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/events/event_line.h"
+#include "common/wire/events/facts.h"
+#include "common/wire/ledger/account_codec.h"
+#include "common/wire/ledger/counted.h"
+#include "services/stage/refuse.h"
 
 namespace cobblestone::accounts {
 

@@ -12,25 +12,25 @@
 #include <utility>
 #include <vector>
 
-#include "common/credit/account.h"
+#include "common/credit/accounts/account.h"
 #include "common/stream/calendar.h"
 #include "common/stream/marks.h"
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
-#include "common/wire/account_codec.h"
-#include "common/wire/day_rows.h"
-#include "common/wire/events.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/project_view.h"
-#include "common/wire/refusal.h"
-#include "common/wire/topics.h"
-#include "common/wire/word.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/events/events.h"
+#include "common/wire/events/word.h"
+#include "common/wire/ledger/account_codec.h"
+#include "common/wire/ledger/grant_codec.h"
+#include "common/wire/ledger/refusal.h"
 #include "services/accounts/corrections.h"
 #include "services/accounts/estimates.h"
 #include "services/accounts/host_merges.h"
 #include "services/accounts/host_moves.h"
 #include "services/accounts/profiles.h"
 #include "services/accounts/waiting_grants.h"
+#include "services/stage/day_rows.h"
+#include "services/stage/project_view.h"
 
 namespace cobblestone::accounts {
 

@@ -6,10 +6,10 @@
 #include <limits>
 #include <optional>
 
-#include "common/credit/correction.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/refuse.h"
+#include "common/credit/accounts/correction.h"
+#include "common/wire/ledger/grant_codec.h"
 #include "services/accounts/accounts_stage.h"
+#include "services/stage/refuse.h"
 
 namespace cobblestone::accounts {
 

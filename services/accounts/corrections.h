@@ -9,7 +9,7 @@
 
 #include "common/base/ids.h"
 #include "common/stream/table.h"
-#include "common/wire/word.h"
+#include "common/wire/events/word.h"
 
 namespace cobblestone::accounts {
 

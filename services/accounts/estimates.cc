@@ -1,7 +1,7 @@
 // Continuous accounting: the part of AccountsStage that keeps what was estimated, and settles it.
 #include "services/accounts/estimates.h"
 
-#include "common/wire/grant_codec.h"
+#include "common/wire/ledger/grant_codec.h"
 #include "services/accounts/accounts_stage.h"
 
 namespace cobblestone::accounts {

@@ -12,8 +12,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/credit/day_history.h"
-#include "common/credit/estimate_account.h"
+#include "common/credit/accounts/day_history.h"
+#include "common/credit/estimates/estimate_account.h"
 #include "common/stream/table.h"
 
 namespace cobblestone::accounts {

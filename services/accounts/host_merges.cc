@@ -6,12 +6,12 @@
 #include <optional>
 #include <tuple>
 
-#include "common/credit/constants.h"
-#include "common/credit/unite_accounts.h"
-#include "common/wire/counted.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/refuse.h"
+#include "common/credit/accounts/unite_accounts.h"
+#include "common/credit/model/constants.h"
+#include "common/wire/ledger/counted.h"
+#include "common/wire/ledger/grant_codec.h"
 #include "services/accounts/accounts_stage.h"
+#include "services/stage/refuse.h"
 
 namespace cobblestone::accounts {
 

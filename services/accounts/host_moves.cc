@@ -1,7 +1,7 @@
 // Hosts that change their owner (semantics.md, section 7): the part of AccountsStage that moves their accounts.
 #include <algorithm>
 
-#include "common/wire/counted.h"
+#include "common/wire/ledger/counted.h"
 #include "services/accounts/accounts_stage.h"
 
 namespace cobblestone::accounts {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "common/base/ids.h"
-#include "common/credit/account.h"
+#include "common/credit/accounts/account.h"
 
 namespace cobblestone::accounts {
 

@@ -1,8 +1,8 @@
-// What ACCOUNTS keeps of users for statistics files (common/wire/profile_rows.h): tables by user id, for whoever reads them
+// What ACCOUNTS keeps of users for statistics files (services/stage/profile_rows.h): tables by user id, for whoever reads them
 // in the store. A user has its profile in the partition of its other rows; facts may be of users that nobody has named.
 #pragma once
 
-#include "common/wire/profile_rows.h"
+#include "services/stage/profile_rows.h"
 
 namespace cobblestone::accounts {
 

@@ -5,12 +5,12 @@
 #include <limits>
 #include <optional>
 
-#include "common/credit/constants.h"
-#include "common/wire/counted.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/mark_codec.h"
-#include "common/wire/refuse.h"
+#include "common/credit/model/constants.h"
+#include "common/wire/control/mark_codec.h"
+#include "common/wire/ledger/counted.h"
+#include "common/wire/ledger/grant_codec.h"
 #include "services/accounts/accounts_stage.h"
+#include "services/stage/refuse.h"
 
 namespace cobblestone::accounts {
 

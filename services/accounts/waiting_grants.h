@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "common/credit/account.h"
+#include "common/credit/accounts/account.h"
 
 namespace cobblestone::accounts {
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "common/wire/event_codec.h"
+#include "common/wire/events/event_codec.h"
 #include "services/boinc/line_file.h"
 
 namespace cobblestone::boinc {

@@ -33,7 +33,7 @@
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
-#include "common/wire/events.h"
+#include "common/wire/events/events.h"
 
 namespace cobblestone::boinc {
 

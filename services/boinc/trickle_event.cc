@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/wire/word.h"
+#include "common/wire/events/word.h"
 #include "services/boinc/trickle_xml.h"
 
 namespace cobblestone::boinc {

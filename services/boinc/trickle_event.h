@@ -12,7 +12,7 @@
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
-#include "common/wire/events.h"
+#include "common/wire/events/events.h"
 #include "services/boinc/trickle_rows.h"
 
 namespace cobblestone::boinc {

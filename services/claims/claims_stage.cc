@@ -5,22 +5,22 @@
 #include <limits>
 #include <utility>
 
-#include "common/credit/account.h"
-#include "common/credit/policy.h"
-#include "common/credit/worth_if_valid.h"
-#include "common/wire/claim_codec.h"
-#include "common/wire/control_codec.h"
-#include "common/wire/event_check.h"
-#include "common/wire/event_line.h"
-#include "common/wire/facts.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/mark_codec.h"
-#include "common/wire/refuse.h"
-#include "common/wire/sample_source.h"
-#include "common/wire/scale_codec.h"
+#include "common/credit/accounts/account.h"
+#include "common/credit/policies/policy.h"
+#include "common/credit/policies/worth_if_valid.h"
+#include "common/wire/control/control_codec.h"
+#include "common/wire/control/mark_codec.h"
+#include "common/wire/control/sample_source.h"
+#include "common/wire/control/scale_codec.h"
+#include "common/wire/events/event_check.h"
+#include "common/wire/events/event_line.h"
+#include "common/wire/events/facts.h"
+#include "common/wire/ledger/claim_codec.h"
+#include "common/wire/ledger/grant_codec.h"
 #include "services/claims/kept_events.h"
 #include "services/claims/sendings.h"
 #include "services/claims/time_outs.h"
+#include "services/stage/refuse.h"
 
 namespace cobblestone::claims {
 

@@ -6,7 +6,7 @@
 
 #include "common/base/ids.h"
 #include "common/stream/table.h"
-#include "common/wire/events.h"
+#include "common/wire/events/events.h"
 #include "services/claims/open_jobs.h"
 
 namespace cobblestone::claims {

@@ -10,13 +10,13 @@
 #include <variant>
 #include <vector>
 
-#include "common/credit/constants.h"
-#include "common/wire/claim_codec.h"
-#include "common/wire/event_line.h"
-#include "common/wire/refuse.h"
+#include "common/credit/model/constants.h"
+#include "common/wire/events/event_line.h"
+#include "common/wire/ledger/claim_codec.h"
 #include "services/claims/claims_stage.h"
 #include "services/claims/kept_events.h"
 #include "services/claims/time_outs.h"
+#include "services/stage/refuse.h"
 
 namespace cobblestone::claims {
 

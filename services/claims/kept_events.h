@@ -7,8 +7,8 @@
 #include <variant>
 
 #include "common/stream/table.h"
-#include "common/wire/event_codec.h"
-#include "common/wire/events.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/events/events.h"
 
 namespace cobblestone::claims {
 

@@ -4,12 +4,12 @@
 #include <tuple>
 #include <utility>
 
-#include "common/wire/event_codec.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/refuse.h"
-#include "common/wire/topics.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/ledger/grant_codec.h"
 #include "services/claims/kept_events.h"
 #include "services/claims/overdue.h"
+#include "services/stage/refuse.h"
 
 namespace cobblestone::claims {
 

@@ -13,11 +13,11 @@
 #include <string>
 #include <vector>
 
-#include "common/credit/estimate_policy.h"
+#include "common/credit/estimates/estimate_policy.h"
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
-#include "common/wire/events.h"
-#include "common/wire/word.h"
+#include "common/wire/events/events.h"
+#include "common/wire/events/word.h"
 #include "services/claims/state.h"
 
 namespace cobblestone::claims {

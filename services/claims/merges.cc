@@ -4,10 +4,10 @@
 // other one is its own partition of CLAIMS knows, from its first event on: it is asked (HostAsked, on `hosts`), and answers in the
 // ledger, in the partition of whoever asks (HOST_NAMED, HOST_OTHERS); where it does not know yet it tells the owner's later. A job
 // of such a result goes on under the ended number, whichever of both its events name (handed.h).
-#include "common/wire/facts.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/refuse.h"
+#include "common/wire/events/facts.h"
+#include "common/wire/ledger/grant_codec.h"
 #include "services/claims/claims_stage.h"
+#include "services/stage/refuse.h"
 
 namespace cobblestone::claims {
 

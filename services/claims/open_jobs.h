@@ -1,7 +1,7 @@
 // Jobs whose trickles are paid while they run, and trickles that wait for their job.
 //
 // A job is opened by its dispatch, if its app pays for trickles then, and at the price of that moment
-// (common/credit/trickle_policy.h), which an operator may change while it runs (repriced_jobs.cc); it ends with its result's
+// (common/credit/trickles/trickle_policy.h), which an operator may change while it runs (repriced_jobs.cc); it ends with its result's
 // decision. Only the host that it was sent to can add to it: jobs, and names, are kept by (result, host).
 //
 // Messages of a job come on a topic of their own, and may come behind its end, its dispatch too. Where the app says `keep` they
@@ -24,9 +24,9 @@
 #include <vector>
 
 #include "common/base/agree.h"
-#include "common/credit/partial_settlement.h"
-#include "common/credit/trickle_policy.h"
-#include "common/wire/word.h"
+#include "common/credit/trickles/partial_settlement.h"
+#include "common/credit/trickles/trickle_policy.h"
+#include "common/wire/events/word.h"
 #include "services/claims/state.h"
 
 namespace cobblestone::claims {

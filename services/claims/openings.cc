@@ -1,12 +1,12 @@
 // What hosts had before the pipeline (openings): the part of ClaimsStage that takes it in. Statistics are taken at once,
 // as those of a host's results are; a balance waits for the event that names its host's owner.
-#include "common/credit/account.h"
-#include "common/wire/facts.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/refuse.h"
+#include "common/credit/accounts/account.h"
+#include "common/wire/events/facts.h"
+#include "common/wire/ledger/grant_codec.h"
 #include "services/claims/claims_stage.h"
 #include "services/claims/kept_events.h"
 #include "services/claims/overdue.h"
+#include "services/stage/refuse.h"
 
 namespace cobblestone::claims {
 

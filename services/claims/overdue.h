@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/base/ids.h"
-#include "common/credit/constants.h"
+#include "common/credit/model/constants.h"
 #include "common/stream/table.h"
 
 namespace cobblestone::claims {

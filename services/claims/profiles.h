@@ -1,8 +1,8 @@
-// What CLAIMS keeps of hosts for statistics files (common/wire/profile_rows.h): tables by host id, for whoever reads them in
+// What CLAIMS keeps of hosts for statistics files (services/stage/profile_rows.h): tables by host id, for whoever reads them in
 // the store. A host has its profile in the partition of its other rows here; its account lies with its owner.
 #pragma once
 
-#include "common/wire/profile_rows.h"
+#include "services/stage/profile_rows.h"
 
 namespace cobblestone::claims {
 

@@ -14,12 +14,12 @@
 #include <utility>
 #include <vector>
 
-#include "common/credit/correction.h"
-#include "common/credit/reprice.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/refuse.h"
+#include "common/credit/accounts/correction.h"
+#include "common/credit/accounts/reprice.h"
+#include "common/wire/ledger/grant_codec.h"
 #include "services/claims/claims_stage.h"
 #include "services/claims/corrected_jobs.h"
+#include "services/stage/refuse.h"
 
 namespace cobblestone::claims {
 

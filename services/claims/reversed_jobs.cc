@@ -3,17 +3,17 @@
 //
 // The event says, of one owner and team, up to which sum of what the job has paid them all is taken back. So whatever is said twice,
 // or late, takes nothing twice, and what the job earns meanwhile stays until the next look. Marks stay where they are: later
-// trickles pay beyond them alone, and the decision counts what was taken back as paid (common/credit/partial_settlement.h).
+// trickles pay beyond them alone, and the decision counts what was taken back as paid (common/credit/trickles/partial_settlement.h).
 #include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "common/credit/correction.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/refuse.h"
+#include "common/credit/accounts/correction.h"
+#include "common/wire/ledger/grant_codec.h"
 #include "services/claims/claims_stage.h"
 #include "services/claims/corrected_jobs.h"
+#include "services/stage/refuse.h"
 
 namespace cobblestone::claims {
 

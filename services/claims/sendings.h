@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "common/wire/facts.h"
+#include "common/wire/events/facts.h"
 #include "services/claims/kept_events.h"
 #include "services/claims/open_jobs.h"
 

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "common/credit/model.h"
+#include "common/credit/model/model.h"
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
-#include "common/wire/field_words.h"
-#include "common/wire/project_view.h"
-#include "common/wire/word.h"
+#include "common/wire/events/field_words.h"
+#include "common/wire/events/word.h"
+#include "services/stage/project_view.h"
 
 namespace cobblestone::claims {
 

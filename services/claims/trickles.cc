@@ -4,17 +4,17 @@
 #include <string>
 #include <utility>
 
-#include "common/credit/constants.h"
-#include "common/wire/claim_codec.h"
-#include "common/wire/event_check.h"
-#include "common/wire/facts.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/refuse.h"
-#include "common/wire/settled_partials.h"
+#include "common/credit/model/constants.h"
+#include "common/wire/events/event_check.h"
+#include "common/wire/events/facts.h"
+#include "common/wire/ledger/claim_codec.h"
+#include "common/wire/ledger/grant_codec.h"
 #include "services/claims/claims_stage.h"
 #include "services/claims/kept_events.h"
 #include "services/claims/overdue.h"
 #include "services/claims/sendings.h"
+#include "services/stage/refuse.h"
+#include "services/stage/settled_partials.h"
 
 namespace cobblestone::claims {
 

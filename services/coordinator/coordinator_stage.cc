@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <tuple>
 
-#include "common/wire/catalogue_codec.h"
-#include "common/wire/control_codec.h"
-#include "common/wire/event_check.h"
-#include "common/wire/event_codec.h"
-#include "common/wire/event_line.h"
-#include "common/wire/refuse.h"
-#include "common/wire/sample_source.h"
-#include "common/wire/scale_codec.h"
+#include "common/wire/control/catalogue_codec.h"
+#include "common/wire/control/control_codec.h"
+#include "common/wire/control/sample_source.h"
+#include "common/wire/control/scale_codec.h"
+#include "common/wire/events/event_check.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/events/event_line.h"
+#include "services/stage/refuse.h"
 
 namespace cobblestone::coordinator {
 

@@ -17,13 +17,13 @@
 #include <string>
 #include <vector>
 
-#include "common/credit/catalogue.h"
-#include "common/credit/scales.h"
+#include "common/credit/model/catalogue.h"
+#include "common/credit/scales/scales.h"
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
-#include "common/wire/events.h"
-#include "common/wire/topics.h"
-#include "common/wire/word.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/events/events.h"
+#include "common/wire/events/word.h"
 #include "services/coordinator/profiles.h"
 
 namespace cobblestone::coordinator {

@@ -1,10 +1,10 @@
-// What the coordinator keeps of projects for statistics files (common/wire/profile_rows.h): one row for each project (id 0),
+// What the coordinator keeps of projects for statistics files (services/stage/profile_rows.h): one row for each project (id 0),
 // for whoever reads it in the store.
 #pragma once
 
 #include <string>
 
-#include "common/wire/profile_rows.h"
+#include "services/stage/profile_rows.h"
 
 namespace cobblestone::coordinator {
 

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "services/export/exporter.h"
-#include "services/export/publish.h"
-#include "services/export/read_back.h"
+#include "services/export/files/publish.h"
+#include "services/export/files/read_back.h"
 
 namespace cobblestone::statistics {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "services/export/manifest.h"
+#include "services/export/files/manifest.h"
 #include "services/export/settings.h"
 #include "services/export/source.h"
 #include "services/export/spec.h"

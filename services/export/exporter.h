@@ -6,8 +6,8 @@
 #include <string>
 
 #include "common/base/status.h"
-#include "services/export/manifest.h"
-#include "services/export/output_set.h"
+#include "services/export/files/manifest.h"
+#include "services/export/files/output_set.h"
 #include "services/export/settings.h"
 #include "services/export/source.h"
 #include "services/export/spec.h"

@@ -11,7 +11,7 @@
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
-#include "common/wire/account_codec.h"
+#include "common/wire/ledger/account_codec.h"
 #include "services/gateway/message.h"
 #include "services/gateway/pipeline.h"
 #include "services/gateway/token_store.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/base/ids.h"
-#include "common/wire/events.h"
+#include "common/wire/events/events.h"
 
 namespace cobblestone::gateway {
 

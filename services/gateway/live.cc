@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "common/wire/grant_codec.h"
+#include "common/wire/ledger/grant_codec.h"
 #include "services/gateway/as_of.h"
 #include "services/gateway/message.h"
 

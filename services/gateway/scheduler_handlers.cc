@@ -2,7 +2,7 @@
 #include <optional>
 #include <utility>
 
-#include "common/wire/topics.h"
+#include "common/wire/control/topics.h"
 #include "services/gateway/handlers.h"
 #include "services/gateway/scheduler_xml.h"
 

@@ -8,14 +8,14 @@
 #include <tuple>
 #include <utility>
 
-#include "common/credit/account.h"
-#include "common/credit/partial_settlement.h"
-#include "common/credit/policy.h"
-#include "common/wire/claim_codec.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/mark_codec.h"
-#include "common/wire/refuse.h"
-#include "common/wire/settled_partials.h"
+#include "common/credit/accounts/account.h"
+#include "common/credit/policies/policy.h"
+#include "common/credit/trickles/partial_settlement.h"
+#include "common/wire/control/mark_codec.h"
+#include "common/wire/ledger/claim_codec.h"
+#include "common/wire/ledger/grant_codec.h"
+#include "services/stage/refuse.h"
+#include "services/stage/settled_partials.h"
 
 namespace cobblestone::grants {
 

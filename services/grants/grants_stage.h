@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "common/credit/model.h"
+#include "common/credit/model/model.h"
 #include "common/stream/calendar.h"
 #include "common/stream/marks.h"
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
-#include "common/wire/project_view.h"
-#include "common/wire/topics.h"
+#include "common/wire/control/topics.h"
+#include "services/stage/project_view.h"
 
 namespace cobblestone::grants {
 

@@ -1,11 +1,11 @@
 #include "services/metrics/ledger_watch.h"
 
-#include "common/credit/model.h"
-#include "common/wire/control_codec.h"
-#include "common/wire/head_peek.h"
-#include "common/wire/refused_codec.h"
-#include "common/wire/scale_codec.h"
-#include "common/wire/topics.h"
+#include "common/credit/model/model.h"
+#include "common/wire/control/control_codec.h"
+#include "common/wire/control/scale_codec.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/events/head_peek.h"
+#include "common/wire/ledger/refused_codec.h"
 
 namespace cobblestone::metrics {
 

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "common/base/ids.h"
-#include "common/credit/account.h"
-#include "common/credit/catalogue.h"
+#include "common/credit/accounts/account.h"
+#include "common/credit/model/catalogue.h"
 #include "common/stream/commit_watch.h"
-#include "common/wire/refusal.h"
+#include "common/wire/ledger/refusal.h"
 
 namespace cobblestone::metrics {
 

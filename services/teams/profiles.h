@@ -1,8 +1,8 @@
-// What TEAMS keeps of teams for statistics files (common/wire/profile_rows.h): tables by team id, for whoever reads them in
+// What TEAMS keeps of teams for statistics files (services/stage/profile_rows.h): tables by team id, for whoever reads them in
 // the store.
 #pragma once
 
-#include "common/wire/profile_rows.h"
+#include "services/stage/profile_rows.h"
 
 namespace cobblestone::teams {
 

@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <tuple>
 
-#include "common/wire/control_codec.h"
-#include "common/wire/event_check.h"
-#include "common/wire/event_codec.h"
-#include "common/wire/event_line.h"
-#include "common/wire/facts.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/mark_codec.h"
-#include "common/wire/refuse.h"
+#include "common/wire/control/control_codec.h"
+#include "common/wire/control/mark_codec.h"
+#include "common/wire/events/event_check.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/events/event_line.h"
+#include "common/wire/events/facts.h"
+#include "common/wire/ledger/grant_codec.h"
+#include "services/stage/refuse.h"
 
 namespace cobblestone::teams {
 

@@ -9,14 +9,14 @@
 #include <utility>
 #include <vector>
 
-#include "common/credit/account.h"
+#include "common/credit/accounts/account.h"
 #include "common/stream/marks.h"
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
-#include "common/wire/account_codec.h"
-#include "common/wire/day_rows.h"
-#include "common/wire/topics.h"
-#include "common/wire/word.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/events/word.h"
+#include "common/wire/ledger/account_codec.h"
+#include "services/stage/day_rows.h"
 #include "services/teams/profiles.h"
 
 namespace cobblestone::teams {

@@ -4,8 +4,8 @@
 #include <thread>
 #include <utility>
 
-#include "common/credit/constants.h"
-#include "common/wire/topics.h"
+#include "common/credit/model/constants.h"
+#include "common/wire/control/topics.h"
 #include "services/accounts/accounts_stage.h"
 #include "services/claims/state.h"
 #include "services/teams/teams_stage.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "common/credit/constants.h"
+#include "common/credit/model/constants.h"
 #include "services/accounts/accounts_stage.h"
 #include "services/coordinator/coordinator_stage.h"
 #include "services/teams/teams_stage.h"

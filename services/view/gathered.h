@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "common/base/ids.h"
-#include "common/credit/account.h"
+#include "common/credit/accounts/account.h"
 #include "services/view/questions.h"
 
 namespace cobblestone::view {

@@ -5,10 +5,10 @@
 #include <span>
 #include <utility>
 
-#include "common/credit/policy.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/mark_codec.h"
-#include "common/wire/topics.h"
+#include "common/credit/policies/policy.h"
+#include "common/wire/control/mark_codec.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/ledger/grant_codec.h"
 #include "services/accounts/accounts_stage.h"
 #include "services/claims/state.h"
 #include "services/view/json.h"

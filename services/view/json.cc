@@ -4,12 +4,12 @@
 #include <cmath>
 #include <utility>
 
-#include "common/credit/partial_settlement.h"
-#include "common/credit/policy.h"
-#include "common/credit/worth_if_valid.h"
-#include "common/wire/event_codec.h"
-#include "common/wire/json_lines.h"
-#include "common/wire/topics.h"
+#include "common/credit/policies/policy.h"
+#include "common/credit/policies/worth_if_valid.h"
+#include "common/credit/trickles/partial_settlement.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/events/json_lines.h"
 
 namespace cobblestone::view {
 

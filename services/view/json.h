@@ -6,11 +6,11 @@
 #include <string>
 
 #include "common/base/status.h"
-#include "common/credit/account.h"
-#include "common/credit/estimate_account.h"
-#include "common/credit/model.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/refused_codec.h"
+#include "common/credit/accounts/account.h"
+#include "common/credit/estimates/estimate_account.h"
+#include "common/credit/model/model.h"
+#include "common/wire/ledger/grant_codec.h"
+#include "common/wire/ledger/refused_codec.h"
 
 namespace cobblestone::view {
 

@@ -10,8 +10,8 @@
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
-#include "common/credit/catalogue.h"
-#include "common/wire/account_codec.h"
+#include "common/credit/model/catalogue.h"
+#include "common/wire/ledger/account_codec.h"
 
 namespace cobblestone::view {
 

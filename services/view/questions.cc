@@ -3,9 +3,9 @@
 #include <chrono>
 #include <utility>
 
-#include "common/credit/policy.h"
-#include "common/wire/refused_codec.h"
-#include "common/wire/topics.h"
+#include "common/credit/policies/policy.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/ledger/refused_codec.h"
 #include "services/coordinator/profiles.h"
 #include "services/view/gathered.h"
 #include "services/view/json.h"

@@ -18,9 +18,9 @@
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
-#include "common/credit/account.h"
-#include "common/wire/account_codec.h"
-#include "common/wire/grant_codec.h"
+#include "common/credit/accounts/account.h"
+#include "common/wire/ledger/account_codec.h"
+#include "common/wire/ledger/grant_codec.h"
 #include "services/view/ledger.h"
 #include "services/view/state.h"
 

@@ -2,10 +2,10 @@
 #include <optional>
 #include <utility>
 
-#include "common/credit/constants.h"
-#include "common/credit/policy.h"
-#include "common/credit/reliability.h"
-#include "common/wire/topics.h"
+#include "common/credit/model/constants.h"
+#include "common/credit/policies/policy.h"
+#include "common/credit/policies/reliability.h"
+#include "common/wire/control/topics.h"
 #include "services/accounts/accounts_stage.h"
 #include "services/claims/state.h"
 #include "services/view/json.h"

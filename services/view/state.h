@@ -14,9 +14,9 @@
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
-#include "common/stream/slot.h"
+#include "common/stream/runtime/slot.h"
 #include "common/stream/table.h"
-#include "common/wire/day_rows.h"
+#include "services/stage/day_rows.h"
 
 namespace cobblestone::view {
 
@@ -81,7 +81,7 @@ Result<std::optional<Value>> Find(const Rows& rows, const stream::TableSpec<Valu
   return found;
 }
 
-// To `days`, of the row with that key, what rows of `table` have of the days before them (common/wire/day_rows.h). Where the state
+// To `days`, of the row with that key, what rows of `table` have of the days before them (services/stage/day_rows.h). Where the state
 // goes on meanwhile, a grant for one of those days may be in them that is not in the row.
 template <class Sum>
 Status AddOlderDays(const Rows& rows, const stream::TableSpec<credit::DayBlock<Sum>>& table,

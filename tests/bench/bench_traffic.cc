@@ -5,7 +5,7 @@
 #include <deque>
 #include <unordered_map>
 
-#include "common/wire/event_codec.h"
+#include "common/wire/events/event_codec.h"
 
 namespace cobblestone {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "services/cobblestone/engine.h"
-#include "services/cobblestone/generate.h"
+#include "services/embedded/engine.h"
+#include "services/traffic/generate.h"
 
 namespace cobblestone {
 

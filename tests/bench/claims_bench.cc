@@ -8,10 +8,10 @@
 
 #include <benchmark/benchmark.h>
 
-#include "common/credit/policy.h"
-#include "common/wire/claim_codec.h"
-#include "common/wire/event_codec.h"
-#include "services/cobblestone/generate.h"
+#include "common/credit/policies/policy.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/ledger/claim_codec.h"
+#include "services/traffic/generate.h"
 #include "tests/unit/credit_world.h"
 
 namespace cobblestone {

@@ -24,15 +24,15 @@
 #include <vector>
 
 #include "common/base/thread.h"
-#include "services/cobblestone/adoption.h"
-#include "services/cobblestone/client.h"
-#include "services/cobblestone/control_totals.h"
-#include "services/cobblestone/engine.h"
-#include "services/cobblestone/engine_state.h"
-#include "services/cobblestone/ingest.h"
-#include "services/cobblestone/state_source.h"
+#include "services/access/client.h"
+#include "services/access/ingest.h"
+#include "services/adoption/adoption.h"
+#include "services/audit/control_totals.h"
+#include "services/embedded/engine.h"
+#include "services/embedded/engine_state.h"
 #include "services/export/entities_file.h"
 #include "services/export/export_job.h"
+#include "services/export/state/state_source.h"
 #include "tests/bench/bench_traffic.h"
 
 namespace cobblestone {

@@ -20,7 +20,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "services/cobblestone/engine_gateway.h"
+#include "services/access/engine_gateway.h"
 #include "tests/bench/bench_traffic.h"
 
 namespace cobblestone {

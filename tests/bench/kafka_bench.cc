@@ -43,12 +43,12 @@
 #include "common/stream/kafka/librdkafka/cluster.h"
 #include "common/stream/kafka/librdkafka/topic_admin.h"
 #include "common/stream/kafka/read_all.h"
-#include "common/wire/account_codec.h"
-#include "common/wire/event_codec.h"
-#include "common/wire/grant_codec.h"
-#include "services/cobblestone/kafka_client.h"
-#include "services/cobblestone/kafka_deployment.h"
-#include "services/cobblestone/kafka_workers.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/ledger/account_codec.h"
+#include "common/wire/ledger/grant_codec.h"
+#include "services/access/kafka_client.h"
+#include "services/kafka/kafka_deployment.h"
+#include "services/kafka/kafka_workers.h"
 #include "tests/bench/bench_traffic.h"
 
 namespace cobblestone {

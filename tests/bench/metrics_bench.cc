@@ -20,10 +20,10 @@
 #include <CLI/CLI.hpp>
 
 #include "common/base/host_port.h"
-#include "services/cobblestone/engine.h"
-#include "services/cobblestone/engine_metrics.h"
-#include "services/cobblestone/generate.h"
+#include "services/embedded/engine.h"
+#include "services/embedded/engine_metrics.h"
 #include "services/metrics/scrape_server.h"
+#include "services/traffic/generate.h"
 #include "tests/bench/bench_traffic.h"
 
 namespace cobblestone {

@@ -6,7 +6,7 @@
 //   ./dev bench pipeline --help
 //
 // Workload: two replicas of a workunit on two hosts, five in a hundred validations before their completion
-// (services/cobblestone/generate.h); one completion and one validation for each result, from events prepared in memory.
+// (services/traffic/generate.h); one completion and one validation for each result, from events prepared in memory.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -25,13 +25,13 @@
 
 #include <CLI/CLI.hpp>
 
-#include "common/stream/journal.h"
-#include "common/wire/event_codec.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/topics.h"
-#include "services/cobblestone/engine.h"
-#include "services/cobblestone/generate.h"
-#include "services/cobblestone/pipeline.h"
+#include "common/stream/runtime/journal.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/ledger/grant_codec.h"
+#include "services/embedded/engine.h"
+#include "services/pipeline/pipeline.h"
+#include "services/traffic/generate.h"
 #include "tests/bench/bench_traffic.h"
 
 namespace cobblestone {

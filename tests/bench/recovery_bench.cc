@@ -17,10 +17,10 @@
 
 #include <CLI/CLI.hpp>
 
-#include "common/wire/event_codec.h"
-#include "common/wire/topics.h"
-#include "services/cobblestone/engine.h"
-#include "services/cobblestone/generate.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/events/event_codec.h"
+#include "services/embedded/engine.h"
+#include "services/traffic/generate.h"
 
 namespace cobblestone {
 namespace {

@@ -16,11 +16,11 @@
 
 #include <CLI/CLI.hpp>
 
-#include "common/credit/constants.h"
-#include "common/wire/event_codec.h"
+#include "common/credit/model/constants.h"
+#include "common/wire/events/event_codec.h"
 #include "services/accounts/accounts_stage.h"
 #include "services/claims/open_jobs.h"
-#include "services/cobblestone/engine.h"
+#include "services/embedded/engine.h"
 #include "tests/bench/bench_traffic.h"
 #include "tests/support/job_events.h"
 

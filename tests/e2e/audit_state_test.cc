@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "common/wire/event_codec.h"
-#include "common/wire/topics.h"
-#include "services/cobblestone/estimate_audit.h"
-#include "services/cobblestone/merge_audit.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/events/event_codec.h"
+#include "services/audit/estimate_audit.h"
+#include "services/audit/merge_audit.h"
 #include "tests/support/free_world.h"
 #include "tests/support/job_events.h"
 #include "tests/support/lockstep_world.h"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "common/stream/state_codec.h"
-#include "common/wire/topics.h"
+#include "common/wire/control/topics.h"
 #include "services/accounts/accounts_stage.h"
 #include "services/teams/teams_stage.h"
 #include "tests/support/control_totals_of.h"

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "common/wire/event_codec.h"
-#include "common/wire/grant_codec.h"
-#include "services/cobblestone/correction_plan.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/ledger/grant_codec.h"
+#include "services/corrections/correction_plan.h"
 #include "tests/support/job_events.h"
 #include "tests/support/like_the_oracle.h"
 

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "common/wire/account_codec.h"
-#include "common/wire/topics.h"
-#include "services/cobblestone/engine_pipeline.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/ledger/account_codec.h"
+#include "services/access/engine_pipeline.h"
 #include "tests/support/engine_story.h"
 
 namespace cobblestone::testing {

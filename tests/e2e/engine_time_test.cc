@@ -10,10 +10,10 @@
 #include <thread>
 #include <vector>
 
-#include "common/wire/event_codec.h"
-#include "common/wire/topics.h"
-#include "services/cobblestone/engine.h"
-#include "services/cobblestone/event_time.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/events/event_codec.h"
+#include "services/embedded/engine.h"
+#include "services/pipeline/event_time.h"
 #include "tests/support/job_events.h"
 #include "tests/support/temp_dir.h"
 

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "common/wire/refused_codec.h"
-#include "common/wire/topics.h"
-#include "services/cobblestone/engine_metrics.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/ledger/refused_codec.h"
+#include "services/embedded/engine_metrics.h"
 #include "tests/support/engine_story.h"
 
 namespace cobblestone::testing {

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/wire/grant_codec.h"
+#include "common/wire/ledger/grant_codec.h"
 #include "tests/support/estimate_events.h"
 #include "tests/support/free_world.h"
 #include "tests/support/job_events.h"

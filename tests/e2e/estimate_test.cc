@@ -9,13 +9,13 @@
 #include <utility>
 #include <vector>
 
-#include "common/wire/account_codec.h"
-#include "common/wire/event_codec.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/json_lines.h"
-#include "common/wire/topics.h"
-#include "services/cobblestone/engine.h"
-#include "services/cobblestone/generate.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/events/json_lines.h"
+#include "common/wire/ledger/account_codec.h"
+#include "common/wire/ledger/grant_codec.h"
+#include "services/embedded/engine.h"
+#include "services/traffic/generate.h"
 #include "tests/support/estimate_events.h"
 #include "tests/support/job_events.h"
 #include "tests/support/temp_dir.h"

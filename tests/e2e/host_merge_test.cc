@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "common/wire/event_codec.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/topics.h"
-#include "services/cobblestone/engine.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/ledger/grant_codec.h"
+#include "services/embedded/engine.h"
 #include "tests/support/control_totals_of.h"
 #include "tests/support/free_world.h"
 #include "tests/support/heirs.h"

@@ -11,13 +11,13 @@
 #include <thread>
 #include <vector>
 
-#include "common/wire/account_codec.h"
-#include "common/wire/event_codec.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/topics.h"
-#include "services/cobblestone/engine.h"
-#include "services/cobblestone/generate.h"
-#include "services/cobblestone/replay.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/ledger/account_codec.h"
+#include "common/wire/ledger/grant_codec.h"
+#include "services/embedded/engine.h"
+#include "services/replay/replay.h"
+#include "services/traffic/generate.h"
 #include "tests/support/control_totals_of.h"
 #include "tests/support/free_world.h"
 #include "tests/support/job_events.h"

@@ -1,8 +1,8 @@
 // A project is adopted through a real broker: once, again, and as the workers then have it.
 #include <gtest/gtest.h>
 
-#include "services/cobblestone/adopted.h"
-#include "services/cobblestone/engine.h"
+#include "services/adoption/adopted.h"
+#include "services/embedded/engine.h"
 #include "tests/robustness/kafka_world.h"
 
 namespace cobblestone::testing {

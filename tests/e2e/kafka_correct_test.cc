@@ -5,8 +5,8 @@
 #include <csignal>
 #include <set>
 
-#include "common/wire/event_codec.h"
-#include "services/cobblestone/engine.h"
+#include "common/wire/events/event_codec.h"
+#include "services/embedded/engine.h"
 #include "tests/robustness/kafka_world.h"
 
 namespace cobblestone::testing {

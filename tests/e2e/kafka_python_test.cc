@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "services/cobblestone/event_file.h"
+#include "services/events/event_file.h"
 #include "tests/robustness/kafka_world.h"
 #include "tests/support/oracle.h"
 

@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "common/wire/control_codec.h"
-#include "common/wire/event_codec.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/mark_codec.h"
-#include "common/wire/topics.h"
-#include "services/cobblestone/generate.h"
+#include "common/wire/control/control_codec.h"
+#include "common/wire/control/mark_codec.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/ledger/grant_codec.h"
+#include "services/traffic/generate.h"
 #include "tests/support/free_world.h"
 #include "tests/support/job_events.h"
 #include "tests/support/oracle.h"

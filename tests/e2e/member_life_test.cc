@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "common/wire/event_codec.h"
-#include "services/cobblestone/engine.h"
-#include "services/cobblestone/state_source.h"
+#include "common/wire/events/event_codec.h"
+#include "services/embedded/engine.h"
+#include "services/export/state/state_source.h"
 #include "tests/support/control_totals_of.h"
 #include "tests/support/job_events.h"
 #include "tests/support/like_the_oracle.h"

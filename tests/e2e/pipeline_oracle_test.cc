@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "common/wire/event_codec.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/topics.h"
-#include "services/cobblestone/generate.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/ledger/grant_codec.h"
+#include "services/traffic/generate.h"
 #include "tests/support/free_world.h"
 #include "tests/support/job_events.h"
 #include "tests/support/like_the_oracle.h"

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "common/wire/event_codec.h"
-#include "common/wire/mark_codec.h"
-#include "common/wire/refused_codec.h"
-#include "common/wire/topics.h"
-#include "services/cobblestone/engine.h"
+#include "common/wire/control/mark_codec.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/ledger/refused_codec.h"
+#include "services/embedded/engine.h"
 #include "tests/support/job_events.h"
 #include "tests/support/temp_dir.h"
 

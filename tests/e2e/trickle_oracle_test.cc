@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "common/stream/state_codec.h"
-#include "common/wire/event_codec.h"
-#include "common/wire/grant_codec.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/ledger/grant_codec.h"
 #include "services/claims/open_jobs.h"
 #include "tests/support/free_world.h"
 #include "tests/support/job_events.h"

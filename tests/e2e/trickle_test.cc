@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/wire/grant_codec.h"
-#include "common/wire/topics.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/ledger/grant_codec.h"
 #include "tests/support/engine_story.h"
 
 namespace cobblestone::testing {

@@ -7,10 +7,10 @@
 #include <cstdlib>
 #include <string>
 
-#include "common/wire/event_check.h"
-#include "common/wire/event_codec.h"
-#include "services/cobblestone/adoption.h"
-#include "services/cobblestone/statistics_rows.h"
+#include "common/wire/events/event_check.h"
+#include "common/wire/events/event_codec.h"
+#include "services/adoption/adoption.h"
+#include "services/adoption/statistics_rows.h"
 
 using namespace cobblestone;
 

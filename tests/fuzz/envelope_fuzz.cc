@@ -5,12 +5,12 @@
 #include <string>
 #include <string_view>
 
-#include "common/wire/claim_codec.h"
-#include "common/wire/control_codec.h"
-#include "common/wire/event_check.h"
-#include "common/wire/event_codec.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/topics.h"
+#include "common/wire/control/control_codec.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/events/event_check.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/ledger/claim_codec.h"
+#include "common/wire/ledger/grant_codec.h"
 
 using namespace cobblestone;
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/wire/json_lines.h"
+#include "common/wire/events/json_lines.h"
 
 using namespace cobblestone;
 

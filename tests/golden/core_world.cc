@@ -5,9 +5,9 @@
 #include <tuple>
 
 #include "common/base/check.h"
-#include "common/credit/boinc.h"
-#include "common/credit/host_rows.h"
-#include "common/credit/policy.h"
+#include "common/credit/policies/boinc.h"
+#include "common/credit/policies/host_rows.h"
+#include "common/credit/policies/policy.h"
 
 namespace cobblestone::golden {
 namespace {

@@ -10,10 +10,10 @@
 #include <set>
 #include <vector>
 
-#include "common/credit/account.h"
-#include "common/credit/catalogue.h"
-#include "common/credit/model.h"
-#include "common/credit/scales.h"
+#include "common/credit/accounts/account.h"
+#include "common/credit/model/catalogue.h"
+#include "common/credit/model/model.h"
+#include "common/credit/scales/scales.h"
 #include "tests/golden/golden_file.h"
 
 namespace cobblestone::golden {

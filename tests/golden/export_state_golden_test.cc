@@ -4,10 +4,10 @@
 
 #include <utility>
 
-#include "services/cobblestone/adoption.h"
-#include "services/cobblestone/engine.h"
-#include "services/cobblestone/ingest.h"
-#include "services/cobblestone/state_source.h"
+#include "services/access/ingest.h"
+#include "services/adoption/adoption.h"
+#include "services/embedded/engine.h"
+#include "services/export/state/state_source.h"
 #include "tests/golden/export_variants.h"
 
 namespace cobblestone::statistics {

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "common/base/check.h"
-#include "common/credit/policy.h"
+#include "common/credit/policies/policy.h"
 
 namespace cobblestone::golden {
 namespace {

@@ -9,9 +9,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "common/credit/account.h"
-#include "common/credit/catalogue.h"
-#include "common/credit/model.h"
+#include "common/credit/accounts/account.h"
+#include "common/credit/model/catalogue.h"
+#include "common/credit/model/model.h"
 
 namespace cobblestone::golden {
 

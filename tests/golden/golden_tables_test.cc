@@ -6,11 +6,11 @@
 
 #include <gtest/gtest.h>
 
-#include "common/credit/account.h"
-#include "common/credit/average.h"
-#include "common/credit/constants.h"
-#include "common/credit/flops.h"
-#include "common/credit/low_average.h"
+#include "common/credit/accounts/account.h"
+#include "common/credit/model/average.h"
+#include "common/credit/model/constants.h"
+#include "common/credit/model/flops.h"
+#include "common/credit/model/low_average.h"
 #include "tests/golden/comparison.h"
 #include "tests/golden/golden_file.h"
 

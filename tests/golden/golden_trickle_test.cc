@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include "common/credit/trickle_credit.h"
-#include "common/credit/trickle_policy.h"
+#include "common/credit/trickles/trickle_credit.h"
+#include "common/credit/trickles/trickle_policy.h"
 #include "tests/golden/comparison.h"
 #include "tests/golden/core_world.h"
 #include "tests/golden/golden_file.h"

@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "common/credit/account.h"
-#include "services/cobblestone/replay.h"
+#include "common/credit/accounts/account.h"
+#include "services/replay/replay.h"
 #include "tests/golden/golden_file.h"
 #include "tests/support/temp_dir.h"
 

@@ -6,10 +6,10 @@
 #include <set>
 #include <string>
 
-#include "common/wire/grant_codec.h"
-#include "common/wire/topics.h"
-#include "services/cobblestone/correction_plan.h"
-#include "services/cobblestone/ingest.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/ledger/grant_codec.h"
+#include "services/access/ingest.h"
+#include "services/corrections/correction_plan.h"
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone::golden {

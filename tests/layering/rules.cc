@@ -22,7 +22,8 @@ struct Layer {
 };
 
 const std::vector<Layer>& Layers() {
-  static const Names kStage = {"common/base", "common/credit", "common/wire", "common/stream"};
+  static const Names kStage = {"common/base", "common/credit", "common/wire", "common/stream",
+                               "services/stage"};
   static const std::vector<Layer> kLayers = {
       {"common/base", {}},
       {"common/credit", {"common/base"}},
@@ -31,14 +32,20 @@ const std::vector<Layer>& Layers() {
       {"common/store", {"common/base"}},
       {"common/store/rocksdb", {"common/base", "common/store"}},
       {"common/stream", {"common/base", "common/store"}},
-      {"common/stream/embedded", {"common/base", "common/store", "common/store/rocksdb", "common/stream"}},
-      {"common/stream/kafka", {"common/base", "common/store", "common/store/rocksdb", "common/stream"}},
+      {"common/stream/runtime", {"common/base", "common/store", "common/stream"}},
+      {"common/stream/embedded",
+       {"common/base", "common/store", "common/store/rocksdb", "common/stream", "common/stream/runtime"}},
+      {"common/stream/kafka",
+       {"common/base", "common/store", "common/store/rocksdb", "common/stream", "common/stream/runtime"}},
       // The one backend that is librdkafka's: everything above it sees the seam alone (transport.h).
-      {"common/stream/kafka/librdkafka", {"common/base", "common/stream", "common/stream/kafka"}},
-      {"common/sim", {"common/base", "common/store", "common/stream", "common/stream/kafka"}},
+      {"common/stream/kafka/librdkafka",
+       {"common/base", "common/stream", "common/stream/runtime", "common/stream/kafka"}},
+      {"common/sim",
+       {"common/base", "common/store", "common/stream", "common/stream/runtime", "common/stream/kafka"}},
       {"common/settings", {"common/base", "common/credit"}},
       {"common/http", {"common/base"}},
       {"common/client", {"common/base", "common/wire", "common/stream", "common/stream/kafka"}},
+      {"services/stage", {"common/base", "common/credit", "common/wire", "common/stream"}},
       {"services/claims", kStage},
       {"services/grants", kStage},
       {"services/accounts", kStage},
@@ -47,10 +54,38 @@ const std::vector<Layer>& Layers() {
       {"services/boinc", {"common/base", "common/credit", "common/wire"}},
       {"services/export", {"common/base"}},
       {"services/view",
-       {"common/base", "common/credit", "common/wire", "common/store", "common/stream", "services/claims",
-        "services/accounts", "services/teams", "services/coordinator"}},
+       {"common/base", "common/credit", "common/wire", "common/store", "common/stream",
+        "common/stream/runtime", "services/stage", "services/claims", "services/accounts", "services/teams",
+        "services/coordinator"}},
       {"services/gateway", {"common/base", "common/http", "common/settings", "common/wire", "services/view"}},
       {"services/metrics", {"common/base", "common/credit", "common/http", "common/wire", "common/stream"}},
+      {"services/pipeline",
+       {"common/base", "common/credit", "common/wire", "common/settings", "common/stream",
+        "common/stream/runtime", "services/boinc", "services/stage", "services/claims", "services/grants",
+        "services/accounts", "services/teams", "services/coordinator"}},
+      {"services/events",
+       {"common/base", "common/credit", "common/settings", "common/wire", "common/stream", "services/boinc",
+        "services/pipeline"}},
+      {"services/traffic",
+       {"common/base", "common/credit", "common/wire", "common/stream", "services/events",
+        "services/pipeline"}},
+      {"services/replay",
+       {"common/base", "common/credit", "common/wire", "common/store", "common/stream",
+        "common/stream/runtime", "services/stage", "services/claims", "services/grants", "services/accounts",
+        "services/teams", "services/coordinator", "services/events", "services/pipeline"}},
+      {"services/ledger",
+       {"common/base", "common/credit", "common/wire", "common/store", "common/stream",
+        "common/stream/embedded", "services/stage", "services/accounts", "services/teams", "services/view"}},
+      {"services/corrections",
+       {"common/base", "common/credit", "common/wire", "common/stream", "common/stream/embedded",
+        "services/stage", "services/ledger", "services/view"}},
+      {"services/embedded", {"common", "services"}},
+      {"services/audit", {"common", "services"}},
+      {"services/kafka", {"common", "services"}},
+      {"services/adoption", {"common", "services"}},
+      {"services/export/state", {"common", "services"}},
+      {"services/cli", {"common", "services"}},
+      {"services/access", {"common", "services"}},
       {"services/cobblestone", {"common", "services"}},
       // What others copy: nothing of ours is in it.
       {"examples", {}},
@@ -95,7 +130,10 @@ const std::vector<Confined>& ConfinedLibraries() {
 // Backends of a seam: whoever names one decides how the program is deployed.
 const Names kBackends = {"common/store/rocksdb", "common/stream/embedded", "common/stream/kafka"};
 // Projects' own programs speak to Kafka; a simulation is a Kafka of its own.
-const Names kMayNameBackends = {"services/cobblestone", "tests", "common/client", "common/sim"};
+const Names kMayNameBackends = {"services/cobblestone", "services/access",   "services/audit",
+                                "services/corrections", "services/embedded", "services/export",
+                                "services/kafka",       "services/ledger",   "tests",
+                                "common/client",        "common/sim"};
 
 // Where results must have the same bits on every machine and in every re-execution.
 const Names kStateCode = {"common/credit",     "services/claims", "services/grants",

@@ -27,7 +27,7 @@ struct Tree {
 // Reads what lies under the root, but for hidden folders and `build`. A file that cannot be read throws.
 Tree ReadTree(const std::filesystem::path& root);
 
-// "common/credit" of "common/credit/average.h"; "" of a file in the root.
+// "common/credit" of "common/credit/model/average.h"; "" of a file in the root.
 std::string FolderOf(std::string_view path);
 
 // Is the path the folder itself, or below it?

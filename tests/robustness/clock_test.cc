@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "common/wire/control_codec.h"
-#include "common/wire/event_codec.h"
-#include "common/wire/topics.h"
-#include "services/cobblestone/engine.h"
+#include "common/wire/control/control_codec.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/events/event_codec.h"
+#include "services/embedded/engine.h"
 #include "tests/robustness/traffic.h"
 #include "tests/support/oracle.h"
 #include "tests/support/temp_dir.h"

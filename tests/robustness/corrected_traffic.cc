@@ -5,11 +5,11 @@
 #include <string>
 #include <variant>
 
-#include "common/wire/event_codec.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/topics.h"
-#include "services/cobblestone/corrections_asked.h"
-#include "services/cobblestone/ingest.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/ledger/grant_codec.h"
+#include "services/access/ingest.h"
+#include "services/corrections/corrections_asked.h"
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone::testing {

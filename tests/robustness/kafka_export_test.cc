@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "services/cobblestone/state_source.h"
 #include "services/export/export_job.h"
 #include "services/export/spec.h"
+#include "services/export/state/state_source.h"
 #include "tests/robustness/kafka_world.h"
 
 namespace cobblestone::testing {

@@ -6,7 +6,7 @@
 #include <csignal>
 #include <string>
 
-#include "common/wire/event_codec.h"
+#include "common/wire/events/event_codec.h"
 #include "tests/robustness/kafka_world.h"
 
 namespace cobblestone::testing {

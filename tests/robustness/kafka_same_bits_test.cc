@@ -19,10 +19,10 @@
 #include <vector>
 
 #include "common/settings/run_settings.h"
-#include "common/wire/topics.h"
-#include "services/cobblestone/engine.h"
-#include "services/cobblestone/ingest.h"
-#include "services/cobblestone/kafka_deployment.h"
+#include "common/wire/control/topics.h"
+#include "services/access/ingest.h"
+#include "services/embedded/engine.h"
+#include "services/kafka/kafka_deployment.h"
 #include "tests/robustness/corrected_traffic.h"
 #include "tests/robustness/kafka_faults.h"
 #include "tests/robustness/kafka_requests.h"

@@ -12,8 +12,8 @@
 #include "common/settings/run_settings.h"
 #include "common/stream/kafka/librdkafka/cluster.h"
 #include "common/stream/kafka/read_all.h"
-#include "common/wire/topics.h"
-#include "services/cobblestone/kafka_deployment.h"
+#include "common/wire/control/topics.h"
+#include "services/kafka/kafka_deployment.h"
 #include "tests/robustness/kafka_world.h"
 #include "tests/support/oracle.h"
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "common/settings/run_settings.h"
-#include "services/cobblestone/engine.h"
-#include "services/cobblestone/kafka_view.h"
+#include "services/embedded/engine.h"
+#include "services/kafka/kafka_view.h"
 #include "tests/robustness/kafka_world.h"
 
 namespace cobblestone::testing {

@@ -14,8 +14,8 @@
 
 #include "common/settings/run_settings.h"
 #include "common/stream/record.h"
-#include "common/wire/event_codec.h"
-#include "services/cobblestone/engine.h"
+#include "common/wire/events/event_codec.h"
+#include "services/embedded/engine.h"
 #include "tests/robustness/kafka_requests.h"
 
 namespace cobblestone::testing {

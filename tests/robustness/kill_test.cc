@@ -20,9 +20,9 @@
 
 #include "common/base/failpoint.h"
 #include "common/stream/record.h"
-#include "common/wire/event_codec.h"
-#include "services/cobblestone/correction_plan.h"
-#include "services/cobblestone/engine.h"
+#include "common/wire/events/event_codec.h"
+#include "services/corrections/correction_plan.h"
+#include "services/embedded/engine.h"
 #include "tests/robustness/traffic.h"
 #include "tests/support/in_child.h"
 #include "tests/support/job_events.h"

@@ -1,4 +1,4 @@
-#include "services/cobblestone/rules_version.h"
+#include "services/pipeline/rules_version.h"
 
 namespace cobblestone {
 

@@ -14,12 +14,12 @@
 #include <vector>
 
 #include "common/base/failpoint.h"
-#include "common/credit/policy.h"
-#include "common/wire/event_codec.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/topics.h"
-#include "services/cobblestone/ingest.h"
-#include "services/cobblestone/replay.h"
+#include "common/credit/policies/policy.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/ledger/grant_codec.h"
+#include "services/access/ingest.h"
+#include "services/replay/replay.h"
 #include "tests/robustness/corrected_traffic.h"
 #include "tests/robustness/traffic.h"
 #include "tests/support/control_totals_of.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "services/cobblestone/engine.h"
-#include "services/cobblestone/generate.h"
+#include "services/embedded/engine.h"
+#include "services/traffic/generate.h"
 
 namespace cobblestone::testing {
 

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "common/credit/constants.h"
+#include "common/credit/model/constants.h"
 #include "common/sim/sim_cluster.h"
-#include "common/wire/event_codec.h"
-#include "common/wire/topics.h"
-#include "services/cobblestone/kafka_clock.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/events/event_codec.h"
+#include "services/kafka/kafka_clock.h"
 
 namespace cobblestone::testing {
 namespace {

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "common/stream/table.h"
-#include "common/wire/event_codec.h"
-#include "common/wire/topics.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/events/event_codec.h"
 #include "tests/sim/sim_world.h"
 
 namespace cobblestone::testing {

@@ -10,8 +10,8 @@
 
 #include "common/sim/sim_cluster.h"
 #include "common/stream/kafka/worker.h"
-#include "common/stream/slot.h"
-#include "common/wire/refused_codec.h"
+#include "common/stream/runtime/slot.h"
+#include "common/wire/ledger/refused_codec.h"
 #include "tests/support/oracle.h"
 
 namespace cobblestone::testing {

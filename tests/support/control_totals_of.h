@@ -1,8 +1,8 @@
 // The control totals of an engine that is at rest: what an export of it would put beside its files.
 #pragma once
 
-#include "services/cobblestone/control_totals.h"
-#include "services/cobblestone/engine.h"
+#include "services/audit/control_totals.h"
+#include "services/embedded/engine.h"
 
 namespace cobblestone::testing {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "common/wire/event_codec.h"
-#include "services/cobblestone/engine.h"
+#include "common/wire/events/event_codec.h"
+#include "services/embedded/engine.h"
 #include "tests/support/job_events.h"
 #include "tests/support/temp_dir.h"
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/wire/event_codec.h"
+#include "common/wire/events/event_codec.h"
 
 namespace cobblestone::testing {
 

@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "common/wire/topics.h"
+#include "common/wire/control/topics.h"
 #include "tests/support/outcome_of.h"
 
 namespace cobblestone::testing {

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "services/cobblestone/pipeline.h"
+#include "services/pipeline/pipeline.h"
 #include "tests/support/oracle.h"
 
 namespace cobblestone::testing {

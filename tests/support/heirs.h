@@ -10,8 +10,8 @@
 #include <utility>
 #include <variant>
 
-#include "common/wire/event_check.h"
-#include "common/wire/event_codec.h"
+#include "common/wire/events/event_check.h"
+#include "common/wire/events/event_codec.h"
 #include "tests/support/like_the_oracle.h"
 
 namespace cobblestone::testing {

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "common/wire/event_codec.h"
+#include "common/wire/events/event_codec.h"
 
 namespace cobblestone::testing {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "services/cobblestone/generate.h"
+#include "services/traffic/generate.h"
 #include "tests/support/lockstep_world.h"
 #include "tests/support/oracle.h"
 

@@ -6,10 +6,10 @@
 
 #include "common/base/check.h"
 #include "common/stream/state_codec.h"
-#include "common/wire/event_codec.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/mark_codec.h"
-#include "common/wire/topics.h"
+#include "common/wire/control/mark_codec.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/ledger/grant_codec.h"
 #include "tests/support/outcome_of.h"
 
 namespace cobblestone::testing {

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/stream/lockstep.h"
-#include "services/cobblestone/pipeline.h"
+#include "common/stream/runtime/lockstep.h"
+#include "services/pipeline/pipeline.h"
 #include "tests/support/oracle.h"
 
 namespace cobblestone::testing {

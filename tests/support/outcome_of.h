@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "services/cobblestone/pipeline.h"
+#include "services/pipeline/pipeline.h"
 #include "tests/support/oracle.h"
 
 namespace cobblestone::testing {

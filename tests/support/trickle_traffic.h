@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/wire/event_codec.h"
+#include "common/wire/events/event_codec.h"
 #include "tests/support/like_the_oracle.h"
 
 namespace cobblestone::testing {

@@ -1,5 +1,5 @@
 // A project's rows as events: what is told of them and what never is, and the control totals. On the rows of the golden export.
-#include "services/cobblestone/adoption.h"
+#include "services/adoption/adoption.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include <fstream>
 #include <set>
 
-#include "common/wire/event_check.h"
-#include "common/wire/event_codec.h"
-#include "services/cobblestone/statistics_rows.h"
+#include "common/wire/events/event_check.h"
+#include "common/wire/events/event_codec.h"
+#include "services/adoption/statistics_rows.h"
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone::adoption {

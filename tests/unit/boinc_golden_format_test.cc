@@ -7,8 +7,8 @@
 #include <map>
 #include <set>
 
-#include "common/wire/event_check.h"
-#include "common/wire/event_codec.h"
+#include "common/wire/events/event_check.h"
+#include "common/wire/events/event_codec.h"
 #include "services/boinc/golden_format.h"
 #include "services/boinc/line_file.h"
 

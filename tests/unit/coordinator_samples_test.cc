@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "common/wire/event_codec.h"
-#include "common/wire/sample_source.h"
-#include "common/wire/scale_codec.h"
-#include "common/wire/topics.h"
-#include "services/cobblestone/pipeline.h"
+#include "common/wire/control/sample_source.h"
+#include "common/wire/control/scale_codec.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/events/event_codec.h"
+#include "services/pipeline/pipeline.h"
 
 namespace cobblestone {
 namespace {

@@ -1,6 +1,6 @@
 // Accounts: rounding to micro-credits, the recent average, postings.
 
-#include "common/credit/account.h"
+#include "common/credit/accounts/account.h"
 
 #include <cmath>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/credit/constants.h"
+#include "common/credit/model/constants.h"
 
 namespace cobblestone::credit {
 namespace {

@@ -1,6 +1,6 @@
 // Running averages: the straight part, the exponential part, what is cut and what is refused.
 
-#include "common/credit/average.h"
+#include "common/credit/model/average.h"
 
 #include <cmath>
 #include <limits>

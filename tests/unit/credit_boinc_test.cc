@@ -2,7 +2,7 @@
 // on devices of 2 GFLOP/s. 4320 s are then E: ratio 1 and 20 Cobblestones. tests/golden holds the policy
 // against BOINC itself.
 
-#include "common/credit/boinc.h"
+#include "common/credit/policies/boinc.h"
 
 #include <cmath>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/credit/host_rows.h"
+#include "common/credit/policies/host_rows.h"
 
 namespace cobblestone::credit {
 namespace {

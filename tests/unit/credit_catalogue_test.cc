@@ -1,16 +1,16 @@
 // The catalogue's look-ups, names of policies and modes, defaults of constants.
-#include "common/credit/catalogue.h"
+#include "common/credit/model/catalogue.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "common/credit/boinc.h"
-#include "common/credit/creditnew.h"
-#include "common/credit/creditnew_v2.h"
-#include "common/credit/policy.h"
-#include "common/credit/runtime_policy.h"
-#include "common/credit/simple_policies.h"
+#include "common/credit/policies/boinc.h"
+#include "common/credit/policies/creditnew.h"
+#include "common/credit/policies/creditnew_v2.h"
+#include "common/credit/policies/policy.h"
+#include "common/credit/policies/runtime_policy.h"
+#include "common/credit/policies/simple_policies.h"
 
 namespace cobblestone::credit {
 namespace {

@@ -1,5 +1,5 @@
 // What is taken back or priced anew, and what goes from recent averages with it.
-#include "common/credit/correction.h"
+#include "common/credit/accounts/correction.h"
 
 #include <gtest/gtest.h>
 
@@ -7,11 +7,11 @@
 #include <functional>
 #include <limits>
 
-#include "common/credit/constants.h"
-#include "common/credit/creditnew.h"
-#include "common/credit/partial_settlement.h"
-#include "common/credit/policy.h"
-#include "common/credit/reprice.h"
+#include "common/credit/accounts/reprice.h"
+#include "common/credit/model/constants.h"
+#include "common/credit/policies/creditnew.h"
+#include "common/credit/policies/policy.h"
+#include "common/credit/trickles/partial_settlement.h"
 #include "tests/unit/credit_world.h"
 
 namespace cobblestone::credit {

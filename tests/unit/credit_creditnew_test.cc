@@ -1,5 +1,5 @@
 // S000's default policy, rule by rule. Worked numbers: credit_world.h.
-#include "common/credit/creditnew.h"
+#include "common/credit/policies/creditnew.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // S001's policy, rule by rule. Worked numbers: credit_world.h.
-#include "common/credit/creditnew_v2.h"
+#include "common/credit/policies/creditnew_v2.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Histories in blocks: the same sums as in one piece, whatever comes in whatever order, in rows of bounded size and number.
-#include "common/credit/day_history.h"
+#include "common/credit/accounts/day_history.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "common/credit/account.h"
+#include "common/credit/accounts/account.h"
 
 namespace cobblestone::credit {
 namespace {

@@ -1,5 +1,5 @@
 // Continuous accounting: what of a machine's reports is believed, and how grants settle it.
-#include "common/credit/estimate_policy.h"
+#include "common/credit/estimates/estimate_policy.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/credit/estimate_account.h"
+#include "common/credit/estimates/estimate_account.h"
 
 namespace cobblestone::credit {
 namespace {

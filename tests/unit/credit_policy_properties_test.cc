@@ -8,10 +8,10 @@
 #include <cmath>
 #include <limits>
 
-#include "common/credit/creditnew.h"
-#include "common/credit/creditnew_v2.h"
-#include "common/credit/replicas.h"
-#include "common/credit/simple_policies.h"
+#include "common/credit/policies/creditnew.h"
+#include "common/credit/policies/creditnew_v2.h"
+#include "common/credit/policies/replicas.h"
+#include "common/credit/policies/simple_policies.h"
 #include "tests/unit/credit_world.h"
 
 namespace cobblestone::credit {

@@ -1,6 +1,6 @@
 // Scale probation by itself (S000, 'Cherry picking', 'One-time cheats'); as part of claims:
 // credit_creditnew_test.cc.
-#include "common/credit/probation.h"
+#include "common/credit/policies/probation.h"
 
 #include <gtest/gtest.h>
 

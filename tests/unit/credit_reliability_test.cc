@@ -1,10 +1,10 @@
 // Reliability of a host with an app version (S000, 'Error rate, host punishment, and turnaround time
 // estimation'; semantics of the policies that are not BOINC's).
-#include "common/credit/reliability.h"
+#include "common/credit/policies/reliability.h"
 
 #include <gtest/gtest.h>
 
-#include "common/credit/creditnew.h"
+#include "common/credit/policies/creditnew.h"
 #include "tests/unit/credit_world.h"
 
 namespace cobblestone::credit {

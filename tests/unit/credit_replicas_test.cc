@@ -1,11 +1,11 @@
 // From several claims to one credit.
-#include "common/credit/replicas.h"
+#include "common/credit/policies/replicas.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "common/credit/flops.h"
+#include "common/credit/model/flops.h"
 
 namespace cobblestone::credit {
 namespace {

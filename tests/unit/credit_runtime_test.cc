@@ -1,13 +1,13 @@
 // Policy `runtime`: credit from run time, and the low average (golden README, item 28).
 
-#include "common/credit/runtime_policy.h"
+#include "common/credit/policies/runtime_policy.h"
 
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "common/credit/host_rows.h"
-#include "common/credit/low_average.h"
+#include "common/credit/model/low_average.h"
+#include "common/credit/policies/host_rows.h"
 
 namespace cobblestone::credit {
 namespace {

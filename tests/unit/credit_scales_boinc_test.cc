@@ -1,7 +1,7 @@
 // The coordinator's side of policy `boinc`: what a validator has in memory, what is stored, and when one
 // learns of the other (golden README, items 24 to 27).
 
-#include "common/credit/scales_boinc.h"
+#include "common/credit/scales/scales_boinc.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include "common/credit/policy.h"
+#include "common/credit/policies/policy.h"
 
 namespace cobblestone::credit {
 namespace {

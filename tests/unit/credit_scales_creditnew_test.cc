@@ -1,13 +1,13 @@
 // Cross-version normalisation at a tick (S000; S001 for creditnew-v2), with worked means.
-#include "common/credit/scales_creditnew.h"
+#include "common/credit/scales/scales_creditnew.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "common/credit/creditnew.h"
-#include "common/credit/creditnew_v2.h"
-#include "common/credit/simple_policies.h"
+#include "common/credit/policies/creditnew.h"
+#include "common/credit/policies/creditnew_v2.h"
+#include "common/credit/policies/simple_policies.h"
 #include "tests/unit/credit_world.h"
 
 namespace cobblestone::credit {

@@ -1,5 +1,5 @@
 // Policies that price a job by itself: benchmark, reported-flops, assigned, none.
-#include "common/credit/simple_policies.h"
+#include "common/credit/policies/simple_policies.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Trickle policies: what messages of a running result are worth, and what an attacker gets out of them.
 
-#include "common/credit/trickle_policy.h"
+#include "common/credit/trickles/trickle_policy.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -13,9 +13,9 @@
 #include <random>
 #include <vector>
 
-#include "common/credit/creditnew.h"
-#include "common/credit/flops.h"
-#include "common/credit/job_scales.h"
+#include "common/credit/model/flops.h"
+#include "common/credit/policies/creditnew.h"
+#include "common/credit/scales/job_scales.h"
 #include "tests/unit/credit_world.h"
 
 namespace cobblestone::credit {

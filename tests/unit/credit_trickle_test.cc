@@ -1,6 +1,6 @@
 // Credit by trickle messages: typical speeds, run times as messages spell them, the limits.
 
-#include "common/credit/trickle_credit.h"
+#include "common/credit/trickles/trickle_credit.h"
 
 #include <cmath>
 #include <limits>

@@ -1,10 +1,10 @@
-#include "common/credit/unite_accounts.h"
+#include "common/credit/accounts/unite_accounts.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-#include "common/credit/constants.h"
+#include "common/credit/model/constants.h"
 
 namespace cobblestone::credit {
 namespace {

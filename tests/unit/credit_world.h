@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "common/credit/catalogue.h"
-#include "common/credit/policy.h"
-#include "common/credit/scales.h"
-#include "common/credit/scales_creditnew.h"
+#include "common/credit/model/catalogue.h"
+#include "common/credit/policies/policy.h"
+#include "common/credit/scales/scales.h"
+#include "common/credit/scales/scales_creditnew.h"
 
 namespace cobblestone::credit {
 

@@ -1,5 +1,5 @@
 // What a result that was judged invalid would have got, had it been valid.
-#include "common/credit/worth_if_valid.h"
+#include "common/credit/policies/worth_if_valid.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Batches over HTTP against a pipeline that only counts: whose they are, what is read of them, and what memory they need.
-#include "services/cobblestone/event_batch.h"
+#include "services/access/event_batch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "common/wire/event_codec.h"
+#include "common/wire/events/event_codec.h"
 #include "tests/support/in_child.h"
 
 namespace cobblestone {

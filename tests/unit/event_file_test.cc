@@ -1,13 +1,13 @@
 // Files of events: three formats, three codings, bad lines, cut files.
-#include "services/cobblestone/event_file.h"
+#include "services/events/event_file.h"
 
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <iterator>
 
-#include "common/wire/event_codec.h"
-#include "common/wire/json_lines.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/events/json_lines.h"
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone {

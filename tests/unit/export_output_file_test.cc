@@ -1,5 +1,5 @@
 // Files of an export: one gzip stream out of blocks, whatever the threads; archives; errors.
-#include "services/export/output_file.h"
+#include "services/export/files/output_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <random>
 #include <sstream>
 
-#include "services/export/record_file.h"
+#include "services/export/files/record_file.h"
 #include "services/export/workers.h"
 #include "tests/support/temp_dir.h"
 

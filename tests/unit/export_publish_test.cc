@@ -1,5 +1,5 @@
 // Publication: all files at once, whatever dies in between; and what the next export makes of what was left.
-#include "services/export/publish.h"
+#include "services/export/files/publish.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

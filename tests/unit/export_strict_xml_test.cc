@@ -10,7 +10,7 @@
 
 #include "services/export/entities_file.h"
 #include "services/export/export_job.h"
-#include "services/export/record_file.h"
+#include "services/export/files/record_file.h"
 #include "services/export/records.h"
 #include "tests/support/temp_dir.h"
 #include "tests/unit/export_rows.h"

@@ -1,5 +1,5 @@
 // The generator: the same bytes for the same options, and the shares that were asked for.
-#include "services/cobblestone/generate.h"
+#include "services/traffic/generate.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <set>
 
 #include "common/stream/hash128.h"
-#include "common/wire/event_check.h"
-#include "common/wire/event_codec.h"
+#include "common/wire/events/event_check.h"
+#include "common/wire/events/event_codec.h"
 
 namespace cobblestone {
 namespace {

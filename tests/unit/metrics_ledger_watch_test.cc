@@ -4,12 +4,12 @@
 
 #include <string>
 
-#include "common/wire/claim_codec.h"
-#include "common/wire/control_codec.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/mark_codec.h"
-#include "common/wire/refused_codec.h"
-#include "common/wire/topics.h"
+#include "common/wire/control/control_codec.h"
+#include "common/wire/control/mark_codec.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/ledger/claim_codec.h"
+#include "common/wire/ledger/grant_codec.h"
+#include "common/wire/ledger/refused_codec.h"
 
 namespace cobblestone::metrics {
 namespace {

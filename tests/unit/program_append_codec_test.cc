@@ -1,4 +1,4 @@
-#include "services/cobblestone/append_codec.h"
+#include "services/access/append_codec.h"
 
 #include <gtest/gtest.h>
 

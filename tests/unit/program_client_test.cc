@@ -1,6 +1,6 @@
 // A client whose connection breaks: what was lost is sent again, what was taken in is not, against a server
 // that says what it is told to say, and hangs up where it is told to.
-#include "services/cobblestone/client.h"
+#include "services/access/client.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "services/cobblestone/append_codec.h"
+#include "services/access/append_codec.h"
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone {

@@ -1,5 +1,5 @@
 // What the audit finds wrong with estimates in the ledger.
-#include "services/cobblestone/estimate_audit.h"
+#include "services/audit/estimate_audit.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

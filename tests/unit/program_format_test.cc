@@ -1,12 +1,12 @@
-#include "services/cobblestone/format.h"
-#include "services/cobblestone/terminal_text.h"
+#include "services/cli/format.h"
+#include "services/cli/terminal_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "services/cobblestone/progress.h"
+#include "services/cli/progress.h"
 
 namespace cobblestone {
 namespace {

@@ -1,6 +1,6 @@
 // Taking a source in exactly once, against a pipeline that only counts: what is sent, in which blocks, and
 // what of a source that is sent again is left out.
-#include "services/cobblestone/ingest.h"
+#include "services/access/ingest.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <fstream>
 #include <map>
 
-#include "common/wire/event_codec.h"
-#include "services/cobblestone/append_codec.h"
+#include "common/wire/events/event_codec.h"
+#include "services/access/append_codec.h"
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone {

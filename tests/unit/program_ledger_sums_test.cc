@@ -1,6 +1,6 @@
 // The ledger's sums: the same however the ledger is cut, into reads and into places; kept exactly; and nothing is made up where
 // the ledger ends or does not decode.
-#include "services/cobblestone/ledger_sums.h"
+#include "services/ledger/ledger_sums.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/wire/grant_codec.h"
-#include "common/wire/topics.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/ledger/grant_codec.h"
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone {

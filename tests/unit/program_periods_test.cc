@@ -1,12 +1,12 @@
 // Where periods end: between runs, around ticks, and nowhere else.
-#include "services/cobblestone/periods.h"
+#include "services/pipeline/periods.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "common/wire/event_codec.h"
+#include "common/wire/events/event_codec.h"
 
 namespace cobblestone {
 namespace {

@@ -1,13 +1,13 @@
-#include "services/cobblestone/refusal_watch.h"
+#include "services/kafka/refusal_watch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "common/wire/event_codec.h"
-#include "common/wire/refused_codec.h"
-#include "common/wire/topics.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/ledger/refused_codec.h"
 
 namespace cobblestone {
 namespace {

@@ -1,4 +1,4 @@
-#include "services/cobblestone/schedule.h"
+#include "services/cli/schedule.h"
 
 #include <gtest/gtest.h>
 

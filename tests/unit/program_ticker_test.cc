@@ -1,5 +1,5 @@
 // Time of each project: an event moves that of its own project alone, and only when it is well-formed.
-#include "services/cobblestone/ticker.h"
+#include "services/pipeline/ticker.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "common/wire/event_codec.h"
-#include "services/cobblestone/event_time.h"
+#include "common/wire/events/event_codec.h"
+#include "services/pipeline/event_time.h"
 
 namespace cobblestone {
 namespace {

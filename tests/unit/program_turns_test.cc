@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "services/cobblestone/event_batch.h"
-#include "services/cobblestone/fair_mutex.h"
+#include "common/base/fair_mutex.h"
+#include "services/access/event_batch.h"
 
 namespace cobblestone {
 namespace {

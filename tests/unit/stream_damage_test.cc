@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/store/store.h"
-#include "common/stream/slot.h"
+#include "common/stream/runtime/slot.h"
 
 namespace cobblestone::stream {
 namespace {

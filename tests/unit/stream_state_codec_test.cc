@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "common/stream/slot.h"
+#include "common/stream/runtime/slot.h"
 #include "common/stream/table.h"
 
 namespace cobblestone::stream {

@@ -1,8 +1,8 @@
 // Catalogue events applied to a catalogue: what each changes, what it leaves, and how policy versions count.
 #include <gtest/gtest.h>
 
-#include "common/credit/policy.h"
-#include "common/wire/catalogue_codec.h"
+#include "common/credit/policies/policy.h"
+#include "common/wire/control/catalogue_codec.h"
 
 namespace cobblestone::wire {
 namespace {

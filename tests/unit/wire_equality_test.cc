@@ -4,14 +4,14 @@
 
 #include <map>
 
-#include "common/wire/account_codec.h"
-#include "common/wire/claim_codec.h"
-#include "common/wire/control_codec.h"
-#include "common/wire/event_codec.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/mark_codec.h"
-#include "common/wire/sample_source.h"
-#include "common/wire/scale_codec.h"
+#include "common/wire/control/control_codec.h"
+#include "common/wire/control/mark_codec.h"
+#include "common/wire/control/sample_source.h"
+#include "common/wire/control/scale_codec.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/ledger/account_codec.h"
+#include "common/wire/ledger/claim_codec.h"
+#include "common/wire/ledger/grant_codec.h"
 #include "schemas/events.pb.h"
 #include "schemas/internal.pb.h"
 #include "tests/unit/wire_random.h"

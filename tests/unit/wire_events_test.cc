@@ -9,11 +9,11 @@
 #include <map>
 #include <set>
 
-#include "common/wire/event_check.h"
-#include "common/wire/event_codec.h"
-#include "common/wire/event_line.h"
-#include "common/wire/json_lines.h"
-#include "common/wire/refused_codec.h"
+#include "common/wire/events/event_check.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/events/event_line.h"
+#include "common/wire/events/json_lines.h"
+#include "common/wire/ledger/refused_codec.h"
 #include "schemas/events.pb.h"
 #include "schemas/internal.pb.h"
 

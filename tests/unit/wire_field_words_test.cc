@@ -1,5 +1,5 @@
 // Partial events: of each field the newest event that tells it counts, in whatever order they come.
-#include "common/wire/field_words.h"
+#include "common/wire/events/field_words.h"
 
 #include <gtest/gtest.h>
 

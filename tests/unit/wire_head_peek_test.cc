@@ -1,4 +1,4 @@
-#include "common/wire/head_peek.h"
+#include "common/wire/events/head_peek.h"
 
 #include <gtest/gtest.h>
 
@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "common/wire/claim_codec.h"
-#include "common/wire/grant_codec.h"
-#include "common/wire/mark_codec.h"
+#include "common/wire/control/mark_codec.h"
+#include "common/wire/ledger/claim_codec.h"
+#include "common/wire/ledger/grant_codec.h"
 
 namespace cobblestone::wire {
 namespace {

@@ -1,5 +1,5 @@
 // What is kept for statistics files: of events about one subject the newest counts, in whatever order they come.
-#include "common/wire/profile_rows.h"
+#include "services/stage/profile_rows.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The partitioner gives what schemas/README.md tells producers in other languages: the table there is the test.
-#include "common/wire/topics.h"
+#include "common/wire/control/topics.h"
 
 #include <gtest/gtest.h>
 

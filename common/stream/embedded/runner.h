@@ -28,7 +28,7 @@
 #include "common/store/rocksdb/rocksdb_store.h"
 #include "common/stream/commit_watch.h"
 #include "common/stream/embedded/log.h"
-#include "common/stream/slot.h"
+#include "common/stream/runtime/slot.h"
 
 namespace cobblestone::stream::embedded {
 

@@ -2,9 +2,9 @@
 
 #include <vector>
 
-#include "common/stream/journal.h"
 #include "common/stream/kafka/read_all.h"
 #include "common/stream/kafka/state.h"
+#include "common/stream/runtime/journal.h"
 
 namespace cobblestone::stream::kafka {
 

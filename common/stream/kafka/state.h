@@ -16,7 +16,7 @@
 
 #include "common/base/status.h"
 #include "common/store/store.h"
-#include "common/stream/slot.h"
+#include "common/stream/runtime/slot.h"
 
 namespace cobblestone::stream::kafka {
 

@@ -27,7 +27,7 @@
 #include "common/stream/kafka/position.h"
 #include "common/stream/kafka/state.h"
 #include "common/stream/kafka/transport.h"
-#include "common/stream/slot.h"
+#include "common/stream/runtime/slot.h"
 
 namespace cobblestone::stream::kafka {
 

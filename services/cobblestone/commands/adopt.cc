@@ -2,12 +2,12 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "services/cobblestone/adoption.h"
+#include "services/access/ingest.h"
+#include "services/adoption/adoption.h"
+#include "services/cli/progress.h"
+#include "services/cli/terminal_text.h"
 #include "services/cobblestone/commands/command.h"
 #include "services/cobblestone/commands/refusals.h"
-#include "services/cobblestone/ingest.h"
-#include "services/cobblestone/progress.h"
-#include "services/cobblestone/terminal_text.h"
 
 namespace cobblestone {
 namespace {

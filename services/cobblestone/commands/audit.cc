@@ -1,9 +1,9 @@
 #include <cstdio>
 
+#include "services/cli/format.h"
+#include "services/cli/progress.h"
+#include "services/cli/terminal_text.h"
 #include "services/cobblestone/commands/command.h"
-#include "services/cobblestone/format.h"
-#include "services/cobblestone/progress.h"
-#include "services/cobblestone/terminal_text.h"
 
 namespace cobblestone {
 namespace {

@@ -1,5 +1,5 @@
 #include "services/cobblestone/commands/command.h"
-#include "services/cobblestone/terminal_text.h"
+#include "services/cli/terminal_text.h"
 
 #include <cerrno>
 #include <cstdio>

@@ -9,8 +9,8 @@
 
 #include "common/base/status.h"
 #include "common/settings/run_settings.h"
-#include "services/cobblestone/client.h"
-#include "services/cobblestone/exit_code.h"
+#include "services/access/client.h"
+#include "services/cli/exit_code.h"
 
 namespace cobblestone {
 

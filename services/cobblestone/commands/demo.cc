@@ -13,17 +13,17 @@
 #include <thread>
 #include <utility>
 
-#include "services/cobblestone/child_process.h"
+#include "services/access/ingest.h"
+#include "services/access/server.h"
+#include "services/cli/child_process.h"
+#include "services/cli/demo_page.h"
+#include "services/cli/format.h"
+#include "services/cli/golden_comparison.h"
+#include "services/cli/progress.h"
+#include "services/cli/stop_signals.h"
 #include "services/cobblestone/commands/command.h"
-#include "services/cobblestone/demo_page.h"
-#include "services/cobblestone/event_file.h"
-#include "services/cobblestone/format.h"
-#include "services/cobblestone/generate.h"
-#include "services/cobblestone/golden_comparison.h"
-#include "services/cobblestone/ingest.h"
-#include "services/cobblestone/progress.h"
-#include "services/cobblestone/server.h"
-#include "services/cobblestone/stop_signals.h"
+#include "services/events/event_file.h"
+#include "services/traffic/generate.h"
 
 namespace cobblestone {
 namespace {

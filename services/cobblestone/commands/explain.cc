@@ -1,7 +1,7 @@
 #include <cstdint>
 
+#include "services/cli/format.h"
 #include "services/cobblestone/commands/command.h"
-#include "services/cobblestone/format.h"
 
 namespace cobblestone {
 namespace {

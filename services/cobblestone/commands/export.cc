@@ -4,17 +4,17 @@
 #include <set>
 
 #include "common/base/thread.h"
+#include "services/audit/control_totals.h"
+#include "services/cli/progress.h"
+#include "services/cli/run_log.h"
+#include "services/cli/schedule.h"
+#include "services/cli/stop_signals.h"
+#include "services/cli/terminal_text.h"
 #include "services/cobblestone/commands/command.h"
-#include "services/cobblestone/control_totals.h"
-#include "services/cobblestone/pipeline_state.h"
-#include "services/cobblestone/progress.h"
-#include "services/cobblestone/run_log.h"
-#include "services/cobblestone/schedule.h"
-#include "services/cobblestone/state_source.h"
-#include "services/cobblestone/stop_signals.h"
-#include "services/cobblestone/terminal_text.h"
 #include "services/export/entities_file.h"
 #include "services/export/export_job.h"
+#include "services/export/state/pipeline_state.h"
+#include "services/export/state/state_source.h"
 
 namespace cobblestone {
 namespace {

@@ -1,17 +1,17 @@
 #include <csignal>
 #include <filesystem>
 
+#include "services/access/engine_gateway.h"
+#include "services/access/kafka_pipeline.h"
+#include "services/cli/run_log.h"
+#include "services/cli/stop_signals.h"
 #include "services/cobblestone/commands/command.h"
 #include "services/cobblestone/commands/metrics_server.h"
-#include "services/cobblestone/engine.h"
-#include "services/cobblestone/engine_gateway.h"
-#include "services/cobblestone/engine_metrics.h"
-#include "services/cobblestone/kafka_pipeline.h"
-#include "services/cobblestone/kafka_view.h"
-#include "services/cobblestone/kafka_view_metrics.h"
-#include "services/cobblestone/run_log.h"
-#include "services/cobblestone/stop_signals.h"
+#include "services/embedded/engine.h"
+#include "services/embedded/engine_metrics.h"
 #include "services/gateway/listen_address.h"
+#include "services/kafka/kafka_view.h"
+#include "services/kafka/kafka_view_metrics.h"
 
 namespace cobblestone {
 namespace {

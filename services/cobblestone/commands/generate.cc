@@ -1,12 +1,12 @@
-#include "services/cobblestone/generate.h"
+#include "services/traffic/generate.h"
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "services/cli/progress.h"
 #include "services/cobblestone/commands/command.h"
-#include "services/cobblestone/event_file.h"
-#include "services/cobblestone/progress.h"
+#include "services/events/event_file.h"
 
 namespace cobblestone {
 namespace {

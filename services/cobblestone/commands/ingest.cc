@@ -1,4 +1,4 @@
-#include "services/cobblestone/ingest.h"
+#include "services/access/ingest.h"
 
 #include <chrono>
 #include <cstdio>
@@ -6,13 +6,13 @@
 #include <optional>
 #include <vector>
 
-#include "common/wire/json_lines.h"
+#include "common/wire/events/json_lines.h"
+#include "services/cli/progress.h"
+#include "services/cli/terminal_text.h"
 #include "services/cobblestone/commands/command.h"
 #include "services/cobblestone/commands/refusals.h"
-#include "services/cobblestone/event_file.h"
-#include "services/cobblestone/progress.h"
-#include "services/cobblestone/terminal_text.h"
-#include "services/cobblestone/trickle_file.h"
+#include "services/events/event_file.h"
+#include "services/events/trickle_file.h"
 
 namespace cobblestone {
 namespace {

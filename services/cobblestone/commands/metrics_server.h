@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "services/cobblestone/run_log.h"
+#include "services/cli/run_log.h"
 #include "services/metrics/scrape_server.h"
 
 namespace cobblestone {

@@ -1,9 +1,9 @@
-#include "services/cobblestone/migrate.h"
+#include "services/kafka/migrate.h"
 
 #include <cstdio>
 
+#include "services/cli/progress.h"
 #include "services/cobblestone/commands/command.h"
-#include "services/cobblestone/progress.h"
 
 namespace cobblestone {
 namespace {

@@ -1,11 +1,11 @@
-#include "services/cobblestone/rebuild.h"
+#include "services/kafka/rebuild.h"
 
 #include <cstdio>
 #include <vector>
 
+#include "services/cli/progress.h"
 #include "services/cobblestone/commands/command.h"
-#include "services/cobblestone/kafka_deployment.h"
-#include "services/cobblestone/progress.h"
+#include "services/kafka/kafka_deployment.h"
 
 namespace cobblestone {
 namespace {

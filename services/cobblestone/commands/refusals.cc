@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <utility>
 
-#include "services/cobblestone/progress.h"
-#include "services/cobblestone/terminal_text.h"
+#include "services/cli/progress.h"
+#include "services/cli/terminal_text.h"
 
 namespace cobblestone {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "services/cobblestone/client.h"
+#include "services/access/client.h"
 
 namespace cobblestone {
 

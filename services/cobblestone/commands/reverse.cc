@@ -11,14 +11,14 @@
 #include <utility>
 #include <vector>
 
-#include "services/cobblestone/append_codec.h"
+#include "services/access/append_codec.h"
+#include "services/access/correction_question.h"
+#include "services/access/ingest.h"
+#include "services/cli/format.h"
+#include "services/cli/progress.h"
+#include "services/cli/terminal_text.h"
 #include "services/cobblestone/commands/command.h"
 #include "services/cobblestone/commands/refusals.h"
-#include "services/cobblestone/correction_question.h"
-#include "services/cobblestone/format.h"
-#include "services/cobblestone/ingest.h"
-#include "services/cobblestone/progress.h"
-#include "services/cobblestone/terminal_text.h"
 #include "services/view/json.h"
 
 namespace cobblestone {

@@ -13,17 +13,17 @@
 #include <thread>
 
 #include "common/base/last_words.h"
-#include "common/wire/topics.h"
+#include "common/wire/control/topics.h"
+#include "services/access/engine_gateway.h"
+#include "services/access/server.h"
+#include "services/cli/run_log.h"
+#include "services/cli/stop_signals.h"
 #include "services/cobblestone/commands/command.h"
 #include "services/cobblestone/commands/metrics_server.h"
-#include "services/cobblestone/engine.h"
-#include "services/cobblestone/engine_gateway.h"
-#include "services/cobblestone/engine_metrics.h"
-#include "services/cobblestone/kafka_metrics.h"
-#include "services/cobblestone/kafka_workers.h"
-#include "services/cobblestone/run_log.h"
-#include "services/cobblestone/server.h"
-#include "services/cobblestone/stop_signals.h"
+#include "services/embedded/engine.h"
+#include "services/embedded/engine_metrics.h"
+#include "services/kafka/kafka_metrics.h"
+#include "services/kafka/kafka_workers.h"
 
 namespace cobblestone {
 namespace {

@@ -1,5 +1,5 @@
+#include "services/cli/format.h"
 #include "services/cobblestone/commands/command.h"
-#include "services/cobblestone/format.h"
 
 namespace cobblestone {
 namespace {

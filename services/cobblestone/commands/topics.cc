@@ -2,7 +2,7 @@
 
 #include "common/stream/kafka/librdkafka/topic_admin.h"
 #include "services/cobblestone/commands/command.h"
-#include "services/cobblestone/kafka_deployment.h"
+#include "services/kafka/kafka_deployment.h"
 
 namespace cobblestone {
 namespace {

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "common/stream/hash128.h"
-#include "common/stream/journal.h"
 #include "common/stream/kafka/catch_up.h"
 #include "common/stream/kafka/read_all.h"
-#include "common/wire/topics.h"
+#include "common/stream/runtime/journal.h"
+#include "common/wire/control/topics.h"
+#include "services/cli/progress.h"
 #include "services/cobblestone/commands/command.h"
-#include "services/cobblestone/kafka_deployment.h"
-#include "services/cobblestone/progress.h"
+#include "services/kafka/kafka_deployment.h"
 
 namespace cobblestone {
 namespace {

@@ -5,7 +5,7 @@ import type { DaySum } from "../../../services/gateway/web/src/base/types";
 
 const kDay = 86400;
 
-// What the pipeline does with each grant (common/credit/account.cc, UpdateAverage).
+// What the pipeline does with each grant (common/credit/accounts/account.cc, UpdateAverage).
 class Exact {
   value = 0;
   time = 0;

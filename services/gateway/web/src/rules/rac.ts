@@ -1,4 +1,4 @@
-// Recent average credit over time, from the sums of days: what common/credit/account.h does with each grant, done as if a day's
+// Recent average credit over time, from the sums of days: what common/credit/accounts/account.h does with each grant, done as if a day's
 // grants had come evenly over the day. The end is not estimated: it is the value that the gateway answered.
 import { creditNumber } from "../base/format";
 import type { CreditText, DaySum } from "../base/types";

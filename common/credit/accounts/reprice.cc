@@ -1,0 +1,292 @@
+#include "common/credit/accounts/reprice.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "common/credit/policies/policy.h"
+#include "common/credit/trickles/partial_settlement.h"
+
+namespace cobblestone::credit {
+
+namespace {
+
+// All three record the host's benchmark, whether they look at it or not.
+bool HasBenchmark(PolicyKind kind) {
+  return kind == PolicyKind::kBenchmark || kind == PolicyKind::kReportedFlops ||
+         kind == PolicyKind::kAssigned;
+}
+
+bool LooksAtBenchmark(const Claim& claim, const PolicyVersion& version) {
+  const bool reported = (claim.flags & kClaimReported) != 0;
+  switch (version.kind) {
+    case PolicyKind::kBenchmark: return true;
+    case PolicyKind::kReportedFlops: return !reported;
+    case PolicyKind::kAssigned: return reported && version.constants.reported_credit_limit > 0;
+    default: return false;
+  }
+}
+
+// ---- Trickles --------------------------------------------------------------------------------------------------------
+
+constexpr const char* kSpeedUnknown =
+    "that version limits the speed of hosts otherwise, and the ledger has what the limit left";
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+
+double AsLimit(double credit) { return credit > 0 ? credit : kNoLimit; }
+
+const TrickleRule* FindRule(const PolicyVersion& version, const std::string& variety) {
+  const auto rule = std::find_if(version.trickles.begin(), version.trickles.end(),
+                                 [&](const TrickleRule& one) { return one.variety == variety; });
+  return rule == version.trickles.end() ? nullptr : &*rule;
+}
+
+bool SameMicro(double a, double b) {
+  bool a_ok = false;
+  bool b_ok = false;
+  return RoundToMicro(a, &a_ok) == RoundToMicro(b, &b_ok) && a_ok && b_ok;
+}
+
+// Why marks by one rule are none by the other; none: they are.
+std::optional<std::string> CannotCount(const TrickleRule& was, const PolicyVersion& then,
+                                       const TrickleRule& is, const PolicyVersion& version) {
+  if (was.kind != is.kind || was.measure != is.measure || was.incremental != is.incremental ||
+      was.max_increment != is.max_increment || was.min_step_seconds != is.min_step_seconds)
+    return "that version counts its trickles of variety '" + is.variety + "' otherwise";
+  const Constants& a = then.constants;
+  const Constants& b = version.constants;
+  if (is.kind == TrickleKind::kElapsed &&
+      (a.max_peak_flops_cpu != b.max_peak_flops_cpu || a.max_peak_flops_gpu != b.max_peak_flops_gpu ||
+       a.max_devices != b.max_devices || a.host_scale_limit != b.host_scale_limit ||
+       a.host_scale_min_samples != b.host_scale_min_samples))
+    return "that version limits speeds or scales otherwise, and the ledger has what the limits left";
+  return std::nullopt;
+}
+
+// The speed that a host's run time counts at; none: the ledger has what another limit left of it.
+std::optional<double> SpeedAnew(const TricklePrice& price, const TypicalSpeeds& was,
+                                const TypicalSpeeds& is) {
+  if (was == is) return price.rate;
+  const bool held_back = (price.bounds & kTrickleSpeed) != 0;
+  if (held_back && is.percentile_95 > was.percentile_95) return std::nullopt;
+  // A host without a benchmark counts at the median.
+  if (was.median != is.median && price.rate == LimitedSpeed(was.median, was)) return std::nullopt;
+  return std::min(price.rate, is.percentile_95);
+}
+
+// The frozen price with another rule's constants. `max_credit` is left as it was.
+TricklePrice WithRule(TricklePrice price, const TrickleRule& rule, double speed,
+                      const PolicyVersion& version) {
+  price.rule_version = version.version;
+  price.factor = rule.model_factor * rule.multiplier;
+  price.credit_per_day = rule.credit_per_day;
+  price.phases = rule.phases;
+  price.rate = speed;
+  const double was = price.cobblestones_per_gflops_day;
+  const double is = std::max(version.constants.cobblestones_per_gflops_day, 0.0);
+  if (was == is) return price;
+  price.cobblestones_per_gflops_day = is;
+  for (double* limit : {&price.bound_credit, &price.estimate_credit})
+    if (std::isfinite(*limit)) *limit *= is / was;
+  return price;
+}
+
+// The project's limit of then, as far as the frozen price tells.
+struct ProjectLimit {
+  double least = kNoLimit;
+  double most = kNoLimit;
+};
+ProjectLimit ProjectLimitOf(const TricklePrice& price, const TrickleRule& was) {
+  const bool of_the_rule = price.max_credit == AsLimit(was.max_credit);
+  return {.least = price.max_credit, .most = of_the_rule ? kNoLimit : price.max_credit};
+}
+
+// The highest mark that paid no more than `mark` did.
+double UnseenMark(const TricklePrice& price, double mark) {
+  const double credit = CreditOfMark(price, mark);
+  const double end = price.kind == TrickleKind::kFraction ? 1 : kNoLimit;
+  if (SameMicro(CreditOfMark(price, end), credit)) return std::max(mark, end);
+  if (price.kind != TrickleKind::kSteps) return mark;
+  for (const TricklePhase& phase : price.phases)
+    if (phase.last_step > mark && SameMicro(CreditOfMark(price, phase.last_step), credit))
+      mark = phase.last_step;
+  return mark;
+}
+
+// What one rule makes at the most of each Cobblestone of the other; infinite: there is no telling. Limits of credit aside.
+double Dearer(const TrickleRule& was, const PolicyVersion& then, const TrickleRule& is,
+              const PolicyVersion& version) {
+  const auto ratio = [](double to, double from) { return to == from ? 1 : from > 0 ? to / from : kNoLimit; };
+  if (CannotCount(was, then, is, version)) return kNoLimit;
+  const double constant =
+      ratio(version.constants.cobblestones_per_gflops_day, then.constants.cobblestones_per_gflops_day);
+  switch (is.kind) {
+    case TrickleKind::kSteps: {
+      if (was.phases.size() != is.phases.size()) return kNoLimit;
+      double most = 0;
+      for (std::size_t i = 0; i < is.phases.size(); ++i) {
+        if (was.phases[i].last_step != is.phases[i].last_step) return kNoLimit;
+        most = std::max(most, ratio(is.phases[i].credit_per_step, was.phases[i].credit_per_step));
+      }
+      return std::max(most * ratio(is.model_factor * is.multiplier, was.model_factor * was.multiplier),
+                      constant);
+    }
+    case TrickleKind::kDay: return std::max(ratio(is.credit_per_day, was.credit_per_day), constant);
+    case TrickleKind::kRunTime:
+      if (is.typical.median != was.typical.median || is.typical.percentile_95 > was.typical.percentile_95)
+        return kNoLimit;
+      return constant;
+    case TrickleKind::kElapsed:
+    case TrickleKind::kFraction:
+    case TrickleKind::kNone: break;
+  }
+  return constant;
+}
+
+// Of a job that was paid for `best` marks of other varieties may have come that paid nothing, as far as they were worth no more
+// than that. Whether none of them is worth more than `now`.
+bool OthersAreWorthLess(const RecordedMark& best, MicroCredit paid, MicroCredit now,
+                        const PolicyVersion& then, const PolicyVersion& version) {
+  return std::all_of(version.trickles.begin(), version.trickles.end(), [&](const TrickleRule& is) {
+    const TrickleRule* was = is.variety == best.variety ? nullptr : FindRule(then, is.variety);
+    if (was == nullptr) return true;
+    const double dearer = Dearer(*was, then, is, version);
+    const auto amount = static_cast<double>(paid);
+    double most = amount * dearer;
+    if (AsLimit(was->max_credit) * 1e6 <= amount) most = kNoLimit;
+    // The project's limit, which is that of then, may have held them back.
+    if (best.price.max_credit * 1e6 <= amount) most = std::max(most, amount);
+    most = std::min(most, AsLimit(is.max_credit) * 1e6);
+    return most <= static_cast<double>(now) + 1 + std::min(dearer, 1e6);  // each was rounded
+  });
+}
+
+}  // namespace
+
+// A claim records what its own policy looks at: a benchmark, or averages of the host's version, or a word of the project.
+std::optional<std::string> CannotPriceAnew(const RecordedClaim& recorded, const PolicyVersion& version) {
+  const Claim& claim = recorded.claim;
+  if (claim.policy == version.kind && claim.policy_version == version.version) return std::nullopt;
+  const bool can = claim.policy == version.kind || version.kind == PolicyKind::kNone ||
+                   (version.kind == PolicyKind::kBenchmark && HasBenchmark(claim.policy));
+  if (!can)
+    return "the ledger has what policy " + std::string(PolicyName(claim.policy)) +
+           " looked at, and not what " + std::string(PolicyName(version.kind)) + " would";
+  if (LooksAtBenchmark(claim, version) && recorded.benchmark != version.constants.benchmark)
+    return "the version asks for another benchmark of the host than the ledger has";
+  if (!recorded.whole)
+    return "replica " + std::to_string(claim.result.value) +
+           " was granted nothing, so the ledger has not what its claim was made of";
+  return std::nullopt;
+}
+
+PricedAnew PriceAnew(std::span<const RecordedClaim> claims, double cap, const PolicyVersion& version) {
+  PricedAnew anew;
+  const Policy& policy = PolicyFor(version.kind);
+  std::vector<Claim> priced;
+  for (const RecordedClaim& recorded : claims) {
+    Claim& claim = priced.emplace_back(recorded.claim);
+    if (const auto why = CannotPriceAnew(recorded, version)) {
+      anew.problem = *why;
+      return anew;
+    }
+    claim.policy = version.kind;
+    claim.policy_version = version.version;
+    if (recorded.whole) policy.Price(claim, version.constants);
+  }
+  anew.credit = policy.Settle(priced, cap, version.constants).credit;
+  bool ok = true;
+  anew.micro = RoundToMicro(anew.credit, &ok);
+  if (!ok) anew.problem = "it comes to no amount of credit";
+  return anew;
+}
+
+PricedAnew PriceTricklesAnew(std::span<const RecordedMark> marks, const PolicyVersion& then,
+                             const PolicyVersion& version) {
+  PricedAnew anew;
+  const auto cannot = [](std::string why) { return PricedAnew{.problem = std::move(why)}; };
+  if (marks.empty()) return anew;
+  const auto paid_for = [](const RecordedMark& one) { return CreditOfMark(one.price, one.mark); };
+  const RecordedMark& best = *std::max_element(
+      marks.begin(), marks.end(), [&](const auto& a, const auto& b) { return paid_for(a) < paid_for(b); });
+  double unlimited = 0;  // were the project's limit as high as it may have been
+  double unseen = 0;     // were each mark as high as it may have been
+  for (const RecordedMark& one : marks) {
+    const TrickleRule* was = FindRule(then, one.variety);
+    const TrickleRule* is = FindRule(version, one.variety);
+    if (was == nullptr) return cannot("the log has not the rule that its trickles were priced by");
+    if (is == nullptr) return cannot("that version pays for no trickles of variety '" + one.variety + "'");
+    if (auto why = CannotCount(*was, then, *is, version)) return cannot(*why);
+    std::optional<double> speed = one.price.rate;
+    if (is->kind == TrickleKind::kRunTime) speed = SpeedAnew(one.price, was->typical, is->typical);
+    if (!speed) return cannot(kSpeedUnknown);
+    TricklePrice price = WithRule(one.price, *is, *speed, version);
+    const ProjectLimit project = ProjectLimitOf(one.price, *was);
+    price.max_credit = std::min(AsLimit(is->max_credit), project.most);
+    unlimited = std::max(unlimited, CreditOfMark(price, one.mark));
+    price.max_credit = std::min(AsLimit(is->max_credit), project.least);
+    anew.credit = std::max(anew.credit, CreditOfMark(price, one.mark));
+    price.max_credit = std::min(AsLimit(is->max_credit), project.most);
+    const double mark = &one == &best ? UnseenMark(one.price, one.mark) : one.mark;
+    unseen = std::max(unseen, CreditOfMark(price, mark));
+  }
+  bool ok = true;
+  anew.micro = RoundToMicro(anew.credit, &ok);
+  if (!ok) return cannot("its trickles come to no amount of credit");
+  if (!SameMicro(unseen, unlimited))
+    return cannot(
+        "its trickles had come to all that they could be paid: how much further, the ledger does not tell");
+  if (!SameMicro(unlimited, anew.credit))
+    return cannot(
+        "its trickles come to more than the limit of then, and whether the project allowed more the ledger "
+        "does not tell");
+  if (!OthersAreWorthLess(best, RoundToMicro(paid_for(best)), anew.micro, then, version))
+    return cannot(
+        "its app pays for several varieties of trickles, and the ledger tells of those alone that paid most");
+  return anew;
+}
+
+FrozenAnew FreezeAnew(const std::string& variety, const TricklePrice& frozen, double max_granted_credit,
+                      const PolicyVersion& then, const PolicyVersion& version) {
+  if (frozen.rule_version == version.version) return {.price = frozen};
+  const auto cannot = [](std::string why) { return FrozenAnew{.problem = std::move(why)}; };
+  const TrickleRule* was = FindRule(then, variety);
+  const TrickleRule* is = FindRule(version, variety);
+  if (was == nullptr) return cannot("the log has not the rule that its trickles were priced by");
+  if (is == nullptr) return cannot("that version pays for no trickles of variety '" + variety + "'");
+  if (auto why = CannotCount(*was, then, *is, version)) return cannot(*why);
+  std::optional<double> speed = frozen.rate;
+  if (is->kind == TrickleKind::kRunTime) speed = SpeedAnew(frozen, was->typical, is->typical);
+  if (!speed) return cannot(kSpeedUnknown);
+  FrozenAnew anew{.price = WithRule(frozen, *is, *speed, version)};
+  const ProjectLimit project = ProjectLimitOf(frozen, *was);
+  const double limit = std::isfinite(project.most) ? project.most : AsLimit(max_granted_credit);
+  anew.price.max_credit = std::min(AsLimit(is->max_credit), limit);
+  return anew;
+}
+
+std::optional<std::string> CannotGoOn(const PolicyVersion& then, const PolicyVersion& version) {
+  for (const TrickleRule& was : then.trickles) {
+    const TrickleRule* is = FindRule(version, was.variety);
+    if (is == nullptr) return "that version pays for no trickles of variety '" + was.variety + "'";
+    if (auto why = CannotCount(was, then, *is, version)) return why;
+    // The time that a step takes at least is made of the last one, where the rule does not say it.
+    if (was.kind == TrickleKind::kSteps && was.phases.back().last_step != is->phases.back().last_step)
+      return "that version ends the model of variety '" + was.variety + "' at another step";
+  }
+  for (const TrickleRule& is : version.trickles)
+    if (FindRule(then, is.variety) == nullptr)
+      return "that version pays for trickles of variety '" + is.variety +
+             "', for which the job was given no price when it was sent";
+  return std::nullopt;
+}
+
+MicroCredit BroughtTo(UserId user, const Claim& claim, MicroCredit worth) {
+  const PartialSettlement settled = SettlePartials(claim.paid, worth, claim.settlement, claim.time);
+  MicroCredit brought = user == claim.user ? settled.final_micro : 0;
+  for (std::size_t i = 0; i < settled.parts.size(); ++i)
+    if (settled.parts[i].user == user) brought += claim.paid[i].micro - settled.parts[i].taken;
+  return brought;
+}
+
+}  // namespace cobblestone::credit

@@ -1,0 +1,284 @@
+#include "common/credit/estimates/estimate_policy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "common/credit/model/constants.h"
+#include "common/credit/model/flops.h"
+
+namespace cobblestone::credit {
+namespace {
+
+constexpr double kMicro = 1e6;
+// Beyond any machine: products of it and of times stay finite, whatever the limits are set to.
+constexpr double kMostDevices = 1e9;
+constexpr double kMostFlops = 1e21;
+
+MachineSize Believed(const MachineSize& said, const EstimateLimits& limits, std::uint32_t& bounds) {
+  const auto least = [&](double value, double limit, double most) {
+    if (value > limit) bounds |= kEstimateMachine;
+    return std::min({value, limit, most});
+  };
+  return {.cpus = least(said.cpus, limits.cpus, kMostDevices),
+          .cpu_flops = least(said.cpu_flops, limits.cpu_flops, kMostFlops),
+          .gpus = least(said.gpus, limits.gpus, kMostDevices),
+          .gpu_flops = least(said.gpu_flops, limits.gpu_flops, kMostFlops)};
+}
+
+EstimateRates RatesOf(const MachineSize& size) {
+  return {.flops = size.flops(), .cpus = size.cpus, .gpus = size.gpus, .devices = size.cpus + size.gpus};
+}
+
+// FLOPs or seconds as counted.
+double MicroOfFlops(double flops) { return CreditOfFlops(flops, Constants{}) * kMicro; }
+double MicroOf(double seconds) { return seconds * kMicro; }
+double JobsIn(double seconds) { return seconds / kEstimateShortestJob; }
+
+struct Kind {
+  EstimateSupply EstimatePool::*supply;
+  double EstimateRates::*rate;
+  double (*worth)(double);
+  std::uint32_t bound;
+};
+constexpr Kind kCredit{&EstimatePool::credit, &EstimateRates::flops, MicroOfFlops, kEstimateCredit};
+constexpr Kind kCpuTime{&EstimatePool::cpu_time, &EstimateRates::cpus, MicroOf, kEstimateRunTime};
+constexpr Kind kGpuTime{&EstimatePool::gpu_time, &EstimateRates::gpus, MicroOf, kEstimateRunTime};
+constexpr Kind kJobs{&EstimatePool::jobs, &EstimateRates::devices, JobsIn, kEstimateJobs};
+constexpr Kind kKinds[] = {kCredit, kCpuTime, kGpuTime, kJobs};
+
+// A row before version 3 holds what was left, not what was spent.
+void Upgrade(double since, double saved, EstimatePool& pool) {
+  if (!pool.begun || pool.kept >= 0) return;
+  pool.saved = saved;
+  pool.kept = std::min(pool.until - since, saved);
+  for (const Kind& kind : kKinds) {
+    EstimateSupply& supply = pool.*kind.supply;
+    supply.spent = std::max(kind.worth(supply.rate * pool.kept) - supply.spent, 0.0);
+  }
+}
+
+// Lets the time pass up to a report. What goes beyond `saved` is let go with what was spent of it, as fast as the machine was
+// believed to be by then.
+void Pass(double since, double time, EstimatePool& pool) {
+  if (!pool.begun) {
+    pool.begun = true;
+    pool.until = since;
+    pool.kept = 0;
+  }
+  if (time <= pool.until) return;
+  const double gone = std::max(pool.kept - pool.saved, 0.0);
+  for (const Kind& kind : kKinds) {
+    EstimateSupply& supply = pool.*kind.supply;
+    supply.spent =
+        std::max(supply.spent - kind.worth(supply.rate * gone), 0.0) + static_cast<double>(supply.now);
+    supply.now = 0;
+  }
+  pool.kept += time - pool.until - gone;
+  pool.until = time;
+}
+
+void Raise(const EstimateRates& rates, EstimatePool& pool) {
+  for (const Kind& kind : kKinds) {
+    double& rate = (pool.*kind.supply).rate;
+    rate = std::max(rate, rates.*kind.rate);
+  }
+}
+
+// A report that brings nothing lets no time pass: each that does has its record in the ledger.
+void Tell(double time, const EstimateRates& rates, double saved, EstimatePool& pool) {
+  if (pool.begun && time <= pool.until) {
+    pool.saved = saved;
+    return Raise(rates, pool);
+  }
+  for (const Kind& kind : kKinds) {
+    const double before = pool.told ? *pool.told.*kind.rate : (pool.*kind.supply).rate;
+    if (rates.*kind.rate <= before) continue;
+    if (!pool.told) pool.told.emplace();
+    *pool.told.*kind.rate = rates.*kind.rate;
+  }
+}
+
+void Take(double since, double time, const EstimateRates& rates, double saved, EstimatePool& pool) {
+  Pass(since, time, pool);
+  pool.saved = saved;
+  Raise(rates, pool);
+  if (!pool.told) return;
+  Raise(*pool.told, pool);
+  pool.told.reset();
+}
+
+MicroTotal Left(const Kind& kind, const EstimatePool& pool) {
+  constexpr double kMost = 1e37;  // below 2^127
+  const EstimateSupply& supply = pool.*kind.supply;
+  const double most =
+      std::min(kind.worth(supply.rate * pool.kept) - supply.spent, kind.worth(supply.rate * pool.saved));
+  return static_cast<MicroTotal>(std::floor(std::clamp(most, 0.0, kMost))) - supply.now;
+}
+
+// The most of `asked` that both have left; it is spent.
+template <class Count>
+Count Spend(const Kind& kind, Count asked, EstimatePool& own, EstimatePool& all, std::uint32_t& bounds) {
+  const MicroTotal left = std::max<MicroTotal>(std::min(Left(kind, own), Left(kind, all)), 0);
+  Count allowed = asked;
+  if (asked > left) {
+    allowed = static_cast<Count>(left);
+    bounds |= kind.bound;
+  }
+  for (EstimatePool* pool : {&own, &all}) (pool->*kind.supply).now += allowed;
+  return allowed;
+}
+
+bool Restarted(const EstimateCounters& now, const EstimateCounters& mark) {
+  const auto began_again = [](auto value, auto before) { return before == 0 || value < before; };
+  return !mark.empty() && began_again(now.credit, mark.credit) && began_again(now.run_time, mark.run_time) &&
+         began_again(now.jobs, mark.jobs) && began_again(now.failed_jobs, mark.failed_jobs) &&
+         began_again(now.failed_run_time, mark.failed_run_time);
+}
+
+template <class Count>
+Count Raise(Count now, Count& mark) {
+  if (now <= mark) return 0;
+  const Count grown = now - mark;
+  mark = now;
+  return grown;
+}
+
+EstimateCounters Grow(double time, const EstimateCounters& now, EstimateMark& mark, std::uint32_t& bounds) {
+  if (time < mark.time) return {};
+  if (time > mark.time && Restarted(now, mark.counters)) {
+    mark.counters = {};
+    bounds |= kEstimateRestarted;
+  }
+  mark.time = time;
+  EstimateCounters& to = mark.counters;
+  return {.credit = Raise(now.credit, to.credit),
+          .run_time = Raise(now.run_time, to.run_time),
+          .jobs = Raise(now.jobs, to.jobs),
+          .failed_jobs = Raise(now.failed_jobs, to.failed_jobs),
+          .failed_run_time = Raise(now.failed_run_time, to.failed_run_time)};
+}
+
+EstimateMark& MarkOf(Resource resource, std::vector<EstimateMark>& marks) {
+  const auto at = std::lower_bound(marks.begin(), marks.end(), resource,
+                                   [](const EstimateMark& mark, Resource r) { return mark.resource < r; });
+  if (at != marks.end() && at->resource == resource) return *at;
+  return *marks.insert(at, {.resource = resource, .time = 0, .counters = {}});
+}
+
+// What both come to; at most what a count can hold.
+template <class Count>
+Count Sum(Count a, Count b) {
+  return b > std::numeric_limits<Count>::max() - a ? std::numeric_limits<Count>::max() : a + b;
+}
+
+void AddTo(EstimateCounters& sum, const EstimateCounters& more) {
+  sum.credit = Sum(sum.credit, more.credit);
+  sum.run_time = Sum(sum.run_time, more.run_time);
+  sum.jobs = Sum(sum.jobs, more.jobs);
+  sum.failed_jobs = Sum(sum.failed_jobs, more.failed_jobs);
+  sum.failed_run_time = Sum(sum.failed_run_time, more.failed_run_time);
+}
+
+void AddUse(Resource resource, const EstimateCounters& counters, std::vector<ResourceUse>& uses) {
+  const auto at = std::lower_bound(uses.begin(), uses.end(), resource,
+                                   [](const ResourceUse& u, Resource r) { return u.resource < r; });
+  if (at != uses.end() && at->resource == resource) return AddTo(at->counters, counters);
+  uses.insert(at, {.resource = resource, .counters = counters});
+}
+
+// Gives what both pools have left for what decision.uses ask, and remembers the rest.
+void Give(EstimateDecision& decision, EstimateStanding& standing, EstimateAllowance& allowance) {
+  EstimatePool& own = standing.pool;
+  EstimatePool& all = allowance.pool;
+  EstimateCut rest{.until = all.until, .time = decision.time, .event = decision.event, .uses = {}};
+  for (ResourceUse& use : decision.uses) {
+    EstimateCounters& c = use.counters;
+    const EstimateCounters asked = c;
+    decision.asked = Sum(decision.asked, c.credit);
+    c.credit = Spend(kCredit, c.credit, own, all, decision.bounds);
+    decision.allowed = Sum(decision.allowed, c.credit);
+    c.run_time =
+        Spend(use.resource == Resource::kCpu ? kCpuTime : kGpuTime, c.run_time, own, all, decision.bounds);
+    c.jobs = Spend(kJobs, c.jobs, own, all, decision.bounds);
+    if (c.failed_jobs > c.jobs || c.failed_run_time > c.run_time) decision.bounds |= kEstimateFailed;
+    c.failed_jobs = std::min(c.failed_jobs, c.jobs);
+    c.failed_run_time = std::min(c.failed_run_time, c.run_time);
+    if (c != asked)
+      rest.uses.push_back({.resource = use.resource,
+                           .counters = {.credit = asked.credit - c.credit,
+                                        .run_time = asked.run_time - c.run_time,
+                                        .jobs = asked.jobs - c.jobs,
+                                        .failed_jobs = asked.failed_jobs - c.failed_jobs,
+                                        .failed_run_time = asked.failed_run_time - c.failed_run_time}});
+  }
+  standing.cut = rest.uses.empty() ? std::nullopt : std::optional(std::move(rest));
+  decision.since = allowance.since;
+  decision.flops = all.credit.rate;
+}
+
+}  // namespace
+
+std::string_view EstimateBoundName(std::uint32_t bit) {
+  switch (bit) {
+    case kEstimateMachine: return "machine";
+    case kEstimateCredit: return "credit";
+    case kEstimateRunTime: return "run_time";
+    case kEstimateJobs: return "jobs";
+    case kEstimateFailed: return "failed";
+    case kEstimateRestarted: return "restarted";
+    default: return {};
+  }
+}
+
+std::optional<std::int64_t> CountOf(double value) {
+  bool ok = true;
+  const std::int64_t count = RoundToMicro(value, &ok);
+  return ok ? std::optional(count) : std::nullopt;
+}
+
+void EstimateAllowance::Hear(double time, const EstimateLimits& limits) {
+  saved_time = std::max(saved_time, limits.saved_time);
+  if (heard && (pool.begun || time >= since)) return;
+  heard = true;
+  since = time;
+}
+
+EstimateDecision Decide(const EstimateReport& report, const EstimateLimits& limits,
+                        EstimateStanding& standing, EstimateAllowance& allowance) {
+  EstimateDecision decision{.time = report.time, .event = report.event, .uses = {}};
+  for (const ResourceUse& use : report.uses) {
+    const EstimateCounters grown =
+        Grow(report.time, use.counters, MarkOf(use.resource, standing.marks), decision.bounds);
+    if (!grown.empty()) AddUse(use.resource, grown, decision.uses);
+  }
+  Upgrade(allowance.since, limits.saved_time, standing.pool);
+  Upgrade(allowance.since, allowance.saved_time, allowance.pool);
+  allowance.Hear(report.time, limits);
+  const EstimateRates rates = RatesOf(Believed(report.size, limits, decision.bounds));
+  decision.grown = !decision.uses.empty();
+  if (!decision.grown) {
+    Tell(report.time, rates, limits.saved_time, standing.pool);
+    Tell(report.time, rates, allowance.saved_time, allowance.pool);
+    return decision;
+  }
+  Take(allowance.since, report.time, rates, limits.saved_time, standing.pool);
+  Take(allowance.since, report.time, rates, allowance.saved_time, allowance.pool);
+  if (standing.cut && standing.cut->until == allowance.pool.until && standing.cut->time == report.time)
+    for (const ResourceUse& use : standing.cut->uses) AddUse(use.resource, use.counters, decision.uses);
+  Give(decision, standing, allowance);
+  return decision;
+}
+
+EstimateDecision Revive(EstimateStanding& standing, EstimateAllowance& allowance) {
+  if (!standing.cut || standing.cut->until != allowance.pool.until) return {};
+  EstimateDecision decision{
+      .time = standing.cut->time, .event = standing.cut->event, .uses = standing.cut->uses};
+  Give(decision, standing, allowance);
+  std::erase_if(decision.uses, [](const ResourceUse& use) { return use.counters.empty(); });
+  decision.grown = !decision.uses.empty();
+  return decision;
+}
+
+}  // namespace cobblestone::credit

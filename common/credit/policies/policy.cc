@@ -1,0 +1,87 @@
+#include "common/credit/policies/policy.h"
+
+#include <array>
+
+#include "common/base/check.h"
+#include "common/credit/policies/boinc.h"
+#include "common/credit/policies/creditnew.h"
+#include "common/credit/policies/creditnew_v2.h"
+#include "common/credit/policies/runtime_policy.h"
+#include "common/credit/policies/simple_policies.h"
+
+namespace cobblestone::credit {
+namespace {
+
+struct KindName {
+  PolicyKind kind;
+  std::string_view name;
+};
+
+constexpr std::array<KindName, 8> kPolicyNames = {{
+    {PolicyKind::kNone, "none"},
+    {PolicyKind::kBoinc, "boinc"},
+    {PolicyKind::kCreditNew, "creditnew"},
+    {PolicyKind::kCreditNewV2, "creditnew-v2"},
+    {PolicyKind::kBenchmark, "benchmark"},
+    {PolicyKind::kReportedFlops, "reported-flops"},
+    {PolicyKind::kRuntime, "runtime"},
+    {PolicyKind::kAssigned, "assigned"},
+}};
+
+// By number: Mode's are frozen.
+constexpr std::array<std::string_view, 11> kModeNames = {
+    "normal",         "approximate", "workunit_estimate", "capped",      "none",     "benchmark",
+    "reported_flops", "runtime",     "assigned",          "default_pfc", "probation"};
+
+}  // namespace
+
+const Policy& PolicyFor(PolicyKind kind) {
+  switch (kind) {
+    case PolicyKind::kNone: return NonePolicy();
+    case PolicyKind::kBoinc: return BoincPolicy();
+    case PolicyKind::kCreditNew: return CreditNewPolicy();
+    case PolicyKind::kCreditNewV2: return CreditNewV2Policy();
+    case PolicyKind::kBenchmark: return BenchmarkPolicy();
+    case PolicyKind::kReportedFlops: return ReportedFlopsPolicy();
+    case PolicyKind::kRuntime: return RuntimePolicy();
+    case PolicyKind::kAssigned: return AssignedPolicy();
+  }
+  CheckFailed(__FILE__, __LINE__, "a policy for every kind", std::to_string(static_cast<int>(kind)));
+}
+
+Constants DefaultConstants(PolicyKind kind) {
+  Constants constants;  // S000's
+  switch (kind) {
+    case PolicyKind::kBoinc:
+    case PolicyKind::kRuntime:
+      constants.host_average_samples = 20;  // golden README, item 8; version and limit are S000's
+      break;
+    case PolicyKind::kCreditNewV2:
+      constants.replication = Replication::kMin;  // S001, 'Replication and cheating'
+      constants.gpu_only_factor = 1;              // semantics, section 4: 'default 1'
+      break;
+    default: break;
+  }
+  return constants;
+}
+
+std::optional<PolicyKind> PolicyKindByName(std::string_view name) {
+  for (const KindName& entry : kPolicyNames) {
+    if (entry.name == name) return entry.kind;
+  }
+  return std::nullopt;
+}
+
+std::string_view PolicyName(PolicyKind kind) {
+  for (const KindName& entry : kPolicyNames) {
+    if (entry.kind == kind) return entry.name;
+  }
+  return "unknown";
+}
+
+std::string_view ModeName(Mode mode) {
+  const auto number = static_cast<std::size_t>(mode);
+  return number < kModeNames.size() ? kModeNames[number] : "unknown";
+}
+
+}  // namespace cobblestone::credit

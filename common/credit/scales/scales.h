@@ -1,0 +1,57 @@
+// The coordinator's arithmetic: version averages from sorted samples, version scales, min_avg_pfc
+// (semantics.md, section 6; boinc: golden README, items 24 to 27). Pure: the state is a value.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "common/credit/model/catalogue.h"
+#include "common/credit/model/model.h"
+
+namespace cobblestone::credit {
+
+// boinc: one version in the memory of its app's validator.
+struct ValidatorCopy {
+  std::uint64_t version = 0;
+  Average pfc;  // as of the last flush, unrounded
+  double scale = 0;
+  double expavg_credit = 0;
+  double expavg_time = 0;
+  // Not flushed yet: in a pass that stopped at a version before this one in the list (item 27).
+  std::vector<Sample> kept;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.version, s.pfc, s.scale, s.expavg_credit, s.expavg_time, s.kept);
+  }
+};
+
+// All that the coordinator remembers of a project between ticks, but for the samples since the last one.
+struct ScaleState {
+  ScaleTable table;                                                // as published last
+  std::map<std::uint64_t, std::vector<ValidatorCopy>> validators;  // boinc: by app, in order of first use
+  std::map<std::uint64_t, std::map<std::uint64_t, Average>> host_means;  // median option: by version, by host
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.table, s.validators, s.host_means);
+  }
+};
+
+// One tick at `now`: applies `samples` (sorted by (time, validation_id, result), all apps together) to the
+// averages of versions and apps, then computes new scales. state.table is then the next epoch: epoch counted
+// up by one, time = now. Samples of apps that are not in the catalogue are dropped.
+void ApplyTick(double now, std::span<const Sample> samples, const Catalogue& catalogue, ScaleState& state);
+
+// Brings the table into line with a changed catalogue (a new version has empty averages; a deleted one goes,
+// but where a validator of `boinc` holds a copy; an app's start value of min_avg_pfc is set when it is new).
+// An epoch of its own, to be published at once: counts the epoch up.
+void ApplyCatalogue(const Catalogue& catalogue, ScaleState& state);
+
+// boinc: every validator restarts: its copies and the samples that it kept are lost, and those since the last
+// tick, which the caller drops. An epoch of its own, to be published at once: counts the epoch up.
+void ApplyValidatorRestart(ScaleState& state);
+
+}  // namespace cobblestone::credit

@@ -1,0 +1,16 @@
+// The coordinator's arithmetic for apps of the policies `boinc` and `runtime` (golden README, items 24 to
+// 27): the flush of what validators have in memory, then the feeder's version scales. Pure; one app at a
+// time, none touches another's.
+#pragma once
+
+#include <span>
+
+#include "common/credit/scales/scales.h"
+
+namespace cobblestone::credit {
+
+// One tick of one app. `samples_of_app`: those since the last tick, sorted by (time, validation_id, result).
+void ApplyTickBoinc(double now, AppId app, std::span<const Sample> samples_of_app, const Catalogue& catalogue,
+                    ScaleState& state);
+
+}  // namespace cobblestone::credit

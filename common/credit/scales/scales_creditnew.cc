@@ -1,0 +1,227 @@
+#include "common/credit/scales/scales_creditnew.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "common/credit/accounts/account.h"
+#include "common/credit/policies/creditnew_v2.h"
+#include "common/credit/policies/standard_policy.h"
+
+namespace cobblestone::credit {
+namespace {
+
+// One version of the app, as the new scales see it.
+struct Version {
+  const AppVersionRow* row = nullptr;
+  VersionScale* scale = nullptr;
+  double mean = 0;      // PFCmean(V) in force: of samples, or the median over hosts
+  bool above = false;   // more samples than the threshold
+  bool counts = false;  // and not deprecated
+  bool gpu = false;
+};
+
+void ApplyVersionSample(const Sample& sample, const Constants& constants, VersionScale& version) {
+  if ((sample.flags & kSamplePfc) != 0) {
+    AddFiniteSample(StandardVersionRule(constants), sample.pfc, version.pfc);
+  }
+  if ((sample.flags & kSampleCredit) == 0 || !std::isfinite(sample.credit) || sample.credit < 0) return;
+  RecentAverage recent{version.expavg_credit, version.expavg_time};
+  // The first sample is divided by its span, and a job's span may be no number or nothing at all.
+  const double latest = sample.time - kMinCreditSpan;
+  const double start = sample.credit_start < latest ? sample.credit_start : latest;
+  UpdateAverage(std::max(sample.time, recent.time), start, sample.credit, kRecentAverageHalfLife, recent);
+  if (!std::isfinite(recent.value) || !std::isfinite(recent.time)) return;
+  version.expavg_credit = recent.value;
+  version.expavg_time = recent.time;
+}
+
+// S001: NPFC(J) = PFC(J) x S(V), "capping NPFC(J) at some multiple (say, 10) of NPFC*(A)".
+void ApplyAppSample(const Sample& sample, const Constants& constants, double scale, AppScale& app) {
+  double npfc = scale > 0 ? sample.pfc * scale : sample.pfc;
+  if (app.npfc_weight > 0 && app.npfc_mean > 0) npfc = std::min(npfc, constants.claim_limit * app.npfc_mean);
+  WeightedAverage average{app.npfc_weight, app.npfc_mean};
+  UpdateWeighted(average, {npfc, sample.weight}, constants.version_average_weight);
+  app.npfc_weight = average.weight;
+  app.npfc_mean = average.mean;
+}
+
+void ApplySamples(const AppRow& app, std::span<const Sample> samples, const Catalogue& catalogue,
+                  ScaleState& state) {
+  const Constants& constants = app.policy.constants;
+  AppScale& app_scale = state.table.apps[app.id.value];
+  for (const Sample& sample : samples) {
+    if ((sample.flags & kSampleClaim) != 0) AddClaim(sample.credit, app_scale);
+    if (catalogue.FindVersion(sample.version) == nullptr) continue;
+    const auto id = static_cast<std::uint64_t>(sample.version.value);
+    VersionScale& version = state.table.versions[id];
+    if ((sample.flags & kSampleApp) != 0) {
+      ApplyAppSample(sample, constants, version.cached ? version.cached_scale : version.scale, app_scale);
+    }
+    ApplyVersionSample(sample, constants, version);
+    if (constants.version_median && (sample.flags & kSamplePfc) != 0 && sample.host) {
+      AddFiniteSample(StandardHostRule(constants), sample.pfc, state.host_means[id][sample.host.value]);
+    }
+  }
+}
+
+// S000: PFCmean(V) "as the sample-median value of PFCmean(H, V)". An even number: the mean of the two in the
+// middle.
+double MedianOverHosts(const std::map<std::uint64_t, Average>& hosts) {
+  std::vector<double> means;
+  means.reserve(hosts.size());
+  for (const auto& [host, average] : hosts) means.push_back(average.mean);
+  const auto middle = means.begin() + static_cast<std::ptrdiff_t>(means.size() / 2);
+  std::nth_element(means.begin(), middle, means.end());
+  if (means.size() % 2 == 1) return *middle;
+  return (*std::max_element(means.begin(), middle) + *middle) / 2;
+}
+
+// Versions of the app in the catalogue, ascending by id; with medians where the app has that option.
+std::vector<Version> CollectVersions(const AppRow& app, const Catalogue& catalogue, ScaleState& state) {
+  const Constants& constants = app.policy.constants;
+  std::vector<Version> versions;
+  for (const auto& [id, row] : catalogue.versions) {
+    if (row.app != app.id || row.deleted) continue;
+    VersionScale& scale = state.table.versions[id];
+    const auto hosts = state.host_means.find(id);
+    const bool median = constants.version_median && hosts != state.host_means.end() && !hosts->second.empty();
+    if (!constants.version_median && hosts != state.host_means.end()) state.host_means.erase(hosts);
+    scale.cached = median;
+    scale.cached_pfc = median ? Average{scale.pfc.n, MedianOverHosts(hosts->second)} : Average{};
+    const double mean = median ? scale.cached_pfc.mean : scale.pfc.mean;
+    const bool above = scale.pfc.n > constants.version_average_samples && mean > 0;
+    versions.push_back({&row, &scale, mean, above, above && !row.deprecated, row.IsGpu()});
+  }
+  return versions;
+}
+
+double FactorOf(const AppVersionRow& version, const Catalogue& catalogue, const Constants& constants) {
+  const auto it = catalogue.plan_class_factors.find(version.plan_class);
+  return it == catalogue.plan_class_factors.end() ? constants.gpu_only_factor : it->second;
+}
+
+// Mean over samples of one kind; `count`: versions that count.
+struct ClassMean {
+  int count = 0;
+  double samples = 0;
+  double sum = 0;
+
+  void Add(double n, double mean) {
+    count += 1;
+    samples += n;
+    sum += n * mean;
+  }
+  [[nodiscard]] double Mean() const { return count == 0 ? 0 : sum / samples; }
+};
+
+struct ClassMeans {
+  ClassMean cpu;
+  ClassMean gpu;
+  ClassMean gpu_with_factor;
+  bool gpu_only = false;
+};
+
+ClassMeans MeansOf(const std::vector<Version>& versions, const Catalogue& catalogue,
+                   const Constants& constants) {
+  ClassMeans means;
+  bool any_cpu = false;
+  bool any_gpu = false;
+  for (const Version& version : versions) {
+    if (!version.row->deprecated) (version.gpu ? any_gpu : any_cpu) = true;
+    if (!version.counts) continue;
+    (version.gpu ? means.gpu : means.cpu).Add(version.scale->pfc.n, version.mean);
+    if (version.gpu) {
+      means.gpu_with_factor.Add(version.scale->pfc.n,
+                                FactorOf(*version.row, catalogue, constants) * version.mean);
+    }
+  }
+  means.gpu_only = means.cpu.count == 0 && (means.gpu.count > 0 || (any_gpu && !any_cpu));
+  return means;
+}
+
+void SetScale(double scale, VersionScale& version) {
+  // A factor or mean that is no number gives no scale rather than a wrong one.
+  version.scale = std::isfinite(scale) && scale > 0 ? scale : 0;
+  version.cached_scale = version.cached ? version.scale : 0;
+}
+
+void ScaleCreditNew(const AppRow& app, const Catalogue& catalogue, std::vector<Version>& versions,
+                    AppScale& scale) {
+  const Constants& constants = app.policy.constants;
+  const ClassMeans means = MeansOf(versions, catalogue, constants);
+  scale.cpu_mean = means.cpu.Mean();
+  scale.gpu_mean = means.gpu.Mean();
+  double x = 0;
+  if (means.cpu.count > 0 && means.gpu.count > 0) {
+    x = std::min(scale.cpu_mean, scale.gpu_mean);
+  } else if (means.cpu.count >= kMinVersionsForScale) {
+    x = scale.cpu_mean;
+  } else if (means.gpu_only) {
+    x = means.gpu_with_factor.Mean();
+  }
+  if (x > 0) {
+    scale.min_avg_pfc = x;
+    scale.defined = true;
+  }
+  for (Version& version : versions) {
+    if (means.gpu_only) {
+      SetScale(version.gpu ? FactorOf(*version.row, catalogue, constants) : 0, *version.scale);
+    } else {
+      SetScale(x > 0 && version.above ? x / version.mean : 0, *version.scale);
+    }
+  }
+}
+
+void ScaleCreditNewV2(const AppRow& app, const Catalogue& catalogue, std::vector<Version>& versions,
+                      AppScale& scale) {
+  const Constants& constants = app.policy.constants;
+  const ClassMeans means = MeansOf(versions, catalogue, constants);
+  scale.cpu_mean = means.cpu.Mean();
+  scale.gpu_mean = means.gpu.Mean();
+  double least = HUGE_VAL;
+  for (const Version& version : versions) {
+    if (version.counts) least = std::min(least, version.mean);
+  }
+  for (Version& version : versions) {
+    // A deprecated version below the least is not scaled up to it: "always downwards".
+    double s = version.above && std::isfinite(least) ? std::min(1.0, least / version.mean) : 0;
+    if (means.gpu_only && version.gpu) {
+      s = (s > 0 ? s : 1) * FactorOf(*version.row, catalogue, constants);
+    }
+    SetScale(s, *version.scale);
+  }
+}
+
+}  // namespace
+
+void ApplyTickCreditNew(double, AppId app_id, std::span<const Sample> samples_of_app,
+                        const Catalogue& catalogue, ScaleState& state) {
+  const AppRow* app = catalogue.FindApp(app_id);
+  if (app == nullptr) return;
+  const auto [it, is_new] = state.table.apps.try_emplace(app_id.value);
+  if (is_new && app->min_avg_pfc.has_value()) {
+    it->second.defined = true;
+    it->second.min_avg_pfc = *app->min_avg_pfc;
+  }
+  std::erase_if(state.host_means, [&catalogue](const auto& of_version) {
+    return catalogue.FindVersion(AppVersionId(static_cast<std::int64_t>(of_version.first))) == nullptr;
+  });
+  ApplySamples(*app, samples_of_app, catalogue, state);
+  std::vector<Version> versions = CollectVersions(*app, catalogue, state);
+  if (app->policy.kind == PolicyKind::kCreditNewV2) {
+    ScaleCreditNewV2(*app, catalogue, versions, it->second);
+  } else {
+    ScaleCreditNew(*app, catalogue, versions, it->second);
+  }
+}
+
+void AddClaim(double claimed, AppScale& app) {
+  if (!std::isfinite(claimed) || claimed < 0) return;
+  app.claim_n += 1;
+  const double delta = claimed - app.claim_mean;
+  app.claim_mean += delta / app.claim_n;
+  app.claim_var += (delta * (claimed - app.claim_mean) - app.claim_var) / app.claim_n;
+}
+
+}  // namespace cobblestone::credit

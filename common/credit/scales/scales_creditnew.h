@@ -1,0 +1,39 @@
+// The coordinator's arithmetic for the apps of all policies but `boinc` and `runtime` (S000, 'Cross-version
+// normalization', 'Cross-project version normalization'; S001, 'Version normalization', 'Project
+// normalization'; semantics.md, section 6). Pure: the state is a value; samples come sorted by (time,
+// validation_id, result).
+//
+// A version counts if it is neither deprecated nor deleted and its average has more than
+// version_average_samples samples. Class means are taken over samples: sum of n x PFCmean(V) / sum of n, over
+// the versions that count.
+//
+// creditnew and the rest
+//   CPU versions only:   X = their mean, if two or more count
+//   both kinds:          X = the lesser of the two means
+//   X defined:           min_avg_pfc(A) = X, S(V) = X/PFCmean(V) for each version above the threshold
+//   GPU versions only:   S(V) = factor of the plan class (hub's or gpu_only_factor), from the first job on;
+//                        min_avg_pfc(A) = mean of factor x PFCmean(V), once a version counts
+//   'kinds' are those of the versions that count; while none does, those of all versions.
+// creditnew-v2
+//   X = the least PFC*(V) of the versions that count, S(V) = X/PFC*(V): never above 1; GPU versions only:
+//   times the factor, from the first job on. NPFC*(A) from the samples, with the scale that was in force
+//   before this tick and the cap claim_limit x NPFC*(A), as claims have it.
+// S(V) = 0 says that there is none. X once defined stays in min_avg_pfc(A) when it is defined no longer.
+#pragma once
+
+#include <span>
+
+#include "common/credit/model/catalogue.h"
+#include "common/credit/scales/scales.h"
+
+namespace cobblestone::credit {
+
+// One tick of one app: its samples into the averages of versions and app, then new scales, in state.table.
+// Samples of versions that are not in the catalogue count for the app's claims alone.
+void ApplyTickCreditNew(double now, AppId app, std::span<const Sample> samples_of_app,
+                        const Catalogue& catalogue, ScaleState& state);
+
+// Mean and (population) variance of an app's claims, one more claim.
+void AddClaim(double claimed, AppScale& app);
+
+}  // namespace cobblestone::credit

@@ -1,0 +1,582 @@
+// What a project tells, as values: schemas/events.proto without protobuf. Field by field that of the schema,
+// which gives units and meaning. What comes once per result has its struct in common/credit (CompletionFacts,
+// ValidationFacts).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "common/credit/accounts/account.h"
+#include "common/credit/model/catalogue.h"
+#include "common/credit/model/constants.h"
+#include "common/credit/model/model.h"
+#include "common/stream/mark.h"
+#include "common/wire/events/profiles.h"
+
+namespace cobblestone::wire {
+
+// Frozen numbers: the fields of Envelope.event.
+enum class EventKind : std::uint8_t {
+  kNone = 0,  // an envelope without an event, or with one of a kind that this build does not know
+  kCompletion = 4,
+  kValidation = 5,
+  kDispatch = 6,
+  kTrickle = 7,
+  kHost = 20,
+  kUser = 21,
+  kTeam = 22,
+  kHostMerge = 23,
+  kAccountFacts = 24,
+  kHostAsked = 25,
+  kHeldResult = 26,
+  kHandedEvent = 27,
+  kDecidedResult = 28,
+  kApp = 30,
+  kAppVersion = 31,
+  kSettings = 32,
+  kValidatorRestart = 33,
+  kTick = 34,
+  kPlanClassFactor = 35,
+  kBarrier = 36,
+  kMark = 37,
+  kProjectProfile = 38,
+  kProjectName = 39,
+  kOpeningTotal = 40,
+  kOpeningHostVersion = 41,
+  kOpeningAppVersion = 42,
+  kOpeningApp = 43,
+  kReversal = 50,
+  kRepricing = 51,
+  kEstimatedCredit = 52,
+  kMachineHost = 53,
+  kJobReversal = 54,
+  kJobRepricing = 55,
+};
+
+// The field's name in the schema ("completion", "opening_total"); "none" for kNone and for other numbers.
+std::string_view EventKindName(EventKind kind);
+
+// The pipeline alone makes it: who takes events in refuses it.
+constexpr bool IsOurOwn(EventKind kind) {
+  return kind == EventKind::kMark || (kind >= EventKind::kHostAsked && kind <= EventKind::kDecidedResult);
+}
+
+struct EventHead {
+  std::uint64_t id = 0;
+  ProjectId project;
+  double time = 0;  // UNIX s
+
+  friend bool operator==(const EventHead&, const EventHead&) = default;
+};
+
+struct DeviceUsage {
+  credit::Resource resource = credit::Resource::kUnknown;
+  double count = 0;
+  double peak_flops = 0;
+
+  friend bool operator==(const DeviceUsage&, const DeviceUsage&) = default;
+};
+
+// facts.devices, cpus_used and gpus_used are sums over `usage`, made when an event is decoded. An encoder
+// writes `usage` and does not look at the sums.
+struct Completion {
+  credit::CompletionFacts facts;
+  std::vector<DeviceUsage> usage;
+};
+
+// Of `facts` a dispatch has result, host, workunit, app, version, peak_flops, sent_time, delay_bound and the
+// devices.
+struct Dispatch {
+  credit::CompletionFacts facts;
+  std::vector<DeviceUsage> usage;
+  double fpops_est = 0;
+  double fpops_bound = 0;
+  std::string result_name;
+};
+
+struct TrickleElement {
+  std::string name;
+  std::string text;
+
+  friend bool operator==(const TrickleElement&, const TrickleElement&) = default;
+};
+
+struct Trickle {
+  ResultId result;
+  HostId host;
+  AppId app;
+  std::string variety;
+  std::optional<std::uint64_t> sequence;
+  std::optional<double> elapsed_time;
+  std::optional<double> cpu_time;
+  std::optional<double> fraction_done;
+  std::optional<double> steps;
+  std::optional<double> runtime_increment;
+  std::string result_name;
+  std::optional<std::uint64_t> phase;
+  std::vector<TrickleElement> others;
+
+  friend bool operator==(const Trickle&, const Trickle&) = default;
+};
+
+// Host, user and team are told in part: `told` says which fields the event has. One that is made here has them all.
+struct HostMember {
+  static constexpr FieldMask kUser = FieldBit(2);
+  static constexpr FieldMask kCrossProjectId = FieldBit(3);
+  static constexpr FieldMask kWhetstone = FieldBit(4);
+  static constexpr FieldMask kDhrystone = FieldBit(5);
+  static constexpr FieldMask kCpus = FieldBit(6);
+  static constexpr FieldMask kGpus = FieldBit(7);
+  static constexpr FieldMask kCreateTime = FieldBit(9);
+  static constexpr FieldMask kName = FieldBit(10);
+  static constexpr FieldMask kAllFields = FieldsTo(10) & ~(FieldBit(1) | FieldBit(8));
+
+  HostId host;
+  UserId user;
+  std::string cross_project_id;
+  double whetstone = 0;
+  double dhrystone = 0;
+  std::uint32_t cpus = 0;
+  std::uint32_t gpus = 0;
+  bool deleted = false;
+  double create_time = 0;
+  std::string name;
+  std::optional<HostProfile> profile;
+  FieldMask told = kAllFields;
+
+  // That it sets: what is gone has nothing.
+  [[nodiscard]] FieldMask Sets() const { return deleted ? kAllFields : told; }
+
+  friend bool operator==(const HostMember&, const HostMember&) = default;
+};
+
+struct HostMerge {
+  HostId host;
+  HostId into;
+
+  friend bool operator==(const HostMerge&, const HostMerge&) = default;
+};
+
+// Of a host that another one is to become: is it this user's, whose the other one was?
+struct HostAsked {
+  HostId host;
+  UserId user;
+
+  friend bool operator==(const HostAsked&, const HostAsked&) = default;
+};
+
+// Of a result that was sent to `holder`, which has become `host`: events that name `host` for it are the holder's.
+struct HeldResult {
+  HostId host;
+  ResultId result;
+  HostId holder;
+  std::string result_name;  // empty: not told
+  double until = 0;         // UNIX s: no longer than that; 0: it is not decided
+  bool sent = false;        // its dispatch is known
+  std::vector<HostId> by;   // hosts between both, in order
+  std::uint64_t after = 0;  // `order: lockstep`: so many marks had passed before it was said
+
+  friend bool operator==(const HeldResult&, const HeldResult&) = default;
+};
+
+// An event about a result of `host` that named another one, which the host has become.
+struct HandedEvent {
+  HostId host;
+  HostId named;
+  std::uint64_t after = 0;  // `order: lockstep`: so many marks had passed before it was handed over
+  std::string event;        // an envelope, with `host` for `named`
+  std::uint32_t hops = 0;   // that it has made before
+
+  friend bool operator==(const HandedEvent&, const HandedEvent&) = default;
+};
+
+// A result of `host` that was decided under another number, before it was known whose it is.
+struct DecidedResult {
+  HostId host;
+  ResultId result;
+  HostId named;
+  std::uint64_t after = 0;  // as above
+
+  friend bool operator==(const DecidedResult&, const DecidedResult&) = default;
+};
+
+struct UserMember {
+  static constexpr FieldMask kTeam = FieldBit(2);
+  static constexpr FieldMask kCrossProjectId = FieldBit(3);
+  static constexpr FieldMask kCreateTime = FieldBit(6);
+  static constexpr FieldMask kName = FieldBit(7);
+  static constexpr FieldMask kCountry = FieldBit(8);
+  static constexpr FieldMask kAllFields = kTeam | kCrossProjectId | kCreateTime | kName | kCountry;
+
+  UserId user;
+  TeamId team;
+  std::string cross_project_id;
+  bool statistics_consent = false;
+  bool deleted = false;
+  double create_time = 0;
+  std::string name;
+  std::string country;
+  std::optional<UserProfile> profile;
+  FieldMask told = kAllFields;
+
+  [[nodiscard]] FieldMask Sets() const { return deleted ? kAllFields : told; }
+
+  friend bool operator==(const UserMember&, const UserMember&) = default;
+};
+
+struct TeamMember {
+  static constexpr FieldMask kName = FieldBit(2);
+  static constexpr FieldMask kCreateTime = FieldBit(4);
+  static constexpr FieldMask kCountry = FieldBit(5);
+  static constexpr FieldMask kAllFields = kName | kCreateTime | kCountry;
+
+  TeamId team;
+  std::string name;
+  bool deleted = false;
+  double create_time = 0;
+  std::string country;
+  std::optional<TeamProfile> profile;
+  FieldMask told = kAllFields;
+
+  [[nodiscard]] FieldMask Sets() const { return deleted ? kAllFields : told; }
+
+  friend bool operator==(const TeamMember&, const TeamMember&) = default;
+};
+
+// What a policy version sets itself; absent: DefaultConstants of the policy. Names as in credit::Constants.
+struct ConstantChanges {
+  std::optional<double> cobblestones_per_gflops_day;
+  std::optional<double> host_average_samples;
+  std::optional<double> host_average_weight;
+  std::optional<double> version_average_samples;
+  std::optional<double> version_average_weight;
+  std::optional<double> average_sample_limit;
+  std::optional<double> host_scale_min_samples;
+  std::optional<double> host_scale_limit;
+  std::optional<double> one_time_cheat_factor;
+  std::optional<double> error_rate_initial;
+  std::optional<double> error_rate_keep;
+  std::optional<double> error_rate_add;
+  std::optional<double> multiplier;
+  std::optional<std::string> replication;  // average, min, median
+  std::optional<std::string> benchmark;    // whetstone, mean
+  std::optional<double> max_peak_flops_cpu;
+  std::optional<double> max_peak_flops_gpu;
+  std::optional<double> max_devices;
+  std::optional<double> claim_limit;
+  std::optional<double> max_credit_per_job;
+  std::optional<bool> version_median;
+  std::optional<double> gpu_only_factor;
+  std::optional<double> reported_credit_limit;
+
+  friend bool operator==(const ConstantChanges&, const ConstantChanges&) = default;
+};
+
+// A rule as it was told: names, and what is left out.
+struct TrickleRuleChange {
+  std::string variety;
+  std::string kind;
+  std::string measure;
+  bool incremental = false;
+  double max_increment = 0;
+  std::vector<credit::TricklePhase> phases;
+  std::optional<double> model_factor;
+  std::optional<double> multiplier;
+  double min_step_seconds = 0;
+  double median_speed = 0;
+  double speed_limit = 0;
+  double credit_per_day = 0;
+  double max_credit = 0;
+
+  friend bool operator==(const TrickleRuleChange&, const TrickleRuleChange&) = default;
+};
+
+struct AppChange {
+  AppId app;
+  std::string name;
+  std::string policy;  // empty: the app keeps its policy; a new one gets creditnew
+  std::uint32_t policy_version = 0;
+  std::optional<ConstantChanges> constants;
+  std::uint32_t target_nresults = 0;
+  std::optional<double> min_avg_pfc;
+  bool host_scale_check = false;
+  double delay_bound = 0;
+  double result_window = 0;
+  bool deleted = false;
+  std::vector<TrickleRuleChange> trickles;
+  std::string trickle_settlement;
+
+  friend bool operator==(const AppChange&, const AppChange&) = default;
+};
+
+struct AppVersionChange {
+  credit::AppVersionRow row;
+
+  friend bool operator==(const AppVersionChange& a, const AppVersionChange& b) {
+    return a.row.id == b.row.id && a.row.app == b.row.app && a.row.version_num == b.row.version_num &&
+           a.row.platform == b.row.platform && a.row.plan_class == b.row.plan_class &&
+           a.row.resource == b.row.resource && a.row.deprecated == b.row.deprecated &&
+           a.row.deleted == b.row.deleted;
+  }
+};
+
+// The most that a machine is believed to be. Absent: stays as it was.
+struct EstimateLimitChanges {
+  std::optional<double> cpus;
+  std::optional<double> cpu_flops;  // of one CPU, FLOP/s
+  std::optional<double> gpus;
+  std::optional<double> gpu_flops;   // of one GPU, FLOP/s
+  std::optional<double> saved_time;  // s
+
+  friend bool operator==(const EstimateLimitChanges&, const EstimateLimitChanges&) = default;
+};
+
+// Absent: stays as it was.
+struct SettingsChange {
+  std::optional<double> max_granted_credit;
+  std::optional<double> daily_result_quota;
+  std::optional<double> scale_period;
+  EstimateLimitChanges estimates;
+
+  friend bool operator==(const SettingsChange&, const SettingsChange&) = default;
+};
+
+struct ValidatorRestart {
+  friend bool operator==(const ValidatorRestart&, const ValidatorRestart&) = default;
+};
+
+struct Tick {
+  double time = 0;
+
+  friend bool operator==(const Tick&, const Tick&) = default;
+};
+
+struct Barrier {
+  bool ends_period = false;
+
+  friend bool operator==(const Barrier&, const Barrier&) = default;
+};
+
+using stream::Mark;
+
+struct PlanClassFactor {
+  std::string plan_class;
+  double factor = 0;
+  std::string provenance;
+
+  friend bool operator==(const PlanClassFactor&, const PlanClassFactor&) = default;
+};
+
+// Frozen numbers.
+enum class AccountKind : std::uint8_t { kUnknown = 0, kHost = 1, kUser = 2, kTeam = 3 };
+
+struct OpeningTotal {
+  AccountKind kind = AccountKind::kUnknown;
+  std::uint64_t account = 0;
+  std::optional<std::int64_t> total_micro;  // goes before `total` where both are there
+  std::optional<double> total;
+  double rac = 0;
+  double rac_time = 0;
+  std::optional<OpeningFigures> figures;
+
+  friend bool operator==(const OpeningTotal&, const OpeningTotal&) = default;
+};
+
+// Any part: what is told of it replaces what was told before.
+struct AccountFacts {
+  AccountKind kind = AccountKind::kUnknown;
+  std::uint64_t account = 0;
+  std::optional<std::vector<BadgeHeld>> badges;
+  std::optional<std::vector<AppCredit>> credit;
+  std::optional<std::uint32_t> consent;  // copies
+  std::optional<Tombstone> tombstone;
+
+  friend bool operator==(const AccountFacts&, const AccountFacts&) = default;
+};
+
+struct OpeningHostVersion {
+  HostId host;
+  AppId app;
+  AppVersionId version;
+  credit::Average pfc;
+  credit::AverageVar et;
+  credit::AverageVar turnaround;
+  double consecutive_valid = 0;
+  double max_jobs_per_day = 0;
+  std::optional<double> error_rate;
+
+  friend bool operator==(const OpeningHostVersion&, const OpeningHostVersion&) = default;
+};
+
+struct OpeningAppVersion {
+  std::uint64_t app_version = 0;
+  credit::Average pfc;
+  double pfc_scale = 0;
+  double expavg_credit = 0;
+  double expavg_time = 0;
+
+  friend bool operator==(const OpeningAppVersion&, const OpeningAppVersion&) = default;
+};
+
+struct OpeningApp {
+  AppId app;
+  std::optional<double> min_avg_pfc;
+
+  friend bool operator==(const OpeningApp&, const OpeningApp&) = default;
+};
+
+enum class TargetKind : std::uint8_t { kNone = 0, kResult, kHost, kWorkunit, kAppVersion };
+
+struct Target {
+  TargetKind kind = TargetKind::kNone;
+  std::uint64_t id = 0;
+
+  friend bool operator==(const Target&, const Target&) = default;
+};
+
+// What the ledger holds of a result for one owner, in sum.
+struct LedgerEntry {
+  UserId user;  // 0: the host was nobody's
+  HostId host;
+  TeamId team;  // to which it was posted
+  WorkunitId workunit;
+  AppId app;
+  AppVersionId app_version;
+  credit::MicroCredit credit_micro = 0;
+  double recent = 0;           // what of it is in recent averages, Cobblestones per day, as of recent_time
+  double recent_time = 0;      // UNIX s
+  bool counted = false;        // among the results that were granted
+  std::uint64_t previous = 0;  // event id of the last correction of it before; 0 none
+
+  friend bool operator==(const LedgerEntry&, const LedgerEntry&) = default;
+};
+
+struct Reversal {
+  Target target;
+  std::string reason;
+  std::optional<LedgerEntry> entry;
+
+  friend bool operator==(const Reversal&, const Reversal&) = default;
+};
+
+// Of a result that the validator had judged invalid and that is reinstated.
+struct JudgedInvalid {
+  double team_time = 0;  // UNIX s: the credit goes to the team that the user was in then
+  ResultId
+      like_result;  // whose grant is the amount; 0: its own claim is, or the operator has named the amount
+
+  friend bool operator==(const JudgedInvalid&, const JudgedInvalid&) = default;
+};
+
+struct Repricing {
+  std::uint32_t policy_version = 0;
+  Target target;
+  std::string reason;
+  std::optional<LedgerEntry> entry;
+  credit::MicroCredit credit_micro = 0;  // what the result is to have brought the owner
+  std::optional<JudgedInvalid> judged_invalid{};
+
+  friend bool operator==(const Repricing&, const Repricing&) = default;
+};
+
+// What a job that still runs has been paid is taken back, up to a sum.
+struct JobReversal {
+  HostId host;
+  ResultId result;
+  std::string reason;
+  std::optional<LedgerEntry> entry;  // what of it the owner still has
+  credit::MicroCredit paid_micro =
+      0;                       // that its trickles have paid the owner, as far as it was posted to that team
+  std::uint32_t repriced = 0;  // how often the job had been priced anew
+
+  friend bool operator==(const JobReversal&, const JobReversal&) = default;
+};
+
+// Of a job that runs, one owner's credit that was posted to one team.
+struct RepricedShare {
+  std::optional<LedgerEntry> entry;  // what of it the owner still has
+  credit::MicroCredit paid_micro = 0;
+  credit::MicroCredit taken_micro = 0;       // of that by operators
+  credit::MicroCredit paid_anew_micro = 0;   // what the version makes of `paid_micro`
+  credit::MicroCredit taken_anew_micro = 0;  // and of `taken_micro`
+
+  friend bool operator==(const RepricedShare&, const RepricedShare&) = default;
+};
+
+// A job that still runs has from now on the price that this version of the policy would have given it when it was sent.
+struct JobRepricing {
+  HostId host;
+  ResultId result;
+  std::string reason;
+  std::uint32_t policy_version = 0;
+  std::vector<RepricedShare> shares;  // all that it has paid
+
+  friend bool operator==(const JobRepricing&, const JobRepricing&) = default;
+};
+
+// All cumulative.
+struct ResourceCounter {
+  credit::Resource resource = credit::Resource::kUnknown;
+  double credit = 0;       // Cobblestones
+  double run_time = 0;     // s; of failed jobs too
+  std::uint64_t jobs = 0;  // that have ended; failed ones too
+  std::uint64_t failed_jobs = 0;
+  double failed_run_time = 0;  // s
+
+  friend bool operator==(const ResourceCounter&, const ResourceCounter&) = default;
+};
+
+// An account manager's machine is this host of the event's project.
+struct MachineHost {
+  std::uint64_t machine = 0;  // the manager's number, the same at every project
+  HostId host;
+  UserId user;        // 0: nobody's
+  bool gone = false;  // it is that host no more
+
+  friend bool operator==(const MachineHost&, const MachineHost&) = default;
+};
+
+struct EstimatedCredit {
+  HostId host;
+  std::vector<ResourceCounter> counters;
+  std::uint64_t machine = 0;
+  // What the machine says that it is.
+  double cpus = 0;
+  double cpu_flops = 0;  // of one CPU, FLOP/s
+  double gpus = 0;
+  double gpu_flops = 0;  // of one GPU, FLOP/s
+
+  friend bool operator==(const EstimatedCredit&, const EstimatedCredit&) = default;
+};
+
+// What the project is called from now on; an empty text stays as it was.
+struct ProjectName {
+  std::string name;
+  std::string url;
+
+  friend bool operator==(const ProjectName&, const ProjectName&) = default;
+};
+
+using EventBody =
+    std::variant<std::monostate, Completion, credit::ValidationFacts, Dispatch, Trickle, HostMember,
+                 UserMember, TeamMember, HostMerge, AccountFacts, AppChange, AppVersionChange, SettingsChange,
+                 ValidatorRestart, Tick, PlanClassFactor, Barrier, Mark, ProjectProfile, OpeningTotal,
+                 OpeningHostVersion, OpeningAppVersion, OpeningApp, Reversal, Repricing, EstimatedCredit,
+                 MachineHost, ProjectName, HostAsked, JobReversal, JobRepricing, HeldResult, HandedEvent,
+                 DecidedResult>;
+
+// Invariant after decoding: facts.event_time of a completion or dispatch is head.time; id and now of a
+// validation are head.id and head.time; a mark's project is head.project. Encoders write the head and do not look at
+// those.
+struct Event {
+  EventHead head;
+  EventBody body;
+
+  [[nodiscard]] EventKind kind() const;
+};
+
+}  // namespace cobblestone::wire

@@ -1,0 +1,34 @@
+// Which event set each field of a row that partial events write. The newest event that contains a field, by (time, id), determines
+// its value, whatever the order of arrival. Where every event contains all fields, the newest event determines the whole row.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/wire/events/word.h"
+
+namespace cobblestone::wire {
+
+// Fields that the row's newest event does not contain. Id 0: no event has set them.
+struct EarlierFields {
+  FieldMask fields = 0;
+  double time = 0;       // of the event that set them, UNIX s
+  std::uint64_t id = 0;  // and its id
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.fields, s.time, s.id);
+  }
+};
+
+// State, kept with the word of the newest event, in order of (time, id). Each field is in one of them at most; none is empty.
+using FieldWords = std::vector<EarlierFields>;
+
+// The fields in `told`, which the event `word` contains, that no newer event has set. `newest`: the row's newest event before it.
+[[nodiscard]] FieldMask NewsIn(const Word& word, FieldMask told, const Word& newest,
+                               const FieldWords& earlier);
+
+// Notes that the event `word` set the fields in `told`. `all`: the fields of the row.
+void TellFields(const Word& word, FieldMask told, FieldMask all, Word* newest, FieldWords* earlier);
+
+}  // namespace cobblestone::wire

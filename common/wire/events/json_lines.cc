@@ -1,0 +1,70 @@
+#include "common/wire/events/json_lines.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "schemas/events.pb.h"
+
+namespace cobblestone::wire {
+namespace {
+
+// The library's message in one line, without the line's contents: the message goes to logs and into `refused`, which is kept for
+// ever, and the line may be about somebody. A value stands between quotes; a field that the schema lacks does not, and stays where it
+// is a name.
+std::string WithoutContents(std::string why) {
+  why.resize(std::min(why.find('\n'), why.size()));  // behind it the library draws where in the line it is
+  if (const std::size_t quote = why.find('"'); quote != std::string::npos) {
+    const std::size_t end = why.rfind('"');
+    why = why.substr(0, quote) + "(a text)" + (end > quote ? why.substr(end + 1) : std::string());
+  }
+  constexpr std::string_view kNoField = ": Cannot find field.";
+  constexpr std::size_t kLongestName = 40;
+  if (why.ends_with(kNoField)) {
+    const std::string_view head = std::string_view(why).substr(0, why.size() - kNoField.size());
+    const std::size_t place_end = head.starts_with('(') ? head.find(") ") : std::string_view::npos;
+    const std::string_view name = place_end == std::string_view::npos ? head : head.substr(place_end + 2);
+    const bool is_name =
+        name.size() <= kLongestName &&
+        name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") ==
+            std::string_view::npos;
+    if (!is_name) why = "a field that the schema does not have";
+  }
+  return why;
+}
+
+}  // namespace
+
+Result<std::string> EnvelopeFromJson(std::string_view line) {
+  google::protobuf::util::JsonParseOptions options;
+  options.ignore_unknown_fields = false;
+  options.case_insensitive_enum_parsing = false;
+  v1::Envelope envelope;
+  const auto parsed =
+      google::protobuf::util::JsonStringToMessage({line.data(), line.size()}, &envelope, options);
+  if (!parsed.ok()) {
+    const std::string why(parsed.message().data(), parsed.message().size());
+    return Status::InvalidArgument("not an event in JSON: " + WithoutContents(why));
+  }
+  return envelope.SerializeAsString();
+}
+
+Result<std::string> EnvelopeToJson(std::string_view bytes) {
+  v1::Envelope envelope;
+  if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max()) ||
+      !envelope.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return Status::InvalidArgument("not an Envelope: " + std::to_string(bytes.size()) + " bytes");
+  }
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string line;
+  const auto printed = google::protobuf::util::MessageToJsonString(envelope, &line, options);
+  if (!printed.ok()) {
+    const auto why = printed.message();
+    return Status::InvalidArgument("not printable as JSON: " + std::string(why.data(), why.size()));
+  }
+  return line;
+}
+
+}  // namespace cobblestone::wire

@@ -1,0 +1,26 @@
+// How many results more a record of the ledger makes an account count.
+#pragma once
+
+#include <cstdint>
+
+#include "common/credit/model/model.h"
+#include "common/wire/ledger/account_codec.h"
+#include "common/wire/ledger/grant_codec.h"
+
+namespace cobblestone::wire {
+
+// `kind`: that of the grant, where the record is a host's share of one. Modulo 2^64: one less where a reversal takes a
+// grant back, one more where it is reinstated.
+[[nodiscard]] inline std::uint64_t CountedBy(GrantKind kind, std::uint32_t flags) {
+  const bool counts = kind == GrantKind::kFinal || (flags & credit::kGrantRecounts) != 0;
+  return std::uint64_t{counts ? 1u : 0u} - std::uint64_t{(flags & credit::kGrantUncounts) != 0 ? 1u : 0u};
+}
+[[nodiscard]] inline std::uint64_t CountedBy(const GrantHead& head) {
+  return CountedBy(head.kind, head.flags);
+}
+
+[[nodiscard]] inline std::uint64_t CountedBy(const Posting& posting) {
+  return CountedBy(posting.uncounted ? GrantKind::kPartial : GrantKind::kFinal, posting.flags);
+}
+
+}  // namespace cobblestone::wire

@@ -1,0 +1,29 @@
+// A host's account on its way to the partition of its new owner, and what follows it there (schemas/internal.proto,
+// HostTransfer), by hand.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "common/credit/accounts/account.h"
+#include "common/wire/ledger/grant_kind.h"
+
+namespace cobblestone::wire {
+
+struct HostTransfer {
+  std::uint32_t from_partition = 0;
+  std::uint64_t number = 0;                  // from 1, per sending partition and host
+  GrantKind share_of = GrantKind::kUnknown;  // of a share: the kind of its grant
+  credit::Account account;                   // empty in a share
+  std::vector<HostId> joined;                // with an account: all hosts that have become this one
+};
+
+// Appends the message's bytes to `out`.
+void EncodeHostTransfer(const HostTransfer& transfer, std::string* out);
+// False where the bytes are no such message.
+[[nodiscard]] bool DecodeHostTransfer(std::string_view bytes, HostTransfer* transfer);
+
+}  // namespace cobblestone::wire

@@ -1,0 +1,212 @@
+#include "services/access/client.h"
+
+#include <sys/socket.h>
+
+#include <chrono>
+#include <filesystem>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "common/http/client.h"
+#include "services/access/append_codec.h"
+#include "services/access/kafka_client.h"
+#include "services/access/server.h"
+
+namespace cobblestone {
+namespace {
+
+// A block may wait for the stages to drain. A server that dies ends the connection at once; this is only
+// for one that hangs.
+constexpr auto kPatience = std::chrono::seconds(3600);
+constexpr std::chrono::milliseconds kLookAgainAfter{100};
+
+Result<nlohmann::json> ParseJson(const std::string& text) {
+  nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  if (json.is_discarded())
+    return Status::Fatal("the running program gave an answer that is no JSON: " + text);
+  return json;
+}
+
+class SocketClient final : public Client {
+ public:
+  explicit SocketClient(std::string path)
+      : path_(std::move(path)), http_(http::Client::OverUnixSocket(path_)) {}
+
+  Result<nlohmann::json> Ask(const Question& question) override {
+    const std::string url = UrlOf(question);
+    for (const QuestionKind& kind : QuestionKinds()) {
+      // What changes something is not asked twice.
+      if (kind.path == question.path && kind.changes)
+        return Read(http_.Send({.method = "POST", .target = url}, kPatience));
+    }
+    // The server closes a silent connection; the first request after it may meet that moment.
+    auto reply = http_.Send({.target = url}, kPatience);
+    if (!reply.ok()) reply = http_.Send({.target = url}, kPatience);
+    return Read(std::move(reply));
+  }
+
+  Result<AppendOutcome> Append(const AppendBlock& block) override {
+    body_.clear();
+    EncodeAppendBlock(block, &body_);
+    const http::ClientRequest request{
+        .method = "POST", .target = "/append", .body = body_, .content_type = "application/octet-stream"};
+    auto reply = http_.Send(request, kPatience);
+    if (!reply.ok()) {
+      // Lost on the way, or appended with its answer lost: the producer's line says which.
+      auto producer = Producer(block.source);
+      if (!producer.ok()) return producer.status();
+      if (producer->lines == block.first_line + block.lines.size() && producer->hash == block.hash &&
+          !block.lines.empty()) {
+        return TakenIn(block, *producer);
+      }
+      reply = http_.Send(request, kPatience);
+    }
+    auto answer = Read(std::move(reply));
+    if (!answer.ok()) return answer.status();
+    return ParseOutcomeJson(*answer);
+  }
+
+  Status WaitIdle() override {
+    for (;;) {
+      auto answer = Ask({.path = "/idle"});
+      if (!answer.ok()) return answer.status();
+      if (answer->is_object() && answer->value("idle", false)) return Status::Ok();
+    }
+  }
+
+  Result<nlohmann::json> AskLong(const Question& question,
+                                 const std::function<void(std::uint64_t, std::uint64_t)>& progress) override {
+    std::string waiting;
+    nlohmann::json last;
+    const auto reply = http_.Send({.target = UrlOf(question)}, kPatience, [&](std::string_view data) {
+      waiting.append(data);
+      for (std::size_t end = 0; (end = waiting.find('\n')) != std::string::npos; waiting.erase(0, end + 1)) {
+        last = nlohmann::json::parse(waiting.substr(0, end), nullptr, false);
+        if (last.is_object() && last.contains("done") && progress)
+          progress(last.value("done", std::uint64_t{0}), last.value("all", std::uint64_t{0}));
+      }
+    });
+    if (!reply.ok()) return Gone();
+    if (last.is_object() && last.contains("answer")) return std::move(last["answer"]);
+    return ParseErrorJson(last);
+  }
+
+  Status Close() override { return Status::Ok(); }
+  [[nodiscard]] bool remote() const override { return true; }
+
+ private:
+  Status Gone() const {
+    return Status::Retry("the program that ran at " + path_ +
+                         " has gone away; start it again and repeat this: nothing is taken in twice");
+  }
+
+  Result<nlohmann::json> Read(Result<http::ClientReply> reply) const {
+    if (!reply.ok()) return Gone();
+    auto json = ParseJson(reply->body);
+    if (json.ok() && reply->status != 200) return ParseErrorJson(*json);
+    return json;
+  }
+
+  // What the lost answer must have said.
+  static AppendOutcome TakenIn(const AppendBlock& block, const ProducerState& producer) {
+    AppendOutcome outcome{.producer = producer};
+    for (const SourceLine& line : block.lines) {
+      if (!line.envelope.empty()) ++outcome.appended;
+      if (line.envelope.empty() && !line.original.empty()) ++outcome.refused;
+    }
+    return outcome;
+  }
+
+  const std::string path_;
+  http::Client http_;
+  std::string body_;
+};
+
+class EngineClient final : public Client {
+ public:
+  EngineClient(Engine& engine, std::unique_ptr<Engine> owned, bool started)
+      : engine_(engine), owned_(std::move(owned)), started_(started) {}
+
+  Result<nlohmann::json> Ask(const Question& question) override { return Answer(engine_, question); }
+  Result<AppendOutcome> Append(const AppendBlock& block) override { return engine_.Append(block); }
+  Status WaitIdle() override {
+    engine_.WaitIdle();
+    return engine_.failure();
+  }
+  Result<nlohmann::json> AskLong(const Question& question,
+                                 const std::function<void(std::uint64_t, std::uint64_t)>& progress) override {
+    return AnswerLong(engine_, question, progress);
+  }
+  Status Close() override {
+    if (!owned_ || !started_) return Status::Ok();
+    started_ = false;
+    const Status failure = owned_->failure();
+    const Status stopped = owned_->Stop();
+    return failure.ok() ? stopped : failure;
+  }
+  [[nodiscard]] bool remote() const override { return false; }
+
+ private:
+  Engine& engine_;
+  std::unique_ptr<Engine> owned_;
+  bool started_;
+};
+
+}  // namespace
+
+Result<ProducerState> Client::Producer(const std::string& source) {
+  bool lockstep = false;
+  return Producer(source, &lockstep);
+}
+
+Result<ProducerState> Client::Producer(const std::string& source, bool* lockstep) {
+  auto answer = Ask({.path = "/producer", .parameters = {{"source", source}}});
+  if (!answer.ok()) return answer.status();
+  *lockstep = answer->is_object() && answer->value("order", "") == "lockstep";
+  return ParseProducerJson(*answer);
+}
+
+Result<std::unique_ptr<Client>> Client::Open(const settings::RunSettings& settings, Purpose purpose,
+                                             const std::function<void(const std::string&)>& report) {
+  if (settings.backend == settings::Backend::kKafka) {
+    auto client = ConnectKafka(settings, report);
+    if (!client.ok()) return client.status();
+    return std::unique_ptr<Client>(std::move(*client));
+  }
+  const auto deadline = std::chrono::steady_clock::now() + kHeldPatience;
+  for (bool told = false;; told = true) {
+    auto remote = ConnectClient(settings.listen.socket);
+    if (remote.ok() || remote.status().code() != StatusCode::kNotFound) return remote;
+
+    std::error_code ignored;  // a directory that cannot even be looked at is not there for us
+    if (purpose == Purpose::kAsk && !std::filesystem::exists(settings.data_directory + "/log", ignored)) {
+      return Status::NotFound("there is no data directory " + settings.data_directory +
+                              "; name it with --data or --config, or make one with `cobblestone ingest`");
+    }
+    auto engine = Engine::Open(settings, report);
+    if (engine.ok()) {
+      if (purpose == Purpose::kWork) (*engine)->Start();
+      Engine& opened = **engine;
+      return std::unique_ptr<Client>(new EngineClient(opened, std::move(*engine), purpose == Purpose::kWork));
+    }
+    if (engine.status().code() != StatusCode::kFenced) return engine.status();
+    const std::string why = engine.status().message() + " (and nobody answers at its socket " +
+                            settings.listen.socket +
+                            ": it is starting, stopping, or has another listen.socket";
+    if (std::chrono::steady_clock::now() >= deadline) return Status::Fenced(why + "; try again)");
+    if (!told && report) report(why + "; waiting for it)");
+    std::this_thread::sleep_for(kLookAgainAfter);
+  }
+}
+
+std::unique_ptr<Client> ClientOf(Engine& engine) {
+  return std::make_unique<EngineClient>(engine, nullptr, false);
+}
+
+Result<std::unique_ptr<Client>> ConnectClient(const std::string& socket_path) {
+  if (!SocketAnswers(socket_path)) return Status::NotFound("no program listens at " + socket_path);
+  return std::unique_ptr<Client>(new SocketClient(socket_path));
+}
+
+}  // namespace cobblestone

@@ -1,0 +1,384 @@
+#include "services/access/event_batch.h"
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "common/wire/control/topics.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/events/json_lines.h"
+#include "services/events/event_file.h"
+#include "services/events/merge_order.h"
+
+namespace cobblestone {
+namespace {
+
+// As in ingest.cc.
+constexpr std::size_t kBlockBytes = 1u << 20;
+constexpr std::size_t kBlockLines = 20000;
+// Other sources wait until a block of broadcasts has been processed, so it is short.
+constexpr std::size_t kBlockBroadcasts = 200;
+constexpr std::size_t kSourcesCompared = 1000;
+
+constexpr std::size_t kPieceBytes = 1u << 20;
+constexpr std::uint64_t kMostLines = 1'000'000;
+constexpr std::size_t kMostListed = 100;     // bad lines
+constexpr std::size_t kLongestReason = 300;  // bytes
+constexpr std::size_t kBlocksOnTheirWay = 4;
+
+// One line or record, read.
+struct ReadLine {
+  SourceLine line;
+  wire::Routing routing;  // of an event
+  bool broadcast = false;
+};
+
+ReadLine Bad(std::string_view raw, std::string problem) {
+  if (problem.size() > kLongestReason) problem = problem.substr(0, kLongestReason) + "...";
+  return {.line = {.envelope = {}, .original = std::string(raw), .problem = std::move(problem)}};
+}
+
+ReadLine ReadEnvelope(std::string_view raw, std::string envelope) {
+  const auto routing = wire::PeekRouting(envelope);
+  if (!routing) return Bad(raw, "these bytes are no Envelope");
+  if (wire::IsOurOwn(routing->kind))
+    return Bad(raw, "the pipeline alone makes a " + std::string(wire::EventKindName(routing->kind)));
+  ReadLine read{.line = {.envelope = std::move(envelope)}, .routing = *routing};
+  read.broadcast = routing->kind != wire::EventKind::kTick && routing->kind != wire::EventKind::kBarrier &&
+                   wire::RouteEvent(*routing, 1).topic == wire::kCatalogue;
+  return read;
+}
+
+// A blank line says nothing: neither an event nor a problem.
+ReadLine Read(gateway::EventBatch::Format format, std::string_view raw) {
+  if (format == gateway::EventBatch::Format::kDelimited) {
+    // A source line without bytes would say nothing; this one is refused.
+    if (raw.empty()) return Bad(std::string_view("\0", 1), "an event without any field");
+    if (raw.size() > kMaxEventBytes) return Bad(raw.substr(0, kMaxEventBytes), "it is longer than any event");
+    return ReadEnvelope(raw, std::string(raw));
+  }
+  if (raw.empty()) return {};
+  if (raw.size() > kMaxEventBytes) return Bad(raw.substr(0, kMaxEventBytes), "it is longer than any event");
+  auto envelope = wire::EnvelopeFromJson(raw);
+  if (!envelope.ok()) return Bad(raw, envelope.status().message());
+  if (envelope->empty()) return Bad(raw, "an event without any field");
+  return ReadEnvelope(raw, std::move(*envelope));
+}
+
+bool HasRoom(const std::vector<gateway::BadEventLine>& list) { return list.size() < kMostListed; }
+
+// Fills what `outcome` says of bad and forbidden lines. `envelopes` gets an entry for each line of JSON that is not blank, an empty
+// one for a bad line, so that no line is parsed again but bad ones.
+Status CheckLines(const gateway::EventBatch& batch, gateway::EventOutcome* outcome,
+                  EnvelopeQueue* envelopes) {
+  std::string_view raw;
+  for (BatchLines counted(batch); counted.Next(&raw);)  // before any is parsed
+    if (counted.passed() > kMostLines)
+      return Status::InvalidArgument("the batch has more than " + std::to_string(kMostLines) +
+                                     " lines; nothing of it was appended: send smaller batches");
+  BatchLines lines(batch);
+  while (lines.Next(&raw)) {
+    const std::uint64_t line = batch.first_line + lines.passed() - 1;
+    const ReadLine read = Read(batch.format, raw);
+    if (batch.format == gateway::EventBatch::Format::kJsonLines && !raw.empty())
+      envelopes->Put(read.line.envelope);
+    if (!read.line.problem.empty()) {
+      ++outcome->bad_lines;
+      if (HasRoom(outcome->bad)) outcome->bad.push_back({.line = line, .reason = read.line.problem});
+      if (!batch.refuse_bad_lines && !HasRoom(outcome->bad)) return Status::Ok();
+    } else if (batch.rights != nullptr && !read.line.envelope.empty() &&
+               !batch.rights->May(read.routing.project, read.routing.kind)) {
+      outcome->forbidden.push_back({.line = line,
+                                    .reason = "an event of kind " +
+                                              std::string(wire::EventKindName(read.routing.kind)) +
+                                              " of project " + std::to_string(read.routing.project.value)});
+      if (!HasRoom(outcome->forbidden)) return Status::Ok();
+    }
+  }
+  return lines.status();
+}
+
+// Whether the sender may use a source that has come so far.
+bool MayUse(const gateway::Sender& sender, const ProducerState& source) {
+  if (sender.owner().empty()) return true;  // not over HTTP
+  return (source.lines == 0 && source.owner.empty()) || sender.Owns(source.owner);
+}
+
+std::string Conflict(const std::string& source, const std::string& what, std::uint64_t lines) {
+  return "source " + source + " has been taken in up to line " + std::to_string(lines) + ", " + what;
+}
+
+}  // namespace
+
+bool BatchLines::Next(std::string_view* raw) {
+  if (rest_.empty()) return false;
+  if (format_ == gateway::EventBatch::Format::kDelimited) return NextRecord(raw);
+  const std::size_t end = std::min(rest_.find('\n'), rest_.size());
+  *raw = rest_.substr(0, end);
+  rest_.remove_prefix(std::min(end + 1, rest_.size()));
+  ++passed_;
+  if (raw->ends_with('\r')) raw->remove_suffix(1);
+  if (raw->find_first_not_of(" \t\r") == std::string_view::npos) *raw = {};  // counts, and says nothing
+  return true;
+}
+
+bool BatchLines::NextRecord(std::string_view* raw) {
+  std::uint64_t length = 0;
+  std::size_t head = 0;
+  bool whole = false;
+  while (head < rest_.size() && head < 10 && !whole) {
+    const auto byte = static_cast<unsigned char>(rest_[head]);
+    length |= static_cast<std::uint64_t>(byte & 0x7f) << (7 * head);
+    ++head;
+    whole = byte < 0x80;
+  }
+  if (!whole || length > rest_.size() - head) {
+    status_ = Status::InvalidArgument("record " + std::to_string(passed_ + 1) +
+                                      " of the body is longer than what is left of it: these are no "
+                                      "length-delimited Envelopes, or the body was cut");
+    return false;
+  }
+  *raw = rest_.substr(head, length);
+  rest_.remove_prefix(head + length);
+  ++passed_;
+  return true;
+}
+
+void EnvelopeQueue::Put(std::string_view envelope) {
+  constexpr std::size_t kLengthBytes = 10;
+  const std::size_t need = kLengthBytes + envelope.size();
+  if (pieces_.empty() || pieces_.back().capacity() - pieces_.back().size() < need)
+    pieces_.emplace_back().reserve(std::max(kPieceBytes, need));
+  std::string& piece = pieces_.back();
+  std::size_t length = envelope.size();
+  for (; length >= 0x80; length >>= 7) piece.push_back(static_cast<char>(length | 0x80));
+  piece.push_back(static_cast<char>(length));
+  piece.append(envelope);
+}
+
+std::string_view EnvelopeQueue::Take() {
+  if (taken_ == pieces_.front().size()) {
+    pieces_.pop_front();
+    taken_ = 0;
+  }
+  const std::string& piece = pieces_.front();
+  std::size_t length = 0;
+  for (unsigned shift = 0;; shift += 7) {
+    const auto byte = static_cast<unsigned char>(piece[taken_++]);
+    length |= static_cast<std::size_t>(byte & 0x7f) << shift;
+    if (byte < 0x80) break;
+  }
+  const std::string_view envelope = std::string_view(piece).substr(taken_, length);
+  taken_ += length;
+  return envelope;
+}
+
+// While it lives no other batch of the source is compared or appended.
+class BatchIngest::InTurn {
+ public:
+  InTurn(BatchIngest& ingest, const std::string& source) : ingest_(ingest) {
+    {
+      const std::lock_guard lock(ingest_.mutex_);
+      at_ = ingest_.turns_.try_emplace(source).first;
+      ++at_->second.batches;
+    }
+    at_->second.mutex.lock();
+  }
+  ~InTurn() {
+    at_->second.mutex.unlock();
+    const std::lock_guard lock(ingest_.mutex_);
+    if (--at_->second.batches == 0) ingest_.turns_.erase(at_);
+  }
+  InTurn(const InTurn&) = delete;
+  InTurn& operator=(const InTurn&) = delete;
+
+ private:
+  BatchIngest& ingest_;
+  std::map<std::string, Turns>::iterator at_;
+};
+
+Result<std::optional<stream::Hash128>> BatchIngest::HashBefore(const std::string& source,
+                                                               std::uint64_t line) {
+  using Hash = std::optional<stream::Hash128>;
+  if (line == 0) return Hash(stream::Hash128{});
+  const auto begin = sink_->BatchBegin(source);
+  if (!begin.ok()) return begin.status();
+  if (begin->lines == line) return Hash(begin->hash);
+  const std::lock_guard lock(mutex_);
+  const auto known = compared_.find(source);
+  if (known == compared_.end() || known->second.upto.lines != line) return Hash();
+  known->second.used = ++uses_;
+  return Hash(known->second.upto.hash);
+}
+
+void BatchIngest::Remember(const std::string& source, const ProducerState& upto) {
+  const std::lock_guard lock(mutex_);
+  compared_[source] = {.upto = upto, .used = ++uses_};
+  if (compared_.size() <= kSourcesCompared) return;
+  compared_.erase(std::min_element(compared_.begin(), compared_.end(), [](const auto& a, const auto& b) {
+    return a.second.used < b.second.used;
+  }));
+}
+
+Result<gateway::EventOutcome> BatchIngest::Take(const gateway::EventBatch& batch) {
+  if (sink_->lockstep())
+    return Status::InvalidArgument(
+        "the pipeline runs with `order: lockstep`, where a source must make its ticks and barriers itself, as "
+        "`cobblestone ingest` does: send the file with that");
+  gateway::EventOutcome outcome;
+  const auto seen = sink_->Look(batch.source);
+  if (!seen.ok()) return seen.status();
+  outcome.others_source = !MayUse(batch.sender, *seen);
+  if (outcome.others_source) return outcome;
+  EnvelopeQueue envelopes;
+  if (Status s = CheckLines(batch, &outcome, &envelopes); !s.ok()) return s;
+  if (!outcome.forbidden.empty()) return outcome;
+
+  const InTurn in_turn(*this, batch.source);
+  const auto told = sink_->Producer(batch.source);
+  if (!told.ok()) return told.status();
+  const ProducerState& known = *told;
+  outcome.others_source = !MayUse(batch.sender, known);
+  if (outcome.others_source) return outcome;
+  outcome.lines = known.lines;
+  if (!outcome.bad.empty() && !batch.refuse_bad_lines) return outcome;
+  if (batch.first_line > known.lines) {
+    outcome.conflict =
+        Conflict(batch.source, "so lines are missing before line " + std::to_string(batch.first_line + 1),
+                 known.lines);
+    return outcome;
+  }
+  std::optional<stream::Hash128> before = known.hash;
+  if (batch.first_line != known.lines) {
+    const auto looked = HashBefore(batch.source, batch.first_line);
+    if (!looked.ok()) return looked.status();
+    before = *looked;
+  }
+  if (!before) {
+    outcome.conflict = Conflict(
+        batch.source,
+        "and of line " + std::to_string(batch.first_line + 1) +
+            " it is not known any more what was sent: go on behind the lines that `lines` counts, or "
+            "send all from first_line=0 on, which adds nothing twice",
+        known.lines);
+    return outcome;
+  }
+  const ProducerState begin{.lines = batch.first_line, .hash = *before};
+  ProducerState at = begin;
+  const bool json = batch.format == gateway::EventBatch::Format::kJsonLines;
+  BatchLines lines(batch);
+  for (std::string_view raw; at.lines < known.lines && lines.Next(&raw);) {
+    if (json && !raw.empty()) (void)envelopes.Take();
+    at = {.lines = at.lines + 1, .hash = ChainLine(at.hash, raw)};
+  }
+  outcome.repeated = lines.passed();
+  if (at.lines == known.lines && at.hash != known.hash) {
+    outcome.repeated = 0;
+    outcome.conflict =
+        Conflict(batch.source,
+                 "and these are not the lines that it sent before (changed, or in another order); "
+                 "nothing was taken in now. If it is another source, give it another name",
+                 known.lines);
+    return outcome;
+  }
+  if (at.lines < known.lines) {
+    if (outcome.repeated > 0) Remember(batch.source, at);
+    return outcome;
+  }
+  if (Status s = Append(batch, lines, envelopes, at, begin, &outcome); !s.ok()) return s;
+  return outcome;
+}
+
+Status BatchIngest::Append(const gateway::EventBatch& batch, BatchLines& lines, EnvelopeQueue& envelopes,
+                           ProducerState at, const ProducerState& batch_begin,
+                           gateway::EventOutcome* outcome) {
+  const bool json = batch.format == gateway::EventBatch::Format::kJsonLines;
+  std::string_view raw;
+  ReadLine read;
+  MergeOrder merges;
+  bool waits = false;  // until all before it has been processed: a block of its own
+  const auto step = [&] {
+    if (!lines.Next(&raw)) return false;
+    if (!json || raw.empty()) {
+      read = Read(batch.format, raw);
+    } else if (const std::string_view envelope = envelopes.Take(); envelope.empty()) {
+      read = Read(batch.format, raw);  // bad: the reason once more
+    } else {
+      read = ReadEnvelope(raw, std::string(envelope));
+    }
+    waits = merges.MustWait(read.routing.kind, read.line.envelope);
+    return true;
+  };
+  bool more = step();
+  const auto next = [&](AppendBlock* block) {
+    if (!more) return false;
+    const bool broadcasts = read.broadcast;
+    const bool alone = waits;
+    *block = {.source = batch.source, .first_line = at.lines, .lines = {}, .barrier = broadcasts || alone};
+    block->batch_begin = batch_begin;
+    block->owner = batch.sender.owner();
+    const std::size_t most_lines = alone ? 1 : broadcasts ? kBlockBroadcasts : kBlockLines;
+    std::size_t bytes = 0;
+    do {
+      bytes += raw.size() + 1;
+      at = {.lines = at.lines + 1, .hash = ChainLine(at.hash, raw)};
+      block->lines.push_back(std::move(read.line));
+      more = step();
+    } while (more && !waits && read.broadcast == broadcasts && bytes < kBlockBytes &&
+             block->lines.size() < most_lines);
+    block->hash = at.hash;
+    return true;
+  };
+  return sink_->Append(next, [outcome](const AppendOutcome& one) {
+    outcome->appended += one.appended;
+    outcome->lines = one.producer.lines;
+  });
+}
+
+namespace {
+
+class EngineSink final : public EventSink {
+ public:
+  explicit EngineSink(Engine& engine) : engine_(engine) {}
+
+  [[nodiscard]] bool lockstep() const override { return engine_.lockstep(); }
+  Result<ProducerState> Look(const std::string& source) override { return engine_.Producer(source); }
+  Result<ProducerState> Producer(const std::string& source) override { return engine_.Producer(source); }
+  Result<ProducerState> BatchBegin(const std::string& source) override { return engine_.BatchBegin(source); }
+  Status Append(const std::function<bool(AppendBlock*)>& next,
+                const std::function<void(const AppendOutcome&)>& done) override {
+    std::deque<Engine::PendingAppend> pending;  // several on their way to the disk
+    Status status;
+    const auto finish = [&] {
+      const auto finished = engine_.FinishAppend(pending.front());
+      pending.pop_front();
+      if (!finished.ok()) return finished.status();
+      done(*finished);
+      return Status::Ok();
+    };
+    for (AppendBlock block; status.ok() && next(&block);) {
+      auto begun = engine_.BeginAppend(block);
+      if (!begun.ok()) {
+        status = begun.status();
+        break;
+      }
+      pending.push_back(*begun);
+      if (pending.size() < kBlocksOnTheirWay) continue;
+      if (Status s = finish(); !s.ok()) return s;
+    }
+    while (!pending.empty())
+      if (Status s = finish(); !s.ok()) return s;
+    return status;
+  }
+
+ private:
+  Engine& engine_;
+};
+
+}  // namespace
+
+std::unique_ptr<EventSink> MakeEngineSink(Engine& engine) { return std::make_unique<EngineSink>(engine); }
+
+}  // namespace cobblestone

@@ -1,0 +1,419 @@
+#include "services/access/ingest.h"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include "common/credit/model/constants.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/events/events.h"
+#include "services/events/merge_order.h"
+#include "services/pipeline/event_time.h"
+#include "services/pipeline/periods.h"
+
+namespace cobblestone {
+namespace {
+
+// A block costs one round and one synced write: large enough to be rare, small enough to overlap with the
+// next.
+constexpr std::size_t kBlockBytes = 1u << 20;
+constexpr std::size_t kBlockLines = 20000;
+// Other sources wait until a block of broadcasts has been processed, so it is short. (With `order: lockstep` there is one source
+// at a time.)
+constexpr std::size_t kBlockBroadcasts = 200;
+// What a pipe has given so far is sent after so long, even if the block is small.
+constexpr auto kLongestGathering = std::chrono::milliseconds(50);
+constexpr std::size_t kBlocksAhead = 2;
+
+enum class Barrier {
+  kNone,
+  kJoin,   // may share its block with others of its kind that stand next to it: nothing lies between them
+  kAlone,  // a tick or barrier: all that was decided before it must have come together
+};
+
+// One place in the sequence.
+struct Step {
+  SourceLine line;
+  Barrier barrier = Barrier::kNone;
+  Said said = Said::kNothing;  // `order: lockstep` alone; kNothing fits into any block
+  bool completion = false;
+  std::uint64_t file_line = 0;  // from 0
+};
+
+// Makes the items of a source into steps, without those that are known already.
+class StepMaker {
+ public:
+  StepMaker(const EventStream& events, bool lockstep, bool by_kind, const IngestOptions& options,
+            const ProducerState& known)
+      : own_ticks_(events.has_own_ticks()),
+        counts_lines_(events.format() != EventFormat::kGolden && !lockstep),
+        lockstep_(lockstep),
+        by_kind_(by_kind),
+        name_(options.source),
+        changed_(options.changed),
+        known_(known) {}
+
+  // Blank lines in front of an item count, and say nothing. The step of one of them, to be taken out before the next; false:
+  // none is left before `item`.
+  Result<bool> PutBlankBefore(const EventItem& item) {
+    if (!counts_lines_ || position_ >= item.line) return false;
+    if (Status s = Add({.file_line = position_}, {}); !s.ok()) return s;
+    return true;
+  }
+  // The steps that an item is, to be taken out before the next; its blank lines were put before.
+  Status Put(const EventItem& item) {
+    if (lockstep_ && !own_ticks_ && !item.envelope.empty()) {
+      if (Status s = PutTicks(item); !s.ok()) return s;
+    }
+    Step step{.barrier = item.barrier ? Barrier::kAlone : Barrier::kNone, .file_line = item.line};
+    if (item.bad()) {
+      // What has neither an event nor an original is a blank line to the pipeline; a record without bytes is refused.
+      step.line.original = item.raw.empty() ? std::string_view("\0", 1) : item.raw;
+      step.line.problem = item.problem;
+    } else if (position_ >= known_.lines) {
+      step.line.envelope = item.envelope;
+      Classify(&step);
+    }
+    return Add(std::move(step), item.raw);
+  }
+  // False: none is left. After a step hash() is that of the source up to and with it.
+  bool Take(Step* step) {
+    if (ready_.empty()) return false;
+    *step = std::move(ready_.front().step);
+    hash_ = ready_.front().hash;
+    ready_.pop_front();
+    return true;
+  }
+
+  [[nodiscard]] const stream::Hash128& hash() const { return hash_; }
+  [[nodiscard]] std::uint64_t position() const { return position_; }
+
+ private:
+  struct Ready {
+    Step step;
+    stream::Hash128 hash;
+  };
+
+  Status PutTicks(const EventItem& item) {
+    Status bad;
+    ticks_.Observe(item.envelope, [&](std::string tick) {
+      const std::string raw = tick;
+      Status s = Add({.line = {.envelope = std::move(tick)},
+                      .barrier = Barrier::kAlone,
+                      .said = by_kind_ ? Said::kTick : Said::kNothing,
+                      .file_line = item.line},
+                     raw);
+      if (!s.ok()) bad = s;
+    });
+    return bad;
+  }
+
+  void Classify(Step* step) {
+    if (by_kind_) {
+      step->said = SaidBy(step->line.envelope);
+      if (step->said == Said::kTick) step->barrier = Barrier::kAlone;
+      if (StandsAlone(step->said) && step->barrier == Barrier::kNone) step->barrier = Barrier::kJoin;
+      step->completion = wire::PeekKind(step->line.envelope) == wire::EventKind::kCompletion;
+      return;
+    }
+    const auto kind = wire::PeekKind(step->line.envelope);
+    if (!kind) return;
+    step->completion = *kind == wire::EventKind::kCompletion;
+    if (step->completion || *kind == wire::EventKind::kValidation) return;
+    // One partition is as good as another to tell the topic.
+    const stream::TopicIndex topic = wire::RouteEvent(step->line.envelope, 1).topic;
+    if (*kind == wire::EventKind::kTick || *kind == wire::EventKind::kBarrier) {
+      step->barrier = lockstep_ ? Barrier::kAlone : Barrier::kNone;
+    } else if (wire::IsOurOwn(*kind)) {
+      step->barrier = Barrier::kNone;  // to be refused
+    } else if (merges_.MustWait(*kind, step->line.envelope)) {
+      step->barrier = Barrier::kAlone;
+    } else if (topic == wire::kCatalogue || (lockstep_ && (topic == wire::kUsers || topic == wire::kTeams))) {
+      step->barrier = Barrier::kJoin;
+    }
+  }
+
+  Status Add(Step step, std::string_view raw) {
+    chain_ = ChainLine(chain_, raw);
+    ++position_;
+    if (position_ > known_.lines) {
+      ready_.push_back({std::move(step), chain_});
+    } else if (position_ == known_.lines && chain_ != known_.hash) {
+      if (!changed_.empty()) return Status::InvalidArgument(changed_);
+      return Status::InvalidArgument(
+          name_ + ": its first " + std::to_string(known_.lines) +
+          " lines are not those that were taken in under this name before (changed, in another order, or a "
+          "last line that was only half written then, or sent with --lockstep one time and without it the "
+          "other). Nothing was taken in now. If it is another source, give it another name: --source NAME");
+    }
+    return Status::Ok();
+  }
+
+  const bool own_ticks_;
+  const bool counts_lines_;
+  const bool lockstep_;
+  const bool by_kind_;
+  const std::string name_;
+  const std::string changed_;
+  const ProducerState known_;
+  TickMaker ticks_{credit::kDefaultScalePeriod};  // as `replay` makes them
+  MergeOrder merges_;
+  std::deque<Ready> ready_;
+  stream::Hash128 chain_;  // up to position_
+  stream::Hash128 hash_;   // up to the step told last
+  std::uint64_t position_ = 0;
+};
+
+// A block on its way, with what the summary needs of it.
+struct Parcel {
+  AppendBlock block;
+  std::size_t bytes = 0;
+  std::uint64_t completions = 0;
+  std::vector<BadLine> bad_lines;
+};
+
+// Between the thread that reads and the one that sends.
+class Belt {
+ public:
+  // Reader: one step, in a block with others unless it is a barrier. False when the sender has given up.
+  bool Put(Step step, const stream::Hash128& hash, const Parcel& empty, std::uint64_t position_before) {
+    std::unique_lock lock(mutex_);
+    space_.wait(lock, [&] { return full_.size() < kBlocksAhead || given_up_; });
+    if (given_up_) return false;
+    // What is nothing, a bad line for one, parts no two that are of one kind.
+    const bool fits = step.said == Said::kNothing || open_said_ == Said::kNothing || step.said == open_said_;
+    if (step.barrier == Barrier::kAlone || step.barrier != open_barrier_ || !fits) CloseOpen();
+    if (!has_open_) {
+      open_ = empty;
+      open_.block.first_line = position_before;
+      open_since_ = std::chrono::steady_clock::now();
+      open_barrier_ = step.barrier;
+      open_said_ = Said::kNothing;
+      open_.block.barrier = step.barrier != Barrier::kNone;
+      open_.block.ends_period = step.barrier == Barrier::kAlone;
+      has_open_ = true;
+    }
+    if (step.said != Said::kNothing) open_said_ = step.said;
+    open_.bytes += step.line.envelope.size() + step.line.original.size() + 1;
+    open_.completions += step.completion ? 1 : 0;
+    if (!step.line.problem.empty()) open_.bad_lines.push_back({step.file_line + 1, step.line.problem});
+    open_.block.hash = hash;
+    open_.block.lines.push_back(std::move(step.line));
+    const bool first = open_.block.lines.size() == 1;
+    const bool broadcasts = open_barrier_ == Barrier::kJoin && open_said_ == Said::kNothing;
+    if (open_barrier_ == Barrier::kAlone || open_.bytes >= kBlockBytes ||
+        open_.block.lines.size() >= (broadcasts ? kBlockBroadcasts : kBlockLines))
+      CloseOpen();
+    const bool wake = first || !full_.empty();
+    lock.unlock();
+    if (wake) ready_.notify_one();
+    return true;
+  }
+  void End(Status status) {
+    {
+      std::lock_guard lock(mutex_);
+      CloseOpen();
+      ended_ = true;
+      end_status_ = std::move(status);
+    }
+    ready_.notify_one();
+  }
+
+  // Sender: the next block; false at the end.
+  bool Take(Parcel* parcel) {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      if (!full_.empty()) {
+        *parcel = std::move(full_.front());
+        full_.pop_front();
+        break;
+      }
+      if (has_open_) {
+        const auto due = open_since_ + kLongestGathering;
+        if (std::chrono::steady_clock::now() >= due) {
+          *parcel = std::move(open_);
+          has_open_ = false;
+          break;
+        }
+        ready_.wait_until(lock, due);
+        continue;
+      }
+      if (ended_) return false;
+      ready_.wait(lock);
+    }
+    lock.unlock();
+    space_.notify_one();
+    return true;
+  }
+  void GiveUp() {
+    {
+      std::lock_guard lock(mutex_);
+      given_up_ = true;
+    }
+    space_.notify_one();
+  }
+  // After Take() has said false.
+  [[nodiscard]] const Status& end_status() const { return end_status_; }
+
+ private:
+  void CloseOpen() {
+    if (!has_open_) return;
+    full_.push_back(std::move(open_));
+    has_open_ = false;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable ready_;
+  std::condition_variable space_;
+  std::deque<Parcel> full_;
+  Parcel open_;
+  bool has_open_ = false;
+  Barrier open_barrier_ = Barrier::kNone;
+  Said open_said_ = Said::kNothing;
+  std::chrono::steady_clock::time_point open_since_;
+  bool ended_ = false;
+  bool given_up_ = false;
+  Status end_status_;
+};
+
+// What the reading thread works with.
+struct Reading {
+  std::unique_ptr<EventStream> events;
+  StepMaker steps;
+  Belt belt;
+  std::atomic<std::uint64_t> bytes_read{0};
+  std::string source;
+  bool own_ticks;
+  std::uint64_t first;
+
+  Reading(std::unique_ptr<EventStream> opened, bool lockstep, bool by_kind, const IngestOptions& options,
+          const ProducerState& known)
+      : events(std::move(opened)),
+        steps(*events, lockstep, by_kind, options, known),
+        source(options.source),
+        own_ticks(lockstep),
+        first(known.lines) {}
+
+  void Run() {
+    Parcel empty;
+    empty.block.source = source;
+    empty.block.own_ticks = own_ticks;
+    std::uint64_t position = first;
+    Step step;
+    try {
+      belt.End(events->ForEach([&](const EventItem& item) {
+        for (Result<bool> blank = true; *blank;) {
+          blank = steps.PutBlankBefore(item);
+          if (!blank.ok()) return blank.status();
+          if (!*blank)
+            if (Status s = steps.Put(item); !s.ok()) return s;
+          bytes_read.store(events->bytes_read(), std::memory_order_relaxed);
+          while (steps.Take(&step)) {
+            if (!belt.Put(std::move(step), steps.hash(), empty, position++))
+              return Status::Retry("the sender has given up");  // and told why
+          }
+        }
+        return Status::Ok();
+      }));
+    } catch (const std::exception& e) {
+      belt.End(Status::Fatal(source + " could not be read on: " + e.what()));
+    }
+  }
+};
+
+}  // namespace
+
+Status Ingest(Client& client, const IngestOptions& options,
+              const std::function<void(const IngestPoint&)>& progress, IngestSummary* summary) {
+  auto file = EventFile::Open(options.file, {.project = options.project});
+  if (!file.ok()) {
+    *summary = {};
+    return file.status();
+  }
+  return Ingest(client, std::move(*file), options, progress, summary);
+}
+
+Status Ingest(Client& client, std::unique_ptr<EventStream> events, const IngestOptions& options,
+              const std::function<void(const IngestPoint&)>& progress, IngestSummary* summary) {
+  *summary = {};
+  summary->format = events->format();
+  bool ordered = false;  // `order: lockstep`
+  const auto known = client.Producer(options.source, &ordered);
+  if (!known.ok()) return known.status();
+  summary->lockstep = ordered || options.lockstep.value_or(events->has_own_ticks());
+  ProducerState taken = *known;
+  summary->known = known->lines;
+
+  // Shared, because a reader that waits for a pipe cannot be woken: when the sending fails, it is left
+  // behind.
+  const auto reading =
+      std::make_shared<Reading>(std::move(events), summary->lockstep, ordered, options, *known);
+  std::thread reader([reading] { reading->Run(); });
+  Status status;
+  for (Parcel parcel; reading->belt.Take(&parcel);) {
+    auto outcome = client.Append(parcel.block);
+    if (!outcome.ok()) {
+      status = outcome.status();
+      reading->belt.GiveUp();
+      break;
+    }
+    taken = outcome->producer;
+    summary->lines += parcel.block.lines.size();
+    summary->events += outcome->appended;
+    summary->bad += outcome->refused;
+    summary->completions += parcel.completions;
+    for (BadLine& bad : parcel.bad_lines)
+      if (summary->bad_lines.size() < kMostBadLinesKept) summary->bad_lines.push_back(std::move(bad));
+    if (progress) {
+      progress({reading->bytes_read.load(std::memory_order_relaxed), reading->events->bytes_total(),
+                summary->events});
+    }
+  }
+  if (!status.ok() && options.file == "-") {
+    reader.detach();
+    return status;
+  }
+  reader.join();
+  if (!status.ok()) return status;
+  if (ordered) {
+    const auto shown = client.Append({.source = options.source,
+                                      .first_line = taken.lines,
+                                      .lines = {},
+                                      .hash = taken.hash,
+                                      .own_ticks = true,
+                                      .barrier = true,
+                                      .ends_period = true});
+    if (!shown.ok()) return shown.status();
+  }
+  summary->sent = true;
+  summary->shorter = reading->belt.end_status().ok() && reading->steps.position() < known->lines;
+  return reading->belt.end_status();
+}
+
+Result<std::vector<std::uint64_t>> FindLines(EventStream& events, const std::vector<std::string>& envelopes) {
+  std::vector<std::uint64_t> lines(envelopes.size());
+  std::unordered_map<std::string_view, std::deque<std::size_t>> wanted;
+  for (std::size_t i = 0; i < envelopes.size(); ++i) wanted[envelopes[i]].push_back(i);
+  if (wanted.empty()) return lines;
+  const Status read = events.ForEach([&](const EventItem& item) {
+    const auto found = item.envelope.empty() ? wanted.end() : wanted.find(item.envelope);
+    if (found == wanted.end()) return Status::Ok();
+    lines[found->second.front()] = item.line + 1;
+    found->second.pop_front();
+    if (found->second.empty()) wanted.erase(found);
+    return wanted.empty() ? Status::Retry("all were found") : Status::Ok();
+  });
+  if (!read.ok() && !wanted.empty()) return read;
+  return lines;
+}
+
+}  // namespace cobblestone

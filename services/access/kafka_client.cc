@@ -1,0 +1,630 @@
+#include "services/access/kafka_client.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <set>
+#include <utility>
+
+#include "common/base/fair_mutex.h"
+#include "common/client/publisher.h"
+#include "common/stream/kafka/catch_up.h"
+#include "common/stream/kafka/librdkafka/topic_admin.h"
+#include "common/stream/kafka/position.h"
+#include "common/stream/kafka/read_all.h"
+#include "common/wire/control/mark_codec.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/events/event_line.h"
+#include "common/wire/ledger/grant_codec.h"
+#include "common/wire/ledger/refused_codec.h"
+#include "services/access/append_codec.h"
+#include "services/access/correction_question.h"
+#include "services/adoption/adoption_totals.h"
+#include "services/corrections/corrections_asked.h"
+#include "services/kafka/kafka_deployment.h"
+#include "services/kafka/kafka_log.h"
+#include "services/pipeline/event_time.h"
+#include "services/pipeline/periods.h"
+#include "services/pipeline/ticker.h"
+#include "services/view/json.h"
+
+namespace cobblestone {
+
+namespace {
+
+using nlohmann::json;
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::minutes kDrainPatience{10};
+constexpr std::chrono::seconds kDrainToldEvery{5};
+constexpr std::size_t kMostSources = 64;  // with an open publisher, beside those at work
+constexpr double kSilentAfter = 15;       // s: what a worker said so long ago says nothing of now
+
+double WallClock() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+ProducerState ProducerOf(const client::SourceState& state) {
+  return {.lines = state.events, .hash = state.hash, .owner = state.owner};
+}
+
+// What a slot's owner tells of its stages, by their names; the slot has all of them or, as its role says, one.
+json StagesOf(const json& told, const json& slot) {
+  json stages = json::array();
+  const std::string role = slot.value("role", "");
+  std::size_t at = 0;
+  for (const std::string_view name : settings::kStageNames) {
+    if (role.find(name) == std::string::npos || at >= told.size()) continue;
+    json stage = told[at++];
+    stage["stage"] = name;
+    stages.push_back(std::move(stage));
+  }
+  return stages;
+}
+
+// Where the gateway answers what this cannot: it has the states of all slots, and this none.
+Status AskTheGateway(const Question& question) {
+  const auto value = [&](const char* name) {
+    const auto found = question.parameters.find(name);
+    return found == question.parameters.end() ? std::string() : found->second;
+  };
+  std::string path = "/api/v1/projects/" + value("project");
+  if (question.path == "/account") path += "/" + value("kind") + "s/" + value("id");
+  if (question.path == "/explain") path += "/results/" + value("result");
+  if (question.path == "/scales") path += "/scales";
+  if (question.path == "/host-version") {
+    path += "/hosts/" + value("host") + "/versions?app_version=" + value("version");
+    if (question.parameters.contains("app")) path += "&app=" + value("app");
+  }
+  return Status::InvalidArgument(
+      "on Kafka this is the gateway's to answer, which follows all states: start `cobblestone gateway --config FILE` and "
+      "ask it for " +
+      path + ", or look at its page");
+}
+
+class RealKafkaClient final : public KafkaClient {
+ public:
+  RealKafkaClient(const settings::RunSettings& settings, KafkaDeployment deployment,
+                  std::unique_ptr<stream::kafka::Cluster> cluster,
+                  std::function<void(const std::string&)> report)
+      : settings_(settings),
+        deployment_(std::move(deployment)),
+        cluster_(std::move(cluster)),
+        report_(std::move(report)) {}
+
+  Result<json> Ask(const Question& question) override {
+    if (question.path == "/producer") {
+      const auto turn = TurnOf(question.parameters.at("source"));
+      if (!turn.ok()) return turn.status();
+      const client::SourceState& state = turn->source->publisher->state();
+      json answer = ProducerJson(ProducerOf(state));
+      if (state.batch_events != 0)
+        answer["batch"] = ProducerJson({.lines = state.batch_events, .hash = state.batch_hash});
+      answer["order"] = lockstep() ? "lockstep" : "arrival";
+      return answer;
+    }
+    if (question.path == "/refused") {
+      const auto number = [&](const char* name, std::uint64_t otherwise) {
+        const auto found = question.parameters.find(name);
+        return found == question.parameters.end() ? otherwise : std::stoull(found->second);
+      };
+      return Refused(number("from", 0), number("limit", 100));
+    }
+    if (question.path == "/refused/show") {
+      auto list = Refused(std::stoull(question.parameters.at("offset")), 1);
+      if (!list.ok()) return list.status();
+      const json& found = (*list)["refused"];
+      if (found.empty() || found[0]["number"] != std::stoull(question.parameters.at("offset")))
+        return Status::NotFound("there is no refused record " + question.parameters.at("offset"));
+      return found[0];
+    }
+    if (question.path == "/refused/resubmit") return Resubmit(std::stoull(question.parameters.at("offset")));
+    if (question.path == "/tasks") return Tasks();
+    if (question.path == "/adopted")
+      return Adopted(ProjectId(static_cast<std::uint32_t>(std::stoul(question.parameters.at("project")))));
+    return AskTheGateway(question);
+  }
+
+  Result<AppendOutcome> Append(const AppendBlock& block) override {
+    const auto turn = TurnOf(block.source);
+    if (!turn.ok()) return turn.status();
+    Source& source = *turn->source;
+    client::Publisher& publisher = *source.publisher;
+    Ticker& ticker = *source.ticker;
+    if (block.first_line != publisher.state().events)
+      return Status::InvalidArgument("source " + block.source + " has been taken in up to line " +
+                                     std::to_string(publisher.state().events) +
+                                     ", this block starts after line " + std::to_string(block.first_line) +
+                                     "; is another client sending under the same name?");
+    auto said = static_cast<Said>(publisher.state().said);
+    if (lockstep()) {
+      const auto told = SaidBy(block, settings_);
+      if (!told.ok()) return told.status();
+      if (PeriodEndsBefore(said, *told, block.ends_period)) {
+        if (Status s = EndPeriod(source); !s.ok()) return s;
+        said = Said::kNothing;
+      }
+      if (*told != Said::kNothing) said = *told;
+    } else if (block.barrier || (!source.begun && block.first_line > 0 && drained_ == 0)) {
+      // A broadcast is in force for all that comes behind it, and for nothing before. One of an earlier life of the source may
+      // still be on its way.
+      if (Status s = Drain(source); !s.ok()) return s;
+    }
+    source.begun = true;
+    AppendOutcome outcome;
+    std::uint64_t line = block.first_line;
+    const double now = WallClock();
+    ticker.Drop();  // of a block that could not be appended
+    for (const SourceLine& one : block.lines) {
+      const std::uint64_t number = line++;
+      if (one.envelope.empty() && one.original.empty()) continue;
+      if (one.envelope.empty()) {
+        std::string bytes;
+        wire::EncodeRefused({.refusal = {.reason = wire::RefusalReason::kUndecodable, .detail = one.problem},
+                             .append_time = now,
+                             .original = one.original,
+                             .source = block.source,
+                             .line = number},
+                            &bytes);
+        if (Status s = publisher.AddTo({wire::kRefused, 0}, bytes); !s.ok()) return s;
+        ++outcome.refused;
+        continue;
+      }
+      const auto routing = wire::PeekRouting(one.envelope);
+      if (routing && wire::IsOurOwn(routing->kind))
+        return Status::InvalidArgument("line " + std::to_string(number + 1) + " of " + block.source +
+                                       " is a " + std::string(wire::EventKindName(routing->kind)) +
+                                       ", which only the pipeline makes");
+      if (routing && routing->kind == wire::EventKind::kTick) ticker.OnTick(one.envelope, now);
+      if (routing && settings_.ticks == settings::Ticks::kInput && !block.barrier && !block.own_ticks) {
+        if (const auto tick = ticker.OnEvent(routing->project, one.envelope, now))
+          if (Status s = publisher.AddTo({wire::kCatalogue, 0}, EncodeTick(routing->project, *tick)); !s.ok())
+            return s;
+      }
+      std::string with_line;
+      if (lockstep()) wire::AppendWithLine(number, one.envelope, &with_line);
+      if (Status s = publisher.AddTo(wire::RouteEvent(one.envelope, settings_.partitions),
+                                     lockstep() ? with_line : one.envelope);
+          !s.ok())
+        return s;
+      ++outcome.appended;
+    }
+    client::SourceState state{.events = line,
+                              .hash = block.hash,
+                              .said = static_cast<std::uint32_t>(said),
+                              .owner = block.owner.empty() ? publisher.state().owner : block.owner};
+    outcome.producer = ProducerOf(state);
+    if (block.batch_begin) {
+      state.batch_events = block.batch_begin->lines;
+      state.batch_hash = block.batch_begin->hash;
+    }
+    if (Status s = publisher.Commit(state); !s.ok()) {
+      // Somebody else sends this source now. Who asks again becomes its publisher, and learns how far it came.
+      if (s.code() == StatusCode::kFenced) Forget(source);
+      return s;
+    }
+    ticker.Keep();
+    ++appended_;
+    Remember(source);
+    if (block.barrier && !lockstep())
+      if (Status s = Drain(source); !s.ok()) return s;
+    return outcome;
+  }
+
+  std::optional<ProducerState> Published(const std::string& source) override {
+    const std::lock_guard lock(mutex_);
+    const auto found = sources_.find(source);
+    return found == sources_.end() ? std::nullopt : found->second->known;
+  }
+
+  Status WaitIdle() override {
+    std::string any;
+    {
+      const std::lock_guard lock(mutex_);
+      if (sources_.empty()) return Status::Ok();
+      any = sources_.begin()->first;
+    }
+    const auto turn = TurnOf(any);
+    return turn.ok() ? Drain(*turn->source) : turn.status();
+  }
+
+  Result<json> AskLong(const Question& question,
+                       const std::function<void(std::uint64_t, std::uint64_t)>& progress) override {
+    if (question.path == "/corrections") return Corrections(question, progress);
+    return Status::InvalidArgument(
+        "a deployment on Kafka is not audited in place: `cobblestone verify --config FILE` executes its tasks again and "
+        "compares every fingerprint, and with all workers stopped `cobblestone migrate` copies it to one machine, where "
+        "`cobblestone audit` derives each number once more");
+  }
+
+  Status Close() override { return Status::Ok(); }
+  [[nodiscard]] bool remote() const override { return true; }
+
+ private:
+  // Its owner is whoever has its turn, but for what mutex_ guards.
+  struct Source {
+    FairMutex turn;
+    std::unique_ptr<client::Publisher> publisher;  // null: to be opened
+    std::optional<Ticker> ticker;                  // with the publisher
+    std::unique_ptr<stream::kafka::Reader> passed;
+    bool begun = false;                  // something was appended with this publisher
+    std::optional<ProducerState> known;  // guarded by mutex_: how far it has come, while it has a publisher
+    std::uint64_t used = 0;              // guarded by mutex_
+  };
+  // A source whose publisher is open. While it lives no other thread appends to the source; in lockstep, to any source.
+  struct Turn {
+    std::shared_ptr<Source> source;
+    std::unique_lock<FairMutex> lock;
+  };
+
+  [[nodiscard]] bool lockstep() const { return settings_.order == settings::Order::kLockstep; }
+
+  // `order: lockstep` (periods.h). A barrier may pass while accounts of hosts are on their way, and be one hop behind them:
+  // they are at rest when none has been sent since the one before.
+  Status EndPeriod(Source& source) {
+    std::uint64_t moved = 0;
+    do {
+      if (Status s = SendBarrier(source, {}, &moved); !s.ok()) return s;
+    } while (moved > 0);
+    return SendBarrier(source, {.ends_period = true}, &moved);
+  }
+
+  // Until all that was appended before, by whomever, has been processed.
+  Status Drain(Source& source) {
+    const std::uint64_t upto = appended_;
+    if (drained_ >= upto) return Status::Ok();
+    std::uint64_t moved = 0;
+    if (Status s = SendBarrier(source, {}, &moved); !s.ok()) return s;
+    for (std::uint64_t before = drained_; before < upto && !drained_.compare_exchange_weak(before, upto);) {
+    }
+    return Status::Ok();
+  }
+
+  // A barrier goes through all stages of all partitions, in line with the data, and each says when it has come out at the
+  // end, and what has moved (MarkPassed).
+  Status SendBarrier(Source& source, const wire::Barrier& barrier, std::uint64_t* moved) {
+    *moved = 0;
+    const stream::TopicPartition where{wire::kPassed, 0};
+    if (source.passed == nullptr) {
+      auto admin = stream::kafka::MakeTopicAdmin(deployment_.cluster);
+      if (!admin.ok()) return admin.status();
+      const auto ends = (*admin)->EndsOf(where);
+      if (!ends.ok()) return ends.status();
+      auto reader = cluster_->NewReader();
+      if (!reader.ok()) return reader.status();
+      if (Status s = (*reader)->Start(where, ends->stable); !s.ok()) return s;
+      source.passed = std::move(*reader);
+    }
+    client::Publisher& publisher = *source.publisher;
+    const std::uint64_t id = NewBarrierId();
+    Status s = publisher.AddTo(
+        {wire::kCatalogue, 0},
+        wire::EncodeEvent({.head = {.id = id, .project = {}, .time = WallClock()}, .body = barrier}));
+    if (s.ok()) s = publisher.Commit(publisher.state());
+    std::set<std::uint32_t> passed;
+    auto told = Clock::now();
+    const auto deadline = told + kDrainPatience;
+    std::deque<stream::kafka::Message> messages;
+    while (s.ok() && passed.size() < settings_.partitions) {
+      s = source.passed->Poll(where, 1000, &messages);
+      if (messages.empty()) source.passed->Wait(stream::kafka::Millis(100));
+      for (; !messages.empty(); messages.pop_front()) {
+        stream::RecordCursor cursor(messages.front().value());
+        std::string_view record;
+        wire::MarkPassed one;
+        while (cursor.Next(&record))
+          if (wire::DecodeMarkPassed(record, &one) && one.barrier == id &&
+              passed.insert(one.partition).second)
+            *moved += one.moved;
+      }
+      const auto now = Clock::now();
+      if (now > deadline)
+        return Status::Retry(
+            "what was appended is durable, and is not processed: " + std::to_string(passed.size()) + " of " +
+            std::to_string(settings_.partitions) +
+            " partitions have come so far. Are workers running (`cobblestone tasks`)? Send the same again later");
+      if (now - told > kDrainToldEvery) {
+        told = now;
+        report_("waiting for the workers: " + std::to_string(passed.size()) + " of " +
+                std::to_string(settings_.partitions) + " partitions have processed what came before");
+      }
+    }
+    if (s.code() == StatusCode::kFenced) Forget(source);
+    return s;
+  }
+
+  std::uint64_t NewBarrierId() {
+    const std::lock_guard lock(mutex_);
+    return std::max<std::uint64_t>(1, random_());
+  }
+
+  Result<Turn> TurnOf(const std::string& name) {
+    std::vector<std::shared_ptr<Source>> closed;  // after the lock
+    Turn turn;
+    {
+      const std::lock_guard lock(mutex_);
+      auto& source = sources_[name];
+      if (source == nullptr) source = std::make_shared<Source>();
+      source->used = ++uses_;
+      turn.source = source;
+      closed = CloseTheIdle();
+    }
+    turn.lock = std::unique_lock(lockstep() ? lockstep_turn_ : turn.source->turn);
+    if (turn.source->publisher != nullptr) return turn;
+    auto publisher = client::Publisher::Open(*cluster_, {.source = name,
+                                                         .partitions = settings_.partitions,
+                                                         .producers_topic = kProducersTopic,
+                                                         .alone = lockstep()});
+    if (!publisher.ok()) return publisher.status();
+    turn.source->publisher = std::move(*publisher);
+    turn.source->ticker.emplace(TickerOptions{
+        .last = 0, .future_limit = std::chrono::duration<double>(settings_.future_limit).count()});
+    Remember(*turn.source);
+    return turn;
+  }
+
+  // Takes out those that were used longest ago, beyond kMostSources. Holds mutex_.
+  std::vector<std::shared_ptr<Source>> CloseTheIdle() {
+    std::vector<std::shared_ptr<Source>> closed;
+    while (sources_.size() > kMostSources) {
+      auto oldest = sources_.end();
+      for (auto at = sources_.begin(); at != sources_.end(); ++at)
+        if (at->second.use_count() == 1 &&
+            (oldest == sources_.end() || at->second->used < oldest->second->used))
+          oldest = at;
+      if (oldest == sources_.end()) break;  // all are at work
+      closed.push_back(std::move(oldest->second));
+      sources_.erase(oldest);
+    }
+    return closed;
+  }
+
+  void Remember(Source& source) {
+    const std::lock_guard lock(mutex_);
+    source.known = ProducerOf(source.publisher->state());
+  }
+  void Forget(Source& source) {
+    source.publisher.reset();
+    source.ticker.reset();
+    source.begun = false;
+    const std::lock_guard lock(mutex_);
+    source.known.reset();
+  }
+
+  // Up to where the ledger was before a barrier that has passed: all of that has its postings.
+  Result<json> Corrections(const Question& question,
+                           const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
+    const auto request = CorrectionRequestOf(question);
+    if (!request.ok()) return request.status();
+    auto admin = stream::kafka::MakeTopicAdmin(deployment_.cluster);
+    if (!admin.ok()) return admin.status();
+    auto turn = TurnOf("corrections");
+    if (!turn.ok()) return turn.status();
+    std::vector<std::uint64_t> grants(settings_.partitions);
+    // In lockstep what waits for the period's end is in the ledger and not posted.
+    Status s = lockstep() ? EndPeriod(*turn->source) : Status::Ok();
+    for (std::uint32_t p = 0; s.ok() && p < settings_.partitions; ++p) {
+      const auto ends = (*admin)->EndsOf({wire::kGrants, p});
+      s = ends.status();
+      if (ends.ok()) grants[p] = ends->stable;
+    }
+    ++appended_;  // by others, perhaps
+    if (s.ok()) s = Drain(*turn->source);
+    if (!s.ok()) return s;
+    turn->lock.unlock();
+    const auto plan =
+        PlanCorrections(*request, LogsOf(*cluster_, **admin, deployment_, Reads::kOn), grants, progress);
+    if (!plan.ok()) return plan.status();
+    return CorrectionPlanJson(*plan);
+  }
+
+  // In a source of its own, which counts what was submitted again.
+  Result<json> Resubmit(std::uint64_t offset) {
+    auto reader = cluster_->NewReader();
+    if (!reader.ok()) return reader.status();
+    std::optional<std::string> original;
+    bool looked = false;
+    Status s = stream::kafka::ReadAll(**reader, {wire::kRefused, 0}, offset, stream::kafka::Millis(30000),
+                                      [&](const stream::kafka::Message& message) {
+                                        if (std::exchange(looked, true) || message.offset() != offset)
+                                          return Status::Ok();
+                                        wire::Refused refused;
+                                        if (!wire::DecodeRefused(message.value(), &refused))
+                                          return Status::Corrupted("a refused record does not decode");
+                                        original = refused.original;
+                                        return view::MayBeResubmitted(offset, refused);
+                                      });
+    if (!s.ok()) return s;
+    if (!original) return Status::NotFound("there is no refused record " + std::to_string(offset));
+    const auto turn = TurnOf("refused");
+    if (!turn.ok()) return turn.status();
+    Source& source = *turn->source;
+    client::Publisher& publisher = *source.publisher;
+    const Said said = lockstep() ? SaidBy(*original) : Said::kNothing;
+    if (PeriodEndsBefore(static_cast<Said>(publisher.state().said), said, false)) s = EndPeriod(source);
+    if (s.ok()) s = publisher.Add(*original);
+    if (s.ok())
+      s = publisher.Commit(
+          {.events = publisher.state().events + 1, .said = static_cast<std::uint32_t>(said)});
+    if (s.code() == StatusCode::kFenced) Forget(source);
+    // A broadcast is in force for what comes behind it, and this one's end is where it was processed.
+    ++appended_;
+    if (s.ok()) s = lockstep() ? EndPeriod(source) : Drain(source);
+    if (!s.ok()) return s;
+    return json{{"resubmitted", offset}};
+  }
+
+  // Offsets number the refusals; where a transaction has ended there is none.
+  Result<json> Refused(std::uint64_t from, std::uint64_t limit) {
+    auto reader = cluster_->NewReader();
+    if (!reader.ok()) return reader.status();
+    json list = json::array();
+    std::uint64_t end = from;
+    Status s = stream::kafka::ReadAll(
+        **reader, {wire::kRefused, 0}, from == 0 ? stream::kafka::kBeginning : from,
+        stream::kafka::Millis(30000),
+        [&](const stream::kafka::Message& message) {
+          if (list.size() >= limit) return Status::Ok();
+          wire::Refused refused;
+          if (!wire::DecodeRefused(message.value(), &refused))
+            return Status::Corrupted("a refused record does not decode");
+          list.push_back(view::RefusedJson(message.offset(), refused));
+          return Status::Ok();
+        },
+        &end);
+    if (!s.ok()) return s;
+    return json{{"refused", list}, {"all", end}};
+  }
+
+  // As the ledger has it: openings that have become grants. Reads all of it.
+  Result<json> Adopted(ProjectId project) {
+    adoption::Totals totals;
+    auto reader = cluster_->NewReader();
+    if (!reader.ok()) return reader.status();
+    const auto take = [&](std::string_view record) {
+      wire::GrantHead head;
+      if (!wire::DecodeGrantHead(record, &head)) return Status::Corrupted("a grant does not decode");
+      if (head.kind != wire::GrantKind::kOpening || head.project != project) return Status::Ok();
+      adoption::KindTotals& kind = head.host ? totals.hosts : head.user ? totals.users : totals.teams;
+      ++kind.accounts;
+      kind.credit += head.credit_micro;
+      kind.rac += credit::RoundToMicro(head.work_start);  // EmitOpening: an opening's RAC
+      return Status::Ok();
+    };
+    for (std::uint32_t k = 0; k < settings_.partitions; ++k) {
+      Status s =
+          stream::kafka::ReadAll(**reader, {wire::kGrants, k}, stream::kafka::kBeginning,
+                                 stream::kafka::Millis(30000), [&](const stream::kafka::Message& message) {
+                                   stream::RecordCursor cursor(message.value());
+                                   std::string_view record;
+                                   Status taken;
+                                   while (taken.ok() && cursor.Next(&record)) taken = take(record);
+                                   return taken;
+                                 });
+      if (!s.ok()) return s;
+    }
+    json answer = adoption::TotalsJson(totals);
+    for (auto& kind : answer)
+      for (const char* of_state : {"profiles", "no_balance", "figures"}) kind.erase(of_state);
+    return answer;
+  }
+
+  // What is committed, by slot, and what each stream thread has last said of itself.
+  Result<json> Tasks() {
+    stream::kafka::NoListener listener;
+    json tasks = json::array();
+    std::map<std::string, std::size_t> first;  // of each role's slots
+    for (const settings::RunSettings& role : AllRolesOf(settings_)) {
+      const PipelineOptions pipeline = PipelineOf(role);
+      const std::string name = RoleName(role);
+      first[name] = tasks.size();
+      auto deployment = DeploymentOf(role, {});
+      if (!deployment.ok()) return deployment.status();
+      auto cluster = stream::kafka::MakeCluster(deployment->cluster);
+      if (!cluster.ok()) return cluster.status();
+      auto group = (*cluster)->NewGroup("onlooker", listener);
+      if (!group.ok()) return group.status();
+      std::vector<std::uint32_t> slots;
+      for (std::uint32_t k = 0; k < SlotCount(pipeline); ++k) slots.push_back(k);
+      auto committed = (*group)->Committed(slots, false, stream::kafka::Millis(10000));
+      if (!committed.ok()) return committed.status();
+      for (const auto& one : *committed) {
+        json task = {{"slot", one.slot},
+                     {"role", !name.empty()                      ? name
+                              : one.slot == settings_.partitions ? "coordinator"
+                                                                 : "claims, grants, accounts, teams"},
+                     {"standbys", json::array()}};
+        if (one.offset) {
+          const auto position = stream::kafka::DecodePosition(*one.offset, one.metadata);
+          if (!position.ok()) return position.status();
+          task["committed"] = position->sequence;
+          task["checkpoint"] = position->checkpoint_sequence;
+          task["owner"] = position->owner;
+          task["released"] = position->released;
+          task["rules_version"] = position->rules_version;
+        }
+        tasks.push_back(std::move(task));
+      }
+    }
+    std::map<std::string, json> workers;
+    auto reader = cluster_->NewReader();
+    if (!reader.ok()) return reader.status();
+    Status s =
+        stream::kafka::ReadAll(**reader, {kStatusTopic, 0}, stream::kafka::kBeginning,
+                               stream::kafka::Millis(10000), [&](const stream::kafka::Message& message) {
+                                 if (message.key() == kOrderKey) return Status::Ok();
+                                 json said = json::parse(message.value(), nullptr, false);
+                                 if (!said.is_object()) return Status::Ok();
+                                 // When it came to lie there: the worker's own clock may be anywhere.
+                                 said["time"] = message.timestamp();
+                                 workers[std::string(message.key())] = std::move(said);
+                                 return Status::Ok();
+                               });
+    if (!s.ok()) return s;
+    json all = json::array();
+    const double now = WallClock();
+    for (auto& [name, said] : workers) {
+      const double age = now - said.value("time", 0.0);
+      for (json& task : said["tasks"]) {
+        const auto of_role = first.find(said.value("role", ""));
+        if (of_role == first.end()) continue;
+        const std::size_t slot = of_role->second + task.value("slot", std::uint32_t{0});
+        if (slot >= tasks.size() || age > kSilentAfter) continue;
+        json& place = tasks[slot];
+        if (!task.value("owned", false)) {
+          const auto behind =
+              place.value("committed", std::uint64_t{0}) -
+              std::min(place.value("committed", std::uint64_t{0}), task.value("commits", std::uint64_t{0}));
+          place["standbys"].push_back(
+              {{"worker", name}, {"phase", task["phase"]}, {"commits_behind", behind}});
+          continue;
+        }
+        place["worker"] = name;
+        for (const char* field : {"phase", "lag", "commits", "commits_to_reach", "hash", "state_written",
+                                  "rows_restored", "commits_executed_again", "records", "problem"})
+          if (task.contains(field)) place[field] = task[field];
+        if (const auto told = task.find("stages"); told != task.end())
+          place["stages"] = StagesOf(*told, place);
+      }
+      said.erase("tasks");
+      said["silent_for_s"] = age;
+      all.push_back(std::move(said));
+    }
+    return json{{"tasks", tasks}, {"workers", all}};
+  }
+
+  const settings::RunSettings settings_;
+  const KafkaDeployment deployment_;
+  const std::unique_ptr<stream::kafka::Cluster> cluster_;
+  const std::function<void(const std::string&)> report_;
+  // Blocks that this client has appended, of all sources, and how many of them are known to have been processed. One block more
+  // at first: what an earlier life appended.
+  std::atomic<std::uint64_t> appended_ = 1;
+  std::atomic<std::uint64_t> drained_ = 0;
+  FairMutex lockstep_turn_;
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<Source>> sources_;  // guarded by mutex_
+  std::uint64_t uses_ = 0;                                  // guarded by mutex_
+  std::mt19937_64 random_{std::random_device{}()};          // guarded by mutex_
+};
+
+}  // namespace
+
+Result<std::unique_ptr<KafkaClient>> ConnectKafka(const settings::RunSettings& settings,
+                                                  const std::function<void(const std::string&)>& report) {
+  auto deployment = DeploymentOf(settings, report);
+  if (!deployment.ok()) return deployment.status();
+  if (Status s = CheckTopics(*deployment); !s.ok()) return s;
+  auto cluster = stream::kafka::MakeCluster(deployment->cluster);
+  if (!cluster.ok()) return cluster.status();
+  if (Status s = CheckOrder(**cluster, settings.order); !s.ok()) return s;
+  return std::unique_ptr<KafkaClient>(
+      new RealKafkaClient(settings, std::move(*deployment), std::move(*cluster), report));
+}
+
+}  // namespace cobblestone

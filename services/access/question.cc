@@ -1,0 +1,280 @@
+#include "services/access/question.h"
+
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "common/base/thread.h"
+#include "services/access/append_codec.h"
+#include "services/access/correction_question.h"
+#include "services/adoption/adopted.h"
+#include "services/ledger/ledger_sums.h"
+
+namespace cobblestone {
+namespace {
+
+constexpr std::uint64_t kMostRefusalsShown = 10000;
+// A question waits so long for an idle pipeline, then the asker asks again: a server that stops is not held
+// up.
+constexpr auto kIdlePatience = std::chrono::seconds(1);
+constexpr auto kIdleStep = std::chrono::milliseconds(2);
+
+struct CodeName {
+  StatusCode code;
+  std::string_view name;
+  int http;
+};
+
+constexpr std::array<CodeName, 7> kCodeNames = {{{StatusCode::kRetry, "retry", 503},
+                                                 {StatusCode::kFenced, "fenced", 409},
+                                                 {StatusCode::kCorrupted, "corrupted", 500},
+                                                 {StatusCode::kFull, "full", 507},
+                                                 {StatusCode::kFatal, "fatal", 500},
+                                                 {StatusCode::kInvalidArgument, "invalid_argument", 400},
+                                                 {StatusCode::kNotFound, "not_found", 404}}};
+
+// The parameters of one question; the first error is kept and wins.
+class Parameters {
+ public:
+  explicit Parameters(const Question& question) : question_(question) {}
+
+  template <class Number>
+  Number Required(const std::string& name) {
+    return Read<Number>(name, std::nullopt);
+  }
+  template <class Number>
+  Number Optional(const std::string& name, Number otherwise) {
+    return Read<Number>(name, otherwise);
+  }
+
+  std::string Text(const std::string& name) {
+    const auto found = question_.parameters.find(name);
+    if (found != question_.parameters.end() && !found->second.empty()) return found->second;
+    Fail("the parameter " + name + " is missing");
+    return {};
+  }
+
+  // "17,4,0"
+  std::vector<std::uint64_t> Numbers(const std::string& name) {
+    std::vector<std::uint64_t> numbers;
+    const std::string text = Text(name);
+    const char* at = text.data();
+    const char* const all = at + text.size();
+    while (status_.ok() && at != all) {
+      const auto [end, error] = std::from_chars(at, all, numbers.emplace_back());
+      if (error != std::errc() || (end != all && *end != ','))
+        Fail(name + " must be numbers with commas between them, not '" + text + "'");
+      at = end == all ? end : end + 1;
+    }
+    return numbers;
+  }
+
+  void Fail(const std::string& what) {
+    if (status_.ok()) status_ = Status::InvalidArgument(question_.path + ": " + what);
+  }
+
+  [[nodiscard]] const Status& status() const { return status_; }
+
+ private:
+  template <class Number>
+  Number Read(const std::string& name, std::optional<Number> otherwise) {
+    const auto found = question_.parameters.find(name);
+    if (found == question_.parameters.end()) {
+      if (!otherwise) Fail("the parameter " + name + " is missing");
+      return otherwise.value_or(Number{});
+    }
+    const std::string& text = found->second;
+    Number number{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size())
+      Fail(name + " must be a number, not '" + text + "'");
+    return number;
+  }
+
+  const Question& question_;
+  Status status_;
+};
+
+std::optional<wire::AccountKind> AccountKindByName(std::string_view name) {
+  if (name == "host") return wire::AccountKind::kHost;
+  if (name == "user") return wire::AccountKind::kUser;
+  if (name == "team") return wire::AccountKind::kTeam;
+  return std::nullopt;
+}
+
+nlohmann::json WaitForIdle(const Engine& engine) {
+  const auto until = std::chrono::steady_clock::now() + kIdlePatience;
+  bool idle = engine.idle();
+  while (!idle && engine.failure().ok() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(kIdleStep);
+    idle = engine.idle();
+  }
+  return {{"idle", idle}};
+}
+
+Result<nlohmann::json> AnswerAccount(Engine& engine, Parameters& parameters) {
+  const auto project = ProjectId(parameters.Required<std::uint32_t>("project"));
+  const std::string kind_name = parameters.Text("kind");
+  if (kind_name == "project") {
+    const auto of = ProjectId(parameters.Required<std::uint32_t>("id"));
+    if (!parameters.status().ok()) return parameters.status();
+    return engine.questions().EstimatesOf(of);
+  }
+  const auto id = parameters.Required<std::uint64_t>("id");
+  const auto kind = AccountKindByName(kind_name);
+  if (!kind) parameters.Fail("kind must be host, user, team or project, not '" + kind_name + "'");
+  if (!parameters.status().ok()) return parameters.status();
+  return engine.questions().Account(project, *kind, id);
+}
+
+Result<nlohmann::json> AnswerOf(Engine& engine, const Question& question, Parameters& parameters) {
+  const std::string& path = question.path;
+  if (path == "/producer") {
+    const std::string source = parameters.Text("source");
+    if (!parameters.status().ok()) return parameters.status();
+    nlohmann::json answer = ProducerJson(engine.Producer(source));
+    answer["order"] = engine.lockstep() ? "lockstep" : "arrival";
+    return answer;
+  }
+  if (path == "/explain") {
+    const auto project = ProjectId(parameters.Required<std::uint32_t>("project"));
+    const auto result = ResultId(parameters.Required<std::uint64_t>("result"));
+    if (!parameters.status().ok()) return parameters.status();
+    return engine.questions().Explain(project, result);
+  }
+  if (path == "/account") return AnswerAccount(engine, parameters);
+  if (path == "/host-version") {
+    const auto project = ProjectId(parameters.Required<std::uint32_t>("project"));
+    const auto host = HostId(parameters.Required<std::uint64_t>("host"));
+    const auto version = AppVersionId(parameters.Required<std::int64_t>("version"));
+    const auto app = AppId(parameters.Optional<std::uint64_t>("app", 0));
+    if (version.anonymous() && !app)
+      parameters.Fail("the anonymous platform has one record per app: say which app is meant (--app)");
+    if (!parameters.status().ok()) return parameters.status();
+    return engine.questions().HostVersions(project, host, version, app);
+  }
+  if (path == "/scales") {
+    const auto project = ProjectId(parameters.Required<std::uint32_t>("project"));
+    if (!parameters.status().ok()) return parameters.status();
+    return engine.questions().Scales(project);
+  }
+  if (path == "/adopted") {
+    const auto project = ProjectId(parameters.Required<std::uint32_t>("project"));
+    if (!parameters.status().ok()) return parameters.status();
+    const auto totals = adoption::AdoptedTotals(engine.live_state(), project);
+    if (!totals.ok()) return totals.status();
+    return adoption::TotalsJson(*totals);
+  }
+  if (path == "/refused") {
+    const auto from = parameters.Optional<std::uint64_t>("from", 0);
+    const auto limit = parameters.Optional<std::uint64_t>("limit", 20);
+    if (limit > kMostRefusalsShown)
+      parameters.Fail("limit must be at most " + std::to_string(kMostRefusalsShown));
+    if (!parameters.status().ok()) return parameters.status();
+    return engine.questions().RefusedList(from, limit);
+  }
+  if (path == "/refused/show" || path == "/refused/resubmit") {
+    const auto offset = parameters.Required<std::uint64_t>("offset");
+    if (!parameters.status().ok()) return parameters.status();
+    return path == "/refused/show" ? engine.questions().RefusedShow(offset) : engine.RefusedResubmit(offset);
+  }
+  if (path == "/state/copy") return engine.CopyState();
+  if (path == "/tasks") return engine.Tasks();
+  if (path == "/idle") return WaitForIdle(engine);
+  return Status::NotFound("there is no question " + path);
+}
+
+}  // namespace
+
+const std::vector<QuestionKind>& QuestionKinds() {
+  static const std::vector<QuestionKind> kKinds = {
+      {"/producer"},         {"/explain"}, {"/account"},      {"/host-version"},
+      {"/scales"},           {"/refused"}, {"/refused/show"}, {"/refused/resubmit", true},
+      {"/state/copy", true}, {"/tasks"},   {"/idle"},         {"/adopted"}};
+  return kKinds;
+}
+
+const std::vector<std::string_view>& LongQuestions() {
+  static const std::vector<std::string_view> kQuestions = {"/audit", "/ledger/sums", "/corrections"};
+  return kQuestions;
+}
+
+Result<nlohmann::json> AnswerLong(Engine& engine, const Question& question,
+                                  const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
+  if (question.path == "/audit") return engine.Audit(progress);
+  if (question.path == "/corrections") {
+    const auto request = CorrectionRequestOf(question);
+    if (!request.ok()) return request.status();
+    if (Status s = engine.questions().CheckProject(request->project); !s.ok()) return s;
+    return engine.Corrections(*request, progress);
+  }
+  Parameters parameters(question);
+  const LedgerPlaces to{.grants = parameters.Numbers("grants"), .postings = parameters.Numbers("postings")};
+  const bool anew = parameters.Optional<int>("anew", 0) != 0;
+  if (!parameters.status().ok()) return parameters.status();
+  LowerThreadPriority(15);  // an export waits for it, and nobody else
+  return engine.SumLedger(to, anew, progress);
+}
+
+Result<nlohmann::json> Answer(Engine& engine, const Question& question) {
+  Parameters parameters(question);
+  if (!question.parameters.contains("project")) return AnswerOf(engine, question, parameters);
+  const auto project = ProjectId(parameters.Required<std::uint32_t>("project"));
+  if (!parameters.status().ok()) return parameters.status();
+  if (Status status = engine.questions().CheckProject(project); !status.ok()) return status;
+  auto answer = AnswerOf(engine, question, parameters);
+  if (const std::string name = engine.questions().NameOf(project); answer.ok() && !name.empty())
+    (*answer)["project_name"] = name;
+  return answer;
+}
+
+std::string UrlOf(const Question& question) {
+  static constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string url = question.path;
+  char separator = '?';
+  for (const auto& [name, value] : question.parameters) {
+    url += separator + name + '=';
+    separator = '&';
+    for (const char c : value) {
+      const auto byte = static_cast<unsigned char>(c);
+      const bool plain = (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
+                         (byte >= 'a' && byte <= 'z') || byte == '-' || byte == '.' || byte == '_' ||
+                         byte == '~';
+      if (plain) {
+        url += c;
+      } else {
+        url += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+      }
+    }
+  }
+  return url;
+}
+
+nlohmann::json ErrorJson(const Status& status) {
+  std::string_view name = "fatal";
+  for (const CodeName& known : kCodeNames)
+    if (known.code == status.code()) name = known.name;
+  return {{"error", {{"code", name}, {"message", status.message()}}}};
+}
+
+Status ParseErrorJson(const nlohmann::json& json) {
+  const auto error = json.is_object() ? json.find("error") : json.end();
+  if (error != json.end() && error->is_object()) {
+    const std::string code = error->value("code", "");
+    for (const CodeName& known : kCodeNames)
+      if (known.name == code) return {known.code, error->value("message", "")};
+  }
+  return Status::Fatal("the running program gave an error that this one does not understand: " + json.dump());
+}
+
+int HttpStatusOf(const Status& status) {
+  for (const CodeName& known : kCodeNames)
+    if (known.code == status.code()) return known.http;
+  return 500;
+}
+
+}  // namespace cobblestone

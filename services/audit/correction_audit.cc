@@ -1,0 +1,137 @@
+#include "services/audit/correction_audit.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace cobblestone {
+
+namespace {
+
+Result<std::optional<wire::Grant>> FinalOf(ProjectId project, ResultId result, const AuditedLedger& ledger) {
+  const auto places = ledger.index.Grants(project, result);
+  if (!places.ok()) return places.status();
+  for (const LedgerPlace& place : *places) {
+    const auto record = ledger.record_at(place, wire::kGrants);
+    if (!record.ok()) return record.status();
+    wire::Grant grant;
+    if (wire::DecodeGrantHead(*record, &grant.head) && grant.head.kind == wire::GrantKind::kFinal &&
+        grant.head.project == project && grant.head.result == result && wire::DecodeGrant(*record, &grant) &&
+        grant.claim)
+      return std::optional(std::move(grant));
+  }
+  return std::optional<wire::Grant>();
+}
+
+}  // namespace
+
+void CorrectionAudit::Take(const wire::Grant& grant, const std::string& where) {
+  ++records_;
+  Corrected& corrected = results_[{grant.head.project, grant.head.result}];
+  corrected.repriced = corrected.repriced || grant.head.kind == wire::GrantKind::kRepricing;
+  if (grant.undone->like_result) corrected.others.push_back(grant.undone->like_result);
+  if (grant.reason.empty()) problem_(where + ": corrects, and does not say why");
+}
+
+Status CorrectionAudit::Check(const AuditedLedger& ledger) {
+  if (Status s = ReadLateWorkunits(ledger); !s.ok()) return s;
+  for (const auto& [which, corrected] : results_)
+    if (Status s = CheckResult(which, corrected, ledger); !s.ok()) return s;
+  return Status::Ok();
+}
+
+Status CorrectionAudit::CheckResult(const OfResult& which, const Corrected& corrected,
+                                    const AuditedLedger& ledger) {
+  const auto& [project, result] = which;
+  const std::string name =
+      "result " + std::to_string(result.value) + " of project " + std::to_string(project.value);
+  const auto view = ledger.projects.find(project.value);
+  const wire::ProjectView unknown;
+  CorrectionReader reader({.project = project,
+                           .target = wire::TargetKind::kResult,
+                           .id = static_cast<std::int64_t>(result.value)},
+                          view == ledger.projects.end() ? &unknown : &view->second);
+  auto grants = ledger.index.Grants(project, result);
+  if (!grants.ok()) return grants.status();
+  // A correction behind the snapshot may name a version that came behind it.
+  std::erase_if(*grants, ledger.is_behind);
+  const auto postings = ledger.index.Postings(project, result);
+  if (!postings.ok()) return postings.status();
+  bool whole = true;
+  const auto read = [&](const std::vector<LedgerPlace>& places, wire::Topic topic,
+                        bool (CorrectionReader::*take)(std::string_view)) -> Status {
+    for (const LedgerPlace& place : places) {
+      const auto record = ledger.record_at(place, topic);
+      if (!record.ok()) return record.status();
+      whole = (reader.*take)(*record) && whole;
+    }
+    return Status::Ok();
+  };
+  Status s = read(*grants, wire::kGrants, &CorrectionReader::Select);
+  if (s.ok()) s = read(*grants, wire::kGrants, &CorrectionReader::TakeGrant);
+  if (s.ok() && corrected.repriced) {
+    auto unpaid = ledger.index.Trickles(project, result, std::numeric_limits<std::size_t>::max());
+    if (!unpaid.ok()) return unpaid.status();
+    std::erase_if(*unpaid, ledger.is_behind);
+    s = read(*unpaid, wire::kGrants, &CorrectionReader::TakeGrant);
+  }
+  if (s.ok()) s = read(*postings, wire::kPostings, &CorrectionReader::TakePosting);
+  if (s.ok() && corrected.repriced) {
+    const auto final = FinalOf(project, result, ledger);
+    s = final.status();
+    if (s.ok() && *final) s = ReadReplicas(**final, ledger, reader);
+  }
+  for (const ResultId other : corrected.others) {
+    if (s.ok()) s = ReadReplica(project, other, ledger, reader);
+  }
+  if (!s.ok()) return s;
+  if (!whole) problem_("a record of corrected " + name + " does not decode");
+  for (const std::string& problem : reader.WrongCorrections()) problem_(name + ": " + problem);
+  return Status::Ok();
+}
+
+// A late result got what the others of its workunit got, and its grant does not name them.
+Status CorrectionAudit::ReadLateWorkunits(const AuditedLedger& ledger) {
+  for (const auto& [which, corrected] : results_) {
+    if (!corrected.repriced) continue;
+    const auto final = FinalOf(which.first, which.second, ledger);
+    if (!final.ok()) return final.status();
+    if (*final && ((*final)->head.flags & credit::kGrantLate) != 0)
+      late_workunits_[{which.first, (*final)->claim->workunit}];
+  }
+  if (late_workunits_.empty()) return Status::Ok();
+  return ledger.each_grant([&](std::string_view record) {
+    wire::Grant grant;
+    if (!wire::DecodeGrantHead(record, &grant.head) || grant.head.kind != wire::GrantKind::kFinal ||
+        !wire::DecodeGrant(record, &grant) || !grant.claim)
+      return;
+    const auto workunit = late_workunits_.find({grant.head.project, grant.claim->workunit});
+    if (workunit != late_workunits_.end()) workunit->second.emplace_back(record);
+  });
+}
+
+// The others' grants, of which the price of this one is made.
+Status CorrectionAudit::ReadReplicas(const wire::Grant& final, const AuditedLedger& ledger,
+                                     CorrectionReader& reader) const {
+  const auto late = late_workunits_.find({final.head.project, final.claim->workunit});
+  if (late != late_workunits_.end()) {
+    for (const std::string& record : late->second) reader.TakeReplica(record);
+    return Status::Ok();
+  }
+  for (const wire::OtherClaim& other : final.others)
+    if (Status s = ReadReplica(final.head.project, other.result, ledger, reader); !s.ok()) return s;
+  return Status::Ok();
+}
+
+Status CorrectionAudit::ReadReplica(ProjectId project, ResultId result, const AuditedLedger& ledger,
+                                    CorrectionReader& reader) {
+  const auto places = ledger.index.Grants(project, result);
+  if (!places.ok()) return places.status();
+  for (const LedgerPlace& place : *places) {
+    const auto record = ledger.record_at(place, wire::kGrants);
+    if (!record.ok()) return record.status();
+    reader.TakeReplica(*record);
+  }
+  return Status::Ok();
+}
+
+}  // namespace cobblestone

@@ -1,0 +1,171 @@
+#include "services/audit/estimate_audit.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/credit/model/constants.h"
+#include "common/credit/model/flops.h"
+
+namespace cobblestone {
+namespace {
+
+std::string Name(std::uint32_t project, std::uint64_t user, std::uint64_t host) {
+  return "estimates of host " + std::to_string(host) + " of user " + std::to_string(user) + " of project " +
+         std::to_string(project);
+}
+
+std::string NameOfUser(std::uint32_t project, std::uint64_t user) {
+  return "estimates of user " + std::to_string(user) + " of project " + std::to_string(project);
+}
+
+std::string Text(credit::MicroTotal value) { return std::to_string(static_cast<long long>(value)); }
+
+// By how much the first is more than the second, where they differ at all.
+template <class Sums>
+std::string Off(const Sums& state, const Sums& records) {
+  const auto more = [](std::uint64_t a, std::uint64_t b) {
+    return std::to_string(static_cast<std::int64_t>(a - b));
+  };
+  return Text(state.micro - records.micro) + " micro-credits, " + Text(state.run_time - records.run_time) +
+         " microseconds and " + more(state.jobs, records.jobs) + " jobs, of failed ones " +
+         more(state.failed_jobs, records.failed_jobs) + " and " +
+         Text(state.failed_run_time - records.failed_run_time) + " microseconds";
+}
+
+}  // namespace
+
+void EstimateAudit::AddRecord(const wire::Grant& grant, credit::EstimateSums& sums) {
+  for (const wire::EstimatedUse& use : grant.estimate->uses)
+    credit::AddEstimate({.credit = use.credit_micro,
+                         .run_time = credit::CountOf(use.run_time).value_or(0),
+                         .jobs = use.jobs,
+                         .failed_jobs = use.failed_jobs,
+                         .failed_run_time = credit::CountOf(use.failed_run_time).value_or(0)},
+                        grant.head.time, sums);
+}
+
+EstimateAudit::OfOwner EstimateAudit::OwnerOf(const wire::GrantHead& head) const {
+  OfOwner owner{head.project.value, head.user.value, head.host.value};
+  for (auto next = became_.find(owner); next != became_.end(); next = became_.find(owner))
+    std::get<2>(owner) = next->second;
+  return owner;
+}
+
+Status EstimateAudit::Look(accounts::AccountsStage& stage) {
+  Status s = stage.hosts().ForEachStored([&](const stream::Key& key, const accounts::HostAccount& host) {
+    if (host.merge.done) became_[{key.project, host.user.value, key.id}] = host.merge.into.value;
+  });
+  if (!s.ok()) return s;
+  s = stage.host_estimates().ForEachStored([&](const stream::Key& key, const accounts::HostEstimates& host) {
+    any_ = true;
+    for (const credit::OwnerEstimates& owner : stage.Whole(key, host).owners) {
+      if (owner.sums == credit::EstimateSums{}) continue;  // they went to the host that this one became
+      state_[{key.project, owner.user.value, key.id}] = owner.sums;
+      if (owner.user) open_of_hosts_[{key.project, owner.user.value}] += owner.open();
+    }
+  });
+  if (!s.ok()) return s;
+  s = stage.user_estimates().ForEachStored([&](const stream::Key& key, const credit::UserEstimates& user) {
+    users_[{key.project, key.id}] = stage.Whole(key, user).sums;
+    open_[{key.project, key.id}] = user.open;
+  });
+  if (!s.ok()) return s;
+  s = stage.project_estimates().ForEachStored(
+      [&](const stream::Key& key, const accounts::ProjectEstimates& project) {
+        credit::Add(stage.Whole(key, project).sums, projects_[key.project]);
+      });
+  if (!s.ok()) return s;
+  // `order: lockstep`: in the ledger, and applied at the next barrier.
+  stage.sorted().ForEach([&](const stream::Key&, const accounts::SortedGrant& one) {
+    wire::Grant grant;
+    if (!wire::DecodeGrant(one.bytes, &grant) || !grant.estimate) return;
+    any_ = true;
+    AddRecord(grant, state_[OwnerOf(grant.head)]);
+    if (grant.head.user) AddRecord(grant, users_[{grant.head.project.value, grant.head.user.value}]);
+    AddRecord(grant, projects_[grant.head.project.value]);
+  });
+  return s;
+}
+
+void EstimateAudit::Take(const wire::Grant& grant, const std::string& where, bool behind) {
+  if (!grant.estimate) return problem_(where + ": is an estimate without its report");
+  const wire::Estimate& estimate = *grant.estimate;
+  Machine& machine = machines_[estimate.machine];
+  machine.since = machine.records == 0 ? estimate.since : std::min(machine.since, estimate.since);
+  machine.newest = std::max(machine.newest, grant.head.time);
+  machine.flops = std::max(machine.flops, estimate.flops);
+  ++machine.records;
+  if (behind) return;
+  ++records_;
+  machine.allowed += estimate.allowed_micro;
+  credit::MicroTotal sum = 0;
+  for (const wire::EstimatedUse& use : estimate.uses) {
+    sum += use.credit_micro;
+    if (use.failed_jobs > use.jobs || use.failed_run_time > use.run_time)
+      problem_(where + ": more jobs have failed than there were");
+  }
+  if (grant.head.credit_micro != 0) problem_(where + ": an estimate awards nothing, and this one does");
+  if (sum != estimate.allowed_micro || estimate.allowed_micro > estimate.asked_micro)
+    problem_(where + ": allows " + std::to_string(estimate.allowed_micro) + " micro-credits of " +
+             std::to_string(estimate.asked_micro) + ", and its resources come to " + Text(sum));
+  AddRecord(grant, ledger_[OwnerOf(grant.head)]);
+}
+
+// The sums, else the first day that differs: what is reported of one day may be lost and that of another one doubled.
+void EstimateAudit::Compare(const std::string& whose, const credit::EstimateSums& state,
+                            const credit::EstimateSums& records) {
+  if (state == records) return;
+  const auto without_days = [](credit::EstimateSums sums) {
+    sums.days.clear();
+    return sums;
+  };
+  if (without_days(state) != without_days(records))
+    return problem_(whose + ": are off by " + Off(state, records) + " from their records");
+  std::map<std::int64_t, std::pair<credit::EstimateDay, credit::EstimateDay>> days;
+  for (const credit::EstimateDay& one : state.days) days[one.day].first = one;
+  for (const credit::EstimateDay& one : records.days) days[one.day].second = one;
+  std::erase_if(days, [](const auto& day) { return day.second.first == day.second.second; });
+  if (days.empty()) return problem_(whose + ": have days that are not in order");
+  const auto& [day, both] = *days.begin();
+  problem_(whose + ": are right in all, and on UNIX day " + std::to_string(day) + " off by " +
+           Off(both.first, both.second) + " from their records, the first of " + std::to_string(days.size()) +
+           " such days");
+}
+
+void EstimateAudit::Check() {
+  std::map<OfUser, credit::EstimateSums> of_users;
+  std::map<std::uint32_t, credit::EstimateSums> of_projects;
+  for (const auto& [owner, sums] : ledger_) {
+    const auto& [project, user, host] = owner;
+    const auto found = state_.find(owner);
+    if (found == state_.end())
+      problem_(Name(project, user, host) + ": are in the ledger and have no row");
+    else
+      Compare(Name(project, user, host), found->second, sums);
+    if (user != 0) credit::Add(sums, of_users[{project, user}]);
+    credit::Add(sums, of_projects[project]);
+  }
+  for (const auto& [owner, sums] : state_)
+    if (!ledger_.contains(owner))
+      problem_(Name(std::get<0>(owner), std::get<1>(owner), std::get<2>(owner)) + ": have no record");
+  for (const auto& [user, sums] : of_users) users_.try_emplace(user);
+  for (const auto& [user, sums] : users_) Compare(NameOfUser(user.first, user.second), sums, of_users[user]);
+  for (const auto& [user, open] : open_of_hosts_) open_.try_emplace(user);
+  for (const auto& [user, open] : open_)
+    if (open != open_of_hosts_[user])
+      problem_(NameOfUser(user.first, user.second) + ": leave " + Text(open) +
+               " micro-credits open, and those of its hosts " + Text(open_of_hosts_[user]));
+  for (const auto& [project, sums] : of_projects) projects_.try_emplace(project);
+  for (const auto& [project, sums] : projects_)
+    Compare("estimates of project " + std::to_string(project), sums, of_projects[project]);
+  for (const auto& [number, machine] : machines_) {
+    const double most = credit::CreditOfFlops(machine.flops, credit::Constants{}) * 1e6 *
+                        std::max(machine.newest - machine.since, 0.0);
+    // What was saved and spent was rounded with each record.
+    if (static_cast<double>(machine.allowed) > most * (1 + 1e-9) + static_cast<double>(machine.records))
+      problem_("machine " + std::to_string(number) + ": all its projects together were believed " +
+               Text(machine.allowed) + " micro-credits, and it can have done " + std::to_string(most));
+  }
+}
+
+}  // namespace cobblestone

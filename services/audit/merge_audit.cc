@@ -1,0 +1,200 @@
+#include "services/audit/merge_audit.h"
+
+#include <utility>
+
+namespace cobblestone {
+namespace {
+
+std::string Name(const std::pair<std::uint32_t, std::uint64_t>& host) {
+  return "host " + std::to_string(host.second) + " of project " + std::to_string(host.first);
+}
+
+}  // namespace
+
+Status MergeAudit::Look(std::uint32_t partition, bool lockstep, accounts::AccountsStage& stage) {
+  auto& hosts = stage.hosts();
+  Status s = hosts.ForEachStored([&](const stream::Key& key, const accounts::HostAccount& host) {
+    if (!host.merge.done) return;
+    const OfHost of{key.project, key.id};
+    done_[{partition, of}] = host.merge.into.value;
+    became_[of].push_back(host.merge.into.value);
+    heirs_[{partition, {key.project, host.merge.into.value}}];
+  });
+  if (!s.ok()) return s;
+  s = stage.merges().ForEachStored([&](const stream::Key& heir, const accounts::WaitingMerges& row) {
+    for (const accounts::WaitingMerge& one : row.hosts) {
+      wire::Grant record;
+      if (!wire::DecodeGrant(one.bytes, &record)) record.into = {};
+      const accounts::HostAccount* host = hosts.Find({.project = heir.project, .id = one.host, .sub = 0});
+      const bool is_here = host != nullptr && !host->elsewhere;
+      const accounts::HostAccount* takes = hosts.Find(heir);
+      const bool both_are_here = is_here && takes != nullptr && !takes->elsewhere;
+      waiting_[{partition, {heir.project, one.host}}] = {
+          .user = one.user,
+          .into = record.into.value,
+          .heir = heir.id,
+          .ready = !lockstep && (heir.id == one.host || (both_are_here && takes->user.value == one.user))};
+    }
+  });
+  if (!s.ok()) return s;
+  any_ = any_ || !done_.empty() || !waiting_.empty();
+  return stage.moves().ForEachStored([&](const stream::Key& key, const accounts::HostMoves& moves) {
+    const accounts::HostAccount* host = hosts.Find({.project = key.project, .id = key.id, .sub = 0});
+    const Here here{partition, {key.project, key.id}};
+    places_[here] = {.due = moves.due,
+                     .elsewhere = host != nullptr && host->elsewhere,
+                     .user = host != nullptr ? host->user : UserId(),
+                     .leaving = moves.leaving};
+    if (host != nullptr && host->merge.done) ended_.insert(here);
+  });
+}
+
+void MergeAudit::Move(const wire::GrantHead& head, Place& place) const {
+  const auto send = [&] {
+    place.elsewhere = true;
+    place.user = {};
+  };
+  switch (head.kind) {
+    case wire::GrantKind::kHostComes:
+      place.elsewhere = true;
+      ++place.due;
+      return;
+    case wire::GrantKind::kHostLeaves:
+      if (place.elsewhere) return place.leaving.push_back(head.user);
+      return send();
+    default:
+      if (place.due > 0) --place.due;
+      place.elsewhere = false;
+      place.user = head.user;
+      if (place.leaving.empty()) return;
+      place.leaving.erase(place.leaving.begin());
+      send();
+  }
+}
+
+void MergeAudit::Take(const wire::Grant& grant, std::uint32_t partition, bool behind) {
+  const wire::GrantHead& head = grant.head;
+  const OfHost host{head.project.value, head.host.value};
+  using wire::GrantKind;
+  if (behind) {
+    if (head.kind == GrantKind::kHostMerged) later_[host] = grant.into.value;
+    return;
+  }
+  if (head.kind == GrantKind::kHostComes || head.kind == GrantKind::kHostLeaves ||
+      head.kind == GrantKind::kHostAccount)
+    Move(head, moved_[{partition, host}]);
+  const bool shows = head.host && head.user && head.kind != GrantKind::kEstimate &&
+                     head.kind != GrantKind::kHostComes && head.kind != GrantKind::kHostLeaves &&
+                     head.kind != GrantKind::kHostOthers && !wire::IsNote(head.kind);
+  if (shows && !heirs_.empty())
+    if (const auto heir = heirs_.find({partition, host}); heir != heirs_.end())
+      heir->second.insert(head.user.value);
+  if (head.kind != GrantKind::kHostMerged) return;
+  const bool first =
+      merges_
+          .try_emplace(host, Merge{.partition = partition, .user = head.user.value, .into = grant.into.value})
+          .second;
+  if (!first) problem_(Name(host) + ": the ledger says twice that it becomes another one");
+}
+
+void MergeAudit::TakeRefused(const wire::Refused& refused, bool before) {
+  wire::Grant record;
+  if (refused.topic != "grants" || !wire::DecodeGrant(refused.original, &record) ||
+      record.head.kind != wire::GrantKind::kHostMerged)
+    return;
+  const auto merge = merges_.find({record.head.project.value, record.head.host.value});
+  if (merge == merges_.end()) return;  // of a record behind
+  auto& [host, said] = *merge;
+  if (said.user != record.head.user.value || said.into != record.into.value)
+    return problem_(Name(host) + ": another record was refused than the one by which it becomes host " +
+                    std::to_string(said.into));
+  if (said.refused != Refusal::kNone)
+    problem_(Name(host) + ": that it becomes another one was refused twice");
+  said.refused = before ? Refusal::kBefore : Refusal::kLately;
+}
+
+bool MergeAudit::Leads(const OfHost& host, std::uint64_t into, std::uint64_t to) const {
+  std::set<std::uint64_t> seen{host.second};
+  std::vector<std::uint64_t> next{into};
+  while (!next.empty()) {
+    const std::uint64_t one = next.back();
+    next.pop_back();
+    if (!seen.insert(one).second) continue;
+    if (one == to) return true;
+    const OfHost key{host.first, one};
+    if (const auto merge = merges_.find(key); merge != merges_.end()) next.push_back(merge->second.into);
+    if (const auto later = later_.find(key); later != later_.end()) next.push_back(later->second);
+    if (const auto became = became_.find(key); became != became_.end())
+      next.insert(next.end(), became->second.begin(), became->second.end());
+  }
+  return false;
+}
+
+void MergeAudit::CheckMerge(const OfHost& host, const Merge& merge) {
+  const Here here{merge.partition, host};
+  const std::string name = Name(host) + ", that is to become host " + std::to_string(merge.into);
+  const auto done = done_.find(here);
+  const auto waits = waiting_.find(here);
+  const bool is_done = done != done_.end();
+  const bool is_waiting = waits != waiting_.end();
+  if (is_done && is_waiting) problem_(name + ": has become one, and waits");
+  if (is_done && merge.refused != Refusal::kNone) problem_(name + ": has become one, and was refused");
+  if (is_waiting && merge.refused == Refusal::kBefore) problem_(name + ": waits, and was refused");
+  if (!is_done && !is_waiting && merge.refused == Refusal::kNone)
+    problem_(name + ": has not become one, does not wait, and was not refused");
+  if (is_done) {
+    if (!Leads(host, merge.into, done->second))
+      problem_(name + ": has become host " + std::to_string(done->second) + ", to which that does not lead");
+    else if (!heirs_.at({merge.partition, {host.first, done->second}}).contains(merge.user))
+      problem_(name + ": has become host " + std::to_string(done->second) +
+               ", which the ledger has not shown as user " + std::to_string(merge.user) + "'s");
+  }
+  if (!is_waiting) return;
+  if (waits->second.user != merge.user || waits->second.into != merge.into ||
+      (waits->second.heir != host.second && !Leads(host, merge.into, waits->second.heir)))
+    problem_(name + ": waits for host " + std::to_string(waits->second.heir) + " as user " +
+             std::to_string(waits->second.user) + "'s, by another record than the ledger's");
+  if (waits->second.ready)
+    problem_(name + ": waits for host " + std::to_string(waits->second.heir) +
+             ", and both are here as user " + std::to_string(merge.user) + "'s");
+}
+
+void MergeAudit::CheckPlaces() {
+  for (const auto& [here, place] : moved_) places_.try_emplace(here);
+  for (const auto& [here, place] : places_) {
+    if (ended_.contains(here)) continue;
+    const auto& [partition, host] = here;
+    const auto text = [](const Place& one) {
+      return one.elsewhere ? "elsewhere, with " + std::to_string(one.due) + " to come and " +
+                                 std::to_string(one.leaving.size()) + " to leave"
+                           : "here, of user " + std::to_string(one.user.value);
+    };
+    const Place& by_ledger = moved_[here];
+    if (place.elsewhere != by_ledger.elsewhere || place.due != by_ledger.due ||
+        place.leaving != by_ledger.leaving || (!place.elsewhere && place.user != by_ledger.user))
+      problem_(Name(host) + ": in partition " + std::to_string(partition) + " its account is " + text(place) +
+               ", and by the ledger " + text(by_ledger));
+  }
+}
+
+void MergeAudit::Check() {
+  for (const auto& [host, merge] : merges_) {
+    refused_ += merge.refused != Refusal::kNone ? 1 : 0;
+    CheckMerge(host, merge);
+  }
+  const auto has_record = [&](const Here& here) {
+    const auto merge = merges_.find(here.second);
+    return merge != merges_.end() && merge->second.partition == here.first;
+  };
+  for (const auto& [here, into] : done_)
+    if (!has_record(here))
+      problem_(Name(here.second) + ": has become host " + std::to_string(into) +
+               ", and the ledger says nothing of it");
+  for (const auto& [here, one] : waiting_)
+    if (!has_record(here))
+      problem_(Name(here.second) + ": waits to become host " + std::to_string(one.heir) +
+               ", and the ledger says nothing of it");
+  CheckPlaces();
+}
+
+}  // namespace cobblestone

@@ -1,7 +1,0 @@
-#include "services/cobblestone/rules_version.h"
-
-namespace cobblestone {
-
-const std::uint32_t kRulesVersion = 10;
-
-}  // namespace cobblestone

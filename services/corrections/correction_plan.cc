@@ -1,0 +1,888 @@
+#include "services/corrections/correction_plan.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "common/credit/accounts/correction.h"
+#include "common/credit/policies/policy.h"
+#include "common/credit/policies/worth_if_valid.h"
+#include "common/stream/hash128.h"
+#include "common/wire/control/control_codec.h"
+#include "common/wire/control/mark_codec.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/ledger/account_codec.h"
+#include "common/wire/ledger/refused_codec.h"
+#include "services/corrections/trickle_spans.h"
+#include "services/view/json.h"
+
+namespace cobblestone {
+
+using nlohmann::json;
+
+namespace {
+
+std::string Digits(credit::MicroTotal micro) { return std::to_string(static_cast<long long>(micro)); }
+
+bool SameBits(double a, double b) {
+  return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
+}
+
+// Of what was decided upon, and never of when or why: whoever decides the same upon the same says the same.
+std::uint64_t EventIdOf(ProjectId project, ResultId result, const wire::LedgerEntry& entry,
+                        credit::MicroCredit after, const CorrectionRequest& request,
+                        credit::MicroCredit paid = 0) {
+  std::string text;
+  for (const std::uint64_t number :
+       {std::uint64_t{project.value}, result.value, entry.host.value, entry.user.value, entry.team.value,
+        entry.previous, static_cast<std::uint64_t>(entry.credit_micro), static_cast<std::uint64_t>(after),
+        std::uint64_t{request.policy_version}, std::uint64_t{entry.counted ? 1u : 0u}})
+    text += std::to_string(number) + ' ';
+  if (request.reinstates) text += "reinstates";
+  if (paid != 0) text += "runs " + std::to_string(paid);
+  return std::max<std::uint64_t>(1, stream::HashBytes(text).low);
+}
+
+// Likewise. `repriced`: how often before: the same price may come again.
+std::uint64_t EventIdOf(ProjectId project, const wire::JobRepricing& repricing, std::uint32_t repriced) {
+  std::string text = "runs ";
+  const auto add = [&text](std::uint64_t number) { text += std::to_string(number) + ' '; };
+  for (const std::uint64_t number :
+       {std::uint64_t{project.value}, repricing.result.value, repricing.host.value,
+        std::uint64_t{repricing.policy_version}, std::uint64_t{repriced}})
+    add(number);
+  for (const wire::RepricedShare& share : repricing.shares) {
+    add(share.entry->user.value);
+    add(share.entry->team.value);
+    for (const credit::MicroCredit micro :
+         {share.paid_micro, share.taken_micro, share.paid_anew_micro, share.taken_anew_micro})
+      add(static_cast<std::uint64_t>(micro));
+  }
+  return std::max<std::uint64_t>(1, stream::HashBytes(text).low);
+}
+
+// Nobody can tell what of a job that runs was taken where ACCOUNTS did it, which knows not of which results.
+bool CorrectedByHand(const std::vector<ResultRecord>& records) {
+  return std::any_of(records.begin(), records.end(),
+                     [](const ResultRecord& one) { return one.event != 0 && !one.while_running(); });
+}
+std::string NeverThere(AppId app, std::uint32_t version) {
+  return "prices by version " + std::to_string(version) + " of the policy of app " +
+         std::to_string(app.value) + ", which there never was";
+}
+
+constexpr const char* kByHand =
+    "its job still runs, and what it was paid was corrected by hand: ask again when it is decided";
+
+}  // namespace
+
+bool CorrectionReader::TakeControl(std::string_view record) {
+  wire::ControlView control;
+  if (!wire::DecodeControl(record, &control)) return false;
+  if (control.kind != wire::ControlKind::kEvent || control.head.project != request_.project) return true;
+  return wire::ApplyControl(control, view_).ok();
+}
+
+bool CorrectionReader::Meant(const wire::GrantHead& head, const wire::Grant& whole) const {
+  const auto id = static_cast<std::uint64_t>(request_.id);
+  switch (request_.target) {
+    case wire::TargetKind::kResult: return head.result.value == id;
+    case wire::TargetKind::kHost: return head.host.value == id || Joined(head.host);
+    case wire::TargetKind::kWorkunit:
+      return (whole.claim && whole.claim->workunit.value == id) ||
+             (whole.partial && whole.partial->workunit.value == id);
+    case wire::TargetKind::kAppVersion: {
+      if (whole.claim) return whole.claim->version.value == request_.id;
+      // Of one whose trickles' records do not tell a version, its grant may.
+      return whole.partial && MayBeOf(head.app) &&
+             (whole.partial->version.value == 0 || whole.partial->version.value == request_.id);
+    }
+    case wire::TargetKind::kNone: break;
+  }
+  return false;
+}
+
+// Whether a merge has come about only ACCOUNTS knows: it does once the ledger has shown the other host, or what that has become, as
+// that owner's.
+bool CorrectionReader::TakeHost(std::string_view record) {
+  wire::GrantHead head;
+  if (!wire::DecodeGrantHead(record, &head)) return false;
+  if (head.project != request_.project || !head.host || !head.user) return true;
+  if (head.kind != wire::GrantKind::kEstimate && head.kind != wire::GrantKind::kHostLeaves &&
+      head.kind != wire::GrantKind::kHostOthers && !wire::IsNote(head.kind))
+    owned_.emplace(head.host, head.user);
+  if (head.kind != wire::GrantKind::kHostMerged) return true;
+  wire::Grant whole;
+  if (!wire::DecodeGrant(record, &whole)) return false;
+  merges_[head.host] = {.into = whole.into, .user = head.user};
+  return true;
+}
+
+// One that would close a circle, or waited in vain.
+bool CorrectionReader::TakeMerge(std::string_view bytes) {
+  wire::Refused refused;
+  if (!wire::DecodeRefused(bytes, &refused)) return false;
+  if (refused.topic != "grants") return true;
+  wire::GrantHead head;
+  if (wire::DecodeGrantHead(refused.original, &head) && head.kind == wire::GrantKind::kHostMerged &&
+      head.project == request_.project)
+    merges_.erase(head.host);
+  return true;
+}
+
+// What the host has become, if anything. `asked`: hosts whose heirs were asked for on the way, each once.
+std::optional<HostId> CorrectionReader::HeirOf(HostId host, std::set<HostId>& asked) const {
+  const auto merge = merges_.find(host);
+  if (merge == merges_.end() || !asked.insert(host).second) return std::nullopt;
+  std::optional<HostId> heir = merge->second.into;
+  while (heir && !owned_.contains({*heir, merge->second.user})) heir = HeirOf(*heir, asked);
+  return heir == host ? std::nullopt : heir;
+}
+
+// The host has become the one that is asked for.
+bool CorrectionReader::Joined(HostId host) const {
+  std::set<HostId> asked;
+  for (auto heir = HeirOf(host, asked); heir; heir = HeirOf(*heir, asked))
+    if (heir->value == static_cast<std::uint64_t>(request_.id)) return true;
+  return false;
+}
+
+// The app version that is asked for may be one of this app: any that is not in the catalogue.
+bool CorrectionReader::MayBeOf(AppId app) const {
+  const credit::AppVersionRow* row = view().catalogue.FindVersion(AppVersionId(request_.id));
+  return row == nullptr || row->app == app;
+}
+
+bool CorrectionReader::Select(std::string_view record) {
+  wire::Grant grant;
+  if (!wire::DecodeGrantHead(record, &grant.head)) return false;
+  const bool invalid = grant.head.kind == wire::GrantKind::kInvalid && ReinstatesInvalid();
+  const bool award = wire::IsAward(grant.head.kind) && !request_.judged_invalid;
+  if (!(award || invalid) || grant.head.project != request_.project) return true;
+  const bool by_head =
+      request_.target == wire::TargetKind::kResult || request_.target == wire::TargetKind::kHost;
+  if (by_head && !Meant(grant.head, grant)) return true;
+  if (!wire::DecodeGrant(record, &grant)) return false;
+  if (!Meant(grant.head, grant)) return true;
+  asked_.insert(grant.head.result.value);
+  if ((request_.policy_version != 0 || invalid) && grant.claim)
+    asked_workunits_.insert(grant.claim->workunit.value);
+  return true;
+}
+
+bool CorrectionReader::TakeGrant(std::string_view bytes) {
+  wire::GrantHead head;
+  if (!wire::DecodeGrantHead(bytes, &head)) return false;
+  if (head.project != request_.project) return true;
+  if (head.kind == wire::GrantKind::kTrickle) return !asked_.contains(head.result.value) || TakeUnpaid(bytes);
+  if (head.kind == wire::GrantKind::kInvalid) {
+    if (ReinstatesInvalid()) newest_ = std::max(newest_, head.time);
+    return !asked_.contains(head.result.value) || TakeInvalid(bytes);
+  }
+  if (!wire::IsAward(head.kind)) return true;
+  newest_ = std::max(newest_, head.time);
+  const bool meant = asked_.contains(head.result.value);
+  if (!meant && (asked_workunits_.empty() || head.kind != wire::GrantKind::kFinal)) return true;
+  wire::Grant grant;
+  if (!wire::DecodeGrant(bytes, &grant)) return false;
+  if (grant.claim && asked_workunits_.contains(grant.claim->workunit.value))
+    replicas_[head.result.value] = grant;
+  if (!meant) return true;
+
+  LedgerResult& result = results_[head.result.value];
+  ResultRecord& record = result.owners[{head.host, head.user}].emplace_back(
+      ResultRecord{.kind = head.kind,
+                   .team = head.team,
+                   .micro = head.credit_micro,
+                   .provisional = wire::ProvisionalOf(head) - head.settles_micro,
+                   .time = head.time,
+                   .recent_off = head.recent_off,
+                   .flags = head.flags});
+  result.app = head.app;
+  if (grant.undone) {
+    record.event = grant.undone->event;
+    record.before = grant.undone->credit_micro;
+    record.paid = grant.undone->paid_micro;
+    record.taken = grant.undone->taken_micro;
+    record.repriced = grant.undone->repriced;
+    record.policy_version = grant.undone->policy_version;
+    record.like_result = grant.undone->like_result;
+    return true;
+  }
+  result.last_credit = std::max(result.last_credit, head.time);
+  if (grant.partial) TakePartial(*grant.partial, result, record);
+  if (grant.claim) {
+    result.workunit = grant.claim->workunit;
+    result.version = grant.claim->version;
+    result.final = std::move(grant);
+  }
+  return true;
+}
+
+bool CorrectionReader::TakeInvalid(std::string_view bytes) {
+  wire::Grant grant;
+  if (!wire::DecodeGrant(bytes, &grant) || !grant.claim) return false;
+  LedgerResult& result = results_[grant.head.result.value];
+  result.app = grant.head.app;
+  result.last_credit = std::max(result.last_credit, grant.head.time);
+  result.workunit = grant.claim->workunit;
+  result.version = grant.claim->version;
+  result.invalid[{grant.head.host, grant.head.user}] = std::move(grant);
+  return true;
+}
+
+// A message that brought nothing, and may do so at another price.
+bool CorrectionReader::TakeUnpaid(std::string_view bytes) {
+  wire::Grant grant;
+  if (!wire::DecodeGrant(bytes, &grant) || !grant.partial) return false;
+  if (grant.partial->refusal != wire::RefusalReason::kUnknown) return true;
+  LedgerResult& result = results_[grant.head.result.value];
+  const bool late = (grant.head.flags & credit::kGrantLate) != 0;
+  double& mark = result.unpaid[{grant.partial->variety, grant.partial->repriced, late}];
+  mark = std::max(mark, grant.partial->mark_after);
+  const auto& sent = grant.partial->sent_price ? grant.partial->sent_price : grant.partial->price;
+  if (!sent) return true;
+  const std::size_t variety = result.PlaceOf(grant.partial->variety, *sent);
+  if (!late || !grant.partial->workunit) return true;  // CLAIMS has found that it is nothing, not GRANTS
+  const ResultOwner owner{grant.head.host, grant.head.user};
+  const auto records = result.owners.find(owner);
+  result.covered.push_back({.owner = owner,
+                            .variety = variety,
+                            .mark = grant.partial->mark_after,
+                            .at = records == result.owners.end() ? 0 : records->second.size()});
+  return true;
+}
+
+void CorrectionReader::TakePartial(const wire::PartialGrant& partial, LedgerResult& result,
+                                   ResultRecord& record) {
+  result.workunit = partial.workunit;
+  if (partial.version.value != 0) result.version = partial.version;
+  record.mark_before = partial.mark_before;
+  record.mark = partial.mark_after;
+  record.paid_before = partial.paid_before;
+  record.repriced = partial.repriced;
+  const auto& sent = partial.sent_price ? partial.sent_price : partial.price;
+  if (!sent) {
+    record.variety = std::numeric_limits<std::size_t>::max();
+    return;
+  }
+  record.variety = result.PlaceOf(partial.variety, *sent);
+  const credit::TricklePrice& first = result.prices[0].second;
+  result.resent = result.resent || sent->rule_version != first.rule_version ||
+                  !SameBits(sent->sent_time, first.sent_time);
+}
+
+bool CorrectionReader::TakeReplica(std::string_view bytes) {
+  wire::Grant grant;
+  if (!wire::DecodeGrantHead(bytes, &grant.head)) return false;
+  if (grant.head.kind != wire::GrantKind::kFinal || grant.head.project != request_.project) return true;
+  if (!wire::DecodeGrant(bytes, &grant)) return false;
+  if (grant.claim) replicas_[grant.head.result.value] = std::move(grant);
+  return true;
+}
+
+bool CorrectionReader::TakePosting(std::string_view bytes) {
+  if (wire::IsPassedPosting(bytes)) return true;
+  wire::Posting posting;
+  if (!wire::DecodePosting(bytes, &posting)) return false;
+  const auto result = results_.find(posting.result.value);
+  if (posting.project != request_.project || result == results_.end()) return true;
+  const auto found = result->second.owners.find({posting.host, posting.user});
+  if (found == result->second.owners.end()) return true;
+  const auto is_of = [&](const ResultRecord& one) {
+    return !one.posted && one.micro == posting.credit_micro && SameBits(one.time, posting.time) &&
+           (one.kind == wire::GrantKind::kFinal) != posting.uncounted;
+  };
+  // A correction says which team it goes from, unless it has waited for its user.
+  auto& records = found->second;
+  auto its = std::find_if(records.begin(), records.end(), [&](const ResultRecord& one) {
+    return one.event != 0 && one.team == posting.team && is_of(one);
+  });
+  if (its == records.end())
+    its = std::find_if(records.begin(), records.end(), [&](const ResultRecord& one) {
+      return (one.event == 0 || (one.while_running() && !one.team)) && is_of(one);
+    });
+  if (its == records.end()) return true;
+  its->posted = true;
+  its->waited = its->while_running() && !its->team;
+  its->team = posting.team;
+  return true;
+}
+
+bool CorrectionReader::TakeRefused(std::string_view bytes) {
+  wire::Refused refused;
+  if (!wire::DecodeRefused(bytes, &refused)) return false;
+  if (refused.refusal.reason != wire::RefusalReason::kUnknownUser || refused.topic != "grants") return true;
+  wire::GrantHead head;
+  if (!wire::DecodeGrantHead(refused.original, &head)) return true;
+  const auto result = results_.find(head.result.value);
+  if (head.project == request_.project && result != results_.end()) result->second.unnamed = true;
+  return true;
+}
+
+void CorrectionReader::FindWaited() {
+  for (auto& [id, result] : results_)
+    for (auto& [owner, records] : result.owners)
+      for (auto one = records.begin(); one != records.end(); ++one) {
+        if (!one->while_running() || one->repriced == 0 || one->team || one->micro != 0) continue;
+        const ResultRecord* last = nullptr;
+        bool to_none = false;
+        for (auto before = records.begin(); before != one; ++before)
+          if (before->partial() && !before->late()) {
+            last = &*before;
+            to_none = to_none || !before->team;
+          }
+        if (last == nullptr || to_none) continue;
+        one->waited = true;
+        one->team = last->team;
+      }
+}
+
+void CorrectionReader::Push(wire::Event event, ResultId result, const wire::LedgerEntry& entry,
+                            credit::MicroCredit after, CorrectionPlan& plan) const {
+  const credit::RecentAverage share{.value = entry.recent, .time = entry.recent_time};
+  const double off = request_.reinstates
+                         ? credit::ShareBack(share, event.head.time)
+                         : credit::ShareOff(share, entry.credit_micro, after, event.head.time);
+  plan.corrections.push_back(
+      {.event = std::move(event), .result = result, .entry = entry, .after = after, .recent_off = off});
+}
+
+void CorrectionReader::Add(ResultId result, const wire::LedgerEntry& entry, credit::MicroCredit after,
+                           CorrectionPlan& plan, std::optional<wire::JudgedInvalid> judged_invalid) {
+  wire::Event event{.head = {.id = EventIdOf(request_.project, result, entry, after, request_),
+                             .project = request_.project,
+                             .time = TimeOfEvents()},
+                    .body = {}};
+  const wire::Target target{.kind = wire::TargetKind::kResult, .id = result.value};
+  if (request_.policy_version == 0 && !request_.reinstates)
+    event.body = wire::Reversal{.target = target, .reason = request_.reason, .entry = entry};
+  else
+    event.body = wire::Repricing{.policy_version = request_.policy_version,
+                                 .target = target,
+                                 .reason = request_.reason,
+                                 .entry = entry,
+                                 .credit_micro = after,
+                                 .judged_invalid = judged_invalid};
+  Push(std::move(event), result, entry, after, plan);
+  plan.corrections.back().judged_invalid = judged_invalid;
+}
+
+void CorrectionReader::AddReversal(ResultId id, const LedgerResult& result, const RunningShare& share,
+                                   CorrectionPlan& plan) {
+  const auto paid = static_cast<credit::MicroCredit>(share.sums.paid);
+  wire::Event event{.head = {.id = EventIdOf(request_.project, id, share.entry, 0, request_, paid),
+                             .project = request_.project,
+                             .time = TimeOfEvents()},
+                    .body = wire::JobReversal{.host = share.entry.host,
+                                              .result = id,
+                                              .reason = request_.reason,
+                                              .entry = share.entry,
+                                              .paid_micro = paid,
+                                              .repriced = result.Repriced()}};
+  Push(std::move(event), id, share.entry, 0, plan);
+}
+
+void CorrectionReader::PlanResult(ResultId id, const LedgerResult& result, CorrectionPlan& plan) {
+  const auto problem = [&](std::string why) { plan.problems.emplace_back(id, std::move(why)); };
+  if (request_.target == wire::TargetKind::kAppVersion && !result.version)
+    return problem(
+        "its trickles alone were paid, by an earlier program that did not say for which app version: "
+        "if it is one of them, name the result");
+  if (result.unnamed)
+    return problem(
+        "its user was never named, so that its host alone has the credit: nothing to take it from");
+  if (request_.policy_version == 0) {
+    for (const auto& [owner, records] : result.owners) {
+      if (request_.judged_invalid) break;
+      request_.reinstates ? PlanReinstatement(id, result, owner, plan)
+                          : PlanReversal(id, result, owner, plan);
+    }
+    if (ReinstatesInvalid() && !result.invalid.empty()) PlanInvalid(id, result, plan);
+    return;
+  }
+  if (result.Runs()) return PlanRunning(id, result, plan);
+  BroughtAnew anew = BringAnew(result, replicas_, view(), request_.policy_version);
+  if (!anew.problem.empty()) return problem(std::move(anew.problem));
+  for (const auto& [owner, records] : result.owners) {
+    const std::vector<TeamShare> shares = SharesOf(result, owner);
+    if (shares.empty()) continue;
+    const std::vector<credit::MicroTotal> each = Spread(shares, anew.brought[owner]);
+    bool changes = false;
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      const auto after = static_cast<credit::MicroCredit>(each[i] + shares[i].taken);
+      if (after == shares[i].entry.credit_micro) continue;
+      changes = true;
+      Add(id, shares[i].entry, after, plan);
+    }
+    plan.unchanged += changes ? 0 : 1;
+  }
+}
+
+// Of a job that runs CLAIMS takes back what it was paid, which knows it and will settle the rest; of one that is decided ACCOUNTS.
+void CorrectionReader::PlanReversal(ResultId id, const LedgerResult& result, const ResultOwner& owner,
+                                    CorrectionPlan& plan) {
+  const std::vector<ResultRecord>& records = result.owners.at(owner);
+  if (Provisional(records) == 0) {
+    for (const TeamShare& share : SharesOf(result, owner)) {
+      const bool something = share.entry.credit_micro != 0 || share.entry.counted;
+      plan.unchanged += something ? 0 : 1;
+      if (something) Add(id, share.entry, 0, plan);
+    }
+    return;
+  }
+  if (CorrectedByHand(records)) {
+    plan.problems.emplace_back(id, kByHand);
+    return;
+  }
+  for (const RunningShare& share : RunningSharesOf(result, owner)) {
+    const bool something = share.sums.paid > share.sums.taken;
+    plan.unchanged += something ? 0 : 1;
+    if (something) AddReversal(id, result, share, plan);
+  }
+}
+
+// The sum that reversals have taken comes back, whatever else has come of the result since.
+void CorrectionReader::PlanReinstatement(ResultId id, const LedgerResult& result, const ResultOwner& owner,
+                                         CorrectionPlan& plan) {
+  const std::vector<ResultRecord>& records = result.owners.at(owner);
+  const bool taken_while_running = std::any_of(records.begin(), records.end(), [](const ResultRecord& one) {
+    return one.while_running() && one.kind == wire::GrantKind::kReversal && one.micro < 0;
+  });
+  if (taken_while_running) {
+    plan.problems.emplace_back(id,
+                               "a part of it was reversed while its job still ran: that is not reinstated");
+    return;
+  }
+  for (const TeamShare& share : SharesOf(result, owner)) {
+    if (share.taken == 0 && !share.uncounted) {
+      plan.unchanged += 1;
+      continue;
+    }
+    wire::LedgerEntry entry = share.entry;
+    entry.recent = share.lost.value;
+    entry.recent_time = share.lost.time;
+    Add(id, entry, static_cast<credit::MicroCredit>(entry.credit_micro - share.taken), plan);
+  }
+}
+
+std::string CorrectionReader::CannotReinstate(const LedgerResult& result) {
+  if (result.invalid.size() > 1)
+    return "it was judged invalid on " + std::to_string(result.invalid.size()) +
+           " hosts, and the ledger does not tell whose it is";
+  if (result.final)
+    return "it was judged invalid on host " + std::to_string(result.invalid.begin()->first.host.value) +
+           ", and has its grant on host " + std::to_string(result.final->head.host.value);
+  if (result.Runs()) return "it was judged invalid, and its job runs again: ask again when it is decided";
+  for (const auto& [owner, records] : result.owners)
+    if (std::any_of(records.begin(), records.end(), [](const ResultRecord& one) { return one.event != 0; }))
+      return "what its trickles were paid was corrected by an operator: that is not reinstated";
+  return {};
+}
+
+std::optional<credit::MicroCredit> CorrectionReader::NamedWorth(const wire::Grant& invalid,
+                                                                std::string* problem) {
+  if (credit::TellsWorth(*invalid.claim)) {
+    *problem = "its price is no number that can be granted";
+    return std::nullopt;
+  }
+  if (!request_.credit) {
+    unnamed_ = true;
+    *problem =
+        "its policy is assigned, and neither the validator nor the application said what it is worth: "
+        "name the amount with --credit";
+    return std::nullopt;
+  }
+  named_ = true;
+  bool ok = true;
+  const credit::MicroCredit micro = credit::RoundToMicro(*request_.credit, &ok);
+  const double cap = invalid.detail.max_granted_credit;
+  if (!ok) *problem = "the amount of --credit is more than the ledger can hold";
+  if (cap > 0 && *request_.credit > cap)
+    *problem = "the amount of --credit is more than the project's limit of then, " +
+               view::MicroText(credit::RoundToMicro(cap)) + " Cobblestones: name at most that";
+  return problem->empty() ? std::optional(micro) : std::nullopt;
+}
+
+// A result that the validator judged invalid gets its first credit: at the price of when it was judged, less what trickles have paid.
+void CorrectionReader::PlanInvalid(ResultId id, const LedgerResult& result, CorrectionPlan& plan) {
+  const auto is_first = [](const ResultRecord& one) { return one.of_invalid(); };
+  for (const auto& [owner, records] : result.owners)
+    if (std::any_of(records.begin(), records.end(), is_first)) {
+      // It is like a granted result from then on: a reversal of it may be taken back.
+      const bool planned = !plan.corrections.empty() && plan.corrections.back().result == id;
+      if (request_.judged_invalid)
+        plan.unchanged += 1;
+      else if (!planned)
+        plan.problems.emplace_back(id, "it was judged invalid, and is reinstated already");
+      return;
+    }
+  std::string problem = CannotReinstate(result);
+  const auto& [owner, invalid] = *result.invalid.begin();
+  std::optional<InvalidWorth> worth;
+  if (problem.empty()) worth = WorthOfInvalid(invalid, replicas_);
+  if (problem.empty() && !worth)
+    if (const auto named = NamedWorth(invalid, &problem)) worth = InvalidWorth{.micro = *named};
+  if (!problem.empty()) {
+    plan.problems.emplace_back(id, std::move(problem));
+    return;
+  }
+  const credit::Claim& claim = *invalid.claim;
+  const auto micro = static_cast<credit::MicroCredit>(
+      std::max<credit::MicroTotal>(credit::MicroTotal{worth->micro} - PaidByTrickles(result), 0));
+  credit::RecentAverage recent;
+  credit::AddToShare(micro, invalid.head.time, recent);
+  const wire::LedgerEntry entry{.user = owner.user,
+                                .host = owner.host,
+                                .workunit = claim.workunit,
+                                .app = claim.app,
+                                .app_version = claim.version,
+                                .recent = recent.value,
+                                .recent_time = recent.time};
+  // As a grant: of the team of now where the policy says so, else of the team of when the result was reported.
+  const double reported = claim.received_time > 0 ? claim.received_time : claim.time;
+  const bool of_now = credit::PolicyFor(claim.policy).TeamAtGrant();
+  Add(id, entry, micro, plan,
+      wire::JudgedInvalid{.team_time = of_now ? TimeOfEvents() : reported,
+                          .like_result = worth->like_result});
+}
+
+// CLAIMS puts the version in force for the job, which knows its marks; what each owner and team have of that the ledger tells.
+void CorrectionReader::PlanRunning(ResultId id, const LedgerResult& result, CorrectionPlan& plan) {
+  const auto problem = [&](std::string why) { plan.problems.emplace_back(id, std::move(why)); };
+  for (const auto& [owner, records] : result.owners)
+    if (CorrectedByHand(records)) return problem(kByHand);
+  if (!result.prices.empty() && result.VersionInForce() == request_.policy_version) {
+    plan.unchanged += 1;
+    return;
+  }
+  RunningAnew anew = PriceRunning(result, view(), request_.policy_version);
+  if (!anew.problem.empty()) return problem("its job still runs: " + anew.problem);
+  wire::JobRepricing repricing{.host = anew.shares.front().owner.host,
+                               .result = id,
+                               .reason = request_.reason,
+                               .policy_version = request_.policy_version};
+  for (const RunningShareAnew& share : anew.shares)
+    repricing.shares.push_back({.entry = share.now.entry,
+                                .paid_micro = static_cast<credit::MicroCredit>(share.now.sums.paid),
+                                .taken_micro = static_cast<credit::MicroCredit>(share.now.sums.taken),
+                                .paid_anew_micro = share.paid,
+                                .taken_anew_micro = share.taken});
+  const std::uint64_t event_id = EventIdOf(request_.project, repricing, result.Repriced());
+  const wire::Event event{.head = {.id = event_id, .project = request_.project, .time = TimeOfEvents()},
+                          .body = std::move(repricing)};
+  for (const RunningShareAnew& share : anew.shares)
+    Push(event, id, share.now.entry, share.paid - share.taken, plan);
+}
+
+// Of the re-pricing at place `at` of the owner's records; empty: it is right. It may have been decided upon before the trickles that
+// came last, and with those that price another team's share.
+std::string CorrectionReader::WrongPrice(const LedgerResult& result, const ResultOwner& owner,
+                                         std::size_t at) const {
+  const ResultRecord& priced = result.owners.at(owner)[at];
+  const std::string by = " by version " + std::to_string(priced.policy_version);
+  if (view().FindPolicy(result.app, priced.policy_version) == nullptr)
+    return NeverThere(result.app, priced.policy_version);
+  LedgerResult then = result;
+  for (auto& [other, records] : then.owners)
+    if (other != owner)
+      std::erase_if(records, [](const ResultRecord& one) { return one.event != 0 && !one.while_running(); });
+  std::vector<ResultRecord>& own = then.owners[owner];
+  std::erase_if(then.covered, [&](const CoveredTrickle& one) { return one.owner == owner && one.at > at; });
+  const credit::MicroTotal after = credit::MicroTotal{priced.before} + priced.micro;
+  std::string wrong;
+  own.resize(at);
+  for (;;) {
+    BroughtAnew anew = BringAnew(then, replicas_, view(), priced.policy_version);
+    const std::vector<TeamShare> shares = SharesOf(then, owner);
+    const std::vector<credit::MicroTotal> each = Spread(shares, anew.brought[owner]);
+    credit::MicroTotal expected = 0;
+    for (std::size_t i = 0; i < shares.size(); ++i)
+      if (shares[i].entry.team == priced.team) expected = each[i] + shares[i].taken;
+    if (anew.problem.empty() && expected == after) return {};
+    if (wrong.empty())
+      wrong = "makes it " + std::to_string(static_cast<long long>(after)) + " micro-credits" + by +
+              (anew.problem.empty() ? ", which makes it " + std::to_string(static_cast<long long>(expected))
+                                    : ", by which there is no price of it: " + anew.problem);
+    // What came last may have come behind the look.
+    const auto covered =
+        std::find_if(then.covered.rbegin(), then.covered.rend(),
+                     [&](const CoveredTrickle& one) { return one.owner == owner && one.at == own.size(); });
+    if (covered != then.covered.rend()) {
+      then.covered.erase(std::prev(covered.base()));
+      continue;
+    }
+    if (own.empty()) return wrong;
+    const ResultRecord& last = own.back();
+    const bool may_be_behind = last.event != 0 ? last.team != priced.team : last.partial() && last.late();
+    if (!may_be_behind) return wrong;
+    own.pop_back();
+  }
+}
+
+// Of one that was made while the job ran, at place `at` of the owner's records. CLAIMS has taken it where it rests on all that there
+// was: so of each owner on what came before the re-pricing of that number.
+std::string CorrectionReader::WrongRunningPrice(const LedgerResult& result, const ResultOwner& owner,
+                                                std::size_t at) const {
+  const ResultRecord& priced = result.owners.at(owner)[at];
+  const std::string by = " by version " + std::to_string(priced.policy_version);
+  LedgerResult then = result;
+  std::erase_if(then.unpaid, [&](const auto& one) { return std::get<1>(one.first) >= priced.repriced; });
+  then.covered.clear();
+  for (auto& [other, records] : then.owners) {
+    const auto end = std::find_if(records.begin(), records.end(),
+                                  [&](const ResultRecord& one) { return one.repriced >= priced.repriced; });
+    const bool waited = end != records.end() && end->waited;
+    const TeamId team = end != records.end() ? end->team : TeamId();
+    records.erase(end, records.end());
+    if (!waited) continue;
+    // What it rests on had no team yet, either.
+    for (ResultRecord& one : records) {
+      one.team = team;
+      one.waited = false;
+    }
+  }
+  const RunningAnew anew = PriceRunning(then, view(), priced.policy_version);
+  if (!anew.problem.empty()) return "prices" + by + ", by which there is no price of it: " + anew.problem;
+  const auto share = std::find_if(anew.shares.begin(), anew.shares.end(), [&](const RunningShareAnew& one) {
+    return one.owner == owner && one.now.entry.team == priced.team;
+  });
+  if (share == anew.shares.end()) return "prices what this owner and team had nothing of";
+  const PaidSums& sums = share->now.sums;
+  if (sums.paid - sums.taken != priced.before)
+    return "rests on " + std::to_string(priced.before) + " micro-credits, and the ledger had " +
+           Digits(sums.paid - sums.taken);
+  if (share->paid != priced.paid || share->taken != priced.taken ||
+      priced.micro != priced.paid - priced.taken - priced.before || priced.provisional != priced.micro)
+    return "makes it " + std::to_string(priced.paid) + " micro-credits, of which " +
+           std::to_string(priced.taken) + " were taken back," + by + ", which makes it " +
+           std::to_string(share->paid) + " and " + std::to_string(share->taken);
+  return {};
+}
+
+namespace {
+
+// What one team has of a result for one owner, record by record.
+struct Net {
+  credit::MicroTotal micro = 0;
+  std::set<credit::MicroTotal> since;  // each that it was since the last correction
+  credit::MicroTotal taken = 0;        // by reversals that were not reinstated; below 0
+  bool uncounted = false;              // by one of those
+  PaidSums sums;                       // of the job that runs
+  std::set<credit::MicroTotal> paid;   // each that it was
+
+  void AddPaid(const ResultRecord& record) {
+    sums.Add(record);
+    paid.insert(sums.paid);
+  }
+};
+
+// Of a correction of a job that is decided; empty: it gives back nothing, or what reversals had taken.
+std::string WrongReinstatement(const ResultRecord& record, const Net& net) {
+  if (!record.reinstates()) return {};
+  if (record.micro != -net.taken)
+    return "gives " + std::to_string(record.micro) + " micro-credits back, and reversals had taken " +
+           Digits(-net.taken);
+  if (((record.flags & credit::kGrantRecounts) != 0) != net.uncounted)
+    return net.uncounted ? "does not make the result count again" : "counts a result again that counts";
+  return {};
+}
+
+// Of a reversal that was made while the job ran; empty: it is right.
+std::string WrongWhileRunning(const ResultRecord& record, const Net& net, credit::MicroTotal provisional) {
+  const credit::MicroTotal sum = net.sums.SumOf(record);
+  if (!net.paid.contains(sum))
+    return "takes back up to " + Digits(sum) + " micro-credits of what a job had paid, and the ledger had " +
+           Digits(net.sums.paid);
+  const credit::MicroTotal more = net.sums.MoreBy(record);
+  if (-record.micro != more || record.before != more || record.provisional != record.micro)
+    return "takes " + Digits(-record.micro) + " micro-credits back, and of " + Digits(sum) + " were " +
+           Digits(sum - more) + " taken before";
+  if (-record.micro > provisional)
+    return "takes " + Digits(-record.micro) + " micro-credits back, and its job had " + Digits(provisional);
+  return {};
+}
+
+}  // namespace
+
+// Of a reinstatement of what was judged invalid; empty: it is right. Trickles that came behind the decision may have come behind the
+// look, too.
+std::string CorrectionReader::WrongFirstCredit(const LedgerResult& result, const ResultOwner& owner,
+                                               const ResultRecord& record) const {
+  const auto invalid = result.invalid.find(owner);
+  if (invalid == result.invalid.end()) return "reinstates a result that nobody judged invalid";
+  if (result.final) return "reinstates a result that has its grant";
+  if (!record.reinstates() || (record.flags & credit::kGrantRecounts) == 0 || record.before != 0)
+    return "does not give a result its first credit";
+  credit::MicroTotal first = 0;
+  credit::MicroTotal late = 0;
+  for (const auto& [other, records] : result.owners)
+    for (const ResultRecord& one : records) {
+      first += one.of_invalid() ? 1 : 0;
+      if (one.partial() && one.late()) late += one.micro;
+    }
+  if (first != 1) return "reinstates what was reinstated before";
+  ReplicaGrants like;
+  if (record.like_result) {
+    const auto replica = replicas_.find(record.like_result.value);
+    if (replica == replicas_.end() || replica->second.claim->workunit != result.workunit)
+      return "gives what result " + std::to_string(record.like_result.value) +
+             " was granted, which is no granted result of its workunit";
+    like.insert(*replica);
+  }
+  const auto worth = WorthOfInvalid(invalid->second, like);
+  const double cap = invalid->second.detail.max_granted_credit;
+  if (!worth)  // the operator has named it
+    return cap > 0 && record.micro > credit::RoundToMicro(cap)
+               ? "gives " + std::to_string(record.micro) +
+                     " micro-credits, more than the project's limit of then"
+               : "";
+  const credit::MicroTotal least = std::max<credit::MicroTotal>(worth->micro - PaidByTrickles(result), 0);
+  const credit::MicroTotal most =
+      std::max<credit::MicroTotal>(worth->micro - PaidByTrickles(result) + late, 0);
+  if (record.micro < least || record.micro > most)
+    return "gives " + std::to_string(record.micro) + " micro-credits, and the result would have got " +
+           Digits(most);
+  return {};
+}
+
+std::vector<std::string> CorrectionReader::WrongCorrections() {
+  FindWaited();
+  std::vector<std::string> wrong;
+  for (const auto& [id, result] : results_)
+    for (const auto& [owner, records] : result.owners) {
+      std::map<TeamId, Net> by_team;
+      credit::MicroTotal provisional = 0;
+      for (std::size_t at = 0; at < records.size(); ++at) {
+        const ResultRecord& record = records[at];
+        if (record.settles())
+          for (auto& [team, net] : by_team)
+            net = {.micro = net.micro,
+                   .since = std::move(net.since),
+                   .taken = net.taken,
+                   .uncounted = net.uncounted};
+        Net& net = by_team[record.team];
+        net.since.insert(net.micro);
+        if (record.while_running()) {
+          const std::string which = "correction " + std::to_string(record.event) + " ";
+          if (record.repriced != 0 && view().FindPolicy(result.app, record.policy_version) == nullptr)
+            wrong.push_back(which + NeverThere(result.app, record.policy_version));
+          else if (std::string why = record.repriced != 0 ? WrongRunningPrice(result, owner, at)
+                                                          : WrongWhileRunning(record, net, provisional);
+                   !why.empty())
+            wrong.push_back(which + why);
+          provisional += record.provisional;
+          if (record.repriced != 0) net.paid.clear();
+          net.AddPaid(record);
+          net.micro += record.micro;
+          net.since.clear();
+          continue;
+        }
+        if (record.partial() && !record.late()) net.AddPaid(record);
+        const std::string which = "correction " + std::to_string(record.event);
+        if (record.of_invalid()) {
+          if (std::string why = WrongFirstCredit(result, owner, record); !why.empty())
+            wrong.push_back(which + " " + why);
+          net.since.clear();
+          net.micro += record.micro;
+          continue;
+        }
+        if (record.event != 0 && !net.since.contains(record.before))
+          wrong.push_back(which + " rests on " + std::to_string(record.before) +
+                          " micro-credits, and the ledger had " + Digits(net.micro));
+        if (record.event != 0 && record.kind == wire::GrantKind::kReversal && record.micro != -record.before)
+          wrong.push_back(which + " takes " + std::to_string(-record.micro) + " of " +
+                          std::to_string(record.before) + " micro-credits back");
+        if (record.event != 0 && provisional != 0)
+          wrong.push_back(which +
+                          " was made while its job ran, and its decision settled once more what it took");
+        if (std::string why = WrongReinstatement(record, net); !why.empty())
+          wrong.push_back(which + " " + why);
+        if (record.kind == wire::GrantKind::kRepricing && !record.reinstates() && provisional == 0)
+          if (std::string why = WrongPrice(result, owner, at); !why.empty())
+            wrong.push_back(which + " " + why);
+        provisional += record.provisional;
+        if (record.event != 0 && (record.kind == wire::GrantKind::kReversal || record.reinstates())) {
+          net.taken += record.micro;
+          net.uncounted =
+              !record.reinstates() && (net.uncounted || (record.flags & credit::kGrantUncounts) != 0);
+        }
+        if (record.event != 0) net.since.clear();
+        net.micro += record.micro;
+      }
+    }
+  return wrong;
+}
+
+Result<CorrectionPlan> CorrectionReader::Plan() {
+  FindWaited();
+  CorrectionPlan plan;
+  for (const auto& [host, merge] : merges_)
+    if (Joined(host)) plan.joined.push_back(host);
+  for (const auto& [id, result] : results_) {
+    if (result.last_credit < request_.since || result.last_credit >= request_.until) continue;
+    const bool by_version = request_.target == wire::TargetKind::kAppVersion;
+    if (by_version && result.version && result.version->value != request_.id) continue;
+    if (request_.policy_version != 0 && view().FindPolicy(result.app, request_.policy_version) == nullptr)
+      return Status::InvalidArgument("app " + std::to_string(result.app.value) + " of project " +
+                                     std::to_string(request_.project.value) + " never had version " +
+                                     std::to_string(request_.policy_version) + " of a policy");
+    ++plan.results;
+    PlanResult(ResultId(id), result, plan);
+  }
+  if (plan.results == 0)
+    return Status::NotFound(ReinstatesInvalid()
+                                ? "the ledger has neither credit of what is asked for nor a result that was "
+                                  "judged invalid (of those judged before rules version 10 it has no record)"
+                                : "the ledger has no credit of what is asked for");
+  if (request_.reinstates && request_.credit && !named_)
+    return Status::InvalidArgument(
+        "--credit is for results of policy assigned that were judged invalid and "
+        "whose worth nothing tells: here is none, so leave it out");
+  // One result that was asked for by name: an error, where of many the others go on.
+  if (request_.target == wire::TargetKind::kResult && request_.reinstates && plan.corrections.empty() &&
+      plan.problems.size() == 1 && (named_ || (unnamed_ && !request_.credit)))
+    return Status::InvalidArgument("result " + std::to_string(plan.problems[0].first.value) + ": " +
+                                   plan.problems[0].second);
+  return plan;
+}
+
+json CorrectionPlanJson(const CorrectionPlan& plan) {
+  json rows = json::array();
+  for (const PlannedCorrection& one : plan.corrections) {
+    static constexpr char kDigits[] = "0123456789abcdef";
+    std::string hex;
+    for (const char c : wire::EncodeEvent(one.event)) {
+      hex.push_back(kDigits[static_cast<unsigned char>(c) >> 4]);
+      hex.push_back(kDigits[static_cast<unsigned char>(c) & 15]);
+    }
+    rows.push_back({{"result", one.result.value},
+                    {"user", one.entry.user.value},
+                    {"host", one.entry.host.value},
+                    {"team", one.entry.team.value},
+                    {"app", one.entry.app.value},
+                    {"before_micro", one.entry.credit_micro},
+                    {"after_micro", one.after},
+                    {"before", view::MicroText(one.entry.credit_micro)},
+                    {"after", view::MicroText(one.after)},
+                    {"recent_average_off", view::Number(one.recent_off)},
+                    {"running", one.running()},
+                    {"judged_invalid", one.judged_invalid.has_value()},
+                    {"like_result", one.judged_invalid ? one.judged_invalid->like_result.value : 0},
+                    {"event_id", one.event.head.id},
+                    {"event", hex}});
+  }
+  json problems = json::array();
+  for (const auto& [result, why] : plan.problems)
+    problems.push_back({{"result", result.value}, {"why", why}});
+  json joined = json::array();
+  for (const HostId host : plan.joined) joined.push_back(host.value);
+  return {{"corrections", rows},
+          {"hosts_joined", joined},
+          {"problems", problems},
+          {"results", plan.results},
+          {"unchanged", plan.unchanged}};
+}
+
+}  // namespace cobblestone

@@ -1,0 +1,190 @@
+#include "services/corrections/trickle_spans.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+namespace cobblestone {
+
+namespace {
+
+using credit::MicroCredit;
+using credit::MicroTotal;
+
+using Highest = std::map<std::size_t, double>;  // marks, by variety
+
+std::vector<credit::RecordedMark> MarksOf(const LedgerResult& result, const Highest& highest) {
+  std::vector<credit::RecordedMark> marks;
+  for (const auto& [variety, mark] : highest)
+    marks.push_back(
+        {.variety = result.prices[variety].first, .price = result.prices[variety].second, .mark = mark});
+  return marks;
+}
+
+// Whether marks that brought nothing count: of a job that runs, CLAIMS prices them as well; of one that was priced anew while it ran
+// they were nothing by a price that is not that of its dispatch, which tells of others that they were no more than what was paid.
+bool CountsUnpaid(const LedgerResult& result) { return result.Repriced() > 0 || result.Runs(); }
+
+Highest HighestOf(const LedgerResult& result, bool with_late) {
+  Highest highest;
+  for (const auto& [message, mark] : result.unpaid) {
+    const std::string& variety = std::get<0>(message);
+    const bool late = std::get<2>(message);
+    const auto price = std::find_if(result.prices.begin(), result.prices.end(),
+                                    [&](const auto& one) { return one.first == variety; });
+    if (!CountsUnpaid(result) || price == result.prices.end() || (late && !with_late)) continue;
+    double& of_variety = highest[static_cast<std::size_t>(price - result.prices.begin())];
+    of_variety = std::max(of_variety, mark);
+  }
+  if (with_late)
+    for (const CoveredTrickle& one : result.covered)
+      highest[one.variety] = std::max(highest[one.variety], one.mark);
+  for (const auto& [owner, records] : result.owners)
+    for (const ResultRecord& record : records)
+      if (record.partial() && (with_late || !record.late()))
+        highest[record.variety] = std::max(highest[record.variety], record.mark);
+  return highest;
+}
+
+// Of one owner's credit that was posted to one team.
+struct TakenOf {
+  PaidSums sums;
+  std::vector<const ResultRecord*> trickles;
+  std::map<MicroTotal, std::size_t> after;  // how many had paid that sum, at the price in force
+  std::size_t taken = 0;                    // the first ones
+};
+
+// Which trickles operators took back while the job ran: of each owner and team the first that come to the sum that they named.
+std::string FindTaken(const LedgerResult& result, std::set<const ResultRecord*>* taken) {
+  for (const auto& [owner, records] : result.owners) {
+    std::map<TeamId, TakenOf> by_team;
+    for (const ResultRecord& record : records) {
+      if (record.settles()) break;
+      TakenOf& its = by_team[record.team];
+      if (record.partial() && !record.late()) {
+        its.trickles.push_back(&record);
+        its.sums.Add(record);
+        its.after[its.sums.paid] = its.trickles.size();
+      } else if (record.while_running()) {
+        if (record.waited)
+          return "what its trickles were paid was corrected before anybody had named their user";
+        its.sums.Add(record);
+        if (record.repriced != 0) {
+          its.after = {{its.sums.paid, its.trickles.size()}};
+          continue;
+        }
+        const auto upto = its.after.find(record.paid);
+        if (upto == its.after.end())
+          return "what was taken back of it while it ran is no sum of its trickles";
+        its.taken = upto->second;
+      }
+    }
+    for (const auto& [team, its] : by_team)
+      taken->insert(its.trickles.begin(), its.trickles.begin() + static_cast<std::ptrdiff_t>(its.taken));
+  }
+  return {};
+}
+
+std::string NothingBetween(const std::vector<TrickleSpan>& spans) {
+  const bool owners = std::any_of(spans.begin(), spans.end(),
+                                  [&](const TrickleSpan& one) { return one.owner != spans[0].owner; });
+  return std::string(owners ? "its trickles were paid to several owners"
+                            : "its trickles were paid to several teams, or taken back in part") +
+         ", and one between them that brought nothing may be worth something by that version";
+}
+
+}  // namespace
+
+TrickleWorth TricklesAnew(const LedgerResult& result, const credit::PolicyVersion& then,
+                          const credit::PolicyVersion& version) {
+  TrickleWorth worth;
+  for (const auto& [with_late, to] : {std::pair{false, &worth.before}, std::pair{true, &worth.all}}) {
+    credit::PricedAnew anew =
+        credit::PriceTricklesAnew(MarksOf(result, HighestOf(result, with_late)), then, version);
+    worth.problem = std::move(anew.problem);
+    if (!worth.problem.empty()) break;
+    *to = anew.micro;
+  }
+  return worth;
+}
+
+TrickleSpans SpansAnew(const LedgerResult& result, const credit::PolicyVersion& then,
+                       const credit::PolicyVersion& version) {
+  TrickleSpans anew;
+  std::set<const ResultRecord*> taken;
+  anew.problem = FindTaken(result, &taken);
+  if (!anew.problem.empty()) return anew;
+  for (const auto& [owner, records] : result.owners)
+    for (const ResultRecord& record : records)
+      if (record.partial())
+        anew.spans.push_back({.owner = owner, .record = &record, .taken = taken.contains(&record)});
+  // What was paid before falls where a job that runs is priced lower.
+  std::stable_sort(anew.spans.begin(), anew.spans.end(), [](const TrickleSpan& a, const TrickleSpan& b) {
+    return std::tie(a.record->repriced, a.record->paid_before) <
+           std::tie(b.record->repriced, b.record->paid_before);
+  });
+  Highest highest;
+  MicroCredit total = 0;
+  for (TrickleSpan& span : anew.spans) {
+    // A message that brought nothing may have raised it before, and have been another owner's.
+    double& mark = highest[span.record->variety];
+    mark = std::max(mark, span.record->mark_before);
+    const auto before = credit::PriceTricklesAnew(MarksOf(result, highest), then, version);
+    mark = std::max(mark, span.record->mark);
+    const auto after = credit::PriceTricklesAnew(MarksOf(result, highest), then, version);
+    if (!before.problem.empty() || before.micro != total || !after.problem.empty())
+      return {.problem = NothingBetween(anew.spans)};
+    span.begin = total;
+    span.end = total = after.micro;
+  }
+  // Or behind the last one.
+  const TrickleWorth worth = TricklesAnew(result, then, version);
+  if (!worth.problem.empty()) return {.problem = worth.problem};
+  if (worth.all != total) return {.problem = NothingBetween(anew.spans)};
+  return anew;
+}
+
+RunningAnew PriceRunning(const LedgerResult& result, const wire::ProjectView& view, std::uint32_t version) {
+  RunningAnew anew;
+  const auto cannot = [](std::string why) { return RunningAnew{.problem = std::move(why)}; };
+  for (const auto& [owner, records] : result.owners)
+    for (const ResultRecord& record : records) {
+      if (record.partial() && record.variety >= result.prices.size())
+        return cannot("the ledger has not the price of its trickles");
+      if (record.while_running() && record.waited)
+        return cannot("what its trickles were paid was corrected before anybody had named their user");
+    }
+  if (result.resent || result.prices.empty())
+    return cannot("it was sent more than once, and paid for trickles each time");
+  const credit::PolicyVersion* then = view.FindPolicy(result.app, result.prices[0].second.rule_version);
+  const credit::PolicyVersion* is = view.FindPolicy(result.app, version);
+  if (then == nullptr || is == nullptr) return cannot(kVersionUnknown);
+  if (auto why = credit::CannotGoOn(*then, *is)) return cannot(*why);
+  for (const auto& [owner, records] : result.owners)
+    for (const RunningShare& share : RunningSharesOf(result, owner))
+      anew.shares.push_back({.owner = owner, .now = share});
+  if (anew.shares.empty()) return cannot("its trickles were paid nothing");
+  if (anew.shares.front().owner.host != anew.shares.back().owner.host)
+    return cannot("its trickles were paid to several owners, of several hosts");
+  if (anew.shares.size() == 1 && anew.shares.front().now.sums.taken == 0) {
+    const TrickleWorth worth = TricklesAnew(result, *then, *is);
+    if (!worth.problem.empty()) return cannot(worth.problem);
+    anew.shares.front().paid = worth.before;
+    return anew;
+  }
+  const TrickleSpans spans = SpansAnew(result, *then, *is);
+  if (!spans.problem.empty()) return cannot(spans.problem);
+  for (const TrickleSpan& span : spans.spans) {
+    const auto share = std::find_if(anew.shares.begin(), anew.shares.end(), [&](const RunningShareAnew& one) {
+      return one.owner == span.owner && one.now.entry.team == span.record->team;
+    });
+    if (share == anew.shares.end()) return cannot("its trickles were paid nothing");
+    share->paid += span.end - span.begin;
+    if (span.taken) share->taken += span.end - span.begin;
+  }
+  return anew;
+}
+
+}  // namespace cobblestone

@@ -1,0 +1,185 @@
+#include "services/embedded/engine_metrics.h"
+
+#include <array>
+#include <vector>
+
+#include "common/settings/run_settings.h"
+#include "common/wire/control/topics.h"
+#include "common/wire/ledger/refused_codec.h"
+#include "services/metrics/ledger_families.h"
+#include "services/metrics/process.h"
+#include "services/metrics/task_families.h"
+
+namespace cobblestone {
+namespace {
+
+using metrics::Families;
+
+double Count(std::uint64_t n) { return static_cast<double>(n); }
+double Seconds(std::uint64_t nanos) { return static_cast<double>(nanos) / 1e9; }
+
+// Where stages stand among those of a slot (MakeSlot).
+constexpr std::size_t kAccountsStage = static_cast<std::size_t>(settings::Stage::kAccounts);
+
+}  // namespace
+
+EngineMetrics::EngineMetrics(Engine& engine)
+    : engine_(engine), refused_next_(engine.log().DurableEnd({wire::kRefused, 0})) {}
+
+void EngineMetrics::AddSlots(Families* all) const {
+  const std::uint32_t coordinator = engine_.pipeline().partitions;
+  std::vector<metrics::TaskLook> tasks;
+  std::map<std::pair<std::size_t, stream::TopicIndex>, std::uint64_t> lags;  // by stage
+  std::uint64_t unposted = 0;
+  const auto slots = engine_.runner().Look();
+  for (const auto& slot : slots) {
+    const bool coordinates = slot.slot == coordinator;
+    tasks.push_back({.slot = slot.slot,
+                     .role = coordinates ? "coordinator" : "pipeline",
+                     .records = slot.records,
+                     .lag = slot.lag,
+                     .commits = slot.sequence,
+                     .state_commits = slot.flushed_sequence,
+                     .checkpoint_commits = slot.checkpoint_sequence,
+                     .reexecuted = slot.reexecuted,
+                     .restores = slot.restores,
+                     .state_writes = slot.state_writes,
+                     .state_written_at = slot.state_written_at,
+                     .checkpoint_at = slot.checkpoint_at,
+                     .commit_latency = slot.commit_latency,
+                     .cached_bytes = slot.cached_bytes});
+    for (const stream::WaitingRows& one : slot.waiting)
+      tasks.back().waiting.push_back({.kind = std::string(one.kind), .rows = one.rows, .bytes = one.bytes});
+    for (const auto& input : slot.inputs) {
+      const std::size_t stage =
+          coordinates ? static_cast<std::size_t>(settings::Stage::kCoordinator) : input.stage;
+      lags[{stage, input.topic}] += input.records;
+      if (stage == kAccountsStage && input.topic == wire::kGrants) unposted += input.records;
+    }
+  }
+  metrics::AddTasks(tasks, all);
+  auto lag = all->Gauge("cobblestone_stage_lag_records", "Records of a topic that wait for a stage.");
+  for (const auto& [key, records] : lags)
+    lag.Add({{"stage", std::string(settings::kStageNames[key.first])},
+             {"topic", std::string(wire::TopicName(key.second))}},
+            Count(records));
+  all->Gauge("cobblestone_ledger_unposted_records",
+             "Records of the ledger that are in no account yet: what is granted and not posted.")
+      .Add(Count(unposted));
+  auto held = all->Counter("cobblestone_task_held_total",
+                           "Times that a slot waited because its state on disk was too far behind.");
+  auto cached =
+      all->Gauge("cobblestone_task_cached_objects", "Decoded objects of the slot's state in memory.");
+  auto reads = all->Counter("cobblestone_task_store_reads_total", "Rows of state that were read from disk.");
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const metrics::Labels labels{{"slot", std::to_string(tasks[i].slot)}, {"role", tasks[i].role}};
+    held.Add(labels, Count(slots[i].held));
+    cached.Add(labels, Count(slots[i].cached_objects));
+    reads.Add(labels, Count(slots[i].store_reads));
+  }
+}
+
+void EngineMetrics::AddLog(Families* all) const {
+  stream::embedded::Log& log = engine_.log();
+  const auto counters = log.counters();
+  all->Counter("cobblestone_log_units_total", "Units (commits, and appends of sources) written to the log.")
+      .Add(Count(counters.units));
+  all->Counter("cobblestone_log_records_total", "Records written to the log, those of the journal included.")
+      .Add(Count(counters.records));
+  all->Counter("cobblestone_log_syncs_total", "Synced writes of the log; each holds many units.")
+      .Add(Count(counters.syncs));
+  all->Counter("cobblestone_log_sync_seconds_total", "Time spent in synced writes of the log.")
+      .Add(Seconds(counters.sync_nanos));
+  all->Gauge("cobblestone_log_longest_sync_seconds", "The longest synced write since the process began.")
+      .Add(Seconds(counters.longest_sync_nanos));
+  all->Counter("cobblestone_log_raw_bytes_total", "Bytes of records written to the log, before compression.")
+      .Add(Count(counters.raw_bytes));
+  all->Counter("cobblestone_log_stored_bytes_total", "Bytes written to the log.")
+      .Add(Count(counters.stored_bytes));
+  all->Gauge("cobblestone_log_disk_bytes", "What the log takes on disk.").Add(Count(log.disk_bytes()));
+  auto records =
+      all->Counter("cobblestone_topic_records_total",
+                   "Records of a topic since the data directory was made, durable, marks included.");
+  const auto topics = wire::Manifest(engine_.pipeline().partitions);
+  for (stream::TopicIndex topic = 0; topic < topics.size(); ++topic) {
+    std::uint64_t end = 0;
+    for (std::uint32_t p = 0; p < topics[topic].partitions; ++p) end += log.DurableEnd({topic, p});
+    records.Add({{"topic", topics[topic].name}}, Count(end));
+  }
+}
+
+void EngineMetrics::AddAudit(Families* all) const {
+  const auto audit = engine_.last_audit();
+  auto at = all->Gauge("cobblestone_audit_timestamp_seconds",
+                       "When the last audit had ended, UNIX time; none before the first one.");
+  auto took = all->Gauge("cobblestone_audit_duration_seconds", "Time that the last audit took.");
+  auto problems =
+      all->Gauge("cobblestone_audit_problems", "Numbers that differed in the last audit; 0 always.");
+  auto grants = all->Gauge("cobblestone_audit_grants", "Grants that the last audit derived again.");
+  auto waiting = all->Gauge("cobblestone_audit_waiting_grants",
+                            "Grants that waited for an event of their user, as of the last audit.");
+  auto expired = all->Gauge("cobblestone_audit_expired_grants",
+                            "Grants whose user no event has named in time, as of the last audit.");
+  auto half =
+      all->Gauge("cobblestone_audit_waiting_results",
+                 "Results of which the completion or the validation has come, and its partner not, as of the "
+                 "last audit.");
+  if (!audit) return;
+  at.Add(audit->at);
+  took.Add(audit->seconds);
+  problems.Add(Count(audit->problems));
+  grants.Add(Count(audit->grants));
+  waiting.Add(Count(audit->waiting_grants));
+  expired.Add(Count(audit->expired_grants));
+  half.Add(Count(audit->results_half_told));
+}
+
+void EngineMetrics::CountRefused() {
+  const stream::TopicPartition where{wire::kRefused, 0};
+  const std::uint64_t end = engine_.log().DurableEnd(where);
+  while (refused_next_ < end) {
+    const auto batch = engine_.log().Read(where, refused_next_);
+    if (!batch.ok() || *batch == nullptr) return;  // the next scrape tries again; an audit finds damage
+    stream::RecordCursor cursor((*batch)->payload);
+    std::string_view record;
+    for (std::uint64_t offset = (*batch)->first; cursor.Next(&record) && offset < end; ++offset) {
+      wire::Refused refused;
+      if (offset < refused_next_) continue;
+      refused_next_ = offset + 1;
+      if (wire::DecodeRefused(record, &refused)) ++refused_[{refused.project, refused.refusal.reason}];
+    }
+  }
+}
+
+std::string EngineMetrics::Render() {
+  Families all;
+  metrics::AddBuild(&all);
+  all.Gauge("cobblestone_health_state", "How the process is doing; 0: ok, 1: degraded, 2: failed.")
+      .Add(static_cast<double>(health().state));
+  AddSlots(&all);
+  AddLog(&all);
+  metrics::LedgerCounts counts = engine_.ledger_counts();
+  {
+    const std::lock_guard lock(mutex_);
+    CountRefused();
+    counts.refused = refused_;
+  }
+  metrics::AddLedger(counts, &all);
+  AddAudit(&all);
+  metrics::AddDisk(engine_.settings().data_directory, &all);
+  metrics::AddProcess(&all);
+  return all.Text();
+}
+
+metrics::Health EngineMetrics::health() const {
+  if (!engine_.failure().ok())
+    return {.state = metrics::HealthState::kFailed,
+            .problems = {"the pipeline has failed; its log says why, and what to do"}};
+  const auto audit = engine_.last_audit();
+  if (audit && audit->problems > 0)
+    return {.state = metrics::HealthState::kDegraded,
+            .problems = {"the last audit found numbers that differ: " + std::to_string(audit->problems)}};
+  return {};
+}
+
+}  // namespace cobblestone

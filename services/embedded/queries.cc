@@ -1,0 +1,177 @@
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "common/wire/control/topics.h"
+#include "common/wire/events/event_codec.h"
+#include "common/wire/ledger/refused_codec.h"
+#include "services/corrections/corrections_asked.h"
+#include "services/embedded/engine.h"
+#include "services/embedded/engine_state.h"
+#include "services/ledger/ledger_index.h"
+#include "services/ledger/ledger_sums.h"
+#include "services/view/json.h"
+
+namespace cobblestone {
+
+using nlohmann::json;
+
+view::QuestionsOptions Engine::AskedHow() const {
+  view::QuestionsOptions options{.clock = options_.clock, .names = {}};
+  for (const settings::ProjectEntry& known : settings_.projects) options.names[known.id.value] = known.name;
+  return options;
+}
+
+Result<view::Questions*> Engine::QuestionsForMany() {
+  const std::lock_guard lock(many_mutex_);
+  if (for_many_ == nullptr) {
+    if (Status s = index_->IndexForPeople(); !s.ok()) return s;
+    for_many_ =
+        std::make_unique<view::Questions>(started_ ? *stored_state_ : *live_state_, *ledger_, AskedHow());
+  }
+  return for_many_.get();
+}
+
+Result<json> Engine::CopyState() {
+  const std::string directory = settings_.data_directory + "/export-state";
+  std::error_code error;
+  std::filesystem::remove_all(directory, error);
+  if (!error) std::filesystem::create_directories(directory, error);
+  if (error) return Status::Unwritten(error.value(), "cannot make " + directory + ": " + error.message());
+  for (std::uint32_t k = 0; k < SlotCount(pipeline_); ++k)
+    if (Status s = runner_->CopyStored(k, CopyOf(directory, k)); !s.ok()) return s;
+  return json{{"directory", std::filesystem::absolute(directory, error).string()},
+              {"partitions", pipeline_.partitions}};
+}
+
+Result<json> Engine::SumLedger(const LedgerPlaces& to, bool anew,
+                               const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
+  if (to.grants.size() != pipeline_.partitions || to.postings.size() != pipeline_.partitions)
+    return Status::InvalidArgument("the ledger has " + std::to_string(pipeline_.partitions) +
+                                   " partitions, and each needs a place");
+  const std::string file = settings_.data_directory + "/ledger-sums";
+  const auto log_of = [this](stream::TopicIndex) { return stream::embedded::MakeIndexedLog(*log_); };
+  if (Status s = KeepLedgerSums(file, log_of, to, anew, progress); !s.ok()) return s;
+  std::error_code error;
+  return json{{"file", std::filesystem::absolute(file, error).string()}};
+}
+
+// What ACCOUNTS has applied has its postings in the log.
+Result<json> Engine::Corrections(const CorrectionRequest& request,
+                                 const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
+  if (lockstep() && started_) {
+    const std::lock_guard lock(append_mutex_);
+    if (Status s = EndPeriodBefore(Said::kNothing, true); !s.ok()) return s;
+  }
+  std::vector<std::uint64_t> grants(pipeline_.partitions);
+  for (std::uint32_t k = 0; k < pipeline_.partitions; ++k)
+    runner_->Query(k, [&](stream::Slot& slot) {
+      for (std::size_t i = 0; i < slot.inputs().size(); ++i)
+        if (slot.inputs()[i].where.topic == wire::kGrants) grants[k] = slot.next(i);
+    });
+  for (std::uint32_t p = 0; p < pipeline_.partitions; ++p)
+    for (const stream::TopicIndex topic : {wire::kGrants, wire::kPostings}) {
+      const std::uint64_t end = log_->End({topic, p});
+      while (log_->DurableEnd({topic, p}) < end && failure().ok())
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  if (Status s = failure(); !s.ok()) return s;
+  const auto plan = PlanCorrections(
+      request, [this](stream::TopicIndex) { return stream::embedded::MakeIndexedLog(*log_); }, grants,
+      progress);
+  if (!plan.ok()) return plan.status();
+  return CorrectionPlanJson(*plan);
+}
+
+Result<json> Engine::RefusedResubmit(std::uint64_t offset) {
+  std::optional<std::string> original;
+  const stream::TopicPartition where{wire::kRefused, 0};
+  if (offset >= log_->DurableEnd(where))
+    return Status::NotFound("there is no refused record " + std::to_string(offset));
+  auto batch = log_->Read(where, offset);
+  if (!batch.ok()) return batch.status();
+  stream::RecordCursor cursor((*batch)->payload);
+  std::string_view record;
+  for (std::uint64_t at = (*batch)->first; cursor.Next(&record); ++at) {
+    if (at != offset) continue;
+    wire::Refused refused;
+    if (!wire::DecodeRefused(record, &refused)) return Status::Corrupted("a refused record does not decode");
+    if (Status s = view::MayBeResubmitted(offset, refused); !s.ok()) return s;
+    original = refused.original;
+  }
+  if (!original) return Status::NotFound("there is no refused record " + std::to_string(offset));
+  const auto routing = wire::PeekRouting(*original);
+  const stream::TopicPartition to = routing ? wire::RouteEvent(*routing, pipeline_.partitions)
+                                            : stream::TopicPartition{wire::kCompletions, 0};
+  const Said said = SaidBy(*original);
+  const bool barrier = lockstep() ? StandsAlone(said) : to.topic == wire::kCatalogue;
+  std::lock_guard lock(append_mutex_);
+  if (Status s = lockstep() ? EndPeriodBefore(said, false) : DrainFor(barrier); !s.ok()) return s;
+  stream::embedded::LogUnit unit;
+  if (lockstep() && said != Said::kNothing) Remember(said, unit);
+  unit.outputs.push_back({.where = to, .payload = {}, .count = 1});
+  stream::AppendRecord(unit.outputs.back().payload, *original);
+  log_->WaitDurable(AppendDrained(std::move(unit), barrier));
+  if (lockstep() && started_)
+    if (Status s = EndPeriodBefore(Said::kNothing, true); !s.ok()) return s;
+  if (Status s = runner_->failure(); !s.ok()) return s;
+  return json{{"resubmitted", offset}};
+}
+
+// Waits for no slot. Marks are records, too, and no events: a mark of which a slot knows may not be durable yet.
+EngineCounts Engine::Counts() {
+  const auto less = [](std::uint64_t all, std::uint64_t marks) { return all - std::min(all, marks); };
+  const std::uint32_t n = pipeline_.partitions;
+  std::uint64_t made = 0;
+  std::uint64_t passed = 0;
+  for (const auto& slot : runner_->Look()) (slot.slot == n ? made : passed) += slot.counted;
+  std::uint64_t completions = 0;
+  std::uint64_t grants = 0;
+  for (std::uint32_t p = 0; p < n; ++p) {
+    completions += log_->DurableEnd({wire::kCompletions, p});
+    grants += log_->DurableEnd({wire::kGrants, p});
+  }
+  return {.completions = less(completions, n * made), .grants = less(grants, n * passed)};
+}
+
+json Engine::Tasks() {
+  json tasks = json::array();
+  std::uint64_t lag = 0;
+  for (const auto& slot : runner_->status()) {
+    char hash[40];
+    std::snprintf(hash, sizeof hash, "%016llx%016llx", static_cast<unsigned long long>(slot.hash.high),
+                  static_cast<unsigned long long>(slot.hash.low));
+    lag += slot.lag;
+    tasks.push_back(
+        {{"slot", slot.slot},
+         {"role", slot.slot == pipeline_.partitions ? "coordinator" : "claims, grants, accounts, teams"},
+         {"commits", slot.sequence},
+         {"hash", hash},
+         {"lag", slot.lag},
+         {"state_written", slot.flushed_sequence},
+         {"checkpoint", slot.checkpoint_sequence},
+         {"commits_executed_again", slot.reexecuted},
+         {"records", slot.records},
+         {"objects_in_memory", slot.cached_objects},
+         {"store_reads", slot.store_reads}});
+  }
+  const auto counters = log_->counters();
+  return {{"tasks", tasks},
+          {"lag", lag},
+          {"grants", Counts().grants},
+          {"refused", log_->DurableEnd({wire::kRefused, 0})},
+          {"log",
+           {{"units", counters.units},
+            {"syncs", counters.syncs},
+            {"records", counters.records},
+            {"raw_bytes", counters.raw_bytes},
+            {"stored_bytes", counters.stored_bytes},
+            {"sync_seconds", static_cast<double>(counters.sync_nanos) / 1e9},
+            {"disk_bytes", log_->disk_bytes()}}}};
+}
+
+}  // namespace cobblestone

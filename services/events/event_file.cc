@@ -1,0 +1,722 @@
+#include "services/events/event_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "common/wire/events/event_codec.h"
+#include "common/wire/events/json_lines.h"
+
+namespace cobblestone {
+namespace event_file {
+
+constexpr std::size_t kChunk = 256u << 10;
+
+// A file descriptor that is closed with the object, unless it is standard input or output.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ > STDERR_FILENO) ::close(fd_);  // Close() has been asked for by whoever cares whether it succeeds
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  [[nodiscard]] int get() const { return fd_; }
+  bool Close() {
+    const int fd = std::exchange(fd_, -1);
+    return fd <= STDERR_FILENO || ::close(fd) == 0;
+  }
+
+ private:
+  int fd_;
+};
+
+struct ZstdFree {
+  void operator()(ZSTD_DStream* stream) const { ZSTD_freeDStream(stream); }
+  void operator()(ZSTD_CStream* stream) const { ZSTD_freeCStream(stream); }
+};
+
+// The uncompressed bytes of a file as one window that slides over them: data() grows by Fill() and shrinks by
+// Consume(). Members of gzip and frames of zstd that follow one another are one stream, as their tools have
+// it.
+class Input {
+ public:
+  Input(std::string path, int fd, std::uint64_t total) : path_(std::move(path)), file_(fd), total_(total) {}
+  ~Input() {
+    if (inflating_) inflateEnd(&inflate_);
+  }
+  Input(const Input&) = delete;
+  Input& operator=(const Input&) = delete;
+
+  [[nodiscard]] std::string_view data() const {
+    return std::string_view(window_).substr(begin_, end_ - begin_);
+  }
+  [[nodiscard]] bool at_end() const { return at_end_; }
+  [[nodiscard]] std::uint64_t read() const { return read_; }
+  [[nodiscard]] std::uint64_t total() const { return total_; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+  void Consume(std::size_t count) { begin_ += count; }
+
+  // More data, unless the end was reached. Views of data() are stale afterwards.
+  Status Fill() {
+    if (at_end_) return Status::Ok();
+    if (begin_ > 0) {
+      std::memmove(window_.data(), window_.data() + begin_, end_ - begin_);
+      end_ -= begin_;
+      begin_ = 0;
+    }
+    // Twice as much each time, so that a long line is not moved more than once on average.
+    if (window_.size() - end_ < kChunk) window_.resize(std::max(window_.size() * 2, end_ + kChunk));
+    const std::size_t before = end_;
+    while (end_ == before && !at_end_) {
+      if (Status s = Step(); !s.ok()) return s;
+    }
+    return Status::Ok();
+  }
+
+ private:
+  enum class Coding { kUnknown, kPlain, kGzip, kZstd };
+
+  Status Step() {
+    switch (coding_) {
+      case Coding::kUnknown: return FindCoding();
+      case Coding::kPlain: return StepPlain();
+      case Coding::kGzip: return StepGzip();
+      case Coding::kZstd: return StepZstd();
+    }
+    return Status::Ok();
+  }
+
+  // Bytes from the file into `to`; 0 at its end.
+  Status ReadSome(char* to, std::size_t room, std::size_t* got) {
+    for (;;) {
+      const ssize_t n = ::read(file_.get(), to, room);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return Status::Fatal(path_ + ": cannot be read further: " + std::strerror(errno));
+      *got = static_cast<std::size_t>(n);
+      read_ += *got;
+      return Status::Ok();
+    }
+  }
+
+  Status FetchPacked() {
+    if (packed_.empty()) packed_.resize(kChunk);
+    packed_end_ -= packed_begin_;
+    std::memmove(packed_.data(), packed_.data() + packed_begin_, packed_end_);
+    packed_begin_ = 0;
+    std::size_t got = 0;
+    if (Status s = ReadSome(packed_.data() + packed_end_, packed_.size() - packed_end_, &got); !s.ok())
+      return s;
+    packed_end_ += got;
+    file_ended_ = got == 0;
+    return Status::Ok();
+  }
+
+  [[nodiscard]] bool PackedStartsWith(std::string_view magic) const {
+    return std::string_view(packed_).substr(packed_begin_, packed_end_ - packed_begin_).starts_with(magic);
+  }
+  [[nodiscard]] bool IsGzip() const { return PackedStartsWith("\x1f\x8b"); }
+  [[nodiscard]] bool IsZstd() const {
+    if (PackedStartsWith("\x28\xb5\x2f\xfd")) return true;
+    // Frames to be skipped, which parallel compressors put in front.
+    return packed_end_ - packed_begin_ >= 4 && (packed_[packed_begin_] & 0xf0) == 0x50 &&
+           std::memcmp(packed_.data() + packed_begin_ + 1, "\x2a\x4d\x18", 3) == 0;
+  }
+
+  Status FindCoding() {
+    while (packed_end_ < 4 && !file_ended_) {
+      if (Status s = FetchPacked(); !s.ok()) return s;
+    }
+    if (IsGzip()) {
+      coding_ = Coding::kGzip;
+      return Status::Ok();
+    }
+    if (IsZstd()) {
+      coding_ = Coding::kZstd;
+      zstd_.reset(ZSTD_createDStream());
+      return Status::Ok();
+    }
+    coding_ = Coding::kPlain;
+    const std::size_t count = packed_end_ - packed_begin_;
+    if (window_.size() - end_ < count) window_.resize(end_ + count);
+    std::memcpy(window_.data() + end_, packed_.data() + packed_begin_, count);
+    end_ += count;
+    packed_begin_ = packed_end_;
+    at_end_ = file_ended_;
+    return Status::Ok();
+  }
+
+  Status StepPlain() {
+    std::size_t got = 0;
+    if (Status s = ReadSome(window_.data() + end_, window_.size() - end_, &got); !s.ok()) return s;
+    end_ += got;
+    at_end_ = got == 0;
+    return Status::Ok();
+  }
+
+  // Between members or frames: is there one more? Sets at_end_ where the file ends.
+  Status BetweenFrames(bool (Input::*is_one)() const, const char* name) {
+    while (packed_end_ - packed_begin_ < 4 && !file_ended_) {
+      if (Status s = FetchPacked(); !s.ok()) return s;
+    }
+    if (packed_begin_ == packed_end_) {
+      at_end_ = true;
+      return Status::Ok();
+    }
+    if ((this->*is_one)()) return Status::Ok();
+    return Status::InvalidArgument(path_ + ": byte " + std::to_string(At()) + ": behind its " + name +
+                                   " data there is something else; was it written to twice?");
+  }
+
+  Status StepGzip() {
+    if (!inflating_) {
+      if (Status s = BetweenFrames(&Input::IsGzip, "gzip"); !s.ok() || at_end_) return s;
+      inflate_ = z_stream{};
+      if (inflateInit2(&inflate_, 15 + 16) != Z_OK) return Status::Fatal("no memory to unpack " + path_);
+      inflating_ = true;
+    }
+    if (packed_begin_ == packed_end_) {
+      if (Status s = FetchPacked(); !s.ok()) return s;
+      if (file_ended_) return CutOff("gzip");
+    }
+    inflate_.next_in = reinterpret_cast<Bytef*>(packed_.data() + packed_begin_);
+    inflate_.avail_in = static_cast<uInt>(packed_end_ - packed_begin_);
+    inflate_.next_out = reinterpret_cast<Bytef*>(window_.data() + end_);
+    inflate_.avail_out = static_cast<uInt>(window_.size() - end_);
+    const int code = inflate(&inflate_, Z_NO_FLUSH);
+    packed_begin_ = packed_end_ - inflate_.avail_in;
+    end_ = window_.size() - inflate_.avail_out;
+    if (code == Z_STREAM_END) {
+      inflateEnd(&inflate_);
+      inflating_ = false;
+      return Status::Ok();
+    }
+    if (code == Z_OK || code == Z_BUF_ERROR) return Status::Ok();
+    return Damaged("gzip", inflate_.msg != nullptr ? inflate_.msg : "error " + std::to_string(code));
+  }
+
+  Status StepZstd() {
+    if (!in_frame_) {
+      if (Status s = BetweenFrames(&Input::IsZstd, "zstd"); !s.ok() || at_end_) return s;
+      in_frame_ = true;
+    }
+    if (packed_begin_ == packed_end_) {
+      if (Status s = FetchPacked(); !s.ok()) return s;
+      if (file_ended_) return CutOff("zstd");
+    }
+    ZSTD_inBuffer in{packed_.data() + packed_begin_, packed_end_ - packed_begin_, 0};
+    ZSTD_outBuffer out{window_.data() + end_, window_.size() - end_, 0};
+    std::size_t left = ZSTD_decompressStream(zstd_.get(), &out, &in);
+    // It may hold bytes back for which there was no room, and the file need not have more to push them out
+    // with.
+    while (!ZSTD_isError(left) && left != 0 && in.pos == in.size && out.pos == out.size) {
+      end_ += out.pos;
+      window_.resize(window_.size() + kChunk);
+      out = {window_.data() + end_, window_.size() - end_, 0};
+      left = ZSTD_decompressStream(zstd_.get(), &out, &in);
+    }
+    if (ZSTD_isError(left)) {
+      return Damaged("zstd", ZSTD_getErrorName(left));
+    }
+    packed_begin_ += in.pos;
+    end_ += out.pos;
+    in_frame_ = left != 0;
+    return Status::Ok();
+  }
+
+  // Of the next packed byte, counted from 0.
+  [[nodiscard]] std::uint64_t At() const { return read_ - (packed_end_ - packed_begin_); }
+
+  [[nodiscard]] Status CutOff(const char* name) const {
+    return Status::InvalidArgument(path_ + ": byte " + std::to_string(At()) + ": its " + name +
+                                   " data ends too soon: the file was cut off, or is still being written");
+  }
+  [[nodiscard]] Status Damaged(const char* name, const std::string& why) const {
+    return Status::InvalidArgument(path_ + ": around byte " + std::to_string(At()) + ": its " + name +
+                                   " data is damaged: " + why);
+  }
+
+  std::string path_;
+  Descriptor file_;
+  std::uint64_t total_;
+  std::uint64_t read_ = 0;
+  Coding coding_ = Coding::kUnknown;
+  bool at_end_ = false;
+  std::string window_;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  std::string packed_;
+  std::size_t packed_begin_ = 0;
+  std::size_t packed_end_ = 0;
+  bool file_ended_ = false;
+  z_stream inflate_{};
+  bool inflating_ = false;
+  std::unique_ptr<ZSTD_DStream, ZstdFree> zstd_;
+  bool in_frame_ = false;
+};
+
+namespace {
+
+// See the head of event_file.h.
+bool LooksDelimited(std::string_view start) {
+  constexpr std::size_t kLookedAt = 16;
+  return std::any_of(start.begin(),
+                     start.begin() + static_cast<std::ptrdiff_t>(std::min(start.size(), kLookedAt)),
+                     [](char c) {
+                       const auto byte = static_cast<unsigned char>(c);
+                       return byte < 0x20 && c != '\t' && c != '\n' && c != '\r';
+                     });
+}
+
+// Of text whose characters have two bytes each or four; empty: of none that is known by its start. The first character of a file of
+// events has a code below 128.
+std::string_view WideEncoding(std::string_view start) {
+  using namespace std::string_view_literals;
+  if (start.starts_with("\xff\xfe\0\0"sv) || start.starts_with("\0\0\xfe\xff"sv)) return "UTF-32";
+  // What a delimited record cannot begin with: a length, then field 0.
+  if (start.starts_with("\xff\xfe"sv) || start.starts_with("\xfe\xff"sv)) start.remove_prefix(2);
+  const auto is_ascii = [&](std::size_t at) { return start[at] > 0 && start[at] < 0x7f; };
+  if (start.size() < 4) return {};
+  if (is_ascii(0) && start[1] == 0 && is_ascii(2) && start[3] == 0) return "UTF-16";
+  if (start[0] == 0 && is_ascii(1) && start[2] == 0 && is_ascii(3)) return "UTF-16";
+  return {};
+}
+
+bool IsBlank(std::string_view line) { return line.find_first_not_of(" \t\r") == std::string_view::npos; }
+
+std::string_view WithoutCarriageReturn(std::string_view line) {
+  if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+  return line;
+}
+
+std::string TooLong(const char* what) {
+  return std::string("a ") + what + " of more than " + std::to_string(kMaxEventBytes >> 20) +
+         " MiB: no event is so long";
+}
+
+}  // namespace
+}  // namespace event_file
+
+using event_file::Input;
+
+std::string_view EventFormatName(EventFormat format) {
+  switch (format) {
+    case EventFormat::kGolden: return "golden";
+    case EventFormat::kJsonLines: return "JSON Lines";
+    case EventFormat::kDelimited: return "delimited protobuf";
+    case EventFormat::kRows: return "rows";
+    case EventFormat::kTrickles: return "trickle messages";
+  }
+  return "unknown";
+}
+
+// ---- Reading -------------------------------------------------------------------------------------------
+
+EventFile::EventFile(std::string path, EventFileOptions options, std::unique_ptr<Input> input)
+    : path_(path),
+      input_(std::move(input)),
+      golden_({.project = options.project, .source = std::move(path)}) {}
+
+EventFile::~EventFile() = default;
+
+std::uint64_t EventFile::bytes_read() const { return input_->read(); }
+std::uint64_t EventFile::bytes_total() const { return input_->total(); }
+
+Result<std::unique_ptr<EventFile>> EventFile::Open(const std::string& path, const EventFileOptions& options) {
+  int fd = STDIN_FILENO;
+  std::string name = "standard input";
+  if (path != "-") {
+    name = path;
+    fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return Status::NotFound(path + ": cannot be opened for reading: " + std::strerror(errno));
+  }
+  struct stat about {};
+  const bool regular = ::fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
+  if (path != "-" && S_ISDIR(about.st_mode)) {
+    ::close(fd);
+    return Status::InvalidArgument(path + ": is a folder; name a file of events");
+  }
+  auto input = std::make_unique<Input>(name, fd, regular ? static_cast<std::uint64_t>(about.st_size) : 0);
+  std::unique_ptr<EventFile> file(new EventFile(name, options, std::move(input)));
+  if (Status s = file->Detect(); !s.ok()) return s;
+  return file;
+}
+
+Status EventFile::Detect() {
+  constexpr std::size_t kEnough = 64;
+  while (input_->data().size() < kEnough && !input_->at_end()) {
+    if (Status s = input_->Fill(); !s.ok()) return s;
+  }
+  if (const std::string_view encoding = event_file::WideEncoding(input_->data()); !encoding.empty())
+    return Status::InvalidArgument(path_ + ": byte 0: is text in " + std::string(encoding) +
+                                   "; events are text in UTF-8: convert it with iconv -f " +
+                                   std::string(encoding) + " -t UTF-8");
+  if (event_file::LooksDelimited(input_->data())) {
+    format_ = EventFormat::kDelimited;
+    return Status::Ok();
+  }
+  // What editors of another system put in front of UTF-8.
+  if (input_->data().starts_with("\xef\xbb\xbf")) input_->Consume(3);
+  // The first line that says something decides; it stays to be read.
+  std::size_t looked = 0;
+  std::size_t start = 0;
+  for (;;) {
+    const std::string_view data = input_->data();
+    const std::size_t end = data.find('\n', looked);
+    if (end == std::string_view::npos && !input_->at_end() && data.size() - start <= kMaxEventBytes) {
+      looked = data.size();
+      if (Status s = input_->Fill(); !s.ok()) return s;
+      continue;
+    }
+    const std::string_view line = data.substr(start, end == std::string_view::npos ? end : end - start);
+    // Of many blank lines it is enough to have seen the first ones: they stay in memory to be counted.
+    if (event_file::IsBlank(line) && end != std::string_view::npos && end < kMaxEventBytes) {
+      start = looked = end + 1;
+      continue;
+    }
+    format_ = boinc::IsGoldenFormat(line) ? EventFormat::kGolden : EventFormat::kJsonLines;
+    return Status::Ok();
+  }
+}
+
+Result<bool> EventFile::Next(EventItem* item) {
+  item->envelope = {};
+  item->raw = {};
+  item->problem.clear();
+  item->barrier = false;
+  switch (format_) {
+    case EventFormat::kGolden: return NextGolden(item);
+    case EventFormat::kJsonLines: return NextJson(item);
+    case EventFormat::kDelimited: return NextDelimited(item);
+    case EventFormat::kRows:
+    case EventFormat::kTrickles: break;  // not of these files
+  }
+  return false;
+}
+
+Status EventFile::ForEach(const std::function<Status(const EventItem&)>& take) {
+  EventItem item;
+  for (;;) {
+    const auto more = Next(&item);
+    if (!more.ok()) return more.status();
+    if (!*more) return Status::Ok();
+    if (Status s = take(item); !s.ok()) return s;
+  }
+}
+
+Result<bool> EventFile::NextLine(std::string_view* line, std::string* problem) {
+  for (std::size_t looked = 0;;) {
+    const std::string_view data = input_->data();
+    const std::size_t end = data.find('\n', looked);
+    if (end == std::string_view::npos && !input_->at_end() && data.size() <= kMaxEventBytes) {
+      looked = data.size();
+      if (Status s = input_->Fill(); !s.ok()) return s;
+      continue;
+    }
+    if (end == std::string_view::npos && data.empty()) return false;
+    line_ = next_line_++;
+    if (end != std::string_view::npos || data.size() <= kMaxEventBytes) {
+      *line = event_file::WithoutCarriageReturn(data.substr(0, end));
+      input_->Consume(end == std::string_view::npos ? data.size() : end + 1);
+      if (event_file::IsBlank(*line)) {
+        looked = 0;
+        if (format_ == EventFormat::kGolden) {
+          // It counts its lines itself.
+          if (Status s = golden_.ReadLine({}, &items_); !s.ok()) return s;
+        }
+        continue;
+      }
+      return true;
+    }
+    // Of a line without end only the beginning is kept.
+    constexpr std::size_t kKept = 4096;
+    raw_.assign(data.substr(0, kKept));
+    *line = raw_;
+    *problem = event_file::TooLong("line");
+    for (;;) {
+      const std::string_view rest = input_->data();
+      const std::size_t over = rest.find('\n');
+      input_->Consume(over == std::string_view::npos ? rest.size() : over + 1);
+      if (over != std::string_view::npos || input_->at_end()) return true;
+      if (Status s = input_->Fill(); !s.ok()) return s;
+    }
+  }
+}
+
+Result<bool> EventFile::NextJson(EventItem* item) {
+  const auto more = NextLine(&item->raw, &item->problem);
+  if (!more.ok() || !*more) return more;
+  item->line = line_;
+  if (item->bad()) return true;
+  auto envelope = wire::EnvelopeFromJson(item->raw);
+  if (!envelope.ok()) {
+    item->problem = envelope.status().message();
+    return true;
+  }
+  envelope_ = std::move(*envelope);
+  item->envelope = envelope_;
+  // `{}` is an event without anything, which has no bytes: it must not be taken for a barrier.
+  if (envelope_.empty()) item->problem = "an event without any field";
+  return true;
+}
+
+// The members that a line with a problem named first: the reader will not announce them a second time.
+void EventFile::KeepAnnouncements() {
+  std::erase_if(items_, [](const boinc::GoldenItem& one) {
+    const auto kind = wire::PeekKind(one.envelope);
+    return kind != wire::EventKind::kHost && kind != wire::EventKind::kUser;
+  });
+}
+
+Result<bool> EventFile::NextGolden(EventItem* item) {
+  while (next_item_ == items_.size()) {
+    item->line = line_;
+    item->raw = raw_;
+    if (!golden_problem_.empty()) {
+      item->problem = std::exchange(golden_problem_, {});
+      return true;
+    }
+    items_.clear();
+    next_item_ = 0;
+    std::string_view line;
+    const auto more = NextLine(&line, &golden_problem_);
+    if (!more.ok()) return more;
+    if (!*more) {
+      if (golden_.ended()) return false;
+      return Status::InvalidArgument(
+          path_ + ": ends after " + std::to_string(next_line_) +
+          " lines without a line `end`: it is not whole, or is still being written");
+    }
+    const bool too_long = !golden_problem_.empty();
+    if (!too_long) raw_.assign(line);
+    if (Status s = golden_.ReadLine(too_long ? std::string_view("{") : line, &items_); !s.ok()) {
+      if (!too_long) golden_problem_ = s.message();
+      KeepAnnouncements();
+    }
+  }
+  const boinc::GoldenItem& next = items_[next_item_++];
+  item->envelope = next.envelope;
+  item->raw = raw_;
+  item->line = next.line;
+  item->barrier = next.barrier;
+  return true;
+}
+
+Result<bool> EventFile::NextDelimited(EventItem* item) {
+  constexpr std::size_t kZeros = 100;
+  for (;;) {
+    const std::string_view data = input_->data();
+    std::uint64_t length = 0;
+    std::size_t head = 0;
+    bool whole = false;
+    while (head < data.size() && head < 10 && !whole) {
+      const auto byte = static_cast<unsigned char>(data[head]);
+      length |= static_cast<std::uint64_t>(byte & 0x7f) << (7 * head);
+      ++head;
+      whole = byte < 0x80;
+    }
+    if ((whole && length > kMaxEventBytes) || (!whole && head == 10)) {
+      return Status::InvalidArgument(
+          path_ + ": record " + std::to_string(next_line_) +
+          " (counted from 0) says a length that cannot be: this is no file of delimited events, or "
+          "it is damaged from there on; all records before were good");
+    }
+    // One record without bytes is refused. Many are zeros of a disk, where events were never written.
+    if (whole && length == 0 && data.size() < kZeros && !input_->at_end()) {
+      if (Status s = input_->Fill(); !s.ok()) return s;
+      continue;
+    }
+    if (whole && length == 0 && data.size() >= kZeros &&
+        data.substr(0, kZeros).find_first_not_of('\0') == std::string_view::npos)
+      return Status::InvalidArgument(
+          path_ + ": from record " + std::to_string(next_line_) +
+          " (counted from 0) on it holds zeros: this is no file of delimited events, or "
+          "it is damaged from there on; all records before were good");
+    if (whole && data.size() - head >= length) {
+      item->raw = data.substr(head, length);
+      item->envelope = item->raw;
+      item->line = line_ = next_line_++;
+      input_->Consume(head + length);
+      if (length == 0) item->problem = "an event without any field";
+      return true;
+    }
+    if (!input_->at_end()) {
+      if (Status s = input_->Fill(); !s.ok()) return s;
+      continue;
+    }
+    if (data.empty()) return false;
+    return Status::InvalidArgument(
+        path_ + ": ends in the middle of record " + std::to_string(next_line_) +
+        " (counted from 0): it was cut off, or is still being written; all records before were good");
+  }
+}
+
+// ---- Writing -------------------------------------------------------------------------------------------
+
+class EventWriter::Output {
+ public:
+  enum class Coding { kPlain, kGzip, kZstd };
+
+  Output(std::string path, int fd, Coding coding) : path_(std::move(path)), file_(fd), coding_(coding) {
+    if (coding_ == Coding::kZstd) {
+      zstd_.reset(ZSTD_createCStream());
+      ZSTD_initCStream(zstd_.get(), ZSTD_CLEVEL_DEFAULT);
+    }
+    // No name and no time in the head: the same events, the same bytes.
+    if (coding_ == Coding::kGzip) {
+      deflating_ =
+          deflateInit2(&deflate_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK;
+    }
+    buffer_.reserve(2 * event_file::kChunk);
+  }
+  ~Output() {
+    if (deflating_) deflateEnd(&deflate_);
+  }
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  std::string& buffer() { return buffer_; }
+  Status MaybeFlush() { return buffer_.size() < event_file::kChunk ? Status::Ok() : Flush(false); }
+
+  Status Close() {
+    if (Status s = Flush(true); !s.ok()) return s;
+    return file_.Close() ? Status::Ok() : Failed();
+  }
+
+ private:
+  Status Flush(bool last) {
+    Status status;
+    switch (coding_) {
+      case Coding::kPlain: status = WriteAll(buffer_); break;
+      case Coding::kGzip: status = Deflate(last); break;
+      case Coding::kZstd: status = Compress(last); break;
+    }
+    buffer_.clear();
+    return status;
+  }
+
+  Status Deflate(bool last) {
+    if (!deflating_) return Status::Fatal("no memory to pack " + path_);
+    deflate_.next_in = reinterpret_cast<Bytef*>(buffer_.data());
+    deflate_.avail_in = static_cast<uInt>(buffer_.size());
+    packed_.resize(event_file::kChunk);
+    do {
+      deflate_.next_out = reinterpret_cast<Bytef*>(packed_.data());
+      deflate_.avail_out = static_cast<uInt>(packed_.size());
+      deflate(&deflate_, last ? Z_FINISH : Z_NO_FLUSH);
+      const std::size_t made = packed_.size() - deflate_.avail_out;
+      if (Status s = WriteAll(std::string_view(packed_).substr(0, made)); !s.ok()) return s;
+    } while (deflate_.avail_out == 0);
+    return Status::Ok();
+  }
+
+  Status Compress(bool last) {
+    ZSTD_inBuffer in{buffer_.data(), buffer_.size(), 0};
+    packed_.resize(event_file::kChunk);
+    for (bool done = false; !done;) {
+      ZSTD_outBuffer out{packed_.data(), packed_.size(), 0};
+      const std::size_t left =
+          ZSTD_compressStream2(zstd_.get(), &out, &in, last ? ZSTD_e_end : ZSTD_e_continue);
+      if (ZSTD_isError(left))
+        return Status::Fatal("packing " + path_ + " failed: " + ZSTD_getErrorName(left));
+      if (Status s = WriteAll(std::string_view(packed_).substr(0, out.pos)); !s.ok()) return s;
+      done = last ? left == 0 : in.pos == in.size;
+    }
+    return Status::Ok();
+  }
+
+  Status WriteAll(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const ssize_t n = ::write(file_.get(), bytes.data(), bytes.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return Failed();
+      bytes.remove_prefix(static_cast<std::size_t>(n));
+    }
+    return Status::Ok();
+  }
+
+  [[nodiscard]] Status Failed() const {
+    return Status::Unwritten(errno, "writing " + path_ + " failed: " + std::strerror(errno) +
+                                        (errno == ENOSPC ? "; make room or write to another disk" : ""));
+  }
+
+  std::string path_;
+  event_file::Descriptor file_;
+  Coding coding_;
+  std::string buffer_;
+  std::string packed_;
+  z_stream deflate_{};
+  bool deflating_ = false;
+  std::unique_ptr<ZSTD_CStream, event_file::ZstdFree> zstd_;
+};
+
+EventWriter::EventWriter(EventFormat format, std::unique_ptr<Output> output)
+    : format_(format), output_(std::move(output)) {}
+EventWriter::~EventWriter() = default;
+
+Result<std::unique_ptr<EventWriter>> EventWriter::Open(const std::string& path) {
+  std::string_view name = path;
+  auto coding = Output::Coding::kPlain;
+  const auto drop = [&name](std::string_view suffix) {
+    if (!name.ends_with(suffix)) return false;
+    name.remove_suffix(suffix.size());
+    return true;
+  };
+  EventFormat format = EventFormat::kJsonLines;
+  int fd = STDOUT_FILENO;
+  if (path != "-") {
+    if (drop(".gz")) {
+      coding = Output::Coding::kGzip;
+    } else if (drop(".zst")) {
+      coding = Output::Coding::kZstd;
+    }
+    if (drop(".pb") || drop(".delimited")) {
+      format = EventFormat::kDelimited;
+    } else if (!drop(".jsonl") && !drop(".json")) {
+      return Status::InvalidArgument(
+          path +
+          ": its name does not tell a format; end it with .jsonl or .pb, and .gz or "
+          ".zst behind that to compress it");
+    }
+    fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) return Status::InvalidArgument(path + ": cannot be written: " + std::strerror(errno));
+  }
+  auto output = std::make_unique<Output>(path == "-" ? "standard output" : path, fd, coding);
+  return std::unique_ptr<EventWriter>(new EventWriter(format, std::move(output)));
+}
+
+Status EventWriter::Write(std::string_view envelope) {
+  std::string& to = output_->buffer();
+  if (format_ == EventFormat::kDelimited) {
+    std::uint64_t length = envelope.size();
+    for (; length >= 0x80; length >>= 7) to.push_back(static_cast<char>(length | 0x80));
+    to.push_back(static_cast<char>(length));
+    to.append(envelope);
+    return output_->MaybeFlush();
+  }
+  if (auto json = wire::EnvelopeToJson(envelope); json.ok()) {
+    to.append(*json);
+  } else {
+    line_.assign(envelope);
+    for (char& c : line_) {
+      if (static_cast<unsigned char>(c) < 0x20) c = ' ';
+    }
+    to.append(line_);
+  }
+  to.push_back('\n');
+  return output_->MaybeFlush();
+}
+
+Status EventWriter::Close() { return output_->Close(); }
+
+}  // namespace cobblestone

@@ -1,0 +1,328 @@
+#include "services/export/files/publish.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include "common/base/failpoint.h"
+
+namespace cobblestone::statistics {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Lies in a directory until it is published: what has it is an export's, and may be deleted.
+constexpr const char* kMark = "/.unfinished";
+constexpr mode_t kReadable = 0755;
+
+bool Exists(const std::string& path) {
+  struct stat about {};
+  return ::lstat(path.c_str(), &about) == 0;
+}
+
+Status Failed(int error, const std::string& what) {
+  return Status::Unwritten(error, what + ": " + std::strerror(error));
+}
+
+// None where there is nothing; a link is no directory. Errno says why.
+int OpenDirectory(const std::string& path) {
+  return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+// Deletes what an open directory holds, without following a link, but for `keep`. 0, or errno.
+int RemoveWithin(int directory, const char* keep) {
+  const int again = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* const entries = again < 0 ? nullptr : ::fdopendir(again);
+  if (entries == nullptr) {
+    const int error = errno;
+    if (again >= 0) ::close(again);
+    return error;
+  }
+  int error = 0;
+  while (error == 0) {
+    errno = 0;
+    const dirent* const entry = ::readdir(entries);
+    if (entry == nullptr) {
+      error = errno;
+      break;
+    }
+    const std::string_view name = entry->d_name;
+    if (name == "." || name == ".." || name == keep) continue;
+    if (::unlinkat(directory, entry->d_name, 0) == 0 || errno == ENOENT) continue;
+    if (errno != EISDIR && errno != EPERM) {
+      error = errno;
+      break;
+    }
+    const int inner = ::openat(directory, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (inner < 0) {
+      error = errno;
+      break;
+    }
+    error = RemoveWithin(inner, "");
+    ::close(inner);
+    if (error == 0 && ::unlinkat(directory, entry->d_name, AT_REMOVEDIR) != 0) error = errno;
+  }
+  ::closedir(entries);
+  return error;
+}
+
+Status AnothersOrALink(const std::string& path) {
+  return Status::InvalidArgument(path +
+                                 " is a link or belongs to another user, and is not touched; move it away");
+}
+
+// An export's directory, ours, with the mark last: a death on the way leaves what the next export deletes.
+Status Remove(const std::string& directory) {
+  const int opened = OpenDirectory(directory);
+  struct stat about {};
+  if (opened < 0 && errno == ENOENT) return Status::Ok();
+  if (opened < 0 || ::fstat(opened, &about) != 0 || about.st_uid != ::geteuid()) {
+    if (opened >= 0) ::close(opened);
+    return AnothersOrALink(directory);
+  }
+  int error = RemoveWithin(opened, kMark + 1);
+  if (error == 0 && ::unlinkat(opened, kMark + 1, 0) != 0 && errno != ENOENT) error = errno;
+  ::close(opened);
+  if (error == 0 && ::rmdir(directory.c_str()) != 0) error = errno;
+  if (error != 0) return Failed(error, "cannot delete " + directory);
+  return Status::Ok();
+}
+
+Status Rename(const std::string& from, const std::string& to) {
+  if (::rename(from.c_str(), to.c_str()) != 0) return Failed(errno, "cannot rename " + from + " to " + to);
+  return Status::Ok();
+}
+
+Status MakeMark(const std::string& directory) {
+  const int file = ::open((directory + kMark).c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
+  if (file < 0) return Failed(errno, "cannot make " + directory + kMark);
+  ::close(file);
+  return Status::Ok();
+}
+
+Status TakeMark(const std::string& directory) {
+  if (::unlink((directory + kMark).c_str()) != 0) return Failed(errno, "cannot delete " + directory + kMark);
+  return Status::Ok();
+}
+
+}  // namespace
+
+Publication::Publication(PublishOptions options)
+    : options_(std::move(options)), final_(options_.final_directory) {
+  while (final_.size() > 1 && final_.ends_with('/')) final_.pop_back();
+  partial_ = final_ + ".partial";
+}
+
+Publication::Publication(Publication&& other) noexcept
+    : options_(std::move(other.options_)),
+      final_(std::move(other.final_)),
+      partial_(std::move(other.partial_)),
+      directory_(std::move(other.directory_)),
+      lock_(std::exchange(other.lock_, -1)),
+      mine_(std::exchange(other.mine_, false)) {}
+
+Publication::~Publication() {
+  if (mine_) {
+    (void)Remove(partial_);  // the next export deletes what cannot be deleted now
+  }
+  if (lock_ >= 0) ::close(lock_);
+}
+
+Result<Publication> Publication::Begin(const PublishOptions& options) {
+  Publication publication(options);
+  if (Status status = publication.Prepare(); !status.ok()) return status;
+  return publication;
+}
+
+Status Publication::Prepare() {
+  const std::string name = fs::path(final_).filename().string();
+  if (name.empty() || name == "." || name == "..")
+    return Status::InvalidArgument("'" + final_ +
+                                   "' cannot be exchanged as a whole; name a directory of its own");
+  struct stat about {};
+  if (::stat(final_.c_str(), &about) == 0 && !S_ISDIR(about.st_mode))
+    return Status::InvalidArgument(final_ + " is there and is no directory");
+  if (::lstat(final_.c_str(), &about) == 0 && S_ISLNK(about.st_mode))
+    return Status::InvalidArgument(
+        final_ + " is a link, which would be exchanged in place of what it leads to; name that");
+  if (::lstat(final_.c_str(), &about) == 0 && about.st_uid != ::geteuid())
+    return Status::InvalidArgument(final_ + " belongs to user " + std::to_string(about.st_uid) +
+                                   "; export as that user, or name another directory");
+  const std::string parent =
+      fs::path(final_).has_parent_path() ? fs::path(final_).parent_path().string() : ".";
+  if (!options_.archive_directory.empty()) {
+    struct stat archive {};
+    if (::stat(parent.c_str(), &about) == 0 && ::stat(options_.archive_directory.c_str(), &archive) != 0)
+      return Status::InvalidArgument("the archive " + options_.archive_directory + " is not there; make it");
+    if (about.st_dev != archive.st_dev)
+      return Status::InvalidArgument("the archive " + options_.archive_directory +
+                                     " is on another file system than " + final_ +
+                                     ", where nothing can be renamed to");
+  }
+  bool left_over = false;
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    if (::mkdir(partial_.c_str(), kReadable) != 0 && errno != EEXIST)
+      return errno == ENOENT
+                 ? Status::InvalidArgument("there is no directory " + parent + " to export into; make it")
+                 : Failed(errno, "cannot make " + partial_);
+    if (Status status = TakeLock(&left_over); !status.ok()) return status;
+    if (!left_over) {
+      if (Exists(final_ + kMark)) {
+        // The first export under this name was published and died before it could say so.
+        if (Status status = TakeMark(final_); !status.ok()) return status;
+      }
+      mine_ = true;
+      return MakeMark(directory_);
+    }
+    if (Status status = HealLeftOvers(); !status.ok()) return status;
+    ::close(std::exchange(lock_, -1));
+  }
+  return Status::Retry(partial_ + " comes back while it is deleted; is another export running?");
+}
+
+Status Publication::TakeLock(bool* left_over) {
+  lock_ = OpenDirectory(partial_);
+  if (lock_ < 0) {
+    if (errno == ENOENT) {  // whoever had it has just published it
+      *left_over = true;
+      return Status::Ok();
+    }
+    if (errno == ELOOP || errno == ENOTDIR) return AnothersOrALink(partial_);
+    return Status::InvalidArgument(partial_ + " is in the way: " + std::strerror(errno) + "; move it away");
+  }
+  struct stat held {};
+  if (::fstat(lock_, &held) != 0) return Failed(errno, "cannot look at " + partial_);
+  if (held.st_uid != ::geteuid()) return AnothersOrALink(partial_);
+  if (::flock(lock_, LOCK_EX | LOCK_NB) != 0)
+    return Status::Retry("another export to " + final_ + " is being written (" + partial_ + "); wait for it");
+  struct stat there {};
+  const bool same =
+      ::lstat(partial_.c_str(), &there) == 0 && held.st_dev == there.st_dev && held.st_ino == there.st_ino;
+  directory_ = "/proc/self/fd/" + std::to_string(lock_);
+  if (!Exists(directory_ + "/.")) directory_ = partial_;  // no /proc here
+  std::error_code ignored;
+  *left_over = !same || !fs::is_empty(directory_, ignored);
+  // Whatever the umask; what was left by another export is deleted in any case.
+  if (!*left_over && ::fchmod(lock_, kReadable) != 0)
+    return Failed(errno, "cannot make " + partial_ + " readable");
+  return Status::Ok();
+}
+
+Status Publication::CheckPlace() const {
+  struct stat held {};
+  struct stat there {};
+  if (::fstat(lock_, &held) == 0 && ::lstat(partial_.c_str(), &there) == 0 && held.st_dev == there.st_dev &&
+      held.st_ino == there.st_ino)
+    return Status::Ok();
+  return Status::InvalidArgument(partial_ +
+                                 " was taken away or replaced while it was written; nothing is published");
+}
+
+Status Publication::HealLeftOvers() {
+  if (!Exists(partial_)) return Status::Ok();
+  if (Exists(partial_ + kMark)) {
+    Report(partial_ + " was left by an export that broke off, and is deleted");
+    return Remove(partial_);
+  }
+  if (!Exists(final_ + kMark))
+    return Status::InvalidArgument(partial_ + " is in the way and was not left by an export; move it away");
+  // Published, but not finished: what lies here is the export before.
+  const auto old = PutOldAway();
+  if (!old.ok()) return old.status();
+  Report("an export to " + final_ + " was published and broke off then; the one before it is " +
+         (old->empty() ? "deleted" : *old));
+  return Status::Ok();
+}
+
+void Publication::Report(const std::string& what) const {
+  if (options_.report) options_.report(what);
+}
+
+std::string Publication::NameOfOld() const {
+  const auto now = static_cast<time_t>(options_.now);
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  std::array<char, 80> time;
+  std::snprintf(time.data(), time.size(), "_%d_%d_%d_%d_%d_%d", local.tm_year + 1900, local.tm_mon + 1,
+                local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec);
+  const std::string name =
+      (options_.archive_directory.empty() ? final_ : options_.archive_directory + "/stats") + time.data();
+  // Two exports in one second.
+  std::string free = name;
+  for (int n = 2; Exists(free); ++n) free = name + "_" + std::to_string(n);
+  return free;
+}
+
+// With the old export under the new one's former name: gives it its own, then takes the mark off the new one.
+Result<std::string> Publication::PutOldAway() {
+  std::string old;
+  if (options_.delete_old) {
+    // Marked, so that a death on the way leaves what the next export deletes.
+    if (Status status = MakeMark(partial_); !status.ok()) return status;
+    if (Status status = Remove(partial_); !status.ok()) return status;
+  } else {
+    old = NameOfOld();
+    if (Status status = Rename(partial_, old); !status.ok()) return status;
+  }
+  Failpoint("X3");
+  if (Status status = TakeMark(final_); !status.ok()) return status;
+  return old;
+}
+
+Status Publication::SyncParent() const {
+  const fs::path parent = fs::path(final_).has_parent_path() ? fs::path(final_).parent_path() : fs::path(".");
+  const int descriptor = ::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return Failed(errno, "cannot open " + parent.string());
+  const int error = ::fsync(descriptor) == 0 ? 0 : errno;
+  ::close(descriptor);
+  return error == 0 ? Status::Ok() : Failed(error, "cannot bring " + parent.string() + " to the disk");
+}
+
+Result<std::string> Publication::Publish() {
+  Failpoint("X1");
+  // One call for any number of files, instead of one each.
+  if (::syncfs(lock_) != 0) return Failed(errno, "cannot bring " + partial_ + " to the disk");
+  if (Status status = CheckPlace(); !status.ok()) return status;
+  std::string old;
+  Status status;
+  if (!Exists(final_)) {
+    if (status = Rename(partial_, final_); !status.ok()) return status;
+    mine_ = false;
+    Failpoint("X2");
+    if (status = TakeMark(final_); !status.ok()) return status;
+  } else if (::renameat2(AT_FDCWD, partial_.c_str(), AT_FDCWD, final_.c_str(), RENAME_EXCHANGE) == 0) {
+    mine_ = false;
+    Failpoint("X2");
+    auto put_away = PutOldAway();
+    if (!put_away.ok()) return put_away.status();
+    old = *put_away;
+  } else if (errno == EINVAL || errno == ENOSYS) {
+    // A file system that cannot exchange: for a moment the name stands for nothing, as upstream's.
+    old = NameOfOld();
+    if (status = Rename(final_, old); !status.ok()) return status;
+    if (status = Rename(partial_, final_); !status.ok()) return status;
+    mine_ = false;
+    if (status = TakeMark(final_); !status.ok()) return status;
+    if (options_.delete_old) {
+      if (status = Remove(old); !status.ok()) return status;
+      old.clear();
+    }
+  } else {
+    return Failed(errno, "cannot exchange " + partial_ + " with " + final_);
+  }
+  if (status = SyncParent(); !status.ok()) return status;
+  return old;
+}
+
+}  // namespace cobblestone::statistics

@@ -1,0 +1,136 @@
+#include "services/export/state/pipeline_state.h"
+
+#include <chrono>
+#include <filesystem>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "services/embedded/engine_state.h"
+
+namespace cobblestone {
+
+namespace {
+
+constexpr auto kLookEvery = std::chrono::milliseconds(200);
+constexpr auto kPatience = std::chrono::minutes(10);
+
+constexpr view::Stage kStages[] = {view::Stage::kClaims, view::Stage::kGrants, view::Stage::kAccounts,
+                                   view::Stage::kTeams, view::Stage::kCoordinator};
+
+std::uint32_t PartitionsOf(view::Stage stage, const view::State& state) {
+  return stage == view::Stage::kCoordinator ? 1 : state.partitions();
+}
+
+// All rows may be read.
+Status IsWhole(view::State& state) {
+  for (const view::Stage stage : kStages) {
+    for (std::uint32_t k = 0; k < PartitionsOf(stage, state); ++k)
+      if (const auto rows = state.Of(stage, k); !rows.ok()) return rows.status();
+  }
+  return Status::Ok();
+}
+
+// Whether the state on disk is that of the last commit; after a crash it may be older.
+Result<bool> IsAllWritten(Engine& engine) {
+  for (const view::Stage stage : kStages) {
+    for (std::uint32_t k = 0; k < PartitionsOf(stage, engine.live_state()); ++k) {
+      std::uint64_t sequences[2] = {};
+      for (const int i : {0, 1}) {
+        const auto rows = (i == 0 ? engine.live_state() : engine.stored_state()).Of(stage, k);
+        if (!rows.ok()) return rows.status();
+        const auto meta = (*rows)->Meta();
+        if (!meta.ok()) return meta.status();
+        sequences[i] = meta->sequence;
+      }
+      if (sequences[0] != sequences[1]) return false;
+    }
+  }
+  return true;
+}
+
+std::string Listed(const std::vector<std::uint64_t>& numbers) {
+  std::string text;
+  for (const std::uint64_t number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
+  return text;
+}
+
+}  // namespace
+
+Status PipelineState::OpenOnKafka(const settings::RunSettings& settings,
+                                  const std::function<void(const std::string&)>& report) {
+  settings::RunSettings own = settings;
+  own.data_directory += "/export";
+  std::error_code error;
+  std::filesystem::create_directories(own.data_directory, error);
+  if (error)
+    return Status::Unwritten(error.value(), "cannot make " + own.data_directory + ": " + error.message());
+  auto view = KafkaView::Open(own, false, report);
+  if (!view.ok()) return view.status();
+  view_ = std::move(*view);
+  sums_ = own.data_directory + "/view/ledger-sums";
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  Status whole = IsWhole(view_->state());
+  while (whole.code() == StatusCode::kRetry && std::chrono::steady_clock::now() < deadline) {
+    if (Status s = view_->failure(); !s.ok()) return s;
+    std::this_thread::sleep_for(kLookEvery);
+    whole = IsWhole(view_->state());
+  }
+  state_ = &view_->state();
+  return whole;
+}
+
+Result<std::unique_ptr<PipelineState>> PipelineState::Open(
+    const settings::RunSettings& settings, const std::function<void(const std::string&)>& report) {
+  std::unique_ptr<PipelineState> made(new PipelineState);
+  if (settings.backend == settings::Backend::kKafka) {
+    if (Status s = made->OpenOnKafka(settings, report); !s.ok()) return s;
+    return made;
+  }
+  std::error_code ignored;  // a directory that cannot even be looked at is not there for us
+  if (!std::filesystem::exists(settings.data_directory + "/log", ignored))
+    return Status::NotFound("there is no data directory " + settings.data_directory +
+                            "; name it with --data or --config, or --entities for a file");
+  auto lock = stream::embedded::LockFile::Take(settings.data_directory + "/export.lock");
+  if (!lock.ok()) return lock.status();
+  made->lock_.emplace(std::move(*lock));
+  auto engine = Engine::Open(settings, report);
+  if (engine.ok()) {
+    made->engine_ = std::move(*engine);
+    made->client_ = ClientOf(*made->engine_);
+    const auto written = IsAllWritten(*made->engine_);
+    if (!written.ok()) return written.status();
+    // Rows that are asked of a slot stay in its memory.
+    made->state_ = *written ? &made->engine_->stored_state() : &made->engine_->live_state();
+    return made;
+  }
+  if (engine.status().code() != StatusCode::kFenced) return engine.status();
+  auto client = Client::Open(settings, Purpose::kAsk, report);
+  if (!client.ok()) return client.status();
+  const auto copied = (*client)->Ask({.path = "/state/copy"});
+  if (!copied.ok()) return copied.status();
+  const PipelineOptions pipeline{.partitions = copied->at("partitions").get<std::uint32_t>()};
+  auto state = OpenCopiedState(copied->at("directory").get<std::string>(), pipeline);
+  if (!state.ok()) return state.status();
+  made->copied_ = std::move(*state);
+  made->state_ = made->copied_.get();
+  made->client_ = std::move(*client);
+  return made;
+}
+
+Result<LedgerSums> PipelineState::SumLedger(const LedgerPlaces& to, bool anew,
+                                            const LedgerSums::Progress& progress) {
+  if (client_ == nullptr) {
+    if (Status s = KeepLedgerSums(sums_, view_->logs(), to, anew, progress); !s.ok()) return s;
+    return LedgerSums::Load(sums_);
+  }
+  const auto answer = client_->AskLong({.path = "/ledger/sums",
+                                        .parameters = {{"grants", Listed(to.grants)},
+                                                       {"postings", Listed(to.postings)},
+                                                       {"anew", anew ? "1" : "0"}}},
+                                       progress);
+  if (!answer.ok()) return answer.status();
+  return LedgerSums::Load(answer->at("file").get<std::string>());
+}
+
+}  // namespace cobblestone

@@ -1,0 +1,123 @@
+// The rows of statistics files from the state of a pipeline: what accounts have now, and what projects have told of them
+// (profiles of the stages). Each partition's rows are those of one commit, from Open() to the end.
+//
+// A total is the exact figure of the account's opening and what was granted since; so are totals by app. The averages are the
+// pipeline's from the first grant on; of credit by app, which has none there, they stay what was told.
+// Keeps 16 bytes for each user, host and member of a team. Threads: one.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/credit/accounts/account.h"
+#include "common/wire/events/profiles.h"
+#include "services/accounts/accounts_stage.h"
+#include "services/export/source.h"
+#include "services/ledger/held_state.h"
+#include "services/view/state.h"
+
+namespace cobblestone {
+
+struct StateSourceOptions {
+  ProjectId project{1};
+  std::optional<bool> statsexport_enabled;  // above what the project's profile says
+};
+
+// What files show of an account: its figures when it was opened, and what was granted since.
+wire::OpeningFigures FiguresOf(const credit::Account& account,
+                               const std::optional<wire::OpeningFigures>& opening);
+
+class StateSource final : public statistics::Source {
+ public:
+  // Walks the accounts once. kRetry: nothing can be seen of the state yet. `state` outlives it.
+  static Result<std::unique_ptr<StateSource>> Open(view::State& state, const StateSourceOptions& options);
+  static Result<std::unique_ptr<StateSource>> Open(HeldState held, const StateSourceOptions& options);
+
+  [[nodiscard]] const HeldState& held() const { return held_; }
+  // Those that have a catalogue, this one or others.
+  [[nodiscard]] const std::set<std::uint32_t>& projects() const { return projects_; }
+  [[nodiscard]] std::string Describe() const override { return description_; }
+  [[nodiscard]] const statistics::Catalogue& catalogue() const override { return catalogue_; }
+  [[nodiscard]] statistics::RowCounts RowsExpected() const override {
+    return {.users = users_.size(), .teams = teams_.size(), .hosts = hosts_.size()};
+  }
+  Status Users(const statistics::Take<statistics::User>& take) override;
+  Status Teams(const statistics::Take<statistics::Team>& take) override;
+  Status Hosts(const statistics::Take<statistics::Host>& take) override;
+  Status UsersDeleted(const statistics::Take<statistics::Deleted>& take) override;
+  Status HostsDeleted(const statistics::Take<statistics::Deleted>& take) override;
+  Status UserBadges(const statistics::Take<statistics::BadgeHeld>& take) override;
+  Status TeamBadges(const statistics::Take<statistics::BadgeHeld>& take) override;
+  Result<bool> FindUser(std::int64_t id, statistics::User* user) override;
+  Result<bool> FindTeam(std::int64_t id, statistics::Team* team) override;
+  Result<bool> FindHost(std::int64_t id, statistics::Host* host) override;
+  statistics::Owner OwnerOf(std::int64_t user) override;
+  Status Members(std::int64_t team, const statistics::Take<statistics::User>& take) override;
+  Status CreditOfUser(std::int64_t user, std::vector<statistics::AppCredit>* credit) override;
+  Status CreditOfTeam(std::int64_t team, std::vector<statistics::AppCredit>* credit) override;
+  std::uint32_t ConsentCopies(std::int64_t user) override;
+
+ private:
+  using RowsOf = HeldState::RowsOf;
+  struct UserEntry {
+    std::int64_t id = 0;
+    bool shows_hosts = false;
+  };
+  struct HostEntry {
+    std::int64_t id = 0;
+    std::int64_t user = 0;
+  };
+
+  StateSource(HeldState held, const StateSourceOptions& options)
+      : options_(options), held_(std::move(held)) {}
+
+  Status Take();
+  Status TakeCatalogue(const view::Rows& coordinator);
+  Status TakeUsers(const view::Rows& rows);
+  Status TakeTeams(const view::Rows& rows);
+  Status TakeHosts(const view::Rows& rows);
+  void Order();
+
+  [[nodiscard]] bool IsOurs(const stream::Key& key) const { return key.project == options_.project.value; }
+  [[nodiscard]] stream::Key KeyOf(std::int64_t id) const;
+  [[nodiscard]] const view::Rows& RowsFor(const RowsOf& rows, std::int64_t id) const;
+  Status ReadUser(std::int64_t id, statistics::User* user);
+  Status ReadTeam(std::int64_t id, statistics::Team* team);
+  // False: it has become another host.
+  Result<bool> ReadHost(const HostEntry& entry, statistics::Host* host);
+  // Where the host's account is: with its owner, unless it is on its way.
+  Result<accounts::HostAccount> AccountOf(const HostEntry& entry) const;
+  Status CreditOf(const view::Rows& rows, const stream::TableSpec<wire::FactsRow>& table, std::int64_t id,
+                  const credit::Account& account, std::vector<statistics::AppCredit>* credit);
+  Status Badges(const RowsOf& rows, const stream::TableSpec<wire::FactsRow>& table,
+                const std::vector<std::int64_t>& holders,
+                const statistics::Take<statistics::BadgeHeld>& take);
+  Status Tombstones(const RowsOf& rows, const stream::TableSpec<wire::FactsRow>& table,
+                    const std::vector<std::int64_t>& ids, const statistics::Take<statistics::Deleted>& take);
+
+  const StateSourceOptions options_;
+  const HeldState held_;
+  std::string description_;
+  std::set<std::uint32_t> projects_;
+  double event_time_ = 0;  // UNIX s: of the last tick
+  statistics::Catalogue catalogue_;
+  // All in ascending order of id.
+  std::vector<UserEntry> users_;
+  std::vector<HostEntry> hosts_;
+  std::vector<std::int64_t> teams_;
+  std::vector<std::pair<std::int64_t, std::int64_t>> members_;  // team, user
+  std::vector<std::int64_t> show_hosts_;                        // users; while rows are being found
+  std::vector<statistics::ConsentGiven> consent_;
+  std::vector<std::int64_t> users_deleted_;
+  std::vector<std::int64_t> hosts_deleted_;
+  std::vector<std::int64_t> user_badges_;
+  std::vector<std::int64_t> team_badges_;
+};
+
+}  // namespace cobblestone

@@ -1,0 +1,38 @@
+#include "services/kafka/kafka_clock.h"
+
+#include <utility>
+
+#include "common/wire/control/topics.h"
+#include "services/pipeline/event_time.h"
+
+namespace cobblestone {
+
+void KafkaClock::Look(bool owned, double now) {
+  if (!owned) {
+    publisher_.reset();
+    return;
+  }
+  if (publisher_ == nullptr) {
+    auto publisher = client::Publisher::Open(
+        cluster_,
+        {.source = "ticks", .partitions = options_.partitions, .producers_topic = options_.producers_topic});
+    if (!publisher.ok()) return options_.report("no ticks yet: " + publisher.status().message());
+    publisher_ = std::move(*publisher);
+    const auto last = static_cast<double>(publisher_->state().events);
+    // What the operator has said holds for the first look of this process, not for each time that the slot comes back.
+    ticker_ = std::make_unique<Ticker>(TickerOptions{.last = last,
+                                                     .future_limit = options_.future_limit,
+                                                     .accept_jump = options_.accept_jump && !accepted_});
+    accepted_ = true;
+  }
+  const Ticker::Look look = ticker_->OnClock(now);
+  if (!look.warning.empty()) options_.report(look.warning);
+  if (!look.tick) return;
+  Status s = publisher_->AddTo({wire::kCatalogue, 0}, EncodeTick({}, *look.tick));
+  if (s.ok()) s = publisher_->Commit({.events = static_cast<std::uint64_t>(*look.tick)});
+  if (s.ok()) return;
+  options_.report("the tick could not be told: " + s.message());
+  publisher_.reset();  // the next look asks anew what was told
+}
+
+}  // namespace cobblestone

@@ -1,0 +1,39 @@
+#include "services/kafka/kafka_view_metrics.h"
+
+#include <algorithm>
+
+#include "services/metrics/families.h"
+#include "services/metrics/process.h"
+
+namespace cobblestone {
+
+std::string KafkaViewMetrics::Render() const {
+  metrics::Families all;
+  metrics::AddBuild(&all);
+  all.Gauge("cobblestone_health_state", "How the process is doing; 0: ok, 1: degraded, 2: failed.")
+      .Add(static_cast<double>(health().state));
+  auto shown =
+      all.Gauge("cobblestone_kafka_view_commits",
+                "Commits of a slot that are in what is shown here; 0: none of its state is here yet.");
+  auto lag = all.Gauge(
+      "cobblestone_kafka_view_lag_commits",
+      "Commits of a slot that are committed and not shown here; none where the brokers do not answer.");
+  for (const KafkaView::ShownSlot& slot : view_.Look()) {
+    const metrics::Labels labels{{"slot", std::to_string(slot.slot)}, {"role", slot.role}};
+    shown.Add(labels, static_cast<double>(slot.shown));
+    if (slot.committed)
+      lag.Add(labels, static_cast<double>(*slot.committed - std::min(*slot.committed, slot.shown)));
+  }
+  metrics::AddDisk(data_directory_, &all);
+  metrics::AddProcess(&all);
+  return all.Text();
+}
+
+metrics::Health KafkaViewMetrics::health() const {
+  if (!view_.failure().ok())
+    return {.state = metrics::HealthState::kFailed,
+            .problems = {"what is shown here is not followed any more; the log says why, and what to do"}};
+  return {};
+}
+
+}  // namespace cobblestone

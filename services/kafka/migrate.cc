@@ -1,0 +1,248 @@
+#include "services/kafka/migrate.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "common/client/publisher.h"
+#include "common/stream/embedded/log.h"
+#include "common/stream/kafka/background.h"
+#include "common/stream/kafka/catch_up.h"
+#include "common/stream/kafka/read_all.h"
+#include "common/stream/kafka/state.h"
+#include "common/wire/control/topics.h"
+#include "services/embedded/engine.h"
+#include "services/kafka/kafka_deployment.h"
+#include "services/pipeline/pipeline.h"
+
+namespace cobblestone {
+
+namespace {
+
+namespace fs = std::filesystem;
+using stream::TopicPartition;
+using stream::kafka::Message;
+using stream::kafka::Millis;
+
+constexpr Millis kPatience{60000};
+constexpr std::size_t kUnitBytes = 4u << 20;
+
+// From offsets of messages to how many records lie before them.
+class OffsetMap {
+ public:
+  void Add(std::uint64_t offset, std::uint64_t records) {
+    // Messages of one record each, one after the other, are a run.
+    if (places_.empty() || offset != places_.back().last + 1 || records != 1 || last_records_ != 1)
+      places_.push_back({.offset = offset, .last = offset, .record = next_record_});
+    places_.back().last = offset;
+    last_records_ = records;
+    next_record_ += records;
+  }
+  // Of the first message at or behind `offset`.
+  [[nodiscard]] std::uint64_t RecordAt(std::uint64_t offset) const {
+    const auto after = std::upper_bound(places_.begin(), places_.end(), offset,
+                                        [](std::uint64_t o, const Place& place) { return o < place.offset; });
+    const std::uint64_t end = after == places_.end() ? next_record_ : after->record;
+    if (after == places_.begin()) return end;
+    const Place& before = *(after - 1);
+    return offset > before.last ? end : before.record + (offset - before.offset);
+  }
+  [[nodiscard]] std::uint64_t records() const { return next_record_; }
+
+ private:
+  struct Place {
+    std::uint64_t offset = 0;
+    std::uint64_t last = 0;    // offset of the run's last message
+    std::uint64_t record = 0;  // of its first
+  };
+  std::vector<Place> places_;
+  std::uint64_t last_records_ = 0;
+  std::uint64_t next_record_ = 0;
+};
+
+class ToEmbedded {
+ public:
+  ToEmbedded(const settings::RunSettings& from, std::string directory, const MigrateOptions& options)
+      : from_(from), directory_(std::move(directory)), options_(options) {}
+
+  Result<MigrateCounts> Run() {
+    if (Status s = Open(); !s.ok()) return s;
+    const PipelineOptions pipeline = PipelineOf(from_);
+    std::vector<std::vector<bool>> copied;
+    for (const stream::TopicSpec& topic : deployment_.task.topics)
+      copied.emplace_back(topic.partitions, false);
+    for (std::uint32_t k = 0; k < SlotCount(pipeline); ++k) {
+      const PipelineSlot slot = MakeSlot(k, pipeline);
+      std::map<TopicPartition, OffsetMap> maps;
+      for (const stream::SlotInput& input : slot.slot->inputs()) {
+        if (maps.count(input.where) > 0) continue;
+        if (Status s = CopyPartition(input.where, &maps[input.where]); !s.ok()) return s;
+        copied[input.where.topic][input.where.partition] = true;
+      }
+      if (Status s = MakeState(k, *slot.slot, maps); !s.ok()) return s;
+      copied[wire::kJournal][k] = true;
+    }
+    for (stream::TopicIndex t = 0; t < wire::kTopicCount; ++t) {
+      for (std::uint32_t p = 0; p < copied[t].size(); ++p) {
+        OffsetMap map;
+        if (copied[t][p]) continue;
+        if (Status s = CopyPartition({t, p}, &map); !s.ok()) return s;
+      }
+    }
+    if (Status s = CopySources(); !s.ok()) return s;
+    log_.reset();
+    return counts_;
+  }
+
+ private:
+  [[nodiscard]] bool lockstep() const { return from_.order == settings::Order::kLockstep; }
+
+  Status Open() {
+    std::error_code error;
+    if (fs::exists(directory_, error) && !fs::is_empty(directory_, error))
+      return Status::InvalidArgument(directory_ + " is not empty; name a directory that does not exist yet");
+    fs::create_directories(directory_, error);
+    if (error) return Status::Unwritten(error.value(), "cannot make " + directory_ + ": " + error.message());
+    if (from_.kafka.slots != settings::KafkaSlots::kTogether)
+      return Status::InvalidArgument("a deployment whose kafka.slots are by_stage cannot go to one machine");
+    auto deployment = DeploymentOf(from_, {});
+    if (!deployment.ok()) return deployment.status();
+    deployment_ = std::move(*deployment);
+    if (Status s = CheckTopics(deployment_); !s.ok()) return s;
+    auto cluster = stream::kafka::MakeCluster(deployment_.cluster);
+    if (!cluster.ok()) return cluster.status();
+    cluster_ = std::move(*cluster);
+    if (Status s = CheckOrder(*cluster_, from_.order); !s.ok()) return s;
+    auto reader = cluster_->NewReader();
+    if (!reader.ok()) return reader.status();
+    reader_ = std::move(*reader);
+    auto log = stream::embedded::Log::Open(
+        {.path = directory_ + "/log", .topics = wire::Manifest(from_.partitions), .tail_bytes = 16u << 20});
+    if (!log.ok()) return log.status();
+    log_ = std::move(*log);
+    space_ = stream::kafka::MakeDirectoryStateSpace(directory_ + "/state", from_.memory.block_cache);
+    return Status::Ok();
+  }
+
+  // The records of a partition, in units of some MiB.
+  Status CopyPartition(TopicPartition where, OffsetMap* map) {
+    const bool packed = deployment_.task.packed[where.topic];
+    std::uint64_t begin = 0;
+    stream::embedded::LogUnit unit;
+    std::size_t bytes = 0;
+    const auto append = [&] {
+      if (unit.outputs.empty()) return;
+      log_->Append(std::move(unit));
+      log_->Consumed(where, log_->End(where));
+      unit = {};
+      bytes = 0;
+      if (options_.progress) options_.progress(counts_);
+    };
+    Status s = stream::kafka::ReadAll(
+        *reader_, where, stream::kafka::kBeginning, kPatience, [&](const Message& message) {
+          if (map->records() == 0 && begin == 0) begin = message.offset();
+          std::uint32_t count = 1;
+          std::string payload;
+          if (packed) {
+            payload = message.value();
+            count = 0;
+            stream::RecordCursor cursor(message.value());
+            std::string_view record;
+            while (cursor.Next(&record)) ++count;
+            if (cursor.malformed())
+              return Status::Corrupted("message " + std::to_string(message.offset()) + " of " +
+                                       deployment_.task.topics[where.topic].name +
+                                       " is not what a slot wrote");
+          } else {
+            stream::AppendRecord(payload, message.value());
+          }
+          map->Add(message.offset(), count);
+          counts_.records += count;
+          bytes += payload.size();
+          if (!unit.outputs.empty() && unit.outputs.back().append_time == message.timestamp()) {
+            unit.outputs.back().payload += payload;
+            unit.outputs.back().count += count;
+          } else {
+            unit.outputs.push_back({.where = where,
+                                    .payload = std::move(payload),
+                                    .count = count,
+                                    .append_time = message.timestamp()});
+          }
+          if (bytes >= kUnitBytes) append();
+          return Status::Ok();
+        });
+    append();
+    return s;
+  }
+
+  // As of what is committed, from the last checkpoint on or from the beginning, each fingerprint compared; then its place
+  // is told in the new offsets, and a copy of it is made as the engine keeps them.
+  Status MakeState(std::uint32_t k, const stream::Slot& slot,
+                   const std::map<TopicPartition, OffsetMap>& maps) {
+    auto meta = stream::kafka::CatchUp(*cluster_, k, deployment_.task, MakeSlotFactory(from_), *space_,
+                                       background_, {.checkpoint = options_.checkpoint});
+    if (!meta.ok()) return meta.status();
+    if (meta->sequence == 0) return Status::Ok();
+    counts_.commits += meta->sequence;
+    for (std::size_t i = 0; i < meta->next.size(); ++i)
+      meta->next[i] = maps.at(slot.inputs()[i].where).RecordAt(meta->next[i]);
+    meta->journal_next = 0;  // the journal goes on from here, in an empty partition
+    auto store = space_->Open(k);
+    if (!store.ok()) return store.status();
+    if (Status s = stream::kafka::DropMarkers(*meta, **store); !s.ok()) return s;
+    const fs::path copy =
+        fs::path(directory_) / "checkpoints" / ("slot-" + std::to_string(k)) / std::to_string(meta->sequence);
+    std::error_code error;
+    fs::create_directories(copy.parent_path(), error);
+    if (error)
+      return Status::Unwritten(error.value(),
+                               "cannot make " + copy.parent_path().string() + ": " + error.message());
+    return (*store)->Checkpoint(copy.string());
+  }
+
+  Status CopySources() {
+    std::map<std::string, client::SourceState> sources;
+    Said said = Said::kNothing;  // by whoever published last
+    Status s = stream::kafka::ReadAll(*reader_, {kProducersTopic, 0}, stream::kafka::kBeginning, kPatience,
+                                      [&](const Message& row) {
+                                        auto state = client::DecodeSourceState(row.value());
+                                        if (!state.ok()) return state.status();
+                                        sources[std::string(row.key())] = *state;
+                                        said = static_cast<Said>(state->said);
+                                        return Status::Ok();
+                                      });
+    if (!s.ok()) return s;
+    stream::embedded::LogUnit unit;
+    for (const auto& [name, state] : sources) {
+      unit.rows.push_back(ProducerRow(name, {.lines = state.events, .hash = state.hash}));
+      if (!state.owner.empty()) unit.rows.push_back(OwnerRow(name, state.owner));
+      ++counts_.sources;
+    }
+    if (lockstep())
+      for (auto& row : LockstepRows(said)) unit.rows.push_back(std::move(row));
+    log_->WaitDurable(log_->Append(std::move(unit)));
+    return Status::Ok();
+  }
+
+  const settings::RunSettings& from_;
+  const std::string directory_;
+  const MigrateOptions& options_;
+  KafkaDeployment deployment_;
+  std::unique_ptr<stream::kafka::Cluster> cluster_;
+  std::unique_ptr<stream::kafka::Reader> reader_;
+  std::unique_ptr<stream::embedded::Log> log_;
+  std::unique_ptr<stream::kafka::StateSpace> space_;
+  stream::kafka::BackgroundThread background_;
+  MigrateCounts counts_;
+};
+
+}  // namespace
+
+Result<MigrateCounts> MigrateToEmbedded(const settings::RunSettings& from, const std::string& directory,
+                                        const MigrateOptions& options) {
+  return ToEmbedded(from, directory, options).Run();
+}
+
+}  // namespace cobblestone

@@ -1,0 +1,54 @@
+#include "services/ledger/held_state.h"
+
+#include <utility>
+
+#include "common/wire/control/topics.h"
+
+namespace cobblestone {
+namespace {
+
+using view::Stage;
+
+std::uint64_t PlaceIn(view::State& state, Stage stage, std::uint32_t partition, const stream::SlotMeta& meta,
+                      stream::TopicIndex topic) {
+  const auto inputs = state.InputsOf(stage, partition);
+  for (std::size_t i = 0; i < inputs.size() && i < meta.next.size(); ++i)
+    if (inputs[i].topic == topic) return meta.next[i];
+  return 0;  // it has executed nothing yet
+}
+
+}  // namespace
+
+Result<HeldState> HeldState::Hold(view::State& state) {
+  HeldState held;
+  const auto hold = [&](Stage stage, std::uint32_t k, RowsOf& rows) {
+    auto of = state.Of(stage, k);
+    if (!of.ok()) return of.status();
+    rows.push_back(std::move(*of));
+    return Status::Ok();
+  };
+  auto coordinator = state.Of(Stage::kCoordinator, 0);
+  if (!coordinator.ok()) return coordinator.status();
+  held.coordinator = std::move(*coordinator);
+  // All of them before any is read: as near to each other in time as can be.
+  for (std::uint32_t k = 0; k < state.partitions(); ++k) {
+    Status s = hold(Stage::kClaims, k, held.claims);
+    if (s.ok()) s = hold(Stage::kAccounts, k, held.accounts);
+    if (s.ok()) s = hold(Stage::kTeams, k, held.teams);
+    if (!s.ok()) return s;
+  }
+  for (std::uint32_t k = 0; k < state.partitions(); ++k) {
+    const auto accounts = held.accounts[k]->Meta();
+    if (!accounts.ok()) return accounts.status();
+    const auto teams = held.teams[k]->Meta();
+    if (!teams.ok()) return teams.status();
+    const auto grants = PlaceIn(state, Stage::kAccounts, k, *accounts, wire::kGrants);
+    const auto postings = PlaceIn(state, Stage::kTeams, k, *teams, wire::kPostings);
+    held.commits.push_back(accounts->sequence);
+    held.places.grants.push_back(grants);
+    held.places.postings.push_back(postings);
+  }
+  return held;
+}
+
+}  // namespace cobblestone

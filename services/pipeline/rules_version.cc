@@ -1,0 +1,7 @@
+#include "services/pipeline/rules_version.h"
+
+namespace cobblestone {
+
+const std::uint32_t kRulesVersion = 10;
+
+}  // namespace cobblestone

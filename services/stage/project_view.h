@@ -1,0 +1,60 @@
+// A project as a stage sees it: catalogue and scales as relayed by the coordinator, and the time that has passed.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/credit/model/catalogue.h"
+#include "common/stream/table.h"
+#include "common/wire/control/control_codec.h"
+
+namespace cobblestone::wire {
+
+// Since when an app's events and workunits are remembered. Never goes back, however the app's window changes: what lies
+// before was forgotten under a shorter window, so a repeat of it could not be told from news.
+struct Horizon {
+  double results = 0;    // UNIX s: what was sent before it is too late
+  double workunits = 0;  // UNIX s: what was decided before it is forgotten
+  // s. A completion is taken in within the window after its result was sent, and may wait as long for its validation: so
+  // long CLAIMS may say something of a result once more, under another host; and a window may have been longer then.
+  double longest_window = 0;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.results, s.workunits, s.longest_window);
+  }
+};
+
+struct ProjectView {
+  credit::Catalogue catalogue;
+  credit::ScaleTable scales;
+  // Every policy version that was ever in force, by app and version: old claims name theirs.
+  std::map<std::uint64_t, std::map<std::uint32_t, credit::PolicyVersion>> policies;
+  double time = 0;                            // of the last tick that has passed, UNIX s
+  std::uint64_t since = 0;                    // number of the first record of `control` that told of it
+  std::map<std::uint64_t, Horizon> horizons;  // by app
+
+  [[nodiscard]] const Horizon& HorizonOf(AppId app) const;
+  // The constants that `version` of the app's policy had; null when there never was one.
+  [[nodiscard]] const credit::PolicyVersion* FindPolicy(AppId app, std::uint32_t version) const;
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.catalogue, s.scales, s.policies, s.time, s.since, s.horizons);
+  }
+};
+
+// Applies a catalogue event or an epoch; horizons follow. kCorrupted for what the coordinator cannot have relayed.
+Status ApplyControl(const ControlView& control, ProjectView& view);
+
+// A mark moves the time of its project, or of each that the coordinator knew of when it made it; never back. So all stages
+// and the coordinator agree on the time of each project at each mark.
+[[nodiscard]] bool Moves(const Mark& mark, std::uint32_t project, const ProjectView& view);
+// Those that it moves, ascending.
+std::vector<std::uint32_t> MovedBy(const Mark& mark, const stream::Table<ProjectView>& projects);
+// The mark has passed. Horizons follow.
+void MoveTime(double time, ProjectView& view);
+
+}  // namespace cobblestone::wire

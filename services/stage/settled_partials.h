@@ -1,0 +1,27 @@
+// What a job's decision makes of its partial grants, as records of the ledger: whoever decides writes them.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "common/base/ids.h"
+#include "common/credit/trickles/partial_settlement.h"
+#include "common/stream/processor.h"
+
+namespace cobblestone::wire {
+
+struct PaidJob {
+  ProjectId project;
+  HostId host;
+  AppId app;
+  ResultId result;
+  double time = 0;  // of the decision, UNIX s
+  std::uint64_t line = 0;
+  credit::TrickleSettlement settlement = credit::TrickleSettlement::kKeep;
+};
+
+// A REVERSAL to one who was paid: what it takes back, which may be nothing, and what is final from now on.
+void EmitSettled(const PaidJob& job, const credit::SettledPartial& part, std::string_view reason,
+                 std::uint32_t partitions, stream::Emitter& out);
+
+}  // namespace cobblestone::wire
