@@ -1,5 +1,5 @@
 // A store: ordered bytes with atomic, versioned writes; where a slot keeps its state. State is a cache of the
-// log (runtime.md): a crash may take a store back to an older version of itself, never to a mixture of two.
+// log (docs/runtime.md): a crash may take a store back to an older version of itself, never to a mixture of two.
 //
 // Keys: 1 byte or more, any bytes, compared as unsigned; the one-byte key 0x00 is the store's own (Meta).
 // Threads: all but Apply from any thread, also beside a writer, and each sees one version; Apply from one thread at a time;

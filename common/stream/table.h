@@ -1,4 +1,4 @@
-// State of a slot: tables of decoded objects over a Store (runtime.md, 'State is a cache of the log').
+// State of a slot: tables of decoded objects over a Store (docs/runtime.md).
 //
 // Reads: this slot's objects in memory, then the store. A change is made in place and belongs to the commit under way
 // ("touched"); after the commit it waits for the next state write ("dirty"). The bytes that a state write takes are

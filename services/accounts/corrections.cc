@@ -1,4 +1,4 @@
-// Reversals, re-pricings and reinstatements (semantics.md, section 7): the part of AccountsStage that takes an operator's word
+// Reversals, re-pricings and reinstatements (docs/rules.md, sections 47 to 50): the part of AccountsStage that takes an operator's word
 // for them, and writes it into the ledger. Applied when it comes back, as any award.
 #include "services/accounts/corrections.h"
 

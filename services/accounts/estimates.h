@@ -1,4 +1,4 @@
-// What estimates have come to (semantics.md, section 8): a part of ACCOUNTS with rows of its own.
+// What estimates have come to (docs/rules.md, sections 42 and 43): a part of ACCOUNTS with rows of its own.
 //
 // Estimates stay with the owner under whom they were made, as grants do: a host's row lies in the partition of each of its
 // owners and holds those that it has had there. So nothing has to move with a host's account, and whatever the order of its

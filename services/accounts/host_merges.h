@@ -1,4 +1,4 @@
-// Hosts that become another one of the same owner (semantics.md, section 7).
+// Hosts that become another one of the same owner (docs/rules.md, section 34).
 //
 // CLAIMS tells the owner's partition (HOST_MERGED), and, from where the other host is known, whether that one is the same owner's
 // (HOST_NAMED, HOST_OTHERS; of a host that no event has named yet HOST_NAMED comes once one does). The merge waits until the

@@ -1,4 +1,4 @@
-// Hosts that change their owner (semantics.md, section 7): the part of AccountsStage that moves their accounts.
+// Hosts that change their owner (docs/rules.md, section 32): the part of AccountsStage that moves their accounts.
 #include <algorithm>
 
 #include "common/wire/ledger/counted.h"

@@ -1,4 +1,4 @@
-// Grants that wait for their user's event (semantics.md, section 2): the part of AccountsStage that keeps them.
+// Grants that wait for their user's event (docs/rules.md, section 33): the part of AccountsStage that keeps them.
 #include "services/accounts/waiting_grants.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Machines of account managers (semantics.md, section 8): which host a machine is at each project, and how far its counters
+// Machines of account managers (docs/rules.md, section 42): which host a machine is at each project, and how far its counters
 // have come there. A part of CLAIMS with rows of its own: a machine's events come to the partition of its number, whatever
 // their project, and name no job. What its reports bring goes straight to the ledger (ESTIMATE), to the owner that the
 // project's word names; it awards nothing.

@@ -1,4 +1,4 @@
-// Hosts that become another one of the same owner (semantics.md, section 7): the part of ClaimsStage that ends them. What is
+// Hosts that become another one of the same owner (docs/rules.md, section 34): the part of ClaimsStage that ends them. What is
 // still out of an ended host is priced with its own statistics, which stay with its number, as its quotas do; what comes of it
 // ACCOUNTS gives to the other one (services/accounts/host_merges.h), and it alone knows whether both are of one owner. Whose the
 // other one is its own partition of CLAIMS knows, from its first event on: it is asked (HostAsked, on `hosts`), and answers in the

@@ -1,4 +1,4 @@
-// What an operator makes of the price of a job that still runs (semantics.md, section 7): the part of ClaimsStage that puts another
+// What an operator makes of the price of a job that still runs (docs/rules.md, section 49): the part of ClaimsStage that puts another
 // version of the policy in force for it.
 //
 // The event says what of each owner and team the version makes of what they were paid, which the ledger tells, and CLAIMS does not.

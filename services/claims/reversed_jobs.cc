@@ -1,4 +1,4 @@
-// What an operator takes back of a job that still runs (semantics.md, section 7): the part of ClaimsStage that knows what it was
+// What an operator takes back of a job that still runs (docs/rules.md, section 47): the part of ClaimsStage that knows what it was
 // paid, and by how much of that it is less.
 //
 // The event says, of one owner and team, up to which sum of what the job has paid them all is taken back. So whatever is said twice,

@@ -1,4 +1,4 @@
-// Trickles (semantics.md, section 5): the part of ClaimsStage that pays jobs while they run.
+// Trickles (docs/rules.md, sections 35 to 41): the part of ClaimsStage that pays jobs while they run.
 #include <algorithm>
 #include <limits>
 #include <string>

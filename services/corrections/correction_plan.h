@@ -1,4 +1,4 @@
-// What an operator's reversal, re-pricing or reinstatement would do, from the ledger alone (semantics.md, sections 2 and 7): what
+// What an operator's reversal, re-pricing or reinstatement would do, from the ledger alone (docs/rules.md, sections 47 to 51): what
 // each result has brought each owner, and the events that take it back, price it anew or give it back. Writes nothing.
 //
 // Records are given to it in the order of their partitions: `control`, then `grants` (TakeHost), `refused` (TakeMerge), `grants`

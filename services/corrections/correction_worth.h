@@ -1,5 +1,5 @@
 // What the ledger has of one result, and what the result is to have brought each of its owners by another version of the policy
-// (semantics.md, sections 2 and 7): its grant and its trickles anew. From the records alone.
+// (docs/rules.md, sections 47 to 51): its grant and its trickles anew. From the records alone.
 #pragma once
 
 #include <compare>

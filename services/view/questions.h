@@ -100,7 +100,7 @@ class Questions {
   // {"rows": [...]}: of all versions where `version` is none; `app` for the anonymous platform.
   Result<nlohmann::json> HostVersions(ProjectId project, HostId host, std::optional<AppVersionId> version,
                                       AppId app);
-  // What a scheduler wants to know before it sends a job (S000, semantics.md section 10): expected runtime, FLOP/s, quota,
+  // What a scheduler wants to know before it sends a job (S000, docs/rules.md, sections 44 to 46): expected runtime, FLOP/s, quota,
   // whether one replica is enough. By the record that the host's next result is priced with (credit::Policy::NextRecord).
   struct Job {
     HostId host;

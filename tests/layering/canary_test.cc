@@ -55,7 +55,10 @@ Files SoundTree() {
        "#include \"services/claims/claims.h\"\n#include \"common/wire/claim.h\""},
       {"services/grants/CMakeLists.txt", "cobblestone_library(NAME grants DEPS cobblestone::wire)"},
       {"services/grants/README.md", "Why."},
-      {"services/grants/grants.h", "#include \"common/wire/claim.h\""},
+      {"services/grants/grants.h", "#include \"common/wire/claim.h\"\n// docs/rules.md, section 1."},
+      {"docs/rules.md",
+       "# Rules\nSee [code](../common/base/exp.h), [below](#1-a-rule), [the rule], [elsewhere](https://example.org).\n"
+       "## 1. A rule\n`[no](link)`\n[the rule]: rules.md#1-a-rule\n"},
       {"services/cobblestone/CMakeLists.txt",
        "cobblestone_program(NAME cobblestone SOURCES main.cc DEPS cobblestone::claims cobblestone::embedded)"},
       {"services/cobblestone/README.md", "Why."},
@@ -188,6 +191,13 @@ const Breach kBreaches[] = {
     {"file-name", "common/credit/average2.cpp", "common/credit/average2.cpp", ""},
     {"folder-without-readme", "common/credit/README.md", "common/credit/README.md", " \n"},
     {"folder-without-readme", "services/teams/README.md", "services/teams/teams.h", ""},
+    {"cited-document", "docs/rules.md:2", "docs/rules.md", "# Rules\nSee [the design](design/none.md)."},
+    {"cited-document", "docs/rules.md:2", "docs/rules.md", "# Rules\nSee [code](../common/base/none.h)."},
+    {"cited-document", "docs/rules.md:2", "docs/rules.md", "# Rules\nSee [here](#rule).\n## Rules of it"},
+    {"cited-document", "docs/rules.md:3", "docs/rules.md", "# Rules\nSee [code].\n[code]: ../common/none.h"},
+    {"cited-document", "services/grants/grants.h:1", "services/grants/grants.h", "// As notes.md says."},
+    {"cited-document", "services/grants/grants.h:1", "services/grants/grants.h",
+     "// docs/rules.md, sections 1 to 3."},
 };
 
 TEST_F(CanaryTest, EachRuleFindsWhatBreaksIt) {

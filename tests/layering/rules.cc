@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
+#include <filesystem>
 #include <optional>
 #include <ostream>
 #include <regex>
@@ -524,6 +526,109 @@ std::vector<Finding> FolderWithoutReadme(const Tree& tree) {
   return findings;
 }
 
+// "docs/rules.md" of "../rules.md" in "docs/design"; "" stands for the root.
+std::string Resolved(const std::string& folder, const std::string& target) {
+  const auto path = (std::filesystem::path(folder) / target).lexically_normal().generic_string();
+  return path.ends_with('/') && path.size() > 1 ? path.substr(0, path.size() - 1) : path;
+}
+
+// The anchors that forges make of the headings of a document: lower case, blanks as hyphens, punctuation left out.
+std::set<std::string> AnchorsOf(const std::string& text) {
+  std::set<std::string> anchors;
+  std::map<std::string, int> seen;
+  static const std::regex kHeading("(^|\n)#{1,6} +([^\n]*)");
+  for (std::sregex_iterator hit(text.begin(), text.end(), kHeading), end; hit != end; ++hit) {
+    std::string anchor;
+    for (const char c : (*hit)[2].str()) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (std::isalnum(byte) || c == '-' || c == '_' || byte >= 0x80) {
+        anchor += static_cast<char>(std::tolower(byte));
+      } else if (c == ' ') {
+        anchor += '-';
+      }
+    }
+    const int before = seen[anchor]++;
+    anchors.insert(before == 0 ? anchor : anchor + "-" + std::to_string(before));
+  }
+  static const std::regex kNamed("<a (id|name)=\"([^\"]+)\"");
+  for (std::sregex_iterator hit(text.begin(), text.end(), kNamed), end; hit != end; ++hit)
+    anchors.insert((*hit)[2].str());
+  return anchors;
+}
+
+// Text without fenced blocks and code spans, with the same lines: what stands there is no link.
+std::string WithoutCode(const std::string& text) {
+  std::string kept;
+  bool fenced = false;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    std::string line = text.substr(at, end - at);
+    at = end;
+    const size_t first = line.find_first_not_of(' ');
+    if (first != std::string::npos && line.compare(first, 3, "```") == 0) {
+      fenced = !fenced;
+      line = "\n";
+    }
+    kept += fenced ? "\n" : std::regex_replace(line, std::regex("`[^`\n]*`"), "``");
+  }
+  return kept;
+}
+
+std::vector<Finding> LinkedDocuments(const Tree& tree) {
+  std::vector<Finding> findings;
+  static const std::regex kLink(R"(\]\(\s*([^)\s]+)\s*\)|(?:^|\n)\[[^\]\n]+\]:[ ]+(\S+))");
+  for (const auto& [path, document] : tree.documents) {
+    const std::string text = WithoutCode(document);
+    for (std::sregex_iterator hit(text.begin(), text.end(), kLink), end; hit != end; ++hit) {
+      const bool inline_link = (*hit)[1].matched;
+      const std::string link = (*hit)[inline_link ? 1 : 2].str();
+      if (link.find("://") != std::string::npos || link.starts_with("mailto:")) continue;
+      const size_t hash = link.find('#');
+      const std::string target =
+          hash == 0 ? path : Resolved(FolderOf(path), link.substr(0, std::min(hash, link.size())));
+      const std::string where =
+          At(path, LineOf(text, static_cast<size_t>(hit->position(inline_link ? 1 : 2))));
+      if (!tree.paths.contains(target)) {
+        findings.push_back({"cited-document", where, "there is no " + target + " in the tree"});
+        continue;
+      }
+      const auto cited = tree.documents.find(target);
+      if (hash == std::string::npos || cited == tree.documents.end()) continue;
+      if (!AnchorsOf(cited->second).contains(link.substr(hash + 1)))
+        findings.push_back({"cited-document", where, target + " has no heading #" + link.substr(hash + 1)});
+    }
+  }
+  return findings;
+}
+
+// Documents that C++ and schemas name, from the root or beside the file: "docs/rules.md, sections 47 to 51".
+std::vector<Finding> CitedDocuments(const Tree& tree) {
+  std::vector<Finding> findings = LinkedDocuments(tree);
+  static const std::regex kCited(R"(([A-Za-z0-9_./-]+\.md)\b(?:, sections? (\d+)(?:(?: to | and )(\d+))?)?)");
+  for (const auto& [path, file] : tree.sources) {
+    if (IsWithin(path, "tests/layering")) continue;  // speaks of trees that are made up
+    for (std::sregex_iterator hit(file.text.begin(), file.text.end(), kCited), end; hit != end; ++hit) {
+      const std::string where = At(path, LineOf(file.text, static_cast<size_t>(hit->position())));
+      std::string name = (*hit)[1].str();
+      if (name.starts_with('/')) name.erase(0, 1);  // appended to the root's path
+      const std::string beside = Resolved(FolderOf(path), name);
+      const std::string target = tree.documents.contains(name) ? name : beside;
+      const auto cited = tree.documents.find(target);
+      if (cited == tree.documents.end()) {
+        findings.push_back({"cited-document", where, "there is no document " + name + " in the tree"});
+        continue;
+      }
+      for (const size_t group : {2, 3}) {
+        if (!(*hit)[group].matched) continue;
+        const std::string heading = "\n## " + (*hit)[group].str() + ". ";
+        if (cited->second.find(heading) == std::string::npos)
+          findings.push_back({"cited-document", where, target + " has no section " + (*hit)[group].str()});
+      }
+    }
+  }
+  return findings;
+}
+
 }  // namespace
 
 std::ostream& operator<<(std::ostream& out, const Finding& finding) {
@@ -556,6 +661,7 @@ const std::vector<Rule>& AllRules() {
       {"exact-arithmetic", "No compiler flag changes floating-point results.", ExactArithmetic},
       {"file-name", "Source files are named snake_case.", FileName},
       {"folder-without-readme", "Every folder with sources has a README.md.", FolderWithoutReadme},
+      {"cited-document", "Every document, section and file that is cited exists.", CitedDocuments},
   };
   return kRules;
 }

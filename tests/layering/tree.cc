@@ -36,19 +36,24 @@ Tree ReadTree(const std::filesystem::path& root) {
   for (Walk entry(root); entry != Walk(); ++entry) {
     const std::filesystem::path& path = entry->path();
     const std::string name = path.filename().string();
+    const std::string relative = path.lexically_relative(root).generic_string();
     if (entry->is_directory()) {
       // Programs that ours are measured against are built by themselves.
       if (name.starts_with('.') || name == "build" || name == "node_modules" ||
-          path.lexically_relative(root) == "tests/bench/peers")
+          relative == "tests/bench/peers")
         entry.disable_recursion_pending();
+      if (!name.starts_with('.') && name != "build") tree.paths.insert(relative);
       continue;
     }
-    const std::string relative = path.lexically_relative(root).generic_string();
+    tree.paths.insert(relative);
     const std::string extension = path.extension().string();
     if (name == "CMakeLists.txt") {
       tree.cmake[FolderOf(relative)] = CMakeCallsOf(ReadAll(path));
     } else if (name == "README.md") {
       tree.readmes[FolderOf(relative)] = ReadAll(path);
+      tree.documents[relative] = tree.readmes[FolderOf(relative)];
+    } else if (extension == ".md") {
+      tree.documents[relative] = ReadAll(path);
     } else if (kSourceExtensions.contains(extension)) {
       tree.sources[relative] = ReadSource(path);
     } else if (extension == ".sh" || extension == ".py") {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,8 @@ struct Tree {
   std::map<std::string, std::vector<CMakeCall>> cmake;  // by folder; "" is the root
   std::map<std::string, std::string> readmes;           // by folder
   std::vector<std::string> scripts;                     // .sh and .py
+  std::map<std::string, std::string> documents;         // .md, README.md too
+  std::set<std::string> paths;                          // every file and folder
 };
 
 // Reads what lies under the root, but for hidden folders and `build`. A file that cannot be read throws.

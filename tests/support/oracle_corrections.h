@@ -1,4 +1,4 @@
-// The oracle's own reading of reversals and re-pricings (semantics.md, section 7): which are taken, and what of. It believes what
+// The oracle's own reading of reversals and re-pricings (docs/rules.md, sections 47 to 51): which are taken, and what of. It believes what
 // they say that a result had brought, as the pipeline must; what they should say is for the tests that make them. Inside
 // tests/support only.
 #pragma once

@@ -1,4 +1,4 @@
-// The oracle's own reading of account managers' reports (semantics.md, section 8): what is believed of them, whose it is, and
+// The oracle's own reading of account managers' reports (docs/rules.md, sections 42 and 43): what is believed of them, whose it is, and
 // what grants leave open of it. Inside tests/support only.
 #pragma once
 

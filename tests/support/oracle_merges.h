@@ -1,4 +1,4 @@
-// The oracle's own reading of hosts that become others (semantics.md, section 7). Inside tests/support only.
+// The oracle's own reading of hosts that become others (docs/rules.md, section 34). Inside tests/support only.
 #pragma once
 
 #include <cstdint>

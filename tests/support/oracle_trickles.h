@@ -1,4 +1,4 @@
-// The oracle's own reading of trickles (semantics.md, section 5): what a job that runs has earned, and what its decision
+// The oracle's own reading of trickles (docs/rules.md, sections 35 to 41): what a job that runs has earned, and what its decision
 // makes of that. Of scales it knows nothing: it is for traffic in which no version and no host has enough samples for one.
 // Nor of limits of devices: none are set. Inside tests/support only.
 #pragma once

@@ -1,4 +1,4 @@
-// Accounts: totals as integers, recent average credit, per-app sums, daily history (semantics.md, section 7).
+// Accounts: totals as integers, recent average credit, per-app sums, daily history (docs/rules.md, sections 29 to 31).
 #pragma once
 
 #include <cstdint>

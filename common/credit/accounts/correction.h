@@ -1,4 +1,4 @@
-// What an operator's reversal or re-pricing takes from recent averages (semantics.md, section 7): what the corrected credit still
+// What an operator's reversal or re-pricing takes from recent averages (docs/rules.md, section 48): what the corrected credit still
 // has in them, by event time. Pure.
 #pragma once
 

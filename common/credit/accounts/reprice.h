@@ -1,4 +1,4 @@
-// What a decided job would have got by another version of its app's policy (semantics.md, section 2, 're-pricing'): from
+// What a decided job would have got by another version of its app's policy (docs/rules.md, section 49): from
 // what the ledger recorded of it, with the scales, averages and benchmarks of then. Pure: goes through the policies themselves.
 #pragma once
 

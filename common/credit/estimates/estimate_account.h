@@ -1,5 +1,5 @@
 // What estimates have come to for a user, a host or both, with its history day by day, and how grants settle it
-// (semantics.md, section 8). It awards nothing: totals and recent averages are the ledger's.
+// (docs/rules.md, section 43). It awards nothing: totals and recent averages are the ledger's.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Continuous accounting (semantics.md, section 8; S003): how much of what an account manager reports of a machine is
+// Continuous accounting (docs/rules.md, section 42; S003): how much of what an account manager reports of a machine is
 // believed. Counters are cumulative, so a report is worth what they have grown by since the highest mark; growth is held
 // to what the machine can have done in the time passed, over all its projects.
 //

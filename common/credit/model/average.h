@@ -1,4 +1,4 @@
-// Running averages of samples (S000, 'Computing averages'; semantics.md, section 3; golden README, items 7
+// Running averages of samples (S000, 'Computing averages'; docs/rules.md, section 6; golden README, items 7
 // and 8): a straight mean of the first samples, exponential from then on. Both the rules of S000 and BOINC's
 // are this code with other constants; every product is rounded before it is added, in the order written here.
 // Pure. Invariant: n counts the samples taken; a refused sample changes nothing.

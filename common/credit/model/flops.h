@@ -6,7 +6,7 @@
 
 namespace cobblestone::credit {
 
-// FLOPs -> Cobblestones: FLOPs x constant / 86400e9 (semantics.md, section 1; S000 with 100 for the
+// FLOPs -> Cobblestones: FLOPs x constant / 86400e9 (docs/rules.md, section 1; S000 with 100 for the
 // constant). The product is rounded first, then the quotient.
 [[nodiscard]] constexpr double CreditOfFlops(double flops, double cobblestones_per_gflops_day) {
   return flops * cobblestones_per_gflops_day / (kSecondsPerDay * kFlopsPerGflops);

@@ -332,7 +332,7 @@ enum GrantFlag : std::uint32_t {
   kGrantJudgedInvalid = 1u << 9,
 };
 
-// Order of samples everywhere: (time, validation_id, result), semantics.md, section 3; of one result, by host and what else it has.
+// Order of samples everywhere: (time, validation_id, result), docs/rules.md, section 7; of one result, by host and what else it has.
 struct Sample {
   double time = 0;
   std::uint64_t validation_id = 0;

@@ -1,4 +1,4 @@
-// Policy `creditnew`: S000's system, the default (semantics.md, section 5).
+// Policy `creditnew`: S000's system, the default (docs/rules.md, section 16).
 //
 //   F = PFC x S(V) x S(H), claimed = F x constant / 86400e9
 //   PFC   peak FLOP count after the project's limits; infinite, NaN, negative or above the bound: default PFC

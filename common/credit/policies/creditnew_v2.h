@@ -1,4 +1,4 @@
-// Policy `creditnew-v2`: the second version of the CreditNew page (S001; semantics.md, section 4).
+// Policy `creditnew-v2`: the second version of the CreditNew page (S001; docs/rules.md, section 17).
 //
 //   NPFC(J)    PFC(J) x S(V), at most claim_limit x NPFC*(A)
 //   S(V)       X/PFC*(V) with X the least PFC*(V): downward only; times the hub's factor of the plan class

@@ -12,7 +12,7 @@ namespace cobblestone::credit {
 [[nodiscard]] const HostVersion* FindHostVersion(const HostRecord& host, AppId app, AppVersionId version);
 
 // The same, made where there is none: a new version starts from the host's record of the newest older version
-// of its app, platform and plan class (semantics.md, section 3); anything else starts empty, with the initial
+// of its app, platform and plan class (docs/rules.md, section 12); anything else starts empty, with the initial
 // error rate and quota, on scale probation. Rows of versions that have left the catalogue go when a row is
 // added, so that a host's record is bounded by the catalogue.
 HostVersion& HostVersionFor(HostRecord& host, const AppRow& app, AppVersionId version,

@@ -1,4 +1,4 @@
-// A policy says what a result is worth and what a workunit's results are awarded (semantics.md, section 4).
+// A policy says what a result is worth and what a workunit's results are awarded (docs/rules.md, section 15).
 // Pure: values in, values out; no clock, no I/O, no memory of its own. One immutable object per kind: PolicyFor(kind).
 #pragma once
 

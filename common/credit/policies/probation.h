@@ -1,5 +1,5 @@
 // Probation: how far a host's own speed record may be believed (S000, 'One-time cheats', 'Cherry picking';
-// semantics.md, section 5). Pure: the state is host_scale_time and scale_probation of a HostVersion; events
+// docs/rules.md, section 12). Pure: the state is host_scale_time and scale_probation of a HostVersion; events
 // that are repeated or come in another order only move host_scale_time forward.
 // Invariant: Trusted implies that a result was validated after host_scale_time, or that no rule of the app
 // ever set it.

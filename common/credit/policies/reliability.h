@@ -1,6 +1,6 @@
 // A host's reliability with one app version: error rate, daily quota, runs of valid results, turnaround, run
 // time (S000, 'Error rate, host punishment, and turnaround time estimation', 'Job runtime estimates', 'App
-// plan functions'; semantics.md, sections 5 and 10). Pure: each function changes the row it is given and
+// plan functions'; docs/rules.md, sections 44 to 46). Pure: each function changes the row it is given and
 // nothing else. Served to schedulers over the query interface.
 #pragma once
 

@@ -1,5 +1,5 @@
 // The policies that price a job by itself, without scales: `benchmark`, `reported-flops`, `assigned`, `none`
-// (semantics.md, section 4). All of them keep the statistics and reliability of (host, app version), so that
+// (docs/rules.md, sections 20 to 22). All of them keep the statistics and reliability of (host, app version), so that
 // an app can change its policy without a cold start.
 //
 // Where their inputs stand in a claim (all others: schemas/internal.proto):

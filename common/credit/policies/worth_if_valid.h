@@ -1,5 +1,5 @@
 // What a result that the validator judged invalid would have got, had the validator judged it valid at that moment: the price by
-// which an operator may reinstate the result (semantics.md, section 7). Pure.
+// which an operator may reinstate the result (docs/rules.md, section 50). Pure.
 #pragma once
 
 #include <optional>

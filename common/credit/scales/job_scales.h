@@ -1,4 +1,4 @@
-// The scales by which the peak FLOP count of a job becomes what it claims (S000; semantics.md, section 5), for
+// The scales by which the peak FLOP count of a job becomes what it claims (S000; docs/rules.md, sections 8 and 11), for
 // the claim of a whole result (creditnew) and for a part of one (trickles) alike.
 // Pure.
 #pragma once

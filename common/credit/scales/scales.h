@@ -1,5 +1,5 @@
 // The coordinator's arithmetic: version averages from sorted samples, version scales, min_avg_pfc
-// (semantics.md, section 6; boinc: golden README, items 24 to 27). Pure: the state is a value.
+// (docs/rules.md, section 8; boinc: golden README, items 24 to 27). Pure: the state is a value.
 #pragma once
 
 #include <cstdint>

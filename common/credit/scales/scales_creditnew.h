@@ -1,6 +1,6 @@
 // The coordinator's arithmetic for the apps of all policies but `boinc` and `runtime` (S000, 'Cross-version
 // normalization', 'Cross-project version normalization'; S001, 'Version normalization', 'Project
-// normalization'; semantics.md, section 6). Pure: the state is a value; samples come sorted by (time,
+// normalization'; docs/rules.md, section 8). Pure: the state is a value; samples come sorted by (time,
 // validation_id, result).
 //
 // A version counts if it is neither deprecated nor deleted and its average has more than

@@ -1,4 +1,4 @@
-// What a job's decision makes of the partial grants that its trickles were paid (semantics.md, section 5, 'Trickles'): the
+// What a job's decision makes of the partial grants that its trickles were paid (docs/rules.md, section 40): the
 // final grant pays the difference. Where they come to more than the job was worth in the end, the app says what is done
 // (TrickleSettlement). Pure.
 #pragma once

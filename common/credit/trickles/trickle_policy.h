@@ -1,4 +1,4 @@
-// Trickle policies: what a result has earned while it still runs (semantics.md, section 5, 'Trickles'; S000,
+// Trickle policies: what a result has earned while it still runs (docs/rules.md, sections 35 to 41; S000,
 // 'partial job'). A rule per (app, variety) says what a message's number means and what it is worth; pure.
 //
 //   paid so far = f(mark)   f: CreditOfMark, monotone, rounded to micro-credits once, by RoundToMicro

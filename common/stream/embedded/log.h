@@ -1,5 +1,5 @@
-// The embedded log: all topics of one data directory in one RocksDB with a write-ahead log (runtime.md, 'Commit,
-// embedded backend'). One writer process. A batch of records of one partition is one value.
+// The embedded log: all topics of one data directory in one RocksDB with a write-ahead log (docs/runtime.md).
+// One writer process. A batch of records of one partition is one value.
 //
 // Order: Append() fixes the order of units; they become durable in that order, several in one synced write. Readers in
 // this process see a unit at once (from memory), so that a stage may work on what is not yet durable: whatever it makes

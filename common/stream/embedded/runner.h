@@ -1,5 +1,5 @@
 // Runs slots on the embedded log: N slots over M threads, one committer (inside the log), one thread that writes state
-// (runtime.md, 'Commit, embedded backend').
+// (docs/runtime.md).
 //
 // Work goes in waves. A wave takes what waits through the stages: the first stage of every slot, then the second of every
 // slot, and so on. So a record passes all stages in one wave, and a slot commits once a stage, however little there is;

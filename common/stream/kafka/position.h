@@ -11,7 +11,7 @@
 namespace cobblestone::stream::kafka {
 
 // What becomes of a slot whose owners die: whoever takes it says so before it takes a record, and this counts those who
-// said no more after that (runtime.md, 'Poison'). So a record that crashes the program is found whichever machine it
+// said no more after that (docs/runtime.md). So a record that crashes the program is found whichever machine it
 // crashes next, and an end that has nothing to do with a record costs a transaction.
 struct Care {
   enum Level : std::uint32_t {

@@ -1,4 +1,4 @@
-// State of slots on local disks, and how it comes to the checkpoint's topic and back (runtime.md, 'Checkpoint').
+// State of slots on local disks, and how it comes to the checkpoint's topic and back (docs/runtime.md).
 //
 // Beside its rows a store holds markers: with each state write, the keys that it changed. They are gone once a checkpoint
 // is whole that has them. So what a checkpoint must say is known after a crash, too, deletions included.

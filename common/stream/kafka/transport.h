@@ -1,5 +1,5 @@
-// What a worker needs of a Kafka cluster, and nothing else: the seam between the protocol of runtime.md ('Commit, Kafka
-// backend') and whoever carries it out: librdkafka (librdkafka/), or a cluster in memory (common/sim).
+// What a worker needs of a Kafka cluster, and nothing else: the seam between the protocol of docs/runtime.md and
+// whoever carries it out: librdkafka (librdkafka/), or a cluster in memory (common/sim).
 //
 // Threads: a producer, a reader and a group belong to one thread; the cluster that makes them to any.
 #pragma once

@@ -1,5 +1,4 @@
-// A stream thread: its slots, one transactional producer, one reader, one member of the group (runtime.md, 'Commit, Kafka
-// backend' and 'Ownership, restore, rebalance').
+// A stream thread: its slots, one transactional producer, one reader, one member of the group (docs/runtime.md).
 //
 //   K0 the first record is at hand, K1 it is processed, K2 journal written, K3 flushed, K4 offsets sent, K5 committed,
 //   K6 applied: what a failpoint of that name comes before.

@@ -3,7 +3,7 @@
 import { creditNumber } from "../base/format";
 import type { CreditText, DaySum } from "../base/types";
 
-export const kHalfLife = 7 * 86400; // s (semantics.md, section 7)
+export const kHalfLife = 7 * 86400; // s (docs/rules.md, section 30)
 const kDay = 86400;
 const kLongestHistory = 395; // days; one that is longer may have been cut, so it began before
 const kStep = kDay / 4;
