@@ -239,7 +239,7 @@ std::vector<Option> MakeOptions() {
           "host names that requests may use; without it a loopback address answers to localhost alone (DNS rebinding)"),
       Text("gateway.tokens_file", COBBLESTONE_AT(gateway.tokens_file),
            "a file that others cannot read; empty for the variable COBBLESTONE_TOKENS", true,
-           "who may do what: a line `ROLE TOKEN` each (services/gateway/README.md)"),
+           "who may do what: a line `ROLE TOKEN` each (docs/operations/security.md)"),
       Choice("gateway.anonymous_role", COBBLESTONE_AT(gateway.anonymous_role), kAnonymousRoles,
              "what those may who show no token: read what is public, or nothing"),
       Choice("gateway.accounts_visible", COBBLESTONE_AT(gateway.accounts_visible), kVisibilities,

@@ -1,6 +1,6 @@
 // Replay: a file of events through the pipeline in lockstep, in memory, under a policy of choice; the what-if tool and
 // the way to equality with BOINC's numbers. The outcome depends on the file and the policy alone, not on the number of
-// partitions. The two formats that it writes are public: services/cobblestone/README.md.
+// partitions. The two formats that it writes are public: docs/guides/what-if.md.
 #pragma once
 
 #include <array>

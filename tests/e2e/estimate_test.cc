@@ -178,7 +178,7 @@ TEST_F(EstimateRun, AHostThatBecomesAnotherOneTakesItsEstimatesAlong) {
   EXPECT_EQ(Audit()["problem_count"], 0);
 }
 
-// README tells of it.
+// docs/guides/estimates.md describes it.
 TEST_F(EstimateRun, TheExampleComesToWhatIsToldOfIt) {
   std::ifstream file(COBBLESTONE_SOURCE_DIR "/examples/manager/reports.jsonl");
   for (std::string line; std::getline(file, line);) {
@@ -201,7 +201,7 @@ TEST_F(EstimateRun, TheExampleComesToWhatIsToldOfIt) {
   EXPECT_EQ(Audit()["problem_count"], 0);
 }
 
-// README tells of it: made, taken in, looked at, audited.
+// docs/guides/estimates.md describes it: generated, ingested, shown, audited.
 TEST_F(EstimateRun, GeneratedMachinesShowWhatIsNotGrantedYet) {
   GenerateOptions options;
   options.project = 3;

@@ -1,4 +1,4 @@
-// Trickle messages as BOINC's scheduler stores them, taken in by the built program: what README tells of a year-long job, and
+// Trickle messages as BOINC's scheduler stores them, taken in by the built program: what docs/guides/long-jobs.md says of a year-long job, and
 // what becomes of messages that cannot be used.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr int kFullExitCode = 74;             // README of services/cobblestone
+constexpr int kFullExitCode = 74;             // docs/guides/command-line.md
 constexpr milliseconds kBeyondSession{4500};  // the session is 3 s
 constexpr seconds kPatience{180};
 

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kWrongConfiguration = 2;  // README of services/cobblestone
+constexpr int kWrongConfiguration = 2;  // docs/guides/command-line.md
 
 class KafkaOtherCluster : public ::testing::Test {
  protected:

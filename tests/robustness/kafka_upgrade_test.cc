@@ -21,7 +21,7 @@ using std::chrono::seconds;
 
 constexpr seconds kPatience{180};
 constexpr int kKilled = 128 + SIGKILL;
-constexpr int kWrongProgram = 2;  // README of services/cobblestone
+constexpr int kWrongProgram = 2;  // docs/guides/command-line.md
 const char* const kUpgrade = "killed in a rolling upgrade of the rules";
 constexpr std::uint32_t kThisVersion = 10;  // services/pipeline/rules_version.cc
 constexpr std::uint32_t kNextVersion = 11;  // next_rules_version.cc

@@ -25,7 +25,7 @@ using testing::Background;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
-constexpr int kCorruptedExitCode = 5;  // README of services/cobblestone
+constexpr int kCorruptedExitCode = 5;  // docs/guides/command-line.md
 
 // The names of files that are not the same.
 std::string Difference(std::map<std::string, std::string> before,

@@ -17,7 +17,7 @@ using testing::Background;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
-constexpr int kFullExitCode = 74;  // README of services/cobblestone
+constexpr int kFullExitCode = 74;  // docs/guides/command-line.md
 constexpr int kGoneExitCode = 4;
 
 // What an operator must be told: what is full, and what to do.

@@ -16,7 +16,7 @@ using testing::Background;
 using ::testing::HasSubstr;
 using testing::UseProgram;
 
-constexpr int kStoppedExitCode = 70;  // README of services/cobblestone
+constexpr int kStoppedExitCode = 70;  // docs/guides/command-line.md
 
 class ProgramUpgrade : public ::testing::Test {
  protected:

@@ -254,7 +254,7 @@ void AddAdopt(Program& program) {
             "to Kafka, as `ingest` does. All is looked at before anything is sent. Broken off at any point, it\n"
             "may be sent again; when all is there, nothing changes.\n"
             "From then on every total is what it was, plus what is granted; `audit` checks both.\n"
-            "services/cobblestone/README.md tells the formats, and what becomes of odd rows.\n"
+            "docs/operations/adoption.md describes the formats and how odd rows are handled.\n"
             "Exit code 1: something was refused, or the pipeline has not what was read.\n\n"
             "Examples:  cobblestone adopt all.json --dry-run\n"
             "           cobblestone adopt all.json --statistics rows.jsonl --config cobblestone.yaml");

@@ -297,8 +297,8 @@ void AddExport(Program& program) {
         verb.add_flag("--json", options.json, "the summary as JSON");
         verb.footer(
             "All files appear at once: they are written into DIR.partial, and exchanged with what is there,\n"
-            "which gets the time behind its name. manifest.json tells the sums of the files, and what all\n"
-            "records come to; services/cobblestone/README.md tells more.\n"
+            "which is renamed with the time. manifest.json has the checksums of the files and the sums of all\n"
+            "records; docs/guides/statistics-files.md describes it.\n"
             "Exit code 1: what was read back differs.\n\n"
             "Of a pipeline that runs it exports what its states were some seconds ago, and takes no turn of it.\n\n"
             "Examples:  cobblestone export --config cobblestone.yaml --spec db_dump.xml --out html/stats\n"

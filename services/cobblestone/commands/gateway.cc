@@ -104,10 +104,9 @@ void AddGateway(Program& program) {
                 "where; stands above the configuration's gateway.listen. Without both: 127.0.0.1:8080")
             ->type_name("HOST:PORT");
         verb.footer(
-            "To look at a directory after the fact: it answers, and takes nothing in. A running pipeline serves\n"
-            "the same and takes events in, with `cobblestone run --listen HOST:PORT`. Who may ask what:\n"
-            "services/gateway/README.md. At metrics.listen it tells Prometheus what it can (deploy/monitoring). SIGTERM or\n"
-            "SIGINT ends it.\n\n"
+            "Serves a data directory that no pipeline runs on: answers, but no ingest. A running pipeline serves\n"
+            "both with `cobblestone run --listen HOST:PORT`. Tokens and rights: docs/operations/security.md.\n"
+            "metrics.listen is the address for Prometheus (deploy/monitoring). SIGTERM or SIGINT ends it.\n\n"
             "On Kafka it follows the checkpoints of all slots (gateway.follow) and has indexes of the ledger of its\n"
             "own, under `view` in its data directory; it takes events in, and there may be any number of it.\n\n"
             "Example:  cobblestone gateway --data cobblestone-data --listen 127.0.0.1:8080");

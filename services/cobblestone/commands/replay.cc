@@ -118,8 +118,7 @@ void AddReplay(Program& program) {
             ->type_name("FILE");
         verb.add_flag("--json", options.as_json, "the summary as JSON");
         verb.footer(
-            "Nothing is stored but the two files that are asked for; services/cobblestone/README.md tells\n"
-            "what is in them.\n"
+            "Only the two files that these options name are written; docs/guides/what-if.md describes them.\n"
             "Exit code 1: some lines were no events, or some events were refused.\n\n"
             "Example:  cobblestone replay events.jsonl.gz --policy creditnew --compare-policy boinc\n"
             "          cobblestone replay events.jsonl.gz --compare-apps other-trickles.jsonl");
