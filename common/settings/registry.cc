@@ -241,7 +241,7 @@ std::vector<Option> MakeOptions() {
            "a file that others cannot read; empty for the variable COBBLESTONE_TOKENS", true,
            "who may do what: a line `ROLE TOKEN` each (docs/operations/security.md)"),
       Choice("gateway.anonymous_role", COBBLESTONE_AT(gateway.anonymous_role), kAnonymousRoles,
-             "what those may who show no token: read what is public, or nothing"),
+             "rights of requests without a token: read public data, or only load the page and ask for health"),
       Choice("gateway.accounts_visible", COBBLESTONE_AT(gateway.accounts_visible), kVisibilities,
              "own: accounts and grants only to their user and to tokens that read; no lists, no search"),
       Flag("gateway.leaders", COBBLESTONE_AT(gateway.leaders), "lists of the first by credit"),
