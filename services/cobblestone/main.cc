@@ -9,6 +9,7 @@
 #include <new>
 
 #include "common/base/descriptors.h"
+#include "services/cli/version.h"
 #include "services/cobblestone/commands/command.h"
 
 namespace cobblestone {
@@ -76,6 +77,7 @@ int Main(int argc, char** argv) {
   app.description(kAbout);
   app.footer(kFooter);
   app.name("cobblestone");
+  app.set_version_flag("--version", VersionText(kCommit), "version, commit, rules version and state version");
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
   AddDemo(program);

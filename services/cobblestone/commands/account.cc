@@ -26,7 +26,7 @@ int Run(const Options& options) {
 void AddAccount(Program& program) {
   AddVerb<Options>(
       program, "account",
-      "Credit of a host, a user or a team: total, recent average, per app, per day; of a project what is estimated",
+      "Shows the credit of a host, a user or a team (total, recent average, per app, per day), or a project's estimates",
       [](CLI::App& verb, Options& options) {
         verb.add_option("KIND", options.kind, "host, user, team or project")
             ->required()

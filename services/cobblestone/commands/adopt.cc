@@ -226,7 +226,7 @@ int Run(const Options& given) {
 
 void AddAdopt(Program& program) {
   AddVerb<Options>(
-      program, "adopt", "Takes over an existing project: its accounts and what they have so far",
+      program, "adopt", "Takes over an existing project: its accounts and their balances",
       [](CLI::App& verb, Options& options) {
         verb.add_option("FILE", options.file, "users, hosts, teams and all else, as JSON")->required();
         AddDataPlace(verb, options.place);

@@ -36,7 +36,7 @@ int Run(const Options& options) {
 
 void AddAudit(Program& program) {
   AddVerb<Options>(
-      program, "audit", "Derives every grant and every total once more from what is recorded, and compares",
+      program, "audit", "Derives every grant and every total again from the ledger, and compares",
       [](CLI::App& verb, Options& options) {
         AddQueryOptions(verb, options.query, false);
         verb.footer(

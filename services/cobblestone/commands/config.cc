@@ -28,7 +28,7 @@ int Run(const Options& options) {
 
 void AddConfig(Program& program) {
   AddVerb<Options>(
-      program, "config", "The options of a configuration file, or a check of one",
+      program, "config", "Lists the options of a configuration file, or checks one",
       [](CLI::App& verb, Options& options) {
         verb.add_option("FILE", options.file, "the file to check; without it all options are printed");
         verb.add_flag("--default", options.defaults, "print a configuration file that says every default");

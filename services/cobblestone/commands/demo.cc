@@ -252,7 +252,7 @@ int Run(const Options& given) {
 void AddDemo(Program& program) {
   AddVerb<Options>(
       program, "demo",
-      "From nothing to real credit: ingest, run, audit, and a comparison with BOINC's own numbers",
+      "From nothing to credit: ingests a BOINC project's history, audits it, and compares it with BOINC's own numbers",
       [](CLI::App& verb, Options& options) {
         options.input = COBBLESTONE_SOURCE_DIR "/tests/golden/data/s10_mixed_large.in.jsonl.gz";
         verb.add_option("--input", options.input,

@@ -23,7 +23,7 @@ int Run(const Options& options) {
 
 void AddExplain(Program& program) {
   AddVerb<Options>(
-      program, "explain", "How the credit of one result came about, step by step",
+      program, "explain", "Shows how the credit of one result came about, step by step",
       [](CLI::App& verb, Options& options) {
         verb.add_option("RESULT", options.result, "the result's number")->required();
         AddQueryOptions(verb, options.query);

@@ -244,7 +244,7 @@ int Run(const Options& options) {
 
 void AddExport(Program& program) {
   AddVerb<Options>(
-      program, "export", "Statistics files, as BOINC's db_dump writes them",
+      program, "export", "Writes statistics files, as BOINC's db_dump does",
       [](CLI::App& verb, Options& options) {
         AddDataPlace(verb, options.place);
         verb.add_option("--project", options.project, "number of the project")

@@ -96,7 +96,7 @@ int Run(const Options& options) {
 void AddGateway(Program& program) {
   AddVerb<Options>(
       program, "gateway",
-      "Serves the web page and the HTTP interface: of a deployment on Kafka, or of a directory on which nothing runs",
+      "Serves the web page and the HTTP API of a deployment on Kafka, or of a directory on which no pipeline runs",
       [](CLI::App& verb, Options& options) {
         AddDataPlace(verb, options.place);
         verb.add_option(

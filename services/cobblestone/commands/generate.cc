@@ -107,9 +107,9 @@ void AddOptions(CLI::App& verb, Options& options) {
 }  // namespace
 
 void AddGenerate(Program& program) {
-  CLI::App* verb = AddVerb<Options>(program, "generate",
-                                    "Writes synthetic traffic of a project, for trying out and load tests",
-                                    AddOptions, Run);
+  CLI::App* verb =
+      AddVerb<Options>(program, "generate",
+                       "Writes synthetic traffic of a project, for trials and load tests", AddOptions, Run);
   verb->footer(
       "Examples:  cobblestone generate --results 100000 --hosts 5000 traffic.pb.zst\n"
       "           cobblestone generate --bad-lines 0.01 | cobblestone ingest --source try --data try");

@@ -26,7 +26,8 @@ int Run(const Options& options) {
 
 void AddHostVersion(Program& program) {
   AddVerb<Options>(
-      program, "host-version", "What is known of a host with an app version: speed, turnaround, reliability",
+      program, "host-version",
+      "Shows what is known of a host with an app version: speed, turnaround, reliability",
       [](CLI::App& verb, Options& options) {
         verb.add_option("HOST", options.host, "the host's number")->required();
         verb.add_option(

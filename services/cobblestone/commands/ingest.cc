@@ -186,7 +186,7 @@ int Run(const Options& options) {
 
 void AddIngest(Program& program) {
   AddVerb<Options>(
-      program, "ingest", "Takes a file of events in, exactly once",
+      program, "ingest", "Ingests a file of events, exactly once",
       [](CLI::App& verb, Options& options) {
         verb.add_option("FILE", options.file, "events; - or nothing: standard input");
         AddDataPlace(verb, options.place);

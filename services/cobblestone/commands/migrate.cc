@@ -54,7 +54,7 @@ int Run(const Options& options) {
 
 void AddMigrate(Program& program) {
   AddVerb<Options>(
-      program, "migrate", "Moves a deployment between one machine and Kafka, with all that is kept",
+      program, "migrate", "Moves a deployment between one machine and Kafka, with its whole history",
       [](CLI::App& verb, Options& options) {
         verb.add_option("--from", options.from, "configuration of the deployment that there is")
             ->type_name("FILE")

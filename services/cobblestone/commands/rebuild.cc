@@ -89,8 +89,7 @@ int Run(const Options& options) {
 
 void AddRebuild(Program& program) {
   AddVerb<Options>(
-      program, "rebuild",
-      "On Kafka: makes the state of tasks on this machine again; or finds where they stand",
+      program, "rebuild", "On Kafka: restores the state of slots on this machine, or shows where they stand",
       [](CLI::App& verb, Options& options) {
         verb.add_option("SLOT", options.slots, "slots; without any all of them");
         AddDataPlace(verb, options.place);

@@ -60,7 +60,7 @@ void AddNumber(CLI::App& part, OneOptions& options) {
 }  // namespace
 
 void AddRefused(Program& program) {
-  CLI::App* verb = program.app.add_subcommand("refused", "Input that was refused: list, show, resubmit");
+  CLI::App* verb = program.app.add_subcommand("refused", "Refused input: list, show, resubmit");
   verb->require_subcommand(1);
   verb->footer(
       "Each refusal keeps the event, where it came from, and one reason out of a fixed list\n"
@@ -71,7 +71,7 @@ void AddRefused(Program& program) {
       "           cobblestone refused show 1003\n"
       "           cobblestone refused resubmit 1003      after what was missing has come");
   AddPart<ListOptions>(
-      program, *verb, "list", "One line for each refusal",
+      program, *verb, "list", "Lists refused records, one line each",
       [](CLI::App& part, ListOptions& options) {
         part.add_option("--from", options.from, "start at this number")
             ->type_name("N")
@@ -80,9 +80,8 @@ void AddRefused(Program& program) {
         AddQueryOptions(part, options.query, false);
       },
       List);
-  AddPart<OneOptions>(program, *verb, "show", "One refusal whole", AddNumber, Show);
-  AddPart<OneOptions>(program, *verb, "resubmit", "Gives a refused event to the pipeline once more",
-                      AddNumber, Resubmit);
+  AddPart<OneOptions>(program, *verb, "show", "Shows one refused record in full", AddNumber, Show);
+  AddPart<OneOptions>(program, *verb, "resubmit", "Submits a refused event again", AddNumber, Resubmit);
 }
 
 }  // namespace cobblestone

@@ -84,7 +84,8 @@ int Run(const Options& options) {
 
 void AddReplay(Program& program) {
   AddVerb<Options>(
-      program, "replay", "What if: a file of events through the rules in memory, under a policy of choice",
+      program, "replay",
+      "What if: runs a file of events through the rules in memory, under a policy of choice",
       [](CLI::App& verb, Options& options) {
         ReplayOptions& replay = options.replay;
         verb.add_option("FILE", replay.file, "events, in any format that `ingest` takes")->required();

@@ -315,7 +315,7 @@ constexpr const char* kFooter =
 void AddReinstate(Program& program) {
   AddVerb<Options>(
       program, "reinstate",
-      "Gives back what `reverse` took by mistake, or what a result judged invalid by mistake would have got",
+      "Restores credit that was reversed by mistake, or pays a result that was judged invalid by mistake",
       [](CLI::App& verb, Options& options) {
         options.reinstates = true;
         AddOptions(verb, options);
@@ -347,7 +347,7 @@ void AddReinstate(Program& program) {
 
 void AddReverse(Program& program) {
   AddVerb<Options>(
-      program, "reverse", "Takes back what results were granted, with a look at who loses what first",
+      program, "reverse", "Reverses granted credit; first shows who loses what",
       [](CLI::App& verb, Options& options) {
         AddOptions(verb, options);
         verb.footer(
@@ -362,7 +362,7 @@ void AddReverse(Program& program) {
 
 void AddReprice(Program& program) {
   AddVerb<Options>(
-      program, "reprice", "Makes of grants what another version of the app's policy would have made of them",
+      program, "reprice", "Changes grants to what another version of the app's policy would have granted",
       [](CLI::App& verb, Options& options) {
         verb.add_option("--policy-version", options.policy_version,
                         "a version that the app's policy has or had")

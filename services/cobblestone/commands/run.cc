@@ -314,7 +314,7 @@ int Run(const Options& options) {
 
 void AddRun(Program& program) {
   AddVerb<Options>(
-      program, "run", "Runs the pipeline on a data directory until it is told to stop",
+      program, "run", "Runs the pipeline on a data directory until SIGTERM",
       [](CLI::App& verb, Options& options) {
         AddDataPlace(verb, options.place);
         verb.add_option("--instance", options.instance,

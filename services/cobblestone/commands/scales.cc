@@ -18,7 +18,7 @@ int Run(const Options& options) {
 
 void AddScales(Program& program) {
   AddVerb<Options>(
-      program, "scales", "The scales in force: per app and app version, and the epoch that they are of",
+      program, "scales", "Shows the scales in force per app and app version, and their epoch",
       [](CLI::App& verb, Options& options) { AddQueryOptions(verb, options.query); }, Run);
 }
 

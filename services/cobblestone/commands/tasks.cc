@@ -18,7 +18,7 @@ int Run(const Options& options) {
 
 void AddTasks(Program& program) {
   AddVerb<Options>(
-      program, "tasks", "How the pipeline is doing: what waits, commits, checkpoints, the log",
+      program, "tasks", "Shows the state of the pipeline: backlog, commits, checkpoints, log",
       [](CLI::App& verb, Options& options) { AddQueryOptions(verb, options.query, false); }, Run);
 }
 

@@ -44,12 +44,12 @@ void Declare(CLI::App& verb, Options& options) { AddDataPlace(verb, options.plac
 
 void AddTopics(Program& program) {
   CLI::App* verb =
-      program.app.add_subcommand("topics", "Makes or checks the topics of a deployment on Kafka");
+      program.app.add_subcommand("topics", "Creates or checks the topics of a deployment on Kafka");
   verb->require_subcommand(1);
   for (const bool create : {true, false}) {
-    CLI::App* sub = verb->add_subcommand(create ? "create" : "check",
-                                         create ? "Makes those that are missing, then checks all"
-                                                : "Says what is missing or not as it must be");
+    CLI::App* sub = verb->add_subcommand(
+        create ? "create" : "check", create ? "Creates missing topics, then checks all"
+                                            : "Reports topics that are missing or configured differently");
     const auto options = std::make_shared<Options>();
     options->create = create;
     Declare(*sub, *options);

@@ -265,8 +265,7 @@ int Run(const Options& options) {
 
 void AddVerify(Program& program) {
   AddVerb<Options>(
-      program, "verify",
-      "On Kafka: executes tasks again, and compares fingerprints, state and what they make",
+      program, "verify", "On Kafka: re-executes slots and compares fingerprints, state and outputs",
       [](CLI::App& verb, Options& options) {
         verb.add_option("SLOT", options.slots, "slots; without any all of them");
         verb.add_flag(

@@ -1,0 +1,18 @@
+# cmake -DSOURCE=tree -DOUT=commit.cc -P commit.cmake: writes the commit of the tree, with a + if files differ from it, as a C++
+# source. Not written again when nothing has changed. "unknown" where the tree is no clone or there is no git.
+set(commit "unknown")
+find_program(GIT_PROGRAM git)
+if(GIT_PROGRAM)
+  execute_process(COMMAND "${GIT_PROGRAM}" -C "${SOURCE}" describe --always --abbrev=12 --dirty=+ --exclude=*
+    OUTPUT_VARIABLE described OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
+  if(NOT failed)
+    set(commit "${described}")
+  endif()
+endif()
+set(text "#include \"services/cli/version.h\"\n\nnamespace cobblestone {\nconst char* const kCommit = \"${commit}\";\n}  // namespace cobblestone\n")
+if(EXISTS "${OUT}")
+  file(READ "${OUT}" before)
+endif()
+if(NOT text STREQUAL "${before}")
+  file(WRITE "${OUT}" "${text}")
+endif()

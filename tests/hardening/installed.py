@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""installed.py BUILD VERSION: `cmake --install` puts each file where deploy/install/README.md says; the installed program names
+version, commit and rules; the manual page has every verb; bash completes verbs and options."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+BUILD, VERSION = sys.argv[1:]
+FILES = {
+    "bin/cobblestone", "share/cobblestone/default.yaml", "share/doc/cobblestone/examples/kafka.yaml",
+    "share/doc/cobblestone/examples/db_dump.xml", "lib/systemd/system/cobblestone.service",
+    "lib/systemd/system/cobblestone-audit.timer", "share/cobblestone/monitoring/alerts.yml",
+    "share/cobblestone/monitoring/dashboard.json", "share/man/man1/cobblestone.1",
+    "share/bash-completion/completions/cobblestone", "share/doc/cobblestone/LICENSE", "share/doc/cobblestone/NOTICE",
+    "share/doc/cobblestone/sbom.cdx.json",
+}
+
+
+def check(holds, what):
+    if not holds:
+        sys.exit(f"installed.py: {what}")
+
+
+def said(*words):
+    return subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+with tempfile.TemporaryDirectory() as folder:
+    said("cmake", "--install", BUILD, "--prefix", folder)
+    there = {os.path.relpath(os.path.join(path, name), folder) for path, _, files in os.walk(folder) for name in files}
+    check(FILES <= there, f"missing: {sorted(FILES - there)}")
+    program = os.path.join(folder, "bin/cobblestone")
+
+    lines = said(program, "--version").splitlines()
+    check(lines[0] == f"cobblestone {VERSION}", f"version: {lines}")
+    check(re.fullmatch(r"commit ([0-9a-f]{12,}\+?|unknown)", lines[1]), f"commit: {lines}")
+    check([re.fullmatch(r"(rules|state) version \d+", line) is not None for line in lines[2:]] == [True, True], f"{lines}")
+
+    with open(os.path.join(folder, "share/man/man1/cobblestone.1")) as file:
+        page = file.read()
+    verbs = re.findall(r"^  ([a-z-]+) ", said(program, "--help").split("Subcommands:\n")[1].split("\n\n")[0], re.M)
+    check(len(verbs) > 20, f"verbs: {verbs}")
+    for verb in verbs:
+        check(f".SS {verb}\n".replace("-", "\\-") in page, f"no verb {verb} in the manual page")
+
+    def completed(*words):
+        script = (f"PATH={folder}/bin:$PATH; source {folder}/share/bash-completion/completions/cobblestone; COMP_WORDS=(cobblestone "
+                  + " ".join(f"'{word}'" for word in words) + f"); COMP_CWORD={len(words)}; _cobblestone; echo \"${{COMPREPLY[*]}}\"")
+        return said("bash", "-c", script).split()
+
+    check(completed("ing") == ["ingest"], f"completion of ing: {completed('ing')}")
+    check(completed("refused", "res") == ["resubmit"], f"completion of refused res: {completed('refused', 'res')}")
+    check("--config" in completed("audit", "--c"), f"completion of audit --c: {completed('audit', '--c')}")
