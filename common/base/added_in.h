@@ -1,5 +1,5 @@
-// In a Fields() list: a field that rows of a table have from some version on (stream::TableSpec). In a row of an older one it
-// keeps what it is initialised with.
+// Marks a field in a Fields() list that rows have from some schema version on (stream::TableSpec). When an
+// older row is read, the field keeps its initial value.
 //
 //   f(s.kind, s.constants, AddedIn<2>(s.trickles));
 #pragma once

@@ -1,11 +1,11 @@
-// Which build of the program runs.
+// Identifies the running build.
 #pragma once
 
 #include <string>
 
 namespace cobblestone {
 
-// The first digits of the build id that the linker gave it; empty where it gave none.
+// The first digits of the linker's build id; empty if there is none.
 std::string BuildId();
 
 }  // namespace cobblestone

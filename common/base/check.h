@@ -1,4 +1,4 @@
-// CHECK: for the impossible. Always on; says what was compared, with both values, and ends the process.
+// CHECK: for impossible conditions. Always enabled; prints the compared values and ends the process.
 #pragma once
 
 #include <sstream>

@@ -1,4 +1,4 @@
-// What this machine's clock says. For people and for metrics: no number of credit depends on it.
+// The machine's wall clock. For people and metrics only: no credit depends on it.
 #pragma once
 
 #include <chrono>

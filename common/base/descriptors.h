@@ -1,18 +1,19 @@
-// How many files and sockets this process may have open.
+// The limit of open files and sockets of this process.
 #pragma once
 
 #include <cstddef>
 
 namespace cobblestone {
 
-// What the pipeline itself may have open at a time: log, state, checkpoints, exports, a broker's connections. Not for clients.
+// Descriptors reserved for the pipeline: log, state, checkpoints, exports, broker connections. Not for
+// clients.
 inline constexpr std::size_t kReservedDescriptors = 512;
 
-// Raises the soft limit of open files to the hard one, 65,536 at most. To be called once, at the start of the program.
+// Raises the soft limit of open files to the hard limit, at most 65,536. Call once, at program start.
 void RaiseDescriptorLimit();
 
-// How many of `wanted` connections clients may have: fewer where the limit leaves no more beside what is reserved; 0 where it
-// leaves less than 8.
+// Number of client connections, at most `wanted`: what the limit leaves beside the reserved descriptors; 0 if
+// that is less than 8.
 std::size_t DescriptorsFor(std::size_t wanted);
 
 }  // namespace cobblestone

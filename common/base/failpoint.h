@@ -1,5 +1,5 @@
-// Named places at which a test kills the process: COBBLESTONE_FAILPOINT=E3:17 ends it with SIGKILL at the 17th time
-// that E3 is passed. Costs one predictable branch when not set.
+// Named places at which a test kills the process: COBBLESTONE_FAILPOINT=E3:17 sends SIGKILL at the 17th pass
+// through E3. Costs one predictable branch when not set.
 #pragma once
 
 #include <string_view>
@@ -9,7 +9,8 @@ namespace cobblestone {
 extern bool failpoints_armed;  // set at start from the environment, or by ArmFailpoint
 void FailpointHit(std::string_view name);
 
-// For tests that fork: as if the environment had said `spec` ("E3:17"). Before any thread is started.
+// For tests that fork: equivalent to the environment variable with the value `spec` ("E3:17"). Call before
+// any thread is started.
 void ArmFailpoint(std::string_view spec);
 
 inline void Failpoint(std::string_view name) {

@@ -1,6 +1,6 @@
-// A mutex that is given to waiting threads in the order in which they came, so that a thread that takes it again and again
-// lets everybody who waits go first. (std::mutex makes no such promise: such a thread can keep all others out for seconds.)
-// Lockable with std::lock_guard and std::unique_lock. Not recursive. Threads: any.
+// A mutex that waiting threads get in the order of arrival, so a thread that takes it repeatedly cannot
+// starve others. (std::mutex gives no such guarantee and can starve threads for seconds.) Works with
+// std::lock_guard and std::unique_lock. Not recursive. Threads: any.
 #pragma once
 
 #include <condition_variable>
@@ -18,7 +18,7 @@ class FairMutex {
 
   void lock();
   void unlock();
-  // Threads that wait now; for tests and for people.
+  // Number of waiting threads; for tests and status displays.
   [[nodiscard]] std::size_t waiting() const;
 
  private:
@@ -29,7 +29,7 @@ class FairMutex {
 
   mutable std::mutex mutex_;
   bool held_ = false;
-  std::deque<Waiter*> waiters_;  // in the order in which they came; each lies on its thread's stack
+  std::deque<Waiter*> waiters_;  // in the order of arrival; each is on its thread's stack
 };
 
 }  // namespace cobblestone

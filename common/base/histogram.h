@@ -1,7 +1,7 @@
-// How long things take, counted in fixed buckets: for metrics. One thread at a time observes, any thread looks; nobody
-// waits, and observing costs a few plain instructions (no locked one, no allocation).
+// Latency histogram with fixed buckets, for metrics. One thread at a time observes, any thread reads. Neither
+// ever waits; an observation costs a few plain instructions (no atomic read-modify-write, no allocation).
 //
-// A look is not a cut through time: it may have an observation in the sum and not yet in its bucket.
+// A read is not a consistent snapshot: an observation may be in the sum and not yet in its bucket.
 #pragma once
 
 #include <algorithm>
@@ -11,13 +11,14 @@
 
 namespace cobblestone {
 
-// Upper bounds of the buckets, s, each inclusive; behind the last one is a bucket without. From what a memory write takes
-// to what is no latency any more: steps of two to two and a half, so that a quantile is right to about a half.
+// Upper bounds of the buckets in s, inclusive; the last bucket is unbounded. From the duration of a memory
+// write to durations that no longer count as latency, in steps of 2 to 2.5, so that a quantile is accurate to
+// about a half.
 inline constexpr std::array<double, 14> kLatencyBounds = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05,
                                                           0.1,    0.25,  0.5,    1,     2.5,  5,     10};
 
 struct LatencyCounts {
-  std::array<std::uint64_t, kLatencyBounds.size() + 1> counts{};  // of each bucket alone
+  std::array<std::uint64_t, kLatencyBounds.size() + 1> counts{};  // per bucket, not cumulative
   double sum = 0;                                                 // s
 
   [[nodiscard]] std::uint64_t observed() const {
@@ -29,7 +30,7 @@ struct LatencyCounts {
 
 class LatencyHistogram {
  public:
-  // What is negative counts as 0.
+  // Negative values are observed as 0.
   void Observe(double seconds) {
     const auto bucket = static_cast<std::size_t>(
         std::lower_bound(kLatencyBounds.begin(), kLatencyBounds.end(), seconds) - kLatencyBounds.begin());
@@ -46,7 +47,7 @@ class LatencyHistogram {
   }
 
  private:
-  // One writer: what it reads is what it wrote.
+  // There is only one writer, so load and store need not be one atomic operation.
   template <class T>
   static void Add(std::atomic<T>& to, T more) {
     to.store(to.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);

@@ -1,4 +1,4 @@
-// "127.0.0.1:9464" in its parts: where a server listens.
+// The parts of a listen address such as "127.0.0.1:9464".
 #pragma once
 
 #include <string>
@@ -10,12 +10,13 @@ namespace cobblestone {
 
 struct HostPort {
   std::string host;  // without the brackets of an IPv6 address
-  int port = 0;      // 0: any that is free
+  int port = 0;      // 0: any free port
 };
 
-// kInvalidArgument: half a sentence that says what is wrong with it. An IPv6 address stands in brackets: "[::1]:9464".
+// kInvalidArgument: the message is a sentence fragment with the error. An IPv6 address has brackets:
+// "[::1]:9464".
 Result<HostPort> ParseHostPort(std::string_view text);
-// The other way round.
+// The reverse.
 std::string HostPortText(const HostPort& where);
 
 }  // namespace cobblestone

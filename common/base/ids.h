@@ -1,4 +1,5 @@
-// Strong identifiers: a HostId is not a UserId. Each wraps the project's own number; 0 means "none" unless said otherwise.
+// Strong identifiers: a HostId is not a UserId. Each wraps the project's own number; 0 means "none" unless
+// stated otherwise.
 #pragma once
 
 #include <compare>
@@ -25,7 +26,8 @@ using UserId = Id<struct UserTag>;
 using TeamId = Id<struct TeamTag>;
 using AppId = Id<struct AppTag>;
 
-// > 0: a version of the project. Anonymous platform: -2 CPU, -3 NVIDIA, -4 AMD, -5 Intel, -6 Apple (semantics, section 2).
+// > 0: a version of the project. Anonymous platform: -2 CPU, -3 NVIDIA, -4 AMD, -5 Intel, -6 Apple
+// (docs/rules.md, section 14).
 struct AppVersionId {
   std::int64_t value = 0;
 

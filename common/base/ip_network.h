@@ -1,4 +1,5 @@
-// Addresses and networks of IP, both versions. An address of IPv4 is one of IPv6, too (::ffff:192.0.2.1), and the same.
+// IP addresses and networks, both versions. An IPv4 address is stored as, and equals, its IPv6 form
+// (::ffff:192.0.2.1).
 #pragma once
 
 #include <array>
@@ -13,23 +14,24 @@ namespace cobblestone {
 
 using IpAddress = std::array<std::uint8_t, 16>;
 
-// "192.0.2.1", "2001:db8::1"; a zone behind it ("fe80::1%eth0") says nothing. None: it is no address.
+// "192.0.2.1", "2001:db8::1"; a zone suffix ("fe80::1%eth0") is ignored. None: not an address.
 std::optional<IpAddress> ParseIpAddress(std::string_view text);
 
 class IpNetwork {
  public:
-  // "10.0.0.0/8", "2001:db8::/32", or one address. kInvalidArgument: half a sentence that says what is wrong with it.
+  // "10.0.0.0/8", "2001:db8::/32", or one address. kInvalidArgument: the message is a sentence fragment with
+  // the error.
   static Result<IpNetwork> Parse(std::string_view text);
 
   [[nodiscard]] bool Contains(const IpAddress& address) const;
-  [[nodiscard]] const std::string& text() const { return text_; }  // as it was written
+  [[nodiscard]] const std::string& text() const { return text_; }  // as written
 
   bool operator==(const IpNetwork&) const = default;
 
  private:
   std::string text_;
   IpAddress address_{};
-  unsigned bits_ = 0;  // of the address, from the first, that all in it share
+  unsigned bits_ = 0;  // length of the network prefix, in bits
 };
 
 }  // namespace cobblestone

@@ -1,5 +1,5 @@
-// The last words of a process that cannot go on: a CHECK that fails, a log that cannot be written. On standard error as
-// they are, unless the program has a log of its own format for them.
+// The last message of a process that cannot continue (a failed CHECK, a failed log write). It goes to
+// standard error as plain text, unless the program has installed a handler with its own log format.
 #pragma once
 
 #include <functional>
@@ -7,11 +7,12 @@
 
 namespace cobblestone {
 
-// One message, without a line's end; what it says goes on being true after it. Any thread. It returns: who says them ends
-// the process then.
+// Reports one message without a line end. The message must stay true afterwards. Any thread. Returns; the
+// caller then ends the process.
 void SayLastWords(const std::string& message);
 
-// Who gets them from now on; empty: standard error. Before there are other threads, and again before what it uses is gone.
+// Sets the handler; empty: standard error. Call before other threads exist, and again before anything that
+// the handler uses is destroyed.
 void SetLastWords(std::function<void(const std::string& message)> tell);
 
 }  // namespace cobblestone

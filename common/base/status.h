@@ -1,5 +1,5 @@
-// Status: what the environment did to us, named by the reaction that is asked of the caller. Refusals of input are no
-// errors; they are data (schemas/internal.proto, RefusalReason).
+// Status: an environment error, named by the reaction that the caller must take. Refused input is not an
+// error but data (schemas/internal.proto, RefusalReason).
 #pragma once
 
 #include <cerrno>
@@ -13,12 +13,12 @@ namespace cobblestone {
 
 enum class StatusCode {
   kOk,
-  kRetry,            // passing: the same call may succeed later
-  kFenced,           // another owner has taken over: stop, apply nothing
-  kCorrupted,        // stored bytes are not what was written: stop, the operator decides
-  kFull,             // the disk takes no more: as kFatal, and the operator makes room before the restart
-  kFatal,            // this process cannot go on; a restart may help
-  kInvalidArgument,  // the caller (a person) must change what was asked
+  kRetry,            // transient: the same call may succeed later
+  kFenced,           // another owner has taken over: stop and apply nothing
+  kCorrupted,        // stored bytes are damaged: stop, the operator decides
+  kFull,             // the disk is full: as kFatal, and the operator must free space before the restart
+  kFatal,            // this process cannot continue; a restart may help
+  kInvalidArgument,  // the caller (a person) must change the request
   kNotFound,
 };
 
@@ -33,7 +33,7 @@ class [[nodiscard]] Status {
   static Status Corrupted(std::string m) { return {StatusCode::kCorrupted, std::move(m)}; }
   static Status Full(std::string m) { return {StatusCode::kFull, std::move(m)}; }
   static Status Fatal(std::string m) { return {StatusCode::kFatal, std::move(m)}; }
-  // What errno `error` says of a failed write or creation: kFull or kFatal.
+  // Maps errno of a failed write or creation to kFull or kFatal.
   static Status Unwritten(int error, std::string m) {
     return {error == ENOSPC || error == EDQUOT ? StatusCode::kFull : StatusCode::kFatal, std::move(m)};
   }
@@ -50,7 +50,7 @@ class [[nodiscard]] Status {
   std::string message_;
 };
 
-// A value or the status that says why there is none.
+// A value, or the status that explains why there is none.
 template <class T>
 class [[nodiscard]] Result {
  public:

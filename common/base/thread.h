@@ -1,4 +1,4 @@
-// What the system knows of a thread.
+// Name and priority of threads.
 #pragma once
 
 #include <pthread.h>
@@ -7,12 +7,12 @@
 
 namespace cobblestone {
 
-// Names the calling thread for those who look at a running program (top -H, perf, gdb). At most 15 characters.
+// Names the calling thread for top -H, perf and gdb. At most 15 characters.
 inline void NameThread(const char* name) { ::pthread_setname_np(::pthread_self(), name); }
 
-// The calling thread steps back where processors are short: for work that may take longer, such as state writes and
-// indexes, so that it does not hold up what somebody waits for. Threads that it starts from then on do as it does. `by`: 1 to
-// 19; at 5 it gets a third of the time of what runs beside it, at 15 a thirtieth.
+// Lowers the CPU priority of the calling thread, for background work such as state writes and indexes.
+// Threads that it starts afterwards inherit the priority. `by`: 1 to 19; at 5 the thread gets a third of the
+// CPU time of a competing thread, at 15 a thirtieth.
 inline void LowerThreadPriority(int by = 5) {
   (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), by);
 }

@@ -1,6 +1,7 @@
-// For projects: events into a deployment on Kafka, exactly once. A source is whoever counts its own events: a file and its
-// lines, a project's server and its sequence. What was taken in of it, and how far that goes, is committed in one
-// transaction; so after a crash, on either side, the source goes on where state() says, and nothing is there twice.
+// Publishes events to a deployment on Kafka, exactly once; for projects. A source is a producer that counts
+// its own events: a file and its lines, a project's server and its sequence. The ingested events and the
+// source's progress are committed in one transaction. After a crash on either side the source continues where
+// state() says, and no event is ingested twice.
 //
 // One publisher at a time for a source: a new one fences the one before. Threads: one at a time.
 #pragma once
@@ -17,16 +18,16 @@
 
 namespace cobblestone::client {
 
-// How far a source was taken in.
+// Ingest progress of a source.
 struct SourceState {
-  std::uint64_t events = 0;  // as the source counts
-  stream::Hash128 hash;      // chained over all of it before, by whoever wants to know a source again; else 0
-  std::uint32_t said =
-      0;  // PublisherOptions::alone: a word of whoever published last, of whichever source, to the next
-  // For sources that send in batches: where the batch that was published last begins. 0: nobody said.
+  std::uint64_t events = 0;  // counted by the source
+  stream::Hash128 hash;      // chained over all earlier events, by callers that verify the source; else 0
+  // PublisherOptions::alone: a value that a publisher of any source leaves for the next one.
+  std::uint32_t said = 0;
+  // For sources that send in batches: the start of the last published batch. 0: unknown.
   std::uint64_t batch_events = 0;
   stream::Hash128 batch_hash;
-  // Who alone may go on with the source over HTTP, without blanks; a publisher only keeps it.
+  // The only identity that may continue the source over HTTP, without blanks; a publisher only stores it.
   std::string owner{};
 
   friend bool operator==(const SourceState&, const SourceState&) = default;
@@ -37,25 +38,27 @@ Result<SourceState> DecodeSourceState(std::string_view text);
 
 struct PublisherOptions {
   std::string source;            // its name
-  std::uint32_t partitions = 8;  // of the deployment: drift is what `cobblestone topics check` finds
+  std::uint32_t partitions = 8;  // of the deployment; `cobblestone topics check` detects a mismatch
   stream::TopicIndex producers_topic = 0;
-  bool alone = false;  // a publisher of any source fences the one before, whichever source that was of
+  bool alone = false;  // a publisher of any source fences the previous one of any source
 };
 
 class Publisher {
  public:
-  // Waits until what a former publisher of the source has left open is decided. `cluster` must outlive it.
+  // Waits until transactions of a former publisher of the source have ended. `cluster` must outlive the
+  // publisher.
   static Result<std::unique_ptr<Publisher>> Open(stream::kafka::Cluster& cluster,
                                                  const PublisherOptions& options);
 
   [[nodiscard]] const SourceState& state() const { return state_; }
 
-  // To the topic and partition where it belongs (wire::RouteEvent). Sent at once, there for nobody before Commit().
+  // Adds an event for its topic and partition (wire::RouteEvent). Sent at once, invisible to readers before
+  // Commit().
   Status Add(std::string_view envelope);
-  // For what is no event: to this place.
+  // Adds a record that is not an event to a given partition.
   Status AddTo(stream::TopicPartition where, std::string_view record);
-  // All that was added and the new state, or nothing. Repeats what is necessary while the cluster is away; kFenced:
-  // another publisher has taken the source over. Ok: durable, and every reader sees it.
+  // Commits all added records and the new state, or nothing. Retries while the cluster is unavailable.
+  // kFenced: another publisher has taken over the source. Ok: durable and visible to every reader.
   Status Commit(const SourceState& state);
 
  private:
@@ -74,7 +77,7 @@ class Publisher {
   PublisherOptions options_;
   std::unique_ptr<stream::kafka::Producer> producer_;
   SourceState state_;
-  std::vector<Added> added_;  // until it is committed, in case it must be sent again
+  std::vector<Added> added_;  // kept until the commit, in case they must be sent again
   std::uint64_t ignored_offset_ = 0;
 };
 

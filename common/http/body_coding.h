@@ -1,4 +1,4 @@
-// Compressed bodies of requests.
+// Compressed request bodies.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,13 @@
 
 namespace cobblestone::http {
 
-// A body with `Content-Encoding: gzip` or `zstd`, in steps of at most 64 KiB, so that no input costs more than `most` bytes of
-// output. The stream's end and checksum must be there. Members that follow one another (gzip) and frames (zstd) are one text.
-// kInvalidArgument: the body is cut off, damaged, or `coding` is another. kFull: it holds more than `most` bytes.
+// Decodes a body with `Content-Encoding: gzip` or `zstd` in steps of at most 64 KiB, so that no input
+// produces more than `most` bytes of output. The stream's end and checksum must be present. Consecutive gzip
+// members or zstd frames form one text. kInvalidArgument: the body is truncated or damaged, or `coding` is
+// unknown. kFull: the body decodes to more than `most` bytes.
 Result<std::string> DecodeBody(std::string_view coding, std::string_view body, std::size_t most);
 
-// Is it a Content-Encoding that DecodeBody understands?
+// Whether DecodeBody supports the Content-Encoding.
 bool KnownCoding(std::string_view coding);
 
 }  // namespace cobblestone::http

@@ -1,4 +1,4 @@
-// A client for programs of our own: one connection, kept open, one request at a time.
+// An HTTP client for our own programs: one persistent connection, one request at a time.
 //
 // Threads: one at a time.
 #pragma once
@@ -35,8 +35,8 @@ class Client {
   Client(Client&&) noexcept;
   ~Client();
 
-  // kRetry: no whole answer came within `patience`; the request may or may not have been done, and the next call connects again.
-  // With `on_data` the body goes there piece by piece and is not kept.
+  // kRetry: no complete answer within `patience`; the request may or may not have been processed, and the
+  // next call reconnects. With `on_data` the body is passed piece by piece and not kept.
   Result<ClientReply> Send(const ClientRequest& request, std::chrono::seconds patience,
                            const std::function<void(std::string_view)>& on_data = {});
 

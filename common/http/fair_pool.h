@@ -1,7 +1,7 @@
-// A pool of threads of which one owner can have only a part at a time, so that the requests of one never keep out those of the
-// others.
+// A thread pool in which one owner can use only some of the threads, so that one owner's requests never block
+// those of others.
 //
-// Work of an owner who has his part waits, first in first out, and takes the place of what that owner finishes. Threads: any.
+// Work beyond an owner's share waits, first in first out, until other work of that owner ends. Threads: any.
 #pragma once
 
 #include <boost/asio/thread_pool.hpp>
@@ -16,14 +16,14 @@ namespace cobblestone::http {
 
 class FairPool {
  public:
-  // `threads` in all, of which one owner has at most `threads_per_owner`.
+  // `threads` in total, at most `threads_per_owner` for one owner.
   FairPool(std::size_t threads, std::size_t threads_per_owner);
   FairPool(const FairPool&) = delete;
   FairPool& operator=(const FairPool&) = delete;
 
   // `work` must not throw.
   void Run(const std::string& owner, std::function<void()> work);
-  // Returns when all work has ended, what waits included. No Run() after it.
+  // Returns when all work has ended, including waiting work. No Run() afterwards.
   void Join() { threads_.join(); }
 
  private:
@@ -37,7 +37,7 @@ class FairPool {
 
   const std::size_t threads_per_owner_;
   std::mutex mutex_;
-  std::map<std::string, Owner> owners_;  // that have work; guarded by mutex_
+  std::map<std::string, Owner> owners_;  // owners with work; guarded by mutex_
   boost::asio::thread_pool threads_;
 };
 

@@ -1,4 +1,4 @@
-// The bytes of one connection: TCP or a Unix socket, with or without TLS. Internal to this folder.
+// The byte stream of a connection: TCP or Unix socket, with or without TLS. Internal to this folder.
 #pragma once
 
 #include <boost/asio/buffer.hpp>
@@ -12,23 +12,23 @@ namespace cobblestone::http {
 
 using Socket = boost::asio::generic::stream_protocol::socket;
 
-// Owner and thread: the connection's. Handlers run on the io_context of the socket, never within the call.
+// Owner and thread: the connection's. Handlers run on the socket's io_context, never within the call.
 class Stream {
  public:
   using Handler = std::function<void(const boost::system::error_code& error, std::size_t size)>;
 
   virtual ~Stream() = default;
-  // Before anything else; at once where there is no TLS.
+  // Call first; completes at once without TLS.
   virtual void Handshake(Handler handler) = 0;
   virtual void Read(boost::asio::mutable_buffer buffer, Handler handler) = 0;
-  // All of the buffers.
+  // Writes all of the buffers.
   virtual void Write(const std::vector<boost::asio::const_buffer>& buffers, Handler handler) = 0;
-  // Says that nothing more will be sent.
+  // Signals that nothing more will be sent.
   virtual void Finish(Handler handler) = 0;
   virtual Socket& socket() = 0;
 };
 
-// `tls` null: plain. It must outlive the stream.
+// `tls` null: without TLS. `tls` must outlive the stream.
 std::unique_ptr<Stream> MakeStream(Socket socket, boost::asio::ssl::context* tls);
 
 }  // namespace cobblestone::http

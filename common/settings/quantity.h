@@ -1,5 +1,5 @@
-// Quantities as people write them: "5 ms", "256 MiB", "20000". Exact: a text that is no whole number of the
-// base unit is refused, not rounded.
+// Quantities as people write them: "5 ms", "256 MiB", "20000". Exact: a text that is not a whole number of
+// the base unit is refused, not rounded.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ enum class Quantity : std::uint8_t {
   kDuration,  // base unit 1 microsecond
 };
 
-// Base units, never negative. kInvalidArgument: what is wrong with the text, as half a sentence.
+// In base units, never negative. kInvalidArgument: the message is a sentence fragment with the error.
 Result<std::int64_t> ParseQuantity(Quantity quantity, std::string_view text);
 
-// In the largest unit of which it is a whole number; ParseQuantity reads it back.
+// In the largest unit that gives a whole number; ParseQuantity reads it back.
 std::string FormatQuantity(Quantity quantity, std::int64_t value);
 
 // "us, ms, s, min, h, days"; empty for counts.

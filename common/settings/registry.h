@@ -1,6 +1,5 @@
-// The options of a configuration file: where each goes, what it may be, why one would change it. The parser,
-// the messages, DescribeOptions() and config/default.yaml all come from this one list. Inside common/settings
-// only.
+// The options of a configuration file: target, range and reason of each. The parser, the messages,
+// DescribeOptions() and config/default.yaml are derived from this list. Internal to common/settings.
 #pragma once
 
 #include <cstdint>
@@ -26,32 +25,33 @@ struct Option {
   std::string_view key;  // path with dots
   Target (*target)(RunSettings&);
   Kind kind;
-  std::string_view reason;               // one line: what it does and why one would change it
-  Quantity quantity = Quantity::kCount;  // kQuantity only, as the next two: base units, both allowed
+  std::string_view reason;               // one line: the effect, and the reason to change it
+  Quantity quantity = Quantity::kCount;  // kQuantity only, as the next two: base units, both inclusive
   std::int64_t least = 0;
   std::int64_t most = 0;
   std::span<const std::string_view> choices{};  // kChoice, kSet: by number of the enum
-  std::string_view text_allowed{};              // kText: in words
+  std::string_view text_allowed{};              // kText: the permitted values, in words
   bool may_be_empty = false;                    // kText
 };
 
-// In the order of the file: options of one group stand together.
+// In the order of the file: options of one group are adjacent.
 std::span<const Option> Options();
 
 inline constexpr std::string_view kProjectsKey = "projects";
 inline constexpr std::string_view kProjectsReason =
     "names of projects, for questions and answers: a list of {id, name}; events may be of others, too";
 
-// "a duration from 1 ms to 1 s, such as 5 ms": what the option may be.
+// The permitted values of the option: "a duration from 1 ms to 1 s, such as 5 ms".
 std::string Allowed(const Option& option);
 
-// As it would be written in a file.
+// The value as written in a file.
 std::string ValueText(const Option& option, const RunSettings& settings);
 
-// Sets it from text; a list from its words, each behind a comma but the first, with or without brackets. kInvalidArgument: half a sentence that says what is wrong.
+// Sets the option from text; a list is comma-separated, with or without brackets. kInvalidArgument: the
+// message is a sentence fragment with the error.
 Status SetFromText(const Option& option, std::string_view text, RunSettings& settings);
 
-// The known word that was probably meant; empty when none is near.
+// The known word that is most similar; empty when none is similar.
 std::string_view Nearest(std::string_view word, std::span<const std::string_view> known);
 
 }  // namespace cobblestone::settings

@@ -1,8 +1,7 @@
-// What `cobblestone run` is told by its configuration file: typed, in range, with every default filled in.
-// The one place of the defaults is this struct; common/settings/registry.cc has each option's range and
-// reason.
+// The configuration of `cobblestone run`: typed, in range, with all defaults filled in. This struct is the
+// only place that defines defaults; common/settings/registry.cc has each option's range and reason.
 //
-// Pure but for LoadRunSettings, which reads one file. Threads: any. Nothing here throws.
+// Pure except LoadRunSettings, which reads one file. Threads: any. Nothing here throws.
 #pragma once
 
 #include <chrono>
@@ -19,7 +18,7 @@
 namespace cobblestone::settings {
 
 using Duration = std::chrono::microseconds;
-using Bytes = std::uint64_t;  // plain number: it only ever goes into other libraries' options
+using Bytes = std::uint64_t;  // a plain number, because it is only passed to other libraries' options
 
 inline constexpr Bytes kMiB = 1u << 20;
 inline constexpr Bytes kGiB = 1u << 30;
@@ -37,11 +36,11 @@ enum class AnonymousRole : std::uint8_t { kRead, kNone };
 enum class GatewayFollow : std::uint8_t { kCheckpoints, kCommits };
 enum class AccountsVisible : std::uint8_t { kPublic, kOwn };
 
-// The stages of the pipeline, of which a process on Kafka may run some (kafka.slots: by_stage).
+// The stages of the pipeline; a process on Kafka may run a subset (kafka.slots: by_stage).
 enum class Stage : std::uint8_t { kClaims, kGrants, kAccounts, kTeams, kCoordinator };
 inline constexpr std::string_view kStageNames[] = {"claims", "grants", "accounts", "teams", "coordinator"};
 struct StageSet {
-  std::uint8_t bits = 0x1f;  // by number of Stage
+  std::uint8_t bits = 0x1f;  // indexed by Stage
 
   [[nodiscard]] bool has(Stage stage) const { return (bits >> static_cast<int>(stage) & 1) != 0; }
   static StageSet Of(Stage stage) { return {static_cast<std::uint8_t>(1u << static_cast<int>(stage))}; }
@@ -79,11 +78,11 @@ struct RetentionSettings {
   Bytes inputs_bytes = 50 * kGiB;
 };
 
-// Only where the backend is kafka. Secrets are never in the file: it names files or variables of the environment.
+// For the kafka backend only. The file never contains secrets: it names files or environment variables.
 struct KafkaSettings {
   std::string bootstrap = "127.0.0.1:9092";
   std::string prefix = "cobblestone";
-  std::string instance;  // after parsing never empty where the backend is kafka
+  std::string instance;  // never empty after parsing with the kafka backend
   std::uint32_t replication = 3;
   KafkaSecurity security = KafkaSecurity::kPlaintext;
   std::string ca_file;
@@ -108,23 +107,23 @@ struct KafkaSettings {
 };
 
 struct ListenSettings {
-  std::string socket;  // after parsing never empty
+  std::string socket;  // never empty after parsing
 };
 
-// The HTTP interface. Secrets are never in the file: it names the file that has them.
+// The HTTP interface. The file never contains secrets: it names the file that has them.
 struct GatewaySettings {
-  std::string listen;  // host:port, port 0 for any that is free; empty: not within `run`
+  std::string listen;  // host:port, port 0 for any free port; empty: no gateway within `run`
   std::string tls_certificate;
   std::string tls_key;
   bool allow_plaintext = false;
-  std::vector<IpNetwork> trusted_proxies;  // whose X-Forwarded-For is believed
-  std::string hosts;  // names that requests may use for this server, with commas between them
+  std::vector<IpNetwork> trusted_proxies;  // whose X-Forwarded-For is trusted
+  std::string hosts;                       // comma-separated names that requests may use for this server
   std::string tokens_file;
   AnonymousRole anonymous_role = AnonymousRole::kRead;
   AccountsVisible accounts_visible = AccountsVisible::kPublic;
   bool leaders = true;
   GatewayFollow follow = GatewayFollow::kCheckpoints;  // on Kafka
-  std::uint32_t rate_limit = 20;                       // requests/s of one address
+  std::uint32_t rate_limit = 20;                       // requests/s per address
   std::uint32_t rate_burst = 200;
   Bytes largest_body = 16 * kMiB;
   Duration timeout = std::chrono::seconds(30);
@@ -135,7 +134,7 @@ struct GatewaySettings {
 };
 
 struct MetricsSettings {
-  std::string listen;  // host:port; empty: nowhere
+  std::string listen;  // host:port; empty: disabled
 };
 
 struct LogSettings {
@@ -143,7 +142,7 @@ struct LogSettings {
   LogFormat format = LogFormat::kText;
 };
 
-// A project that the operator names beforehand. What a project's own events say stands above it.
+// A project that the operator names in the configuration. The project's own events override it.
 struct ProjectEntry {
   ProjectId id;  // never 0
   std::string name;
@@ -154,7 +153,7 @@ struct RunSettings {
   std::string data_directory = "cobblestone-data";
   StageSet stages;
   std::uint32_t partitions = 8;
-  std::uint32_t threads = 0;  // in a file 0 means one per core; after parsing never 0
+  std::uint32_t threads = 0;  // in a file, 0 means one per core; never 0 after parsing
   CommitSettings commit;
   StateSettings state;
   CheckpointSettings checkpoint;
@@ -169,7 +168,7 @@ struct RunSettings {
   MetricsSettings metrics;
   Duration future_limit = std::chrono::hours(1);
   LogSettings log;
-  std::vector<ProjectEntry> projects;  // ids and names differ
+  std::vector<ProjectEntry> projects;  // unique ids and names
 };
 
 // `file_name` is for messages only. kInvalidArgument: one line per error, at most 20, each as
@@ -179,11 +178,10 @@ Result<RunSettings> ParseRunSettings(std::string_view text, std::string_view fil
 // As above; kNotFound when there is no such file.
 Result<RunSettings> LoadRunSettings(const std::string& path);
 
-// All options as a Markdown table: option, what is allowed, default, reason.
+// All options as a Markdown table: option, allowed values, default, reason.
 std::string DescribeOptions();
 
-// A configuration file that says every default, each with its range and reason as a comment:
-// config/default.yaml.
+// A configuration file with every default, each with its range and reason as a comment: config/default.yaml.
 std::string DefaultConfigFile();
 
 }  // namespace cobblestone::settings

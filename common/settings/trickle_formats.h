@@ -1,12 +1,13 @@
-// What the elements of a project's trickle messages are, by variety (examples/trickles.yaml is an example):
+// The meaning of the elements of a project's trickle messages, by variety (examples/trickles.yaml is an
+// example):
 //
 //   varieties:
 //     orig:                # a variety, as senders write it
-//       app: 1             # whose messages they are; left out: the app of the result that a message names
-//       elements:          # what an element is, where the reader's own words (services/boinc) do not say it right
+//       app: 1             # app of these messages; default: the app of the result that a message names
+//       elements:          # meaning of elements for which the reader's defaults (services/boinc) are wrong
 //         runtime: elapsed_time
-//     phone: {}            # nothing but the reader's own words
-//   ignore: [status]       # varieties that are no measure of work
+//     phone: {}            # only the reader's defaults
+//   ignore: [status]       # varieties that do not measure work
 #pragma once
 
 #include <cstdint>
@@ -30,8 +31,8 @@ struct TrickleFormats {
   std::set<std::string, std::less<>> ignored;  // none of `varieties`
 };
 
-// `measures`: what an element may be. `file_name` is for messages only. kInvalidArgument: one line per error, each as
-// "file:line:column: what was found and what is allowed".
+// `measures`: the permitted meanings of an element. `file_name` is for messages only. kInvalidArgument: one
+// line per error, each as "file:line:column: what was found and what is allowed".
 Result<TrickleFormats> ParseTrickleFormats(std::string_view text, std::string_view file_name,
                                            const std::set<std::string>& measures);
 

@@ -1,10 +1,10 @@
-// A Kafka cluster in memory with a clock of its own, for schedules by the thousand: what brokers promise, and, when a fault
-// is due, what they don't. The workers on it are the ones that ship (common/stream/kafka/worker.h).
+// A Kafka cluster in memory with its own clock, for thousands of simulated schedules. It keeps what brokers
+// guarantee and, when a fault is due, breaks what they do not. The workers that run on it are the production
+// ones (common/stream/kafka/worker.h).
 //
-// What it keeps of a real cluster: transactions with epochs and markers, last stable offsets, offsets that are pending
-// until their transaction is decided, static members with sessions and generations, cooperative rebalancing (each slot that
-// is to move is nobody's until who had it has joined again). What it has not:
-// several brokers, bytes on a disk.
+// Modeled: transactions with epochs and markers, last stable offsets, offsets that are pending until their
+// transaction ends, static members with sessions and generations, cooperative rebalancing (a slot that moves
+// has no owner until its previous owner has rejoined). Not modeled: several brokers, bytes on a disk.
 //
 // Threads: one.
 #pragma once
@@ -30,17 +30,17 @@ using stream::TopicSpec;
 using stream::kafka::Millis;
 using stream::kafka::Time;
 
-// The process dies here. Thrown through the worker, which is thrown away with all that it had in memory.
+// The process dies here. Thrown through the worker, which is destroyed with everything in its memory.
 struct Crash {};
 
-// How likely each thing is to go wrong, of one call, in 10^4.
+// Probability of each fault per call, in units of 1/10,000.
 struct Faults {
   unsigned crash = 0;               // at any call
   unsigned lost_request = 0;        // nothing happens, and the caller does not know
-  unsigned lost_response = 0;       // it happens, and the caller does not know
+  unsigned lost_response = 0;       // the request is executed, and the caller does not know
   unsigned delivery = 0;            // a message is not delivered: abort
   unsigned duplicate_end = 0;       // the end of a transaction is sent twice; the second one arrives later
-  unsigned unstable_positions = 0;  // committed offsets cannot be read just now
+  unsigned unstable_positions = 0;  // committed offsets cannot be read now
   unsigned slow_reads = 0;          // nothing arrives at this poll
 };
 
@@ -60,29 +60,29 @@ class SimCluster final {
   SimCluster(SimOptions options, std::uint64_t seed);
   ~SimCluster();
 
-  // For one worker; calls of a client that is `dead` are those of a crashed process, and do not come.
+  // For one worker; calls of a client that is `dead` belong to a crashed process and have no effect.
   class Client;
   std::unique_ptr<Client> NewClient();
 
   void set_faults(const Faults& faults) { faults_ = faults; }
-  // For a canary: producers that have sent an end twice do not say so.
+  // For a canary: producers that sent an end twice do not report suspect().
   void hide_suspects() { hide_suspects_ = true; }
   [[nodiscard]] const FaultCounts& counts() const { return counts_; }
   [[nodiscard]] Time now() const { return now_; }
-  // Time goes by: sessions end, transactions time out, strays arrive.
+  // Advances the clock: sessions end, transactions time out, strays arrive.
   void Advance(Millis by);
 
-  // An append from outside, committed at once.
+  // An append by an external producer, committed at once.
   void Append(TopicPartition where, std::string key, std::string value);
-  // Everything that readers may see, in order, from an offset on.
+  // All records visible to readers, in order, starting at an offset.
   [[nodiscard]] std::vector<std::pair<std::uint64_t, std::string>> Committed(TopicPartition where,
                                                                              std::uint64_t from = 0) const;
-  // Before this offset everything is decided.
+  // All transactions before this offset have ended.
   [[nodiscard]] std::uint64_t StableEnd(TopicPartition where) const;
-  // As a broker's cleaner: of each key that is there twice, before what is not decided, the last value stays.
+  // Compacts as a broker's cleaner does: before the stable end, only the last value of each key stays.
   void Compact(TopicPartition where);
   [[nodiscard]] std::uint64_t open_transactions() const;
-  // Who has which slot, for people.
+  // The owners of the slots, for people.
   [[nodiscard]] std::string Describe() const;
 
  private:
@@ -105,13 +105,13 @@ class SimCluster final {
     std::vector<Offset> offsets;
   };
   struct Entry {
-    std::shared_ptr<Txn> txn;  // null: from outside, or a marker
+    std::shared_ptr<Txn> txn;  // null: an external append, or a marker
     bool marker = false;
     std::string key;
     std::string value;
     bool tombstone = false;
     double timestamp = 0;
-    bool compacted = false;  // it is gone
+    bool compacted = false;  // removed by compaction
   };
   struct Partition {
     std::vector<Entry> entries;  // by offset
@@ -123,11 +123,11 @@ class SimCluster final {
   struct Member {
     std::string instance;
     std::uint64_t id = 0;
-    std::uint64_t generation = 0;  // that it knows of
-    std::uint64_t joined = 0;      // that it, or an earlier life of it, has answered to
+    std::uint64_t generation = 0;  // the generation that the member knows
+    std::uint64_t joined = 0;  // the last generation that the member, or an earlier life of it, has joined
     Time last_poll{};
-    std::set<std::uint32_t> owned;  // as it knows
-    bool lost = false;              // thrown out; it will hear of it
+    std::set<std::uint32_t> owned;  // as the member knows
+    bool lost = false;              // removed from the group; the member does not know yet
   };
   struct Stray {
     Time at{};
@@ -144,7 +144,7 @@ class SimCluster final {
   void MayCrash();
   void Expire();
   void Rebalance();
-  [[nodiscard]] bool AtRest() const;  // all members have answered to the last rebalance
+  [[nodiscard]] bool AtRest() const;  // all members have joined the last generation
   [[nodiscard]] bool Pending(std::uint32_t slot) const;
 
   SimOptions options_;
@@ -159,7 +159,7 @@ class SimCluster final {
   std::map<std::uint64_t, Member> members_;
   std::uint64_t next_member_ = 1;
   std::uint64_t generation_ = 0;
-  std::map<std::uint32_t, std::uint64_t> assigned_;  // slot -> member, as last shared out; 0: nobody yet
+  std::map<std::uint32_t, std::uint64_t> assigned_;  // slot -> member, by the last rebalance; 0: nobody yet
   struct CommittedOffset {
     std::uint64_t offset = 0;
     std::string metadata;

@@ -27,12 +27,12 @@ class SimDisk final : public stream::kafka::StateSpace {
   stream::kafka::Trace* TraceOf(std::uint32_t slot) override { return &traces_[slot]; }
 
   void Lose() { rows_.clear(); }
-  // A row of some slot is not what was written, from now on. False: there is none.
+  // Damages a row of some slot. False: there is no row.
   bool Damage(std::mt19937_64& random);
-  // As long as it is full nothing is written, and no state that is not open is opened.
+  // While the disk is full nothing is written, and a state that is not open cannot be opened.
   void Fill(bool full) { *full_ = full; }
   [[nodiscard]] bool full() const { return *full_; }
-  // State of a slot as it was a while ago comes back (a disk from a backup).
+  // Removes the state of a slot.
   void Forget(std::uint32_t slot) { rows_.erase(slot); }
 
   struct Rows {
@@ -48,7 +48,7 @@ class SimDisk final : public stream::kafka::StateSpace {
   std::shared_ptr<bool> full_ = std::make_shared<bool>(false);
 };
 
-// Jobs run when the schedule says so; those of a machine that crashes never do.
+// Jobs run when the schedule says so; the jobs of a crashed machine never run.
 class SimBackground final : public stream::kafka::Background {
  public:
   void Run(std::function<void()> job) override { jobs_.push_back(std::move(job)); }

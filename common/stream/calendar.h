@@ -1,9 +1,9 @@
-// Subjects (numbers of a project) that are to be looked at again when a day is over: what is kept for a time goes without
-// anybody searching for it.
+// Calendar of subjects (numbers within a project) that the owner must re-examine when a day is over, so that
+// expired data is found without a scan.
 //
-// State: for each project a row that says which days have chunks, and chunks of at most kChunk numbers each, as
-// differences. Filing touches one chunk; taking reads chunks in the order of days and filing.
-// Invariant (the owner's): a subject is filed once for as long as it has something to lose.
+// State: one row per project that lists the days with chunks, and chunks of at most kChunk delta-encoded
+// numbers. File() touches one chunk. Take() reads chunks by day, then in the order of filing.
+// Invariant (kept by the owner): a subject is filed exactly once while it has data that can expire.
 #pragma once
 
 #include <algorithm>
@@ -19,14 +19,15 @@
 
 namespace cobblestone::stream {
 
-// UNIX day of a UNIX time, s. A window may be of any length: days beyond all calendars are one day.
+// UNIX day of a UNIX time in s. All days outside the calendar's range are clamped, so windows may have any
+// length.
 [[nodiscard]] std::int32_t DayOf(double time);
 
 struct CalendarDay {
-  std::uint32_t first = 0;  // chunk that is taken next
-  std::uint32_t end = 0;    // chunks there are, and were
-  std::uint64_t at = 0;     // bytes of the first chunk that are taken
-  std::uint64_t last = 0;   // number taken last
+  std::uint32_t first = 0;  // next chunk to take
+  std::uint32_t end = 0;    // number of the next chunk to write
+  std::uint64_t at = 0;     // bytes of the first chunk that are already taken
+  std::uint64_t last = 0;   // last number taken
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -45,8 +46,8 @@ struct CalendarDays {
 
 struct CalendarChunk {
   std::uint32_t count = 0;
-  std::uint64_t last = 0;  // number filed last
-  std::string numbers;     // varints: zigzag differences to the one before
+  std::uint64_t last = 0;  // last number filed
+  std::string numbers;     // varints: zigzag differences to the previous number
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -62,19 +63,20 @@ class Calendar {
       : days_(host, {.id = days_table}, true), chunks_(host, {.id = chunks_table}, false) {}
 
   [[nodiscard]] std::vector<TableBase*> tables() { return {&days_, &chunks_}; }
-  // For tests: rows of chunks in memory.
+  // For tests: the chunk rows in memory.
   Table<CalendarChunk>& chunks() { return chunks_; }
 
   // Days before 0 count as 0.
   void File(std::uint32_t project, std::int32_t day, std::uint64_t number);
 
-  // What day it is for a project: a function of state that the owner keeps, told whenever that changes and after an open.
-  // So all that is not stored here is a function of state, too, and a slot that is executed again takes the same.
+  // Sets a project's current day. The day must be a function of the owner's state; the owner calls SetToday()
+  // whenever the day changes and after an open. Everything derived here is then a function of state too, so
+  // re-execution takes the same numbers.
   void SetToday(std::uint32_t project, std::int32_t today);
-  // Something filed under a day before today is left.
+  // True while a number filed under a day before today is left.
   [[nodiscard]] bool behind() const { return !behind_.empty(); }
-  // Takes up to `limit` numbers that were filed under days before today. visit(project, number, today) gives the day
-  // under which it is filed again (today or later), or nothing.
+  // Takes up to `limit` numbers filed under days before today. visit(project, number, today) returns the day
+  // under which to file the number again (today or later), or nothing.
   template <class Visit>
   void Take(std::size_t limit, Visit&& visit) {
     while (limit > 0 && !behind_.empty()) {
@@ -91,13 +93,13 @@ class Calendar {
 
  private:
   [[nodiscard]] bool Due(std::uint32_t project, std::int32_t today);
-  // Into taken_: up to `limit` numbers, at least one, of the oldest chunk.
+  // Fills taken_ with at least one and up to `limit` numbers of the oldest chunk.
   void Next(std::uint32_t project, std::size_t limit);
 
   Table<CalendarDays> days_;
   Table<CalendarChunk> chunks_;
   std::map<std::uint32_t, std::int32_t> today_;  // by project
-  std::set<std::uint32_t> behind_;               // projects of which Due() is true
+  std::set<std::uint32_t> behind_;               // projects with Due() true
   std::vector<std::uint64_t> taken_;             // reused
 };
 

@@ -24,7 +24,7 @@ struct Hash128 {
   }
 };
 
-// Of a stream of bytes, in pieces of any size.
+// Hashes a stream of bytes, in pieces of any size.
 class Hasher {
  public:
   Hasher() { XXH3_128bits_reset(&state_); }
@@ -39,7 +39,7 @@ class Hasher {
     used_ += sizeof v;
   }
   void Bytes(std::string_view bytes) {
-    if (bytes.empty()) return;  // memcpy takes no null, of no bytes neither
+    if (bytes.empty()) return;  // memcpy must not get a null pointer, even for 0 bytes
     if (bytes.size() > sizeof buffer_ - used_) Spill();
     if (bytes.size() > sizeof buffer_) {
       XXH3_128bits_update(&state_, bytes.data(), bytes.size());

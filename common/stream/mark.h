@@ -1,4 +1,5 @@
-// What a mark is (marks.h), and what one partition of a stage tells those behind it of how far it has come.
+// Watermark (`Mark`, see marks.h), and the progress that a partition of a stage reports to the stages
+// downstream.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +8,14 @@
 
 namespace cobblestone::stream {
 
-// A place in the data of all partitions at once.
+// A point in the data of all partitions at once.
 struct Mark {
-  std::uint64_t number = 0;   // of the record of control that announces it: ascends, with gaps
-  ProjectId project;          // whose time it moves; 0: every project's
-  double time = 0;            // UNIX s; 0: none, it is a barrier alone
-  std::uint64_t barrier = 0;  // what the barrier is called
-  bool ends_period = false;   // the barrier's: what has come since the last such is applied, sorted
+  std::uint64_t number = 0;   // of the control record that announces the watermark; ascending, with gaps
+  ProjectId project;          // whose event time advances; 0: every project's
+  double time = 0;            // UNIX s; 0: none, the watermark is only a barrier
+  std::uint64_t barrier = 0;  // id of the barrier's event; 0: none, the watermark is a tick
+  // The barrier ends a lockstep period: records since the last one are sorted and applied.
+  bool ends_period = false;
 
   friend bool operator==(const Mark&, const Mark&) = default;
   template <class Self, class F>
@@ -23,12 +25,12 @@ struct Mark {
 };
 
 struct Passed {
-  std::uint32_t source = 0;  // the partition that says so
-  std::uint64_t mark = 0;    // all that came before it has been processed; 0: it tells of no mark
-  // What comes from here on may rest on this record of control; 0: tells nothing of that.
+  std::uint32_t source = 0;  // the partition that reports
+  std::uint64_t mark = 0;    // all records before this watermark are processed; 0: no watermark
+  // Records after this one may depend on this control record; 0: no such dependency.
   std::uint64_t control = 0;
-  // What partitions of its stage, and of those before it, have sent to others of their own since the barrier before, which may still
-  // be on its way.
+  // Records that partitions of this stage and of the stages upstream have sent to other partitions of their
+  // own stage since the last barrier, and that may still be in flight.
   std::uint64_t moved = 0;
 
   friend bool operator==(const Passed&, const Passed&) = default;

@@ -1,13 +1,16 @@
-// Marks: time as a watermark in the data. One stage of one partition makes them and writes each, in one commit, to every
-// partition of the topic on which it controls all others (control) and of each topic that outsiders append to. A stage's
-// partition has passed a mark when it has read it on all its inputs: then all that was appended before it has been
-// processed here. It says so to every partition of the stage behind it, in line with its records (Passed), and that one has
-// passed the mark when all have said so. So time never runs ahead of data, however long a partition was down.
+// Watermarks (`Mark`) in the data. One partition of one stage (the coordinator) makes them. It writes each
+// watermark in one commit to every partition of the control topic and of each topic that external producers
+// append to. A partition of a stage has passed a watermark once it has read the watermark on all its inputs:
+// every record appended before it has then been processed. The partition reports this to every partition of
+// the next stage, in order with its records (`Passed`); a partition downstream passes the watermark once all
+// partitions upstream have reported it. Event time therefore never runs ahead of the data, however long a
+// partition was down.
 //
-// Outsiders may write what looks like a mark. Only numbers that control has announced count, and a number counts once. (One
-// that is about to be announced can be anticipated, on one input of one partition; who takes events in refuses marks.)
+// External producers can write records that look like watermarks. Only numbers announced on the control topic
+// count, each once. (A producer can anticipate a number that is about to be announced, on one input of one
+// partition; ingest therefore refuses watermarks.)
 //
-// State: one row. Invariant: what is announced and has not passed is in `pending`, ascending.
+// State: one row. Invariant: announced watermarks that have not passed are in `pending`, ascending.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +24,10 @@
 
 namespace cobblestone::stream {
 
-// An input that others append to, too.
+// An input that external producers also append to.
 struct OutsideMarks {
-  std::uint64_t seen = 0;            // the last one that was announced
-  std::vector<std::uint64_t> ahead;  // not announced yet, ascending
+  std::uint64_t seen = 0;            // the last announced watermark seen here
+  std::vector<std::uint64_t> ahead;  // seen but not announced yet, ascending
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -33,11 +36,11 @@ struct OutsideMarks {
 };
 
 struct MarkProgress {
-  std::uint64_t control = 0;  // number of the last record of `control`
-  std::uint64_t named = 0;    // the last one on which what came from upstream rests
-  std::uint64_t passed = 0;   // marks that have passed
+  std::uint64_t control = 0;  // number of the last control record
+  std::uint64_t named = 0;    // the last control record that records from upstream depend on
+  std::uint64_t passed = 0;   // count of passed watermarks
   std::vector<Mark> pending;
-  std::vector<std::uint64_t> sources;  // the last mark of each partition upstream
+  std::vector<std::uint64_t> sources;  // the last watermark passed by each partition upstream
   std::vector<OutsideMarks> outside;
 
   template <class Self, class F>
@@ -48,30 +51,34 @@ struct MarkProgress {
 
 class Marks {
  public:
-  // Numbers that are not announced yet and remembered, per input: more than any input is ever ahead of `control`. Of more
-  // the smallest are, since those come first: then a mark passes with a later one.
+  // Most unannounced numbers remembered per input: more than an input is ever ahead of the control topic.
+  // Beyond the limit the smallest are kept, because they are announced first; a forgotten watermark passes
+  // with a later one.
   static constexpr std::size_t kMostAhead = 1000;
 
-  // `sources`: partitions of the stage upstream; 0: there is none. `outside`: inputs that others append to.
+  // `sources`: partitions of the stage upstream; 0: none. `outside`: inputs that external producers append
+  // to.
   Marks(TableHost& host, std::uint8_t table, std::uint32_t sources, std::size_t outside);
 
   [[nodiscard]] TableBase* table() { return &rows_; }
-  // State was loaded.
+  // Call after state was loaded.
   void Opened();
 
-  // The next record of `control`; `mark`: what it announces, or null. kCorrupted: one is missing, or came twice.
+  // Processes the next control record; `mark`: the watermark that it announces, or null. kCorrupted: a record
+  // is missing or duplicated.
   Status OnControl(std::uint64_t number, const Mark* mark);
-  // A mark on an input that others append to.
+  // Processes a watermark read on an external input.
   void OnOutside(std::size_t input, std::uint64_t number);
-  // It has a mark already that has not passed: what comes on it lies behind one that others have still before them.
+  // True if the input has already delivered a watermark that has not passed: its next records belong after a
+  // watermark that other inputs have yet to deliver.
   [[nodiscard]] bool Ahead(std::size_t input) const { return ahead_[input]; }
-  // kCorrupted: there is no such partition.
+  // kCorrupted: there is no such partition upstream.
   Status OnSource(const Passed& passed);
 
-  // The first mark that has passed and was not given yet.
+  // Returns the next passed watermark, each once.
   std::optional<Mark> Next();
 
-  // Nothing that came from upstream rests on a record of `control` that has not been read.
+  // True if no record from upstream depends on a control record that has not been read.
   [[nodiscard]] bool caught_up() const { return caught_up_; }
   [[nodiscard]] std::uint64_t passed();
 
@@ -82,8 +89,8 @@ class Marks {
   Table<MarkProgress> rows_;
   std::uint32_t sources_;
   std::size_t outside_;
-  bool caught_up_ = true;    // derived, as the next
-  std::vector<bool> ahead_;  // by input that others append to
+  bool caught_up_ = true;    // derived from the row, as is ahead_
+  std::vector<bool> ahead_;  // by external input
 };
 
 }  // namespace cobblestone::stream

@@ -1,4 +1,4 @@
-// What travels: records in batches on partitions of topics. The runtime knows no meaning of a record's bytes.
+// Records, in batches on partitions of topics. The runtime treats a record as opaque bytes.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,12 @@
 
 namespace cobblestone::stream {
 
-// Place of a topic in the manifest (the list of TopicSpec that a deployment was made with). Frozen per data directory.
+// Position of a topic in the manifest (the list of TopicSpec that a deployment was created with). Frozen per
+// data directory.
 using TopicIndex = std::uint16_t;
 
 enum class Retention : std::uint8_t {
-  kTrimmed = 0,  // behind all states and copies, and by age and size
+  kTrimmed = 0,  // trimmed behind all states and copies, by age and size
   kForever = 1,  // the ledger: never trimmed
 };
 
@@ -29,12 +30,12 @@ struct TopicPartition {
   friend constexpr auto operator<=>(const TopicPartition&, const TopicPartition&) = default;
 };
 
-// Records of one partition, one after the other: varint length, bytes. Immutable once it is in the log.
+// Consecutive records of one partition: varint length, bytes. Immutable once in the log.
 struct Batch {
   TopicPartition where;
   std::uint64_t first = 0;  // offset of the first record
   std::uint32_t count = 0;
-  double append_time = 0;  // UNIX s, when it was appended; for "from the future" and for people
+  double append_time = 0;  // UNIX s; for the check against future event times, and for people
   std::string payload;     // uncompressed
 
   [[nodiscard]] std::uint64_t end() const { return first + count; }
@@ -55,13 +56,13 @@ inline void AppendRecord(std::string& payload, std::string_view record) {
   payload.append(record);
 }
 
-// Walks a payload. The bytes stay owned by the batch.
+// Iterates over a payload. The batch owns the bytes.
 class RecordCursor {
  public:
   RecordCursor() = default;
   explicit RecordCursor(std::string_view payload) : rest_(payload) {}
 
-  // False at the end, or where the bytes are no payload of AppendRecord (malformed()).
+  // False at the end, or if the bytes are not a payload of AppendRecord() (malformed()).
   bool Next(std::string_view* record) {
     if (rest_.empty()) return false;
     std::uint64_t n = 0;

@@ -1,5 +1,5 @@
-// The rows of a state write, one after the other, in pieces: hundreds of megabytes in one piece would be copied each time that
-// they outgrow it, and asked of the system anew for each write.
+// The encoded rows of a state write, in pieces of 1 MiB. One buffer of hundreds of megabytes would be copied
+// each time it grows and allocated again for each write.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace cobblestone::stream {
 
 class RowBuffer {
  public:
-  // For the next row, whole; until the next call.
+  // Returns a piece for the next row, which must not be split; valid until the next call.
   std::string& Piece() {
     if (pieces_.empty() || pieces_.back().capacity() - pieces_.back().size() < kLeft)
       pieces_.emplace_back().reserve(kPiece);

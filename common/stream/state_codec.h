@@ -1,8 +1,8 @@
-// State values as bytes: own canonical form (the same value gives the same bytes on every machine and build), walked
-// from a struct's Fields() list. Integers, those of 128 bits too, are varints (signed ones zig-zag), doubles 8 bytes as they
-// are, containers a count and their elements, maps in key order.
+// Canonical encoding of state values: the same value gives the same bytes on every machine and build. The
+// codec walks a struct's Fields() list. Integers, including 128-bit, are varints (signed: zigzag); doubles
+// are their 8 bytes; containers are a count and their elements, maps in key order.
 //
-// The first byte of a stored value is its schema version (Table), which this codec does not see.
+// The first byte of a stored value is its schema version (see Table); this codec does not see it.
 #pragma once
 
 #include <array>
@@ -38,7 +38,8 @@ concept IsWrappedId = requires(T t) {
 }
 &&!HasFields<T> && std::is_trivially_copyable_v<T> && sizeof(T) <= 8;
 
-// For EncodeState(): appends to `out` through a buffer of its own, and all is there when the writer is destroyed.
+// Used by EncodeState(). Appends to `out` through an internal buffer; the output is complete when the writer
+// is destroyed.
 class StateWriter {
  public:
   explicit StateWriter(std::string& out) : out_(out) {}
@@ -105,7 +106,7 @@ class StateWriter {
     buffer_[n++] = static_cast<char>(v);
     used_ = n;
   }
-  // Nearly all fit 64 bits.
+  // Nearly all values fit into 64 bits.
   void Wide(unsigned __int128 v) {
     while (v >> 64 != 0) {
       Byte(static_cast<int>(v & 0x7f) | 0x80);
@@ -158,8 +159,9 @@ void EncodeState(const T& value, std::string& out) {
   writer(value);
 }
 
-// The same values for a fingerprint only, never to be read again: scalars as they lie in memory, which is quicker to
-// write than varints and as canonical (floating point and integers of fixed size, little endian everywhere).
+// Writes the same values for a fingerprint that is never decoded: scalars as they lie in memory. This is
+// faster than varints and equally canonical (fixed-size integers and floating point, little endian
+// everywhere).
 template <class Sink>
 class FingerprintWriter {
  public:
@@ -194,8 +196,8 @@ class FingerprintWriter {
   void PutContainer(const std::vector<T>& v) {
     sink_.Scalar(static_cast<std::uint64_t>(v.size()));
     if constexpr (std::has_unique_object_representations_v<T>) {
-      sink_.Bytes(
-          {reinterpret_cast<const char*>(v.data()), v.size() * sizeof(T)});  // no padding: all is value
+      // No padding.
+      sink_.Bytes({reinterpret_cast<const char*>(v.data()), v.size() * sizeof(T)});
     } else {
       for (const auto& x : v) Put(x);
     }
@@ -217,12 +219,11 @@ class FingerprintWriter {
   Sink& sink_;
 };
 
-// Reads what StateWriter wrote. ok() is false after anything that could not have been written; what was read then is
-// of no use.
+// Decodes the output of StateWriter. After invalid input ok() is false and the values read are meaningless.
 class StateReader {
  public:
-  // `version`: of the table whose row it is (AddedIn). `fixed_wide`: its integers of 128 bits have 16 bytes each, as in rows of
-  // older programs.
+  // `version`: schema version of the row (see AddedIn). `fixed_wide`: 128-bit integers take 16 bytes each
+  // (rows without kVarintWide).
   explicit StateReader(std::string_view in, std::uint8_t version = 255, bool fixed_wide = false)
       : at_(in.data()), end_(in.data() + in.size()), version_(version), fixed_wide_(fixed_wide) {}
 
@@ -304,7 +305,7 @@ class StateReader {
     at_ += 8;
     return v;
   }
-  // A count larger than the bytes that are left cannot be true; checked before anything is allocated.
+  // A count larger than the number of bytes left is invalid; checked before any allocation.
   std::size_t Count() {
     const std::uint64_t n = Varint();
     if (n > static_cast<std::uint64_t>(end_ - at_)) {

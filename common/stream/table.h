@@ -1,15 +1,17 @@
 // State of a slot: tables of decoded objects over a Store (docs/runtime.md).
 //
-// Reads: this slot's objects in memory, then the store. A change is made in place and belongs to the commit under way
-// ("touched"); after the commit it waits for the next state write ("dirty"). The bytes that a state write takes are
-// those of one commit: an object that is changed again while a write is gathering is encoded first (copy on write).
+// Lookups go to the slot's objects in memory, then to the store. A change is made in place and belongs to the
+// current commit ("touched"); after the commit the object is "dirty" until the next state write. A state
+// write holds the state as of one commit: an object that changes while the write is being gathered is encoded
+// first (copy on write).
 //
-// A resident table is in memory as a whole. A table of rows that wait (MarkWaiting) is a cached table that counts the rows that
-// only the store has, and keeps a filter of their keys: most look-ups of an absent row read no store.
+// A resident table is entirely in memory. A waiting table (MarkWaiting) is a cached table that counts the
+// rows that are only in the store and keeps a filter of their keys, so that most lookups of absent rows do
+// not read the store.
 //
 // Threads: a slot and its tables belong to one thread at a time. A table never locks.
-// Invariant: an object that is touched or dirty is never evicted. Which objects are in memory decides no result: what a table
-// answers depends on its rows alone.
+// Invariant: a touched or dirty object is never evicted. Results depend on a table's rows only, never on
+// which objects are in memory.
 #pragma once
 
 #include <algorithm>
@@ -33,19 +35,19 @@
 
 namespace cobblestone::stream {
 
-// Every state key: which table, then the project, then the subject. As bytes big-endian, so that order is by project.
+// Key of a state row: table, project, subject. Encoded big-endian, so that rows are ordered by project.
 struct Key {
   std::uint32_t project = 0;
   std::uint64_t id = 0;
-  std::uint64_t sub = 0;  // whole numbers of hosts, too: part of a number is not who it is
+  std::uint64_t sub = 0;  // includes full host numbers: a truncated number does not identify a host
 
   friend constexpr auto operator<=>(const Key&, const Key&) = default;
 };
 
 inline constexpr std::size_t kKeyBytes = 21;
-inline constexpr std::size_t kProjectPrefixBytes = 5;           // of a key: its table and its project
+inline constexpr std::size_t kProjectPrefixBytes = 5;           // of a key: table and project
 void EncodeKey(std::uint8_t table, const Key& key, char* out);  // kKeyBytes bytes
-// False: these are not the bytes of a key.
+// False: the bytes are not an encoded key.
 [[nodiscard]] bool DecodeKey(std::string_view bytes, std::uint8_t* table, Key* key);
 
 inline std::uint64_t HashKey(const Key& key) {
@@ -54,24 +56,24 @@ inline std::uint64_t HashKey(const Key& key) {
   return h ^ (h >> 29);
 }
 
-// A table as it is stored: its number among those of a slot, and the schema version of its values.
+// A table as stored: its number within the slot, and the schema version of its values.
 template <class Value>
 struct TableSpec {
   std::uint8_t id = 0;
   std::uint8_t version = 1;
 };
 
-// In the version byte of a stored value: integers of 128 bits are varints. Rows of older programs have not got it.
+// Flag in the version byte of a stored value: 128-bit integers are varints. Without it they take 16 bytes.
 inline constexpr std::uint8_t kVarintWide = 0x80;
 
-// A stored value, appended to `out`: version byte and fields.
+// Appends a stored value to `out`: version byte and fields.
 template <class Value>
 void EncodeRow(const TableSpec<Value>& table, const Value& value, std::string& out) {
   out.push_back(static_cast<char>(table.version | kVarintWide));
   EncodeState(value, out);
 }
 
-// kFatal: of a newer version than this program knows.
+// kFatal: the row has a newer schema version than this program.
 template <class Value>
 Status DecodeRow(const TableSpec<Value>& table, std::string_view bytes, Value& value) {
   const std::string name = "state table " + std::to_string(table.id);
@@ -89,46 +91,46 @@ Status DecodeRow(const TableSpec<Value>& table, std::string_view bytes, Value& v
 struct EntryBase {
   Key key;
   bool exists = false;         // false: known to be absent, or erased
-  bool touched = false;        // changed in the commit under way
+  bool touched = false;        // changed in the current commit
   bool dirty = false;          // changed since the last state write began
-  bool flushing = false;       // belongs to the state write under way, not yet encoded
+  bool flushing = false;       // part of the current state write, not yet encoded
   bool stored = false;         // the store may hold a row for it
-  std::uint8_t gone_in = 0;    // the state write that held its deletion (TableHost::write); 0: none
-  std::uint8_t used = 0;       // last, at this count of evictions
-  std::uint32_t dirty_at = 0;  // its place among the dirty, if it is
-  std::uint32_t flush_at = 0;  // its place in the state write that is gathered, if it has one
-  std::uint32_t bytes = 0;     // of memory, about: as when it was last read or written
+  std::uint8_t gone_in = 0;    // the state write that contains its deletion (TableHost::write); 0: none
+  std::uint8_t used = 0;       // count of evictions at the last use (TableHost::evictions)
+  std::uint32_t dirty_at = 0;  // index in the dirty list, if dirty
+  std::uint32_t flush_at = 0;  // index in the current state write, if part of it
+  std::uint32_t bytes = 0;     // approximate memory, as of the last read or write
 };
 
-// Thrown by a table whose row cannot be read: the stage that asked can neither go on as if the row did not exist nor
-// with part of it. TableHost::failure has the reason. Slot catches it and stops.
+// Thrown by a table whose row cannot be read. The stage cannot continue as if the row did not exist.
+// TableHost::failure holds the reason. Slot catches the exception and stops.
 struct UnreadableRow {};
 
 class TableBase;
 
-// Where a table reports what it does; the slot.
+// State shared by a slot and its tables.
 struct TableHost {
   const store::Store* store = nullptr;  // null: no store, memory only (replay)
   std::vector<std::pair<TableBase*, EntryBase*>> touched;
-  RowBuffer* flush_rows = nullptr;  // while a state write gathers: where early encodings go
-  std::uint8_t write = 0;           // number of the state write under way, 1 to 255; 0: there is none
-  Status failure;                   // a read that failed; the slot stops after the record
-  bool damaged = false;             // the failure is that of a row: the state is not what was written
-  std::uint64_t reads = 0;          // of the store
-  std::uint8_t evictions = 0;       // so far; begins again behind 255
-  // What came and went without ever reaching this store is written as gone all the same: a checkpoint that another store made
-  // may have it.
+  RowBuffer* flush_rows = nullptr;  // set while a state write is gathered: receives early encodings
+  std::uint8_t write = 0;           // number of the current state write, 1 to 255; 0: none
+  Status failure;                   // of a read; the slot stops after the record
+  bool damaged = false;             // the failure is a damaged row: the state is not what was written
+  std::uint64_t reads = 0;          // reads of the store
+  std::uint8_t evictions = 0;       // number so far; wraps after 255
+  // A row created and erased without reaching this store is still written as a deletion, because a checkpoint
+  // that another store made may contain the row.
   bool every_deletion = false;
 };
 
-// Bytes of objects by the number of evictions since they were last used; the last one: or more.
+// Bytes of objects by the number of evictions since their last use; the last element includes all older ones.
 using BytesByAge = std::array<std::uint64_t, 16>;
 
-// Rows that wait for an event that has not come, of one kind.
+// Rows of one kind that wait for an event that has not arrived.
 struct WaitingRows {
   std::string_view kind;
   std::uint64_t rows = 0;
-  std::uint64_t bytes = 0;  // as they are stored; of a row that was never written 0
+  std::uint64_t bytes = 0;  // stored size; 0 for a row that was never written
 
   friend bool operator==(const WaitingRows&, const WaitingRows&) = default;
 };
@@ -144,48 +146,52 @@ class TableBase {
   [[nodiscard]] std::uint8_t id() const { return id_; }
   [[nodiscard]] bool resident() const { return resident_; }
   [[nodiscard]] std::size_t size() const { return used_; }
-  // Of memory, about: what its objects hold of their own (strings, lists) is taken for twice what they are encoded in.
+  // Approximate memory. Memory owned by the objects (strings, lists) is estimated as twice their encoded
+  // size.
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
-  // Records come back to the same rows of it all the time: worth reading in one go before many are executed (Slot::Warm).
+  // Most records use rows of this table repeatedly: Slot::Warm() reads them in one scan before many records
+  // are executed.
   void MarkHot() { hot_ = true; }
   [[nodiscard]] bool hot() const { return hot_; }
   [[nodiscard]] bool Has(const Key& key) const { return Lookup(key) != nullptr; }
 
-  // Before the slot opens. Its rows wait for an event of others, which may never come, so input alone says how many there are. They
-  // are counted, under this kind, and most of them come and go without ever reaching the store. Not for a resident table.
+  // Declares a waiting table; call before the slot opens. Its rows wait for events that may never arrive, so
+  // only the input limits their number. They are counted under this kind, and most are erased before they
+  // reach the store. Not for a resident table.
   void MarkWaiting(std::string_view kind) {
     COBBLESTONE_CHECK(!resident_, "rows that wait must not be held in memory");
     waiting_ = kind;
   }
   [[nodiscard]] bool waits() const { return !waiting_.empty(); }
   [[nodiscard]] WaitingRows waiting() const { return {waiting_, rows(), outside_bytes_ + EncodedBytes()}; }
-  // How many there are, in memory and in the store. Of a resident table, or of one that waits.
+  // Rows in memory and in the store. Resident and waiting tables only.
   [[nodiscard]] std::uint64_t rows() const { return here_ + outside_; }
-  // Those that only the store has. Of a table that waits.
+  // Rows that are only in the store. Waiting tables only.
   [[nodiscard]] std::uint64_t outside() const { return outside_; }
-  // A row that only the store has, at open; `bytes`: of its value.
+  // Counts a row that is only in the store, at open; `bytes`: size of its value.
   void CountStored(const Key& key, std::size_t bytes);
 
-  // For the owner: a row whose own parts contradict each other, or bytes in it that do not decode. `what`: of the row,
-  // such as "its completion does not decode".
-  [[nodiscard]] Status BadKey() const;  // of a row of this table in the store
+  // For a row of this table in the store whose key does not decode.
+  [[nodiscard]] Status BadKey() const;
+  // For the table's owner: reports a row that contradicts itself or contains bytes that do not decode. `what`
+  // describes the damage, such as "its completion does not decode".
   [[noreturn]] void Damaged(const Key& key, std::string_view what) const;
 
-  // Version byte and value of an object that exists.
+  // Appends version byte and value of an existing object.
   virtual void Encode(const EntryBase& entry, std::string& out) const = 0;
-  // Key and value, or that there is none.
+  // Adds key and value, or the fact that the row is absent.
   virtual void Fingerprint(const EntryBase& entry, Hasher& hasher) const = 0;
-  // A row as it would be stored, appended to `out`; kNotFound when absent. Between commits.
+  // Appends a row in stored form to `out`; kNotFound when absent. Between commits.
   virtual Status Read(const Key& key, std::string& out) = 0;
-  // All of them, in no order. Between commits.
+  // Visits all rows, in no order. Between commits.
   virtual Status ReadAll(
       const std::function<Status(const Key& key, std::string_view value)>& visit) const = 0;
-  // Brings a row of the store that is not there yet, nor counted (CountStored), into memory as clean. Resident tables are filled so
-  // at open.
+  // Loads a row from the store as clean; it must be neither in memory nor counted (CountStored). Fills
+  // resident tables at open.
   virtual Status Load(const Key& key, std::string_view value) = 0;
 
-  // End of a commit: what was touched becomes dirty. What came and went without ever reaching the store is forgotten by tables in
-  // which that is the rule (resident ones, and rows that wait).
+  // End of a commit: the touched object becomes dirty. Resident and waiting tables forget an erased object
+  // that never reached the store.
   void Committed(EntryBase* entry) {
     entry->touched = false;
     if ((resident_ || waits()) && !entry->exists) {
@@ -198,19 +204,20 @@ class TableBase {
       dirty_.push_back(entry);
     }
   }
-  // A state write begins: the dirty set becomes the set to be written. Nothing else is gathered meanwhile.
+  // Begins a state write of the dirty objects. No other write may be gathering.
   void BeginFlush();
-  // Looks at up to `*limit` objects of the set, and encodes as rows into `out` (EncodeFlushRow) those that were not
-  // encoded early; true when none is left. Takes their number off `*limit`.
+  // Examines up to `*limit` objects of the state write and encodes into `out` (EncodeFlushRow) those not
+  // encoded early. Subtracts the number examined from `*limit`. True when none is left.
   bool GatherFlush(std::size_t* limit, RowBuffer& out);
   [[nodiscard]] std::size_t dirty_count() const { return dirty_.size(); }
 
-  // Adds what may go: objects that the store has as they are.
+  // Adds the bytes of objects that can be evicted: those equal to their stored row.
   void WeighClean(BytesByAge& bytes);
-  // Lets go of those that are older than `age`, and of this part of those that are of it. Not while a state write is gathered or
-  // applied: the store does not hold the newest bytes yet.
+  // Evicts clean objects older than `age`, and the fraction `part` of those of exactly that age. Not while a
+  // state write is gathered or applied: the store does not yet hold the newest values.
   void Evict(std::size_t age, double part);
-  // Drops the objects of a resident or waiting table whose deletion has been written. Likewise not during a state write.
+  // Frees objects of a resident or waiting table whose deletion has been written. Not during a state write
+  // either.
   void EvictGone();
 
   void EncodeFlushRow(EntryBase* entry, RowBuffer& rows);
@@ -227,7 +234,7 @@ class TableBase {
     return nullptr;
   }
   void Insert(EntryBase* entry);
-  // `encoded`: bytes of its row.
+  // `encoded`: size of the row.
   void Weigh(EntryBase* entry, std::size_t encoded) {
     bytes_ -= entry->bytes;
     entry->bytes = entry_bytes_ + static_cast<std::uint32_t>(2 * encoded);
@@ -245,15 +252,16 @@ class TableBase {
   [[nodiscard]] static bool IsClean(const EntryBase& entry) {
     return !entry.touched && !entry.dirty && !entry.flushing;
   }
-  // Its deletion is in the state write under way: until that is applied, the store still has the row.
+  // The current state write contains the row's deletion: until the write is applied, the store still has the
+  // row.
   [[nodiscard]] bool LeavesWithTheWrite(const EntryBase& entry) const {
     return !resident_ && entry.gone_in != 0 && entry.gone_in == host_.write;
   }
-  // What is not in memory is absent: there is no store, or it has nothing that is not here.
+  // True if a row that is not in memory is absent: there is no store, or every stored row is in memory.
   [[nodiscard]] bool WholeInMemory() const {
     return resident_ || host_.store == nullptr || (waits() && outside_ == 0);
   }
-  // A row that is not in memory: false where it is absent for certain.
+  // For a row that is not in memory: false if it is certainly absent.
   [[nodiscard]] bool MayBeInStore(const Key& key) const {
     if (WholeInMemory()) return false;
     return !waits() || filter_[PlaceOf(key)] != 0;
@@ -262,7 +270,7 @@ class TableBase {
     return (entry.bytes - entry_bytes_) / 2;
   }
   [[nodiscard]] std::uint64_t EncodedBytes() const { return (bytes_ - used_ * entry_bytes_) / 2; }
-  // A row of the store that is in memory from now on.
+  // A row of the store is now in memory.
   void Brought(const Key& key, std::size_t encoded) {
     ++here_;
     if (waits()) TakeFromOutside(key, encoded);
@@ -284,18 +292,19 @@ class TableBase {
   bool hot_ = false;
   bool some_gone_ = false;  // EvictGone() may find something
   std::uint32_t entry_bytes_;
-  std::string_view waiting_;  // kind of its rows; empty: they do not wait
+  std::string_view waiting_;  // kind of its rows; empty: not a waiting table
   std::uint64_t bytes_ = 0;
-  std::uint64_t here_ = 0;           // rows that are in memory
-  std::uint64_t outside_ = 0;        // rows that only the store has, where they are counted
-  std::uint64_t outside_bytes_ = 0;  // of their values
-  // By a part of the key's hash, how many of these rows have it, or more; 255: as many or more, for good. Empty where there are none.
+  std::uint64_t here_ = 0;           // rows in memory
+  std::uint64_t outside_ = 0;        // rows only in the store, if counted
+  std::uint64_t outside_bytes_ = 0;  // size of their values
+  // Counting filter over a hash of the keys of rows that are only in the store. 255 is an upper limit that is
+  // never decremented. Empty if there are no such rows.
   std::vector<std::uint8_t> filter_;
   std::vector<EntryBase*> slots_;
   std::size_t mask_ = 0;
   std::size_t used_ = 0;
-  std::vector<EntryBase*> dirty_;     // null: forgotten since
-  std::vector<EntryBase*> flushing_;  // null: forgotten since
+  std::vector<EntryBase*> dirty_;     // null: forgotten
+  std::vector<EntryBase*> flushing_;  // null: forgotten
   std::size_t gathered_ = 0;
 
  private:
@@ -320,28 +329,29 @@ class Table final : public TableBase {
     for (Entry* e : spare_) delete e;
   }
 
-  // A row that the store holds but cannot read, or that does not decode, makes Find, Need, Mutable and Erase throw
-  // UnreadableRow.
-  // Null when absent. Objects do not move and are let go only between commits, so the pointer lives through the record
-  // under way.
+  // Find, Need, Mutable and Erase throw UnreadableRow if the store cannot read the row or the row does not
+  // decode.
+  // Find returns null if the row is absent. Objects do not move and are evicted only between commits, so the
+  // pointer stays valid while the current record is processed.
   const Value* Find(const Key& key) {
     Entry* e = Resolve(key);
     return e != nullptr && e->exists ? &e->value : nullptr;
   }
-  // Of a row that another row, or an earlier look, says there is: where it is absent, the state is damaged.
+  // For a row that must exist (another row or an earlier lookup says so). An absent row means that the state
+  // is damaged.
   const Value& Need(const Key& key) {
     const Value* found = Find(key);
     if (found == nullptr) Damaged(key, "is missing");
     return *found;
   }
-  // For changing; made as a default value when absent (*created tells).
+  // For changes; creates a default value if the row is absent (*created is then true).
   Value& Mutable(const Key& key, bool* created = nullptr) {
     Entry* e = Resolve(key);
     if (e == nullptr) e = Add(key);
     Touch(e);
     if (created != nullptr) *created = !e->exists;
     if (!e->exists) ++here_;
-    e->exists = true;  // an absent one is a default value
+    e->exists = true;  // an absent object holds a default value
     return e->value;
   }
   void Erase(const Key& key) {
@@ -351,27 +361,28 @@ class Table final : public TableBase {
     e->exists = false;
     --here_;
     if (e->stored)
-      e->value = Value{};  // it stays until the store knows: with no memory of its own
+      e->value = Value{};  // kept without memory of its own until the deletion is written
     else
       Reset(e->value);
   }
-  // All that exist in memory, in no order; for resident tables that is all there is. Nothing may be changed meanwhile.
+  // Visits all rows in memory, in no order; for resident tables these are all rows. `visit` must not change
+  // the table.
   template <class Visit>
   void ForEach(Visit&& visit) const {
     for (const EntryBase* e : slots_)
       if (e != nullptr && e->exists) visit(e->key, static_cast<const Entry*>(e)->value);
   }
 
-  // All that exist, in memory and in the store, in no order, without filling the memory. Between commits.
+  // Visits all rows, in memory and in the store, in no order, without loading them. Between commits.
   template <class Visit>
   Status ForEachStored(Visit&& visit) const {
     ForEach(visit);
     const char prefix = static_cast<char>(id_);
     return ForEachOutside({&prefix, 1}, visit);
   }
-  // The same within a commit, for a stage: all, and all of a project. Which row comes first depends on what is in memory, so
-  // nothing may depend on the order. Nothing of the table may be changed meanwhile; what `visit` is given lives until it returns. A
-  // row that cannot be read makes it throw UnreadableRow.
+  // The same within a commit, for a stage: all rows, or all rows of a project. The order depends on what is
+  // in memory, so no result may depend on it. `visit` must not change the table; its arguments are valid
+  // until it returns. Throws UnreadableRow if a row cannot be read.
   template <class Visit>
   void Walk(Visit&& visit) const {
     if (Status s = ForEachStored(visit); !s.ok()) Unreadable(std::move(s));
@@ -450,7 +461,7 @@ class Table final : public TableBase {
   }
 
  private:
-  // Rows that only the store has.
+  // Visits rows that are only in the store.
   template <class Visit>
   Status ForEachOutside(std::string_view prefix, Visit&& visit) const {
     if (WholeInMemory()) return Status::Ok();
@@ -465,7 +476,7 @@ class Table final : public TableBase {
       return Status::Ok();
     });
   }
-  // A value with Clear() keeps the memory that it has: what comes and goes all the time needs no allocation.
+  // A value with Clear() keeps its allocated memory for reuse.
   static void Reset(Value& value) {
     if constexpr (requires { value.Clear(); })
       value.Clear();
@@ -496,7 +507,7 @@ class Table final : public TableBase {
     EncodeKey(id_, key, bytes);
     ++host_.reads;
     Status s = host_.store->Get({bytes, kKeyBytes}, &scratch_);
-    if (s.code() == StatusCode::kNotFound) return Add(key);  // remembered as absent
+    if (s.code() == StatusCode::kNotFound) return Add(key);  // cache the absence
     Value value{};
     if (s.ok()) s = Decode(scratch_, value);
     if (!s.ok()) Unreadable(std::move(s));
@@ -514,9 +525,10 @@ class Table final : public TableBase {
   std::string scratch_;
 };
 
-// Lets go of clean objects of these tables, all of one host, where those of them that are not resident hold more than `keep` bytes:
-// those first that were used longest ago, whichever table they are of, and an eighth more than it must, so that it need not come
-// again at once. (A part of each table instead has what is used all the time go for what is not.)
+// Evicts clean objects of these tables, all of one host, if the tables that are not resident hold more than
+// `keep` bytes. The least recently used objects of all tables go first. Evicts keep / 8 bytes more than
+// needed, so that the next call does not have to evict again at once. (Evicting a share of each table would
+// evict hot objects of one table in favor of cold objects of another.)
 void EvictTo(std::uint64_t keep, std::span<TableBase* const> tables, TableHost& host);
 
 }  // namespace cobblestone::stream

@@ -1,13 +1,13 @@
-// Reads the protobuf wire format field by field, straight from the bytes: for the messages that come once per
+// Reads the protobuf wire format field by field, directly from the bytes: for messages that occur once per
 // result, where generated code would allocate. Header-only, because each call is a few instructions.
 //
-// Never reads past the end, never throws, never allocates. What is malformed ends the reading: NextTag()
-// gives 0 and ok() is false from then on; values read after that are 0. A field whose number or wire type the
-// caller does not know is skipped, as generated code does, so that old readers understand newer writers.
+// Never reads past the end, never throws, never allocates. Malformed input ends the reading: NextTag()
+// returns 0 and ok() is false from then on; values read afterwards are 0. The caller skips fields with
+// unknown number or wire type, as generated code does, so that old readers understand newer writers.
 //
 // Stricter than generated code in two ways. Groups are malformed: nothing has written them since proto2, and
-// skipping them needs recursion. A varint must fit into 64 bits. A varint with needless leading zero groups
-// is good: the format allows it, and some encoders back-patch lengths that way.
+// skipping them requires recursion. A varint must fit into 64 bits. A varint padded with zero groups is
+// valid: the format allows it, and some encoders back-patch lengths that way.
 #pragma once
 
 #include <bit>
@@ -33,8 +33,8 @@ class ProtoReader {
  public:
   explicit ProtoReader(std::string_view bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
 
-  // The next field's tag; 0 at the end of the bytes, or where they are malformed. The value must then be
-  // read, by the call that fits the tag's wire type, or skipped.
+  // The next field's tag; 0 at the end of the bytes or where they are malformed. The value must then be read
+  // with the call for the tag's wire type, or skipped.
   std::uint32_t NextTag() {
     if (at_ == end_) return 0;
     const auto first = static_cast<unsigned char>(*at_);
@@ -68,7 +68,7 @@ class ProtoReader {
     const std::uint64_t v = Varint();
     return static_cast<std::int64_t>(v >> 1) ^ -static_cast<std::int64_t>(v & 1);
   }
-  // As generated code: the low 32 bits, and anything but 0 is true.
+  // As generated code: the low 32 bits; any value other than 0 is true.
   std::uint32_t Uint32() { return static_cast<std::uint32_t>(Varint()); }
   bool Bool() { return Varint() != 0; }
 
@@ -82,10 +82,10 @@ class ProtoReader {
     at_ += 8;
     return v;
   }
-  // Bit for bit: negative zero and the payload of a NaN survive.
+  // Bit-exact: negative zero and the payload of a NaN are preserved.
   double Double() { return std::bit_cast<double>(Fixed64()); }
 
-  // The bytes of a string, a message or a packed field. They live as long as what the reader was made of.
+  // The bytes of a string, a message or a packed field; valid as long as the reader's input.
   std::string_view Bytes() {
     const std::uint64_t size = Varint();
     if (size > static_cast<std::uint64_t>(end_ - at_)) [[unlikely]] {
@@ -97,7 +97,7 @@ class ProtoReader {
     return bytes;
   }
 
-  // Over the value of a field that the caller does not know.
+  // Skips the value of an unknown field.
   void Skip(std::uint32_t tag) {
     switch (static_cast<WireType>(tag & 7)) {
       case WireType::kVarint: Varint(); break;
@@ -109,9 +109,9 @@ class ProtoReader {
   }
 
   [[nodiscard]] bool ok() const { return !failed_; }
-  // Nothing is left, of a packed field too.
+  // Nothing is left; also for packed fields.
   [[nodiscard]] bool done() const { return at_ == end_; }
-  // For a caller that finds a value impossible: as if the bytes were malformed.
+  // For a caller that finds an invalid value: treats the bytes as malformed.
   void Fail() {
     failed_ = true;
     at_ = end_;

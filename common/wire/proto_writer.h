@@ -1,7 +1,7 @@
-// Writes the protobuf wire format, byte for byte as generated code of proto3 does: fields in ascending order,
-// default values left out, varints as short as they can be. The test of equality holds both to that.
+// Writes the protobuf wire format byte for byte as generated proto3 code does: fields in ascending order,
+// default values omitted, shortest varints. A test compares both.
 //
-// A double is left out if all its bits are 0. Negative zero is therefore written, and comes back as negative
+// A double is omitted if all its bits are 0. Negative zero is therefore written and read back as negative
 // zero.
 #pragma once
 
@@ -23,12 +23,12 @@ constexpr std::uint64_t ZigZag(std::int64_t v) {
   return static_cast<std::uint64_t>(v) << 1 ^ static_cast<std::uint64_t>(v >> 63);
 }
 
-// Room that one field of at most 64 bits can take: a tag of two bytes (field numbers up to 2047) and ten of
-// varint.
+// Largest size of a field of at most 64 bits: a tag of two bytes (field numbers up to 2047) and a varint of
+// ten.
 inline constexpr std::size_t kMaxScalarField = 12;
 
-// Writes to memory that the caller has measured: `kMaxScalarField` for each scalar field, and for Bytes its
-// size on top. Nothing is checked here, so that a field costs a compare and a store.
+// Writes to a buffer that the caller has sized: `kMaxScalarField` for each scalar field, plus the size of the
+// bytes for each Message(). Bounds are not checked, so that a field costs a compare and a store.
 class ProtoWriter {
  public:
   explicit ProtoWriter(char* to) : start_(to), at_(to) {}
@@ -41,7 +41,7 @@ class ProtoWriter {
   void Double(std::uint32_t field, double v) {
     if (std::bit_cast<std::uint64_t>(v) != 0) PresentDouble(field, v);
   }
-  // A field with presence (`optional`): written even where it is 0.
+  // A field with presence (`optional`): written even if 0.
   void PresentUint(std::uint32_t field, std::uint64_t v) {
     Varint(VarintTag(field));
     Varint(v);
@@ -52,7 +52,7 @@ class ProtoWriter {
     at_ += 8;
   }
   void Fixed64(std::uint32_t field, std::uint64_t v) { Double(field, std::bit_cast<double>(v)); }
-  // A message: written even where it is empty.
+  // A message: written even if empty.
   void Message(std::uint32_t field, std::string_view bytes) {
     Varint(BytesTag(field));
     Varint(bytes.size());
@@ -80,7 +80,7 @@ class ProtoWriter {
   char* at_;
 };
 
-// For what has no bound: a string or a message at the end of `out`.
+// For fields without a size limit: appends a string or a message to `out`.
 inline void AppendMessage(std::uint32_t field, std::string_view bytes, std::string* out) {
   char head[2 * kMaxScalarField];
   ProtoWriter writer(head);

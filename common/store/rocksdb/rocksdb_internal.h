@@ -1,4 +1,4 @@
-// What the store on RocksDB shares with its benchmark and its power-loss test: nothing else includes this.
+// Shared by the RocksDB store, its benchmark and its power-loss test. Not for other use.
 #pragma once
 
 #include <cstdint>
@@ -19,24 +19,24 @@ struct StoreMemory::Parts {
   std::shared_ptr<const rocksdb::FilterPolicy> filter;
 };
 
-// Sorted runs of one store: from kCompactAtRuns on the background thread merges; at kMostRuns Apply waits for
-// it.
+// Limits on the sorted runs of one store: from kCompactAtRuns on, the background thread compacts; at
+// kMostRuns, Apply waits for it.
 inline constexpr int kCompactAtRuns = 12;
 inline constexpr int kMostRuns = 32;
 
-// How every store is opened; README.md says what was measured against what.
+// The options of every store; README.md has the measurements behind them.
 rocksdb::Options TunedOptions(const StoreMemory& memory);
 
-// OpenRocksdbStore over another file system: `env` outlives the store.
+// OpenRocksdbStore on another file system; `env` must outlive the store.
 Result<std::unique_ptr<Store>> OpenRocksdbStoreOn(const RocksdbStoreOptions& options, rocksdb::Env* env);
 
-// The reserved row: a byte that says how this store writes its rows, what the caller gave, checksum. It sorts
-// before every key of a caller, and every table has it, so RocksDB never files a new table below an older
-// one.
+// Key of the reserved row: a byte with the row format of this store, the caller's meta, checksum. The key
+// sorts before every caller's key, and every table file contains it, so RocksDB never places a new table
+// below an older one.
 inline constexpr std::string_view kMetaKey("\0", 1);
 inline constexpr char kMetaFormat = 1;
 
-// Adds to a value what Get and Scan check and take off.
+// Appends the checksum that Get and Scan check and remove.
 void AppendChecksum(std::string_view key, std::string* value);
 
 }  // namespace cobblestone::store

@@ -1,6 +1,6 @@
-// RocksDB writes a diary of its own beside its files; ours does not: our own messages say what an operator must
-// know, and a diary would be the one file that a read-only open makes. And on a full disk it ends the process:
-// RocksDB asserts that nobody writes on into a file whose last write has failed, and its diary does.
+// Disables RocksDB's info log. Our own messages contain what an operator needs, and the info log would be the
+// only file that a read-only open creates. It would also crash the process on a full disk: RocksDB asserts
+// that a file is not written after a failed write, and its info log violates that.
 #pragma once
 
 #include <cstdarg>

@@ -1,12 +1,11 @@
-// Evidence of what was acknowledged: a small file beside the database that says how far the log was when it last told
-// somebody that something is durable. The write-ahead log alone cannot tell a torn last record, which nobody was told
-// about and which is dropped, from damage that looks like one (a damaged length near the end, a truncated file, the
-// last file deleted): RocksDB accepts all of these in every recovery mode. With it, an open that finds less than was
-// acknowledged stops.
+// A small file beside the database that records how long the log was when it last acknowledged a write. The
+// write-ahead log alone cannot distinguish a torn last record, which was never acknowledged and is dropped,
+// from damage that looks the same (a damaged length near the end, a truncated file, the last file deleted):
+// RocksDB accepts all of these in every recovery mode. An open that finds less than was acknowledged stops.
 //
-// Written after the synced write has returned and before anybody is told, without a sync of its own: a killed process
-// loses nothing of it; a power cut may take it back to an older mark, which is still true, only weaker. Two places are
-// written in turn, each with a hash, so that one is always whole.
+// The file is written after the synced write returns and before the acknowledgement, without a sync of its
+// own. A killed process loses nothing. A power failure may restore an older entry, which is still true but a
+// weaker check. Two places, each with a hash, are written in turn, so that one of them is always complete.
 //
 // Threads: one at a time.
 #pragma once
@@ -20,16 +19,16 @@ namespace cobblestone::stream::embedded {
 
 struct AcknowledgedMark {
   std::uint64_t commit = 0;     // number of the last synced write, counted over the life of the log
-  std::uint64_t wal_file = 0;   // number of the write-ahead file that was current after it
-  std::uint64_t wal_bytes = 0;  // and how long it was
+  std::uint64_t wal_file = 0;   // number of the current write-ahead file after that write
+  std::uint64_t wal_bytes = 0;  // length of that file
 };
 
 class AcknowledgedFile {
  public:
-  // kNotFound: there is none. kCorrupted: neither place is whole.
+  // kNotFound: there is no file. kCorrupted: neither place is complete.
   static Result<AcknowledgedMark> Read(const std::string& path);
 
-  // Makes the file, or takes over the one there; `mark` is in it, synced, on return.
+  // Creates the file or takes over the existing one; on return it holds `mark`, synced.
   static Result<AcknowledgedFile> Start(const std::string& path, const AcknowledgedMark& mark);
 
   // Ok, or kFatal with the reason.

@@ -1,11 +1,13 @@
-// When something was appended: the wall clock's time, but never earlier than what was told before, in this life of the
-// log or in an earlier one, and what the steady clock says has gone by since. Records keep the time for ever: "from the
-// future" is measured by it, and how long inputs are kept. A wall clock that was set back (a flat battery says 1970)
-// would have true events refused, and its records trimmed as soon as it is right again.
+// The clock for append times. The time is that of the wall clock, but it never goes back, in this life of the
+// log or across restarts, and it advances by at least what the steady clock measures. Records keep their
+// append time for ever; the check against future event times and the retention of inputs depend on it. With a
+// wall clock that is set back (an empty battery gives 1970), valid events would be refused, and their records
+// would be trimmed as soon as the clock is correct again.
 //
-// A wall clock that was ahead for a while and is put right leaves append times ahead of it until it comes by: then more
-// is let in and inputs are kept for longer (their limit in bytes still holds); nothing is refused or trimmed that must
-// not be. How long the machine was off before a start with a wrong clock nobody can say: that much is missing then.
+// If the wall clock was ahead and is then corrected, append times stay ahead until the wall clock catches up.
+// During this time the check admits later event times and inputs are kept longer (their limit in bytes still
+// holds); nothing is refused or trimmed wrongly. The time that a machine was off before a start with a wrong
+// clock is unknown and therefore missing.
 //
 // Threads: one at a time.
 #pragma once
@@ -18,14 +20,14 @@ namespace cobblestone::stream::embedded {
 
 class AppendClock {
  public:
-  // `wall`: UNIX s. `steady`: s since anything, never goes back. `last`: the newest append time that the log holds; 0:
-  // none, or not to be believed.
+  // `wall`: UNIX s. `steady`: s from any origin, never goes back. `last`: the newest append time in the log;
+  // 0: none, or not to be trusted.
   AppendClock(std::function<double()> wall, std::function<double()> steady, double last)
       : wall_(std::move(wall)), steady_(std::move(steady)), last_(last), last_steady_(steady_()) {}
 
   // UNIX s; never less than before.
   double Now() {
-    const double steady = steady_();  // first: a halt between the two counts twice rather than not at all
+    const double steady = steady_();  // first: a pause between the two reads counts twice, not zero times
     const double wall = wall_();
     last_ = std::max(wall, last_ + std::max(0.0, steady - last_steady_));
     last_steady_ = steady;

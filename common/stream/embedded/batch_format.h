@@ -1,12 +1,12 @@
-// How a batch lies in the database: key = place, value = header and compressed records.
+// Layout of a batch in the database: key = place, value = header and compressed records.
 //
 //   key     topic u16, partition u32, first offset u64; big endian, so that the order of keys is the order of records
 //   value   version u8 | codec u8 | zero u16 | count u32 | raw bytes u32 | body bytes u32 | first offset u64 |
 //           append time f64 | hash of the body u64 | hash of the key and of all of the header before u64 | body
 //
-// Numbers of the value are little endian; hashes are XXH3, 64 bits. The key goes into the header's hash: a value that
-// turns up under another key is damage too. The body's hash covers the bytes as stored, so that Verify can check
-// without decompressing and the compressor never sees damaged input.
+// Numbers of the value are little-endian; hashes are XXH3, 64 bits. The header's hash includes the key, so a
+// value under a wrong key is detected as damage. The body's hash covers the stored bytes, so Verify can check
+// without decompressing, and the decompressor never sees damaged input.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ namespace cobblestone::stream::embedded {
 
 inline constexpr std::size_t kBatchKeyBytes = 14;
 inline constexpr std::size_t kBatchHeaderBytes = 48;
-// A payload must be smaller: its length, and that of what it compresses to, fit 32 bits with room to spare.
+// Exclusive limit of a payload: its length and the length of the compressed body then fit 32 bits.
 inline constexpr std::size_t kMaxPayloadBytes = std::size_t{1} << 30;
 
 std::string BatchKey(TopicPartition where, std::uint64_t first);
@@ -34,7 +34,7 @@ struct BatchPlace {
 };
 std::optional<BatchPlace> ParseBatchKey(std::string_view key);
 
-// A batch on its way to the database. Packing (hash, compression) needs no offset, so it is done before the log's
+// A batch on its way to the database. Packing (hash, compression) needs no offset and runs before the log's
 // mutex is taken; Seal() completes the header once the place is known.
 class PackedBatch {
  public:
@@ -50,7 +50,7 @@ class PackedBatch {
   std::size_t size_ = 0;
 };
 
-// What a header says; its own hash was right.
+// The fields of a header with a valid hash.
 struct BatchHeader {
   std::uint8_t codec = 0;
   std::uint32_t count = 0;
@@ -63,9 +63,9 @@ struct BatchHeader {
   [[nodiscard]] std::uint64_t end() const { return first + count; }
 };
 
-// kCorrupted: the stored bytes are not what was written, or a newer version of the program wrote them (says which).
+// kCorrupted: the stored bytes are damaged, or a newer program version wrote them (the message says which).
 Result<BatchHeader> ReadBatchHeader(const BatchPlace& place, std::string_view stored);
-// As above, and the body's hash was compared.
+// As ReadBatchHeader(), and checks the body's hash.
 Result<BatchHeader> CheckBatch(const BatchPlace& place, std::string_view stored);
 Result<BatchRef> UnpackBatch(const BatchPlace& place, std::string_view stored);
 

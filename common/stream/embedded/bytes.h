@@ -24,7 +24,7 @@ T LoadNumber(const char* at) {
   return value;
 }
 
-// Big endian: bytes compare as the numbers do.
+// Big-endian: byte order is numeric order.
 template <class T>
 void AppendOrdered(std::string& out, T value) {
   for (int shift = static_cast<int>(sizeof value) * 8 - 8; shift >= 0; shift -= 8) {

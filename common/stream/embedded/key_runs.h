@@ -1,9 +1,9 @@
-// Entries (key, place) of a topic's index on their way to its files: short sorted runs in memory.
+// Entries (key, place) of a topic index before they are written to its files: short sorted runs in memory.
 //
-// An entry is encoded so that bytes compare as (key length, key, partition, offset) do, and so that no entry of one key
-// can be taken for one of another: key length u8 | key | partition u16 | offset u48, big endian.
+// Encoded entries compare like (key length, key, partition, offset), and an entry of one key is never a
+// prefix match for another key: key length u8 | key | partition u16 | offset u48, big-endian.
 //
-// Threads: none of its own.
+// Threads: not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ struct RecordPlace {
 inline constexpr std::size_t kMaxIndexKeyBytes = 255;
 inline constexpr std::uint64_t kMaxOffset = (std::uint64_t{1} << 48) - 1;
 
-// What all entries of a key begin with.
+// The common prefix of all entries of a key.
 std::string IndexPrefix(std::string_view key);
 std::string IndexEntry(std::string_view key, RecordPlace place);
 RecordPlace PlaceOfEntry(std::string_view entry);
@@ -40,14 +40,15 @@ class KeyRuns {
   // Appends the places of `key`, in no order.
   void Find(std::string_view key, std::vector<RecordPlace>& places) const;
 
-  // All is sorted from here on, until the next Add().
+  // Sorts all entries; they stay sorted until the next Add().
   void Close();
 
-  // All entries, ascending, each once. A status from `visit` ends it. Only after Close().
+  // Visits all entries, ascending, each once. A status other than ok from `visit` stops the merge. Only after
+  // Close().
   Status Merge(const std::function<Status(std::string_view entry)>& visit) const;
 
  private:
-  // Prefix first: most comparisons need not look at the bytes themselves.
+  // The first bytes of the entry, which decide most comparisons.
   struct Reference {
     std::uint64_t high = 0;
     std::uint64_t low = 0;
@@ -62,7 +63,7 @@ class KeyRuns {
   };
 
   std::vector<Run> sorted_;
-  Run open_;  // unsorted, the newest
+  Run open_;  // unsorted, the newest entries
   std::size_t entries_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// One owner per data directory: an flock on a file that names the owner's process. The kernel lets go of the lock when
-// the owner dies, however it dies, so a lock that is held is an owner that lives.
+// One owner per data directory: an flock on a file that holds the owner's pid. The kernel releases the lock
+// when the owner dies in any way, so a held lock means a live owner.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@ namespace cobblestone::stream::embedded {
 
 class LockFile {
  public:
-  // Makes the file when there is none, takes the lock, writes the pid into it. kFenced: another process holds it (says
-  // its pid and what to do). Never waits.
+  // Creates the file if missing, takes the lock and writes the pid. kFenced: another process holds the lock
+  // (the message has its pid and what to do). Never waits.
   static Result<LockFile> Take(const std::string& path);
 
-  // Ok: nobody holds it at this moment. kFenced: somebody does.
+  // Ok: nobody holds the lock now. kFenced: another process does.
   static Status CheckFree(const std::string& path);
 
   LockFile(LockFile&& other) noexcept;

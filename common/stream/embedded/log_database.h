@@ -1,19 +1,20 @@
 // The RocksDB under the log: three column families behind one write-ahead log.
 //
-//   default   small rows: the manifest of topics, the owner's epoch, the number of the last commit, where each trimmed
-//             partition begins, the caller's rows
+//   default   small rows: the manifest of topics, the owner's epoch, the number of the last commit, the first offset
+//             of each trimmed partition, the caller's rows
 //   trimmed   batches of topics that are trimmed
 //   forever   batches of topics that are kept for ever
 //
-// Batches are blobs: a flush writes them once into a file of their own and leaves a key of a few dozen bytes in the
-// tree, so a compaction never rewrites the ledger. What is trimmed is a range of keys; once all batches of a blob file
-// are gone RocksDB deletes the file. Measured (tests/bench/log_bench.cc): every stored byte is written twice, to the
-// write-ahead log and to the blob file, whatever the age of the log.
+// Batches are blobs: a flush writes them once into a blob file and leaves a key of a few dozen bytes in the
+// tree, so a compaction never rewrites the ledger. A trim deletes a range of keys; RocksDB deletes a blob
+// file once all its batches are gone. Measured (tests/bench/log_bench.cc): every stored byte is written
+// twice, to the write-ahead log and to the blob file, whatever the age of the log.
 //
-// Recovery: mode kTolerateCorruptedTailRecords, which stops at a damaged record and drops an incomplete last one.
-// (RocksDB's default, kPointInTimeRecovery, silently drops everything behind a damaged record.) Three things catch what
-// still passes: RocksDB's manifest knows the length of each closed write-ahead file; each commit carries a number, and a
-// gap in the numbers stops the recovery; and the file `acknowledged` (acknowledged.h) says how far the log was.
+// Recovery: mode kTolerateCorruptedTailRecords, which stops at a damaged record and drops an incomplete last
+// one. (RocksDB's default, kPointInTimeRecovery, silently drops everything behind a damaged record.) Three
+// checks catch the remaining damage: RocksDB's manifest has the length of each closed write-ahead file; each
+// commit has a number, and a gap in the numbers stops the recovery; the file `acknowledged` (acknowledged.h)
+// has the acknowledged length of the log.
 #pragma once
 
 #include <atomic>
@@ -43,16 +44,16 @@ struct LogDatabaseOptions {
   std::uint64_t write_buffer_bytes = 0;
 };
 
-// Where a partition lies in the database.
+// The stored range of a partition.
 struct StoredExtent {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
-  double append_time = 0;  // of the last batch, UNIX s; 0: there is none
+  double append_time = 0;  // of the last batch, UNIX s; 0: no batch
 };
 
 class LogDatabase {
  public:
-  // Statuses as Log::Open. Takes the lock unless read_only.
+  // Statuses as Log::Open(). Takes the lock unless read_only.
   static Result<std::unique_ptr<LogDatabase>> Open(const LogDatabaseOptions& options,
                                                    const std::vector<TopicSpec>& topics);
   ~LogDatabase();
@@ -62,22 +63,23 @@ class LogDatabase {
   [[nodiscard]] std::uint64_t owner_epoch() const { return owner_epoch_; }
   [[nodiscard]] std::uint64_t last_commit() const { return commit_; }
 
-  // Building a commit. Every commit starts with BeginCommit(), which numbers it.
+  // Builds a commit. Every commit starts with BeginCommit(), which numbers it.
   void BeginCommit(rocksdb::WriteBatch& batch);
   void PutBatch(rocksdb::WriteBatch& batch, TopicPartition where, std::uint64_t first,
                 std::string_view stored) const;
   void PutRow(rocksdb::WriteBatch& batch, std::string_view key, std::string_view value) const;
   void TrimTo(rocksdb::WriteBatch& batch, TopicPartition where, std::uint64_t begin) const;
 
-  // One thread at a time (the committer). Atomic; durable on return when `sync`, but for what the options say.
+  // One thread at a time (the committer). Atomic; durable on return if both `sync` and
+  // LogDatabaseOptions::sync are true.
   rocksdb::Status Write(rocksdb::WriteBatch& batch, bool sync);
-  // After a synced Write(), before anybody is told of it.
+  // Call after a synced Write(), before the write is acknowledged.
   Status Acknowledge();
 
-  // From here on any thread.
+  // Any thread from here on.
   [[nodiscard]] Result<StoredExtent> Extent(TopicPartition where) const;
-  // The stored batch that holds `offset` and, for readers that go on, those behind it: `visit` gets place and value
-  // until it returns false. Nothing is visited when there is no batch at or before `offset`.
+  // Visits the stored batch that contains `offset` and then those behind it, until `visit` returns false.
+  // Nothing is visited when there is no batch at or before `offset`.
   Status ReadFrom(TopicPartition where, std::uint64_t offset,
                   const std::function<bool(std::uint64_t first, std::string_view stored)>& visit) const;
   [[nodiscard]] Result<std::string> GetRow(std::string_view key) const;  // kNotFound
@@ -87,17 +89,17 @@ class LogDatabase {
   static void SeekRow(rocksdb::Iterator& it, std::string_view key);
   static bool AtRow(const rocksdb::Iterator& it);
 
-  // Gives the space of trimmed batches back to the file system. Long; one thread at a time.
+  // Returns the space of trimmed batches to the file system. Takes long; one thread at a time.
   Status Reclaim();
-  // Makes a Reclaim() that runs return early, and every later one at once.
+  // Makes a running Reclaim() return early and every later one at once.
   void StopReclaim();
 
-  // Checks what Verify() of the log does not see by reading batches: the tree's files, the lists of files, the
+  // Checks what Log::Verify() does not see by reading batches: the tree's files, the lists of files, the
   // write-ahead log.
   Status VerifyFiles() const;
 
   [[nodiscard]] std::uint64_t disk_bytes() const;
-  // Bytes of trimmed topics in files, also those that wait to be reclaimed.
+  // Bytes of trimmed topics in files, including those not yet reclaimed.
   [[nodiscard]] std::uint64_t trimmed_file_bytes() const;
   [[nodiscard]] std::string doing(const std::string& verb) const {
     return verb + " the log in " + options_.path;
@@ -127,7 +129,7 @@ class LogDatabase {
   std::unique_ptr<rocksdb::DB> db_;
   std::vector<rocksdb::ColumnFamilyHandle*> families_;  // default, trimmed, forever
   std::uint64_t owner_epoch_ = 0;
-  std::atomic<std::uint64_t> commit_ = 0;  // the committer's; VerifyFiles() looks at it
+  std::atomic<std::uint64_t> commit_ = 0;  // written by the committer; VerifyFiles() reads it
 };
 
 }  // namespace cobblestone::stream::embedded

@@ -1,4 +1,4 @@
-// RocksDB's statuses in our words.
+// Converts RocksDB's statuses.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace cobblestone::stream::embedded {
 
-// `doing`: "reading the log in /var/lib/x". Damage and missing files become kCorrupted, everything else kFatal; both
-// say what to do.
+// `doing`: "reading the log in /var/lib/x". Damage and missing files become kCorrupted, everything else
+// kFatal; both messages say what to do.
 Status FromRocksdb(const rocksdb::Status& status, const std::string& doing);
 
 }  // namespace cobblestone::stream::embedded

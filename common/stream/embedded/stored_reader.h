@@ -1,6 +1,6 @@
-// Batches from disk, for readers that are further behind than memory reaches. Reading on from where the last read of a
-// partition ended takes several batches at once; a look-up takes one. What was decoded last stays for a while, so that
-// walking a batch record by record decodes it once.
+// Reads batches from disk, for readers that lag behind the batches in memory. A sequential read fetches
+// several batches at once; a lookup fetches one. Recently decoded batches are cached, so that reading a batch
+// record by record decodes it once.
 //
 // Threads: any.
 #pragma once
@@ -18,11 +18,11 @@ namespace cobblestone::stream::embedded {
 
 class StoredReader {
  public:
-  // `database` outlives the reader. `cache_bytes`: of payloads kept.
+  // `database` must outlive the reader. `cache_bytes`: limit of the cached payloads.
   StoredReader(const LogDatabase& database, std::uint64_t cache_bytes)
       : database_(database), cache_bytes_(cache_bytes) {}
 
-  // The stored batch that holds `offset`; null when none does. kCorrupted: damaged.
+  // The stored batch that contains `offset`; null when there is none. kCorrupted: damaged.
   Result<BatchRef> Read(TopicPartition where, std::uint64_t offset);
 
  private:
@@ -39,7 +39,7 @@ class StoredReader {
   const LogDatabase& database_;
   const std::uint64_t cache_bytes_;
   std::mutex mutex_;
-  std::list<Kept> kept_;  // used last: first
+  std::list<Kept> kept_;  // most recently used first
   Places places_;
   std::map<TopicPartition, std::uint64_t> read_up_to_;
   std::uint64_t kept_bytes_ = 0;

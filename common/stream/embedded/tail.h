@@ -1,11 +1,11 @@
-// The newest batches of all partitions, in memory: what readers close behind the writers get without a look at the disk.
+// The newest batches of all partitions, in memory: readers close behind the writers do not read the disk.
 //
-// Invariant: of each partition it holds a run without gaps that ends at the partition's end, and everything that is not
-// durable. What all have consumed goes as soon as it is durable; beyond the limit the oldest durable batch goes first,
-// whoever still needs it.
+// Invariant: for each partition the tail holds a run without gaps that ends at the partition's end and
+// includes everything that is not durable. A batch that all consumers have consumed is evicted as soon as it
+// is durable. Beyond the limit the oldest durable batch is evicted first, even if a consumer still needs it.
 //
-// Threads: none of its own; the log's mutex guards it. Batches that go are handed out, so that the caller frees them
-// after it has let go of that mutex.
+// Threads: guarded by the log's mutex. Evicted batches are returned to the caller, which frees them after it
+// has released the mutex.
 #pragma once
 
 #include <cstddef>
@@ -19,16 +19,16 @@ namespace cobblestone::stream::embedded {
 
 class Tail {
  public:
-  // `slots`: partitions of all topics, counted through. Each starts empty at `ends[slot]`.
+  // `slots`: index over the partitions of all topics. Each partition starts empty at `ends[slot]`.
   Tail(const std::vector<std::uint64_t>& ends, std::uint64_t limit_bytes);
 
   void Add(std::size_t slot, BatchRef batch);
-  // Null when the batch is not here.
+  // Null when the batch is not in memory.
   [[nodiscard]] BatchRef Find(std::size_t slot, std::uint64_t offset) const;
 
   void Durable(std::size_t slot, std::uint64_t end);
   void Consumed(std::size_t slot, std::uint64_t offset, std::vector<BatchRef>& gone);
-  // Keeps the limit.
+  // Evicts batches beyond the limit.
   void Evict(std::vector<BatchRef>& gone);
 
   [[nodiscard]] std::uint64_t durable_end(std::size_t slot) const { return partitions_[slot].durable_end; }
@@ -37,7 +37,7 @@ class Tail {
  private:
   struct Entry {
     BatchRef batch;
-    std::uint64_t order = 0;  // of Add()
+    std::uint64_t order = 0;  // sequence number of Add()
   };
   struct Partition {
     std::deque<Entry> entries;

@@ -1,4 +1,4 @@
-// Work that must not hold up a stream thread: writing state, reading checkpoints back.
+// Work that must not block a stream thread: writing state, reading checkpoints back.
 #pragma once
 
 #include <condition_variable>
@@ -9,19 +9,19 @@
 
 namespace cobblestone::stream::kafka {
 
-// Jobs run one at a time, in the order in which they were given.
+// Runs jobs one at a time, in the order of submission.
 class Background {
  public:
   virtual ~Background() = default;
   virtual void Run(std::function<void()> job) = 0;
-  // Until all that was given has run.
+  // Waits until all submitted jobs have run.
   virtual void Drain() = 0;
 };
 
 class BackgroundThread final : public Background {
  public:
   BackgroundThread();
-  ~BackgroundThread() override;  // runs what was given first
+  ~BackgroundThread() override;  // runs submitted jobs first
   void Run(std::function<void()> job) override;
   void Drain() override;
 

@@ -1,4 +1,5 @@
-// Makes a slot's state as of what is committed, without owning it: for `verify`, `rebuild` and `migrate`.
+// Builds a slot's state as of the last commit, without owning the slot: for `verify`, `rebuild` and
+// `migrate`.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +15,19 @@
 namespace cobblestone::stream::kafka {
 
 struct CatchUpOptions {
-  // From the last checkpoint; else from the first journal entry on, which must be there.
+  // True: start from the last checkpoint. False: from the first journal entry, which must still exist.
   bool checkpoint = true;
-  // No further than this commit, though more are committed; 0: all.
+  // Stop at this commit, even if later ones exist; 0: the last.
   std::uint64_t until = 0;
-  // For state with which a worker goes on: it keeps what the next checkpoint must say. Else it is without markers.
+  // True: for state that a worker continues with; markers record what the next checkpoint must contain.
   bool markers = false;
   Millis patience{60000};  // without progress
   std::function<void(const TaskStatus&)> progress{};
-  std::function<void(const SlotCommit&)> executed{};  // of each commit
+  std::function<void(const SlotCommit&)> executed{};  // called with each re-executed commit
 };
 
-// `space` has no state of the slot, or an older one to begin with. Every commit that is executed gives the journal's
-// fingerprint, or it is kCorrupted. On return the state is written.
+// `space` holds no state of the slot, or an older one to start from. kCorrupted: a re-executed commit gives
+// another fingerprint than the journal holds. On return the state is written.
 Result<SlotMeta> CatchUp(Cluster& cluster, std::uint32_t slot, const TaskOptions& options,
                          const SlotFactory& factory, StateSpace& space, Background& background,
                          const CatchUpOptions& how);

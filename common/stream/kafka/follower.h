@@ -1,8 +1,8 @@
-// Keeps the states of all slots on this machine, as of what is committed, without owning or joining anything: for those who
-// only look (services/view). Any number of them may follow one deployment.
+// Maintains the states of all slots on this machine as of the last commit, without owning a slot or joining
+// the group: for read-only processes (services/view). Any number of followers may follow one deployment.
 //
-// Follows checkpoints (as old as kafka.checkpoint_interval), or executes what the owners commit (as old as a state write; costs
-// what a hot standby of every slot costs).
+// A follower either applies checkpoints (state is as old as kafka.checkpoint_interval) or re-executes the
+// owners' commits (as old as a state write; costs as much as a hot standby of every slot).
 #pragma once
 
 #include <atomic>
@@ -27,20 +27,21 @@ struct FollowerOptions {
   TaskOptions task;
   std::uint32_t slots = 1;
   bool execute = false;
-  Millis look_every{2000};  // for slots of which nothing was committed yet
+  Millis look_every{2000};  // for slots without a commit
 };
 
 class StateFollower {
  public:
-  // `space` has states of an earlier run, or none. All must outlive it. `report`: what an operator should know; its thread.
+  // `space` holds states of an earlier run, or none. All arguments must outlive the follower. `report`:
+  // messages for the operator, from the follower's thread.
   StateFollower(Cluster& cluster, FollowerOptions options, SlotFactory factory, StateSpace& space,
                 std::function<void(const std::string&)> report);
-  // Ends its thread. All stores that it gave must have been given back.
+  // Ends the thread. All stores from StoreOf() must have been released.
   ~StateFollower();
 
-  // The state as it lies on disk; it goes on being written. Null: none is whole yet. Any thread.
+  // The state on disk, which continues to be updated. Null: no complete state yet. Any thread.
   [[nodiscard]] std::shared_ptr<const store::Store> StoreOf(std::uint32_t slot) const;
-  // Why it has ended by itself: this machine's disk. Any thread.
+  // Why the follower stopped by itself: a failure of this machine's disk. Any thread.
   [[nodiscard]] Status failure() const;
 
  private:
@@ -60,7 +61,7 @@ class StateFollower {
   std::condition_variable wake_;
   mutable std::mutex mutex_;
   Status failure_;            // guarded by mutex_
-  Reader* reader_ = nullptr;  // guarded by mutex_; to be woken
+  Reader* reader_ = nullptr;  // guarded by mutex_; for Interrupt()
   std::thread thread_;
 };
 

@@ -1,6 +1,6 @@
-// Looks from time to time whether each slot is somebody's. A member that gives one up is to join again, so that it goes to
-// the next; when it dies before, and is back within its session, a group of static members does not notice, and nobody would
-// ever have that slot (seen on Kafka 4.3.1).
+// Checks periodically that each slot has an owner. A member that gives up a slot must rejoin, so that the
+// slot is assigned to another member. If the member dies before that and returns within its session, a group
+// of static members does not notice, and the slot would never get an owner (seen on Kafka 4.3.1).
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,12 @@ namespace cobblestone::stream::kafka {
 
 class GroupWatch {
  public:
-  // Asks once in `every`; half a session is often enough, for what a session's end mends is no business of this.
+  // Checks once per `every`. Half a session timeout is enough, because the end of a session repairs shorter
+  // problems by itself.
   GroupWatch(std::uint32_t slots, Millis every) : slots_(slots), every_(every) {}
 
-  // To be called often. True, once: at several looks, one after the other, some slot was nobody's in a group at rest, and of
-  // its members this one is to have everything shared out again.
+  // Call often. Returns true once when several consecutive checks found a slot without owner in a stable
+  // group and this member is the one that must trigger a rebalance.
   bool Unowned(Group& group, Time now);
 
  private:
@@ -24,7 +25,7 @@ class GroupWatch {
   std::uint32_t slots_;
   Millis every_;
   bool asked_ = false;
-  int unowned_ = 0;  // looks
+  int unowned_ = 0;  // consecutive checks
   Time next_{};
 };
 

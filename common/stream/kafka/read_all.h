@@ -1,4 +1,4 @@
-// Reads a partition from one offset to its present end.
+// Reads a partition from an offset to its current end.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace cobblestone::stream::kafka {
 
-// A status of `visit` ends it and is returned. *end: behind the last message there is, or the gap behind it. kRetry: the
-// end was not reached within `patience` without news.
+// A status other than ok from `visit` stops the read and is returned. *end: the offset behind the last
+// message or behind the gap after it. kRetry: no progress for `patience` before the end was reached.
 Status ReadAll(Reader& reader, TopicPartition where, std::uint64_t from, Millis patience,
                const std::function<Status(const Message&)>& visit, std::uint64_t* end = nullptr);
 

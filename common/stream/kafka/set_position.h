@@ -1,5 +1,6 @@
-// Where slots stand, found without the group's word and set without owning them: for an operator whose group was forgotten
-// (`rebuild --journal`), and for a deployment that comes from elsewhere (`migrate`).
+// Finds slot positions without the group's offsets and sets them without owning the slots: for a group whose
+// offsets have expired (`rebuild --journal`), and for a deployment that comes from another backend
+// (`migrate`).
 #pragma once
 
 #include <cstdint>
@@ -14,13 +15,14 @@
 
 namespace cobblestone::stream::kafka {
 
-// What was committed last, by the journal's end and the newest checkpoint that is whole. None: nothing ever was. All
-// transactions that have written there must be decided. kCorrupted: the two do not belong together, or commits are missing
-// between them.
+// The last committed position according to the journal's end and the newest complete checkpoint. None:
+// nothing was ever committed. All transactions on these partitions must have ended. kCorrupted: journal and
+// checkpoint do not match, or commits between them are missing.
 Result<std::optional<Position>> PositionByJournal(Cluster& cluster, std::uint32_t slot,
                                                   const TaskOptions& options, Millis patience);
 
-// Part of the open transaction of a producer. The group must be empty: with static members the broker refuses else.
+// Sends positions in the producer's open transaction. The group must be empty: with static members the broker
+// rejects the request otherwise.
 Outcome SendPositions(Cluster& cluster, const std::map<std::uint32_t, Position>& positions,
                       TopicIndex journal, Producer& producer);
 

@@ -1,5 +1,5 @@
-// Whose states a directory holds (MakeDirectoryStateSpace): those of one deployment, on one cluster. On another log they
-// would go on from where they stand, and nothing but a fingerprint that differs would tell.
+// The deployment and cluster that a state directory (MakeDirectoryStateSpace) belongs to. On another log the
+// states would continue from their position, and only a fingerprint mismatch would show the error.
 #pragma once
 
 #include <functional>
@@ -10,15 +10,15 @@
 namespace cobblestone::stream::kafka {
 
 struct DeploymentName {
-  std::string cluster;  // as the brokers tell it (TopicAdmin::ClusterId)
+  std::string cluster;  // as reported by the brokers (TopicAdmin::ClusterId)
   std::string prefix;
 
   friend bool operator==(const DeploymentName&, const DeploymentName&) = default;
 };
 
-// Makes the directory this deployment's, durably; before any state in it is opened. kInvalidArgument: it is another one's,
-// and nothing was changed. Where it does not say whose it is, or that is damaged, what is in it is thrown away: states are
-// a cache of the cluster.
+// Durably assigns the directory to this deployment; call before any state in it is opened. kInvalidArgument:
+// the directory belongs to another deployment, and nothing was changed. If the assignment is missing or
+// damaged, the contents are deleted: states are a cache of the cluster.
 Status ClaimStateDirectory(const std::string& directory, const DeploymentName& deployment,
                            const std::function<void(const std::string&)>& report);
 

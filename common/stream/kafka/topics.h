@@ -1,6 +1,7 @@
-// The topics of a deployment on a cluster: made with the settings that its guarantees rest on, and refused where they
-// differ (partition counts above all: a key must find its partition for as long as the data lives). And what an operator's
-// verbs must know before they touch what workers have: who works, and whether all is decided.
+// The topics of a deployment on a cluster: created with the settings that the guarantees depend on, and
+// rejected if they differ (above all partition counts: a key must map to the same partition for the life of
+// the data). Also the checks that operator commands need before they change the workers' data: the active
+// members, and whether all transactions have ended.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ struct TopicPlan {
 };
 
 struct TopicDrift {
-  std::string topic;  // its name on the cluster
-  std::string what;   // what is and what must be
+  std::string topic;  // name on the cluster
+  std::string what;   // actual and required setting
   bool missing = false;
 };
 
@@ -29,20 +30,22 @@ class TopicAdmin {
  public:
   virtual ~TopicAdmin() = default;
 
-  // What differs from the plan. `replication` 0: whatever there is.
+  // Differences from the plan. `replication` 0: any.
   virtual Result<std::vector<TopicDrift>> Check(const std::vector<TopicPlan>& plan, int replication) = 0;
-  // Makes those that are missing; existing ones stay as they are. The names of those made.
+  // Creates missing topics and returns their names; existing topics are not changed.
   virtual Result<std::vector<std::string>> Create(const std::vector<TopicPlan>& plan, int replication) = 0;
-  // Identifies the cluster; state made for one is not to be used with another.
+  // Identifies the cluster; state of one cluster must not be used with another.
   virtual Result<std::string> ClusterId() = 0;
-  // Who works on the deployment now: members of its group. One that stopped counts until its session is over.
+  // Active members of the deployment's group. A stopped member counts until its session ends.
   virtual Result<std::vector<std::string>> Members() = 0;
-  // Where a partition ends: for readers, and behind what transactions have left there that are still open.
+  // End of a partition: `stable` for readers of committed messages, `all` including messages of open
+  // transactions.
   struct Ends {
     std::uint64_t stable = 0;
     std::uint64_t all = 0;
   };
-  // The one call that several threads may make at a time (each index of a view follows on its own).
+  // The only method that several threads may call at a time (each index of a view follows the log on its
+  // own).
   virtual Result<Ends> EndsOf(TopicPartition where) = 0;
 };
 

@@ -1,7 +1,8 @@
-// What a worker needs of a Kafka cluster, and nothing else: the seam between the protocol of docs/runtime.md and
-// whoever carries it out: librdkafka (librdkafka/), or a cluster in memory (common/sim).
+// The interface to a Kafka cluster that a worker needs: the seam between the protocol of docs/runtime.md and
+// its transport, either librdkafka (librdkafka/) or a cluster in memory (common/sim).
 //
-// Threads: a producer, a reader and a group belong to one thread; the cluster that makes them to any.
+// Threads: a producer, a reader and a group belong to one thread; the cluster that creates them may be used
+// by any.
 #pragma once
 
 #include <chrono>
@@ -23,7 +24,7 @@ namespace cobblestone::stream::kafka {
 using Time = std::chrono::steady_clock::time_point;
 using Millis = std::chrono::milliseconds;
 
-// A message as it was read. Bytes live as long as the object.
+// A message as read. The bytes live as long as the object.
 class Message {
  public:
   using Free = void (*)(void*);
@@ -39,10 +40,11 @@ class Message {
         owned_(owned, free) {}
 
   [[nodiscard]] std::uint64_t offset() const { return offset_; }
-  [[nodiscard]] double timestamp() const { return timestamp_; }  // UNIX s, to the millisecond
+  [[nodiscard]] double timestamp() const { return timestamp_; }  // UNIX s, millisecond resolution
   [[nodiscard]] std::string_view key() const { return key_; }
   [[nodiscard]] std::string_view value() const { return value_; }
-  [[nodiscard]] bool tombstone() const { return tombstone_; }  // no value at all, which is not an empty one
+  // No value at all; different from an empty value.
+  [[nodiscard]] bool tombstone() const { return tombstone_; }
 
  private:
   std::uint64_t offset_ = 0;
@@ -53,7 +55,7 @@ class Message {
   std::unique_ptr<void, Free> owned_{nullptr, [](void*) {}};
 };
 
-// How a group knows one of its members, for the transaction in which its offsets are sent. Taken anew for each.
+// Identifies a member to the transaction that sends its offsets. Fetch it for each transaction.
 using Membership = std::shared_ptr<void>;
 
 struct OffsetToSend {
@@ -62,17 +64,17 @@ struct OffsetToSend {
   std::string metadata{};
 };
 
-// What a call of a producer came to, named by what is asked of its owner.
+// The result of a producer call, named by the reaction that is required.
 enum class Reaction : std::uint8_t {
-  kNone,     // it has happened
-  kRetry,    // the same call again, with the same arguments
-  kAbort,    // Abort(); the producer goes on
-  kFenced,   // somebody else has the transactional.id: this producer is dead, and so is its transaction
-  kReplace,  // this producer is dead; what became of its transaction must be read from the log
+  kNone,     // success
+  kRetry,    // repeat the call with the same arguments
+  kAbort,    // call Abort(); the producer remains usable
+  kFenced,   // another producer has the transactional.id: this producer and its transaction are dead
+  kReplace,  // this producer is dead; the outcome of its transaction must be read from the log
 };
 struct [[nodiscard]] Outcome {
   Reaction reaction = Reaction::kNone;
-  std::string message{};  // the client's words
+  std::string message{};  // from the client
 
   [[nodiscard]] bool ok() const { return reaction == Reaction::kNone; }
 };
@@ -81,41 +83,45 @@ class Producer {
  public:
   virtual ~Producer() = default;
 
-  // Fences whoever had the transactional.id and ends his transaction, so that nothing of it is open on return.
+  // Fences the previous owner of the transactional.id and ends its transaction; on return no transaction is
+  // open.
   virtual Outcome Init() = 0;
   virtual Outcome Begin() = 0;
-  // Takes the bytes over. `key` empty: none. Where the message came to lie is in *offset once Flush() has said ok; it
-  // must live until then or until the end of the producer. kRetry: what is on its way is too much, Flush() first.
+  // Takes ownership of the bytes. `key` empty: no key. *offset receives the message's offset; it is valid
+  // once Flush() returns ok and must live until then or until the producer ends. kRetry: too many messages
+  // are in flight, call Flush() first.
   virtual Outcome Produce(TopicPartition where, std::string_view key, std::string value,
                           std::uint64_t* offset) = 0;
   virtual Outcome ProduceTombstone(TopicPartition where, std::string_view key, std::uint64_t* offset) = 0;
-  // Until all is delivered, or cannot be.
+  // Waits until all messages are delivered or have failed.
   virtual Outcome Flush() = 0;
   virtual Outcome SendOffsets(const std::vector<OffsetToSend>& offsets, const Membership& membership) = 0;
   virtual Outcome Commit() = 0;
   virtual Outcome Abort() = 0;
-  // A request that ends a transaction was sent twice: a stray one may hit the next transaction, so this producer must
-  // not begin any more (LRK #5423).
+  // A request that ends a transaction was sent twice. A stray one may hit the next transaction, so this
+  // producer must not begin another (LRK #5423).
   [[nodiscard]] virtual bool suspect() const = 0;
 };
 
 inline constexpr std::uint64_t kBeginning = ~0ull;
 
-// Reads partitions one by one, committed messages alone, in order.
+// Reads partitions individually: committed messages only, in order.
 class Reader {
  public:
   virtual ~Reader() = default;
 
-  virtual Status Start(TopicPartition where, std::uint64_t offset) = 0;  // kBeginning: the first there is
+  // kBeginning: the first existing offset.
+  virtual Status Start(TopicPartition where, std::uint64_t offset) = 0;
   virtual void Stop(TopicPartition where) = 0;
-  // What has arrived, up to `most` messages, behind what `out` has. kCorrupted: the log has nothing at the offset where
-  // reading was to go on: trimmed, or cut off.
+  // Appends up to `most` arrived messages to `out`. kCorrupted: the log has no message at the offset to
+  // continue from: it was trimmed or truncated.
   virtual Status Poll(TopicPartition where, std::size_t most, std::deque<Message>* out) = 0;
-  // Everything that was committed when it was told has been polled; the offset behind it. Empty: not now.
+  // The end offset if all committed messages up to the last known end have been polled; empty: not yet.
   [[nodiscard]] virtual std::optional<std::uint64_t> AtEnd(TopicPartition where) const = 0;
-  // Behind the last message that readers may see, as far as is known; for people.
+  // The last known end for readers of committed messages; for status displays.
   [[nodiscard]] virtual std::uint64_t KnownEnd(TopicPartition where) const = 0;
-  // Until something has arrived anywhere since the last call, or Interrupt(), or the time is over.
+  // Waits until something has arrived on any partition since the last call, Interrupt() is called, or the
+  // time is over.
   virtual void Wait(Millis at_most) = 0;
   // Any thread.
   virtual void Interrupt() = 0;
@@ -124,13 +130,13 @@ class Reader {
 class GroupListener {
  public:
   virtual ~GroupListener() = default;
-  // From within Group::Poll(). Slots are partitions of the journal's topic.
+  // Called from within Group::Poll(). Slots are partitions of the journal topic.
   virtual void Assigned(const std::vector<std::uint32_t>& slots) = 0;
-  // `lost`: they belong to somebody else already, nothing of theirs can be committed any more.
+  // `lost`: the slots already belong to another member, and nothing of theirs can be committed.
   virtual void Revoked(const std::vector<std::uint32_t>& slots, bool lost) = 0;
 };
 
-// For one who only asks.
+// For a group that is only queried.
 class NoListener final : public GroupListener {
  public:
   void Assigned(const std::vector<std::uint32_t>&) override {}
@@ -143,33 +149,35 @@ struct CommittedPosition {
   std::string metadata;
 };
 
-// What the cluster says of the whole group.
+// The cluster's view of the whole group.
 struct GroupMember {
   std::string id;
   std::vector<std::uint32_t> slots;
 };
 struct GroupView {
-  std::string self;                  // our id
-  std::vector<GroupMember> members;  // none while slots are being shared out
+  std::string self;                  // our member id
+  std::vector<GroupMember> members;  // empty during a rebalance
 };
 
-// The membership that owns slots: to be assigned partition k of the journal's topic is to own slot k.
+// The membership that owns slots: the member assigned partition k of the journal topic owns slot k.
 class Group {
  public:
   virtual ~Group() = default;
 
   virtual Status Join() = 0;
-  // Tells the listener of what has changed. kFenced: another process has our name (group.instance.id). kFatal.
+  // Notifies the listener of changes. kFenced: another process uses our name (group.instance.id). kFatal.
   virtual Status Poll() = 0;
   [[nodiscard]] virtual Membership Current() = 0;
-  // `stable`: kRetry while a transaction has offsets of theirs in the air; else what was committed before it.
+  // `stable`: kRetry while a transaction has pending offsets of these slots. Otherwise pending offsets are
+  // ignored.
   virtual Result<std::vector<CommittedPosition>> Committed(const std::vector<std::uint32_t>& slots,
                                                            bool stable, Millis at_most) = 0;
-  // Asks the cluster, and at a later call tells what it said; what could not be had looks like a group without members.
+  // Requests the group's state and returns it at a later call. A failed request looks like a group without
+  // members.
   [[nodiscard]] virtual std::optional<GroupView> View() = 0;
-  // Everything is shared out anew among all members; nobody loses what it has by that alone.
+  // Triggers a rebalance among all members; it does not by itself take a slot from its owner.
   virtual Status ShareOutAgain() = 0;
-  // Revokes what is owned (listener), and says good-bye, so that nobody waits for a session to end.
+  // Revokes owned slots (listener) and leaves the group, so that nobody has to wait for the session timeout.
   virtual void Leave() = 0;
 };
 
@@ -179,7 +187,7 @@ class Cluster {
 
   virtual Result<std::unique_ptr<Producer>> NewProducer(const std::string& transactional_id) = 0;
   virtual Result<std::unique_ptr<Reader>> NewReader() = 0;
-  // `instance`: name of the member, the same after a restart.
+  // `instance`: name of the member, stable across restarts.
   virtual Result<std::unique_ptr<Group>> NewGroup(const std::string& instance, GroupListener& listener) = 0;
   [[nodiscard]] virtual Time Now() = 0;
 };

@@ -1,12 +1,13 @@
-// A stream thread: its slots, one transactional producer, one reader, one member of the group (docs/runtime.md).
+// A stream thread: its slots, one transactional producer, one reader, one group member (docs/runtime.md).
 //
-//   K0 the first record is at hand, K1 it is processed, K2 journal written, K3 flushed, K4 offsets sent, K5 committed,
-//   K6 applied: what a failpoint of that name comes before.
+// Failpoints, each hit after the named step: K0 transaction begun, K1 records processed, K2 journals written,
+// K3 flushed, K4 offsets sent, K5 committed, K6 applied.
 //
-// Nothing of a transaction is told, kept or relied upon before K5. Whatever goes wrong before, or while nobody can tell,
-// the slots that were part of it go back to what the cluster says is committed.
+// Nothing of a transaction is acknowledged or relied upon before K5. After any earlier failure, or while the
+// outcome is unknown, the slots of the transaction return to the position committed on the cluster.
 //
-// It takes steps and has no thread of its own, so that a simulation can take them, too. Threads: one at a time.
+// A worker is driven by Step() and has no thread of its own, so that a simulation can drive it too. Threads:
+// one at a time.
 #pragma once
 
 #include <atomic>
@@ -29,39 +30,40 @@ namespace cobblestone::stream::kafka {
 
 enum class Standby : std::uint8_t {
   kNone,
-  kCheckpoint,  // takes checkpoints over: a takeover executes what came since the last one
-  kHot,         // executes what the owner commits
+  kCheckpoint,  // applies checkpoints; a takeover re-executes the commits since the last one
+  kHot,         // re-executes the owner's commits
 };
 
 struct WorkerOptions {
-  std::string
-      instance;  // name of the member and of the transactional.id: the same after a restart, nobody else's
+  // Name of the member and transactional.id: stable across restarts, unique.
+  std::string instance;
   std::uint32_t slots = 1;
   TaskOptions task;
-  Millis commit_min{
-      10};  // from the begin of a transaction to its commit at least, when all inputs are drained
-  Millis commit_max{50};  // at most, when they are not
+  // Least time from the begin of a transaction to its commit, when all inputs are drained.
+  Millis commit_min{10};
+  // The same when inputs are not drained, or three times the usual duration of a commit if that is longer.
+  Millis commit_max{50};
   std::uint64_t commit_records = 50000;
-  Millis offsets_interval{1000};  // how often the inputs' offsets are committed, too, for lag tools
-  Millis unstable_patience{500};  // how long somebody else's transaction may hide a position
-  Millis watch_interval{5000};    // how often to look whether each slot is somebody's
+  Millis offsets_interval{1000};  // how often the inputs' offsets are committed too, for lag tools
+  Millis unstable_patience{500};  // how long another owner's transaction may hide a position
+  Millis watch_interval{5000};    // how often to check that each slot has an owner
   Standby standby = Standby::kNone;
   Millis settle_after{30000};    // a rebalance may come in several parts
-  std::uint32_t standby_of = 1;  // this worker stands by for slots k with k % standby_of == standby_at
+  std::uint32_t standby_of = 1;  // this worker is standby for slots k with k % standby_of == standby_at
   std::uint32_t standby_at = 0;
-  std::function<void(const std::string&)> report;  // for people; any time
+  std::function<void(const std::string&)> report;  // messages for the operator, at any time
 };
 
 struct WorkerStatus {
   std::vector<TaskStatus> tasks;
   std::uint64_t commits = 0;
   std::uint64_t aborts = 0;
-  std::uint64_t producers = 0;  // that were made
-  std::uint64_t fenced = 0;     // owners before that were fenced
+  std::uint64_t producers = 0;  // producers created
+  std::uint64_t fenced = 0;     // previous owners fenced
   std::uint64_t records = 0;
-  std::uint64_t rebalances = 0;  // the group has said what is ours, or is not any more
-  // Of commits, in all: from the last round to the end (K1 to K6), and of that what waited for the brokers: for messages,
-  // for offsets, for the end of the transaction.
+  std::uint64_t rebalances = 0;  // assignments and revocations
+  // Sums over commits: from the last round to the end (K1 to K6), and of these the time spent waiting for the
+  // brokers: for messages, for offsets, for the end of the transaction.
   double commit_seconds = 0;
   double flush_seconds = 0;
   double offsets_seconds = 0;
@@ -74,17 +76,18 @@ class Worker final : private GroupListener {
          SlotFactory factory);
   ~Worker() override;
 
-  // One turn: rebalances, restores, records, perhaps a commit. Waits at most about `wait` when there is nothing to do.
-  // A status that is not ok ends the process.
+  // One turn: rebalances, restores, records, perhaps a commit. Waits for at most about `wait` when there is
+  // nothing to do. A status other than ok ends the process.
   Status Step(Millis wait);
-  // Gives everything back: commits what is open, leaves the group, ends with clean state on disk where it can.
+  // Gives everything back: commits the open transaction, leaves the group, and ends with clean state on disk
+  // if possible.
   void Leave(bool politely);
 
   [[nodiscard]] WorkerStatus Look() const;  // any thread: as of the last step
-  // Any thread: grows with each step, and with each call to the cluster that has come back within one. A step may take as
-  // long as brokers are away; a call may not.
+  // Any thread: increases with each step and with each cluster call that returns within a step. A step may
+  // take as long as the brokers are unavailable; a call may not.
   [[nodiscard]] std::uint64_t turns() const { return turns_; }
-  void Interrupt() {  // any thread: a step that waits waits no longer
+  void Interrupt() {  // any thread: ends the wait of a step
     if (reader_ != nullptr) reader_->Interrupt();
   }
 
@@ -108,10 +111,10 @@ class Worker final : private GroupListener {
   bool RunRound();
   [[nodiscard]] bool CommitDue(bool drained) const;
   bool OpenTransaction();
-  // False: it did not come about, and everything has gone back.
+  // False: the transaction was not committed, and everything was rewound.
   bool Commit(const std::vector<std::uint32_t>& released);
   Outcome TryCommit(const std::vector<std::uint32_t>& released);
-  // The call, again while it asks for that; `tries` 0: until it has come to something.
+  // Repeats the call while it returns kRetry; `tries` 0: without limit.
   Outcome Try(int tries, const std::function<Outcome()>& call);
   void GiveBack();
   void Undo(const Outcome& why);
@@ -128,15 +131,15 @@ class Worker final : private GroupListener {
   std::unique_ptr<Group> group_;
   GroupWatch watch_;
   bool joined_ = false;
-  std::optional<Time> others_since_;  // when the group last said what is ours; none: settled
+  std::optional<Time> others_since_;  // last assignment by the group; none: settled
   std::map<std::uint32_t, std::unique_ptr<Task>> tasks_;
-  std::map<std::uint32_t, Time> unknown_since_;  // positions that are asked for
-  std::map<std::uint32_t, std::string> fenced_;  // by slot: the owner before that was fenced
+  std::map<std::uint32_t, Time> unknown_since_;  // positions being requested
+  std::map<std::uint32_t, std::string> fenced_;  // by slot: the previous owner that was fenced
 
-  bool open_ = false;  // a transaction is
+  bool open_ = false;  // a transaction is open
   bool commit_now_ = false;
-  std::uint32_t last_alone_ = 0;  // slot that had a transaction of its own
-  bool ending_ = false;  // its end was asked for: what became of it is not known until the answer is here
+  std::uint32_t last_alone_ = 0;  // the last slot with a transaction of its own
+  bool ending_ = false;           // its end was requested: the outcome is unknown until the response arrives
   Time begun_{};
   std::uint64_t records_in_it_ = 0;
   Time last_offsets_{};

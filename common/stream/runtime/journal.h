@@ -1,5 +1,6 @@
-// The journal: one entry per commit and slot, in the same commit as its outputs. It is the slot's history: what was
-// consumed, in which order, and a fingerprint of what came of it. Bytes: schemas/internal.proto, JournalEntry.
+// The journal: one entry per commit and slot, in the same commit as its outputs. An entry records which
+// records were consumed, in which order, and a fingerprint of the outputs and state. Bytes:
+// schemas/internal.proto, JournalEntry.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ struct JournalChunk {
   std::uint32_t count = 0;
 };
 
-// A record that crashes the program, and is passed over.
+// A record that is skipped because processing it crashes the program.
 struct JournalSkip {
   std::uint32_t input = 0;
   std::uint64_t offset = 0;  // below 2^48
@@ -33,8 +34,9 @@ struct JournalEntry {
   Hash128 hash;
   std::vector<JournalSkip> skipped{};
   std::uint32_t rules_version = 0;
-  std::string build{};  // of the program that wrote it; empty: not said
-  // Kafka: the newest whole checkpoint when this was written, in the checkpoint's partition before this offset; 0: none.
+  std::string build{};  // of the program that wrote the entry; empty: unknown
+  // Kafka: the newest complete checkpoint when the entry was written. It ends before this offset of the
+  // checkpoint partition; 0: none.
   std::uint64_t checkpoint_sequence = 0;
   std::uint64_t checkpoint_end = 0;
 };

@@ -1,6 +1,7 @@
-// Lockstep: all slots in one process and thread, in memory, read in order of input lines and drained through every stage
-// when told. With a barrier's mark where one is needed (stages sort what came since the last one), the outcome does not
-// depend on the number of partitions. Used by replay (what-if) and by tests.
+// Lockstep: all slots in memory, in one process and one thread. Input is read in the order of input lines and
+// drained through every stage on Drain(). With a barrier watermark (`Mark`) where needed (stages sort the
+// records since the last barrier), the result does not depend on the number of partitions. Used by replay
+// (what-if) and by tests.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +19,19 @@ namespace cobblestone::stream {
 
 class Lockstep {
  public:
-  // Told of every record that a stage emits to `topic`, in the order of processing; for results on the way out.
+  // Called with every record that a stage emits to `topic`, in the order of processing.
   using Tap = std::function<void(TopicPartition where, std::string_view record)>;
 
-  // Each slot's stages must be registered in order upstream to downstream, the same in all slots that share a topic.
+  // Each slot's stages must be registered from upstream to downstream, in the same order in all slots that
+  // share a topic.
   Lockstep(std::vector<TopicSpec> topics, std::vector<Slot*> slots);
 
   void SetTap(TopicIndex topic, Tap tap);
 
-  // Input until the next Drain(). Lines never decrease.
+  // Appends input for the next Drain(). Line numbers never decrease.
   void Append(TopicPartition where, std::uint64_t line, std::string_view record);
 
-  // Until no slot has anything to read.
+  // Processes records until no slot has input left.
   Status Drain();
 
   [[nodiscard]] bool idle() const { return waiting_ == 0; }
@@ -55,7 +57,7 @@ class Lockstep {
   std::vector<TopicSpec> topics_;
   std::vector<Slot*> slots_;
   std::vector<std::vector<Queue>> queues_;
-  std::vector<std::vector<std::size_t>> heads_;  // by slot and input: the item to be read next
+  std::vector<std::vector<std::size_t>> heads_;  // by slot and input: index of the next item
   std::vector<Tap> taps_;
   std::uint64_t waiting_ = 0;
   std::uint64_t records_ = 0;

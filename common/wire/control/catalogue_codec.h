@@ -1,5 +1,5 @@
-// Catalogue events as changes of credit::Catalogue. Every stage applies the same events in the same order, so
-// all hold the same rows; nothing here depends on anything but the event and the catalogue.
+// Applies catalogue events to credit::Catalogue. Every stage applies the same events in the same order, so
+// all stages hold the same rows. The result depends only on the event and the catalogue.
 #pragma once
 
 #include <optional>
@@ -11,19 +11,18 @@
 namespace cobblestone::wire {
 
 // App, AppVersion, Settings and PlanClassFactor change the catalogue. ValidatorRestart, Tick,
-// OpeningAppVersion and every other kind leave it alone (none is returned for them too): what they drive is
-// not in it.
+// OpeningAppVersion and all other kinds do not, and give no refusal: their effects are elsewhere.
 //
-// App: replaces the row. Its policy version stays as it is while kind and constants are the same; otherwise
-// it becomes the event's, or one more than the last where the event names none. Refused: a version that goes
-// back, or that names other contents than before (DUPLICATE_WITH_OTHER_CONTENTS), because old claims name
-// theirs by its number.
-// AppVersion: of an app that is not in the catalogue: UNKNOWN_APP; deletion of one that is not:
-// UNKNOWN_APP_VERSION.
-// On a refusal the catalogue is as it was. Needs an event that CheckEvent lets through.
+// App: replaces the row. Its policy version stays the same while kind and constants do; otherwise it becomes
+// the event's, or the last version plus one if the event has none. Refused with
+// DUPLICATE_WITH_OTHER_CONTENTS: a version that decreases, or one that exists with other contents, because
+// old claims refer to their version by number.
+// AppVersion: UNKNOWN_APP if the app is not in the catalogue; UNKNOWN_APP_VERSION for the deletion of an
+// unknown version.
+// A refusal leaves the catalogue unchanged. Requires an event that CheckEvent accepts.
 std::optional<Refusal> ApplyCatalogueEvent(const Event& event, credit::Catalogue& catalogue);
 
-// The constants of a policy of this kind with these changes.
+// The constants of a policy of this kind with these changes applied.
 credit::Constants ConstantsFrom(credit::PolicyKind kind, const ConstantChanges& changes);
 
 }  // namespace cobblestone::wire

@@ -1,6 +1,7 @@
-// How far a partition of a stage has come, as the stage behind it is told (schemas/internal.proto, Passed), in line with
-// its records: in a Claim, Grant or Posting that is nothing else. By hand, and told from a record by its first bytes,
-// because each record is looked at for it. And what TEAMS tells of it to all the world (MarkPassed).
+// Watermark (`Mark`) progress. `Passed` is the progress that a partition of a stage reports to the next stage
+// (schemas/internal.proto, Passed), in order with its records: a Claim, Grant or Posting that contains
+// nothing else. The codec is hand-written, and the first bytes identify a `Passed`, because every record is
+// checked for it. `MarkPassed` is the progress that TEAMS publishes.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +14,15 @@ namespace cobblestone::wire {
 
 using stream::Passed;
 
-// Where it stands: the field's number.
+// The message that contains it: the field's number.
 enum class PassedIn : std::uint32_t { kClaim = 39, kGrant = 20, kPosting = 12 };
 
-// Appends to `out`; that of a grant is of kind kMark.
+// Appends to `out`; in a grant, the grant has kind kMark.
 void EncodePassed(PassedIn place, const Passed& passed, std::string* out);
-// False where the bytes are no such message, or hold no Passed.
+// False if the bytes are not such a message or contain no Passed.
 [[nodiscard]] bool DecodePassed(PassedIn place, std::string_view bytes, Passed* passed);
 
-// Fields ascend, and a claim or posting has its project first.
+// Fields ascend, and every claim and posting starts with its project.
 [[nodiscard]] inline bool IsPassedClaim(std::string_view bytes) { return bytes.starts_with("\xba\x02"); }
 [[nodiscard]] inline bool IsPassedPosting(std::string_view bytes) { return bytes.starts_with('\x62'); }
 
@@ -29,7 +30,7 @@ struct MarkPassed {
   std::uint64_t number = 0;
   std::uint64_t barrier = 0;  // id of the barrier's event; 0: a tick
   std::uint32_t partition = 0;
-  std::uint64_t moved = 0;  // not 0: accounts of hosts, or shares of them, may still be on their way
+  std::uint64_t moved = 0;  // lockstep: not 0: accounts, results or shares of hosts may still be in flight
 
   friend bool operator==(const MarkPassed&, const MarkPassed&) = default;
 };

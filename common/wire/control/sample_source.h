@@ -1,4 +1,5 @@
-// Where a batch of samples comes from, and how far its source has come: the fields of SampleBatch beside the samples.
+// The origin of a batch of samples and the progress of its source: the fields of SampleBatch other than the
+// samples.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +12,17 @@ namespace cobblestone::wire {
 
 struct SampleSource {
   ProjectId project;
-  std::uint32_t partition = 0;    // of the claims stage
-  std::uint64_t passed_mark = 0;  // everything before this mark was processed there; 0: no mark was passed
+  std::uint32_t partition = 0;  // of the claims stage
+  // Every record before this watermark (`Mark`) was processed there; 0: none passed.
+  std::uint64_t passed_mark = 0;
 
   friend bool operator==(const SampleSource&, const SampleSource&) = default;
 };
 
-// Appends the source to a batch that EncodeSampleBatch or SampleBatchWriter made, or to nothing.
+// Appends the source to an encoded batch (EncodeSampleBatch or SampleBatchWriter), or to an empty string.
 void AppendSampleSource(std::uint32_t partition, std::uint64_t passed_mark, std::string* out);
 
-// False where the bytes are no SampleBatch as far as fields go; samples are passed over.
+// False if the bytes are not a SampleBatch; samples are skipped without a check.
 [[nodiscard]] bool DecodeSampleSource(std::string_view bytes, SampleSource* source);
 
 }  // namespace cobblestone::wire

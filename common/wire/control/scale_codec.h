@@ -1,5 +1,5 @@
-// Samples for the coordinator and the epochs that it publishes (schemas/internal.proto, SampleBatch, Epoch),
-// by hand: there is a sample for each priced result, and a table is relayed to every partition.
+// Samples for the coordinator and the epochs that it publishes (schemas/internal.proto, SampleBatch, Epoch).
+// Hand-written, because every priced result gives a sample and a table is relayed to every partition.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@
 
 namespace cobblestone::wire {
 
-// Builds a batch sample by sample, so that a stage need not keep them as values until its commit.
+// Builds a batch sample by sample, so that a stage need not store the samples until its commit.
 class SampleBatchWriter {
  public:
-  // The project is written first; it cannot change.
+  // The project is written first and cannot change.
   explicit SampleBatchWriter(ProjectId project);
 
   void Add(const credit::Sample& sample);
   [[nodiscard]] std::size_t count() const { return count_; }
-  // A whole SampleBatch at any time.
+  // A complete SampleBatch at any time.
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
-  // As just made.
+  // Returns to the state after construction.
   void Clear();
 
  private:
@@ -36,14 +36,13 @@ class SampleBatchWriter {
 // Appends to `out`.
 void EncodeSampleBatch(ProjectId project, std::span<const credit::Sample> samples, std::string* out);
 
-// Appends the samples to `samples`, which may hold others already. False where the bytes are no SampleBatch;
-// *samples may then have grown.
+// Appends to `samples`. False if the bytes are not a SampleBatch; *samples may have grown even then.
 [[nodiscard]] bool DecodeSampleBatch(std::string_view bytes, ProjectId* project,
                                      std::vector<credit::Sample>* samples);
 
 // Versions and apps in ascending order of id. Appends to `out`.
 void EncodeEpoch(ProjectId project, const credit::ScaleTable& table, std::string* out);
-// False where the bytes are no Epoch.
+// False if the bytes are not an Epoch.
 [[nodiscard]] bool DecodeEpoch(std::string_view bytes, ProjectId* project, credit::ScaleTable* table);
 
 }  // namespace cobblestone::wire

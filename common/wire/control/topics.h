@@ -1,5 +1,6 @@
-// The topics of a deployment, their partitions, and the partitioner: pinned, because a key must find its partition for
-// as long as the data lives. Spelled out for producers in other languages in schemas/README.md.
+// The topics of a deployment, their partition counts, and the partitioner. The partitioner is frozen, because
+// a key must map to the same partition for the life of the data. schemas/README.md specifies it for producers
+// in other languages.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +12,26 @@
 
 namespace cobblestone::wire {
 
-// Frozen numbers: the manifest of a data directory holds topics in this order.
+// Frozen numbers: the manifest of a data directory lists the topics in this order.
 enum Topic : stream::TopicIndex {
   kCompletions = 0,  // by host
   kValidations = 1,  // by host
   kDispatches = 2,   // by host
   kTrickles = 3,     // by host
-  kHosts = 4,        // by host: members, openings, reversals of running jobs; by machine: estimated credit
-  kUsers = 5,        // by user: members, openings, reversals, re-pricings
-  kTeams = 6,        // by team: members, openings
-  kCatalogue = 7,    // one partition: all broadcasts, ticks, barriers; to the coordinator
-  kControl = 8,      // what the coordinator relays to every partition, scale epochs and marks too
-  kClaims = 9,       // by block of workunits
-  kGrants = 10,      // by user: the ledger
-  kPostings = 11,    // by team: the ledger, as it reached teams
-  kTotals = 12,      // by account, newest counts
-  kSamples = 13,     // one partition: to the coordinator
-  kRefused = 14,     // one partition
-  kJournal = 15,     // one partition per slot, the coordinator's last
-  kPassed = 16,      // one partition: which marks each partition has passed
+  // By host: members, merges, openings, corrections of running jobs. By machine: estimated credit.
+  kHosts = 4,
+  kUsers = 5,      // by user: members, openings, reversals, repricings
+  kTeams = 6,      // by team: members, openings
+  kCatalogue = 7,  // one partition, to the coordinator: all broadcasts, ticks, barriers
+  kControl = 8,    // relayed by the coordinator to every partition, including scale epochs and watermarks
+  kClaims = 9,     // by block of workunits
+  kGrants = 10,    // by user: the ledger
+  kPostings = 11,  // by team: the ledger as posted to teams
+  kTotals = 12,    // by account, newest values
+  kSamples = 13,   // one partition: to the coordinator
+  kRefused = 14,   // one partition
+  kJournal = 15,   // one partition per slot, the coordinator's last
+  kPassed = 16,    // one partition: watermarks (`Mark`) that each partition has passed
   kTopicCount = 17,
 };
 
@@ -47,12 +49,13 @@ inline std::uint32_t WorkunitPartition(ProjectId project, WorkunitId workunit, s
   return PartitionOf(project, workunit.value >> kWorkunitBlockBits, partitions);
 }
 
-// Where an account's postings go: the owner's partition; a host of nobody by its own number.
+// Partition of an account's postings: the owner's; for a host without owner, by its own number.
 inline std::uint32_t OwnerPartition(ProjectId project, UserId user, HostId host, std::uint32_t partitions) {
   return PartitionOf(project, user ? user.value : ~host.value, partitions);
 }
 
-// Topic and partition of an event; bytes that are no envelope go to kCompletions, partition 0, and are refused there.
+// Topic and partition of an event. Bytes that are not an Envelope go to kCompletions, partition 0, where they
+// are refused.
 stream::TopicPartition RouteEvent(std::string_view envelope, std::uint32_t partitions);
 stream::TopicPartition RouteEvent(const Routing& routing, std::uint32_t partitions);
 

@@ -1,5 +1,5 @@
-// The numbers of a policy version: name in the schema, place in an event, place in the rules. One list for
-// decoding, encoding, checking and applying.
+// The numeric constants of a policy version: name in the schema, place in an event, place in the rules. One
+// list for decoding, encoding, checking and applying.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
-// Envelope bytes <-> events. Completions and validations, one each per result, are read and written by hand
-// without allocation; all other kinds go through generated code. Decoding says whether bytes are an Envelope;
-// CheckEvent (event_check.h) says whether the event makes sense.
+// Envelope bytes <-> events. Completions and validations, one each per result, are decoded and encoded by
+// hand without allocation; all other kinds use generated code. Decoding determines whether bytes are an
+// Envelope; CheckEvent (event_check.h) determines whether the event is valid.
 //
 // Nothing here throws. The bytes are not kept.
 #pragma once
@@ -16,43 +16,46 @@
 
 namespace cobblestone::wire {
 
-// A completion or a validation. Meant to be reused from record to record.
+// A completion or a validation. Reuse the object from record to record.
 struct HotEvent {
-  EventKind kind = EventKind::kNone;  // kCompletion or kValidation after kHot; tells which of the two holds
+  // After kHot: kCompletion or kValidation, which selects the valid member.
+  EventKind kind = EventKind::kNone;
   EventHead head;
   credit::CompletionFacts completion;
   credit::ValidationFacts validation;  // line stays 0: the stage that joins sets it
 };
 
 enum class HotDecode : std::uint8_t {
-  kHot = 0,        // *event is whole
-  kOther = 1,      // well-formed as far as read, but another kind: ParseEvent. *event holds nothing of use
-  kMalformed = 2,  // no Envelope: UNDECODABLE
+  kHot = 0,  // *event is complete
+  // Well-formed as far as read, but another kind: use ParseEvent. *event is meaningless.
+  kOther = 1,
+  kMalformed = 2,  // not an Envelope: UNDECODABLE
 };
 
-// About 100 ns. Accepts fields in any order, repeated ones (the last wins) and unknown ones, as generated
-// code does.
+// Takes about 100 ns. Accepts fields in any order, repeated fields (the last wins) and unknown fields, as
+// generated code does.
 HotDecode DecodeHot(std::string_view bytes, HotEvent* event);
 
-// Any kind. An envelope without an event that this build knows gives a body of monostate. InvalidArgument,
-// naming what was read, if the bytes are no Envelope.
+// Any kind. An envelope without an event that this build knows gives a body of monostate. kInvalidArgument,
+// with what was read, if the bytes are not an Envelope.
 Result<Event> ParseEvent(std::string_view bytes);
 
-// Kind alone, without looking into the event; absent where the bytes are no Envelope.
+// The kind without decoding the event; absent if the bytes are not an Envelope.
 std::optional<EventKind> PeekKind(std::string_view bytes);
 
-// Envelope.time, UNIX s, 0 where it is left out; absent where the bytes are no Envelope.
+// Envelope.time, UNIX s, 0 if omitted; absent if the bytes are not an Envelope.
 std::optional<double> PeekEventTime(std::string_view bytes);
 
-// What a kind is partitioned by (semantics, section 2, 'key').
+// The partition key of a kind; schemas/README.md names it in the table of each message.
 enum class KeyKind : std::uint8_t {
-  kNone = 0,       // no event, or its target is missing: any partition will refuse it
+  kNone = 0,       // no event, or its target is missing: every partition refuses it
   kBroadcast = 1,  // to the coordinator, which relays it to every partition
   kHost = 2,
   kUser = 3,
   kTeam = 4,
-  kOwner = 5,    // of a ledger's entry: its user, or the complement of its host where that is nobody's
-  kMachine = 6,  // of an account manager, whatever the project
+  // Owner of a ledger entry: its user, or the complement of its host if the host has no owner.
+  kOwner = 5,
+  kMachine = 6,  // of an account manager, independent of the project
 };
 
 struct Routing {
@@ -64,18 +67,22 @@ struct Routing {
   friend bool operator==(const Routing&, const Routing&) = default;
 };
 
-// Where an event belongs, from its bytes, without decoding the rest. Host: completion, validation, dispatch,
-// trickle, host, host merge (the one that ends), host that is asked about, opening of a host or of its versions. User and team:
-// their members and openings. Account facts: the account. Machine: estimated credit, hosts of machines. Owner: reversal,
-// re-pricing. Broadcast: the catalogue, ticks, barriers, profile and name of the project, opening of an app or app version; a mark
-// that comes from outside, to be refused. Absent where the bytes are no Envelope.
+// The topic key of an event, from its bytes, without decoding the rest. Absent if the bytes are not an
+// Envelope.
+// Host: completion, validation, dispatch, trickle, host, host merge (the host that ends), HostAsked,
+// HeldResult, HandedEvent, DecidedResult, reversal and repricing of a running job, opening of a host's
+// versions.
+// User, team: their members. The account: account facts, opening totals. Machine: estimated credit, hosts of
+// machines. Owner: reversal, repricing.
+// Broadcast: everything else (catalogue, ticks, barriers, profile and name of the project, openings of apps
+// and app versions), and a watermark (`Mark`) from outside, which will be refused.
 std::optional<Routing> PeekRouting(std::string_view bytes);
 
-// Encoders append to `out` and write the bytes that generated code would.
+// Encoders append to `out` and write the same bytes as generated code.
 void EncodeCompletion(const EventHead& head, const credit::CompletionFacts& facts,
                       std::span<const DeviceUsage> usage, std::string* out);
 void EncodeValidation(const EventHead& head, const credit::ValidationFacts& facts, std::string* out);
-// Any kind, hot ones too.
+// Any kind, including completions and validations.
 std::string EncodeEvent(const Event& event);
 
 }  // namespace cobblestone::wire

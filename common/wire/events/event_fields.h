@@ -9,15 +9,15 @@
 
 namespace cobblestone::wire {
 
-// An enum on the wire is any 32-bit number; ours are bytes. What does not fit becomes 255, which no enum has,
-// so that 258 is not taken for 2.
+// Enums on the wire are 32-bit numbers, ours are bytes. Values that do not fit become 255, which no enum
+// defines, so that 258 is not read as 2.
 template <class E>
 constexpr E NarrowEnum(std::uint64_t v) {
   const auto low = static_cast<std::uint32_t>(v);
   return static_cast<E>(low < 255 ? low : 255);
 }
 
-// Adds one device to the sums of a completion or dispatch. The order of addition is that of the event.
+// Adds one device to the sums of a completion or dispatch, in the order of the event.
 inline void AddUsage(const DeviceUsage& usage, credit::CompletionFacts* facts) {
   facts->devices += usage.count;
   if (usage.resource == credit::Resource::kCpu) {

@@ -1,5 +1,5 @@
-// The line of an event in its source, in front of its bytes (Envelope.line; `order: lockstep`). It is no part of the event:
-// a stage takes it off before it looks at it.
+// The line of an event in its source, prefixed to its bytes (Envelope.line; `order: lockstep`). The line is
+// not part of the event: a stage removes it first.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ inline void AppendWithLine(std::uint64_t line, std::string_view envelope, std::s
   out->append(envelope);
 }
 
-// The record as the event came, and its line. What has none is left as it is.
+// Splits the record into the original event and its line. A record without a line is returned unchanged.
 [[nodiscard]] inline stream::RecordView WithoutLine(stream::RecordView record) {
   if (!HasLine(record.value)) [[likely]]
     return record;

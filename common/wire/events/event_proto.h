@@ -1,4 +1,4 @@
-// The kinds of event that come seldom, through generated code. Internal to this folder: others call
+// Codec of the less frequent event kinds, through generated code. Internal to this folder: others call
 // ParseEvent and EncodeEvent (event_codec.h).
 #pragma once
 
@@ -10,11 +10,11 @@
 
 namespace cobblestone::wire {
 
-// Absent where the bytes are no Envelope. Completions and validations are left to the hand-written decoder:
-// an Envelope with one of them gives a body of monostate here.
+// Absent if the bytes are not an Envelope. Completions and validations belong to the hand-written decoder: an
+// Envelope with one of them gives a body of monostate here.
 std::optional<Event> ParseWithGeneratedCode(std::string_view bytes);
 
-// The reverse; a completion or validation in `event` is left out.
+// The reverse; a completion or validation in `event` is omitted.
 std::string EncodeWithGeneratedCode(const Event& event);
 
 }  // namespace cobblestone::wire

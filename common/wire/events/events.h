@@ -1,5 +1,5 @@
-// What a project tells, as values: schemas/events.proto without protobuf. Field by field that of the schema,
-// which gives units and meaning. What comes once per result has its struct in common/credit (CompletionFacts,
+// Events as values: schemas/events.proto without protobuf. The fields correspond to the schema, which defines
+// units and meaning. Kinds that occur once per result have their structs in common/credit (CompletionFacts,
 // ValidationFacts).
 #pragma once
 
@@ -21,7 +21,7 @@ namespace cobblestone::wire {
 
 // Frozen numbers: the fields of Envelope.event.
 enum class EventKind : std::uint8_t {
-  kNone = 0,  // an envelope without an event, or with one of a kind that this build does not know
+  kNone = 0,  // an envelope without an event, or with an unknown kind
   kCompletion = 4,
   kValidation = 5,
   kDispatch = 6,
@@ -57,10 +57,10 @@ enum class EventKind : std::uint8_t {
   kJobRepricing = 55,
 };
 
-// The field's name in the schema ("completion", "opening_total"); "none" for kNone and for other numbers.
+// The field's name in the schema ("completion", "opening_total"); "none" for kNone and unknown numbers.
 std::string_view EventKindName(EventKind kind);
 
-// The pipeline alone makes it: who takes events in refuses it.
+// Only the pipeline creates these kinds: ingest refuses them.
 constexpr bool IsOurOwn(EventKind kind) {
   return kind == EventKind::kMark || (kind >= EventKind::kHostAsked && kind <= EventKind::kDecidedResult);
 }
@@ -81,14 +81,14 @@ struct DeviceUsage {
   friend bool operator==(const DeviceUsage&, const DeviceUsage&) = default;
 };
 
-// facts.devices, cpus_used and gpus_used are sums over `usage`, made when an event is decoded. An encoder
-// writes `usage` and does not look at the sums.
+// facts.devices, cpus_used and gpus_used are sums over `usage`, computed when an event is decoded. Encoders
+// write `usage` and ignore the sums.
 struct Completion {
   credit::CompletionFacts facts;
   std::vector<DeviceUsage> usage;
 };
 
-// Of `facts` a dispatch has result, host, workunit, app, version, peak_flops, sent_time, delay_bound and the
+// In `facts` a dispatch sets result, host, workunit, app, version, peak_flops, sent_time, delay_bound and the
 // devices.
 struct Dispatch {
   credit::CompletionFacts facts;
@@ -123,7 +123,8 @@ struct Trickle {
   friend bool operator==(const Trickle&, const Trickle&) = default;
 };
 
-// Host, user and team are told in part: `told` says which fields the event has. One that is made here has them all.
+// Host, user and team events may be partial: `told` lists the fields in the event. A default-constructed one
+// has all fields.
 struct HostMember {
   static constexpr FieldMask kUser = FieldBit(2);
   static constexpr FieldMask kCrossProjectId = FieldBit(3);
@@ -148,7 +149,7 @@ struct HostMember {
   std::optional<HostProfile> profile;
   FieldMask told = kAllFields;
 
-  // That it sets: what is gone has nothing.
+  // The fields that the event sets: a deletion clears all.
   [[nodiscard]] FieldMask Sets() const { return deleted ? kAllFields : told; }
 
   friend bool operator==(const HostMember&, const HostMember&) = default;
@@ -161,7 +162,7 @@ struct HostMerge {
   friend bool operator==(const HostMerge&, const HostMerge&) = default;
 };
 
-// Of a host that another one is to become: is it this user's, whose the other one was?
+// Sent before a merge into `host`: does `host` belong to `user`, the owner of the host that ends?
 struct HostAsked {
   HostId host;
   UserId user;
@@ -169,37 +170,38 @@ struct HostAsked {
   friend bool operator==(const HostAsked&, const HostAsked&) = default;
 };
 
-// Of a result that was sent to `holder`, which has become `host`: events that name `host` for it are the holder's.
+// A result was sent to `holder`, which was merged into `host`: events about the result that name `host`
+// belong to the holder.
 struct HeldResult {
   HostId host;
   ResultId result;
   HostId holder;
-  std::string result_name;  // empty: not told
-  double until = 0;         // UNIX s: no longer than that; 0: it is not decided
+  std::string result_name;  // empty: unknown
+  double until = 0;         // UNIX s: valid until then; 0: not decided
   bool sent = false;        // its dispatch is known
-  std::vector<HostId> by;   // hosts between both, in order
-  std::uint64_t after = 0;  // `order: lockstep`: so many marks had passed before it was said
+  std::vector<HostId> by;   // hosts between the two, in order
+  std::uint64_t after = 0;  // lockstep: number of watermarks (`Mark`) passed before the event was sent
 
   friend bool operator==(const HeldResult&, const HeldResult&) = default;
 };
 
-// An event about a result of `host` that named another one, which the host has become.
+// An event about a result of `host` that named another host, into which `host` was merged.
 struct HandedEvent {
   HostId host;
   HostId named;
-  std::uint64_t after = 0;  // `order: lockstep`: so many marks had passed before it was handed over
-  std::string event;        // an envelope, with `host` for `named`
-  std::uint32_t hops = 0;   // that it has made before
+  std::uint64_t after = 0;  // lockstep: number of watermarks passed before the event was handed over
+  std::string event;        // an Envelope with `host` in place of `named`
+  std::uint32_t hops = 0;   // hops made before
 
   friend bool operator==(const HandedEvent&, const HandedEvent&) = default;
 };
 
-// A result of `host` that was decided under another number, before it was known whose it is.
+// A result of `host` that was decided under another host's number before its host was known.
 struct DecidedResult {
   HostId host;
   ResultId result;
   HostId named;
-  std::uint64_t after = 0;  // as above
+  std::uint64_t after = 0;  // as in HandedEvent
 
   friend bool operator==(const DecidedResult&, const DecidedResult&) = default;
 };
@@ -247,7 +249,8 @@ struct TeamMember {
   friend bool operator==(const TeamMember&, const TeamMember&) = default;
 };
 
-// What a policy version sets itself; absent: DefaultConstants of the policy. Names as in credit::Constants.
+// Constants that a policy version sets; absent: DefaultConstants of the policy. Names as in
+// credit::Constants.
 struct ConstantChanges {
   std::optional<double> cobblestones_per_gflops_day;
   std::optional<double> host_average_samples;
@@ -276,7 +279,7 @@ struct ConstantChanges {
   friend bool operator==(const ConstantChanges&, const ConstantChanges&) = default;
 };
 
-// A rule as it was told: names, and what is left out.
+// A rule as in the event: kinds by name; omitted parts have default values.
 struct TrickleRuleChange {
   std::string variety;
   std::string kind;
@@ -298,7 +301,7 @@ struct TrickleRuleChange {
 struct AppChange {
   AppId app;
   std::string name;
-  std::string policy;  // empty: the app keeps its policy; a new one gets creditnew
+  std::string policy;  // empty: the app keeps its policy; a new app gets creditnew
   std::uint32_t policy_version = 0;
   std::optional<ConstantChanges> constants;
   std::uint32_t target_nresults = 0;
@@ -324,7 +327,7 @@ struct AppVersionChange {
   }
 };
 
-// The most that a machine is believed to be. Absent: stays as it was.
+// Upper limits on the accepted size of a machine. Absent: unchanged.
 struct EstimateLimitChanges {
   std::optional<double> cpus;
   std::optional<double> cpu_flops;  // of one CPU, FLOP/s
@@ -335,7 +338,7 @@ struct EstimateLimitChanges {
   friend bool operator==(const EstimateLimitChanges&, const EstimateLimitChanges&) = default;
 };
 
-// Absent: stays as it was.
+// Absent: unchanged.
 struct SettingsChange {
   std::optional<double> max_granted_credit;
   std::optional<double> daily_result_quota;
@@ -377,7 +380,7 @@ enum class AccountKind : std::uint8_t { kUnknown = 0, kHost = 1, kUser = 2, kTea
 struct OpeningTotal {
   AccountKind kind = AccountKind::kUnknown;
   std::uint64_t account = 0;
-  std::optional<std::int64_t> total_micro;  // goes before `total` where both are there
+  std::optional<std::int64_t> total_micro;  // takes precedence over `total`
   std::optional<double> total;
   double rac = 0;
   double rac_time = 0;
@@ -386,7 +389,7 @@ struct OpeningTotal {
   friend bool operator==(const OpeningTotal&, const OpeningTotal&) = default;
 };
 
-// Any part: what is told of it replaces what was told before.
+// Any subset; each part in the event replaces the earlier one.
 struct AccountFacts {
   AccountKind kind = AccountKind::kUnknown;
   std::uint64_t account = 0;
@@ -438,19 +441,19 @@ struct Target {
   friend bool operator==(const Target&, const Target&) = default;
 };
 
-// What the ledger holds of a result for one owner, in sum.
+// The sum of the ledger's records for one result and one owner.
 struct LedgerEntry {
-  UserId user;  // 0: the host was nobody's
+  UserId user;  // 0: the host had no owner
   HostId host;
-  TeamId team;  // to which it was posted
+  TeamId team;  // the team that received the postings
   WorkunitId workunit;
   AppId app;
   AppVersionId app_version;
   credit::MicroCredit credit_micro = 0;
-  double recent = 0;           // what of it is in recent averages, Cobblestones per day, as of recent_time
+  double recent = 0;           // the part in recent averages, Cobblestones per day, as of recent_time
   double recent_time = 0;      // UNIX s
-  bool counted = false;        // among the results that were granted
-  std::uint64_t previous = 0;  // event id of the last correction of it before; 0 none
+  bool counted = false;        // counted among the granted results
+  std::uint64_t previous = 0;  // event id of the previous correction; 0: none
 
   friend bool operator==(const LedgerEntry&, const LedgerEntry&) = default;
 };
@@ -463,11 +466,11 @@ struct Reversal {
   friend bool operator==(const Reversal&, const Reversal&) = default;
 };
 
-// Of a result that the validator had judged invalid and that is reinstated.
+// Data of a reinstated result that the validator had judged invalid.
 struct JudgedInvalid {
-  double team_time = 0;  // UNIX s: the credit goes to the team that the user was in then
-  ResultId
-      like_result;  // whose grant is the amount; 0: its own claim is, or the operator has named the amount
+  double team_time = 0;  // UNIX s: the credit goes to the user's team at this time
+  // Result whose grant is the amount; 0: the amount of its own claim, or one that the operator named.
+  ResultId like_result;
 
   friend bool operator==(const JudgedInvalid&, const JudgedInvalid&) = default;
 };
@@ -477,65 +480,65 @@ struct Repricing {
   Target target;
   std::string reason;
   std::optional<LedgerEntry> entry;
-  credit::MicroCredit credit_micro = 0;  // what the result is to have brought the owner
+  credit::MicroCredit credit_micro = 0;  // the owner's credit for the result after the repricing
   std::optional<JudgedInvalid> judged_invalid{};
 
   friend bool operator==(const Repricing&, const Repricing&) = default;
 };
 
-// What a job that still runs has been paid is taken back, up to a sum.
+// Revokes the payments of a running job, up to a sum.
 struct JobReversal {
   HostId host;
   ResultId result;
   std::string reason;
-  std::optional<LedgerEntry> entry;  // what of it the owner still has
-  credit::MicroCredit paid_micro =
-      0;                       // that its trickles have paid the owner, as far as it was posted to that team
-  std::uint32_t repriced = 0;  // how often the job had been priced anew
+  std::optional<LedgerEntry> entry;  // the amount that the owner still has
+  // Sum that the job's trickles have paid to the owner, as far as posted to this team.
+  credit::MicroCredit paid_micro = 0;
+  std::uint32_t repriced = 0;  // number of repricings of the job before
 
   friend bool operator==(const JobReversal&, const JobReversal&) = default;
 };
 
-// Of a job that runs, one owner's credit that was posted to one team.
+// One owner's credit from a running job that was posted to one team.
 struct RepricedShare {
-  std::optional<LedgerEntry> entry;  // what of it the owner still has
+  std::optional<LedgerEntry> entry;  // the amount that the owner still has
   credit::MicroCredit paid_micro = 0;
-  credit::MicroCredit taken_micro = 0;       // of that by operators
-  credit::MicroCredit paid_anew_micro = 0;   // what the version makes of `paid_micro`
-  credit::MicroCredit taken_anew_micro = 0;  // and of `taken_micro`
+  credit::MicroCredit taken_micro = 0;       // the part of it that operators revoked
+  credit::MicroCredit paid_anew_micro = 0;   // `paid_micro` at the new price
+  credit::MicroCredit taken_anew_micro = 0;  // `taken_micro` at the new price
 
   friend bool operator==(const RepricedShare&, const RepricedShare&) = default;
 };
 
-// A job that still runs has from now on the price that this version of the policy would have given it when it was sent.
+// A running job gets the price that this policy version would have given it at dispatch.
 struct JobRepricing {
   HostId host;
   ResultId result;
   std::string reason;
   std::uint32_t policy_version = 0;
-  std::vector<RepricedShare> shares;  // all that it has paid
+  std::vector<RepricedShare> shares;  // everything that the job has paid
 
   friend bool operator==(const JobRepricing&, const JobRepricing&) = default;
 };
 
-// All cumulative.
+// All values are cumulative.
 struct ResourceCounter {
   credit::Resource resource = credit::Resource::kUnknown;
   double credit = 0;       // Cobblestones
-  double run_time = 0;     // s; of failed jobs too
-  std::uint64_t jobs = 0;  // that have ended; failed ones too
+  double run_time = 0;     // s; including failed jobs
+  std::uint64_t jobs = 0;  // ended jobs, including failed ones
   std::uint64_t failed_jobs = 0;
   double failed_run_time = 0;  // s
 
   friend bool operator==(const ResourceCounter&, const ResourceCounter&) = default;
 };
 
-// An account manager's machine is this host of the event's project.
+// Maps an account manager's machine to a host of the event's project.
 struct MachineHost {
-  std::uint64_t machine = 0;  // the manager's number, the same at every project
+  std::uint64_t machine = 0;  // the manager's number, the same for every project
   HostId host;
-  UserId user;        // 0: nobody's
-  bool gone = false;  // it is that host no more
+  UserId user;        // 0: no owner
+  bool gone = false;  // the machine is no longer this host
 
   friend bool operator==(const MachineHost&, const MachineHost&) = default;
 };
@@ -544,7 +547,7 @@ struct EstimatedCredit {
   HostId host;
   std::vector<ResourceCounter> counters;
   std::uint64_t machine = 0;
-  // What the machine says that it is.
+  // The machine's own description.
   double cpus = 0;
   double cpu_flops = 0;  // of one CPU, FLOP/s
   double gpus = 0;
@@ -553,7 +556,7 @@ struct EstimatedCredit {
   friend bool operator==(const EstimatedCredit&, const EstimatedCredit&) = default;
 };
 
-// What the project is called from now on; an empty text stays as it was.
+// New name of the project; an empty text leaves the old one.
 struct ProjectName {
   std::string name;
   std::string url;
@@ -570,8 +573,8 @@ using EventBody =
                  DecidedResult>;
 
 // Invariant after decoding: facts.event_time of a completion or dispatch is head.time; id and now of a
-// validation are head.id and head.time; a mark's project is head.project. Encoders write the head and do not look at
-// those.
+// validation are head.id and head.time; a watermark's project is head.project. Encoders write the head and
+// ignore these copies.
 struct Event {
   EventHead head;
   EventBody body;

@@ -1,5 +1,6 @@
-// Which event set each field of a row that partial events write. The newest event that contains a field, by (time, id), determines
-// its value, whatever the order of arrival. Where every event contains all fields, the newest event determines the whole row.
+// Records which event set each field of a row that partial events write. The newest event that contains a
+// field, by (time, id), determines its value, whatever the order of arrival. If every event contains all
+// fields, the newest event determines the whole row.
 #pragma once
 
 #include <cstdint>
@@ -21,14 +22,16 @@ struct EarlierFields {
   }
 };
 
-// State, kept with the word of the newest event, in order of (time, id). Each field is in one of them at most; none is empty.
+// State, kept with the word of the newest event, ordered by (time, id). Each field is in at most one element;
+// no element is empty.
 using FieldWords = std::vector<EarlierFields>;
 
-// The fields in `told`, which the event `word` contains, that no newer event has set. `newest`: the row's newest event before it.
+// The fields in `told`, which the event `word` contains, that no newer event has set. `newest`: the row's
+// newest event before it.
 [[nodiscard]] FieldMask NewsIn(const Word& word, FieldMask told, const Word& newest,
                                const FieldWords& earlier);
 
-// Notes that the event `word` set the fields in `told`. `all`: the fields of the row.
+// Records that the event `word` set the fields in `told`. `all`: the fields of the row.
 void TellFields(const Word& word, FieldMask told, FieldMask all, Word* newest, FieldWords* earlier);
 
 }  // namespace cobblestone::wire

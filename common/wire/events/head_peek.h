@@ -1,6 +1,6 @@
-// The few fields of a claim or a grant that metrics count, read for each record on the stages' time: varints are passed
-// over eight bytes at once, which takes a third of what reading them field by field does. The same values as DecodeClaim()
-// and DecodeGrantHead() give, which read what these cannot.
+// Reads the few fields of a claim or a grant that metrics count, for each record on the stages' time: varints
+// are skipped eight bytes at once, which takes a third of the time of reading field by field. Gives the same
+// values as DecodeClaim() and DecodeGrantHead(), which handle input that these functions cannot.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct ClaimHead {
 
   friend bool operator==(const ClaimHead&, const ClaimHead&) = default;
 };
-// False where the bytes are no Claim as far as read (flags and no further), or a mark (mark_codec.h).
+// False if the bytes read (up to flags) are not a Claim, or for a `Passed` record (mark_codec.h).
 [[nodiscard]] bool PeekClaim(std::string_view bytes, ClaimHead* head);
 
 struct AwardHead {
@@ -30,7 +30,7 @@ struct AwardHead {
 
   friend bool operator==(const AwardHead&, const AwardHead&) = default;
 };
-// False where the bytes are no Grant as far as read (kind and no further).
+// False if the bytes read (up to kind) are not a Grant.
 [[nodiscard]] bool PeekAward(std::string_view bytes, AwardHead* head);
 
 }  // namespace cobblestone::wire

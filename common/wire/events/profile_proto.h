@@ -1,4 +1,5 @@
-// Profiles and the like (profiles.h) from generated code, and to it. Internal to this folder, for event_proto.cc.
+// Converts profiles and related messages (profiles.h) from and to generated code. Internal to this folder,
+// for event_proto.cc.
 #pragma once
 
 #include "common/wire/events/events.h"
@@ -6,9 +7,9 @@
 
 namespace cobblestone::wire {
 
-// The fields with presence that are there.
+// The fields with presence that are set.
 FieldMask ToldIn(const google::protobuf::Message& message);
-// The others are taken out.
+// Clears all other fields.
 void KeepTold(FieldMask told, google::protobuf::Message* message);
 
 OpeningFigures FromProto(const v1::OpeningFigures& m);

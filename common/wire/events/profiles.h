@@ -1,5 +1,5 @@
-// What statistics files show of a project and its accounts, beside what the pipeline itself needs: as it comes in events
-// (schemas/events.proto, which gives units and meaning), and as stages keep it. No rule of credit reads any of it.
+// Data of a project and its accounts that only statistics files show: in events (schemas/events.proto, which
+// gives units and meaning) and in the state of stages. No rule of credit reads it.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace cobblestone::wire {
 
-// Fields of a message that have presence, by their numbers in schemas/events.proto: which of them an event tells.
+// A set of message fields with presence, by their numbers in schemas/events.proto.
 using FieldMask = std::uint32_t;
 constexpr FieldMask FieldBit(int number) { return FieldMask{1} << number; }
 constexpr FieldMask FieldsTo(int last) { return (FieldMask{2} << last) - 2; }  // 1 to `last`
 
-// An account as its project's database had it. Any doubles.
+// An account as in its project's database. Any doubles.
 struct OpeningFigures {
   double total_credit = 0;
   double expavg_credit = 0;
@@ -37,7 +37,7 @@ struct UserProfile {
   bool has_profile = false;
   bool show_hosts = false;
   bool hidden = false;
-  FieldMask told = kAllFields;  // of an event; no part of a row
+  FieldMask told = kAllFields;  // in an event; not part of a row
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -72,7 +72,7 @@ struct HostProfile {
   double credit_per_cpu_sec = 0;
   std::string host_cpid;
   std::string misc;
-  FieldMask told = kAllFields;  // of an event; no part of a row
+  FieldMask told = kAllFields;  // in an event; not part of a row
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -93,7 +93,7 @@ struct TeamProfile {
   std::string name_html;
   std::string description;
   std::string country;
-  FieldMask told = kAllFields;  // of an event; no part of a row
+  FieldMask told = kAllFields;  // in an event; not part of a row
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {

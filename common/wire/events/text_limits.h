@@ -1,5 +1,6 @@
-// How long the texts of an event may be. Without limits one event of 15 MiB makes every list that shows it as long.
-// Pure; allocates only where it refuses. A test enumerates the text fields of the schema: each one needs a limit here.
+// Limits on the texts of an event. Without limits, one event of 15 MiB would make every list that shows it as
+// long. Pure; allocates only when it refuses. A test enumerates the text fields of the schema: each one needs
+// a limit here.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +11,10 @@
 
 namespace cobblestone::wire {
 
-inline constexpr std::size_t kMaxName = 1016;      // bytes: 254 characters of UTF-8, as BOINC's columns have
+inline constexpr std::size_t kMaxName = 1016;      // bytes: 254 characters of UTF-8, as in BOINC's columns
 inline constexpr std::size_t kMaxText = 64 << 10;  // bytes; every other text
-inline constexpr std::size_t kMaxTrickleTexts =
-    16 << 10;  // bytes; texts of Trickle.others together (names: kMaxText)
+// Bytes; texts of Trickle.others together (names: kMaxText).
+inline constexpr std::size_t kMaxTrickleTexts = 16 << 10;
 
 // OUT_OF_RANGE with the field's name for the first text that is too long. HandedEvent.event is exempt: CLAIMS alone
 // writes it, and the event in it was checked before.

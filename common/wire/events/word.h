@@ -1,6 +1,6 @@
-// Members, catalogue and openings are words about a subject (a host, an app, an account's opening balance). A
-// word may come twice like every event, also when newer ones have come since: what is remembered of a word
-// tells its repeat.
+// A word is the identity of the event that last set a subject (a host, an app, an account's opening balance).
+// Members, catalogue and openings are stored with their word. Such an event may be repeated, also after newer
+// ones; the word detects the repeat.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace cobblestone::wire {
 
-// State: one word as far as it must be known again. Of 32 bits of hash one in 4e9 other contents goes
-// unnoticed, and only of those that come under the same id.
+// State: what identifies an event. With a 32-bit hash, one in 4e9 differing contents is not detected, and
+// only under the same id.
 struct Word {
-  std::uint64_t id = 0;    // of the event; 0: none was said
+  std::uint64_t id = 0;    // of the event; 0: none yet
   double time = 0;         // of the event, UNIX s
   std::uint32_t hash = 0;  // of its bytes
 
@@ -32,13 +32,13 @@ inline Word WordOf(const EventHead& head, std::string_view bytes) {
 
 enum class Standing : std::uint8_t {
   kNews,
-  kRepeat,         // the same event once more: dropped
-  kOtherContents,  // its id with other bytes: refused
-  kOlder,          // said before the other: overtaken, dropped
+  kRepeat,         // the same event again: dropped
+  kOtherContents,  // the same id with other bytes: refused
+  kOlder,          // older than the word in force: dropped
 };
 
-// How a word stands to the one in force. Members: the newest by (time, id) is in force, so that neither
-// repeats nor the order of arrival decide what is.
+// Compares a word with the one in force. Members: the newest by (time, id) is in force, so that neither
+// repeats nor the order of arrival affect the result.
 inline Standing StandingOf(const Word& word, const Word& in_force) {
   if (!in_force.said()) return Standing::kNews;
   if (word.id == in_force.id)

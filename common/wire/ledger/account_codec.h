@@ -1,4 +1,4 @@
-// Postings to teams, and totals of accounts (schemas/internal.proto, Posting, Total), by hand.
+// Postings to teams and totals of accounts (schemas/internal.proto, Posting, Total), hand-written codec.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ struct Posting {
   double time = 0;        // UNIX s
   double work_start = 0;  // UNIX s
   std::uint64_t line = 0;
-  std::uint32_t flags = 0;  // the grant's
-  bool uncounted = false;   // of a partial grant or a reversal
-  double recent_off = 0;    // the grant's
+  std::uint32_t flags = 0;  // as in the grant
+  bool uncounted = false;   // adds no result: from a partial grant or a reversal
+  double recent_off = 0;    // as in the grant
 
   friend bool operator==(const Posting&, const Posting&) = default;
 };
@@ -47,19 +47,19 @@ struct Total {
   double rac_time = 0;  // UNIX s
   std::uint64_t grants = 0;
   std::vector<AppTotal> apps;
-  bool elsewhere = false;  // the account of a host has left this partition: the row is no more
+  bool elsewhere = false;  // the account of a host has left this partition, so this row is deleted
   credit::MicroTotal provisional_micro = 0;
   credit::MicroTotal owed_micro = 0;
-  credit::MicroTotal estimated_micro = 0;  // estimated and not granted; no part of the total
-  credit::MicroTotal shown_micro = 0;      // of a user of whom anything was estimated
+  credit::MicroTotal estimated_micro = 0;  // estimated and not yet granted; not part of the total
+  credit::MicroTotal shown_micro = 0;      // for a user with estimated credit
 
   friend bool operator==(const Total&, const Total&) = default;
 };
 
-// What readers of the topic of totals get of an account.
+// The published total of an account.
 Total TotalOf(ProjectId project, AccountKind kind, std::uint64_t account, const credit::Account& state);
 
-// Encoders append to `out`. Decoders give false where the bytes are not such a message.
+// Encoders append to `out`. Decoders return false if the bytes are not such a message.
 void EncodePosting(const Posting& posting, std::string* out);
 [[nodiscard]] bool DecodePosting(std::string_view bytes, Posting* posting);
 

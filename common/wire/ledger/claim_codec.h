@@ -1,5 +1,5 @@
-// credit::Claim <-> bytes of schemas/internal.proto, Claim: by hand, because one is written and several times
-// read for each result. The bytes are those that generated code writes.
+// credit::Claim <-> bytes of schemas/internal.proto, Claim. Hand-written, because a claim is written once and
+// read several times for each result. The bytes equal those of generated code.
 #pragma once
 
 #include <cstddef>
@@ -10,21 +10,22 @@
 
 namespace cobblestone::wire {
 
-// More bytes than any claim takes that no trickle was paid for.
+// Upper limit of the size of a claim without paid trickles.
 inline constexpr std::size_t kMaxClaimSize = 512;
 
 // Appends to `out`.
 void EncodeClaim(const credit::Claim& claim, std::string* out);
 
-// False where the bytes are no Claim; *claim then holds nothing of use. No allocation where no trickle was paid for.
+// False if the bytes are not a Claim; *claim is then meaningless. Does not allocate for a claim without paid
+// trickles.
 [[nodiscard]] bool DecodeClaim(std::string_view bytes, credit::Claim* claim);
 
-// In line with the claims, and none: a partial grant (Grant, of kind PARTIAL) for a trickle that came behind its job's end.
-// Appends to `out`.
+// A late trickle: a partial grant (Grant, kind PARTIAL) for a trickle that arrived after the end of its job.
+// It is sent in order with the claims but is not a claim. Appends to `out`.
 void EncodeLateTrickle(std::string_view grant, std::string* out);
-// Fields ascend, and a claim has its project first.
+// Fields ascend, and a claim starts with its project.
 [[nodiscard]] inline bool IsLateTrickle(std::string_view bytes) { return bytes.starts_with("\xd2\x02"); }
-// The grant's bytes, within those of a late trickle; empty where they are none.
+// The grant's bytes within those of a late trickle; empty if the bytes are not a late trickle.
 [[nodiscard]] std::string_view LateTrickleOf(std::string_view bytes);
 
 }  // namespace cobblestone::wire

@@ -1,4 +1,4 @@
-// How many results more a record of the ledger makes an account count.
+// By how many results a ledger record changes an account's count.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace cobblestone::wire {
 
-// `kind`: that of the grant, where the record is a host's share of one. Modulo 2^64: one less where a reversal takes a
-// grant back, one more where it is reinstated.
+// `kind`: the grant's kind, also if the record is a host's share of a grant. Modulo 2^64: minus one when a
+// reversal revokes a grant, plus one when it is reinstated.
 [[nodiscard]] inline std::uint64_t CountedBy(GrantKind kind, std::uint32_t flags) {
   const bool counts = kind == GrantKind::kFinal || (flags & credit::kGrantRecounts) != 0;
   return std::uint64_t{counts ? 1u : 0u} - std::uint64_t{(flags & credit::kGrantUncounts) != 0 ? 1u : 0u};

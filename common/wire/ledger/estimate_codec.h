@@ -1,4 +1,5 @@
-// An account manager's report and what of it is believed, in the ledger (schemas/internal.proto, Estimate), by hand.
+// An account manager's report and the accepted part of it, in the ledger (schemas/internal.proto, Estimate),
+// hand-written codec.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +12,11 @@
 
 namespace cobblestone::wire {
 
-// Growth since the report before.
+// Growth since the previous report.
 struct EstimatedUse {
   credit::Resource resource = credit::Resource::kUnknown;
   credit::MicroCredit credit_micro = 0;
-  double run_time = 0;  // s; of failed jobs too
+  double run_time = 0;  // s; including failed jobs
   std::uint64_t jobs = 0;
   std::uint64_t failed_jobs = 0;
   double failed_run_time = 0;  // s
@@ -26,11 +27,11 @@ struct EstimatedUse {
 struct Estimate {
   std::uint64_t event = 0;  // the report's id
   std::uint64_t machine = 0;
-  credit::MicroCredit asked_micro = 0;    // what the counters have grown by
-  credit::MicroCredit allowed_micro = 0;  // what the bounds leave of it
+  credit::MicroCredit asked_micro = 0;    // growth of the counters
+  credit::MicroCredit allowed_micro = 0;  // the part within the bounds
   std::uint32_t bounds = 0;               // credit::EstimateBound
-  double since = 0;                       // UNIX s: from when on the machine's time counts
-  double flops = 0;                       // FLOP/s that the machine is believed to have
+  double since = 0;                       // UNIX s: start of the machine time that counts
+  double flops = 0;                       // FLOP/s accepted for the machine
   std::vector<EstimatedUse> uses;
 
   friend bool operator==(const Estimate&, const Estimate&) = default;
@@ -38,7 +39,7 @@ struct Estimate {
 
 // Appends the message's bytes to `out`.
 void EncodeEstimate(const Estimate& estimate, std::string* out);
-// False where the bytes are no such message.
+// False if the bytes are not such a message.
 [[nodiscard]] bool DecodeEstimate(std::string_view bytes, Estimate* estimate);
 
 }  // namespace cobblestone::wire

@@ -1,5 +1,5 @@
-// The ledger's record (schemas/internal.proto, Grant), by hand. It is written once with the claim's bytes
-// verbatim, read by ACCOUNTS as far as the small fields go, and whole by who explains or audits it.
+// The ledger's record (schemas/internal.proto, Grant), hand-written codec. A record is written once with the
+// claim's bytes verbatim. ACCOUNTS reads the small fields only; explain and audit read the whole record.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace cobblestone::wire {
 
-// Fields 1 to 11, 21, 22 and 28: all that an account needs.
+// Fields 1 to 11, 21, 22 and 28: everything that an account needs.
 struct GrantHead {
   ProjectId project;
   UserId user;
@@ -33,20 +33,22 @@ struct GrantHead {
   GrantKind kind = GrantKind::kUnknown;
   double work_start = 0;  // UNIX s
   std::uint32_t flags = 0;
-  // Fields 21, 22 and 28. The flag kGrantSettles tells of them.
+  // Fields 21, 22 and 28; present if the flag kGrantSettles is set.
   credit::MicroCredit settles_micro = 0;  // partial grants of the result to this user that become final
-  double recent_off = 0;  // Cobblestones per day: what is still in recent averages of the credit taken back
-  double paid_time = 0;   // UNIX s: of the newest of the partial grants that are taken back
+  // Cobblestones per day: the part of the revoked credit that is still in recent averages.
+  double recent_off = 0;
+  double paid_time = 0;  // UNIX s: time of the newest revoked partial grant
 
   friend bool operator==(const GrantHead&, const GrantHead&) = default;
 };
 
-// What it adds to what is provisional. A partial grant for a trickle that came behind its result's decision is final at once.
+// The amount that a grant adds to provisional credit. A partial grant for a trickle after its result's
+// decision is final at once.
 [[nodiscard]] inline credit::MicroCredit ProvisionalOf(const GrantHead& head) {
   return head.kind == GrantKind::kPartial && (head.flags & credit::kGrantLate) == 0 ? head.credit_micro : 0;
 }
 
-// Fields 12 to 16: how the amount came about.
+// Fields 12 to 16: the derivation of the amount.
 struct GrantDetail {
   double credit = 0;  // Cobblestones before rounding
   credit::Mode mode = credit::Mode::kNormal;
@@ -57,7 +59,7 @@ struct GrantDetail {
   friend bool operator==(const GrantDetail&, const GrantDetail&) = default;
 };
 
-// Another replica's claim, as far as the grant depended on it.
+// Another replica's claim, as far as the grant depends on it.
 struct OtherClaim {
   ResultId result;
   HostId host;
@@ -65,7 +67,7 @@ struct OtherClaim {
   std::uint32_t flags = 0;
   double pfc = 0;
   double claimed = 0;
-  // Where it is not as in the grant's own claim.
+  // Set if different from the grant's own claim.
   std::optional<double> min_avg_pfc{};
   std::optional<std::uint64_t> epoch{};
   std::optional<double> fpops_est{};
@@ -74,7 +76,7 @@ struct OtherClaim {
   friend bool operator==(const OtherClaim&, const OtherClaim&) = default;
 };
 
-// The whole of it, of a grant whose own claim is `own`: what is the workunit's is the same in both.
+// The complete claim; `own` is the grant's own claim and supplies the fields that belong to the workunit.
 [[nodiscard]] credit::Claim ClaimOf(const OtherClaim& other, credit::Claim own);
 
 struct Grant {
@@ -86,11 +88,11 @@ struct Grant {
   std::optional<PartialGrant> partial;
   std::string reason;
   std::optional<Undone> undone;
-  HostId into;  // a host that is merged
+  HostId into;  // the host that the record's host was merged into
   std::optional<Estimate> estimate;
 };
 
-// What some kinds have besides.
+// Parts that only some kinds have.
 struct GrantMore {
   const HostTransfer* transfer = nullptr;
   const PartialGrant* partial = nullptr;
@@ -100,17 +102,16 @@ struct GrantMore {
   const Estimate* estimate = nullptr;
 };
 
-// Appends to `out`. `claim`: bytes of EncodeClaim, copied as they are; empty: the grant has none (an
+// Appends to `out`. `claim`: bytes of EncodeClaim, copied unchanged; empty: the grant has no claim (an
 // opening).
 void EncodeGrant(const GrantHead& head, const GrantDetail& detail, std::span<const OtherClaim> others,
                  std::string_view claim, std::string* out, const GrantMore& more = {});
 
-// Reads as far as field 11 and, without the flag kGrantSettles, no further: what lies behind is not even looked at. That
-// needs ascending fields, which EncodeGrant and generated code write. False where the bytes are no Grant as far as read. No
-// allocation.
+// Reads up to field 11 and, without the flag kGrantSettles, nothing behind it. Requires ascending fields,
+// which EncodeGrant and generated code write. False if the bytes read are not a Grant. Does not allocate.
 [[nodiscard]] bool DecodeGrantHead(std::string_view bytes, GrantHead* head);
 
-// Whole. False where the bytes are no Grant.
+// Reads the whole record. False if the bytes are not a Grant.
 [[nodiscard]] bool DecodeGrant(std::string_view bytes, Grant* grant);
 
 }  // namespace cobblestone::wire

@@ -1,4 +1,4 @@
-// What a record of the ledger is (schemas/internal.proto, GrantKind).
+// The kinds of ledger records (schemas/internal.proto, GrantKind).
 #pragma once
 
 #include <cstdint>
@@ -12,30 +12,30 @@ enum class GrantKind : std::uint8_t {
   kPartial = 2,
   kReversal = 3,
   kOpening = 4,
-  kHostLeaves =
-      5,  // a host has a new owner, in another partition: the old one's is told, it sends the account
-  kHostComes = 6,    // and the new one's, that awaits it
+  // To the old owner's partition: the host has a new owner in another partition; send the account.
+  kHostLeaves = 5,
+  kHostComes = 6,    // to the new owner's partition: wait for the account
   kHostAccount = 7,  // the account
-  kHostShare = 8,    // after it, the host's share of a grant that was claimed under an earlier owner
-  kMark = 9,         // tells how far GRANTS has come (mark_codec.h)
-  kRepricing = 10,   // makes what a result was granted something else
-  kHostMerged = 11,  // a host is another one from now on
-  kEstimate = 12,    // what an account manager has reported of a running host
-  kTrickle = 13,     // a message of a running job that brought nothing, and why
-  kHostNamed = 14,   // of a host that another one is to become: it is this user's
-  kHostOthers = 15,  // and where it is somebody else's, or nobody has named it yet
-  kInvalid = 16,     // a result that the validator judged invalid, with what it would have claimed
+  kHostShare = 8,    // follows the account: the host's share of a grant claimed under an earlier owner
+  kMark = 9,         // the watermark (`Mark`) progress of GRANTS (mark_codec.h)
+  kRepricing = 10,   // changes the amount granted to a result
+  kHostMerged = 11,  // the host is another one from now on
+  kEstimate = 12,    // a report of an account manager on a running host
+  kTrickle = 13,     // a trickle of a running job that earned nothing, and why
+  kHostNamed = 14,   // the answer about a host to be merged into: it belongs to this user
+  kHostOthers = 15,  // the answer otherwise: it belongs to another user, or no event has named it yet
+  kInvalid = 16,     // a result judged invalid by the validator, with the claim it would have made
 };
 
-// Changes what a user has, for a result: waits for its user as long as no event has named it.
+// Changes a user's credit for a result; waits for its user until an event names the user.
 constexpr bool IsAward(GrantKind kind) {
   return (kind >= GrantKind::kFinal && kind <= GrantKind::kReversal) || kind == GrantKind::kRepricing;
 }
 
-// Tells something of a result and awards nothing: no account reads it.
+// Records a fact about a result and awards nothing: no account reads it.
 constexpr bool IsNote(GrantKind kind) { return kind == GrantKind::kTrickle || kind == GrantKind::kInvalid; }
 
-// Says whose a host is, or moves its account, and awards nothing.
+// Reports the owner of a host or moves its account; awards nothing.
 constexpr bool IsHostMove(GrantKind kind) {
   return (kind >= GrantKind::kHostLeaves && kind <= GrantKind::kHostShare) || kind == GrantKind::kHostNamed ||
          kind == GrantKind::kHostOthers;

@@ -1,5 +1,5 @@
-// A host's account on its way to the partition of its new owner, and what follows it there (schemas/internal.proto,
-// HostTransfer), by hand.
+// A host's account, and the shares that follow it, on the way to the partition of the new owner
+// (schemas/internal.proto, HostTransfer), hand-written codec.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ namespace cobblestone::wire {
 struct HostTransfer {
   std::uint32_t from_partition = 0;
   std::uint64_t number = 0;                  // from 1, per sending partition and host
-  GrantKind share_of = GrantKind::kUnknown;  // of a share: the kind of its grant
+  GrantKind share_of = GrantKind::kUnknown;  // in a share: the kind of its grant
   credit::Account account;                   // empty in a share
-  std::vector<HostId> joined;                // with an account: all hosts that have become this one
+  std::vector<HostId> joined;                // with an account: all hosts that were merged into this one
 };
 
 // Appends the message's bytes to `out`.
 void EncodeHostTransfer(const HostTransfer& transfer, std::string* out);
-// False where the bytes are no such message.
+// False if the bytes are not such a message.
 [[nodiscard]] bool DecodeHostTransfer(std::string_view bytes, HostTransfer* transfer);
 
 }  // namespace cobblestone::wire

@@ -1,4 +1,4 @@
-// A trickle and what came of it, in the ledger (schemas/internal.proto, PartialGrant), by hand.
+// A trickle and its outcome, in the ledger (schemas/internal.proto, PartialGrant), hand-written codec.
 #pragma once
 
 #include <cstddef>
@@ -26,35 +26,37 @@ struct PartialGrant {
   double mark_before = 0;
   double mark_after = 0;
   std::uint32_t bounds = 0;  // credit::TrickleBound
-  double credit = 0;         // of the mark, Cobblestones
+  double credit = 0;         // of the high-water mark, Cobblestones
   credit::MicroCredit paid_before = 0;
-  std::optional<credit::TricklePrice> price;  // in each that CLAIMS writes
+  std::optional<credit::TricklePrice> price;  // in each record that CLAIMS writes
   WorkunitId workunit;
-  AppVersionId version;                  // 0: an earlier program did not tell it
-  std::optional<std::uint64_t> phase{};  // of the model, as the message says
-  std::string model_version{};           // likewise
-  // Of a message that brought nothing:
+  AppVersionId version;                  // 0: unknown (written by an earlier program)
+  std::optional<std::uint64_t> phase{};  // of the model, from the message
+  std::string model_version{};           // from the message
+  // Of a message that earned nothing:
   credit::TrickleOutcome outcome = credit::TrickleOutcome::kPaid;
-  RefusalReason refusal = RefusalReason::kUnknown;  // of its record in `refused`; kUnknown: it was not
-  // Of a job that was priced anew while it ran: the price of its dispatch, and how often.
+  // Reason of its record in `refused`; kUnknown: not refused.
+  RefusalReason refusal = RefusalReason::kUnknown;
+  // Of a job that was repriced while it ran: the price at dispatch, and the number of repricings.
   std::optional<credit::TricklePrice> sent_price{};
   std::uint32_t repriced = 0;
-  // What else the message says, and what of that is not kept.
+  // Other elements of the message, and the size of those that are not kept.
   std::vector<TrickleElement> others{};
   std::uint32_t others_left_out = 0;
   std::uint64_t bytes_left_out = 0;  // of their names and texts
 };
 
-// Longer ones are no version, and kept among the others.
+// Longer texts are not a version and are kept among the other elements.
 inline constexpr std::size_t kLongestModelVersion = 64;
-// Of names and texts of the others: whole elements in their order, as far as they go. The ledger is kept for ever.
+// Limit on names and texts of the other elements, because the ledger is kept for ever: whole elements in
+// order, as many as fit.
 inline constexpr std::size_t kMostOthersKept = 1024;
-// The model's version is not among the others; all else is, as far as it goes.
+// Stores the model's version, and all other elements within the limit.
 void TakeOthers(const std::vector<TrickleElement>& others, PartialGrant* partial);
 
 // Appends the message's bytes to `out`.
 void EncodePartialGrant(const PartialGrant& partial, std::string* out);
-// False where the bytes are no such message.
+// False if the bytes are not such a message.
 [[nodiscard]] bool DecodePartialGrant(std::string_view bytes, PartialGrant* partial);
 
 }  // namespace cobblestone::wire

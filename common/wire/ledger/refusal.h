@@ -1,5 +1,6 @@
-// Why an input is refused. A refusal is data: it goes to the topic `refused` with the original bytes, and
-// leaves no trace in any state (semantics, section 2, 'Bad input gets').
+// Why an input is refused. A refusal is data: it goes to the topic `refused` with the original bytes and
+// changes no state, except that a well-formed event may advance the event time of its project
+// (schemas/README.md, 'Reasons of refusal').
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 
 namespace cobblestone::wire {
 
-// Frozen numbers: those of schemas/internal.proto, RefusalReason; a test compares them. schemas/README.md
+// Frozen numbers, equal to schemas/internal.proto, RefusalReason; a test compares them. schemas/README.md
 // says when each is given.
 enum class RefusalReason : std::uint32_t {
   kUnknown = 0,
@@ -37,12 +38,12 @@ enum class RefusalReason : std::uint32_t {
 };
 inline constexpr std::uint32_t kLastRefusalReason = 22;
 
-// As in the schema: "UNDECODABLE", ... For a number that this build does not know: "REFUSAL_REASON_UNKNOWN".
+// As in the schema: "UNDECODABLE", ... Unknown numbers give "REFUSAL_REASON_UNKNOWN".
 std::string_view RefusalReasonName(RefusalReason reason);
 
 struct Refusal {
   RefusalReason reason = RefusalReason::kUnknown;
-  std::string detail;  // for the project's operator: which field, and what it held
+  std::string detail;  // for the project's operator: the field and its value
 
   friend bool operator==(const Refusal&, const Refusal&) = default;
 };

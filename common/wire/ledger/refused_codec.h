@@ -1,7 +1,7 @@
-// The record on the topic `refused`: what was refused, why, and where it came from, so that it can be inspected and resubmitted
-// (schemas/internal.proto, Refused).
-// Invariant: no encoded record holds a text of a member (host, user, team, account facts), nor bytes that are no event: `refused` is
-// kept for ever, and the texts of a deleted member must not be.
+// The record on the topic `refused`: the refused bytes, the reason, and the origin, so that it can be
+// inspected and resubmitted (schemas/internal.proto, Refused).
+// Invariant: no encoded record contains a member's texts (host, user, team, account facts) or bytes that are
+// not an event: `refused` is kept for ever, and the texts of a deleted member must not be.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,18 @@ struct Refused {
   std::string original;    // the record's bytes
   std::string source;      // producer: file or client
   std::uint64_t line = 0;
-  ProjectId project;      // 0 where the bytes do not tell
-  bool left_out = false;  // decoded: `original` is not all that came
+  ProjectId project;      // 0 if the bytes do not contain it
+  bool left_out = false;  // when decoded: `original` is incomplete
 
   friend bool operator==(const Refused&, const Refused&) = default;
 };
 
-// Appends to `out`. Strings of the schema are UTF-8: in detail, topic and source each byte that is not part
-// of UTF-8 is written as '?'. Of `original` it writes what is kept, and says whether that is all; records of the topics `claims`
-// and `grants`, which are no events, are kept as they are. `left_out` is not read.
+// Appends to `out`. Strings of the schema are UTF-8: in detail, topic and source each byte that is not valid
+// UTF-8 is written as '?'. Writes the permitted part of `original` and whether that is all; records of the
+// topics `claims` and `grants`, which are not events, are kept unchanged. Ignores `left_out`.
 void EncodeRefused(const Refused& refused, std::string* out);
 
-// False where the bytes are no Refused.
+// False if the bytes are not a Refused.
 [[nodiscard]] bool DecodeRefused(std::string_view bytes, Refused* refused);
 
 }  // namespace cobblestone::wire

@@ -1,4 +1,5 @@
-// What an operator's reversal or re-pricing was decided upon, in the ledger (schemas/internal.proto, Undone), by hand.
+// The basis of an operator's reversal or repricing, in the ledger (schemas/internal.proto, Undone),
+// hand-written codec.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +15,17 @@ struct Undone {
   std::uint64_t event = 0;  // its id
   WorkunitId workunit;
   AppVersionId app_version;
-  credit::MicroCredit credit_micro = 0;  // what the result had brought the owner before
-  std::uint32_t policy_version = 0;      // re-pricing: that the new price is of
-  bool counted = false;                  // reversal: the result counts no more
-  // Reversal of what a job that runs was paid: up to which sum of it, by that owner and team; 0: it had ended. Re-pricing of a job
-  // that runs: the new sum of it.
+  credit::MicroCredit credit_micro = 0;  // the owner's credit for the result before
+  std::uint32_t policy_version = 0;      // repricing: the version of the new price
+  bool counted = false;                  // reversal: the result no longer counts
+  // Reversal of a running job's payments: the sum up to which payments to this owner and team are revoked; 0:
+  // the job had ended. Repricing of a running job: this sum at the new price.
   credit::MicroCredit paid_micro = 0;
-  credit::MicroCredit taken_micro = 0;  // likewise: of the new sum by operators
-  std::uint32_t repriced = 0;  // likewise: how often the job has been priced anew, this time included
-  // Reinstatement of a result that was judged invalid: it gets what this result of its workunit was granted. 0: what its own claim
-  // comes to, or what the operator has named.
+  // Repricing of a running job: the part of the new sum that operators revoked.
+  credit::MicroCredit taken_micro = 0;
+  std::uint32_t repriced = 0;  // likewise: number of repricings of the job, including this one
+  // Reinstatement of a result judged invalid: it receives the amount granted to this result of its workunit.
+  // 0: the amount of its own claim, or one that the operator named.
   ResultId like_result;
 
   friend bool operator==(const Undone&, const Undone&) = default;
@@ -31,7 +33,7 @@ struct Undone {
 
 // Appends the message's bytes to `out`.
 void EncodeUndone(const Undone& undone, std::string* out);
-// False where the bytes are no such message.
+// False if the bytes are not such a message.
 [[nodiscard]] bool DecodeUndone(std::string_view bytes, Undone* undone);
 
 }  // namespace cobblestone::wire

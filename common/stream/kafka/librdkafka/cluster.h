@@ -12,26 +12,26 @@
 
 namespace cobblestone::stream::kafka {
 
-using Properties = std::map<std::string, std::string>;  // names and values of librdkafka
+using Properties = std::map<std::string, std::string>;  // librdkafka's names and values
 
 struct ClusterOptions {
   Properties connection;  // bootstrap.servers, security; for every client
-  Properties producer{};  // over what we set; for those who know
+  Properties producer{};  // overrides our settings; for experts
   Properties consumer{};
-  std::string prefix;  // of the names of topics and of the group
+  std::string prefix;  // prefix of topic names and of the group
   std::vector<TopicSpec> topics;
   TopicIndex journal = 0;
   std::string group;           // group.id
-  bool static_members = true;  // a member that comes back within the session finds its slots as it left them
+  bool static_members = true;  // a member that returns within the session keeps its slots
   Millis session_timeout{10000};
   Millis transaction_timeout{10000};
-  std::function<void(const std::string&)> report;  // what the client complains of; any thread
+  std::function<void(const std::string&)> report;  // the client's complaints; any thread
 };
 
-// kInvalidArgument: librdkafka does not take an option (says which). Nothing is connected yet.
+// kInvalidArgument: librdkafka rejects an option (the message says which). Does not connect yet.
 Result<std::unique_ptr<Cluster>> MakeCluster(const ClusterOptions& options);
 
-// The name that a topic has on the cluster.
+// The topic's name on the cluster.
 std::string TopicName(const ClusterOptions& options, TopicIndex topic);
 
 }  // namespace cobblestone::stream::kafka

@@ -1,4 +1,5 @@
-// What the files of this folder share: owners of librdkafka's objects, and configurations. Nobody else includes it.
+// Shared by the files of this folder: owners of librdkafka's objects, and configurations. Not for use outside
+// this folder.
 #pragma once
 
 #include <librdkafka/rdkafka.h>
@@ -26,24 +27,25 @@ using Queue = std::unique_ptr<rd_kafka_queue_t, Destroy<rd_kafka_queue_destroy>>
 using Topic = std::unique_ptr<rd_kafka_topic_t, Destroy<rd_kafka_topic_destroy>>;
 using Error = std::unique_ptr<rd_kafka_error_t, Destroy<rd_kafka_error_destroy>>;
 
-// Ends it; within some seconds, or leaves it: now and then librdkafka waits for ever for a thread of its own (LRK #1640, seen
-// with 2.0.2). A consumer is never closed by this: that waits for others, and has hung, too.
+// Destroys the handle on another thread and waits for at most 5 s, because librdkafka sometimes waits for
+// ever for one of its own threads (LRK #1640, seen with 2.0.2). Never closes a consumer: closing waits for
+// other members and has hung too.
 void EndHandle(rd_kafka_t* handle);
 struct DestroyHandle {
   void operator()(rd_kafka_t* handle) const { EndHandle(handle); }
 };
 using Handle = std::unique_ptr<rd_kafka_t, DestroyHandle>;
 
-// What a handle gives to its callbacks.
+// Context passed to the callbacks of a handle.
 struct Opaque {
   const ClusterOptions* options = nullptr;
   void* self = nullptr;
 };
 
-// `ours`, then what the operator says for all clients and for this kind.
+// `ours`, then the operator's properties for all clients and for this kind.
 Result<Conf> MakeConf(const ClusterOptions& options, const Properties& ours, const Properties& theirs,
                       Opaque* opaque = nullptr);
-// Takes the configuration over.
+// Takes ownership of the configuration.
 Result<Handle> MakeHandle(rd_kafka_type_t type, Conf conf);
 
 Result<std::unique_ptr<Producer>> MakeProducer(const ClusterOptions& options,
