@@ -1,5 +1,5 @@
-// The pipeline of a data directory as a command reaches it: through the socket of the program that runs on
-// it, or, when none runs, by opening the directory itself. Both give the same answers.
+// Access of a command to the pipeline of a data directory: through the socket of the running program, or, if no
+// program runs, by opening the directory. Both give the same answers.
 #pragma once
 
 #include <chrono>
@@ -16,47 +16,48 @@
 
 namespace cobblestone {
 
-// A program that starts has its directory before its socket, and one that was killed may keep it while the disk is at work.
+// How long Open() retries: a starting program locks its directory before it opens its socket, and a killed program
+// may hold the lock while its disk writes finish.
 inline constexpr std::chrono::seconds kHeldPatience{10};
 
 enum class Purpose {
-  kAsk,   // nothing is processed; the directory must exist
-  kWork,  // what waits in the log is processed; the directory is made when missing
+  kAsk,   // processes nothing; the directory must exist
+  kWork,  // processes the backlog of the log; creates a missing directory
 };
 
-// Not for several threads at once.
+// Not thread-safe.
 class Client {
  public:
   virtual ~Client() = default;
 
-  // kNotFound (kAsk only): no such directory. kFenced: another process has held it for some seconds and not answered at its
-  // socket. `report` gets what a long opening does.
+  // kNotFound (kAsk only): the directory does not exist. kFenced: another process has held the directory for some
+  // seconds without answering at its socket. `report` receives the progress of a long opening.
   static Result<std::unique_ptr<Client>> Open(const settings::RunSettings& settings, Purpose purpose,
                                               const std::function<void(const std::string&)>& report);
 
   virtual Result<nlohmann::json> Ask(const Question& question) = 0;
   Result<ProducerState> Producer(const std::string& source);
-  // And whether all sources are to be taken in in lockstep (`order: lockstep`).
+  // `lockstep`: whether the pipeline has `order: lockstep`, so that every source must be ingested in lockstep.
   Result<ProducerState> Producer(const std::string& source, bool* lockstep);
-  // Durable on return, and appended exactly once, also when the connection broke and was made again
-  // meanwhile. kRetry: the running program has gone away; the same source may be sent again later.
+  // Durable on return, and appended exactly once, even if the connection broke and was re-established. kRetry: the
+  // running program has ended; the same source may be sent again later.
   virtual Result<AppendOutcome> Append(const AppendBlock& block) = 0;
-  // All that was appended before is processed.
+  // Returns once everything appended before is processed.
   virtual Status WaitIdle() = 0;
   // One of LongQuestions().
   virtual Result<nlohmann::json> AskLong(
       const Question& question,
       const std::function<void(std::uint64_t done, std::uint64_t all)>& progress) = 0;
-  // Ends what Open began; its status is that of the work. To be called once at the end.
+  // Ends what Open began; returns the status of the work. Call it once, at the end.
   virtual Status Close() = 0;
-  // Through a socket: somebody else's program does the work.
+  // True if another program does the work, reached through its socket.
   [[nodiscard]] virtual bool remote() const = 0;
 };
 
-// As Open() with an engine that is there already, for one process that plays both sides (`demo`). The
-// engine outlives it.
+// Like Open(), with an existing engine, for one process that is both client and server (`demo`). The engine must
+// outlive the client.
 std::unique_ptr<Client> ClientOf(Engine& engine);
-// Over the socket alone. kNotFound when nobody listens there.
+// Over the socket only. kNotFound: nobody listens there.
 Result<std::unique_ptr<Client>> ConnectClient(const std::string& socket_path);
 
 }  // namespace cobblestone

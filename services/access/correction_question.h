@@ -1,4 +1,4 @@
-// The question of what a correction would do, as parameters.
+// The question "what would this correction do?" as parameters of a URL.
 #pragma once
 
 #include "common/base/status.h"
@@ -10,7 +10,7 @@ namespace cobblestone {
 // /corrections?project=P&target=result|host|workunit|app-version&id=N[&since=T][&until=T][&version=V]
 //   [&reinstates=1[&judged_invalid=1][&credit=C]]
 //   &reason=TEXT[&time=T]
-// kInvalidArgument: a parameter is missing or means nothing.
+// kInvalidArgument: a parameter is missing or invalid.
 Result<CorrectionRequest> CorrectionRequestOf(const Question& question);
 Question QuestionOf(const CorrectionRequest& request);
 

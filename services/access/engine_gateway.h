@@ -1,4 +1,4 @@
-// The gateway of a process that has an engine: inside `run`, or over a directory on which nothing runs.
+// The gateway of a process with an engine: inside `run`, or over a directory on which no pipeline runs.
 #pragma once
 
 #include <memory>
@@ -13,15 +13,15 @@
 
 namespace cobblestone {
 
-// Empty unless gateway.access_log says so. `log` must outlive it.
+// Empty unless gateway.access_log is set. `log` must outlive the result.
 gateway::AccessLog AccessLogOf(const settings::RunSettings& settings, RunLog& log);
-// `log` must outlive it.
+// `log` must outlive the result.
 gateway::Warn WarningsOf(RunLog& log);
 
 class EngineGateway {
  public:
-  // None where gateway.listen is empty. `runs`: the engine was started. `metrics`: null where it is not
-  // watched. What is given must outlive it.
+  // None if gateway.listen is empty. `runs`: the engine was started. `metrics`: null without metrics. All arguments
+  // must outlive the gateway.
   static Result<std::unique_ptr<EngineGateway>> Start(const settings::RunSettings& settings, Engine& engine,
                                                       bool runs, EngineMetrics* metrics, RunLog& log);
 

@@ -1,4 +1,4 @@
-// The pipeline on one machine as the gateway wants it (services/gateway/pipeline.h).
+// The embedded pipeline behind the gateway's interface (services/gateway/pipeline.h).
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace cobblestone {
 
-// `runs`: the engine was started; else nothing is taken in. The engine must outlive it.
+// `runs`: the engine was started; if not, nothing is ingested. The engine must outlive the result.
 std::unique_ptr<gateway::Pipeline> MakeEnginePipeline(Engine& engine, bool runs, EngineMetrics* metrics);
 
 }  // namespace cobblestone

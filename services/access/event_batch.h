@@ -1,13 +1,13 @@
-// A batch of events that came over HTTP, taken in exactly once: lines are counted under their source's name and chained by a
-// hash, as `cobblestone ingest` does, so that both may send the same source.
+// Ingests batches of events from HTTP exactly once. Lines are counted under the name of their source and chained by a
+// hash, as in `cobblestone ingest`; both may therefore send the same source.
 //
-// A batch that is sent again adds nothing. That its lines are those that were taken in is proved where the hash at its
-// beginning is known: at the source's first line, at the beginning of the batch that was taken in last (which is kept with
-// the log, so that it holds over a death), and behind lines that have just been sent again. Lines that prove to be others, or
-// cannot be compared, are a conflict, and nothing is taken.
+// A repeated batch adds nothing. Its lines are proved equal to the ingested ones if the hash at the beginning of the
+// batch is known: at the first line of the source, at the beginning of the last ingested batch (stored with the log,
+// so that it survives a crash), and behind lines that were repeated just before. Lines that differ, or that cannot be
+// compared, are a conflict, and nothing is appended.
 //
-// A batch is read twice, line by line: first all of it is checked, then what is new is appended in blocks. Beside its body it
-// needs memory for its events as Envelopes, a few blocks, and at most 100 bad lines, whatever the body holds.
+// A batch is read twice, line by line: the first pass checks all lines, the second appends the new ones in blocks.
+// Besides its body a batch needs memory for its events as envelopes, a few blocks, and at most 100 bad lines.
 #pragma once
 
 #include <cstdint>
@@ -27,13 +27,13 @@
 
 namespace cobblestone {
 
-// The lines or records of a body, one after the other.
+// Iterates over the lines or records of a body.
 class BatchLines {
  public:
   explicit BatchLines(const gateway::EventBatch& batch) : format_(batch.format), rest_(batch.body) {}
 
-  // False: there are no more, or status() says why the bytes cannot be taken apart. `raw` is what is chained: a line without its
-  // end, and nothing of a blank one; or a record. It lives as long as the body.
+  // False: the end, or status() tells why the bytes cannot be split. `raw` is the input of the hash chain: a line
+  // without its line end (empty for a blank line), or a record. `raw` is valid as long as the body.
   bool Next(std::string_view* raw);
   [[nodiscard]] const Status& status() const { return status_; }
   [[nodiscard]] std::uint64_t passed() const { return passed_; }
@@ -47,46 +47,46 @@ class BatchLines {
   Status status_;
 };
 
-// A queue of bytes in pieces of about a MiB, so that it never moves, and what was taken is freed.
+// A queue of bytes in pieces of about 1 MiB: pieces never move, and a consumed piece is freed.
 class EnvelopeQueue {
  public:
   void Put(std::string_view envelope);
-  // What was put first of what is left, until the next call. There must be one.
+  // The oldest remaining envelope; valid until the next call. The queue must not be empty.
   std::string_view Take();
 
  private:
   std::deque<std::string> pieces_;
-  std::size_t taken_ = 0;  // bytes of the first piece
+  std::size_t taken_ = 0;  // consumed bytes of the first piece
 };
 
-// Where batches go: a seam between the backends. Threads: any.
+// Destination of batches: a seam between the backends. Threads: any.
 class EventSink {
  public:
   virtual ~EventSink() = default;
   [[nodiscard]] virtual bool lockstep() const = 0;
-  // How far a source has come, told without a claim to send it. May be a moment old where another program sends it.
+  // Position of a source, without claiming the source for sending. May be a moment old if another program sends it.
   virtual Result<ProducerState> Look(const std::string& source) = 0;
-  // The same for who goes on with the source now: exact.
+  // Exact position, for a caller that continues the source now.
   virtual Result<ProducerState> Producer(const std::string& source) = 0;
-  // Where the batch that was taken in last began; line 0: nobody said.
+  // Beginning of the last ingested batch; line 0: unknown.
   virtual Result<ProducerState> BatchBegin(const std::string& source) = 0;
-  // The blocks that `next` gives, until it is false, one after the other; durable on return. `done` gets the outcome of each
-  // that is durable, in order; then comes the status of the one that was not appended.
+  // Appends the blocks that `next` returns until it returns false, in order; durable on return. `done` receives the
+  // outcome of each durable block, in order. On an error: the status of the block that was not appended.
   virtual Status Append(const std::function<bool(AppendBlock* block)>& next,
                         const std::function<void(const AppendOutcome&)>& done) = 0;
 };
 std::unique_ptr<EventSink> MakeEngineSink(Engine& engine);
 
-// Threads: any; batches of one source follow each other, those of other sources do not wait for them.
+// Threads: any. Batches of one source run one after the other; batches of other sources do not wait for them.
 class BatchIngest {
  public:
   explicit BatchIngest(std::unique_ptr<EventSink> sink) : sink_(std::move(sink)) {}
 
-  // Durable on return. kInvalidArgument: the bytes, too many lines, or the pipeline runs with `order: lockstep`.
+  // Durable on return. kInvalidArgument: bad bytes, too many lines, or the pipeline runs with `order: lockstep`.
   Result<gateway::EventOutcome> Take(const gateway::EventBatch& batch);
 
  private:
-  // How far lines that were sent again have been compared.
+  // Position up to which repeated lines have been compared.
   struct Compared {
     ProducerState upto;
     std::uint64_t used = 0;
@@ -94,21 +94,21 @@ class BatchIngest {
 
   struct Turns {
     FairMutex mutex;
-    std::size_t batches = 0;  // that have it or wait for it
+    std::size_t batches = 0;  // that hold the mutex or wait for it
   };
   class InTurn;
 
   Result<std::optional<stream::Hash128>> HashBefore(const std::string& source, std::uint64_t line);
   void Remember(const std::string& source, const ProducerState& upto);
-  // What is left of `lines`, which continues at `at`.
+  // Appends the rest of `lines`, which continues at `at`.
   Status Append(const gateway::EventBatch& batch, BatchLines& lines, EnvelopeQueue& envelopes,
                 ProducerState at, const ProducerState& batch_begin, gateway::EventOutcome* outcome);
 
   const std::unique_ptr<EventSink> sink_;
   std::mutex mutex_;
-  std::map<std::string, Turns>
-      turns_;  // guarded by mutex_; by the source's name, where a batch is on its way
-  std::map<std::string, Compared> compared_;  // guarded by mutex_; the last used ones
+  // Guarded by mutex_; by name of the source, while a batch of the source is in progress.
+  std::map<std::string, Turns> turns_;
+  std::map<std::string, Compared> compared_;  // guarded by mutex_; the most recently used
   std::uint64_t uses_ = 0;                    // guarded by mutex_
 };
 

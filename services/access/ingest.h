@@ -1,20 +1,18 @@
-// Takes a source of events in, exactly once: a file that is sent again, whole or grown, adds only what is
-// new, because the pipeline keeps, for each source, how many lines it has taken in and a hash chained over
-// them.
+// Ingests a source of events exactly once. A file that is sent again, unchanged or longer, adds only its new lines,
+// because the pipeline keeps, for each source, the number of ingested lines and a hash chained over them.
 //
-// Sequence: what is counted is lines of the file (records of a delimited one), empty ones too, so that a
-// refusal names the line that an editor shows. Two exceptions, each a function of the file alone, so that
-// it can be sent again: a golden line may be several events, then events are counted; in lockstep the ticks
-// that are made count as well.
+// Sequence: the count is of lines of the file (records of a delimited file), blank lines included, so that a refused
+// record names the line that an editor shows. Two exceptions, which depend on the file alone: if a golden line holds
+// several events, events are counted; in lockstep, generated ticks are counted as well.
 //
-// Barriers: broadcasts (catalogue, settings) go in blocks of their own, for which the pipeline drains,
-// before and behind. In lockstep so do users, teams and every tick, those that are made from event times
-// included, and then the grants are those of `replay` where the file is in order of time. A pipeline with
-// `order: lockstep` takes every source in so, hosts in blocks of their own too and no two kinds in one, and
-// sends barriers between them (periods.h): grants and totals are those of `replay`, bit for bit, whatever
-// the file, the threads and the partitions. Behind the last line an empty block asks for the last barrier.
+// Barriers: broadcasts (catalogue, settings) are sent in blocks of their own; the pipeline drains before and after
+// such a block. In lockstep the same holds for users, teams and every tick, including ticks generated from event
+// times; if the file is in order of time, grants then equal those of `replay`. A pipeline with `order: lockstep`
+// ingests every source this way, sends hosts in blocks of their own too, mixes no two kinds in a block, and sends
+// barriers between blocks (services/pipeline/periods.h): grants and totals are those of `replay`, bit for bit,
+// whatever the file, the threads and the partitions. After the last line an empty block requests the last barrier.
 //
-// Two threads: one reads and decodes, the caller's sends, so that the pipeline and not the file is the limit.
+// Two threads: one reads and decodes, the caller's thread sends, so that the pipeline and not the file is the limit.
 #pragma once
 
 #include <cstdint>
@@ -34,16 +32,16 @@ namespace cobblestone {
 struct IngestOptions {
   std::string file;                // "-": standard input
   std::string source;              // the producer's name
-  std::optional<bool> lockstep{};  // not said: for files that have ticks of their own (golden)
-  ProjectId project{1};            // of golden files, which name none
-  std::string
-      changed{};  // what is told where the source is not what was sent before; empty: what suits files of events
+  std::optional<bool> lockstep{};  // none: lockstep for files with their own ticks (golden)
+  ProjectId project{1};            // for golden files, which name no project
+  // Message if the source differs from what was sent before; empty: the message for files of events.
+  std::string changed{};
 };
 
 struct IngestPoint {
   std::uint64_t bytes_read = 0;
-  std::uint64_t bytes_total = 0;  // 0: not known
-  std::uint64_t taken = 0;        // events that are durable
+  std::uint64_t bytes_total = 0;  // 0: unknown
+  std::uint64_t taken = 0;        // durable events
 };
 
 struct BadLine {
@@ -55,29 +53,31 @@ inline constexpr std::size_t kMostBadLinesKept = 20;
 struct IngestSummary {
   EventFormat format = EventFormat::kJsonLines;
   bool lockstep = false;
-  std::uint64_t known = 0;           // lines that had been taken in before
-  std::uint64_t lines = 0;           // taken in now
-  std::uint64_t events = 0;          // appended now
-  std::uint64_t completions = 0;     // results among them
-  std::uint64_t bad = 0;             // lines that are no events, now in `refused`
-  std::vector<BadLine> bad_lines{};  // the first of them
-  bool shorter = false;              // the source ended before what is known of it
-  bool sent = false;                 // all that was read; an error then is one of the source
+  std::uint64_t known = 0;        // lines that were ingested before
+  std::uint64_t lines = 0;        // ingested now
+  std::uint64_t events = 0;       // appended now
+  std::uint64_t completions = 0;  // results among them
+  // Lines that are not events; they are now in the topic `refused`.
+  std::uint64_t bad = 0;
+  std::vector<BadLine> bad_lines{};  // the first bad lines
+  bool shorter = false;              // the source has fewer lines than were ingested before
+  // Everything that was read has been sent; an error is then an error of the source.
+  bool sent = false;
 };
 
-// `progress` may be empty. On an error everything before it is taken in, and *summary says how much.
-// InvalidArgument: the source does not begin with what was sent under its name before; else as EventFile
-// and Client say.
+// `progress` may be empty. On an error everything before the error is ingested, and *summary has the counts.
+// InvalidArgument: the source does not begin with the lines that were sent under its name before. Other errors: as
+// EventFile and Client.
 Status Ingest(Client& client, const IngestOptions& options,
               const std::function<void(const IngestPoint&)>& progress, IngestSummary* summary);
 
-// The same of what does not come from a file of events; `options.file` is not looked at, but that "-" stands for what cannot be
-// asked to end.
+// The same for events that do not come from a file. Of `options.file` only the value "-" matters: it marks a stream
+// whose reading cannot be interrupted.
 Status Ingest(Client& client, std::unique_ptr<EventStream> events, const IngestOptions& options,
               const std::function<void(const IngestPoint&)>& progress, IngestSummary* summary);
 
-// Line numbers, from 1, of events that were refused after they had been taken in, found by reading their source
-// once more: what is returned is in the order of the envelopes, 0 where the source has no such event.
+// Line numbers (from 1) of events that were refused after ingest, found by reading their source again: in the order
+// of `envelopes`, 0 if the source has no such event.
 Result<std::vector<std::uint64_t>> FindLines(EventStream& events, const std::vector<std::string>& envelopes);
 
 }  // namespace cobblestone

@@ -1,4 +1,5 @@
-// A deployment on Kafka as a command reaches it: events go to its topics, exactly once, whoever works on them.
+// Access of a command to a deployment on Kafka: appends events to the topics exactly once, whichever workers process
+// them.
 #pragma once
 
 #include <functional>
@@ -12,16 +13,16 @@
 
 namespace cobblestone {
 
-// Threads: any, several at once. Appends to one source follow each other in the order in which they came; those to other sources
-// do not wait for them, not even while a block of broadcasts waits until all before it has been processed. With
-// `order: lockstep` all sources take turns.
+// Threads: any, several at once. Appends to one source keep their order. Appends to other sources do not wait for
+// them, not even while a block of broadcasts waits until everything before it is processed. With `order: lockstep`
+// all sources take turns.
 class KafkaClient : public Client {
  public:
-  // How far a source has come whose publisher is open here. Waits for nothing; a moment old while a block is being appended.
+  // Position of a source whose publisher is open in this process. Does not block; a moment old during an append.
   virtual std::optional<ProducerState> Published(const std::string& source) = 0;
 };
 
-// kRetry: the cluster does not answer. kNotFound, kInvalidArgument: its topics (CheckTopics).
+// kRetry: the cluster does not answer. kNotFound, kInvalidArgument: errors of the topics (CheckTopics).
 Result<std::unique_ptr<KafkaClient>> ConnectKafka(const settings::RunSettings& settings,
                                                   const std::function<void(const std::string&)>& report);
 

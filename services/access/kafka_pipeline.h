@@ -1,4 +1,4 @@
-// What a gateway beside a deployment on Kafka does itself: its events go to the topics, its figures come from there.
+// The Kafka deployment behind the gateway's interface: events go to the topics, figures come from the view.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace cobblestone {
 
-// `view` and `metrics` must outlive it. As ConnectKafka().
+// `view` and `metrics` must outlive the result. Errors: as ConnectKafka().
 Result<std::unique_ptr<gateway::Pipeline>> MakeKafkaPipeline(const settings::RunSettings& settings,
                                                              KafkaView& view, const KafkaViewMetrics& metrics,
                                                              std::function<void(const std::string&)> report);

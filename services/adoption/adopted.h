@@ -1,4 +1,4 @@
-// What an adoption has come to, as the state has it.
+// The result of an adoption, read from the state.
 #pragma once
 
 #include "common/base/ids.h"
@@ -8,8 +8,8 @@
 
 namespace cobblestone::adoption {
 
-// Profiles and figures as the stages keep them, and in place of what figures say balances should be the accounts' own. Walks
-// all accounts; each partition is as of one commit of its own.
+// Totals of the profiles and figures that the stages keep. Opening balances are those of the accounts, not those that
+// the figures imply. Scans all accounts; each partition is of one commit.
 Result<Totals> AdoptedTotals(view::State& state, ProjectId project);
 
 }  // namespace cobblestone::adoption

@@ -1,9 +1,10 @@
-// An existing project's rows as a stream of events: what `cobblestone adopt` sends (ingest.h). A function of the file of
-// entities, the file of statistics rows and the options alone, so that it can be sent again.
+// The rows of an existing project as a stream of events: the source of `cobblestone adopt`
+// (services/access/ingest.h). Depends only on the file of entities, the file of statistics rows and the options, so
+// that it can be sent again.
 //
-// Order: the project's profile; of each user member and opening, then badges, credit by app, consent and tombstones of users
-// (also of such as have no row); the same of teams and of hosts; statistics rows in their file's order. All have one time
-// and, for each kind, one id: told again from another source, an event is a repeat.
+// Order: the project's profile; for each user: member and opening, then badges, credit by app, consent and tombstones
+// of users (also of users without a row); the same for teams and for hosts; then statistics rows in the order of
+// their file. All events have one time and, for each kind, one id: the same event from another source is a repeat.
 #pragma once
 
 #include <cstdint>
@@ -19,23 +20,23 @@
 
 namespace cobblestone::adoption {
 
-// Of an account's parts (AccountFacts) each has one more than the one before.
+// Each further part of an account (AccountFacts) has the next id.
 inline constexpr std::uint64_t kEventId = 0x61646f7074;  // "adopt"
 
 struct Options {
   ProjectId project{1};
-  double time = 0;         // event time of all; 0: before whatever else is told
+  double time = 0;         // event time of all events; 0: before every other event
   std::string statistics;  // a file of statistics rows; empty: none
 };
 
-// One event, and where in the files it comes from: "FILE, line 7", for messages.
+// One event, and a function that returns its place in the files, "FILE, line 7", for messages.
 using TakeEvent = std::function<Status(const wire::Event&, const std::function<std::string()>&)>;
 
-// All events in order. Ends early with what `take` returns, if that is no Ok; InvalidArgument where a row cannot be one of an
-// account (a number below 1).
+// All events in order. Ends early with the first status of `take` that is not Ok. InvalidArgument: a row cannot
+// belong to an account (an id below 1).
 Status ForEachEvent(statistics::EntitiesFile& entities, const Options& options, const TakeEvent& take);
 
-// What was read. `sent_as` is how many events it makes; `passed_over` lines of statistics are of other kinds.
+// Figures of the files: totals of the rows, number of events, and rows whose references are missing.
 struct Survey {
   Totals totals;
   std::uint64_t events = 0;
@@ -48,12 +49,12 @@ struct Survey {
   std::uint64_t teams_missing = 0;     // users whose team has no row
 };
 
-// Looks at all events before any is sent: counts, and the first that the pipeline would refuse on its own (InvalidArgument,
-// with its place). `progress` gets events so far.
+// Checks all events before any is sent: counts them, and fails with the first event that the pipeline would refuse by
+// itself (InvalidArgument, with its place). `progress` receives the number of events so far.
 Result<Survey> LookAt(statistics::EntitiesFile& entities, const Options& options,
                       const std::function<void(std::uint64_t)>& progress);
 
-// `entities` outlives the stream. `events`: as many as there are, for progress.
+// `entities` must outlive the stream. `events`: total number, for progress.
 std::unique_ptr<EventStream> StreamOf(statistics::EntitiesFile& entities, const Options& options,
                                       std::uint64_t events);
 

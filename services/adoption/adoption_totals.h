@@ -1,5 +1,5 @@
-// Control totals of an adoption: of the rows as they were read, and as the pipeline then has them. Sums are of whole numbers,
-// and so exact in any order.
+// Control totals of an adoption: of the rows as read, and of the state of the pipeline afterwards. Sums of whole
+// numbers, therefore exact in any order.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,17 @@
 
 namespace cobblestone::adoption {
 
-// Of all accounts of a kind.
+// Totals of all accounts of a kind.
 struct KindTotals {
   std::uint64_t accounts = 0;     // with an opening
   std::uint64_t profiles = 0;     // as statistics files show them
   credit::MicroTotal credit = 0;  // opening balances
-  credit::MicroTotal rac =
-      0;  // recent averages, each rounded to 10^-6 Cobblestones per day; beyond 64 bits of these: 0
-  std::uint64_t no_balance = 0;  // totals that can be no balance, and opened the account with 0
-  stream::Hash128 figures;       // sum over a hash of each account's number and figures, every bit
+  // Recent averages, each rounded to 10^-6 Cobblestones per day; 0 for an average beyond 64 bits of that unit.
+  credit::MicroTotal rac = 0;
+  // Totals that cannot be a balance and opened the account with 0.
+  std::uint64_t no_balance = 0;
+  // Sum over a hash of each account's id and figures, every bit included.
+  stream::Hash128 figures;
 
   void Add(std::uint64_t account, const wire::OpeningFigures& told);
   void Add(const KindTotals& other);
@@ -34,11 +36,11 @@ struct Totals {
   [[nodiscard]] KindTotals& Of(wire::AccountKind kind);
 };
 
-// {"users": {"accounts", "profiles", "credit", "rac", "no_balance", "figures"}, "teams", "hosts"}; credit and rac as text with
-// six decimals, figures as 32 hexadecimal digits.
+// {"users": {"accounts", "profiles", "credit", "rac", "no_balance", "figures"}, "teams", "hosts"}. Credit and rac are
+// text with six decimals, figures are 32 hexadecimal digits.
 nlohmann::json TotalsJson(const Totals& totals);
-// What of `then` differs from `read`, by kind and field: {"users": {"credit": "-0.000001"}}; empty: nothing. Only fields that
-// `then` has are compared. Of credit and rac the difference, of the others what there is.
+// Differences between `read` and `then`, by kind and field: {"users": {"credit": "-0.000001"}}; empty: none. Compares
+// only fields of `then`. Credit and rac are given as differences, other fields as the value in `then`.
 nlohmann::json DifferenceOf(const nlohmann::json& read, const nlohmann::json& then);
 
 }  // namespace cobblestone::adoption

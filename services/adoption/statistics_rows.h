@@ -1,5 +1,5 @@
-// Statistics rows that a project brings along (`adopt --statistics`): JSON Lines, as `replay --state-out` writes them
-// (README.md). Read line by line, so that a file may be of any length.
+// Statistics rows that a project supplies (`adopt --statistics`): JSON Lines, as `replay --state-out` writes them
+// (docs/guides/what-if.md). Read line by line, so that a file may be of any length.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 namespace cobblestone::adoption {
 
 struct StatisticsRow {
-  // OpeningHostVersion, OpeningAppVersion, OpeningApp; none where the line is of another kind, and passed over.
+  // OpeningHostVersion, OpeningAppVersion or OpeningApp; none: the line is of another kind and is skipped.
   wire::EventBody body;
   std::uint64_t line = 0;  // from 1
 };
 
-// All rows in order. NotFound, or InvalidArgument with file and line: no JSON, a number that is missing, of another type or not
-// finite, a row of another project. Ends early with what `take` returns, if that is no Ok.
+// All rows in order. NotFound, or InvalidArgument with file and line: not JSON; a number that is missing, not finite
+// or of another type; a row of another project. Ends early with the first status of `take` that is not Ok.
 Status ReadStatistics(const std::string& path, ProjectId project,
                       const std::function<Status(const StatisticsRow&)>& take);
 

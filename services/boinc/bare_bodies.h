@@ -1,5 +1,5 @@
-// Files that hold the body of one trickle message and nothing else, as a project's own trickle handler may write them: whose
-// they are, from when and of what variety is said by who hands them over, or by their names.
+// Files with the body of one trickle message and nothing else, as a project's own trickle handler may write them.
+// Host, time and variety come from the caller's options or from the names of the files.
 #pragma once
 
 #include <cstdint>
@@ -15,39 +15,40 @@
 namespace cobblestone::boinc {
 
 struct BareBodyOptions {
-  // What holds of each file whose name does not say it.
+  // Values for files whose name does not contain them.
   HostId host;
-  std::optional<double> received;      // UNIX s; absent: when the file was last written
+  // UNIX s; absent: the file's time of last modification.
+  std::optional<double> received;
   std::optional<std::string> variety;  // absent: the body's <variety>
-  // What names look like: {host}, {received} (UNIX s), {variety} and {id}, * for anything, all else is as it says. Empty: they
-  // say nothing.
+  // Pattern of file names: {host}, {received} (UNIX s), {variety} and {id} are fields, * matches anything, other
+  // characters match themselves. Empty: names contain no fields.
   std::string file_name;
 };
 
 class BareBodies {
  public:
   BareBodies() = default;
-  // InvalidArgument: the form of names is none.
+  // InvalidArgument: file_name is not a valid pattern.
   static Result<BareBodies> Of(BareBodyOptions options);
 
-  // True where anything was said of such files.
+  // True if any option for such files is set.
   [[nodiscard]] bool given() const;
-  // When the message came, UNIX s; nothing where nobody knows.
+  // Arrival time of the message, UNIX s; none if unknown.
   [[nodiscard]] std::optional<double> ReceivedOf(const std::string& path) const;
-  // Fills in all but the body. Where the name tells no id it is the microsecond in which the message came. row->problem says
-  // what cannot be told. InvalidArgument: nothing tells a host of any file.
+  // Fills in all fields except the body. If the name contains no id, the id is the arrival time in microseconds.
+  // row->problem names a field that is unknown. InvalidArgument: neither options nor names can give a host.
   Status Fill(const std::string& path, TrickleMessageRow* row) const;
 
  private:
   struct Name {
-    std::string host, received, variety, id;  // empty: it does not say
+    std::string host, received, variety, id;  // empty: not in the name
   };
-  // Nothing where it does not look as it must.
+  // None: the name does not match the pattern.
   [[nodiscard]] std::optional<Name> NameOf(const std::string& path) const;
 
   BareBodyOptions options_;
   std::regex name_;
-  std::vector<std::string Name::*> fields_;  // by the groups of name_
+  std::vector<std::string Name::*> fields_;  // by group of name_
 };
 
 }  // namespace cobblestone::boinc

@@ -1,4 +1,4 @@
-// The lines of a text file, plain or gzip'ed (told from its contents), one after the other, of any length.
+// Reads the lines of a text file, plain or gzip'ed (detected from its contents), of any length.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@ namespace cobblestone::boinc {
 
 class LineFile {
  public:
-  // NotFound, naming the file, where it cannot be opened.
+  // NotFound, with the name of the file, if the file cannot be opened.
   static Result<LineFile> Open(const std::string& path);
 
-  // The next line without its end (LF or CR LF); false at the end of the file. InvalidArgument, with
-  // file and line, where the file cannot be read further (a damaged or shortened gzip stream): *more is then false.
+  // The next line without its end (LF or CR LF); *more is false at the end of the file. InvalidArgument, with file
+  // and line: the file cannot be read further (a damaged or truncated gzip stream); *more is then false.
   Status Next(std::string* line, bool* more);
-  // Of the file, compressed as it is; some more than the lines so far.
+  // Compressed bytes read, including some read-ahead beyond the current line.
   [[nodiscard]] std::uint64_t bytes_read() const;
 
  private:
@@ -29,7 +29,7 @@ class LineFile {
 
   std::string path_;
   std::unique_ptr<void, Closer> file_;
-  std::uint64_t lines_ = 0;  // that were whole
+  std::uint64_t lines_ = 0;  // complete lines
 };
 
 }  // namespace cobblestone::boinc

@@ -2,9 +2,10 @@
 //
 //   INSERT INTO `msg_from_host` VALUES (1,1700000000,5,'orig',0,'<ts>7</ts>\n'),(2,...);
 //
-// on one line or several. Columns are those that the statement lists (--complete-insert), else those of the dump's CREATE
-// TABLE, else the table's own. Escapes in texts: \n \t \r \0 \b \Z, a backslash before any other character stands for that,
-// and a quote twice is one. Other tables' statements, other statements and comments are passed over.
+// on one line or several. Columns: those of the statement's list (--complete-insert), else those of the dump's CREATE
+// TABLE, else the table's default. Escapes in texts: \n \t \r \0 \b \Z; a backslash before any other character stands
+// for that character; a doubled quote is one quote. Statements about other tables, other statements and comments are
+// skipped.
 #pragma once
 
 #include <cstdint>
@@ -19,29 +20,29 @@
 
 namespace cobblestone::boinc {
 
-// True for the first line, without blanks around it, of such a file: a comment or a statement.
+// True if this first line, trimmed, begins such a file: a comment or a statement.
 bool IsTrickleDump(std::string_view first_line);
 
 class TrickleDumpReader {
  public:
-  // `source`: for messages, the file's name.
+  // `source`: name of the file, for messages.
   explicit TrickleDumpReader(std::string source) : source_(std::move(source)) {}
 
-  // The next line, without its end; `number` counts from 1. Appends the rows that end in it. InvalidArgument, naming source,
-  // line and what is wrong; the reader is then of no further use.
+  // The next line, without its end; `number` counts from 1. Appends the rows that end in the line. InvalidArgument,
+  // with source, line and problem; the reader must not be used again.
   Status ReadLine(std::string_view line, std::uint64_t number, std::vector<TrickleMessageRow>* rows);
-  // After the last line: InvalidArgument where a statement is still open, or none was about the table.
+  // Call it after the last line. InvalidArgument: a statement is still open, or no statement was about the table.
   [[nodiscard]] Status Finish() const;
 
  private:
   enum class In : std::uint8_t { kCode, kQuotes, kComment };
   enum class Kind : std::uint8_t { kWord, kName, kText, kSign };
-  // What is expected next.
+  // What the parser expects next.
   enum class At : std::uint8_t {
     kStatement,
-    kEnd,  // of a statement that says nothing of the table
+    kEnd,  // end of a statement that is not about the table
     kInsert,
-    kInsertInto,  // behind the table's name
+    kInsertInto,  // after the table's name
     kColumn,
     kValues,
     kRow,
@@ -50,7 +51,7 @@ class TrickleDumpReader {
     kRowEnd,
     kCreate,
     kCreateTable,
-    kCreateColumns,  // behind the table's name
+    kCreateColumns,  // after the table's name
     kDefinition,
     kDefinitionEnd,
   };
@@ -60,7 +61,7 @@ class TrickleDumpReader {
   Status TakeDefinition(Kind kind, std::string_view text);
   Status EndRow(std::vector<TrickleMessageRow>* rows);
   Status Keep(std::string_view text);
-  // The name of a table, of which a database's may stand before.
+  // The name of a table, possibly qualified by a database.
   void NameTable(std::string_view text) { table_ = text.substr(text.rfind('.') + 1); }
   [[nodiscard]] bool ours() const;
   [[nodiscard]] Status Error(std::uint64_t line, const std::string& what) const;
@@ -76,8 +77,8 @@ class TrickleDumpReader {
   std::string table_;
   std::vector<std::string> names_;
   std::size_t depth_ = 0;                // of parentheses in a CREATE TABLE
-  std::vector<TrickleColumn> created_;   // by the dump's CREATE TABLE
-  std::vector<TrickleColumn> inserted_;  // of the statement
+  std::vector<TrickleColumn> created_;   // from the dump's CREATE TABLE
+  std::vector<TrickleColumn> inserted_;  // from the current statement
   std::uint64_t row_line_ = 0;
   std::vector<std::optional<std::string>> values_;
   bool found_ = false;

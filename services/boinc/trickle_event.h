@@ -1,7 +1,6 @@
-// A stored trickle message -> the event Trickle (schemas/events.proto), by what the project says of the variety:
-// which element is which field. Of its own accord nothing is guessed: one sender's run time is since the start,
-// another's since the last message, and a "progress" may be of 1 or of 100.
-// Pure.
+// A stored trickle message -> the event Trickle (schemas/events.proto), by the project's format of the variety, which
+// maps elements to fields. Nothing is guessed: the run time of one sender counts since the start, that of another
+// since the last message, and a "progress" may be a fraction of 1 or of 100. Pure.
 #pragma once
 
 #include <map>
@@ -17,7 +16,7 @@
 
 namespace cobblestone::boinc {
 
-// What an element of a body is. Where several elements of a message would become one field it is refused.
+// Meaning of an element of a body. A message in which several elements map to one field is refused.
 enum class TrickleField : std::uint8_t {
   kNothing,
   kElapsedTime,       // s since the start
@@ -28,37 +27,39 @@ enum class TrickleField : std::uint8_t {
   kSteps,             // since the model's start
 };
 
-// The names of the event's fields, and "nothing", "percent_done".
+// Names of the event's fields, and "nothing", "percent_done".
 std::vector<std::string_view> TrickleFieldNames();
-// None for an unknown one.
+// None: the name is unknown.
 std::optional<TrickleField> TrickleFieldByName(std::string_view name);
 
-// One variety. Where `elements` does not name them: ts is steps; cp, cpu_time and cputime are cpu_time;
-// elapsed_time and fraction_done are what they say; run_time and runtime must be named, or are refused; all
-// others pay nothing. Names that mean the same in bodies (trickle_xml.h) are one element: the first of them that
-// `elements` names counts.
+// Format of one variety. Defaults for elements that `elements` does not name: ts is steps; cp, cpu_time and cputime
+// are cpu_time; elapsed_time and fraction_done are the fields of that name; a message with run_time or runtime is
+// refused unless `elements` names it; all others pay nothing. Names with the same meaning in bodies (trickle_xml.h)
+// are one element: the first of them in `elements` counts.
 struct TrickleFormat {
-  AppId app;                                                  // 0: the result's
-  std::map<std::string, TrickleField, std::less<>> elements;  // by name, with its path: "device/progress"
+  AppId app;                                                  // 0: app of the result
+  std::map<std::string, TrickleField, std::less<>> elements;  // by name, with path: "device/progress"
 };
 
-// What an event keeps of the texts that pay nothing (wire::Trickle::others), bytes.
+// Maximum size of the texts without payment that an event keeps (wire::Trickle::others), bytes.
 inline constexpr std::size_t kMostKeptText = 16 << 10;
 
 struct TrickleEvent {
-  wire::EventHead head;   // id: the row's; time: the row's create_time; the project is the caller's
-  wire::Trickle trickle;  // result 0: result_name alone says which
+  // id: that of the row; time: the row's create_time; the caller sets the project.
+  wire::EventHead head;
+  // result 0: identified by result_name only.
+  wire::Trickle trickle;
 };
 
 inline constexpr int kBodyBits = 20;
 
-// sequence: <time>, the client's whole seconds when the message was written, and behind it kBodyBits of a hash of the body
-// without its blanks; without <time> the row's id. A client that repeats a message for want of an answer repeats both, while the
-// repeat gets a row of its own. Nothing else in any form tells a message: to the stock client it is a file that is named by
-// its result and that second, so another one of that second takes its place, unless it was just being sent or the clock was set
-// back. Then the body tells them apart; two that say the same in one second are one.
-// InvalidArgument, naming `source`, row and what is wrong: a broken body, no result, another variety in the body
-// than in the row, a number that the format does not explain.
+// sequence: <time>, the whole second of the client's clock at which the message was written, followed by kBodyBits of
+// a hash of the body without blanks; without <time> the row's id. A client that repeats a message without an answer
+// repeats both parts, while the repeat has a row of its own. No other value identifies a message: the stock client
+// names a message's file by result and second, so that another message of the same second replaces the file, unless
+// the file was just being sent or the clock was set back. In these cases the hash of the body distinguishes the
+// messages; equal messages of one second are one message. InvalidArgument, with `source`, row and problem: a
+// malformed body, no result, another variety in the body than in the row, a number that the format does not explain.
 Result<TrickleEvent> TrickleOf(const TrickleMessageRow& row, const TrickleFormat& format,
                                const std::string& source);
 

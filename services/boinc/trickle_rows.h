@@ -1,26 +1,26 @@
-// The trickle-up messages that BOINC's scheduler has stored, one after the other. Four forms, told from the first
-// line that is not empty:
+// The trickle-up messages that BOINC's scheduler has stored, in sequence. Four forms, detected from the first
+// non-empty line:
 //
-// table: rows of msg_from_host, one a line, columns separated by tabs.
-//   `mysql --batch -e 'select * from msg_from_host order by id'`: the first line names the columns; any order,
-//   needed are id, create_time, hostid, variety and xml, others are passed over (`handled` too: it says what
-//   BOINC's handler has done).
-//   `mysqldump --tab`: no such line; the columns are those of the table: id, create_time, hostid, variety,
+// table: rows of msg_from_host, one per line, columns separated by tabs.
+//   `mysql --batch -e 'select * from msg_from_host order by id'`: the first line names the columns, in any order;
+//   required are id, create_time, hostid, variety and xml, others are skipped (also `handled`, the status of BOINC's
+//   own handler).
+//   `mysqldump --tab`: no line of names; the columns are those of the table: id, create_time, hostid, variety,
 //   handled, xml.
-//   Escapes of both: \t \n \r \0 \b \Z \\, \N for NULL, and a backslash before a tab or the end of a line that
-//   belongs to the text.
-// bodies: what a trickle handler was given, each message within an element that says whose it is:
+//   Escapes of both: \t \n \r \0 \b \Z \\, \N for NULL, and a backslash before a tab or line end that belongs to the
+//   text.
+// bodies: the input of a trickle handler, each message inside an element that identifies it:
 //     <msg_from_host id="7" create_time="1700000000" hostid="5" variety="orig">
 //     (the body, as it was stored)
 //     </msg_from_host>
-//   The opening tag has a line of its own. The body goes up to the closing tag, whatever is in it (the scheduler
-//   lets no closing tag into a body): so one that is broken spoils no other. Nothing but blank lines, or an XML
-//   declaration and comments of one line, stands between the messages.
-// dump: what mysqldump writes (trickle_dump.h).
-// a body alone: another element at its beginning. The file is one message (bare_bodies.h).
+//   The opening tag has a line of its own. The body extends to the closing tag, whatever it contains (the scheduler
+//   lets no closing tag into a body), so that a malformed body does not affect others. Between messages only blank
+//   lines, an XML declaration and one-line comments are allowed.
+// dump: output of mysqldump (trickle_dump.h). a body alone: any other element at the beginning. The file is one
+// message (bare_bodies.h).
 //
-// Bodies are not looked into (trickle_xml.h). A row that cannot be told apart from its neighbours is an error,
-// and the file is not read further: what comes after would be guesswork.
+// Bodies are not parsed here (trickle_xml.h). A row that cannot be separated from its neighbours is an error, and
+// reading stops: the rest of the file would be guesswork.
 #pragma once
 
 #include <cstdint>
@@ -39,18 +39,19 @@ namespace cobblestone::boinc {
 
 class TrickleRowReader {
  public:
-  // `source`: for messages, the file's name.
+  // `source`: name of the file, for messages.
   explicit TrickleRowReader(const std::string& source) : source_(source), dump_(source) {}
 
-  // The next line, without its end; *rows becomes the messages that it completes. InvalidArgument, naming source, line
-  // and what is wrong; the reader is then of no further use.
+  // The next line, without its end; sets *rows to the messages that the line completes. InvalidArgument, with source,
+  // line and problem; the reader must not be used again.
   Status ReadLine(std::string_view line, std::vector<TrickleMessageRow>* rows);
-  // After the last line; *rows becomes the body that stood alone. InvalidArgument where a message is still open.
+  // Call it after the last line; sets *rows to the body of a file with a body alone. InvalidArgument: a message is
+  // still open.
   Status Finish(std::vector<TrickleMessageRow>* rows);
 
-  // The file is a body alone: its row has nothing else.
+  // True if the file is a body alone: its row has no other fields.
   [[nodiscard]] bool bare() const { return form_ == Form::kBare; }
-  // What TrickleMessageRow::before counts, so far.
+  // Current value of the count in TrickleMessageRow::before.
   [[nodiscard]] std::uint64_t counted() const { return form_ == Form::kDump ? dumped_ : line_; }
 
  private:
@@ -68,27 +69,29 @@ class TrickleRowReader {
   Form form_ = Form::kUnknown;
   std::uint64_t line_ = 0;
   std::vector<TrickleColumn> columns_;
-  std::string pending_;  // table: a row whose text goes on in the next line
+  std::string pending_;  // table: a row whose text continues in the next line
   std::uint64_t begin_ = 0;
   std::optional<TrickleMessageRow> open_;  // bodies
   TrickleDumpReader dump_;
   std::uint64_t dumped_ = 0;  // rows
-  std::string bare_;          // the file so far, until it is known to be something else
+  // Contents of the file so far, until another form is detected.
+  std::string bare_;
 };
 
-// Where a message of several files stands.
+// Place of a message among several files.
 struct TrickleFilePlace {
   std::string file;
-  std::uint64_t counted_before = 0;  // of the files before this one, as TrickleMessageRow::before
-  std::uint64_t bytes_read = 0;      // of all files so far, compressed as they are
+  // Count over the earlier files, in the unit of TrickleMessageRow::before.
+  std::uint64_t counted_before = 0;
+  std::uint64_t bytes_read = 0;  // compressed bytes of all files so far
 };
 
-// The files of a folder, in the order of their names; where anything was said of bodies that stand alone, in the order in
-// which they came, so that a new one comes behind those that were there, and then of their names.
+// The files of a directory in order of name; if options for bare bodies are given, in order of arrival time, then
+// name, so that a new file follows the earlier ones.
 Result<std::vector<std::string>> TrickleFilesOf(const std::string& folder, const BareBodies& bare);
 
-// Every message of a file, plain or gzip'ed, or of each file of a folder in their order, to `take`.
-// Stops at the first error, that of the form, of a file, or of `take`.
+// Passes every message of a file, plain or gzip'ed, or of each file of a directory in order, to `take`. Stops at the
+// first error: of the form, a file, or `take`.
 Status ReadTrickleMessages(
     const std::string& path, const BareBodies& bare,
     const std::function<Status(const TrickleFilePlace&, const TrickleMessageRow&)>& take);

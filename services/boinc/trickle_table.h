@@ -17,35 +17,37 @@ namespace cobblestone::boinc {
 inline constexpr std::size_t kLargestTrickleRow = 1 << 20;  // bytes
 
 struct TrickleMessageRow {
-  std::uint64_t id = 0;    // of the row; counts up through the project's life
-  double create_time = 0;  // UNIX s: when the project got it
+  std::uint64_t id = 0;    // of the row; ascending through the project's life
+  double create_time = 0;  // UNIX s: arrival at the project
   HostId host;
   std::string variety;
   std::string xml;
-  std::uint64_t line = 0;  // of the file, counted from 1, where the row begins
-  std::uint64_t before =
-      0;  // what was counted of its file before it: lines; in a dump, whose lines hold many, rows
-  std::string problem;  // not empty: nobody can tell whose it is, and why (bare_bodies.h)
+  std::uint64_t line = 0;  // line of the file where the row begins, from 1
+  // Count before this row in its file: lines, or rows in a dump, whose lines hold many rows.
+  std::uint64_t before = 0;
+  // Not empty: the reason why host, time or variety is unknown (bare_bodies.h).
+  std::string problem;
 
   friend bool operator==(const TrickleMessageRow&, const TrickleMessageRow&) = default;
 };
 
 enum class TrickleColumn : std::uint8_t { kId, kCreateTime, kHostId, kVariety, kXml, kOther };
 
-// By TrickleColumn. `handled` says what BOINC's own handler has done, and is passed over as others are.
+// By TrickleColumn. `handled` is the status of BOINC's own handler and is skipped, as are other columns.
 inline constexpr std::array<std::string_view, 5> kTrickleColumns = {"id", "create_time", "hostid", "variety",
                                                                     "xml"};
 TrickleColumn TrickleColumnOf(std::string_view name);
 
-// The table's own order.
+// The table's default order.
 std::vector<TrickleColumn> StockTrickleColumns();
-// Of a table or a list that names them, in any order. InvalidArgument, naming it: one that is needed is missing or twice.
+// Columns from a header or a list, in any order. InvalidArgument names a required column that is missing or appears
+// twice.
 Result<std::vector<TrickleColumn>> TrickleColumnsNamed(const std::vector<std::string>& names);
 
-// What MySQL means by a backslash and this character.
+// The character that MySQL's escape of a backslash and `c` stands for.
 char MysqlUnescaped(char c);
 
-// NULL is absent. InvalidArgument, naming column and value.
+// NULL is absent. InvalidArgument, with column and value.
 Status SetTrickleColumn(TrickleColumn column, const std::optional<std::string>& value,
                         TrickleMessageRow* row);
 

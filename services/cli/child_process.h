@@ -12,22 +12,22 @@ namespace cobblestone {
 
 class ChildProcess {
  public:
-  // Runs a program; what it says goes to the file `output`.
+  // Runs a program; its output goes to the file `output`.
   static Result<ChildProcess> Start(const std::vector<std::string>& command, const std::string& output);
-  ~ChildProcess();  // kills it when it still runs
+  ~ChildProcess();  // kills a running child
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&&) = delete;
 
   [[nodiscard]] bool running();
   void Signal(int number) const;
-  // Waits for its end; its exit code, or 128 and the signal that ended it.
+  // Waits until the child ends. Its exit code, or 128 plus the signal that ended it.
   int Wait();
 
  private:
   explicit ChildProcess(pid_t id) : id_(id) {}
   void Ended(int status);
 
-  pid_t id_ = -1;  // -1: has ended
+  pid_t id_ = -1;  // -1: ended
   int code_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// What operators have taken back of a result, or priced anew, as words for people (format.h).
+// An operator's corrections of a result (reversals, repricings, reinstatements) as text for people (format.h).
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -6,7 +6,7 @@
 
 namespace cobblestone {
 
-// The end of what `explain` tells; empty where there was no correction.
+// The last part of `explain`'s text; empty if the result has no correction.
 std::string CorrectionsText(const nlohmann::json& answer);
 
 }  // namespace cobblestone

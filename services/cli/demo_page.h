@@ -1,5 +1,5 @@
-// The end of the demo for a person at a terminal: a pipeline with its page at an address, and traffic flowing through it, until
-// they have seen enough.
+// The last step of the demo at a terminal: a running pipeline with its web page and synthetic traffic, until the user
+// stops it.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace cobblestone {
 
-// Somebody looks at standard output, and can end what waits: a terminal, and no CI.
+// True if a person can see standard output and stop the program: a terminal, and no CI.
 bool SomebodyLooks();
 
-// Runs the pipeline on the directory of `settings`, says where its page is, and feeds it results of a project of their own, by
-// HTTP as any project may, until one of the signals comes. `results_per_s`: how fast.
+// Runs the pipeline on the directory of `settings`, prints the address of its page, and sends results of a demo
+// project over HTTP, as any project may, until one of the signals arrives. `results_per_s`: rate of results.
 Status ShowPage(const settings::RunSettings& settings, double results_per_s, const StopSignals& signals);
 
 }  // namespace cobblestone

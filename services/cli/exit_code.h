@@ -1,5 +1,5 @@
-// How the program ends: one number per reaction that a script could have. Frozen; `cobblestone --help`
-// lists them.
+// Exit codes of the program: one number per reaction that a script could have. Frozen; `cobblestone --help` lists
+// them.
 #pragma once
 
 #include "common/base/status.h"
@@ -8,14 +8,15 @@ namespace cobblestone {
 
 enum ExitCode : int {
   kExitOk = 0,
-  kExitProblems =
-      1,           // it worked, and something was found: lines refused, an audit or a comparison that differs
-  kExitUsage = 2,  // the command line, the configuration or the file that was named must be changed
-  kExitNotFound = 3,   // there is no such result, account, file, directory
-  kExitBusy = 4,       // cannot be reached, or held by another process: the same may work later
-  kExitCorrupted = 5,  // stored bytes are not what was written: the operator decides
-  kExitInternal = 70,  // this process could not go on
-  // The disk takes no more. The log ends the process with it, too (stream::embedded::kFailedWriteExitCode).
+  // Success with findings: refused lines, or a difference in an audit or a comparison.
+  kExitProblems = 1,
+  kExitUsage = 2,      // the command line, the configuration or the named file must be changed
+  kExitNotFound = 3,   // no such result, account, file or directory
+  kExitBusy = 4,       // unreachable, or held by another process: a later try may succeed
+  kExitCorrupted = 5,  // stored bytes differ from what was written: the operator decides
+  kExitInternal = 70,  // the process could not continue
+  // The disk accepts no more data. The log also ends the process with this code
+  // (stream::embedded::kFailedWriteExitCode).
   kExitFailedWrite = 74,
 };
 

@@ -1,5 +1,5 @@
-// What the running program says about itself, on standard error: a line of text for people, or one JSON
-// object a line for machines. Each event is a sentence that does not vary, and its values beside it.
+// Log of the running program, on standard error: one line per event, as text for people or as a JSON object for
+// machines. Each event is a constant sentence with its values beside it.
 #pragma once
 
 #include <memory>

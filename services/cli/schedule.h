@@ -1,4 +1,4 @@
-// When something is done again and again: each day at a time, or once in a while.
+// A schedule of repeated work: daily at a time, or at an interval.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@ namespace cobblestone {
 
 class Schedule {
  public:
-  // "03:30": each day at that time, UTC. "24h", "30m", "90s", "2d": at once, and then so long after each beginning.
+  // "03:30": daily at that time, UTC. "24h", "30m", "90s", "2d": at once, then at that interval from start to start.
   static Result<Schedule> Parse(std::string_view text);
 
-  // The first time at `now` or later, UNIX s; `last` is the beginning of the time before, none: there was none (-1).
+  // The first time at or after `now`, UNIX s. `last`: start of the previous run; -1: none.
   [[nodiscard]] std::int64_t Next(std::int64_t now, std::int64_t last) const;
-  // The same after what did not work and may work soon: in a minute, where that is earlier.
+  // The same after a failure that may be temporary: in a minute, if that is earlier.
   [[nodiscard]] std::int64_t NextTry(std::int64_t now, std::int64_t last) const;
 
  private:
   static constexpr std::int64_t kDay = 86400;
 
-  std::int64_t of_day_ = -1;  // s; -1: not by the day
+  std::int64_t of_day_ = -1;  // s; -1: not a daily schedule
   std::int64_t period_ = kDay;
 };
 

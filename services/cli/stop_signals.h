@@ -1,4 +1,4 @@
-// How a program that runs until it is told to stop is told so.
+// Stop signals of a program that runs until it is stopped.
 #pragma once
 
 #include <pthread.h>
@@ -8,7 +8,7 @@
 
 namespace cobblestone {
 
-// SIGTERM and SIGINT wait until they are asked for. To be made before any thread is.
+// SIGTERM and SIGINT stay pending until Wait(). Create it before any thread starts.
 class StopSignals {
  public:
   StopSignals() {
@@ -17,12 +17,12 @@ class StopSignals {
     sigaddset(&signals_, SIGINT);
     pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
   }
-  // The signal that came, or 0 after a moment without.
+  // The signal that arrived, or 0 after a moment (200 ms) without one.
   [[nodiscard]] int Wait() const {
     const int signal = sigtimedwait(&signals_, nullptr, &kMoment);
     return signal > 0 ? signal : 0;
   }
-  // From now on such a signal ends the process at once, wherever it is.
+  // From now on a stop signal ends the process at once.
   void LetKill() const {
     std::signal(SIGTERM, SIG_DFL);
     std::signal(SIGINT, SIG_DFL);

@@ -1,5 +1,5 @@
-// What an operator does about a log that has lost its end (`cobblestone run --accept-loss`): what is left of it is the truth,
-// and everything that was made of the rest is put aside, so that it is made again.
+// Recovery from a log that has lost its end (`cobblestone run --accept-loss`): the remaining log is authoritative,
+// and every state that was derived from the lost part is moved away and rebuilt.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace cobblestone {
 
-// Moves every state and copy that has executed more commits than the log holds to `data_directory`/lost, before a runner
-// opens them; `tell` gets a line for each. What cannot be read is left to the runner. Safe to be broken off and done again.
-// Gives how many it moved.
+// Moves every state and copy that has executed more commits than the log holds to `data_directory`/lost, before a
+// runner opens them; `tell` receives a line for each. Unreadable states are left to the runner. Safe to interrupt and
+// repeat. Returns the number of states and copies that were moved.
 Result<std::uint64_t> PutAsideWhatIsNewerThan(const stream::embedded::Log& log,
                                               const std::string& data_directory, std::uint32_t slots,
                                               const std::function<void(const std::string&)>& tell);

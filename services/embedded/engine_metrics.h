@@ -1,5 +1,5 @@
-// The metrics and the health of a pipeline on one machine, gathered from its counters when somebody asks. Nothing runs
-// meanwhile: a scrape costs about a millisecond, and holds up a slot for some microseconds.
+// Metrics and health of an embedded pipeline, computed from its counters on request. No work happens between
+// requests. A scrape costs about a millisecond and delays a slot by some microseconds.
 //
 // Threads: any, one after the other.
 #pragma once
@@ -18,7 +18,7 @@ namespace cobblestone {
 
 class EngineMetrics {
  public:
-  // Of an engine that was opened as `watched`; it must outlive this. Refusals are counted from now on.
+  // `engine` must have been opened as `watched` and must outlive this object. Counts refused records from now on.
   explicit EngineMetrics(Engine& engine);
 
   // Prometheus' text (services/metrics/families.h).
@@ -29,7 +29,7 @@ class EngineMetrics {
   void AddSlots(metrics::Families* all) const;
   void AddLog(metrics::Families* all) const;
   void AddAudit(metrics::Families* all) const;
-  // Follows the topic: those of stages and of ingest alike.
+  // Follows the topic `refused`, with records from stages and from ingest.
   void CountRefused();
 
   Engine& engine_;

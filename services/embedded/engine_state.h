@@ -1,4 +1,4 @@
-// The state of a pipeline on one machine, as services/view wants it: asked of the running slots, or as it lies on disk.
+// The state of an embedded pipeline for services/view: read from the running slots, or from disk.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,20 @@
 
 namespace cobblestone {
 
-// Each row as of the slot's last commit, between two waves: nothing is newer, but it takes a turn of the slot. For questions
-// that come one at a time. The runner must outlive it.
+// Reads each row as of the slot's last commit, between two waves. Always current, but each read takes a turn of the
+// slot. For single questions. The runner must outlive it.
 std::unique_ptr<view::State> MakeLiveState(stream::embedded::Runner& runner, const PipelineOptions& pipeline);
 
-// As it was written some seconds ago: costs the pipeline nothing but reads of its disk. For many questions, and for long
-// ones. The runner must outlive it and what it gave.
+// Reads the state on disk, written some seconds ago. Costs the pipeline only disk reads. For many or long questions.
+// The runner must outlive the result and its snapshots.
 std::unique_ptr<view::State> MakeStoredState(const stream::embedded::Runner& runner,
                                              const PipelineOptions& pipeline);
 
-// The copies that Engine::CopyState() has made, which stay as they are; removed when it ends. For another process.
+// Opens the copies that Engine::CopyState() made, for use by another process. The copies do not change, and are
+// deleted when the result is destroyed.
 Result<std::unique_ptr<view::State>> OpenCopiedState(const std::string& directory,
                                                      const PipelineOptions& pipeline);
-// Where copy `slot` of a directory is.
+// Path of the copy of `slot` in a directory.
 std::string CopyOf(const std::string& directory, std::uint32_t slot);
 
 }  // namespace cobblestone

@@ -1,13 +1,12 @@
-// Files of events: read item by item with bounded memory, whatever their length, and written.
+// Reads and writes files of events, item by item, with memory bounded whatever the length of the file.
 //
-// Three formats, each plain, gzip'ed or as zstd, all told from the contents:
+// Three formats, each plain, gzip'ed or zstd-compressed, detected from the contents:
 //   golden       lines of JSON; the first has a text field `ev` (services/boinc/golden_format.h)
 //   JSON Lines   lines of JSON, one Envelope each, protobuf's JSON mapping (common/wire/events/json_lines.h)
 //   delimited    records, each a varint with its length and an Envelope's bytes, as protobuf's
-//                writeDelimitedTo makes them. No magic number, no end mark.
-// Text or delimited: delimited if there is a control byte other than tab, CR and LF among the first sixteen
-// bytes. JSON has none, and an Envelope begins with the tag of its id, 0x08 (or of another number of its
-// head, all below 0x20).
+//                writeDelimitedTo writes them. No magic number, no end mark.
+// A file is delimited if its first sixteen bytes contain a control byte other than tab, CR and LF. JSON has none, and
+// an Envelope begins with the tag of its id, 0x08 (or of another field of its head; all these tags are below 0x20).
 #pragma once
 
 #include <cstdint>
@@ -23,11 +22,11 @@
 
 namespace cobblestone {
 
-// A longer line or record cannot be an event. 16 MiB.
+// A longer line or record cannot be an event. 1 MiB.
 inline constexpr std::size_t kMaxEventBytes = 1u << 20;
 
 struct EventFileOptions {
-  ProjectId project{1};  // golden files name none
+  ProjectId project{1};  // for golden files, which name no project
 };
 
 namespace event_file {
@@ -37,20 +36,20 @@ class Input;
 // Owner: one thread at a time.
 class EventFile final : public EventStream {
  public:
-  // `path` "-": standard input. NotFound where it cannot be opened; InvalidArgument where it is a folder, its
-  // compression is damaged from the start, or its text is in UTF-16 or UTF-32. An empty file is one without events (JSON Lines).
+  // `path` "-": standard input. NotFound: the file cannot be opened. InvalidArgument: it is a directory, its
+  // compression is damaged from the start, or its text is UTF-16 or UTF-32. An empty file has no events (JSON Lines).
   static Result<std::unique_ptr<EventFile>> Open(const std::string& path,
                                                  const EventFileOptions& options = {});
   ~EventFile() override;
 
-  // The next item; false at the end. A line that is no event is an item with a problem, and reading goes on
-  // behind it. An error ends the reading, and all items before it were good:
-  //   InvalidArgument   with the file, and the byte, record or line: damaged or cut compression; a record cut off by the end
-  //                     of the file; a record whose length cannot be, behind which nothing could be found any more; a golden
-  //                     file that ends without its line `end`
-  //   Fatal             the disk does not give it
-  // A golden line with a problem gives that one item; hosts and users that it was the first to name are
-  // announced all the same, so that later lines find them.
+  // The next item; false at the end. A line that is not an event is an item with a problem, and reading continues
+  // behind it. An error ends the reading; all items before it were valid:
+  //   InvalidArgument   with the file, and the byte, record or line: damaged or truncated compression; a record cut
+  //                     off by the end of the file; an impossible length of a record, behind which no record can be
+  //                     found; a golden file that ends without its line `end`
+  //   Fatal             the disk reports an error
+  // A golden line with a problem gives that one item; hosts and users that the line names first are announced even
+  // so, so that later lines find them.
   Result<bool> Next(EventItem* item);
   Status ForEach(const std::function<Status(const EventItem&)>& take) override;
 
@@ -66,8 +65,7 @@ class EventFile final : public EventStream {
   Result<bool> NextJson(EventItem* item);
   Result<bool> NextGolden(EventItem* item);
   Result<bool> NextDelimited(EventItem* item);
-  // The next line that is not empty: its bytes, or the beginning of one that is too long, which *problem then
-  // says.
+  // The next non-empty line: its bytes, or the beginning of a line that is too long; *problem then says so.
   Result<bool> NextLine(std::string_view* line, std::string* problem);
   void KeepAnnouncements();
 
@@ -76,27 +74,26 @@ class EventFile final : public EventStream {
   std::unique_ptr<event_file::Input> input_;
   std::uint64_t next_line_ = 0;
   std::uint64_t line_ = 0;  // of the line or record read last
-  std::string envelope_;    // JSON: of the item told last
-  std::string raw_;         // golden: the line of the items that are left
+  std::string envelope_;    // JSON: of the last item
+  std::string raw_;         // golden: the line of the remaining items
   boinc::GoldenReader golden_;
   std::vector<boinc::GoldenItem> items_;
   std::size_t next_item_ = 0;
-  std::string golden_problem_;  // to be told after the announcements of its line
+  std::string golden_problem_;  // reported after the announcements of its line
 };
 
-// Writes a file of events. Format by name: `.jsonl` and `.json` are JSON Lines, `.pb` and `.delimited` are
-// delimited; `.gz` or `.zst` behind it compresses; "-" is standard output, JSON Lines. The same events give
-// the same bytes.
+// Writes a file of events. Format by name: `.jsonl` and `.json` are JSON Lines, `.pb` and `.delimited` are delimited;
+// `.gz` or `.zst` behind it compresses; "-" is standard output, JSON Lines. The same events give the same bytes.
 class EventWriter {
  public:
-  // InvalidArgument: a name of no known format, or a file that cannot be written.
+  // InvalidArgument: the name has no known format, or the file cannot be written.
   static Result<std::unique_ptr<EventWriter>> Open(const std::string& path);
   ~EventWriter();
 
-  // Bytes that are no Envelope go into the file all the same, for readers to refuse: verbatim, but in JSON
-  // Lines with control bytes as blanks, so that they stay one line.
+  // Writes bytes that are not an Envelope as well, for readers to refuse: verbatim, except that JSON Lines replace
+  // control bytes by blanks, so that the line stays one line.
   Status Write(std::string_view envelope);
-  // Flushes and closes. Without it the file is not whole. Fatal: the disk is full, or what the system says.
+  // Flushes and closes. Without Close() the file is incomplete. Fatal: the disk is full, or another system error.
   Status Close();
 
   [[nodiscard]] EventFormat format() const { return format_; }

@@ -1,5 +1,5 @@
-// Where the events of a source come from: a file (event_file.h), or rows that are made into events (adoption.h). The same
-// source gives the same items, each time.
+// The events of a source: a file (event_file.h), or rows that are converted to events (adoption.h). Invariant: the
+// same source gives the same items each time.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,22 @@
 
 namespace cobblestone {
 
-// kRows: made from the rows of a project's database (adoption.h). kTrickles: of stored trickle messages (trickle_file.h).
+// kRows: from rows of a project's database (adoption.h). kTrickles: from stored trickle messages (trickle_file.h).
 enum class EventFormat : std::uint8_t { kGolden, kJsonLines, kDelimited, kRows, kTrickles };
 std::string_view EventFormatName(EventFormat format);
 
-// One event, one line that is none, or a barrier alone. The views live until the next call of Next().
+// One event, one line that is not an event, or a barrier alone. The views are valid until the next call of Next().
 struct EventItem {
   std::string_view envelope;  // empty: see `problem`; or a barrier alone
-  std::string_view
-      raw;  // the line without its end, or the record, as it stands in the file; of a line that is
-            // longer than kMaxEventBytes its beginning. Golden: the same for all items of
-            // a line
-  std::string problem;     // not empty: why `raw` is no event; for people
-  std::uint64_t line = 0;  // of the file, from 0: lines (empty ones count, too) or records
-  bool barrier = false;    // golden: all stages must have drained before anything from here on is read
+  // The line without its end, or the record, as in the file; for a line longer than kMaxEventBytes its beginning.
+  // Golden: the same for all items of a line.
+  std::string_view raw;
+  // Not empty: the reason why `raw` is not an event, for people.
+  std::string problem;
+  // Of the file, from 0: lines (empty lines included) or records.
+  std::uint64_t line = 0;
+  // Golden: all stages must have drained before anything after this item is read.
+  bool barrier = false;
 
   [[nodiscard]] bool bad() const { return !problem.empty(); }
 };
@@ -37,14 +39,14 @@ class EventStream {
   EventStream(const EventStream&) = delete;
   EventStream& operator=(const EventStream&) = delete;
 
-  // All items in order, once. Ends early with what `take` returns, if that is no Ok, or with an error; all items before that
-  // were good.
+  // All items in order; call it once. Ends early with the first status of `take` that is not Ok, or with an error;
+  // all items before it were valid.
   virtual Status ForEach(const std::function<Status(const EventItem&)>& take) = 0;
 
   [[nodiscard]] virtual EventFormat format() const = 0;
-  // It says itself when time passes (golden: ticks are lines of it). Otherwise ticks are made from event times.
+  // The source has its own ticks (golden: ticks are lines). Otherwise ticks are generated from event times.
   [[nodiscard]] virtual bool has_own_ticks() const = 0;
-  // For progress: bytes of the file, compressed as they are, and its size; 0 where that is not known (a pipe).
+  // For progress: compressed bytes read, and the size of the file; 0 if unknown (a pipe).
   [[nodiscard]] virtual std::uint64_t bytes_read() const = 0;
   [[nodiscard]] virtual std::uint64_t bytes_total() const = 0;
 };

@@ -1,7 +1,8 @@
-// The order of host merges that one source sends, where other events of different hosts may pass each other.
+// Keeps the order of host merges of one source, where other events of different hosts may overtake each other.
 //
-// Two merges that name a host in common have an order: of two hosts that are merged into each other the first line counts, and the
-// second one is refused. So everything before the second one is processed before it is appended.
+// The order of two merges with a common host matters: if two hosts are merged into each other, the first line counts
+// and the second is refused. Therefore everything before the second merge is processed before the second merge is
+// appended.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,8 @@ namespace cobblestone {
 
 class MergeOrder {
  public:
-  // Whether all that the source sent before this event must have been processed. To be asked of each event, in order.
+  // True if everything that the source sent before this event must have been processed. Call it for each event, in
+  // order.
   bool MustWait(wire::EventKind kind, std::string_view envelope) {
     if (kind != wire::EventKind::kHostMerge) return false;
     const auto event = wire::ParseEvent(envelope);
@@ -34,10 +36,10 @@ class MergeOrder {
   }
 
  private:
-  using Host = std::pair<std::uint32_t, std::uint64_t>;  // project, number
+  using Host = std::pair<std::uint32_t, std::uint64_t>;  // project, host id
   static constexpr std::size_t kMostNamed = 100'000;
 
-  std::set<Host> named_;  // in merges since one had to wait
+  std::set<Host> named_;  // hosts in merges since the last wait
 };
 
 }  // namespace cobblestone

@@ -1,11 +1,11 @@
-// Stored trickle messages (services/boinc/trickle_rows.h) as a source of events: a file, or a folder of files, read as if they
-// stood one behind the other.
+// Stored trickle messages (services/boinc/trickle_rows.h) as a source of events: a file, or a directory of files that
+// are read as if concatenated.
 //
-// A message is one event, whose id is its row's: told again from another file, it is a repeat. What a source is known by is
-// the messages as they were read, without BOINC's `handled`, so that a table that is written out again and has grown is the
-// same source. A message that cannot be made out, or of a variety that nobody explained, is an item with a problem; one of an
-// ignored variety says nothing. A row that cannot be told apart from its neighbours ends the reading (InvalidArgument), and
-// all items before it were good.
+// A message is one event; the event's id is the row's id, so the same message in another file is a repeat. The
+// identity of the source is the hash over its messages without BOINC's `handled`: a table that was exported again and
+// has grown is the same source. A message that cannot be decoded, or of a variety without a format, is an item with a
+// problem; a message of an ignored variety is an item with neither envelope nor problem. A row that cannot be
+// separated from its neighbours ends the reading (InvalidArgument); all items before it were valid.
 #pragma once
 
 #include <atomic>
@@ -25,17 +25,17 @@
 
 namespace cobblestone {
 
-// What is known of the varieties. Without a file of formats each has the words of its reader alone.
+// Formats of the varieties. Without a file of formats, each variety has the default names of trickle_event.h.
 class TrickleFormats {
  public:
   TrickleFormats() = default;
-  // examples/trickles.yaml tells the form. Errors as settings::LoadTrickleFormats says.
+  // examples/trickles.yaml shows the format. Errors: as settings::LoadTrickleFormats.
   static Result<TrickleFormats> Load(const std::string& path);
 
   [[nodiscard]] bool Ignored(const std::string& variety) const { return ignored_.contains(variety); }
-  // Null where nothing is known of it.
+  // Null: the variety has no format.
   [[nodiscard]] const boinc::TrickleFormat* Of(const std::string& variety) const;
-  // The file, for messages; empty: none.
+  // path of the file, for messages; empty: none
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
@@ -47,7 +47,7 @@ class TrickleFormats {
 
 class TrickleFile final : public EventStream {
  public:
-  // `path` "-": standard input. NotFound where there is no such file or folder.
+  // `path` "-": standard input. NotFound: no such file or directory.
   static Result<std::unique_ptr<EventStream>> Open(const std::string& path, ProjectId project,
                                                    const TrickleFormats& formats,
                                                    const boinc::BareBodies& bare = {});
@@ -72,7 +72,7 @@ class TrickleFile final : public EventStream {
   const TrickleFormats formats_;
   const boinc::BareBodies bare_;
   const std::uint64_t bytes_total_;
-  std::atomic<std::uint64_t> bytes_read_{0};  // asked for by other threads
+  std::atomic<std::uint64_t> bytes_read_{0};  // read by other threads
 };
 
 }  // namespace cobblestone

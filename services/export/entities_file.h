@@ -1,9 +1,10 @@
-// A project's rows from one file of JSON, as in tests/golden/export (and as `cobblestone adopt` takes them): an object with an
-// array of rows for each table: users, teams, hosts, users_deleted, hosts_deleted, apps, badges, badge_user, badge_team,
-// credit_user, credit_team, consent_types, consents, subprojects. A table that is not there has no rows; `config` and sections
-// of other names are passed over.
+// A project's rows from one JSON file, in the format of tests/golden/export and `cobblestone adopt`: an object with
+// an array of rows for each table: users, teams, hosts, users_deleted, hosts_deleted, apps, badges, badge_user,
+// badge_team, credit_user, credit_team, consent_types, consents, subprojects. An absent table has no rows; `config`
+// and unknown sections are skipped.
 //
-// Holds 16 bytes per row, and 16 more per member of a team; the rows stay in the file, which must not change meanwhile.
+// Memory: 16 bytes per row, and 16 more per member of a team. The rows stay in the file, which must not change
+// meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -20,28 +21,29 @@
 namespace cobblestone::statistics {
 
 struct EntitiesOptions {
-  // Above what the file's consent_types say.
+  // Overrides the file's consent_types.
   std::optional<bool> statsexport_enabled;
-  // While the rows are being found: bytes read, and of how many.
+  // Called while the rows are being located: bytes read, total bytes.
   std::function<void(std::uint64_t, std::uint64_t)> progress;
 };
 
 class EntitiesFile final : public Source {
  public:
-  // NotFound, or InvalidArgument with file, line and what is wrong there (no JSON, a number twice, a column of another type).
-  // Columns of rows that only the export itself reads are checked when it reads them.
+  // NotFound, or InvalidArgument with file, line and problem (not JSON, an id twice, a column of another type).
+  // Columns that only the export reads are checked when the export reads them.
   static Result<std::unique_ptr<EntitiesFile>> Open(const std::string& path, const EntitiesOptions& options);
 
-  // Sections that were passed over because nothing is known of their name.
+  // Sections that were skipped because their name is unknown.
   [[nodiscard]] const std::vector<std::string>& unknown_sections() const { return unknown_sections_; }
 
-  // Of all accounts, those too that have no row: in ascending order of holder, then app, then type of credit.
+  // Rows of all accounts, including ids without an account row: in ascending order of holder, then app, then type of
+  // credit.
   Status UserCredit(const Take<AppCredit>& take);
   Status TeamCredit(const Take<AppCredit>& take);
-  // Of all who have rows of consent, in ascending order of user.
+  // All users with rows of consent, in ascending order of user.
   Status Consents(const Take<ConsentGiven>& take);
   [[nodiscard]] const std::string& path() const { return file_.path(); }
-  // Line of a user's, team's or host's row, from 1, for messages; 0: there is none.
+  // Line of the row of a user, team or host, from 1, for messages; 0: no such row.
   std::uint64_t LineOfUser(std::int64_t id) { return LineIn(users_, id); }
   std::uint64_t LineOfTeam(std::int64_t id) { return LineIn(teams_, id); }
   std::uint64_t LineOfHost(std::int64_t id) { return LineIn(hosts_, id); }
@@ -69,7 +71,7 @@ class EntitiesFile final : public Source {
   std::uint32_t ConsentCopies(std::int64_t user) override;
 
  private:
-  // `place`: see entities_index.h; its bit says of a user whether hosts are shown.
+  // `place`: see entities_index.h. For a user, the flag of the place says whether hosts are shown.
   struct Entry {
     std::int64_t id = 0;
     std::uint64_t place = 0;
@@ -108,7 +110,7 @@ class EntitiesFile final : public Source {
   Index credit_user_;
   Index credit_team_;
   std::vector<std::pair<std::int64_t, std::int64_t>> members_;  // team, user
-  std::vector<ConsentGiven> consent_;                           // those who have said anything
+  std::vector<ConsentGiven> consent_;                           // users with rows of consent
 };
 
 }  // namespace cobblestone::statistics

@@ -1,4 +1,4 @@
-// Where a row lies in a file, and one bit beside it, in 64 bits: a project has millions of rows.
+// Position of a row in a file, with one flag, packed into 64 bits: a project has millions of rows.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The columns that an export reads of each table in a file of entities: names and types are the database's.
+// The columns that an export reads of each table of an entities file. Names and types are those of the database.
 #pragma once
 
 #include <array>
@@ -108,7 +108,7 @@ inline constexpr std::array<Column<AppCredit>, 7> kCreditTeamColumns = {
      {"expavg_time", &AppCredit::expavg_time, false},
      {"credit_type", &AppCredit::credit_type}}};
 
-// A row of consent, and what else is asked of a user before its turn comes.
+// A row of consent, and the columns of a user that the index needs before the row itself is read.
 struct ConsentRow {
   std::int64_t user = 0;
   std::int64_t type = 0;
@@ -127,7 +127,7 @@ struct UserGlance {
 inline constexpr std::array<Column<UserGlance>, 3> kUserGlanceColumns = {
     {{"id", &UserGlance::id}, {"teamid", &UserGlance::teamid}, {"show_hosts", &UserGlance::show_hosts}}};
 
-// Of a row of any table by one number: whose it is.
+// The id of a row of any table with a single id.
 struct Holder {
   std::int64_t id = 0;
 };

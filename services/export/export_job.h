@@ -1,4 +1,4 @@
-// A whole export: from a source to a published directory.
+// A complete export, from a source to a published directory.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,14 @@ struct ExportJob {
   Settings settings;
   std::int64_t now = 0;     // UNIX s
   std::string out;          // empty: the spec's final_output_dir
-  std::string archive;      // empty: the spec's archive_dir; empty as well: beside `out`
-  bool delete_old = false;  // in place of giving what was there another name
+  std::string archive;      // empty: the spec's archive_dir; if that is empty, too: beside `out`
+  bool delete_old = false;  // deletes the previous export instead of renaming it
   int threads = 2;
-  // A full export and the incremental ones since, in their order: only what has changed since the last is written. Empty: a
-  // full export. Their files are checked against their sums first.
+  // A full export followed by its incremental exports, in order: the new export then contains only changes since the
+  // last one. Empty: a full export. The files of these exports are first checked against their checksums.
   std::vector<std::string> incremental_from;
-  std::optional<LedgerTotals> ledger;  // control totals of the source, but for what is exported
+  // Control totals of the source; RunExport adds what the files show.
+  std::optional<LedgerTotals> ledger;
   std::function<void(std::uint64_t, std::uint64_t)> progress;
   std::function<void(const std::string&)> warn;
 };
@@ -33,18 +34,19 @@ struct ExportJob {
 struct ExportOutcome {
   Manifest manifest;
   std::string directory;
-  std::string old_directory;  // where what was there has gone; empty: there was nothing, or it was deleted
+  std::string old_directory;  // new place of the previous export; empty: there was none, or it was deleted
 };
 
-// On an error nothing has been published and nothing is left behind.
+// On an error nothing has been published, and no files are left.
 Result<ExportOutcome> RunExport(Source& source, const Spec& spec, const ExportJob& job);
 
 struct ReadBackOutcome {
-  std::vector<OutputFigures> outputs;    // as the last manifest has them
-  std::vector<std::string> differences;  // empty: what was read comes to the same
+  std::vector<OutputFigures> outputs;    // figures of the last manifest
+  std::vector<std::string> differences;  // empty: the records equal the manifest
 };
 
-// Reads a full export and what follows it: every file has its sum, and every output comes to what the last manifest says.
+// Reads a full export and its incremental exports. Verifies the checksum of every file, and the totals of every
+// output against the last manifest.
 Result<ReadBackOutcome> ReadBack(const std::vector<std::string>& directories,
                                  const std::function<void(const std::string& what)>& progress);
 

@@ -1,4 +1,5 @@
-// An export: what the spec asks for, of what the source has, into one directory. Rules: tests/golden/export/README.md.
+// Writes an export: the outputs of the spec, from the rows of the source, into one directory. Rules:
+// tests/golden/export/README.md.
 #pragma once
 
 #include <cstdint>
@@ -16,23 +17,24 @@ namespace cobblestone::statistics {
 
 struct ExportOptions {
   Settings settings;
-  std::int64_t now = 0;   // UNIX s: update_time, and what archives tell
-  std::string directory;  // is there and empty
-  int threads = 2;        // in all; the bytes that are written do not depend on it
-  // Of an incremental export: what the one before had (OutputPlace::known), and which one that was.
+  std::int64_t now = 0;   // UNIX s: update_time, and the time stored in archives
+  std::string directory;  // exists and is empty
+  // Total number of threads; the written bytes do not depend on it.
+  int threads = 2;
+  // For an incremental export: the records of the previous export (OutputPlace::known), and its identity.
   std::function<Result<RecordSet>(const std::string& output)> known;
   std::optional<Base> base;
-  // Control totals of the source, but for what is exported.
+  // Control totals of the source; WriteExport adds what the files show.
   std::optional<LedgerTotals> ledger;
-  // Rows that have been looked at, and of how many.
+  // Rows processed, and their expected number.
   std::function<void(std::uint64_t, std::uint64_t)> progress;
-  // What an operator should know and that stops nothing: an owner that is not there.
+  // Receives problems that do not stop the export, such as an owner that does not exist.
   std::function<void(const std::string&)> warn;
 };
 
-// Writes all files, manifest.json last. On an error the directory has some of them.
+// Writes all files, manifest.json last. On an error the directory is incomplete.
 //
-// Memory: 16 bytes per row that goes out of a table sorted by credit, 48 more per record where `known` is given.
+// Memory: 16 bytes per exported row of a table sorted by credit, and 48 bytes per record if `known` is given.
 Result<Manifest> WriteExport(Source& source, const Spec& spec, const ExportOptions& options);
 
 }  // namespace cobblestone::statistics

@@ -1,18 +1,20 @@
-// Which rows go out. Rules: tests/golden/export/README.md, 'Filters and counts'. Consent is asked of the source.
+// Filters of exported rows. Rules: tests/golden/export/README.md, 'Filters and counts'. Consent is handled by the
+// source.
 #pragma once
 
 #include "services/export/rows.h"
 
 namespace cobblestone::statistics {
 
-// Deleted, whatever the credit: an authenticator that begins with `deleted`, a domain name that is `deleted`; NULL counts.
+// Deleted, whatever the credit: an authenticator that begins with `deleted`, or a domain name equal to `deleted`;
+// NULL counts as deleted.
 bool IsHidden(const User& user);
 bool IsHidden(const Host& host);
 
-// With credit, and not hidden.
+// Has credit and is not hidden.
 bool IsShown(const User& user);
 bool IsShown(const Team& team);
-// With credit, an owner's number (whoever that is), and not hidden.
+// Has credit and an owner id (of any user), and is not hidden.
 bool IsShown(const Host& host);
 
 }  // namespace cobblestone::statistics

@@ -1,5 +1,5 @@
-// One row of JSON into a struct, by a table of its columns; without a tree of values in between, because a project has
-// millions of rows. Columns that the table does not have are passed over.
+// Parses one row of JSON into a struct by a table of its columns. Builds no tree of values, because a project has
+// millions of rows. Columns outside the table are skipped.
 #pragma once
 
 #include <array>
@@ -19,15 +19,15 @@ struct Column {
   std::string_view name;
   std::variant<std::int64_t Row::*, double Row::*, std::string Row::*, std::optional<std::string> Row::*>
       field;
-  bool needed = true;  // else a row without it has 0, or the empty text
+  bool needed = true;  // if false, an absent column gives 0 or the empty text
 };
 
-// Fills `row`; empty where all is well, else what is wrong: not JSON, a column that is missing, or of another type. SQL NULL
-// is the empty text, or no value where the field can say so.
+// Fills `row`. Returns "" on success, else the problem: not JSON, a missing column, or a column of another type. SQL
+// NULL becomes the empty text, or nullopt if the field is optional.
 template <class Row, std::size_t N>
 std::string ReadJsonRow(std::string_view text, const std::array<Column<Row>, N>& columns, Row* row);
 
-// The callbacks of nlohmann's parser.
+// Callbacks for nlohmann's SAX parser.
 template <class Row, std::size_t N>
 class JsonRowReader {
  public:
@@ -36,7 +36,7 @@ class JsonRowReader {
   JsonRowReader(const std::array<Column<Row>, N>& columns, Row* row) : columns_(columns), row_(*row) {}
 
   bool null() {
-    if (depth_ == 1 && column_ && !columns_[*column_].needed) return true;  // as if it were not there
+    if (depth_ == 1 && column_ && !columns_[*column_].needed) return true;  // same as absent
     return Value("null", [&](auto& field) {
       using Field = std::decay_t<decltype(field)>;
       if constexpr (std::is_same_v<Field, std::string>) {
@@ -59,7 +59,7 @@ class JsonRowReader {
         field = value;
         return true;
       } else if constexpr (std::is_same_v<Field, double>) {
-        // Negative texts alone come here, so that 0 is "-0", whose sign is printed.
+        // Only negative texts arrive here, so 0 stands for "-0", whose sign is printed.
         field = value == 0 ? -0.0 : static_cast<double>(value);
         return true;
       }
@@ -109,7 +109,7 @@ class JsonRowReader {
   bool end_array() { return Close(); }
   bool key(Json::string_t& name) {
     if (depth_ > 1) return true;
-    // Rows have their columns in the same order, mostly.
+    // Rows usually have their columns in the same order.
     for (std::size_t tried = 0; tried < N; ++tried, next_ = (next_ + 1) % N) {
       if (columns_[next_].name == name) {
         column_ = next_;
@@ -122,7 +122,7 @@ class JsonRowReader {
   }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) {
     const std::string_view what = error.what();
-    // Ours begins with "[json.exception.parse_error.101] ", which tells nobody anything.
+    // The library's message begins with "[json.exception.parse_error.101] ", which is of no use to people.
     error_ = "the row is no JSON (byte " + std::to_string(position) + " of it): " +
              std::string(what.substr(what.find("] ") == std::string_view::npos ? 0 : what.find("] ") + 2));
     return false;

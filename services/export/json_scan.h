@@ -1,5 +1,5 @@
-// Where the rows lie in a large JSON file, found in one pass without keeping it: {"section": [ {row}, ... ], ...}. The scanner
-// knows just enough of JSON to tell where a value ends; each row is read as JSON when it is needed (json_row.h).
+// Locates the rows of a large JSON file in one pass, without loading the file: {"section": [ {row}, ... ], ...}. The
+// scanner only finds where each value ends; a row is parsed when it is needed (json_row.h).
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 namespace cobblestone::statistics {
 
-// A file that is read at any place; keeps one window of it in memory.
+// A file with random access; keeps one window of the file in memory.
 class RandomFile {
  public:
-  // NotFound, naming the file, where it cannot be opened.
+  // NotFound, with the name of the file, if the file cannot be opened.
   static Result<RandomFile> Open(const std::string& path);
   ~RandomFile();
   RandomFile(RandomFile&& other) noexcept;
@@ -22,9 +22,10 @@ class RandomFile {
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::uint64_t size() const { return size_; }
-  // These bytes; valid until the next call. Fatal where they cannot be read (the file has shrunk, the disk fails).
+  // The requested bytes; valid until the next call. Fatal: the bytes cannot be read (the file has shrunk, or the disk
+  // fails).
   Result<std::string_view> Read(std::uint64_t offset, std::uint64_t length);
-  // Line (from 1) that the byte is in: for messages, reads the file up to there.
+  // Line (from 1) of the byte at `offset`, for messages; reads the file from its beginning to `offset`.
   std::uint64_t LineOf(std::uint64_t offset);
 
  private:
@@ -39,14 +40,15 @@ class RandomFile {
 };
 
 struct JsonPiece {
-  std::string_view section;  // the key at the top
-  bool is_row = false;  // an element of the section's array; false: the section's value, which is no array
+  std::string_view section;  // top-level key
+  // True: an element of the section's array. False: the section's value, which is not an array.
+  bool is_row = false;
   std::uint64_t offset = 0;
   std::string_view text;  // valid until the callback returns
 };
 
-// Every piece in order. InvalidArgument with file and line where the file is not of this shape or breaks off. Ends early
-// with what `take` returns, if that is no Ok. A row may have `kLargestRow` bytes.
+// Visits every piece in order. InvalidArgument, with file and line: the file has another structure or is truncated.
+// Stops at the first status of `take` that is not Ok, and returns it. A row has at most `kLargestRow` bytes.
 constexpr std::uint64_t kLargestRow = 64U << 20U;
 Status ScanJson(RandomFile& file, const std::function<Status(const JsonPiece&)>& take);
 

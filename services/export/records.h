@@ -1,4 +1,4 @@
-// How one row is written: the records of all files. Rules: tests/golden/export/README.md, 'Elements, in order'.
+// Writes one row as a record of a file. Rules: tests/golden/export/README.md, 'Elements, in order'.
 #pragma once
 
 #include <string>
@@ -9,11 +9,11 @@
 
 namespace cobblestone::statistics {
 
-// The number by which sites know a user: the MD5 of the internal cross-project id and the address, or what the source has in
-// place of them.
+// The cross-project id by which sites identify a user: the MD5 of the internal cross-project id and the address, or
+// the id that the source supplies instead.
 std::string CpidOf(const User& user);
 
-// What stands before and behind the records of a file.
+// Text before and after the records of a file.
 std::string FileHead(const std::string& root);
 std::string FileTail(const std::string& root);
 
@@ -21,19 +21,19 @@ void AppendUser(const User& user, const Settings& settings, std::string* out);
 void AppendUserDeleted(const Deleted& deleted, const Settings& settings, std::string* out);
 void AppendHostDeleted(const Deleted& deleted, const Settings& settings, std::string* out);
 
-// `founder`: null where no user has the number. `members`: records of users, one behind the other; empty without detail.
+// `founder`: null if the user does not exist. `members`: concatenated records of users; empty without detail.
 void AppendTeam(const Team& team, const User* founder, const std::string& members, const Settings& settings,
                 std::string* out);
 
 struct HostView {
   bool detail = false;
-  bool shows_owner = false;  // the owner is there and wants to be seen
+  bool shows_owner = false;  // the owner exists and shows their hosts
 };
 void AppendHost(const Host& host, HostView view, const Settings& settings, std::string* out);
 
 // `table`: "user" or "team".
 void AppendBadgeHeld(const BadgeHeld& held, const std::string& table, std::string* out);
-// A record of the files by app. `credit`: all of this user's or team's.
+// A record of the files by app. `credit`: all rows of this user or team.
 void AppendWork(const std::string& table, std::int64_t id, const std::vector<AppCredit>& credit,
                 const std::vector<Subproject>& subprojects, const Settings& settings, std::string* out);
 

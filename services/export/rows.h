@@ -1,5 +1,5 @@
-// Rows of a project's database, as far as statistics files show them. Names are BOINC's columns. Text is UTF-8 as stored;
-// SQL NULL is the empty text, but where a filter tells them apart.
+// Rows of a project's database, with the columns that statistics files need. Names are BOINC's columns. Text is UTF-8
+// as stored. SQL NULL is the empty text, except where a filter distinguishes the two.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,12 @@ struct User {
   std::int64_t teamid = 0;  // 0: none
   std::int64_t has_profile = 0;
   std::int64_t show_hosts = 0;
-  std::optional<std::string> authenticator;  // begins with `deleted` where the account was deleted
-  std::optional<std::string> cpid;  // as it is written, of sources that have neither internal id nor address
-  MicroSum balance = 0;  // the account's total by the ledger, of sources that have one; never written
+  // Begins with `deleted` if the account was deleted.
+  std::optional<std::string> authenticator;
+  // As written to files; from sources that have neither internal id nor address.
+  std::optional<std::string> cpid;
+  // The account's total by the ledger, from sources that have a ledger; never written.
+  MicroSum balance = 0;
 };
 
 struct Team {
@@ -55,7 +58,7 @@ struct Host {
   double expavg_credit = 0;
   double expavg_time = 0;
   std::int64_t timezone = 0;               // s east of Greenwich
-  std::optional<std::string> domain_name;  // `deleted` where the host was deleted
+  std::optional<std::string> domain_name;  // `deleted` if the host was deleted
   std::int64_t p_ncpus = 0;
   std::string p_vendor;
   std::string p_model;
@@ -78,7 +81,7 @@ struct Host {
   MicroSum balance = 0;
 };
 
-// A user or host that was deleted, and whose data sites are asked to delete.
+// A deleted user or host; sites that read the files should delete its data.
 struct Deleted {
   std::int64_t id = 0;
   std::string public_cross_project_id;
@@ -89,7 +92,7 @@ struct App {
   std::int64_t id = 0;
   std::string user_friendly_name;
   std::string name;             // never written
-  std::int64_t deprecated = 0;  // written all the same
+  std::int64_t deprecated = 0;  // written even so
 };
 
 struct Badge {
@@ -99,14 +102,14 @@ struct Badge {
   std::string image_url;
 };
 
-// A badge that a user or team has.
+// A badge of a user or team.
 struct BadgeHeld {
   std::int64_t holder = 0;
   std::int64_t badge = 0;
   double create_time = 0;
 };
 
-// What a user or team has of one app.
+// Credit of a user or team for one app.
 struct AppCredit {
   std::int64_t holder = 0;
   std::int64_t app = 0;
@@ -117,26 +120,26 @@ struct AppCredit {
   double expavg_time = 0;  // UNIX s; never written
 };
 
-// What a user's rows of consent come to (Source::ConsentCopies).
+// The result of a user's rows of consent (Source::ConsentCopies).
 struct ConsentGiven {
   std::int64_t user = 0;
   std::uint32_t copies = 0;
 };
 
-// Apps that a project shows as one: a setting of the project, only for the files by app.
+// Apps that a project presents as one: a setting of the project, used by the files by app only.
 struct Subproject {
   std::string name;
   std::vector<std::int64_t> apps;
 };
 
-// What is small, whole.
+// The small tables, complete.
 struct Catalogue {
   std::vector<App> apps;      // ascending ids
   std::vector<Badge> badges;  // ascending ids
   std::vector<Subproject> subprojects;
-  bool has_consent_type = false;  // STATSEXPORT
-  bool consent_enabled = false;   // as the database says
-  // There is such a type, and it is enabled (or said to be): only who has agreed is shown.
+  bool has_consent_type = false;  // STATSEXPORT exists
+  bool consent_enabled = false;   // as the database has it
+  // The type exists and is enabled (by the database or by the settings): only users who have consented are shown.
   bool consent_wanted = false;
 };
 

@@ -1,4 +1,4 @@
-// What a project's configuration says about its statistics files: the names of BOINC's config.xml and consent table.
+// A project's settings for its statistics files, with the names of BOINC's config.xml and consent table.
 #pragma once
 
 #include <optional>
@@ -10,17 +10,17 @@
 namespace cobblestone::statistics {
 
 struct Settings {
-  // Absent means on, as upstream has it.
+  // Absent means on, as upstream.
   bool user_country = true;
   bool user_url = true;
   bool credit_by_app = false;
-  // Whether the consent type STATSEXPORT is enabled; without a value as the source says.
+  // Whether the consent type STATSEXPORT is enabled; nullopt: as the source says.
   std::optional<bool> statsexport_enabled;
-  // Not upstream's: what it writes ill-formed is repaired (strict_xml.h).
+  // Not in upstream: repairs text that upstream writes ill-formed (strict_xml.h).
   bool strict_xml = false;
 };
 
-// From texts like user_country=1. InvalidArgument that names the text and the settings that there are.
+// From texts like user_country=1. InvalidArgument names the text and the valid settings.
 Result<Settings> ParseSettings(const std::vector<std::string>& assignments);
 
 }  // namespace cobblestone::statistics

@@ -1,8 +1,8 @@
-// Source: where the rows of an export come from. A seam: a file (entities_file.h), or the committed view of a pipeline.
+// Source: the rows of an export. A seam: a file (entities_file.h), or the committed view of a pipeline.
 //
-// Invariant: all answers of one Source are of one moment, and the same however often they are asked.
-// A Source streams: it hands out one row at a time, and what it keeps of each is at most a few words. Used by one
-// thread. Errors name the place (file and line, key) and what is wrong there.
+// Invariant: all answers of one Source are of one moment; repeated calls give the same answer. A Source streams one
+// row at a time and keeps at most a few words per row. Owner: one thread. Errors name the place (file and line, or
+// key) and the problem.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ namespace cobblestone::statistics {
 template <class Row>
 using Take = std::function<Status(const Row&)>;
 
-// What a host's record asks of its owner.
+// The facts about an owner that a host's record needs.
 struct Owner {
   bool exists = false;
   bool shows_hosts = false;
@@ -35,14 +35,14 @@ class Source {
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;
 
-  // For the manifest: which moment of what this is.
+  // Description of the source and its moment, for the manifest.
   [[nodiscard]] virtual std::string Describe() const = 0;
   [[nodiscard]] virtual const Catalogue& catalogue() const = 0;
-  // About how many rows there are, for progress.
+  // Approximate number of rows, for progress.
   [[nodiscard]] virtual RowCounts RowsExpected() const = 0;
 
-  // All rows, in ascending order of id (deleted and zero-credit ones too: what is shown is not the source's business).
-  // Ends early with what `take` returns, if that is no Ok. A row is valid until `take` returns.
+  // All rows, in ascending order of id, including deleted accounts and accounts without credit (the source does not
+  // filter). Stops at the first status of `take` that is not Ok, and returns it. A row is valid until `take` returns.
   virtual Status Users(const Take<User>& take) = 0;
   virtual Status Teams(const Take<Team>& take) = 0;
   virtual Status Hosts(const Take<Host>& take) = 0;
@@ -52,19 +52,19 @@ class Source {
   virtual Status UserBadges(const Take<BadgeHeld>& take) = 0;
   virtual Status TeamBadges(const Take<BadgeHeld>& take) = 0;
 
-  // One row; false: there is none. Callers ask in orders other than that of ids.
+  // One row; false: it does not exist. Callers use any order of ids.
   virtual Result<bool> FindUser(std::int64_t id, User* user) = 0;
   virtual Result<bool> FindTeam(std::int64_t id, Team* team) = 0;
   virtual Result<bool> FindHost(std::int64_t id, Host* host) = 0;
-  // Cheap: asked for each host.
+  // Must be cheap: called for each host.
   virtual Owner OwnerOf(std::int64_t user) = 0;
-  // All users whose `teamid` this is, in ascending order of id.
+  // All users with this `teamid`, in ascending order of id.
   virtual Status Members(std::int64_t team, const Take<User>& take) = 0;
-  // In order of app, then type of credit: that of the database's primary key, in which sums of doubles are made.
+  // In order of app, then type of credit: the order of the database's primary key, in which doubles are summed.
   virtual Status CreditOfUser(std::int64_t user, std::vector<AppCredit>* credit) = 0;
   virtual Status CreditOfTeam(std::int64_t team, std::vector<AppCredit>* credit) = 0;
-  // How many of the user's newest rows of consent (those of the newest second) agree, by a flag of exactly 1. Each makes
-  // a record; 0: the user, and the user's hosts, are not shown.
+  // Number of the user's newest rows of consent (those of the newest second) whose flag is exactly 1. Each gives one
+  // record; 0: the user and the user's hosts are not shown.
   virtual std::uint32_t ConsentCopies(std::int64_t user) = 0;
 };
 

@@ -1,5 +1,5 @@
-// The spec file of an export, BOINC's db_dump.xml: which tables go out, in which files, order and compression.
-// Rules: tests/golden/export/README.md, 'Files and names', 'Order'.
+// The spec file of an export, BOINC's db_dump.xml: exported tables, their files, order and compression. Rules:
+// tests/golden/export/README.md, 'Files and names', 'Order'.
 #pragma once
 
 #include <cstdint>
@@ -16,32 +16,32 @@ enum class Sort { kNone, kId, kTotalCredit, kExpavgCredit };
 enum class Compression { kNone, kGzip, kZip };
 
 struct Output {
-  std::uint64_t recs_per_file =
-      0;  // 0: one file for all. Takes effect with Sort::kId only; otherwise nothing is written
+  // 0: one file for all records. Has an effect with Sort::kId only; with another order nothing is written.
+  std::uint64_t recs_per_file = 0;
   Compression compression = Compression::kNone;
   bool detail = false;
 };
 
 struct Enumeration {
   Table table = Table::kUser;
-  std::string filename;  // without the compression's ending
+  std::string filename;  // without the extension of the compression
   Sort sort = Sort::kNone;
   std::vector<Output> outputs;
 };
 
 struct Spec {
-  std::string text;  // the file as it is: a copy of it is published
+  std::string text;  // the unchanged file, of which a copy is published
   std::string output_dir;
   std::string final_output_dir;
   std::string archive_dir;
   std::vector<Enumeration> enumerations;
-  // What is not an error upstream either: an unknown compression stands for none.
+  // Problems that are not errors upstream either: an unknown compression means none.
   std::vector<std::string> warnings;
 };
 
-// `name` is the file's, for messages. InvalidArgument names it, the line, and what may stand there.
+// `name` is that of the file, for messages. InvalidArgument names it, the line, and the valid values.
 Result<Spec> ParseSpec(std::string_view text, const std::string& name);
-// NotFound where there is no such file.
+// NotFound: the file does not exist.
 Result<Spec> LoadSpec(const std::string& path);
 
 // "user"

@@ -1,6 +1,6 @@
-// What upstream writes as it is stored, or repaired so that every XML parser reads it: with `strict`, markup is escaped,
-// characters that XML 1.0 cannot have are left out, and a character that a cut left half is left out as well. Without, the
-// bytes go out as they are (tests/golden/export/README.md, 'Not escaped').
+// Writes text as upstream does, byte for byte, or repaired so that every XML parser accepts it. With `strict`, markup
+// is escaped, and characters that XML 1.0 cannot represent, or that were cut in half, are removed. Without `strict`
+// the bytes are unchanged (tests/golden/export/README.md, 'Not escaped').
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 namespace cobblestone::statistics {
 
 void AppendRaw(std::string_view text, bool strict, std::string* out);
-// Inside <![CDATA[ ]]>, which is written as well.
+// Writes <![CDATA[ ]]> around the text.
 void AppendCdata(std::string_view text, bool strict, std::string* out);
-// Inside the quotes of an attribute.
+// For the value of an attribute, inside the quotes.
 void AppendAttribute(std::string_view text, bool strict, std::string* out);
 
 }  // namespace cobblestone::statistics

@@ -1,4 +1,4 @@
-// How values are written in BOINC's statistics files. Rules: tests/golden/export/README.md, 'General format' and 'Text'.
+// Formats values as in BOINC's statistics files. Rules: tests/golden/export/README.md, 'General format' and 'Text'.
 #pragma once
 
 #include <cstdint>
@@ -7,24 +7,24 @@
 
 namespace cobblestone::statistics {
 
-constexpr std::size_t kColumnBytes = 255;   // all columns of text but
+constexpr std::size_t kColumnBytes = 255;   // all text columns except
 constexpr std::size_t kBlobBytes = 65'535;  // misc and description
-constexpr std::size_t kEscapedLimit =
-    65'528;  // what is escaped ends behind the first escape that goes beyond
+// Escaped text ends after the first escape that exceeds this length.
+constexpr std::size_t kEscapedLimit = 65'528;
 
-// As much of a column as the exporting program keeps: to `limit` bytes (in the midst of a character, if it comes so), and to
-// the first byte 0, with which texts end there.
+// The part of a column that the exporting program keeps: up to `limit` bytes (even in the middle of a character), and
+// up to the first byte 0, which ends a text there.
 std::string_view Cut(std::string_view text, std::size_t limit = kColumnBytes);
 
-// The escapes of the export: byte by byte, so that a character of several bytes becomes several numbers.
+// Escapes byte by byte, as upstream: a character of several bytes becomes several numeric escapes.
 void AppendEscaped(std::string_view text, std::string* out);
 
-// Six digits behind the point, never an exponent, rounded from the exact binary value, half to even.
+// Six decimals, never an exponent, rounded from the exact binary value, half to even.
 void AppendFixed(double value, std::string* out);
-// The same without digits behind the point.
+// The same without decimals.
 void AppendRounded(double value, std::string* out);
 void AppendWhole(std::int64_t value, std::string* out);
-// Ids are unsigned there: -1 is 18446744073709551615.
+// Ids are unsigned upstream: -1 is written as 18446744073709551615.
 void AppendId(std::int64_t value, std::string* out);
 
 // 32 lower-case hexadecimal digits of the MD5 of a, then b.

@@ -1,5 +1,5 @@
-// Threads for jobs that depend on nothing but what they were given: blocks to compress. Who waits for a job that nobody has
-// begun does it itself, so that no thread is idle while there is work, and none at all are needed.
+// Threads for independent jobs, such as compressing blocks. A caller that waits for a job that has not begun runs the
+// job itself: no thread is idle while there is work, and zero worker threads are enough.
 #pragma once
 
 #include <condition_variable>
@@ -21,9 +21,9 @@ class Workers {
   };
   using Handle = std::shared_ptr<Job>;
 
-  // `threads`: beside the caller's; may be 0.
+  // `threads`: in addition to the caller's thread; may be 0.
   explicit Workers(int threads);
-  // Jobs that nobody waited for are dropped, unless they have begun.
+  // Drops jobs that have not begun and that nobody waits for.
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;

@@ -1,4 +1,4 @@
-// On what an answer rests that is about no one project.
+// `as_of` of an answer that concerns no single project.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,8 +7,8 @@
 
 namespace cobblestone::gateway {
 
-// {"positions", "asked_at"}, as view::Questions::AsOf has them; null where no state is here yet (beside Kafka, at first). To be
-// asked before what it stands beside, which then rests on that or more.
+// {"positions", "asked_at"}, in the form of view::Questions::AsOf; null while no state exists yet (on Kafka, at
+// first). The caller reads `as_of` before the data: the answer then rests on these positions or on later ones.
 nlohmann::json AsOfAll(view::Questions& questions);
 
 }  // namespace cobblestone::gateway

@@ -1,4 +1,4 @@
-// Who asks, where proxies of ours stand between.
+// Address of the client behind trusted proxies.
 #pragma once
 
 #include <span>
@@ -9,9 +9,10 @@
 
 namespace cobblestone::gateway {
 
-// The address that limits and the log go by. `peer`: whose connection it is. `forwarded`: the values of X-Forwarded-For, one behind
-// the other with commas; to its end each proxy adds who has asked it, so only what one that is trusted has added is believed: the
-// right-most address that is not itself trusted, or where it says no more, the last proxy.
+// Address that rate limits and the access log use. `peer`: address of the connection. `forwarded`: the values of
+// X-Forwarded-For, joined with commas. Each proxy appends the address of its own client, so only entries that a
+// trusted proxy appended are believed. Result: the right-most address that is not itself trusted; if the header has
+// no such address, the last proxy.
 std::string ClientAddress(std::string_view peer, std::string_view forwarded,
                           std::span<const IpNetwork> trusted);
 

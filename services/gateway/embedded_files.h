@@ -1,4 +1,4 @@
-// Files that are built into the program: embed_files.cc makes the lists when it is built.
+// Files that are built into the program. embed_files.cc generates the lists at build time.
 #pragma once
 
 #include <span>
@@ -9,9 +9,10 @@ namespace cobblestone::gateway {
 struct EmbeddedFile {
   std::string_view path;  // "/index.html"
   std::string_view type;  // "text/html; charset=utf-8"
-  std::string_view etag;  // with its quotes; of the contents, so that another build of the same has the same
+  // Quoted; a digest of the contents: builds with equal contents have equal ETags.
+  std::string_view etag;
   std::string_view bytes;
-  std::string_view gzip;  // empty where that would not be smaller
+  std::string_view gzip;  // empty if compression would not make the file smaller
 };
 
 std::span<const EmbeddedFile> WebFiles();  // the web page

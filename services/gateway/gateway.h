@@ -1,4 +1,4 @@
-// The gateway of one process: questions, pipeline and settings in, an HTTP server out.
+// The gateway of one process: an HTTP server over questions, pipeline and settings.
 #pragma once
 
 #include <functional>
@@ -16,13 +16,13 @@
 
 namespace cobblestone::gateway {
 
-// What an operator must react to; never a token. Any thread.
+// Receives messages that need an operator's reaction; never a token. Any thread.
 using Warn = std::function<void(const std::string&)>;
 
 class Gateway {
  public:
-  // Reads the tokens, listens, serves. What is given must outlive it. kInvalidArgument: what in the settings must change.
-  // `log`: empty for none (gateway.access_log is the caller's to obey).
+  // Reads the tokens, binds and serves. All reference arguments must outlive the gateway. kInvalidArgument: names the
+  // setting to change. `log`: empty for no access log (the caller obeys gateway.access_log).
   static Result<std::unique_ptr<Gateway>> Start(const settings::GatewaySettings& settings,
                                                 view::Questions& questions, Pipeline& pipeline, AccessLog log,
                                                 Warn warn);
@@ -32,7 +32,7 @@ class Gateway {
  private:
   Gateway() = default;
 
-  // In the order in which they need each other.
+  // Ordered by dependency: each member uses those above it.
   std::unique_ptr<TokenStore> tokens_;
   std::unique_ptr<Handlers> handlers_;
   std::unique_ptr<LiveFeed> live_;

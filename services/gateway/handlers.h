@@ -1,5 +1,5 @@
-// The answers: each route's question, asked of the view or of the pipeline, as far as its viewer may see it.
-// Threads: any, several at once.
+// Handlers of the routes. Each handler queries the view or the pipeline and returns what the viewer may see. Threads:
+// any, several at once.
 #pragma once
 
 #include <chrono>
@@ -22,7 +22,7 @@ namespace cobblestone::gateway {
 
 class Handlers {
  public:
-  // `questions`, `pipeline` and `tokens` must outlive it.
+  // `questions`, `pipeline` and `tokens` must outlive the handlers.
   Handlers(view::Questions& questions, Pipeline& pipeline, TokenStore& tokens,
            const settings::GatewaySettings& settings);
 
@@ -56,27 +56,27 @@ class Handlers {
   Answer Team(const Request& request);
   Answer TeamGrants(const Request& request);
 
-  // Schedulers'.
+  // For schedulers.
   Answer HostVersions(const Request& request);
   Answer Estimate(const Request& request);
   Answer SchedulerReply(const Request& request);
 
  private:
-  // Project and number of a path, and of it the owner whose right it is to be asked about.
+  // Project and id from the path of a request.
   struct Subject {
     ProjectId project;
     std::uint64_t id = 0;
   };
-  // The project of the path, which there is.
+  // Project of the path; an error if the project does not exist.
   Result<ProjectId> ProjectOf(const Request& request);
   Result<Subject> SubjectOf(const Request& request);
-  // Whose host it is, none: nobody's that is known.
+  // Owner of a host; none if the owner is unknown.
   Result<UserId> OwnerOf(ProjectId project, std::uint64_t host);
-  // On what an answer that is asked for now rests, or on more: of the last moments, as text, for it is a good part of a short
-  // answer's cost.
+  // `as_of` of an answer that is computed after this call: the answer rests on these positions or on later ones.
+  // Cached as text for a moment, because its computation is a large part of the cost of a short answer.
   Result<std::string> AsOf(ProjectId project);
   static Answer With(const std::string& as_of, const nlohmann::json& data);
-  // {"as_of", "data"}; `ask` gives the data.
+  // {"as_of", "data"}; `ask` returns the data.
   template <class Ask>
   Answer About(ProjectId project, Ask&& ask);
   Answer Top(const Request& request, wire::AccountKind kind);

@@ -1,4 +1,5 @@
-// HTTP/1.1 over the routes, the web page and the stream of live figures: who asks, how often, how much, and how it is said.
+// HTTP/1.1 server for the routes, the web page and the stream of live figures. The server authenticates, limits rates
+// and sizes, and writes responses.
 #pragma once
 
 #include <functional>
@@ -14,20 +15,20 @@
 
 namespace cobblestone::gateway {
 
-// One request that was answered. No token, no value of the query.
+// One answered request. Contains no token and no value of the query string.
 using AccessLog = std::function<void(const nlohmann::json& request)>;
 
 class HttpServer {
  public:
-  // Listens and serves at once, on threads of its own. What is given must outlive it. kInvalidArgument: cannot be listened
-  // at, or the certificate cannot be used; the message says what to change.
+  // Binds and serves at once, on its own threads. All reference arguments must outlive the server. kInvalidArgument:
+  // the address cannot be bound, or the certificate cannot be used; the message says what to change.
   static Result<std::unique_ptr<HttpServer>> Start(const settings::GatewaySettings& settings,
                                                    TokenStore& tokens, Handlers& handlers, LiveFeed& live,
                                                    AccessLog log);
-  // Ends the streams, waits for the requests that are being answered, and about two seconds for connections that are silent.
+  // Ends the streams, waits for requests in progress, and up to about two seconds for idle connections.
   ~HttpServer();
 
-  // "http://127.0.0.1:8080", with the port that was found where any was asked for.
+  // "http://127.0.0.1:8080"; with the actual port if the settings ask for any free port.
   [[nodiscard]] const std::string& url() const;
 
  private:

@@ -1,5 +1,4 @@
-// What a token may send: which projects' events, of which kinds. And who sends: the owner of sources.
-// Values; any thread.
+// Which projects and kinds of events a token may send, and the sender as owner of sources. Values; any thread.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +12,26 @@
 
 namespace cobblestone::gateway {
 
-// Kinds of events, as lines of the tokens file name them.
+// Kinds of events, as the tokens file names them.
 enum class EventGroup : std::uint8_t {
-  kResults,  // what schedulers, validators and clients' reports tell of jobs, and when time passes for a project
+  // Events about jobs (from schedulers, validators and client reports) and a project's ticks.
+  kResults,
   kMembers,      // hosts, users, teams
   kCatalogue,    // apps, versions, settings: the price of work
   kOpenings,     // balances and statistics from before the pipeline
-  kCorrections,  // reversals and re-pricings
-  kMachines,     // an account manager's machines
-  kUnknown,      // an envelope without an event that this build knows: needs the kind `all`
-  kInternal,     // only the pipeline makes it: nobody may send it
+  kCorrections,  // reversals and repricings
+  kMachines,     // hosts that an account manager reports
+  // An envelope whose event this build does not know; needs the kind `all`.
+  kUnknown,
+  kInternal,  // only the pipeline creates these events: nobody may send them
 };
-// Every kind of event has a group: the one place that says which.
+// Every kind of event has a group. This function is the only definition.
 EventGroup GroupOf(wire::EventKind kind);
 
 class IngestRights {
  public:
-  // "1,2", "*" for every project. The project 0 stands for what belongs to no project: ticks of all projects, barriers.
-  // "results,members", "all" for every kind. None: the text is not such a list.
+  // `projects`: "1,2", or "*" for every project. Project 0 stands for events of no project: ticks of all projects and
+  // barriers. `kinds`: "results,members", or "all" for every kind. None: the text is not such a list.
   static std::optional<IngestRights> Parse(std::string_view projects, std::string_view kinds);
 
   // `project` is the envelope's. A barrier belongs to no project, whatever its envelope says.
@@ -42,19 +43,21 @@ class IngestRights {
   bool every_project_ = false;
   std::vector<std::uint32_t> projects_;
   bool every_kind_ = false;
-  std::uint32_t groups_ = 0;  // a bit for each EventGroup
+  std::uint32_t groups_ = 0;  // one bit for each EventGroup
   std::string text_;
 };
 
-// Who sends over HTTP, as the owner of sources: the name of the token where its line has one, else the token itself.
+// Sender of events over HTTP, as the owner of sources: identified by the token's name if the token has one, else by
+// the token itself.
 struct Sender {
   std::string name;
-  std::string digest;  // "sha256:" and the token's digest in hexadecimal digits
+  // "sha256:" and the digest of the token in hexadecimal
+  std::string digest;
 
-  // What is kept as the owner of a source that this sender is the first to use.
+  // Stored as the owner of a source that this sender is the first to use.
   [[nodiscard]] const std::string& owner() const { return name.empty() ? digest : name; }
-  // `owner`: as kept. A token that got a name later still owns what it used before; a name has no ':' (tokens.h), so it is
-  // never mistaken for a digest.
+  // `owner`: as stored. A token that later received a name still owns the sources that the token used before. A name
+  // contains no ':' (tokens.h), so a name cannot be mistaken for a digest.
   [[nodiscard]] bool Owns(std::string_view owner) const {
     return !owner.empty() && (owner == name || owner == digest);
   }

@@ -1,4 +1,4 @@
-// Where to listen, from the settings' "host:port".
+// The address to listen on, parsed from the "host:port" of the settings.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@ namespace cobblestone::gateway {
 
 struct ListenAddress {
   std::string host;  // without the brackets of IPv6
-  int port = 0;      // 0: any that is free
+  int port = 0;      // 0: any free port
 };
 
 Result<ListenAddress> ParseListenAddress(std::string_view text);
-// Reached from this machine alone.
+// True if only this machine can reach the address.
 bool IsLoopback(std::string_view host);
-// kInvalidArgument where other machines reach it, without TLS, and nobody has said that this is meant.
+// kInvalidArgument if other machines can reach the address without TLS and the settings do not allow that explicitly.
 Status CheckListening(const settings::GatewaySettings& settings);
 // "https://127.0.0.1:8443"
 std::string UrlOf(const ListenAddress& address, bool tls);

@@ -1,5 +1,5 @@
-// Live figures for all who watch: one thread looks at the pipeline about once a second while somebody does, and what it
-// makes of it goes to every stream. A stream that is read too slowly misses events; it holds nobody up.
+// Live figures for all viewers: while at least one stream is open, one thread reads the pipeline about once a second
+// and sends the events to every stream. A slow stream misses events; a slow stream delays nobody.
 #pragma once
 
 #include <condition_variable>
@@ -21,12 +21,13 @@
 
 namespace cobblestone::gateway {
 
-// One event of a stream, as it goes over the wire (text/event-stream). The JSON is one line.
+// One event in the wire format of a stream (text/event-stream). The JSON is one line.
 std::string StreamEvent(std::string_view name, const nlohmann::json& data);
-// What says nothing, and finds out who has gone away.
+// An empty comment; sending it detects closed connections.
 std::string StreamHeartbeat();
 
-// Rates of what lies between two looks, `seconds` apart. `credit`: micro-credits of `counted` grants among those between.
+// Rates between two readings of the figures, `seconds` apart. `credit`: sum over `counted` sampled grants of that
+// interval, in micro-credits.
 struct CreditSeen {
   double micro = 0;
   std::uint64_t counted = 0;
@@ -36,11 +37,11 @@ nlohmann::json FlowJson(const Figures& before, const Figures& now, double second
 
 class LiveFeed;
 
-// One who watches. Owner: one thread.
+// Stream of one viewer. Owner: one thread.
 class LiveStream {
  public:
   ~LiveStream();
-  // What is to be sent next; waits for it, for some seconds at most (then a heartbeat). False: the stream is over.
+  // Next text to send. Waits some seconds at most, then returns a heartbeat. False: the stream has ended.
   bool Next(std::string* text);
 
  private:
@@ -48,8 +49,8 @@ class LiveStream {
   LiveStream(LiveFeed& feed, bool sees_all, bool sees_accounts);
 
   LiveFeed& feed_;
-  const bool sees_all_;                                     // whatever people show
-  const bool sees_accounts_;                                // grants and refusals at all
+  const bool sees_all_;                                     // accounts that are hidden from others, too
+  const bool sees_accounts_;                                // any grants and refusals
   std::deque<std::shared_ptr<const std::string>> waiting_;  // guarded by feed_.mutex_
   std::condition_variable ready_;
 };
@@ -62,13 +63,13 @@ struct LiveOptions {
 // Threads: any.
 class LiveFeed {
  public:
-  // What is given must outlive it.
+  // All reference arguments must outlive the feed.
   LiveFeed(Pipeline& pipeline, view::Questions& questions, const Visibility& visibility,
            const LiveOptions& options);
-  // All streams must be gone.
+  // All streams must be destroyed before.
   ~LiveFeed();
 
-  // None where there are `streams` already, or it has stopped.
+  // None if `streams` streams exist already, or the feed has stopped.
   std::shared_ptr<LiveStream> Watch(const Rights& viewer);
   // Ends all streams.
   void Stop();
@@ -82,7 +83,7 @@ class LiveFeed {
   };
 
   void Run();
-  // Between two looks, without the lock.
+  // Reads the figures; called without the lock.
   std::vector<Event> Look();
   void AddGrants(CreditSeen* credit, std::vector<Event>* events);
   void AddRefusal(std::vector<Event>* events);
@@ -92,7 +93,7 @@ class LiveFeed {
   const Visibility& visibility_;
   const LiveOptions options_;
 
-  // The thread's.
+  // Used by the thread only.
   std::optional<Figures> before_;
   double before_at_ = 0;  // s, steady
   std::vector<std::uint64_t> ends_;

@@ -1,4 +1,4 @@
-// One request and its answer, as handlers see them: no socket, no library.
+// One request and its answer as handlers see them, independent of sockets and of the HTTP library.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,11 @@
 namespace cobblestone::gateway {
 
 struct Request {
-  std::vector<std::string> segments;  // of the path, what stands for {name} in the route's, in order
+  // Segments of the path that match {name} in the path of the route, in order.
+  std::vector<std::string> segments;
   std::multimap<std::string, std::string> query;  // decoded
   std::string accept;
-  std::string content_type;  // without parameters, in small letters
+  std::string content_type;  // without parameters, in lower case
   std::string body;
   Rights rights;
 };
@@ -31,32 +32,33 @@ struct Answer {
 
 inline constexpr std::string_view kJsonType = "application/json";
 
-// Text of the input may hold any bytes; what is no UTF-8 is shown as such.
+// Input text may hold any bytes; invalid UTF-8 is replaced.
 std::string JsonText(const nlohmann::json& json);
 Answer JsonAnswer(const nlohmann::json& json, int status = 200);
 // {"error": {"code", "message"}}
 Answer ErrorAnswer(int status, std::string_view code, const std::string& message);
-// By its code. What only an operator should read of it (kFatal, kCorrupted) is in the log, not in the answer.
+// HTTP status by the code of `status`. Details that only an operator may read (kFatal, kCorrupted) go to the log, not
+// into the answer.
 Answer ErrorAnswer(const Status& status);
 
-// The query of one request, typed. The first error is kept and wins; a parameter that nobody has asked for is one.
+// Typed access to the query of one request. The first error wins. A parameter that no call reads is an error.
 class Query {
  public:
   explicit Query(const Request& request);
 
   [[nodiscard]] bool Has(const std::string& name);
-  // `otherwise` where it is absent.
+  // `otherwise` if the parameter is absent.
   std::uint64_t Number(const std::string& name, std::uint64_t otherwise, std::uint64_t most);
   std::uint64_t RequiredNumber(const std::string& name, std::uint64_t least, std::uint64_t most);
   std::int64_t RequiredSigned(const std::string& name);
-  // Finite and above 0; 0 where it is absent.
+  // Finite and greater than 0; 0 if the parameter is absent.
   double Positive(const std::string& name);
   std::string RequiredText(const std::string& name, std::size_t longest);
-  // One of the words; the first where it is absent.
+  // One of `words`; the first if the parameter is absent.
   std::string Word(const std::string& name, const std::vector<std::string>& words);
 
   void Fail(const std::string& what);
-  // To be asked last.
+  // Call it last: it also reports parameters that no call has read.
   [[nodiscard]] Status status() const;
 
  private:
@@ -67,7 +69,7 @@ class Query {
   Status status_;
 };
 
-// A number in a path; kNotFound where it is none: there is no such thing then.
+// A number in a path. kNotFound if the text is not a number: no such thing can exist.
 Result<std::uint64_t> PathNumber(const std::string& text, std::uint64_t most);
 
 }  // namespace cobblestone::gateway

@@ -1,4 +1,4 @@
-// What the process must do itself, beside answering from committed state: a seam to whatever runs the stages.
+// Services that the process provides besides queries of committed state: a seam to the backend that runs the stages.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,21 @@ namespace cobblestone::gateway {
 struct Health {
   enum class Grade { kOk, kDegraded, kFailed };
   Grade grade = Grade::kOk;
-  std::vector<std::string> problems;  // for everybody: no path, no name
+  std::vector<std::string> problems;  // public text: no paths, no names
 };
 
-// Cumulative, as far as it is durable; rates are made of two of them.
+// Cumulative durable counts; the difference of two readings gives rates.
 struct Figures {
   std::uint64_t results = 0;
   std::uint64_t grants = 0;
   std::uint64_t refused = 0;
-  std::uint64_t lag = 0;  // records that wait
+  std::uint64_t lag = 0;  // records not yet processed
   struct Latency {
     double p50 = 0;  // ms
     double p99 = 0;
   };
-  std::optional<Latency> commit;  // of commits since the last look, where they are measured
+  // Of commits since the last reading; none if the backend does not measure them.
+  std::optional<Latency> commit;
   struct StageFigures {
     std::string stage;
     std::uint64_t lag = 0;
@@ -39,16 +40,18 @@ struct Figures {
   std::vector<StageFigures> stages;
 };
 
-// Lines `first_line`, `first_line` + 1, ... of a source, from 0.
+// Lines `first_line`, `first_line` + 1, ... of a source, counted from 0.
 struct EventBatch {
   std::string source;
-  // Whose source it is, or becomes; a sender without a digest is the program itself, and may use every source.
+  // Owner of the source, or its future owner. A sender without a digest is the program itself and may use every
+  // source.
   Sender sender;
   const IngestRights* rights = nullptr;  // null: every event may be sent
   std::uint64_t first_line = 0;
   enum class Format { kJsonLines, kDelimited } format = Format::kJsonLines;
   std::string_view body;
-  // A line that is no event is kept among what is refused, as `cobblestone ingest` does; else nothing of the batch is taken.
+  // A line that is not an event goes to the refused records, as with `cobblestone ingest`. If false, one such line
+  // rejects the whole batch.
   bool refuse_bad_lines = false;
 };
 
@@ -58,25 +61,25 @@ struct BadEventLine {
 };
 
 struct EventOutcome {
-  std::uint64_t lines = 0;        // of the source, taken in so far
-  std::uint64_t appended = 0;     // events, now
-  std::uint64_t repeated = 0;     // lines that had been taken in before
+  std::uint64_t lines = 0;        // ingested lines of the source
+  std::uint64_t appended = 0;     // events appended by this batch
+  std::uint64_t repeated = 0;     // lines that were ingested before
   std::vector<BadEventLine> bad;  // the first 100
-  // All of them; without refuse_bad_lines, as many as were found before the batch was read no further.
+  // All bad lines; without refuse_bad_lines, only those found before reading stopped.
   std::uint64_t bad_lines = 0;
-  // The source belongs to another sender: nothing was taken, and nothing else is told.
+  // The source belongs to another sender: nothing was appended, and no other field is set.
   bool others_source = false;
-  // Not empty: the sender may not send these events (the first 100 of them), and nothing was taken.
+  // If not empty: events that the sender may not send (the first 100); nothing was appended.
   std::vector<BadEventLine> forbidden;
-  // Why nothing was taken: the source's lines do not follow what it has sent before, or are others.
+  // Reason why nothing was appended: the lines do not follow the source's earlier lines, or differ from them.
   std::string conflict;
 };
 
-// How far a source was taken in.
+// Position of a source.
 struct KnownSource {
   std::uint64_t lines = 0;
-  std::string hash;   // over them, in hexadecimal digits
-  std::string owner;  // Sender::owner(); empty: nobody's over HTTP
+  std::string hash;   // over all lines, hexadecimal
+  std::string owner;  // Sender::owner(); empty: never used over HTTP
 };
 
 // Threads: any, several at once.
@@ -86,20 +89,21 @@ class Pipeline {
 
   virtual Result<nlohmann::json> Tasks() = 0;
   virtual Health CheckHealth() = 0;
-  // kInvalidArgument: it never was an event. kRetry: nothing runs here that could take it.
+  // kInvalidArgument: the refused record cannot be sent again (it was never an event, or its bytes were not kept).
+  // kRetry: no running pipeline can accept it.
   virtual Result<nlohmann::json> Resubmit(std::uint64_t number) = 0;
 
   virtual Result<KnownSource> Source(const std::string& source) = 0;
-  // Durable on return, each line once. kRetry: nothing runs here that could take it, or it stops.
+  // Durable on return, each line exactly once. kRetry: no running pipeline can accept the batch, or it is stopping.
   virtual Result<EventOutcome> Append(const EventBatch& batch) = 0;
 
   virtual Result<Figures> Look() = 0;
-  // Records of the ledger behind `*ends` (by partition), the newest `most` of them at most, and *ends moved behind all of them.
-  // An empty *ends is only set.
+  // Visits ledger records behind `*ends` (one offset per partition), at most the newest `most`, and moves *ends
+  // behind the last record. If *ends is empty, only sets it.
   virtual Status NewGrants(std::vector<std::uint64_t>* ends, std::size_t most,
                            const std::function<void(std::string_view record)>& visit) = 0;
 
-  // Prometheus' text format.
+  // In Prometheus' text format.
   virtual Result<std::string> Metrics() = 0;
 };
 

@@ -1,7 +1,8 @@
-// How often one address may ask: a token bucket for each, filled at `per_second`, holding `burst`. Of IPv6 the first 64 bits
-// are the address: who has one has all behind it.
+// Rate limit per address: one token bucket each, refilled at `per_second`, with capacity `burst`. For IPv6 the first
+// 64 bits are the address, because one client usually controls the whole /64 network.
 //
-// Threads: any. Memory: bounded; the addresses that were silent longest are forgotten first, which gives them a full bucket.
+// Threads: any. Memory: bounded. The least recently used address is evicted first and starts again with a full
+// bucket.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +24,10 @@ class RateLimit {
  public:
   explicit RateLimit(const RateLimitOptions& options) : options_(options) {}
 
-  // 0: go on, and one is taken. Else s until there is one. `now`: s since anything, of a clock that never goes back.
+  // 0: allowed, and one token is taken. Else the seconds until a token is available. `now`: s of a monotonic clock.
   double Take(std::string_view address, double now);
-  // What a request has cost beyond the one that was taken. An address that owes waits until it has paid, which is at most as long
-  // as an empty bucket takes to fill.
+  // Additional cost of a request beyond the one token. An address in debt waits until the debt is refilled, at most
+  // as long as an empty bucket takes to fill.
   void Charge(std::string_view address, double cost);
   [[nodiscard]] std::size_t addresses() const;
 
@@ -39,7 +40,7 @@ class RateLimit {
 
   const RateLimitOptions options_;
   mutable std::mutex mutex_;
-  std::list<Bucket> buckets_;  // the last used first
+  std::list<Bucket> buckets_;  // most recently used first
   std::unordered_map<std::string_view, std::list<Bucket>::iterator> by_address_;
 };
 

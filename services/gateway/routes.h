@@ -1,4 +1,4 @@
-// What can be asked over HTTP, as a table: openapi.json describes the same, and a test holds the two together.
+// The table of HTTP routes. openapi.json describes the same routes; a test compares the two.
 #pragma once
 
 #include <span>
@@ -26,13 +26,14 @@ std::span<const Route> Routes();
 
 struct Found {
   const Route* route = nullptr;       // none: see `allowed`
-  std::vector<std::string> segments;  // what stands for {name}, in order
-  std::string allowed;                // methods of that path, for 405; empty: there is no such path
+  std::vector<std::string> segments;  // matches of {name}, in order
+  // Methods of the path, for status 405; empty: the path does not exist.
+  std::string allowed;
 };
-// HEAD is answered as GET is.
+// HEAD finds the route of GET.
 Found FindRoute(std::string_view method, std::string_view path);
 
-// True where the rights are enough.
+// True if `rights` are sufficient.
 bool Satisfies(const Rights& rights, Needs needs);
 
 }  // namespace cobblestone::gateway

@@ -1,4 +1,4 @@
-// The credit fields of a BOINC scheduler's reply as XML elements, to be put into <scheduler_reply>.
+// The credit fields of a BOINC scheduler's reply as XML elements, for insertion into <scheduler_reply>.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,10 +7,12 @@
 
 namespace cobblestone::gateway {
 
-// Text between tags: & < > are escaped, and what XML 1.0 cannot hold (control bytes, broken UTF-8) is U+FFFD.
+// Text between tags: escapes & < >, and replaces what XML 1.0 cannot represent (control bytes, invalid UTF-8) with
+// U+FFFD.
 std::string XmlText(std::string_view text);
 
-// Of view::Questions::SchedulerReply: <user_name>..</user_name> and so on, one a line; what is null or absent has none.
+// `reply`: of view::Questions::SchedulerReply. One element per line: <user_name>..</user_name> and so on; null or
+// absent fields have no element.
 std::string SchedulerReplyXml(const nlohmann::json& reply);
 
 }  // namespace cobblestone::gateway

@@ -1,5 +1,6 @@
-// The web page, from files that are built in. Always to be asked for again (no-cache), and not sent again where it is the
-// same (strong ETag). Compressed where the client takes gzip, by what was compressed when the program was built.
+// Serves the web page from files that are built into the program. Clients revalidate each time (no-cache); an
+// unchanged file is not sent again (strong ETag). Clients that accept gzip receive the copy that was compressed at
+// build time.
 #pragma once
 
 #include <optional>
@@ -17,11 +18,11 @@ struct StaticAnswer {
   bool gzip = false;
 };
 
-// "/" is /index.html. None where there is no such file.
+// "/" is /index.html. None if the file does not exist.
 std::optional<StaticAnswer> FindStatic(std::span<const EmbeddedFile> files, std::string_view path,
                                        std::string_view accept_encoding, std::string_view if_none_match);
 
-// Does the client take gzip (RFC 9110, 12.5.3)?
+// True if the client accepts gzip (RFC 9110, 12.5.3).
 bool AcceptsGzip(std::string_view accept_encoding);
 
 }  // namespace cobblestone::gateway

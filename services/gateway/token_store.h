@@ -1,5 +1,5 @@
-// The tokens in force. Where they come from a file, a changed file is in force about a second later, without a restart: a
-// token whose line is gone opens nothing any more.
+// The tokens in force. A change of the tokens file takes effect about a second later, without a restart; a token
+// whose line was deleted is then invalid.
 #pragma once
 
 #include <functional>
@@ -15,31 +15,32 @@
 namespace cobblestone::gateway {
 
 struct TokenStoreOptions {
-  // What an operator must react to; never a token. Any thread. May be empty.
+  // Receives messages that need an operator's reaction; never a token. Any thread. May be empty.
   std::function<void(const std::string&)> warn;
-  std::function<double()> steady;  // s since anything, never goes back; the system's steady clock when empty
+  // Monotonic seconds from any origin; the system's steady clock if empty.
+  std::function<double()> steady;
 };
 
 // Threads: any, several at once.
 class TokenStore {
  public:
-  // gateway.tokens_file: read now, and looked at for changes from then on. kInvalidArgument: as Tokens::Load.
+  // Reads gateway.tokens_file now and watches it for changes. kInvalidArgument: as Tokens::Load.
   static Result<std::unique_ptr<TokenStore>> OpenFile(const std::string& path, TokenStoreOptions options);
-  // Tokens that stay as they are.
+  // Tokens that never change.
   static std::unique_ptr<TokenStore> Of(Tokens tokens);
 
-  // Rights of a token; none where it is not known. Looks at the file first where the last look is a second old.
+  // Rights of a token; none if the token is unknown. Checks the file first if the last check is a second old.
   //
-  // A file that is gone, half written or wrong changes nothing: the last good tokens stay in force, `warn` is called once
-  // for each such state of the file, and problem() says so until the file is good again.
+  // A missing, half-written or invalid file changes nothing: the last valid tokens stay in force, `warn` is called
+  // once for each such version of the file, and problem() reports it until the file is valid again.
   [[nodiscard]] std::optional<Rights> Find(std::string_view token);
-  // For everybody, without a path: "" where all is well. Looks at the file as Find() does.
+  // Public text without a path; "" if all is well. Checks the file as Find() does.
   [[nodiscard]] std::string problem();
 
  private:
   TokenStore(std::string path, TokenStoreOptions options, std::shared_ptr<const Tokens> tokens);
 
-  // What tells one state of a file from another.
+  // Identifies one version of the file.
   struct Version {
     std::uint64_t device = 0;
     std::uint64_t inode = 0;
@@ -53,12 +54,14 @@ class TokenStore {
   void Look();
   std::shared_ptr<const Tokens> Now();
 
-  const std::string path_;  // empty: nothing to look at
+  const std::string path_;  // empty: no file to watch
   const TokenStoreOptions options_;
-  std::mutex look_mutex_;  // one thread looks; others go on with what is in force
-  double looked_ = 0;      // steady s; guarded by look_mutex_, as are the next two
-  Version version_;        // that was read last
-  std::string warned_;     // the last warning, until the file is good again
+  // One thread checks the file; other threads use the tokens in force.
+  std::mutex look_mutex_;
+  // Steady s of the last check; guarded by look_mutex_, as are the next two members.
+  double looked_ = 0;
+  Version version_;     // version that was read last
+  std::string warned_;  // last warning; empty while the file is valid
   std::mutex mutex_;
   std::shared_ptr<const Tokens> tokens_;  // guarded by mutex_
   bool broken_ = false;                   // guarded by mutex_

@@ -1,13 +1,13 @@
-// Who asks, and what they may do. Tokens come from a file that others cannot read, or from the environment:
+// Tokens and their rights. Tokens come from a file that other users cannot read, or from the environment:
 //
 //   # ROLE TOKEN; a line each, ';' ends a line, too
 //   read       x1Y...
 //   volunteer  1/42 q9B...
 //   ingest     1,2 results,members server1:k2Z...
 //
-// A token is 16 characters or more of those that a header may carry (RFC 6750: letters, digits, - . _ ~ + / =). A name and
-// ':' may stand in front of it: several tokens may share a name, and with it the sources that belong to it (Sender). What is
-// kept of a token is its SHA-256; a look-up compares with all of them, in a time that does not depend on where they differ.
+// A token has at least 16 of the characters that a header may carry (RFC 6750: letters, digits, - . _ ~ + / =). A
+// name and ':' may precede the token; tokens with the same name share the sources that belong to the name (Sender).
+// Only the SHA-256 of a token is kept. A look-up compares with all digests in constant time.
 #pragma once
 
 #include <array>
@@ -29,27 +29,28 @@ struct OwnAccount {
   UserId user;
 };
 
-// What a request may do. Without a token: what the settings give to strangers.
+// Rights of a request. Without a token: the rights that the settings give to anonymous clients.
 struct Rights {
-  bool read = false;      // what is public
-  bool read_all = false;  // other people's accounts, too, where the settings show them to their users alone
+  bool read = false;  // public data
+  // Other people's accounts, too, if the settings show accounts to their own users only.
+  bool read_all = false;
   std::optional<IngestRights> ingest;
-  Sender sender;  // as which it sends; empty without a token
+  Sender sender;  // sender of its events; empty without a token
   bool operate = false;
   bool metrics = false;
   std::optional<OwnAccount> own;
-  bool trusted = false;            // a token of the project itself: no limit of rate
+  bool trusted = false;            // a token of the project itself: no rate limit
   std::string_view name = "none";  // of the role, for the log
 };
 
 class Tokens {
  public:
-  // kInvalidArgument: the line, never what stands on it. `where` is for messages.
+  // kInvalidArgument: names the line, never its text. `where`: for messages.
   static Result<Tokens> Parse(std::string_view text, std::string_view where);
-  // kInvalidArgument: it cannot be read, or it is no file for a secret (ReadSecretFile).
+  // kInvalidArgument: the file cannot be read, or its permissions do not protect a secret (ReadSecretFile).
   static Result<Tokens> Load(const std::string& path);
 
-  // Rights of a token; none where it is not known.
+  // Rights of a token; none if the token is unknown.
   [[nodiscard]] std::optional<Rights> Find(std::string_view token) const;
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
 

@@ -1,7 +1,6 @@
-// `ticks: wall` on Kafka: the worker that has the coordinator's slot looks at its machine's clock, and appends the ticks
-// that are due. They are a source like others, whose count is the last tick: so each is there once, whoever looks, and
-// whoever had the slot before is fenced.
-// Threads: one at a time.
+// `ticks: wall` on Kafka: the worker with the coordinator's slot reads its machine's clock and appends the ticks that
+// are due. Ticks are a source like others, whose position is the last tick: each tick is therefore appended once,
+// whichever worker has the slot, and the previous owner of the slot is fenced. Threads: one at a time.
 #pragma once
 
 #include <functional>
@@ -17,24 +16,24 @@ struct KafkaClockOptions {
   std::uint32_t partitions = 8;
   stream::TopicIndex producers_topic = 0;
   double future_limit = 0;   // s
-  bool accept_jump = false;  // Ticker
+  bool accept_jump = false;  // TickerOptions::accept_jump
   std::function<void(const std::string&)> report;
 };
 
 class KafkaClock {
  public:
-  // `cluster` outlives it.
+  // `cluster` must outlive the clock.
   KafkaClock(stream::kafka::Cluster& cluster, KafkaClockOptions options)
       : cluster_(cluster), options_(std::move(options)) {}
 
-  // `owned`: the coordinator's slot runs in this process. `now`: UNIX s. What cannot be told to the cluster now is told
-  // at the next look.
+  // `owned`: the coordinator's slot runs in this process. `now`: UNIX s. A tick that cannot be appended now is
+  // retried at the next call.
   void Look(bool owned, double now);
 
  private:
   stream::kafka::Cluster& cluster_;
   KafkaClockOptions options_;
-  std::unique_ptr<client::Publisher> publisher_;  // null: not ours to tell
+  std::unique_ptr<client::Publisher> publisher_;  // null: this process publishes no ticks
   std::unique_ptr<Ticker> ticker_;
   bool accepted_ = false;
 };

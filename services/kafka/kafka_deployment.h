@@ -1,4 +1,5 @@
-// A deployment on Kafka, as settings describe it: the connection, the topics with what each must be like, and the tasks.
+// A deployment on Kafka as the settings describe it: connection, topics with their required properties, and tasks
+// (`Task`: a slot on Kafka).
 #pragma once
 
 #include <cstdint>
@@ -17,11 +18,11 @@
 
 namespace cobblestone {
 
-// Topics that only a deployment on Kafka has, behind those of wire::Manifest.
+// Topics that exist on Kafka only; numbered behind those of wire::Manifest.
 enum KafkaTopic : stream::TopicIndex {
   kCheckpointTopic = wire::kTopicCount,  // state, by slot; compacted
-  kProducersTopic,                       // how far each source was taken in; compacted
-  kStatusTopic,                          // how each stream thread is doing; compacted
+  kProducersTopic,                       // position of each source; compacted
+  kStatusTopic,                          // status of each stream thread; compacted
   kKafkaTopicCount,
 };
 
@@ -30,48 +31,52 @@ struct KafkaDeployment {
   std::vector<stream::kafka::TopicPlan> plan;
   stream::kafka::TaskOptions task;
   int replication = 1;
-  std::string
-      excluded;  // topic that only the other kafka.slots has: with both, events would be granted twice
+  // Topic that exists only with the other value of kafka.slots: if both topics existed, events would be granted
+  // twice.
+  std::string excluded;
 };
 
-// kafka.slots: by_stage gives each stage slots, a journal, checkpoints and a group of its own. A role is what such a group
-// works on, as settings that name one stage alone; where slots have all stages there is one role, the settings as they are.
-// Those of this process, and those of the whole deployment.
+// kafka.slots: with by_stage each stage has its own slots, journal, checkpoints and consumer group. A role is one
+// such group, as settings that name a single stage. Where slots have all stages there is one role, the settings
+// unchanged. RolesOf: the roles of this process. AllRolesOf: the roles of the whole deployment.
 std::vector<settings::RunSettings> RolesOf(const settings::RunSettings& settings);
 std::vector<settings::RunSettings> AllRolesOf(settings::RunSettings settings);
-// The one that an operator names by its stage, which he must where slots are by stage, and cannot where they are not.
+// The role that an operator names by its stage: required where slots are by stage, an error otherwise.
 Result<settings::RunSettings> RoleNamed(settings::RunSettings settings, const std::string& stage);
-// "claims", ...; empty where a slot has all stages.
+// "claims", ...; empty if a slot has all stages.
 std::string RoleName(const settings::RunSettings& role);
 PipelineOptions PipelineOf(const settings::RunSettings& role);
 
-// Of a role; but for journal, checkpoints, group and tasks it is the same for all of them. kInvalidArgument: a secret's file or variable is not there. `report` may be empty.
+// Deployment of a role; except for journal, checkpoints, group and tasks it is equal for all roles. kInvalidArgument:
+// the file or variable of a secret is missing. `report` may be empty.
 Result<KafkaDeployment> DeploymentOf(const settings::RunSettings& settings,
                                      std::function<void(const std::string&)> report);
 
 stream::SlotFactory MakeSlotFactory(const settings::RunSettings& role);
 
-// Name of a stream thread of this process, and where it has the state of its slots.
+// Name of a stream thread of this process, and the directory with the state of its slots.
 std::string ThreadName(const settings::RunSettings& role, std::uint32_t thread);
 std::string StateDirectory(const settings::RunSettings& role, std::uint32_t thread);
-// All of this process's, for this deployment (ClaimStateDirectory). kRetry: the cluster does not say which one it is.
+// Claims all state directories of this process for this deployment (ClaimStateDirectory). kRetry: the cluster does
+// not report its id.
 Status ClaimStateDirectories(const settings::RunSettings& role, const KafkaDeployment& deployment,
                              const std::function<void(const std::string&)>& report);
 
-// kInvalidArgument: the topics are those of the other kafka.slots.
+// kInvalidArgument: the topics belong to the other value of kafka.slots.
 Status CheckSlots(const KafkaDeployment& deployment, stream::kafka::TopicAdmin& admin);
-// kNotFound: topics are missing (says how to make them). kInvalidArgument: they differ from what they must be.
+// kNotFound: topics are missing (the message says how to create them). kInvalidArgument: topics differ from the plan.
 Status CheckTopics(const KafkaDeployment& deployment);
 
-// Until nobody is in the group; a member that stopped counts until its session is over. kRetry: who is there still.
+// Waits until the group has no members; a member that stopped counts until its session expires. kRetry: names the
+// remaining members.
 Status AwaitNoMembers(stream::kafka::TopicAdmin& admin, const settings::RunSettings& settings,
                       const std::function<void(const std::string&)>& report);
 
-// `order` is fixed when the topics are made: a row of the status topic, behind this key, says what it is.
+// `order` is fixed when the topics are created: a row of the status topic with this key stores it.
 inline constexpr std::string_view kOrderKey = "order";
-// Where there is none yet. kRetry: the cluster does not answer.
+// Writes the row if it does not exist. kRetry: the cluster does not answer.
 Status WriteOrder(stream::kafka::Cluster& cluster, settings::Order order);
-// kInvalidArgument: the topics were made with the other one.
+// kInvalidArgument: the topics were created with the other order.
 Status CheckOrder(stream::kafka::Cluster& cluster, settings::Order order);
 
 }  // namespace cobblestone

@@ -1,4 +1,4 @@
-// Topics of a deployment on Kafka, read by place: what the ledger's indexes and those who look things up in it need.
+// Reads the topics of a deployment by offset, for the ledger's indexes and for look-ups.
 #pragma once
 
 #include <memory>
@@ -10,9 +10,10 @@
 
 namespace cobblestone {
 
-enum class Reads { kOn, kAnywhere };  // where the last read ended, or wherever
+// kOn: reads continue where the last read ended. kAnywhere: reads start at any offset.
+enum class Reads { kOn, kAnywhere };
 
-// Each log that it makes has a consumer of its own. All that is given must outlive them.
+// Each log that the result creates has its own consumer. All arguments must outlive the logs.
 IndexedLogOf LogsOf(stream::kafka::Cluster& cluster, stream::kafka::TopicAdmin& admin,
                     const KafkaDeployment& deployment, Reads reads);
 

@@ -1,5 +1,5 @@
-// The metrics and the health of the workers of one process on Kafka, gathered from their counters when somebody asks.
-// Each process tells of the slots that it has: sums over all processes are those of the deployment.
+// Metrics and health of the workers of one process on Kafka, computed from their counters on request. Each process
+// reports its own slots; the sums over all processes are those of the deployment.
 //
 // Threads: any.
 #pragma once
@@ -14,7 +14,7 @@ namespace cobblestone {
 
 class KafkaMetrics {
  public:
-  // The workers must outlive this.
+  // `workers` must outlive this object.
   explicit KafkaMetrics(const KafkaWorkers& workers) : workers_(workers) {}
 
   // Prometheus' text (services/metrics/families.h).

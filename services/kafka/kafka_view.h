@@ -1,5 +1,6 @@
-// What is committed in a deployment on Kafka, for those who only look: states that follow (StateFollower), the ledger with
-// indexes of our own, and the questions over both. Any number of processes may have one, beside workers or without.
+// The committed state of a deployment on Kafka, for readers: states that follow the topics (StateFollower), the ledger
+// with indexes of its own, and the questions over both. Any number of processes may have a view, with or without
+// workers.
 #pragma once
 
 #include <chrono>
@@ -22,7 +23,7 @@ namespace cobblestone {
 
 class KafkaView {
  public:
-  // Under `view` in the data directory, which is made again where it is lost. `execute`: see FollowerOptions.
+  // Files are under `view` in the data directory; a lost directory is rebuilt. `execute`: see FollowerOptions.
   // kRetry: the cluster does not answer. kFenced: another process has the directory.
   static Result<std::unique_ptr<KafkaView>> Open(const settings::RunSettings& settings, bool execute,
                                                  const std::function<void(const std::string&)>& report);
@@ -31,28 +32,29 @@ class KafkaView {
   [[nodiscard]] view::Questions& questions() { return *questions_; }
   [[nodiscard]] view::State& state() { return *state_; }
   [[nodiscard]] view::Ledger& ledger() { return *ledger_; }
-  // The deployment's topics, to be read from a place on; not longer than this lives.
+  // The deployment's topics, for reading from an offset on. The view must outlive the result.
   [[nodiscard]] IndexedLogOf logs();
-  // A slot of the deployment, and how much of it is here. Asks the brokers, where the last look is some moments old.
+  // A slot of the deployment, and the part of it that this view has. Look() queries the brokers if the last result is
+  // some moments old.
   struct ShownSlot {
-    std::string role;  // "pipeline", "coordinator", or the stage that it has alone
+    std::string role;  // "pipeline", "coordinator", or the only stage of the slot
     std::uint32_t slot = 0;
-    std::uint64_t shown = 0;                   // commits that the state here has executed
-    std::optional<std::uint64_t> committed{};  // commits that there are; none: the brokers do not say
+    std::uint64_t shown = 0;                   // commits that the state of this view has executed
+    std::optional<std::uint64_t> committed{};  // commits of the slot; none: the brokers do not report them
   };
   [[nodiscard]] std::vector<ShownSlot> Look();
-  // Why it does not follow any more.
+  // Reason why the view has stopped following; Ok while it follows.
   [[nodiscard]] Status failure() const;
 
  private:
-  // Slots of one group: all, or those of a stage.
+  // Slots of one group: all slots, or those of one stage.
   struct Role {
     settings::RunSettings settings;
     KafkaDeployment deployment;
     std::unique_ptr<stream::kafka::Cluster> cluster;
     std::unique_ptr<stream::kafka::StateSpace> space;
     stream::kafka::NoListener nobody;
-    std::unique_ptr<stream::kafka::Group> onlooker;  // asks what is committed; used under look_
+    std::unique_ptr<stream::kafka::Group> onlooker;  // queries committed offsets; used under look_
     std::unique_ptr<stream::kafka::StateFollower> follower;
   };
   class State;
@@ -61,7 +63,7 @@ class KafkaView {
 
   std::vector<std::unique_ptr<Role>> roles_;
   std::mutex look_;
-  std::vector<ShownSlot> looks_;  // guarded by look_, as is what follows
+  std::vector<ShownSlot> looks_;  // guarded by look_, as is looked_at_
   std::optional<std::chrono::steady_clock::time_point> looked_at_;
   std::unique_ptr<stream::kafka::TopicAdmin> admin_;
   std::unique_ptr<LedgerIndex> index_;

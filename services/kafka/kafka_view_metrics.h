@@ -1,4 +1,5 @@
-// The metrics and the health of a gateway beside a deployment on Kafka: how far what it shows is behind, and its process.
+// Metrics and health of a gateway beside a deployment on Kafka: how far its view lags behind the deployment, and
+// figures of the process.
 //
 // Threads: any.
 #pragma once
@@ -12,11 +13,11 @@ namespace cobblestone {
 
 class KafkaViewMetrics {
  public:
-  // The view must outlive it. `data_directory`: where it lies.
+  // `view` must outlive this object. `data_directory`: that of the view.
   KafkaViewMetrics(KafkaView& view, std::string data_directory)
       : view_(view), data_directory_(std::move(data_directory)) {}
 
-  // Prometheus' text (services/metrics/families.h). Asks the brokers what is committed.
+  // Prometheus' text (services/metrics/families.h). Queries the brokers for committed positions.
   [[nodiscard]] std::string Render() const;
   [[nodiscard]] metrics::Health health() const;
 

@@ -25,15 +25,15 @@ namespace cobblestone {
 
 struct KafkaWorkersOptions {
   std::function<void(const std::string&)> report;
-  // Counts what slots write: for whoever gathers metrics (kafka_metrics.h).
+  // Counts the output of slots, for metrics (kafka_metrics.h).
   bool watched = false;
   bool accept_time_jump = false;  // `ticks: wall`: TickerOptions::accept_jump
 };
 
-// A stream thread, as of its last look at itself.
+// A stream thread, as of its last report.
 struct WorkerLook {
-  std::string role;                            // the stage that its slots have alone; empty: all of them
-  std::optional<std::uint32_t> coordinator{};  // which of its slots
+  std::string role;                            // the only stage of its slots; empty: all stages
+  std::optional<std::uint32_t> coordinator{};  // the coordinator among its slots
   stream::kafka::WorkerStatus status;
 
   // "pipeline", "coordinator", or the stage.
@@ -45,43 +45,43 @@ struct WorkerLook {
 
 class KafkaWorkers {
  public:
-  // kNotFound, kInvalidArgument: topics (CheckTopics). Nothing runs yet.
+  // Starts nothing. kNotFound, kInvalidArgument: errors of the topics (CheckTopics).
   static Result<std::unique_ptr<KafkaWorkers>> Open(const settings::RunSettings& settings,
                                                     const KafkaWorkersOptions& options);
   ~KafkaWorkers();
 
   void Start();
-  // Ok while running; else why a thread has ended. What is left to do then is to end the process.
+  // Ok while running, else the reason why a thread has ended. The caller should then end the process.
   [[nodiscard]] Status failure() const;
-  // Commits what is open and gives the slots back. False: it was not done within the time.
+  // Commits open work and gives the slots back. False: not finished within `at_most`.
   bool Stop(std::chrono::milliseconds at_most);
 
   [[nodiscard]] std::vector<stream::kafka::WorkerStatus> Look() const;
   [[nodiscard]] std::vector<WorkerLook> LookAtWorkers() const;
-  // What their slots have written since they run here (KafkaWorkersOptions::watched), and, where the coordinator is one of
-  // them, the scales in force.
+  // Output of the slots since they run in this process (KafkaWorkersOptions::watched); with the scales in force if
+  // the coordinator is one of them.
   [[nodiscard]] metrics::LedgerCounts ledger_counts() const;
   [[nodiscard]] const settings::RunSettings& settings() const { return settings_; }
 
  private:
   KafkaWorkers() = default;
   void Work(std::size_t thread);
-  // A thread of its own: says on the cluster how the stream threads are doing, moves time, and ends the process when one of
-  // them hangs.
+  // Runs on its own thread: publishes the status of the stream threads, appends ticks, and ends the process if a
+  // stream thread hangs.
   void KeepHouse();
   void TellStatus();
   void LookAtClock();
   void LookForHanging();
   void LookAtRefusals();
-  // Reads the epochs that were published before the coordinator came here.
+  // Reads the epochs that were published before this process received the coordinator's slot.
   void LookAtScales();
-  // A slot of the coordinator runs here; which thread has it.
+  // True if a slot of the coordinator runs in this process; *thread is its thread.
   [[nodiscard]] bool Coordinates(std::size_t* thread) const;
 
   struct Thread {
     std::string name;
     std::string role;
-    std::optional<std::uint32_t> coordinator{};  // which of its slots
+    std::optional<std::uint32_t> coordinator{};  // the coordinator among its slots
     std::unique_ptr<RefusalWatch> refusals{};
     std::unique_ptr<metrics::LedgerWatch> ledger{};  // null: not watched
     std::unique_ptr<stream::kafka::StateSpace> space{};
@@ -95,13 +95,14 @@ class KafkaWorkers {
   std::vector<std::thread> threads_;
   std::vector<std::pair<std::uint64_t, std::chrono::steady_clock::time_point>> last_turns_;
   std::thread housekeeper_;
-  // The housekeeper's: how much was refused in the window under way, and, where it was too much, in the last one.
+  // Of the housekeeping thread: refusals of the current window, and those of the last window that were above the
+  // limit.
   RefusalsByProject refusals_;
   RefusalsByProject alarms_;
   std::chrono::steady_clock::time_point window_began_;
   std::unique_ptr<stream::kafka::Producer> status_producer_;
-  std::unique_ptr<KafkaClock> clock_;     // null: events move time
-  std::atomic<bool> coordinates_{false};  // and has read the scales
+  std::unique_ptr<KafkaClock> clock_;     // null: events advance event time
+  std::atomic<bool> coordinates_{false};  // and the scales have been read
   std::function<void(const std::string&)> report_;
   std::atomic<bool> stopping_{false};
   std::atomic<std::size_t> ended_{0};

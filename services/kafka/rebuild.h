@@ -1,5 +1,5 @@
-// An operator's ways out where a slot on Kafka stops by itself: its state on this machine is made again, or what the group
-// has forgotten is found in the journal.
+// Recovery of a slot on Kafka that stopped with an error: rebuilds its state on this machine, or commits offsets from
+// the journal that the consumer group has lost.
 #pragma once
 
 #include <cstdint>
@@ -16,40 +16,38 @@
 namespace cobblestone {
 
 struct RebuiltState {
-  std::uint64_t sequence =
-      0;  // commits that the state has executed; 0: nothing is committed, there is no state now
-  std::uint64_t rows = 0;        // that came from the checkpoint
-  std::uint64_t reexecuted = 0;  // commits behind it, each with an equal fingerprint
+  // Commits that the state has executed; 0: nothing is committed, and no state exists.
+  std::uint64_t sequence = 0;
+  std::uint64_t rows = 0;        // rows restored from the checkpoint
+  std::uint64_t reexecuted = 0;  // commits re-executed behind the checkpoint, each with an equal fingerprint
 };
 
 struct JournalTaken {
-  enum class What : std::uint8_t {
-    kNothing,
-    kCommitted,
-    kTaken
-  };  // nothing was ever written; the group knows it
+  // kNothing: the journal is empty. kCommitted: the group has the offsets already. kTaken: offsets committed now.
+  enum class What : std::uint8_t { kNothing, kCommitted, kTaken };
   What what = What::kNothing;
   std::uint64_t sequence = 0;  // of the last commit
 };
 
 class Rebuild {
  public:
-  // kNotFound, kInvalidArgument: topics (CheckTopics). `report`: for people.
+  // kNotFound, kInvalidArgument: errors of the topics (CheckTopics). `report`: messages for people.
   static Result<std::unique_ptr<Rebuild>> Open(const settings::RunSettings& settings,
                                                std::function<void(const std::string&)> report);
 
-  // State of the slot on this machine, for the worker that is started next. It takes the place of what is there only when
-  // it is whole. kFenced: a worker is using that. kCorrupted: a commit, executed again, gives another fingerprint.
+  // Rebuilds the state of the slot on this machine, for the worker that is started next. The new state replaces the
+  // old one only when it is complete. kFenced: a worker is using the old state. kCorrupted: a re-executed commit has
+  // another fingerprint.
   Result<RebuiltState> State(std::uint32_t slot,
                              const std::function<void(const stream::kafka::TaskStatus&)>& progress);
 
-  // Commits the ends of the journals for a group that has forgotten them; all of them or none. kRetry: workers are in the
-  // group.
+  // Commits the offsets at the ends of the journals for a group that has lost its offsets; all of them or none.
+  // kRetry: the group has workers.
   Result<std::vector<JournalTaken>> TakeJournals(const std::vector<std::uint32_t>& slots);
 
  private:
   Rebuild() = default;
-  // Until no transaction is open that has written into what is read here.
+  // Waits until no open transaction has written into the records that this object reads.
   Status AwaitDecided(std::uint32_t slot);
 
   settings::RunSettings settings_;

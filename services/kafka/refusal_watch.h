@@ -1,4 +1,4 @@
-// How much of what each project sends is refused. An alarm for operators, and nothing else: it stops nobody.
+// Share of refused records per project. Raises an alarm for operators and has no other effect.
 #pragma once
 
 #include <cstdint>
@@ -15,32 +15,33 @@
 namespace cobblestone {
 
 struct ProjectRefusals {
-  std::uint64_t records = 0;  // that came
-  std::uint64_t refused = 0;  // may be more: some only after a wait
+  std::uint64_t records = 0;  // received records
+  std::uint64_t refused = 0;  // may exceed `records`: some are refused only after a wait
   std::map<wire::RefusalReason, std::uint64_t> reasons{};
 };
-// Project 0: the bytes do not tell.
+// Project 0: records whose project cannot be decoded.
 using RefusalsByProject = std::map<ProjectId, ProjectRefusals>;
 
-// Counts what one stream thread processes. Each call costs a hundredth of what a record does.
+// Counts the records of one stream thread. A call costs about 1 % of the processing of a record.
 class RefusalWatch final : public stream::kafka::RecordWatch {
  public:
   void Taken(std::string_view record) override;
   void Made(stream::TopicIndex topic, std::string_view record) override;
-  // Any thread. What came since the last call, on top of what `counts` has.
+  // Any thread. Moves what was counted since the last call into *counts, adding to its values.
   void MoveTo(RefusalsByProject* counts);
 
  private:
   std::mutex mutex_;
   RefusalsByProject counts_;  // guarded by mutex_
-  ProjectId last_;            // guarded by mutex_: most records are of the project of the one before
+  // Guarded by mutex_. Most records have the same project as the record before.
+  ProjectId last_;
   ProjectRefusals* of_last_ = nullptr;  // guarded by mutex_
 };
 
-// Those of which more than `percent` is refused, of a hundred records at least: fewer say nothing.
+// Projects with more than `percent` refused records, out of at least 100: fewer records are no evidence.
 RefusalsByProject AboveShare(const RefusalsByProject& counts, std::uint32_t percent);
 
-// One line for the log.
+// The alarm as one line of the log.
 std::string RefusalAlarm(ProjectId project, const ProjectRefusals& refusals);
 
 }  // namespace cobblestone

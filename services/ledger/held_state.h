@@ -1,4 +1,5 @@
-// The state that an export is of: rows of every stage and partition, each as of one commit, held from beginning to end.
+// The state of an export: rows of every stage and partition, each of one commit, held from the beginning to the end
+// of the export.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +20,10 @@ struct HeldState {
   RowsOf accounts;
   RowsOf teams;
   std::vector<std::uint64_t> commits;  // of `accounts`
-  LedgerPlaces places;                 // what `accounts` has read of the grants, and `teams` of the postings
+  // Places up to which `accounts` has read the grants, and `teams` the postings.
+  LedgerPlaces places;
 
-  // kRetry: nothing can be seen of the state yet. `state` outlives it.
+  // kRetry: no state is available yet. `state` must outlive the result.
   static Result<HeldState> Hold(view::State& state);
 };
 

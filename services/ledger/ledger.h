@@ -1,4 +1,4 @@
-// The ledger as services/view wants it: topics that are read by place, whatever the backend, and their indexes.
+// The ledger for services/view: topics that are read by place, on any backend, and their indexes.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace cobblestone {
 
-// The index must outlive it.
+// `index` must outlive the result.
 std::unique_ptr<view::Ledger> MakeLedger(const IndexedLogOf& log_of, LedgerIndex& index);
 
 }  // namespace cobblestone

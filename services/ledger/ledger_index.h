@@ -1,5 +1,5 @@
-// Where a result's grants, and its postings to a team, lie in the ledger: indexes of the topics `grants` and `postings`
-// by (project, result), derived from them and built again when lost.
+// Places of a result's grants and postings in the ledger: indexes of the topics `grants` and `postings` by (project,
+// result). The indexes are derived from the topics and rebuilt when lost.
 #pragma once
 
 #include <cstdint>
@@ -18,28 +18,29 @@ namespace cobblestone {
 
 using view::LedgerPlace;
 
-// The topic's log, for one reader.
+// Opens the topic's log for one reader.
 using IndexedLogOf = std::function<std::unique_ptr<stream::embedded::IndexedLog>(stream::TopicIndex topic)>;
 
 class LedgerIndex {
  public:
-  // What `log_of` gives is used as long as the index lives.
+  // Logs from `log_of` are used as long as the index lives.
   static Result<std::unique_ptr<LedgerIndex>> Open(const std::string& path, IndexedLogOf log_of,
                                                    std::uint32_t partitions);
 
-  // In order of partition and offset; covers all that is durable in the log.
+  // In order of partition and offset; covers all durable records of the log.
   Result<std::vector<LedgerPlace>> Grants(ProjectId project, ResultId result);
-  // Trickles of it that brought nothing: of each partition the last `limit`.
+  // Trickles of the result that paid nothing: the last `limit` of each partition.
   Result<std::vector<LedgerPlace>> Trickles(ProjectId project, ResultId result, std::size_t limit);
   Result<std::vector<LedgerPlace>> Postings(ProjectId project, ResultId result);
 
-  // From now on also grants and postings by account, and epochs by project: what a gateway asks for. Made of the whole
-  // ledger when it never was before.
+  // Also indexes grants and postings by account, and epochs by project, from now on: the questions of a gateway need
+  // them. The first call indexes the whole ledger.
   Status IndexForPeople();
-  // Grants to a host or a user, postings to a team: of each partition the last `limit`. kRetry without IndexForPeople().
+  // Grants to a host or a user, or postings to a team: the last `limit` of each partition. kRetry without
+  // IndexForPeople().
   Result<std::vector<LedgerPlace>> NewestTo(ProjectId project, wire::AccountKind kind, std::uint64_t id,
                                             std::size_t limit);
-  // Where in `control`, partition 0, the project's epochs are. As above.
+  // Places of the project's epochs in `control`, partition 0. kRetry: as above.
   Result<std::vector<LedgerPlace>> Epochs(ProjectId project);
 
  private:

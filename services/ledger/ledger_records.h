@@ -1,4 +1,4 @@
-// Records of a topic's partition, one after the other, whatever the backend.
+// Sequential reads of a topic's partition, on any backend.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@
 
 namespace cobblestone {
 
-// From `from` up to `to`, and `step` with how many each piece had. Where it ended: before `to` where the log does. A false from
-// `take`: the record does not decode, kCorrupted.
+// Records from `from` up to `to`; `step` receives the number of records of each piece. Returns the place where
+// reading ended: before `to` if the log ends there. A false from `take` means that the record does not decode:
+// kCorrupted.
 Result<std::uint64_t> ForEachRecordOf(stream::embedded::IndexedLog& log, stream::TopicPartition where,
                                       std::uint64_t from, std::uint64_t to,
                                       const std::function<bool(std::string_view record)>& take,

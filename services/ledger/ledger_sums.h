@@ -1,6 +1,6 @@
-// What the ledger comes to for each account, up to a place in each partition of `grants` and `postings`: the other side of the
-// control totals of an export (control_totals.h). It is kept in a file and goes on from there, so that a ledger is read once.
-// 32 bytes in memory for each account.
+// Ledger sums of each account, up to a place in each partition of `grants` and `postings`: the ledger side of the
+// control totals of an export (control_totals.h). The sums are kept in a file and continued from there, so that a
+// ledger is read once. Memory: 32 bytes per account.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace cobblestone {
 
-// By partition, where to read on: what lies before has been read.
+// Next place to read, by partition; everything before it has been read.
 struct LedgerPlaces {
   std::vector<std::uint64_t> grants;
   std::vector<std::uint64_t> postings;
@@ -29,15 +29,15 @@ struct LedgerPlaces {
   }
 };
 
-// Whose sum. Of a team its postings, and apart from them its opening balance, which lies among the grants.
+// Kind of account. For a team: its postings, and separately its opening balance, which is a record of `grants`.
 enum class LedgerAccount : std::uint8_t { kHost, kUser, kTeam, kTeamOpening };
 
-// Of all accounts of a kind, by where their credit came from.
+// Totals of all accounts of a kind, by origin of the credit.
 struct LedgerTotal {
   credit::MicroTotal opening = 0;
   credit::MicroTotal granted = 0;
-  credit::MicroTotal moved =
-      0;  // that came from another partition with its host, and was counted there before
+  // Credit that arrived from another partition with its host, and was already counted there.
+  credit::MicroTotal moved = 0;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -62,7 +62,8 @@ class LedgerSums {
     std::uint32_t project = 0;
     LedgerTotal hosts;
     LedgerTotal users;
-    LedgerTotal teams;  // openings are not among them: which ones count the state must say
+    // Without openings: the state decides which openings count.
+    LedgerTotal teams;
 
     template <class Self, class F>
     static void Fields(Self& s, F&& f) {
@@ -71,18 +72,19 @@ class LedgerSums {
   };
   using Progress = std::function<void(std::uint64_t done, std::uint64_t all)>;
 
-  // From where these sums end up to `to`, which lies nowhere before that. What lies behind is read for openings of teams alone,
-  // which the state may know already. kCorrupted: the ledger ends before `to`, or holds what is no record.
+  // Reads from the end of these sums up to `to`, which must not lie before that end in any partition. Records behind
+  // `to` are read only for openings of teams, which the state may know already. kCorrupted: the ledger ends before
+  // `to`, or a record does not decode.
   Status ReadUpTo(const IndexedLogOf& log_of, const LedgerPlaces& to, const Progress& progress);
 
   [[nodiscard]] const LedgerPlaces& places() const { return places_; }
-  // Ascending by project, kind and id, each once.
+  // In ascending order of project, kind and id; unique.
   [[nodiscard]] std::vector<Entry>& entries() { return entries_; }
-  // Of teams, from behind the places.
+  // Openings of teams from behind the places.
   [[nodiscard]] const std::vector<Entry>& late_openings() const { return late_; }
   [[nodiscard]] ProjectTotals TotalsOf(ProjectId project) const;
 
-  // kNotFound: there is no such file. kCorrupted: it is not as it was written.
+  // kNotFound: the file cannot be read. kCorrupted: the file does not match its checksum or format.
   static Result<LedgerSums> Load(const std::string& path);
   Status Save(const std::string& path) const;
 
@@ -95,7 +97,7 @@ class LedgerSums {
   Status ReadOn(stream::embedded::IndexedLog& log, stream::TopicPartition where, std::uint64_t to,
                 const std::function<void(std::uint64_t)>& step);
   Status ReadLate(stream::embedded::IndexedLog& log, std::uint32_t partition);
-  // False: it does not decode.
+  // False: the record does not decode.
   bool TakeGrant(std::string_view record);
   bool TakePosting(std::string_view record);
   ProjectTotals& Of(ProjectId project);
@@ -106,11 +108,12 @@ class LedgerSums {
   std::vector<ProjectTotals> totals_;  // few
   std::vector<Entry> entries_;
   std::vector<Entry> late_;
-  std::size_t settled_ = 0;  // of entries_, in order; what was read since lies behind them as it came
+  // Length of the sorted part of entries_; entries read since follow unsorted.
+  std::size_t settled_ = 0;
 };
 
-// The ledger's sums up to just these places, in the file `path`: from what that file has, or, where it has nothing that could be
-// gone on from (or `anew`), from the beginning.
+// Brings the sums in the file `path` to exactly these places: continues from the file, or starts from the beginning
+// if the file cannot be continued (or `anew`).
 Status KeepLedgerSums(const std::string& path, const IndexedLogOf& log_of, const LedgerPlaces& to, bool anew,
                       const LedgerSums::Progress& progress);
 

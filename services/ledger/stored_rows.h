@@ -1,4 +1,4 @@
-// A slot's state on disk as services/view wants it: at a snapshot, so all that is read of it is of one commit.
+// A slot's state on disk for services/view, read at a snapshot: all rows are of one commit.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace cobblestone {
 
-// The store must outlive what comes of it; in the second it does.
+// The store must outlive the rows; the second overload keeps it alive.
 std::unique_ptr<const view::Rows> MakeStoredRows(const store::Store& store);
 std::unique_ptr<const view::Rows> MakeStoredRows(std::shared_ptr<const store::Store> store);
 

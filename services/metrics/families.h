@@ -1,10 +1,10 @@
-// Metric families as they are gathered for one scrape, and their text (Prometheus' exposition format 0.0.4).
+// Metric families of one scrape, and their text (Prometheus' exposition format 0.0.4).
 //
 //   Families all;
 //   auto lag = all.Gauge("cobblestone_task_lag_records", "Records that wait on the inputs of a slot.");
 //   lag.Add({{"slot", "3"}}, 17);
 //
-// Names follow Prometheus' conventions: base units, _total for what only grows. Threads: one at a time.
+// Names follow Prometheus' conventions: base units, _total for values that only grow. Threads: one at a time.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ using Labels = std::vector<std::pair<std::string, std::string>>;
 
 class Families {
  public:
-  // One family; lives as long as the Families that made it.
+  // One family; valid as long as its Families.
   class Family {
    public:
     void Add(const Labels& labels, double value);

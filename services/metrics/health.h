@@ -1,4 +1,4 @@
-// How a process is doing, in one word.
+// Health of a process, in one word.
 #pragma once
 
 #include <string>
@@ -8,15 +8,15 @@ namespace cobblestone::metrics {
 
 enum class HealthState { kOk, kDegraded, kFailed };
 
-// Sentences for people that name no account and no secret: who asks need not prove who he is.
+// `problems`: sentences for people, without accounts and secrets, because the endpoint requires no authentication.
 struct Health {
   HealthState state = HealthState::kOk;
   std::vector<std::string> problems{};
 };
 
-// {"status": "ok" | "degraded" | "failed", "problems": [...]}, a line.
+// {"status": "ok" | "degraded" | "failed", "problems": [...]}, on one line.
 std::string HealthJson(const Health& health);
-// 503 where it has failed.
+// 503 if the process has failed.
 inline int HttpStatusOf(const Health& health) { return health.state == HealthState::kFailed ? 503 : 200; }
 
 }  // namespace cobblestone::metrics

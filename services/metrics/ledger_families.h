@@ -1,4 +1,4 @@
-// What slots have written (ledger_watch.h), as Prometheus is told it.
+// Output of slots (ledger_watch.h) as Prometheus metrics.
 #pragma once
 
 #include "services/metrics/families.h"

@@ -1,5 +1,5 @@
-// What the system knows of this process, under the names that every Prometheus client library gives, and of the disk that
-// its data lie on.
+// Metrics of this process from the operating system, under the names that all Prometheus client libraries use, and of
+// the disk with its data.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 namespace cobblestone::metrics {
 
 void AddProcess(Families* all);
-// `directory` on the disk; what cannot be asked is left out.
+// `directory`: any directory of the disk; unavailable values are left out.
 void AddDisk(const std::string& directory, Families* all);
 // This build, as a label.
 void AddBuild(Families* all);

@@ -1,5 +1,5 @@
-// HTTP for those who watch: GET /metrics (Prometheus' text) and GET /health, and nothing else (common/http). It asks nobody who
-// they are, so it is to listen where only those who may know can reach it.
+// HTTP server for monitoring: GET /metrics (Prometheus' text) and GET /health only (common/http). No authentication:
+// it must listen where only permitted clients can reach it.
 #pragma once
 
 #include <functional>
@@ -12,19 +12,19 @@
 namespace cobblestone::metrics {
 
 struct ScrapeServerOptions {
-  std::string listen;                   // "host:port", "[::1]:9464"; port 0: one that is free
-  std::function<std::string()> render;  // the text; on threads of the server
-  std::function<Health()> health;       // likewise
+  std::string listen;                   // "host:port", "[::1]:9464"; port 0: any free port
+  std::function<std::string()> render;  // the text; called on threads of the server
+  std::function<Health()> health;       // called on threads of the server
 };
 
 class ScrapeServer {
  public:
-  // Binds and serves at once. kInvalidArgument: why it cannot listen there.
+  // Binds and serves at once. kInvalidArgument: the reason why it cannot listen there.
   static Result<std::unique_ptr<ScrapeServer>> Start(ScrapeServerOptions options);
-  // Waits for handlers at work; connections are closed within two seconds.
+  // Waits for running handlers; closes connections within two seconds.
   ~ScrapeServer();
 
-  [[nodiscard]] const std::string& address() const;  // host:port, as it listens
+  [[nodiscard]] const std::string& address() const;  // actual host:port
 
  private:
   class Impl;

@@ -1,7 +1,7 @@
-// The time of an event, and the ticks that are made of it. An event moves the time of its own project and of no other, and only
-// when it is well-formed: what a stage would refuse by itself moves no time.
+// Event time, and the ticks that are generated from it. An event advances the time of its own project only, and only
+// if the event is well-formed: an event that a stage would refuse by itself advances no time.
 //
-// The clock-free half of `ticks: input`: what was sent from the future is for the caller to leave out, who knows when it came.
+// The clock-free half of `ticks: input`: the caller, who knows the arrival time, leaves out events from the future.
 // Threads: functions any; a TickMaker one at a time.
 #pragma once
 
@@ -13,20 +13,21 @@
 
 namespace cobblestone {
 
-// What CheckEvent lets through. Decodes the whole event: ask only when its time would move something.
+// True if CheckEvent accepts the event. Decodes the whole event: call it only if the event's time would advance
+// something.
 bool IsWellFormed(std::string_view envelope);
 
-// The tick's event. Project 0: a tick of every project.
+// An encoded tick event. Project 0: a tick of every project.
 std::string EncodeTick(ProjectId project, double time);
 
-// Ticks of a file that has none, at multiples of the period, for each project before its first event that lies behind it. The
-// first event of a project makes none. A gap of more than a day is one step, so that one event far ahead of all others makes
-// one tick. A function of the sequence of events alone.
+// Generates the ticks of a file without ticks: at multiples of the period, per project, each before the project's
+// first event behind it. The first event of a project gives no tick. A gap of more than a day is one step, so that
+// one event far ahead of all others gives one tick. Depends on the sequence of events only.
 class TickMaker {
  public:
   explicit TickMaker(double period) : period_(period) {}
 
-  // Calls `tick` with the bytes of each tick that goes before this event.
+  // Calls `tick` with the bytes of each tick that precedes this event.
   template <class F>
   void Observe(std::string_view envelope, F&& tick) {
     const Due due = DueBefore(envelope);

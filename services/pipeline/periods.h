@@ -1,12 +1,12 @@
-// Where periods end in a sequence of events that is taken in in lockstep (`replay`, `order: lockstep`): before and behind
-// each run of broadcasts, each run of members, and each tick. What is decided in a period is applied at its end, sorted. A
-// function of the sequence alone, so that a replay and a running pipeline have the same periods, however the events come in
-// blocks.
+// Boundaries of periods in a sequence of events that is ingested in lockstep (`replay`, `order: lockstep`): before
+// and after each run of broadcasts, each run of members, and each tick. Decisions of a period are applied at its end,
+// in sorted order. The boundaries depend on the sequence only: a replay and a running pipeline have the same periods,
+// whatever the blocks of events.
 //
-// A period ends with two barriers or more. At the first GRANTS takes the claims of the period, sorted, and decides. When all
-// that comes of it has come to rest, and no account of a host is on its way from one partition to another, nor a share behind
-// it, nor an event under another number of its host, the last one goes through, with `ends_period`: ACCOUNTS and TEAMS apply what
-// was granted.
+// A period ends with two or more barriers. At the first barrier GRANTS reads the claims of the period, sorted, and
+// decides. The last barrier, with `ends_period`, follows once all resulting records are processed and nothing moves
+// between partitions any more: no account of a host, no share that follows such an account, and no event under
+// another id of its host. Then ACCOUNTS and TEAMS apply the grants.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,10 @@
 
 namespace cobblestone {
 
-// What an event is, or what was said last. Frozen numbers: one is stored with the log.
+// Kind of an event, or of the last event. Frozen numbers: the kind of the last event is stored with the log.
 enum class Said : std::uint8_t {
-  kNothing = 0,  // in this period; or an event that is none (a bad line, what the pipeline alone makes)
+  // No event in this period; or not a source's event (a bad line, or an event that only the pipeline creates).
+  kNothing = 0,
   kResults = 1,
   kCatalogue = 2,
   kHosts = 3,
@@ -27,13 +28,14 @@ enum class Said : std::uint8_t {
   kTick = 6,  // or a barrier that the source sends
 };
 
-// Bytes that are no envelope are refused as results are.
+// Bytes that are not an envelope count as results, whose stage refuses them.
 Said SaidBy(std::string_view envelope);
 
-// A run of its own: a period, everything before it has been processed when it comes, and it when the next one does.
+// An event of this kind is a period of its own: everything before it is processed before the event is sent, and the
+// event is processed before the next one is sent.
 constexpr bool StandsAlone(Said said) { return said > Said::kResults; }
 
-// Whether the period in which `last` was said ends before `next`. `asked`: the source wants it.
+// Whether the period with last event `last` ends before `next`. `asked`: the source requests it.
 bool PeriodEndsBefore(Said last, Said next, bool asked);
 
 }  // namespace cobblestone

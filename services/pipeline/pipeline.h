@@ -1,4 +1,4 @@
-// The pipeline's slots: which stages there are and which topics they read. The one place that knows all stages.
+// The slots of the pipeline: their stages and the topics that the stages read. Only this file knows all stages.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@
 namespace cobblestone {
 
 struct PipelineOptions {
-  // Slots of one stage alone (kafka.slots: by_stage): as many as there are partitions, or the coordinator's one. None: a
+  // Slots with a single stage (kafka.slots: by_stage): one per partition, or the coordinator's only slot. None: a
   // slot has all stages.
   std::optional<settings::Stage> only{};
-  std::uint32_t partitions = 8;  // slots are one more: the coordinator's is the last
+  std::uint32_t partitions = 8;  // one slot more than partitions: the last is the coordinator's
   double future_limit = 3600;    // s
   bool lockstep = false;         // `order: lockstep`
   bool fingerprint = true;
   bool dense_offsets = true;  // stream::SlotOptions
 };
 
-// The stages of one slot, for queries; owned by the slot. Null where the slot has no such stage.
+// The stages of one slot, for queries; owned by the slot. Null: the slot does not have the stage.
 struct StageSet {
   claims::ClaimsStage* claims = nullptr;
   grants::GrantsStage* grants = nullptr;
@@ -37,7 +37,7 @@ struct StageSet {
 };
 
 struct PipelineSlot {
-  std::unique_ptr<stream::TableHost> tables;  // outlives the slot
+  std::unique_ptr<stream::TableHost> tables;  // must outlive the slot
   std::unique_ptr<stream::Slot> slot;
   StageSet stages;
 };
@@ -47,15 +47,16 @@ inline std::uint32_t SlotCount(const PipelineOptions& options) {
   return *options.only == settings::Stage::kCoordinator ? 1 : options.partitions;
 }
 PipelineSlot MakeSlot(std::uint32_t k, const PipelineOptions& options);
-// What slot k reads, in the order of its inputs.
+// Inputs of slot k, in order.
 std::vector<stream::TopicPartition> InputsOfSlot(std::uint32_t k, const PipelineOptions& options);
 
-// As a backend whose offsets have gaps makes them (Kafka).
+// For a backend whose offsets have gaps (Kafka).
 stream::SlotFactory MakeSlotFactory(const PipelineOptions& options);
 
-// Event time of a record on an input of a stage with several inputs, UNIX s (embedded runner's merge).
+// Event time of a record on an input of a stage with several inputs, UNIX s (for the merge of the embedded runner).
 double PeekTime(stream::TopicIndex topic, std::string_view record);
-// `order: lockstep`: instead, its line; of what no source has sent 0, so that it goes first, as in a replay.
+// The same for `order: lockstep`: the record's line; 0 for records that no source sent, which therefore go first, as
+// in a replay.
 double PeekLine(stream::TopicIndex topic, std::string_view record);
 
 }  // namespace cobblestone

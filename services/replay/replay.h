@@ -1,6 +1,6 @@
-// Replay: a file of events through the pipeline in lockstep, in memory, under a policy of choice; the what-if tool and
-// the way to equality with BOINC's numbers. The outcome depends on the file and the policy alone, not on the number of
-// partitions. The two formats that it writes are public: docs/guides/what-if.md.
+// Replay: sends a file of events through the pipeline in lockstep, in memory, under a chosen policy. Used for what-if
+// comparisons and to reproduce BOINC's numbers. Invariant: the outcome depends on the file and the policy only, not
+// on the number of partitions. The two output formats are public: docs/guides/what-if.md.
 #pragma once
 
 #include <array>
@@ -22,11 +22,11 @@
 
 namespace cobblestone {
 
-// One record of the ledger that is credit, as grants-out tells it: the grant of a result, or what its trickles were paid, or a
+// One credit record of the ledger as written to grants-out: the grant of a result, a trickle's partial grant, or a
 // reversal.
 struct GrantRow {
   wire::GrantKind kind = wire::GrantKind::kFinal;  // or kPartial, kReversal, kRepricing
-  std::uint64_t event = 0;                         // input line that decided it, counted from 0
+  std::uint64_t event = 0;                         // input line that decided it, from 0
   ProjectId project;
   WorkunitId workunit;
   ResultId result;
@@ -38,9 +38,10 @@ struct GrantRow {
   credit::Mode mode = credit::Mode::kNone;
   double pfc = 0;
   double claimed = 0;
-  double credit = 0;              // what the result, or the mark, is worth
-  credit::MicroCredit micro = 0;  // what was posted: that, without what had been paid before
-  double mark = 0;                // partial: after it
+  double credit = 0;  // value of the result, or of the high-water mark
+  // Amount posted: `credit` minus earlier payments.
+  credit::MicroCredit micro = 0;
+  double mark = 0;  // partial: high-water mark after it
 };
 
 // All slots of a pipeline in lockstep, fed event by event.
@@ -48,20 +49,22 @@ class LockstepPipeline {
  public:
   using GrantSink = std::function<Status(const GrantRow&)>;
 
-  // `grants`: gets each grant, in order of (event, result, kind) within the period between two barriers; may be empty.
+  // `grants`: receives each grant, in order of (event, result, kind) within the period between two barriers; may be
+  // empty.
   LockstepPipeline(std::uint32_t partitions, GrantSink grants);
   ~LockstepPipeline();
 
-  // `line` counts from 0 and never decreases. `barrier`: the source ends a period before it (periods.h).
+  // `line` counts from 0 and never decreases. `barrier`: the source ends a period before this event
+  // (services/pipeline/periods.h).
   Status Feed(std::string_view envelope, std::uint64_t line, bool barrier);
-  // Ends the last period; all that was decided has then been told.
+  // Ends the last period; `grants` has then received every grant.
   Status Finish();
 
   [[nodiscard]] const std::vector<PipelineSlot>& slots() const { return slots_; }
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
   [[nodiscard]] std::uint64_t records() const;
 
-  // The state rows of state-out, one JSON object each, in order of kind and key.
+  // The rows of state-out, one JSON object each, in order of kind and key.
   Status WriteState(const std::function<Status(const std::string& row)>& sink) const;
 
  private:
@@ -73,10 +76,10 @@ class LockstepPipeline {
   std::unique_ptr<stream::Lockstep> lockstep_;
   GrantSink sink_;
   std::vector<GrantRow> period_;  // grants since the last barrier
-  std::map<std::pair<std::uint32_t, std::uint64_t>, TeamId>
-      teams_;  // of (project, result) since the last barrier
+  // By (project, result), since the last barrier.
+  std::map<std::pair<std::uint32_t, std::uint64_t>, TeamId> teams_;
   Said said_ = Said::kNothing;
-  std::uint64_t line_ = 0;  // of what was fed last
+  std::uint64_t line_ = 0;  // of the last event
   std::uint64_t barriers_ = 0;
   std::uint64_t refused_ = 0;
   Status bad_;
@@ -84,19 +87,20 @@ class LockstepPipeline {
 
 std::string GrantRowJson(const GrantRow& row);
 
-// Doubles with 17 digits; what is not finite as the string "inf", "-inf" or "nan".
+// Doubles with 17 digits; non-finite values as the string "inf", "-inf" or "nan".
 std::string JsonNumber(double value);
 
 struct ReplayOptions {
   std::string file;
-  std::string policy;          // every app's; empty: as the file says
+  std::string policy;          // for every app; empty: as in the file
   std::string compare_policy;  // a second run; empty: none
-  std::string
-      apps;  // a file of events: what it says of an app stands in place of what `file` says; empty: none
-  std::string compare_apps;  // the same for a second run
+  // A file of events that override the events about the same apps in `file`; empty: none.
+  std::string apps;
+  std::string compare_apps;  // the same for the second run
   std::uint32_t partitions = 1;
-  std::uint32_t project = 1;  // golden files name none
-  double tick_period = 600;   // s of event time between ticks that are made; 0: only those in the file
+  std::uint32_t project = 1;  // for golden files, which name no project
+  // s of event time between generated ticks; 0: only the ticks of the file.
+  double tick_period = 600;
   std::string grants_out;
   std::string state_out;
   std::function<void(std::uint64_t done_bytes, std::uint64_t all_bytes)> progress;
@@ -109,9 +113,9 @@ struct PolicyTotals {
   std::uint64_t grants = 0;  // results
   std::uint64_t partials = 0;
   std::uint64_t reversals = 0;
-  credit::MicroTotal micro = 0;           // all
-  credit::MicroTotal partial_micro = 0;   // of it paid by trickles
-  credit::MicroTotal reversal_micro = 0;  // and taken back; not above 0
+  credit::MicroTotal micro = 0;           // total
+  credit::MicroTotal partial_micro = 0;   // part of `micro` paid by trickles
+  credit::MicroTotal reversal_micro = 0;  // reversed credit; at most 0
   std::map<std::uint64_t, credit::MicroTotal> by_app;
   std::array<credit::MicroTotal, 3> by_device{};  // CPU, GPU, anonymous
   std::unordered_map<std::uint64_t, credit::MicroTotal> by_host;
@@ -119,16 +123,16 @@ struct PolicyTotals {
 
 struct ReplaySummary {
   std::uint64_t lines = 0;
-  std::uint64_t bad_lines = 0;  // could not be read
+  std::uint64_t bad_lines = 0;  // unreadable lines
   std::uint64_t refused = 0;
   std::uint64_t events = 0;
   PolicyTotals first;
-  PolicyTotals second;  // empty policy: none
+  PolicyTotals second;  // empty policy: no second run
 };
 
 Result<ReplaySummary> Replay(const ReplayOptions& options);
 
-// Two policies side by side: totals, per app, per device class, hosts that gain and lose most.
+// Compares two policies: totals, by app, by device class, and the hosts that gain and lose most.
 std::string DescribeComparison(const ReplaySummary& summary);
 
 }  // namespace cobblestone

@@ -1,14 +1,12 @@
-// Synthetic traffic of a project: members, catalogue, completions and validations as events, of any length,
-// with bounded memory (of each machine, what it has counted). For load tests, for trying out, and for tests of the whole
-// pipeline.
+// Synthetic traffic of a project: members, catalogue, completions and validations as events, of any length, with
+// bounded memory (counters per machine). For load tests, for trying the program, and for tests of the whole pipeline.
 //
-// A pure function of the options: the same options give the same bytes on every machine. Integer hashing,
-// IEEE arithmetic and the project's own Exp; no random device, no libm.
+// A pure function of the options: the same options give the same bytes on every machine. Integer hashing, IEEE
+// arithmetic and the project's own Exp; no random device, no libm.
 //
-// The core: replicas of a workunit go to as many hosts and come back after random delays; all are validated
-// shortly after the last one. A host has a speed of its own, and one efficiency for each version that it
-// runs. Out of order: the validation of a result arrives before its completion, with the times at which both
-// happened.
+// The core: the replicas of a workunit go to as many hosts and return after random delays; all are validated shortly
+// after the last one. Each host has a speed, and one efficiency for each version that it runs. Out of order: the
+// validation of a result arrives before its completion; both carry the times at which they happened.
 #pragma once
 
 #include <cstddef>
@@ -23,75 +21,83 @@
 
 namespace cobblestone {
 
-inline constexpr std::uint32_t kMostReports = 1000;  // of a machine
+inline constexpr std::uint32_t kMostReports = 1000;  // per machine
 
-// A share is a fraction of 0 to 1.
+// A share is a fraction from 0 to 1.
 struct GenerateOptions {
   std::uint64_t seed = 1;
   std::uint32_t project = 1;
 
-  std::uint64_t results =
-      10000;  // validated in time, rounded up to whole workunits; failed and late ones come on top
+  // Results validated in time, rounded up to whole workunits; failed and late results are additional.
+  std::uint64_t results = 10000;
   std::uint64_t hosts = 1000;  // at least 2
-  std::uint64_t users = 0;     // 0: two for three hosts
-  std::uint64_t teams = 0;     // 0: one for ten users
+  std::uint64_t users = 0;     // 0: two users per three hosts
+  std::uint64_t teams = 0;     // 0: one team per ten users
   std::uint32_t apps = 1;
-  std::vector<std::string> policies = {"creditnew"};  // of the apps, in turn
-  std::uint32_t versions = 8;                         // of each app; three in eight are for GPUs
-  std::uint32_t replication = 2;                      // 1 to 16 results for each workunit
+  std::vector<std::string> policies = {"creditnew"};  // of the apps, in rotation
+  std::uint32_t versions = 8;                         // per app; three of eight are for GPUs
+  std::uint32_t replication = 2;                      // 1 to 16 results per workunit
 
   double gpu_hosts = 0.2;         // share of hosts
   double anonymous_hosts = 0.02;  // share of hosts: anonymous platform
-  double ownerless_hosts = 0;     // share of hosts that belong to nobody
+  double ownerless_hosts = 0;     // share of hosts without owner
 
-  double errors = 0.02;        // share of results that first fail on another host: crash or abort
-  double timeouts = 0.01;      // share of results that first time out on another host
-  double invalid = 0.01;       // share of results
-  double inconclusive = 0.01;  // share of workunits at which the validator must look twice
-  double late = 0.01;          // share of workunits to which one more result comes when they are decided
-  double cheats = 0;           // share of results that claim thirty times their time
+  double errors = 0.02;    // share of results that first fail on another host: crash or abort
+  double timeouts = 0.01;  // share of results that first time out on another host
+  double invalid = 0.01;   // share of results
+  // Share of workunits that the validator must check twice.
+  double inconclusive = 0.01;
+  // Share of workunits with one more result that returns after the decision.
+  double late = 0.01;
+  double cheats = 0;  // share of results that claim 30 times their run time
 
   double out_of_order = 0.05;  // share of results: validation before completion
-  double duplicates = 0.01;    // share of completions and validations that come a second time, byte by byte
-  double conflicts = 0;        // share that come a second time with other contents under the same id
-  double lost = 0;             // share that never come
-  double bad_lines = 0;        // for each result so many more lines that are to be refused
+  // Share of completions and validations that are sent a second time, byte for byte.
+  double duplicates = 0.01;
+  double conflicts = 0;  // share that are sent again with other contents and the same id
+  double lost = 0;       // share that are never sent
+  double bad_lines = 0;  // number of additional lines per result that must be refused
 
-  bool members = true;      // catalogue, teams, users and hosts come first; else only results
-  bool dispatches = false;  // an event for each result that is sent
-  // Messages of each result while it runs, at most 255; 0: none. Every app but each seventh then pays for two varieties, of
-  // kinds in turn (generate_trickles.cc), and keeps, settles or caps, in turn. Needs dispatches.
+  bool members = true;      // true: starts with catalogue, teams, users and hosts; false: results only
+  bool dispatches = false;  // an event for each dispatched result
+  // Messages of each running result, at most 255; 0: none. All apps except every seventh then pay for two varieties,
+  // whose kinds rotate (generate_trickles.cc), and keep, settle or cap partial grants, in rotation. Requires
+  // dispatches.
   std::uint32_t trickles = 0;
-  double bad_trickles = 0;  // share of them: late, repeated, lost, rewound, forged, greedy or wrong
-  // Share of hosts that an account manager knows as machines, and tells so with the members (generate_machines.cc).
+  double bad_trickles = 0;  // share of trickles: late, repeated, lost, rewound, forged, greedy or wrong
+  // Share of hosts that an account manager knows as machines; their events are sent with the members
+  // (generate_machines.cc).
   double machines = 0;
-  std::uint32_t reports = 10;  // of each machine, evenly over the time; at most kMostReports
-  double bad_reports = 0;      // share of them: late, repeated, lost, of a client begun anew, greedy or wrong
-  double team_changes = 0;     // share of users that change their team, now and then
-  double owner_changes =
-      0;  // changes of owner for each host, evenly over the time, two of a host close together
+  std::uint32_t reports = 10;  // per machine, evenly spaced over the time; at most kMostReports
+  // Share of reports: late, repeated, lost, of a client that started again, greedy or wrong.
+  double bad_reports = 0;
+  double team_changes = 0;  // share of users who change their team from time to time
+  // Changes of owner per host, evenly spaced over the time, two changes of a host in quick succession.
+  double owner_changes = 0;
 
   double start_time = 1.7e9;  // UNIX s
-  double span = 5 * 86400.0;  // s of event time from the first result sent to the last one back
-  double tick_period = 0;     // s of event time between tick events; 0: none, who reads the file makes them
+  // s of event time from the first dispatched result to the last returned one.
+  double span = 5 * 86400.0;
+  // s of event time between tick events; 0: none, the reader of the file generates ticks.
+  double tick_period = 0;
   double delay_bound = 7 * 86400.0;  // s, of every app
   double result_window = 0;          // s, of every app; 0: the rule
 };
 
-// InvalidArgument, naming the option, what it holds and what it may hold.
+// InvalidArgument names the option, its value and the valid values.
 Status CheckGenerateOptions(const GenerateOptions& options);
 
 class Generator {
  public:
-  // The options must be good.
+  // `options` must pass CheckGenerateOptions.
   explicit Generator(const GenerateOptions& options);
 
-  // The next event; false when all have been given. A bad line may be bytes that are no Envelope.
+  // The next event; false at the end. A bad line may be bytes that are not an Envelope.
   bool Next(std::string* envelope);
 
-  // Results validated in time that the options come to: what progress is measured against.
+  // Number of results validated in time; progress is measured against it.
   [[nodiscard]] std::uint64_t results() const { return workunits_ * options_.replication; }
-  // Of these, sent so far.
+  // Part of results() that has been sent.
   [[nodiscard]] std::uint64_t results_sent() const { return launched_ * options_.replication; }
 
  private:
@@ -111,9 +117,9 @@ class Generator {
   };
   enum class Copy : std::uint8_t { kOriginal, kRepeat, kConflict };
 
-  // Positions count results as they are sent; time runs evenly over them.
+  // Positions count results in order of dispatch; time is linear in positions.
   struct Slot {
-    bool fails = false;  // first, on another host
+    bool fails = false;  // first fails on another host
     bool timed_out = false;
     bool invalid = false;
     bool out_of_order = false;
@@ -133,7 +139,7 @@ class Generator {
     std::uint64_t late_decided_at = 0;
   };
 
-  // An event that is to come. In a list for its position.
+  // A future event, in the list of its position.
   struct Node {
     std::uint64_t workunit = 0;
     std::uint32_t next = 0;
@@ -147,7 +153,7 @@ class Generator {
     std::uint32_t last = 0;
   };
 
-  // One copy of a result, as it ran.
+  // One run of a result.
   struct Run {
     std::uint64_t result = 0;
     std::uint64_t host = 0;
@@ -171,7 +177,7 @@ class Generator {
   [[nodiscard]] const std::string& PolicyOf(std::uint64_t app) const;
   [[nodiscard]] bool IsGpuHost(std::uint64_t host) const;
   [[nodiscard]] std::uint32_t CpusOf(std::uint64_t host) const;
-  [[nodiscard]] double CpuFlopsOf(std::uint64_t host) const;  // of one, FLOP/s
+  [[nodiscard]] double CpuFlopsOf(std::uint64_t host) const;  // of one CPU, FLOP/s
   [[nodiscard]] double GpuFlopsOf(std::uint64_t host) const;
   [[nodiscard]] Run RunOf(std::uint64_t workunit, std::uint32_t place, std::uint64_t back_at) const;
 
@@ -179,7 +185,7 @@ class Generator {
   void Launch(std::uint64_t workunit);
   void Put(std::uint64_t position, std::uint64_t workunit, std::uint32_t slot, What what);
   void PutNode(std::uint64_t position, const Node& node);
-  // While the result runs from one position to the other.
+  // Messages of a result that runs from position `from` to `to`.
   void PutTrickles(std::uint64_t from, std::uint64_t to, std::uint64_t result, const Node& node);
   [[nodiscard]] std::uint64_t DispatchDelay(std::uint64_t result) const;
   void StartPosition();
@@ -190,7 +196,7 @@ class Generator {
   void WriteTrickle(const Run& run, std::uint32_t message, std::string* envelope) const;
   [[nodiscard]] std::vector<wire::TrickleRuleChange> TrickleRulesOf(std::uint64_t app) const;
   [[nodiscard]] bool ComeTogether(std::uint64_t result) const;
-  // Empty: the project does not tell it.
+  // Empty: the project does not send names.
   [[nodiscard]] std::string NameOf(std::uint64_t result) const;
   void WriteFailure(const Plan& plan, const Node& node, std::string* envelope);
   void WriteValidation(const Plan& plan, const Node& node, std::string* envelope);
@@ -205,7 +211,7 @@ class Generator {
   void ChangeOwner(std::uint64_t number, double time);
 
   enum class ReportFate : std::uint8_t;
-  // How far a machine's client has counted, and a report that comes behind the next one.
+  // Counters of a machine's client, and a report that is sent after the next one.
   struct Reporter {
     wire::ResourceCounter cpu;
     wire::ResourceCounter gpu;
@@ -229,9 +235,9 @@ class Generator {
   std::uint32_t cpu_versions_ = 0;
   std::uint64_t team_changes_ = 0;
   std::uint64_t owner_changes_ = 0;
-  std::uint64_t reports_ = 0;  // as if all hosts were machines
+  std::uint64_t reports_ = 0;  // computed as if all hosts were machines
 
-  std::uint64_t member_ = 0;  // next one
+  std::uint64_t member_ = 0;  // next member
   bool members_done_ = false;
   std::uint64_t position_ = 0;
   bool position_started_ = false;
@@ -241,12 +247,12 @@ class Generator {
   std::uint64_t owners_changed_ = 0;
   std::uint64_t reports_made_ = 0;
   std::deque<Reporter> reporters_;  // of all machines, ascending
-  std::size_t reporter_ = 0;        // whose turn it is
+  std::size_t reporter_ = 0;        // whose report is next
   std::uint64_t bad_made_ = 0;
   double next_tick_ = 0;
   std::uint64_t ticks_ = 0;
   bool ended_ = false;
-  std::vector<Bucket> buckets_;  // a ring over positions
+  std::vector<Bucket> buckets_;  // ring over positions
   std::vector<Node> nodes_;
   std::uint32_t free_ = 0;         // node + 1
   std::deque<std::string> extra_;  // of this position, before its nodes

@@ -1,4 +1,4 @@
-// Names as a search compares them: whatever their letters' case, in any alphabet.
+// Case folding of names for searches, in any alphabet.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace cobblestone::view {
 
-// Each code point as the lower-case letter of its upper-case one, by the locale C.UTF-8 where the system has it, else the letters
-// of ASCII alone. Bytes that are no UTF-8 stay as they are. Accents count: é is not e.
+// Maps each code point to the lower-case letter of its upper-case letter, by the locale C.UTF-8 if the system has it,
+// else for ASCII only. Invalid UTF-8 stays unchanged. Accents are significant: é is not e.
 std::string Folded(std::string_view text);
 
 }  // namespace cobblestone::view

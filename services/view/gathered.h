@@ -1,6 +1,7 @@
-// What is known of all accounts of a project together, in memory: their order by credit, whose hosts there are, and names.
-// Gathered by a scan of the state when somebody asks and the last scan is old; at most a twentieth of the time goes into
-// that, and meanwhile the old one answers. About 64 bytes an account, and the names; twice that where lists are read.
+// Data over all accounts of a project, in memory: ranking by credit, hosts of users, members of teams, and names. A
+// scan of the state gathers the data on request if the last scan is old; scans take at most a twentieth of the time,
+// and during a scan the old data answers. Memory: about 64 bytes per account plus the names; twice that while lists
+// are read.
 #pragma once
 
 #include <chrono>
@@ -22,25 +23,25 @@ namespace cobblestone::view {
 
 struct GatheredAccount {
   std::uint64_t id = 0;
-  std::uint64_t of = 0;  // a host's user, a user's team; 0: none
+  std::uint64_t of = 0;  // user of a host, or team of a user; 0: none
   credit::MicroTotal total = 0;
   credit::RecentAverage recent;
   std::uint64_t grants = 0;
-  std::uint64_t name = 0;  // where it begins in `names`
+  std::uint64_t name = 0;  // offset of the name in `names`
 };
 
-// The first of some accounts, and how many there are.
+// The first of a set of accounts, and the size of the set.
 struct GatheredPart {
   std::vector<GatheredAccount> accounts;
   std::size_t count = 0;
 };
 
-// By kind, ascending by id. Deleted accounts are not listed.
+// By kind, in ascending order of id. Deleted accounts are not listed.
 struct AccountLists {
   std::vector<GatheredAccount> users;
   std::vector<GatheredAccount> hosts;
   std::vector<GatheredAccount> teams;
-  // Places in the vectors above, from the first to the last.
+  // Indexes into the vectors above, in order of rank.
   std::vector<std::uint32_t> users_by[2];  // by RankBy
   std::vector<std::uint32_t> hosts_by[2];
   std::vector<std::uint32_t> teams_by[2];
@@ -52,29 +53,29 @@ struct AccountLists {
 
   [[nodiscard]] const std::vector<GatheredAccount>& Of(wire::AccountKind kind) const;
   [[nodiscard]] const std::vector<std::uint32_t>& Ranked(wire::AccountKind kind, RankBy by) const;
-  // Ids of those whose name holds `text` (any case), in order of credit or of their numbers, until `take` has had enough and says
+  // Ids of accounts whose name contains `text` (in any case), in order of credit or of id, until `take` returns
   // false.
   void ForEachNamed(wire::AccountKind kind, std::string_view text, bool by_credit,
                     const std::function<bool(std::uint64_t id)>& take) const;
-  // Hosts of the user or members of the team: the first `limit` by total, and how many there are.
+  // Hosts of a user or members of a team: the first `limit` by total, and their number.
   [[nodiscard]] GatheredPart HostsOf(UserId user, std::size_t limit) const;
   [[nodiscard]] GatheredPart MembersOf(TeamId team, std::size_t limit) const;
 };
 
 class Questions::Gathered {
  public:
-  // `age`: s.
+  // `age`: the age, in s, at which data is gathered again.
   Gathered(Questions& questions, State& state, double age)
       : questions_(questions), state_(state), age_(age) {}
 
-  // Ascending with time. 0: there was none yet.
+  // Number of a scan, ascending with time. 0: no scan yet.
   using Number = std::uint64_t;
   struct Lists {
     Number number = 0;
-    nlohmann::json as_of;  // on which they rest, or on more
+    nlohmann::json as_of;  // positions that the lists rest on, or earlier ones
     std::shared_ptr<const AccountLists> of;
   };
-  // Those of the number, where they are still there; else the newest.
+  // The lists of scan `number` if they still exist, else the newest lists.
   Result<Lists> Of(ProjectId project, Number number = 0);
 
  private:
@@ -92,7 +93,7 @@ class Questions::Gathered {
   const double age_;
   std::mutex gathering_;  // one scan at a time
   std::mutex mutex_;
-  std::shared_ptr<const All> all_;  // guarded by mutex_, as is what follows
+  std::shared_ptr<const All> all_;  // guarded by mutex_, as are the members below
   std::shared_ptr<const All> before_;
   Clock::time_point gathered_at_{};
   Clock::duration took_{};

@@ -1,4 +1,4 @@
-// Values of the pipeline as JSON: credit as text with six decimals, and numbers that JSON has not as text.
+// Values of the pipeline as JSON: credit as text with six decimals, and numbers that JSON cannot represent as text.
 #pragma once
 
 #include <cstdint>
@@ -16,32 +16,34 @@ namespace cobblestone::view {
 
 // "12.400000"
 std::string MicroText(credit::MicroTotal micro);
-// JSON has no infinity: as text then.
+// Infinities and NaN become text, because JSON has no such numbers.
 nlohmann::json Number(double value);
 
 nlohmann::json AverageJson(const credit::Average& average);
 nlohmann::json AverageVarJson(const credit::AverageVar& average);
 nlohmann::json FlagsJson(std::uint32_t flags);
 nlohmann::json ClaimJson(const credit::Claim& claim);
-// What a trickle was paid, and why; and what was made of it.
+// A trickle's payment: the price with its inputs, and the high-water mark before and after.
 nlohmann::json PartialJson(const wire::Grant& grant);
-// A trickle that brought nothing, and why.
+// A trickle that paid nothing, and the reason.
 nlohmann::json UnpaidJson(const wire::Grant& grant);
 nlohmann::json ReversalJson(const wire::Grant& grant);
-// What account managers' reports have come to; `open`: of it what is not granted.
+// Sums of account managers' reports; `open`: the part that has not been granted.
 nlohmann::json EstimatesJson(const credit::EstimateSums& sums, credit::MicroTotal open);
-// What an operator has taken back of a result, or made of it.
+// A result's correction by an operator: a reversal, repricing or reinstatement.
 nlohmann::json CorrectionJson(const wire::Grant& grant);
-// A result that the validator judged invalid. `worth`: what its claim alone would have come to; absent where nothing tells.
+// A result that the validator judged invalid. `worth`: what its claim alone would have been granted; absent if
+// unknown.
 nlohmann::json InvalidJson(const wire::Grant& grant);
-// {NAME: the average decayed to `now`, NAME_time: `now`}. `now`: UNIX s. Before the average's last change: as it was then.
+// {NAME: the average decayed to `now`, NAME_time: `now`}. `now`: UNIX s. If `now` is before the average's last
+// change, the average as of that change.
 void AddRecentNow(const char* name, const credit::RecentAverage& average, double now, nlohmann::json* j);
-// `now`: UNIX s, to when the recent average is decayed.
+// `now`: UNIX s, the time to which the recent average is decayed.
 nlohmann::json AccountJson(const credit::Account& account, double now);
 
-// `number`: where it is among the refusals.
+// `number`: of the refused record.
 nlohmann::json RefusedJson(std::uint64_t number, const wire::Refused& refused);
-// Or why it cannot be given to the pipeline once more.
+// Ok, or the reason why the refused record cannot be resubmitted.
 Status MayBeResubmitted(std::uint64_t number, const wire::Refused& refused);
 
 }  // namespace cobblestone::view

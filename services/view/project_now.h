@@ -1,4 +1,4 @@
-// A project as the coordinator has it, decoded once for each of its states.
+// A project in the coordinator's state, decoded once per version of the state.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace cobblestone::view {
 struct Questions::ProjectNow {
   std::uint64_t sequence = 0;  // of the coordinator's commits
   coordinator::ProjectState state;
-  bool consent_wanted = false;  // its statistics name those alone who have consented
+  bool consent_wanted = false;  // statistics name only users who have consented
 };
 
 inline stream::Key KeyOf(ProjectId project, std::uint64_t id) {

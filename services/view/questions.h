@@ -1,8 +1,8 @@
-// What people, pages and schedulers ask of the pipeline, answered from committed state and the ledger alone.
+// The questions of people, pages and schedulers, answered from committed state and the ledger.
 //
-// Answers are JSON (nlohmann), the same for the command line, the socket and the gateway: credit as text with six decimals
-// (exact), times in UNIX seconds, doubles as numbers, or as "inf", "-inf", "nan" where JSON has none.
-// kNotFound says what was not found; kRetry what is not there yet. Threads: any, several at once.
+// Answers are JSON (nlohmann), the same for the command line, the socket and the gateway: credit as text with six
+// decimals (exact), times in UNIX seconds, doubles as numbers, or as "inf", "-inf", "nan", which JSON cannot
+// represent. kNotFound names the missing thing. kRetry names what does not exist yet. Threads: any, several at once.
 #pragma once
 
 #include <cstdint>
@@ -35,91 +35,97 @@ struct GatheredAccount;
 struct GatheredPart;
 
 struct QuestionsOptions {
-  std::function<double()> clock;  // UNIX s: to when shown averages are decayed; empty: the wall clock
-  std::map<std::uint32_t, std::string>
-      names;  // of projects, as the settings call them; empty: any project may be asked for
-  // How old what is gathered over all accounts may become (searches, lists, hosts of a user), s.
+  // UNIX s to which shown averages are decayed; empty: the wall clock.
+  std::function<double()> clock;
+  // Names of projects in the settings; empty: any project may be queried.
+  std::map<std::uint32_t, std::string> names;
+  // Maximum age of data gathered over all accounts (searches, lists, hosts of a user), s.
   double gathered_age = 30;
 };
 
 class Questions {
  public:
-  // State and ledger must outlive it.
+  // `state` and `ledger` must outlive it.
   Questions(State& state, Ledger& ledger, QuestionsOptions options);
   ~Questions();
 
-  // On what answers about the project rest: its event time and epoch, and of each partition the commit and the next place
-  // in the ledger.
+  // Positions that answers about the project rest on: its event time and epoch, and for each partition the commit and
+  // the next place in the ledger.
   Result<nlohmann::json> AsOf(ProjectId project);
-  // kNotFound where the settings list projects, and this one is neither among them nor has it a catalogue.
+  // kNotFound: the settings list projects, and this project is neither listed nor has a catalogue.
   Status CheckProject(ProjectId project);
   Result<nlohmann::json> Projects();
-  // As events or settings call it; empty where neither does, or it cannot be read.
+  // The project's name from events or settings; empty if neither has one or it cannot be read.
   std::string NameOf(ProjectId project);
   Result<nlohmann::json> Catalogue(ProjectId project);
 
   Result<nlohmann::json> Account(ProjectId project, wire::AccountKind kind, std::uint64_t id);
-  // What account managers have reported of all its hosts together, day by day.
+  // Account managers' estimates for all hosts of the project together, by day.
   Result<nlohmann::json> EstimatesOf(ProjectId project);
-  // What others may see of a user, known or not, by what events have told of it.
+  // What others may see of a user by the user's events; defined for unknown users, too.
   struct Profile {
-    bool shows_hosts = false;      // BOINC: show_hosts
-    bool named = false;            // has consented to be in statistics, where the project asks for that
-    std::int64_t create_time = 0;  // UNIX s; 0: not told
+    bool shows_hosts = false;  // BOINC: show_hosts
+    // Has consented to appear in statistics, or the project does not require consent.
+    bool named = false;
+    std::int64_t create_time = 0;  // UNIX s; 0: unknown
   };
   Result<Profile> ProfileOf(ProjectId project, UserId user);
-  // What has moved the account, newest first: an array of {"kind", "time", "credit", "late", ...}. Kinds: final, partial, settlement
-  // (of partial grants, by the end of their job), reversal, repricing, reinstatement, opening, which is of no result and brings its
-  // recent average ("rac"). Of a team it is what was posted to it, and all operators' kinds are a correction. Rows of users that
-  // `shows` refuses are passed over, and do not count towards the limit; none: all rows.
+  // Changes of the account, newest first: an array of {"kind", "time", "credit", "late", ...}. Kinds: final, partial,
+  // settlement (of partial grants, at the end of their job), reversal, repricing, reinstatement, and opening, which
+  // belongs to no result and carries its recent average ("rac"). For a team: its postings; all operator kinds appear
+  // as correction. Rows of users that `shows` rejects are skipped and do not count towards the limit; empty: all
+  // rows.
   using Shows = std::function<bool(UserId user)>;
   Result<nlohmann::json> Grants(ProjectId project, wire::AccountKind kind, std::uint64_t id,
                                 std::size_t limit, const Shows& shows = {});
-  // Hosts of a user, members of a team: the first by total. As old as what is gathered.
+  // Hosts of a user, members of a team: the first `limit` by total. As old as the gathered data.
   Result<nlohmann::json> HostsOf(ProjectId project, UserId user, std::size_t limit);
   Result<nlohmann::json> MembersOf(ProjectId project, TeamId team, std::size_t limit);
-  // {"as_of", "ranking", "count", "rows"}: places, totals and averages of one gathering, whatever has been granted since. Pages
-  // with the same `ranking` are of the same list; one that is asked for by its number is kept until two newer ones were made,
-  // then the newest answers.
+  // {"as_of", "ranking", "count", "rows"}: ranks, totals and averages of one scan, whatever has been granted since.
+  // Pages with the same `ranking` are of the same list. A list that was requested by its number is kept until two
+  // newer lists exist; then the newest list answers.
   struct Page {
     std::uint64_t ranking = 0;  // 0: the newest
     std::size_t offset = 0;
     std::size_t limit = 0;
   };
   Result<nlohmann::json> Top(ProjectId project, wire::AccountKind kind, RankBy by, const Page& page);
-  // By number or by a part of the name, whatever its case.
+  // Finds accounts by id or by a part of the name, in any case.
   struct Wanted {
     std::optional<wire::AccountKind> kind{};  // none: all three
     std::size_t limit = 20;
-    bool by_credit = true;                     // else by number
+    bool by_credit = true;                     // else by id
     std::function<bool(UserId user)> finds{};  // users who may be found; empty: all
   };
   Result<nlohmann::json> Search(ProjectId project, std::string_view text, const Wanted& wanted);
   Result<nlohmann::json> Explain(ProjectId project, ResultId result);
 
-  // {"rows": [...]}: of all versions where `version` is none; `app` for the anonymous platform.
+  // {"rows": [...]}: all versions if `version` is none; `app` for the anonymous platform.
   Result<nlohmann::json> HostVersions(ProjectId project, HostId host, std::optional<AppVersionId> version,
                                       AppId app);
-  // What a scheduler wants to know before it sends a job (S000, docs/rules.md, sections 44 to 46): expected runtime, FLOP/s, quota,
-  // whether one replica is enough. By the record that the host's next result is priced with (credit::Policy::NextRecord).
+  // What a scheduler needs before it sends a job (S000, docs/rules.md, sections 44 to 46): expected runtime, FLOP/s,
+  // quota, and whether one replica is enough. Uses the record that will price the host's next result
+  // (credit::Policy::NextRecord).
   struct Job {
     HostId host;
     AppVersionId version;
-    AppId app;              // of the anonymous platform; else 0
-    double fpops_est = 0;   // FLOPs; 0: no runtime is asked for
-    double peak_flops = 0;  // FLOP/s of the devices that it would get; 0: one CPU's, by its benchmark
+    AppId app;             // for the anonymous platform; else 0
+    double fpops_est = 0;  // FLOPs; 0: no runtime is needed
+    // FLOP/s of the devices that the job would use; 0: one CPU, by its benchmark.
+    double peak_flops = 0;
   };
   Result<nlohmann::json> Estimate(ProjectId project, const Job& job);
-  // The credit fields of a BOINC scheduler's reply to the host; "expavg_time": to when its averages are decayed.
+  // The credit fields of a BOINC scheduler's reply to the host. "expavg_time": the time to which its averages are
+  // decayed.
   Result<nlohmann::json> SchedulerReply(ProjectId project, HostId host);
 
   Result<nlohmann::json> Scales(ProjectId project);
-  // Ascending by epoch.
+  // In ascending order of epoch.
   Result<nlohmann::json> ScalesHistory(ProjectId project, const EpochsWanted& wanted);
 
-  // From the `from`-th refusal on, ascending.
+  // Refused records from number `from` on, ascending.
   Result<nlohmann::json> RefusedList(std::uint64_t from, std::uint64_t limit);
-  // Those before the `before`-th, newest first.
+  // Refused records before number `before`, newest first.
   Result<nlohmann::json> RefusedBefore(std::uint64_t before, std::uint64_t limit);
   Result<nlohmann::json> RefusedShow(std::uint64_t number);
 
@@ -128,11 +134,11 @@ class Questions {
   struct ProjectNow;
 
   Result<std::shared_ptr<const ProjectNow>> Now(ProjectId project);
-  // Of AsOf(): how far each partition is.
+  // For AsOf(): position of each partition.
   Result<nlohmann::json> Positions();
   Result<nlohmann::json> AsOf(ProjectId project, const nlohmann::json& positions);
   Result<std::shared_ptr<const Rows>> Of(Stage stage, ProjectId project, std::uint64_t id);
-  // With its owner; where the host has just moved, wherever it still is.
+  // Stored with its owner; while the host moves, stored elsewhere.
   Result<accounts::HostAccount> HostAccount(ProjectId project, HostId host, UserId owner);
   Result<nlohmann::json> UserAccount(ProjectId project, UserId user);
   Result<nlohmann::json> TeamAccount(ProjectId project, TeamId team);
@@ -140,21 +146,21 @@ class Questions {
   Result<nlohmann::json> GrantJson(ProjectId project, const LedgerPlace& place, std::string_view record);
   Status AddPostings(ProjectId project, const LedgerPlace& place, const wire::GrantHead& head,
                      nlohmann::json& grant);
-  // Trickles that brought nothing, each with how many of `partials` came before it; the newest ones where there are very many.
+  // Trickles that paid nothing, each with the number of `partials` before it; only the newest if there are very many.
   Result<nlohmann::json> Unpaid(ProjectId project, ResultId result, const nlohmann::json& partials);
   Result<TeamId> PostedTo(ProjectId project, ResultId result);
   Result<nlohmann::json> PendingJson(ProjectId project, ResultId result);
   Result<nlohmann::json> GrantsAt(std::span<const LedgerPlace> places, ProjectId project,
                                   wire::AccountKind kind, std::uint64_t id, std::size_t limit,
                                   const Shows& shows);
-  // A row of a list, with what is known of the account now.
+  // A row of a list, with the current data of the account.
   Result<nlohmann::json> Summary(ProjectId project, wire::AccountKind kind, std::uint64_t id);
-  // With credit and grants as they were gathered: the list's order is by them.
+  // With credit and grants as gathered, because the list is ordered by them.
   Result<nlohmann::json> Listed(ProjectId project, wire::AccountKind kind, const GatheredAccount& account);
   Result<nlohmann::json> ListedPart(ProjectId project, wire::AccountKind kind, const GatheredPart& part);
   std::string UserName(ProjectId project, UserId user);
   std::string TeamName(ProjectId project, TeamId team);
-  // What people are told that a project is called.
+  // Display name and address of a project.
   struct ProjectCall {
     std::string name;
     std::string url;

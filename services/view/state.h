@@ -1,5 +1,5 @@
-// The state of all stages, row by row, as people and exports may see it: committed, and nothing else. A seam: a running
-// pipeline asked between two commits, its state on disk, or a follower of checkpoints.
+// The committed state of all stages, row by row, for people and exports. A seam: a running pipeline read between two
+// commits, its state on disk, or a follower of checkpoints.
 #pragma once
 
 #include <array>
@@ -27,11 +27,12 @@ class Rows {
  public:
   virtual ~Rows() = default;
 
-  // Of which commit they are.
+  // The commit that the rows are of.
   [[nodiscard]] virtual Result<stream::SlotMeta> Meta() const = 0;
-  // As it is stored; kNotFound when absent.
+  // The stored bytes; kNotFound if absent.
   virtual Status Get(std::uint8_t table, const stream::Key& key, std::string* value) const = 0;
-  // Several, one after the other; of one commit where that costs no more. `each` gets the number of a key, and what Get() would give.
+  // Several keys in order; all of one commit if that costs nothing extra. `each` receives the index of a key and the
+  // result of Get().
   virtual Status GetEach(
       std::uint8_t table, std::span<const stream::Key> keys,
       const std::function<Status(std::size_t n, Status found, std::string_view value)>& each) const {
@@ -43,10 +44,11 @@ class Rows {
     }
     return Status::Ok();
   }
-  // All rows of the table; a status from `visit` ends it and is returned. The view holds until `visit` returns.
+  // All rows of the table. A status from `visit` that is not Ok ends the scan and is returned. `value` is valid until
+  // `visit` returns.
   using Visit = std::function<Status(const stream::Key& key, std::string_view value)>;
   virtual Status Scan(std::uint8_t table, const Visit& visit) const = 0;
-  // Those of one number of a project, whatever their `sub`.
+  // All rows of one id of a project, whatever their `sub`.
   virtual Status ScanOf(std::uint8_t table, ProjectId project, std::uint64_t id, const Visit& visit) const {
     return Scan(table, [&](const stream::Key& key, std::string_view value) {
       return key.project == project.value && key.id == id ? visit(key, value) : Status::Ok();
@@ -60,15 +62,15 @@ class State {
   virtual ~State() = default;
 
   [[nodiscard]] virtual std::uint32_t partitions() const = 0;
-  // The newest that may be seen; `partition` 0 for the coordinator. Of state on disk all that is read through one Rows is of
-  // one commit, and holding it costs disk space. kRetry: there is none yet.
+  // The newest available rows; `partition` 0 for the coordinator. For state on disk, everything read through one Rows
+  // is of one commit, and holding the Rows costs disk space. kRetry: no state exists yet.
   virtual Result<std::shared_ptr<const Rows>> Of(Stage stage, std::uint32_t partition) = 0;
-  // What the numbers in SlotMeta::next are of.
+  // The topic partitions that the numbers in SlotMeta::next refer to.
   [[nodiscard]] virtual std::vector<stream::TopicPartition> InputsOf(Stage stage,
                                                                      std::uint32_t partition) const = 0;
 };
 
-// The row with that key; none is no error.
+// The row with that key; an absent row is not an error.
 template <class Value>
 Result<std::optional<Value>> Find(const Rows& rows, const stream::TableSpec<Value>& table,
                                   const stream::Key& key) {
@@ -81,8 +83,8 @@ Result<std::optional<Value>> Find(const Rows& rows, const stream::TableSpec<Valu
   return found;
 }
 
-// To `days`, of the row with that key, what rows of `table` have of the days before them (services/stage/day_rows.h). Where the state
-// goes on meanwhile, a grant for one of those days may be in them that is not in the row.
+// Adds to `days`, from the row with that key, the older days in the rows of `table` (services/stage/day_rows.h). If
+// the state changes during the reads, the older days may contain a grant that the row does not.
 template <class Sum>
 Status AddOlderDays(const Rows& rows, const stream::TableSpec<credit::DayBlock<Sum>>& table,
                     const stream::Key& key, std::vector<Sum>& days, std::uint32_t history = 0) {
@@ -100,7 +102,7 @@ Status AddOlderDays(const Rows& rows, const stream::TableSpec<credit::DayBlock<S
   return Status::Ok();
 }
 
-// All rows: visit(key, value) returns a Status. The value is the visitor's until it returns.
+// All rows: visit(key, value) returns a Status. The visitor may modify the value until it returns.
 template <class Value, class Visit>
 Status ForEach(const Rows& rows, const stream::TableSpec<Value>& table, Visit&& visit) {
   Value value{};

@@ -1,4 +1,4 @@
-// What the verbs share: the list of them, where the data is, how an answer and an error are told.
+// Shared parts of the verbs: their list, the place of the data, and the output of answers and errors.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -14,13 +14,13 @@
 
 namespace cobblestone {
 
-// The command line, and the verb that it names: set while it is read, run afterwards.
+// The command line, and the verb that it names: `chosen` is set during parsing and called afterwards.
 struct Program {
   CLI::App app;
   std::function<int()> chosen;
 };
 
-// Each adds its verb.
+// Each function adds one verb.
 void AddRun(Program& program);
 void AddIngest(Program& program);
 void AddAdopt(Program& program);
@@ -61,14 +61,14 @@ struct DataPlace {
   std::string data;
 };
 void AddDataPlace(CLI::App& verb, DataPlace& place);
-// The settings of a place: those of the file, else what the directory says of itself (RememberPlace), else all
-// defaults. --data stands above the file's data_directory.
+// The settings of a place: from the file, else from the data directory (RememberPlace), else the defaults. --data
+// overrides the data_directory of the file.
 Result<settings::RunSettings> SettingsOf(const DataPlace& place);
-// Leaves in the data directory what another verb must know to find its way with --data alone: the number of
-// partitions, where the socket is, and what the projects are called.
+// Stores in the data directory what another verb needs to find it with --data alone: the number of partitions, the
+// path of the socket, and the names of the projects.
 Status RememberPlace(const settings::RunSettings& settings);
 
-// What every question has.
+// Options of every question.
 struct QueryOptions {
   DataPlace place;
   std::uint32_t project = 1;
@@ -76,15 +76,15 @@ struct QueryOptions {
 };
 void AddQueryOptions(CLI::App& verb, QueryOptions& options, bool with_project = true);
 
-// Asks and prints the answer: as JSON, or as `words` makes of it.
+// Sends the question and prints the answer: as JSON, or as text by `words`.
 int AskAndPrint(const QueryOptions& options, Purpose purpose, const Question& question,
                 const std::function<std::string(const nlohmann::json&)>& words);
 
-// On standard error; gives the exit code.
+// Prints to standard error; returns the exit code.
 int TellError(const Status& status);
-// What a long opening says, on standard error.
+// Prints the progress of a long opening to standard error.
 void TellOpening(const std::string& what);
-// One object, one line for machines (keys sorted).
+// One object on one line, for machines (keys sorted).
 void PrintJson(const nlohmann::json& json);
 
 }  // namespace cobblestone

@@ -1,4 +1,4 @@
-// What a verb that goes on tells Prometheus.
+// Metrics server of a long-running verb.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace cobblestone {
 
-// At metrics.listen; null where that is empty. `metrics` must outlive it.
+// Serves at metrics.listen; null if that is empty. `metrics` must outlive the server.
 template <class Metrics>
 Result<std::unique_ptr<metrics::ScrapeServer>> ServeMetrics(const settings::RunSettings& settings,
                                                             Metrics& metrics, RunLog& log) {

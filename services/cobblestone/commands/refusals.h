@@ -1,4 +1,4 @@
-// What the stages have refused of what a verb has sent.
+// Events of a command that the stages have refused.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,17 @@ struct Refusals {
   std::uint64_t all = 0;  // up to kMostRefusalsCounted
   std::map<std::string, std::uint64_t> by_reason;
   std::vector<nlohmann::json> first;  // records of RefusedList
-  std::vector<std::uint64_t> lines;   // of these, from 1; 0 where it is not known
+  std::vector<std::uint64_t> lines;   // of `first`, from 1; 0 if unknown
 };
 
-// Before anything is sent.
+// Call it before sending.
 Result<std::uint64_t> RefusedSoFar(Client& client);
-// When all that was sent is processed; without lines. Lines that never were events are not among them.
+// Call it when everything sent is processed; does not set `lines`. Lines that were never events are not included.
 Result<Refusals> RefusedSince(Client& client, std::uint64_t from);
 
-// "3 events were refused: UNKNOWN_APP 2 ...", and the first of them; nothing where there are none.
+// Prints "3 events were refused: UNKNOWN_APP 2 ..." and the first refusals; prints nothing if there are none.
 void PrintRefusals(const Refusals& refusals);
-// [{"number", "reason", "detail", "line"}]: the first of them.
+// [{"number", "reason", "detail", "line"}]: the first refusals.
 nlohmann::json RefusalsJson(const Refusals& refusals);
 
 }  // namespace cobblestone

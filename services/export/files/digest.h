@@ -1,4 +1,4 @@
-// SHA-256 of what goes by.
+// Incremental SHA-256.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ class Sha256 {
   Sha256& operator=(Sha256&&) noexcept;
 
   void Add(std::string_view bytes);
-  // 64 lower-case hexadecimal digits; once.
+  // 64 lower-case hexadecimal digits; call it once.
   std::string Finish();
 
  private:
@@ -29,7 +29,7 @@ struct FileDigest {
   std::uint64_t bytes = 0;
   std::string sha256;
 };
-// NotFound or Fatal, naming the file, where it cannot be read.
+// NotFound or Fatal, with the name of the file, if the file cannot be read.
 Result<FileDigest> DigestOf(const std::string& path);
 
 }  // namespace cobblestone::statistics

@@ -1,4 +1,4 @@
-// What lies beside the files of an export, as manifest.json: what they are, their sums, and what all records come to.
+// manifest.json of an export: its files, their checksums, and the totals of all records.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,23 @@
 
 namespace cobblestone::statistics {
 
-// One output of the spec (or a file that every export has): the records that it stands for, in any number of files.
+// One output of the spec (or a file that every export has): its records, in any number of files.
 struct OutputFigures {
-  std::string name;     // "user.gz", "user_N.gz" where it is numbered: the same in each export of one spec
-  std::string record;   // tag of its records: "user"
-  RecordTotals totals;  // of all its records, also where only what has changed was written
-  std::uint64_t changed = 0;  // records that were written; in a full export all
-  std::uint64_t removed = 0;  // numbers in the file of those that are gone
-  std::string removed_file;   // empty: nothing is gone
+  // "user.gz", or "user_N.gz" if numbered; the same in each export of one spec.
+  std::string name;
+  std::string record;  // tag of its records: "user"
+  // Of all its records, even if only changed records were written.
+  RecordTotals totals;
+  // Records that were written; in a full export all records.
+  std::uint64_t changed = 0;
+  std::uint64_t removed = 0;  // number of ids in `removed_file`
+  std::string removed_file;   // empty: no record was removed
   std::vector<std::string> files;
 };
 
-// An export that an incremental one goes on from.
+// The export on which an incremental export is based.
 struct Base {
-  std::string directory;        // its name, without where it lay
+  std::string directory;        // name without the parent directory
   std::string manifest_sha256;  // of its manifest.json
   std::int64_t time = 0;
 };
@@ -35,7 +38,7 @@ struct Manifest {
   std::int64_t time = 0;  // UNIX s: update_time
   std::string source;
   std::optional<Base> base;            // none: a full export
-  std::optional<LedgerTotals> ledger;  // none: the source has none; not read back
+  std::optional<LedgerTotals> ledger;  // none: the source has no ledger; LoadManifest does not read it
   std::vector<OutputFigures> outputs;
   std::vector<FileFigures> files;  // all but manifest.json itself
 };
@@ -48,7 +51,7 @@ struct LoadedManifest {
   Manifest manifest;
   std::string sha256;  // of the file
 };
-// Of the directory. NotFound where there is none, Corrupted where it is not one that was written here.
+// Manifest of a directory. NotFound: no manifest. Corrupted: not a manifest that ManifestText wrote.
 Result<LoadedManifest> LoadManifest(const std::string& directory);
 
 }  // namespace cobblestone::statistics

@@ -1,8 +1,8 @@
-// One file of an export, written front to back: plain, as one gzip member, or as a zip archive with one entry.
+// One file of an export, written sequentially: plain, as one gzip member, or as a zip archive with one entry.
 //
-// gzip is made of blocks that are compressed beside each other, each knowing the 32 KiB before it; what comes out is one
-// ordinary stream, the same with any number of threads, and for a file of one block what zlib makes of it in one go (and so
-// BOINC's). Memory: some blocks, however long the file.
+// gzip consists of blocks that are compressed in parallel, each with the preceding 32 KiB as dictionary. The result
+// is one ordinary stream, the same for any number of threads. A file of one block equals zlib's output for the whole
+// text (and BOINC's). Memory: some blocks, however long the file.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,17 @@ namespace cobblestone::statistics {
 
 struct FileFigures {
   std::string name;
-  std::uint64_t bytes = 0;          // as it lies there
-  std::string sha256;               // of that
+  std::uint64_t bytes = 0;          // on disk
+  std::string sha256;               // of the bytes on disk
   std::uint64_t content_bytes = 0;  // before compression
   std::uint64_t records = 0;
 };
 
 class OutputFile {
  public:
-  // Makes directory/name with the compression's ending. InvalidArgument where it exists (two outputs of one name), Full or
-  // Fatal where it cannot be made. `workers` must live longer. `now`, UNIX s: the time that a zip archive tells.
+  // Creates directory/name with the extension of the compression. InvalidArgument: the file exists (two outputs with
+  // one name). Full or Fatal: it cannot be created. `workers` must outlive the file. `now`, UNIX s: time stored in a
+  // zip archive.
   static Result<std::unique_ptr<OutputFile>> Create(const std::string& directory, const std::string& name,
                                                     Compression compression, std::int64_t now,
                                                     Workers& workers);
@@ -38,10 +39,10 @@ class OutputFile {
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
 
-  // Full or Fatal, naming the file, where it cannot be written.
+  // Full or Fatal, with the name of the file, if it cannot be written.
   Status Append(std::string_view text);
   void CountRecord() { ++figures_.records; }
-  // Writes what is left and closes the file; once. Whoever publishes syncs the directory as a whole.
+  // Writes the remaining bytes and closes the file; call it once. The publication syncs the directory as a whole.
   Result<FileFigures> Finish();
 
  private:
@@ -50,20 +51,20 @@ class OutputFile {
   OutputFile(std::string directory, std::string name, Compression compression, std::int64_t now,
              Workers& workers);
   void StartBlock(bool last);
-  // Writes blocks in their order until at most `left` are under way.
+  // Writes completed blocks in order until at most `left` are in progress.
   Status DrainBlocks(std::size_t left);
   Status Write(std::string_view bytes);
   Result<FileFigures> FinishZip();
 
   std::string directory_;
-  std::string name_;  // without the ending
-  std::string path_;  // of what is being written
+  std::string name_;  // without the extension
+  std::string path_;  // of the file
   Compression compression_;
   std::int64_t now_;
   Workers& workers_;
   int descriptor_ = -1;
   std::string buffer_;
-  std::string tail_;  // the end of the block before
+  std::string tail_;  // end of the previous block
   std::deque<std::pair<std::shared_ptr<Block>, Workers::Handle>> blocks_;
   unsigned long crc_ = 0;
   Sha256 sum_;

@@ -1,8 +1,8 @@
-// The outputs of one enumeration: each record goes to all of them, into one file or numbered ones. With what an earlier
-// export had, only what has changed since is written.
+// The outputs of one enumeration: each record goes to all of them, into one file or into numbered files. If the
+// records of an earlier export are known, only changes are written.
 //
-// Numbers: all numbered outputs of an enumeration share one counter, which goes up by one per record and output, as upstream
-// has it (tests/golden/export/README.md, 'Files and names'): with two, each gets every other number.
+// Numbers: all numbered outputs of an enumeration share one counter, which increases by one per record and output, as
+// upstream (tests/golden/export/README.md, 'Files and names'): with two outputs, each has every other number.
 #pragma once
 
 #include <cstdint>
@@ -25,26 +25,26 @@ struct OutputPlace {
   std::string directory;
   std::int64_t now = 0;  // UNIX s
   Workers* workers = nullptr;
-  // The records that an output had in the export before; empty: a full export. Asked once per output.
+  // Records of an output in the previous export; empty function: a full export. Called once per output.
   std::function<Result<RecordSet>(const std::string& output)> known;
 };
 
 class OutputSet {
  public:
-  // `record`: the tag of its records. `head`, `tail`: of each file. Spec errors (two outputs of one file) come from Put or
-  // Finish.
+  // `record`: tag of the records. `head`, `tail`: of each file. Errors of the spec (two outputs with one file) are
+  // returned by Put or Finish.
   OutputSet(const OutputPlace& place, const Enumeration& enumeration, std::string record, std::string head,
             std::string tail);
   ~OutputSet();
 
-  // To be called first: makes the files that are there without records, too.
+  // Call it first: creates the files that exist even without records.
   Status Begin();
-  // Which texts of a record are asked for.
+  // Which texts of a record the outputs need.
   [[nodiscard]] bool WantsPlain() const;
   [[nodiscard]] bool WantsDetail() const;
-  // `plain`, `detailed`: the record for outputs without and with <detail/>; one that is not wanted may be empty.
+  // `plain`, `detailed`: the record for outputs without and with <detail/>; a text that no output needs may be empty.
   Status Put(const RecordKey& key, std::string_view plain, std::string_view detailed, std::uint32_t copies);
-  // Adds what was written to the manifest.
+  // Adds the written files and figures to the manifest.
   Status Finish(Manifest* manifest);
 
  private:

@@ -1,14 +1,16 @@
-// Publication: a directory of files comes into being as a whole. It is written beside its final place, brought to the disk, and
-// exchanged with what is there in one step, so that the name always stands for a whole export, the old or the new.
+// Publishes a directory of files atomically. The files are written beside the final place, synced to disk, and
+// exchanged with the previous directory in one step: the name always refers to a complete export, the old or the new
+// one.
 //
-// What was there is renamed to itself with the time behind it, as upstream does (FINAL_2026_11_20_19_45_41, local time, no
-// zeros in front), or moved into the archive as stats_2026_..., or deleted. Deaths in between heal at the next Begin: what an
-// unfinished export left is deleted; where the exchange was done the old export gets its name.
+// The previous directory is renamed with the time appended, as upstream does (FINAL_2026_11_20_19_45_41, local time,
+// without leading zeros), or moved into the archive as stats_2026_..., or deleted. The next Begin repairs the effects
+// of a crash: it deletes an unfinished export, or, if the exchange had been done, renames the old export.
 //
-// Invariant: only directories of this process's user are written to, exchanged or emptied, and no link is followed to one: what
-// lies at FINAL or FINAL.partial and is a link, or another's, is refused. Others may write beside the export (a web server's
-// directory): files are made, and deleted, by way of the directory that was opened, whatever its name stands for meanwhile.
-// Directories and files are readable to all, whatever the umask: statistics files are made to be published.
+// Invariant: only directories of this process's user are written to, exchanged or emptied, and symbolic links to
+// directories are not followed: if FINAL or FINAL.partial is a link or belongs to another user, Begin refuses. Other
+// users may have write permission beside the export (in a web server's directory): files are created and deleted
+// through the descriptor of the open directory, whatever its name refers to meanwhile. Directories and files are
+// readable by everybody, whatever the umask: statistics files are meant to be public.
 #pragma once
 
 #include <cstdint>
@@ -22,27 +24,28 @@ namespace cobblestone::statistics {
 
 struct PublishOptions {
   std::string final_directory;
-  std::string archive_directory;  // empty: beside it
+  std::string archive_directory;  // empty: beside final_directory
   bool delete_old = false;
   std::int64_t now = 0;  // UNIX s
-  // What was found and done about it.
+  // Receives a line for each problem that was found and repaired.
   std::function<void(const std::string&)> report;
 };
 
 class Publication {
  public:
-  // Makes FINAL.partial. Retry where another process is writing one, InvalidArgument where something lies there that no export
-  // has left, or the places cannot be used (no such parent, another file system), Full or Fatal where nothing can be written.
+  // Creates FINAL.partial. Retry: another process is writing an export. InvalidArgument: the place holds something
+  // that no export has left, or it cannot be used (no parent directory, another file system). Full or Fatal: nothing
+  // can be written.
   static Result<Publication> Begin(const PublishOptions& options);
-  // What was not published is deleted.
+  // Deletes an export that was not published.
   ~Publication();
   Publication(Publication&& other) noexcept;
   Publication& operator=(Publication&&) = delete;
 
-  // To write into: a path by way of the open directory (/proc/self/fd). For messages there is `shown()`.
+  // Directory to write into: a path through the open descriptor (/proc/self/fd). `shown()` is the path for messages.
   [[nodiscard]] const std::string& directory() const { return directory_; }
   [[nodiscard]] const std::string& shown() const { return partial_; }
-  // Once. Where what was there has gone is returned; empty where there was nothing, or it was deleted.
+  // Call it once. Returns the new place of the previous export; empty if there was none, or it was deleted.
   Result<std::string> Publish();
 
  private:
@@ -50,7 +53,7 @@ class Publication {
   Status Prepare();
   Status HealLeftOvers();
   Status TakeLock(bool* left_over);
-  // Still ours, under its name.
+  // Ok if the directory under the name is still the one that Begin created.
   [[nodiscard]] Status CheckPlace() const;
   Result<std::string> PutOldAway();
   std::string NameOfOld() const;
@@ -61,8 +64,9 @@ class Publication {
   std::string final_;
   std::string partial_;
   std::string directory_;
-  int lock_ = -1;      // of the directory that is being written; held by the system until this process ends
-  bool mine_ = false;  // to be deleted where it is not published
+  // Lock on the directory that is being written; released by the system when this process ends.
+  int lock_ = -1;
+  bool mine_ = false;  // delete the directory unless it is published
 };
 
 }  // namespace cobblestone::statistics

@@ -1,5 +1,5 @@
-// Exports read back: a full one, and what incremental ones say has changed since, each resting on the one before. By this an
-// incremental export knows what was published, and a reader proves that nothing is missing.
+// Reads a chain of exports: a full export and its incremental exports, each based on the previous one. An incremental
+// export uses it to learn what was published; a reader uses it to prove that no record is missing.
 #pragma once
 
 #include <functional>
@@ -14,19 +14,20 @@ namespace cobblestone::statistics {
 
 class ExportChain {
  public:
-  // A full export, then incremental ones in their order. Corrupted where one does not rest on the one before it, or the first
-  // is no full one; NotFound where there is no export.
+  // A full export, then incremental ones in order. Corrupted: one is not based on the previous one, or the first is
+  // not a full export. NotFound: a directory has no export.
   static Result<ExportChain> Open(const std::vector<std::string>& directories);
 
   [[nodiscard]] const Manifest& last() const { return links_.back().manifest; }
-  // What an export that goes on from here says of it.
+  // Identity of the last export, for an export that is based on it.
   [[nodiscard]] Base AsBase() const;
 
-  // Every file of every export has the size and the sum that its manifest says. Corrupted names the first that has not.
+  // Verifies size and checksum of every file against the manifests. Corrupted names the first file that differs.
   [[nodiscard]] Status CheckFiles(const std::function<void(const std::string& file)>& progress) const;
-  // The records of an output after the last export, by number; none where it has no such output. Memory: 48 bytes each.
+  // Records of an output after the last export, by id; none if the output does not exist. Memory: 48 bytes per
+  // record.
   [[nodiscard]] Result<RecordSet> Records(const std::string& output) const;
-  // The same, added up. To be compared with what the last manifest says.
+  // Totals of these records, for comparison with the last manifest.
   [[nodiscard]] Result<RecordTotals> Totals(const std::string& output) const;
 
  private:

@@ -1,4 +1,4 @@
-// A file of an export, read back: plain, gzip or zip, cut into its records.
+// Reads a file of an export, plain, gzip or zip, and splits it into records.
 #pragma once
 
 #include <functional>
@@ -11,19 +11,19 @@
 
 namespace cobblestone::statistics {
 
-// The bytes of a file behind its compression, told from its name.
+// The uncompressed contents of a file; the compression is detected from the name.
 class ContentReader {
  public:
-  // NotFound, naming the file, where it cannot be opened; Corrupted where it is no such archive.
+  // NotFound, with the name of the file, if it cannot be opened. Corrupted: not an archive of this kind.
   static Result<std::unique_ptr<ContentReader>> Open(const std::string& path);
   virtual ~ContentReader() = default;
-  // The next line with its end; empty at the end of the file. Valid until the next call. Corrupted where the file cannot be
-  // unpacked.
+  // The next line with its line end; empty at the end of the file. Valid until the next call. Corrupted:
+  // decompression failed.
   Result<std::string_view> NextLine();
 
  protected:
   explicit ContentReader(std::string path) : path_(std::move(path)) {}
-  // Bytes read into `buffer`; 0 at the end.
+  // Number of bytes read into `buffer`; 0 at the end.
   virtual Result<std::size_t> Read(char* buffer, std::size_t size) = 0;
   const std::string path_;
 
@@ -33,13 +33,13 @@ class ContentReader {
   bool ended_ = false;
 };
 
-// Every record of the tag ("user", "badge_user"), with whose it is. Corrupted, with file and line, where the file is not one
-// that an export writes. Text that upstream writes raw can look like the end of a record: such files can be read without
-// doubt only if they were written with --strict-xml; a wrong cut shows in the totals of the manifest.
+// Every record with the tag ("user", "badge_user") and its key. Corrupted, with file and line: the file is not one
+// that an export writes. Raw text of upstream's format can look like the end of a record: reading is unambiguous only
+// for files written with --strict-xml; a wrong split shows in the totals of the manifest.
 Status ReadRecords(const std::string& path, const std::string& tag,
                    const std::function<Status(const RecordKey&, std::string_view record)>& take);
 
-// The numbers of a file of those that are gone.
+// The keys in a file of removed records.
 Status ReadRemoved(const std::string& path, const std::function<Status(const RecordKey&)>& take);
 
 }  // namespace cobblestone::statistics

@@ -1,5 +1,5 @@
-// What a set of records comes to, and which records an export had: by these an incremental export knows what has changed, and
-// a reader proves that it has read back what was written.
+// Totals of a set of records, and the records of an earlier export. An incremental export uses them to find changes;
+// a reader uses them to prove that it has read what was written.
 #pragma once
 
 #include <compare>
@@ -10,23 +10,24 @@
 
 namespace cobblestone::statistics {
 
-// Whose record: an id, or a holder and a badge (the second is 0 otherwise).
+// Key of a record: an id (`second` is 0), or a holder and a badge.
 struct RecordKey {
   std::int64_t first = 0;
   std::int64_t second = 0;
   auto operator<=>(const RecordKey&) const = default;
 };
 
-using RecordHash = unsigned __int128;  // XXH3 of the record's bytes: finds changes, holds against no attacker
+// XXH3 of the record's bytes: detects changes, but is not secure against attackers.
+using RecordHash = unsigned __int128;
 RecordHash HashOf(std::string_view record);
 
-// The number in the record's <total_credit>, in units of 10^-6 as printed; 0 where it has none or one beyond 10^31.
+// Value of the record's <total_credit>, in units of 10^-6 as printed; 0 if it is absent or above 10^31.
 __int128 CreditOf(std::string_view record);
 
-// Independent of order, so that sorted and unsorted files, and a full export and its increments, come to the same.
+// Independent of order, so that sorted and unsorted files, and a full export and its increments, have equal totals.
 struct RecordTotals {
   std::uint64_t records = 0;
-  __int128 credit = 0;  // 10^-6 Cobblestones, of what is printed
+  __int128 credit = 0;  // 10^-6 Cobblestones, sum of printed values
   RecordHash hash = 0;  // sum over all records, modulo 2^128
 
   void Add(std::string_view record, std::uint32_t copies);
@@ -38,7 +39,7 @@ std::string CreditText(__int128 credit);
 // 32 hexadecimal digits.
 std::string HashText(RecordHash hash);
 
-// The records of one output as an earlier export had them: 48 bytes each.
+// Records of one output in an earlier export; 48 bytes each.
 class RecordSet {
  public:
   struct Entry {
@@ -48,13 +49,13 @@ class RecordSet {
     bool seen = false;
   };
 
-  // Adds copies of a record; several of one key count together. Put together in any order, then ordered.
+  // Adds one copy of a record; several copies of one key are counted. Call Add() in any order, then Order() once.
   void Add(const RecordKey& key, RecordHash hash);
   void Order();
 
-  // After Order(). Whether the record is there just so, in as many copies; marks its key as seen.
+  // After Order(). True if the record exists unchanged, in as many copies. Marks its key as seen.
   bool Has(const RecordKey& key, RecordHash hash, std::uint32_t copies);
-  // Those that Has was not asked about, in order.
+  // Keys that were never passed to Has(), in order.
   [[nodiscard]] std::vector<RecordKey> Unseen() const;
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
 

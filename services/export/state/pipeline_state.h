@@ -1,4 +1,4 @@
-// The committed state of a pipeline, wherever it runs, for a long look from a process of its own: an export.
+// The committed state of a pipeline on any backend, for a long read by another process: an export.
 #pragma once
 
 #include <functional>
@@ -19,15 +19,15 @@ namespace cobblestone {
 
 class PipelineState {
  public:
-  // A program that runs on the directory copies its states by hard links, and is not held up otherwise; a directory on which
-  // nothing runs is opened; on Kafka a view of its own follows until it has all slots. One at a time for a directory:
-  // kFenced. kNotFound: there is no such directory.
+  // If a program runs on the directory, it copies its states by hard links, without other delay. A directory without
+  // a running program is opened. On Kafka a view of its own follows until it has all slots. kFenced: another export
+  // uses the directory. kNotFound: the directory does not exist.
   static Result<std::unique_ptr<PipelineState>> Open(const settings::RunSettings& settings,
                                                      const std::function<void(const std::string&)>& report);
 
   [[nodiscard]] view::State& state() { return *state_; }
-  // What the ledger comes to up to these places, which the state has read. What was read for the last export is gone on from,
-  // unless `anew`. The program that runs does the reading.
+  // Ledger sums up to `to`, which the state has read. Continues from the sums of the last export, unless `anew`. A
+  // running program does the reading itself.
   Result<LedgerSums> SumLedger(const LedgerPlaces& to, bool anew, const LedgerSums::Progress& progress);
 
  private:
@@ -36,12 +36,12 @@ class PipelineState {
   Status OpenOnKafka(const settings::RunSettings& settings,
                      const std::function<void(const std::string&)>& report);
 
-  // What holds what, from the first to the last.
+  // In order of dependency: each member needs those above it.
   std::optional<stream::embedded::LockFile> lock_;
   std::unique_ptr<Engine> engine_;
-  std::unique_ptr<Client> client_;  // of who has the directory; none: on Kafka
+  std::unique_ptr<Client> client_;  // client of the program that has the directory; null on Kafka
   std::unique_ptr<KafkaView> view_;
-  std::string sums_;  // on Kafka: the file of the ledger's sums
+  std::string sums_;  // on Kafka: path of the file with the ledger's sums
   std::unique_ptr<view::State> copied_;
   view::State* state_ = nullptr;
 };

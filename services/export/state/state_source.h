@@ -1,9 +1,9 @@
-// The rows of statistics files from the state of a pipeline: what accounts have now, and what projects have told of them
-// (profiles of the stages). Each partition's rows are those of one commit, from Open() to the end.
+// The rows of statistics files from the state of a pipeline: current accounts, and the profiles that projects sent
+// (stored by the stages). All rows of a partition are of one commit, from Open() to the end.
 //
-// A total is the exact figure of the account's opening and what was granted since; so are totals by app. The averages are the
-// pipeline's from the first grant on; of credit by app, which has none there, they stay what was told.
-// Keeps 16 bytes for each user, host and member of a team. Threads: one.
+// A total is exact: the account's opening balance plus all grants since; so are totals by app. Averages are the
+// pipeline's, from the first grant on; the pipeline has no averages by app, so those keep the values that the project
+// sent. Memory: 16 bytes for each user, host and member of a team. Owner: one thread.
 #pragma once
 
 #include <cstdint>
@@ -26,21 +26,21 @@ namespace cobblestone {
 
 struct StateSourceOptions {
   ProjectId project{1};
-  std::optional<bool> statsexport_enabled;  // above what the project's profile says
+  std::optional<bool> statsexport_enabled;  // overrides the project's profile
 };
 
-// What files show of an account: its figures when it was opened, and what was granted since.
+// The figures of an account as files show them: its opening balance plus grants since.
 wire::OpeningFigures FiguresOf(const credit::Account& account,
                                const std::optional<wire::OpeningFigures>& opening);
 
 class StateSource final : public statistics::Source {
  public:
-  // Walks the accounts once. kRetry: nothing can be seen of the state yet. `state` outlives it.
+  // Scans the accounts once. kRetry: no state is available yet. `state` must outlive the source.
   static Result<std::unique_ptr<StateSource>> Open(view::State& state, const StateSourceOptions& options);
   static Result<std::unique_ptr<StateSource>> Open(HeldState held, const StateSourceOptions& options);
 
   [[nodiscard]] const HeldState& held() const { return held_; }
-  // Those that have a catalogue, this one or others.
+  // Projects with a catalogue, including this one if it has one.
   [[nodiscard]] const std::set<std::uint32_t>& projects() const { return projects_; }
   [[nodiscard]] std::string Describe() const override { return description_; }
   [[nodiscard]] const statistics::Catalogue& catalogue() const override { return catalogue_; }
@@ -89,9 +89,9 @@ class StateSource final : public statistics::Source {
   [[nodiscard]] const view::Rows& RowsFor(const RowsOf& rows, std::int64_t id) const;
   Status ReadUser(std::int64_t id, statistics::User* user);
   Status ReadTeam(std::int64_t id, statistics::Team* team);
-  // False: it has become another host.
+  // False: the host has been merged into another host.
   Result<bool> ReadHost(const HostEntry& entry, statistics::Host* host);
-  // Where the host's account is: with its owner, unless it is on its way.
+  // The host's account: stored with its owner, or elsewhere while it moves to another partition.
   Result<accounts::HostAccount> AccountOf(const HostEntry& entry) const;
   Status CreditOf(const view::Rows& rows, const stream::TableSpec<wire::FactsRow>& table, std::int64_t id,
                   const credit::Account& account, std::vector<statistics::AppCredit>* credit);
@@ -105,14 +105,14 @@ class StateSource final : public statistics::Source {
   const HeldState held_;
   std::string description_;
   std::set<std::uint32_t> projects_;
-  double event_time_ = 0;  // UNIX s: of the last tick
+  double event_time_ = 0;  // UNIX s of the last tick
   statistics::Catalogue catalogue_;
   // All in ascending order of id.
   std::vector<UserEntry> users_;
   std::vector<HostEntry> hosts_;
   std::vector<std::int64_t> teams_;
   std::vector<std::pair<std::int64_t, std::int64_t>> members_;  // team, user
-  std::vector<std::int64_t> show_hosts_;                        // users; while rows are being found
+  std::vector<std::int64_t> show_hosts_;                        // users; used only by Open()
   std::vector<statistics::ConsentGiven> consent_;
   std::vector<std::int64_t> users_deleted_;
   std::vector<std::int64_t> hosts_deleted_;
