@@ -1,5 +1,6 @@
-// What ACCOUNTS keeps of users for statistics files (services/stage/profile_rows.h): tables by user id, for whoever reads them
-// in the store. A user has its profile in the partition of its other rows; facts may be of users that nobody has named.
+// User data that ACCOUNTS keeps for statistics files (services/stage/profile_rows.h): tables by user id, for readers
+// of the store. The profile is in the partition of the user's other rows; facts may exist for users without a
+// profile.
 #pragma once
 
 #include "services/stage/profile_rows.h"

@@ -1,5 +1,5 @@
-// What CLAIMS keeps of hosts for statistics files (services/stage/profile_rows.h): tables by host id, for whoever reads them in
-// the store. A host has its profile in the partition of its other rows here; its account lies with its owner.
+// Host data that CLAIMS keeps for statistics files (services/stage/profile_rows.h): tables by host id, for readers of
+// the store. The profile is in the partition of the host's other CLAIMS rows; the host's account is in its owner's.
 #pragma once
 
 #include "services/stage/profile_rows.h"

@@ -1,5 +1,5 @@
-// What the coordinator keeps of projects for statistics files (services/stage/profile_rows.h): one row for each project (id 0),
-// for whoever reads it in the store.
+// The coordinator's project data for statistics files (services/stage/profile_rows.h): one row per project (id 0),
+// for readers of the store.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace cobblestone::coordinator {
 
-// What events have called a project (ProjectName): stands above what the settings call it. By project.
+// The project's name from ProjectName events; takes precedence over the name in the settings. By project.
 struct ProjectNameRow {
   wire::Word name_word;  // the event that told the name
   std::string name;

@@ -1,4 +1,4 @@
-// What a job's decision makes of its partial grants, as records of the ledger: whoever decides writes them.
+// Ledger records for the settlement of a job's partial grants, written by the stage that decides the job.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What TEAMS keeps of teams for statistics files (services/stage/profile_rows.h): tables by team id, for whoever reads them in
+// Team data that TEAMS keeps for statistics files (services/stage/profile_rows.h): tables by team id, for readers of
 // the store.
 #pragma once
 

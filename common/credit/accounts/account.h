@@ -1,4 +1,5 @@
-// Accounts: totals as integers, recent average credit, per-app sums, daily history (docs/rules.md, sections 29 to 31).
+// Accounts: totals as integers, recent average credit, per-app sums, daily history (docs/rules.md, sections 29 to
+// 31).
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ __extension__ using MicroTotal = __int128;
 // Infinite, NaN or beyond 64 bits: 0 and *ok = false (the caller refuses).
 MicroCredit RoundToMicro(double credit, bool* ok = nullptr);
 
-// Recent average credit and the time it is of. S002, 'update_average'.
+// Recent average credit and the time at which it holds. S002, 'update_average'.
 struct RecentAverage {
   double value = 0;  // Cobblestones per day
   double time = 0;   // UNIX s; 0: never
@@ -33,10 +34,10 @@ struct RecentAverage {
 // Adds `work` Cobblestones granted at `now` for work begun at `work_start`. BOINC's and S002's function, with
 // the limit for dt -> 0 (golden README, item 23; table s11). half_life in s. As in both: a `now` before
 // average.time counts as no time passed and becomes the average's time all the same; a first posting with
-// work_start >= now gives an infinite or negative average; Post() below says what comes of it.
+// work_start >= now gives an infinite or negative average, which Post() below handles.
 void UpdateAverage(double now, double work_start, double work, double half_life, RecentAverage& average);
 
-// The value at `now` without new work. S002, 'decay_average'; a `now` before average.time leaves it as it is.
+// The value at `now` without new work. S002, 'decay_average'; a `now` before average.time changes nothing.
 double DecayedAverage(const RecentAverage& average, double now, double half_life);
 
 struct AppSum {
@@ -71,12 +72,12 @@ struct DaySum {
 
 struct Account {
   MicroTotal opening_micro = 0;      // from the opening event; part of total
-  MicroTotal total_micro = 0;        // all that was ever granted, less what was taken back
-  MicroTotal provisional_micro = 0;  // part of total: partial grants of results that are not decided yet
+  MicroTotal total_micro = 0;        // all credit ever granted, less all credit taken back
+  MicroTotal provisional_micro = 0;  // part of total: partial grants of undecided results
   // Was taken back, and future credit makes up for it first (TrickleSettlement::kCap).
   MicroTotal owed_micro = 0;
   RecentAverage recent;
-  std::uint64_t grants = 0;  // granted results, grants of zero too
+  std::uint64_t grants = 0;  // granted results, including grants of zero
   std::vector<AppSum> apps;  // ascending by app
   std::vector<DaySum>
       days;  // its history, ascending by day; stages keep older blocks beside it (day_history.h)
@@ -98,19 +99,20 @@ struct PostingFacts {
   double work_start = 0;  // UNIX s
   // Work for the recent average, Cobblestones before rounding (Grant.credit); absent: micro / 1e6.
   std::optional<double> work = std::nullopt;
-  // boinc, item 23 to the letter: a posting older than the average sets the average's time back, and a first
-  // posting that ends before it began makes the average negative. Otherwise the first counts as made at the
+  // boinc, exactly as golden README item 23: a posting older than the average sets the average's time back, and a
+  // first posting that ends before it began makes the average negative. Otherwise the first counts as made at the
   // average's time, and the second leaves the average empty.
   bool boinc_average = false;
   bool counted = true;          // a result was granted with it; not with a partial grant or a reversal
   MicroCredit provisional = 0;  // added to the provisional part
   bool owed = false;            // what it takes back future credit makes up for
-  // Cobblestones per day that the recent average loses, besides `micro` where that is below 0, which it does not take for work:
-  // what of the credit taken back is still in it. Below 0: it wins (a correction alone).
+  // Cobblestones per day that the recent average loses: the share that the reversed credit still has in the average.
+  // A negative `micro` itself is no work for the average. Negative: the average gains (only in a correction).
   double recent_off = 0;
   bool corrects = false;  // an operator's reversal or re-pricing: `micro` is no work, whatever its sign
-  bool uncounts = false;  // a result that was granted counts no more
-  // A correction that gives a result its first credit: where the account has no recent average yet, what it wins begins one.
+  bool uncounts = false;  // a granted result no longer counts
+  // A correction that gives a result its first credit: the gain starts the recent average of an account that has
+  // none yet.
   bool begins_average = false;
 };
 

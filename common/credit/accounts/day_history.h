@@ -1,6 +1,6 @@
-// A history day by day, of the last kHistoryDays. The sums of the newest few days stay with what they are of; older ones are
-// in blocks, a row of its own for each, which is touched when the days move on and where something of its days still comes. So
-// what every grant reads and writes is small and of one size, however long the history has become.
+// A daily history of the last kHistoryDays. The sums of the newest few days stay in the row of their account; older
+// sums are in blocks, one row per block. A block is written only when days become older or a late sum arrives. Each
+// grant therefore reads and writes a small row of bounded size, whatever the length of the history.
 //
 // A sum has `day` (UNIX day) and Add(sum of the same day). Days ascend.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace cobblestone::credit {
 
-// Of a time in UNIX s. Beyond 64 bits of days: the nearest one that a number can hold.
+// The UNIX day of a time in UNIX s, limited to +-9e15.
 inline std::int64_t DayOf(double time) {
   const double day = std::floor(time / kSecondsPerDay);
   if (!(day > -9e15)) return -9'000'000'000'000'000;
@@ -23,13 +23,13 @@ inline std::int64_t DayOf(double time) {
   return static_cast<std::int64_t>(day);
 }
 
-// What is older than the history goes back is not kept, whether it comes so late or a newer day has come.
+// Drops days older than kHistoryDays: a sum that arrives too late, and old sums when a newer day arrives.
 template <class Sum>
 void AddDay(const Sum& more, std::vector<Sum>& days) {
   if (!days.empty() && more.day <= days.back().day - kHistoryDays) return;
   auto at = days.end();
   while (at != days.begin() && std::prev(at)->day >= more.day)
-    --at;  // they come almost in order: from the end
+    --at;  // sums arrive almost in order: search from the end
   if (at != days.end() && at->day == more.day) {
     at->Add(more);
     return;
@@ -40,13 +40,13 @@ void AddDay(const Sum& more, std::vector<Sum>& days) {
              std::find_if(days.begin(), days.end(), [&](const Sum& one) { return one.day >= oldest; }));
 }
 
-// So many days at the most stay: whole parts of a block.
+// At most kNewestDays days stay outside the blocks; kNewestDays divides kBlockDays.
 inline constexpr int kNewestShift = 3;
 inline constexpr std::int64_t kNewestDays = std::int64_t{1} << kNewestShift;
 
 inline constexpr int kBlockShift = 5;
 inline constexpr std::int64_t kBlockDays = std::int64_t{1} << kBlockShift;
-// A history lies in at most so many blocks; a row is taken again by the block that comes when the history has left it.
+// A history spans at most kBlockRows blocks; a new block reuses the row of a block that has left the history.
 inline constexpr std::uint32_t kBlockRows = 14;
 static_assert((kHistoryDays - 2) / kBlockDays + 2 <= kBlockRows);
 
@@ -66,8 +66,8 @@ struct DayBlock {
   }
 };
 
-// After whatever changes `days`: moves all but the newest to rows. row(number below kBlockRows) gives a DayBlock<Sum>& for
-// changing, empty where there was none.
+// To be called after each change of `days`: moves all but the newest days to rows. row(number below kBlockRows)
+// returns a mutable DayBlock<Sum>&, empty if the row did not exist.
 template <class Sum, class Row>
 void FileOlderBlocks(std::vector<Sum>& days, Row&& row) {
   if (days.empty()) return;
@@ -82,8 +82,9 @@ void FileOlderBlocks(std::vector<Sum>& days, Row&& row) {
   days.erase(days.begin(), at);
 }
 
-// The whole history: puts what rows have before `days`. row(number below kBlockRows) gives a const DayBlock<Sum>*, null where
-// there is none. `days` may be older than the rows: of what has been filed since it has its own.
+// Restores the whole history: inserts the sums of the rows before `days`. row(number below kBlockRows) returns a
+// const DayBlock<Sum>*, null if the row does not exist. `days` may be older than the rows: days that were filed since
+// then come from `days`.
 template <class Sum, class Row>
 void AddOlderBlocks(std::vector<Sum>& days, Row&& row) {
   if (days.empty()) return;

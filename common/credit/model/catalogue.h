@@ -1,5 +1,5 @@
-// What a project has told about its apps, versions and settings, and the scales that the coordinator published. Values;
-// every stage holds the same ones at the same place of its input, because they arrive as broadcasts.
+// A project's apps, app versions and settings, and the scales that the coordinator published. Values. All stages hold
+// equal values at the same place of their input, because the values arrive as broadcasts.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +60,7 @@ struct AppVersionRow {
   std::uint32_t version_num = 0;
   std::uint64_t platform = 0;
   std::string plan_class;
-  Resource resource = Resource::kUnknown;  // unknown: IsGpu() tells from the plan class
+  Resource resource = Resource::kUnknown;  // unknown: IsGpu() uses the plan class
   bool deprecated = false;
   bool deleted = false;
 
@@ -83,8 +83,8 @@ struct ProjectSettings {
   }
 };
 
-// Scales of one version in force. `cached_*`: boinc, the copy in the validator's memory (golden README, items 3, 24);
-// where there is none the first use reads the stored one.
+// Scales in force for one version. `cached_*`: for boinc, the copy in the validator's memory (golden README, items 3,
+// 24); without a copy the first use reads the stored values.
 struct VersionScale {
   Average pfc;       // as stored
   double scale = 0;  // 0: none
@@ -101,7 +101,7 @@ struct VersionScale {
 };
 
 struct AppScale {
-  bool defined = false;  // min_avg_pfc is
+  bool defined = false;  // whether min_avg_pfc is defined
   double min_avg_pfc = 0;
   double cpu_mean = 0;
   double gpu_mean = 0;
@@ -118,7 +118,7 @@ struct AppScale {
   }
 };
 
-// One epoch.
+// The scales of one epoch.
 struct ScaleTable {
   std::uint64_t epoch = 0;
   double time = 0;
@@ -147,7 +147,7 @@ struct Catalogue {
   }
 };
 
-// What a decision about one result may look at besides the host.
+// Inputs of a decision about one result, besides the host.
 struct InForce {
   ProjectId project;
   const Catalogue& catalogue;

@@ -1,5 +1,5 @@
-// Every number of the rules, once, with its source. A policy version may set others (schemas/events.proto,
-// PolicyConstants).
+// Every constant of the rules, once, with its source. A policy version may set other values
+// (schemas/events.proto, PolicyConstants).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ inline constexpr double kDefaultScalePeriod = 600;  // S000, 'Feeder changes': e
 inline constexpr double kDefaultResultWindow = 30 * kSecondsPerDay;  // semantics, 'Windows'
 inline constexpr double kResultWindowDelayBounds = 4;                // semantics, 'Windows'
 inline constexpr int kHistoryDays = 400;
-inline constexpr double kMinJobsPerDay = 1;     // S000 names none; from 0 doubling would never lead up again
+inline constexpr double kMinJobsPerDay = 1;  // S000 names no minimum; a quota of 0 could not grow by doubling
 inline constexpr int kMinVersionsForScale = 2;  // S000, 'Cross-version normalization'
 inline constexpr double kMinCreditSpan = 1;     // s; a version's first credit sample is divided by its span
 

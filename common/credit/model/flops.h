@@ -1,4 +1,4 @@
-// From operations to credit, for every policy but `boinc` (which rounds in places of its own: golden README,
+// Converts FLOPs to credit, for every policy except `boinc`, which rounds in other places (golden README,
 // item 13).
 #pragma once
 

@@ -1,7 +1,7 @@
-// What a job measured of itself, as far as it is believed: elapsed time and peak FLOP/s after the project's
+// The measured quantities of a job: elapsed time and peak FLOP/s after the project's
 // limits (S003, 'The BOINC credit system': "sanity checking" for each quantity), the peak FLOP count from
-// them, and its sanity (S000, 'Sanity check').
-// A quantity that is no finite number is not limited but insane, whatever the limits.
+// both, and its sanity check (S000, 'Sanity check').
+// A quantity that is not finite fails the sanity check whatever the limits are.
 // Pure.
 #pragma once
 
@@ -13,15 +13,15 @@
 namespace cobblestone::credit {
 
 // Peak FLOP/s of the devices that a job used, with at most constants.max_devices devices of at most
-// max_peak_flops_cpu or _gpu each. Without usage in the completion one device of the version's kind is meant.
+// max_peak_flops_cpu or _gpu each. A completion without usage stands for one device of the version's kind.
 // A device of known speed counts with its speed, up to the limit of its kind, so a limit works whatever else the job
-// uses. A device of unknown speed counts with its kind's limit; where its kind has none, with all of the job's speed
-// that the told ones leave.
+// uses. A device of unknown speed counts with its kind's limit; without a limit for its kind, with the job's speed
+// less the speed of the devices that are known.
 [[nodiscard]] double LimitedPeakFlops(const CompletionFacts& completion, bool gpu,
                                       const Constants& constants);
 
-// Elapsed seconds of a claim's job that count: at most received - sent, where both are known. A client that
-// reports none (0) is taken at its CPU time.
+// Elapsed seconds of a claim's job that count: at most received - sent, where both are known. A job without
+// elapsed time (0) counts with its CPU time.
 [[nodiscard]] double LimitedElapsed(const Claim& claim);
 
 struct Measure {
@@ -32,15 +32,15 @@ struct Measure {
   bool sane = false;     // finite as reported and as limited, not negative, not above the workunit's bound
 };
 
-// The measure of a claim's job that ran on devices of `limited_peak_flops` in all.
+// The measure of a claim's job; `limited_peak_flops` is the sum over its devices.
 [[nodiscard]] Measure MeasureJob(const Claim& claim, double limited_peak_flops);
 
-// S000's default PFC, FLOPs: min_avg_pfc(A) x E where it is defined, else E.
+// S000's default PFC, FLOPs: min_avg_pfc(A) x E where min_avg_pfc is defined, else E.
 [[nodiscard]] double DefaultPfc(double fpops_est, std::optional<double> min_avg_pfc);
 [[nodiscard]] double DefaultPfc(const Claim& claim);
 
-// Gives a claim its credit from claim.pfc. A claim that is no number of credit (overflow, negative job size)
-// is none: mode kNone, kClaimNoClaim, 0 Cobblestones.
+// Computes a claim's credit from claim.pfc. A claim that is no valid amount (overflow, negative job size)
+// becomes no claim: mode kNone, kClaimNoClaim, 0 Cobblestones.
 void FinishClaim(const Constants& constants, Claim& claim);
 
 }  // namespace cobblestone::credit

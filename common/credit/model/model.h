@@ -91,7 +91,7 @@ struct AverageVar {
   }
 };
 
-// What is kept per (host, app version); S000 'Database changes', BOINC's host_app_version.
+// The record of one (host, app version); S000 'Database changes', BOINC's host_app_version.
 struct HostVersion {
   AppId app;
   AppVersionId version;   // as in a completion: > 0, or anonymous -2 to -6 (then kept per app)
@@ -113,7 +113,7 @@ struct HostVersion {
   }
 };
 
-// What is kept per (host, app) over all versions (creditnew-v2).
+// The record of one (host, app) over all versions (creditnew-v2).
 struct HostApp {
   AppId app;
   double weight = 0;     // sum of E, FLOPs
@@ -126,7 +126,7 @@ struct HostApp {
   }
 };
 
-// boinc, item 16: results of one host and version in one look at a workunit all start from the row as it was before it.
+// boinc, item 16: all results of one host and version in one pass over a workunit start from the row before the pass.
 struct RowBefore {
   WorkunitId workunit;
   std::uint32_t pass = 0;
@@ -140,8 +140,8 @@ struct RowBefore {
 
 // One host as the claims stage knows it.
 struct HostRecord {
-  bool known = false;    // a member event has named it
-  bool deleted = false;  // its row is gone
+  bool known = false;    // a member event has named the host
+  bool deleted = false;  // the host was deleted
   UserId user;
   double whetstone = 0;  // FLOP/s of one CPU
   double dhrystone = 0;  // operations/s of one CPU
@@ -150,7 +150,7 @@ struct HostRecord {
   double avg_turnaround = 0;  // s (boinc, item 20)
   std::vector<HostVersion> versions;
   std::vector<HostApp> apps;
-  std::vector<RowBefore> rows_before;  // boinc only, one per version at the most
+  std::vector<RowBefore> rows_before;  // boinc only, at most one per version
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -159,13 +159,13 @@ struct HostRecord {
   }
 };
 
-// Devices of one kind whose speed the project has told (DeviceUsage.peak_flops).
+// Devices of one kind whose speed the project has reported (DeviceUsage.peak_flops).
 struct RatedDevices {
   double count = 0;
-  double peak_flops = 0;  // FLOP/s of all of them together
+  double peak_flops = 0;  // FLOP/s, sum over the devices
 };
 
-// The facts of a completed result; from its completion, alone.
+// The facts of a completed result, from its completion event alone.
 struct CompletionFacts {
   ResultId result;
   HostId host;
@@ -188,7 +188,7 @@ struct CompletionFacts {
   std::optional<double> reported_credit;
 };
 
-// The validator's word.
+// The validator's decision about one result.
 struct ValidationFacts {
   std::uint64_t id = 0;  // event id
   double now = 0;        // event time
@@ -213,16 +213,16 @@ struct ValidationFacts {
 // What becomes of partial grants (trickles) that come to more than the result is worth in the end. Frozen numbers.
 enum class TrickleSettlement : std::uint8_t {
   kKeep = 0,    // credit for work done stays
-  kSettle = 1,  // a reversal takes it back
-  kCap = 2,     // so does this one, and the shown total waits until future credit has made up for it
+  kSettle = 1,  // a reversal takes the excess back
+  kCap = 2,     // as kSettle, and the shown total stays until future credit has made up for the excess
 };
 
-// Partial grants of one result, as far as they went to one user.
+// Partial grants of one result to one user.
 struct PaidPartial {
   UserId user;
   std::int64_t micro = 0;
-  // What they have added to the user's recent average and nobody has taken back, Cobblestones per day, as of `recent_time`: it fades
-  // as that does.
+  // The share of these partial grants in the user's recent average, less reversals, Cobblestones per day at
+  // `recent_time`; the share decays as the average does.
   double recent = 0;
   double recent_time = 0;     // UNIX s; of the last of them
   std::int64_t reversed = 0;  // of `micro`: operators have taken it back while the job ran
@@ -255,14 +255,14 @@ enum ClaimFlag : std::uint32_t {
   kClaimMinAvgDefined = 1u << 14,
   kClaimUnreplicated = 1u << 15,
   kClaimNoClaim = 1u << 16,    // no claim could be formed (mode none); the result is valid all the same
-  kClaimReported = 1u << 17,   // `reported` is the app's own word, not the project's
+  kClaimReported = 1u << 17,   // `reported` comes from the app, not from the project
   kClaimNoHostRow = 1u << 18,  // boinc: there is no record of (host, app version) and none can be made
   // No claim: what trickles of a result were paid that was decided under another number of its host, without them.
   kClaimPaidBefore = 1u << 19,
 };
 
-// What one result is worth, with every input that led to it: Policy::Price() computes the outcome from the rest alone.
-// Field by field that of schemas/internal.proto, Claim, which gives the units.
+// What one result is worth, with every input of the price: Policy::Price() computes the outcome from the other
+// fields alone. The fields match schemas/internal.proto, Claim, which gives the units.
 struct Claim {
   ProjectId project;
   ResultId result;
@@ -316,23 +316,26 @@ enum SampleFlag : std::uint32_t {
 
 enum GrantFlag : std::uint32_t {
   kGrantLate = 1u << 0,          // of a late result: what its workunit's results got; or of a late trickle
-  kGrantBoincAverage = 1u << 2,  // the recent average follows BOINC to the letter (golden README, item 23)
+  kGrantBoincAverage = 1u << 2,  // the recent average follows BOINC exactly (golden README, item 23)
   kGrantTeamAtGrant =
       1u << 1,  // credit goes to the team that the user is in now, not to the one when reported
   kGrantSettles =
       1u << 3,  // partial grants become final with it, or it takes back: settles_micro and recent_off count
   kGrantOwed = 1u << 4,  // what it takes back future credit makes up for (TrickleSettlement::kCap)
-  // An operator's reversal or re-pricing: its credit is no work for the recent averages, which lose `recent_off` alone.
+  // An operator's reversal or re-pricing: its credit is no work for the recent averages, which lose `recent_off`
+  // alone.
   kGrantCorrects = 1u << 5,
   kGrantUncounts = 1u << 6,  // the result counts no more among those that were granted
-  // A re-pricing that reinstates a result: it gives back what reversals have taken, or gives what the result would have got.
+  // A re-pricing that reinstates a result: it gives back what reversals have taken, or gives what the result would
+  // have got.
   kGrantReinstates = 1u << 7,
   kGrantRecounts = 1u << 8,  // with it the result counts (again) among those that were granted
   // With kGrantReinstates: the validator had judged the result invalid, so the result had never brought anything.
   kGrantJudgedInvalid = 1u << 9,
 };
 
-// Order of samples everywhere: (time, validation_id, result), docs/rules.md, section 7; of one result, by host and what else it has.
+// Order of samples everywhere: (time, validation_id, result), docs/rules.md, section 7; of one result, by host and
+// what else it has.
 struct Sample {
   double time = 0;
   std::uint64_t validation_id = 0;

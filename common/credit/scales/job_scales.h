@@ -1,5 +1,5 @@
-// The scales by which the peak FLOP count of a job becomes what it claims (S000; docs/rules.md, sections 8 and 11), for
-// the claim of a whole result (creditnew) and for a part of one (trickles) alike.
+// The scales that turn the peak FLOP count of a job into a claim (S000; docs/rules.md, sections 8 and 11), both for a
+// whole result (creditnew) and for a part of a result (trickles).
 // Pure.
 #pragma once
 

@@ -28,9 +28,9 @@ struct ValidatorCopy {
   }
 };
 
-// All that the coordinator remembers of a project between ticks, but for the samples since the last one.
+// The coordinator's state of a project between ticks, except the samples since the last tick.
 struct ScaleState {
-  ScaleTable table;                                                // as published last
+  ScaleTable table;                                                // the last published table
   std::map<std::uint64_t, std::vector<ValidatorCopy>> validators;  // boinc: by app, in order of first use
   std::map<std::uint64_t, std::map<std::uint64_t, Average>> host_means;  // median option: by version, by host
 
@@ -41,17 +41,17 @@ struct ScaleState {
 };
 
 // One tick at `now`: applies `samples` (sorted by (time, validation_id, result), all apps together) to the
-// averages of versions and apps, then computes new scales. state.table is then the next epoch: epoch counted
-// up by one, time = now. Samples of apps that are not in the catalogue are dropped.
+// averages of versions and apps, then computes new scales. state.table is then the next epoch: epoch + 1,
+// time = now. Samples of apps that are not in the catalogue are dropped.
 void ApplyTick(double now, std::span<const Sample> samples, const Catalogue& catalogue, ScaleState& state);
 
-// Brings the table into line with a changed catalogue (a new version has empty averages; a deleted one goes,
-// but where a validator of `boinc` holds a copy; an app's start value of min_avg_pfc is set when it is new).
-// An epoch of its own, to be published at once: counts the epoch up.
+// Updates the table to a changed catalogue: a new version has empty averages; a deleted version is removed unless
+// a validator of `boinc` holds a copy; a new app has its start value of min_avg_pfc. Increments the epoch, which
+// is to be published at once.
 void ApplyCatalogue(const Catalogue& catalogue, ScaleState& state);
 
-// boinc: every validator restarts: its copies and the samples that it kept are lost, and those since the last
-// tick, which the caller drops. An epoch of its own, to be published at once: counts the epoch up.
+// boinc: every validator restarts: its copies and kept samples are lost. The caller drops the samples since the last
+// tick. Increments the epoch, which is to be published at once.
 void ApplyValidatorRestart(ScaleState& state);
 
 }  // namespace cobblestone::credit

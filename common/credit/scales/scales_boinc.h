@@ -1,6 +1,6 @@
 // The coordinator's arithmetic for apps of the policies `boinc` and `runtime` (golden README, items 24 to
-// 27): the flush of what validators have in memory, then the feeder's version scales. Pure; one app at a
-// time, none touches another's.
+// 27): the flush of the validators' memory, then the feeder's version scales. Pure; one app at a time,
+// independent of all other apps.
 #pragma once
 
 #include <span>

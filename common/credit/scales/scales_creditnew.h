@@ -1,4 +1,4 @@
-// The coordinator's arithmetic for the apps of all policies but `boinc` and `runtime` (S000, 'Cross-version
+// The coordinator's arithmetic for the apps of all policies except `boinc` and `runtime` (S000, 'Cross-version
 // normalization', 'Cross-project version normalization'; S001, 'Version normalization', 'Project
 // normalization'; docs/rules.md, section 8). Pure: the state is a value; samples come sorted by (time,
 // validation_id, result).
@@ -18,7 +18,7 @@
 //   X = the least PFC*(V) of the versions that count, S(V) = X/PFC*(V): never above 1; GPU versions only:
 //   times the factor, from the first job on. NPFC*(A) from the samples, with the scale that was in force
 //   before this tick and the cap claim_limit x NPFC*(A), as claims have it.
-// S(V) = 0 says that there is none. X once defined stays in min_avg_pfc(A) when it is defined no longer.
+// S(V) = 0: no scale. min_avg_pfc(A) keeps the last X when X is no longer defined.
 #pragma once
 
 #include <span>
@@ -33,7 +33,7 @@ namespace cobblestone::credit {
 void ApplyTickCreditNew(double now, AppId app, std::span<const Sample> samples_of_app,
                         const Catalogue& catalogue, ScaleState& state);
 
-// Mean and (population) variance of an app's claims, one more claim.
+// Adds one claim to the mean and the (population) variance of an app's claims.
 void AddClaim(double claimed, AppScale& app);
 
 }  // namespace cobblestone::credit
