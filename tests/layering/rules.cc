@@ -601,7 +601,7 @@ std::vector<Finding> LinkedDocuments(const Tree& tree) {
   return findings;
 }
 
-// Documents that C++ and schemas name, from the root or beside the file: "docs/rules.md, sections 47 to 51".
+// Documents that C++ and schemas name, from the root, beside the file, or by the file name alone: "docs/rules.md, sections 47 to 51".
 std::vector<Finding> CitedDocuments(const Tree& tree) {
   std::vector<Finding> findings = LinkedDocuments(tree);
   static const std::regex kCited(R"(([A-Za-z0-9_./-]+\.md)\b(?:, sections? (\d+)(?:(?: to | and )(\d+))?)?)");
@@ -611,8 +611,11 @@ std::vector<Finding> CitedDocuments(const Tree& tree) {
       const std::string where = At(path, LineOf(file.text, static_cast<size_t>(hit->position())));
       std::string name = (*hit)[1].str();
       if (name.starts_with('/')) name.erase(0, 1);  // appended to the root's path
-      const std::string beside = Resolved(FolderOf(path), name);
-      const std::string target = tree.documents.contains(name) ? name : beside;
+      std::string target = tree.documents.contains(name) ? name : Resolved(FolderOf(path), name);
+      // A file's name alone, as a test of that document has it.
+      if (name.find('/') == std::string::npos && !tree.documents.contains(target))
+        for (const auto& [other, text] : tree.documents)
+          if (other.ends_with("/" + name)) target = other;
       const auto cited = tree.documents.find(target);
       if (cited == tree.documents.end()) {
         findings.push_back({"cited-document", where, "there is no document " + name + " in the tree"});
