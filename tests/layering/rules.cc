@@ -558,6 +558,7 @@ std::set<std::string> AnchorsOf(const std::string& text) {
 
 // Text without fenced blocks and code spans, with the same lines: what stands there is no link.
 std::string WithoutCode(const std::string& text) {
+  static const std::regex kSpan("`[^`\n]*`");
   std::string kept;
   bool fenced = false;
   for (size_t at = 0; at < text.size();) {
@@ -569,7 +570,7 @@ std::string WithoutCode(const std::string& text) {
       fenced = !fenced;
       line = "\n";
     }
-    kept += fenced ? "\n" : std::regex_replace(line, std::regex("`[^`\n]*`"), "``");
+    kept += fenced ? "\n" : std::regex_replace(line, kSpan, "``");
   }
   return kept;
 }
