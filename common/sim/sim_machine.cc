@@ -16,9 +16,8 @@ class SimStore final : public store::Store {
     *value = found->second;
     return Status::Ok();
   }
-  Status Scan(std::string_view prefix,
-              const std::function<Status(std::string_view, std::string_view)>& visit) const override {
-    for (auto it = rows_->rows.lower_bound(std::string(prefix)); it != rows_->rows.end(); ++it) {
+  Status ScanFrom(std::string_view prefix, std::string_view from, const Visit& visit) const override {
+    for (auto it = rows_->rows.lower_bound(std::string(from)); it != rows_->rows.end(); ++it) {
       if (!it->first.starts_with(prefix)) break;
       if (rows_->damaged.count(it->first) > 0) return Status::Corrupted("a row is damaged");
       if (Status s = visit(it->first, it->second); !s.ok()) return s;

@@ -33,11 +33,12 @@ class Reader {
   // kNotFound when absent. Each value carries a checksum over key and value; a mismatch gives kCorrupted.
   virtual Status Get(std::string_view key, std::string* value) const = 0;
 
+  using Visit = std::function<Status(std::string_view key, std::string_view value)>;
   // Visits all keys that start with `prefix` (empty: all), ascending, as of one version. A status other than
   // ok from `visit` stops the scan and is returned. The views are valid until `visit` returns.
-  virtual Status Scan(
-      std::string_view prefix,
-      const std::function<Status(std::string_view key, std::string_view value)>& visit) const = 0;
+  Status Scan(std::string_view prefix, const Visit& visit) const { return ScanFrom(prefix, prefix, visit); }
+  // The same without the keys before `from`, which starts with `prefix`.
+  virtual Status ScanFrom(std::string_view prefix, std::string_view from, const Visit& visit) const = 0;
 
   [[nodiscard]] virtual Result<std::string> Meta() const = 0;  // kNotFound: a new store
 };

@@ -18,7 +18,7 @@ bool HasPassed(const MarkProgress& row, std::uint64_t number) {
 }  // namespace
 
 Marks::Marks(TableHost& host, std::uint8_t table, std::uint32_t sources, std::size_t outside)
-    : rows_(host, {.id = table}, true), sources_(sources), outside_(outside), ahead_(outside) {}
+    : rows_(host, {.id = table, .version = 2}, true), sources_(sources), outside_(outside), ahead_(outside) {}
 
 MarkProgress& Marks::Row() {
   bool created = false;
@@ -75,6 +75,7 @@ void Marks::OnOutside(std::size_t input, std::uint64_t number) {
 void Marks::Derive() {
   const MarkProgress* row = rows_.Find(kRow);
   caught_up_ = row == nullptr || row->named <= row->control;
+  begun_ = row != nullptr && row->begun;
   for (std::size_t i = 0; i < outside_; ++i)
     ahead_[i] =
         row != nullptr && (!row->outside[i].ahead.empty() ||
@@ -95,15 +96,30 @@ Status Marks::OnSource(const Passed& passed) {
   return Status::Ok();
 }
 
-std::optional<Mark> Marks::Next() {
+std::optional<Mark> Marks::Begin() {
   const MarkProgress* known = rows_.Find(kRow);
-  if (known == nullptr || known->pending.empty() || !HasPassed(*known, known->pending.front().number))
-    return std::nullopt;
+  if (known == nullptr || known->pending.empty()) return std::nullopt;
+  if (!known->begun) {
+    if (!HasPassed(*known, known->pending.front().number)) return std::nullopt;
+    MarkProgress& row = Row();
+    row.begun = true;
+    ++row.passed;
+    Derive();
+  }
+  return known->pending.front();
+}
+
+void Marks::End() {
   MarkProgress& row = Row();
-  const Mark mark = row.pending.front();
+  COBBLESTONE_CHECK(row.begun, "a watermark ends that was not begun");
   row.pending.erase(row.pending.begin());
-  ++row.passed;
+  row.begun = false;
   Derive();
+}
+
+std::optional<Mark> Marks::Next() {
+  const auto mark = Begin();
+  if (mark) End();
   return mark;
 }
 

@@ -18,6 +18,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/base/added_in.h"
 #include "common/base/status.h"
 #include "common/stream/mark.h"
 #include "common/stream/table.h"
@@ -42,10 +43,11 @@ struct MarkProgress {
   std::vector<Mark> pending;
   std::vector<std::uint64_t> sources;  // the last watermark passed by each partition upstream
   std::vector<OutsideMarks> outside;
+  bool begun = false;  // the first of `pending` has passed, is counted in `passed`, and is being processed
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.control, s.named, s.passed, s.pending, s.sources, s.outside);
+    f(s.control, s.named, s.passed, s.pending, s.sources, s.outside, AddedIn<2>(s.begun));
   }
 };
 
@@ -75,11 +77,18 @@ class Marks {
   // kCorrupted: there is no such partition upstream.
   Status OnSource(const Passed& passed);
 
-  // Returns the next passed watermark, each once.
+  // Returns the watermark that is being processed; if there is none, begins the next one that has passed. End()
+  // ends it. A stage may process a watermark in several commits (Stage::Unfinished).
+  std::optional<Mark> Begin();
+  void End();
+  // A watermark is being processed.
+  [[nodiscard]] bool begun() const { return begun_; }
+  // Returns the next passed watermark, each once: Begin() and End().
   std::optional<Mark> Next();
 
   // True if no record from upstream depends on a control record that has not been read.
   [[nodiscard]] bool caught_up() const { return caught_up_; }
+  // Count of passed watermarks, with the one that is being processed.
   [[nodiscard]] std::uint64_t passed();
 
  private:
@@ -89,7 +98,8 @@ class Marks {
   Table<MarkProgress> rows_;
   std::uint32_t sources_;
   std::size_t outside_;
-  bool caught_up_ = true;    // derived from the row, as is ahead_
+  bool caught_up_ = true;  // derived from the row, as are begun_ and ahead_
+  bool begun_ = false;
   std::vector<bool> ahead_;  // by external input
 };
 

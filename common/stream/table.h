@@ -396,6 +396,41 @@ class Table final : public TableBase {
     EncodeKey(id_, {.project = project, .id = 0, .sub = 0}, first);
     if (Status s = ForEachOutside({first, kProjectPrefixBytes}, visit); !s.ok()) Unreadable(std::move(s));
   }
+  // The `limit` smallest keys of a project, from `from` on, for whose rows `wanted(key, value)` is true. Ascending.
+  // Visits the rows in memory in no order, then the rows that are only in the store in order of their keys, from
+  // `from` on and only as far as needed. Within a commit, as WalkProject.
+  template <class Wanted>
+  std::vector<Key> FirstKeys(const Key& from, std::size_t limit, Wanted&& wanted) const {
+    std::vector<Key> here;
+    ForEach([&](const Key& key, const Value& value) {
+      if (key.project != from.project || key < from || !wanted(key, value)) return;
+      here.push_back(key);
+      if (here.size() >= 2 * limit) {  // bounds the memory
+        std::nth_element(here.begin(), here.begin() + static_cast<std::ptrdiff_t>(limit), here.end());
+        here.resize(limit);
+      }
+    });
+    std::sort(here.begin(), here.end());
+    if (here.size() > limit) here.resize(limit);
+    std::vector<Key> outside;
+    auto merged = here.begin();  // keys before it are smaller than the last one of `outside`
+    const Status enough = Status::NotFound("enough keys");
+    char first[kKeyBytes];
+    EncodeKey(id_, from, first);
+    Status s = ForEachOutsideFrom(
+        {first, kProjectPrefixBytes}, {first, kKeyBytes}, [&](const Key& key, const Value& value) {
+          while (merged != here.end() && *merged < key) ++merged;
+          if (outside.size() + static_cast<std::size_t>(merged - here.begin()) >= limit) return enough;
+          if (wanted(key, value)) outside.push_back(key);
+          return Status::Ok();
+        });
+    if (!s.ok() && s.code() != enough.code()) Unreadable(std::move(s));
+    const auto middle = static_cast<std::ptrdiff_t>(here.size());
+    here.insert(here.end(), outside.begin(), outside.end());
+    std::inplace_merge(here.begin(), here.begin() + middle, here.end());
+    if (here.size() > limit) here.resize(limit);
+    return here;
+  }
 
   void Encode(const EntryBase& entry, std::string& out) const override {
     EncodeRow<Value>({.id = id_, .version = version_}, static_cast<const Entry&>(entry).value, out);
@@ -464,16 +499,23 @@ class Table final : public TableBase {
   // Visits rows that are only in the store.
   template <class Visit>
   Status ForEachOutside(std::string_view prefix, Visit&& visit) const {
+    return ForEachOutsideFrom(prefix, prefix, [&](const Key& key, const Value& value) {
+      visit(key, value);
+      return Status::Ok();
+    });
+  }
+  // `visit` returns a status; other than ok, it ends the scan and is returned.
+  template <class Visit>
+  Status ForEachOutsideFrom(std::string_view prefix, std::string_view from, Visit&& visit) const {
     if (WholeInMemory()) return Status::Ok();
-    return host_.store->Scan(prefix, [&](std::string_view bytes, std::string_view value) {
+    return host_.store->ScanFrom(prefix, from, [&](std::string_view bytes, std::string_view value) {
       std::uint8_t id = 0;
       Key key;
       if (!DecodeKey(bytes, &id, &key)) return BadKey();
       if (Lookup(key) != nullptr) return Status::Ok();  // memory is newer
       Value decoded{};
       if (Status s = Decode(value, decoded); !s.ok()) return s;
-      visit(key, decoded);
-      return Status::Ok();
+      return visit(key, decoded);
     });
   }
   // A value with Clear() keeps its allocated memory for reuse.

@@ -80,6 +80,7 @@ AccountsStage::AccountsStage(const AccountsOptions& options, stream::TableHost& 
       merges_(tables, kMergesTable, false),
       joined_(tables, kJoinedTable, false),
       waiting_(tables, kWaitingTable, false),
+      releasing_(tables, kReleasingTable, true),
       profiles_(tables, kProfileTable, false),
       facts_(tables, kFactsTable, false),
       host_estimates_(tables, kHostEstimatesTable, false),
@@ -93,7 +94,8 @@ AccountsStage::AccountsStage(const AccountsOptions& options, stream::TableHost& 
       moved_(tables, kMovedTable, true),
       corrections_(tables, kCorrectionsTable, false),
       calendar_(tables, kDaysTable, kChunksTable),
-      marks_(tables, kMarkTable, options.partitions, 1) {
+      marks_(tables, kMarkTable, options.partitions, 1),
+      budget_(options.rows_per_commit) {
   users_.MarkHot();
   hosts_.MarkHot();
   waiting_.MarkWaiting("grants");
@@ -109,6 +111,7 @@ std::vector<stream::TableBase*> AccountsStage::tables() {
                                          &merges_,
                                          &joined_,
                                          &waiting_,
+                                         &releasing_,
                                          &profiles_,
                                          &facts_,
                                          &sorted_,
@@ -456,7 +459,9 @@ void AccountsStage::PostTo(TeamId team, const wire::GrantHead& head, std::string
 
 // New totals of the accounts that this commit has changed, one record each.
 void AccountsStage::Finish(Emitter& out) {
+  if (Unfinished()) Continue(out);
   if (!options_.sorted && calendar_.behind()) Expire(kExpireAtCommit, out);
+  budget_.Renew();
   const auto emit = [&](wire::AccountKind kind, const Key& key, const credit::Account& account,
                         bool elsewhere, bool estimated) {
     wire::Total total = wire::TotalOf(ProjectId(key.project), kind, key.id, account);

@@ -30,6 +30,7 @@
 #include "services/accounts/profiles.h"
 #include "services/accounts/waiting_grants.h"
 #include "services/stage/day_rows.h"
+#include "services/stage/expiry.h"
 #include "services/stage/project_view.h"
 
 namespace cobblestone::accounts {
@@ -116,6 +117,7 @@ inline constexpr stream::TableSpec<UserState> kUsersTable{.id = 32, .version = 5
 inline constexpr stream::TableSpec<HostAccount> kHostsTable{.id = 33, .version = 4};
 inline constexpr stream::TableSpec<HostMoves> kMovesTable{.id = 34, .version = 1};
 inline constexpr stream::TableSpec<WaitingGrant> kWaitingTable{.id = 35, .version = 1};
+inline constexpr stream::TableSpec<Releasing> kReleasingTable{.id = 77, .version = 1};
 inline constexpr stream::TableSpec<wire::ProjectView> kProjectsTable{.id = 36, .version = 2};
 inline constexpr stream::TableSpec<SortedGrant> kSortedTable{.id = 40, .version = 1};
 inline constexpr stream::TableSpec<MovedRecords> kMovedTable{.id = 41, .version = 1};
@@ -129,6 +131,7 @@ struct AccountsOptions {
   std::uint32_t partitions = 1;
   double future_limit = 3600;  // s: an event may be so much later than the time at which it was appended
   bool sorted = false;         // `order: lockstep`
+  std::size_t rows_per_commit = stage::CommitBudget::kRows;  // for tests
 };
 
 class AccountsStage final : public stream::Stage {
@@ -140,6 +143,7 @@ class AccountsStage final : public stream::Stage {
 
   void Process(std::size_t input, const stream::RecordView& record, stream::Emitter& out) override;
   void Finish(stream::Emitter& out) override;
+  [[nodiscard]] bool Unfinished() const override { return marks_.begun() || releasing_.rows() > 0; }
   Status Opened() override;
   [[nodiscard]] std::vector<stream::TableBase*> tables() override;
 
@@ -212,9 +216,15 @@ class AccountsStage final : public stream::Stage {
   void Wait(const stream::Key& key, UserState& user, const wire::GrantHead& head, std::string_view bytes,
             std::uint64_t offset);
   const WaitingGrant* FirstWaiting(const stream::Key& key, const UnnamedUser& unnamed, wire::Grant* grant);
+  // Expires the user's grants that have waited too long and, if an event has named the user, applies the others.
+  // What the commit's budget does not allow is done in the next commits.
   void Release(const stream::Key& key, UserState& user, stream::Emitter& out);
-  void ExpireOver(const stream::Key& key, UserState& user, std::int32_t today, stream::Emitter& out);
+  void ExpireGrant(const stream::Key& key, const WaitingGrant& row, const wire::Grant& grant, UserState& user,
+                   stream::Emitter& out);
+  void ApplyWaiting(const WaitingGrant& row, wire::Grant& grant, UserState& user, stream::Emitter& out);
   void Expire(std::size_t users, stream::Emitter& out);
+  // Continues what earlier commits have left.
+  void Continue(stream::Emitter& out);
   std::int32_t DueDay(const wire::GrantHead& head);
 
   void OnHostMove(const wire::GrantHead& head, std::string_view bytes, stream::Emitter& out);
@@ -237,7 +247,8 @@ class AccountsStage final : public stream::Stage {
   void RefuseMerge(std::uint32_t project, const WaitingMerge& merge, wire::RefusalReason reason,
                    std::string detail, stream::Emitter& out);
   [[nodiscard]] bool IsDue(const stream::Key& host);
-  void ExpireMerges(std::uint32_t project, double now, stream::Emitter& out);
+  // False: the commit's budget is spent, and some of what is due is left.
+  bool ExpireMerges(std::uint32_t project, double now, stream::Emitter& out);
   void WaitFor(const stream::Key& heir, const stream::Key& instead_of);
   void TakeJoined(const stream::Key& key, std::vector<HostId> hosts);
   static wire::GrantHead ForHeir(const wire::GrantHead& head, HostAccount& host);
@@ -251,6 +262,7 @@ class AccountsStage final : public stream::Stage {
   stream::Table<WaitingMerges> merges_;
   stream::Table<JoinedHosts> joined_;
   stream::Table<WaitingGrant> waiting_;  // by user and number
+  stream::Table<Releasing> releasing_;   // by user
   stream::Table<UserProfileRow> profiles_;
   stream::Table<wire::FactsRow> facts_;
   stream::Table<HostEstimates> host_estimates_;
@@ -269,6 +281,7 @@ class AccountsStage final : public stream::Stage {
   std::uint64_t sorted_count_ = 0;  // derived: rows of `sorted_`, which all go together
   // By project: no merge waits from before this time, UNIX s. Derived: absent means not known, look at all of them.
   std::map<std::uint32_t, double> first_merge_;
+  stage::CommitBudget budget_;
   // Whose totals this commit has changed, each once, in the order of their first change.
   std::vector<std::pair<stream::Key, UserState*>> changed_users_;
   std::vector<std::pair<stream::Key, HostAccount*>> changed_hosts_;

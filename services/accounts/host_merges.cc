@@ -175,10 +175,13 @@ bool AccountsStage::IsDue(const Key& host) {
 }
 
 // Those that have waited for a window, and that nothing which was said before can bring about. In one order, whatever they waited for.
-void AccountsStage::ExpireMerges(std::uint32_t project, double now, Emitter& out) {
+bool AccountsStage::ExpireMerges(std::uint32_t project, double now, Emitter& out) {
   const auto known = first_merge_.find(project);
-  if (known != first_merge_.end() && known->second + credit::kDefaultResultWindow >= now) return;
-  std::vector<std::tuple<std::uint64_t, std::uint64_t, Key>> over;  // line, host, where it waits
+  if (known != first_merge_.end() && known->second + credit::kDefaultResultWindow >= now) return true;
+  constexpr std::size_t kAtOnce = 10000;
+  std::vector<std::tuple<std::uint64_t, std::uint64_t, Key>>
+      over;  // line, host, where it waits; the first ones
+  bool all = true;
   double first = std::numeric_limits<double>::infinity();
   merges_.WalkProject(project, [&](const Key& heir, const WaitingMerges& waiting) {
     for (const WaitingMerge& one : waiting.hosts) {
@@ -188,19 +191,26 @@ void AccountsStage::ExpireMerges(std::uint32_t project, double now, Emitter& out
       else
         first = std::min(first, one.since);
     }
+    if (over.size() < 2 * kAtOnce) return;
+    std::nth_element(over.begin(), over.begin() + kAtOnce, over.end());
+    over.resize(kAtOnce);
+    all = false;
   });
-  first_merge_[project] = first;
   std::sort(over.begin(), over.end());
   for (const auto& [line, number, heir] : over) {
+    if (budget_.spent()) return false;
     const auto& hosts = merges_.Need(heir).hosts;
     const auto at = std::find_if(hosts.begin(), hosts.end(),
                                  [id = number](const WaitingMerge& one) { return one.host == id; });
     const WaitingMerge merge = TakeOut(heir, static_cast<std::size_t>(at - hosts.begin()));
+    budget_.Take(merge.bytes.size());
     RefuseMerge(project, merge, wire::RefusalReason::kUnknownHost,
                 "host " + std::to_string(heir.id) + " has not been user " + std::to_string(merge.user) +
                     "'s within 30 days: host " + std::to_string(merge.host) + " keeps what it has",
                 out);
   }
+  if (all) first_merge_[project] = first;
+  return all;
 }
 
 // What has waited for a host that has become another one.

@@ -39,13 +39,14 @@ void AccountsStage::OnControl(const stream::RecordView& record, Emitter& out) {
 }
 
 void AccountsStage::PassMarks(Emitter& out) {
-  while (const auto mark = marks_.Next()) {
+  while (const auto mark = marks_.Begin()) {
     for (const std::uint32_t project : wire::MovedBy(*mark, projects_)) {
       wire::MoveTime(mark->time, projects_.Mutable({.project = project, .id = 0, .sub = 0}));
       calendar_.SetToday(project, stream::DayOf(mark->time));
       // Lockstep: the outcome must not depend on how many lie in one partition.
       Expire(options_.sorted ? std::numeric_limits<std::size_t>::max() : kExpireAtTick, out);
-      ExpireMerges(project, mark->time, out);
+      if (releasing_.rows() > 0 || (options_.sorted && calendar_.behind())) return;
+      if (!ExpireMerges(project, mark->time, out)) return;
     }
     if (mark->ends_period) ApplyAllSorted(out);
     if (mark->ends_period && options_.sorted) TakeAllMerges(out);
@@ -54,7 +55,23 @@ void AccountsStage::PassMarks(Emitter& out) {
     bytes_.clear();
     wire::EncodePassed(wire::PassedIn::kPosting, passed, &bytes_);
     for (std::uint32_t p = 0; p < options_.partitions; ++p) out.Emit(wire::kPostings, p, bytes_);
+    marks_.End();
   }
+}
+
+void AccountsStage::Continue(Emitter& out) {
+  std::vector<Key> users;
+  releasing_.ForEach([&users](const Key& key, const Releasing&) { users.push_back(key); });
+  std::sort(users.begin(), users.end());
+  for (const Key& key : users) {
+    if (budget_.spent()) return;
+    UserState& user = users_.Mutable(key);
+    Release(key, user, out);
+    wire::Grant grant;
+    if (releasing_.Find(key) == nullptr && FirstWaiting(key, user.unnamed, &grant) != nullptr)
+      calendar_.File(key.project, DueDay(grant.head), key.id);
+  }
+  if (marks_.begun() && !budget_.spent()) PassMarks(out);
 }
 
 Status AccountsStage::Opened() {
@@ -80,20 +97,64 @@ void AccountsStage::Wait(const Key& key, UserState& user, const wire::GrantHead&
   waiting_.Mutable(RowKey(key, user.unnamed.end++)) = {.offset = offset, .bytes = std::string(bytes)};
 }
 
-// The user's event has come. In lockstep the hosts' shares are applied at the barrier like others: a host may be in another
-// partition.
+// In lockstep the hosts' shares are applied at the barrier like others: a host may be in another partition.
 void AccountsStage::Release(const Key& key, UserState& user, Emitter& out) {
-  // Over is over, whether it has been seen yet or not: when it is depends on how commits are cut.
-  if (const wire::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0}))
-    ExpireOver(key, user, stream::DayOf(view->time), out);
+  const wire::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0});
+  const std::uint32_t first = user.unnamed.first;
+  const Releasing* begun = releasing_.Find(key);
+  bool applies = begun != nullptr && begun->applies;
+  bool all = true;
   wire::Grant grant;
   while (const WaitingGrant* row = FirstWaiting(key, user.unnamed, &grant)) {
-    TakeShare(grant.head, grant.detail.line, out);
-    // What was taken back of a running job has waited with what it was paid, which goes to the team of now.
-    if ((grant.head.flags & credit::kGrantCorrects) != 0) grant.head.team = user.TeamNow();
-    ApplyToUser(grant.head, row->bytes, &user, out);
+    // Over is over, whether it has been seen yet or not: when it is depends on how commits are cut.
+    const bool over = !applies && view != nullptr && DueDay(grant.head) < stream::DayOf(view->time);
+    if (!over && !user.known()) break;
+    applies = !over;
+    all = !budget_.spent();
+    if (!all) break;
+    budget_.Take(row->bytes.size());
+    if (over)
+      ExpireGrant(key, *row, grant, user, out);
+    else
+      ApplyWaiting(*row, grant, user, out);
     waiting_.Erase(RowKey(key, user.unnamed.first++));
   }
+  if (!all) {
+    releasing_.Mutable(key).applies = applies;
+    return;
+  }
+  releasing_.Erase(key);
+  UnnamedUser& unnamed = user.unnamed;
+  if (!options_.sorted || unnamed.first == first) return;
+  for (std::uint32_t number = unnamed.first; number != unnamed.end; ++number) {
+    const std::uint64_t offset = waiting_.Need(RowKey(key, number)).offset;
+    if (unnamed.Expired(offset)) unnamed.spared.push_back(offset);
+  }
+}
+
+void AccountsStage::ApplyWaiting(const WaitingGrant& row, wire::Grant& grant, UserState& user, Emitter& out) {
+  TakeShare(grant.head, grant.detail.line, out);
+  // What was taken back of a running job has waited with what it was paid, which goes to the team of now.
+  if ((grant.head.flags & credit::kGrantCorrects) != 0) grant.head.team = user.TeamNow();
+  ApplyToUser(grant.head, row.bytes, &user, out);
+}
+
+void AccountsStage::ExpireGrant(const Key& key, const WaitingGrant& row, const wire::Grant& grant,
+                                UserState& user, Emitter& out) {
+  UnnamedUser& unnamed = user.unnamed;
+  wire::Refuse({.where = {wire::kGrants, options_.partition},
+                .offset = row.offset,
+                .line = grant.detail.line,
+                .value = row.bytes},
+               grant.head.project, wire::RefusalReason::kUnknownUser,
+               "no event has named user " + std::to_string(key.id) + "; its host alone gets the credit", out);
+  unnamed.expired_micro += grant.head.credit_micro;
+  unnamed.expired += wire::CountedBy(grant.head);
+  unnamed.expired_provisional += wire::ProvisionalOf(grant.head);
+  unnamed.expired_provisional -=
+      std::min<credit::MicroTotal>(unnamed.expired_provisional, grant.head.settles_micro);
+  unnamed.expired_end = std::max(unnamed.expired_end, row.offset + 1);
+  TakeShare(grant.head, grant.detail.line, out);
 }
 
 // Null: none waits.
@@ -106,53 +167,24 @@ const WaitingGrant* AccountsStage::FirstWaiting(const Key& key, const UnnamedUse
   return &row;
 }
 
-// Those of the user that no later one holds up.
-void AccountsStage::ExpireOver(const Key& key, UserState& user, std::int32_t today, Emitter& out) {
-  UnnamedUser& unnamed = user.unnamed;
-  const std::uint32_t first = unnamed.first;
-  wire::Grant grant;
-  while (const WaitingGrant* row = FirstWaiting(key, unnamed, &grant)) {
-    if (DueDay(grant.head) >= today) break;
-    wire::Refuse({.where = {wire::kGrants, options_.partition},
-                  .offset = row->offset,
-                  .line = grant.detail.line,
-                  .value = row->bytes},
-                 grant.head.project, wire::RefusalReason::kUnknownUser,
-                 "no event has named user " + std::to_string(key.id) + "; its host alone gets the credit",
-                 out);
-    unnamed.expired_micro += grant.head.credit_micro;
-    unnamed.expired += wire::CountedBy(grant.head);
-    unnamed.expired_provisional += wire::ProvisionalOf(grant.head);
-    unnamed.expired_provisional -=
-        std::min<credit::MicroTotal>(unnamed.expired_provisional, grant.head.settles_micro);
-    unnamed.expired_end = std::max(unnamed.expired_end, row->offset + 1);
-    TakeShare(grant.head, grant.detail.line, out);
-    waiting_.Erase(RowKey(key, unnamed.first++));
-  }
-  if (!options_.sorted || unnamed.first == first) return;
-  for (std::uint32_t number = unnamed.first; number != unnamed.end; ++number) {
-    const std::uint64_t offset = waiting_.Need(RowKey(key, number)).offset;
-    if (unnamed.Expired(offset)) unnamed.spared.push_back(offset);
-  }
-}
-
 void AccountsStage::Expire(std::size_t users, Emitter& out) {
-  calendar_.Take(
-      users,
-      [&](std::uint32_t project, std::uint64_t number, std::int32_t today) -> std::optional<std::int32_t> {
-        const Key key{.project = project, .id = number, .sub = 0};
-        const std::optional<std::int32_t> tombstone = wire::DropTombstone(today, key, facts_);
-        const UserState* known = users_.Find(key);
-        if (known == nullptr || known->unnamed.waiting() == 0) return tombstone;  // an event has named it
-        UserState& user = users_.Mutable(key);
-        ExpireOver(key, user, today, out);
-        if (user.unnamed.waiting() == 0) return tombstone;
-        wire::GrantHead head;
-        const Key at = RowKey(key, user.unnamed.first);
-        if (!wire::DecodeGrantHead(waiting_.Need(at).bytes, &head))
-          waiting_.Damaged(at, "its grant does not decode");
-        return std::min(DueDay(head), tombstone.value_or(std::numeric_limits<std::int32_t>::max()));
-      });
+  const auto visit = [&](std::uint32_t project, std::uint64_t number,
+                         std::int32_t today) -> std::optional<std::int32_t> {
+    budget_.Take(0);
+    const Key key{.project = project, .id = number, .sub = 0};
+    const std::optional<std::int32_t> tombstone = wire::DropTombstone(today, key, facts_);
+    const UserState* known = users_.Find(key);
+    if (known == nullptr || known->unnamed.waiting() == 0) return tombstone;  // an event has named it
+    UserState& user = users_.Mutable(key);
+    Release(key, user, out);
+    if (user.unnamed.waiting() == 0 || releasing_.Find(key) != nullptr) return tombstone;
+    wire::GrantHead head;
+    const Key at = RowKey(key, user.unnamed.first);
+    if (!wire::DecodeGrantHead(waiting_.Need(at).bytes, &head))
+      waiting_.Damaged(at, "its grant does not decode");
+    return std::min(DueDay(head), tombstone.value_or(std::numeric_limits<std::int32_t>::max()));
+  };
+  for (; users > 0 && calendar_.behind() && !budget_.spent(); --users) calendar_.Take(1, visit);
 }
 
 }  // namespace cobblestone::accounts

@@ -32,6 +32,16 @@ struct WaitingGrant {
   }
 };
 
+// A user whose waiting grants are being expired or applied, a part in each commit.
+struct Releasing {
+  bool applies = false;  // the first grant that has not expired was reached: those behind it wait no shorter
+
+  template <class Self, class F>
+  static void Fields(Self& s, F&& f) {
+    f(s.applies);
+  }
+};
+
 // What became of the grants to a user before an event named it.
 struct UnnamedUser {
   std::uint32_t first = 0;  // number of the grant that waits longest

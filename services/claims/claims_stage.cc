@@ -99,9 +99,11 @@ ClaimsStage::ClaimsStage(const ClaimsOptions& options, stream::TableHost& tables
       held_(tables, kHeldTable, false),
       handed_(tables, kHandedTable, false),
       handing_(tables, kHandingTable, true),
+      releasing_(tables, kReleasingTable, true),
       machines_(options.partition, options.partitions, tables),
       calendar_(tables, kDaysTable, kChunksTable),
-      marks_(tables, kMarkTable, 0, kTrickles) {
+      marks_(tables, kMarkTable, 0, kTrickles),
+      budget_(options.rows_per_commit) {
   hosts_.MarkHot();
   pending_.MarkWaiting("results");
   waiting_trickles_.MarkWaiting("trickles");
@@ -114,7 +116,7 @@ ClaimsStage::ClaimsStage(const ClaimsOptions& options, stream::TableHost& tables
 std::vector<stream::TableBase*> ClaimsStage::tables() {
   std::vector<stream::TableBase*> all = {
       &hosts_,    &runs_,  &pending_,  &jobs_, &names_,  &waiting_trickles_, &waiting_names_, &openings_,
-      &profiles_, &facts_, &projects_, &held_, &handed_, &handing_,          marks_.table()};
+      &profiles_, &facts_, &projects_, &held_, &handed_, &handing_,          &releasing_,     marks_.table()};
   for (stream::TableBase* table : machines_.tables()) all.push_back(table);
   for (stream::TableBase* table : calendar_.tables()) all.push_back(table);
   return all;
@@ -206,7 +208,7 @@ void ClaimsStage::TellGrants(const wire::Passed& passed, Emitter& out) {
   bytes_.clear();
   wire::EncodePassed(wire::PassedIn::kClaim, passed, &bytes_);
   for (std::uint32_t p = 0; p < options_.partitions; ++p) out.Emit(wire::kClaims, p, bytes_);
-  if (passed.control != 0) out.Cut(wire::kClaims);  // GRANTS may have to wait here
+  out.Cut(wire::kClaims);  // GRANTS may have to wait here
 }
 
 void ClaimsStage::OnMark(std::size_t input, const wire::Mark& mark, Emitter& out) {
@@ -215,14 +217,20 @@ void ClaimsStage::OnMark(std::size_t input, const wire::Mark& mark, Emitter& out
 }
 
 void ClaimsStage::PassMarks(Emitter& out) {
-  while (const auto mark = marks_.Next()) Pass(*mark, out);
+  while (const auto mark = marks_.Begin()) {
+    if (!Pass(*mark, out)) return;
+    marks_.End();
+  }
 }
 
-void ClaimsStage::Pass(const wire::Mark& mark, Emitter& out) {
+bool ClaimsStage::Pass(const wire::Mark& mark, Emitter& out) {
   if (options_.lockstep) TakeAllHanded(out);
-  for (const std::uint32_t project : wire::MovedBy(mark, projects_)) {
+  const auto projects = wire::MovedBy(mark, projects_);
+  for (const std::uint32_t project : projects) {
     wire::MoveTime(mark.time, projects_.Mutable(ProjectKey(ProjectId(project))));
-    Expire(ProjectId(project), mark.time, out);
+    if (!Expire(ProjectId(project), mark.time, out)) return false;
+  }
+  for (const std::uint32_t project : projects) {
     calendar_.SetToday(project, DayOf(mark.time));
     Forget(kForgetAtTick);
   }
@@ -236,6 +244,7 @@ void ClaimsStage::Pass(const wire::Mark& mark, Emitter& out) {
   stream::Passed passed{.source = options_.partition, .mark = mark.number};
   if (options_.lockstep && mark.barrier != 0) passed.moved = TakeMoved();
   TellGrants(passed, out);
+  return true;
 }
 
 void ClaimsStage::OnMember(const RecordView& record, Emitter& out) {
@@ -337,10 +346,30 @@ void ClaimsStage::TakeHost(const wire::EventHead& head, const wire::HostMember& 
   if (is_first && state.asked && host.user)
     Tell(head, wire::GrantKind::kHostNamed, member.host, host.user, out);
   ReleaseOpening(key, state, out);
-  if (!state.unpriced.empty()) PriceJobsOf(head.project, member.host, state, out);
-  std::vector<std::uint64_t> waiting;
-  waiting.swap(state.waiting);
-  for (const std::uint64_t result : waiting) Join(head.project, ResultId(result), member.host, out);
+  Release(key, state, out);
+}
+
+void ClaimsStage::Release(const Key& host, HostState& state, Emitter& out) {
+  const ProjectId project(host.project);
+  const HostId id(host.id);
+  const auto take = [&](std::vector<std::uint64_t>& results, auto process) {
+    std::vector<std::uint64_t> all;
+    all.swap(results);
+    std::size_t done = 0;
+    for (; done < all.size() && !budget_.spent(); ++done) {
+      budget_.Take(0);
+      process(all[done]);
+    }
+    results.insert(results.begin(), all.begin() + static_cast<std::ptrdiff_t>(done), all.end());
+    return results.empty();
+  };
+  const bool all =
+      take(state.unpriced, [&](std::uint64_t result) { PriceJobOf(project, id, result, state, out); }) &&
+      take(state.waiting, [&](std::uint64_t result) { Join(project, ResultId(result), id, out); });
+  if (all)
+    releasing_.Erase(host);
+  else
+    releasing_.Mutable(host);
 }
 
 void ClaimsStage::OnFacts(const RecordView& record, const wire::EventHead& head, wire::AccountFacts facts,
@@ -780,58 +809,58 @@ void ClaimsStage::EmitExpired(ProjectId project, const credit::ValidationFacts& 
   out.Emit(wire::kClaims, wire::WorkunitPartition(project, claim.workunit, options_.partitions), bytes_);
 }
 
-// What waited longer than its app's window for its partner. In order of result, so that the outcome has one order.
-void ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
+// In order of result within a table, so that the outcome has one order.
+bool ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
   const auto known = first_due_.find(project.value);
-  if (known != first_due_.end() && known->second >= now) return;
+  if (known != first_due_.end() && known->second >= now) return true;
   const wire::ProjectView& view = projects_.Need(ProjectKey(project));
-  std::vector<Key> over;
-  double first_due = std::numeric_limits<double>::infinity();
-  pending_.WalkProject(project.value, [&](const Key& key, const Pending& pending) {
+  expiry_.Begin(project.value, now);
+  const auto due_at = [&view](const Key&, const Pending& pending) {
     const credit::AppRow* app = view.catalogue.FindApp(AppId(pending.app));
-    const double due = pending.since + (app != nullptr ? app->Window() : credit::kDefaultResultWindow);
-    if (due < now)
-      over.push_back(key);
-    else
-      first_due = std::min(first_due, due);
-  });
-  first_due_[project.value] =
-      std::min({first_due, ExpireOpenings(project, now, out), ExpireTrickles(project, now, out),
-                machines_.Expire(project, now, out)});
-  ForgetHeld(project, now, &first_due_[project.value]);
-  std::sort(over.begin(), over.end());
-  for (const Key& key : over) {
-    const Pending pending = pending_.Need(key);
-    const std::string detail = pending.waits_for_host       ? "no event has named its host"
-                               : pending.completion.empty() ? "its completion never came"
-                                                            : "its validation never came";
-    const RefusalReason reason =
-        pending.waits_for_host ? RefusalReason::kUnknownHost : RefusalReason::kUnknownResult;
-    if (!pending.completion.empty())
-      wire::Refuse(pending.completion.Record(options_.partition), project, reason, detail, out);
-    if (!pending.validation.empty()) {
-      wire::Refuse(pending.validation.Record(options_.partition), project, reason, detail, out);
-      wire::HotEvent validation;
-      DecodeKept(pending_, key, pending.validation.bytes, wire::EventKind::kValidation, &validation);
-      if (validation.validation.state != credit::ValidateState::kInconclusive)
-        EmitExpired(project, validation.validation, pending.line(), out);
-    }
-    if (pending.waits_for_host) {
-      const Key host = HostKey(project, HostId(pending.host));
-      HostState& state = hosts_.Mutable(host);
-      std::erase(state.waiting, key.id);
-    }
-    TellHeir(key, HostId(pending.host), view.catalogue.FindApp(AppId(pending.app)),
-             now + credit::kDefaultResultWindow, pending.line(), out);
-    EndJob(key, pending, now, pending.line(), "nothing came of it in time", out);
-    ForgetJob(key);
-    if (pending.waits_for_host) {
-      const Key host = HostKey(project, HostId(pending.host));
-      if (hosts_.Need(host).empty()) hosts_.Erase(host);
-    }
-    // A dispatch alone that expires is a job that never came back; the scheduler's time-out says so if it matters.
-    pending_.Erase(key);
+    return pending.since + (app != nullptr ? app->Window() : credit::kDefaultResultWindow);
+  };
+  const bool all =
+      ExpireOpenings(project, out) && ExpireTrickles(project, out) &&
+      machines_.Expire(kReportsExpire, project, expiry_, budget_, out) && ForgetHeld(project) &&
+      expiry_.Rows(kPendingExpires, pending_, budget_, due_at,
+                   [&](const Key& key, const Pending&) { return ExpirePending(project, key, now, out); });
+  if (all) first_due_[project.value] = expiry_.End();
+  return all;
+}
+
+// Gives the size of its events.
+std::uint64_t ClaimsStage::ExpirePending(ProjectId project, const Key& key, double now, Emitter& out) {
+  const wire::ProjectView& view = projects_.Need(ProjectKey(project));
+  const Pending pending = pending_.Need(key);
+  const std::string detail = pending.waits_for_host       ? "no event has named its host"
+                             : pending.completion.empty() ? "its completion never came"
+                                                          : "its validation never came";
+  const RefusalReason reason =
+      pending.waits_for_host ? RefusalReason::kUnknownHost : RefusalReason::kUnknownResult;
+  if (!pending.completion.empty())
+    wire::Refuse(pending.completion.Record(options_.partition), project, reason, detail, out);
+  if (!pending.validation.empty()) {
+    wire::Refuse(pending.validation.Record(options_.partition), project, reason, detail, out);
+    wire::HotEvent validation;
+    DecodeKept(pending_, key, pending.validation.bytes, wire::EventKind::kValidation, &validation);
+    if (validation.validation.state != credit::ValidateState::kInconclusive)
+      EmitExpired(project, validation.validation, pending.line(), out);
   }
+  if (pending.waits_for_host) {
+    const Key host = HostKey(project, HostId(pending.host));
+    HostState& state = hosts_.Mutable(host);
+    std::erase(state.waiting, key.id);
+  }
+  TellHeir(key, HostId(pending.host), view.catalogue.FindApp(AppId(pending.app)),
+           now + credit::kDefaultResultWindow, pending.line(), out);
+  EndJob(key, pending, now, pending.line(), "nothing came of it in time", out);
+  ForgetJob(key);
+  if (pending.waits_for_host) {
+    const Key host = HostKey(project, HostId(pending.host));
+    if (hosts_.Need(host).empty()) hosts_.Erase(host);
+  }
+  // A dispatch alone that expires is a job that never came back; the scheduler's time-out says so if it matters.
+  return pending.dispatch.size() + pending.completion.bytes.size() + pending.validation.bytes.size();
 }
 
 void ClaimsStage::WaitsFrom(ProjectId project, double since, double window) {
@@ -947,8 +976,19 @@ std::int32_t ClaimsStage::ForgetEndedJobs(const Key& host, const wire::ProjectVi
 }
 
 void ClaimsStage::Finish(Emitter& out) {
+  if (Unfinished()) Continue(out);
+  budget_.Renew();
   if (calendar_.behind()) Forget(kForgetAtCommit);
   EmitSamples(out);
+}
+
+void ClaimsStage::Continue(Emitter& out) {
+  std::vector<Key> hosts;
+  releasing_.ForEach([&hosts](const Key& key, const Releasing&) { hosts.push_back(key); });
+  std::sort(hosts.begin(), hosts.end());
+  for (const Key& host : hosts)
+    if (!budget_.spent()) Release(host, hosts_.Mutable(host), out);
+  if (marks_.begun() && !budget_.spent()) PassMarks(out);
 }
 
 void ClaimsStage::EmitSamples(Emitter& out) {

@@ -32,6 +32,7 @@
 #include "services/claims/open_jobs.h"
 #include "services/claims/profiles.h"
 #include "services/claims/state.h"
+#include "services/stage/expiry.h"
 #include "services/stage/project_view.h"
 
 namespace cobblestone::claims {
@@ -41,6 +42,7 @@ struct ClaimsOptions {
   std::uint32_t partitions = 1;
   double future_limit = 3600;  // s: an event may be so much later than the time at which it was appended
   bool lockstep = false;       // `order: lockstep`
+  std::size_t rows_per_commit = stage::CommitBudget::kRows;  // for tests
 };
 
 class ClaimsStage final : public stream::Stage {
@@ -57,6 +59,7 @@ class ClaimsStage final : public stream::Stage {
   }
   void Process(std::size_t input, const stream::RecordView& record, stream::Emitter& out) override;
   void Finish(stream::Emitter& out) override;
+  [[nodiscard]] bool Unfinished() const override { return marks_.begun() || releasing_.rows() > 0; }
   Status Opened() override;
   [[nodiscard]] std::vector<stream::TableBase*> tables() override;
 
@@ -79,7 +82,8 @@ class ClaimsStage final : public stream::Stage {
   void OnOutside(std::size_t input, const stream::RecordView& record, stream::Emitter& out);
   void OnMark(std::size_t input, const wire::Mark& mark, stream::Emitter& out);
   void PassMarks(stream::Emitter& out);
-  void Pass(const wire::Mark& mark, stream::Emitter& out);
+  // False: rows that are due at the watermark are left for the next commit.
+  bool Pass(const wire::Mark& mark, stream::Emitter& out);
   void TellGrants(const wire::Passed& passed, stream::Emitter& out);
   // An event of a kind that its topic does not carry: a mark, or refused.
   void OnOther(std::size_t input, const stream::RecordView& record, std::string detail, stream::Emitter& out);
@@ -116,7 +120,7 @@ class ClaimsStage final : public stream::Stage {
   // False: the event is of this partition.
   bool HandOver(const stream::RecordView& record, ProjectId project, ResultId result, HostId named,
                 stream::Emitter& out);
-  void ForgetHeld(ProjectId project, double now, double* first_due);
+  bool ForgetHeld(ProjectId project);  // as Expire()
   struct Own {
     stream::RecordView record;
     wire::Event event;
@@ -153,8 +157,7 @@ class ClaimsStage final : public stream::Stage {
                    const wire::OpeningTotal& opening, stream::Emitter& out);
   // The balance that waited for the host's event, if there is one.
   void ReleaseOpening(const stream::Key& key, HostState& host, stream::Emitter& out);
-  // Gives the time before which none of the others expires.
-  double ExpireOpenings(ProjectId project, double now, stream::Emitter& out);
+  bool ExpireOpenings(ProjectId project, stream::Emitter& out);  // as Expire()
   void OnDispatch(const stream::RecordView& record, stream::Emitter& out);
   // Jobs that are paid while they run.
   void OpenJobOf(const stream::Key& key, const wire::Dispatch& dispatch, bool is_newest,
@@ -163,7 +166,11 @@ class ClaimsStage final : public stream::Stage {
                            const credit::HostRecord& host, OpenJob& job);
   bool PriceOrWait(const stream::Key& key, const wire::Dispatch& dispatch, OpenJob& job,
                    stream::Emitter& out);
-  void PriceJobsOf(ProjectId project, HostId host, HostState& state, stream::Emitter& out);
+  // Processes what waited for the host's event: jobs without a price, then results. What the commit's budget does
+  // not allow is done in the next commits.
+  void Release(const stream::Key& host, HostState& state, stream::Emitter& out);
+  void PriceJobOf(ProjectId project, HostId host, std::uint64_t result, const HostState& state,
+                  stream::Emitter& out);
   void TakeWaiting(const stream::Key& key, stream::Table<WaitingTrickles>& table, stream::Emitter& out);
   void WaitForJob(const stream::Key& key, double time, const stream::RecordView& record,
                   stream::Table<WaitingTrickles>& table, stream::Emitter& out);
@@ -191,7 +198,7 @@ class ClaimsStage final : public stream::Stage {
   // Gives the day after which one of the others is over; 0: there is none.
   std::int32_t ForgetEndedJobs(const stream::Key& host, const wire::ProjectView& view);
   void EraseJob(const stream::Key& key, const OpenJob& job);
-  double ExpireTrickles(ProjectId project, double now, stream::Emitter& out);
+  bool ExpireTrickles(ProjectId project, stream::Emitter& out);  // as Expire()
   void OnCompletion(const stream::RecordView& record, stream::Emitter& out);
   void OnValidation(const stream::RecordView& record, stream::Emitter& out);
   void OnError(const stream::RecordView& record, const wire::ProjectView& view, const credit::AppRow& app,
@@ -209,10 +216,14 @@ class ClaimsStage final : public stream::Stage {
                    stream::Emitter& out);
   void EmitExpired(ProjectId project, const credit::ValidationFacts& validation, std::uint64_t line,
                    stream::Emitter& out);
-  void Expire(ProjectId project, double now, stream::Emitter& out);
+  // Refuses what has waited for its window. False: the commit's budget is spent, and some of it is left.
+  bool Expire(ProjectId project, double now, stream::Emitter& out);
+  std::uint64_t ExpirePending(ProjectId project, const stream::Key& key, double now, stream::Emitter& out);
   void WaitsFrom(ProjectId project, double since, double window);
 
   void EmitSamples(stream::Emitter& out);
+  // Continues what earlier commits have left.
+  void Continue(stream::Emitter& out);
 
   // Null where nothing is remembered, or no more.
   const Seen* FindSeen(ProjectId project, const wire::ProjectView& view, HostId host, std::uint64_t result,
@@ -238,6 +249,7 @@ class ClaimsStage final : public stream::Stage {
   stream::Table<HeldElsewhere> held_;
   stream::Table<HandedRow> handed_;  // `order: lockstep`, as the next
   stream::Table<Handing> handing_;
+  stream::Table<Releasing> releasing_;  // by host
   Machines machines_;
   // Hosts that have runs, by a day on which all there were when filed are over; and deleted ones, by the day on which files list
   // them no more.
@@ -252,6 +264,8 @@ class ClaimsStage final : public stream::Stage {
   std::map<std::uint32_t, std::vector<credit::Sample>> samples_;  // by project, of this commit
   // By project: nothing that waits expires before this time. Derived: absent means not known, look at all of them.
   std::map<std::uint32_t, double> first_due_;
+  stage::Expiry expiry_;
+  stage::CommitBudget budget_;
   std::uint32_t hops_ = 0;        // that the record under way has made
   std::uint64_t duplicates_ = 0;  // dropped since open; for people, not state
 };

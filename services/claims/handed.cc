@@ -241,24 +241,19 @@ bool ClaimsStage::HandOver(const RecordView& record, ProjectId project, ResultId
   return true;
 }
 
-void ClaimsStage::ForgetHeld(ProjectId project, double now, double* first_due) {
-  std::vector<Key> over;
-  held_.WalkProject(project.value, [&](const Key& key, const HeldElsewhere& row) {
-    if (row.until == 0) return;
-    if (row.until < now)
-      over.push_back(key);
-    else
-      *first_due = std::min(*first_due, row.until);
-  });
-  std::sort(over.begin(), over.end());
-  for (const Key& key : over) {
-    const HeldElsewhere& row = held_.Need(key);
-    const Key name = NameKey(project, row.name, HostId(row.host));
-    if (const NamedResult* named = row.name.empty() ? nullptr : names_.Find(name);
-        named != nullptr && named->result == key.id)
-      names_.Erase(name);
-    held_.Erase(key);
-  }
+bool ClaimsStage::ForgetHeld(ProjectId project) {
+  return expiry_.Rows(
+      kHeldExpire, held_, budget_,
+      [](const Key&, const HeldElsewhere& row) {
+        return row.until == 0 ? std::numeric_limits<double>::infinity() : row.until;
+      },
+      [&](const Key& key, const HeldElsewhere& row) {
+        const Key name = NameKey(project, row.name, HostId(row.host));
+        if (const NamedResult* named = row.name.empty() ? nullptr : names_.Find(name);
+            named != nullptr && named->result == key.id)
+          names_.Erase(name);
+        return row.name.size();
+      });
 }
 
 // ---- What partitions of this stage say to each other ---------------------------------------------------------------

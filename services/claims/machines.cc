@@ -8,7 +8,6 @@
 #include "common/wire/events/event_codec.h"
 #include "common/wire/ledger/grant_codec.h"
 #include "services/claims/kept_events.h"
-#include "services/claims/overdue.h"
 #include "services/stage/refuse.h"
 
 namespace cobblestone::claims {
@@ -241,12 +240,18 @@ void Machines::Tell(std::uint64_t machine, const MachineProject& project,
   out.Emit(wire::kGrants, wire::OwnerPartition(id, in_force.user, in_force.host, partitions_), bytes);
 }
 
-double Machines::Expire(ProjectId project, double now, Emitter& out) {
-  return ExpireOverdue(waiting_, project, now, [&](const stream::Key&, const WaitingReports& waiting) {
-    for (const WaitingEvent& one : waiting.events)
-      wire::Refuse(one.Record(partition_), project, RefusalReason::kUnknownHost,
-                   "no event has said which host this machine is", out);
-  });
+bool Machines::Expire(std::size_t number, ProjectId project, stage::Expiry& expiry,
+                      stage::CommitBudget& budget, Emitter& out) {
+  return expiry.Rows(number, waiting_, budget, DueAfterDefaultWindow,
+                     [&](const stream::Key&, const WaitingReports& waiting) {
+                       std::uint64_t bytes = 0;
+                       for (const WaitingEvent& one : waiting.events) {
+                         wire::Refuse(one.Record(partition_), project, RefusalReason::kUnknownHost,
+                                      "no event has said which host this machine is", out);
+                         bytes += one.bytes.size();
+                       }
+                       return bytes;
+                     });
 }
 
 }  // namespace cobblestone::claims

@@ -19,6 +19,7 @@
 #include "common/wire/events/events.h"
 #include "common/wire/events/word.h"
 #include "services/claims/state.h"
+#include "services/stage/expiry.h"
 
 namespace cobblestone::claims {
 
@@ -94,8 +95,9 @@ class Machines {
   // `now`: the project's time. From when on it waits to be told its host; none: it does not wait.
   std::optional<double> OnReport(const stream::RecordView& record, const wire::EventHead& head,
                                  const wire::EstimatedCredit& said, double now, stream::Emitter& out);
-  // Refuses what has waited too long. Gives the time before which none of the others expires.
-  double Expire(ProjectId project, double now, stream::Emitter& out);
+  // Refuses reports that have waited too long, as table `number` of `expiry`.
+  bool Expire(std::size_t number, ProjectId project, stage::Expiry& expiry, stage::CommitBudget& budget,
+              stream::Emitter& out);
   // Dropped since open; for people, not state.
   [[nodiscard]] std::uint64_t duplicates() const { return duplicates_; }
 

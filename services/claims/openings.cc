@@ -5,7 +5,6 @@
 #include "common/wire/ledger/grant_codec.h"
 #include "services/claims/claims_stage.h"
 #include "services/claims/kept_events.h"
-#include "services/claims/overdue.h"
 #include "services/stage/refuse.h"
 
 namespace cobblestone::claims {
@@ -125,11 +124,15 @@ void ClaimsStage::ReleaseOpening(const Key& key, HostState& host, Emitter& out) 
   openings_.Erase(key);
 }
 
-double ClaimsStage::ExpireOpenings(ProjectId project, double now, Emitter& out) {
-  return ExpireOverdue(openings_, project, now, [&](const Key&, const WaitingOpening& waiting) {
-    wire::Refuse({.where = {wire::kHosts, options_.partition}, .line = waiting.line, .value = waiting.event},
-                 project, RefusalReason::kUnknownHost, "no event has named its host", out);
-  });
+bool ClaimsStage::ExpireOpenings(ProjectId project, Emitter& out) {
+  return expiry_.Rows(
+      kOpeningsExpire, openings_, budget_, DueAfterDefaultWindow,
+      [&](const Key&, const WaitingOpening& waiting) {
+        wire::Refuse(
+            {.where = {wire::kHosts, options_.partition}, .line = waiting.line, .value = waiting.event},
+            project, RefusalReason::kUnknownHost, "no event has named its host", out);
+        return waiting.event.size();
+      });
 }
 
 }  // namespace cobblestone::claims

@@ -142,6 +142,30 @@ struct OpeningWord {
 };
 
 // The balance that an event gives a host which no event has named yet. There is one, as there is of a host that is known.
+// The time in UNIX s after which a row that waits since `since` is due.
+inline constexpr auto DueAfterDefaultWindow = [](const stream::Key&, const auto& row) {
+  return row.since + credit::kDefaultResultWindow;
+};
+
+// Order in which the rows of a project expire at a watermark (stage::Expiry).
+enum ExpiringTable : std::size_t {
+  kOpeningsExpire,
+  kTricklesExpire,
+  kNamesExpire,
+  kReportsExpire,
+  kHeldExpire,
+  kPendingExpires
+};
+
+// A host whose waiting results and jobs without a price are being released (ClaimsStage::Release).
+struct Releasing {
+  template <class Self, class F>
+  static void Fields(Self&, F&& f) {
+    f();
+  }
+};
+inline constexpr stream::TableSpec<Releasing> kReleasingTable{.id = 29, .version = 1};
+
 struct WaitingOpening {
   wire::Word word;
   double since = 0;        // UNIX s: its event's time, or later where it came later

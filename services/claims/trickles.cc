@@ -11,7 +11,6 @@
 #include "common/wire/ledger/grant_codec.h"
 #include "services/claims/claims_stage.h"
 #include "services/claims/kept_events.h"
-#include "services/claims/overdue.h"
 #include "services/claims/sendings.h"
 #include "services/stage/refuse.h"
 #include "services/stage/settled_partials.h"
@@ -110,30 +109,27 @@ void ClaimsStage::PriceSending(const wire::Dispatch& dispatch, const wire::Proje
 }
 
 // An event has named the host.
-void ClaimsStage::PriceJobsOf(ProjectId project, HostId host, HostState& state, Emitter& out) {
+void ClaimsStage::PriceJobOf(ProjectId project, HostId host, std::uint64_t result, const HostState& state,
+                             Emitter& out) {
   const wire::ProjectView& view = projects_.Need(ProjectKey(project.value));
-  std::vector<std::uint64_t> results;
-  results.swap(state.unpriced);
-  for (const std::uint64_t result : results) {
-    const Key key{.project = project.value, .id = result, .sub = host.value};
-    const OpenJob* unpriced = jobs_.Find(key);
-    if (unpriced == nullptr || unpriced->priced) continue;  // it has come to nothing
-    // When rows of what is over go depends on how commits are cut.
-    if (unpriced->ended && FindSeen(project, view, host, result, kSeenCompletion) == nullptr) continue;
-    const Pending* pending = unpriced->ended ? nullptr : pending_.Find(key);
-    std::vector<std::string> dispatches = pending != nullptr ? pending->replaced : unpriced->replaced;
-    dispatches.push_back(pending != nullptr ? pending->dispatch : unpriced->dispatch);
-    OpenJob& job = jobs_.Mutable(key);
-    job.dispatch.clear();
-    job.replaced.clear();
-    for (const std::string& bytes : dispatches) {
-      const wire::Event event = pending != nullptr ? ParseKept<wire::Dispatch>(pending_, key, bytes)
-                                                   : ParseKept<wire::Dispatch>(jobs_, key, bytes);
-      PriceSending(std::get<wire::Dispatch>(event.body), view, state.record, job);
-    }
-    if (!job.name.empty()) TakeWaiting(NameKey(project, job.name, host), waiting_names_, out);
-    TakeWaiting(key, waiting_trickles_, out);
+  const Key key{.project = project.value, .id = result, .sub = host.value};
+  const OpenJob* unpriced = jobs_.Find(key);
+  if (unpriced == nullptr || unpriced->priced) return;  // it has come to nothing
+  // When rows of what is over go depends on how commits are cut.
+  if (unpriced->ended && FindSeen(project, view, host, result, kSeenCompletion) == nullptr) return;
+  const Pending* pending = unpriced->ended ? nullptr : pending_.Find(key);
+  std::vector<std::string> dispatches = pending != nullptr ? pending->replaced : unpriced->replaced;
+  dispatches.push_back(pending != nullptr ? pending->dispatch : unpriced->dispatch);
+  OpenJob& job = jobs_.Mutable(key);
+  job.dispatch.clear();
+  job.replaced.clear();
+  for (const std::string& bytes : dispatches) {
+    const wire::Event event = pending != nullptr ? ParseKept<wire::Dispatch>(pending_, key, bytes)
+                                                 : ParseKept<wire::Dispatch>(jobs_, key, bytes);
+    PriceSending(std::get<wire::Dispatch>(event.body), view, state.record, job);
   }
+  if (!job.name.empty()) TakeWaiting(NameKey(project, job.name, host), waiting_names_, out);
+  TakeWaiting(key, waiting_trickles_, out);
 }
 
 void ClaimsStage::TakeWaiting(const Key& key, stream::Table<WaitingTrickles>& table, Emitter& out) {
@@ -143,6 +139,7 @@ void ClaimsStage::TakeWaiting(const Key& key, stream::Table<WaitingTrickles>& ta
   table.Erase(key);
   for (const WaitingEvent& one : waiting.events) {
     static_cast<void>(ParseKept<wire::Trickle>(table, key, one.bytes));  // else it would be refused
+    budget_.Take(one.bytes.size());
     OnTrickle(one.Record(options_.partition), out);
   }
 }
@@ -461,23 +458,31 @@ void ClaimsStage::EraseJob(const Key& key, const OpenJob& job) {
   jobs_.Erase(key);
 }
 
-// Trickles whose job never came. Gives the time before which none of the others expires.
-double ClaimsStage::ExpireTrickles(ProjectId project, double now, Emitter& out) {
+// Trickles whose job never came.
+bool ClaimsStage::ExpireTrickles(ProjectId project, Emitter& out) {
   constexpr const char* kNotSent = "no dispatch has sent this result to its host, or it was decided before";
-  const double first_due =
-      ExpireOverdue(waiting_trickles_, project, now, [&](const Key& key, const WaitingTrickles& waiting) {
-        for (const WaitingEvent& one : waiting.events) {
-          static_cast<void>(ParseKept<wire::Trickle>(waiting_trickles_, key, one.bytes));
-          RefuseTrickle(one.Record(options_.partition), project, ResultId(key.id),
-                        RefusalReason::kUnknownResult, kNotSent, out);
-        }
-      });
-  // Of which result these are nobody can tell.
-  return std::min(
-      first_due, ExpireOverdue(waiting_names_, project, now, [&](const Key&, const WaitingTrickles& waiting) {
-        for (const WaitingEvent& one : waiting.events)
-          wire::Refuse(one.Record(options_.partition), project, RefusalReason::kUnknownResult, kNotSent, out);
-      }));
+  const auto bytes_of = [](const WaitingTrickles& waiting) {
+    std::uint64_t bytes = 0;
+    for (const WaitingEvent& one : waiting.events) bytes += one.bytes.size();
+    return bytes;
+  };
+  return expiry_.Rows(kTricklesExpire, waiting_trickles_, budget_, DueAfterDefaultWindow,
+                      [&](const Key& key, const WaitingTrickles& waiting) {
+                        for (const WaitingEvent& one : waiting.events) {
+                          static_cast<void>(ParseKept<wire::Trickle>(waiting_trickles_, key, one.bytes));
+                          RefuseTrickle(one.Record(options_.partition), project, ResultId(key.id),
+                                        RefusalReason::kUnknownResult, kNotSent, out);
+                        }
+                        return bytes_of(waiting);
+                      }) &&
+         // Of which result these are nobody can tell.
+         expiry_.Rows(kNamesExpire, waiting_names_, budget_, DueAfterDefaultWindow,
+                      [&](const Key&, const WaitingTrickles& waiting) {
+                        for (const WaitingEvent& one : waiting.events)
+                          wire::Refuse(one.Record(options_.partition), project, RefusalReason::kUnknownResult,
+                                       kNotSent, out);
+                        return bytes_of(waiting);
+                      });
 }
 
 }  // namespace cobblestone::claims

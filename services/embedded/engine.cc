@@ -241,7 +241,9 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
   Engine* raw = engine.get();
   options.count = [raw, slots](std::uint32_t k) {
     const StageSet& stages = raw->stages_[k];
-    return k + 1 == slots ? stages.coordinator->marks() : stages.grants->marks().passed();
+    if (k + 1 == slots) return stages.coordinator->marks();
+    stream::Marks& marks = stages.grants->marks();
+    return marks.passed() - (marks.begun() ? 1 : 0);  // of which the ledger has the record
   };
   auto runner = stream::embedded::Runner::Open(
       options, *engine->log_, slots,

@@ -135,7 +135,8 @@ GrantsStage::GrantsStage(const GrantsOptions& options, stream::TableHost& tables
       sorted_(tables, kSortedTable, true),
       moved_(tables, kMovedTable, true),
       calendar_(tables, kDaysTable, kChunksTable),
-      marks_(tables, kMarkTable, options.partitions, 0) {
+      marks_(tables, kMarkTable, options.partitions, 0),
+      budget_(options.rows_per_commit) {
   open_.MarkWaiting("workunits");
 }
 
@@ -155,7 +156,9 @@ Status GrantsStage::Opened() {
   return Status::Ok();
 }
 
-void GrantsStage::Finish(Emitter&) {
+void GrantsStage::Finish(Emitter& out) {
+  if (marks_.begun() && !budget_.spent()) PassMarks(out);
+  budget_.Renew();
   if (calendar_.behind()) Forget(kForgetAtCommit);
 }
 
@@ -224,8 +227,8 @@ void GrantsStage::OnControl(const RecordView& record, Emitter& out) {
   const ProjectId project = control.head.project;
   wire::ProjectView& view = projects_.Mutable(ProjectKey(project));
   if (Status s = wire::ApplyControl(control, view); !s.ok()) return out.Fail(std::move(s));
-  if (control.kind != wire::ControlKind::kEvent) return;
-  Expire(project, view.time, out);  // a window may have changed
+  if (control.kind == wire::ControlKind::kEvent)
+    first_due_.erase(project.value);  // a window may have changed
 }
 
 void GrantsStage::OnPassed(const RecordView& record, Emitter& out) {
@@ -239,11 +242,14 @@ void GrantsStage::OnPassed(const RecordView& record, Emitter& out) {
 
 // The claims that lie before the mark in every partition's part are here: now its time has passed.
 void GrantsStage::PassMarks(Emitter& out) {
-  while (const auto mark = marks_.Next()) {
+  while (const auto mark = marks_.Begin()) {
     TakeSorted(out);
-    for (const std::uint32_t project : wire::MovedBy(*mark, projects_)) {
+    const auto projects = wire::MovedBy(*mark, projects_);
+    for (const std::uint32_t project : projects) {
       wire::MoveTime(mark->time, projects_.Mutable(ProjectKey(ProjectId(project))));
-      Expire(ProjectId(project), mark->time, out);
+      if (!Expire(ProjectId(project), mark->time, out)) return;
+    }
+    for (const std::uint32_t project : projects) {
       calendar_.SetToday(project, DayOf(mark->time));
       Forget(kForgetAtTick);
     }
@@ -252,6 +258,8 @@ void GrantsStage::PassMarks(Emitter& out) {
     bytes_.clear();
     wire::EncodePassed(wire::PassedIn::kGrant, passed, &bytes_);
     for (std::uint32_t p = 0; p < options_.partitions; ++p) out.Emit(wire::kGrants, p, bytes_);
+    out.Cut(wire::kGrants);  // ACCOUNTS may have to wait here
+    marks_.End();
   }
 }
 
@@ -326,8 +334,8 @@ void GrantsStage::OnClaim(const RecordView& record, Emitter& out) {
   OpenWorkunit& open = open_.Mutable(key, &created);
   // Of the earliest: which claim comes first depends on the partitions that they come from.
   const double since = created ? claim.time : std::min(open.since, claim.time);
-  const auto oldest = oldest_.find(claim.project.value);
-  if (oldest != oldest_.end()) oldest->second = std::min(oldest->second, since);
+  if (const auto known = first_due_.find(claim.project.value); known != first_due_.end())
+    known->second.time = std::min(known->second.time, since + known->second.shortest_window);
   if ((claim.flags & credit::kClaimLate) != 0) {
     open.since = since;
     open.late.push_back(
@@ -655,52 +663,52 @@ void GrantsStage::SettleUnpaid(const credit::Claim& claim, Emitter& out) {
 
 // A workunit that has waited longer than its app's window is settled with the claims that are there; late results of a
 // workunit that was never decided are refused.
-void GrantsStage::Expire(ProjectId project, double now, Emitter& out) {
+bool GrantsStage::Expire(ProjectId project, double now, Emitter& out) {
+  const auto known = first_due_.find(project.value);
+  if (known != first_due_.end() && known->second.time >= now) return true;
   const wire::ProjectView& view = projects_.Need(ProjectKey(project));
   double shortest = credit::kDefaultResultWindow;
   for (const auto& [id, app] : view.catalogue.apps) shortest = std::min(shortest, app.Window());
-  const auto known = oldest_.find(project.value);
-  if (known != oldest_.end() && known->second + shortest >= now) return;
-  std::vector<Key> over;
-  double oldest = std::numeric_limits<double>::infinity();
-  open_.WalkProject(project.value, [&](const Key& key, const OpenWorkunit& open) {
-    if (open.since + shortest >= now) {
-      oldest = std::min(oldest, open.since);
-      return;
-    }
+  expiry_.Begin(project.value, now);
+  const auto due_at = [&](const Key& key, const OpenWorkunit& open) {
+    if (open.since + shortest >= now) return open.since + shortest;  // or later
     credit::Claim claim;
     if (open.claims.empty() && open.late.empty()) open_.Damaged(key, "it has no claim");
     const std::string_view bytes =
         open.claims.empty() ? std::string_view(open.late.front().bytes) : open.BytesOf(0);
-    double window = credit::kDefaultResultWindow;
     if (!wire::DecodeClaim(bytes, &claim)) open_.Damaged(key, kBadClaim);
-    if (const credit::AppRow* app = view.catalogue.FindApp(claim.app)) window = app->Window();
-    if (open.since + window < now)
-      over.push_back(key);
-    else
-      oldest = std::min(oldest, open.since);
+    const credit::AppRow* app = view.catalogue.FindApp(claim.app);
+    return open.since + (app != nullptr ? app->Window() : credit::kDefaultResultWindow);
+  };
+  const bool all = expiry_.Rows(0, open_, budget_, due_at, [&](const Key& key, const OpenWorkunit&) {
+    return ExpireWorkunit(project, key, out);
   });
-  oldest_[project.value] = oldest;
-  std::sort(over.begin(), over.end());
-  for (const Key& key : over) {
-    const OpenWorkunit& open = open_.Need(key);
-    if (!open.claims.empty()) {
-      const double since = open.since;
-      Settle(key, project, WorkunitId(key.id), LastLook(open), out);
-      if (open_.Find(key) != nullptr) oldest_[project.value] = std::min(oldest_[project.value], since);
-      continue;
-    }
-    for (const LateClaim& late : open.late) {
-      wire::Refuse(RecordOf(late, options_.partition), project, wire::RefusalReason::kUnknownResult,
-                   "a late result of a workunit that was never decided", out);
-      credit::Claim claim;
-      if (!wire::DecodeClaim(late.bytes, &claim)) open_.Damaged(key, kBadClaim);
-      SettleUnpaid(claim, out);
-    }
-    for (const std::string& late : open.late_trickles) PayLateTrickle(key, late, 0, out);
-    TakePaidBefore(key, open.paid_before, nullptr, nullptr, out);
-    open_.Erase(key);
+  if (all) first_due_[project.value] = {.time = expiry_.End(), .shortest_window = shortest};
+  return all;
+}
+
+// Gives the size of its claims.
+std::uint64_t GrantsStage::ExpireWorkunit(ProjectId project, const Key& key, Emitter& out) {
+  std::uint64_t bytes = 0;
+  // A look without a valid result decides nothing: then the look before it is the last one.
+  for (const OpenWorkunit* open = open_.Find(key); open != nullptr && !open->claims.empty();
+       open = open_.Find(key)) {
+    bytes += open->bytes.size();
+    Settle(key, project, WorkunitId(key.id), LastLook(*open), out);
   }
+  const OpenWorkunit* left = open_.Find(key);
+  if (left == nullptr) return bytes;
+  for (const LateClaim& late : left->late) {
+    wire::Refuse(RecordOf(late, options_.partition), project, wire::RefusalReason::kUnknownResult,
+                 "a late result of a workunit that was never decided", out);
+    credit::Claim claim;
+    if (!wire::DecodeClaim(late.bytes, &claim)) open_.Damaged(key, kBadClaim);
+    SettleUnpaid(claim, out);
+    bytes += late.bytes.size();
+  }
+  for (const std::string& late : left->late_trickles) PayLateTrickle(key, late, 0, out);
+  TakePaidBefore(key, left->paid_before, nullptr, nullptr, out);
+  return bytes;
 }
 
 }  // namespace cobblestone::grants

@@ -16,6 +16,7 @@
 #include "common/stream/processor.h"
 #include "common/stream/table.h"
 #include "common/wire/control/topics.h"
+#include "services/stage/expiry.h"
 #include "services/stage/project_view.h"
 
 namespace cobblestone::grants {
@@ -153,7 +154,8 @@ inline constexpr stream::TableSpec<MovedByClaims> kMovedTable{.id = 28, .version
 struct GrantsOptions {
   std::uint32_t partition = 0;
   std::uint32_t partitions = 1;
-  bool sorted = false;  // `order: lockstep`
+  bool sorted = false;                                       // `order: lockstep`
+  std::size_t rows_per_commit = stage::CommitBudget::kRows;  // for tests
 };
 
 class GrantsStage final : public stream::Stage {
@@ -169,6 +171,7 @@ class GrantsStage final : public stream::Stage {
   }
   void Process(std::size_t input, const stream::RecordView& record, stream::Emitter& out) override;
   void Finish(stream::Emitter& out) override;
+  [[nodiscard]] bool Unfinished() const override { return marks_.begun(); }
   Status Opened() override;
   [[nodiscard]] std::vector<stream::TableBase*> tables() override;
 
@@ -212,7 +215,9 @@ class GrantsStage final : public stream::Stage {
                       stream::Emitter& out);
   // Of a claim that comes to no grant: what its trickles were paid becomes final.
   void SettleUnpaid(const credit::Claim& claim, stream::Emitter& out);
-  void Expire(ProjectId project, double now, stream::Emitter& out);
+  // False: the commit's budget is spent, and some of what is due is left.
+  bool Expire(ProjectId project, double now, stream::Emitter& out);
+  std::uint64_t ExpireWorkunit(ProjectId project, const stream::Key& key, stream::Emitter& out);
   const Decided* FindDecided(ProjectId project, WorkunitId workunit);
   void RememberDecided(ProjectId project, WorkunitId workunit, const Decided& decided);
   // Lets go of up to `blocks` blocks whose days are over.
@@ -231,8 +236,14 @@ class GrantsStage final : public stream::Stage {
   std::vector<stream::RecordView> records_;  // of claims_; their bytes lie in open workunits
   credit::Claim claim_;                      // reused
   std::string bytes_;
-  // By project: no open workunit is older. Derived: absent means not known, look at all of them.
-  std::map<std::uint32_t, double> oldest_;
+  struct FirstDue {
+    double time = 0;             // UNIX s: no open workunit expires before it
+    double shortest_window = 0;  // s, of the project's apps
+  };
+  // By project. Derived: absent means not known, look at all open workunits.
+  std::map<std::uint32_t, FirstDue> first_due_;
+  stage::Expiry expiry_;
+  stage::CommitBudget budget_;
 };
 
 }  // namespace cobblestone::grants

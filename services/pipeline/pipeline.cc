@@ -50,24 +50,29 @@ PipelineSlot MakeSlot(std::uint32_t k, const PipelineOptions& options) {
                 *made.tables),
             coordinator::CoordinatorStage::Inputs());
   if (has(Stage::kClaims))
-    made.stages.claims =
-        add(std::make_unique<claims::ClaimsStage>(claims::ClaimsOptions{.partition = k,
-                                                                        .partitions = n,
-                                                                        .future_limit = options.future_limit,
-                                                                        .lockstep = options.lockstep},
-                                                  *made.tables),
-            claims::ClaimsStage::Inputs(k));
+    made.stages.claims = add(std::make_unique<claims::ClaimsStage>(
+                                 claims::ClaimsOptions{.partition = k,
+                                                       .partitions = n,
+                                                       .future_limit = options.future_limit,
+                                                       .lockstep = options.lockstep,
+                                                       .rows_per_commit = options.rows_per_commit},
+                                 *made.tables),
+                             claims::ClaimsStage::Inputs(k));
   if (has(Stage::kGrants))
-    made.stages.grants = add(
-        std::make_unique<grants::GrantsStage>(
-            grants::GrantsOptions{.partition = k, .partitions = n, .sorted = options.lockstep}, *made.tables),
-        grants::GrantsStage::Inputs(k));
+    made.stages.grants = add(std::make_unique<grants::GrantsStage>(
+                                 grants::GrantsOptions{.partition = k,
+                                                       .partitions = n,
+                                                       .sorted = options.lockstep,
+                                                       .rows_per_commit = options.rows_per_commit},
+                                 *made.tables),
+                             grants::GrantsStage::Inputs(k));
   if (has(Stage::kAccounts))
     made.stages.accounts = add(std::make_unique<accounts::AccountsStage>(
                                    accounts::AccountsOptions{.partition = k,
                                                              .partitions = n,
                                                              .future_limit = options.future_limit,
-                                                             .sorted = options.lockstep},
+                                                             .sorted = options.lockstep,
+                                                             .rows_per_commit = options.rows_per_commit},
                                    *made.tables),
                                accounts::AccountsStage::Inputs(k));
   if (has(Stage::kTeams))

@@ -24,7 +24,8 @@ struct PipelineOptions {
   double future_limit = 3600;    // s
   bool lockstep = false;         // `order: lockstep`
   bool fingerprint = true;
-  bool dense_offsets = true;  // stream::SlotOptions
+  bool dense_offsets = true;                                 // stream::SlotOptions
+  std::size_t rows_per_commit = stage::CommitBudget::kRows;  // for tests
 };
 
 // The stages of one slot, for queries; owned by the slot. Null: the slot does not have the stage.

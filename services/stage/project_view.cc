@@ -67,15 +67,12 @@ Status ApplyControl(const ControlView& control, ProjectView& view) {
   return applied;
 }
 
-bool Moves(const Mark& mark, std::uint32_t project, const ProjectView& view) {
-  return (!mark.project || mark.project.value == project) && view.since < mark.number &&
-         view.time < mark.time;
-}
-
 std::vector<std::uint32_t> MovedBy(const Mark& mark, const stream::Table<ProjectView>& projects) {
   std::vector<std::uint32_t> moved;
+  if (mark.time <= 0) return moved;  // a barrier
   projects.ForEach([&](const stream::Key& key, const ProjectView& view) {
-    if (Moves(mark, key.project, view)) moved.push_back(key.project);
+    const bool named = !mark.project || mark.project.value == key.project;
+    if (named && view.since < mark.number && view.time <= mark.time) moved.push_back(key.project);
   });
   std::sort(moved.begin(), moved.end());
   return moved;

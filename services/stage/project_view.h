@@ -49,10 +49,10 @@ struct ProjectView {
 // Applies a catalogue event or an epoch; horizons follow. kCorrupted for what the coordinator cannot have relayed.
 Status ApplyControl(const ControlView& control, ProjectView& view);
 
-// A mark moves the time of its project, or of each that the coordinator knew of when it made it; never back. So all stages
-// and the coordinator agree on the time of each project at each mark.
-[[nodiscard]] bool Moves(const Mark& mark, std::uint32_t project, const ProjectView& view);
-// Those that it moves, ascending.
+// The projects whose time a watermark moves, ascending: its project, or each that the coordinator knew when it made the
+// watermark. Time never moves back, so all stages and the coordinator agree on the time of each project at each
+// watermark. A project that is at the watermark's time already is among them, because a stage that processes a
+// watermark in several commits asks again.
 std::vector<std::uint32_t> MovedBy(const Mark& mark, const stream::Table<ProjectView>& projects);
 // The mark has passed. Horizons follow.
 void MoveTime(double time, ProjectView& view);

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/stream/runtime/journal.h"
 #include "common/wire/control/topics.h"
 #include "common/wire/ledger/refused_codec.h"
 #include "services/embedded/engine_metrics.h"
@@ -101,6 +102,16 @@ class EngineWaiting : public EngineStory {
     EXPECT_TRUE(read.ok()) << read.message();
     std::sort(all.begin(), all.end());
     return all;
+  }
+
+  [[nodiscard]] std::uint64_t CommitsWithoutRecords() {
+    std::uint64_t count = 0;
+    for (const std::string& bytes : Records(wire::kJournal)) {
+      const auto entry = stream::DecodeJournalEntry(bytes);
+      EXPECT_TRUE(entry.ok()) << entry.status().message();
+      if (entry.ok() && entry->chunks.empty()) ++count;
+    }
+    return count;
   }
 
   // But for when they came, which the log tells to a quarter of a second.
@@ -212,8 +223,11 @@ class EngineWaiting : public EngineStory {
                                {"trickles", kEach},
                                {"openings", kEach / 2},
                                {"workunits", kEach / 2}}));
+    EXPECT_EQ(CommitsWithoutRecords(), 0u);
     Say(kStart + 60 * kDay, wire::Tick{.time = kStart + 60 * kDay});
     EXPECT_EQ(Waiting(), Rows{});
+    // More rows were due at once than one commit takes.
+    EXPECT_GT(CommitsWithoutRecords(), 0u);
     const auto audit = engine_->Audit({});
     EXPECT_TRUE(audit.ok()) << audit.status().message();
     if (audit.ok()) {

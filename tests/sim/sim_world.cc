@@ -53,6 +53,11 @@ std::vector<bool> InStep(bool lockstep) {
   return in_step;
 }
 
+// In two of three schedules so few that what expires together expires in several commits.
+std::size_t RowsPerCommit(std::uint64_t seed) {
+  return seed % 3 == 0 ? stage::CommitBudget::kRows : 1 + seed % 3;
+}
+
 // A machine: its disk outlives its process.
 struct Machine {
   std::string name;
@@ -70,8 +75,10 @@ class World {
         schedule_(schedule),
         random_(schedule.seed),
         cluster_({.topics = Topics(), .journal = wire::kJournal}, schedule.seed * 7919 + 1),
-        factory_(MakeSlotFactory(PipelineOptions{
-            .partitions = kSimPartitions, .future_limit = 1e12, .lockstep = schedule.lockstep})) {
+        factory_(MakeSlotFactory(PipelineOptions{.partitions = kSimPartitions,
+                                                 .future_limit = 1e12,
+                                                 .lockstep = schedule.lockstep,
+                                                 .rows_per_commit = RowsPerCommit(schedule.seed)})) {
     if (schedule.change_stages) schedule.change_stages(factory_);
     if (schedule.hide_suspects) cluster_.hide_suspects();
     task_ = {.topics = Topics(),

@@ -15,7 +15,11 @@
 namespace cobblestone::testing {
 
 LockstepWorld::LockstepWorld(std::uint32_t partitions) : partitions_(partitions) {
-  const PipelineOptions options{.partitions = partitions, .lockstep = true, .fingerprint = false};
+  // In how many commits something expires must not show.
+  const PipelineOptions options{.partitions = partitions,
+                                .lockstep = true,
+                                .fingerprint = false,
+                                .rows_per_commit = partitions == 1 ? stage::CommitBudget::kRows : partitions};
   std::vector<stream::Slot*> slots;
   for (std::uint32_t k = 0; k < SlotCount(options); ++k) {
     slots_.push_back(MakeSlot(k, options));

@@ -37,10 +37,9 @@ class Rows final : public store::Store {
     *value = found->second;
     return Status::Ok();
   }
-  Status Scan(std::string_view prefix,
-              const std::function<Status(std::string_view, std::string_view)>& visit) const override {
+  Status ScanFrom(std::string_view prefix, std::string_view from, const Visit& visit) const override {
     for (const auto& [key, value] : rows)
-      if (key.starts_with(prefix))
+      if (key >= from && key.starts_with(prefix))
         if (Status s = visit(key, value); !s.ok()) return s;
     return Status::Ok();
   }

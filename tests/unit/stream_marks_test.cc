@@ -180,5 +180,24 @@ TEST(Marks, AreStateAndNothingBesides) {
   EXPECT_THAT(after.Passed(), ElementsAre(4));
 }
 
+TEST(Marks, OneThatWasBegunIsInHandUntilItEndsAndCountsAsPassed) {
+  World world(0, 0);
+  world.Control(1, true);
+  world.Control(2, true);
+  EXPECT_FALSE(world.marks.begun());
+  for (int again = 0; again < 2; ++again) {
+    const auto mark = world.marks.Begin();
+    ASSERT_TRUE(mark.has_value());
+    EXPECT_EQ(mark->number, 1u);
+    EXPECT_TRUE(world.marks.begun());
+    EXPECT_EQ(world.marks.passed(), 1u);
+    world.marks.Opened();  // as after a restart
+  }
+  world.marks.End();
+  EXPECT_FALSE(world.marks.begun());
+  EXPECT_THAT(world.Passed(), ElementsAre(2));
+  EXPECT_EQ(world.marks.passed(), 2u);
+}
+
 }  // namespace
 }  // namespace cobblestone::stream

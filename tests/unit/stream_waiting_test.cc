@@ -46,9 +46,8 @@ class MapStore final : public store::Store {
     *value = found->second;
     return Status::Ok();
   }
-  Status Scan(std::string_view prefix,
-              const std::function<Status(std::string_view, std::string_view)>& visit) const override {
-    for (auto at = rows.lower_bound(std::string(prefix)); at != rows.end() && at->first.starts_with(prefix);
+  Status ScanFrom(std::string_view prefix, std::string_view from, const Visit& visit) const override {
+    for (auto at = rows.lower_bound(std::string(from)); at != rows.end() && at->first.starts_with(prefix);
          ++at)
       if (Status s = visit(at->first, at->second); !s.ok()) return s;
     return Status::Ok();
@@ -330,6 +329,39 @@ TEST(WaitingRows, WhenTheyAreWrittenEvictedAndReadAgainChangesNoFingerprint) {
         default: break;
       }
     }
+  }
+}
+
+// Whatever lies in memory, and however a search is cut into several.
+TEST(WaitingRows, TheFirstKeysAreTheSmallestOnesThatAreWantedInOrder) {
+  MapStore store;
+  World world(&store);
+  world.Fill();
+  world.Write();
+  std::mt19937 random(1);
+  for (int round = 0; round < 50; ++round) {
+    world.slot.Evict(round % 2 == 0 ? 0 : 50000);
+    for (int n = 0; n < 20; ++n) world.Ask((n % 3 == 0 ? "-" : "?") + std::to_string(1 + random() % kRows));
+    const std::uint64_t divisor = 1 + random() % 7;
+    const auto wanted = [&](const Key& key, const Row& row) {
+      EXPECT_FALSE(row.text.empty());
+      return key.id / 2 % divisor == 0;
+    };
+    std::vector<Key> expected;
+    world.keeper->rows().WalkProject(1, [&](const Key& key, const Row& row) {
+      if (wanted(key, row)) expected.push_back(key);
+    });
+    std::sort(expected.begin(), expected.end());
+    const std::size_t limit = 1 + random() % 100;
+    std::vector<Key> found;
+    for (Key from = KeyOf(0);;) {
+      const std::vector<Key> some = world.keeper->rows().FirstKeys(from, limit, wanted);
+      found.insert(found.end(), some.begin(), some.end());
+      if (some.size() < limit) break;
+      from = some.back();
+      ++from.sub;
+    }
+    EXPECT_EQ(found, expected) << "round " << round;
   }
 }
 

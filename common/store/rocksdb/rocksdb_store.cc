@@ -175,8 +175,7 @@ class DatabaseReader {
     return GetRow(key, value);
   }
 
-  Status Scan(std::string_view prefix,
-              const std::function<Status(std::string_view key, std::string_view value)>& visit) const {
+  Status ScanFrom(std::string_view prefix, std::string_view from, const Reader::Visit& visit) const {
     rocksdb::ReadOptions read;
     read.snapshot = snapshot_;
     read.fill_cache = false;  // a scan is read once: it must not push out what Get needs
@@ -187,7 +186,7 @@ class DatabaseReader {
     const rocksdb::Slice bound(end);
     if (!end.empty()) read.iterate_upper_bound = &bound;
     const std::unique_ptr<rocksdb::Iterator> at(db_.NewIterator(read));
-    for (at->Seek(AsSlice(prefix)); at->Valid(); at->Next()) {
+    for (at->Seek(AsSlice(from)); at->Valid(); at->Next()) {
       const std::string_view key = AsView(at->key());
       std::string_view value;
       if (!SplitChecksum(key, AsView(at->value()), &value)) return WrongChecksum(path_, key);
@@ -234,10 +233,7 @@ class DatabaseReader {
 class NothingYet final : public Reader {
  public:
   Status Get(std::string_view, std::string*) const override { return Status(StatusCode::kNotFound, {}); }
-  Status Scan(std::string_view,
-              const std::function<Status(std::string_view key, std::string_view value)>&) const override {
-    return Status::Ok();
-  }
+  Status ScanFrom(std::string_view, std::string_view, const Visit&) const override { return Status::Ok(); }
   Result<std::string> Meta() const override { return Status(StatusCode::kNotFound, {}); }
 };
 
@@ -253,10 +249,8 @@ class RocksdbSnapshot final : public Reader {
   }
 
   Status Get(std::string_view key, std::string* value) const override { return reader_.Get(key, value); }
-  Status Scan(
-      std::string_view prefix,
-      const std::function<Status(std::string_view key, std::string_view value)>& visit) const override {
-    return reader_.Scan(prefix, visit);
+  Status ScanFrom(std::string_view prefix, std::string_view from, const Visit& visit) const override {
+    return reader_.ScanFrom(prefix, from, visit);
   }
   Result<std::string> Meta() const override { return reader_.Meta(); }
 
@@ -284,10 +278,8 @@ class RocksdbStore final : public Store {
   }
 
   Status Get(std::string_view key, std::string* value) const override { return reader_.Get(key, value); }
-  Status Scan(
-      std::string_view prefix,
-      const std::function<Status(std::string_view key, std::string_view value)>& visit) const override {
-    return reader_.Scan(prefix, visit);
+  Status ScanFrom(std::string_view prefix, std::string_view from, const Visit& visit) const override {
+    return reader_.ScanFrom(prefix, from, visit);
   }
   Result<std::string> Meta() const override { return reader_.Meta(); }
   std::unique_ptr<const Reader> Snapshot() const override {

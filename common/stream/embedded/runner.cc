@@ -256,6 +256,7 @@ Status Runner::OpenSlot(std::uint32_t k, const SlotFactory& factory,
   // Spread over the interval.
   owned.last_flush = now - options_.flush_interval * k / slots_.size();
   owned.last_checkpoint = now - options_.checkpoint_interval * k / slots_.size();
+  owned.unfinished = slot.unfinished();
   Publish(owned);
   return Status::Ok();
 }
@@ -316,8 +317,8 @@ Status Runner::Reexecute(Owned& owned) {
           "machine), or a stage is not deterministic (report it).");
     ++owned.reexecuted;
     owned.reexecuted_records += commit->records;
-    owned.debt += commit->records;
-    owned.debt_bytes += commit->bytes;
+    owned.debt += commit->debt;
+    owned.debt_bytes += commit->debt_bytes;
     ++at;
     // Without its state a slot executes the whole log again: what that changes must not all stay in memory.
     if (DebtDue(owned, 1))
@@ -467,21 +468,23 @@ Status Runner::Step(Owned& owned, std::size_t stage) {
     Failpoint("E0");
     const auto begun = owned.watch != nullptr ? Clock::now() : Clock::time_point{};
     if (Status s = ConsumeStage(owned, stage); !s.ok()) return s;
-    const std::uint64_t records = slot.records();
-    if (records == 0) break;
+    if (slot.records() == 0 && !slot.unfinished()) break;
     full = Full(slot);
     Failpoint("E1");
-    if (Status s = Commit(owned, begun); !s.ok()) return s;
-    FlushStep(owned, kGatheredPerRecord * records);
+    std::uint64_t work = 0;
+    if (Status s = Commit(owned, begun, &work); !s.ok()) return s;
+    FlushStep(owned, kGatheredPerRecord * work);
   } while (stage > 0 && full && !Held(owned));
+  if (slot.unfinished()) ++wake_count_;  // another wave continues, whether records come or not
   return Status::Ok();
 }
 
-// What the slot has processed goes to the log as one unit.
-Status Runner::Commit(Owned& owned, Clock::time_point begun) {
+// Appends what the slot has processed to the log as one unit. *work: its debt.
+Status Runner::Commit(Owned& owned, Clock::time_point begun, std::uint64_t* work) {
   Slot& slot = *owned.parts.slot;
   auto commit = slot.Finish();
   if (!commit.ok()) return commit.status();
+  *work = commit->debt;
   slot.JournalWritten(slot.meta().journal_next + 1);
   LogUnit unit;
   unit.outputs.reserve(commit->outputs.size() + 1);
@@ -502,8 +505,8 @@ Status Runner::Commit(Owned& owned, Clock::time_point begun) {
     if (!read_[out.where.topic][out.where.partition]) unread.push_back(out.where);
   owned.last_ticket = log_.Append(std::move(unit));
   for (const TopicPartition& where : unread) log_.Consumed(where, log_.End(where));
-  owned.debt += commit->records;
-  owned.debt_bytes += commit->bytes;
+  owned.debt += commit->debt;
+  owned.debt_bytes += commit->debt_bytes;
   owned.records += commit->records;
   const auto& inputs = slot.inputs();
   for (std::size_t i = 0; i < inputs.size(); ++i)
@@ -594,11 +597,13 @@ void Runner::Wake() {
 bool Runner::BeginWave(Clock::time_point now) {
   wave_.seen = wake_count_;
   std::uint64_t lag = 0;
+  bool unfinished = false;
   for (auto& owned : slots_) {
     owned->lag = Lag(*owned);
     lag += owned->lag;
+    unfinished = unfinished || owned->unfinished;
   }
-  if (lag == 0) return false;
+  if (lag == 0 && !unfinished) return false;
   wave_.begun = now;
   wave_.loaded = lag >= kLoadedRecords * slots_.size();
   wave_.stage = 0;
@@ -692,6 +697,7 @@ Status Runner::Visit(Owned& owned, std::size_t stage) {
     return Status::Ok();
   }
   Status s = Step(owned, stage);
+  owned.unfinished = owned.parts.slot->unfinished();
   if (stage == 0) owned.lag = Lag(owned);
   Publish(owned);
   if (s.ok() || !owned.parts.slot->state_damaged()) return s;
@@ -972,7 +978,7 @@ bool Runner::idle() const {
   for (const auto& owned : slots_) locks.emplace_back(owned->mutex);
   std::uint64_t ticket = 0;
   for (const auto& owned : slots_) {
-    if (Lag(*owned) > 0) return false;
+    if (Lag(*owned) > 0 || owned->parts.slot->unfinished()) return false;
     ticket = std::max(ticket, owned->last_ticket);
   }
   locks.clear();

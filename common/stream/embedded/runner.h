@@ -143,7 +143,7 @@ class Runner {
   // As status(), without waiting for any slot, for health checks and metrics: a slot that is being read for
   // long (an audit) is shown as of its last visit. The lag is current.
   [[nodiscard]] std::vector<SlotStatus> Look() const;
-  // True if no record waits on any input and everything is durable.
+  // True if no record waits on any input, no stage is unfinished, and everything is durable.
   [[nodiscard]] bool idle() const;
   // Waits until idle or failed. Waves and synced writes are not delayed meanwhile.
   void WaitIdle();
@@ -177,8 +177,9 @@ class Runner {
     std::uint64_t reexecuted = 0;
     std::uint64_t reexecuted_records = 0;
     std::atomic<std::uint64_t> flushed_sequence{0};
-    std::atomic<std::uint64_t> lag{0};  // at the last visit
-    std::atomic<bool> applied{false};   // set by the state thread when it is done, cleared by the worker
+    std::atomic<std::uint64_t> lag{0};    // at the last visit
+    std::atomic<bool> unfinished{false};  // likewise (Slot::unfinished)
+    std::atomic<bool> applied{false};     // set by the state thread when it is done, cleared by the worker
     bool waiting_for_apply = false;
     bool retried = false;               // at open, after the damaged state was quarantined
     std::vector<SlotMeta> checkpoints;  // kept ones, oldest first
@@ -223,7 +224,7 @@ class Runner {
   [[nodiscard]] bool Full(const Slot& slot) const;
   Status ConsumeStage(Owned& owned, std::size_t stage);
   Status Step(Owned& owned, std::size_t stage);
-  Status Commit(Owned& owned, std::chrono::steady_clock::time_point begun);
+  Status Commit(Owned& owned, std::chrono::steady_clock::time_point begun, std::uint64_t* work);
   [[nodiscard]] SlotStatus StatusOf(const Owned& owned) const;  // with the slot's lock
   void Refresh(const Owned& owned, SlotStatus* status) const;
   void Publish(Owned& owned);  // with the slot's lock

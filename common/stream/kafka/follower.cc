@@ -21,9 +21,8 @@ class SharedStore final : public store::Store {
   explicit SharedStore(std::shared_ptr<store::Store> store) : store_(std::move(store)) {}
 
   Status Get(std::string_view key, std::string* value) const override { return store_->Get(key, value); }
-  Status Scan(std::string_view prefix,
-              const std::function<Status(std::string_view, std::string_view)>& visit) const override {
-    return store_->Scan(prefix, visit);
+  Status ScanFrom(std::string_view prefix, std::string_view from, const Visit& visit) const override {
+    return store_->ScanFrom(prefix, from, visit);
   }
   [[nodiscard]] Result<std::string> Meta() const override { return store_->Meta(); }
   [[nodiscard]] std::unique_ptr<const store::Reader> Snapshot() const override { return store_->Snapshot(); }

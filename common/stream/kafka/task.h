@@ -144,12 +144,13 @@ class Task {
   // Does part of the deferred work: state writes, checkpoints.
   void Tend(Time now);
 
-  // Running: messages are waiting.
+  // Running: messages are waiting, or a stage is unfinished (Slot::unfinished).
   bool has_input();
-  // Processes waiting records through all stages. The outputs go to the producer, in its open transaction.
-  // *records: number consumed. An outcome other than ok is the producer's; a slot that fails becomes
+  // One commit: processes waiting records through all stages, or continues an unfinished stage. The outputs go
+  // to the producer, in its open transaction. *records: number consumed. *work: what counts
+  // towards the size of the transaction (SlotCommit::debt); 0: nothing was done. An outcome other than ok is the producer's; a slot that fails becomes
   // kStopped.
-  Outcome Round(Producer& producer, std::uint64_t* records);
+  Outcome Round(Producer& producer, std::uint64_t* records, std::uint64_t* work);
   // Part of the open transaction, through records or a part of a checkpoint.
   [[nodiscard]] bool touched() const { return touched_; }
   // The slot failed within the open transaction, which must not be committed. Until Rewind().

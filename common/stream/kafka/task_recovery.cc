@@ -451,8 +451,8 @@ Status Task::EndEntry() {
         "another machine), or a stage is not deterministic (report it)");
   if (trace_ != nullptr && entry_->sequence == trace_->deadly) trace_->deaths = 0;
   ++reexecuted_;
-  debt_ += commit->records;
-  debt_bytes_ += commit->bytes;
+  debt_ += commit->debt;
+  debt_bytes_ += commit->debt_bytes;
   if (executed_) executed_(*commit);
   if (entry_->checkpoint_sequence > position_.checkpoint_sequence) {
     position_.checkpoint_sequence = entry_->checkpoint_sequence;

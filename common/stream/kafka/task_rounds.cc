@@ -205,6 +205,7 @@ bool Task::held() const {
 
 bool Task::has_input() {
   if (held() || announces_) return false;
+  if (parts_.slot->unfinished()) return true;
   if (steps_) {
     std::optional<std::size_t> next;
     if (Status s = FirstInStep(&next); !s.ok()) {
@@ -224,20 +225,23 @@ bool Task::has_input() {
   return false;
 }
 
-Outcome Task::Round(Producer& producer, std::uint64_t* records) {
-  *records = 0;
+Outcome Task::Round(Producer& producer, std::uint64_t* records, std::uint64_t* work) {
+  *records = *work = 0;
   Slot& slot = *parts_.slot;
   if (held() || announces_) return {};
-  const Status consumed = care_.level == Care::kOneByOne ? ConsumeOne() : ConsumeSome();
-  if (!consumed.ok()) {
-    touched_ = true;
-    Fail(consumed);
-    return {};
+  if (!slot.unfinished()) {  // else no input is ready
+    const Status consumed = care_.level == Care::kOneByOne ? ConsumeOne() : ConsumeSome();
+    if (!consumed.ok()) {
+      touched_ = true;
+      Fail(consumed);
+      return {};
+    }
+    *records = slot.records();
+    if (*records == 0) return {};
+    consumed_ = true;
+    careful_records_ += *records;
   }
-  *records = slot.records();
-  if (*records == 0) return {};
-  touched_ = consumed_ = true;
-  careful_records_ += *records;
+  touched_ = true;
   Failpoint("K1");
   UnderWay(true);
   auto commit = slot.Finish();
@@ -247,8 +251,9 @@ Outcome Task::Round(Producer& producer, std::uint64_t* records) {
     return {};
   }
   records_ += commit->records;
-  debt_ += commit->records;
-  debt_bytes_ += commit->bytes;
+  *work = commit->debt;
+  debt_ += commit->debt;
+  debt_bytes_ += commit->debt_bytes;
   wiped_ = 0;
   commit->journal.build = options_.build;
   commit->journal.checkpoint_sequence = position_.checkpoint_sequence;

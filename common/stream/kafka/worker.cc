@@ -375,13 +375,14 @@ bool Worker::RunRound() {
       Failpoint("K0");
     }
     std::uint64_t records = 0;
-    const Outcome o = task->Round(*producer_, &records);
+    std::uint64_t work = 0;
+    const Outcome o = task->Round(*producer_, &records, &work);
     if (!o.ok() || task->tainted()) {
       Undo(o.ok() ? Outcome{.reaction = Reaction::kAbort, .message = "a slot has stopped"} : o);
       return true;
     }
-    consumed = consumed || records > 0;
-    records_in_it_ += records;
+    consumed = consumed || work > 0;
+    records_in_it_ += work;
     counts_.records += records;
   }
   if (alone != nullptr) {

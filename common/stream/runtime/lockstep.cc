@@ -30,7 +30,10 @@ void Lockstep::Append(TopicPartition where, std::uint64_t line, std::string_view
 // seen when an epoch comes would depend on whether its claims came from a slot before it or behind it.
 Status Lockstep::Drain() {
   std::vector<SlotCommit> commits;
-  while (waiting_ > 0) {
+  const auto unfinished = [this] {
+    return std::any_of(slots_.begin(), slots_.end(), [](const Slot* slot) { return slot->unfinished(); });
+  };
+  while (waiting_ > 0 || unfinished()) {
     for (std::size_t k = 0; k < slots_.size(); ++k)
       if (Status s = Round(k, &commits); !s.ok()) return s;
     COBBLESTONE_CHECK(!commits.empty(), "records wait in lockstep and no slot reads them");
@@ -87,7 +90,7 @@ Status Lockstep::Round(std::size_t k, std::vector<SlotCommit>* commits) {
     queue.items.clear();
     queue.bytes.clear();
   }
-  if (!any) return Status::Ok();
+  if (!any && !slot.unfinished()) return Status::Ok();
   auto commit = slot.Finish();
   if (!commit.ok()) return commit.status();
   commits->push_back(std::move(*commit));

@@ -99,7 +99,11 @@ Slot::Slot(SlotOptions options, TableHost& tables) : options_(std::move(options)
 Slot::~Slot() = default;
 
 void Slot::AddStage(std::unique_ptr<Stage> stage, const std::vector<TopicPartition>& inputs) {
-  for (TableBase* table : stage->tables()) all_tables_.push_back(table);
+  for (TableBase* table : stage->tables()) {
+    COBBLESTONE_CHECK(FindTable(table->id()) == nullptr,
+                      "two state tables have the number " + std::to_string(table->id()));
+    all_tables_.push_back(table);
+  }
   std::size_t own = 0;
   for (const TopicPartition& where : inputs) {
     inputs_.push_back({.where = where, .stage = stages_.size(), .stage_input = own++});
@@ -156,8 +160,14 @@ Status Slot::Open(const store::Store* store, std::uint64_t waiting_bytes) {
   return Guarded([&]() -> Status {
     for (auto& stage : stages_)
       if (Status s = stage->Opened(); !s.ok()) return s;
+    LookForUnfinished();
     return Status::Ok();
   });
+}
+
+void Slot::LookForUnfinished() {
+  unfinished_ = false;
+  for (const auto& stage : stages_) unfinished_ = unfinished_ || stage->Unfinished();
 }
 
 Status Slot::Warm(std::size_t rows) {
@@ -199,7 +209,9 @@ Status Slot::Process(std::size_t input, const RecordView& record) {
   Consumed(input, record);
   const SlotInput& from = inputs_[input];
   return Guarded([&] {
-    stages_[from.stage]->Process(from.stage_input, record, *this);
+    Stage& stage = *stages_[from.stage];
+    stage.Process(from.stage_input, record, *this);
+    unfinished_ = unfinished_ || stage.Unfinished();
     return Status::Ok();
   });
 }
@@ -225,6 +237,7 @@ Status Slot::Guarded(Work&& work) {
 Result<SlotCommit> Slot::Finish() {
   if (Status s = Guarded([&] {
         for (auto& stage : stages_) stage->Finish(*this);
+        LookForUnfinished();
         return Status::Ok();
       });
       !s.ok())
@@ -232,6 +245,11 @@ Result<SlotCommit> Slot::Finish() {
   SlotCommit commit;
   commit.records = records_;
   commit.bytes = record_bytes_;
+  commit.rows = tables_.touched.size();
+  commit.debt = records_ > 0 ? records_ : std::max<std::uint64_t>(1, commit.rows);
+  commit.debt_bytes = record_bytes_;
+  if (records_ == 0)
+    for (const auto& [table, entry] : tables_.touched) commit.debt_bytes += entry->bytes;
   for (auto& partitions : outputs_) {
     for (SlotOutput& out : partitions) {
       if (out.count == 0) continue;

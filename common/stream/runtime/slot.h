@@ -63,6 +63,11 @@ struct SlotCommit {
   JournalEntry journal;
   std::uint64_t records = 0;
   std::uint64_t bytes = 0;  // of the consumed records
+  std::uint64_t rows = 0;   // changed
+  // What counts towards the next state write: the consumed records, or the changed rows of a commit without
+  // records with their approximate memory.
+  std::uint64_t debt = 0;
+  std::uint64_t debt_bytes = 0;
 };
 
 // The rows of one state write: all objects dirty as of one commit, and the meta of this commit.
@@ -109,10 +114,14 @@ class Slot final : private Emitter {
   [[nodiscard]] const SlotMeta& meta() const { return meta_; }  // as of the last Finish
   [[nodiscard]] std::uint64_t next(std::size_t input) const { return next_[input]; }
 
-  // Whether the record at next(input) may be consumed now (Stage::Ready). Not used during re-execution.
+  // Whether the record at next(input) may be consumed now (Stage::Ready, and no stage is unfinished). Not used
+  // during re-execution.
   [[nodiscard]] bool Ready(std::size_t input) const {
-    return stages_[inputs_[input].stage]->Ready(inputs_[input].stage_input);
+    return !unfinished_ && stages_[inputs_[input].stage]->Ready(inputs_[input].stage_input);
   }
+  // A stage has work left (Stage::Unfinished): no input is ready, and the backend must call Finish() until this
+  // is false, also without records. Each call is a commit.
+  [[nodiscard]] bool unfinished() const { return unfinished_; }
   // Consumes the record at next(input), or the next existing record (SlotOptions::dense_offsets). A status
   // other than ok stops the slot, and the commit must be discarded.
   Status Process(std::size_t input, const RecordView& record);
@@ -172,6 +181,7 @@ class Slot final : private Emitter {
   template <class Work>
   Status Guarded(Work&& work);
   void Consumed(std::size_t input, const RecordView& record);
+  void LookForUnfinished();
   Hash128 Fingerprint(const std::vector<SlotOutput>& outputs);
 
   SlotOptions options_;
@@ -186,6 +196,7 @@ class Slot final : private Emitter {
   std::uint64_t records_ = 0;
   std::uint64_t record_bytes_ = 0;
   std::uint64_t output_bytes_ = 0;
+  bool unfinished_ = false;  // derived
   std::unique_ptr<StateWrite> flush_;
   bool applying_ = false;
   std::uint8_t last_write_ = 0;  // TableHost::write of the last state write

@@ -1,0 +1,105 @@
+// Work whose size no input limits, done in commits of bounded size: rows that are due at a watermark expire a part
+// at a time, and so does what waited for a host or a user. Between the parts the slot consumes no record
+// (stream::Stage::Unfinished), so the outcome is that of one large commit.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "common/stream/table.h"
+
+namespace cobblestone::stage {
+
+// What one stage may do in one commit in addition to what the consumed records ask for.
+class CommitBudget {
+ public:
+  static constexpr std::size_t kRows = 5000;
+  static constexpr std::uint64_t kBytes = 2u << 20;  // of the rows' contents
+
+  explicit CommitBudget(std::size_t rows = kRows) : most_(rows), rows_(rows) {}
+  void Take(std::uint64_t bytes) {
+    rows_ -= std::min<std::size_t>(rows_, 1);
+    bytes_ -= std::min(bytes_, bytes);
+  }
+  [[nodiscard]] bool spent() const { return rows_ == 0 || bytes_ == 0; }
+  // Call when a commit ends.
+  void Renew() { *this = CommitBudget(most_); }
+
+ private:
+  std::size_t most_;
+  std::size_t rows_;
+  std::uint64_t bytes_ = kBytes;
+};
+
+// Expires the due rows of one project after the other, table by table, each in ascending order of keys. It keeps its
+// place in memory only: after a restart it looks at the tables from their beginning, and finds the same rows, because
+// rows that have expired are gone and no input has brought others.
+class Expiry {
+ public:
+  // The rows of `project` that are due before `now`. The same pair again continues.
+  void Begin(std::uint32_t project, double now) {
+    if (project_ == project && now_ == now) return;
+    *this = Expiry();
+    project_ = project;
+    now_ = now;
+  }
+  // Table number `number` of the project, from 0 on. due_at(key, row) gives the time in UNIX s after which a row is
+  // due; infinity: never. expire(key, row) does what follows from it and returns the row's size in bytes; the row is
+  // then erased. False: the budget is spent.
+  template <class Table, class DueAt, class Expire>
+  bool Rows(std::size_t number, Table& table, CommitBudget& budget, DueAt&& due_at, Expire&& expire) {
+    if (number < table_) return true;
+    for (;;) {
+      for (; next_ < keys_.size(); ++next_) {
+        if (budget.spent()) return false;
+        const stream::Key& key = keys_[next_];
+        budget.Take(expire(key, table.Need(key)));
+        table.Erase(key);
+      }
+      if (last_) break;
+      const stream::Key from =
+          keys_.empty() ? stream::Key{.project = project_, .id = 0, .sub = 0} : Behind(keys_.back());
+      keys_ = table.FirstKeys(from, kKeys, [&](const stream::Key& key, const auto& row) {
+        const double due = due_at(key, row);
+        if (due < now_) return true;
+        first_due_ = std::min(first_due_, due);
+        return false;
+      });
+      next_ = 0;
+      last_ = keys_.size() < kKeys;
+    }
+    ++table_;
+    keys_.clear();
+    next_ = 0;
+    last_ = false;
+    return true;
+  }
+  // After all tables: the time before which none of the other rows is due; infinity: there are none.
+  double End() {
+    const double first = first_due_;
+    *this = Expiry();
+    return first;
+  }
+
+ private:
+  static constexpr std::size_t kKeys = 50000;  // looked for at once
+
+  static stream::Key Behind(stream::Key key) {
+    if (++key.sub == 0) ++key.id;
+    return key;
+  }
+
+  std::uint32_t project_ = 0;
+  double now_ = -std::numeric_limits<double>::infinity();
+  std::size_t table_ = 0;          // the one that is under way
+  std::vector<stream::Key> keys_;  // of due rows, ascending
+  std::size_t next_ = 0;           // in keys_
+  bool last_ = false;              // the table has no due row behind keys_
+  double first_due_ = std::numeric_limits<double>::infinity();
+};
+
+}  // namespace cobblestone::stage
