@@ -49,7 +49,7 @@ TEST_F(ProgramUpgrade, AnOldProgramDoesNotExecuteWhatTheNewOneHasCommitted) {
   UseProgram(COBBLESTONE_NEXT_PROGRAM);
   ASSERT_NO_FATAL_FAILURE(KilledAt("E4:3"));  // committed, and no state is written yet
   UseProgram(nullptr);
-  ExpectRefuses("needs rules version 11, this program has 10");
+  ExpectRefuses("needs rules version 12, this program has 11");
   UseProgram(COBBLESTONE_NEXT_PROGRAM);
   world_.FinishAndExpectLikeTheOracle();
 }
@@ -58,7 +58,7 @@ TEST_F(ProgramUpgrade, AnOldProgramDoesNotReadTheStateOfTheNewOne) {
   UseProgram(COBBLESTONE_NEXT_PROGRAM);
   world_.FinishAndExpectLikeTheOracle();
   UseProgram(nullptr);
-  ExpectRefuses("needs rules version 11, this program has 10");
+  ExpectRefuses("needs rules version 12, this program has 11");
 }
 
 }  // namespace
