@@ -1,5 +1,5 @@
-// The control totals of an export: what accounts have in the state, against what the ledger has given them up to just where the
-// state stands, account by account.
+// The control totals of an export: compares the total of each account in the state with the sum of the ledger
+// up to the exact place that the state has read.
 #pragma once
 
 #include "common/base/ids.h"
@@ -10,7 +10,9 @@
 
 namespace cobblestone {
 
-// `sums` end where `held` stands, and are used up. kCorrupted: they differ, by one micro-credit at least; names the first account.
+// `sums` must end at `held.places`; the call changes the entries of `sums`. kCorrupted: state and ledger
+// differ by at least one micro-credit (the message names the first account), or a stored record does not
+// decode.
 Result<statistics::LedgerTotals> Reconcile(const HeldState& held, ProjectId project, LedgerSums& sums);
 
 }  // namespace cobblestone

@@ -1,5 +1,6 @@
-// The part of the audit that is about operators' corrections: each rests on what its result had brought the owner, leaves what it
-// says, and a re-pricing leaves what the version that it names makes of what the ledger recorded.
+// Audit of operators' corrections. Each correction must start from the owner's credit in the ledger and make
+// the stated change. A repricing must result in the price of the recorded claims under the named policy
+// version.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +20,12 @@
 
 namespace cobblestone {
 
-// What the audit reads, and how far.
+// Access to the ledger for the audit, and the end of the snapshot.
 struct AuditedLedger {
   LedgerIndex& index;
   std::function<Result<std::string>(const LedgerPlace& place, wire::Topic topic)> record_at;
   std::function<Status(const std::function<void(std::string_view record)>& take)> each_grant;
-  std::function<bool(const LedgerPlace& grant)> is_behind;  // the snapshot has not read it
+  std::function<bool(const LedgerPlace& grant)> is_behind;  // the snapshot has not read the grant
   const std::map<std::uint32_t, wire::ProjectView>& projects;
 };
 
@@ -33,7 +34,7 @@ class CorrectionAudit {
   using Problem = std::function<void(std::string)>;
   explicit CorrectionAudit(Problem problem) : problem_(std::move(problem)) {}
 
-  // A record of an operator's reversal or re-pricing.
+  // A record of an operator's reversal, repricing or reinstatement.
   void Take(const wire::Grant& grant, const std::string& where);
   Status Check(const AuditedLedger& ledger);
   [[nodiscard]] std::uint64_t records() const { return records_; }
@@ -42,8 +43,8 @@ class CorrectionAudit {
   using OfResult = std::pair<ProjectId, ResultId>;
 
   struct Corrected {
-    bool repriced = false;         // priced anew, or reinstated
-    std::vector<ResultId> others;  // of its workunit, whose grants were given it when it was reinstated
+    bool repriced = false;         // repriced or reinstated
+    std::vector<ResultId> others;  // Undone::like_result of the reinstatements
   };
 
   Status CheckResult(const OfResult& which, const Corrected& corrected, const AuditedLedger& ledger);
@@ -55,7 +56,7 @@ class CorrectionAudit {
   Problem problem_;
   std::uint64_t records_ = 0;
   std::map<OfResult, Corrected> results_;
-  // Final grants of workunits of which a late result was priced anew, as bytes.
+  // Final grants, encoded, of each workunit with a late result that was repriced or reinstated.
   std::map<std::pair<ProjectId, WorkunitId>, std::vector<std::string>> late_workunits_;
 };
 

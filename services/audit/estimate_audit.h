@@ -1,5 +1,6 @@
-// The part of the audit that is about estimates: each record of the ledger in itself, what it has made of its host and owner, of
-// its user and of its project, in all and day by day, and what a machine can have done, over all its projects.
+// Audit of estimates. Checks each ledger record by itself; the sums of each host and owner, user and project
+// against the records, in total and by day; and the estimates of each machine, over all projects, against the
+// machine's speed.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +22,11 @@ class EstimateAudit {
   using Problem = std::function<void(std::string)>;
   explicit EstimateAudit(Problem problem) : problem_(std::move(problem)) {}
 
-  // State of one partition. Before anything of the ledger is read.
+  // Reads the state of one partition. Call for all partitions before Take().
   Status Look(accounts::AccountsStage& stage);
   [[nodiscard]] bool any() const { return any_; }
-  // A record of the kind ESTIMATE. `behind`: the state has not read it; it tells of its machine's time all the same.
+  // A record of the kind ESTIMATE. `behind`: the state has not read the record; only the time span and the
+  // speed of the machine are used.
   void Take(const wire::Grant& grant, const std::string& where, bool behind);
   void Check();
   [[nodiscard]] std::uint64_t records() const { return records_; }
@@ -47,15 +49,16 @@ class EstimateAudit {
 
   Problem problem_;
   bool any_ = false;
-  std::map<OfOwner, std::uint64_t> became_;  // hosts that have become others under this owner, and which
+  std::map<OfOwner, std::uint64_t> became_;  // the host that each merged host became
   std::uint64_t records_ = 0;
-  // What is in the ledger and waits to be applied is in these, but for what is open.
+  // state_, users_ and projects_ include ledger records that wait for a barrier (lockstep). open_ and
+  // open_of_hosts_ do not.
   std::map<OfOwner, credit::EstimateSums> state_;
   std::map<OfUser, credit::EstimateSums> users_;
   std::map<std::uint32_t, credit::EstimateSums> projects_;
   std::map<OfOwner, credit::EstimateSums> ledger_;
-  std::map<OfUser, credit::MicroTotal> open_;  // of a user
-  std::map<OfUser, credit::MicroTotal> open_of_hosts_;
+  std::map<OfUser, credit::MicroTotal> open_;           // by the user's row
+  std::map<OfUser, credit::MicroTotal> open_of_hosts_;  // sum over the user's hosts
   std::map<std::uint64_t, Machine> machines_;
 };
 

@@ -1,9 +1,10 @@
-// The part of the audit that is about hosts that become another one (services/accounts/host_merges.h): by the ledger and by what
-// was refused, which merges have come about, wait, or never will; in the state of the owner's partition each is one of the
-// three, and leads where its event says. And where the accounts of hosts are that have changed their owner.
+// Audit of host merges (services/accounts/host_merges.h) and of host accounts that moved to another owner's
+// partition.
 //
-// A merge that has come about was of one owner: the ledger has shown the other host, or what that has become, as the owner's. One
-// that waits has something to wait for. (In lockstep it may wait for its period's end alone.)
+// Each merge in the ledger must be exactly one of done, pending or refused, by the state of the owner's
+// partition and by the refused records. The host that the event names must be, or lead through other merges
+// to, the host in the state. For a done merge, the ledger must show this host as the same owner's. A pending
+// merge must have a reason to wait; in lockstep, the end of the period is enough.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +27,13 @@ class MergeAudit {
   using Problem = std::function<void(std::string)>;
   explicit MergeAudit(Problem problem) : problem_(std::move(problem)) {}
 
-  // State of one partition. Before anything of the ledger is read.
+  // Reads the state of one partition. Call for all partitions before Take().
   Status Look(std::uint32_t partition, bool lockstep, accounts::AccountsStage& stage);
-  // What other partitions have read of the ledger behind their snapshots is of use.
+  // Some merge is done or pending, so that Take() also needs the records after the snapshots.
   [[nodiscard]] bool any() const { return any_; }
-  // Every record of the ledger, partition by partition in order. `behind`: the state has not read it.
+  // Every record of the ledger, in the order of each partition. `behind`: the state has not read the record.
   void Take(const wire::Grant& grant, std::uint32_t partition, bool behind);
-  // Behind the ledger. `before`: it was there before the state was looked at.
+  // Call after the whole ledger. `before`: the refused record was in the log before Look().
   void TakeRefused(const wire::Refused& refused, bool before);
   void Check();
 
@@ -42,7 +43,7 @@ class MergeAudit {
 
  private:
   using OfHost = std::pair<std::uint32_t, std::uint64_t>;  // project, host
-  using Here = std::pair<std::uint32_t, OfHost>;           // in this partition
+  using Here = std::pair<std::uint32_t, OfHost>;           // partition, host
   enum class Refusal : std::uint8_t { kNone, kLately, kBefore };
   struct Merge {
     std::uint32_t partition = 0;
@@ -53,34 +54,34 @@ class MergeAudit {
   struct Waiting {
     std::uint64_t user = 0;
     std::uint64_t into = 0;
-    std::uint64_t heir = 0;  // for which it waits
-    bool ready = false;
+    std::uint64_t heir = 0;  // the host that the merge waits for
+    bool ready = false;      // the merge has nothing left to wait for
   };
   struct Place {
     std::uint64_t due = 0;
     bool elsewhere = false;
-    UserId user;  // by its account, where it has come
+    UserId user;  // by the host's account; 0: elsewhere
     std::vector<UserId> leaving;
   };
 
   void Move(const wire::GrantHead& head, Place& place) const;
   void CheckMerge(const OfHost& host, const Merge& merge);
   void CheckPlaces();
-  // From the one that the host is to become, by the events or by what has come about, one after the other.
+  // Whether a chain of recorded or done merges leads from `into` to `to` without passing `host`.
   [[nodiscard]] bool Leads(const OfHost& host, std::uint64_t into, std::uint64_t to) const;
 
   Problem problem_;
   bool any_ = false;
-  // Of the state.
-  std::map<Here, std::uint64_t> done_;  // what the host has become
+  // From the state.
+  std::map<Here, std::uint64_t> done_;  // the host that each host was merged into
   std::map<Here, Waiting> waiting_;
-  std::map<Here, Place> places_;  // of hosts that have moved, and none that has become another
-  std::set<Here> ended_;          // those that have
+  std::map<Here, Place> places_;  // of hosts that have moved; hosts in `ended_` are not checked
+  std::set<Here> ended_;          // moved hosts with a done merge
   std::map<OfHost, std::vector<std::uint64_t>> became_;
-  std::map<Here, std::set<std::uint64_t>> heirs_;  // and as whose the ledger has shown them
-  // Of the ledger.
+  std::map<Here, std::set<std::uint64_t>> heirs_;  // hosts merged into, and the owners that the ledger shows
+  // From the ledger.
   std::map<OfHost, Merge> merges_;
-  std::map<OfHost, std::uint64_t> later_;  // of records behind
+  std::map<OfHost, std::uint64_t> later_;  // HOST_MERGED records that the state has not read
   std::map<Here, Place> moved_;
   std::uint64_t refused_ = 0;
 };

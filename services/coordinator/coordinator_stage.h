@@ -1,15 +1,18 @@
-// COORDINATOR, one partition: relays broadcasts (catalogue, settings) to every partition in one order, makes a mark of each
-// tick and barrier (stream/marks.h), gathers the samples of all claims stages, and at each tick publishes the next epoch of
-// scales.
+// COORDINATOR, one partition: relays broadcasts (catalogue, settings) to every partition in one order, sends a
+// watermark for each tick and barrier (stream/marks.h), collects the samples of all CLAIMS partitions, and
+// publishes the next epoch of scales at each tick.
 //
-// A tick goes out as a mark and comes back from every claims stage behind its samples; only when it has come back from all
-// is the tick applied, to the samples that each source sent before. So an epoch depends on what lies before its tick in the
-// inputs, not on how fast a partition was.
+// A tick is sent as a watermark. Each CLAIMS partition reports the watermark after its samples. Once all
+// partitions have reported the watermark, the tick is applied to the samples that each partition sent before
+// its report. An epoch therefore depends on the records before its tick in the inputs, not on the speed of a
+// partition.
 //
-// Lockstep: one mark at a time. What comes behind it on `catalogue` waits until every claims stage has said that it has
-// passed; so samples are all here, and a tick's epoch is on `control`, before anything that comes later is.
+// Lockstep: one watermark at a time. `catalogue` is not read further until every CLAIMS partition has reported
+// the watermark. All samples have therefore arrived, and a tick's epoch is on `control`, before any later event
+// is relayed.
 //
-// In: catalogue, samples. Out: control (every partition), marks to every topic that others append to, refused.
+// In: catalogue, samples. Out: control (every partition), watermarks to every topic that external producers
+// append to and other stages read, refused.
 #pragma once
 
 #include <cstdint>
@@ -41,14 +44,14 @@ struct MarkedTick {
 struct ProjectState {
   credit::Catalogue catalogue;
   credit::ScaleState scales;
-  std::vector<MarkedTick> ticks;  // not yet applied, in order
+  std::vector<MarkedTick> ticks;  // not yet applied, ascending
   double last_tick = 0;
   std::uint64_t applied = 0;          // ticks applied so far
-  std::vector<std::uint64_t> passed;  // per source: ticks that it has passed
+  std::vector<std::uint64_t> passed;  // by CLAIMS partition: count of ticks passed
   std::uint64_t next_batch = 0;       // number of the next row of samples
-  std::uint64_t sequence = 0;         // of control records
-  // Every word that was taken, by kind and subject: they are few, and a repeat of an old one must not come into
-  // force again (a version that was deleted since, a policy that was replaced).
+  std::uint64_t sequence = 0;         // of the project's last control record
+  // The identities of all applied events, by kind and subject. All are kept, because they are few and a repeat
+  // of an old event must not be applied again (an app version deleted since, a policy replaced since).
   std::map<std::string, std::vector<wire::Word>> said;
 
   template <class Self, class F>
@@ -57,9 +60,9 @@ struct ProjectState {
   }
 };
 
-// Samples as they came, until their tick is applied.
+// One batch of samples as received, kept until its tick is applied.
 struct PendingSamples {
-  std::uint64_t period = 0;  // ticks that their source had passed before
+  std::uint64_t period = 0;  // count of ticks that the source had passed before the batch
   std::string bytes;
 
   template <class Self, class F>
@@ -68,7 +71,7 @@ struct PendingSamples {
   }
 };
 
-// `order: lockstep`: claims stages that have not said yet that they have passed the last mark. One row.
+// `order: lockstep`: count of CLAIMS partitions that have not yet reported the last watermark. One row.
 struct AwaitedStages {
   std::uint32_t stages = 0;
 
@@ -78,10 +81,10 @@ struct AwaitedStages {
   }
 };
 
-// Of all projects: one row.
+// State shared by all projects. One row.
 struct RelayState {
-  std::uint64_t number = 0;  // of the last record of `control`
-  std::uint64_t marks = 0;   // made so far
+  std::uint64_t number = 0;  // of the last record sent to `control`
+  std::uint64_t marks = 0;   // watermarks sent so far
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -97,7 +100,7 @@ inline constexpr stream::TableSpec<AwaitedStages> kAwaitedTable{.id = 67, .versi
 
 struct CoordinatorOptions {
   std::uint32_t partitions = 1;
-  double future_limit = 3600;  // s: an event may be so much later than the time at which it was appended
+  double future_limit = 3600;  // s: most that an event's time may be after the time of its append
   bool lockstep = false;       // `order: lockstep`
 };
 
@@ -116,7 +119,8 @@ class CoordinatorStage final : public stream::Stage {
   stream::Table<ProjectState>& projects() { return projects_; }
   stream::Table<wire::ProjectProfileRow>& profiles() { return profiles_; }
   stream::Table<RelayState>& relay() { return relay_; }
-  // Made so far: each has a record in every partition of each topic that others append to.
+  // Number of watermarks sent so far. Each watermark has a record in every partition of each topic that
+  // external producers append to and other stages read.
   [[nodiscard]] std::uint64_t marks();
 
  private:
@@ -131,10 +135,10 @@ class CoordinatorStage final : public stream::Stage {
   void ApplyTicks(ProjectId project, std::uint32_t source, std::uint64_t mark, stream::Emitter& out);
   void DropSamples(ProjectId project);
   void PublishEpoch(ProjectId project, ProjectState& state, stream::Emitter& out);
-  // The number of the next record of `control`.
+  // Allocates the number of the next record of `control`.
   std::uint64_t NextNumber() { return ++relay_.Mutable({}).number; }
   void Relay(std::string_view record, stream::Emitter& out);
-  // False: a repeat, or refused as one with other contents.
+  // False: the event is a repeat, or is refused here because its id is known with other contents.
   bool IsNews(const stream::RecordView& record, const wire::Event& event, stream::Emitter& out);
   void Remember(const stream::RecordView& record, const wire::Event& event, ProjectState& state);
 
@@ -145,7 +149,7 @@ class CoordinatorStage final : public stream::Stage {
   stream::Table<AwaitedStages> awaited_;
   stream::Table<wire::ProjectProfileRow> profiles_;
   stream::Table<ProjectNameRow> names_;
-  bool awaits_ = false;                  // derived: awaited_ says that some have not
+  bool awaits_ = false;                  // derived: the row of `awaited_` is not 0
   std::vector<credit::Sample> samples_;  // reused
   std::string bytes_;
 };

@@ -1,5 +1,5 @@
-// The coordinator's project data for statistics files (services/stage/profile_rows.h): one row per project (id 0),
-// for readers of the store.
+// The coordinator's project data for statistics files (services/stage/profile_rows.h): one row per project (id
+// 0), for readers of the store.
 #pragma once
 
 #include <string>
@@ -8,11 +8,12 @@
 
 namespace cobblestone::coordinator {
 
-// The project's name from ProjectName events; takes precedence over the name in the settings. By project.
+// The project's name and URL from ProjectName events, keyed by project. The name takes precedence over the name
+// in the settings.
 struct ProjectNameRow {
-  wire::Word name_word;  // the event that told the name
+  wire::Word name_word;  // the newest event that set the name
   std::string name;
-  wire::Word url_word;
+  wire::Word url_word;  // the newest event that set the URL
   std::string url;
 
   template <class Self, class F>

@@ -1,8 +1,9 @@
-// What an operator's reversal, re-pricing or reinstatement would do, from the ledger alone (docs/rules.md, sections 47 to 51): what
-// each result has brought each owner, and the events that take it back, price it anew or give it back. Writes nothing.
+// The plan of an operator's reversal, repricing or reinstatement, from the ledger alone (docs/rules.md,
+// sections 47 to 51): the credit of each result for each owner, and the events that revoke, reprice or
+// reinstate this credit. Writes nothing.
 //
-// Records are given to it in the order of their partitions: `control`, then `grants` (TakeHost), `refused` (TakeMerge), `grants`
-// (Select, TakeGrant), then `postings` and `refused`.
+// The caller passes the records of each topic in the order of their partitions: `control`; for a host `grants`
+// (TakeHost) and `refused` (TakeMerge); `grants` (Select), `grants` (TakeGrant), `postings`, `refused`.
 #pragma once
 
 #include <cstdint>
@@ -26,31 +27,34 @@ namespace cobblestone {
 struct CorrectionRequest {
   ProjectId project{1};
   wire::TargetKind target = wire::TargetKind::kNone;
-  std::int64_t id = 0;  // an app version may be below 0
-  // Results whose last credit was granted from `since` on and before `until`, UNIX s.
+  std::int64_t id = 0;  // negative for some app versions
+  // Selects results by the time of the last grant, partial grant or judgement as invalid: from `since` on and
+  // before `until`, UNIX s.
   double since = 0;
   double until = std::numeric_limits<double>::infinity();
   std::uint32_t policy_version = 0;  // 0: a reversal, or a reinstatement
-  // Give back what reversals have taken; of a result that is named, give as well what it would have got had it not been judged
-  // invalid. Then policy_version is 0.
+  // Reinstate the credit that reversals revoked. If the target is one result that was judged invalid, also
+  // grant the credit that this result would have received as valid. Requires policy_version 0.
   bool reinstates = false;
-  bool judged_invalid = false;  // a reinstatement of results that were judged invalid, and of no others
-  // Reinstatement: Cobblestones for each result that was judged invalid and whose worth nothing tells (policy `assigned`).
+  bool judged_invalid = false;  // reinstate only results that were judged invalid
+  // Reinstatement: Cobblestones for each result that was judged invalid, if no record states the worth of the
+  // result (policy `assigned`).
   std::optional<double> credit;
   std::string reason;
-  double time = 0;  // of the events, UNIX s; 0: of the newest award in the ledger
+  double time = 0;  // of the events, UNIX s; 0: of the newest award or INVALID record
 };
 
-// Of a result for one owner and team. Those of a job that is priced anew while it runs are one event.
+// The correction of one result for one owner and team. All corrections of a repriced running job share one
+// event.
 struct PlannedCorrection {
   wire::Event event;
   ResultId result;
   wire::LedgerEntry entry;
   credit::MicroCredit after = 0;
-  double recent_off = 0;  // Cobblestones per day
+  double recent_off = 0;  // loss of the recent averages, Cobblestones per day
   std::optional<wire::JudgedInvalid> judged_invalid{};
 
-  // It is of a job that still runs.
+  // The job still runs.
   [[nodiscard]] bool running() const {
     return std::holds_alternative<wire::JobReversal>(event.body) ||
            std::holds_alternative<wire::JobRepricing>(event.body);
@@ -59,39 +63,42 @@ struct PlannedCorrection {
 
 struct CorrectionPlan {
   std::vector<PlannedCorrection> corrections;              // ascending by result
-  std::vector<std::pair<ResultId, std::string>> problems;  // results that are left as they are, and why
-  std::uint64_t results = 0;                               // that the request names
-  std::uint64_t unchanged = 0;                             // entries of them with nothing to be changed
-  std::vector<HostId> joined;                              // hosts that have become the one that is asked for
+  std::vector<std::pair<ResultId, std::string>> problems;  // results that stay unchanged, and the reason
+  std::uint64_t results = 0;                               // selected by the request
+  std::uint64_t unchanged = 0;                             // entries of these results without a change
+  std::vector<HostId> joined;                              // hosts that were merged into the requested host
 };
 
 class CorrectionReader {
  public:
-  // `view`: of the project, where it is known; else TakeControl makes it.
+  // `view`: of the project; must outlive the reader. Null: TakeControl builds the view.
   explicit CorrectionReader(CorrectionRequest request, const wire::ProjectView* view = nullptr)
       : request_(std::move(request)), known_view_(view) {}
 
-  // False, all of them: the record does not decode.
+  // All Take functions and Select return false if the record does not decode.
   bool TakeControl(std::string_view record);
-  // Of all that is asked of a host, before the others: which hosts have become it.
+  // Only if the target is a host, before Select: finds the hosts that were merged into the target.
   bool TakeHost(std::string_view grant);
-  // Behind that: a merge that has not come about, and never will.
+  // After TakeHost: drops the merges that were refused.
   bool TakeMerge(std::string_view refused);
-  // A first look: which results are meant, and which other replicas their price depends on.
+  // First pass: selects the results of the request, and the workunits with further claims that a price needs.
   bool Select(std::string_view grant);
-  bool TakeGrant(std::string_view grant);  // or a trickle that brought nothing
-  // Of another result of a workunit whose price is asked for, where TakeGrant does not get the whole ledger.
+  bool TakeGrant(std::string_view grant);  // award, INVALID record, or trickle that paid nothing
+  // The final grant of another result of the workunit, for prices that need it. Only if the caller does not
+  // pass the whole ledger to TakeGrant.
   bool TakeReplica(std::string_view grant);
   bool TakePosting(std::string_view posting);
-  // Credit that no user got, because none was named: there is nothing to take from.
+  // Credit that expired because no event named the user: there is no account to revoke the credit from.
   bool TakeRefused(std::string_view refused);
 
-  // kInvalidArgument: there never was such a version of the policy. kNotFound: the ledger has nothing of what is asked for.
+  // kInvalidArgument: the policy never had this version, or CorrectionRequest::credit is unused, or missing
+  // or too high for the one result that was requested. kNotFound: the ledger has no credit for the request.
   Result<CorrectionPlan> Plan();
 
-  // Of the corrections that are in the ledger already: which rest on what the result never had brought, leave what they do not
-  // say, came by hand while their job ran, or price it anew otherwise than the version that they name. What came between an operator's
-  // look and the correction is left out of it.
+  // Problems of the corrections in the ledger. A correction is wrong if the credit before the correction was
+  // never the credit of the result, if the change is not the stated one, if the correction was ordered by
+  // hand while the job ran, or if a repricing differs from the named policy version. Records that arrived
+  // between the operator's plan and the correction may be missing from the correction.
   [[nodiscard]] std::vector<std::string> WrongCorrections();
 
  private:
@@ -106,9 +113,9 @@ class CorrectionReader {
   void PlanReinstatement(ResultId id, const LedgerResult& result, const ResultOwner& owner,
                          CorrectionPlan& plan);
   void PlanInvalid(ResultId id, const LedgerResult& result, CorrectionPlan& plan);
-  // Why a result that was judged invalid is not reinstated, whatever it is worth; empty: it may be.
+  // The reason why a result that was judged invalid cannot be reinstated at any amount; empty: it can.
   [[nodiscard]] static std::string CannotReinstate(const LedgerResult& result);
-  // What the operator has named; none: `problem` says why it does not do.
+  // The amount that the operator named. None: `problem` is the reason why no amount can be granted.
   std::optional<credit::MicroCredit> NamedWorth(const wire::Grant& invalid, std::string* problem);
   [[nodiscard]] bool ReinstatesInvalid() const {
     return request_.judged_invalid || (request_.reinstates && request_.target == wire::TargetKind::kResult);
@@ -123,7 +130,8 @@ class CorrectionReader {
   void AddReversal(ResultId id, const LedgerResult& result, const RunningShare& share, CorrectionPlan& plan);
   void Push(wire::Event event, ResultId result, const wire::LedgerEntry& entry, credit::MicroCredit after,
             CorrectionPlan& plan) const;
-  // Of re-pricings of jobs that ran: which have changed nothing, so that no posting tells that they have waited.
+  // Sets ResultRecord::waited of repricings that changed nothing while the job ran: such a repricing has no
+  // posting that shows the wait.
   void FindWaited();
   [[nodiscard]] std::string WrongPrice(const LedgerResult& result, const ResultOwner& owner,
                                        std::size_t at) const;
@@ -142,17 +150,18 @@ class CorrectionReader {
   const wire::ProjectView* const known_view_;
   wire::ProjectView view_;
   std::map<HostId, Merge> merges_;
-  std::set<std::pair<HostId, UserId>> owned_;  // whose hosts the ledger shows
+  std::set<std::pair<HostId, UserId>> owned_;  // owners of hosts, as the ledger shows them
   std::set<std::uint64_t> asked_;              // results
   std::map<std::uint64_t, LedgerResult> results_;
-  std::set<std::uint64_t> asked_workunits_;  // whose claims a price depends on
-  ReplicaGrants replicas_;                   // of those workunits
+  std::set<std::uint64_t> asked_workunits_;  // workunits with claims that a price depends on
+  ReplicaGrants replicas_;                   // of `asked_workunits_`
   double newest_ = 0;
-  bool named_ = false;    // the amount that the operator has named was needed
-  bool unnamed_ = false;  // and where the operator has named none
+  bool named_ = false;    // a result needed CorrectionRequest::credit
+  bool unnamed_ = false;  // a result needed this amount, and the operator named none
 };
 
-// ["corrections"]: who loses what, and "event", the envelope's bytes in hexadecimal; ["problems"], and counts.
+// ["corrections"]: the credit of each entry before and after, and "event", the envelope's bytes in hexadecimal;
+// ["hosts_joined"], ["problems"], and the counts ["results"] and ["unchanged"].
 nlohmann::json CorrectionPlanJson(const CorrectionPlan& plan);
 
 }  // namespace cobblestone

@@ -1,5 +1,5 @@
-// What the ledger has of one result, and what the result is to have brought each of its owners by another version of the policy
-// (docs/rules.md, sections 47 to 51): its grant and its trickles anew. From the records alone.
+// The ledger's records of one result, and the credit of each owner of the result under another version of the
+// policy (docs/rules.md, sections 47 to 51): grant and trickles are repriced from the records alone.
 #pragma once
 
 #include <compare>
@@ -25,102 +25,109 @@ struct ResultOwner {
   friend auto operator<=>(const ResultOwner&, const ResultOwner&) = default;
 };
 
-// What one record has brought an owner.
+// The effect of one ledger record on the credit of one owner.
 struct ResultRecord {
   wire::GrantKind kind = wire::GrantKind::kUnknown;
   TeamId team;
   credit::MicroCredit micro = 0;
-  credit::MicroCredit provisional = 0;  // more, or less of it
+  credit::MicroCredit provisional = 0;  // change of the provisional credit
   double time = 0;
   double recent_off = 0;
   std::uint32_t flags = 0;
-  std::uint64_t event = 0;  // of a correction
-  // Of a reversal that was made while the job ran: up to which sum of what it was paid. Of a re-pricing: what that sum is now, and how
-  // much of it operators had taken.
+  std::uint64_t event = 0;  // id of the correction's event; 0: no correction
+  // Reversal while the job ran: `paid` is the sum of payments up to which the reversal revokes. Repricing
+  // while the job ran: `paid` is the sum at the new price, `taken` the part of `paid` that operators had
+  // revoked.
   credit::MicroCredit paid = 0;
   credit::MicroCredit taken = 0;
-  // Of a re-pricing that was made while the job ran: the how manieth. Of a partial grant: how many there had been.
+  // Repricing while the job ran: the number of the repricing, from 1. Partial grant: the number of repricings
+  // before.
   std::uint32_t repriced = 0;
-  credit::MicroCredit before = 0;    // that it was decided upon
-  std::uint32_t policy_version = 0;  // of a re-pricing
-  ResultId like_result;              // of a reinstatement: wire::Undone
-  std::size_t variety = 0;           // of a partial grant, in LedgerResult::prices; behind them: not told
-  double mark_before = 0;            // of the variety
+  credit::MicroCredit before = 0;    // correction: the owner's credit before, as planned
+  std::uint32_t policy_version = 0;  // of a repricing
+  ResultId like_result;              // of a reinstatement: see wire::Undone
+  std::size_t variety = 0;           // partial grant: index in LedgerResult::prices; past the end: not recorded
+  double mark_before = 0;            // high-water mark of the variety; `mark`: afterwards
   double mark = 0;
-  credit::MicroCredit paid_before = 0;  // of the job, to whomever
-  bool posted = false;                  // its posting was seen
-  // A correction that was made while the job ran and of a user whom nobody had named: it went where what it takes back did.
+  credit::MicroCredit paid_before = 0;  // to all owners of the job
+  bool posted = false;                  // the posting of the record was read
+  // The operator ordered the correction while the job ran and before an event named the user. The
+  // correction waited, and was then posted to the team of the partial grants.
   bool waited = false;
 
   [[nodiscard]] bool partial() const { return kind == wire::GrantKind::kPartial; }
   [[nodiscard]] bool late() const { return (flags & credit::kGrantLate) != 0; }
   [[nodiscard]] bool reinstates() const { return (flags & credit::kGrantReinstates) != 0; }
-  // It reinstates what the validator had judged invalid: the first credit of the result, which no reversal had taken.
+  // Reinstates a result that the validator judged invalid: the first credit of the result, not revoked credit.
   [[nodiscard]] bool of_invalid() const { return (flags & credit::kGrantJudgedInvalid) != 0; }
   [[nodiscard]] bool while_running() const { return event != 0 && (paid != 0 || repriced != 0); }
-  // Its job is decided: all partial grants before it are final.
+  // The job is decided: all partial grants before this record are final.
   [[nodiscard]] bool settles() const { return event == 0 && (flags & credit::kGrantSettles) != 0; }
 };
 
-// One that came behind the decision and was worth no more than the job's own grant. By a version that pays less for the job it may be.
+// A trickle that arrived after the decision and paid nothing, because the job's grant covered the trickle.
+// Under a version with a lower grant, the trickle may be worth more than the grant.
 struct CoveredTrickle {
   ResultOwner owner;
   std::size_t variety = 0;  // in LedgerResult::prices
   double mark = 0;
-  std::size_t at = 0;  // so many records of its owner came before it
+  std::size_t at = 0;  // number of the owner's records before the trickle
 };
 
 struct LedgerResult {
   AppId app;
   WorkunitId workunit;
-  std::optional<AppVersionId> version;  // none: no record tells it
+  std::optional<AppVersionId> version;  // none: no record contains the version
   double last_credit = 0;
-  bool unnamed = false;  // a part of it has expired
-  bool resent = false;   // its trickles were priced at more than one dispatch
+  bool unnamed = false;  // credit expired because no event named the user
+  bool resent = false;   // the trickles were priced at more than one dispatch
   std::vector<std::pair<std::string, credit::TricklePrice>> prices;  // by variety, as frozen at the dispatch
-  // The highest marks of messages that brought nothing, by variety, how often the job had been priced anew, and whether they came
-  // behind the decision.
+  // Highest marks of trickles that paid nothing, by variety, number of repricings before the trickle, and
+  // whether the trickle arrived after the decision.
   std::map<std::tuple<std::string, std::uint32_t, bool>, double> unpaid;
   std::vector<CoveredTrickle> covered;  // in order
   std::optional<wire::Grant> final;
   std::map<ResultOwner, std::vector<ResultRecord>> owners;  // in order
-  std::map<ResultOwner, wire::Grant> invalid;  // as the validator judged it, with what it would have claimed
+  std::map<ResultOwner, wire::Grant> invalid;  // INVALID records, with the claim as if valid
 
-  // In `prices`, which gets this one where there is none of the variety.
+  // Index of the variety in `prices`. Appends `price` if the variety is new.
   std::size_t PlaceOf(const std::string& variety, const credit::TricklePrice& price);
-  // Its job was paid, and no decision has settled that.
+  // Trickles paid for the job, and no decision has settled these payments.
   [[nodiscard]] bool Runs() const;
-  // How often its job was priced anew while it ran, and the version that it has of that, or of its dispatch; it must have paid.
+  // Number of repricings while the job ran.
   [[nodiscard]] std::uint32_t Repriced() const;
+  // Policy version of the last such repricing, or else of the dispatch; `prices` must not be empty.
   [[nodiscard]] std::uint32_t VersionInForce() const;
 };
 
-// What a job that runs was paid and still has.
+// Provisional credit that one owner still has, from all records of this owner.
 [[nodiscard]] credit::MicroTotal Provisional(const std::vector<ResultRecord>& records);
 
 // Final grants of a workunit's results, by result.
 using ReplicaGrants = std::map<std::uint64_t, wire::Grant>;
 
-// What it has brought the members of one team.
+// The result's credit for one owner as a member of one team.
 struct TeamShare {
   wire::LedgerEntry entry;  // with all corrections
-  // By the pipeline, with all that was corrected while the job ran, and what an invalid result got when it was reinstated.
+  // Credit from the pipeline, with corrections while the job ran, and the first credit of a reinstated
+  // invalid result.
   credit::MicroTotal granted = 0;
-  credit::MicroTotal taken = 0;  // by reversals later that were not reinstated; below 0
-  bool uncounted = false;        // one of those took its grant
-  credit::RecentAverage lost;    // by recent averages, to those reversals
+  credit::MicroTotal taken = 0;  // by later reversals without reinstatement; 0 or negative
+  bool uncounted = false;        // one of these reversals removed the result from the count
+  credit::RecentAverage lost;    // loss of the recent averages to these reversals
 };
-// In the order of the first record to each.
+// In the order of each team's first record.
 std::vector<TeamShare> SharesOf(const LedgerResult& result, const ResultOwner& owner);
 
-// What a job has paid the members of one team while it ran, and what operators have taken back of that, as CLAIMS counts both. What
-// has waited for its user was taken from no team there: it is no part of either.
+// Payments of a running job to one owner as a member of one team, and the part that operators revoked, as
+// CLAIMS counts both. CLAIMS revoked the part in `waited` from no team; `paid` and `taken` exclude this part.
 struct PaidSums {
   credit::MicroTotal paid = 0;
-  credit::MicroTotal taken = 0;   // up to which sum
-  credit::MicroTotal waited = 0;  // likewise, of what has waited
+  credit::MicroTotal taken = 0;   // the sum of payments up to which operators revoked
+  credit::MicroTotal waited = 0;  // likewise, by corrections that waited for the user
 
-  // Up to which sum a correction takes all of `paid`, and how much more that is.
+  // The sum of `paid` up to which the correction revokes. MoreBy(): the part of this sum that no earlier
+  // correction revoked.
   [[nodiscard]] credit::MicroTotal SumOf(const ResultRecord& correction) const {
     return correction.paid - (correction.waited ? waited : 0);
   }
@@ -131,40 +138,43 @@ struct PaidSums {
   void Add(const ResultRecord& record);
 };
 
-// What a job that runs has brought the members of one team.
+// A running job's credit for one owner as a member of one team.
 struct RunningShare {
-  wire::LedgerEntry entry;  // with all that was taken back of it
+  wire::LedgerEntry entry;  // with all corrections while the job ran
   PaidSums sums;
 };
-// In the order of the first record to each; without those of a life of the result that is over.
+// In the order of each team's first record. Payments that a decision has settled are left out.
 std::vector<RunningShare> RunningSharesOf(const LedgerResult& result, const ResultOwner& owner);
 
-// `brought` in all, share by share: what it is more than the pipeline granted is of the team that had the grant, what it is less goes
-// from that one first, then from those that had its partial grants, the last ones first, from none more than it had. Of the records
-// of the pipeline alone and what was corrected while the job ran, so that it is the same whatever was corrected later.
+// Splits the total `brought` over the shares. A surplus over the granted sum goes to the team with the final
+// grant, or else to the last team. A deficit is revoked from this team first, then from the teams with partial
+// grants, the last one first, from none more than the team had (docs/rules.md, section 51). The amounts start
+// from TeamShare::granted, so that amounts of later corrections do not change the split.
 std::vector<credit::MicroTotal> Spread(const std::vector<TeamShare>& shares, credit::MicroTotal brought);
 
-// What reinstating a result that was judged invalid gives.
+// The credit for the reinstatement of a result that was judged invalid.
 struct InvalidWorth {
-  credit::MicroCredit micro = 0;  // of the result in all
-  ResultId like_result;           // whose grant that is; 0: the result's own claim, alone
+  credit::MicroCredit micro = 0;  // for the whole result, trickle payments included
+  ResultId like_result;           // the result with this grant; 0: the result's own claim alone
 };
-// As a result that comes late gets: what its workunit's results were granted; where none was, what its own claim comes to. None:
-// nothing tells, so the operator has to.
+// The same rule as for a late result: the amount that the results of the workunit were granted; if none was
+// granted, the worth of the result's own claim. None: the records contain no amount, or none that can be
+// granted.
 std::optional<InvalidWorth> WorthOfInvalid(const wire::Grant& invalid, const ReplicaGrants& replicas);
 
-// What trickles have paid all its owners and nothing has taken back: that much of the worth is paid already.
+// Trickle payments to all owners, less the amounts that settlements revoked: this part of the worth is
+// already paid. Operators' corrections are not subtracted.
 [[nodiscard]] credit::MicroTotal PaidByTrickles(const LedgerResult& result);
 
 inline constexpr const char* kVersionUnknown =
     "the log has not the version of the policy that it was priced by";
 
 struct BroughtAnew {
-  // All owners, without what operators took back when it was decided.
+  // All owners. Corrections after the decision are not included.
   std::map<ResultOwner, credit::MicroTotal> brought;
-  std::string problem;  // why it cannot be told; empty: it can
+  std::string problem;  // the reason why the result cannot be repriced; empty: repriced
 };
-// By `version`, which the app's policy has had.
+// The credit under `version`, which must exist in `view`.
 BroughtAnew BringAnew(const LedgerResult& result, const ReplicaGrants& replicas,
                       const wire::ProjectView& view, std::uint32_t version);
 

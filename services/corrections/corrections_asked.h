@@ -1,4 +1,5 @@
-// What a reversal, re-pricing or reinstatement would do, on either backend: reads control, ledger, postings and refusals whole.
+// The plan of a reversal, repricing or reinstatement, on either backend. Reads all of `control`, `grants`,
+// `postings` and `refused`.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@
 
 namespace cobblestone {
 
-// `grants`: by partition, up to where the ledger is read; all before has been applied, and its postings are there.
+// `grants`: by partition, the end of the ledger for this plan. The caller ensures that all earlier records were
+// applied and that their postings are in the log.
 Result<CorrectionPlan> PlanCorrections(
     const CorrectionRequest& request, const IndexedLogOf& log_of, const std::vector<std::uint64_t>& grants,
     const std::function<void(std::uint64_t done, std::uint64_t all)>& progress);

@@ -1,5 +1,6 @@
-// What a result's trickles were paid, span by span of its marks, and what another version of the policy makes of each: of the records
-// of the ledger alone. Of those that were paid to several owners or teams, or taken back in part.
+// The trickle payments of a result as spans between high-water marks, and the worth of each span under
+// another version of the policy, from the ledger alone. Spans are needed if several owners or teams were
+// paid, or if operators revoked a part of the payments.
 #pragma once
 
 #include <string>
@@ -12,23 +13,23 @@ namespace cobblestone {
 struct TrickleSpan {
   ResultOwner owner;
   const ResultRecord* record = nullptr;  // a partial grant
-  bool taken = false;                    // by operators, while the job ran
-  // What the version makes of the whole job, where the span begins and where it ends.
+  bool taken = false;                    // revoked by operators while the job ran
+  // Worth of the whole job under the version, at the begin and at the end of the span.
   credit::MicroCredit begin = 0;
   credit::MicroCredit end = 0;
 };
 
 struct TrickleSpans {
   std::vector<TrickleSpan>
-      spans;            // in the order in which they were paid; sums of them are exactly those of the whole
-  std::string problem;  // why they cannot be told; empty: they can
+      spans;            // in order of payment; the worths of the spans sum exactly to the worth of the whole
+  std::string problem;  // the reason why no spans can be computed; empty: computed
 };
 
-// `then`: the version by which the dispatch priced them. Points into `result`.
+// `then`: the version that priced the trickles at the dispatch. The spans point into `result`.
 TrickleSpans SpansAnew(const LedgerResult& result, const credit::PolicyVersion& then,
                        const credit::PolicyVersion& version);
 
-// What a job's trickles are worth in all: of those that the decision knew, and with those that came behind it.
+// The worth of a job's trickles: `before` counts trickles up to the decision, `all` also the later ones.
 struct TrickleWorth {
   credit::MicroCredit before = 0;
   credit::MicroCredit all = 0;
@@ -37,18 +38,18 @@ struct TrickleWorth {
 TrickleWorth TricklesAnew(const LedgerResult& result, const credit::PolicyVersion& then,
                           const credit::PolicyVersion& version);
 
-// What of a job that runs one owner and team are to have.
+// The new share of one owner and team in a running job.
 struct RunningShareAnew {
   ResultOwner owner;
   RunningShare now;
-  credit::MicroCredit paid = 0;   // by the version
-  credit::MicroCredit taken = 0;  // of that by operators
+  credit::MicroCredit paid = 0;   // under the version
+  credit::MicroCredit taken = 0;  // the part of `paid` that operators revoked
 };
 struct RunningAnew {
-  std::vector<RunningShareAnew> shares;  // all that the job has paid
+  std::vector<RunningShareAnew> shares;  // of all owners and teams that the job paid
   std::string problem;
 };
-// By `version`, which the app's policy has had.
+// The shares under `version`. A version that `view` does not contain is a problem in the result.
 RunningAnew PriceRunning(const LedgerResult& result, const wire::ProjectView& view, std::uint32_t version);
 
 }  // namespace cobblestone

@@ -1,5 +1,5 @@
-// The state of an export: rows of every stage and partition, each of one commit, held from the beginning to the end
-// of the export.
+// The state of an export: rows of every stage and partition, each of one commit, held from the beginning to
+// the end of the export.
 #pragma once
 
 #include <cstdint>

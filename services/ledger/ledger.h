@@ -1,4 +1,4 @@
-// The ledger for services/view: topics that are read by place, on any backend, and their indexes.
+// The ledger for services/view: topics read by place, on any backend, with indexes.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
-// Places of a result's grants and postings in the ledger: indexes of the topics `grants` and `postings` by (project,
-// result). The indexes are derived from the topics and rebuilt when lost.
+// Places of a result's grants and postings in the ledger: indexes of the topics `grants` and `postings` by
+// (project, result). The indexes are derived from the topics and rebuilt when lost.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ using IndexedLogOf = std::function<std::unique_ptr<stream::embedded::IndexedLog>
 
 class LedgerIndex {
  public:
-  // Logs from `log_of` are used as long as the index lives.
+  // The index uses logs from `log_of` until the index is destroyed.
   static Result<std::unique_ptr<LedgerIndex>> Open(const std::string& path, IndexedLogOf log_of,
                                                    std::uint32_t partitions);
 
@@ -33,8 +33,8 @@ class LedgerIndex {
   Result<std::vector<LedgerPlace>> Trickles(ProjectId project, ResultId result, std::size_t limit);
   Result<std::vector<LedgerPlace>> Postings(ProjectId project, ResultId result);
 
-  // Also indexes grants and postings by account, and epochs by project, from now on: the questions of a gateway need
-  // them. The first call indexes the whole ledger.
+  // Also indexes grants and postings by account, and epochs by project, from now on: a gateway's queries need
+  // these indexes. The first call indexes the whole ledger.
   Status IndexForPeople();
   // Grants to a host or a user, or postings to a team: the last `limit` of each partition. kRetry without
   // IndexForPeople().

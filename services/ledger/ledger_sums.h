@@ -1,6 +1,6 @@
-// Ledger sums of each account, up to a place in each partition of `grants` and `postings`: the ledger side of the
-// control totals of an export (control_totals.h). The sums are kept in a file and continued from there, so that a
-// ledger is read once. Memory: 32 bytes per account.
+// Ledger sums of each account, up to a place in each partition of `grants` and `postings`: the ledger side of
+// the control totals of an export (control_totals.h). A file keeps the sums, and later calls continue from
+// the file, so that the ledger is read once. Memory: 32 bytes per account.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace cobblestone {
 
-// Next place to read, by partition; everything before it has been read.
+// Next place to read, by partition; all records before this place have been read.
 struct LedgerPlaces {
   std::vector<std::uint64_t> grants;
   std::vector<std::uint64_t> postings;
@@ -36,7 +36,7 @@ enum class LedgerAccount : std::uint8_t { kHost, kUser, kTeam, kTeamOpening };
 struct LedgerTotal {
   credit::MicroTotal opening = 0;
   credit::MicroTotal granted = 0;
-  // Credit that arrived from another partition with its host, and was already counted there.
+  // Credit that arrived with a host from another partition. The other partition already counted this credit.
   credit::MicroTotal moved = 0;
 
   template <class Self, class F>
@@ -72,15 +72,15 @@ class LedgerSums {
   };
   using Progress = std::function<void(std::uint64_t done, std::uint64_t all)>;
 
-  // Reads from the end of these sums up to `to`, which must not lie before that end in any partition. Records behind
-  // `to` are read only for openings of teams, which the state may know already. kCorrupted: the ledger ends before
-  // `to`, or a record does not decode.
+  // Reads from places() up to `to`, which must not be before places() in any partition. Records after `to`
+  // are read only for openings of teams, which the state may already include. kCorrupted: the ledger ends
+  // before `to`, or a record does not decode. kRetry: the end of the ledger is unavailable.
   Status ReadUpTo(const IndexedLogOf& log_of, const LedgerPlaces& to, const Progress& progress);
 
   [[nodiscard]] const LedgerPlaces& places() const { return places_; }
   // In ascending order of project, kind and id; unique.
   [[nodiscard]] std::vector<Entry>& entries() { return entries_; }
-  // Openings of teams from behind the places.
+  // Openings of teams in records after places().
   [[nodiscard]] const std::vector<Entry>& late_openings() const { return late_; }
   [[nodiscard]] ProjectTotals TotalsOf(ProjectId project) const;
 
@@ -112,8 +112,8 @@ class LedgerSums {
   std::size_t settled_ = 0;
 };
 
-// Brings the sums in the file `path` to exactly these places: continues from the file, or starts from the beginning
-// if the file cannot be continued (or `anew`).
+// Brings the sums in the file `path` to exactly these places: continues from the file, or starts from the
+// beginning if the file cannot be continued (or `anew`).
 Status KeepLedgerSums(const std::string& path, const IndexedLogOf& log_of, const LedgerPlaces& to, bool anew,
                       const LedgerSums::Progress& progress);
 

@@ -1,5 +1,5 @@
-// Team data that TEAMS keeps for statistics files (services/stage/profile_rows.h): tables by team id, for readers of
-// the store.
+// Team data that TEAMS keeps for statistics files (services/stage/profile_rows.h): tables by team id, for
+// readers of the store.
 #pragma once
 
 #include "services/stage/profile_rows.h"

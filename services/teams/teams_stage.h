@@ -1,7 +1,8 @@
-// TEAMS, by team: applies postings to the totals of teams, and tells all the world which marks have passed.
+// TEAMS, by team: applies postings to the totals of teams, and reports on topic `passed` each watermark that
+// this partition has passed.
 //
-// In: control (marks alone), teams (members, openings), postings of one partition. Out: grants (the opening balance of a
-// team, for the ledger), totals, passed, refused.
+// In: control (watermarks only), teams (members, openings, facts), postings; one partition of each. Out: grants
+// (the opening balance of a team, for the ledger), totals, passed, refused.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +24,12 @@ namespace cobblestone::teams {
 
 struct TeamState {
   wire::Word member;   // the newest member event
-  wire::Word opening;  // of the account's balance
+  wire::Word opening;  // the event that set the account's opening balance
   bool deleted = false;
   std::string name;
   credit::Account account;
-  wire::Word named;     // the newest member event that told the name, or that the team is gone
-  bool listed = false;  // among the changed of this commit; not state
+  wire::Word named;     // the newest member event that set the name or deleted the team
+  bool listed = false;  // the team is in `changed_`; not state
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -36,8 +37,8 @@ struct TeamState {
   }
 };
 
-// `order: lockstep`: a posting that waits for the next barrier, there to be applied by (time, line, result). By number, in
-// order of arrival.
+// `order: lockstep`: a posting kept until the next barrier that ends a period (Mark::ends_period). The postings
+// are then applied in the order (time, line, result). Key: a number in order of arrival, which decides ties.
 struct SortedPosting {
   double time = 0;
   std::uint64_t line = 0;
@@ -50,7 +51,8 @@ struct SortedPosting {
   }
 };
 
-// `order: lockstep`: what partitions of accounts have sent each other since the last barrier, as far as they have said.
+// `order: lockstep`: sum of the counts (Passed::moved) that partitions of ACCOUNTS have reported since the last
+// barrier: records sent to other partitions of the same stage, by ACCOUNTS and the stages upstream.
 struct MovedByAccounts {
   std::uint64_t records = 0;
 
@@ -61,7 +63,7 @@ struct MovedByAccounts {
 };
 
 // Tables of a slot, as stored (numbers are unique over all stages).
-// From version 3 on their histories have rows beside them.
+// From version 3 of kTeamsTable, the older days of a team's history are in kDaysTable.
 inline constexpr stream::TableSpec<TeamState> kTeamsTable{.id = 48, .version = 4};
 inline constexpr stream::TableSpec<SortedPosting> kSortedTable{.id = 50, .version = 1};
 inline constexpr stream::TableSpec<MovedByAccounts> kMovedTable{.id = 51, .version = 1};
@@ -70,7 +72,7 @@ inline constexpr stream::TableSpec<credit::DayBlock<credit::DaySum>> kDaysTable{
 struct TeamsOptions {
   std::uint32_t partition = 0;
   std::uint32_t partitions = 1;
-  double future_limit = 3600;  // s: an event may be so much later than the time at which it was appended
+  double future_limit = 3600;  // s: most that an event's time may be after the time of its append
   bool sorted = false;         // `order: lockstep`
 };
 
@@ -87,7 +89,7 @@ class TeamsStage final : public stream::Stage {
   [[nodiscard]] std::vector<stream::TableBase*> tables() override;
 
   stream::Table<TeamState>& teams() { return teams_; }
-  // A row of it with its whole history. Between commits.
+  // Returns a row of teams() with its whole history. Call between commits.
   TeamState Whole(const stream::Key& key, TeamState team);
   stream::Table<TeamProfileRow>& profiles() { return profiles_; }
   stream::Table<wire::FactsRow>& facts() { return facts_; }
@@ -116,8 +118,8 @@ class TeamsStage final : public stream::Stage {
   stream::Table<SortedPosting> sorted_;
   stream::Table<MovedByAccounts> moved_;  // one row
   stream::Marks marks_;
-  std::uint64_t sorted_count_ = 0;  // derived: rows of `sorted_`, which all go together
-  // Whose totals this commit has changed, each once, in the order of their first change.
+  std::uint64_t sorted_count_ = 0;  // derived: rows of `sorted_`, which are all erased together
+  // Teams with totals that this commit has changed, each once, in the order of their first change.
   std::vector<std::pair<stream::Key, TeamState*>> changed_;
   std::string bytes_;
 };

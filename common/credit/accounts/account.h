@@ -1,5 +1,5 @@
-// Accounts: totals as integers, recent average credit, per-app sums, daily history (docs/rules.md, sections 29 to
-// 31).
+// Accounts: totals as integers, recent average credit, per-app sums, daily history (docs/rules.md, sections 29
+// to 31).
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ namespace cobblestone::credit {
 using MicroCredit = std::int64_t;
 __extension__ using MicroTotal = __int128;
 
-// The one place where a double becomes micro-credits: credit x 1e6, nearest integer, ties to even. The
-// product is not rounded before: it is the exact value of the double, times a million, that is rounded.
+// The only conversion of a double to micro-credits: credit x 1e6, rounded once to the nearest integer, ties to
+// even. The product before rounding is exact.
 // Infinite, NaN or beyond 64 bits: 0 and *ok = false (the caller refuses).
 MicroCredit RoundToMicro(double credit, bool* ok = nullptr);
 
@@ -32,9 +32,9 @@ struct RecentAverage {
 };
 
 // Adds `work` Cobblestones granted at `now` for work begun at `work_start`. BOINC's and S002's function, with
-// the limit for dt -> 0 (golden README, item 23; table s11). half_life in s. As in both: a `now` before
-// average.time counts as no time passed and becomes the average's time all the same; a first posting with
-// work_start >= now gives an infinite or negative average, which Post() below handles.
+// the limit for dt -> 0 (golden README, item 23; table s11). half_life in s. As in BOINC and S002, a `now`
+// before average.time counts as no time passed, and average.time becomes `now` nevertheless. A first posting
+// with work_start >= now results in an infinite or negative average, which Post() below handles.
 void UpdateAverage(double now, double work_start, double work, double half_life, RecentAverage& average);
 
 // The value at `now` without new work. S002, 'decay_average'; a `now` before average.time changes nothing.
@@ -51,7 +51,7 @@ struct AppSum {
   }
 };
 
-// Ascending by app.
+// Adds `more` to the sum of its app. `apps` is ascending by app.
 void AddApp(const AppSum& more, std::vector<AppSum>& apps);
 
 struct DaySum {
@@ -72,17 +72,17 @@ struct DaySum {
 
 struct Account {
   MicroTotal opening_micro = 0;      // from the opening event; part of total
-  MicroTotal total_micro = 0;        // all credit ever granted, less all credit taken back
+  MicroTotal total_micro = 0;        // all credit ever granted, less all credit reversed
   MicroTotal provisional_micro = 0;  // part of total: partial grants of undecided results
-  // Was taken back, and future credit makes up for it first (TrickleSettlement::kCap).
+  // Reversed credit that future credit makes up for first (TrickleSettlement::kCap).
   MicroTotal owed_micro = 0;
   RecentAverage recent;
   std::uint64_t grants = 0;  // granted results, including grants of zero
   std::vector<AppSum> apps;  // ascending by app
   std::vector<DaySum>
-      days;  // its history, ascending by day; stages keep older blocks beside it (day_history.h)
+      days;  // daily history, ascending; stages keep older days in separate rows (day_history.h)
 
-  // What people are shown: never goes down but where credit is taken back for good.
+  // The total shown to people. A posting decreases this total only by reversed credit that is not owed.
   [[nodiscard]] MicroTotal shown_micro() const { return total_micro + owed_micro; }
 
   template <class Self, class F>
@@ -99,26 +99,27 @@ struct PostingFacts {
   double work_start = 0;  // UNIX s
   // Work for the recent average, Cobblestones before rounding (Grant.credit); absent: micro / 1e6.
   std::optional<double> work = std::nullopt;
-  // boinc, exactly as golden README item 23: a posting older than the average sets the average's time back, and a
-  // first posting that ends before it began makes the average negative. Otherwise the first counts as made at the
-  // average's time, and the second leaves the average empty.
+  // True: exactly as golden README item 23 (policy boinc). A posting older than the average sets the average's
+  // time back, and a first posting with now < work_start makes the average negative. False: an older posting
+  // counts at the average's time, and a first posting with work_start >= now leaves the average empty.
   bool boinc_average = false;
-  bool counted = true;          // a result was granted with it; not with a partial grant or a reversal
+  bool counted = true;          // the posting grants a result; false for a partial grant or a reversal
   MicroCredit provisional = 0;  // added to the provisional part
-  bool owed = false;            // what it takes back future credit makes up for
-  // Cobblestones per day that the recent average loses: the share that the reversed credit still has in the average.
-  // A negative `micro` itself is no work for the average. Negative: the average gains (only in a correction).
+  bool owed = false;            // future credit makes up for the amount that a negative `micro` reverses
+  // Cobblestones per day that the recent average loses: the share that the reversed credit still has in the
+  // average. A reversal's negative `micro` does not count as work for the average. Negative `recent_off`: the
+  // average gains (only in a correction).
   double recent_off = 0;
-  bool corrects = false;  // an operator's reversal or re-pricing: `micro` is no work, whatever its sign
-  bool uncounts = false;  // a granted result no longer counts
-  // A correction that gives a result its first credit: the gain starts the recent average of an account that has
-  // none yet.
+  bool corrects = false;  // an operator's reversal or repricing: `micro` is not work for the average
+  bool uncounts = false;  // the number of granted results decreases by one
+  // A correction that grants a result its first credit: the gain starts the recent average of an account that
+  // does not have one yet.
   bool begins_average = false;
 };
 
-// One posting, whole: total, recent average, per app, day, count. Total, sums and count take any posting;
-// where the recent average would not stay finite it is left as it was, time included (golden README, item 27:
-// BOINC's row keeps its content).
+// Applies one posting to total, recent average, app sum, day sum and count. Totals, sums and count accept any
+// posting. A recent average that would not stay finite remains unchanged, including its time (golden README,
+// item 27: BOINC's row keeps its content).
 void Post(const PostingFacts& posting, Account& account);
 
 }  // namespace cobblestone::credit

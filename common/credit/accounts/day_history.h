@@ -1,6 +1,7 @@
-// A daily history of the last kHistoryDays. The sums of the newest few days stay in the row of their account; older
-// sums are in blocks, one row per block. A block is written only when days become older or a late sum arrives. Each
-// grant therefore reads and writes a small row of bounded size, whatever the length of the history.
+// A daily history of the last kHistoryDays. The sums of the newest few days stay in the row of their account;
+// older sums are in blocks, one row per block. A block is written only when days age out of the account's row
+// or a late sum arrives. Each grant therefore reads and writes a small row of bounded size, whatever the length
+// of the history.
 //
 // A sum has `day` (UNIX day) and Add(sum of the same day). Days ascend.
 #pragma once
@@ -23,7 +24,8 @@ inline std::int64_t DayOf(double time) {
   return static_cast<std::int64_t>(day);
 }
 
-// Drops days older than kHistoryDays: a sum that arrives too late, and old sums when a newer day arrives.
+// Adds a sum to its day. Drops days older than kHistoryDays: a sum that arrives too late, and old sums when a
+// newer day arrives.
 template <class Sum>
 void AddDay(const Sum& more, std::vector<Sum>& days) {
   if (!days.empty() && more.day <= days.back().day - kHistoryDays) return;
@@ -40,7 +42,7 @@ void AddDay(const Sum& more, std::vector<Sum>& days) {
              std::find_if(days.begin(), days.end(), [&](const Sum& one) { return one.day >= oldest; }));
 }
 
-// At most kNewestDays days stay outside the blocks; kNewestDays divides kBlockDays.
+// At most kNewestDays days stay outside the blocks. kNewestDays divides kBlockDays.
 inline constexpr int kNewestShift = 3;
 inline constexpr std::int64_t kNewestDays = std::int64_t{1} << kNewestShift;
 
@@ -66,8 +68,8 @@ struct DayBlock {
   }
 };
 
-// To be called after each change of `days`: moves all but the newest days to rows. row(number below kBlockRows)
-// returns a mutable DayBlock<Sum>&, empty if the row did not exist.
+// Moves all but the newest days to rows. Call after each change of `days`. row(number below kBlockRows) returns
+// a mutable DayBlock<Sum>&, empty if the row did not exist.
 template <class Sum, class Row>
 void FileOlderBlocks(std::vector<Sum>& days, Row&& row) {
   if (days.empty()) return;
@@ -82,9 +84,9 @@ void FileOlderBlocks(std::vector<Sum>& days, Row&& row) {
   days.erase(days.begin(), at);
 }
 
-// Restores the whole history: inserts the sums of the rows before `days`. row(number below kBlockRows) returns a
-// const DayBlock<Sum>*, null if the row does not exist. `days` may be older than the rows: days that were filed since
-// then come from `days`.
+// Restores the whole history: inserts the sums of the rows before `days`. row(number below kBlockRows) returns
+// a const DayBlock<Sum>*, null if the row does not exist. `days` may be an older version than the rows: days
+// that were moved to rows in the meantime are taken from `days`.
 template <class Sum, class Row>
 void AddOlderBlocks(std::vector<Sum>& days, Row&& row) {
   if (days.empty()) return;

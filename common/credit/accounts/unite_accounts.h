@@ -5,9 +5,9 @@
 
 namespace cobblestone::credit {
 
-// Adds the contents of `from` to `into`: totals, sums by app and by day, counts, and the recent average, both decayed
-// to the later of their times. The opening balance of `from` becomes ordinary credit of `into`; the opening balance
-// of `into` does not change.
+// Adds the contents of `from` to `into`: totals, sums by app and by day, counts, and the recent average, both
+// decayed to the later of their times. The opening balance of `from` becomes ordinary credit of `into`; the
+// opening balance of `into` does not change.
 void Unite(const Account& from, Account& into);
 
 }  // namespace cobblestone::credit

@@ -1,5 +1,6 @@
-// What estimates have come to for a user, a host or both, with its history day by day, and how grants settle it
-// (docs/rules.md, section 43). It awards nothing: totals and recent averages are the ledger's.
+// Sums of estimated credit (of a user, of a host for one owner, of a project) with a daily history, and their
+// settlement by grants (docs/rules.md, section 43). Estimates award nothing: totals and recent averages come
+// from the ledger only.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ namespace cobblestone::credit {
 struct EstimateDay {
   std::int64_t day = 0;  // UNIX day of the report
   MicroTotal micro = 0;
-  MicroTotal run_time = 0;  // microseconds; of failed jobs too
-  std::uint64_t jobs = 0;   // failed ones too
+  MicroTotal run_time = 0;  // microseconds; includes failed jobs
+  std::uint64_t jobs = 0;   // includes failed jobs
   std::uint64_t failed_jobs = 0;
   MicroTotal failed_run_time = 0;  // microseconds
 
@@ -37,11 +38,11 @@ struct EstimateDay {
 
 struct EstimateSums {
   MicroTotal micro = 0;
-  MicroTotal run_time = 0;  // microseconds; of failed jobs too
-  std::uint64_t jobs = 0;   // failed ones too
+  MicroTotal run_time = 0;  // microseconds; includes failed jobs
+  std::uint64_t jobs = 0;   // includes failed jobs
   std::uint64_t failed_jobs = 0;
   MicroTotal failed_run_time = 0;  // microseconds
-  std::vector<EstimateDay> days;   // ascending by day; stages keep older blocks beside it (day_history.h)
+  std::vector<EstimateDay> days;   // ascending by day; stages keep older days in separate rows (day_history.h)
 
   friend bool operator==(const EstimateSums&, const EstimateSums&) = default;
 
@@ -51,20 +52,20 @@ struct EstimateSums {
   }
 };
 
-// What a report of `time` (UNIX s) has brought.
+// Adds the growth that a report of `time` (UNIX s) was allowed.
 void AddEstimate(const EstimateCounters& use, double time, EstimateSums& sums);
 
-// Of several owners of a host.
+// Adds all of `more`, for example the sums of another owner of a host.
 void Add(const EstimateSums& more, EstimateSums& sums);
 
-// What one host has done for one owner. Grants for it settle what was estimated; what is taken back of them does not make it
-// provisional again.
+// Estimates of one host for one owner. Grants for the same host and owner settle the estimates; a reversal of
+// such a grant does not make the estimates provisional again.
 struct OwnerEstimates {
-  UserId user;  // 0: nobody
+  UserId user;  // 0: no user
   EstimateSums sums;
-  MicroTotal granted = 0;  // to this owner for this host, since its first estimate
+  MicroTotal granted = 0;  // to this owner for this host, since the first estimate
 
-  // Estimated and not granted.
+  // Estimated and not yet granted.
   [[nodiscard]] MicroTotal open() const { return sums.micro > granted ? sums.micro - granted : 0; }
 
   template <class Self, class F>
@@ -73,13 +74,13 @@ struct OwnerEstimates {
   }
 };
 
-// A user's, over all its hosts.
+// Estimates of one user, over all the user's hosts.
 struct UserEstimates {
   EstimateSums sums;
-  MicroTotal open = 0;   // of its hosts
-  MicroTotal shown = 0;  // the most that total and open ones have come to, less what was taken back for good
+  MicroTotal open = 0;   // sum over the user's hosts
+  MicroTotal shown = 0;  // highest total + open so far, less decreases of the total
 
-  // The account shows `total` now, and `before` a moment ago.
+  // Updates `shown`. The account's shown total (Account::shown_micro) has changed from `before` to `total`.
   void Show(MicroTotal before, MicroTotal total);
 
   template <class Self, class F>

@@ -1,22 +1,25 @@
-// Continuous accounting (docs/rules.md, section 42; S003): how much of what an account manager reports of a machine is
-// believed. Counters are cumulative, so a report is worth what they have grown by since the highest mark; growth is held
-// to what the machine can have done in the time passed, over all its projects.
+// Continuous accounting (docs/rules.md, section 42; S003): the part of an account manager's report about a
+// machine that is allowed. Counters are cumulative, so a report is worth their growth since the highest values
+// so far (the mark). Growth is limited to the work that the machine can have done in the elapsed time, over all
+// its projects.
 //
-// Counts are integers (micro-credits, microseconds), so that sums do not depend on the order of reports. What a bound cuts
-// off is gone: the mark moves on all the same, else a lie would be paid off bit by bit ever after.
+// Counts are integers (micro-credits, microseconds), so that sums do not depend on the order of reports. Growth
+// that a bound cuts off is lost once time advances: the mark advances by the full growth, otherwise later
+// reports would gradually pay out an exaggerated counter.
 //
-// Pure. Invariants, whatever is reported in whatever order:
-// - What is allowed is at most what is asked.
-// - The sum of what is allowed over all reports of a machine is at most the highest FLOP/s believed x the time since the
-//   machine was first heard of; over those of one project, the highest that this project believed x that time. So a project
-//   that believes more lifts nobody else's limit, and one that believes less takes nothing from others.
-// - In reports that come at once it is at most that FLOP/s x saved_time: of one project its own, of the machine the longest of
-//   its projects.
-// - Reports that nothing holds back come to the highest mark of each counter, in any order, with any repeats.
-// - Reports of one time come to the same sum in any order, whichever of them tells how large the machine is: what was cut off
-//   by a size that turns out larger at the same time is believed then (Revive). Of two projects that ask for the same time the
-//   first has it, so what each of them gets does depend on their order where the machine's own limit binds; and so does what
-//   counters bring that fall within one time.
+// Pure. Invariants, for any reports in any order:
+// - A report is allowed at most the growth that it asks for.
+// - The allowed sum over all reports of a machine is at most the highest believed FLOP/s x the time since the
+//   machine was first heard of. For the reports of one project, the factor is the highest FLOP/s that this
+//   project believed. A project with higher limits therefore does not raise the limit of another project, and a
+//   project with lower limits does not reduce it.
+// - The allowed sum of reports at one time is at most that FLOP/s x saved_time. For one project, its own
+//   saved_time counts; for the machine, the longest saved_time of all its projects.
+// - Reports that no bound limits add up to the highest mark of each counter, in any order, with any repeats.
+// - Reports of one time add up to the same sum in any order, whichever of them states the machine's size:
+//   growth that was cut off is allowed once another report of the same time states a larger size (Revive). The
+//   order matters in two cases. Where the machine's own limit binds, the first of two projects that report at
+//   the same time gets the credit. Where counters fall within one time, their growth depends on the order.
 #pragma once
 
 #include <cstdint>
@@ -30,15 +33,14 @@
 
 namespace cobblestone::credit {
 
-// The most that a machine is believed to be, each set by the project (Settings.estimates). S003 names no numbers: the
-// defaults are those of a large server of today.
+// The largest machine that is believed. The project sets each limit (Settings.estimates). S003 names no
+// numbers; the defaults describe a large present-day server.
 struct EstimateLimits {
   double cpus = 512;
   double cpu_flops = 1e11;  // of one CPU, FLOP/s
   double gpus = 16;
   double gpu_flops = 2e14;  // of one GPU, FLOP/s
-  // s. What it could have done and has not is kept for so long: a machine that was silent for a month and then reports a
-  // month's work is in order.
+  // s. Unused time is saved for this long: a machine may report a month's work after a month of silence.
   double saved_time = 60 * 86400.0;
 
   template <class Self, class F>
@@ -47,22 +49,22 @@ struct EstimateLimits {
   }
 };
 
-// No job is shorter on a device than this, so that jobs are bounded by time too.
+// Shortest job that is believed on one device; bounds the number of jobs by time.
 inline constexpr double kEstimateShortestJob = 1;  // s
 
 // Frozen numbers: bits of Estimate.bounds.
 enum EstimateBound : std::uint32_t {
-  kEstimateMachine = 1u << 0,    // it says that it is more than a machine may be
-  kEstimateCredit = 1u << 1,     // more credit than its speed allows in the time
-  kEstimateRunTime = 1u << 2,    // more seconds than its devices have had
-  kEstimateJobs = 1u << 3,       // more jobs than its devices can have ended
-  kEstimateFailed = 1u << 4,     // more failed jobs, or seconds of them, than there are of all
-  kEstimateRestarted = 1u << 5,  // no bound: its counters have begun again
+  kEstimateMachine = 1u << 0,    // the stated size exceeds EstimateLimits
+  kEstimateCredit = 1u << 1,     // more credit than the machine's speed allows in the time
+  kEstimateRunTime = 1u << 2,    // more seconds than the devices have had
+  kEstimateJobs = 1u << 3,       // more jobs than the devices can have ended
+  kEstimateFailed = 1u << 4,     // more failed jobs, or seconds of failed jobs, than of all jobs
+  kEstimateRestarted = 1u << 5,  // not a bound: the counters restarted
 };
-// The name of one bit, for people; empty for others.
+// Display name of one bit; empty for an unknown bit.
 std::string_view EstimateBoundName(std::uint32_t bit);
 
-// What a machine says that it is, or is believed to be.
+// Size of a machine, as stated or as believed.
 struct MachineSize {
   double cpus = 0;
   double cpu_flops = 0;
@@ -74,8 +76,8 @@ struct MachineSize {
 
 struct EstimateCounters {
   MicroCredit credit = 0;
-  std::int64_t run_time = 0;  // microseconds; of failed jobs too
-  std::uint64_t jobs = 0;     // that have ended; failed ones too
+  std::int64_t run_time = 0;  // microseconds; includes failed jobs
+  std::uint64_t jobs = 0;     // ended; includes failed jobs
   std::uint64_t failed_jobs = 0;
   std::int64_t failed_run_time = 0;  // microseconds
 
@@ -88,11 +90,11 @@ struct EstimateCounters {
   }
 };
 
-// How far the counters of one resource at one project have come. They are the client's, so a new host id does not begin
-// new ones.
+// Highest counters so far of one resource at one project. The counters belong to the client, so a new host id
+// does not restart them.
 struct EstimateMark {
   Resource resource = Resource::kUnknown;
-  double time = 0;  // UNIX s: of the newest report that told of it
+  double time = 0;  // UNIX s: of the newest report about the resource
   EstimateCounters counters;
 
   template <class Self, class F>
@@ -101,7 +103,7 @@ struct EstimateMark {
   }
 };
 
-// The four things that a second brings, each at most so fast.
+// Upper bounds per second of the four kinds of supply (EstimatePool).
 struct EstimateRates {
   double flops = 0;
   double cpus = 0;
@@ -114,10 +116,10 @@ struct EstimateRates {
   }
 };
 
-// One of the things that time brings: `rate` of it a second at most, as believed so far.
+// One kind of supply. `rate`: the highest rate believed so far, per second.
 struct EstimateSupply {
   double rate = 0;
-  double spent = 0;    // of the seconds kept, before `until`; in rows before version 3 what was left instead
+  double spent = 0;    // of the kept seconds, before `until`; rows before version 3: the rest instead
   MicroTotal now = 0;  // spent at `until`
 
   template <class Self, class F>
@@ -126,19 +128,19 @@ struct EstimateSupply {
   }
 };
 
-// What can still be believed to have been done in the time that has passed. Seconds are kept, not what they are worth: what a
-// machine is believed to be it may have been all the time, so that it does not matter which of several reports of one time
-// tells of it first. For the same reason what is not kept any more is let go only when time passes.
+// The work that the machine can still have done in the elapsed time. The pool keeps seconds, not their worth: a
+// newly believed size applies to all kept seconds, so the order of reports of one time does not matter. For the
+// same reason, seconds beyond `saved` are dropped only when time advances.
 struct EstimatePool {
   bool begun = false;
-  double until = 0;         // UNIX s: up to when time was counted
+  double until = 0;         // UNIX s: elapsed time is counted up to here
   EstimateSupply credit;    // FLOP/s; micro-credits
   EstimateSupply cpu_time;  // CPUs; microseconds
   EstimateSupply gpu_time;  // GPUs; microseconds
   EstimateSupply jobs;      // devices; jobs
-  double kept = -1;         // s up to `until`; below 0: not begun, or of a row before version 3
-  double saved = 0;         // s: of them so many count
-  // What reports that brought nothing tell, from when on time passes next.
+  double kept = -1;         // s up to `until`; below 0: not begun, or a row before version 3
+  double saved = 0;         // s: at most this many of the kept seconds count
+  // Higher rates from later reports without growth; in force from the next advance of time.
   std::optional<EstimateRates> told;
 
   template <class Self, class F>
@@ -148,15 +150,16 @@ struct EstimatePool {
   }
 };
 
-// Of a machine, over all its projects.
+// Allowance of a machine, over all its projects.
 // Invariant: reports of one time share one pool, so their order changes no sum.
 struct EstimateAllowance {
   bool heard = false;
-  double since = 0;  // UNIX s: from when on its time counts
+  double since = 0;  // UNIX s: start of the counted time
   EstimatePool pool;
-  double saved_time = 0;  // s: the longest of all projects that it was heard of at
+  double saved_time = 0;  // s: the longest of all projects at which the machine was heard of
 
-  // The machine has been heard of at `time`, at a project with these limits. Until its first report the earliest counts.
+  // Records that the machine was heard of at `time`, at a project with these limits. Until the first report
+  // with growth, `since` is the earliest such time; afterwards `since` does not change.
   void Hear(double time, const EstimateLimits& limits);
 
   template <class Self, class F>
@@ -175,11 +178,11 @@ struct ResourceUse {
   }
 };
 
-// What was cut off of the newest reports of one time.
+// Growth that was cut off from a project's newest reports, which all have the same time.
 struct EstimateCut {
-  double until = 0;               // UNIX s: the machine's pool was counted up to then. Gone when that goes on
+  double until = 0;               // UNIX s: the machine's EstimatePool::until; a later one voids the cut
   double time = 0;                // UNIX s: of the reports
-  std::uint64_t event = 0;        // id of the newest of them
+  std::uint64_t event = 0;        // id of the newest report
   std::vector<ResourceUse> uses;  // ascending by resource
 
   template <class Self, class F>
@@ -188,7 +191,7 @@ struct EstimateCut {
   }
 };
 
-// Of a machine at one project: how far its counters have come, and what this project's own limits leave of its time.
+// A machine at one project: its highest counters, and the pool under this project's own limits.
 struct EstimateStanding {
   std::vector<EstimateMark> marks;
   EstimatePool pool;
@@ -208,30 +211,30 @@ struct EstimateReport {
 };
 
 struct EstimateDecision {
-  bool grown = false;  // false: a repeat, or older than what counted, and nothing is to be told
+  bool grown = false;  // false: a repeat or an overtaken report; there is nothing to record
   double time = 0;     // UNIX s: of the report
   std::uint64_t event = 0;
-  MicroCredit asked = 0;  // what was cut off before at the same time is asked for again
+  MicroCredit asked = 0;  // micro-credits; includes credit cut off before at the same time
   MicroCredit allowed = 0;
   std::uint32_t bounds = 0;
   double since = 0;
-  double flops = 0;               // the most that is believed of the machine by now
-  std::vector<ResourceUse> uses;  // what is allowed, ascending by resource
+  double flops = 0;               // the highest speed of the machine believed so far
+  std::vector<ResourceUse> uses;  // allowed growth, ascending by resource
 };
 
-// Seconds or Cobblestones as counted; absent where they are beyond 64 bits.
+// Seconds or Cobblestones in millionths, rounded; absent when not finite or beyond 64 bits.
 std::optional<std::int64_t> CountOf(double value);
 
-// Takes a report in: moves the marks of its project and spends of both pools. `limits`: of its project.
-// - A counter counts what it has grown by over its mark; one that has not grown, nothing.
-// - Of a resource a report that is older than the newest tells nothing.
-// - Where a later report shows every counter that was above 0 lower, the client began anew: all of it has grown from 0. An
-//   older report that arrives late shows the same, but for its time.
+// Applies a report: advances the marks of its project and spends from both pools. `limits`: of its project.
+// - A counter counts its growth above its mark; a counter that has not grown counts nothing.
+// - A report older than the newest report about a resource is ignored for this resource.
+// - The client has restarted if a later report has a lower value for every counter that was above 0: all
+//   counters then grow from 0. Only the time distinguishes such a report from an older one that arrives late.
 EstimateDecision Decide(const EstimateReport& report, const EstimateLimits& limits,
                         EstimateStanding& standing, EstimateAllowance& allowance);
 
-// What was cut off at the time up to which the machine's is counted, of any of its projects, and is believed now. To be asked
-// for each of them after each Decide(), ascending by project.
+// Returns the part of a project's cut-off growth that is allowed now, if the machine's time has not advanced
+// since the cut. Call after each Decide() for each project of the machine, ascending by project.
 EstimateDecision Revive(EstimateStanding& standing, EstimateAllowance& allowance);
 
 }  // namespace cobblestone::credit

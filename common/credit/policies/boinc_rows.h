@@ -1,7 +1,7 @@
-// A host's records as BOINC's validator and scheduler keep them: which row a result starts from, what becomes
-// of it, and the counts of reliability (golden README, items 14 to 20, 27 and 30). Shared by the policies
-// `boinc` and `runtime`. Pure. Invariant: no stored row holds an infinite number or NaN (item 27: the SQL
-// statement would fail).
+// A host's (host, app version) rows as BOINC's validator and scheduler keep them: the row that a result starts
+// from, the write of the row, and the reliability counts (golden README, items 14 to 20, 27 and 30). Shared by
+// the policies `boinc` and `runtime`. Pure. Invariant: no stored row contains an infinite number or NaN (item
+// 27: the SQL statement would fail).
 #pragma once
 
 #include <optional>
@@ -11,23 +11,23 @@
 
 namespace cobblestone::credit {
 
-// One result's view of its host's record: work on `row`, then Store().
+// One result's copy of its (host, app version) row. The caller changes `row`, then calls Store().
 class BoincRow {
  public:
-  // Takes the row of (host, app version): the stored one, or the one before this look at the workunit (item
-  // 16). A missing row of a version in the catalogue is taken over or made (19), one of an anonymous version
-  // is not (18).
+  // The stored row; for a result that is not late, the row as of the start of this pass over the workunit
+  // (item 16). A missing row of a version in the catalogue is taken over from another version or created (19);
+  // a missing row of an anonymous version is not created (18).
   static BoincRow ForResult(const CompletionFacts& completion, const ValidationFacts& validation,
                             const Catalogue& catalogue, HostRecord& host);
 
-  // The same outside of a look at a workunit: after a missed deadline.
+  // The stored row, taken over or created as above. For events outside a pass, such as a missed deadline.
   static BoincRow ForHost(const CompletionFacts& completion, const Catalogue& catalogue, HostRecord& host);
 
-  // False: there is no such row and none can be made; nothing is recorded.
+  // False: the row is missing and cannot be created; Store() does nothing.
   [[nodiscard]] bool exists() const { return exists_; }
   HostVersion row;
 
-  // Writes the row back, unless its first result took it over (19) or a number in it is not finite (27).
+  // Writes the row back, unless this result caused the takeover (19) or a number of the row is not finite (27).
   void Store(HostRecord& host) const;
 
  private:
@@ -37,24 +37,24 @@ class BoincRow {
   bool taken_over_ = false;
 };
 
-// The row that the host's next result of the version would start from: the stored one, or the one that would be taken over
-// (19). None: it would start from an empty row, or from none at all.
+// The row that the host's next result of the version would start from: the stored row, or the row that the
+// version would take over (19). Absent: the result would start from an empty row or have no row.
 [[nodiscard]] std::optional<HostVersion> NextRow(const HostRecord& host, AppId app, AppVersionId version,
                                                  const Catalogue& catalogue);
 
-// An inconclusive look: only makes or takes over the row.
+// After an inconclusive validation: creates the row or takes over another version's row, nothing else.
 void LookAtRow(const CompletionFacts& completion, const Catalogue& catalogue, HostRecord& host);
 
-// Items 14, 15: one more valid result. `unreplicated`: the workunit went out once although its app
-// replicates.
+// Items 14, 15: counts a valid result. `unreplicated`: the workunit had one replica although its app
+// replicates; the run of valid results does not grow.
 void CountValid(bool unreplicated, HostVersion& row);
-// Item 15: an invalid one.
+// Item 15: counts an invalid result.
 void CountInvalid(const ProjectSettings& settings, HostVersion& row);
 
-// Item 20: the mean turnaround of a host, s.
+// Item 20: adds a result's turnaround, s, to the host's mean.
 void CountTurnaround(double turnaround, HostRecord& host);
 
-// Item 30: a client error (aborted results too), a missed deadline. Other outcomes change nothing.
+// Item 30: a client error or abort (by user or project), or a missed deadline. Other outcomes have no effect.
 void CountFailure(const CompletionFacts& attempt, const Catalogue& catalogue, HostRecord& host);
 
 }  // namespace cobblestone::credit

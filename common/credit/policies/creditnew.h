@@ -2,23 +2,23 @@
 //
 //   F = PFC x S(V) x S(H), claimed = F x constant / 86400e9
 //   PFC   peak FLOP count after the project's limits; infinite, NaN, negative or above the bound: default PFC
-//   S(V)  version scale of the epoch in force; 1 while there is none
+//   S(V)  version scale of the epoch in force; 1 if the version has no scale
 //   S(H)  PFCmean(V)/PFCmean(H,V), at most host_scale_limit; from host_scale_min_samples on; not before
 //         host_scale_time; at most 1 on probation
 // A min_avg_pfc of 0 counts as undefined.
 // A job on an anonymous platform, or of a version that has left the catalogue: F = default PFC.
-// A job whose PFC is beyond one_time_cheat_factor x PFCmean(V) puts its host on probation before its own
-// claim is made, so that the claim is neither scaled up nor counted for the other replicas.
+// A job with PFC/E above one_time_cheat_factor x PFCmean(V) puts its host on probation before its own claim is
+// priced. The claim is then neither scaled up nor counted for the other replicas.
 //
-// Where its inputs stand in a claim (all others: schemas/internal.proto):
-//   benchmark          peak FLOP/s after the project's limits; peak_flops is as the scheduler had it
+// Meaning of the policy's inputs in a claim (all others: schemas/internal.proto):
+//   benchmark          peak FLOP/s after the project's limits; peak_flops is the scheduler's value
 //   version_*          PFCmean(V) and S(V) of the epoch `epoch`
 //   host_pfc_*         PFCmean(H,V) before this result
-//   host_scale_time    of the row after the one-time-cheat rule; `time` is compared with it
-//   kClaimOnProbation  likewise
+//   host_scale_time    of the row after the one-time-cheat rule; compared with `time`
+//   kClaimOnProbation  of the row after the one-time-cheat rule
 // Flags that Price() reads: kClaimOnProbation, kClaimAnonymous, kClaimMinAvgDefined, kClaimOutlier.
 // Set by Price(): mode, pfc, claimed, kClaimPfcClamped, kClaimOneTimeCheat, kClaimSanityFailed,
-// kClaimHasVersionScale, kClaimHasHostScale.
+// kClaimHasVersionScale, kClaimHasHostScale, kClaimNoClaim.
 #pragma once
 
 #include "common/credit/policies/policy.h"

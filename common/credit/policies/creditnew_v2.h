@@ -1,27 +1,27 @@
 // Policy `creditnew-v2`: the second version of the CreditNew page (S001; docs/rules.md, section 17).
 //
 //   NPFC(J)    PFC(J) x S(V), at most claim_limit x NPFC*(A)
-//   S(V)       X/PFC*(V) with X the least PFC*(V): downward only; times the hub's factor of the plan class
-//              where the app has GPU versions only (scales_creditnew.h)
-//   claimed    NPFC(J) x NPFC*(A)/NPFC*(H,A), at most claim_limit x NPFC*(A) too: a tiny NPFC*(H,A) would
-//              otherwise multiply it without bound; no host scale while either average is missing
-//   granted    the min of the valid results
+//   S(V)       X/PFC*(V) with X the least PFC*(V), so at most 1; times the plan class's factor if the app has
+//              GPU versions only (scales_creditnew.h)
+//   claimed    NPFC(J) x NPFC*(A)/NPFC*(H,A), again at most claim_limit x NPFC*(A): a tiny NPFC*(H,A) would
+//              otherwise multiply the claim without bound; no host scale while either average is missing
+//   granted    the minimum of the valid claims
 // All NPFC here are per estimated FLOP, so NPFC*(A) x E is FLOPs. NPFC*(H,A) and NPFC*(A) are recent averages
-// weighted by E: each job fades the weight of those before it by the rule's weight (constants:
+// weighted by E: each job reduces the weight of all earlier jobs by the rule's weight (constants:
 // host_average_weight, version_average_weight).
 // An error, time-out, abort by the user or invalid result sets NPFC*(H,A) to NPFC*(A) for all apps of the
-// host, and its error rates to their initial values.
-// PFC infinite, NaN, negative or above the bound, anonymous platform, version no longer in the catalogue:
-// NPFC*(A) x E (E while undefined), and no average learns from it.
+// host, and the error rates of these apps to their initial values.
+// PFC infinite, NaN, negative or above the bound, anonymous platform, version no longer in the catalogue: the
+// claim is NPFC*(A) x E (E while NPFC*(A) is undefined), and no PFC or NPFC average changes.
 //
-// Where its inputs stand in a claim (all others: schemas/internal.proto):
-//   benchmark       peak FLOP/s after the project's limits; peak_flops is as the scheduler had it
+// Meaning of the policy's inputs in a claim (all others: schemas/internal.proto):
+//   benchmark       peak FLOP/s after the project's limits; peak_flops is the scheduler's value
 //   version_*       PFC*(V) and S(V) of the epoch `epoch`
 //   min_avg_pfc     NPFC*(A), if kClaimMinAvgDefined
 //   host_pfc_n      weight of NPFC*(H,A) before this result, FLOPs; 0: no average
 //   host_pfc_mean   NPFC*(H,A) before this result
-// Set by Price(): mode, pfc, claimed, kClaimPfcClamped, kClaimOneTimeCheat (NPFC(J) was capped),
-// kClaimSanityFailed, kClaimHasVersionScale, kClaimHasHostScale.
+// Set by Price(): mode, pfc, claimed, kClaimPfcClamped, kClaimOneTimeCheat (NPFC(J) reached the limit),
+// kClaimSanityFailed, kClaimHasVersionScale, kClaimHasHostScale, kClaimNoClaim.
 #pragma once
 
 #include "common/credit/policies/policy.h"
@@ -30,9 +30,10 @@ namespace cobblestone::credit {
 
 const Policy& CreditNewV2Policy();
 
-// A recent average weighted by the size of jobs: weight and mean of the values before, faded by `fade` each
-// time. mean = sum of (1-fade)^k size value / sum of (1-fade)^k size, k counting back from the last. A value
-// or size that is negative, NaN or infinite, and a size of 0, change nothing; returns whether it counted.
+// A recent average weighted by job size. Each new sample first multiplies the older weight by 1-fade:
+// mean = sum of (1-fade)^k size value / sum of (1-fade)^k size, k = 0 for the newest sample. UpdateWeighted
+// returns false and changes nothing for a negative, NaN or infinite value or size, a size of 0, or an infinite
+// new weight.
 struct WeightedAverage {
   double weight = 0;
   double mean = 0;

@@ -1,5 +1,6 @@
-// Finding and making the record of a (host, app version).
-// Pure. Rows are few per host, so they are searched in order. A reference stays good until the next RowFor().
+// Look-up and creation of the row of a (host, app version).
+// Pure. A host has few rows, so the search is linear. A reference is valid until the next HostVersionFor() of
+// the host.
 #pragma once
 
 #include "common/credit/model/catalogue.h"
@@ -7,19 +8,18 @@
 
 namespace cobblestone::credit {
 
-// The row of a version; of an anonymous version (id below 0) that of the app. Null where there is none.
+// The row of a version; anonymous versions (id below 0) have one row per app. Null when absent.
 [[nodiscard]] HostVersion* FindHostVersion(HostRecord& host, AppId app, AppVersionId version);
 [[nodiscard]] const HostVersion* FindHostVersion(const HostRecord& host, AppId app, AppVersionId version);
 
-// The same, made where there is none: a new version starts from the host's record of the newest older version
-// of its app, platform and plan class (docs/rules.md, section 12); anything else starts empty, with the initial
-// error rate and quota, on scale probation. Rows of versions that have left the catalogue go when a row is
-// added, so that a host's record is bounded by the catalogue.
+// The row of a version, created when absent: a copy of PredecessorOf(), else an empty row with the initial
+// error rate and quota, on scale probation (docs/rules.md, section 12). Creation deletes the host's rows of
+// versions that have left the catalogue, so the catalogue bounds the size of a host's record.
 HostVersion& HostVersionFor(HostRecord& host, const AppRow& app, AppVersionId version,
                             const Catalogue& catalogue);
 
-// The host's record of the newest older version of the same app, platform and plan class, from which
-// HostVersionFor() starts a new version. Null where there is none, or the version is not in the catalogue.
+// The host's row of the newest older version of the same app, platform and plan class; HostVersionFor() copies
+// this row for a new version. Null when absent, or when the version is not in the catalogue.
 [[nodiscard]] const HostVersion* PredecessorOf(const HostRecord& host, AppVersionId version,
                                                const Catalogue& catalogue);
 

@@ -1,7 +1,7 @@
-// From the claims of a workunit's replicas to one credit: average, min or median (S000, 'The first credit
+// Combines the claims of a workunit's replicas into one credit: average, min or median (S000, 'The first credit
 // system': "various schemes for taking the average or min").
-// Pure. The order of the claims changes no bit: sums are taken over sorted values.
-// Invariant: the combination lies between the least and the greatest claim, rounding included.
+// Pure. The result does not depend on the order of the claims, to the bit: sums run over sorted values.
+// Invariant: the combination is between the least and the greatest claim, rounding included.
 #pragma once
 
 #include <cstdint>
@@ -13,26 +13,25 @@
 
 namespace cobblestone::credit {
 
-// `claims`: finite, not empty; left sorted. Median of an even number: mean of the two in the middle.
+// `claims`: finite, not empty (CHECK); sorted on return. Median of an even number: mean of the middle two.
 [[nodiscard]] double Combine(Replication replication, std::vector<double>& claims);
 
-// The claims that take part in a workunit's credit, and how each was counted.
+// The claims that count for a workunit's credit, and the mode of every claim.
 struct Counted {
-  std::vector<double> claims;  // Cobblestones, of those that count
-  std::vector<Mode> modes;     // of all; kCapped: thrown out because above the cap
-  bool capped = false;         // at least one was
+  std::vector<double> claims;  // Cobblestones, of the claims that count
+  std::vector<Mode> modes;     // of all claims; kCapped: rejected because above the cap
+  bool capped = false;         // at least one claim was rejected by the cap
 };
 
-// Collects `claimed` of the valid claims that have none of the flags `left_out` and do not exceed `cap` (0:
-// none).
-// Claims with kClaimNoClaim never count.
+// Collects `claimed` of the valid claims that have none of the flags `left_out` and do not exceed `cap` (0: no
+// cap). Claims with kClaimNoClaim never count.
 [[nodiscard]] Counted CountClaims(std::span<const Claim> claims, std::uint32_t left_out, double cap);
 
 // Credit limited to `cap`; 0: no cap.
 [[nodiscard]] double Capped(double credit, double cap);
 
-// The grant of the policies without a rule of their own: the combination of what counts; where the cap threw
-// all out, the cap; where no claim could be formed, 0.
+// The award of policies without a rule of their own: the combination of the claims that count. If none counts:
+// the cap, if the cap rejected a claim; else 0.
 [[nodiscard]] Settlement SettleReplicas(std::span<const Claim> claims, double cap, Replication replication);
 
 }  // namespace cobblestone::credit

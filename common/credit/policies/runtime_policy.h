@@ -1,6 +1,6 @@
 // Policy `runtime`: BOINC's credit from run time (golden README, item 28; scenario s12b). Claim: elapsed time
-// x peak FLOP/s, as credit. Grant: the low average of the claims, those of invalid results too. A late result
-// runs through the statistics of policy `boinc`, as it does upstream.
+// x peak FLOP/s, as credit. Grant: the low average of the claims, including claims of invalid results. A late
+// result is priced by policy `boinc` and updates that policy's statistics, as in BOINC.
 #pragma once
 
 #include "common/credit/policies/policy.h"

@@ -1,8 +1,8 @@
-// What all policies but `boinc` and `runtime` do alike: the facts of a claim, the statistics of (host, app
-// version), its reliability, the sample for the coordinator. A policy fills the hooks.
+// The common part of all policies except `boinc` and `runtime`: the facts of a claim, the statistics and
+// reliability of (host, app version), the sample for the coordinator. A policy implements the hooks.
 //
-// Order within OnValidation: the record as it was before -> inputs of the claim -> Price() -> statistics. So
-// a claim never depends on its own sample.
+// Order within OnValidation: old record -> inputs of the claim -> Price() -> statistics. A claim therefore
+// never depends on its own sample.
 #pragma once
 
 #include "common/credit/model/average.h"
@@ -12,25 +12,25 @@
 
 namespace cobblestone::credit {
 
-// S000, 'Computing averages': straight "for the first N samples", then exponential. BOINC's comparison leaves
-// the Nth out (average.h), so these ask for one more.
+// S000, 'Computing averages': straight "for the first N samples", then exponential. BOINC's comparison excludes
+// the Nth sample (average.h), so these rules set one sample more.
 [[nodiscard]] AverageRule StandardHostRule(const Constants& constants);
 [[nodiscard]] AverageRule StandardVersionRule(const Constants& constants);
 
-// Adds a sample, unless a number of the average would overflow by it (the variance squares): such a sample is
-// refused like an infinite one.
+// Adds a sample. A sample that would make a number of the average overflow (the variance squares the sample) is
+// refused, like an infinite sample.
 void AddFiniteSample(const AverageRule& rule, double sample, Average& average);
 void AddFiniteSample(const AverageRule& rule, double sample, AverageVar& average);
 
-// Averages and scale of a version as claims are to use them: the median over hosts where the app has that
-// option.
+// The average and scale of a version for claims; with the app's option version_median the mean is the median
+// over hosts.
 struct VersionInForce {
   Average pfc;
   double scale = 0;  // 0: none
 };
 [[nodiscard]] VersionInForce FindVersionInForce(const ScaleTable& scales, AppVersionId version);
 
-// One result as a policy's hooks see it. References outlive the call only.
+// One result, as passed to the hooks. The references are valid during the call only.
 struct ValidatedJob {
   const CompletionFacts& completion;
   const ValidationFacts& validation;
@@ -41,14 +41,14 @@ struct ValidatedJob {
   bool gpu = false;
 };
 
-// An attempt that came to nothing, or a completed one.
+// A dispatched, failed or completed attempt, as passed to Sent() and Failed().
 struct Attempt {
   const InForce& in_force;
   const AppRow& app;
   HostRecord& host;
   HostVersion& row;
   double now = 0;          // UNIX s
-  double sent_time = 0;    // UNIX s; 0 unknown
+  double sent_time = 0;    // UNIX s; 0: unknown
   double delay_bound = 0;  // s
 };
 
@@ -65,17 +65,16 @@ class StandardPolicy : public Policy {
                                   const Constants& constants) const override;
 
  protected:
-  // Sets the inputs that the policy's Price() reads beyond the job's facts. May change the row (one-time
-  // cheats).
+  // Sets the inputs of the policy's Price() besides the job's facts. May change the row (one-time cheats).
   virtual void FillInputs(const ValidatedJob& job, Claim& claim) const = 0;
-  // Peak FLOP/s by which the job's statistics are measured.
+  // Peak FLOP/s for the job's statistics.
   [[nodiscard]] virtual double StatisticsPeakFlops(const ValidatedJob& job, const Claim& claim) const;
-  // The result was valid and its claim is priced: records of the policy's own, and `sample`, which is filled
-  // already. `counted`: the job feeds statistics (sane, no outlier).
+  // Called after a valid result's claim is priced and its sample filled: updates the policy's own records and
+  // `sample`. `counted`: the job enters the statistics (sane, not an outlier).
   virtual void Learn(const ValidatedJob&, const Claim&, const Measure&, bool /*counted*/, Sample&) const {}
-  // True if a claim that failed the sanity check leaves every record as it was.
+  // True: a claim that failed the sanity check has no sample and changes neither statistics nor error rate.
   [[nodiscard]] virtual bool InsaneClaimChangesNothing() const { return false; }
-  // A job was sent (seen from its dispatch, or from its completion, which tells the same).
+  // A job was sent; called for the dispatch, and again for the failure or validation of a job with a sent time.
   virtual void Sent(const Attempt&) const {}
   // A job ended in error, was aborted by the user, timed out, or its result was invalid.
   virtual void Failed(const Attempt&) const {}

@@ -1,6 +1,5 @@
-// What a job's decision makes of the partial grants that its trickles were paid (docs/rules.md, section 40): the
-// final grant pays the difference. Where they come to more than the job was worth in the end, the app says what is done
-// (TrickleSettlement). Pure.
+// Settlement of a job's partial grants when the job is decided (docs/rules.md, section 40): the final grant
+// pays the difference. If the partial grants exceed the job's worth, the app's TrickleSettlement applies. Pure.
 #pragma once
 
 #include <optional>
@@ -14,45 +13,49 @@
 
 namespace cobblestone::credit {
 
-// How the decision touches one of those who were paid.
+// The settlement of one user's partial grants.
 struct SettledPartial {
   UserId user;
-  MicroCredit taken = 0;  // back, micro-credits; at least 0
+  MicroCredit taken = 0;  // micro-credits to reverse; at least 0
   MicroCredit settles =
-      0;  // of the user's partial grants: all that nobody has taken back, which are final from now on
-  double recent_off = 0;  // Cobblestones per day that `taken` still adds to the recent average at that time
-  double paid_time = 0;   // UNIX s: of the newest of the partial grants, where any of it is taken
+      0;  // the part of the user's partial grants that operators have not reversed; becomes final now
+  double recent_off = 0;  // Cobblestones per day: share of `taken` in the recent average at the decision
+  double paid_time = 0;   // UNIX s: of the user's newest partial grant, set if `taken` is above 0
 
   friend bool operator==(const SettledPartial&, const SettledPartial&) = default;
 };
 
 struct PartialSettlement {
   MicroCredit final_micro =
-      0;  // of the final grant: worth less what was paid, at least 0; all of it where nothing was
+      0;  // of the final grant: worth minus the paid sum, at least 0; without partial grants the worth
   std::vector<SettledPartial> parts;  // in the order of `paid`
 };
 
 [[nodiscard]] MicroCredit PaidSum(std::span<const PaidPartial> paid);
 
-// Notes a partial grant to the owner that the host has now.
+// Records a partial grant to `user`, the host's present owner.
 void AddPaid(UserId user, MicroCredit micro, double time, std::vector<PaidPartial>& paid);
 
-// Notes that an operator takes `micro` back, while the job runs; at most what they still have. `off`: what of it is in the recent
-// average at `time`, Cobblestones per day. Gives how much of that is believed: no more than is in it.
+// Records an operator's reversal of `micro` while the job runs; `micro` at most paid.kept(). `off`: the share
+// of `micro` in the recent average at `time`, Cobblestones per day. Returns the accepted part of `off`: at most
+// the share that these partial grants have in the average.
 double TakeBackPaid(MicroCredit micro, double off, double time, PaidPartial& paid);
 
-// What another price makes of partial grants, and of what was taken back of them: more, or less.
+// The change of a user's partial grants, and of their reversed part, by repricing; may be negative.
 struct PaidChange {
   MicroCredit micro = 0;
   MicroCredit reversed = 0;
 };
-// Notes it, while the job runs. `off`: what the recent average loses by it at `time`, Cobblestones per day; below 0: wins. Gives how
-// much of that is believed: no more is lost than is in it.
+// Records a repricing while the job runs. `off`: the loss of the recent average at `time`, Cobblestones per
+// day; negative: a gain. Returns the accepted part of `off`: a loss is at most the share of these partial
+// grants in the average; 0 if there is no such share.
 double PayAnew(const PaidChange& change, double off, double time, PaidPartial& paid);
 
-// `worth`: of the whole job, 0 where it got nothing; at least 0. What must be taken back goes from those who were paid last
-// first: the host may have changed its owner. What operators took back while the job ran counts as paid, so that it does not come
-// back, and is not taken a second time: of each owner's it is the first of what they were paid, and a decision takes the last.
+// `worth`: of the whole job, micro-credits; 0 if the job was granted nothing. A host may have had several
+// owners: the excess is reversed from the last element of `paid` to the first (docs/rules.md, section 51).
+// Amounts that operators reversed while the job ran count as paid, so that the final grant does not restore
+// them. Such amounts are the first part of an owner's payments, and the excess is the last part, so no amount
+// is reversed twice.
 [[nodiscard]] PartialSettlement SettlePartials(std::span<const PaidPartial> paid, MicroCredit worth,
                                                TrickleSettlement settlement, double now);
 

@@ -1,6 +1,6 @@
-// Credit that a host earns by its messages while the work runs, from run time and its own benchmark (golden
-// README, item 29; scenario s13): BOINC's handler, message by message. What a project pays goes by rules that
-// know a result's mark and its bounds (trickle_policy.h). Pure.
+// BOINC's trickle handler: credit for each message of a running job, from run time and the host's benchmark
+// (golden README, item 29; scenario s13). Projects pay by the rules of trickle_policy.h instead, with a
+// high-water mark and bounds for each result. Pure.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ struct HostSpeed {
   double recent_average = 0;  // Cobblestones per day, as stored (not decayed)
 };
 
-// Speeds that stand in for or limit what a host says of itself. FLOP/s.
+// Speeds that replace a host's benchmark below 0 or limit a host's benchmark. FLOP/s.
 struct TypicalSpeeds {
   double median = 0;
   double percentile_95 = 0;
@@ -24,23 +24,23 @@ struct TypicalSpeeds {
   friend bool operator==(const TypicalSpeeds&, const TypicalSpeeds&) = default;
 };
 
-inline constexpr double kTypicalHostRecentAverage = 10;     // hosts above it count
-inline constexpr double kTrickleWorkSpan = kSecondsPerDay;  // the work of a message began that long before it
+inline constexpr double kTypicalHostRecentAverage = 10;     // only hosts above this count
+inline constexpr double kTrickleWorkSpan = kSecondsPerDay;  // from start of work to message, s
 
-// Percentile p is element floor(n x p / 100), from 0, of the ascending speeds. No host that counts: absent.
+// Percentile p is element floor(n x p / 100), from 0, of the ascending speeds. Absent: no host counts.
 [[nodiscard]] std::optional<TypicalSpeeds> TypicalSpeedsOf(std::span<const HostSpeed> hosts);
 
-// Run time as a message spells it: a number after optional blanks, whatever follows it. Absent: no number, or
-// not above 0 (BOINC answers -112). "nan" passes, as in BOINC: TrickleCredit is then NaN, which no account
-// takes.
+// Parses a message's run time: a number after optional blanks; text after the number is ignored. Absent: no
+// number, or a number not above 0 (BOINC answers -112). "nan" passes, as in BOINC: TrickleCredit is then NaN,
+// which no account accepts.
 [[nodiscard]] std::optional<double> ParseRunTime(std::string_view text);
 
-// The speed at which a host's run time counts: below 0 the median; above the 95th percentile that. FLOP/s.
+// The speed for a host's run time, FLOP/s: the median if `host_speed` is below 0; at most the 95th percentile.
 [[nodiscard]] double LimitedSpeed(double host_speed, const TypicalSpeeds& typical);
 
 struct TrickleFacts {
   double run_time = 0;      // s since the last message
-  double max_run_time = 0;  // s; a longer one is cut
+  double max_run_time = 0;  // s; a longer run time is cut to this
   double host_speed = 0;    // FLOP/s
   TypicalSpeeds typical;
 };

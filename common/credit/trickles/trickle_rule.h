@@ -21,9 +21,9 @@ enum class TrickleKind : std::uint8_t {
   kDay = 5
 };
 
-// The number of a message that a rule reads. Frozen numbers; the names are those of the event's fields.
+// The field of a message that a rule reads. Frozen numbers; names as in the event.
 enum class TrickleMeasure : std::uint8_t {
-  kNone = 0,  // day: that the host was heard of
+  kNone = 0,  // day: the message itself counts
   kElapsedTime = 1,
   kCpuTime = 2,
   kRuntimeIncrement = 3,
@@ -31,9 +31,9 @@ enum class TrickleMeasure : std::uint8_t {
   kSteps = 5
 };
 
-// One part of a model's run: what lies above the phase before it, up to `last_step`.
+// One part of a model's run: the steps after the previous phase, up to and including `last_step`.
 struct TricklePhase {
-  double last_step = 0;        // counted from the model's start, whole
+  double last_step = 0;        // counted from the start of the model; a whole number
   double credit_per_step = 0;  // Cobblestones
 
   friend bool operator==(const TricklePhase&, const TricklePhase&) = default;
@@ -43,20 +43,20 @@ struct TricklePhase {
   }
 };
 
-// A value of the catalogue: part of a policy's version (trickle_policy.h says how it pays).
+// A value of the catalogue, part of a policy version (trickle_policy.h describes the payment).
 struct TrickleRule {
   std::string variety;
   TrickleKind kind = TrickleKind::kNone;
   TrickleMeasure measure = TrickleMeasure::kNone;
-  bool incremental = false;          // elapsed, runtime: the message tells the seconds since the one before
-  double max_increment = 0;          // s; a longer one is cut to it; 0: none
-  std::vector<TricklePhase> phases;  // steps: ascending; one phase is a model without any
+  bool incremental = false;          // elapsed, runtime: messages contain seconds since the last message
+  double max_increment = 0;          // s; a longer increment is cut to this; 0: no limit
+  std::vector<TricklePhase> phases;  // steps: ascending; a model without phases has one element
   double model_factor = 1;           // steps
   double multiplier = 1;             // steps
-  double min_step_seconds = 0;  // steps: wall time that one takes on the fastest computer; 0: by the estimate
-  TypicalSpeeds typical;        // runtime: for hosts without a benchmark, and the cap, FLOP/s
+  double min_step_seconds = 0;  // steps: least wall time of one step; 0: from the job's estimate
+  TypicalSpeeds typical;        // runtime, FLOP/s: speed for a benchmark below 0, and speed limit
   double credit_per_day = 0;    // day, Cobblestones
-  double max_credit = 0;        // Cobblestones per result; 0: none
+  double max_credit = 0;        // Cobblestones per result; 0: no limit
 
   friend bool operator==(const TrickleRule&, const TrickleRule&) = default;
 
@@ -67,7 +67,7 @@ struct TrickleRule {
   }
 };
 
-// Names as in the catalogue ("elapsed", "cpu_time") and for explanations; none for an unknown one.
+// Names as in the catalogue ("elapsed", "cpu_time") and in explanations. Absent: unknown name.
 [[nodiscard]] std::optional<TrickleKind> TrickleKindByName(std::string_view name);
 [[nodiscard]] std::string_view TrickleKindName(TrickleKind kind);
 [[nodiscard]] std::optional<TrickleMeasure> TrickleMeasureByName(std::string_view name);
