@@ -134,6 +134,7 @@ GrantsStage::GrantsStage(const GrantsOptions& options, stream::TableHost& tables
       projects_(tables, kProjectsTable, true),
       sorted_(tables, kSortedTable, true),
       moved_(tables, kMovedTable, true),
+      changed_windows_(tables, kChangedWindowsTable, true),
       calendar_(tables, kDaysTable, kChunksTable),
       marks_(tables, kMarkTable, options.partitions, 0),
       budget_(options.rows_per_commit) {
@@ -141,7 +142,8 @@ GrantsStage::GrantsStage(const GrantsOptions& options, stream::TableHost& tables
 }
 
 std::vector<stream::TableBase*> GrantsStage::tables() {
-  std::vector<stream::TableBase*> all = {&open_, &decided_, &projects_, &sorted_, &moved_, marks_.table()};
+  std::vector<stream::TableBase*> all = {&open_,  &decided_,         &projects_,    &sorted_,
+                                         &moved_, &changed_windows_, marks_.table()};
   for (stream::TableBase* table : calendar_.tables()) all.push_back(table);
   return all;
 }
@@ -157,6 +159,12 @@ Status GrantsStage::Opened() {
 }
 
 void GrantsStage::Finish(Emitter& out) {
+  std::vector<Key> changed;
+  changed_windows_.ForEach([&changed](const Key& key, const ChangedWindow&) { changed.push_back(key); });
+  std::sort(changed.begin(), changed.end());
+  for (const Key& key : changed)
+    if (!budget_.spent() && Expire(ProjectId(key.project), projects_.Need(key).time, out))
+      changed_windows_.Erase(key);
   if (marks_.begun() && !budget_.spent()) PassMarks(out);
   budget_.Renew();
   if (calendar_.behind()) Forget(kForgetAtCommit);
@@ -227,8 +235,9 @@ void GrantsStage::OnControl(const RecordView& record, Emitter& out) {
   const ProjectId project = control.head.project;
   wire::ProjectView& view = projects_.Mutable(ProjectKey(project));
   if (Status s = wire::ApplyControl(control, view); !s.ok()) return out.Fail(std::move(s));
-  if (control.kind == wire::ControlKind::kEvent)
-    first_due_.erase(project.value);  // a window may have changed
+  if (control.kind != wire::ControlKind::kEvent) return;
+  first_due_.erase(project.value);  // a window may have changed
+  if (!Expire(project, view.time, out)) changed_windows_.Mutable(ProjectKey(project));
 }
 
 void GrantsStage::OnPassed(const RecordView& record, Emitter& out) {

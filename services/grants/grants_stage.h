@@ -151,6 +151,15 @@ inline constexpr stream::TableSpec<wire::ProjectView> kProjectsTable{.id = 18, .
 inline constexpr stream::TableSpec<SortedClaim> kSortedTable{.id = 22, .version = 1};
 inline constexpr stream::TableSpec<MovedByClaims> kMovedTable{.id = 28, .version = 1};
 
+// A project whose windows may have changed: its workunits are still being examined for expiry.
+struct ChangedWindow {
+  template <class Self, class F>
+  static void Fields(Self&, F&& f) {
+    f();
+  }
+};
+inline constexpr stream::TableSpec<ChangedWindow> kChangedWindowsTable{.id = 78, .version = 1};
+
 struct GrantsOptions {
   std::uint32_t partition = 0;
   std::uint32_t partitions = 1;
@@ -171,7 +180,7 @@ class GrantsStage final : public stream::Stage {
   }
   void Process(std::size_t input, const stream::RecordView& record, stream::Emitter& out) override;
   void Finish(stream::Emitter& out) override;
-  [[nodiscard]] bool Unfinished() const override { return marks_.begun(); }
+  [[nodiscard]] bool Unfinished() const override { return marks_.begun() || changed_windows_.rows() > 0; }
   Status Opened() override;
   [[nodiscard]] std::vector<stream::TableBase*> tables() override;
 
@@ -229,7 +238,8 @@ class GrantsStage final : public stream::Stage {
   stream::Table<wire::ProjectView> projects_;
   stream::Table<SortedClaim> sorted_;
   stream::Table<MovedByClaims> moved_;
-  stream::Calendar calendar_;  // blocks, by the day after which they may go
+  stream::Table<ChangedWindow> changed_windows_;  // by project
+  stream::Calendar calendar_;                     // blocks, by the day after which they may go
   stream::Marks marks_;
   std::uint64_t sorted_count_ = 0;           // derived: rows of `sorted_`, which all go together
   std::vector<credit::Claim> claims_;        // reused

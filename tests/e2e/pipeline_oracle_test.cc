@@ -1040,7 +1040,7 @@ TEST(PipelineStory, WhatWaitedForItsUserInVainLeavesTheStateInSlices) {
     story.Say(wire::HostMember{.host = HostId(1000 + i), .user = UserId(1000 + i), .cpus = 1});
     story.Completed(500 + i, 1000 + i, 500 + i).Validated(500 + i, 1000 + i, 500 + i, 1, 1);
   }
-  FreeWorld world(1, 1);
+  FreeWorld world(1, 2);  // an even seed: the usual budget of a commit
   accounts::AccountsStage& stage = *world.slots()[0].stages.accounts;
   world.Add(story.events().front());
   world.RunUntilIdle();  // the app is known
