@@ -49,10 +49,10 @@ class Stage {
   virtual void Process(std::size_t input, const RecordView& record, Emitter& out) = 0;
   // The commit ends: emit output gathered over several records (such as a batch of samples).
   virtual void Finish(Emitter& out) { (void)out; }
-  // Whether the stage has work left that must be done before the slot consumes its next record, and that one
-  // commit should not do at once because its size has no limit (all rows that are due at a watermark). While
-  // true, the slot makes commits without records, each a call of Finish(), which does a bounded part. Must
-  // depend on tables only, as Ready().
+  // True: the slot must not consume its next record yet, because the stage still has work to do. A stage does
+  // work of unlimited size in parts, one per commit (example: ten million rows are due at one watermark). While
+  // the result is true, the slot makes commits without records. Each calls Finish(), which does the next part.
+  // The result must depend on tables only, as that of Ready().
   [[nodiscard]] virtual bool Unfinished() const { return false; }
   // State was loaded (open, or after a rewind): rebuild derived data.
   virtual Status Opened() { return Status::Ok(); }

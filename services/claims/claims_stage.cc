@@ -828,7 +828,7 @@ bool ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
   return all;
 }
 
-// Gives the size of its events.
+// Returns the size of the events.
 std::uint64_t ClaimsStage::ExpirePending(ProjectId project, const Key& key, double now, Emitter& out) {
   const wire::ProjectView& view = projects_.Need(ProjectKey(project));
   const Pending pending = pending_.Need(key);

@@ -7,11 +7,13 @@
 #include <optional>
 #include <tuple>
 #include <utility>
+#include <variant>
 
 #include "common/credit/accounts/account.h"
 #include "common/credit/policies/policy.h"
 #include "common/credit/trickles/partial_settlement.h"
 #include "common/wire/control/mark_codec.h"
+#include "common/wire/events/event_codec.h"
 #include "common/wire/ledger/claim_codec.h"
 #include "common/wire/ledger/grant_codec.h"
 #include "services/stage/refuse.h"
@@ -236,6 +238,8 @@ void GrantsStage::OnControl(const RecordView& record, Emitter& out) {
   wire::ProjectView& view = projects_.Mutable(ProjectKey(project));
   if (Status s = wire::ApplyControl(control, view); !s.ok()) return out.Fail(std::move(s));
   if (control.kind != wire::ControlKind::kEvent) return;
+  const auto event = wire::ParseEvent(control.body);
+  if (!event.ok() || !std::holds_alternative<wire::AppChange>(event->body)) return;
   first_due_.erase(project.value);  // a window may have changed
   if (!Expire(project, view.time, out)) changed_windows_.Mutable(ProjectKey(project));
 }
@@ -696,7 +700,7 @@ bool GrantsStage::Expire(ProjectId project, double now, Emitter& out) {
   return all;
 }
 
-// Gives the size of its claims.
+// Returns the size of the claims.
 std::uint64_t GrantsStage::ExpireWorkunit(ProjectId project, const Key& key, Emitter& out) {
   std::uint64_t bytes = 0;
   // A look without a valid result decides nothing: then the look before it is the last one.

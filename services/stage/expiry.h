@@ -1,5 +1,5 @@
-// Work whose size no input limits, done in commits of bounded size: rows that are due at a watermark expire a part
-// at a time, and so does what waited for a host or a user. Between the parts the slot consumes no record
+// Work of unlimited size in commits of bounded size. Any number of rows can be due at one watermark, or wait for one
+// host or user. A stage processes them in parts, one per commit. Between the parts the slot consumes no record
 // (stream::Stage::Unfinished), so the outcome is that of one large commit.
 #pragma once
 
@@ -21,6 +21,7 @@ class CommitBudget {
   static constexpr std::uint64_t kBytes = 2u << 20;  // of the rows' contents
 
   explicit CommitBudget(std::size_t rows = kRows) : most_(rows), rows_(rows) {}
+  // One row of so many bytes.
   void Take(std::uint64_t bytes) {
     rows_ -= std::min<std::size_t>(rows_, 1);
     bytes_ -= std::min(bytes_, bytes);
@@ -48,7 +49,7 @@ class Expiry {
     now_ = now;
   }
   // Table number `number` of the project, from 0 on. due_at(key, row) gives the time in UNIX s after which a row is
-  // due; infinity: never. expire(key, row) does what follows from it and returns the row's size in bytes; the row is
+  // due; infinity: never. expire(key, row) emits the consequences and returns the row's size in bytes; the row is
   // then erased. False: the budget is spent.
   template <class Table, class DueAt, class Expire>
   bool Rows(std::size_t number, Table& table, CommitBudget& budget, DueAt&& due_at, Expire&& expire) {

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 
+#include "services/pipeline/rules_version.h"
 #include "tests/robustness/kafka_faults.h"
 #include "tests/robustness/kafka_world.h"
 
@@ -23,8 +24,8 @@ constexpr seconds kPatience{180};
 constexpr int kKilled = 128 + SIGKILL;
 constexpr int kWrongProgram = 2;  // docs/guides/command-line.md
 const char* const kUpgrade = "killed in a rolling upgrade of the rules";
-constexpr std::uint32_t kThisVersion = 11;  // services/pipeline/rules_version.cc
-constexpr std::uint32_t kNextVersion = 12;  // next_rules_version.cc
+const std::uint32_t kNextVersion = kRulesVersion;  // next_rules_version.cc
+const std::uint32_t kThisVersion = kNextVersion - 1;
 const std::string kNeeds = "needs rules version " + std::to_string(kNextVersion) + ", this program has " +
                            std::to_string(kThisVersion);
 

@@ -6,6 +6,7 @@
 #include <csignal>
 #include <string>
 
+#include "services/pipeline/rules_version.h"
 #include "tests/robustness/program_world.h"
 #include "tests/support/temp_dir.h"
 
@@ -17,6 +18,9 @@ using ::testing::HasSubstr;
 using testing::UseProgram;
 
 constexpr int kStoppedExitCode = 70;  // docs/guides/command-line.md
+// The test is linked with next_rules_version.cc.
+const std::string kNeeds = "needs rules version " + std::to_string(kRulesVersion) + ", this program has " +
+                           std::to_string(kRulesVersion - 1);
 
 class ProgramUpgrade : public ::testing::Test {
  protected:
@@ -49,7 +53,7 @@ TEST_F(ProgramUpgrade, AnOldProgramDoesNotExecuteWhatTheNewOneHasCommitted) {
   UseProgram(COBBLESTONE_NEXT_PROGRAM);
   ASSERT_NO_FATAL_FAILURE(KilledAt("E4:3"));  // committed, and no state is written yet
   UseProgram(nullptr);
-  ExpectRefuses("needs rules version 12, this program has 11");
+  ExpectRefuses(kNeeds);
   UseProgram(COBBLESTONE_NEXT_PROGRAM);
   world_.FinishAndExpectLikeTheOracle();
 }
@@ -58,7 +62,7 @@ TEST_F(ProgramUpgrade, AnOldProgramDoesNotReadTheStateOfTheNewOne) {
   UseProgram(COBBLESTONE_NEXT_PROGRAM);
   world_.FinishAndExpectLikeTheOracle();
   UseProgram(nullptr);
-  ExpectRefuses("needs rules version 12, this program has 11");
+  ExpectRefuses(kNeeds);
 }
 
 }  // namespace

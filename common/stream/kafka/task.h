@@ -147,9 +147,9 @@ class Task {
   // Running: messages are waiting, or a stage is unfinished (Slot::unfinished).
   bool has_input();
   // One commit: processes waiting records through all stages, or continues an unfinished stage. The outputs go
-  // to the producer, in its open transaction. *records: number consumed. *work: what counts
-  // towards the size of the transaction (SlotCommit::debt); 0: nothing was done. An outcome other than ok is the producer's; a slot that fails becomes
-  // kStopped.
+  // to the producer, in its open transaction. *records: number consumed. *work: SlotCommit::debt, which counts
+  // towards the size of the transaction; 0: nothing was done. An outcome other than ok is the producer's; a slot
+  // that fails becomes kStopped.
   Outcome Round(Producer& producer, std::uint64_t* records, std::uint64_t* work);
   // Part of the open transaction, through records or a part of a checkpoint.
   [[nodiscard]] bool touched() const { return touched_; }

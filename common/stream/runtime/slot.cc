@@ -244,9 +244,7 @@ Result<SlotCommit> Slot::Finish() {
     return s;
   SlotCommit commit;
   commit.records = records_;
-  commit.bytes = record_bytes_;
-  commit.rows = tables_.touched.size();
-  commit.debt = records_ > 0 ? records_ : std::max<std::uint64_t>(1, commit.rows);
+  commit.debt = records_ > 0 ? records_ : std::max<std::uint64_t>(1, tables_.touched.size());
   commit.debt_bytes = record_bytes_;
   if (records_ == 0)
     for (const auto& [table, entry] : tables_.touched) commit.debt_bytes += entry->bytes;

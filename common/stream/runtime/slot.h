@@ -62,10 +62,8 @@ struct SlotCommit {
   std::vector<SlotOutput> outputs;  // ascending by topic and partition; without the journal
   JournalEntry journal;
   std::uint64_t records = 0;
-  std::uint64_t bytes = 0;  // of the consumed records
-  std::uint64_t rows = 0;   // changed
-  // What counts towards the next state write: the consumed records, or the changed rows of a commit without
-  // records with their approximate memory.
+  // A state write is due after a certain debt: records and their bytes or, in a commit without records, changed
+  // rows and their approximate memory.
   std::uint64_t debt = 0;
   std::uint64_t debt_bytes = 0;
 };
