@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kDigits = 12;
 
-// The notes of the program itself, which comes first.
+// Reads the notes of the program itself, the first object in the list.
 int FindIn(dl_phdr_info* info, std::size_t, void* out) {
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const auto& header = info->dlpi_phdr[i];

@@ -18,7 +18,7 @@ void RaiseDescriptorLimit() {
   const rlim_t most = std::min(limit.rlim_max, kMostDescriptors);
   if (limit.rlim_cur >= most) return;
   limit.rlim_cur = most;
-  (void)::setrlimit(RLIMIT_NOFILE, &limit);  // refused: DescriptorsFor() goes by what there is
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);  // on failure DescriptorsFor() uses the unchanged limit
 }
 
 std::size_t DescriptorsFor(std::size_t wanted) {

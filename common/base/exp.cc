@@ -14,8 +14,8 @@ struct Pair {
   double lo;
 };
 
-// x = n * ln2/4096 + r with |r| <= ln2/8192. ln2/4096 in three parts, of 30, 30 and 53 bits: n has at most 23
-// bits, so its products with the first two are exact.
+// x = n * ln2/4096 + r with |r| <= ln2/8192. ln2/4096 is split into three parts, of 30, 30 and 53 bits: n has
+// at most 23 bits, so the products of n with the first two parts are exact.
 constexpr double kStep1 = 0x1.62e42fe800000p-13;
 constexpr double kStep2 = 0x1.e8e7bcd000000p-43;
 constexpr double kStep3 = 0x1.793c7673007e6p-73;
@@ -158,7 +158,7 @@ constexpr Pair kFine[64] = {
     {0x1.02be6e199c811p+0, 0x1.e47120223467fp-54},
 };
 
-// 1.5 * 2^52: adding and subtracting it rounds to an integer.
+// 1.5 * 2^52: adding and then subtracting it rounds a number to an integer.
 constexpr double kRounder = 0x1.8p52;
 
 // s + t exactly, for |s| >= |t|.
@@ -171,8 +171,8 @@ double PowerOfTwo(int exponent) {  // -1022 to 1023
   return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
 }
 
-// 2^k * (hi + lo) where that is subnormal. The result has to be rounded at 2^-1074 at once: rounding to a
-// double first and shifting it then would round twice.
+// 2^k * (hi + lo) where the result is subnormal. The result must be rounded once, at 2^-1074: rounding to a
+// double first and shifting afterwards would round twice.
 double ScaleToSubnormal(Pair value, int k) {
   const double anchor = std::ldexp(1.0, -1022 - k);  // at least hi; the sum's last bit is worth 2^-1074-k
   const Pair sum = FastTwoSum(anchor, value.hi);
@@ -200,7 +200,7 @@ double Exp(double x) {
   const double back = rh - d;
   const double rl = ((d - (rh - back)) - (step2 + back)) - n * kStep3;
 
-  // exp(r) - 1 = r + r^2/2 + r^3/6 + r^4/24 + r^5/120; what is left out is below 2^-90.
+  // exp(r) - 1 = r + r^2/2 + r^3/6 + r^4/24 + r^5/120; the omitted terms are below 2^-90.
   const double square = rh * rh;
   const double square_low = std::fma(rh, rh, -square) + 2 * rh * rl;
   const double cubic = square * rh * (1.0 / 6 + rh * (1.0 / 24 + rh * (1.0 / 120)));

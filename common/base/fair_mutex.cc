@@ -13,7 +13,7 @@ void FairMutex::lock() {
   self.wake.wait(lock, [&] { return self.has_turn; });
 }
 
-// The mutex stays held where it goes to a waiter: nobody can come in between.
+// The mutex stays held while it passes to a waiter, so no other thread can take it in between.
 void FairMutex::unlock() {
   const std::lock_guard lock(mutex_);
   if (waiters_.empty()) {
@@ -23,7 +23,7 @@ void FairMutex::unlock() {
   Waiter& next = *waiters_.front();
   waiters_.pop_front();
   next.has_turn = true;
-  next.wake.notify_one();  // under mutex_: behind it the waiter may be gone
+  next.wake.notify_one();  // under mutex_: once mutex_ is released, the waiter may be destroyed
 }
 
 std::size_t FairMutex::waiting() const {

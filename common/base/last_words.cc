@@ -6,7 +6,7 @@
 namespace cobblestone {
 namespace {
 
-// Never destroyed: a thread may have something to say while the program ends.
+// Never destroyed: a thread may still send a message while the program ends.
 std::function<void(const std::string&)>& Tell() {
   static auto* const tell = new std::function<void(const std::string&)>;
   return *tell;

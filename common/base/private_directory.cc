@@ -14,7 +14,7 @@ Status MakePrivateDirectory(const std::string& path, const std::function<void(co
     return Status::InvalidArgument("cannot make the data directory " + path + ": " + error.message());
   struct stat about {};
   if (::stat(path.c_str(), &about) != 0 || !S_ISDIR(about.st_mode))
-    return Status::Ok();  // the first file says why
+    return Status::Ok();  // opening the first file reports the reason
   const mode_t wanted = made ? S_IRWXU : about.st_mode & ~static_cast<mode_t>(S_IRWXO) & 07777U;
   if (wanted == (about.st_mode & 07777U) || ::chmod(path.c_str(), wanted) != 0) return Status::Ok();
   if (!made && report)

@@ -16,7 +16,7 @@ class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
   ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);  // nothing was written
+    if (fd_ >= 0) ::close(fd_);  // an error does not matter: the file is only read
   }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
@@ -38,7 +38,7 @@ Result<std::string> ReadSecretFile(std::string_view option, const std::string& p
   const auto unreadable = [&of](const std::string& why) {
     return Status::InvalidArgument(of + " cannot be read: " + why);
   };
-  // O_NONBLOCK: opening a FIFO would wait for a writer. It changes nothing for a regular file.
+  // O_NONBLOCK: opening a FIFO would wait for a writer. The flag has no effect on a regular file.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (file.get() < 0) return unreadable(std::strerror(errno));
   struct stat about {};

@@ -1,5 +1,5 @@
 // Files that contain a key, a password or tokens. One function reads all of them, so that one rule applies to
-// all: the file is owned by the user that runs the program or by root, and nobody else can read or change it.
+// all: the file is owned by the user that runs the program or by root, and no other user can read or change it.
 #pragma once
 
 #include <cstddef>

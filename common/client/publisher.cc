@@ -40,7 +40,7 @@ Result<SourceState> DecodeSourceState(std::string_view text) {
     state.batch_events = 0;
     state.batch_hash = {};
   }
-  in >> state.owner;  // none: it stays empty
+  in >> state.owner;  // absent: stays empty
   return state;
 }
 
@@ -119,8 +119,9 @@ Status Publisher::Commit(const SourceState& state) {
         continue;
       }
       if (!s.ok()) return s;
-      // It was committed, and only the answer was lost. Where the state does not tell, what was added goes once more: a
-      // barrier may be there twice.
+      // The cluster contains the new state: the transaction was committed, and only the response was lost. If
+      // the commit does not change the state, Commit() cannot detect this and sends the added records again,
+      // so a barrier may occur twice.
       if (state_ == state && !(state == before)) break;
       if (!(state_ == before))
         return Status::Fenced("the source " + options_.source + " has been taken in up to " +

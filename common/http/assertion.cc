@@ -1,5 +1,5 @@
-// Boost's own assertions, of which a client's bytes can reach one: Beast of Debian 12 asserts on a body in chunks that begins with
-// an empty line. Here they throw, so that the connection ends and the program does not.
+// Handlers of Boost's assertions. A client's bytes can reach one: Beast of Debian 12 asserts on a chunked
+// body that begins with an empty line. The handlers throw, so that the connection ends but not the program.
 #include <boost/assert.hpp>
 #include <stdexcept>
 #include <string>

@@ -11,7 +11,7 @@ namespace cobblestone::http {
 namespace {
 
 constexpr std::size_t kStep = 64 * 1024;
-constexpr int kGzipWindow = 15 + 16;    // gzip alone, no zlib header
+constexpr int kGzipWindow = 15 + 16;    // gzip only, no zlib header
 constexpr int kLargestZstdWindow = 23;  // 8 MiB, RFC 8878's recommended bound
 
 Status CutOff(std::string_view coding) {
@@ -28,7 +28,7 @@ Status TooLarge(std::size_t most) {
   return Status::Full("the body holds more than " + std::to_string(most) + " bytes when decompressed");
 }
 
-// Appends a step; false where that would be more than allowed.
+// Appends a step; false if the text would exceed the allowed size.
 bool Take(const std::vector<char>& step, std::size_t size, std::size_t most, std::string* text) {
   if (size > most - text->size()) return false;
   text->append(step.data(), size);

@@ -33,7 +33,7 @@ class Client::Impl {
   }
 
  private:
-  // Runs one asynchronous step until it has ended or the time is over.
+  // Runs one asynchronous step until it ends or the deadline passes.
   template <class Begin>
   error_code Step(Begin&& begin) {
     std::optional<error_code> done;
@@ -42,7 +42,7 @@ class Client::Impl {
     while (!done && io_.run_one_until(until_) != 0) {
     }
     if (done) return *done;
-    error_code ignored;  // what was under way ends with it
+    error_code ignored;  // closing only cancels the step
     socket_->close(ignored);
     io_.restart();
     io_.run();
@@ -66,7 +66,7 @@ class Client::Impl {
       tcp::socket socket(io_);
       socket.connect(endpoint, error);
       if (error) continue;
-      error_code ignored;  // it is only slower without
+      error_code ignored;  // without the option the connection is only slower
       socket.set_option(tcp::no_delay(true), ignored);
       socket_.emplace(std::move(socket));
       return {};
@@ -88,7 +88,8 @@ class Client::Impl {
     head += "\r\n";
     const std::vector<boost::asio::const_buffer> out{
         boost::asio::buffer(head), boost::asio::const_buffer(request.body.data(), request.body.size())};
-    // An answer may come before the whole body was read (413): then writing fails, and the answer is there.
+    // The server may answer before it has read the whole body (413). Then writing fails, but the response can
+    // be read.
     const error_code written =
         Step([&](auto handler) { boost::asio::async_write(*socket_, out, std::move(handler)); });
     if (written && written != boost::asio::error::broken_pipe &&

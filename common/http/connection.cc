@@ -14,9 +14,10 @@ namespace cobblestone::http {
 namespace {
 
 constexpr std::size_t kShortestLastChunk = 5;
-constexpr std::size_t kStep = 16 * 1024;  // of a read; grows for bodies
+constexpr std::size_t kStep = 16 * 1024;  // of a read; larger for bodies
 constexpr std::size_t kBodyStep = 256 * 1024;
-// A client that still sends what was refused: it hears the answer if it comes to an end soon.
+// For a client that still sends a refused request: the client receives the response if it stops sending
+// within this time and size.
 constexpr auto kLinger = std::chrono::milliseconds(2000);
 constexpr std::size_t kMostLingered = 64u << 20;
 
@@ -36,7 +37,7 @@ std::string DateNow() {
   return {text, size};
 }
 
-// No text of an answer's field may end its line.
+// Control characters become blanks, so that no value can end the line of its header field.
 void AddField(std::string* head, std::string_view name, std::string_view value) {
   *head += name;
   *head += ": ";
@@ -91,7 +92,7 @@ void Connection::Start() {
 void Connection::Close() {
   if (phase_ == Phase::kClosed) return;
   phase_ = Phase::kClosed;
-  boost::system::error_code ignored;  // it is gone either way
+  boost::system::error_code ignored;  // the socket is closed either way
   deadline_.cancel(ignored);
   stream_->socket().close(ignored);
   GiveBody();
@@ -127,7 +128,8 @@ void Connection::Guarded(F&& f) {
   try {
     f();
   } catch (const std::exception&) {
-    // Memory is short, or a service is at fault: the client sees that its connection has ended, and may ask again.
+    // Out of memory, or a defect in a service. The client sees a closed connection and may repeat the
+    // request.
     Close();
   }
 }
@@ -148,7 +150,7 @@ void Connection::OnDeadline() {
       return Guarded([&] { Fail(408, "the head of the request did not come whole in time"); });
     case Phase::kBody:
       return Guarded([&] { Fail(408, "the body of the request did not come whole in time"); });
-    case Phase::kAnswering: return;  // a handler is at work, and has its own bounds
+    case Phase::kAnswering: return;  // a handler is running, and has its own limits
     default: return Close();
   }
 }
@@ -175,13 +177,13 @@ void Connection::ReadMore(void (Connection::*next)(std::size_t)) {
                 [self = shared_from_this()](const auto& error, std::size_t size) {
                   self->reading_ = false;
                   self->end_ += size;
-                  if (self->on_read_ == nullptr) return;  // an answer went out meanwhile
+                  if (self->on_read_ == nullptr) return;  // a response was sent meanwhile
                   if (error) return self->Close();
                   self->Guarded([&] { ((*self).*self->on_read_)(size); });
                 });
 }
 
-// ---- The head ------------------------------------------------------------------------------------------------------------
+// ---- The head -----------------------------------------------------------------------------------------------
 
 void Connection::ReadHead() {
   head_.reset();
@@ -192,7 +194,7 @@ void Connection::ReadHead() {
   if (host_.stopping()) return Close();
   if (begin_ == end_) {
     begin_ = end_ = 0;
-    if (buffer_.size() > kStep) std::vector<char>().swap(buffer_);  // a silent connection holds no memory
+    if (buffer_.size() > kStep) std::vector<char>().swap(buffer_);  // an idle connection holds no memory
     Enter(Phase::kIdle, host_.limits().idle);
     return ReadMore(&Connection::OnHeadBytes);
   }
@@ -251,7 +253,7 @@ void Connection::OnHead(std::string_view text) {
   Write({boost::asio::buffer(out_head_)}, &Connection::ReadBody);
 }
 
-// ---- The body ------------------------------------------------------------------------------------------------------------
+// ---- The body -----------------------------------------------------------------------------------------------
 
 void Connection::ReadBody() {
   if (begin_ != end_) return OnBodyBytes(0);
@@ -259,8 +261,8 @@ void Connection::ReadBody() {
 }
 
 void Connection::OnBodyBytes(std::size_t /*size*/) {
-  // A body in chunks ends with "0 CR LF CR LF", so until it has ended there are at least so many bytes to come. Beast asserts that
-  // it gets them together where the body has no other chunk.
+  // A chunked body ends with "0 CR LF CR LF", so at least 5 more bytes follow until it has ended. Beast
+  // asserts that it receives these 5 bytes together if the body has no other chunk.
   const std::size_t least = parser_->chunked() ? kShortestLastChunk : 1;
   while (end_ - begin_ >= least && !parser_->is_done()) {
     boost::system::error_code error;
@@ -271,7 +273,8 @@ void Connection::OnBodyBytes(std::size_t /*size*/) {
       return Fail(413, "the body is larger than " + std::to_string(plan_.largest_body) + " bytes");
     if (error && error != boost::beast::http::error::need_more)
       return Fail(400, "the body is not as the head says: " + error.message());
-    // Body bytes are used as they come; what must be whole first (a chunk's size, trailers) has a head's bound.
+    // Body bytes are consumed on arrival. Parts that must be complete first (a chunk's size, trailers) have
+    // the size limit of a head.
     if (error && end_ - begin_ > kLargestHead) return Fail(431, "a line of the body's framing is too long");
     if (used == 0) break;
   }
@@ -330,11 +333,11 @@ void Connection::GiveBody() {
   body_taken_ = 0;
 }
 
-// ---- The answer ----------------------------------------------------------------------------------------------------------
+// ---- The answer ---------------------------------------------------------------------------------------------
 
 void Connection::Fail(int status, const std::string& message) {
   whole_ = false;
-  on_read_ = nullptr;  // a read that is under way stays so: what it brings is dropped
+  on_read_ = nullptr;  // an active read continues, and its bytes are dropped
   parser_.reset();
   GiveBody();
   Response response = host_.service().OnError(status, message);
@@ -349,7 +352,7 @@ void Connection::Send(Response response, bool close) {
   const bool chunks = out_.producer && (!head_ || head_->version_1_1);
   const std::string_view body = out_.fixed_body.empty() ? std::string_view(out_.body) : out_.fixed_body;
   if (out_.producer && !chunks)
-    close_ = true;  // HTTP/1.0: the end of the connection is the end of the answer
+    close_ = true;  // HTTP/1.0 has no chunks: closing the connection ends the response
   out_head_ = "HTTP/1.1 " + std::to_string(out_.status) + " " + std::string(ReasonOf(out_.status)) + "\r\n";
   AddField(&out_head_, "Date", DateNow());
   if (!out_.type.empty() && !HasNoBody(out_.status)) AddField(&out_head_, "Content-Type", out_.type);
@@ -383,14 +386,14 @@ void Connection::OnWritten() {
 
 void Connection::NextPiece() {
   if (host_.stopping()) return Close();
-  Enter(Phase::kStreaming, std::chrono::hours(24));  // the producer waits for something to say
+  Enter(Phase::kStreaming, std::chrono::hours(24));  // the producer waits for data
   const auto work = [self = shared_from_this(), producer = out_.producer] {
     auto piece = std::make_shared<std::string>();
     bool more = false;
     try {
       more = producer->Next(piece.get());
     } catch (const std::exception&) {
-      boost::asio::post(self->io_, [self] { self->Close(); });  // half an answer must not look whole
+      boost::asio::post(self->io_, [self] { self->Close(); });  // a partial response must not look complete
       return;
     }
     boost::asio::post(self->io_,
@@ -416,10 +419,10 @@ void Connection::SendPiece(bool more, const std::string& piece) {
   Write({boost::asio::buffer(out_.body)}, more ? &Connection::NextPiece : &Connection::OnWritten);
 }
 
-// ---- The end -------------------------------------------------------------------------------------------------------------
+// ---- The end ------------------------------------------------------------------------------------------------
 
-// Closing a socket with bytes unread makes the system send a reset, and the client may lose the answer. So the rest is read and
-// dropped for a moment.
+// Closing a socket with unread bytes makes the system send a reset, and the client may lose the response. The
+// rest is therefore read and dropped for a limited time (kLinger, kMostLingered).
 void Connection::Linger() {
   Enter(Phase::kLingering, kLinger);
   if (reading_) return ReadMore(&Connection::OnLingered);

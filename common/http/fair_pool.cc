@@ -33,7 +33,7 @@ void FairPool::Ended(const std::string& owner) {
     if (--mine->second.under_way == 0) owners_.erase(mine);
     return;
   }
-  // Behind what others have handed over meanwhile.
+  // Queued after the work that other owners have handed over meanwhile.
   std::function<void()> next = std::move(mine->second.waiting.front());
   mine->second.waiting.pop_front();
   Hand(owner, std::move(next));

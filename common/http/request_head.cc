@@ -14,7 +14,8 @@ namespace {
 
 namespace beast_http = boost::beast::http;
 
-// Of these a request has one at most: a second one is the attack that a proxy in front did not see.
+// Fields that may occur only once in a request: a duplicate is a request-smuggling attack that passes a proxy
+// in front.
 constexpr std::array<std::string_view, 8> kOnce = {"host",          "content-length", "transfer-encoding",
                                                    "authorization", "content-type",   "content-encoding",
                                                    "expect",        "connection"};
@@ -31,7 +32,7 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
-// Lines end with CR LF alone, no line continues the one before, and no byte is a control character but HTAB.
+// Every line ends with CR LF, no line continues the previous one, and HTAB is the only control character.
 Status CheckLines(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);
@@ -83,7 +84,7 @@ Status SplitTarget(std::string_view target, Head* head) {
   return Status::Ok();
 }
 
-// How the body's end is found: by one rule, or the request is refused.
+// Determines how the end of the body is found: by exactly one rule, otherwise the request is refused.
 Status ReadFraming(Head* head) {
   for (const std::string_view name : kOnce)
     if (std::count_if(head->fields.begin(), head->fields.end(),
@@ -143,7 +144,7 @@ Result<Head> ParseHead(std::string_view text) {
   if (Status s = CheckLines(text); !s.ok()) return s;
   beast_http::request_parser<beast_http::empty_body> parser;
   parser.header_limit(static_cast<std::uint32_t>(kLargestHead + 1));
-  // Not boost::none: Beast of Debian 12 takes that for less than any length.
+  // Not boost::none: Beast of Debian 12 treats it as smaller than any length.
   parser.body_limit(std::numeric_limits<std::uint64_t>::max());
   boost::system::error_code error;
   const std::size_t used = parser.put(boost::asio::const_buffer(text.data(), text.size()), error);

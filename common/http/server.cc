@@ -26,10 +26,10 @@ using Local = boost::asio::local::stream_protocol;
 using boost::system::error_code;
 
 constexpr int kBacklog = 512;
-// After the system had no descriptor or no memory for a connection.
+// Delay after the system had no descriptor or no memory for a connection.
 constexpr auto kAcceptAgainAfter = std::chrono::milliseconds(100);
 
-// Of IPv6 the first 64 bits: who has one has all behind it.
+// For IPv6 the first 64 bits: the owner of such a prefix has every address in it.
 std::string AddressKey(const boost::asio::ip::address& address) {
   if (!address.is_v6() || address.to_v6().is_v4_mapped()) return address.to_string();
   auto bytes = address.to_v6().to_bytes();
@@ -67,7 +67,8 @@ class Server::Impl final : public Host {
           io_.run();
           return;
         } catch (const std::exception&) {
-          // Each connection guards its own handlers; what is left is memory that was short for a moment in between.
+          // Each connection guards its own handlers. An exception here is a temporary shortage of memory
+          // between handlers.
         }
       }
     });
@@ -120,7 +121,7 @@ class Server::Impl final : public Host {
     const std::string host = options_.host == "localhost" ? "127.0.0.1" : options_.host;
     const auto address = boost::asio::ip::make_address(host, error);
     if (error) {
-      // A name of this machine.
+      // The host name of a local address.
       tcp::resolver resolver(io_);
       const auto found = resolver.resolve(host, std::to_string(options_.port), tcp::resolver::passive, error);
       if (error || found.empty()) return Status::InvalidArgument("there is no address " + options_.host);
@@ -132,7 +133,7 @@ class Server::Impl final : public Host {
   Status Bind(const tcp::endpoint& endpoint) {
     error_code error;
     tcp_.open(endpoint.protocol(), error);
-    // Not SO_REUSEPORT: two programs at one port would answer by turns.
+    // Not SO_REUSEPORT: two programs on one port would each receive a part of the connections.
     if (!error) tcp_.set_option(tcp::acceptor::reuse_address(true), error);
     if (!error) tcp_.bind(endpoint, error);
     if (!error) tcp_.listen(kBacklog, error);
@@ -144,7 +145,7 @@ class Server::Impl final : public Host {
   Status ListenLocal() {
     error_code error;
     local_.open(Local(), error);
-    // Linux gives the file the mode of the descriptor.
+    // On Linux the socket file gets the mode of the descriptor.
     if (!error) ::fchmod(local_.native_handle(), 0600);
     if (!error) local_.bind(Local::endpoint(options_.unix_path), error);
     if (!error) local_.listen(kBacklog, error);
@@ -158,7 +159,7 @@ class Server::Impl final : public Host {
         Accepted(error, [&] {
           error_code failed;
           const auto peer = socket.remote_endpoint(failed);
-          if (failed) return;  // it has gone again
+          if (failed) return;  // the client has already disconnected
           socket.set_option(tcp::no_delay(true), failed);
           std::string text = peer.address().to_string();
           const auto address = ParseIpAddress(text);
@@ -188,7 +189,7 @@ class Server::Impl final : public Host {
     try {
       admit();
     } catch (const std::exception&) {
-      // The new connection is closed; those that there are go on.
+      // The new connection is closed; the existing ones continue.
     }
     Accept();
   }
@@ -210,7 +211,7 @@ class Server::Impl final : public Host {
     connection->Start();
   }
 
-  // Closes the connection that the server can do without most gladly: of the same kind the one that has been so for longest.
+  // Closes the most dispensable connection; among equals, the one that has been in its phase for longest.
   template <class Among>
   bool Displace(Among&& among) {
     Connection* victim = nullptr;
@@ -234,7 +235,7 @@ class Server::Impl final : public Host {
       }
       keys_.erase(key);
     }
-    // Its last handler may be running: it goes with that.
+    // The connection's last handler may be running: the connection is destroyed after the handler returns.
     const auto found = connections_.find(&connection);
     if (found == connections_.end()) return;
     boost::asio::post(io_, [kept = found->second] {});
@@ -242,11 +243,11 @@ class Server::Impl final : public Host {
     if (closing_) TellWhenAllGone();
   }
 
-  // ---- The end ---------------------------------------------------------------------------------------------------------
+  // ---- The end ----------------------------------------------------------------------------------------------
 
   void BeginStop() {
     closing_ = true;
-    error_code ignored;  // they are closed either way
+    error_code ignored;  // the sockets are closed either way
     tcp_.close(ignored);
     local_.close(ignored);
     retry_.cancel(ignored);
@@ -280,7 +281,7 @@ class Server::Impl final : public Host {
   int port_ = 0;
 
   boost::asio::io_context io_{1};
-  // Keeps the thread while there is nothing to do.
+  // Keeps run() from returning while there is no work.
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_{io_.get_executor()};
   std::optional<boost::asio::ssl::context> tls_;
   tcp::acceptor tcp_;
@@ -288,7 +289,7 @@ class Server::Impl final : public Host {
   boost::asio::steady_timer retry_;
   boost::asio::steady_timer drained_;
 
-  // The thread's.
+  // Used by `thread_` only.
   std::map<Connection*, std::shared_ptr<Connection>> connections_;
   std::map<const Connection*, std::string> keys_;
   std::map<std::string, std::size_t> by_address_;

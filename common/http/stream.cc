@@ -47,7 +47,7 @@ class TlsStream final : public Stream {
     boost::asio::async_write(stream_, buffers, std::move(handler));
   }
   void Finish(Handler handler) override {
-    // The client's own close_notify is not waited for: what it sends instead is bounded by the connection's deadline.
+    // Does not wait for the client's close_notify: the connection's deadline limits the wait for other bytes.
     stream_.async_shutdown([handler = std::move(handler)](const auto& error) { handler(error, 0); });
   }
   Socket& socket() override { return stream_.next_layer(); }

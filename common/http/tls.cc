@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kLargestKey = 1u << 20;
 
-// RFC 9325: ephemeral key exchange and AEAD alone. TLS 1.3 has nothing else.
+// RFC 9325: only ephemeral key exchange and AEAD, for TLS 1.2. TLS 1.3 has no other ciphers.
 constexpr const char* kCiphers =
     "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:"
     "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
@@ -30,7 +30,7 @@ Status UseKey(SSL_CTX& context, const TlsFiles& files) {
   if (!pem.ok()) return pem.status();
   const std::unique_ptr<BIO, decltype(&::BIO_free)> bytes(
       ::BIO_new_mem_buf(pem->data(), static_cast<int>(pem->size())), ::BIO_free);
-  // A key with a password would be asked for on the terminal.
+  // The callback returns no password: OpenSSL would otherwise ask for one on the terminal.
   const std::unique_ptr<EVP_PKEY, decltype(&::EVP_PKEY_free)> key(
       ::PEM_read_bio_PrivateKey(
           bytes.get(), nullptr, [](char*, int, int, void*) { return 0; }, nullptr),

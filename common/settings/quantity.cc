@@ -9,7 +9,7 @@ namespace {
 struct Unit {
   std::string_view name;
   std::int64_t factor;
-  bool shown = true;  // false: read, not written
+  bool shown = true;  // false: parsed, never written
 };
 
 constexpr Unit kByteUnits[] = {{"B", 1},
@@ -42,7 +42,7 @@ Status Wrong(std::string what) { return Status::InvalidArgument(std::move(what))
 }  // namespace
 
 Result<std::int64_t> ParseQuantity(Quantity quantity, std::string_view text) {
-  // value = digits / 10^decimals, kept exact. 18 digits fit in 63 bits; more are no sensible setting.
+  // value = digits / 10^decimals, kept exact. 18 digits fit in 63 bits; no sensible setting needs more.
   constexpr int kMostDigits = 18;
   std::int64_t digits = 0;
   std::int64_t divisor = 1;

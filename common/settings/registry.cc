@@ -18,7 +18,7 @@ constexpr std::int64_t kMiBytes = std::int64_t{1} << 20;
 constexpr std::int64_t kGiBytes = std::int64_t{1} << 30;
 constexpr std::int64_t kTiBytes = std::int64_t{1} << 40;
 
-// By number of the enum of the same name in run_settings.h.
+// Indexed by the enum of the same name in run_settings.h.
 constexpr std::string_view kBackends[] = {"embedded", "kafka"};
 constexpr std::string_view kTicks[] = {"input", "wall"};
 constexpr std::string_view kOrders[] = {"arrival", "lockstep"};
@@ -94,7 +94,7 @@ Option Text(std::string_view key, Target (*target)(RunSettings&), std::string_vi
           .may_be_empty = may_be_empty};
 }
 
-// Where an option goes: AT(commit.interval) is a function from settings to the address of that member.
+// The target of an option: AT(commit.interval) is a function from settings to the address of this member.
 // NOLINTNEXTLINE(bugprone-macro-parentheses): a member's name cannot stand in parentheses.
 #define COBBLESTONE_AT(member) +[](RunSettings& s) -> Target { return &s.member; }
 
@@ -288,7 +288,7 @@ std::string JoinedChoices(std::span<const std::string_view> choices) {
   return out;
 }
 
-// Of a list, with or without brackets; one at least.
+// The words of a list, with or without brackets; at least one, which may be empty.
 std::vector<std::string_view> WordsOf(std::string_view list) {
   if (list.starts_with('[') && list.ends_with(']')) list = list.substr(1, list.size() - 2);
   std::vector<std::string_view> words;
@@ -342,7 +342,7 @@ std::string Allowed(const Option& option) {
 }
 
 std::string ValueText(const Option& option, const RunSettings& settings) {
-  RunSettings copy = settings;  // a Target is a place to write to
+  RunSettings copy = settings;  // a Target is a non-const pointer
   return std::visit(
       [&](auto* at) -> std::string {
         using T = std::remove_pointer_t<decltype(at)>;
@@ -434,7 +434,7 @@ Status SetFromText(const Option& option, std::string_view text, RunSettings& set
 }
 
 std::string_view Nearest(std::string_view word, std::span<const std::string_view> known) {
-  constexpr std::size_t kLongest = 64;  // the distance is quadratic, and no option's name is near to that
+  constexpr std::size_t kLongest = 64;  // the distance takes quadratic time; option names are shorter
   if (word.size() > kLongest) return {};
   std::string_view best;
   std::size_t least = std::numeric_limits<std::size_t>::max();
@@ -445,7 +445,7 @@ std::string_view Nearest(std::string_view word, std::span<const std::string_view
       best = candidate;
     }
   }
-  // More than a third of the letters wrong is another word, not a slip.
+  // If more than a third of the letters differ, the word is another word, not a typing error.
   return least <= std::max<std::size_t>(1, best.size() / 3) ? best : std::string_view{};
 }
 

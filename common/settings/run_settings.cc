@@ -31,7 +31,7 @@ constexpr std::size_t kMostErrors = 20;
 constexpr std::size_t kMostProjects = 10000;
 constexpr std::size_t kLongestSocketPath = sizeof(sockaddr_un::sun_path) - 1;
 
-// 1-based, as editors count.
+// 1-based, as in editors.
 struct Place {
   int line = 1;
   int column = 1;
@@ -42,7 +42,7 @@ Place PlaceOf(const YAML::Mark& mark) {
   return {mark.line + 1, mark.column + 1};
 }
 
-// What a file says, on one line and not longer than a line.
+// Text of the file for a message: on one line, quoted, shortened to kLongest characters.
 std::string Shown(std::string_view text) {
   constexpr std::size_t kLongest = 60;
   std::string out = "\"";
@@ -58,8 +58,8 @@ std::string KindOf(const YAML::Node& node) {
   return Shown(node.Scalar());
 }
 
-// Where a text goes on behind its first document, which is all that YAML::Load looks at. (YAML::LoadAll never
-// ends on ", a": found by the fuzzer.)
+// The place of a second document in the text; YAML::Load reads only the first. (YAML::LoadAll never returns
+// for ", a", as the fuzzer found.)
 std::optional<Place> SecondDocument(std::string_view text) {
   struct Starts : YAML::EventHandler {
     std::optional<Place> last;
@@ -82,7 +82,7 @@ std::optional<Place> SecondDocument(std::string_view text) {
   return starts.last;
 }
 
-// One reading of one file: fills the settings, gathers all errors.
+// Reads one file once: fills the settings and collects all errors.
 class Reader {
  public:
   explicit Reader(std::string_view file_name) : file_name_(file_name) {}
@@ -112,8 +112,8 @@ class Reader {
   }
 
  private:
-  // Calls `visit` for each key of a group, once, with the place of the key and that of its value (a value
-  // that is not there has none: then the key's); keys that are no words and repeated ones are errors.
+  // Calls `visit` once for each key of a group, with the place of the key and the place of the value (of the
+  // key if the value is absent). A key that is not a scalar, or is repeated, is an error.
   template <class F>
   void EachKey(const YAML::Node& map, const std::string& prefix, F&& visit) {
     std::set<std::string> seen;
@@ -153,7 +153,7 @@ class Reader {
   }
 
   void ReadGroup(const std::string& group, const YAML::Node& map, Place map_place) {
-    if (map.IsNull()) return;  // all its lines are commented out
+    if (map.IsNull()) return;  // all lines of the group are commented out
     if (!map.IsMap()) {
       Error(map_place, group + ": found " + KindOf(map) +
                            "; allowed: options of this group, one a line, as " + std::string(FirstOf(group)));
@@ -252,7 +252,7 @@ class Reader {
     });
   }
 
-  // Rules over more than one option.
+  // Rules across several options.
   void CheckTogether() {
     const auto shown = [](Duration d) { return FormatQuantity(Quantity::kDuration, d.count()); };
     const RunSettings& s = settings_;
@@ -262,8 +262,8 @@ class Reader {
                 " is shorter than state.flush_interval, " + shown(s.state.flush_interval) +
                 ": a checkpoint is a copy of flushed state, so let it be no shorter");
     }
-    // State that is older than the log's start can never be brought up to date again. A factor of four, so
-    // that an alarm at a quarter of the retention comes before harm does.
+    // State older than the start of the log can never catch up. The factor of four leaves time to react: an
+    // alarm at a quarter of the retention fires before any harm.
     const Duration oldest = s.checkpoint.interval * static_cast<std::int64_t>(s.checkpoint.keep);
     if (s.retention.inputs_age / 4 < oldest) {
       Error(GivenAt({"retention.inputs_age", "checkpoint.interval", "checkpoint.keep"}),
@@ -369,7 +369,7 @@ class Reader {
     return {};
   }
 
-  // Names that may stand in `group` (the top for an empty one).
+  // Names that are allowed in `group` (empty: at the top level).
   static std::vector<std::string_view> NamesIn(std::string_view group) {
     std::vector<std::string_view> names;
     for (const Option& option : Options()) {
@@ -386,8 +386,8 @@ class Reader {
 
   void Unknown(Place place, const std::string& name, const std::string& group) {
     const std::string prefix = group.empty() ? "" : group + ".";
-    // The right name in the wrong group is the commoner slip: `interval` at the top, `flush_interval` in
-    // commit.
+    // The right name in the wrong group is the more common error: `interval` at the top level,
+    // `flush_interval` in commit.
     std::string elsewhere;
     for (const Option& option : Options()) {
       const std::size_t dot = option.key.find('.');
@@ -413,7 +413,7 @@ class Reader {
       message += "; allowed here: ";
       std::string_view last;
       for (const std::string_view one : known) {
-        if (one == last) continue;  // a group's name comes once per option
+        if (one == last) continue;  // the name of a group repeats for each of its options
         message += (last.empty() ? "" : ", ") + std::string(one);
         last = one;
       }
@@ -426,7 +426,7 @@ class Reader {
     return shown.substr(1, shown.size() - 2);
   }
 
-  // Where the first of them stands that the file gives.
+  // The place of the first of the keys that is in the file.
   Place GivenAt(std::initializer_list<std::string_view> keys) const {
     for (const std::string_view key : keys) {
       if (const auto found = given_.find(key); found != given_.end()) return found->second;
@@ -473,7 +473,7 @@ Result<RunSettings> LoadRunSettings(const std::string& path) {
                             ". Give its path with --config";
     return error == ENOENT ? Status::NotFound(why) : Status::InvalidArgument(why);
   }
-  // One byte more than is allowed is enough to know; /dev/zero has no end.
+  // One byte more than allowed shows that the file is too large; /dev/zero has no end.
   std::string text(kLargestFile + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (file.bad()) return Status::InvalidArgument("cannot read the configuration file " + path);

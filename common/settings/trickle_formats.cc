@@ -15,7 +15,7 @@
 namespace cobblestone::settings {
 namespace {
 
-constexpr std::size_t kLargestFile = 1u << 20;  // bytes; such a file is a few KiB
+constexpr std::size_t kLargestFile = 1u << 20;  // bytes; a file of formats is a few KiB
 constexpr std::size_t kMostErrors = 20;
 
 class Reader {
@@ -45,7 +45,7 @@ class Reader {
                       std::to_string(known ? mark.column + 1 : 1) + ": " + what);
   }
 
-  // Each key once, with its value; `allowed` is what the node must be.
+  // Calls `visit` once for each key, with its value. `allowed` describes the expected node in messages.
   template <class F>
   void EachKey(const YAML::Node& node, const std::string& allowed, F&& visit) {
     if (!node.IsMap()) {

@@ -26,7 +26,7 @@ struct MemberRef {
 
 }  // namespace
 
-// ---- The cluster -------------------------------------------------------------------------------------------------
+// ---- The cluster --------------------------------------------------------------------------------------------
 
 SimCluster::SimCluster(SimOptions options, std::uint64_t seed)
     : options_(std::move(options)), random_(seed), now_(Time(std::chrono::hours(1))) {
@@ -51,7 +51,7 @@ void SimCluster::Append(TopicPartition where, std::string key, std::string value
   At(where).entries.push_back({.key = std::move(key), .value = std::move(value), .timestamp = 1.0});
 }
 
-// Before the first entry of a transaction that is open.
+// The offset of the first entry of an open transaction, or the end of the log.
 std::uint64_t SimCluster::StableEnd(TopicPartition where) const {
   std::uint64_t end = At(where).entries.size();
   for (const auto& txn : open_) {
@@ -81,7 +81,8 @@ bool SimCluster::Pending(std::uint32_t slot) const {
 
 void SimCluster::Advance(Millis by) {
   now_ += by;
-  // Strays: what a client sent once more, on its way until now. It ends whatever is open under its epoch.
+  // Strays: duplicated end requests that arrive only now. A stray ends the transaction that is open under its
+  // epoch.
   for (std::size_t i = 0; i < strays_.size();) {
     if (strays_[i].at > now_) {
       ++i;
@@ -100,7 +101,7 @@ void SimCluster::Advance(Millis by) {
     ++counts_.by_kind["transaction timed out"];
     End(*producing.open, false);
     producing.open.reset();
-    ++producing.epoch;  // its owner, if it lives, is fenced
+    ++producing.epoch;  // fences the producer if it is still alive
   }
   Expire();
 }
@@ -116,8 +117,9 @@ void SimCluster::Expire() {
   if (changed) Rebalance();
 }
 
-// Who shall have what: as evenly as can be, and nobody loses one without need. What another still has goes to nobody: who has
-// it hears that, gives it up, and joins again.
+// Assigns the slots: as evenly as possible, and a member loses a slot only if it has too many. A slot that
+// its owner must give up stays unassigned (id 0) until the owner has seen the rebalance, has revoked the slot
+// and has joined again.
 void SimCluster::Rebalance() {
   ++generation_;
   std::vector<std::uint64_t> alive;
@@ -194,7 +196,7 @@ std::string SimCluster::Describe() const {
 
 std::uint64_t SimCluster::open_transactions() const { return open_.size(); }
 
-// ---- Producer ----------------------------------------------------------------------------------------------------
+// ---- Producer -----------------------------------------------------------------------------------------------
 
 class SimProducer final : public Producer {
  public:
@@ -250,7 +252,7 @@ class SimProducer final : public Producer {
       return {Reaction::kAbort, "UNKNOWN_MEMBER_ID"};
     if (ref.generation != cluster_.generation_) return {Reaction::kAbort, "ILLEGAL_GENERATION"};
     Register();
-    txn_->offsets.clear();  // the same call again says the same again
+    txn_->offsets.clear();  // a repeated call replaces the offsets
     for (const OffsetToSend& one : offsets)
       if (one.where.topic == cluster_.options_.journal)
         txn_->offsets.push_back(
@@ -278,12 +280,12 @@ class SimProducer final : public Producer {
   Outcome Check() {
     if (fenced()) return {Reaction::kFenced, "INVALID_PRODUCER_EPOCH"};
     COBBLESTONE_CHECK(txn_ != nullptr, "no transaction is open");
-    // Somebody has ended it: a stray of an earlier end, or the time.
+    // A stray of an earlier end request or the timeout has ended the transaction.
     if (txn_->state != SimCluster::TxnState::kOpen) return {Reaction::kReplace, "INVALID_TXN_STATE"};
     return {};
   }
 
-  // The first write makes the cluster know of it.
+  // Registers the transaction in the cluster at the first write.
   void Register() {
     SimCluster::Producing& producing = cluster_.producers_[id_];
     if (producing.open == txn_) return;
@@ -294,7 +296,7 @@ class SimProducer final : public Producer {
 
   Outcome Add(Queued queued) {
     queue_.push_back(std::move(queued));
-    // Now and then some go out at once.
+    // At random, some records are sent immediately.
     return cluster_.random_() % 4 == 0 ? SendSome(1 + cluster_.random_() % queue_.size()) : Outcome{};
   }
 
@@ -325,7 +327,8 @@ class SimProducer final : public Producer {
     if (fenced()) return {Reaction::kFenced, "INVALID_PRODUCER_EPOCH"};
     if (txn_ == nullptr) return {};
     if (txn_->state != SimCluster::TxnState::kOpen) {
-      // Ended already by what was sent before: the answer to the first is what a second one gets.
+      // An earlier request has already ended the transaction: a repeated request gets the same answer as the
+      // first.
       const bool same = (txn_->state == SimCluster::TxnState::kCommitted) == commit;
       if (same && ended_) {
         txn_.reset();
@@ -358,7 +361,7 @@ class SimProducer final : public Producer {
     return {};
   }
 
-  // What a client makes of an answer that does not come: it asks again, or gives up.
+  // The reaction of a client to a missing answer: retry, or give up.
   Outcome Unknown() {
     return {cluster_.random_() % 2 == 0 ? Reaction::kRetry : Reaction::kReplace, "no answer"};
   }
@@ -373,7 +376,7 @@ class SimProducer final : public Producer {
   bool ended_ = false;
 };
 
-// ---- Reader ------------------------------------------------------------------------------------------------------
+// ---- Reader -------------------------------------------------------------------------------------------------
 
 class SimReader final : public Reader {
  public:
@@ -431,7 +434,7 @@ class SimReader final : public Reader {
   std::map<TopicPartition, Place> next_;
 };
 
-// ---- Group -------------------------------------------------------------------------------------------------------
+// ---- Group --------------------------------------------------------------------------------------------------
 
 class SimGroup final : public Group {
  public:
@@ -440,7 +443,7 @@ class SimGroup final : public Group {
 
   Status Join() override {
     cluster_.MayCrash();
-    // A static member that comes back gets what it had, without a rebalance where none is under way.
+    // A returning static member gets its former slots, without a rebalance unless one is under way.
     for (auto it = cluster_.members_.begin(); it != cluster_.members_.end(); ++it) {
       if (it->second.instance != instance_ || it->second.lost) continue;
       id_ = cluster_.next_member_++;
@@ -473,7 +476,7 @@ class SimGroup final : public Group {
     }
     if (member.generation != cluster_.generation_ && cluster_.random_() % 2 == 0)
       member.generation = member.joined = cluster_.generation_;
-    if (member.generation != cluster_.generation_) return Status::Ok();  // has not heard yet
+    if (member.generation != cluster_.generation_) return Status::Ok();  // has not seen the rebalance yet
     std::set<std::uint32_t> ours;
     for (const auto& [k, id] : cluster_.assigned_)
       if (id == id_) ours.insert(k);
@@ -484,7 +487,7 @@ class SimGroup final : public Group {
       listener_.Revoked(revoked, false);
       cluster_.MayCrash();
       for (const std::uint32_t k : revoked) member.owned.erase(k);
-      cluster_.Rebalance();  // the second round: it has joined again
+      cluster_.Rebalance();  // the second round, as the member joins again
       return Status::Ok();
     }
     std::vector<std::uint32_t> assigned;

@@ -159,7 +159,7 @@ class SimCluster final {
   std::map<std::uint64_t, Member> members_;
   std::uint64_t next_member_ = 1;
   std::uint64_t generation_ = 0;
-  std::map<std::uint32_t, std::uint64_t> assigned_;  // slot -> member, by the last rebalance; 0: nobody yet
+  std::map<std::uint32_t, std::uint64_t> assigned_;  // slot -> member, by the last rebalance; 0: none yet
   struct CommittedOffset {
     std::uint64_t offset = 0;
     std::string metadata;

@@ -30,7 +30,7 @@ class Reader {
  public:
   virtual ~Reader() = default;
 
-  // kNotFound when absent. Each value carries a checksum over key and value; a mismatch gives kCorrupted.
+  // kNotFound when absent. Each value carries a checksum over key and value; a mismatch returns kCorrupted.
   virtual Status Get(std::string_view key, std::string* value) const = 0;
 
   using Visit = std::function<Status(std::string_view key, std::string_view value)>;

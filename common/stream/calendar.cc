@@ -22,7 +22,7 @@ void Calendar::File(std::uint32_t project, std::int32_t day, std::uint64_t numbe
   std::uint32_t end = 0;
   if (const CalendarDays* all = days_.Find(DaysKey(project)))
     if (const auto known = all->days.find(filed); known != all->days.end()) end = known->second.end;
-  // The row of days is touched only when a chunk is begun.
+  // The row of days changes only when a new chunk begins.
   CalendarChunk* chunk = end == 0 ? nullptr : &chunks_.Mutable(ChunkKey(project, filed, end - 1));
   if (chunk == nullptr || chunk->count >= kChunk) {
     days_.Mutable(DaysKey(project)).days[filed].end = end + 1;
@@ -34,7 +34,7 @@ void Calendar::File(std::uint32_t project, std::int32_t day, std::uint64_t numbe
   chunk->numbers.push_back(static_cast<char>(rest));
   chunk->last = number;
   ++chunk->count;
-  // Under a day that is over: known at once, as an open would know it.
+  // Filed under a past day: the day is due at once, as SetToday() would determine.
   if (const auto today = today_.find(project);
       today != today_.end() && static_cast<std::int64_t>(filed) < today->second)
     behind_.insert(project);

@@ -14,7 +14,7 @@ namespace cobblestone::stream {
 using TopicIndex = std::uint16_t;
 
 enum class Retention : std::uint8_t {
-  kTrimmed = 0,  // trimmed behind all states and copies, by age and size
+  kTrimmed = 0,  // trimmed up to the oldest state or copy, by age and size
   kForever = 1,  // the ledger: never trimmed
 };
 

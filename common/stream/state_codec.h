@@ -159,7 +159,7 @@ void EncodeState(const T& value, std::string& out) {
   writer(value);
 }
 
-// Writes the same values for a fingerprint that is never decoded: scalars as they lie in memory. This is
+// Writes the same values for a fingerprint that is never decoded: scalars in their memory layout. This is
 // faster than varints and equally canonical (fixed-size integers and floating point, little endian
 // everywhere).
 template <class Sink>

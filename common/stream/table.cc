@@ -87,7 +87,7 @@ void TableBase::Grow() {
   }
 }
 
-// Backward-shift deletion: no tombstones, look-ups stay short.
+// Backward-shift deletion: without tombstones, so lookups stay short.
 void TableBase::Remove(std::size_t at) {
   bytes_ -= slots_[at]->bytes;
   if (slots_[at]->exists) {
@@ -107,8 +107,9 @@ void TableBase::Remove(std::size_t at) {
   slots_[hole] = nullptr;
 }
 
-// A filter of four to eight places a row, up to four million: one look-up of eight for an absent row reads the store in vain, more
-// where there are more rows. When it doubles, both halves count what one did before, so one of them counts too much.
+// The filter has four to eight places per row, at most four million. When it doubles, both halves keep the
+// counts of the former places, so one count of each row stays too high until no row is left outside of
+// memory. The more rows and doublings, the more lookups of absent rows read the store in vain.
 void TableBase::CountStored(const Key& key, std::size_t bytes) {
   constexpr std::size_t kLeast = 4096;
   constexpr std::size_t kMost = std::size_t{1} << 22;
@@ -154,7 +155,7 @@ void TableBase::BeginFlush() {
 bool TableBase::GatherFlush(std::size_t* limit, RowBuffer& out) {
   for (; gathered_ < flushing_.size() && *limit > 0; --*limit) {
     EntryBase* e = flushing_[gathered_++];
-    if (e == nullptr || !e->flushing) continue;  // forgotten, or encoded early
+    if (e == nullptr || !e->flushing) continue;  // erased, or already encoded
     EncodeFlushRow(e, out);
   }
   if (gathered_ < flushing_.size()) return false;
@@ -163,8 +164,8 @@ bool TableBase::GatherFlush(std::size_t* limit, RowBuffer& out) {
   return true;
 }
 
-// Row: table key, deleted, length of the value, value. What never reached the store and is gone again is no row, unless every
-// deletion is asked for.
+// Row: table key, deleted, length of the value, value. A row that was created and erased without reaching the
+// store is omitted, unless host_.every_deletion is set.
 void TableBase::EncodeFlushRow(EntryBase* entry, RowBuffer& rows) {
   entry->flushing = false;
   if (!entry->exists && !entry->stored && !host_.every_deletion) return;
@@ -190,7 +191,7 @@ void TableBase::WeighClean(BytesByAge& bytes) {
   for (EntryBase* e : slots_) {
     if (e == nullptr) continue;
     const std::size_t age = AgeOf(*e);
-    if (age + 1 == bytes.size())  // it must not become young when the count begins again
+    if (age + 1 == bytes.size())  // the object must not appear young when the count wraps
       e->used = static_cast<std::uint8_t>(host_.evictions - age);
     if (IsClean(*e)) bytes[age] += e->bytes;
   }
@@ -203,9 +204,10 @@ void TableBase::Evict(std::size_t age, double part) {
     const EntryBase* e = slots_[at];
     if (e != nullptr && IsClean(*e)) {
       const std::size_t of = AgeOf(*e);
-      // The same ones each time: of what is all used alike a part stays, and is there when it is asked for.
+      // Selects by hash, so the same objects each time: among objects used equally often a fixed part stays
+      // in memory and is found at the next use.
       if (of > age || (of == age && (HashKey(e->key) * 0xD1342543DE82EF95ull) >> 32 < below)) {
-        Remove(at);  // another may lie there now
+        Remove(at);  // another object may have moved here
         continue;
       }
     }
@@ -220,7 +222,7 @@ void TableBase::EvictGone() {
     const EntryBase* e = slots_[at];
     if (e != nullptr && !e->exists) {
       if (IsClean(*e)) {
-        Remove(at);  // another may lie there now
+        Remove(at);  // another object may have moved here
         continue;
       }
       some_gone_ = true;

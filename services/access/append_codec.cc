@@ -121,7 +121,7 @@ Result<AppendBlock> DecodeAppendBlock(std::string_view bytes) {
       !reader.Fixed64(&block.hash.high) || !reader.Varint(&count)) {
     return Bad("its head is cut off");
   }
-  // A line takes at least two bytes, so a false count cannot make us reserve more than the bytes account for.
+  // A line takes at least two bytes, so a false count cannot reserve more memory than the bytes justify.
   if (count > reader.left() / 2) return Bad("it says more lines than it has bytes for");
   block.lines.resize(count);
   for (SourceLine& line : block.lines) {

@@ -16,8 +16,8 @@
 namespace cobblestone {
 namespace {
 
-// A block may wait for the stages to drain. A server that dies ends the connection at once; this is only
-// for one that hangs.
+// A block may wait for the stages to drain. A server that dies closes the connection at once; this limit is
+// only for a server that hangs.
 constexpr auto kPatience = std::chrono::seconds(3600);
 constexpr std::chrono::milliseconds kLookAgainAfter{100};
 
@@ -36,11 +36,11 @@ class SocketClient final : public Client {
   Result<nlohmann::json> Ask(const Question& question) override {
     const std::string url = UrlOf(question);
     for (const QuestionKind& kind : QuestionKinds()) {
-      // What changes something is not asked twice.
+      // A request that changes something is not sent twice.
       if (kind.path == question.path && kind.changes)
         return Read(http_.Send({.method = "POST", .target = url}, kPatience));
     }
-    // The server closes a silent connection; the first request after it may meet that moment.
+    // The server closes an idle connection; the first request afterwards may fail and is repeated once.
     auto reply = http_.Send({.target = url}, kPatience);
     if (!reply.ok()) reply = http_.Send({.target = url}, kPatience);
     return Read(std::move(reply));
@@ -53,7 +53,8 @@ class SocketClient final : public Client {
         .method = "POST", .target = "/append", .body = body_, .content_type = "application/octet-stream"};
     auto reply = http_.Send(request, kPatience);
     if (!reply.ok()) {
-      // Lost on the way, or appended with its answer lost: the producer's line says which.
+      // The request was lost, or it was appended and its response was lost: the producer's line number
+      // decides.
       auto producer = Producer(block.source);
       if (!producer.ok()) return producer.status();
       if (producer->lines == block.first_line + block.lines.size() && producer->hash == block.hash &&
@@ -108,7 +109,7 @@ class SocketClient final : public Client {
     return json;
   }
 
-  // What the lost answer must have said.
+  // The outcome that the lost response must have contained.
   static AppendOutcome TakenIn(const AppendBlock& block, const ProducerState& producer) {
     AppendOutcome outcome{.producer = producer};
     for (const SourceLine& line : block.lines) {
@@ -179,7 +180,7 @@ Result<std::unique_ptr<Client>> Client::Open(const settings::RunSettings& settin
     auto remote = ConnectClient(settings.listen.socket);
     if (remote.ok() || remote.status().code() != StatusCode::kNotFound) return remote;
 
-    std::error_code ignored;  // a directory that cannot even be looked at is not there for us
+    std::error_code ignored;  // a directory that cannot be accessed counts as absent
     if (purpose == Purpose::kAsk && !std::filesystem::exists(settings.data_directory + "/log", ignored)) {
       return Status::NotFound("there is no data directory " + settings.data_directory +
                               "; name it with --data or --config, or make one with `cobblestone ingest`");

@@ -14,13 +14,13 @@
 namespace cobblestone {
 namespace {
 
-// Stages of a slot in their order; the coordinator has a slot of its own.
+// Stages of a slot in their order; the coordinator has its own slot.
 constexpr std::array<const char*, 4> kStages = {"claims", "grants", "accounts", "teams"};
 constexpr const char* kCoordinator = "coordinator";
-// Appends wait beyond as much (engine.cc): half of it is worth a word.
+// Lag from which health is degraded: half of the lag at which appends wait (kMaxLag in engine.cc).
 constexpr std::uint64_t kMuchLag = 500000;
 
-// s, as if the observations lay evenly in their bucket; of the last one, its lower bound.
+// In s, as if observations were distributed evenly in their bucket; for the last bucket its lower bound.
 double Quantile(const LatencyCounts& counts, double quantile) {
   const double wanted = quantile * static_cast<double>(counts.observed());
   double seen = 0;
@@ -123,7 +123,7 @@ class EnginePipeline final : public gateway::Pipeline {
   }
 
  private:
-  // Of the commits since the last look; none: there were none, or nobody measures them.
+  // Latency of the commits since the last look; none: there were no commits, or latency is not measured.
   std::optional<gateway::Figures::Latency> CommitLatency() {
     LatencyCounts now;
     for (const auto& slot : engine_.runner().Look())

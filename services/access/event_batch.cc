@@ -15,7 +15,7 @@
 namespace cobblestone {
 namespace {
 
-// As in ingest.cc.
+// The same values as in ingest.cc.
 constexpr std::size_t kBlockBytes = 1u << 20;
 constexpr std::size_t kBlockLines = 20000;
 // Other sources wait until a block of broadcasts has been processed, so it is short.
@@ -28,7 +28,7 @@ constexpr std::size_t kMostListed = 100;     // bad lines
 constexpr std::size_t kLongestReason = 300;  // bytes
 constexpr std::size_t kBlocksOnTheirWay = 4;
 
-// One line or record, read.
+// One line or record after reading.
 struct ReadLine {
   SourceLine line;
   wire::Routing routing;  // of an event
@@ -51,10 +51,10 @@ ReadLine ReadEnvelope(std::string_view raw, std::string envelope) {
   return read;
 }
 
-// A blank line says nothing: neither an event nor a problem.
+// A blank line is neither an event nor a problem.
 ReadLine Read(gateway::EventBatch::Format format, std::string_view raw) {
   if (format == gateway::EventBatch::Format::kDelimited) {
-    // A source line without bytes would say nothing; this one is refused.
+    // A line without bytes would count as blank; a delimited record without bytes is refused.
     if (raw.empty()) return Bad(std::string_view("\0", 1), "an event without any field");
     if (raw.size() > kMaxEventBytes) return Bad(raw.substr(0, kMaxEventBytes), "it is longer than any event");
     return ReadEnvelope(raw, std::string(raw));
@@ -69,12 +69,12 @@ ReadLine Read(gateway::EventBatch::Format format, std::string_view raw) {
 
 bool HasRoom(const std::vector<gateway::BadEventLine>& list) { return list.size() < kMostListed; }
 
-// Fills what `outcome` says of bad and forbidden lines. `envelopes` gets an entry for each line of JSON that is not blank, an empty
-// one for a bad line, so that no line is parsed again but bad ones.
+// Fills the bad and forbidden lines of `outcome`. `envelopes` gets an entry for each JSON line that is not
+// blank, an empty one for a bad line, so that only bad lines are parsed again.
 Status CheckLines(const gateway::EventBatch& batch, gateway::EventOutcome* outcome,
                   EnvelopeQueue* envelopes) {
   std::string_view raw;
-  for (BatchLines counted(batch); counted.Next(&raw);)  // before any is parsed
+  for (BatchLines counted(batch); counted.Next(&raw);)  // checked before any line is parsed
     if (counted.passed() > kMostLines)
       return Status::InvalidArgument("the batch has more than " + std::to_string(kMostLines) +
                                      " lines; nothing of it was appended: send smaller batches");
@@ -100,7 +100,7 @@ Status CheckLines(const gateway::EventBatch& batch, gateway::EventOutcome* outco
   return lines.status();
 }
 
-// Whether the sender may use a source that has come so far.
+// Whether the sender may use a source in this state.
 bool MayUse(const gateway::Sender& sender, const ProducerState& source) {
   if (sender.owner().empty()) return true;  // not over HTTP
   return (source.lines == 0 && source.owner.empty()) || sender.Owns(source.owner);
@@ -120,7 +120,7 @@ bool BatchLines::Next(std::string_view* raw) {
   rest_.remove_prefix(std::min(end + 1, rest_.size()));
   ++passed_;
   if (raw->ends_with('\r')) raw->remove_suffix(1);
-  if (raw->find_first_not_of(" \t\r") == std::string_view::npos) *raw = {};  // counts, and says nothing
+  if (raw->find_first_not_of(" \t\r") == std::string_view::npos) *raw = {};  // blank: only counted
   return true;
 }
 
@@ -175,7 +175,7 @@ std::string_view EnvelopeQueue::Take() {
   return envelope;
 }
 
-// While it lives no other batch of the source is compared or appended.
+// While it exists, no other batch of the source is compared or appended.
 class BatchIngest::InTurn {
  public:
   InTurn(BatchIngest& ingest, const std::string& source) : ingest_(ingest) {
@@ -298,13 +298,13 @@ Status BatchIngest::Append(const gateway::EventBatch& batch, BatchLines& lines, 
   std::string_view raw;
   ReadLine read;
   MergeOrder merges;
-  bool waits = false;  // until all before it has been processed: a block of its own
+  bool waits = false;  // until all earlier events are processed: its own block
   const auto step = [&] {
     if (!lines.Next(&raw)) return false;
     if (!json || raw.empty()) {
       read = Read(batch.format, raw);
     } else if (const std::string_view envelope = envelopes.Take(); envelope.empty()) {
-      read = Read(batch.format, raw);  // bad: the reason once more
+      read = Read(batch.format, raw);  // bad: parsed again for the reason
     } else {
       read = ReadEnvelope(raw, std::string(envelope));
     }
@@ -349,7 +349,7 @@ class EngineSink final : public EventSink {
   Result<ProducerState> BatchBegin(const std::string& source) override { return engine_.BatchBegin(source); }
   Status Append(const std::function<bool(AppendBlock*)>& next,
                 const std::function<void(const AppendOutcome&)>& done) override {
-    std::deque<Engine::PendingAppend> pending;  // several on their way to the disk
+    std::deque<Engine::PendingAppend> pending;  // several blocks that are not yet durable
     Status status;
     const auto finish = [&] {
       const auto finished = engine_.FinishAppend(pending.front());

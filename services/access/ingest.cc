@@ -23,33 +23,33 @@
 namespace cobblestone {
 namespace {
 
-// A block costs one round and one synced write: large enough to be rare, small enough to overlap with the
-// next.
+// A block costs one request and one synced write: large enough to be rare, small enough to overlap with the
+// next one.
 constexpr std::size_t kBlockBytes = 1u << 20;
 constexpr std::size_t kBlockLines = 20000;
-// Other sources wait until a block of broadcasts has been processed, so it is short. (With `order: lockstep` there is one source
-// at a time.)
+// Other sources wait until a block of broadcasts is processed, so it is short. (With `order: lockstep` one
+// source appends at a time.)
 constexpr std::size_t kBlockBroadcasts = 200;
-// What a pipe has given so far is sent after so long, even if the block is small.
+// Data read from a pipe is sent after this time, even if the block is small.
 constexpr auto kLongestGathering = std::chrono::milliseconds(50);
 constexpr std::size_t kBlocksAhead = 2;
 
 enum class Barrier {
   kNone,
-  kJoin,   // may share its block with others of its kind that stand next to it: nothing lies between them
-  kAlone,  // a tick or barrier: all that was decided before it must have come together
+  kJoin,   // may share its block with adjacent steps of its kind
+  kAlone,  // a tick or barrier: everything before it must be processed
 };
 
-// One place in the sequence.
+// One position in the sequence.
 struct Step {
   SourceLine line;
   Barrier barrier = Barrier::kNone;
-  Said said = Said::kNothing;  // `order: lockstep` alone; kNothing fits into any block
+  Said said = Said::kNothing;  // `order: lockstep` only; kNothing fits into any block
   bool completion = false;
   std::uint64_t file_line = 0;  // from 0
 };
 
-// Makes the items of a source into steps, without those that are known already.
+// Turns the items of a source into steps, and omits the known ones.
 class StepMaker {
  public:
   StepMaker(const EventStream& events, bool lockstep, bool by_kind, const IngestOptions& options,
@@ -62,21 +62,22 @@ class StepMaker {
         changed_(options.changed),
         known_(known) {}
 
-  // Blank lines in front of an item count, and say nothing. The step of one of them, to be taken out before the next; false:
-  // none is left before `item`.
+  // Blank lines before an item are counted but contain nothing. Adds the step of one of them, to be taken
+  // before the next call; false: none is left before `item`.
   Result<bool> PutBlankBefore(const EventItem& item) {
     if (!counts_lines_ || position_ >= item.line) return false;
     if (Status s = Add({.file_line = position_}, {}); !s.ok()) return s;
     return true;
   }
-  // The steps that an item is, to be taken out before the next; its blank lines were put before.
+  // Adds the steps of an item, to be taken before the next call; its blank lines were added before.
   Status Put(const EventItem& item) {
     if (lockstep_ && !own_ticks_ && !item.envelope.empty()) {
       if (Status s = PutTicks(item); !s.ok()) return s;
     }
     Step step{.barrier = item.barrier ? Barrier::kAlone : Barrier::kNone, .file_line = item.line};
     if (item.bad()) {
-      // What has neither an event nor an original is a blank line to the pipeline; a record without bytes is refused.
+      // A line with neither an event nor an original counts as blank in the pipeline; a record without bytes
+      // must be refused instead.
       step.line.original = item.raw.empty() ? std::string_view("\0", 1) : item.raw;
       step.line.problem = item.problem;
     } else if (position_ >= known_.lines) {
@@ -85,7 +86,7 @@ class StepMaker {
     }
     return Add(std::move(step), item.raw);
   }
-  // False: none is left. After a step hash() is that of the source up to and with it.
+  // False: no step is left. After a step, hash() is the hash of the source up to and including it.
   bool Take(Step* step) {
     if (ready_.empty()) return false;
     *step = std::move(ready_.front().step);
@@ -129,12 +130,12 @@ class StepMaker {
     if (!kind) return;
     step->completion = *kind == wire::EventKind::kCompletion;
     if (step->completion || *kind == wire::EventKind::kValidation) return;
-    // One partition is as good as another to tell the topic.
+    // The topic does not depend on the number of partitions.
     const stream::TopicIndex topic = wire::RouteEvent(step->line.envelope, 1).topic;
     if (*kind == wire::EventKind::kTick || *kind == wire::EventKind::kBarrier) {
       step->barrier = lockstep_ ? Barrier::kAlone : Barrier::kNone;
     } else if (wire::IsOurOwn(*kind)) {
-      step->barrier = Barrier::kNone;  // to be refused
+      step->barrier = Barrier::kNone;  // to be refused later
     } else if (merges_.MustWait(*kind, step->line.envelope)) {
       step->barrier = Barrier::kAlone;
     } else if (topic == wire::kCatalogue || (lockstep_ && (topic == wire::kUsers || topic == wire::kTeams))) {
@@ -165,15 +166,15 @@ class StepMaker {
   const std::string name_;
   const std::string changed_;
   const ProducerState known_;
-  TickMaker ticks_{credit::kDefaultScalePeriod};  // as `replay` makes them
+  TickMaker ticks_{credit::kDefaultScalePeriod};  // the same ticks as in `replay`
   MergeOrder merges_;
   std::deque<Ready> ready_;
   stream::Hash128 chain_;  // up to position_
-  stream::Hash128 hash_;   // up to the step told last
+  stream::Hash128 hash_;   // up to the step taken last
   std::uint64_t position_ = 0;
 };
 
-// A block on its way, with what the summary needs of it.
+// A block to be sent, with data for the summary.
 struct Parcel {
   AppendBlock block;
   std::size_t bytes = 0;
@@ -181,15 +182,15 @@ struct Parcel {
   std::vector<BadLine> bad_lines;
 };
 
-// Between the thread that reads and the one that sends.
+// Queue between the reading thread and the sending thread.
 class Belt {
  public:
-  // Reader: one step, in a block with others unless it is a barrier. False when the sender has given up.
+  // Reader: adds one step, to a block with others unless it is a barrier. False if the sender has given up.
   bool Put(Step step, const stream::Hash128& hash, const Parcel& empty, std::uint64_t position_before) {
     std::unique_lock lock(mutex_);
     space_.wait(lock, [&] { return full_.size() < kBlocksAhead || given_up_; });
     if (given_up_) return false;
-    // What is nothing, a bad line for one, parts no two that are of one kind.
+    // A step without a kind, such as a bad line, does not separate two steps of one kind.
     const bool fits = step.said == Said::kNothing || open_said_ == Said::kNothing || step.said == open_said_;
     if (step.barrier == Barrier::kAlone || step.barrier != open_barrier_ || !fits) CloseOpen();
     if (!has_open_) {
@@ -261,7 +262,7 @@ class Belt {
     }
     space_.notify_one();
   }
-  // After Take() has said false.
+  // After Take() has returned false.
   [[nodiscard]] const Status& end_status() const { return end_status_; }
 
  private:
@@ -285,7 +286,7 @@ class Belt {
   Status end_status_;
 };
 
-// What the reading thread works with.
+// State of the reading thread.
 struct Reading {
   std::unique_ptr<EventStream> events;
   StepMaker steps;
@@ -319,7 +320,7 @@ struct Reading {
           bytes_read.store(events->bytes_read(), std::memory_order_relaxed);
           while (steps.Take(&step)) {
             if (!belt.Put(std::move(step), steps.hash(), empty, position++))
-              return Status::Retry("the sender has given up");  // and told why
+              return Status::Retry("the sender has given up");  // and has reported the reason
           }
         }
         return Status::Ok();
@@ -353,8 +354,8 @@ Status Ingest(Client& client, std::unique_ptr<EventStream> events, const IngestO
   ProducerState taken = *known;
   summary->known = known->lines;
 
-  // Shared, because a reader that waits for a pipe cannot be woken: when the sending fails, it is left
-  // behind.
+  // Shared, because a reader that waits for a pipe cannot be woken: if sending fails, the thread is
+  // abandoned.
   const auto reading =
       std::make_shared<Reading>(std::move(events), summary->lockstep, ordered, options, *known);
   std::thread reader([reading] { reading->Run(); });

@@ -42,8 +42,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::minutes kDrainPatience{10};
 constexpr std::chrono::seconds kDrainToldEvery{5};
-constexpr std::size_t kMostSources = 64;  // with an open publisher, beside those at work
-constexpr double kSilentAfter = 15;       // s: what a worker said so long ago says nothing of now
+constexpr std::size_t kMostSources = 64;  // with an open publisher, besides sources in use
+constexpr double kSilentAfter = 15;       // s: an older status of a worker is not current
 
 double WallClock() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -53,7 +53,8 @@ ProducerState ProducerOf(const client::SourceState& state) {
   return {.lines = state.events, .hash = state.hash, .owner = state.owner};
 }
 
-// What a slot's owner tells of its stages, by their names; the slot has all of them or, as its role says, one.
+// Stages as reported by a slot's owner, with their names; the slot has all stages or only the one of its
+// role.
 json StagesOf(const json& told, const json& slot) {
   json stages = json::array();
   const std::string role = slot.value("role", "");
@@ -67,7 +68,7 @@ json StagesOf(const json& told, const json& slot) {
   return stages;
 }
 
-// Where the gateway answers what this cannot: it has the states of all slots, and this none.
+// For questions that the gateway answers: the gateway has the states of all slots, and this client has none.
 Status AskTheGateway(const Question& question) {
   const auto value = [&](const char* name) {
     const auto found = question.parameters.find(name);
@@ -151,15 +152,15 @@ class RealKafkaClient final : public KafkaClient {
       }
       if (*told != Said::kNothing) said = *told;
     } else if (block.barrier || (!source.begun && block.first_line > 0 && drained_ == 0)) {
-      // A broadcast is in force for all that comes behind it, and for nothing before. One of an earlier life of the source may
-      // still be on its way.
+      // A broadcast takes effect for everything after it, and for nothing before it. A broadcast that an
+      // earlier publisher of the source sent may not be processed yet.
       if (Status s = Drain(source); !s.ok()) return s;
     }
     source.begun = true;
     AppendOutcome outcome;
     std::uint64_t line = block.first_line;
     const double now = WallClock();
-    ticker.Drop();  // of a block that could not be appended
+    ticker.Drop();  // left by a block that could not be appended
     for (const SourceLine& one : block.lines) {
       const std::uint64_t number = line++;
       if (one.envelope.empty() && one.original.empty()) continue;
@@ -204,7 +205,8 @@ class RealKafkaClient final : public KafkaClient {
       state.batch_hash = block.batch_begin->hash;
     }
     if (Status s = publisher.Commit(state); !s.ok()) {
-      // Somebody else sends this source now. Who asks again becomes its publisher, and learns how far it came.
+      // Another process sends this source now. The next request opens a new publisher, and reads how far the
+      // source has come.
       if (s.code() == StatusCode::kFenced) Forget(source);
       return s;
     }
@@ -246,17 +248,18 @@ class RealKafkaClient final : public KafkaClient {
   [[nodiscard]] bool remote() const override { return true; }
 
  private:
-  // Its owner is whoever has its turn, but for what mutex_ guards.
+  // Owned by the thread that has the turn, except for members guarded by mutex_.
   struct Source {
     FairMutex turn;
     std::unique_ptr<client::Publisher> publisher;  // null: to be opened
     std::optional<Ticker> ticker;                  // with the publisher
     std::unique_ptr<stream::kafka::Reader> passed;
     bool begun = false;                  // something was appended with this publisher
-    std::optional<ProducerState> known;  // guarded by mutex_: how far it has come, while it has a publisher
+    std::optional<ProducerState> known;  // guarded by mutex_: position, while there is a publisher
     std::uint64_t used = 0;              // guarded by mutex_
   };
-  // A source whose publisher is open. While it lives no other thread appends to the source; in lockstep, to any source.
+  // A source with an open publisher. While it exists no other thread appends to the source; in lockstep, to
+  // any source.
   struct Turn {
     std::shared_ptr<Source> source;
     std::unique_lock<FairMutex> lock;
@@ -264,8 +267,8 @@ class RealKafkaClient final : public KafkaClient {
 
   [[nodiscard]] bool lockstep() const { return settings_.order == settings::Order::kLockstep; }
 
-  // `order: lockstep` (periods.h). A barrier may pass while accounts of hosts are on their way, and be one hop behind them:
-  // they are at rest when none has been sent since the one before.
+  // `order: lockstep` (periods.h). A barrier may pass while accounts of hosts still move, one hop later than
+  // the barrier: all have arrived when no account was sent since the previous barrier.
   Status EndPeriod(Source& source) {
     std::uint64_t moved = 0;
     do {
@@ -274,7 +277,7 @@ class RealKafkaClient final : public KafkaClient {
     return SendBarrier(source, {.ends_period = true}, &moved);
   }
 
-  // Until all that was appended before, by whomever, has been processed.
+  // Waits until everything appended before, from any source, is processed.
   Status Drain(Source& source) {
     const std::uint64_t upto = appended_;
     if (drained_ >= upto) return Status::Ok();
@@ -285,8 +288,8 @@ class RealKafkaClient final : public KafkaClient {
     return Status::Ok();
   }
 
-  // A barrier goes through all stages of all partitions, in line with the data, and each says when it has come out at the
-  // end, and what has moved (MarkPassed).
+  // Sends a barrier and waits for it. A barrier passes through all stages of all partitions, in order with
+  // the data; each partition reports its passage and what has moved (MarkPassed).
   Status SendBarrier(Source& source, const wire::Barrier& barrier, std::uint64_t* moved) {
     *moved = 0;
     const stream::TopicPartition where{wire::kPassed, 0};
@@ -368,7 +371,7 @@ class RealKafkaClient final : public KafkaClient {
     return turn;
   }
 
-  // Takes out those that were used longest ago, beyond kMostSources. Holds mutex_.
+  // Removes the least recently used sources beyond kMostSources. Needs mutex_.
   std::vector<std::shared_ptr<Source>> CloseTheIdle() {
     std::vector<std::shared_ptr<Source>> closed;
     while (sources_.size() > kMostSources) {
@@ -377,7 +380,7 @@ class RealKafkaClient final : public KafkaClient {
         if (at->second.use_count() == 1 &&
             (oldest == sources_.end() || at->second->used < oldest->second->used))
           oldest = at;
-      if (oldest == sources_.end()) break;  // all are at work
+      if (oldest == sources_.end()) break;  // all are in use
       closed.push_back(std::move(oldest->second));
       sources_.erase(oldest);
     }
@@ -396,7 +399,8 @@ class RealKafkaClient final : public KafkaClient {
     source.known.reset();
   }
 
-  // Up to where the ledger was before a barrier that has passed: all of that has its postings.
+  // Reads the ledger up to its end before a barrier that has passed: the grants before it all have their
+  // postings.
   Result<json> Corrections(const Question& question,
                            const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
     const auto request = CorrectionRequestOf(question);
@@ -406,14 +410,14 @@ class RealKafkaClient final : public KafkaClient {
     auto turn = TurnOf("corrections");
     if (!turn.ok()) return turn.status();
     std::vector<std::uint64_t> grants(settings_.partitions);
-    // In lockstep what waits for the period's end is in the ledger and not posted.
+    // In lockstep, grants that wait for the end of the period are in the ledger but not posted.
     Status s = lockstep() ? EndPeriod(*turn->source) : Status::Ok();
     for (std::uint32_t p = 0; s.ok() && p < settings_.partitions; ++p) {
       const auto ends = (*admin)->EndsOf({wire::kGrants, p});
       s = ends.status();
       if (ends.ok()) grants[p] = ends->stable;
     }
-    ++appended_;  // by others, perhaps
+    ++appended_;  // other processes may have appended
     if (s.ok()) s = Drain(*turn->source);
     if (!s.ok()) return s;
     turn->lock.unlock();
@@ -423,7 +427,7 @@ class RealKafkaClient final : public KafkaClient {
     return CorrectionPlanJson(*plan);
   }
 
-  // In a source of its own, which counts what was submitted again.
+  // Uses its own source, which counts the resubmitted events.
   Result<json> Resubmit(std::uint64_t offset) {
     auto reader = cluster_->NewReader();
     if (!reader.ok()) return reader.status();
@@ -452,14 +456,14 @@ class RealKafkaClient final : public KafkaClient {
       s = publisher.Commit(
           {.events = publisher.state().events + 1, .said = static_cast<std::uint32_t>(said)});
     if (s.code() == StatusCode::kFenced) Forget(source);
-    // A broadcast is in force for what comes behind it, and this one's end is where it was processed.
+    // A broadcast takes effect for everything after it, so this call returns only when it is processed.
     ++appended_;
     if (s.ok()) s = lockstep() ? EndPeriod(source) : Drain(source);
     if (!s.ok()) return s;
     return json{{"resubmitted", offset}};
   }
 
-  // Offsets number the refusals; where a transaction has ended there is none.
+  // Offsets number the refusals; the markers of transactions take offsets, too.
   Result<json> Refused(std::uint64_t from, std::uint64_t limit) {
     auto reader = cluster_->NewReader();
     if (!reader.ok()) return reader.status();
@@ -481,7 +485,7 @@ class RealKafkaClient final : public KafkaClient {
     return json{{"refused", list}, {"all", end}};
   }
 
-  // As the ledger has it: openings that have become grants. Reads all of it.
+  // From the ledger: openings that have become grants. Reads the whole ledger.
   Result<json> Adopted(ProjectId project) {
     adoption::Totals totals;
     auto reader = cluster_->NewReader();
@@ -514,11 +518,11 @@ class RealKafkaClient final : public KafkaClient {
     return answer;
   }
 
-  // What is committed, by slot, and what each stream thread has last said of itself.
+  // The committed position of each slot, and the last status of each stream thread.
   Result<json> Tasks() {
     stream::kafka::NoListener listener;
     json tasks = json::array();
-    std::map<std::string, std::size_t> first;  // of each role's slots
+    std::map<std::string, std::size_t> first;  // index of each role's first slot
     for (const settings::RunSettings& role : AllRolesOf(settings_)) {
       const PipelineOptions pipeline = PipelineOf(role);
       const std::string name = RoleName(role);
@@ -560,7 +564,7 @@ class RealKafkaClient final : public KafkaClient {
                                  if (message.key() == kOrderKey) return Status::Ok();
                                  json said = json::parse(message.value(), nullptr, false);
                                  if (!said.is_object()) return Status::Ok();
-                                 // When it came to lie there: the worker's own clock may be anywhere.
+                                 // The broker's time of the record: the worker's own clock may be wrong.
                                  said["time"] = message.timestamp();
                                  workers[std::string(message.key())] = std::move(said);
                                  return Status::Ok();
@@ -602,8 +606,8 @@ class RealKafkaClient final : public KafkaClient {
   const KafkaDeployment deployment_;
   const std::unique_ptr<stream::kafka::Cluster> cluster_;
   const std::function<void(const std::string&)> report_;
-  // Blocks that this client has appended, of all sources, and how many of them are known to have been processed. One block more
-  // at first: what an earlier life appended.
+  // Number of blocks that this client has appended, over all sources, and how many of them are known to be
+  // processed. Starts at 1 for blocks of an earlier process.
   std::atomic<std::uint64_t> appended_ = 1;
   std::atomic<std::uint64_t> drained_ = 0;
   FairMutex lockstep_turn_;

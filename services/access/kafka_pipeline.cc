@@ -23,11 +23,11 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kTasksLive = std::chrono::seconds(2);  // asking costs the brokers a look at every slot
-constexpr std::size_t kSample = 2000;                 // grants that are kept for who looks
+constexpr auto kTasksLive = std::chrono::seconds(2);  // a query asks the brokers for every slot
+constexpr std::size_t kSample = 2000;                 // grants kept for viewers
 constexpr stream::kafka::Millis kPatience{10000};
 
-// Without becoming its publisher, which would end whoever sends it now. Reads the state of all sources.
+// Without opening a publisher, which would fence the current one. Reads the state of all sources.
 Result<ProducerState> LookAtSource(stream::kafka::Cluster& cluster, const std::string& source) {
   auto reader = cluster.NewReader();
   if (!reader.ok()) return reader.status();
@@ -45,7 +45,7 @@ Result<ProducerState> LookAtSource(stream::kafka::Cluster& cluster, const std::s
 
 class KafkaSink final : public EventSink {
  public:
-  // Both must outlive it.
+  // Both must outlive the sink.
   KafkaSink(KafkaClient& client, stream::kafka::Cluster& cluster, bool lockstep)
       : client_(client), cluster_(cluster), lockstep_(lockstep) {}
 
@@ -140,7 +140,8 @@ class KafkaPipeline final : public gateway::Pipeline {
     return ingest_.Take(batch);
   }
 
-  // Results as messages that wait or went; where transactions end a place is taken, so this is a little more than there are.
+  // Results are the messages of the topic, processed or not; transaction markers take offsets too, so the
+  // number is slightly too high.
   Result<gateway::Figures> Look() override {
     const std::lock_guard lock(mutex_);
     gateway::Figures figures;
@@ -152,7 +153,7 @@ class KafkaPipeline final : public gateway::Pipeline {
     if (Status s = FollowGrants(); !s.ok()) return s;
     figures.grants = granted_;
     figures.refused = view_.ledger().refused();
-    // What their owners tell, wherever they are.
+    // As reported by the slots' owners, in any process.
     for (const std::string_view stage : settings::kStageNames)
       figures.stages.push_back({.stage = std::string(stage)});
     const auto tasks = LookAtTasks();
@@ -188,7 +189,7 @@ class KafkaPipeline final : public gateway::Pipeline {
   Result<std::string> Metrics() override { return metrics_.Render(); }
 
  private:
-  // These hold mutex_.
+  // The following functions need mutex_.
   Result<json> LookAtTasks() {
     if (tasks_.is_null() || Clock::now() - tasks_at_ > kTasksLive) {
       auto answer = client_->Ask({.path = "/tasks"});
@@ -198,7 +199,7 @@ class KafkaPipeline final : public gateway::Pipeline {
     }
     return tasks_;
   }
-  // Of the ledger from the moment on when somebody looked first.
+  // Follows the ledger from the first call on.
   Status FollowGrants() {
     const bool first = next_.empty();
     next_.resize(partitions_);
@@ -233,10 +234,10 @@ class KafkaPipeline final : public gateway::Pipeline {
   const std::unique_ptr<KafkaClient> client_;
   BatchIngest ingest_;
   std::mutex mutex_;
-  json tasks_;  // guarded by mutex_, as is what follows
+  json tasks_;  // guarded by mutex_, like all following members
   Clock::time_point tasks_at_{};
   const std::unique_ptr<stream::embedded::IndexedLog> grants_;
-  std::vector<std::uint64_t> next_;  // of the ledger's partitions
+  std::vector<std::uint64_t> next_;  // by partition of the ledger
   std::uint64_t granted_ = 0;
   std::deque<std::string> newest_;
 };

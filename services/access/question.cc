@@ -18,8 +18,8 @@ namespace cobblestone {
 namespace {
 
 constexpr std::uint64_t kMostRefusalsShown = 10000;
-// A question waits so long for an idle pipeline, then the asker asks again: a server that stops is not held
-// up.
+// A question waits this long for an idle pipeline, then the client repeats it: a stopping server is not
+// delayed.
 constexpr auto kIdlePatience = std::chrono::seconds(1);
 constexpr auto kIdleStep = std::chrono::milliseconds(2);
 
@@ -37,7 +37,7 @@ constexpr std::array<CodeName, 7> kCodeNames = {{{StatusCode::kRetry, "retry", 5
                                                  {StatusCode::kInvalidArgument, "invalid_argument", 400},
                                                  {StatusCode::kNotFound, "not_found", 404}}};
 
-// The parameters of one question; the first error is kept and wins.
+// The parameters of one question; status() is the first error.
 class Parameters {
  public:
   explicit Parameters(const Question& question) : question_(question) {}
@@ -216,7 +216,7 @@ Result<nlohmann::json> AnswerLong(Engine& engine, const Question& question,
   const LedgerPlaces to{.grants = parameters.Numbers("grants"), .postings = parameters.Numbers("postings")};
   const bool anew = parameters.Optional<int>("anew", 0) != 0;
   if (!parameters.status().ok()) return parameters.status();
-  LowerThreadPriority(15);  // an export waits for it, and nobody else
+  LowerThreadPriority(15);  // only an export waits for it
   return engine.SumLedger(to, anew, progress);
 }
 

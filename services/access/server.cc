@@ -25,36 +25,36 @@ namespace cobblestone {
 namespace {
 
 constexpr std::size_t kConnections = 256;
-constexpr std::size_t kThreads = 16;              // for questions, and as many for changes
-constexpr std::size_t kLongRuns = 8;              // at a time
+constexpr std::size_t kThreads = 16;              // for questions, and the same number for changes
+constexpr std::size_t kLongRuns = 8;              // at the same time
 constexpr auto kSilence = std::chrono::hours(1);  // between two requests of a client
-// Of one request, once it has begun: a client that is stopped in the middle.
+// Limit of one request once it has begun, for a client that stops in the middle.
 constexpr auto kPatience = std::chrono::seconds(60);
 constexpr std::size_t kLargestBody = 256u << 20;
-constexpr std::size_t kBodies = 8 * kLargestBody;  // its clients are its owner's
+constexpr std::size_t kBodies = 8 * kLargestBody;  // all clients belong to the server's user
 
 constexpr const char* kJson = "application/json";
 constexpr const char* kJsonLines = "application/x-ndjson";
 
 std::string Line(const nlohmann::json& json) {
-  // Text of the input may hold any bytes; what is no UTF-8 is shown as such.
+  // Text of the input may contain any bytes; invalid UTF-8 is replaced.
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-// What one thread has to say while another one sends it.
+// Lines that one thread writes and another thread sends.
 class Lines {
  public:
   void Put(std::string line, bool last) {
     {
       std::lock_guard lock(mutex_);
-      // Progress that nobody has read yet is out of date.
+      // Progress that was not read yet is outdated.
       if (!waiting_.empty()) waiting_.pop_back();
       waiting_.push_back(std::move(line));
       ended_ = last;
     }
     ready_.notify_one();
   }
-  // The next line; *last when it is the last one.
+  // The next line; *last is set if it is the last one.
   std::string Take(bool* last) {
     std::unique_lock lock(mutex_);
     ready_.wait(lock, [&] { return !waiting_.empty(); });
@@ -71,7 +71,7 @@ class Lines {
   bool ended_ = false;
 };
 
-// A long question on a thread of its own; another one sends what it says.
+// Runs a long question on its own thread; another thread sends its lines.
 class LongRun final : public http::Producer {
  public:
   LongRun(Engine& engine, Question question) {
@@ -89,7 +89,7 @@ class LongRun final : public http::Producer {
       lines_.Put(Line(last), true);
     });
   }
-  // It cannot be told to stop; a client that goes away waits for nothing, this thread does.
+  // The thread cannot be stopped; the client may disconnect, but the thread is awaited.
   ~LongRun() override { thread_.join(); }
 
   bool Next(std::string* piece) override {
@@ -136,7 +136,7 @@ class Server::Impl final : public http::Service {
   ~Impl() override {
     if (!server_) return;
     server_.reset();
-    // A successor may have bound the path already.
+    // A new server may already have bound the path.
     struct stat file {};
     if (::stat(path_.c_str(), &file) == 0 && file.st_ino == inode_) ::unlink(path_.c_str());
   }

@@ -8,8 +8,8 @@
 
 namespace cobblestone::adoption {
 
-// Totals of the profiles and figures that the stages keep. Opening balances are those of the accounts, not those that
-// the figures imply. Scans all accounts; each partition is of one commit.
+// Totals of the profiles and figures that the stages keep. Opening balances are those of the accounts, not
+// those that the figures imply. Scans all accounts; each partition is of one commit.
 Result<Totals> AdoptedTotals(view::State& state, ProjectId project);
 
 }  // namespace cobblestone::adoption

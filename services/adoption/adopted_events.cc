@@ -10,7 +10,7 @@
 namespace cobblestone::adoption {
 namespace {
 
-// Of the columns that the pipeline itself keeps; the profile has them as they are.
+// For columns that the pipeline itself uses. The profile keeps the values unchanged.
 double TimeOrNone(double time) { return time > 0 && time < wire::kMaxTime ? time : 0; }
 
 template <class Row>

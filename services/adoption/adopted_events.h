@@ -1,7 +1,7 @@
 // Converts rows of a project's database to bodies of events (schemas/events.proto), for `adopt`. Pure.
 //
-// Never part of an event: the internal cross-project id, the address, the authenticator, and a host's domain name.
-// The values that statistics files derive from them are computed here.
+// Never part of an event: the internal cross-project id, the address, the authenticator, and a host's domain
+// name. The values that statistics files derive from them are computed here.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ wire::UserMember MemberOf(const statistics::User& user, bool agrees);
 wire::HostMember MemberOf(const statistics::Host& host);
 wire::TeamMember MemberOf(const statistics::Team& team);
 
-// A total that cannot be a balance (wire::BalanceOf) opens the account with 0; an invalid time becomes 0. The figures
-// keep the values of the database.
+// A total that cannot be a balance (wire::BalanceOf) opens the account with 0; an invalid time becomes 0. The
+// figures keep the values of the database.
 wire::OpeningTotal OpeningOf(const statistics::User& user);
 wire::OpeningTotal OpeningOf(const statistics::Host& host);
 wire::OpeningTotal OpeningOf(const statistics::Team& team);

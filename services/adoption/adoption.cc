@@ -14,7 +14,7 @@ namespace {
 using statistics::EntitiesFile;
 using wire::AccountKind;
 
-// Parts of an account are told one by one, each under its own id.
+// Each part of an account is an event of its own, with its own id.
 enum Part : std::uint64_t { kBadges = 1, kCredit = 2, kConsent = 3, kTombstone = 4 };
 
 class Teller {
@@ -114,7 +114,7 @@ class Teller {
     });
   }
 
-  // `all` hands over rows in order of holder; those of one holder make one event.
+  // `all` visits rows in order of holder; the rows of one holder become one event.
   template <class Row, class Add, class All>
   Status ByHolder(Part part, AccountKind kind, const char* table, const All& all, const Add& add) {
     wire::AccountFacts facts{.kind = kind};
@@ -201,7 +201,7 @@ class Stream final : public EventStream {
   }
   [[nodiscard]] EventFormat format() const override { return EventFormat::kRows; }
   [[nodiscard]] bool has_own_ticks() const override { return false; }
-  // In events, for want of bytes.
+  // Counts events, because there are no bytes to count.
   [[nodiscard]] std::uint64_t bytes_read() const override { return done_; }
   [[nodiscard]] std::uint64_t bytes_total() const override { return events_; }
 
@@ -212,7 +212,7 @@ class Stream final : public EventStream {
   std::uint64_t done_ = 0;
 };
 
-// Counts what is read.
+// Counts the events of a survey.
 class Surveyor {
  public:
   Surveyor(EntitiesFile& entities, Survey& survey) : entities_(entities), survey_(survey) {}

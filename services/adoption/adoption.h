@@ -1,10 +1,11 @@
 // The rows of an existing project as a stream of events: the source of `cobblestone adopt`
-// (services/access/ingest.h). Depends only on the file of entities, the file of statistics rows and the options, so
-// that it can be sent again.
+// (services/access/ingest.h). Depends only on the file of entities, the file of statistics rows and the
+// options, so that it can be sent again.
 //
-// Order: the project's profile; for each user: member and opening, then badges, credit by app, consent and tombstones
-// of users (also of users without a row); the same for teams and for hosts; then statistics rows in the order of
-// their file. All events have one time and, for each kind, one id: the same event from another source is a repeat.
+// Order: the project's profile; for each user: member and opening, then badges, credit by app, consent and
+// tombstones of users (also of users without a row); the same for teams and for hosts; then statistics rows
+// in the order of their file. All events have one time and, for each kind, one id: the same event from
+// another source is a repeat.
 #pragma once
 
 #include <cstdint>
@@ -36,21 +37,21 @@ using TakeEvent = std::function<Status(const wire::Event&, const std::function<s
 // belong to an account (an id below 1).
 Status ForEachEvent(statistics::EntitiesFile& entities, const Options& options, const TakeEvent& take);
 
-// Figures of the files: totals of the rows, number of events, and rows whose references are missing.
+// Figures of the files: totals of the rows, number of events, and rows with missing references.
 struct Survey {
   Totals totals;
   std::uint64_t events = 0;
   std::uint64_t host_versions = 0;
   std::uint64_t app_versions = 0;
   std::uint64_t apps = 0;
-  std::uint64_t owners_missing = 0;    // hosts whose user has no row
-  std::uint64_t hosts_of_nobody = 0;   // hosts with user 0
-  std::uint64_t founders_missing = 0;  // teams whose founder has no row
-  std::uint64_t teams_missing = 0;     // users whose team has no row
+  std::uint64_t owners_missing = 0;    // hosts with a user that has no row
+  std::uint64_t hosts_of_nobody = 0;   // hosts without an owner (user 0)
+  std::uint64_t founders_missing = 0;  // teams with a founder that has no row
+  std::uint64_t teams_missing = 0;     // users with a team that has no row
 };
 
-// Checks all events before any is sent: counts them, and fails with the first event that the pipeline would refuse by
-// itself (InvalidArgument, with its place). `progress` receives the number of events so far.
+// Checks all events before any is sent: counts them, and fails with the first event that the pipeline would
+// refuse by itself (InvalidArgument, with its place). `progress` receives the number of events so far.
 Result<Survey> LookAt(statistics::EntitiesFile& entities, const Options& options,
                       const std::function<void(std::uint64_t)>& progress);
 

@@ -29,7 +29,7 @@ json KindJson(const KindTotals& totals) {
           {"no_balance", totals.no_balance},    {"figures", figures}};
 }
 
-// Of a text that MicroText has made.
+// Parses the output of MicroText().
 credit::MicroTotal MicroOf(const std::string& text) {
   credit::MicroTotal micro = 0;
   for (const char c : text)

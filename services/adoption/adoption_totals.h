@@ -1,5 +1,5 @@
-// Control totals of an adoption: of the rows as read, and of the state of the pipeline afterwards. Sums of whole
-// numbers, therefore exact in any order.
+// Control totals of an adoption: of the rows as read, and of the state of the pipeline afterwards. Sums of
+// whole numbers, therefore exact in any order.
 #pragma once
 
 #include <cstdint>
@@ -36,11 +36,11 @@ struct Totals {
   [[nodiscard]] KindTotals& Of(wire::AccountKind kind);
 };
 
-// {"users": {"accounts", "profiles", "credit", "rac", "no_balance", "figures"}, "teams", "hosts"}. Credit and rac are
-// text with six decimals, figures are 32 hexadecimal digits.
+// {"users": {"accounts", "profiles", "credit", "rac", "no_balance", "figures"}, "teams", "hosts"}. Credit and
+// rac are text with six decimals, figures are 32 hexadecimal digits.
 nlohmann::json TotalsJson(const Totals& totals);
-// Differences between `read` and `then`, by kind and field: {"users": {"credit": "-0.000001"}}; empty: none. Compares
-// only fields of `then`. Credit and rac are given as differences, other fields as the value in `then`.
+// Differences between `read` and `then`, by kind and field: {"users": {"credit": "-0.000001"}}; empty: none.
+// Compares only fields of `then`. Credit and rac are differences, other fields have the value in `then`.
 nlohmann::json DifferenceOf(const nlohmann::json& read, const nlohmann::json& then);
 
 }  // namespace cobblestone::adoption

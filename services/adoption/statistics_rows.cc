@@ -29,7 +29,7 @@ class Fields {
     if (found == object_.end() || found->is_null()) return std::nullopt;
     return Number(name);
   }
-  // Ids and the like.
+  // For ids and counts.
   std::uint64_t Whole(const char* name) {
     const auto found = object_.find(name);
     if (found == object_.end()) return Bad<std::uint64_t>(name, "is missing");
@@ -106,7 +106,7 @@ wire::EventBody AppOf(Fields& fields) {
                           .min_avg_pfc = fields.NumberIfAny("min_avg_pfc")};
 }
 
-// What is wrong with the line; empty: nothing.
+// Returns the problem of the line; empty: none.
 std::string ReadRow(const std::string& text, ProjectId project, StatisticsRow* row) {
   const json object = json::parse(text, nullptr, false);
   if (!object.is_object()) return "the line is no JSON object";

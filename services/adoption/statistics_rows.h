@@ -1,5 +1,5 @@
-// Statistics rows that a project supplies (`adopt --statistics`): JSON Lines, as `replay --state-out` writes them
-// (docs/guides/what-if.md). Read line by line, so that a file may be of any length.
+// Statistics rows that a project supplies (`adopt --statistics`): JSON Lines, as `replay --state-out` writes
+// them (docs/guides/what-if.md). Read line by line, so that a file may be of any length.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,9 @@ struct StatisticsRow {
   std::uint64_t line = 0;  // from 1
 };
 
-// All rows in order. NotFound, or InvalidArgument with file and line: not JSON; a number that is missing, not finite
-// or of another type; a row of another project. Ends early with the first status of `take` that is not Ok.
+// All rows in order. NotFound, or InvalidArgument with file and line: not JSON; a number that is
+// missing, not finite or of another type; a row of another project. Ends early with the first
+// status of `take` that is not Ok.
 Status ReadStatistics(const std::string& path, ProjectId project,
                       const std::function<Status(const StatisticsRow&)>& take);
 

@@ -19,7 +19,7 @@ namespace {
 using statistics::KindTotals;
 using stream::Key;
 
-// Where in error messages an account is.
+// Names the kind of account in error messages.
 const char* NameOf(LedgerAccount account) {
   switch (account) {
     case LedgerAccount::kHost: return "host";
@@ -97,7 +97,7 @@ class Reconciler {
                                         [&](const auto& e, const auto& w) { return place(e) < w; });
     return found != entries.end() && place(*found) == wanted ? &*found : nullptr;
   }
-  // The state accounts for so much of what the ledger gave.
+  // `micro` of the account's ledger sum is accounted for by the state.
   void Account(LedgerAccount account, std::uint64_t id, credit::MicroTotal micro) {
     if (micro == 0) return;
     if (LedgerSums::Entry* entry = Find(account, id)) {
@@ -130,13 +130,13 @@ class Reconciler {
       if (!IsOurs(key)) return Status::Ok();
       totals_.hosts.accounts += host.elsewhere || host.merge.done ? 0 : 1;
       totals_.hosts.total += host.account.total_micro;
-      // What it gave to the host that it has become the ledger gave to it.
+      // The ledger granted to this host all credit that the host later gave to the host that it has become.
       Account(LedgerAccount::kHost, key.id, host.account.total_micro + host.merge.given_micro);
       if (host.merge.done) Account(LedgerAccount::kHost, host.merge.into.value, -host.merge.given_micro);
       return Status::Ok();
     });
   }
-  // All that has come to a partition is in the account there, waits for it, or was sent on.
+  // All credit that came to a partition for a host is in the account, waits for the account, or was sent on.
   Status Moves(const view::Rows& rows) {
     return view::ForEach(rows, accounts::kMovesTable, [&](const Key& key, const accounts::HostMoves& moves) {
       if (!IsOurs(key)) return Status::Ok();
@@ -174,7 +174,7 @@ class Reconciler {
                            return Status::Ok();
                          });
   }
-  // `order: lockstep`: in the ledger, and applied at the next barrier.
+  // `order: lockstep`: these grants are in the ledger and are applied at the next barrier.
   Status WaitingForPeriod(const view::Rows& rows) {
     return view::ForEach(rows, accounts::kSortedTable, [&](const Key&, const accounts::SortedGrant& one) {
       if (one.project != project_.value) return Status::Ok();
@@ -186,7 +186,8 @@ class Reconciler {
       return Status::Ok();
     });
   }
-  // Which opening balances of teams are in their totals the state says: its stage applies them before they are among the grants.
+  // The state decides which opening balances of teams count: TEAMS applies an opening before its record is
+  // among the grants.
   Status Teams(const view::Rows& rows) {
     return view::ForEach(rows, teams::kTeamsTable, [&](const Key& key, const teams::TeamState& team) {
       if (!IsOurs(key)) return Status::Ok();
@@ -215,7 +216,7 @@ class Reconciler {
     });
   }
 
-  // Of a user that was deleted before accounts were kept on its own total stands still; its hosts' go on.
+  // Users that an earlier program deleted receive nothing more (UserState::kept_on), but their hosts do.
   void LookAtDeleted() {
     for (const std::uint64_t user : deleted_) {
       LedgerSums::Entry* entry = Find(LedgerAccount::kUser, user);

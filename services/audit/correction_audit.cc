@@ -52,7 +52,7 @@ Status CorrectionAudit::CheckResult(const OfResult& which, const Corrected& corr
                           view == ledger.projects.end() ? &unknown : &view->second);
   auto grants = ledger.index.Grants(project, result);
   if (!grants.ok()) return grants.status();
-  // A correction behind the snapshot may name a version that came behind it.
+  // A correction after the snapshot may name a policy version that the snapshot does not include.
   std::erase_if(*grants, ledger.is_behind);
   const auto postings = ledger.index.Postings(project, result);
   if (!postings.ok()) return postings.status();
@@ -89,7 +89,7 @@ Status CorrectionAudit::CheckResult(const OfResult& which, const Corrected& corr
   return Status::Ok();
 }
 
-// A late result got what the others of its workunit got, and its grant does not name them.
+// A late result got the amount of its workunit's other results, but its grant does not name these results.
 Status CorrectionAudit::ReadLateWorkunits(const AuditedLedger& ledger) {
   for (const auto& [which, corrected] : results_) {
     if (!corrected.repriced) continue;
@@ -109,7 +109,7 @@ Status CorrectionAudit::ReadLateWorkunits(const AuditedLedger& ledger) {
   });
 }
 
-// The others' grants, of which the price of this one is made.
+// Reads the grants of the workunit's other results: the price depends on them.
 Status CorrectionAudit::ReadReplicas(const wire::Grant& final, const AuditedLedger& ledger,
                                      CorrectionReader& reader) const {
   const auto late = late_workunits_.find({final.head.project, final.claim->workunit});

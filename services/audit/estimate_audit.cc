@@ -20,7 +20,7 @@ std::string NameOfUser(std::uint32_t project, std::uint64_t user) {
 
 std::string Text(credit::MicroTotal value) { return std::to_string(static_cast<long long>(value)); }
 
-// By how much the first is more than the second, where they differ at all.
+// The difference of `state` and `records`.
 template <class Sums>
 std::string Off(const Sums& state, const Sums& records) {
   const auto more = [](std::uint64_t a, std::uint64_t b) {
@@ -59,7 +59,7 @@ Status EstimateAudit::Look(accounts::AccountsStage& stage) {
   s = stage.host_estimates().ForEachStored([&](const stream::Key& key, const accounts::HostEstimates& host) {
     any_ = true;
     for (const credit::OwnerEstimates& owner : stage.Whole(key, host).owners) {
-      if (owner.sums == credit::EstimateSums{}) continue;  // they went to the host that this one became
+      if (owner.sums == credit::EstimateSums{}) continue;  // moved to the host that this host became
       state_[{key.project, owner.user.value, key.id}] = owner.sums;
       if (owner.user) open_of_hosts_[{key.project, owner.user.value}] += owner.open();
     }
@@ -75,7 +75,7 @@ Status EstimateAudit::Look(accounts::AccountsStage& stage) {
         credit::Add(stage.Whole(key, project).sums, projects_[key.project]);
       });
   if (!s.ok()) return s;
-  // `order: lockstep`: in the ledger, and applied at the next barrier.
+  // `order: lockstep`: these grants are in the ledger and are applied at the next barrier.
   stage.sorted().ForEach([&](const stream::Key&, const accounts::SortedGrant& one) {
     wire::Grant grant;
     if (!wire::DecodeGrant(one.bytes, &grant) || !grant.estimate) return;
@@ -111,7 +111,8 @@ void EstimateAudit::Take(const wire::Grant& grant, const std::string& where, boo
   AddRecord(grant, ledger_[OwnerOf(grant.head)]);
 }
 
-// The sums, else the first day that differs: what is reported of one day may be lost and that of another one doubled.
+// Reports the difference of the sums, or else the first day that differs: one day's record may be lost and
+// another day's counted twice.
 void EstimateAudit::Compare(const std::string& whose, const credit::EstimateSums& state,
                             const credit::EstimateSums& records) {
   if (state == records) return;
@@ -161,7 +162,7 @@ void EstimateAudit::Check() {
   for (const auto& [number, machine] : machines_) {
     const double most = credit::CreditOfFlops(machine.flops, credit::Constants{}) * 1e6 *
                         std::max(machine.newest - machine.since, 0.0);
-    // What was saved and spent was rounded with each record.
+    // Each record rounds the saved and the spent time.
     if (static_cast<double>(machine.allowed) > most * (1 + 1e-9) + static_cast<double>(machine.records))
       problem_("machine " + std::to_string(number) + ": all its projects together were believed " +
                Text(machine.allowed) + " micro-credits, and it can have done " + std::to_string(most));

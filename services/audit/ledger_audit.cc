@@ -1,5 +1,5 @@
-// The audit: every grant from its recorded inputs once more, every total from the grants. Slot by slot, each as of one
-// commit, so that it may run while work goes on.
+// The audit: recomputes each grant from its recorded inputs, and each total from the grants. Reads the state
+// slot by slot, each as of one commit, so the pipeline may run meanwhile.
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -35,16 +35,16 @@ struct Sum {
 };
 using Sums = std::unordered_map<std::uint64_t, Sum>;  // by account, of one project
 
-// What trickles of one result were paid, and how much of it has become final.
+// Trickle payments of one result, and the part that has become final.
 struct Paid {
   ProjectId project;
   ResultId result;
   credit::MicroTotal partials = 0;
   credit::MicroTotal settled = 0;
-  credit::MicroTotal reversed = 0;  // by operators, while its job ran
+  credit::MicroTotal reversed = 0;  // by operators while the job ran
 };
 
-// What one partition of accounts has sent others about a host that moved: records, and the credit in them.
+// Records that one ACCOUNTS partition has sent to others for a host that moved, and their credit.
 struct Sent {
   std::uint64_t records = 0;
   Sum sum;
@@ -58,12 +58,12 @@ struct Snapshot {
   std::map<std::uint32_t, Sums> users;
   std::map<std::uint32_t, Sums> provisional;  // of users, in `micro`
   std::map<std::uint32_t, Sums> teams;
-  std::map<std::uint32_t, Sums> parked;   // that wait for their user's event, or to be applied, by host
-  std::map<std::uint32_t, Sums> expired;  // that have waited in vain, by user
-  std::map<std::pair<std::uint32_t, std::uint64_t>, accounts::UnnamedUser> unnamed;  // of those users
+  std::map<std::uint32_t, Sums> parked;   // grants that wait for their user or to be applied, by host
+  std::map<std::uint32_t, Sums> expired;  // grants that expired while they waited for their user, by user
+  std::map<std::pair<std::uint32_t, std::uint64_t>, accounts::UnnamedUser> unnamed;  // these users
   std::map<std::uint32_t, std::unordered_map<std::uint64_t, bool>> deleted_users;
   SentByHost sent;
-  std::map<std::uint32_t, Sums> inherited;  // that hosts which have become others gave those, by host
+  std::map<std::uint32_t, Sums> inherited;  // credit that merged hosts gave to their new host, by new host
 };
 
 void AddProvisional(const wire::GrantHead& head, std::map<std::uint32_t, Sums>& to) {
@@ -98,7 +98,8 @@ class Auditor {
   void CheckPartial(const wire::Grant& grant, const std::string& where);
   void CheckUnpaid(const wire::Grant& grant, const std::string& where);
   void CheckInvalid(const wire::Grant& grant, const std::string& where);
-  // The policy version that the claim names. Null: there never was one, and that is a problem. Prices the claim again.
+  // Prices the claim again. Returns the policy version that the claim names; null, and a problem, if
+  // there never was such a version.
   const credit::PolicyVersion* CheckClaim(const credit::Claim& claim, ProjectId project,
                                           const std::string& where);
   void CheckReversal(const wire::Grant& grant, const std::string& where);
@@ -123,7 +124,7 @@ class Auditor {
   const std::function<void(std::uint64_t, std::uint64_t)>& progress_;
   std::map<std::uint32_t, wire::ProjectView> projects_;
   std::vector<std::pair<std::uint64_t, std::int64_t>> amounts_;  // hash of (project, result), credit
-  std::vector<std::uint64_t> finals_;                            // hashes of those that have their grant
+  std::vector<std::uint64_t> finals_;                            // hashes of results with a final grant
   std::unordered_map<std::uint64_t, Paid> paid_;                 // by hash
   std::uint64_t done_ = 0;
   std::uint64_t all_ = 0;
@@ -136,15 +137,15 @@ class Auditor {
   std::uint64_t late_ = 0;
   std::uint64_t openings_ = 0;
   std::uint64_t host_moves_ = 0;
-  std::uint64_t waiting_ = 0;  // for their user's event
-  std::uint64_t expired_ = 0;  // that have waited in vain: their hosts alone have the credit
+  std::uint64_t waiting_ = 0;  // for an event that names the user
+  std::uint64_t expired_ = 0;  // after this wait: only the host has the credit
   std::uint64_t postings_ = 0;
   std::uint64_t accounts_ = 0;
-  std::uint64_t half_told_ = 0;  // results of which one event has come and its partner not
+  std::uint64_t half_told_ = 0;  // results with a completion or a validation, but not both
   std::uint64_t problems_ = 0;
   credit::MicroTotal granted_ = 0;
   credit::MicroTotal posted_ = 0;
-  std::vector<SentByHost> arrived_;  // by the partition that sent it
+  std::vector<SentByHost> arrived_;  // by sending partition
   std::vector<std::string> told_;
   EstimateAudit estimates_{[this](std::string text) { Problem(std::move(text)); }};
   MergeAudit merges_{[this](std::string text) { Problem(std::move(text)); }};
@@ -185,7 +186,7 @@ Status Auditor::Run(std::vector<StageSet>& stages, stream::embedded::Runner& run
       if (s.ok())
         s = set.accounts->hosts().ForEachStored(
             [&](const stream::Key& key, const accounts::HostAccount& host) {
-              // What it gave to the host that it has become was its own before.
+              // The credit that the host gave to the host that it has become was its own before.
               const accounts::HostMerge& merge = host.merge;
               snapshot.hosts[key.project][key.id] = {host.account.total_micro + merge.given_micro,
                                                      host.account.grants + merge.given_grants};
@@ -197,7 +198,7 @@ Status Auditor::Run(std::vector<StageSet>& stages, stream::embedded::Runner& run
       if (s.ok())
         s = set.accounts->moves().ForEachStored(
             [&](const stream::Key& key, const accounts::HostMoves& moves) {
-              // All that has come here is in the account, waits for it, or was sent on.
+              // All credit that came here for the host is in the account, waits for it, or was sent on.
               Sum& all = snapshot.hosts[key.project][key.id];
               all.micro += moves.sent_micro;
               all.grants += moves.sent_grants;
@@ -238,7 +239,7 @@ Status Auditor::Run(std::vector<StageSet>& stages, stream::embedded::Runner& run
             });
       if (s.ok()) s = estimates_.Look(*set.accounts);
       if (s.ok()) s = merges_.Look(k, engine_.lockstep(), *set.accounts);
-      // `order: lockstep`: in the ledger, and applied at the next barrier.
+      // `order: lockstep`: these grants are in the ledger and are applied at the next barrier.
       set.accounts->sorted().ForEach([&](const stream::Key&, const accounts::SortedGrant& one) {
         wire::GrantHead head;
         if (!wire::DecodeGrantHead(one.bytes, &head)) return;
@@ -291,8 +292,8 @@ Status Auditor::Run(std::vector<StageSet>& stages, stream::embedded::Runner& run
   return Status::Ok();
 }
 
-// What a host's account or a share of a grant brings to a partition counts as sent by the other one if it was sent before
-// that one's snapshot.
+// A record that another partition sent (a host's account, or a share of a grant) counts as arrived only if it
+// was sent before the sender's snapshot.
 void Auditor::TakeTransfer(const wire::Grant& grant, const std::vector<Snapshot>& snapshots,
                            const std::string& where) {
   const wire::HostTransfer& transfer = *grant.transfer;
@@ -326,7 +327,7 @@ void Auditor::CheckTransfers(const std::vector<Snapshot>& snapshots) {
     }
 }
 
-// `refused_end`: of `refused`, before the state was looked at.
+// `refused_end`: end of `refused` before the snapshots.
 Status Auditor::CheckMerges(std::uint64_t refused_end) {
   if (merges_.merges() > 0) {
     Status s = engine_.ForEachRecord({wire::kRefused, 0}, [&](std::uint64_t offset, std::string_view record) {
@@ -349,7 +350,7 @@ Status Auditor::CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapsh
   std::map<std::uint32_t, Sums> expired;
   std::map<std::uint32_t, Sums> provisional;
   Status s = engine_.ForEachRecord({wire::kGrants, k}, [&](std::uint64_t offset, std::string_view record) {
-    // Behind the snapshot lies what other partitions had sent before theirs.
+    // After the snapshot come records that other partitions sent before their own snapshots.
     const bool behind = offset >= snapshot.grants_end;
     if (behind && !any_moves && !estimates_.any() && !merges_.any()) return false;
     if (!behind) Step();
@@ -428,7 +429,7 @@ Status Auditor::CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapsh
     return true;
   });
   if (!s.ok()) return s;
-  // What waits is in the ledger and not yet in the host's total.
+  // Waiting grants are in the ledger, but not yet in the host's total.
   for (const auto& [project, parked] : snapshot.parked)
     for (const auto& [host, sum] : parked) {
       hosts[project][host].micro -= sum.micro;
@@ -439,7 +440,7 @@ Status Auditor::CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapsh
       hosts[project][host].micro += sum.micro;
       hosts[project][host].grants += sum.grants;
     }
-  // Of a user that was deleted before accounts were kept on its own total stands still; its hosts' go on.
+  // Users that an earlier program deleted receive nothing more (UserState::kept_on), but their hosts do.
   std::map<std::uint32_t, Sums> living = snapshot.users;
   std::map<std::uint32_t, Sums> living_provisional = snapshot.provisional;
   for (const auto& [project, deleted] : snapshot.deleted_users)
@@ -495,8 +496,6 @@ Paid& Auditor::PaidOf(const wire::GrantHead& head) {
   return paid;
 }
 
-// What its mark is worth at the recorded price, less what was paid before.
-// A trickle that brought nothing.
 void Auditor::CheckUnpaid(const wire::Grant& grant, const std::string& where) {
   ++unpaid_;
   const bool says_why = grant.partial && (grant.partial->outcome != credit::TrickleOutcome::kPaid ||
@@ -540,13 +539,13 @@ void Auditor::CheckReversal(const wire::Grant& grant, const std::string& where) 
   if (grant.reason.empty()) Problem(where + ": takes back, and does not say why");
 }
 
-// Of a result that is decided all that its trickles were paid is final, or was taken back before; of others nothing is final.
+// If a result is decided, all its trickle payments are final or were reversed before; otherwise none is final.
 Status Auditor::CheckPaid(LedgerIndex& index) {
   for (auto& [hash, paid] : paid_) {
     if (paid.settled + paid.reversed == paid.partials) continue;
-    // One that was granted under another host than its trickles named has settled nothing.
+    // A grant under another host than that of the trickles has settled nothing.
     if (paid.settled == 0 && !std::binary_search(finals_.begin(), finals_.end(), hash)) continue;
-    // Partial grants that lie behind the snapshot of another partition are not in the sum.
+    // The sum lacks partial grants after the snapshot of another partition.
     const auto places = index.Grants(paid.project, paid.result);
     if (!places.ok()) return places.status();
     credit::MicroTotal partials = 0;
@@ -572,7 +571,7 @@ void Auditor::CheckFinal(const wire::Grant& grant, const std::string& where, Led
   const credit::Claim& claim = *grant.claim;
   bool ok = true;
   const credit::MicroCredit worth = credit::RoundToMicro(grant.detail.credit, &ok);
-  // Less what its trickles were paid.
+  // The worth less the trickle payments.
   const credit::MicroCredit due =
       credit::SettlePartials(claim.paid, worth, claim.settlement, grant.head.time).final_micro;
   if (due != grant.head.credit_micro || !ok)
@@ -604,7 +603,7 @@ const credit::PolicyVersion* Auditor::CheckClaim(const credit::Claim& claim, Pro
   return policy;
 }
 
-// Of a result that was judged invalid: it awards nothing, and its worth is what its claim comes to.
+// The record of a result that was judged invalid awards nothing, and states the worth of its claim.
 void Auditor::CheckInvalid(const wire::Grant& grant, const std::string& where) {
   ++invalid_;
   if (!grant.claim) return Problem(where + ": is of a result that was judged invalid, and has no claim");
@@ -663,12 +662,12 @@ Result<std::string> Auditor::RecordAt(const LedgerPlace& place, wire::Topic topi
   return std::string(record);
 }
 
-// What another result of the same workunit got.
+// A late result gets the amount of another result of its workunit.
 void Auditor::CheckLate(const wire::Grant& grant, const std::string& where, LedgerIndex& index) {
   ++late_;
-  if (!grant.detail.canonical_result) return;  // the validator named none: nothing to compare with
+  if (!grant.detail.canonical_result) return;  // the validator named no canonical result: nothing to compare
   auto places = index.Grants(grant.head.project, grant.detail.canonical_result);
-  if (!places.ok() || places->empty()) return;  // granted nothing itself: its host is gone
+  if (!places.ok() || places->empty()) return;  // the canonical result's host is deleted: no grant
   wire::Grant canonical;
   bool decided = false;
   for (const LedgerPlace& place : *places) {
@@ -678,7 +677,7 @@ void Auditor::CheckLate(const wire::Grant& grant, const std::string& where, Ledg
     if (decided || !wire::DecodeGrantHead(*record, &head) || head.kind != wire::GrantKind::kFinal) continue;
     decided = wire::DecodeGrant(*record, &canonical);
   }
-  if (!decided) return;  // trickles were paid for it, and no more
+  if (!decided) return;  // the canonical result has trickle payments only
   if (!canonical.claim || canonical.claim->workunit != grant.claim->workunit ||
       !SameBits(canonical.detail.credit, grant.detail.credit))
     Problem(where + ": late, and did not get what the canonical result " +

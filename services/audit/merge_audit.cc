@@ -103,7 +103,7 @@ void MergeAudit::TakeRefused(const wire::Refused& refused, bool before) {
       record.head.kind != wire::GrantKind::kHostMerged)
     return;
   const auto merge = merges_.find({record.head.project.value, record.head.host.value});
-  if (merge == merges_.end()) return;  // of a record behind
+  if (merge == merges_.end()) return;  // the state has not read the merge
   auto& [host, said] = *merge;
   if (said.user != record.head.user.value || said.into != record.into.value)
     return problem_(Name(host) + ": another record was refused than the one by which it becomes host " +

@@ -11,7 +11,7 @@
 namespace cobblestone::boinc {
 namespace {
 
-// When the file was last written, UNIX s, to the microsecond.
+// The file's time of last modification, UNIX s, to the microsecond.
 std::optional<double> WrittenAt(const std::string& path) {
   struct stat file {};
   if (stat(path.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) return std::nullopt;
@@ -121,7 +121,7 @@ Status BareBodies::Fill(const std::string& path, TrickleMessageRow* row) const {
   } else if (options_.variety) {
     set(TrickleColumn::kVariety, *options_.variety);
   } else if (const auto body = ParseTrickleBody(row->xml, path); body.ok()) {
-    row->variety = body->variety;  // of one that is broken its reader tells
+    row->variety = body->variety;  // the reader of the message reports a malformed body
     if (row->variety.empty() && row->problem.empty())
       row->problem = "nothing tells its variety; say it with --variety";
   }

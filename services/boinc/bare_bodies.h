@@ -1,5 +1,5 @@
-// Files with the body of one trickle message and nothing else, as a project's own trickle handler may write them.
-// Host, time and variety come from the caller's options or from the names of the files.
+// Files with the body of one trickle message and nothing else, as a project's own trickle handler may write
+// them. Host, time and variety come from the caller's options or from the names of the files.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@
 namespace cobblestone::boinc {
 
 struct BareBodyOptions {
-  // Values for files whose name does not contain them.
+  // Values for files without them in the name.
   HostId host;
   // UNIX s; absent: the file's time of last modification.
   std::optional<double> received;
   std::optional<std::string> variety;  // absent: the body's <variety>
-  // Pattern of file names: {host}, {received} (UNIX s), {variety} and {id} are fields, * matches anything, other
-  // characters match themselves. Empty: names contain no fields.
+  // Pattern of file names: {host}, {received} (UNIX s), {variety} and {id} are fields, * matches anything,
+  // other characters match themselves. Empty: names contain no fields.
   std::string file_name;
 };
 
@@ -35,8 +35,9 @@ class BareBodies {
   [[nodiscard]] bool given() const;
   // Arrival time of the message, UNIX s; none if unknown.
   [[nodiscard]] std::optional<double> ReceivedOf(const std::string& path) const;
-  // Fills in all fields except the body. If the name contains no id, the id is the arrival time in microseconds.
-  // row->problem names a field that is unknown. InvalidArgument: neither options nor names can give a host.
+  // Fills in all fields except the body. If the name contains no id, the id is the arrival time
+  // in microseconds. row->problem names a field that is unknown. InvalidArgument: neither
+  // options nor names contain a host.
   Status Fill(const std::string& path, TrickleMessageRow* row) const;
 
  private:

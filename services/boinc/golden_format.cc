@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 
 // golden README, item 18: the row of an anonymous version is appid x 1000000 + n for version -n.
 constexpr std::uint64_t kAnonymousRows = 1000000;
-// BOINC's numbers of a result's outcome and of what the check decided.
+// BOINC's numbers for the outcome of a result and for the state after validation.
 constexpr std::int64_t kOutcomeSuccess = 1;
 constexpr std::int64_t kStateValid = 1;
 constexpr std::int64_t kStateInvalid = 2;
@@ -33,7 +33,7 @@ std::optional<double> AsNumber(const Json& value) {
   return std::nullopt;
 }
 
-// Text that is no JSON gives a discarded value; nothing is thrown.
+// Text that is not JSON returns a discarded value; no exception is thrown.
 Json Parse(std::string_view text) { return Json::parse(text.begin(), text.end(), nullptr, false); }
 
 }  // namespace
@@ -45,8 +45,8 @@ bool IsGoldenFormat(std::string_view first_line) {
   return ev != json.end() && ev->is_string();
 }
 
-// A JSON object whose fields are taken with their types. What is missing or of another type is noted, once
-// for the whole line, and read as 0: the caller looks at `problem` when it has read all.
+// A JSON object with typed access to its fields. A field that is missing or of another type is noted, once for
+// the whole line, and read as 0; the caller checks `problem` after all reads.
 class GoldenReader::Object {
  public:
   Object(const Json& json, std::string name, std::string* problem)
@@ -84,14 +84,14 @@ class GoldenReader::Object {
   [[nodiscard]] std::int64_t IntegerOr(const char* key, std::int64_t otherwise) const {
     return Has(key) ? Integer(key) : otherwise;
   }
-  // A number of a row; 0 is BOINC's "none".
+  // An id; 0 is BOINC's "none".
   [[nodiscard]] std::uint64_t Id(const char* key) const {
     return Unsigned(key, std::numeric_limits<std::int64_t>::max());
   }
   [[nodiscard]] std::uint32_t Count(const char* key) const {
     return static_cast<std::uint32_t>(Unsigned(key, std::numeric_limits<std::uint32_t>::max()));
   }
-  // The name of something that must be there.
+  // A required id.
   [[nodiscard]] std::uint64_t Key(const char* key) const {
     const std::uint64_t id = Id(key);
     if (id == 0) Note(key, "is missing or 0");
@@ -205,7 +205,7 @@ Status GoldenReader::ReadLine(std::string_view line, std::vector<GoldenItem>* it
 
 Status GoldenReader::ReadObject(const Object& object) {
   const std::string ev = object.Text("ev");
-  if (ev.empty()) return Status::Ok();  // noted
+  if (ev.empty()) return Status::Ok();  // the problem is already noted
   if (ev == "catalogue") {
     if (started_) return Error("a second catalogue");
     started_ = true;
@@ -288,7 +288,7 @@ void GoldenReader::ReadCatalogue(const Object& object) {
     if (opening.total == 0 && opening.rac == 0 && opening.rac_time == 0) continue;
     EmitCounted(0, opening, false);
   }
-  // Rows and openings must be there before the first result: none of them waits for the others.
+  // Rows and openings must be processed before the first result, because no event waits for them.
   items_->back().barrier = true;
 }
 
@@ -330,7 +330,7 @@ void GoldenReader::ReadLook(const Object& object, bool late) {
   const Object workunit = object.Child("wu");
   std::vector<Object> results =
       late ? std::vector<Object>{object.Child("result")} : object.Children("results");
-  // golden README, item 17; and client errors, which the validator passes over.
+  // golden README, item 17; also drops client errors, which the validator skips.
   std::erase_if(results, [](const Object& r) { return r.Integer("outcome") != kOutcomeSuccess; });
   std::vector<std::pair<std::uint64_t, const Object*>> sorted;
   for (const Object& result : results) sorted.emplace_back(result.Key("id"), &result);
@@ -342,8 +342,8 @@ void GoldenReader::ReadLook(const Object& object, bool late) {
   std::uint32_t claims = 0;
   std::uint64_t canonical = 0;
   const auto state_of = [](const Object& result) {
-    // init_error: the output could not be checked, which BOINC counts as invalid whatever else the check
-    // says.
+    // init_error: the output could not be checked. BOINC counts the result as invalid,
+    // whatever the validate_state.
     return result.IntegerOr("init_error", 0) == 1 ? kStateInvalid : result.Integer("validate_state");
   };
   if (late) {
@@ -351,10 +351,10 @@ void GoldenReader::ReadLook(const Object& object, bool late) {
   } else {
     for (const auto& [id, result] : sorted) {
       if (state_of(*result) != kStateValid) continue;
-      if (canonical == 0) canonical = id;  // BOINC takes the first of those that agree
+      if (canonical == 0) canonical = id;  // BOINC chooses the first valid result
       ++claims;
     }
-    // golden README, item 28: with credit from run time invalid results of a decided look count too.
+    // golden README, item 28: with credit_from_runtime, invalid results of a decided validation count too.
     if (credit_from_runtime_ && canonical != 0) {
       for (const auto& [id, result] : sorted) claims += state_of(*result) == kStateInvalid ? 1 : 0;
     }

@@ -1,21 +1,23 @@
-// The golden input format -> events: scripted histories of a BOINC project, one JSON object per line, whose outcome
-// BOINC's own server code has computed (tests/golden). Reads line by line, so that a history of any length streams.
+// The golden input format -> events: scripted histories of a BOINC project, one JSON object per line,
+// with outcomes that BOINC's own server code has computed (tests/golden). Reads line by line, so that a
+// history of any length streams.
 //
 // Events of each line; each carries the line's number, counted from 0:
 //   catalogue        settings, apps (policy boinc; runtime if credit_from_runtime is 1), app versions, teams,
-//                    users, hosts, host/version rows as OpeningHostVersion, opening totals of hosts that have any
+//                    users, hosts, host/version rows as OpeningHostVersion, opening totals of hosts if any
 //   wu               for each result in ascending order of id: a Completion, unless an earlier line had it,
 //                    and a Validation. Client errors (outcome 3) are left out: the validator skips them
 //   late             the same for one result, late
 //   error, timeout   a Completion of (host, app version) without a result
 //   tick, config, add_app_version, del_app_version, restart: the catalogue's event of that name
 //   end              only a barrier
-// A host or user that is missing in the catalogue is announced as known, but deleted, so that no event waits for it.
+// A host or user that is missing in the catalogue is announced as known, but deleted, so that no event
+// waits for it.
 //
-// Ids: completions and validations have the line's number, which orders samples as BOINC's validator met them; two
-// events of one line differ in their result. All other events are counted from 1 through the file. Barrier: before
-// anything after it is read, all stages must have drained. Barriers are: all broadcasts, the end of the catalogue,
-// and the end. The receiver chooses the order among lines without a barrier between them, by `line`.
+// Ids: completions and validations have the line's number, which orders samples as BOINC's validator met them;
+// two events of one line differ in their result. All other events are counted from 1 through the file. Barrier:
+// before anything after it is read, all stages must have drained. Barriers are: all broadcasts, the end of the
+// catalogue, and the end. The receiver chooses the order among lines without a barrier between them, by `line`.
 #pragma once
 
 #include <cstdint>
@@ -52,8 +54,8 @@ class GoldenReader {
   explicit GoldenReader(GoldenOptions options) : options_(std::move(options)) {}
 
   // Appends the events of the next line to `items`. InvalidArgument, with source, line (counted from 1, as in
-  // editors) and problem; *items may then have grown, and the reader must not be used again. Empty lines are counted
-  // and give no event.
+  // editors) and problem; *items may then have grown, and the reader must not be used again. Empty lines are
+  // counted and produce no event.
   Status ReadLine(std::string_view line, std::vector<GoldenItem>* items);
 
   // True if the line `end` has been read.
@@ -97,8 +99,8 @@ class GoldenReader {
   std::vector<GoldenItem>* items_ = nullptr;                 // of the current call
 };
 
-// Passes every item of a file, plain or gzip'ed, to `take`, in order. Stops at the first error: of the format, the
-// file, or `take`. InvalidArgument if the file ends without `end`.
+// Passes every item of a file, plain or gzip'ed, to `take`, in order. Stops at the first error: of the format,
+// the file, or `take`. InvalidArgument if the file ends without `end`.
 Status ReadGoldenFile(const std::string& path, ProjectId project,
                       const std::function<Status(const GoldenItem&)>& take);
 

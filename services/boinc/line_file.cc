@@ -7,7 +7,7 @@
 namespace cobblestone::boinc {
 
 void LineFile::Closer::operator()(void* file) const {
-  // Only read from: closing cannot lose anything.
+  // The file was only read, so closing cannot lose data.
   gzclose(static_cast<gzFile>(file));
 }
 
@@ -29,8 +29,7 @@ Status LineFile::Next(std::string* line, bool* more) {
   *more = false;
   char buffer[1 << 14];
   while (gzgets(file, buffer, sizeof buffer) != nullptr) {
-    // gzgets does not say how much it read; a byte 0 in the text would hide the rest of its line, and JSON
-    // has none.
+    // gzgets does not report the number of bytes. A byte 0 would hide the rest of its line; JSON contains none.
     const std::size_t size = std::strlen(buffer);
     line->append(buffer, size);
     if (line->empty() || line->back() != '\n') {
@@ -51,7 +50,7 @@ Status LineFile::Next(std::string* line, bool* more) {
   if (code != Z_OK && code != Z_STREAM_END)
     return Status::InvalidArgument(path_ + ": line " + std::to_string(lines_ + 1) +
                                    ": cannot be read further: " + why);
-  *more = !line->empty();  // a last line without an end
+  *more = !line->empty();  // a last line without a line end
   return Status::Ok();
 }
 

@@ -14,8 +14,8 @@ class LineFile {
   // NotFound, with the name of the file, if the file cannot be opened.
   static Result<LineFile> Open(const std::string& path);
 
-  // The next line without its end (LF or CR LF); *more is false at the end of the file. InvalidArgument, with file
-  // and line: the file cannot be read further (a damaged or truncated gzip stream); *more is then false.
+  // The next line without its end (LF or CR LF); *more is false at the end of the file. InvalidArgument, with
+  // file and line: the file cannot be read further (a damaged or truncated gzip stream); *more is then false.
   Status Next(std::string* line, bool* more);
   // Compressed bytes read, including some read-ahead beyond the current line.
   [[nodiscard]] std::uint64_t bytes_read() const;

@@ -26,7 +26,7 @@ bool IsOneOf(std::string_view word, const std::array<std::string_view, N>& upper
   return std::any_of(uppers.begin(), uppers.end(), [&](std::string_view upper) { return Is(word, upper); });
 }
 
-// The bytes of 0x48656c6c6f, as --hex-blob writes them.
+// Decodes 0x48656c6c6f, the form that --hex-blob writes.
 std::optional<std::string> FromHex(std::string_view word) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   if (!word.starts_with("0x") || word.size() % 2 != 0) return std::nullopt;
@@ -67,7 +67,7 @@ Status TrickleDumpReader::Unexpected(std::string_view found, const std::string& 
 bool TrickleDumpReader::ours() const { return table_ == kTable; }
 
 Status TrickleDumpReader::Keep(std::string_view text) {
-  if (at_ == At::kEnd) return Status::Ok();  // nobody asks for it
+  if (at_ == At::kEnd) return Status::Ok();  // the rest of the statement is not needed
   if (text_.size() + text.size() > kLargestTrickleRow)
     return Error(line_, "a text of more than " + std::to_string(kLargestTrickleRow) +
                             " bytes is no message (in the statement that begins in line " +
@@ -96,7 +96,7 @@ Status TrickleDumpReader::ReadLine(std::string_view line, std::uint64_t number,
       if (line[end] == '\\' || following == quote_) {
         const char c = line[end] == '\\' ? MysqlUnescaped(following) : quote_;
         if (Status kept = Keep(std::string_view(&c, 1)); !kept.ok()) return kept;
-        // A backslash at the end of the line stands before the line's end.
+        // A backslash at the end of the line escapes the line end.
         if (end + 1 == line.size()) return Status::Ok();
         k = end + 2;
         continue;
@@ -255,7 +255,7 @@ Status TrickleDumpReader::TakeValue(Kind kind, std::string_view text) {
     return Unexpected(text, "a value");
   }
   at_ = At::kValueEnd;
-  // One more says that there are too many, and all that follow say no more.
+  // One surplus value shows that there are too many; further values are dropped.
   if (values_.size() > inserted_.size() + 1) values_.pop_back();
   return Status::Ok();
 }

@@ -2,10 +2,10 @@
 //
 //   INSERT INTO `msg_from_host` VALUES (1,1700000000,5,'orig',0,'<ts>7</ts>\n'),(2,...);
 //
-// on one line or several. Columns: those of the statement's list (--complete-insert), else those of the dump's CREATE
-// TABLE, else the table's default. Escapes in texts: \n \t \r \0 \b \Z; a backslash before any other character stands
-// for that character; a doubled quote is one quote. Statements about other tables, other statements and comments are
-// skipped.
+// on one line or several. Columns: those of the statement's list (--complete-insert), else those of the dump's
+// CREATE TABLE, else the table's default. Escapes in texts: \n \t \r \0 \b \Z; a backslash before any other
+// character stands for that character; a doubled quote is one quote. Statements about other tables, other
+// statements and comments are skipped.
 #pragma once
 
 #include <cstdint>
@@ -28,16 +28,17 @@ class TrickleDumpReader {
   // `source`: name of the file, for messages.
   explicit TrickleDumpReader(std::string source) : source_(std::move(source)) {}
 
-  // The next line, without its end; `number` counts from 1. Appends the rows that end in the line. InvalidArgument,
-  // with source, line and problem; the reader must not be used again.
+  // The next line, without its end; `number` counts from 1. Appends the rows that end in the line.
+  // InvalidArgument, with source, line and problem; the reader must not be used again.
   Status ReadLine(std::string_view line, std::uint64_t number, std::vector<TrickleMessageRow>* rows);
-  // Call it after the last line. InvalidArgument: a statement is still open, or no statement was about the table.
+  // Call it after the last line. InvalidArgument: a statement is still open, or no statement
+  // was about the table.
   [[nodiscard]] Status Finish() const;
 
  private:
   enum class In : std::uint8_t { kCode, kQuotes, kComment };
   enum class Kind : std::uint8_t { kWord, kName, kText, kSign };
-  // What the parser expects next.
+  // The element that the parser expects next.
   enum class At : std::uint8_t {
     kStatement,
     kEnd,  // end of a statement that is not about the table

@@ -20,11 +20,11 @@ constexpr std::array<std::pair<std::string_view, TrickleField>, 7> kFieldNames =
      {"percent_done", TrickleField::kPercentDone},
      {"steps", TrickleField::kSteps}}};
 
-// A number that a body's reader knows, the names that it has in bodies, and what it is where the format is silent.
+// A number that the parser of bodies knows, its names in bodies, and its default meaning.
 struct Measure {
   std::optional<double> TrickleBody::*number;
   std::vector<std::string_view> names;
-  std::optional<TrickleField> otherwise;  // none: the format has to say
+  std::optional<TrickleField> otherwise;  // none: the format must define the meaning
 };
 
 const std::vector<Measure>& Measures() {
@@ -46,7 +46,7 @@ std::optional<TrickleField> FieldOf(const Measure& measure, const TrickleFormat&
   return measure.otherwise;
 }
 
-// False where the field has a number already.
+// False if the field already has a number.
 bool Set(TrickleField field, double value, wire::Trickle* trickle) {
   const auto once = [&value](std::optional<double>* target) {
     if (target->has_value()) return false;
@@ -65,7 +65,7 @@ bool Set(TrickleField field, double value, wire::Trickle* trickle) {
   return true;
 }
 
-// What it says beyond what pays, for people; a text beyond the limit is left out, its name is not.
+// The elements without payment, for display. A text beyond the limit is dropped, its name is kept.
 std::vector<wire::TrickleElement> OthersOf(const TrickleBody& body) {
   std::vector<wire::TrickleElement> others;
   std::size_t bytes = 0;
@@ -82,9 +82,9 @@ std::vector<wire::TrickleElement> OthersOf(const TrickleBody& body) {
   return others;
 }
 
-// Blanks are what handlers and forms change of a body.
+// Hashes the body without blanks, because handlers and forms change blanks.
 std::uint64_t SequenceOf(const TrickleMessageRow& row, const TrickleBody& body) {
-  // What is beyond all clocks is no sequence.
+  // A later time is not valid and is not used as sequence.
   constexpr double kLastTime = 1e12;
   const double written = std::floor(body.client_time.value_or(0));
   if (!(written >= 1 && written <= kLastTime)) return row.id;

@@ -24,7 +24,7 @@ std::string_view Trimmed(std::string_view text) {
                                          : text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-// True where the last backslash escapes the end of the line.
+// True if the last backslash escapes the line end.
 bool GoesOn(std::string_view line) {
   const std::size_t last = line.find_last_not_of('\\');
   const std::size_t backslashes = line.size() - (last == std::string_view::npos ? 0 : last + 1);
@@ -61,7 +61,7 @@ bool IsWhole(std::string_view text, std::uint64_t* value) {
 
 using Attributes = std::vector<std::pair<std::string, std::string>>;
 
-// The attributes of a tag, or what the parser says is wrong with it.
+// The attributes of a tag, or the parser's error.
 Result<Attributes> AttributesOf(std::string_view tag) {
   struct Free {
     void operator()(XML_Parser parser) const { XML_ParserFree(parser); }
@@ -78,7 +78,7 @@ Result<Attributes> AttributesOf(std::string_view tag) {
   return attributes;
 }
 
-// What a file of messages may begin with, as may one that is a body alone.
+// Lines that may precede the messages, or the body in a file with a body alone.
 bool IsPassedOver(std::string_view text) {
   return text.empty() || (text.starts_with("<?xml ") && text.ends_with("?>")) ||
          (text.starts_with("<!--") && text.ends_with("-->"));
@@ -243,7 +243,7 @@ namespace {
 
 using TakeMessage = std::function<Status(const TrickleFilePlace&, const TrickleMessageRow&)>;
 
-// `place`: of what stands before the file; afterwards behind its last.
+// `place`: the place before the file on entry, after the file on return.
 Status ReadFile(TrickleFilePlace* place, const BareBodies& bare, const TakeMessage& take) {
   auto file = LineFile::Open(place->file);
   if (!file.ok()) return file.status();

@@ -23,7 +23,7 @@ struct TrickleMessageRow {
   std::string variety;
   std::string xml;
   std::uint64_t line = 0;  // line of the file where the row begins, from 1
-  // Count before this row in its file: lines, or rows in a dump, whose lines hold many rows.
+  // Count before this row in its file: lines, or rows in a dump, because one line of a dump holds many rows.
   std::uint64_t before = 0;
   // Not empty: the reason why host, time or variety is unknown (bare_bodies.h).
   std::string problem;
@@ -40,8 +40,8 @@ TrickleColumn TrickleColumnOf(std::string_view name);
 
 // The table's default order.
 std::vector<TrickleColumn> StockTrickleColumns();
-// Columns from a header or a list, in any order. InvalidArgument names a required column that is missing or appears
-// twice.
+// Columns from a header or a list, in any order. InvalidArgument names a required column that
+// is missing or appears twice.
 Result<std::vector<TrickleColumn>> TrickleColumnsNamed(const std::vector<std::string>& names);
 
 // The character that MySQL's escape of a backslash and `c` stands for.

@@ -13,10 +13,10 @@
 namespace cobblestone::boinc {
 namespace {
 
-// Elements around a whole body, inside which names mean what they mean outside.
+// Elements around a whole body; names inside have the same meaning as outside.
 constexpr std::array<std::string_view, 3> kWrappers = {"trickle_up", "trickle", "msg_from_host"};
 
-// A root of our own, on the first line of the body.
+// A root that the parser adds, on the first line of the body.
 constexpr std::string_view kOpenRoot = "<body>";
 constexpr std::string_view kCloseRoot = "</body>";
 
@@ -27,14 +27,14 @@ std::string_view Trimmed(std::string_view text) {
                                          : text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
-// An XML declaration may only begin a document; here a root stands before it.
+// Removes the XML declaration, which may only begin a document: the added root precedes it.
 std::string_view WithoutDeclaration(std::string_view xml, std::string* blanks) {
   const std::size_t begin = xml.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos || !xml.substr(begin).starts_with("<?xml ")) return xml;
   const std::size_t end = xml.find("?>", begin);
   if (end == std::string_view::npos) return xml;
   for (const char c : xml.substr(0, end)) {
-    if (c == '\n') *blanks += c;  // lines keep their numbers
+    if (c == '\n') *blanks += c;  // keeps line numbers
   }
   return xml.substr(end + 2);
 }
@@ -42,7 +42,7 @@ std::string_view WithoutDeclaration(std::string_view xml, std::string* blanks) {
 enum class Kind { kText, kName, kNumber, kWhole };
 
 struct Known {
-  std::string_view field;  // elements of one field are the same thing under two names
+  std::string_view field;  // elements with one field are synonyms
   Kind kind;
   std::string TrickleBody::*text = nullptr;
   std::optional<double> TrickleBody::*number = nullptr;
@@ -124,7 +124,7 @@ class BodyReader {
   [[nodiscard]] std::uint64_t Line() const { return XML_GetCurrentLineNumber(parser_.get()); }
 
   Status NotXml(const std::string& document) {
-    // The parser stops inside of what it cannot read.
+    // The parser stops inside the text that it cannot read.
     const std::size_t begin =
         document.rfind('<', static_cast<std::size_t>(XML_GetCurrentByteIndex(parser_.get())));
     if (begin != std::string::npos &&
@@ -207,14 +207,14 @@ class BodyReader {
     }
   }
 
-  // The innermost element stands at the top, or in a wrapper there.
+  // The innermost element is at the top level, or at the top level of a wrapper.
   [[nodiscard]] bool MeansWhatItSays() const {
     if (path_.size() == 2) return true;
     return path_.size() == 3 &&
            std::find(kWrappers.begin(), kWrappers.end(), path_[1].name) != kWrappers.end();
   }
 
-  // Of the first `size` elements, without our root and a wrapper.
+  // Path of the first `size` elements, without the added root and a wrapper.
   [[nodiscard]] std::string PathOf(std::size_t size) const {
     std::size_t begin = 1;
     if (size > 2 && std::find(kWrappers.begin(), kWrappers.end(), path_[1].name) != kWrappers.end())

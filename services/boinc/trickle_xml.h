@@ -1,5 +1,5 @@
-// The body of a trickle-up message, as applications write it and BOINC's scheduler stores it: sibling XML elements
-// without a root. Public senders write:
+// The body of a trickle-up message, as applications write it and BOINC's scheduler stores it: sibling XML
+// elements without a root. Public senders write:
 //
 //   climate models, OpenIFS  <wu>, <result>, <ph>, <ts>, <cp>, <vr>, <data>: workunit, the model's name of the
 //                            result, phase, timestep since the start, CPU seconds, version, diagnostics
@@ -8,9 +8,9 @@
 //   prime searches           <trickle_up> around <progress>, <cputime>, <runtime>: since the start
 //   every client, before it  <result_name>, <time>: the result, and when the message was written, UNIX s
 //
-// Empty elements count as absent: models send <ph></ph>. Unknown elements are kept. Refused: invalid XML, a document
-// type declaration or own entities, text between elements, a known element twice, an invalid number, or more than the
-// limits below. Pure.
+// Empty elements count as absent: models send <ph></ph>. Unknown elements are kept. Refused: invalid XML, a
+// document type declaration or own entities, text between elements, a known element twice, an invalid number,
+// or more than the limits below. Pure.
 #pragma once
 
 #include <cstddef>

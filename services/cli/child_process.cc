@@ -21,7 +21,7 @@ Result<ChildProcess> ChildProcess::Start(const std::vector<std::string>& command
   const pid_t parent = ::getpid();
   const pid_t id = ::fork();
   if (id == 0) {
-    // Between fork and exec: only what is safe in the child of a program with threads.
+    // Between fork and exec: only functions that are safe in the child of a multithreaded program.
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (::getppid() != parent) ::_exit(127);
     ::dup2(file, STDOUT_FILENO);

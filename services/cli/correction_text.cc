@@ -14,7 +14,7 @@ std::string Text(const json& from, const char* name) {
   return NumberText(*found);
 }
 
-// Where the amount comes from that a result got which had been judged invalid.
+// The origin of the amount for a result that had been judged invalid.
 std::string AmountWords(const json& one, const json& answer) {
   if (!one.contains("judged_invalid")) return {};
   const auto like = one.find("like_result");

@@ -29,10 +29,10 @@ constexpr const char* kUsualPlace = "127.0.0.1:8080";
 constexpr const char* kAnyPlace = "127.0.0.1:0";
 constexpr auto kLongestStart = std::chrono::seconds(60);
 constexpr auto kLongestAnswer = std::chrono::seconds(60);
-// A second of the demo is a quarter of an hour of the project: scales can be seen to move.
+// A second of the demo is a quarter of an hour of the project, so that scales visibly change.
 constexpr double kFasterThanTime = 900;
 constexpr double kSecondsOfTraffic = 4 * 3600;
-constexpr std::size_t kMostLines = 20000;  // of a batch
+constexpr std::size_t kMostLines = 20000;  // per batch
 
 std::string RandomToken() {
   static constexpr char kDigits[] = "0123456789abcdef";
@@ -42,7 +42,7 @@ std::string RandomToken() {
   return token;
 }
 
-// What the program says of where its gateway is; empty when it has ended.
+// The address of the gateway from the program's log; empty if the program has ended.
 std::string WaitForUrl(ChildProcess& run, const std::string& log) {
   const std::string field = " gateway=";
   const auto until = Clock::now() + kLongestStart;
@@ -57,7 +57,7 @@ std::string WaitForUrl(ChildProcess& run, const std::string& log) {
   return {};
 }
 
-// A project's server: it makes results and sends them in, in batches, each once.
+// A project's server: creates results and sends them in batches, each once.
 class Traffic {
  public:
   Traffic(const HostPort& where, const std::string& token, double results_per_s)
@@ -67,7 +67,7 @@ class Traffic {
         generator_(OptionsOf(results_per_s)),
         begin_(Clock::now()) {}
 
-  // What is due now. False where it was not taken: to be tried again.
+  // Sends the events that are due. After a response of 503 or no response, the next call sends them again.
   Status SendDue() {
     const double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
     const auto due = static_cast<std::uint64_t>(seconds * results_per_s_);
@@ -86,7 +86,7 @@ class Traffic {
                                    .body = body_,
                                    .content_type = "application/x-protobuf"},
                                   kLongestAnswer);
-    // Without an answer the same batch goes again: nothing is appended twice.
+    // Without a response the same batch is sent again: nothing is appended twice.
     if (!reply.ok() || reply->status == 503) return Status::Ok();
     if (reply->status != 200) return Status::Fatal("the pipeline did not take the traffic: " + reply->body);
     sent_ += lines_;
@@ -100,7 +100,7 @@ class Traffic {
     const double span = kSecondsOfTraffic * kFasterThanTime;
     const double now =
         std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-    // It ends before now: nothing is dated ahead of the time.
+    // The time range ends before now: no event is dated in the future.
     return {.seed = 3,
             .project = kLiveProject,
             .results = static_cast<std::uint64_t>(kSecondsOfTraffic * results_per_s),
@@ -143,7 +143,7 @@ Status ShowPage(const settings::RunSettings& settings, double results_per_s, con
     if (!run.ok()) return run.status();
     const std::string url = WaitForUrl(*run, log);
     if (url.empty()) {
-      // The usual place is somebody else's.
+      // Another program uses the default port.
       if (place == std::string(kUsualPlace)) continue;
       std::ifstream file(log);
       return Status::Fatal("the pipeline did not start; it said:\n" +

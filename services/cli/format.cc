@@ -23,8 +23,7 @@ using nlohmann::json;
 
 namespace {
 
-// ---- Words
-// -------------------------------------------------------------------------------------------------
+// ---- Words -------------------------------------------------------------------------------------------------
 
 const json& At(const json& object, std::string_view name) {
   static const json kNone;
@@ -37,7 +36,7 @@ bool Has(const json& object, std::string_view name) { return !At(object, name).i
 
 std::string Text(const json& object, std::string_view name) { return NumberText(At(object, name)); }
 
-// Numbers that name something: without commas.
+// Ids: without thousands separators.
 std::string IdText(const json& object, std::string_view name) {
   const json& value = At(object, name);
   return value.is_string() ? TerminalText(value.get_ref<const std::string&>()) : value.dump();
@@ -53,13 +52,12 @@ std::string TimeText(const json& value) {
   return value.is_number() ? UtcText(value.get<double>()) : NumberText(value);
 }
 
-// A recent average. Years after the last credit less than a micro-credit is left.
+// A recent average. Years after the last credit, less than a micro-credit is left.
 std::string RecentText(const json& object, std::string_view name) {
   const json& value = At(object, name);
   return value.is_number() && std::abs(value.get<double>()) < 1e-6 ? "0" : Text(object, name);
 }
 
-// "operations" are what FLOPs are called in a sentence.
 std::string Average(const json& average) {
   if (!average.is_object()) return "none";
   if (IsZero(At(average, "n"))) return "none yet";
@@ -76,21 +74,20 @@ std::string Capital(std::string text) {
   return text;
 }
 
-// Code points, as far as a column needs them.
+// Number of code points, as the width of a column.
 std::size_t Width(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(
       text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
-// ---- Layout
-// ------------------------------------------------------------------------------------------------
+// ---- Layout ------------------------------------------------------------------------------------------------
 
-// Lines of "  name   value", the values under each other.
+// Lines of "  name   value", with aligned values.
 class Fields {
  public:
   explicit Fields(std::string indent = "  ") : indent_(std::move(indent)) {}
   void Add(const std::string& name, const std::string& value) { lines_.emplace_back(name, value); }
-  // Only where the answer has it.
+  // Only if the answer has the field.
   void Of(const json& object, const char* name, const std::string& label, const std::string& unit = "") {
     shown_.insert(name);
     if (Has(object, name)) Add(label, Text(object, name) + (unit.empty() ? "" : " " + unit));
@@ -100,7 +97,7 @@ class Fields {
     if (!IsZero(At(object, name))) Add(label, TimeText(At(object, name)));
   }
   void Shown(std::initializer_list<const char*> names) { shown_.insert(names.begin(), names.end()); }
-  // All simple fields that were not shown under a name of ours.
+  // All scalar fields that were not shown with a label.
   void Rest(const json& object) {
     for (const auto& [name, value] : object.items())
       if (!shown_.contains(name) && value.is_primitive() && !value.is_null())
@@ -154,8 +151,7 @@ class Table {
   std::vector<bool> left_;
 };
 
-// ---- Explain
-// -------------------------------------------------------------------------------------------------
+// ---- Explain -----------------------------------------------------------------------------------------------
 
 bool Flag(const json& claim, std::string_view flag) {
   const json& flags = At(claim, "flags");
@@ -187,7 +183,7 @@ std::string Mode(const json& object, std::string_view name) {
   return words.empty() ? mode : mode + " (" + std::string(words) + ")";
 }
 
-// How a policy makes one credit of a workunit's claims (semantics, section 4).
+// How a policy combines the claims of a workunit into one credit (docs/rules.md, sections 23 to 26).
 std::string_view FormationWords(std::string_view policy) {
   static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
       {"boinc",
@@ -301,7 +297,7 @@ std::string PostingsText(const json& grant) {
   return text.empty() ? "nobody" : text;
 }
 
-// The claim of a grant, or of a result that was judged invalid: what it rests on, and what it comes to.
+// The claim of a grant or of a result that was judged invalid: its basis and its result.
 std::string ClaimText(const json& claim) {
   std::string text = "\n  1. The job\n" + JobText(claim);
   text += "\n  2. What was known when it was priced (scale epoch " + IdText(claim, "epoch") + ")\n" +
@@ -365,10 +361,9 @@ std::string GrantText(const json& grant) {
   return text + (claim.is_object() ? "" : "\n") + fields.Take();
 }
 
-// ---- Anything
-// --------------------------------------------------------------------------------------------------
+// ---- Any answer --------------------------------------------------------------------------------------------
 
-// An answer of which nothing more is known than that it is JSON.
+// Formats any JSON answer.
 std::string AnyText(const json& value, const std::string& indent) {
   if (value.is_primitive()) return indent + NumberText(value) + "\n";
   Fields fields(indent);
@@ -398,7 +393,7 @@ std::string UtcText(double unix_seconds) {
 }
 
 std::string FixedText(double value) {
-  char text[400];  // the largest double has 309 digits in front of the point
+  char text[400];  // the largest double has 309 digits before the point
   std::snprintf(text, sizeof text, "%.6f", value);
   return std::string_view(text) == "-0.000000" ? text + 1 : text;
 }
@@ -431,14 +426,14 @@ std::string NumberText(const json& value) {
 
 namespace {
 
-// "project 1 (Einstein)". `answer` names the project that was asked for, where the settings do.
+// "project 1 (Einstein)". `answer` contains the name of the requested project if the settings define it.
 std::string ProjectText(const json& row, const json& answer) {
   std::string text = "project " + IdText(row, "project");
   if (Has(answer, "project_name")) text += " (" + Text(answer, "project_name") + ")";
   return text;
 }
 
-// What held a mark, or its price, back (credit::TrickleBound).
+// The limit that reduced a mark or its price (credit::TrickleBound).
 std::string BoundWords(std::string_view bound) {
   static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
       {"wall_time", "the time since it was sent"},
@@ -456,7 +451,7 @@ std::string BoundWords(std::string_view bound) {
   return Spaced(std::string(bound));
 }
 
-// Why a trickle brought nothing.
+// Why a trickle was not paid.
 std::string UnpaidWords(const json& one) {
   static const std::map<std::string, std::string, std::less<>> kWords = {
       {"repeat", "told before"},
@@ -473,7 +468,7 @@ std::string UnpaidWords(const json& one) {
   return words;
 }
 
-// What messages say beside what may pay. Empty: nothing.
+// Elements of messages that cannot be paid. Empty: none.
 std::string SaidTable(const std::vector<const json*>& trickles) {
   Table table({"<trickle of", "<says as well"});
   for (const json* one : trickles) {
@@ -494,7 +489,7 @@ std::string SaidTable(const std::vector<const json*>& trickles) {
   return table.empty() ? "" : "\n" + table.Take();
 }
 
-// Each trickle, in order; one that was paid has `credit`.
+// All trickles in order; paid ones have `credit`.
 std::string TrickleTable(const json& partials, const json& unpaid, const std::string& measure) {
   std::vector<const json*> all;
   for (std::size_t k = 0, told = 0; k <= partials.size(); ++k) {
@@ -535,7 +530,7 @@ std::string TrickleTable(const json& partials, const json& unpaid, const std::st
   return table.Take() + SaidTable(all);
 }
 
-// What its trickles were paid, one after the other, and what became of it.
+// Payments for the trickles of a result in order, and what happened to them.
 std::string TrickleText(const json& answer) {
   const json none = json::array();
   const json& partials = Has(answer, "partials") ? At(answer, "partials") : none;
@@ -560,7 +555,7 @@ std::string TrickleText(const json& answer) {
                  (grants.empty() && reversals.empty() ? ": paid, and not decided yet" : ": it is decided"));
     head.Add("rule", "'" + Text(first, "rule") + "' of policy version " + IdText(first, "policy_version") +
                          ", at the price of when it was sent, " + TimeText(At(first, "sent_time")));
-    // Of a rule by the day a message counts by its time alone: the mark is the number of days.
+    // For a rule by the day a message counts by its time only: the mark is the number of days.
     measure = Text(first, "measure") == "none" ? "days" : Spaced(Text(first, "measure"));
   }
   std::string text =
@@ -586,7 +581,7 @@ std::string TrickleText(const json& answer) {
   return text;
 }
 
-// A result that the validator judged invalid, and what it would have been worth.
+// A result that the validator judged invalid, and its worth if it had been valid.
 std::string InvalidText(const json& judged) {
   const json& claim = At(judged, "claim");
   Fields head;
@@ -640,7 +635,7 @@ std::string AccountText(const json& answer) {
   Fields fields;
   fields.Shown({"kind", "id", "project", "project_name", "name"});
   fields.Of(answer, "total", "total credit", "Cobblestones");
-  // Where trickles are paid.
+  // If trickles are paid.
   fields.Shown({"provisional", "shown", "opening"});
   if (Has(answer, "provisional") && Text(answer, "provisional") != "0.000000")
     fields.Add("of it provisional", Text(answer, "provisional") + " Cobblestones, for jobs that still run");

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kMostTold = 10;
 constexpr int kValid = 1;  // validate_state of the golden data
 
-// Not-finite numbers are text in the golden data.
+// Non-finite numbers are text in the golden data.
 std::optional<double> Number(const nlohmann::json& value) {
   if (value.is_number()) return value.get<double>();
   if (value == "inf") return std::numeric_limits<double>::infinity();

@@ -12,7 +12,7 @@ namespace {
 constexpr auto kBarStep = std::chrono::milliseconds(200);
 constexpr auto kLineStep = std::chrono::seconds(5);
 constexpr int kBarWidth = 24;
-// A time left that is longer says nothing.
+// A longer remaining time is not shown.
 constexpr double kLongestTimeLeft = 99 * 3600.0;
 
 std::string TimeText(double seconds) {

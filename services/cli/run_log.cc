@@ -22,14 +22,14 @@ std::string Dump(const nlohmann::json& json) {
 
 }  // namespace
 
-// A logger of its own, not in spdlog's registry: two in one process (tests) must not meet.
+// An own logger, outside of spdlog's registry: two in one process (tests) must not conflict.
 RunLog::RunLog(const settings::LogSettings& settings)
     : format_(settings.format),
       logger_(std::make_shared<spdlog::logger>("cobblestone",
                                                std::make_shared<spdlog::sinks::stderr_sink_mt>())) {
   logger_->set_level(LevelOf(settings.level));
   logger_->flush_on(spdlog::level::debug);
-  // UTC in both: logs of several machines are read side by side.
+  // UTC in both formats: logs of several machines are compared.
   logger_->set_pattern(format_ == settings::LogFormat::kJson
                            ? R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v})"
                            : "%Y-%m-%d %H:%M:%S.%eZ %-7l %v",

@@ -8,7 +8,7 @@ namespace {
 
 struct Character {
   std::uint32_t code = 0;
-  std::size_t bytes = 0;  // 0: none starts here
+  std::size_t bytes = 0;  // 0: no character starts here
 };
 
 // RFC 3629: no overlong forms, no surrogates, up to U+10FFFF.
@@ -30,7 +30,7 @@ Character CharacterAt(std::string_view text) {
 
 bool Shows(std::uint32_t code) {
   if (code < 0x20 || (code >= 0x7f && code <= 0x9f)) return false;
-  // Direction (Unicode, UAX #9), line and paragraph separators.
+  // Characters of text direction (Unicode, UAX #9), line and paragraph separators.
   if (code == 0x061c || code == 0x200e || code == 0x200f) return false;
   if (code >= 0x2028 && code <= 0x202e) return false;
   return code < 0x2066 || code > 0x2069;

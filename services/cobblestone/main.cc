@@ -1,4 +1,4 @@
-// cobblestone: one program, one verb for each thing that it does (commands/).
+// cobblestone: one program, one verb per task (commands/).
 #include <sys/stat.h>
 
 #include <clocale>
@@ -42,8 +42,8 @@ constexpr const char* kFooter =
     "\n"
     "cobblestone VERB --help tells each verb's options and examples.";
 
-// What no handler catches: memory or threads that are not to be had while threads are being started or ended. A core of that tells
-// nobody anything; what was acknowledged is safe.
+// Handles exceptions that no handler catches: no memory or threads while threads are started or ended. A core
+// dump would not help; acknowledged data is safe.
 [[noreturn]] void EndOfMeans() {
   const char* why = "no more memory or threads were to be had";
   static char text[512];
@@ -65,11 +65,11 @@ constexpr const char* kFooter =
 
 int Main(int argc, char** argv) {
   std::set_terminate(EndOfMeans);
-  // State, log and sums hold texts of members. Statistics files have modes of their own (services/export).
+  // State, log and sums contain texts of members. Statistics files have their own modes (services/export).
   ::umask(077);
-  // A client that goes away in the middle of an answer is no reason to end.
+  // A client that disconnects during a response must not end the program.
   std::signal(SIGPIPE, SIG_IGN);
-  // A file that may not grow is a failed write, which is logged, and not a death.
+  // Reaching the file size limit becomes a failed write, which is logged, instead of a crash.
   std::signal(SIGXFSZ, SIG_IGN);
   RaiseDescriptorLimit();
   Program program;
@@ -102,7 +102,7 @@ int Main(int argc, char** argv) {
   AddGateway(program);
   AddGenerate(program);
   AddConfig(program);
-  // What CLI11 would say of a misspelt verb is that one is missing.
+  // For a misspelt verb CLI11 would report that a verb is missing.
   const auto is_first = [&](const CLI::App* verb) { return verb->get_name() == argv[1]; };
   if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_first).empty()) {
     return TellError(Status::InvalidArgument(std::string("there is no verb '") + argv[1] +
@@ -111,7 +111,7 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    // Help is one of these, too; its code is 0.
+    // A request for help is also a ParseError; its code is 0.
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
   try {

@@ -21,14 +21,14 @@ using wire::RefusalReason;
 
 namespace {
 
-// What outsiders append to and a stage of slots reads.
+// Topics that external producers append to and that stages other than the coordinator read.
 constexpr wire::Topic kMarkedTopics[] = {wire::kHosts,       wire::kDispatches, wire::kCompletions,
                                          wire::kValidations, wire::kTrickles,   wire::kUsers,
                                          wire::kTeams};
 
 Key ProjectKey(ProjectId project) { return {.project = project.value, .id = 0, .sub = 0}; }
 
-// What an event of the catalogue is about: its id is unique within its kind and this.
+// The subject of a catalogue event. The event's id is unique within its kind and subject.
 std::string SubjectOf(const wire::Event& event) {
   std::string subject(wire::EventKindName(event.kind()));
   if (const auto* app = std::get_if<wire::AppChange>(&event.body))
@@ -44,7 +44,8 @@ std::string SubjectOf(const wire::Event& event) {
   return subject;
 }
 
-// Total: of two hosts that claim one result the samples have the first three in common, and sums depend on who comes first.
+// Total order, because sums depend on the order: samples of two hosts that claim one result agree
+// in the first three fields.
 bool SampleOrder(const credit::Sample& a, const credit::Sample& b) {
   const auto rank = [](const credit::Sample& s) {
     return std::tie(s.time, s.validation_id, s.result, s.host, s.line, s.app, s.version, s.flags, s.pfc,
@@ -136,7 +137,7 @@ void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
   if (const auto* tick = std::get_if<wire::Tick>(&event->body)) time = std::max(time, tick->time);
   if (auto refusal = wire::FromTheFuture(record, time, options_.future_limit))
     return wire::Refuse(record, project, refusal->reason, std::move(refusal->detail), out);
-  // Of ticks their time alone counts, which never goes back; a barrier that comes again is one more.
+  // Ticks are compared by time only, which never goes back. A barrier that is repeated is another barrier.
   if (std::holds_alternative<wire::Tick>(event->body))
     return OnTick(project, std::get<wire::Tick>(event->body).time, out);
   if (const auto* barrier = std::get_if<wire::Barrier>(&event->body))
@@ -225,7 +226,7 @@ void CoordinatorStage::OnProfile(const RecordView& record, const wire::EventHead
   profiles_.Mutable(ProjectKey(head.project)) = {.word = word, .profile = std::move(profile)};
 }
 
-// Of name and URL each is that of the newest event that tells one.
+// Name and URL are each set by the newest event that contains them.
 void CoordinatorStage::OnName(const RecordView& record, const wire::EventHead& head, wire::ProjectName told,
                               Emitter& out) {
   const wire::Word word = wire::WordOf(head, record.value);
@@ -251,9 +252,9 @@ void CoordinatorStage::OnName(const RecordView& record, const wire::EventHead& h
   }
 }
 
-// A tick of no project is one of every project.
+// A tick without a project is a tick of every project.
 void CoordinatorStage::OnTick(ProjectId project, double time, Emitter& out) {
-  std::vector<Key> moved;  // time never goes back; a repeat says nothing new
+  std::vector<Key> moved;  // time never goes back; a repeat has no effect
   projects_.ForEach([&](const Key& key, const ProjectState& state) {
     if ((!project || key.project == project.value) && time > state.last_tick) moved.push_back(key);
   });

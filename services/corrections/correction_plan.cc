@@ -29,7 +29,8 @@ bool SameBits(double a, double b) {
   return std::bit_cast<std::uint64_t>(a) == std::bit_cast<std::uint64_t>(b);
 }
 
-// Of what was decided upon, and never of when or why: whoever decides the same upon the same says the same.
+// The id is derived from the content of the decision, not from its time or reason: two operators who reach the
+// same decision from the same ledger send the same event.
 std::uint64_t EventIdOf(ProjectId project, ResultId result, const wire::LedgerEntry& entry,
                         credit::MicroCredit after, const CorrectionRequest& request,
                         credit::MicroCredit paid = 0) {
@@ -44,7 +45,7 @@ std::uint64_t EventIdOf(ProjectId project, ResultId result, const wire::LedgerEn
   return std::max<std::uint64_t>(1, stream::HashBytes(text).low);
 }
 
-// Likewise. `repriced`: how often before: the same price may come again.
+// As above. `repriced`: number of earlier repricings of the job, because the same price may be set twice.
 std::uint64_t EventIdOf(ProjectId project, const wire::JobRepricing& repricing, std::uint32_t repriced) {
   std::string text = "runs ";
   const auto add = [&text](std::uint64_t number) { text += std::to_string(number) + ' '; };
@@ -62,7 +63,8 @@ std::uint64_t EventIdOf(ProjectId project, const wire::JobRepricing& repricing, 
   return std::max<std::uint64_t>(1, stream::HashBytes(text).low);
 }
 
-// Nobody can tell what of a job that runs was taken where ACCOUNTS did it, which knows not of which results.
+// True if ACCOUNTS applied a correction to the running job. ACCOUNTS does not know the results of provisional
+// credit, so the part that was reversed of this job is unknown.
 bool CorrectedByHand(const std::vector<ResultRecord>& records) {
   return std::any_of(records.begin(), records.end(),
                      [](const ResultRecord& one) { return one.event != 0 && !one.while_running(); });
@@ -94,7 +96,7 @@ bool CorrectionReader::Meant(const wire::GrantHead& head, const wire::Grant& who
              (whole.partial && whole.partial->workunit.value == id);
     case wire::TargetKind::kAppVersion: {
       if (whole.claim) return whole.claim->version.value == request_.id;
-      // Of one whose trickles' records do not tell a version, its grant may.
+      // The records of the result's trickles may not contain the version, but its grant may.
       return whole.partial && MayBeOf(head.app) &&
              (whole.partial->version.value == 0 || whole.partial->version.value == request_.id);
     }
@@ -103,8 +105,8 @@ bool CorrectionReader::Meant(const wire::GrantHead& head, const wire::Grant& who
   return false;
 }
 
-// Whether a merge has come about only ACCOUNTS knows: it does once the ledger has shown the other host, or what that has become, as
-// that owner's.
+// Only ACCOUNTS knows whether a merge has taken effect: it does once the ledger has shown the other host, or
+// the host that the other host has become, as a host of the same owner.
 bool CorrectionReader::TakeHost(std::string_view record) {
   wire::GrantHead head;
   if (!wire::DecodeGrantHead(record, &head)) return false;
@@ -119,7 +121,7 @@ bool CorrectionReader::TakeHost(std::string_view record) {
   return true;
 }
 
-// One that would close a circle, or waited in vain.
+// A refused merge would close a circle, or its wait expired.
 bool CorrectionReader::TakeMerge(std::string_view bytes) {
   wire::Refused refused;
   if (!wire::DecodeRefused(bytes, &refused)) return false;
@@ -131,7 +133,7 @@ bool CorrectionReader::TakeMerge(std::string_view bytes) {
   return true;
 }
 
-// What the host has become, if anything. `asked`: hosts whose heirs were asked for on the way, each once.
+// The host that `host` has become, if any. `asked`: hosts visited on the way, each once.
 std::optional<HostId> CorrectionReader::HeirOf(HostId host, std::set<HostId>& asked) const {
   const auto merge = merges_.find(host);
   if (merge == merges_.end() || !asked.insert(host).second) return std::nullopt;
@@ -140,7 +142,7 @@ std::optional<HostId> CorrectionReader::HeirOf(HostId host, std::set<HostId>& as
   return heir == host ? std::nullopt : heir;
 }
 
-// The host has become the one that is asked for.
+// The host was merged into the requested host.
 bool CorrectionReader::Joined(HostId host) const {
   std::set<HostId> asked;
   for (auto heir = HeirOf(host, asked); heir; heir = HeirOf(*heir, asked))
@@ -148,7 +150,7 @@ bool CorrectionReader::Joined(HostId host) const {
   return false;
 }
 
-// The app version that is asked for may be one of this app: any that is not in the catalogue.
+// The requested app version may belong to this app: always true if the version is not in the catalogue.
 bool CorrectionReader::MayBeOf(AppId app) const {
   const credit::AppVersionRow* row = view().catalogue.FindVersion(AppVersionId(request_.id));
   return row == nullptr || row->app == app;
@@ -232,7 +234,7 @@ bool CorrectionReader::TakeInvalid(std::string_view bytes) {
   return true;
 }
 
-// A message that brought nothing, and may do so at another price.
+// A trickle that paid nothing may pay at another price.
 bool CorrectionReader::TakeUnpaid(std::string_view bytes) {
   wire::Grant grant;
   if (!wire::DecodeGrant(bytes, &grant) || !grant.partial) return false;
@@ -244,7 +246,7 @@ bool CorrectionReader::TakeUnpaid(std::string_view bytes) {
   const auto& sent = grant.partial->sent_price ? grant.partial->sent_price : grant.partial->price;
   if (!sent) return true;
   const std::size_t variety = result.PlaceOf(grant.partial->variety, *sent);
-  if (!late || !grant.partial->workunit) return true;  // CLAIMS has found that it is nothing, not GRANTS
+  if (!late || !grant.partial->workunit) return true;  // CLAIMS decided this, not GRANTS
   const ResultOwner owner{grant.head.host, grant.head.user};
   const auto records = result.owners.find(owner);
   result.covered.push_back({.owner = owner,
@@ -294,7 +296,7 @@ bool CorrectionReader::TakePosting(std::string_view bytes) {
     return !one.posted && one.micro == posting.credit_micro && SameBits(one.time, posting.time) &&
            (one.kind == wire::GrantKind::kFinal) != posting.uncounted;
   };
-  // A correction says which team it goes from, unless it has waited for its user.
+  // A correction's record contains its team, unless the correction waited for its user.
   auto& records = found->second;
   auto its = std::find_if(records.begin(), records.end(), [&](const ResultRecord& one) {
     return one.event != 0 && one.team == posting.team && is_of(one);
@@ -420,7 +422,8 @@ void CorrectionReader::PlanResult(ResultId id, const LedgerResult& result, Corre
   }
 }
 
-// Of a job that runs CLAIMS takes back what it was paid, which knows it and will settle the rest; of one that is decided ACCOUNTS.
+// CLAIMS reverses the payments of a running job, because CLAIMS knows the payments and will settle them.
+// ACCOUNTS reverses the credit of a decided job.
 void CorrectionReader::PlanReversal(ResultId id, const LedgerResult& result, const ResultOwner& owner,
                                     CorrectionPlan& plan) {
   const std::vector<ResultRecord>& records = result.owners.at(owner);
@@ -443,7 +446,7 @@ void CorrectionReader::PlanReversal(ResultId id, const LedgerResult& result, con
   }
 }
 
-// The sum that reversals have taken comes back, whatever else has come of the result since.
+// Reinstates the sum that reversals took, regardless of other changes of the result since then.
 void CorrectionReader::PlanReinstatement(ResultId id, const LedgerResult& result, const ResultOwner& owner,
                                          CorrectionPlan& plan) {
   const std::vector<ResultRecord>& records = result.owners.at(owner);
@@ -505,12 +508,13 @@ std::optional<credit::MicroCredit> CorrectionReader::NamedWorth(const wire::Gran
   return problem->empty() ? std::optional(micro) : std::nullopt;
 }
 
-// A result that the validator judged invalid gets its first credit: at the price of when it was judged, less what trickles have paid.
+// The first credit of a result that was judged invalid: its worth at the time of the validation, less the
+// trickle payments.
 void CorrectionReader::PlanInvalid(ResultId id, const LedgerResult& result, CorrectionPlan& plan) {
   const auto is_first = [](const ResultRecord& one) { return one.of_invalid(); };
   for (const auto& [owner, records] : result.owners)
     if (std::any_of(records.begin(), records.end(), is_first)) {
-      // It is like a granted result from then on: a reversal of it may be taken back.
+      // After the reinstatement the result counts as granted, so a reversal of it can be reinstated.
       const bool planned = !plan.corrections.empty() && plan.corrections.back().result == id;
       if (request_.judged_invalid)
         plan.unchanged += 1;
@@ -540,7 +544,7 @@ void CorrectionReader::PlanInvalid(ResultId id, const LedgerResult& result, Corr
                                 .app_version = claim.version,
                                 .recent = recent.value,
                                 .recent_time = recent.time};
-  // As a grant: of the team of now where the policy says so, else of the team of when the result was reported.
+  // As for a grant: the present team if the policy requires it, else the team at the time of the report.
   const double reported = claim.received_time > 0 ? claim.received_time : claim.time;
   const bool of_now = credit::PolicyFor(claim.policy).TeamAtGrant();
   Add(id, entry, micro, plan,
@@ -548,7 +552,8 @@ void CorrectionReader::PlanInvalid(ResultId id, const LedgerResult& result, Corr
                           .like_result = worth->like_result});
 }
 
-// CLAIMS puts the version in force for the job, which knows its marks; what each owner and team have of that the ledger tells.
+// CLAIMS puts the version in force for the job, because only CLAIMS knows the marks. The ledger supplies the
+// amounts of each owner and team.
 void CorrectionReader::PlanRunning(ResultId id, const LedgerResult& result, CorrectionPlan& plan) {
   const auto problem = [&](std::string why) { plan.problems.emplace_back(id, std::move(why)); };
   for (const auto& [owner, records] : result.owners)
@@ -576,8 +581,8 @@ void CorrectionReader::PlanRunning(ResultId id, const LedgerResult& result, Corr
     Push(event, id, share.now.entry, share.paid - share.taken, plan);
 }
 
-// Of the re-pricing at place `at` of the owner's records; empty: it is right. It may have been decided upon before the trickles that
-// came last, and with those that price another team's share.
+// Checks the repricing at index `at` of the owner's records; empty: it is right. The plan may be older than the
+// last late trickles and than corrections of other teams' shares by the same plan.
 std::string CorrectionReader::WrongPrice(const LedgerResult& result, const ResultOwner& owner,
                                          std::size_t at) const {
   const ResultRecord& priced = result.owners.at(owner)[at];
@@ -605,7 +610,7 @@ std::string CorrectionReader::WrongPrice(const LedgerResult& result, const Resul
       wrong = "makes it " + std::to_string(static_cast<long long>(after)) + " micro-credits" + by +
               (anew.problem.empty() ? ", which makes it " + std::to_string(static_cast<long long>(expected))
                                     : ", by which there is no price of it: " + anew.problem);
-    // What came last may have come behind the look.
+    // The last record may be newer than the operator's plan.
     const auto covered =
         std::find_if(then.covered.rbegin(), then.covered.rend(),
                      [&](const CoveredTrickle& one) { return one.owner == owner && one.at == own.size(); });
@@ -621,8 +626,8 @@ std::string CorrectionReader::WrongPrice(const LedgerResult& result, const Resul
   }
 }
 
-// Of one that was made while the job ran, at place `at` of the owner's records. CLAIMS has taken it where it rests on all that there
-// was: so of each owner on what came before the re-pricing of that number.
+// Checks a repricing of a running job, at index `at` of the owner's records. CLAIMS applied it only if it
+// covered all payments, so its basis is, for each owner, all records before the repricing with this number.
 std::string CorrectionReader::WrongRunningPrice(const LedgerResult& result, const ResultOwner& owner,
                                                 std::size_t at) const {
   const ResultRecord& priced = result.owners.at(owner)[at];
@@ -637,7 +642,7 @@ std::string CorrectionReader::WrongRunningPrice(const LedgerResult& result, cons
     const TeamId team = end != records.end() ? end->team : TeamId();
     records.erase(end, records.end());
     if (!waited) continue;
-    // What it rests on had no team yet, either.
+    // The earlier records had no team at that time either.
     for (ResultRecord& one : records) {
       one.team = team;
       one.waited = false;
@@ -663,14 +668,14 @@ std::string CorrectionReader::WrongRunningPrice(const LedgerResult& result, cons
 
 namespace {
 
-// What one team has of a result for one owner, record by record.
+// One team's credit for a result of one owner, accumulated record by record.
 struct Net {
   credit::MicroTotal micro = 0;
-  std::set<credit::MicroTotal> since;  // each that it was since the last correction
-  credit::MicroTotal taken = 0;        // by reversals that were not reinstated; below 0
-  bool uncounted = false;              // by one of those
-  PaidSums sums;                       // of the job that runs
-  std::set<credit::MicroTotal> paid;   // each that it was
+  std::set<credit::MicroTotal> since;  // each value of `micro` since the last correction
+  credit::MicroTotal taken = 0;        // by reversals that were not reinstated; 0 or less
+  bool uncounted = false;              // by one of these reversals
+  PaidSums sums;                       // of the running job
+  std::set<credit::MicroTotal> paid;   // each value of sums.paid since the last repricing
 
   void AddPaid(const ResultRecord& record) {
     sums.Add(record);
@@ -678,7 +683,8 @@ struct Net {
   }
 };
 
-// Of a correction of a job that is decided; empty: it gives back nothing, or what reversals had taken.
+// Checks a correction of a decided job. Empty: not a reinstatement, or it reinstates exactly
+// the amount that reversals took.
 std::string WrongReinstatement(const ResultRecord& record, const Net& net) {
   if (!record.reinstates()) return {};
   if (record.micro != -net.taken)
@@ -689,7 +695,7 @@ std::string WrongReinstatement(const ResultRecord& record, const Net& net) {
   return {};
 }
 
-// Of a reversal that was made while the job ran; empty: it is right.
+// Checks a reversal of a running job; empty: it is right.
 std::string WrongWhileRunning(const ResultRecord& record, const Net& net, credit::MicroTotal provisional) {
   const credit::MicroTotal sum = net.sums.SumOf(record);
   if (!net.paid.contains(sum))
@@ -706,8 +712,8 @@ std::string WrongWhileRunning(const ResultRecord& record, const Net& net, credit
 
 }  // namespace
 
-// Of a reinstatement of what was judged invalid; empty: it is right. Trickles that came behind the decision may have come behind the
-// look, too.
+// Checks the reinstatement of a result that was judged invalid; empty: it is right. Trickles after the decision
+// may be newer than the operator's plan.
 std::string CorrectionReader::WrongFirstCredit(const LedgerResult& result, const ResultOwner& owner,
                                                const ResultRecord& record) const {
   const auto invalid = result.invalid.find(owner);
@@ -733,7 +739,7 @@ std::string CorrectionReader::WrongFirstCredit(const LedgerResult& result, const
   }
   const auto worth = WorthOfInvalid(invalid->second, like);
   const double cap = invalid->second.detail.max_granted_credit;
-  if (!worth)  // the operator has named it
+  if (!worth)  // the operator has named the amount
     return cap > 0 && record.micro > credit::RoundToMicro(cap)
                ? "gives " + std::to_string(record.micro) +
                      " micro-credits, more than the project's limit of then"
@@ -840,7 +846,7 @@ Result<CorrectionPlan> CorrectionReader::Plan() {
     return Status::InvalidArgument(
         "--credit is for results of policy assigned that were judged invalid and "
         "whose worth nothing tells: here is none, so leave it out");
-  // One result that was asked for by name: an error, where of many the others go on.
+  // A single requested result: an error. Among many results, the others are still corrected.
   if (request_.target == wire::TargetKind::kResult && request_.reinstates && plan.corrections.empty() &&
       plan.problems.size() == 1 && (named_ || (unnamed_ && !request_.credit)))
     return Status::InvalidArgument("result " + std::to_string(plan.problems[0].first.value) + ": " +

@@ -95,10 +95,11 @@ class CorrectionReader {
   // or too high for the one result that was requested. kNotFound: the ledger has no credit for the request.
   Result<CorrectionPlan> Plan();
 
-  // Problems of the corrections in the ledger. A correction is wrong if the credit before the correction was
-  // never the credit of the result, if the change is not the stated one, if the correction was ordered by
-  // hand while the job ran, or if a repricing differs from the named policy version. Records that arrived
-  // between the operator's plan and the correction may be missing from the correction.
+  // Problems of the corrections in the ledger; one message per problem. A correction is wrong if its credit
+  // before the correction was at no time since the previous correction the credit of the result, if the change
+  // is not the stated one, if it was written by hand as the correction of a decided job and its job still ran,
+  // or if a repricing differs from the named policy version. Records that arrived between the operator's plan
+  // and the correction may be missing from the correction.
   [[nodiscard]] std::vector<std::string> WrongCorrections();
 
  private:

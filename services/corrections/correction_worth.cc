@@ -16,13 +16,13 @@ namespace {
 using credit::MicroCredit;
 using credit::MicroTotal;
 
-// Cobblestones of the job's grant by the version; none: `problem` says why it cannot be told.
+// The job's grant under the version; none: `problem` contains the reason.
 std::optional<MicroCredit> GrantAnew(const LedgerResult& result, const ReplicaGrants& replicas,
                                      const wire::ProjectView& view, std::uint32_t version,
                                      std::string* problem) {
   const wire::Grant* grant = &*result.final;
   if ((grant->head.flags & credit::kGrantLate) != 0) {
-    // It got what its workunit's results got.
+    // A late result got the amount of its workunit's other results.
     const auto on_time = std::find_if(replicas.begin(), replicas.end(), [&](const auto& one) {
       return one.second.claim->workunit == result.workunit &&
              (one.second.head.flags & credit::kGrantLate) == 0;
@@ -58,14 +58,14 @@ std::optional<MicroCredit> GrantAnew(const LedgerResult& result, const ReplicaGr
   return anew.problem.empty() ? std::optional(anew.micro) : std::nullopt;
 }
 
-// What an owner's trickles have of a job's: the spans that they raised its marks by, before the decision and behind it.
+// An owner's part of a job's trickles: the worth of the spans that the owner's trickles added to the marks.
 struct OwnTrickles {
   MicroTotal on_time = 0;
-  MicroTotal taken = 0;  // of that by operators, while the job ran
-  MicroTotal late = 0;
+  MicroTotal taken = 0;  // part of on_time that operators reversed while the job ran
+  MicroTotal late = 0;   // after the decision
 };
 
-// `grant`: of the job, by the version: what comes behind it is paid above that.
+// `grant`: the job's grant under the version. Late trickles are paid only beyond the grant.
 std::map<ResultOwner, OwnTrickles> OwnOf(const TrickleSpans& spans, MicroCredit grant) {
   std::map<ResultOwner, OwnTrickles> own;
   for (const TrickleSpan& span : spans.spans) {
@@ -79,12 +79,12 @@ std::map<ResultOwner, OwnTrickles> OwnOf(const TrickleSpans& spans, MicroCredit 
   return own;
 }
 
-// What the pipeline brought an owner, with all that was corrected while the job ran.
+// An owner's credit from the pipeline, including corrections of the running job.
 struct Granted {
   MicroTotal all = 0;
-  MicroTotal late = 0;  // of it by trickles behind the decision
-  bool paid = false;    // by trickles before it
-  bool taken = false;   // a part of that, while the job ran
+  MicroTotal late = 0;  // part of `all`, by trickles after the decision
+  bool paid = false;    // by trickles before the decision
+  bool taken = false;   // operators reversed a part of these payments while the job ran
 };
 Granted GrantedTo(const std::vector<ResultRecord>& records) {
   Granted granted;
@@ -98,7 +98,7 @@ Granted GrantedTo(const std::vector<ResultRecord>& records) {
   return granted;
 }
 
-// Why it is not priced anew, whatever its price; empty: it may be.
+// The reason why the result is not repriced, at any price; empty: it may be repriced.
 std::string TakenBack(const LedgerResult& result) {
   for (const auto& [owner, records] : result.owners)
     if (std::any_of(records.begin(), records.end(), [](const auto& one) { return one.of_invalid(); }))
@@ -229,7 +229,7 @@ std::vector<TeamShare> SharesOf(const LedgerResult& result, const ResultOwner& o
   if (records == result.owners.end()) return shares;
   for (const ResultRecord& record : records->second) {
     if (record.event == 0 && record.micro == 0 && record.kind != wire::GrantKind::kFinal)
-      continue;  // it settles what is there, is posted to no team, and has none to take from
+      continue;  // a settlement that keeps all payments: it is posted to no team
     auto found = std::find_if(shares.begin(), shares.end(),
                               [&](const TeamShare& one) { return one.entry.team == record.team; });
     if (found == shares.end()) {
@@ -248,7 +248,7 @@ std::vector<TeamShare> SharesOf(const LedgerResult& result, const ResultOwner& o
       found->uncounted = found->uncounted || (record.flags & credit::kGrantUncounts) != 0;
       credit::TakeFromShare(-record.recent_off, record.time, found->lost);
     }
-    // ACCOUNTS, which decides, knows of no other.
+    // Only these: ACCOUNTS compares `previous`, and does not know corrections of running jobs.
     if (record.event != 0 && !record.while_running()) entry.previous = record.event;
     if (record.event == 0 || record.while_running() || record.of_invalid())
       found->granted += record.micro;
@@ -272,7 +272,7 @@ std::optional<InvalidWorth> WorthOfInvalid(const wire::Grant& invalid, const Rep
     return ok && micro >= 0 ? std::optional(InvalidWorth{.micro = micro, .like_result = like}) : std::nullopt;
   };
   const credit::Claim& claim = *invalid.claim;
-  for (const auto& [id, grant] : replicas)  // all of them got the same
+  for (const auto& [id, grant] : replicas)  // all of them got the same amount
     if (grant.claim->workunit == claim.workunit && grant.head.result != claim.result)
       return worth(grant.detail.credit, grant.head.result);
   if (!credit::TellsWorth(claim)) return std::nullopt;
@@ -312,9 +312,9 @@ BroughtAnew BringAnew(const LedgerResult& result, const ReplicaGrants& replicas,
   const auto cannot = [](std::string why) { return BroughtAnew{.problem = std::move(why)}; };
   std::map<ResultOwner, Granted> granted;
   MicroTotal late = 0;
-  std::ptrdiff_t paid = 0;       // owners, by trickles before the decision
-  std::ptrdiff_t paid_late = 0;  // behind it
-  bool taken = false;            // a part of what they paid before, while the job ran
+  std::ptrdiff_t paid = 0;       // owners that trickles paid before the decision
+  std::ptrdiff_t paid_late = 0;  // owners that trickles paid after the decision
+  bool taken = false;            // operators reversed a part of `paid` while the job ran
   for (const auto& [owner, records] : result.owners) {
     for (const ResultRecord& record : records)
       if (record.partial() && record.variety >= result.prices.size())
@@ -335,7 +335,7 @@ BroughtAnew BringAnew(const LedgerResult& result, const ReplicaGrants& replicas,
   TrickleWorth was;
   TrickleWorth now;
   MicroTotal late_now = 0;
-  std::map<ResultOwner, OwnTrickles> own;  // where several were paid, and have something else now
+  std::map<ResultOwner, OwnTrickles> own;  // if amounts of several owners, or of reversed trickles, change
   std::set<ResultOwner> of_late;
   for (const CoveredTrickle& one : result.covered) of_late.insert(one.owner);
   for (const auto& [owner, its] : granted)
@@ -350,7 +350,7 @@ BroughtAnew BringAnew(const LedgerResult& result, const ReplicaGrants& replicas,
     now = TricklesAnew(result, *then, *view.FindPolicy(result.app, version));
     for (const TrickleWorth* one : {&was, &now})
       if (!one->problem.empty()) return cannot(one->problem);
-    // Of trickles behind the decision is paid what they are worth above the grant and those before.
+    // Late trickles pay their worth beyond the grant and the earlier trickles.
     late_now = std::max(*grant, now.all) - std::max(*grant, now.before);
     if (late_now != late && !result.covered.empty() &&
         (of_late.size() > 1 || !granted.contains(*of_late.begin())))
@@ -383,7 +383,7 @@ BroughtAnew BringAnew(const LedgerResult& result, const ReplicaGrants& replicas,
       for (const credit::PaidPartial& one : claim.paid)
         if (one.user == owner.user) on_time -= one.reversed;
     } else if (on_time != 0 && !own.empty()) {
-      on_time = own[owner].on_time - own[owner].taken;  // it was kept
+      on_time = own[owner].on_time - own[owner].taken;  // settlement `keep`
     } else if (on_time != 0 && now.before != was.before) {
       on_time = now.before;
     }

@@ -46,8 +46,8 @@ struct ResultRecord {
   credit::MicroCredit before = 0;    // correction: the owner's credit before, as planned
   std::uint32_t policy_version = 0;  // of a repricing
   ResultId like_result;              // of a reinstatement: see wire::Undone
-  std::size_t variety = 0;           // partial grant: index in LedgerResult::prices; past the end: not recorded
-  double mark_before = 0;            // high-water mark of the variety; `mark`: afterwards
+  std::size_t variety = 0;  // partial grant: index in LedgerResult::prices; past the end: not recorded
+  double mark_before = 0;   // high-water mark of the variety; `mark`: afterwards
   double mark = 0;
   credit::MicroCredit paid_before = 0;  // to all owners of the job
   bool posted = false;                  // the posting of the record was read
@@ -88,7 +88,7 @@ struct LedgerResult {
   std::vector<CoveredTrickle> covered;  // in order
   std::optional<wire::Grant> final;
   std::map<ResultOwner, std::vector<ResultRecord>> owners;  // in order
-  std::map<ResultOwner, wire::Grant> invalid;  // INVALID records, with the claim as if valid
+  std::map<ResultOwner, wire::Grant> invalid;               // INVALID records, with the claim as if valid
 
   // Index of the variety in `prices`. Appends `price` if the variety is new.
   std::size_t PlaceOf(const std::string& variety, const credit::TricklePrice& price);
@@ -134,7 +134,7 @@ struct PaidSums {
   [[nodiscard]] credit::MicroTotal MoreBy(const ResultRecord& correction) const {
     return SumOf(correction) - (correction.waited ? 0 : taken);
   }
-  // A partial grant, or a correction.
+  // `record`: a partial grant, or a correction of the running job.
   void Add(const ResultRecord& record);
 };
 

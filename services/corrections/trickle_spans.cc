@@ -23,8 +23,9 @@ std::vector<credit::RecordedMark> MarksOf(const LedgerResult& result, const High
   return marks;
 }
 
-// Whether marks that brought nothing count: of a job that runs, CLAIMS prices them as well; of one that was priced anew while it ran
-// they were nothing by a price that is not that of its dispatch, which tells of others that they were no more than what was paid.
+// Whether marks that paid nothing count. In a running job CLAIMS prices these marks too. In a job that was
+// repriced while it ran, they paid nothing at a price other than that of the dispatch. In other jobs, the
+// dispatch price shows that these marks were worth no more than the payments.
 bool CountsUnpaid(const LedgerResult& result) { return result.Repriced() > 0 || result.Runs(); }
 
 Highest HighestOf(const LedgerResult& result, bool with_late) {
@@ -48,15 +49,16 @@ Highest HighestOf(const LedgerResult& result, bool with_late) {
   return highest;
 }
 
-// Of one owner's credit that was posted to one team.
+// One owner's trickle payments that were posted to one team.
 struct TakenOf {
   PaidSums sums;
   std::vector<const ResultRecord*> trickles;
-  std::map<MicroTotal, std::size_t> after;  // how many had paid that sum, at the price in force
-  std::size_t taken = 0;                    // the first ones
+  std::map<MicroTotal, std::size_t> after;  // number of trickles after which `sums.paid` had this value
+  std::size_t taken = 0;                    // number of trickles that operators reversed: the first ones
 };
 
-// Which trickles operators took back while the job ran: of each owner and team the first that come to the sum that they named.
+// Finds the trickles that operators reversed while the job ran: for each owner and team, the first trickles up
+// to the sum that the operators named.
 std::string FindTaken(const LedgerResult& result, std::set<const ResultRecord*>* taken) {
   for (const auto& [owner, records] : result.owners) {
     std::map<TeamId, TakenOf> by_team;
@@ -120,7 +122,7 @@ TrickleSpans SpansAnew(const LedgerResult& result, const credit::PolicyVersion& 
     for (const ResultRecord& record : records)
       if (record.partial())
         anew.spans.push_back({.owner = owner, .record = &record, .taken = taken.contains(&record)});
-  // What was paid before falls where a job that runs is priced lower.
+  // `paid_before` may fall when a running job is repriced.
   std::stable_sort(anew.spans.begin(), anew.spans.end(), [](const TrickleSpan& a, const TrickleSpan& b) {
     return std::tie(a.record->repriced, a.record->paid_before) <
            std::tie(b.record->repriced, b.record->paid_before);
@@ -128,7 +130,7 @@ TrickleSpans SpansAnew(const LedgerResult& result, const credit::PolicyVersion& 
   Highest highest;
   MicroCredit total = 0;
   for (TrickleSpan& span : anew.spans) {
-    // A message that brought nothing may have raised it before, and have been another owner's.
+    // A message that paid nothing, perhaps another owner's, may have raised the mark before.
     double& mark = highest[span.record->variety];
     mark = std::max(mark, span.record->mark_before);
     const auto before = credit::PriceTricklesAnew(MarksOf(result, highest), then, version);
@@ -139,7 +141,7 @@ TrickleSpans SpansAnew(const LedgerResult& result, const credit::PolicyVersion& 
     span.begin = total;
     span.end = total = after.micro;
   }
-  // Or behind the last one.
+  // Such a message may also have come after the last payment.
   const TrickleWorth worth = TricklesAnew(result, then, version);
   if (!worth.problem.empty()) return {.problem = worth.problem};
   if (worth.all != total) return {.problem = NothingBetween(anew.spans)};

@@ -20,9 +20,8 @@ struct TrickleSpan {
 };
 
 struct TrickleSpans {
-  std::vector<TrickleSpan>
-      spans;            // in order of payment; the worths of the spans sum exactly to the worth of the whole
-  std::string problem;  // the reason why no spans can be computed; empty: computed
+  std::vector<TrickleSpan> spans;  // in order of payment; their worths sum exactly to the worth of the whole
+  std::string problem;             // the reason why no spans can be computed; empty: computed
 };
 
 // `then`: the version that priced the trickles at the dispatch. The spans point into `result`.

@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kCacheBytes = 8u << 20;
 
-// Commits of its slot that a state has executed; 0 where it cannot be read.
+// Commits of its slot that a state has executed; 0 if the state cannot be read.
 std::uint64_t CommitsOf(const std::string& path, const std::shared_ptr<store::StoreMemory>& memory) {
   const auto opened =
       store::OpenRocksdbStore({.path = path, .memory = memory, .create = false, .read_only = true});
@@ -36,9 +36,9 @@ Result<std::uint64_t> PutAsideWhatIsNewerThan(const stream::embedded::Log& log,
   std::uint64_t moved = 0;
   for (std::uint32_t slot = 0; slot < slots; ++slot) {
     const std::string name = "slot-" + std::to_string(slot);
-    // The state last: as long as it is there, a start without the flag is refused.
+    // The state last: as long as it exists, a start without the flag is refused.
     std::vector<fs::path> all;
-    std::error_code none;  // of a directory that is not there
+    std::error_code none;  // the directory does not exist
     for (const auto& copy : fs::directory_iterator(data_directory + "/checkpoints/" + name, none))
       all.push_back(copy.path());
     all.emplace_back(data_directory + "/state/" + name);
@@ -49,7 +49,7 @@ Result<std::uint64_t> PutAsideWhatIsNewerThan(const stream::embedded::Log& log,
       const fs::path to = lost / path.lexically_relative(data_directory);
       std::error_code error;
       fs::create_directories(to.parent_path(), error);
-      fs::remove_all(to, none);  // of an earlier loss
+      fs::remove_all(to, none);  // left by an earlier loss
       fs::rename(path, to, error);
       if (error)
         return Status::Unwritten(

@@ -28,17 +28,17 @@ namespace {
 constexpr std::string_view kProducerRow = "producer/";
 constexpr std::string_view kBatchRow = "batch/";
 constexpr std::string_view kOwnerRow = "owner/";
-constexpr std::string_view kTickRow = "tick/";  // by project, 0 for all: the last tick
-// Is there when the last block appended was one with a barrier: after a death in the middle of it, the next block waits
-// for it as it would have.
+constexpr std::string_view kTickRow = "tick/";  // by project, 0 for all: time of the last tick
+// Non-empty if the last appended block had a barrier: after a crash during that block, the next block waits
+// until the block is processed, as it would have without the crash.
 constexpr std::string_view kBarrierRow = "barrier";
-// "lockstep" in a data directory that was made with that order; else there is none.
+// "lockstep" if the data directory was created with that order; otherwise absent.
 constexpr std::string_view kOrderRow = "order";
-// `order: lockstep`: Said, as of the unit that it is in.
+// `order: lockstep`: Said as of the unit that contains the row.
 constexpr std::string_view kSaidRow = "said";
 // AuditOutcome.
 constexpr std::string_view kAuditRow = "audit";
-// Records that may wait on the stages' inputs before appends wait: less than the log's tail holds.
+// Records that may wait on the stages' inputs before appends wait; fewer than the log's tail holds.
 constexpr std::uint64_t kMaxLag = 1000000;
 
 std::string ProducerKey(const std::string& source) { return std::string(kProducerRow) + source; }
@@ -78,7 +78,7 @@ void AddBarrier(std::uint64_t id, bool ends_period, UnitBuilder& unit) {
            wire::EncodeEvent({.head = {.id = id}, .body = wire::Barrier{.ends_period = ends_period}}));
 }
 
-// From `at` to `end`, where `visit` does not end it.
+// Visits the records from `at` to `end`, until `visit` returns false.
 Status ReadRecords(stream::embedded::Log& log, stream::TopicPartition where, std::uint64_t at,
                    std::uint64_t end,
                    const std::function<bool(std::uint64_t offset, std::string_view record)>& visit) {
@@ -101,12 +101,13 @@ std::string EncodeRow(const auto& value) {
   return bytes;
 }
 
-// Ticks that are in the unit.
+// Rows for the ticks in the unit.
 void AddTickRows(const std::map<ProjectId, double>& moved, LogUnit& unit) {
   for (const auto& [project, time] : moved) unit.rows.emplace_back(TickKey(project), EncodeRow(time));
 }
 
-// As the operator says, where the log is damaged (EngineOptions::accept_loss).
+// If the log is damaged and the operator accepts the loss (EngineOptions::accept_loss), opens it with that
+// loss.
 Result<std::unique_ptr<stream::embedded::Log>> OpenLog(stream::embedded::LogOptions options,
                                                        const std::string& data_directory, std::uint32_t slots,
                                                        const EngineOptions& engine_options) {
@@ -132,7 +133,7 @@ Result<std::unique_ptr<stream::embedded::Log>> OpenLog(stream::embedded::LogOpti
   return log;
 }
 
-// Fixed when the directory is made.
+// The order is fixed when the directory is created.
 Status CheckOrderOf(stream::embedded::Log& log, const std::vector<stream::TopicSpec>& topics,
                     const settings::RunSettings& settings) {
   const bool asked = settings.order == settings::Order::kLockstep;
@@ -303,9 +304,9 @@ Status Engine::Stop() {
   return runner_->Stop();
 }
 
-// ---- Metrics -------------------------------------------------------------------------------------------------------
+// ---- Metrics ------------------------------------------------------------------------------------------------
 
-// Those in force; epochs that come later are seen as they are written.
+// Loads the scales in force; later epochs are seen when they are written.
 void Engine::SeedScales() {
   if (watches_.empty()) return;
   const std::uint32_t k = pipeline_.partitions;
@@ -337,7 +338,7 @@ void Engine::RememberAudit(const AuditOutcome& outcome) {
   log_->WaitDurable(log_->Append({.rows = {{std::string(kAuditRow), EncodeRow(outcome)}}}));
 }
 
-// ---- Ticks ---------------------------------------------------------------------------------------------------------
+// ---- Ticks --------------------------------------------------------------------------------------------------
 
 void Engine::LookAtClock() {
   if (settings_.ticks != settings::Ticks::kWall) return;
@@ -353,7 +354,7 @@ void Engine::LookAtClock() {
       AddTickRows(ticker_->Keep(), taken);
       if (lockstep()) Remember(Said::kTick, taken);
       log_->Append(std::move(taken));
-      // What it has made shows now; where it cannot, the runner has failed and says so to everybody.
+      // Applies the tick now; if this fails, the runner has failed and reports it to every caller.
       if (lockstep()) static_cast<void>(EndPeriodBefore(Said::kNothing, true));
     }
   }
@@ -379,7 +380,7 @@ void Engine::StopTicking() {
   if (tick_thread_.joinable()) tick_thread_.join();
 }
 
-// ---- Appending -----------------------------------------------------------------------------------------------------
+// ---- Appending ----------------------------------------------------------------------------------------------
 
 Status Engine::failure() const { return runner_->failure(); }
 void Engine::WaitIdle() { runner_->WaitIdle(); }
@@ -521,14 +522,14 @@ Result<Engine::PendingAppend> Engine::BeginAppend(const AppendBlock& block) {
   }
   AppendOutcome outcome;
   UnitBuilder unit;
-  ticker_->Drop();  // of a block that could not be appended
+  ticker_->Drop();  // left by a block that could not be appended
   std::uint64_t line = block.first_line;
   std::string with_line;
   const double now = log_->Now();
   for (const SourceLine& one : block.lines) {
     const std::uint64_t number = line++;
     if (one.envelope.empty() && one.original.empty())
-      continue;  // a line that says nothing, or a barrier alone
+      continue;  // a blank line, or a barrier without an event
     const auto refuse = [&](wire::RefusalReason reason, const std::string& detail,
                             const std::string& original) {
       std::string bytes;
@@ -560,7 +561,7 @@ Result<Engine::PendingAppend> Engine::BeginAppend(const AppendBlock& block) {
       return Status::InvalidArgument("line " + std::to_string(number + 1) + " of " + block.source +
                                      " is a broadcast and must come as a block of its own, with a barrier");
     }
-    // Before the event: what lies behind the mark must not be counted into the period before it.
+    // Before the event: an event after the mark must not count into the period before it.
     if (routing && settings_.ticks == settings::Ticks::kInput && !block.barrier && !block.own_ticks) {
       const auto tick = ticker_->OnEvent(routing->project, one.envelope, now);
       if (tick) unit.Add({wire::kCatalogue, 0}, EncodeTick(routing->project, *tick));
@@ -583,7 +584,7 @@ Result<Engine::PendingAppend> Engine::BeginAppend(const AppendBlock& block) {
   AddTickRows(ticker_->Keep(), taken);
   if (said != Said::kNothing && said != said_) Remember(said, taken);
   const std::uint64_t ticket = AppendDrained(std::move(taken), block.barrier);
-  lock.unlock();  // others go on while this source waits for the disk
+  lock.unlock();  // other sources may append while this source waits for the disk
   if (block.barrier) log_->WaitDurable(ticket);
   if (Status s = runner_->failure(); !s.ok()) return s;
   return PendingAppend{.outcome = outcome, .ticket = ticket};

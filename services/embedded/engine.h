@@ -1,8 +1,9 @@
-// The embedded pipeline: a data directory with log, states, checkpoints and ledger index; the runner; exactly-once
-// append; and all questions that people ask. Invariant: one process at a time holds the directory.
+// The embedded pipeline: a data directory with log, states, checkpoints and ledger index; the runner;
+// exactly-once append; and all questions that people ask. Invariant: one process at a time holds the
+// directory.
 //
-// Answers are JSON (nlohmann), the same for the command line, the socket and the gateway. Credit is an integer number
-// of micro-credits, with text of six decimals beside it.
+// Answers are JSON (nlohmann), the same for the command line, the socket and the gateway. Credit is an
+// integer number of micro-credits, with text of six decimals beside it.
 #pragma once
 
 #include <condition_variable>
@@ -40,8 +41,8 @@ struct LedgerPlaces;
 struct ProducerState {
   std::uint64_t lines = 0;  // ingested so far
   stream::Hash128 hash;     // chained over the bytes of these lines, ChainLine()
-  // The only sender that may continue the source over HTTP (gateway::Sender::owner()). Empty: never used over HTTP.
-  // Stored in a row of its own.
+  // The only sender that may continue the source over HTTP (gateway::Sender::owner()). Empty: never used over
+  // HTTP. Stored in a row of its own.
   std::string owner{};
 
   template <class Self, class F>
@@ -89,8 +90,8 @@ struct AppendBlock {
 };
 // `order: lockstep`: broadcasts, hosts, users, teams and each tick are sent in blocks of their own kind with a
 // barrier. Sources generate their ticks. A last block without lines ends the period, which makes the results of
-// earlier blocks visible (services/pipeline/periods.h). Returns the kind of events in the block; kInvalidArgument:
-// the reason why the block is invalid.
+// earlier blocks visible (services/pipeline/periods.h). Returns the kind of events in the block;
+// kInvalidArgument: the reason why the block is invalid.
 Result<Said> SaidBy(const AppendBlock& block, const settings::RunSettings& settings);
 
 struct AppendOutcome {
@@ -129,8 +130,8 @@ struct EngineOptions {
   std::function<double()> steady;
   // The operator confirms the clock, however far it is from the times in the data directory.
   bool accept_time_jump = false;
-  // Recovery from a damaged log: the readable part is authoritative, and states derived from the rest are moved away
-  // and rebuilt. Has no effect on an undamaged log.
+  // Recovery from a damaged log: the readable part is authoritative, and states derived from the rest are
+  // moved away and rebuilt. Has no effect on an undamaged log.
   bool accept_loss = false;
   // Receives messages that need an operator's reaction; any thread. If empty, `report` receives them.
   std::function<void(const std::string&)> warn;
@@ -153,12 +154,13 @@ class Engine {
   [[nodiscard]] ProducerState Producer(const std::string& source) const;
   // From the source's last block with a `batch_begin`; line 0 if there is none.
   [[nodiscard]] ProducerState BatchBegin(const std::string& source) const;
-  // Durable on return. kInvalidArgument: the block does not continue the source. Blocks while the stages are too far
-  // behind, so that the stages read their input from memory.
+  // Durable on return. kInvalidArgument: the block does not continue the source. Blocks while the stages are
+  // too far behind, so that the stages read their input from memory.
   Result<AppendOutcome> Append(const AppendBlock& block);
-  // The same in two steps, so that a caller can have several blocks in flight. A block with a barrier is durable and
-  // drained when BeginAppend returns. Blocks of several sources are appended in order of arrival, one block per
-  // source and turn: a source that sends without pause delays another source's block by at most one block.
+  // The same in two steps, so that a caller can have several blocks in flight. A block with a barrier is
+  // durable and drained when BeginAppend returns. Blocks of several sources are appended in order of arrival,
+  // one block per source and turn: a source that sends without pause delays another source's block by at most
+  // one block.
   struct PendingAppend {
     AppendOutcome outcome;
     std::uint64_t ticket = 0;
@@ -170,28 +172,28 @@ class Engine {
   // `order: lockstep`: sources must be ingested in lockstep.
   [[nodiscard]] bool lockstep() const { return pipeline_.lockstep; }
 
-  // `ticks: wall`: appends the ticks that are due by the clock. A thread calls it every second; tests with their own
-  // clock call it directly.
+  // `ticks: wall`: appends the ticks that are due by the clock. A thread calls it every second; tests with
+  // their own clock call it directly.
   void LookAtClock();
 
   // Questions over the live state of the slots. Each question takes a turn of a slot.
   [[nodiscard]] view::Questions& questions() { return *questions_; }
-  // For many or long questions: over the state on disk, some seconds old; if nothing was started, over the recovered
-  // state. The first call builds the ledger's indexes for people (LedgerIndex::IndexForPeople).
+  // For many or long questions: over the state on disk, some seconds old; if nothing was started, over the
+  // recovered state. The first call builds the ledger's indexes for people (LedgerIndex::IndexForPeople).
   Result<view::Questions*> QuestionsForMany();
   [[nodiscard]] view::State& live_state() { return *live_state_; }
   [[nodiscard]] view::State& stored_state() { return *stored_state_; }
   [[nodiscard]] view::Ledger& ledger() { return *ledger_; }
-  // Copies the states on disk, some seconds old, by hard links (OpenCopiedState): {"directory"}. Deletes the previous
-  // copy: the caller must hold the lock of this directory's exports.
+  // Copies the states on disk, some seconds old, by hard links (OpenCopiedState): {"directory"}. Deletes the
+  // previous copy: the caller must hold the lock of this directory's exports.
   Result<nlohmann::json> CopyState();
-  // Ledger sums of each account up to these places (ledger_sums.h): {"file"}, which is kept and continued by the next
-  // call. `anew`: starts again from the first record.
+  // Ledger sums of each account up to these places (ledger_sums.h): {"file"}, which is kept and continued by
+  // the next call. `anew`: starts from the first record.
   Result<nlohmann::json> SumLedger(
       const LedgerPlaces& to, bool anew,
       const std::function<void(std::uint64_t done, std::uint64_t all)>& progress);
-  // Effects of a reversal or repricing (correction_plan.h). Changes nothing, except that `order: lockstep` ends the
-  // period.
+  // Effects of a reversal or repricing (correction_plan.h). Changes nothing, except that `order: lockstep`
+  // ends the period.
   Result<nlohmann::json> Corrections(
       const CorrectionRequest& request,
       const std::function<void(std::uint64_t done, std::uint64_t all)>& progress);
@@ -210,7 +212,8 @@ class Engine {
   // Output of the slots since Open (EngineOptions::watched), and the scales in force.
   [[nodiscard]] metrics::LedgerCounts ledger_counts() const;
 
-  // Visits the durable records of a topic's partition in order, starting at `from`, until `visit` returns false.
+  // Visits the durable records of a topic's partition in order, starting at `from`, until `visit` returns
+  // false.
   Status ForEachRecord(stream::TopicPartition where,
                        const std::function<bool(std::uint64_t offset, std::string_view record)>& visit,
                        std::uint64_t from = 0);
@@ -222,8 +225,8 @@ class Engine {
  private:
   Engine() = default;
 
-  // The functions below require append_mutex_. A barrier waits until everything before it is drained; nothing follows
-  // until the barrier is drained.
+  // The functions below require append_mutex_. A barrier waits until everything before it is drained; nothing
+  // follows until the barrier is drained.
   Status DrainFor(bool barrier);
   std::uint64_t AppendDrained(stream::embedded::LogUnit unit, bool barrier);
   // `order: lockstep`: drains all, and ends the period if the period ends before `next`.
@@ -253,13 +256,13 @@ class Engine {
   std::mutex many_mutex_;
   std::unique_ptr<view::Questions> for_many_;  // guarded by many_mutex_
   EngineOptions options_;                      // defaults filled in
-  // Held for one block at a time: sources take turns in order of arrival. A block of broadcasts holds the mutex until
-  // the block has been processed.
+  // Held for one block at a time: sources take turns in order of arrival. A block of broadcasts holds the
+  // mutex until the block has been processed.
   FairMutex append_mutex_;
   bool started_ = false;
   std::unique_ptr<Ticker> ticker_;  // guarded by append_mutex_
-  // The last block had a barrier, in this run or in a previous run that may have died while draining. Guarded by
-  // append_mutex_.
+  // The last block had a barrier, in this run or in a previous run that may have died while draining. Guarded
+  // by append_mutex_.
   bool after_barrier_ = false;
   // Kind of events in the current period (`order: lockstep`). Guarded by append_mutex_.
   Said said_ = Said::kNothing;

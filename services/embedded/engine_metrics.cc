@@ -18,7 +18,7 @@ using metrics::Families;
 double Count(std::uint64_t n) { return static_cast<double>(n); }
 double Seconds(std::uint64_t nanos) { return static_cast<double>(nanos) / 1e9; }
 
-// Where stages stand among those of a slot (MakeSlot).
+// Index of a stage among the stages of a slot (MakeSlot).
 constexpr std::size_t kAccountsStage = static_cast<std::size_t>(settings::Stage::kAccounts);
 
 }  // namespace
@@ -139,7 +139,7 @@ void EngineMetrics::CountRefused() {
   const std::uint64_t end = engine_.log().DurableEnd(where);
   while (refused_next_ < end) {
     const auto batch = engine_.log().Read(where, refused_next_);
-    if (!batch.ok() || *batch == nullptr) return;  // the next scrape tries again; an audit finds damage
+    if (!batch.ok() || *batch == nullptr) return;  // the next scrape retries; an audit reports damage
     stream::RecordCursor cursor((*batch)->payload);
     std::string_view record;
     for (std::uint64_t offset = (*batch)->first; cursor.Next(&record) && offset < end; ++offset) {

@@ -55,7 +55,7 @@ class LiveRows final : public view::Rows {
   const std::uint32_t slot_;
 };
 
-// Slots that have all stages; the coordinator's is the last.
+// Slots with all stages; the last slot is the coordinator's.
 class EngineState : public view::State {
  public:
   explicit EngineState(const PipelineOptions& pipeline) : partitions_(pipeline.partitions) {
@@ -110,7 +110,7 @@ class CopiedState final : public EngineState {
       : EngineState(pipeline), directory_(std::move(directory)) {}
   ~CopiedState() override {
     stores_.clear();
-    std::error_code ignored;  // what is left goes with the next copy
+    std::error_code ignored;  // the next copy removes remaining files
     std::filesystem::remove_all(directory_, ignored);
   }
 

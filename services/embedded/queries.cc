@@ -60,7 +60,7 @@ Result<json> Engine::SumLedger(const LedgerPlaces& to, bool anew,
   return json{{"file", std::filesystem::absolute(file, error).string()}};
 }
 
-// What ACCOUNTS has applied has its postings in the log.
+// Grants that ACCOUNTS has applied have their postings in the log.
 Result<json> Engine::Corrections(const CorrectionRequest& request,
                                  const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
   if (lockstep() && started_) {
@@ -122,7 +122,8 @@ Result<json> Engine::RefusedResubmit(std::uint64_t offset) {
   return json{{"resubmitted", offset}};
 }
 
-// Waits for no slot. Marks are records, too, and no events: a mark of which a slot knows may not be durable yet.
+// Does not wait for a slot. Marks are records but not events; a mark that a slot has counted may not be
+// durable yet.
 EngineCounts Engine::Counts() {
   const auto less = [](std::uint64_t all, std::uint64_t marks) { return all - std::min(all, marks); };
   const std::uint32_t n = pipeline_.partitions;

@@ -25,7 +25,7 @@ class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
   ~Descriptor() {
-    if (fd_ > STDERR_FILENO) ::close(fd_);  // Close() has been asked for by whoever cares whether it succeeds
+    if (fd_ > STDERR_FILENO) ::close(fd_);  // callers that need the result of closing use Close()
   }
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;
@@ -45,9 +45,8 @@ struct ZstdFree {
   void operator()(ZSTD_CStream* stream) const { ZSTD_freeCStream(stream); }
 };
 
-// The uncompressed bytes of a file as one window that slides over them: data() grows by Fill() and shrinks by
-// Consume(). Members of gzip and frames of zstd that follow one another are one stream, as their tools have
-// it.
+// The uncompressed bytes of a file as a sliding window: Fill() extends data(), and Consume() shortens it.
+// Consecutive members of gzip and frames of zstd form one stream, as in the tools of these formats.
 class Input {
  public:
   Input(std::string path, int fd, std::uint64_t total) : path_(std::move(path)), file_(fd), total_(total) {}
@@ -67,7 +66,7 @@ class Input {
 
   void Consume(std::size_t count) { begin_ += count; }
 
-  // More data, unless the end was reached. Views of data() are stale afterwards.
+  // Appends more data, unless the end was reached. Invalidates views of data().
   Status Fill() {
     if (at_end_) return Status::Ok();
     if (begin_ > 0) {
@@ -75,7 +74,7 @@ class Input {
       end_ -= begin_;
       begin_ = 0;
     }
-    // Twice as much each time, so that a long line is not moved more than once on average.
+    // Doubles the size each time, so that a long line is moved at most once on average.
     if (window_.size() - end_ < kChunk) window_.resize(std::max(window_.size() * 2, end_ + kChunk));
     const std::size_t before = end_;
     while (end_ == before && !at_end_) {
@@ -97,7 +96,7 @@ class Input {
     return Status::Ok();
   }
 
-  // Bytes from the file into `to`; 0 at its end.
+  // Reads bytes from the file into `to`; 0 at the end of the file.
   Status ReadSome(char* to, std::size_t room, std::size_t* got) {
     for (;;) {
       const ssize_t n = ::read(file_.get(), to, room);
@@ -128,7 +127,7 @@ class Input {
   [[nodiscard]] bool IsGzip() const { return PackedStartsWith("\x1f\x8b"); }
   [[nodiscard]] bool IsZstd() const {
     if (PackedStartsWith("\x28\xb5\x2f\xfd")) return true;
-    // Frames to be skipped, which parallel compressors put in front.
+    // Skippable frames, which parallel compressors write first.
     return packed_end_ - packed_begin_ >= 4 && (packed_[packed_begin_] & 0xf0) == 0x50 &&
            std::memcmp(packed_.data() + packed_begin_ + 1, "\x2a\x4d\x18", 3) == 0;
   }
@@ -164,7 +163,7 @@ class Input {
     return Status::Ok();
   }
 
-  // Between members or frames: is there one more? Sets at_end_ where the file ends.
+  // Between members or frames: checks whether another one follows. Sets at_end_ at the end of the file.
   Status BetweenFrames(bool (Input::*is_one)() const, const char* name) {
     while (packed_end_ - packed_begin_ < 4 && !file_ended_) {
       if (Status s = FetchPacked(); !s.ok()) return s;
@@ -217,8 +216,8 @@ class Input {
     ZSTD_inBuffer in{packed_.data() + packed_begin_, packed_end_ - packed_begin_, 0};
     ZSTD_outBuffer out{window_.data() + end_, window_.size() - end_, 0};
     std::size_t left = ZSTD_decompressStream(zstd_.get(), &out, &in);
-    // It may hold bytes back for which there was no room, and the file need not have more to push them out
-    // with.
+    // The decompressor may hold back bytes for lack of output space, and the file may have no more input that
+    // would flush them.
     while (!ZSTD_isError(left) && left != 0 && in.pos == in.size && out.pos == out.size) {
       end_ += out.pos;
       window_.resize(window_.size() + kChunk);
@@ -234,7 +233,7 @@ class Input {
     return Status::Ok();
   }
 
-  // Of the next packed byte, counted from 0.
+  // Offset of the next packed byte.
   [[nodiscard]] std::uint64_t At() const { return read_ - (packed_end_ - packed_begin_); }
 
   [[nodiscard]] Status CutOff(const char* name) const {
@@ -267,7 +266,7 @@ class Input {
 
 namespace {
 
-// See the head of event_file.h.
+// See the first comment of event_file.h.
 bool LooksDelimited(std::string_view start) {
   constexpr std::size_t kLookedAt = 16;
   return std::any_of(start.begin(),
@@ -278,12 +277,12 @@ bool LooksDelimited(std::string_view start) {
                      });
 }
 
-// Of text whose characters have two bytes each or four; empty: of none that is known by its start. The first character of a file of
-// events has a code below 128.
+// The encoding of text with two or four bytes per character; empty: not recognized by its start. The first
+// character of a file of events has a code below 128.
 std::string_view WideEncoding(std::string_view start) {
   using namespace std::string_view_literals;
   if (start.starts_with("\xff\xfe\0\0"sv) || start.starts_with("\0\0\xfe\xff"sv)) return "UTF-32";
-  // What a delimited record cannot begin with: a length, then field 0.
+  // A delimited record cannot begin like this: with a length, then field 0.
   if (start.starts_with("\xff\xfe"sv) || start.starts_with("\xfe\xff"sv)) start.remove_prefix(2);
   const auto is_ascii = [&](std::size_t at) { return start[at] > 0 && start[at] < 0x7f; };
   if (start.size() < 4) return {};
@@ -365,9 +364,9 @@ Status EventFile::Detect() {
     format_ = EventFormat::kDelimited;
     return Status::Ok();
   }
-  // What editors of another system put in front of UTF-8.
+  // Byte order mark that some editors write before UTF-8.
   if (input_->data().starts_with("\xef\xbb\xbf")) input_->Consume(3);
-  // The first line that says something decides; it stays to be read.
+  // The first line that is not blank decides; it is not consumed.
   std::size_t looked = 0;
   std::size_t start = 0;
   for (;;) {
@@ -379,7 +378,7 @@ Status EventFile::Detect() {
       continue;
     }
     const std::string_view line = data.substr(start, end == std::string_view::npos ? end : end - start);
-    // Of many blank lines it is enough to have seen the first ones: they stay in memory to be counted.
+    // Blank lines stay in memory to be counted, so only a limited number of bytes is examined.
     if (event_file::IsBlank(line) && end != std::string_view::npos && end < kMaxEventBytes) {
       start = looked = end + 1;
       continue;
@@ -399,7 +398,7 @@ Result<bool> EventFile::Next(EventItem* item) {
     case EventFormat::kJsonLines: return NextJson(item);
     case EventFormat::kDelimited: return NextDelimited(item);
     case EventFormat::kRows:
-    case EventFormat::kTrickles: break;  // not of these files
+    case EventFormat::kTrickles: break;  // not formats of these files
   }
   return false;
 }
@@ -431,14 +430,14 @@ Result<bool> EventFile::NextLine(std::string_view* line, std::string* problem) {
       if (event_file::IsBlank(*line)) {
         looked = 0;
         if (format_ == EventFormat::kGolden) {
-          // It counts its lines itself.
+          // The golden reader counts lines itself.
           if (Status s = golden_.ReadLine({}, &items_); !s.ok()) return s;
         }
         continue;
       }
       return true;
     }
-    // Of a line without end only the beginning is kept.
+    // Only the beginning of an overlong line is kept.
     constexpr std::size_t kKept = 4096;
     raw_.assign(data.substr(0, kKept));
     *line = raw_;
@@ -465,12 +464,12 @@ Result<bool> EventFile::NextJson(EventItem* item) {
   }
   envelope_ = std::move(*envelope);
   item->envelope = envelope_;
-  // `{}` is an event without anything, which has no bytes: it must not be taken for a barrier.
+  // `{}` is an event without any fields and encodes to no bytes: it must not be treated as a barrier.
   if (envelope_.empty()) item->problem = "an event without any field";
   return true;
 }
 
-// The members that a line with a problem named first: the reader will not announce them a second time.
+// Keeps the members that a line with a problem named first: the reader does not announce them again.
 void EventFile::KeepAnnouncements() {
   std::erase_if(items_, [](const boinc::GoldenItem& one) {
     const auto kind = wire::PeekKind(one.envelope);
@@ -531,7 +530,7 @@ Result<bool> EventFile::NextDelimited(EventItem* item) {
           " (counted from 0) says a length that cannot be: this is no file of delimited events, or "
           "it is damaged from there on; all records before were good");
     }
-    // One record without bytes is refused. Many are zeros of a disk, where events were never written.
+    // One record without bytes is refused. Many zeros are unwritten parts of a disk.
     if (whole && length == 0 && data.size() < kZeros && !input_->at_end()) {
       if (Status s = input_->Fill(); !s.ok()) return s;
       continue;
@@ -572,7 +571,7 @@ class EventWriter::Output {
       zstd_.reset(ZSTD_createCStream());
       ZSTD_initCStream(zstd_.get(), ZSTD_CLEVEL_DEFAULT);
     }
-    // No name and no time in the head: the same events, the same bytes.
+    // No name and no time in the header: the same events give the same bytes.
     if (coding_ == Coding::kGzip) {
       deflating_ =
           deflateInit2(&deflate_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) == Z_OK;

@@ -12,7 +12,7 @@
 namespace cobblestone {
 namespace {
 
-// In the form of bodies, so that one which was refused can be put right and sent again.
+// The row in the format of message bodies, so that a refused one can be corrected and sent again.
 std::string AsMessage(const boinc::TrickleMessageRow& row) {
   std::string variety;
   for (const char c : row.variety) {

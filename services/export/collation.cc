@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kWord = "deleted";
 
-// Code points beside a letter's two of ASCII that have its weight.
+// Code points with the weight of a letter, besides the two ASCII ones.
 constexpr std::array<std::uint16_t, 23> kLikeD = {
     0x10E,  0x10F,  0x369,  0x1D30, 0x1D48, 0x1E0A, 0x1E0B, 0x1E0C, 0x1E0D, 0x1E0E, 0x1E0F, 0x1E10,
     0x1E11, 0x1E12, 0x1E13, 0x2145, 0x2146, 0x216E, 0x217E, 0x24B9, 0x24D3, 0xFF24, 0xFF44};
@@ -73,7 +73,7 @@ bool IsLetter(char letter, std::uint32_t c) {
   }
 }
 
-// The next code point of a text that is UTF-8 (checked where it was read), 0xFFFD where it is not.
+// The next code point of UTF-8 text (checked when it was read); 0xFFFD for invalid bytes.
 std::uint32_t Next(std::string_view* text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>((*text)[i]); };
   const std::uint32_t first = byte(0);

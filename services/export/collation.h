@@ -1,7 +1,8 @@
-// Compares a text with `deleted` as a database with the collation utf8mb4_unicode_ci does: case, accents and width of
-// letters do not matter. Source of the facts: MariaDB 10.11, queried for the code points that have the weight of
-// these letters, of a space, or none, and for the way in which a comparison steps over them. (The collation's version
-// is fixed, UCA 4.0.0; newer collation libraries differ, for instance for letters with strokes.)
+// Compares a text with `deleted` as a database with the collation utf8mb4_unicode_ci does: case, accents
+// and width of letters do not matter. Source of the facts: MariaDB 10.11, queried for the code points
+// that have the weight of these letters, of a space, or none, and for the way in which a comparison steps
+// over them. (The collation's version is fixed, UCA 4.0.0; newer collation libraries differ, for instance
+// for letters with strokes.)
 #pragma once
 
 #include <string_view>

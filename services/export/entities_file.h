@@ -1,7 +1,7 @@
-// A project's rows from one JSON file, in the format of tests/golden/export and `cobblestone adopt`: an object with
-// an array of rows for each table: users, teams, hosts, users_deleted, hosts_deleted, apps, badges, badge_user,
-// badge_team, credit_user, credit_team, consent_types, consents, subprojects. An absent table has no rows; `config`
-// and unknown sections are skipped.
+// A project's rows from one JSON file, in the format of tests/golden/export and `cobblestone adopt`: an object
+// with an array of rows for each table: users, teams, hosts, users_deleted, hosts_deleted, apps, badges,
+// badge_user, badge_team, credit_user, credit_team, consent_types, consents, subprojects. An absent table has
+// no rows; `config` and unknown sections are skipped.
 //
 // Memory: 16 bytes per row, and 16 more per member of a team. The rows stay in the file, which must not change
 // meanwhile.
@@ -36,8 +36,8 @@ class EntitiesFile final : public Source {
   // Sections that were skipped because their name is unknown.
   [[nodiscard]] const std::vector<std::string>& unknown_sections() const { return unknown_sections_; }
 
-  // Rows of all accounts, including ids without an account row: in ascending order of holder, then app, then type of
-  // credit.
+  // Rows of all accounts, including ids without an account row: in ascending order of holder,
+  // then app, then type of credit.
   Status UserCredit(const Take<AppCredit>& take);
   Status TeamCredit(const Take<AppCredit>& take);
   // All users with rows of consent, in ascending order of user.
@@ -71,7 +71,7 @@ class EntitiesFile final : public Source {
   std::uint32_t ConsentCopies(std::int64_t user) override;
 
  private:
-  // `place`: see entities_index.h. For a user, the flag of the place says whether hosts are shown.
+  // `place`: see entities_index.h. For a user, the flag is set if the user shows hosts.
   struct Entry {
     std::int64_t id = 0;
     std::uint64_t place = 0;

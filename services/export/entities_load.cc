@@ -1,4 +1,4 @@
-// The one pass over the file that finds the rows.
+// Locates the rows in one pass over the file.
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kConsentName = "STATSEXPORT";
 constexpr std::uint64_t kProgressStep = 1U << 20U;
 
-// The number of a row that begins with it, as rows do; nothing where it must be looked for.
+// The id of a row that begins with its id, as rows usually do; none: parse the row to find the id.
 std::optional<std::int64_t> LeadingNumber(std::string_view row, std::string_view name) {
   const std::string start = "{\"" + std::string(name) + "\":";
   if (!row.starts_with(start)) return std::nullopt;
@@ -27,7 +27,7 @@ std::optional<std::int64_t> LeadingNumber(std::string_view row, std::string_view
   return whole ? std::optional(number) : std::nullopt;
 }
 
-// 0, 1, true, "0", or a text that begins with a number ("0; 1 in variant d").
+// True for true, a nonzero number, or a text that begins with one; "0; 1 in variant d" is false.
 bool IsOn(const nlohmann::json& value) {
   if (value.is_boolean()) return value.get<bool>();
   if (value.is_number()) return value != 0;
@@ -41,7 +41,7 @@ class EntitiesFile::Loader {
   Loader(EntitiesFile& entities, const EntitiesOptions& options) : entities_(entities), options_(options) {}
 
   Status Load() {
-    // A window of its own: rows are looked at while the scan goes on.
+    // Its own window, because rows are read during the scan.
     auto scanned = RandomFile::Open(entities_.file_.path());
     if (!scanned.ok()) return scanned.status();
     Status status = ScanJson(*scanned, [&](const JsonPiece& piece) { return TakePiece(piece); });
@@ -157,7 +157,7 @@ class EntitiesFile::Loader {
     return Status::Ok();
   }
 
-  // Sorts, and finds a number that is there twice: whose row would be shown is anybody's guess.
+  // Sorts, and reports an id that appears twice: the row to export would be undefined.
   Status Order(Index& index, const std::string& name) {
     Sort(index);
     const auto twice = std::adjacent_find(index.begin(), index.end(),
@@ -179,7 +179,7 @@ class EntitiesFile::Loader {
     entities_.catalogue_.consent_wanted =
         !consent_types_.empty() && options_.statsexport_enabled.value_or(consent_enabled_);
     std::erase_if(consents_, [&](const ConsentRow& row) { return !consent_types_.contains(row.type); });
-    // The newest first; those of its second beside it.
+    // Per user, the newest second first.
     std::sort(consents_.begin(), consents_.end(), [](const ConsentRow& a, const ConsentRow& b) {
       return a.user != b.user ? a.user < b.user : a.time > b.time;
     });

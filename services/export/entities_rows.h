@@ -1,4 +1,5 @@
-// The columns that an export reads of each table of an entities file. Names and types are those of the database.
+// The columns that an export reads of each table of an entities file. Names and types are
+// those of the database.
 #pragma once
 
 #include <array>

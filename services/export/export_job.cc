@@ -42,7 +42,7 @@ Result<ExportOutcome> RunExport(Source& source, const Spec& spec, const ExportJo
   }
   auto manifest = WriteExport(source, spec, options);
   if (!manifest.ok()) {
-    // Files are written by way of the open directory; people know it by its name.
+    // Files are written through the open directory; messages show the directory's name.
     std::string message = manifest.status().message();
     for (std::size_t at; (at = message.find(publication->directory() + "/")) != std::string::npos &&
                          publication->directory() != publication->shown();)

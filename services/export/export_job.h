@@ -22,10 +22,11 @@ struct ExportJob {
   std::string archive;      // empty: the spec's archive_dir; if that is empty, too: beside `out`
   bool delete_old = false;  // deletes the previous export instead of renaming it
   int threads = 2;
-  // A full export followed by its incremental exports, in order: the new export then contains only changes since the
-  // last one. Empty: a full export. The files of these exports are first checked against their checksums.
+  // A full export followed by its incremental exports, in order: the new export then contains
+  // only changes since the last one. Empty: a full export. The files of these exports are first
+  // checked against their checksums.
   std::vector<std::string> incremental_from;
-  // Control totals of the source; RunExport adds what the files show.
+  // Control totals of the source; RunExport adds the totals of the exported accounts.
   std::optional<LedgerTotals> ledger;
   std::function<void(std::uint64_t, std::uint64_t)> progress;
   std::function<void(const std::string&)> warn;

@@ -13,7 +13,7 @@ namespace {
 constexpr int kMostWarnings = 20;
 constexpr std::uint64_t kProgressRows = 256;
 
-// What tables.xml tells. A count that is 0 is not told, as one of a table that the spec does not have.
+// Counts in tables.xml. A count of 0 is not written, like that of a table that the spec does not contain.
 struct Counts {
   std::uint64_t users = 0;
   std::uint64_t teams = 0;
@@ -97,7 +97,7 @@ class Exporter {
     return Status::Ok();
   }
 
-  // Hands the rows that are shown to `put`, in the order of the enumeration, and to `count` once, in that of ids.
+  // Passes the shown rows to `put` in the order of the enumeration, and to `count` once each, in order of id.
   template <class Row, class Scan, class Find>
   Status InOrder(Sort sort, Scan scan, Find find, const std::function<void(const Row&)>& count,
                  const Take<Row>& put) {
@@ -113,7 +113,7 @@ class Exporter {
       return Status::Ok();
     });
     if (!status.ok() || !by_credit) return status;
-    // Descending; equal ones by id, where upstream leaves it to the database.
+    // Descending by credit; equal credit by id, an order that upstream leaves to the database.
     std::stable_sort(keys.begin(), keys.end(),
                      [](const SortKey& a, const SortKey& b) { return a.credit > b.credit; });
     Row row;
@@ -129,7 +129,7 @@ class Exporter {
     return Status::Ok();
   }
 
-  // A table that is written twice has the same accounts both times.
+  // A table that is written twice has the same accounts each time.
   template <class Row>
   static void CountExported(const Row& row, ExportedTotal& exported) {
     ++exported.accounts;
@@ -254,7 +254,7 @@ class Exporter {
     return status.ok() ? outputs.Finish(&manifest_) : status;
   }
 
-  // Not of the spec: both are there as soon as there is any badge.
+  // Not in the spec: both files exist if the project has any badge.
   Status WriteBadges() {
     if (source_.catalogue().badges.empty()) return Status::Ok();
     Status status =
@@ -276,7 +276,7 @@ class Exporter {
     return status.ok() ? outputs.Finish(&manifest_) : status;
   }
 
-  // The files by app: of everybody with credit, deleted or not.
+  // The files by app: all accounts with credit, deleted or not.
   Status WriteWorks() {
     if (!settings_.credit_by_app) return Status::Ok();
     Status status = WriteWork<User>(
@@ -374,7 +374,7 @@ class Exporter {
   std::uint64_t rows_done_ = 0;
   int warnings_ = 0;
   int suppressed_ = 0;
-  // Kept for their memory.
+  // Members only to reuse their memory.
   std::string record_;
   std::string detailed_;
   std::string members_;

@@ -24,7 +24,7 @@ struct ExportOptions {
   // For an incremental export: the records of the previous export (OutputPlace::known), and its identity.
   std::function<Result<RecordSet>(const std::string& output)> known;
   std::optional<Base> base;
-  // Control totals of the source; WriteExport adds what the files show.
+  // Control totals of the source; WriteExport adds the totals of the exported accounts.
   std::optional<LedgerTotals> ledger;
   // Rows processed, and their expected number.
   std::function<void(std::uint64_t, std::uint64_t)> progress;

@@ -1,13 +1,13 @@
-// Filters of exported rows. Rules: tests/golden/export/README.md, 'Filters and counts'. Consent is handled by the
-// source.
+// Filters of exported rows. Rules: tests/golden/export/README.md, 'Filters and counts'.
+// Consent is handled by the source.
 #pragma once
 
 #include "services/export/rows.h"
 
 namespace cobblestone::statistics {
 
-// Deleted, whatever the credit: an authenticator that begins with `deleted`, or a domain name equal to `deleted`;
-// NULL counts as deleted.
+// Deleted, whatever the credit: an authenticator that begins with `deleted`, or a domain name equal to
+// `deleted`; NULL counts as deleted.
 bool IsHidden(const User& user);
 bool IsHidden(const Host& host);
 

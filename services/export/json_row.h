@@ -1,5 +1,5 @@
-// Parses one row of JSON into a struct by a table of its columns. Builds no tree of values, because a project has
-// millions of rows. Columns outside the table are skipped.
+// Parses one row of JSON into a struct by a table of its columns. Builds no tree of values, because a project
+// has millions of rows. Columns outside the table are skipped.
 #pragma once
 
 #include <array>
@@ -19,11 +19,11 @@ struct Column {
   std::string_view name;
   std::variant<std::int64_t Row::*, double Row::*, std::string Row::*, std::optional<std::string> Row::*>
       field;
-  bool needed = true;  // if false, an absent column gives 0 or the empty text
+  bool needed = true;  // if false, an absent column is read as 0 or the empty text
 };
 
-// Fills `row`. Returns "" on success, else the problem: not JSON, a missing column, or a column of another type. SQL
-// NULL becomes the empty text, or nullopt if the field is optional.
+// Fills `row`. Returns "" on success, else the problem: not JSON, a missing column, or a column of another
+// type. SQL NULL becomes the empty text, or nullopt if the field is optional.
 template <class Row, std::size_t N>
 std::string ReadJsonRow(std::string_view text, const std::array<Column<Row>, N>& columns, Row* row);
 
@@ -59,7 +59,7 @@ class JsonRowReader {
         field = value;
         return true;
       } else if constexpr (std::is_same_v<Field, double>) {
-        // Only negative texts arrive here, so 0 stands for "-0", whose sign is printed.
+        // Only negative texts arrive here, so 0 is "-0", and its sign is printed.
         field = value == 0 ? -0.0 : static_cast<double>(value);
         return true;
       }
@@ -122,7 +122,7 @@ class JsonRowReader {
   }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) {
     const std::string_view what = error.what();
-    // The library's message begins with "[json.exception.parse_error.101] ", which is of no use to people.
+    // The library's message begins with "[json.exception.parse_error.101] ", which is of no use to an operator.
     error_ = "the row is no JSON (byte " + std::to_string(position) + " of it): " +
              std::string(what.substr(what.find("] ") == std::string_view::npos ? 0 : what.find("] ") + 2));
     return false;

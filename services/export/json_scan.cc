@@ -13,13 +13,13 @@
 namespace cobblestone::statistics {
 namespace {
 
-// Rows that lie beside each other come out of one read; one that is asked for alone costs a page, not a window.
+// Adjacent rows are read with one call; a single row costs a page, not a window.
 constexpr std::uint64_t kWindow = 256U << 10U;
 constexpr std::uint64_t kLoneRead = 4096;
 
 bool IsSpace(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
-// Reads the file byte by byte, and keeps what belongs to the piece at hand.
+// Reads the file byte by byte, and keeps the bytes of the current piece.
 class Scanner {
  public:
   Scanner(RandomFile& file, const std::function<Status(const JsonPiece&)>& take) : file_(file), take_(take) {}
@@ -57,7 +57,7 @@ class Scanner {
     }
   }
 
-  // The value that begins with the current byte.
+  // The value that begins at the current byte.
   Status Piece(bool is_row) {
     const std::uint64_t offset = at_ - 1;
     if (!Keep([&] { return Value(); }))
@@ -75,14 +75,15 @@ class Scanner {
     return whole;
   }
 
-  // To the end of the value, whose first byte is the current one.
+  // Reads to the end of the value that begins at the current byte.
   bool Value() {
     std::uint64_t depth = 0;
     for (;;) {
       if (current_ == '"' && !String()) return false;
       if (current_ == '{' || current_ == '[') ++depth;
       if (current_ == '}' || current_ == ']') --depth;
-      // A number, true, false or null ends before what cannot belong to it; at depth 0 that is a section's value.
+      // A number, true, false or null ends before a byte that cannot belong to it; at depth
+      // 0 it is a section's value.
       if (depth == 0 && (current_ == '"' || current_ == '}' || current_ == ']' || EndsBare())) return true;
       if (depth > 0)
         SkipUntil([](char c) { return c == '"' || c == '{' || c == '}' || c == '[' || c == ']'; });
@@ -93,7 +94,7 @@ class Scanner {
     const std::optional<char> ahead = Peek();
     return !ahead || *ahead == ',' || *ahead == '}' || *ahead == ']' || IsSpace(*ahead);
   }
-  // To its closing quote; the current byte is the opening one.
+  // Reads to the closing quote; the current byte is the opening quote.
   bool String() {
     const auto ends = [](char c) { return c == '"' || c == '\\'; };
     for (SkipUntil(ends); Next() && kept_.size() <= kLargestRow; SkipUntil(ends)) {
@@ -105,7 +106,7 @@ class Scanner {
     }
     return false;
   }
-  // Takes at once what is plain, as far as it is in memory: of a large file nearly every byte.
+  // Takes a run of plain bytes in memory at once: nearly every byte of a large file.
   template <class IsWanted>
   void SkipUntil(IsWanted is_wanted) {
     if (!Fill()) return;
@@ -156,7 +157,7 @@ class Scanner {
   std::string_view window_;
   std::uint64_t window_start_ = 0;
   std::uint64_t window_end_ = 0;
-  std::uint64_t at_ = 0;  // behind the current byte
+  std::uint64_t at_ = 0;  // offset after the current byte
   std::optional<char> current_;
   bool keeping_ = false;
   std::string kept_;
@@ -218,7 +219,7 @@ std::uint64_t RandomFile::LineOf(std::uint64_t offset) {
   std::uint64_t line = 1;
   for (std::uint64_t at = 0; at < std::min(offset, size_);) {
     const auto text = Read(at, std::min(kWindow, std::min(offset, size_) - at));
-    if (!text.ok() || text->empty()) break;  // the line is a help for people: as far as can be told
+    if (!text.ok() || text->empty()) break;  // best effort: the line is for messages only
     line += static_cast<std::uint64_t>(std::count(text->begin(), text->end(), '\n'));
     at += text->size();
   }

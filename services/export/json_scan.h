@@ -1,5 +1,5 @@
-// Locates the rows of a large JSON file in one pass, without loading the file: {"section": [ {row}, ... ], ...}. The
-// scanner only finds where each value ends; a row is parsed when it is needed (json_row.h).
+// Locates the rows of a large JSON file in one pass, without loading the file: {"section": [ {row}, ... ],
+// ...}. The scanner only finds where each value ends; a row is parsed when it is needed (json_row.h).
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ class RandomFile {
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::uint64_t size() const { return size_; }
-  // The requested bytes; valid until the next call. Fatal: the bytes cannot be read (the file has shrunk, or the disk
-  // fails).
+  // The requested bytes; valid until the next call. Fatal: the bytes cannot be read (the file has
+  // shrunk, or the disk fails).
   Result<std::string_view> Read(std::uint64_t offset, std::uint64_t length);
   // Line (from 1) of the byte at `offset`, for messages; reads the file from its beginning to `offset`.
   std::uint64_t LineOf(std::uint64_t offset);
@@ -47,8 +47,9 @@ struct JsonPiece {
   std::string_view text;  // valid until the callback returns
 };
 
-// Visits every piece in order. InvalidArgument, with file and line: the file has another structure or is truncated.
-// Stops at the first status of `take` that is not Ok, and returns it. A row has at most `kLargestRow` bytes.
+// Visits every piece in order. InvalidArgument, with file and line: the file has another structure
+// or is truncated. Stops at the first status of `take` that is not Ok, and returns it. A row has
+// at most `kLargestRow` bytes.
 constexpr std::uint64_t kLargestRow = 64U << 20U;
 Status ScanJson(RandomFile& file, const std::function<Status(const JsonPiece&)>& take);
 

@@ -1,5 +1,5 @@
-// Control totals of an export whose source has a ledger: the totals of all accounts, the grants of the ledger, and
-// the part that the files show. Sums of whole micro-credits, exact.
+// Control totals of an export from a source with a ledger: the totals of all accounts, the grants of the
+// ledger, and the part that the files show. Sums of whole micro-credits, exact.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct ExportedTotal {
 
 // Totals of all hosts, users or teams. Invariant, for each account:
 //   opening + granted = total + waiting + expired + after_deletion + moving
-// The ledger gives the left side, the state gives the right side.
+// The left side is computed from the ledger, the right side from the state.
 struct KindTotals {
   std::uint64_t accounts = 0;
   MicroSum total = 0;

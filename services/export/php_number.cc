@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kDigits = 14;
 constexpr double kFirstWithExponentInSql =
-    1e15;  // from here on the database's text has an exponent: a double for PHP
+    1e15;  // from here on the database's text has an exponent, which PHP reads as a double
 
 }  // namespace
 
@@ -35,7 +35,7 @@ void PhpNumber::AddWhole(std::int64_t value) {
 std::string PhpNumber::Text() const {
   if (is_whole_) return std::to_string(whole_);
   if (number_ == 0) return std::signbit(number_) ? "-0" : "0";
-  // d.ddddddddddddde+xx, correctly rounded; everything else is moving the point.
+  // d.ddddddddddddde+xx, correctly rounded; the rest only moves the decimal point.
   std::array<char, 40> scientific;
   const auto end = std::to_chars(scientific.data(), scientific.data() + scientific.size(), std::abs(number_),
                                  std::chars_format::scientific, kDigits - 1);

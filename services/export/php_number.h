@@ -1,5 +1,6 @@
-// Sums and prints numbers like the PHP script that writes the files by app (PHP 8, setting `precision` 14): a value
-// of the database is an integer if it is whole and below 1e15, and a sum is an integer as long as all its values are.
+// Sums and prints numbers like the PHP script that writes the files by app (PHP 8, setting `precision`
+// 14): a value of the database is an integer if it is whole and below 1e15, and a sum is an integer as
+// long as all its values are.
 // Rules: tests/golden/export/README.md, 'Elements'. Exponents are used from 1e14 on, where 14 digits no longer
 // suffice, as in PHP 8.2.
 #pragma once

@@ -10,7 +10,7 @@
 namespace cobblestone::statistics {
 namespace {
 
-// Writes elements on lines of their own, all with the same indent.
+// Writes elements, each on its own line, all with the same indent.
 class Elements {
  public:
   Elements(int indent, std::string* out) : indent_(static_cast<std::size_t>(indent)), out_(*out) {}
@@ -67,7 +67,7 @@ bool IsMd5Hex(std::string_view text) {
 }  // namespace
 
 std::string CpidOf(const User& user) {
-  // BOINC's cpid is an MD5. What events told in its place may be any bytes, also markup: it counts as not told.
+  // BOINC's cpid is an MD5. An event may contain any bytes instead, even markup: such a cpid is ignored.
   if (user.cpid && IsMd5Hex(*user.cpid)) return *user.cpid;
   return Md5Hex(Cut(user.cross_project_id), Cut(user.email_addr));
 }
@@ -115,7 +115,7 @@ void AppendHostDeleted(const Deleted& deleted, const Settings& settings, std::st
 void AppendTeam(const Team& team, const User* founder, const std::string& members, const Settings& settings,
                 std::string* out) {
   *out += "<team>\n";
-  // The indents are upstream's, whatever the reason.
+  // The indents are those of upstream.
   Elements zero(0, out);
   Elements one(1, out);
   Elements two(2, out);

@@ -9,8 +9,8 @@
 
 namespace cobblestone::statistics {
 
-// The cross-project id by which sites identify a user: the MD5 of the internal cross-project id and the address, or
-// the id that the source supplies instead.
+// The cross-project id by which sites identify a user: the MD5 of the internal cross-project id and the
+// address, or the id that the source supplies instead.
 std::string CpidOf(const User& user);
 
 // Text before and after the records of a file.

@@ -1,5 +1,5 @@
-// Rows of a project's database, with the columns that statistics files need. Names are BOINC's columns. Text is UTF-8
-// as stored. SQL NULL is the empty text, except where a filter distinguishes the two.
+// Rows of a project's database, with the columns that statistics files need. Names are BOINC's columns. Text is
+// UTF-8 as stored. SQL NULL is the empty text, except where a filter distinguishes the two.
 #pragma once
 
 #include <cstdint>
@@ -139,7 +139,8 @@ struct Catalogue {
   std::vector<Subproject> subprojects;
   bool has_consent_type = false;  // STATSEXPORT exists
   bool consent_enabled = false;   // as the database has it
-  // The type exists and is enabled (by the database or by the settings): only users who have consented are shown.
+  // The type exists and is enabled (by the database or by the settings): only users who have
+  // consented are shown.
   bool consent_wanted = false;
 };
 

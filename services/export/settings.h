@@ -14,7 +14,7 @@ struct Settings {
   bool user_country = true;
   bool user_url = true;
   bool credit_by_app = false;
-  // Whether the consent type STATSEXPORT is enabled; nullopt: as the source says.
+  // Whether the consent type STATSEXPORT is enabled; nullopt: as in the source.
   std::optional<bool> statsexport_enabled;
   // Not in upstream: repairs text that upstream writes ill-formed (strict_xml.h).
   bool strict_xml = false;

@@ -1,8 +1,8 @@
 // Source: the rows of an export. A seam: a file (entities_file.h), or the committed view of a pipeline.
 //
-// Invariant: all answers of one Source are of one moment; repeated calls give the same answer. A Source streams one
-// row at a time and keeps at most a few words per row. Owner: one thread. Errors name the place (file and line, or
-// key) and the problem.
+// Invariant: all answers of one Source are of one moment; repeated calls give the same answer. A Source streams
+// one row at a time and keeps at most a few words per row. Owner: one thread. Errors name the place (file and
+// line, or key) and the problem.
 #pragma once
 
 #include <functional>
@@ -41,8 +41,9 @@ class Source {
   // Approximate number of rows, for progress.
   [[nodiscard]] virtual RowCounts RowsExpected() const = 0;
 
-  // All rows, in ascending order of id, including deleted accounts and accounts without credit (the source does not
-  // filter). Stops at the first status of `take` that is not Ok, and returns it. A row is valid until `take` returns.
+  // All rows, in ascending order of id, including deleted accounts and accounts without credit (the
+  // source does not filter). Stops at the first status of `take` that is not Ok, and returns it. A row is
+  // valid until `take` returns.
   virtual Status Users(const Take<User>& take) = 0;
   virtual Status Teams(const Take<Team>& take) = 0;
   virtual Status Hosts(const Take<Host>& take) = 0;
@@ -63,7 +64,7 @@ class Source {
   // In order of app, then type of credit: the order of the database's primary key, in which doubles are summed.
   virtual Status CreditOfUser(std::int64_t user, std::vector<AppCredit>* credit) = 0;
   virtual Status CreditOfTeam(std::int64_t team, std::vector<AppCredit>* credit) = 0;
-  // Number of the user's newest rows of consent (those of the newest second) whose flag is exactly 1. Each gives one
+  // Number of the user's newest rows of consent (of the newest second) with a flag of exactly 1. Each adds one
   // record; 0: the user and the user's hosts are not shown.
   virtual std::uint32_t ConsentCopies(std::int64_t user) = 0;
 };

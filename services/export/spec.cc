@@ -24,9 +24,9 @@ constexpr std::array<std::pair<std::string_view, Table>, 5> kTables = {
      {"host_deleted", Table::kHostDeleted}}};
 constexpr std::array<std::pair<std::string_view, Sort>, 3> kSorts = {
     {{"id", Sort::kId}, {"total_credit", Sort::kTotalCredit}, {"expavg_credit", Sort::kExpavgCredit}}};
-constexpr std::size_t kLongestName = 200;  // with number and ending still a file's name everywhere
+constexpr std::size_t kLongestName = 200;  // with number and extension, valid on every file system
 
-// What the export writes under names of its own.
+// Names of files that the export itself writes.
 const std::set<std::string, std::less<>>& ReservedNames() {
   static const std::set<std::string, std::less<>> kNames = {"tables.xml",    "db_dump.xml",  "badge_user.gz",
                                                             "badge_team.gz", "user_work.gz", "team_work.gz",
@@ -39,7 +39,7 @@ std::string Trimmed(const std::string& text) {
   return first == std::string::npos ? "" : text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
-// The elements by their path from the root, and what becomes of each at its end.
+// Tracks elements by their path from the root, and evaluates each at its end.
 class SpecReader {
  public:
   explicit SpecReader(std::string name) : name_(std::move(name)), parser_(XML_ParserCreate(nullptr)) {
@@ -51,7 +51,7 @@ class SpecReader {
     XML_SetCharacterDataHandler(parser_.get(), [](void* self, const char* text, int size) {
       static_cast<SpecReader*>(self)->text_.append(text, static_cast<std::size_t>(size));
     });
-    // A spec has no use for entities of its own, whose expansion could be beyond all bounds.
+    // A spec needs no entities of its own, and their expansion could be unlimited.
     XML_SetDoctypeDeclHandler(
         parser_.get(),
         [](void* self, const char*, const char*, const char*, int) {
@@ -229,7 +229,7 @@ Result<Spec> LoadSpec(const std::string& path) {
   std::ostringstream text;
   if (!file) return Status::NotFound(path + ": the spec file cannot be read: " + std::strerror(errno));
   errno = 0;
-  // Of an empty file nothing is inserted, which is no error of the file.
+  // An empty file inserts nothing and sets failbit, which is not a read error.
   if (!(text << file.rdbuf()) && errno != 0)
     return Status::NotFound(path + ": the spec file cannot be read: " + std::strerror(errno));
   if (text.str().empty()) return Status::InvalidArgument(path + ": the spec file is empty");

@@ -30,7 +30,7 @@ struct Enumeration {
 };
 
 struct Spec {
-  std::string text;  // the unchanged file, of which a copy is published
+  std::string text;  // the unchanged file; a copy is published
   std::string output_dir;
   std::string final_output_dir;
   std::string archive_dir;
@@ -39,7 +39,7 @@ struct Spec {
   std::vector<std::string> warnings;
 };
 
-// `name` is that of the file, for messages. InvalidArgument names it, the line, and the valid values.
+// `name`: name of the file, for messages. InvalidArgument names the file, the line, and the valid values.
 Result<Spec> ParseSpec(std::string_view text, const std::string& name);
 // NotFound: the file does not exist.
 Result<Spec> LoadSpec(const std::string& path);

@@ -6,7 +6,7 @@
 namespace cobblestone::statistics {
 namespace {
 
-// Bytes of the character that the text begins with, if XML 1.0 can have it (its production Char); else 0.
+// Length in bytes of the first character, if XML 1.0 allows it (production Char); else 0.
 std::size_t CharacterBytes(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned first = byte(0);
@@ -23,7 +23,7 @@ std::size_t CharacterBytes(std::string_view text) {
   return overlong || surrogate || c == 0xFFFE || c == 0xFFFF || c > 0x10FFFF ? 0 : size;
 }
 
-// The characters that may stay, one after the other.
+// Visits the characters that XML 1.0 allows.
 template <class Each>
 void ForEachCharacter(std::string_view text, Each each) {
   for (std::size_t i = 0; i < text.size();) {
@@ -48,7 +48,7 @@ void AppendRaw(std::string_view text, bool strict, std::string* out) {
     } else if (character == ">") {
       *out += "&gt;";
     } else if (character == "\r") {
-      *out += "&#13;";  // as it stands a parser would read it as a line feed
+      *out += "&#13;";  // a parser would read a bare CR as a line feed
     } else {
       *out += character;
     }
@@ -60,7 +60,7 @@ void AppendCdata(std::string_view text, bool strict, std::string* out) {
   if (!strict) {
     *out += text;
   } else {
-    // Looked at as written: what is left out between them may bring brackets together.
+    // Checks the output: removed characters may bring brackets together.
     const std::size_t start = out->size();
     ForEachCharacter(text, [&](std::string_view character) {
       if (character == ">" && out->size() >= start + 2 && out->ends_with("]]")) *out += "]]><![CDATA[";

@@ -1,6 +1,6 @@
-// Writes text as upstream does, byte for byte, or repaired so that every XML parser accepts it. With `strict`, markup
-// is escaped, and characters that XML 1.0 cannot represent, or that were cut in half, are removed. Without `strict`
-// the bytes are unchanged (tests/golden/export/README.md, 'Not escaped').
+// Writes text as upstream does, byte for byte, or repaired so that every XML parser accepts it. With `strict`,
+// markup is escaped, and characters that XML 1.0 cannot represent, or that were cut in half, are removed.
+// Without `strict` the bytes are unchanged (tests/golden/export/README.md, 'Not escaped').
 #pragma once
 
 #include <string>

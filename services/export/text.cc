@@ -61,7 +61,7 @@ void AppendWhole(std::int64_t value, std::string* out) { AppendInteger(value, ou
 void AppendId(std::int64_t value, std::string* out) { AppendInteger(static_cast<std::uint64_t>(value), out); }
 
 std::string Md5Hex(std::string_view a, std::string_view b) {
-  // Fetched once: looking an algorithm up costs more than the sum of a short text.
+  // Fetched once: the look-up of an algorithm costs more than the MD5 of a short text.
   static const EVP_MD* const kMd5 = EVP_MD_fetch(nullptr, "MD5", nullptr);
   static thread_local EVP_MD_CTX* const context = EVP_MD_CTX_new();
   std::array<unsigned char, 16> sum;

@@ -1,4 +1,5 @@
-// Formats values as in BOINC's statistics files. Rules: tests/golden/export/README.md, 'General format' and 'Text'.
+// Formats values as in BOINC's statistics files. Rules: tests/golden/export/README.md,
+// 'General format' and 'Text'.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@ constexpr std::size_t kBlobBytes = 65'535;  // misc and description
 // Escaped text ends after the first escape that exceeds this length.
 constexpr std::size_t kEscapedLimit = 65'528;
 
-// The part of a column that the exporting program keeps: up to `limit` bytes (even in the middle of a character), and
-// up to the first byte 0, which ends a text there.
+// The part of a column that the exporting program keeps: up to `limit` bytes (even in the middle of a
+// character), and up to the first byte 0, which ends a text there.
 std::string_view Cut(std::string_view text, std::size_t limit = kColumnBytes);
 
 // Escapes byte by byte, as upstream: a character of several bytes becomes several numeric escapes.

@@ -33,7 +33,7 @@ void Workers::Wait(const Handle& job) {
   std::unique_lock lock(mutex_);
   if (!job->begun) {
     job->begun = true;
-    // Without threads nobody else takes it out, and it would keep what it holds.
+    // Without threads no other code removes the job, and the queue would keep the job's data.
     waiting_.erase(std::find(waiting_.begin(), waiting_.end(), job));
     lock.unlock();
     job->work();

@@ -1,5 +1,5 @@
-// Threads for independent jobs, such as compressing blocks. A caller that waits for a job that has not begun runs the
-// job itself: no thread is idle while there is work, and zero worker threads are enough.
+// Threads for independent jobs, such as compressing blocks. A caller that waits for a job that has not begun
+// runs the job itself: no thread is idle while there is work, and zero worker threads are enough.
 #pragma once
 
 #include <condition_variable>
@@ -23,7 +23,7 @@ class Workers {
 
   // `threads`: in addition to the caller's thread; may be 0.
   explicit Workers(int threads);
-  // Drops jobs that have not begun and that nobody waits for.
+  // Drops jobs that have not begun and that no caller waits for.
   ~Workers();
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;

@@ -48,7 +48,7 @@ Answer Handlers::Host(const Request& request) {
   const auto subject = SubjectOf(request);
   if (!subject.ok()) return ErrorAnswer(subject.status());
   const auto [project, id] = *subject;
-  // Whose it is must be known before it may be said that there is none.
+  // The owner is looked up first: only then may the reply admit that the host is absent.
   auto host = questions_.Account(project, AccountKind::kHost, id);
   const UserId owner(host.ok() ? host->value("user", std::uint64_t{0}) : 0);
   if (!visibility_.MaySee(request.rights, project, owner)) return Forbidden(request);
@@ -98,10 +98,10 @@ Answer Handlers::Grants(const Request& request, AccountKind kind) {
   }
   if (!may_see) return Forbidden(request);
   return About(project, [&]() -> Result<json> {
-    // That there is such an account is said by itself alone.
+    // Only the account itself may disclose its existence.
     if (const auto account = questions_.Account(project, kind, id); !account.ok()) return account.status();
-    // A host may have been another's before. What a team got of users who do not show their hosts is left out whole: time and
-    // credit alone would find the row among the grants of their hosts.
+    // A host may have had another owner before. Team grants of users who do not show their hosts are omitted
+    // entirely: time and credit alone would identify the row among the grants of their hosts.
     auto grants = questions_.Grants(project, kind, id, limit, [&](UserId user) {
       return visibility_.MaySee(request.rights, project, user) &&
              (kind != AccountKind::kTeam || visibility_.MayLink(request.rights, project, user));

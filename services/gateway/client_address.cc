@@ -10,7 +10,7 @@ bool Trusts(std::span<const IpNetwork> trusted, const IpAddress& address) {
                      [&](const IpNetwork& network) { return network.Contains(address); });
 }
 
-// Without spaces around it, and without the port that some proxies add: "192.0.2.1:4711", "[2001:db8::1]:4711".
+// Strips surrounding blanks, and the port that some proxies add: "192.0.2.1:4711", "[2001:db8::1]:4711".
 std::string_view AddressIn(std::string_view entry) {
   const auto blank = [](char c) { return c == ' ' || c == '\t'; };
   while (!entry.empty() && blank(entry.front())) entry.remove_prefix(1);

@@ -1,5 +1,5 @@
-// embed_files OUTPUT.cc FUNCTION ROOT [FILE...]: writes C++ in which FUNCTION() is the list of the files as EmbeddedFile, by
-// their paths below ROOT. The same files give the same bytes.
+// embed_files OUTPUT.cc FUNCTION ROOT [FILE...]: writes C++ in which FUNCTION() returns the list of the files
+// as EmbeddedFile, by their paths below ROOT. Deterministic.
 #include <openssl/sha.h>
 #include <zlib.h>
 

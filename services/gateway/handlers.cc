@@ -18,7 +18,7 @@ constexpr std::uint64_t kMostProjects = std::numeric_limits<std::uint32_t>::max(
 constexpr std::uint64_t kMostRefused = 1000;
 constexpr std::uint64_t kMostEpochs = 5000;
 constexpr std::size_t kLongestSource = 200;
-constexpr std::size_t kMostBadLines = 100;  // as the pipeline lists them
+constexpr std::size_t kMostBadLines = 100;  // the pipeline lists at most this many
 constexpr auto kRestedAge = std::chrono::milliseconds(100);
 constexpr std::size_t kProjectsRested = 1000;
 constexpr std::string_view kJsonLines = "application/x-ndjson";
@@ -126,7 +126,7 @@ Result<std::string> Handlers::AsOf(ProjectId project) {
   const auto as_of = questions_.AsOf(project);
   if (!as_of.ok()) return as_of.status();
   std::string text = JsonText(*as_of);
-  text.pop_back();  // its end of line
+  text.pop_back();  // the line end
   const std::lock_guard lock(mutex_);
   if (rested_.size() >= kProjectsRested) rested_.clear();
   rested_[project.value] = {.text = text, .at = now};
@@ -140,7 +140,7 @@ Answer Handlers::With(const std::string& as_of, const json& data) {
   return answer;
 }
 
-// ---- The process -----------------------------------------------------------------------------------------------------
+// ---- The process --------------------------------------------------------------------------------------------
 
 Answer Handlers::HealthNow(const Request& request) {
   if (Status s = Query(request).status(); !s.ok()) return ErrorAnswer(s);
@@ -193,7 +193,7 @@ Answer Handlers::RefusedList(const Request& request) {
 Answer Handlers::RefusedShow(const Request& request) {
   if (!visibility_.MaySeeAll(request.rights)) return Forbidden(request);
   if (Status s = Query(request).status(); !s.ok()) return ErrorAnswer(s);
-  // The first has the number 0.
+  // The first refusal has the number 0.
   const auto number = request.segments.at(0) == "0" ? Result<std::uint64_t>(std::uint64_t{0})
                                                     : PathNumber(request.segments.at(0), kMostIds);
   if (!number.ok()) return ErrorAnswer(number.status());
@@ -239,7 +239,7 @@ Answer Handlers::Events(const Request& request) {
         "events come as application/x-ndjson, a line of JSON each, or as application/x-protobuf, "
         "delimited Envelopes");
   }
-  // The route lets in nobody without it.
+  // The route requires this right.
   if (!request.rights.ingest) return ErrorAnswer(403, "forbidden", "this token may not do that");
   batch.sender = request.rights.sender;
   batch.rights = &*request.rights.ingest;
@@ -264,7 +264,7 @@ Answer Handlers::Events(const Request& request) {
                        {"bad_lines", outcome->bad_lines}}}});
 }
 
-// ---- A project ---------------------------------------------------------------------------------------------------------
+// ---- A project ----------------------------------------------------------------------------------------------
 
 Answer Handlers::Projects(const Request& request) {
   if (Status s = Query(request).status(); !s.ok()) return ErrorAnswer(s);
@@ -307,8 +307,8 @@ Answer Handlers::ScalesHistory(const Request& request) {
   return About(*project, [&] { return questions_.ScalesHistory(*project, wanted); });
 }
 
-// Leaves what the viewer may see of the records of a result: a host may have been another's before, and another host may have
-// told of the result. False where nothing is left.
+// Removes the records of a result that the viewer may not see: a host may have had another owner before, and
+// another host may have reported the result. False if nothing is left.
 bool Handlers::ShowExplained(const Rights& viewer, ProjectId project, json& data) {
   bool any = false;
   bool all = true;
@@ -324,7 +324,7 @@ bool Handlers::ShowExplained(const Rights& viewer, ProjectId project, json& data
     *found = std::move(seen);
   };
   for (const char* list : {"grants", "partials", "reversals", "corrections", "unpaid"}) only_seen(list);
-  // Sums over records that do not show would tell what these were worth.
+  // Sums that include hidden records would reveal their worth.
   if (!all)
     for (const char* sum : {"credit", "paid_by_trickles", "provisional"}) data.erase(sum);
   if (const auto pending = data.find("pending"); pending != data.end()) {
@@ -357,7 +357,7 @@ bool Handlers::ShowExplained(const Rights& viewer, ProjectId project, json& data
     grant["postings"] = std::move(postings);
   }
   if (data.contains("corrections") && !visibility_.MaySeeAll(viewer))
-    for (json& one : data["corrections"]) one.erase("like_result");  // another's result
+    for (json& one : data["corrections"]) one.erase("like_result");  // the result of another user
   for (const char* list : {"partials", "reversals", "corrections", "unpaid"})
     if (data.contains(list))
       for (json& one : data[list]) visibility_.Unlink(viewer, project, one);
@@ -373,7 +373,7 @@ Answer Handlers::Explain(const Request& request) {
   if (!as_of.ok()) return ErrorAnswer(as_of.status());
   auto data = questions_.Explain(project, ResultId(subject->id));
   if (!data.ok()) {
-    // That there is none is known to those only who may see all.
+    // Only viewers who may see everything learn that the result does not exist.
     if (data.status().code() == StatusCode::kNotFound && !visibility_.MaySeeAll(request.rights))
       return Forbidden(request);
     return ErrorAnswer(data.status());

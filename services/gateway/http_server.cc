@@ -26,15 +26,16 @@ namespace {
 
 constexpr std::string_view kApi = "/api/";
 constexpr const char* kEventStream = "text/event-stream";
-// Bodies of so many of the largest batches are in memory at a time.
+// Number of largest batches that may be in memory at the same time.
 constexpr std::size_t kLargestBodies = 4;
-// Each client's part of the streams: a quarter of them.
+// Each client may use a quarter of the streams.
 constexpr std::size_t kStreamShare = 4;
-// A request costs one of an address's requests for each of these that it takes.
+// A request is charged as one request of its address for each multiple of these values that it uses.
 constexpr double kCpuPerRequest = 0.005;  // s
 constexpr double kBytesPerRequest = 256 * 1024;
 
-// What the page needs is its own: nothing is loaded from elsewhere, and nothing else may show it in a frame.
+// The page uses only its own files: it loads nothing from elsewhere, and no other page may show it in a
+// frame.
 constexpr const char* kPagePolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src "
     "'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
@@ -44,7 +45,7 @@ double Steady() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Of the calling thread, in s.
+// CPU time of the calling thread, s.
 double CpuTime() {
   timespec time{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -58,7 +59,7 @@ std::string MediaType(std::string_view header) {
   return type;
 }
 
-// A proxy may add a field of its own behind those that were there.
+// All X-Forwarded-For fields, joined: a proxy may add its own field after existing ones.
 std::string ForwardedFor(const http::Head& head) {
   std::string all;
   for (const auto& [name, value] : head.fields)
@@ -89,7 +90,8 @@ Answer NotAllowed(const std::string& path, const std::string& allowed) {
   return answer;
 }
 
-// A stream of live figures, and its place among those of its client. Ends when `may_watch` says no, which is asked before each piece.
+// A stream of live figures that counts against its client's limit. Ends when `may_watch`, called before each
+// piece, returns false.
 class StreamProducer final : public http::Producer {
  public:
   StreamProducer(std::shared_ptr<LiveStream> stream, std::function<bool()> may_watch,
@@ -130,7 +132,7 @@ class HttpServer::Impl final : public http::Service {
     if (!address.ok()) return address.status();
     checks_host_ = !Tls() && IsLoopback(address->host);
     const std::size_t connections =
-        DescriptorsFor(settings_.connections);  // what the pipeline needs is not for strangers
+        DescriptorsFor(settings_.connections);  // descriptors that the pipeline needs are reserved
     if (connections == 0)
       return Status::InvalidArgument(
           "gateway: the system allows this program too few open files (ulimit -n, LimitNOFILE) to serve anybody; the "
@@ -230,7 +232,7 @@ class HttpServer::Impl final : public http::Service {
   }
 
  private:
-  // One request under way.
+  // One request in progress.
   struct Asked {
     double begin = 0;  // s, steady
     std::string address;
@@ -243,12 +245,12 @@ class HttpServer::Impl final : public http::Service {
     return std::chrono::duration_cast<std::chrono::milliseconds>(duration);
   }
 
-  // Whom the Host field may name. A page of another site can make a browser on this machine ask a loopback address under that
-  // site's name (DNS rebinding); nobody else reaches that address by a name that is not this machine's. TLS and proxies check
-  // names themselves.
+  // Whether the Host field is allowed. A page of another site can make a browser on this machine call a
+  // loopback address under that site's name (DNS rebinding); no legitimate client uses a name that is not
+  // this machine's. TLS and proxies check names themselves.
   [[nodiscard]] bool KnowsHost(const http::Head& head) const {
     if (!checks_host_ && hosts_.empty()) return true;
-    if (head.host.empty()) return true;  // HTTP/1.0: no browser
+    if (head.host.empty()) return true;  // HTTP/1.0: not a browser
     const auto peer = ParseIpAddress(head.peer);
     if (peer && std::any_of(settings_.trusted_proxies.begin(), settings_.trusted_proxies.end(),
                             [&](const IpNetwork& network) { return network.Contains(*peer); }))
@@ -259,7 +261,7 @@ class HttpServer::Impl final : public http::Service {
     return std::find(hosts_.begin(), hosts_.end(), name) != hosts_.end();
   }
 
-  // Who it is, and whether they may ask now.
+  // Determines the client's rights, and whether the client may send a request now.
   std::optional<Answer> Admit(const http::Head& head, Asked* asked) {
     if (!KnowsHost(head))
       return ErrorAnswer(
@@ -271,7 +273,7 @@ class HttpServer::Impl final : public http::Service {
       const auto known = tokens_.Find(BearerOf(head.Field("authorization")));
       if (known) {
         asked->rights = *known;
-        // Who has a token may do what everybody may.
+        // A token includes the rights of anonymous clients.
         asked->rights.read = asked->rights.read || anonymous_.read;
         asked->rights.metrics = asked->rights.metrics || anonymous_.metrics;
       } else {
@@ -287,7 +289,7 @@ class HttpServer::Impl final : public http::Service {
     return answer;
   }
 
-  // The fields that every answer has.
+  // Adds the header fields of every response.
   void AddUsualFields(http::Response* response) const {
     response->headers.insert(response->headers.end(), {{"X-Content-Type-Options", "nosniff"},
                                                        {"X-Frame-Options", "DENY"},
@@ -308,7 +310,7 @@ class HttpServer::Impl final : public http::Service {
     return response;
   }
 
-  // What a request has cost beyond the one that it began with, and its line in the log. `cpu` in s.
+  // Charges the cost of a request beyond the initial one, and logs the request. `cpu` in s.
   http::Response Done(const http::Head& head, const Asked& asked, http::Response response, double cpu) {
     const std::size_t bytes = response.fixed_body.empty() ? response.body.size() : response.fixed_body.size();
     const double cost = cpu / kCpuPerRequest + static_cast<double>(bytes) / kBytesPerRequest;
@@ -334,7 +336,7 @@ class HttpServer::Impl final : public http::Service {
     return ErrorAnswer(404, "not_found", "there is no " + head.path);
   }
 
-  // kInvalidArgument: another method. kNotFound: there is no such file.
+  // kInvalidArgument: another method. kNotFound: the file does not exist.
   Result<http::Response> ServePage(const http::Head& head) const {
     if (head.method != "GET" && head.method != "HEAD") return Status::InvalidArgument("");
     const auto found =
@@ -359,7 +361,7 @@ class HttpServer::Impl final : public http::Service {
       return refuse(ErrorAnswer(400, "invalid_argument", "there are no parameters here"));
     http::Response response{.type = kEventStream};
     response.headers = {{"Cache-Control", "no-store"},
-                        {"X-Accel-Buffering", "no"}};  // for proxies that gather
+                        {"X-Accel-Buffering", "no"}};  // for proxies that buffer
     AddUsualFields(&response);
     if (head.method == "HEAD") return Done(head, asked, std::move(response), 0);
     const auto busy = [&] {
@@ -376,7 +378,7 @@ class HttpServer::Impl final : public http::Service {
       over();
       return busy();
     }
-    // A token may be revoked, or get another role, while its stream runs.
+    // A token may be revoked or get another role while its stream runs.
     std::function<bool()> may_watch = [] { return true; };
     if (head.HasField("authorization"))
       may_watch = [this, bearer = std::string(BearerOf(head.Field("authorization"))),

@@ -19,7 +19,7 @@ constexpr std::array kGroups = {
 
 constexpr std::uint32_t Bit(EventGroup group) { return 1u << static_cast<unsigned>(group); }
 
-// False where `take` says so of a part, and for an empty part.
+// False if `take` returns false for a part, or a part is empty.
 template <class Take>
 bool ForEachPart(std::string_view list, Take&& take) {
   for (;;) {
@@ -38,7 +38,7 @@ std::string Spaced(std::string_view list) {
 
 }  // namespace
 
-// A new kind of event does not compile before it has its group here.
+// A new kind of event does not compile until it has a group here.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic error "-Wswitch"
 EventGroup GroupOf(wire::EventKind kind) {
@@ -49,7 +49,7 @@ EventGroup GroupOf(wire::EventKind kind) {
     case EventKind::kDispatch:
     case EventKind::kTrickle:
     case EventKind::kValidatorRestart:
-    // Time passes by every event of a project; a tick says nothing but that.
+    // Every event of a project advances its time; a tick does nothing else.
     case EventKind::kTick:
     case EventKind::kBarrier: return EventGroup::kResults;
     case EventKind::kHost:
@@ -80,7 +80,7 @@ EventGroup GroupOf(wire::EventKind kind) {
     case EventKind::kMark: return EventGroup::kInternal;
     case EventKind::kNone: return EventGroup::kUnknown;
   }
-  return EventGroup::kUnknown;  // a number without a name
+  return EventGroup::kUnknown;  // unnamed number
 }
 #pragma GCC diagnostic pop
 
@@ -121,7 +121,8 @@ bool IngestRights::May(ProjectId project, wire::EventKind kind) const {
   if (group == EventGroup::kInternal) return false;
   if (!every_kind_ && (groups_ & Bit(group)) == 0) return false;
   if (every_project_) return true;
-  // Everything in front of a barrier is processed, of whichever project, before what is behind it.
+  // A barrier affects every project: everything before it, of any project, is processed before everything
+  // after it.
   const std::uint32_t asked = kind == wire::EventKind::kBarrier ? 0 : project.value;
   return std::find(projects_.begin(), projects_.end(), asked) != projects_.end();
 }

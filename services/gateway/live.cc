@@ -15,11 +15,11 @@ using nlohmann::json;
 namespace {
 
 constexpr std::size_t kMostWaiting = 32;  // events of one stream
-constexpr std::size_t kMostGrants = 5;    // told of a look
-// Looked at for the rate of credit; beyond, these stand for all.
+constexpr std::size_t kMostGrants = 5;    // per look
+// Grants read to compute the rate of credit; if there are more, these are a sample.
 constexpr std::size_t kGrantsRead = 2000;
 constexpr auto kHeartbeat = std::chrono::seconds(10);
-// What is made for all who may see accounts, and not all of each.
+// For the version of events that is sent to viewers without the right to read everything.
 constexpr Rights kAnybody{.read = true};
 
 double Steady() {
@@ -69,7 +69,7 @@ json FlowJson(const Figures& before, const Figures& now, double seconds, const C
           {"stages", stages}};
 }
 
-// ---- One stream ----------------------------------------------------------------------------------------------------------
+// ---- One stream ---------------------------------------------------------------------------------------------
 
 LiveStream::LiveStream(LiveFeed& feed, bool sees_all, bool sees_accounts)
     : feed_(feed), sees_all_(sees_all), sees_accounts_(sees_accounts) {}
@@ -92,7 +92,7 @@ bool LiveStream::Next(std::string* text) {
   return true;
 }
 
-// ---- All of them ---------------------------------------------------------------------------------------------------------
+// ---- All of them --------------------------------------------------------------------------------------------
 
 LiveFeed::LiveFeed(Pipeline& pipeline, view::Questions& questions, const Visibility& visibility,
                    const LiveOptions& options)
@@ -109,7 +109,7 @@ std::shared_ptr<LiveStream> LiveFeed::Watch(const Rights& viewer) {
   const std::lock_guard lock(mutex_);
   if (stopped_ || streams_.size() >= options_.streams) return nullptr;
   std::shared_ptr<LiveStream> stream(new LiveStream(*this, viewer.read_all, visibility_.MaySeeAll(viewer)));
-  // The first thing that a client hears is that it has been heard.
+  // The first data confirms to the client that the stream is open.
   stream->waiting_.push_back(std::make_shared<const std::string>("retry: 2000\n\n"));
   streams_.push_back(stream.get());
   wake_.notify_all();
@@ -128,7 +128,7 @@ void LiveFeed::Run() {
   std::unique_lock lock(mutex_);
   while (!stopped_) {
     if (streams_.empty()) {
-      // Rates begin anew with who comes next.
+      // Rates start again with the next viewer.
       before_.reset();
       ends_.clear();
       wake_.wait(lock, [&] { return stopped_ || !streams_.empty(); });
@@ -139,7 +139,7 @@ void LiveFeed::Run() {
     try {
       events = Look();
     } catch (const std::exception&) {
-      before_.reset();  // a look that failed tells nothing; the next one begins anew
+      before_.reset();  // a failed look reports nothing; the next one starts again
     }
     lock.lock();
     for (LiveStream* stream : streams_) {
@@ -155,7 +155,7 @@ void LiveFeed::Run() {
   }
 }
 
-// The flow first, then what is about accounts.
+// The flow first, then the events about accounts.
 std::vector<LiveFeed::Event> LiveFeed::Look() {
   std::vector<Event> events;
   json as_of = AsOfAll(questions_);
@@ -188,7 +188,7 @@ void LiveFeed::AddGrants(CreditSeen* credit, std::vector<Event>* events) {
     if (newest.size() == kMostGrants) newest.pop_front();
     newest.push_back(head);
   });
-  if (!read.ok()) return;  // what is shown of it is a sample in any case
+  if (!read.ok()) return;  // only a sample is shown in any case
   for (const wire::GrantHead& head : newest) {
     json grant{{"project", head.project.value}, {"result", head.result.value}, {"user", head.user.value},
                {"host", head.host.value},       {"credit", std::string()},     {"time", head.time}};

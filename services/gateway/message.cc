@@ -18,7 +18,7 @@ constexpr Known kKnown[] = {
     {StatusCode::kFatal, "fatal", 500},         {StatusCode::kInvalidArgument, "invalid_argument", 400},
     {StatusCode::kNotFound, "not_found", 404}};
 
-// Of the machine, which is nobody's business who asks: a path, or a host and its port.
+// Whether a message contains a path or a host and port, which clients must not learn.
 bool NamesAPlace(std::string_view message) {
   for (std::size_t i = 0; i < message.size(); ++i)
     if (message[i] == '/' ||
@@ -27,14 +27,14 @@ bool NamesAPlace(std::string_view message) {
   return false;
 }
 
-// What is said of a state that passes.
+// The message for a temporary state.
 std::string PassingMessage(const Status& status) {
   if (status.code() == StatusCode::kFull) return "the pipeline's disk is full; ask again when there is room";
   if (NamesAPlace(status.message())) return "this cannot be answered now; ask again later";
   return status.message();
 }
 
-// A whole number, and nothing else of the text.
+// Parses a whole number; the text must contain nothing else.
 template <class Number>
 bool Parse(std::string_view text, Number* number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);

@@ -42,7 +42,7 @@ double RateLimit::Take(std::string_view address, double now) {
 void RateLimit::Charge(std::string_view address, double cost) {
   const std::lock_guard lock(mutex_);
   const auto known = by_address_.find(KeyOf(address));
-  if (known == by_address_.end()) return;  // forgotten meanwhile
+  if (known == by_address_.end()) return;  // evicted meanwhile
   known->second->left = std::max(known->second->left - cost, -options_.burst);
 }
 

@@ -37,7 +37,7 @@ constexpr Route kRoutes[] = {
     {"GET", "/api/v1/projects/{project}/teams/{id}/grants", Needs::kRead, &Handlers::TeamGrants},
 };
 
-// The part before the next '/', which goes with it.
+// The part before the next '/'; removes both from `rest`.
 std::string_view NextSegment(std::string_view* rest) {
   const std::size_t end = std::min(rest->find('/'), rest->size());
   const std::string_view segment = rest->substr(0, end);
@@ -47,7 +47,7 @@ std::string_view NextSegment(std::string_view* rest) {
 
 bool Matches(std::string_view pattern, std::string_view path, std::vector<std::string>* segments) {
   segments->clear();
-  // Neither begins with anything but '/', and an empty last segment is one.
+  // Both begin with '/', and an empty last segment counts as a segment.
   while (!pattern.empty()) {
     if (path.empty()) return false;
     const std::string_view wanted = NextSegment(&pattern);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kMostIds = std::numeric_limits<std::int64_t>::max();
 
-// Anonymous platforms have one record for each app.
+// An anonymous platform has one record per app.
 Status CheckVersion(AppVersionId version, AppId app) {
   if (version.anonymous() && !app)
     return Status::InvalidArgument(
@@ -94,7 +94,7 @@ Answer Handlers::SchedulerReply(const Request& request) {
   if (!as_of.ok()) return ErrorAnswer(as_of.status());
   const auto fields = reply();
   if (!fields.ok()) return ErrorAnswer(fields.status());
-  // Of the owner's partition alone: a header must stay short, and this is where the fields come from.
+  // Only the position of the owner's partition, from which the fields come: a header must be short.
   json& positions = (*as_of)["positions"];
   const auto partition =
       wire::PartitionOf(*project, owner->value, static_cast<std::uint32_t>(positions.size()));

@@ -5,13 +5,13 @@
 namespace cobblestone::gateway {
 namespace {
 
-// In the order in which BOINC's scheduler writes them.
+// In the order of BOINC's scheduler.
 constexpr const char* kFields[] = {"user_name",        "user_total_credit", "user_expavg_credit",
                                    "user_create_time", "host_total_credit", "host_expavg_credit",
                                    "team_name"};
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-// Bytes of the character that begins the text; 0 where none does.
+// Bytes of the character at the start of the text; 0 if there is none.
 std::size_t CharacterLength(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);

@@ -18,7 +18,7 @@ std::string_view Trimmed(std::string_view text) {
   return text;
 }
 
-// Calls visit for each part of a list with commas; a false ends it.
+// Calls `visit` for each part of a comma-separated list, until it returns false.
 template <class Visit>
 void EachPart(std::string_view list, Visit&& visit) {
   while (!list.empty()) {

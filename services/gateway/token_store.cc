@@ -25,7 +25,7 @@ TokenStore::TokenStore(std::string path, TokenStoreOptions options, std::shared_
 
 Result<std::unique_ptr<TokenStore>> TokenStore::OpenFile(const std::string& path, TokenStoreOptions options) {
   if (!options.steady) options.steady = SystemSteady;
-  // Before it is read: a change while it is read is found by the next look.
+  // Before the file is read: the next look detects a change during the read.
   const Version version = VersionOf(path);
   auto tokens = Tokens::Load(path);
   if (!tokens.ok()) return tokens.status();
@@ -59,8 +59,8 @@ void TokenStore::Look() {
   if (now - looked_ < kLookEvery) return;
   looked_ = now;
   const Version version = VersionOf(path_);
-  // A clock of file times stands still for some milliseconds, in which a file can change twice: a file that has changed a
-  // short time ago is read again.
+  // The clock of file times does not advance for some milliseconds, in which a file can change twice: a file
+  // that has changed recently is read again.
   const auto wall = std::chrono::duration_cast<std::chrono::nanoseconds>(
                         std::chrono::system_clock::now().time_since_epoch())
                         .count();

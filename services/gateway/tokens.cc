@@ -36,7 +36,7 @@ bool IsToken(std::string_view text) {
          text.find_first_not_of(kAllowed) == std::string_view::npos;
 }
 
-// "NAME:" in front of a token; *word is the token then. Empty: there is none.
+// The "NAME:" before a token; *word is then the token. Empty: no name.
 std::string TakeName(std::string_view* word) {
   const std::size_t colon = word->find(':');
   if (colon == std::string_view::npos) return {};

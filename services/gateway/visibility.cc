@@ -11,10 +11,11 @@ using nlohmann::json;
 
 namespace {
 
-// Of a host, a grant, a claim, a partial grant, a correction, a trickle, without their owner: figures and numbers of work. No
-// text but the catalogue's: reasons, names and what a message says beside its mark were written by people.
+// Fields of a host, grant, claim, partial grant, correction or trickle that do not identify its owner:
+// figures and ids of work. No text except the catalogue's: reasons, names and other texts of a message were
+// written by people.
 constexpr std::string_view kWithoutOwner[] = {
-    // What it is.
+    // Identity.
     "kind", "id", "project", "app", "app_name", "app_version", "host", "into", "merged", "hosts_joined",
     "result", "workunit", "canonical_result", "trickle", "event", "variety", "rank", "known", "deleted",
     "cpus", "gpus", "whetstone", "avg_turnaround", "jobs", "versions", "apps", "days", "day", "postings",
@@ -26,9 +27,9 @@ constexpr std::string_view kWithoutOwner[] = {
     "recent_average_off", "counts_no_more", "counts_again", "judged_invalid", "like_result", "worth",
     "while_running", "up_to", "taken_back", "paid_before", "paid_before_micro", "worth_of_mark",
     "trickle_settlement",
-    // When.
+    // Times.
     "time", "granted_at", "validated_at", "sent_time", "received_time",
-    // How it was priced.
+    // Pricing.
     "validation_event", "pass", "awaited_claims", "policy", "policy_version", "rule", "measure", "epoch",
     "facts", "elapsed_time_s", "cpu_time_s", "peak_flops", "fpops_est", "fpops_bound", "reported",
     "benchmark", "raw_pfc", "sample", "version_average", "version_scale", "min_avg_pfc",
@@ -36,7 +37,7 @@ constexpr std::string_view kWithoutOwner[] = {
     "claimed", "n", "mean", "variance", "q", "mark_before", "mark_after", "asked", "bounded_by", "phase",
     "flops", "bound_of_job", "outcome", "refused"};
 
-// Of a user who has credit and a place, and no name.
+// Fields of a user that are shown without a name: credit and rank.
 constexpr std::string_view kWithoutName[] = {"kind",
                                              "project",
                                              "rank",
@@ -68,7 +69,7 @@ constexpr std::string_view kClaimWithoutResult[] = {"mode", "flags", "pfc", "cla
 
 constexpr std::string_view kOfRefused[] = {"number", "reason", "project", "append_time"};
 
-// Of objects, at every depth, the fields that are on the list.
+// Keeps only the listed fields of objects, at every depth.
 void KeepOnly(std::span<const std::string_view> names, json& value) {
   if (value.is_object())
     for (auto field = value.begin(); field != value.end();)
@@ -78,7 +79,7 @@ void KeepOnly(std::span<const std::string_view> names, json& value) {
     for (json& inner : value) KeepOnly(names, inner);
 }
 
-// JSON of Protocol Buffers has 64 bits as text.
+// The JSON of Protocol Buffers contains 64-bit numbers as text.
 bool IsNumber(const json& value) {
   if (value.is_number_integer()) return true;
   if (!value.is_string()) return false;
@@ -140,7 +141,7 @@ void Visibility::Redact(const Rights& viewer, json& refused) {
   json shown = refused;
   KeepOnly(kOfRefused, shown);
   shown["redacted"] = true;
-  // The body of an event has the name of its kind; a text in the place of a body is none.
+  // An event's body is a field named after its kind; a text instead of a body is skipped.
   if (const auto event = refused.find("event"); event != refused.end() && event->is_object())
     for (const auto& [kind, body] : event->items()) {
       if (!body.is_object()) continue;

@@ -19,7 +19,8 @@ void KafkaClock::Look(bool owned, double now) {
     if (!publisher.ok()) return options_.report("no ticks yet: " + publisher.status().message());
     publisher_ = std::move(*publisher);
     const auto last = static_cast<double>(publisher_->state().events);
-    // What the operator has said holds for the first look of this process, not for each time that the slot comes back.
+    // The operator's permission applies to the first look of this process, not each time that the slot
+    // returns.
     ticker_ = std::make_unique<Ticker>(TickerOptions{.last = last,
                                                      .future_limit = options_.future_limit,
                                                      .accept_jump = options_.accept_jump && !accepted_});
@@ -32,7 +33,7 @@ void KafkaClock::Look(bool owned, double now) {
   if (s.ok()) s = publisher_->Commit({.events = static_cast<std::uint64_t>(*look.tick)});
   if (s.ok()) return;
   options_.report("the tick could not be told: " + s.message());
-  publisher_.reset();  // the next look asks anew what was told
+  publisher_.reset();  // the next look reads again up to where ticks were published
 }
 
 }  // namespace cobblestone

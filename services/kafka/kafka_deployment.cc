@@ -27,12 +27,12 @@ constexpr stream::kafka::Millis kPatience{30000};
 constexpr const char* kMaxMessageBytes = "8388608";
 constexpr std::chrono::seconds kMissingPatience{10};
 constexpr const char* kAnyTime = "9223372036854775807";
-constexpr std::chrono::seconds kMemberMargin{3};  // brokers look for sessions that are over now and then
+constexpr std::chrono::seconds kMemberMargin{3};  // brokers check for expired sessions only now and then
 constexpr std::chrono::milliseconds kLookEvery{300};
 
 constexpr std::size_t kLargestSecret = 1u << 20;
 
-// The first line of the file.
+// The first line of a file.
 Result<std::string> ReadSecret(std::string_view option, const std::string& path) {
   auto text = ReadSecretFile(option, path, kLargestSecret);
   if (!text.ok()) return text.status();
@@ -57,7 +57,7 @@ Result<stream::kafka::Properties> ConnectionOf(const KafkaSettings& kafka) {
   add("ssl.ca.location", kafka.ca_file);
   add("ssl.certificate.location", kafka.certificate_file);
   if (!kafka.key_file.empty()) {
-    // As its text, so that librdkafka uses what was checked, and does not open the path again.
+    // Passed as text, so that librdkafka uses the checked contents and does not open the path again.
     auto pem = ReadSecretFile("kafka.key_file", kafka.key_file, kLargestSecret);
     if (!pem.ok()) return pem.status();
     all["ssl.key.pem"] = std::move(*pem);
@@ -86,7 +86,7 @@ Result<stream::kafka::Properties> ConnectionOf(const KafkaSettings& kafka) {
   return all;
 }
 
-// kafka.options: name=value, apart by blanks.
+// kafka.options: name=value, separated by blanks.
 Status AddOptions(const std::string& text, stream::kafka::ClusterOptions* cluster) {
   std::istringstream in(text);
   std::string word;
@@ -113,13 +113,14 @@ Status AddOptions(const std::string& text, stream::kafka::ClusterOptions* cluste
   return Status::Ok();
 }
 
-// Inputs come from outside, one event a message; what slots write for each other holds many records a message.
+// Inputs come from outside, one event per message; records between slots are packed, many records per
+// message.
 bool IsInput(stream::TopicIndex topic) { return topic <= wire::kCatalogue; }
 bool IsPacked(stream::TopicIndex topic) {
   return !IsInput(topic) && topic < wire::kTopicCount && topic != wire::kRefused;
 }
 
-// What others append to and a stage of slots reads, in lockstep; otherwise nothing.
+// In lockstep: topics that others append to and that stages of slots read. Otherwise none.
 std::vector<bool> InStep(const std::vector<stream::TopicSpec>& topics, bool lockstep) {
   std::vector<bool> all;
   for (stream::TopicIndex topic = 0; topic < topics.size(); ++topic)
@@ -147,7 +148,7 @@ stream::kafka::TopicPlan PlanOf(const stream::TopicSpec& spec, stream::TopicInde
   }
   if (topic == kCheckpointTopic || topic == kProducersTopic) {
     all["cleanup.policy"] = "compact";
-    // What a checkpoint that is still being written replaces must stay until it is whole.
+    // Rows that an unfinished checkpoint replaces must stay until that checkpoint is complete.
     all["min.compaction.lag.ms"] = "3600000";
     all["delete.retention.ms"] = std::to_string(age.count());
     all["segment.ms"] = "86400000";
@@ -293,7 +294,7 @@ std::string_view OrderName(settings::Order order) {
   return order == settings::Order::kLockstep ? "lockstep" : "arrival";
 }
 
-// As the topics hold it; none: they do not say, which they do from the first record on.
+// The order as stored in the topics; none: not stored, which is only so before the first record.
 Result<std::optional<std::string>> OrderOf(stream::kafka::Cluster& cluster) {
   auto reader = cluster.NewReader();
   if (!reader.ok()) return reader.status();
@@ -353,7 +354,7 @@ Status CheckTopics(const KafkaDeployment& deployment) {
   auto admin = stream::kafka::MakeTopicAdmin(deployment.cluster);
   if (!admin.ok()) return admin.status();
   if (Status s = CheckSlots(deployment, **admin); !s.ok()) return s;
-  // A broker hears of topics a moment after another one has made them, and any may be asked.
+  // A broker learns of topics shortly after another broker has created them, and any broker may be asked.
   const auto deadline = std::chrono::steady_clock::now() + kMissingPatience;
   auto drifts = (*admin)->Check(deployment.plan, deployment.replication);
   const auto missing_one = [&] {

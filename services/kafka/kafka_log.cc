@@ -23,14 +23,14 @@ class KafkaLog final : public stream::embedded::IndexedLog {
            bool anywhere)
       : cluster_(cluster), admin_(admin), packed_(std::move(packed)), anywhere_(anywhere) {}
 
-  // What the brokers have let go of cannot be read, and Read() says where the rest begins.
+  // Records that the brokers have deleted cannot be read; Read() returns where the rest begins.
   [[nodiscard]] std::uint64_t Begin(TopicPartition) override { return 0; }
   [[nodiscard]] std::uint64_t End(TopicPartition where) override {
     const auto found = partitions_.find(where);
     if (found != partitions_.end() && found->second.reading && reader_->KnownEnd(where) > 0)
       return reader_->KnownEnd(where);
     const auto ends = admin_.EndsOf(where);
-    return ends.ok() ? ends->stable : 0;  // a cluster that does not answer has nothing new
+    return ends.ok() ? ends->stable : 0;  // no answer: no new records
   }
 
   Result<Piece> Read(TopicPartition where, std::uint64_t offset) override {
@@ -40,7 +40,7 @@ class KafkaLog final : public stream::embedded::IndexedLog {
       if (!at.reading)
         if (Status s = Start(where, at.next); !s.ok()) return s;
       Status s = reader_->Poll(where, kFetch, &at.messages);
-      if (s.code() == StatusCode::kCorrupted && offset == 0) {  // it begins later by now
+      if (s.code() == StatusCode::kCorrupted && offset == 0) {  // the partition begins later by now
         Pause(where);
         s = Start(where, stream::kafka::kBeginning);
         if (s.ok()) continue;
@@ -50,7 +50,8 @@ class KafkaLog final : public stream::embedded::IndexedLog {
         return s;
       }
       if (!at.messages.empty()) {
-        // A partition that is read delays all others that are begun: what waits for news holds the connection.
+        // A partition being read delays the start of others: a fetch that waits for new records occupies the
+        // connection.
         if (anywhere_) Pause(where);
         break;
       }
@@ -84,7 +85,7 @@ class KafkaLog final : public stream::embedded::IndexedLog {
     std::deque<Message> messages;
   };
 
-  // What is to be read next is at `offset`.
+  // Makes `offset` the next offset to be read.
   Status GoTo(TopicPartition where, std::uint64_t offset) {
     const auto [found, made] = partitions_.try_emplace(where);
     Partition& at = found->second;
@@ -124,7 +125,7 @@ class KafkaLog final : public stream::embedded::IndexedLog {
   const std::vector<bool> packed_;
   const bool anywhere_;
   std::unique_ptr<stream::kafka::Reader> reader_;
-  std::map<TopicPartition, Partition> partitions_;  // that are being read
+  std::map<TopicPartition, Partition> partitions_;  // partitions that are being read
 };
 
 }  // namespace

@@ -15,9 +15,9 @@ namespace cobblestone {
 
 namespace {
 
-// Less than a scrape waits.
+// Shorter than the timeout of a scrape.
 constexpr stream::kafka::Millis kLookPatience{3000};
-// However many ask, and however long the brokers take.
+// One look serves all requests of this time, however slow the brokers are.
 constexpr auto kLooksLive = std::chrono::seconds(2);
 
 std::string_view NameOf(view::Stage stage) { return settings::kStageNames[static_cast<std::size_t>(stage)]; }
@@ -128,7 +128,7 @@ IndexedLogOf KafkaView::logs() {
   return LogsOf(*first.cluster, *admin_, first.deployment, Reads::kOn);
 }
 
-// Questions first, for they hold stores; then what follows.
+// Questions first, because they hold stores; then the followers.
 KafkaView::~KafkaView() {
   questions_.reset();
   state_.reset();

@@ -15,8 +15,8 @@ namespace {
 
 constexpr stream::kafka::Millis kIdle{100};
 constexpr std::chrono::seconds kTellEvery{1};
-// A call to the cluster ends by itself within the transaction's time, or within half a minute where there is no
-// transaction; a thread that is away for so much longer will not come back.
+// A call to the cluster ends within the transaction timeout, or within half a minute without a transaction. A
+// thread that does not return for a multiple of that time hangs.
 constexpr int kHangsAfterTransactions = 6;
 constexpr std::chrono::microseconds kHangsAfter = std::chrono::minutes(1);
 
@@ -200,7 +200,7 @@ void KafkaWorkers::LookAtScales() {
     return;
   }
   auto reader = clusters_.front()->NewReader();
-  if (!reader.ok()) return;  // it is tried again a second later
+  if (!reader.ok()) return;  // retried a second later
   metrics::LedgerWatch read;
   const Status s =
       stream::kafka::ReadAll(**reader, {wire::kControl, 0}, stream::kafka::kBeginning,
@@ -246,7 +246,7 @@ void KafkaWorkers::LookAtRefusals() {
   for (const auto& [project, refusals] : alarms_) report_(RefusalAlarm(project, refusals));
 }
 
-// For `cobblestone tasks`. When it cannot be told now it is told a second later.
+// For `cobblestone tasks`. After a failure the next attempt is a second later.
 void KafkaWorkers::TellStatus() {
   if (status_producer_ == nullptr) {
     auto producer = clusters_.front()->NewProducer("status." + settings_.kafka.instance);
@@ -259,7 +259,7 @@ void KafkaWorkers::TellStatus() {
     for (const Thread& thread : workers_) {
       nlohmann::json status = StatusJson(thread.name, thread.role, thread.worker->Look());
       if (&thread == workers_.data() && !alarms_.empty())
-        status["alarms"] = AlarmsJson(alarms_);  // of the process
+        status["alarms"] = AlarmsJson(alarms_);  // alarms of the process
       auto o = status_producer_->Produce({kStatusTopic, 0}, thread.name, status.dump(), &ignored);
       if (!o.ok()) return o;
     }
@@ -316,7 +316,7 @@ metrics::LedgerCounts KafkaWorkers::ledger_counts() const {
   metrics::LedgerCounts counts;
   for (const Thread& thread : workers_)
     if (thread.ledger != nullptr) thread.ledger->AddTo(&counts);
-  // Who had the coordinator before knows old ones.
+  // A process that had the coordinator before has outdated scales.
   if (!coordinates_) counts.scales.clear();
   return counts;
 }

@@ -29,18 +29,18 @@ using stream::kafka::Millis;
 constexpr Millis kPatience{60000};
 constexpr std::size_t kUnitBytes = 4u << 20;
 
-// From offsets of messages to how many records lie before them.
+// Maps offsets of messages to the number of records before them.
 class OffsetMap {
  public:
   void Add(std::uint64_t offset, std::uint64_t records) {
-    // Messages of one record each, one after the other, are a run.
+    // Consecutive messages of one record each form a run.
     if (places_.empty() || offset != places_.back().last + 1 || records != 1 || last_records_ != 1)
       places_.push_back({.offset = offset, .last = offset, .record = next_record_});
     places_.back().last = offset;
     last_records_ = records;
     next_record_ += records;
   }
-  // Of the first message at or behind `offset`.
+  // The number of records before the first message at or after `offset`.
   [[nodiscard]] std::uint64_t RecordAt(std::uint64_t offset) const {
     const auto after = std::upper_bound(places_.begin(), places_.end(), offset,
                                         [](std::uint64_t o, const Place& place) { return o < place.offset; });
@@ -55,7 +55,7 @@ class OffsetMap {
   struct Place {
     std::uint64_t offset = 0;
     std::uint64_t last = 0;    // offset of the run's last message
-    std::uint64_t record = 0;  // of its first
+    std::uint64_t record = 0;  // number of records before the run's first message
   };
   std::vector<Place> places_;
   std::uint64_t last_records_ = 0;
@@ -126,7 +126,7 @@ class ToEmbedded {
     return Status::Ok();
   }
 
-  // The records of a partition, in units of some MiB.
+  // Copies the records of a partition, in units of some MiB.
   Status CopyPartition(TopicPartition where, OffsetMap* map) {
     const bool packed = deployment_.task.packed[where.topic];
     std::uint64_t begin = 0;
@@ -177,8 +177,9 @@ class ToEmbedded {
     return s;
   }
 
-  // As of what is committed, from the last checkpoint on or from the beginning, each fingerprint compared; then its place
-  // is told in the new offsets, and a copy of it is made as the engine keeps them.
+  // Recreates the committed state of a slot, from the last checkpoint or from the beginning, and compares
+  // each fingerprint. Then converts its position to the new offsets, and makes a copy as the engine keeps
+  // them.
   Status MakeState(std::uint32_t k, const stream::Slot& slot,
                    const std::map<TopicPartition, OffsetMap>& maps) {
     auto meta = stream::kafka::CatchUp(*cluster_, k, deployment_.task, MakeSlotFactory(from_), *space_,
@@ -188,7 +189,7 @@ class ToEmbedded {
     counts_.commits += meta->sequence;
     for (std::size_t i = 0; i < meta->next.size(); ++i)
       meta->next[i] = maps.at(slot.inputs()[i].where).RecordAt(meta->next[i]);
-    meta->journal_next = 0;  // the journal goes on from here, in an empty partition
+    meta->journal_next = 0;  // the journal continues from here, in an empty partition
     auto store = space_->Open(k);
     if (!store.ok()) return store.status();
     if (Status s = stream::kafka::DropMarkers(*meta, **store); !s.ok()) return s;
@@ -204,7 +205,7 @@ class ToEmbedded {
 
   Status CopySources() {
     std::map<std::string, client::SourceState> sources;
-    Said said = Said::kNothing;  // by whoever published last
+    Said said = Said::kNothing;  // of the last publisher
     Status s = stream::kafka::ReadAll(*reader_, {kProducersTopic, 0}, stream::kafka::kBeginning, kPatience,
                                       [&](const Message& row) {
                                         auto state = client::DecodeSourceState(row.value());

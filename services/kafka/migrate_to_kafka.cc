@@ -30,13 +30,13 @@ constexpr std::size_t kTransactionBytes = 8u << 20;
 constexpr std::size_t kMessageBytes = 256u << 10;
 constexpr const char* kName = "migrate";  // transactional.id
 
-// Of one input partition: how far slots have read it, in records of the embedded log, and where that lies on Kafka: the
-// offset of the message that ends there.
+// For one input partition: positions up to which slots have read it, in records of the embedded log, mapped
+// to the offset of the message on Kafka that ends there.
 using Cuts = std::map<std::uint64_t, std::uint64_t>;
 
-// Everything goes to the cluster in transactions; the last of them says where each slot stands. Without it no worker takes
-// up anything: the first has left a row in every slot's checkpoint, and a slot with a checkpoint and no committed position
-// stops.
+// Writes everything to the cluster in transactions; the last one commits the position of each slot. Before it
+// no worker starts processing: the first transaction writes a row into every slot's checkpoint, and a slot
+// with a checkpoint but no committed position stops.
 class ToKafka {
  public:
   ToKafka(const settings::RunSettings& from, const settings::RunSettings& to, const MigrateOptions& options)
@@ -49,7 +49,7 @@ class ToKafka {
     for (std::uint32_t k = 0; k < metas_.size(); ++k)
       if (Status s = CopyState(k); !s.ok()) return s;
     for (stream::TopicIndex t = 0; t < wire::kTopicCount; ++t) {
-      if (t == wire::kJournal) continue;  // it begins anew behind the state
+      if (t == wire::kJournal) continue;  // a new journal begins after the state
       for (std::uint32_t p = 0; p < deployment_.task.topics[t].partitions; ++p)
         if (Status s = CopyPartition({t, p}); !s.ok()) return s;
     }
@@ -66,9 +66,9 @@ class ToKafka {
     auto deployment = DeploymentOf(to_, options_.report);
     if (!deployment.ok()) return deployment.status();
     deployment_ = std::move(*deployment);
-    // So the broker itself refuses to change what a group has that is not empty.
+    // With static membership the broker refuses to change the offsets of a group that has members.
     deployment_.cluster.static_members = true;
-    // Nobody waits for what it writes, and a slow cluster may take its time.
+    // No reader waits for these records, and a slow cluster may take its time.
     deployment_.cluster.transaction_timeout =
         std::max(deployment_.cluster.transaction_timeout, kTransactionTimeout);
     if (Status s = CheckTopics(deployment_); !s.ok()) return s;
@@ -77,7 +77,7 @@ class ToKafka {
     admin_ = std::move(*admin);
     if (Status s = AwaitNoMembers(*admin_, to_, options_.report); !s.ok()) return s;
     for (stream::TopicIndex t = 0; t < deployment_.task.topics.size(); ++t) {
-      if (t == kStatusTopic) continue;  // what workers said of themselves
+      if (t == kStatusTopic) continue;  // former status of workers
       for (std::uint32_t p = 0; p < deployment_.task.topics[t].partitions; ++p) {
         auto ends = admin_->EndsOf({t, p});
         if (!ends.ok()) return ends.status();
@@ -101,8 +101,8 @@ class ToKafka {
     return StatusOf(producer_->Init());
   }
 
-  // What has been appended is processed to the end and all state written, as by a clean stop; then log and states are
-  // held, so that nothing comes after.
+  // Processes all appended records and writes all state, as by a clean stop; then holds log and states, so
+  // that nothing is appended afterwards.
   Status OpenSource() {
     std::error_code error;
     if (!fs::exists(from_.data_directory + "/log", error))
@@ -149,7 +149,8 @@ class ToKafka {
     return Status::Ok();
   }
 
-  // From here on a worker that is started stops by itself, until Finish(). One that was started before is a member now.
+  // From here until Finish() a worker that starts stops by itself. A worker that started earlier is now a
+  // member, and is waited for.
   Status Guard() {
     const std::string no_row(stream::kKeyBytes, '\0');
     for (std::uint32_t k = 0; k < metas_.size(); ++k) {
@@ -168,8 +169,8 @@ class ToKafka {
     });
   }
 
-  // On topics of slots many records make a message; but a slot goes on with a message of its own, and what it has not read
-  // yet it may have to wait in the middle of.
+  // On packed topics a message has many records. A message ends at each position where a slot continues, and
+  // records after the last such position get one message each, because a slot may have to wait between them.
   Status CopyPartition(TopicPartition where) {
     Cuts& cuts = cuts_[where];
     const bool packed = deployment_.task.packed[where.topic];
@@ -204,7 +205,7 @@ class ToKafka {
     return Status::Ok();
   }
 
-  // States are whole, sources known, and slots committed, in one transaction.
+  // Marks states as complete, writes the sources and commits the positions of the slots, in one transaction.
   Status Finish() {
     if (Status s = AwaitNoMembers(*admin_, to_, options_.report); !s.ok()) return s;
     if (Status s = Begin(); !s.ok()) return s;
@@ -215,7 +216,7 @@ class ToKafka {
       stream::SlotMeta meta = metas_[k];
       for (std::size_t i = 0; i < meta.next.size(); ++i) {
         const TopicPartition where = slot.slot->inputs()[i].where;
-        // Nothing of it is left where all that was read has been trimmed.
+        // If all records that were read have been trimmed, no message is left.
         meta.next[i] = meta.next[i] == log_->Begin(where) ? 0 : cuts_[where].at(meta.next[i]) + 1;
       }
       meta.journal_next = 0;

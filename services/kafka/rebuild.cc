@@ -28,7 +28,7 @@ std::string SlotDirectory(const std::string& space, std::uint32_t slot) {
   return space + "/slot-" + std::to_string(slot);
 }
 
-// Goes with whatever is in it.
+// A temporary directory, removed with its contents.
 class Scratch {
  public:
   explicit Scratch(std::string path) : path_(std::move(path)) {}
@@ -53,7 +53,7 @@ Result<std::unique_ptr<Rebuild>> Rebuild::Open(const settings::RunSettings& sett
   auto deployment = DeploymentOf(settings, report);
   if (!deployment.ok()) return deployment.status();
   made->deployment_ = std::move(*deployment);
-  // So the broker itself refuses to change what a group has that is not empty.
+  // With static membership the broker refuses to change the offsets of a group that has members.
   made->deployment_.cluster.static_members = true;
   made->report_ = std::move(report);
   if (Status s = CheckTopics(made->deployment_); !s.ok()) return s;
@@ -70,7 +70,7 @@ Result<std::unique_ptr<Rebuild>> Rebuild::Open(const settings::RunSettings& sett
 Result<RebuiltState> Rebuild::State(std::uint32_t slot,
                                     const std::function<void(const stream::kafka::TaskStatus&)>& progress) {
   if (Status s = ClaimStateDirectories(settings_, deployment_, report_); !s.ok()) return s;
-  // What is there now stays locked until the new one is whole, so that no worker comes in between.
+  // The existing state stays locked until the new one is complete, so that no worker uses it meanwhile.
   std::vector<std::unique_ptr<stream::kafka::StateSpace>> spaces;
   std::vector<std::unique_ptr<store::Store>> held;
   for (std::uint32_t t = 0; t < settings_.threads; ++t) {
@@ -99,7 +99,7 @@ Result<RebuiltState> Rebuild::State(std::uint32_t slot,
   for (const auto& old : spaces)
     if (Status s = old->Remove(slot); !s.ok()) return s;
   if (rebuilt.sequence == 0) return rebuilt;
-  // With the thread that looks for it before it joins the group (Worker::Begin).
+  // Stored for the thread that looks for this slot before it joins the group (Worker::Begin).
   const std::string place = StateDirectory(settings_, slot % settings_.threads);
   std::error_code error;
   fs::create_directories(place, error);

@@ -1,5 +1,5 @@
-// Recovery of a slot on Kafka that stopped with an error: rebuilds its state on this machine, or commits offsets from
-// the journal that the consumer group has lost.
+// Recovery of a slot on Kafka that stopped with an error: rebuilds its state on this machine, or commits
+// offsets from the journal that the consumer group has lost.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,12 @@ struct RebuiltState {
   // Commits that the state has executed; 0: nothing is committed, and no state exists.
   std::uint64_t sequence = 0;
   std::uint64_t rows = 0;        // rows restored from the checkpoint
-  std::uint64_t reexecuted = 0;  // commits re-executed behind the checkpoint, each with an equal fingerprint
+  std::uint64_t reexecuted = 0;  // commits re-executed after the checkpoint, each with an equal fingerprint
 };
 
 struct JournalTaken {
-  // kNothing: the journal is empty. kCommitted: the group has the offsets already. kTaken: offsets committed now.
+  // kNothing: the journal is empty. kCommitted: the group has the offsets already. kTaken: offsets committed
+  // now.
   enum class What : std::uint8_t { kNothing, kCommitted, kTaken };
   What what = What::kNothing;
   std::uint64_t sequence = 0;  // of the last commit
@@ -35,9 +36,9 @@ class Rebuild {
   static Result<std::unique_ptr<Rebuild>> Open(const settings::RunSettings& settings,
                                                std::function<void(const std::string&)> report);
 
-  // Rebuilds the state of the slot on this machine, for the worker that is started next. The new state replaces the
-  // old one only when it is complete. kFenced: a worker is using the old state. kCorrupted: a re-executed commit has
-  // another fingerprint.
+  // Rebuilds the state of the slot on this machine, for the worker that is started next. The new state
+  // replaces the old one only when it is complete. kFenced: a worker is using the old state. kCorrupted: a
+  // re-executed commit has another fingerprint.
   Result<RebuiltState> State(std::uint32_t slot,
                              const std::function<void(const stream::kafka::TaskStatus&)>& progress);
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kFewest = 100;
 
-// Envelope.project, which our encoders write near the front.
+// Envelope.project, one of the first fields that our encoders write.
 ProjectId ProjectOf(std::string_view envelope) {
   wire::ProtoReader reader(envelope);
   while (const std::uint32_t tag = reader.NextTag()) {
@@ -22,7 +22,7 @@ ProjectId ProjectOf(std::string_view envelope) {
   return {};
 }
 
-// What the share is of.
+// The number of records that the share refers to.
 std::uint64_t AllOf(const ProjectRefusals& refusals) { return std::max(refusals.records, refusals.refused); }
 
 }  // namespace
@@ -40,7 +40,7 @@ void RefusalWatch::Taken(std::string_view record) {
 void RefusalWatch::Made(stream::TopicIndex topic, std::string_view record) {
   if (topic != wire::kRefused) return;
   wire::Refused refused;
-  if (!wire::DecodeRefused(record, &refused)) return;  // it is only counted here
+  if (!wire::DecodeRefused(record, &refused)) return;  // only counted here
   const std::lock_guard lock(mutex_);
   ProjectRefusals& of = counts_[refused.project];
   ++of.refused;

@@ -14,7 +14,7 @@ std::uint64_t PlaceIn(view::State& state, Stage stage, std::uint32_t partition, 
   const auto inputs = state.InputsOf(stage, partition);
   for (std::size_t i = 0; i < inputs.size() && i < meta.next.size(); ++i)
     if (inputs[i].topic == topic) return meta.next[i];
-  return 0;  // it has executed nothing yet
+  return 0;  // the stage has executed nothing yet
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ Result<HeldState> HeldState::Hold(view::State& state) {
   auto coordinator = state.Of(Stage::kCoordinator, 0);
   if (!coordinator.ok()) return coordinator.status();
   held.coordinator = std::move(*coordinator);
-  // All of them before any is read: as near to each other in time as can be.
+  // Holds all rows before it reads any, so that all are of nearly the same time.
   for (std::uint32_t k = 0; k < state.partitions(); ++k) {
     Status s = hold(Stage::kClaims, k, held.claims);
     if (s.ok()) s = hold(Stage::kAccounts, k, held.accounts);

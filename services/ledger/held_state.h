@@ -20,7 +20,7 @@ struct HeldState {
   RowsOf accounts;
   RowsOf teams;
   std::vector<std::uint64_t> commits;  // of `accounts`
-  // Places up to which `accounts` has read the grants, and `teams` the postings.
+  // The next records that `accounts` reads in `grants`, and `teams` in `postings`.
   LedgerPlaces places;
 
   // kRetry: no state is available yet. `state` must outlive the result.

@@ -44,7 +44,7 @@ class Topic {
     }
     return piece;
   }
-  // All records at the place; false ends it.
+  // Visits all records at the place until `visit` returns false.
   Status ReadAt(const LedgerPlace& place, const view::Ledger::Visit& visit) {
     const auto piece = Read(place.partition, place.offset);
     if (!piece.ok()) return piece.status();
@@ -65,9 +65,9 @@ class Topic {
  private:
   const stream::TopicIndex topic_;
   std::mutex mutex_;
-  const std::unique_ptr<IndexedLog> log_;  // guarded by mutex_, as is what follows
-  // Where a place is of many records, who asks for one of them will ask for another.
-  static constexpr std::size_t kKept = 64;  // of a quarter of a MiB at the most, about
+  const std::unique_ptr<IndexedLog> log_;  // guarded by mutex_, as are the members below
+  // A place with many records is usually read again soon, for another of its records.
+  static constexpr std::size_t kKept = 64;  // pieces, each of at most about a quarter of a MiB
   std::map<std::pair<std::uint32_t, std::uint64_t>, IndexedLog::Piece> kept_;
   std::deque<std::pair<std::uint32_t, std::uint64_t>> order_;
 };
@@ -127,7 +127,7 @@ class TopicLedger final : public view::Ledger {
     if (!found.ok()) return found.status();
     std::vector<LedgerPlace>& places = *found;
     places.erase(std::unique(places.begin(), places.end()), places.end());
-    // Of a log that was made before `control` was kept for ever.
+    // Places that the log no longer has: an earlier program did not keep `control` forever.
     std::erase_if(places,
                   [&](const LedgerPlace& place) { return place.offset < control_.Begin(place.partition); });
     if (wanted.limit == 0) return std::vector<credit::ScaleTable>();
@@ -141,7 +141,7 @@ class TopicLedger final : public view::Ledger {
       const std::size_t known = epochs.size();
       if (Status s = ReadEpochs(project, places[at], &epochs); !s.ok()) return s;
       std::erase_if(epochs, [&](const credit::ScaleTable& epoch) { return epoch.epoch >= wanted.before; });
-      // One of each place, and of the first its first.
+      // Evenly spaced: one epoch of each place, the last one; of the first place the first one.
       if (wanted.evenly && epochs.size() > known + 1) {
         if (i > 0) epochs[known] = std::move(epochs.back());
         epochs.resize(known + 1);
@@ -153,7 +153,7 @@ class TopicLedger final : public view::Ledger {
   }
 
  private:
-  // A place may hold several of a project: they came in one commit.
+  // A place may hold several epochs of a project, written in one commit.
   Status ReadEpochs(ProjectId project, const LedgerPlace& place, std::vector<credit::ScaleTable>* epochs) {
     return control_.ReadAt(place, [&](std::string_view record) {
       wire::ControlView control;
@@ -165,7 +165,7 @@ class TopicLedger final : public view::Ledger {
       return true;
     });
   }
-  // Leaves the places whose first epoch is below `before`: epochs ascend with them.
+  // Keeps the places with a first epoch below `before`; epochs ascend with places.
   Status CutAt(ProjectId project, std::uint64_t before, std::vector<LedgerPlace>* places) {
     Status status;
     const auto end = std::partition_point(places->begin(), places->end(), [&](const LedgerPlace& place) {

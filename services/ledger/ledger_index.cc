@@ -13,7 +13,7 @@ namespace {
 using stream::embedded::AddKey;
 using stream::embedded::KeyIndex;
 
-// Big-endian, so that what belongs together lies together and in order.
+// Big-endian, so that keys of one project, or of one account, are adjacent and in order.
 void AppendNumber(std::uint64_t number, std::size_t bytes, std::string& key) {
   for (std::size_t i = bytes; i-- > 0;) key.push_back(static_cast<char>(number >> (8 * i)));
 }
@@ -30,7 +30,7 @@ std::string ResultKey(ProjectId project, ResultId result) {
   return key;
 }
 
-// Apart, since there may be any number of them.
+// Separate keys, because the number of trickles without payment is unlimited.
 std::string TricklesKey(ProjectId project, ResultId result) { return ResultKey(project, result) + 't'; }
 
 std::string AccountKey(ProjectId project, wire::AccountKind kind, std::uint64_t id) {

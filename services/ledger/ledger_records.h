@@ -10,9 +10,9 @@
 
 namespace cobblestone {
 
-// Records from `from` up to `to`; `step` receives the number of records of each piece. Returns the place where
-// reading ended: before `to` if the log ends there. A false from `take` means that the record does not decode:
-// kCorrupted.
+// Passes records from offset `from` up to `to` to `take`; `step` receives the number of records of each piece.
+// Returns the place at which reading ended: before `to` if the log ends there. kCorrupted: `take` returned
+// false, because the record does not decode.
 Result<std::uint64_t> ForEachRecordOf(stream::embedded::IndexedLog& log, stream::TopicPartition where,
                                       std::uint64_t from, std::uint64_t to,
                                       const std::function<bool(std::string_view record)>& take,

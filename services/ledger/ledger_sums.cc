@@ -90,7 +90,7 @@ bool LedgerSums::TakeGrant(std::string_view record) {
   if (head.kind == wire::GrantKind::kHostMerged) {
     wire::Grant grant;
     if (!wire::DecodeGrant(record, &grant)) return false;
-    // Both have an entry, whatever they were granted: what the one gives the other goes into it.
+    // Both hosts need an entry, even without grants: control_totals.cc subtracts the merged credit there.
     for (const HostId host : {head.host, grant.into}) Add(head.project, LedgerAccount::kHost, host.value, 0);
     return true;
   }
@@ -226,7 +226,7 @@ Status KeepLedgerSums(const std::string& path, const IndexedLogOf& log_of, const
                       const LedgerSums::Progress& progress) {
   LedgerSums sums;
   if (!anew) {
-    auto kept = LedgerSums::Load(path);  // where it cannot be read the whole ledger is
+    auto kept = LedgerSums::Load(path);  // on an error, reads the whole ledger
     if (kept.ok() && GoesOnTo(kept->places().grants, to.grants) &&
         GoesOnTo(kept->places().postings, to.postings))
       sums = std::move(*kept);

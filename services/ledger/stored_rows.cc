@@ -44,7 +44,7 @@ class StoredRows final : public view::Rows {
     });
   }
 
-  const std::shared_ptr<const store::Store> held_;  // or nothing
+  const std::shared_ptr<const store::Store> held_;  // may be null
   const std::unique_ptr<const store::Reader> rows_;
 };
 

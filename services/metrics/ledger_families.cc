@@ -7,7 +7,7 @@ namespace {
 
 double Count(std::uint64_t n) { return static_cast<double>(n); }
 
-// How much it has moved against the epoch before: 0.1 is a tenth up.
+// Adds the relative change since the previous epoch: 0.1 is an increase by a tenth.
 void AddDrift(Families::Family& family, const Labels& labels, double now, double before) {
   if (now > 0 && before > 0) family.Add(labels, now / before - 1);
 }

@@ -26,13 +26,13 @@ AppCounts& LedgerWatch::OpenOf(const Key& key) {
   if (of_last_ == nullptr || key != last_) {
     of_last_ = &apps_[key];
     last_ = key;
-    open_.push_back(of_last_);  // twice does no harm: what is settled is 0 afterwards
+    open_.push_back(of_last_);  // duplicates do no harm: settled counts are 0 afterwards
   }
   return of_last_->open;
 }
 
 void LedgerWatch::Wrote(stream::TopicPartition where, std::string_view payload) {
-  // Every partition of `control` gets the same.
+  // Every partition of `control` gets the same records.
   const bool epochs = where.topic == wire::kControl && where.partition == 0;
   if (where.topic != wire::kGrants && where.topic != wire::kClaims && where.topic != wire::kRefused &&
       !epochs)
@@ -40,7 +40,7 @@ void LedgerWatch::Wrote(stream::TopicPartition where, std::string_view payload) 
   const std::lock_guard lock(mutex_);
   stream::RecordCursor cursor(payload);
   std::string_view record;
-  // What does not decode is not counted: it is the reader's to say so, and the slot's to stop.
+  // A record that does not decode is not counted: its reader reports it and the slot stops.
   while (cursor.Next(&record)) {
     if (where.topic == wire::kGrants) {
       wire::AwardHead head;
@@ -95,7 +95,7 @@ void LedgerWatch::AddTo(LedgerCounts* counts) const {
   for (const auto& [key, entry] : apps_) counts->apps[key] += entry.settled;
   for (const auto& [key, count] : refused_) counts->refused[key] += count;
   for (const auto& [project, scales] : scales_) {
-    // One slot has the coordinator. Where another process had it in between, the newer epoch is the truth.
+    // One slot has the coordinator. If it has moved between processes, the newer epoch is correct.
     ProjectScales& there = counts->scales[project];
     if (scales.now.epoch > there.now.epoch) there = scales;
   }

@@ -20,16 +20,16 @@ double Seconds(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
 }
 
-// UNIX s.
+// Start time of the process, UNIX s.
 std::optional<double> StartedAt() {
   std::ifstream stat("/proc/self/stat");
   std::string line;
   std::getline(stat, line);
-  const std::size_t behind_name = line.rfind(')');  // which may hold blanks
+  const std::size_t behind_name = line.rfind(')');  // the name may contain blanks
   if (behind_name == std::string::npos) return std::nullopt;
   std::istringstream fields(line.substr(behind_name + 1));
   std::string word;
-  constexpr int kStartTime = 20;  // fields behind the name: proc(5), 22
+  constexpr int kStartTime = 20;  // fields after the name: proc(5), field 22
   for (int i = 0; i < kStartTime; ++i) fields >> word;
   std::ifstream system("/proc/stat");
   while (std::getline(system, line)) {

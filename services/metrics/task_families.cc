@@ -9,7 +9,7 @@ Labels LabelsOf(const TaskLook& task) { return {{"slot", std::to_string(task.slo
 
 double Count(std::uint64_t n) { return static_cast<double>(n); }
 
-// How many commits it is behind.
+// Number of commits by which `commits` is behind the task.
 double Behind(const TaskLook& task, std::uint64_t commits) {
   return task.commits > commits ? Count(task.commits - commits) : 0;
 }
@@ -20,7 +20,7 @@ void AddTasks(const std::vector<TaskLook>& tasks, Families* all) {
   const auto each = [&tasks](Families::Family family, const std::function<double(const TaskLook&)>& value) {
     for (const TaskLook& task : tasks) family.Add(LabelsOf(task), value(task));
   };
-  // What has not happened yet has no time.
+  // 0: the event has not happened yet, and no time is shown.
   const auto each_time = [&tasks](Families::Family family, const std::function<double(const TaskLook&)>& at) {
     for (const TaskLook& task : tasks)
       if (at(task) > 0) family.Add(LabelsOf(task), at(task));

@@ -12,7 +12,7 @@ Said SaidBy(std::string_view envelope) {
   switch (routing->kind) {
     case wire::EventKind::kTick:
     case wire::EventKind::kBarrier: return Said::kTick;
-    // No result's price or owner depends on what account managers say.
+    // Estimates of account managers never affect the price or owner of a result.
     case wire::EventKind::kMachineHost:
     case wire::EventKind::kEstimatedCredit: return Said::kResults;
     default: break;

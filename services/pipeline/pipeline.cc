@@ -13,7 +13,7 @@ namespace cobblestone {
 
 namespace {
 
-// Nothing looks into a record that crashes the program.
+// A record that crashes the program is never decoded here.
 void SetAside(const stream::RecordView& record, stream::Emitter& out) {
   wire::Refuse(wire::WithoutLine(record), {}, wire::RefusalReason::kCrashed,
                "it crashed the program again and again, and was passed over", out);
@@ -126,7 +126,8 @@ double PeekTime(stream::TopicIndex topic, std::string_view record) {
       }
       return 0;
     }
-    // Grants and postings meet members of the same stage: members first, nobody waits for a name.
+    // Members before the grants and postings that the same stage processes, so that no record waits for a
+    // name.
     case wire::kUsers:
     case wire::kTeams: return -1;
     case wire::kPostings:

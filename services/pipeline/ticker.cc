@@ -105,7 +105,7 @@ Ticker::Look Ticker::OnClock(double now) {
   }
   Look look;
   if (std::exchange(held_, false)) look.warning = "time goes on: this machine's clock says " + Date(now);
-  if (mark <= last) return look;  // a repeat, or a clock that was set back a little
+  if (mark <= last) return look;  // a repetition, or the clock was set back a little
   Move({}, mark);
   look.tick = mark;
   return look;

@@ -178,7 +178,7 @@ Status LockstepPipeline::Finish() {
 }
 
 Status LockstepPipeline::TellGrants() {
-  // Several of one event, result and kind come from one partition, in their order.
+  // Records of one event, result and kind come from one partition, so the stable sort keeps their order.
   std::stable_sort(period_.begin(), period_.end(), [](const GrantRow& a, const GrantRow& b) {
     return std::tie(a.event, a.project, a.result, a.kind) < std::tie(b.event, b.project, b.result, b.kind);
   });
@@ -193,7 +193,7 @@ Status LockstepPipeline::TellGrants() {
 }
 
 Status LockstepPipeline::WriteState(const std::function<Status(const std::string& row)>& sink) const {
-  // Sorted by kind, then key: what lies in which partition must not show.
+  // Sorted by kind, then key: the output must not depend on partitions.
   using SortKey = std::tuple<int, std::uint32_t, std::uint64_t, std::uint64_t, std::int64_t>;
   std::vector<std::pair<SortKey, std::string>> rows;
   std::map<std::pair<std::uint32_t, std::uint64_t>, const credit::Account*> hosts;

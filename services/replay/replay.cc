@@ -25,7 +25,7 @@ const credit::Catalogue* CatalogueOf(const LockstepPipeline& pipeline, ProjectId
   return state == nullptr ? nullptr : &state->catalogue;
 }
 
-// An app's event with another policy: its constants are those of the old one and go.
+// Sets another policy in an app's event. The constants belong to the old policy and are dropped.
 std::string WithPolicy(const wire::Event& event, const std::string& policy) {
   wire::Event changed = event;
   auto& app = std::get<wire::AppChange>(changed.body);
@@ -53,7 +53,7 @@ struct Output {
   }
 };
 
-// What a file says of apps, by project and number; the last word on each.
+// A file's events about apps, by project and app; the last event of each app.
 using Apps = std::map<std::pair<std::uint32_t, std::uint64_t>, wire::AppChange>;
 
 Result<Apps> ReadApps(const std::string& path) {
@@ -76,7 +76,7 @@ Result<Apps> ReadApps(const std::string& path) {
   return apps;
 }
 
-// The same event with what `apps` says of its app, if anything.
+// The same event, with the body that `apps` has for its app, if any.
 std::string WithApp(const wire::Event& event, const Apps& apps) {
   wire::Event changed = event;
   const auto found = apps.find({event.head.project.value, std::get<wire::AppChange>(event.body).app.value});
@@ -87,7 +87,7 @@ std::string WithApp(const wire::Event& event, const Apps& apps) {
 Status RunOnce(const ReplayOptions& options, const std::string& policy, const Apps& apps, Output& grants_out,
                Output& state_out, ReplaySummary& summary, PolicyTotals& totals) {
   LockstepPipeline* running = nullptr;
-  // Of jobs that may be paid while they run.
+  // Versions of dispatched jobs, for the rows of partial grants and reversals, which contain none.
   std::map<std::pair<ProjectId, ResultId>, AppVersionId> versions;
   LockstepPipeline pipeline(options.partitions, [&](const GrantRow& told) {
     GrantRow row = told;

@@ -1,6 +1,6 @@
-// Replay: sends a file of events through the pipeline in lockstep, in memory, under a chosen policy. Used for what-if
-// comparisons and to reproduce BOINC's numbers. Invariant: the outcome depends on the file and the policy only, not
-// on the number of partitions. The two output formats are public: docs/guides/what-if.md.
+// Replay: sends a file of events through the pipeline in lockstep, in memory, under a chosen policy. Used for
+// what-if comparisons and to reproduce BOINC's numbers. Invariant: the outcome depends on the file and the
+// policy only, not on the number of partitions. The two output formats are public: docs/guides/what-if.md.
 #pragma once
 
 #include <array>
@@ -22,8 +22,8 @@
 
 namespace cobblestone {
 
-// One credit record of the ledger as written to grants-out: the grant of a result, a trickle's partial grant, or a
-// reversal.
+// One credit record of the ledger as written to grants-out: the grant of a result, a trickle's
+// partial grant, or a reversal.
 struct GrantRow {
   wire::GrantKind kind = wire::GrantKind::kFinal;  // or kPartial, kReversal, kRepricing
   std::uint64_t event = 0;                         // input line that decided it, from 0
@@ -49,8 +49,8 @@ class LockstepPipeline {
  public:
   using GrantSink = std::function<Status(const GrantRow&)>;
 
-  // `grants`: receives each grant, in order of (event, result, kind) within the period between two barriers; may be
-  // empty.
+  // `grants`: receives each grant, in order of (event, result, kind) within the period between
+  // two barriers; may be empty.
   LockstepPipeline(std::uint32_t partitions, GrantSink grants);
   ~LockstepPipeline();
 

@@ -198,7 +198,7 @@ void TeamsStage::OnMember(const RecordView& record, const wire::EventHead& head,
     is_newest = standing == wire::Standing::kNews;
     names = names && wire::StandingOf(word, before->named) == wire::Standing::kNews;
     if (!is_newest) wire::TakeProfile(word, member.deleted, shown, before->deleted, key, profiles_);
-    if (!is_newest && !names) return;  // overtaken
+    if (!is_newest && !names) return;  // a newer event has set everything
   }
   if (is_newest) wire::TakeProfile(word, member.deleted, shown, false, key, profiles_);
   TeamState& team = teams_.Mutable(key);

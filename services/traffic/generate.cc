@@ -20,9 +20,10 @@ constexpr double kGpuHostRunsGpu = 0.7;  // the rest of its results are for its 
 constexpr double kCheatFactor = 30;
 constexpr double kBoundFactor = 100;  // bound / E: an honest PFC is 1 to 20 times E
 constexpr std::uint64_t kUnknownApp = 999'999;
-constexpr std::uint64_t kBadResults = std::uint64_t{1} << 40;  // results of bad lines: no others are touched
+constexpr std::uint64_t kBadResults = std::uint64_t{1} << 40;  // results of bad lines only
 
-// Of one number several are drawn; the salt tells them apart. Frozen: they are the traffic.
+// Several values are drawn for one number; the salt distinguishes them. Frozen: the salts
+// determine the traffic.
 enum Salt : std::uint32_t {
   kDelay = 1,
   kDecide,
@@ -74,7 +75,8 @@ enum Salt : std::uint32_t {
   kNewOwner
 };
 
-// Plan places beyond the replicas: the copies that failed first (place + kMaxReplication), and the late one.
+// Places of a plan after the replicas: the copies that failed first (place +
+// kMaxReplication), and the late result.
 constexpr std::uint32_t kLatePlace = 2 * kMaxReplication;
 constexpr std::uint32_t kPlaces = 2 * kMaxReplication + 1;
 
@@ -120,7 +122,7 @@ Status CheckGenerateOptions(const GenerateOptions& options) {
     }
   }
   if (options.project == 0) return BadOption("project", "0", "at least 1");
-  // Numbers of results are workunit x places, and must stay below those of bad lines.
+  // Result numbers are workunit x places, and must stay below the numbers of bad lines.
   constexpr std::uint64_t kMaxResults = 10'000'000'000;
   if (options.results == 0 || options.results > kMaxResults) {
     return BadOption("results", std::to_string(options.results), "from 1 to 10^10");
@@ -174,8 +176,8 @@ Generator::Generator(const GenerateOptions& options) : options_(options) {
   if (options_.users == 0) options_.users = std::max<std::uint64_t>(1, options_.hosts * 2 / 3);
   if (options_.teams == 0) options_.teams = std::max<std::uint64_t>(1, options_.users / 10);
   workunits_ = (options_.results + options_.replication - 1) / options_.replication;
-  // As many results are in progress as there are hosts to every second of which one belongs, but no more than
-  // a quarter of all, so that short runs have some that are decided early.
+  // Results in progress: half the number of hosts (at least 1000), but at most a quarter of all results (or 8),
+  // so that short runs also have results that are decided early.
   window_ =
       std::min(std::max<std::uint64_t>(results() / 4, 8), std::max<std::uint64_t>(1000, options_.hosts / 2));
   soon_ = std::max<std::uint64_t>(2, window_ / 50);
@@ -222,7 +224,7 @@ double Generator::TimeAt(std::uint64_t position) const {
          options_.span * (static_cast<double>(position) / static_cast<double>(last_position_));
 }
 
-// ---- What runs where -----------------------------------------------------------------------------------
+// ---- Assignment of work --------------------------------------------------------------------------------
 
 std::uint64_t Generator::AppOf(std::uint64_t workunit) const {
   return 1 + Below(workunit, kAppSalt, options_.apps);
@@ -244,7 +246,7 @@ double Generator::CpuFlopsOf(std::uint64_t host) const { return 1e9 * Exp(1.5 * 
 // 50 to 600 GFLOPS.
 double Generator::GpuFlopsOf(std::uint64_t host) const { return 5e10 * Exp(2.5 * Unit(host, kGpuSpeed)); }
 
-// `place`: which copy of the workunit's result. `back_at`: when it came back, or failed.
+// `place`: the copy of the workunit's result. `back_at`: position at which the result returned or failed.
 Generator::Run Generator::RunOf(std::uint64_t workunit, std::uint32_t place, std::uint64_t back_at) const {
   Run run;
   const std::uint64_t draw = workunit * kPlaces + place;
@@ -257,7 +259,7 @@ Generator::Run Generator::RunOf(std::uint64_t workunit, std::uint32_t place, std
 
   const bool gpu = IsGpuHost(run.host) && Chance(kGpuHostRunsGpu, draw, kGpuRun);
   const std::uint32_t of_kind = gpu ? options_.versions - cpu_versions_ : cpu_versions_;
-  // A host has a version of its own for each app, and now and then the next one.
+  // For each app, a host has a fixed version, and uses the next version for every second result on average.
   const auto number = static_cast<std::uint32_t>(
       (Below(run.host * 1000 + run.app, kHostVersionSalt, of_kind) + (Hash(draw, kResultVersion) & 1)) %
       of_kind);
@@ -284,13 +286,12 @@ Generator::Run Generator::RunOf(std::uint64_t workunit, std::uint32_t place, std
   if (Chance(options_.cheats, draw, kCheat)) run.elapsed *= kCheatFactor;
   run.received = WholeSeconds(TimeAt(back_at));
   run.sent = WholeSeconds(run.received - run.elapsed * (1 + 3 * Unit(draw, kTurnaround)) - 60);
-  // A cheat has no more time behind it than others.
+  // The longer elapsed time of a cheat does not move the sent time beyond the delay bound.
   run.sent = std::max(run.sent, run.received - options_.delay_bound);
   return run;
 }
 
-// When everything about a workunit happens. Recomputed for each of its events, so that nothing is kept but a
-// node.
+// All positions of a workunit's events. Recomputed for each event, so that only a node is kept in memory.
 void Generator::MakePlan(std::uint64_t workunit, Plan* plan) const {
   plan->workunit = workunit;
   plan->valid = 0;
@@ -407,7 +408,7 @@ void Generator::StartPosition() {
          .body = wire::Tick{.time = next_tick_}}));
     next_tick_ += options_.tick_period;
   }
-  // Evenly over all positions: the k-th change comes at k + 1 of team_changes + 1 parts.
+  // Evenly over all positions: change k comes at part k + 1 of team_changes + 1.
   while (changes_made_ < team_changes_ &&
          position_ >= static_cast<std::uint64_t>(static_cast<double>(last_position_) *
                                                  (static_cast<double>(changes_made_ + 1) /
@@ -454,11 +455,11 @@ bool Generator::Next(std::string* envelope) {
     }
     ++position_;
     position_started_ = false;
-    // What is left of ticks and changes of team follows the last result.
+    // Remaining ticks, changes and reports follow the last result.
     ended_ = launched_ == workunits_ && waiting_ == 0 && position_ > last_position_;
   }
   if (options_.tick_period > 0 && ticks_ != std::numeric_limits<std::uint64_t>::max()) {
-    // One more closes the last period.
+    // One more tick closes the last period.
     *envelope = wire::EncodeEvent(
         {.head = {.id = ticks_ + 1, .project = ProjectId(options_.project), .time = next_tick_},
          .body = wire::Tick{.time = next_tick_}});
@@ -494,7 +495,7 @@ std::string Generator::VersionEvent(std::uint64_t app, std::uint32_t number) con
   change.row.app = AppId(app);
   change.row.version_num = 100 + number;
   change.row.platform = 1;
-  // Every version has a plan class of its own, so that none takes over the statistics of another.
+  // Every version has a plan class of its own, so that no version inherits the statistics of another.
   if (number >= cpu_versions_) {
     static constexpr const char* kGpuClasses[] = {"cuda", "ati", "intel_gpu"};
     const std::uint32_t of_kind = number - cpu_versions_;
@@ -526,7 +527,7 @@ std::uint64_t Generator::FirstOwner(std::uint64_t host) const {
   return Chance(options_.ownerless_hosts, host, kOwnerless) ? 0 : 1 + Below(host, kOwner, options_.users);
 }
 
-// Two changes of one host follow each other; the second often gives it back to its first owner.
+// Two consecutive changes concern one host; the second often returns the host to its first owner.
 void Generator::ChangeOwner(std::uint64_t number, double time) {
   const std::uint64_t host = 1 + Below(number / 2, kMovingHost, options_.hosts);
   const bool back = number % 2 == 1 && (Hash(number, kNewOwner) & 1) != 0;
@@ -677,7 +678,8 @@ void Generator::WriteRun(const Run& run, const Node& node, std::uint64_t workuni
   wire::EncodeCompletion(head, facts, usage, envelope);
 }
 
-// A copy of the result that failed on another host first. One in four is known by (host, app version) alone.
+// A copy of the result that failed on another host first. One failure in four is identified
+// only by (host, app version).
 void Generator::WriteFailure(const Plan& plan, const Node& node, std::string* envelope) {
   const Slot& slot = plan.slots[node.slot];
   const Run run = RunOf(plan.workunit, node.slot + kMaxReplication, slot.failed_at);
@@ -731,13 +733,13 @@ void Generator::WriteValidation(const Plan& plan, const Node& node, std::string*
   facts.pass = first ? 1 : late ? (plan.twice ? 3 : 2) : (plan.twice ? 2 : 1);
   facts.late = late;
   if (!first && plan.valid > 0) {
-    // The first that is valid is canonical.
+    // The first valid result is canonical.
     for (std::uint32_t i = 0; i < options_.replication; ++i) {
       if (plan.slots[i].invalid) continue;
       facts.canonical_result = ResultId(1 + plan.workunit * kPlaces + i);
       break;
     }
-    // With credit from run time invalid results count, too.
+    // With policy `runtime`, invalid results count too.
     if (!late) facts.claims = policy == "runtime" ? options_.replication : plan.valid;
     if (policy == "assigned" && Below(plan.workunit, kAssignedSalt, 2) == 0) {
       facts.assigned_credit = 15 + 15 * Unit(plan.workunit, kAssignedSalt);
@@ -745,13 +747,13 @@ void Generator::WriteValidation(const Plan& plan, const Node& node, std::string*
   }
   if (node.copy == Copy::kConflict) facts.fpops_est += 1e9;
   envelope->clear();
-  // Unique for a result: its looks are numbered.
+  // Unique for each result: its validations are numbered by pass.
   const std::uint64_t id = run.result * 4 + facts.pass;
   wire::EncodeValidation({.id = id, .project = ProjectId(options_.project), .time = TimeAt(at)}, facts,
                          envelope);
 }
 
-// Each is refused for a reason of its own and concerns no result that is otherwise there.
+// Each kind is refused for a different reason and belongs to a result that no other event names.
 std::string Generator::BadLine(std::uint64_t number) const {
   const std::uint64_t draw = kBadResults + number;
   const wire::EventHead head{.id = draw, .project = ProjectId(options_.project), .time = TimeAt(position_)};

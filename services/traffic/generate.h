@@ -1,12 +1,13 @@
-// Synthetic traffic of a project: members, catalogue, completions and validations as events, of any length, with
-// bounded memory (counters per machine). For load tests, for trying the program, and for tests of the whole pipeline.
+// Synthetic traffic of a project: members, catalogue, completions and validations as events, of any
+// length, with bounded memory (counters per machine). For load tests, for trying the program, and for
+// tests of the whole pipeline.
 //
 // A pure function of the options: the same options give the same bytes on every machine. Integer hashing, IEEE
 // arithmetic and the project's own Exp; no random device, no libm.
 //
-// The core: the replicas of a workunit go to as many hosts and return after random delays; all are validated shortly
-// after the last one. Each host has a speed, and one efficiency for each version that it runs. Out of order: the
-// validation of a result arrives before its completion; both carry the times at which they happened.
+// The core: the replicas of a workunit go to as many hosts and return after random delays; all are validated
+// shortly after the last one. Each host has a speed, and one efficiency for each version that it runs. Out of
+// order: the validation of a result arrives before its completion; both carry the times at which they happened.
 #pragma once
 
 #include <cstddef>
@@ -60,9 +61,9 @@ struct GenerateOptions {
 
   bool members = true;      // true: starts with catalogue, teams, users and hosts; false: results only
   bool dispatches = false;  // an event for each dispatched result
-  // Messages of each running result, at most 255; 0: none. All apps except every seventh then pay for two varieties,
-  // whose kinds rotate (generate_trickles.cc), and keep, settle or cap partial grants, in rotation. Requires
-  // dispatches.
+  // Messages of each running result, at most 255; 0: none. All apps except every seventh then pay for two
+  // varieties of rotating kinds (generate_trickles.cc), and keep, settle or cap partial grants, in
+  // rotation. Requires dispatches.
   std::uint32_t trickles = 0;
   double bad_trickles = 0;  // share of trickles: late, repeated, lost, rewound, forged, greedy or wrong
   // Share of hosts that an account manager knows as machines; their events are sent with the members
@@ -247,7 +248,7 @@ class Generator {
   std::uint64_t owners_changed_ = 0;
   std::uint64_t reports_made_ = 0;
   std::deque<Reporter> reporters_;  // of all machines, ascending
-  std::size_t reporter_ = 0;        // whose report is next
+  std::size_t reporter_ = 0;        // the next machine to report
   std::uint64_t bad_made_ = 0;
   double next_tick_ = 0;
   std::uint64_t ticks_ = 0;

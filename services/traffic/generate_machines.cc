@@ -1,7 +1,7 @@
-// Machines of account managers and what they report: the part of Generator behind GenerateOptions::machines.
+// Machines of account managers and their reports: the part of Generator for GenerateOptions::machines.
 //
-// A machine has the number of its host. So files of several projects that were made with the same seed tell of the same
-// machines, which are then held to what each can do at all projects together.
+// A machine has the number of its host. Files of several projects from one seed therefore describe the same
+// machines, and the limit of each machine then applies to all projects together.
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -14,13 +14,13 @@
 namespace cobblestone {
 namespace {
 
-// Frozen, as the salts of generate.cc, whose numbers end far below.
+// Frozen, as the salts of generate.cc, which end far below these numbers.
 enum Salt : std::uint32_t { kMachine = 2001, kBadReport, kFate, kBusy, kJobs, kFails, kFailedPart };
 
 constexpr std::uint64_t kBadFates = 7;
-constexpr double kGreed = 1e4;  // times what the machine has done
+constexpr double kGreed = 1e4;  // times the machine's work
 constexpr double kGreedyGpus = 1e6;
-// Of what a machine can do, for this project.
+// Share of the machine's capacity that this project uses.
 constexpr double kLeastBusy = 0.1;
 constexpr double kMostBusy = 0.5;
 constexpr std::uint64_t kMostJobs = 4;  // of a device, between two reports
@@ -32,11 +32,11 @@ std::uint64_t DrawOf(std::uint64_t host, std::uint32_t report) { return host * k
 
 enum class Generator::ReportFate : std::uint8_t {
   kGood,
-  kLate,      // behind the next one
-  kRepeated,  // and once more behind the next one
+  kLate,      // sent after the next report
+  kRepeated,  // sent again after the next report
   kLost,
-  kRestarted,  // the client was installed anew before
-  kGreedy,     // thousands of times what it has done, on a million GPUs
+  kRestarted,  // the client was reinstalled before, so its counters restart
+  kGreedy,     // 10,000 times the machine's work, on a million GPUs
   kWrongHost,
   kNegative
 };
@@ -49,7 +49,7 @@ Generator::ReportFate Generator::FateOf(std::uint64_t host, std::uint32_t report
   return static_cast<ReportFate>(1 + Below(draw, kFate, kBadFates));
 }
 
-// Evenly over the span, one of each host before the next one of any.
+// Evenly spaced over the span: report n of every host comes before report n + 1 of any host.
 double Generator::TimeOfReport(std::uint64_t host, std::uint32_t report) const {
   const std::uint64_t number = report * options_.hosts + host - 1;
   return std::floor(options_.start_time +
@@ -63,7 +63,7 @@ std::string Generator::MachineEvent(std::uint64_t host, std::uint64_t user, std:
        .body = wire::MachineHost{.machine = host, .host = HostId(host), .user = UserId(user)}});
 }
 
-// Adds what the machine has done between this report and the one before.
+// Adds the machine's work between this report and the previous one.
 void Generator::AddWork(std::uint64_t host, std::uint32_t report, ReportFate fate, Reporter* machine) const {
   if (fate == ReportFate::kRestarted) machine->cpu = machine->gpu = {};
   const double since = report > 0 ? TimeOfReport(host, report - 1) : options_.start_time;
@@ -109,7 +109,7 @@ std::string Generator::ReportEvent(std::uint64_t host, std::uint32_t report, Rep
        .body = std::move(said)});
 }
 
-// The next one in turn, and what was held back of the one before.
+// Sends the next report in turn, and the report that was held back before.
 void Generator::NextReport() {
   const std::uint64_t host = 1 + reports_made_ % options_.hosts;
   const auto report = static_cast<std::uint32_t>(reports_made_ / options_.hosts);

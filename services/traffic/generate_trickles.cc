@@ -1,4 +1,5 @@
-// What jobs say while they run, and what apps pay for it: the part of Generator behind GenerateOptions::trickles.
+// Trickles of running jobs, and the rules of apps that pay for them: the part of Generator for
+// GenerateOptions::trickles.
 #include <cmath>
 #include <limits>
 
@@ -11,7 +12,7 @@ namespace {
 constexpr double kModelSteps = 72;
 constexpr std::uint64_t kNobodysResults = std::uint64_t{1} << 41;
 
-// Frozen, as the salts of generate.cc, whose numbers end far below.
+// Frozen, as the salts of generate.cc, which end far below these numbers.
 enum Salt : std::uint32_t {
   kBadTrickle = 1001,
   kFate,
@@ -32,10 +33,10 @@ enum class Fate : std::uint8_t {
   kLost,
   kRewound,
   kForged,         // by another host
-  kNobodys,        // of a result that is none
-  kUnpaidVariety,  // for which no rule pays
-  kEmpty,          // without the number that its rule reads
-  kGreedy,         // ten times its number
+  kNobodys,        // of a result that does not exist
+  kUnpaidVariety,  // no rule pays for the variety
+  kEmpty,          // without the value that its rule reads
+  kGreedy,         // ten times the value
   kNotANumber,
   kWrongApp
 };
@@ -78,14 +79,14 @@ std::vector<wire::TrickleRuleChange> Generator::TrickleRulesOf(std::uint64_t app
   return {rule((app - 1) % 6), rule(app % 6)};
 }
 
-// An outage: the client sends what it has queued in one go.
+// An outage: the client sends all queued messages at once.
 bool Generator::ComeTogether(std::uint64_t result) const { return Chance(0.1, result, kTogether); }
 
 std::string Generator::NameOf(std::uint64_t result) const {
   return Below(result, kNamed, 3) == 0 ? "result_" + std::to_string(result) : std::string();
 }
 
-// Now and then the first messages wait for it.
+// Some dispatches are delayed, so that the first messages arrive before the dispatch.
 std::uint64_t Generator::DispatchDelay(std::uint64_t result) const {
   if (options_.trickles == 0 || !Chance(options_.bad_trickles / 2, result, kDispatchLate)) return 0;
   return Below(result, kDispatchLateBy, window_);
@@ -131,7 +132,7 @@ void Generator::WriteTrickle(const Run& run, std::uint32_t message, std::string*
     if (rule.measure == "fraction_done") trickle.fraction_done = done * times;
     if (rule.incremental) {
       trickle.runtime_increment = run.elapsed / static_cast<double>(options_.trickles + 1) * times;
-      // Rewound: a number that was there before, from 0 on, which is none.
+      // Rewound: repeats the previous number; numbers start at 1, so 0 is not valid.
       trickle.sequence = fate == Fate::kRewound ? message : message + 1;
     }
   }

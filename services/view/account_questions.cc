@@ -19,7 +19,7 @@ using nlohmann::json;
 
 namespace {
 
-// An account between two partitions is in the log and in none of them: it is there a moment later.
+// While a host's account moves between two partitions, it is for a moment in the log and in neither partition.
 constexpr int kTries = 200;
 constexpr auto kTryEvery = std::chrono::milliseconds(5);
 
@@ -28,7 +28,7 @@ std::string_view KindName(wire::AccountKind kind) {
   return kind == wire::AccountKind::kTeam ? "team" : "host";
 }
 
-// Names of apps beside their numbers.
+// Adds the names of apps.
 void NameApps(const credit::Catalogue& catalogue, json& rows) {
   for (json& row : rows)
     if (const credit::AppRow* app = catalogue.FindApp(AppId(row["app"].get<std::uint64_t>()));
@@ -58,7 +58,7 @@ Result<accounts::HostAccount> Questions::HostAccount(ProjectId project, HostId h
       if (!older.ok()) return older;
       return std::move(**row);
     }
-    if (!on_its_way) return accounts::HostAccount{};  // granted nothing yet
+    if (!on_its_way) return accounts::HostAccount{};  // no grants yet
     std::this_thread::sleep_for(kTryEvery);
   }
   return Status::Retry(
@@ -132,7 +132,7 @@ Result<json> Questions::HostOf(ProjectId project, HostId id) {
   const auto account = HostAccount(project, id, record.user);
   if (!account.ok()) return account.status();
   json j = AccountJson(account->account, clock());
-  // They stay with the owners whom it has had.
+  // Estimates stay with each owner that the host has had, in the owner's partition.
   credit::EstimateSums estimates;
   credit::MicroTotal open = 0;
   for (std::uint32_t k = 0; k < state_.partitions(); ++k) {

@@ -7,7 +7,7 @@
 namespace cobblestone::view {
 namespace {
 
-// It lives as long as the process.
+// Never freed.
 locale_t Utf8Locale() {
   static const locale_t locale = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
   return locale;
@@ -40,7 +40,7 @@ void Append(char32_t code, std::string& out) {
     out.push_back(static_cast<char>(code));
     return;
   }
-  const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;  // bytes behind the first
+  const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;  // bytes after the first
   out.push_back(static_cast<char>((0xFF00 >> (more + 1) & 0xFF) | code >> 6 * more));
   for (int i = more - 1; i >= 0; --i) out.push_back(static_cast<char>(0x80 | (code >> 6 * i & 0x3F)));
 }
@@ -58,7 +58,7 @@ std::string Folded(std::string_view text) {
       text.remove_prefix(1);
       continue;
     }
-    // By way of the upper case: both small sigmas have one.
+    // Through the upper case, because both small sigmas have the same upper case.
     Append(static_cast<char32_t>(::towlower_l(::towupper_l(static_cast<wint_t>(next.code), locale), locale)),
            out);
     text.remove_prefix(next.length);

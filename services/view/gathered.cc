@@ -23,8 +23,8 @@ void AddName(std::string_view name, std::string& names) {
   names.push_back('\0');
 }
 
-// Averages of any time in one order: all halve in the same time, so the one that was larger at one time is at all. In
-// powers of two, because they lie far apart.
+// Orders averages of different times: all averages halve in the same time, so their order at one time is their
+// order at all times. Logarithmic, because the values differ by many orders of magnitude.
 double RecentRank(const credit::RecentAverage& recent) {
   if (!(recent.value > 0)) return recent.value < 0 ? -1e300 : -1e299;
   return std::log2(recent.value) + recent.time / credit::kRecentAverageHalfLife;
@@ -43,7 +43,7 @@ GatheredAccount Gather(std::uint64_t id, std::uint64_t of, const credit::Account
 void Rank(std::vector<GatheredAccount>& accounts, std::vector<std::uint32_t> (&by)[2]) {
   std::sort(accounts.begin(), accounts.end(),
             [](const GatheredAccount& a, const GatheredAccount& b) { return a.id < b.id; });
-  // A host that was on its way may have been seen twice: partitions are not of one moment.
+  // A moving host may appear twice, because the partitions are read at different times.
   accounts.erase(std::unique(accounts.begin(), accounts.end(),
                              [](const GatheredAccount& a, const GatheredAccount& b) { return a.id == b.id; }),
                  accounts.end());
@@ -60,7 +60,7 @@ void Rank(std::vector<GatheredAccount>& accounts, std::vector<std::uint32_t> (&b
                    [&](std::uint32_t a, std::uint32_t b) { return recent[a] > recent[b]; });
 }
 
-// Those that belong to something, by what they belong to, then in the order that they have.
+// Indexes of the accounts that have an owner, by owner, then as in `order`.
 std::vector<std::uint32_t> ByOwner(const std::vector<GatheredAccount>& accounts,
                                    const std::vector<std::uint32_t>& order) {
   std::vector<std::uint32_t> parts;
@@ -154,7 +154,7 @@ Result<std::shared_ptr<const Questions::Gathered::All>> Questions::Gathered::Loo
       const std::lock_guard lock(mutex_);
       if (all_ != nullptr) return all_;
     }
-    scan.lock();  // the first scan: there is nothing older to answer with
+    scan.lock();  // the first scan: there are no older lists
   }
   if (auto all = fresh()) return all;
   return Gather();
@@ -168,7 +168,7 @@ Result<std::shared_ptr<const Questions::Gathered::All>> Questions::Gathered::Gat
     if (one == nullptr) one = std::make_shared<AccountLists>();
     return *one;
   };
-  // Before anything is read: what is read is that or newer.
+  // Before the scan: every row is of these positions or of later ones.
   const auto positions = questions_.Positions();
   if (!positions.ok()) return positions.status();
   std::map<std::uint32_t, json> as_of;
@@ -230,12 +230,13 @@ Result<std::shared_ptr<const Questions::Gathered::All>> Questions::Gathered::Gat
     Rank(list->teams, list->teams_by);
     list->hosts_of = ByOwner(list->hosts, list->hosts_by[0]);
     list->members_of = ByOwner(list->users, list->users_by[0]);
-    if (!as_of.contains(project))  // it has no catalogue
+    if (!as_of.contains(project))  // the project has no catalogue
       if (Status s = tell(project); !s.ok()) return s;
     all->projects[project] = {.as_of = std::move(as_of[project]), .of = std::move(list)};
   }
   const std::lock_guard lock(mutex_);
-  // A list is not mistaken for one of another process or of one that ran before: numbers go with the time.
+  // Numbers follow the clock, so that lists of different processes, or of different runs,
+  // have different numbers.
   all->number = static_cast<Number>(std::chrono::duration_cast<std::chrono::milliseconds>(
                                         std::chrono::system_clock::now().time_since_epoch())
                                         .count());

@@ -1,7 +1,7 @@
-// Data over all accounts of a project, in memory: ranking by credit, hosts of users, members of teams, and names. A
-// scan of the state gathers the data on request if the last scan is old; scans take at most a twentieth of the time,
-// and during a scan the old data answers. Memory: about 64 bytes per account plus the names; twice that while lists
-// are read.
+// Data over all accounts of a project, in memory: ranking by credit, hosts of users, members of teams, and
+// names. A scan of the state gathers the data on request if the last scan is old; scans take at most a
+// twentieth of the time, and during a scan the old data answers. Memory: about 64 bytes per account plus the
+// names; twice that while lists are read.
 #pragma once
 
 #include <chrono>
@@ -53,7 +53,7 @@ struct AccountLists {
 
   [[nodiscard]] const std::vector<GatheredAccount>& Of(wire::AccountKind kind) const;
   [[nodiscard]] const std::vector<std::uint32_t>& Ranked(wire::AccountKind kind, RankBy by) const;
-  // Ids of accounts whose name contains `text` (in any case), in order of credit or of id, until `take` returns
+  // Ids of accounts with `text` in the name (in any case), in order of credit or of id, until `take` returns
   // false.
   void ForEachNamed(wire::AccountKind kind, std::string_view text, bool by_credit,
                     const std::function<bool(std::uint64_t id)>& take) const;
@@ -72,7 +72,7 @@ class Questions::Gathered {
   using Number = std::uint64_t;
   struct Lists {
     Number number = 0;
-    nlohmann::json as_of;  // positions that the lists rest on, or earlier ones
+    nlohmann::json as_of;  // positions of the state that was scanned, or earlier ones
     std::shared_ptr<const AccountLists> of;
   };
   // The lists of scan `number` if they still exist, else the newest lists.

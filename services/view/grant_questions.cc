@@ -20,14 +20,14 @@ using nlohmann::json;
 
 namespace {
 
-// The shortest text that has all bits would do; this one is what `replay` writes, too.
+// Same format as in the output of `replay`; the shortest text with all bits would do as well.
 std::string ExactText(double value) {
   char text[40];
   std::snprintf(text, sizeof text, "%.17g", value);
   return text;
 }
 
-// Of a result in one partition of the ledger.
+// Unpaid trickles of a result that an answer contains at most, for each partition of the ledger.
 constexpr std::size_t kMostUnpaidTold = 1000;
 
 bool Corrects(std::uint32_t flags) { return (flags & credit::kGrantCorrects) != 0; }
@@ -44,14 +44,15 @@ std::string_view KindText(const wire::GrantHead& head) {
   }
 }
 
-// As far as a posting tells.
+// The kind, as far as a posting shows it.
 std::string_view KindText(const wire::Posting& posting) {
   if (Corrects(posting.flags)) return "correction";
   if (!posting.uncounted) return "final";
   return posting.credit_micro > 0 ? "partial" : "settlement";
 }
 
-// An opening of a host names the host's owner, too, who has one of their own.
+// True if the record changes the account. The opening of a host also names the host's owner,
+// who has a separate opening.
 bool Moves(const wire::GrantHead& head, wire::AccountKind kind, std::uint64_t id) {
   const bool opening = head.kind == wire::GrantKind::kOpening;
   if (!opening && !wire::IsAward(head.kind)) return false;
@@ -88,7 +89,7 @@ Status DoesNotDecode(const LedgerPlace& place) {
 
 }  // namespace
 
-// The team whose credit a result has become; none: of a user without one, or not yet.
+// The team that received the result's credit; none: the user has no team, or the credit is not posted yet.
 Result<TeamId> Questions::PostedTo(ProjectId project, ResultId result) {
   const auto places = ledger_.PostingsOf(project, result);
   if (!places.ok()) return places.status();
@@ -108,7 +109,7 @@ Result<TeamId> Questions::PostedTo(ProjectId project, ResultId result) {
   return team;
 }
 
-// Who got it: the host always, its user unless deleted, the user's team as the ledger has it.
+// Adds the accounts that received the grant: the host, the user unless deleted, and the team of the posting.
 Status Questions::AddPostings(ProjectId project, const LedgerPlace& place, const wire::GrantHead& head,
                               json& grant) {
   json postings = json::array();
@@ -125,7 +126,7 @@ Status Questions::AddPostings(ProjectId project, const LedgerPlace& place, const
       postings.clear();
       grant["waits_for"] = "no event has named the user yet";
     } else {
-      // After the look at the state: what it has posted is durable now, and so found.
+      // After the read of the state: all postings of this state are durable now, and so found.
       const auto team = PostedTo(project, head.result);
       if (!team.ok()) return team.status();
       if (!(*user)->deleted || *team)
@@ -193,7 +194,7 @@ Result<json> Questions::Unpaid(ProjectId project, ResultId result, const json& p
         return false;
       }
       json one = UnpaidJson(whole);
-      // What was refused says nothing of marks: it came when it was dated.
+      // A refused trickle has no marks, so its time decides.
       const bool refused = one.contains("refused");
       const auto earlier = [&](const json& partial) {
         return refused
@@ -270,7 +271,7 @@ Result<json> Questions::Explain(ProjectId project, ResultId result) {
     answer["credit"] = MicroText(all);
   }
   if (!partials.empty()) {
-    // Each pays from the mark of the one before.
+    // Each partial grant pays from the mark of the previous one.
     std::stable_sort(partials.begin(), partials.end(), [](const json& a, const json& b) {
       return a["paid_before_micro"].get<std::int64_t>() < b["paid_before_micro"].get<std::int64_t>();
     });
@@ -287,7 +288,7 @@ Result<json> Questions::Explain(ProjectId project, ResultId result) {
   if (!unpaid->empty()) answer["unpaid"] = *unpaid;
   if (unpaid->size() >= kMostUnpaidTold) answer["unpaid_newest"] = true;
   if (!grants.empty() || !judged_invalid.is_null()) return answer;
-  // Not in the ledger: what is known of it on its way there?
+  // Not in the ledger: answers with the result's pending events.
   const auto pending = PendingJson(project, result);
   if (!pending.ok()) return pending;
   if (!pending->is_null()) answer["pending"] = *pending;
@@ -326,7 +327,7 @@ Result<json> Questions::PendingJson(ProjectId project, ResultId result) {
 
 Result<json> Questions::Grants(ProjectId project, wire::AccountKind kind, std::uint64_t id, std::size_t limit,
                                const Shows& shows) {
-  // Not all that names the account moves it; where too few do, more are looked at.
+  // Some records name the account without changing it. If too few are left, reads more places.
   for (std::size_t n = limit;; n *= 4) {
     const auto places = ledger_.NewestTo(project, kind, id, n);
     if (!places.ok()) return places.status();
@@ -340,7 +341,7 @@ Result<json> Questions::GrantsAt(std::span<const LedgerPlace> places, ProjectId 
                                  const Shows& shows) {
   const auto now = Now(project);
   json list = json::array();
-  json last;  // of one partition, in its order, the last `limit`
+  json last;  // the last `limit` rows of one partition, in its order
   const auto add = [&](json row, AppId app) {
     if (app) row["app"] = app.value;
     if (app && now.ok())
@@ -350,7 +351,7 @@ Result<json> Questions::GrantsAt(std::span<const LedgerPlace> places, ProjectId 
     last.push_back(std::move(row));
     if (last.size() > limit) last.erase(last.begin());
   };
-  // A list names few users, and each look at a profile reads a row.
+  // Cached, because a list names few users and each profile takes a read of a row.
   std::map<std::uint64_t, bool> known;
   const auto seen = [&](UserId user) {
     if (!shows) return true;
@@ -385,7 +386,7 @@ Result<json> Questions::GrantsAt(std::span<const LedgerPlace> places, ProjectId 
     if (!read.ok()) return read;
   }
   end_partition();
-  // Partitions have no order among each other but by time.
+  // Only times order the rows of different partitions.
   std::stable_sort(list.begin(), list.end(), [](const json& a, const json& b) {
     return a["time"].is_number() && b["time"].is_number() &&
            a["time"].get<double>() > b["time"].get<double>();

@@ -128,7 +128,7 @@ json BoundsJson(std::uint32_t bounds) {
   return names;
 }
 
-// What the message says beside what may pay.
+// Adds the elements of the message that no payment depends on.
 void AddSaid(const wire::PartialGrant& partial, json* j) {
   if (partial.phase) (*j)["phase"] = *partial.phase;
   if (!partial.model_version.empty()) (*j)["model_version"] = partial.model_version;
@@ -138,7 +138,7 @@ void AddSaid(const wire::PartialGrant& partial, json* j) {
     (*j)["others_left_out"] = {{"elements", partial.others_left_out}, {"bytes", partial.bytes_left_out}};
 }
 
-// Why a trickle brought nothing.
+// Why a trickle paid nothing.
 std::string_view OutcomeOf(const wire::PartialGrant& partial) {
   if (partial.refusal != wire::RefusalReason::kUnknown) return "refused";
   if (partial.outcome == credit::TrickleOutcome::kRepeat) return "repeat";
@@ -212,7 +212,7 @@ json ReversalJson(const wire::Grant& grant) {
 }
 
 json EstimatesJson(const credit::EstimateSums& sums, credit::MicroTotal open) {
-  // Microseconds have six decimals, as credit has.
+  // MicroText(): microseconds have six decimals, as credit has.
   json days = json::array();
   for (const credit::EstimateDay& day : sums.days)
     days.push_back({{"day", day.day},
@@ -232,7 +232,7 @@ json EstimatesJson(const credit::EstimateSums& sums, credit::MicroTotal open) {
 
 json InvalidJson(const wire::Grant& grant) {
   credit::Claim claim = grant.claim.value_or(credit::Claim());
-  claim.flags &= ~static_cast<std::uint32_t>(credit::kClaimValid);  // as it would have been, and was not
+  claim.flags &= ~static_cast<std::uint32_t>(credit::kClaimValid);  // the claim was priced as if valid
   json j{{"time", Number(grant.head.time)},
          {"user", grant.head.user.value},
          {"host", grant.head.host.value},

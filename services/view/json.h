@@ -1,4 +1,5 @@
-// Values of the pipeline as JSON: credit as text with six decimals, and numbers that JSON cannot represent as text.
+// Values of the pipeline as JSON: credit as text with six decimals, and numbers that JSON
+// cannot represent as text.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +33,8 @@ nlohmann::json ReversalJson(const wire::Grant& grant);
 nlohmann::json EstimatesJson(const credit::EstimateSums& sums, credit::MicroTotal open);
 // A result's correction by an operator: a reversal, repricing or reinstatement.
 nlohmann::json CorrectionJson(const wire::Grant& grant);
-// A result that the validator judged invalid. `worth`: what its claim alone would have been granted; absent if
-// unknown.
+// A result that the validator judged invalid. `worth`: the grant for its claim alone, had the result
+// been valid; absent if unknown.
 nlohmann::json InvalidJson(const wire::Grant& grant);
 // {NAME: the average decayed to `now`, NAME_time: `now`}. `now`: UNIX s. If `now` is before the average's last
 // change, the average as of that change.

@@ -1,5 +1,6 @@
-// The durable ledger and the other topics with unlimited retention: grants, postings and refused records, found by
-// project, result or account. A seam: the embedded log with its indexes, or Kafka's topics with indexes of the view.
+// The durable ledger and the other topics with unlimited retention: grants, postings and refused
+// records, found by project, result or account. A seam: the embedded log with its indexes, or Kafka's
+// topics with indexes of the view.
 #pragma once
 
 #include <cstdint>
@@ -39,15 +40,15 @@ class Ledger {
 
   virtual ~Ledger() = default;
 
-  // In order of partition and offset. A place may also hold records of other results, if several records share an
-  // offset. kRetry: the index is being built.
+  // In order of partition and offset. A place may also hold records of other results, if several records share
+  // an offset. kRetry: the index is being built.
   virtual Result<std::vector<LedgerPlace>> GrantsOf(ProjectId project, ResultId result) = 0;
   // Trickles of the result that paid nothing: at least the newest `limit` places, otherwise as above.
   virtual Result<std::vector<LedgerPlace>> TricklesOf(ProjectId project, ResultId result,
                                                       std::size_t limit) = 0;
   virtual Result<std::vector<LedgerPlace>> PostingsOf(ProjectId project, ResultId result) = 0;
-  // Grants to a host or a user, or postings to a team: at least the newest `limit` places, in order of partition and
-  // offset.
+  // Grants to a host or a user, or postings to a team: at least the newest `limit` places, in
+  // order of partition and offset.
   virtual Result<std::vector<LedgerPlace>> NewestTo(ProjectId project, wire::AccountKind kind,
                                                     std::uint64_t id, std::size_t limit) = 0;
   // All records at the place.

@@ -4,8 +4,8 @@
 
 namespace cobblestone::view {
 
-// As statistics files go by it: consent counts where the project asks for it. What no event has told is as with an account that
-// BOINC makes anew, which shows its hosts.
+// Same rule as for statistics files: consent counts if the project requires consent. A value that no event has
+// set is as in a new BOINC account, which shows its hosts.
 Result<Questions::Profile> Questions::ProfileOf(ProjectId project, UserId user) {
   const auto now = Now(project);
   if (!now.ok() && now.status().code() != StatusCode::kNotFound) return now.status();

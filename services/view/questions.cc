@@ -92,7 +92,7 @@ Result<json> Questions::AsOf(ProjectId project, const json& positions) {
   return as_of;
 }
 
-// As events call them, or else the settings do.
+// Names and addresses from events; else names from the settings.
 Result<std::map<std::uint32_t, Questions::ProjectCall>> Questions::Calls(const Rows& coordinator) {
   std::map<std::uint32_t, ProjectCall> calls;
   for (const auto& [id, name] : options_.names) calls[id].name = name;

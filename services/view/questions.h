@@ -1,8 +1,9 @@
-// The questions of people, pages and schedulers, answered from committed state and the ledger.
+// Queries of people, pages and schedulers, answered from committed state and the ledger.
 //
-// Answers are JSON (nlohmann), the same for the command line, the socket and the gateway: credit as text with six
-// decimals (exact), times in UNIX seconds, doubles as numbers, or as "inf", "-inf", "nan", which JSON cannot
-// represent. kNotFound names the missing thing. kRetry names what does not exist yet. Threads: any, several at once.
+// Answers are JSON (nlohmann), the same for the command line, the socket and the gateway: credit as text
+// with six decimals (exact), times in UNIX seconds, doubles as numbers, or as "inf", "-inf", "nan", which
+// JSON cannot represent. kNotFound names the missing thing. kRetry names the thing that does not exist yet.
+// Threads: any, several at once.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +50,8 @@ class Questions {
   Questions(State& state, Ledger& ledger, QuestionsOptions options);
   ~Questions();
 
-  // Positions that answers about the project rest on: its event time and epoch, and for each partition the commit and
-  // the next place in the ledger.
+  // The basis of answers about the project: its event time and epoch, and for each partition the commit
+  // and the next place in the ledger.
   Result<nlohmann::json> AsOf(ProjectId project);
   // kNotFound: the settings list projects, and this project is neither listed nor has a catalogue.
   Status CheckProject(ProjectId project);
@@ -62,7 +63,7 @@ class Questions {
   Result<nlohmann::json> Account(ProjectId project, wire::AccountKind kind, std::uint64_t id);
   // Account managers' estimates for all hosts of the project together, by day.
   Result<nlohmann::json> EstimatesOf(ProjectId project);
-  // What others may see of a user by the user's events; defined for unknown users, too.
+  // The data of a user that others may see, as set by the user's events; defined for unknown users, too.
   struct Profile {
     bool shows_hosts = false;  // BOINC: show_hosts
     // Has consented to appear in statistics, or the project does not require consent.
@@ -70,20 +71,20 @@ class Questions {
     std::int64_t create_time = 0;  // UNIX s; 0: unknown
   };
   Result<Profile> ProfileOf(ProjectId project, UserId user);
-  // Changes of the account, newest first: an array of {"kind", "time", "credit", "late", ...}. Kinds: final, partial,
-  // settlement (of partial grants, at the end of their job), reversal, repricing, reinstatement, and opening, which
-  // belongs to no result and carries its recent average ("rac"). For a team: its postings; all operator kinds appear
-  // as correction. Rows of users that `shows` rejects are skipped and do not count towards the limit; empty: all
-  // rows.
+  // Changes of the account, newest first: an array of {"kind", "time", "credit", "late", ...}. Kinds: final,
+  // partial, settlement (of partial grants, at the end of their job), reversal, repricing, reinstatement, and
+  // opening, which belongs to no result and carries its recent average ("rac"). For a team: its postings; all
+  // operator kinds appear as correction. Rows of users that `shows` rejects are skipped and do not count
+  // towards the limit; empty: all rows.
   using Shows = std::function<bool(UserId user)>;
   Result<nlohmann::json> Grants(ProjectId project, wire::AccountKind kind, std::uint64_t id,
                                 std::size_t limit, const Shows& shows = {});
   // Hosts of a user, members of a team: the first `limit` by total. As old as the gathered data.
   Result<nlohmann::json> HostsOf(ProjectId project, UserId user, std::size_t limit);
   Result<nlohmann::json> MembersOf(ProjectId project, TeamId team, std::size_t limit);
-  // {"as_of", "ranking", "count", "rows"}: ranks, totals and averages of one scan, whatever has been granted since.
-  // Pages with the same `ranking` are of the same list. A list that was requested by its number is kept until two
-  // newer lists exist; then the newest list answers.
+  // {"as_of", "ranking", "count", "rows"}: ranks, totals and averages of one scan, whatever has been granted
+  // since. Pages with the same `ranking` are of the same list. A list that was requested by its number is kept
+  // until two newer lists exist; then the newest list answers.
   struct Page {
     std::uint64_t ranking = 0;  // 0: the newest
     std::size_t offset = 0;
@@ -103,8 +104,8 @@ class Questions {
   // {"rows": [...]}: all versions if `version` is none; `app` for the anonymous platform.
   Result<nlohmann::json> HostVersions(ProjectId project, HostId host, std::optional<AppVersionId> version,
                                       AppId app);
-  // What a scheduler needs before it sends a job (S000, docs/rules.md, sections 44 to 46): expected runtime, FLOP/s,
-  // quota, and whether one replica is enough. Uses the record that will price the host's next result
+  // Advice for a scheduler before it sends a job (S000, docs/rules.md, sections 44 to 46): expected runtime,
+  // FLOP/s, quota, and whether one replica is enough. Uses the record that will price the host's next result
   // (credit::Policy::NextRecord).
   struct Job {
     HostId host;
@@ -115,8 +116,8 @@ class Questions {
     double peak_flops = 0;
   };
   Result<nlohmann::json> Estimate(ProjectId project, const Job& job);
-  // The credit fields of a BOINC scheduler's reply to the host. "expavg_time": the time to which its averages are
-  // decayed.
+  // The credit fields of a BOINC scheduler's reply to the host. "expavg_time": the time to
+  // which its averages are decayed.
   Result<nlohmann::json> SchedulerReply(ProjectId project, HostId host);
 
   Result<nlohmann::json> Scales(ProjectId project);
@@ -146,7 +147,8 @@ class Questions {
   Result<nlohmann::json> GrantJson(ProjectId project, const LedgerPlace& place, std::string_view record);
   Status AddPostings(ProjectId project, const LedgerPlace& place, const wire::GrantHead& head,
                      nlohmann::json& grant);
-  // Trickles that paid nothing, each with the number of `partials` before it; only the newest if there are very many.
+  // Trickles that paid nothing, each with the number of `partials` before it; only the
+  // newest if there are very many.
   Result<nlohmann::json> Unpaid(ProjectId project, ResultId result, const nlohmann::json& partials);
   Result<TeamId> PostedTo(ProjectId project, ResultId result);
   Result<nlohmann::json> PendingJson(ProjectId project, ResultId result);

@@ -33,7 +33,7 @@ json HostVersionJson(const credit::HostVersion& row) {
   return j;
 }
 
-// FLOP/s by which a job's runtime is its FLOPs divided by it, and what that rests on.
+// A job's runtime is its FLOPs divided by `flops` (FLOP/s); `basis`: the source of the value.
 struct Speed {
   double flops = 0;
   const char* basis = "";
@@ -43,7 +43,7 @@ Speed SpeedOf(const credit::HostVersion* row, const credit::VersionScale* versio
               const credit::Constants& constants) {
   if (row != nullptr && row->et.n >= constants.host_scale_min_samples && row->et.mean > 0)
     return {1 / row->et.mean, "host_version"};
-  // PFC/E of the version: so many peak FLOPs of a device go into one FLOP of the job.
+  // PFC/E of the version: peak FLOPs of a device per FLOP of the job.
   if (version != nullptr && version->pfc.n >= constants.version_average_samples && version->pfc.mean > 0)
     return {peak_flops / version->pfc.mean, "app_version"};
   return {peak_flops, "benchmark"};

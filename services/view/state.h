@@ -1,5 +1,5 @@
-// The committed state of all stages, row by row, for people and exports. A seam: a running pipeline read between two
-// commits, its state on disk, or a follower of checkpoints.
+// The committed state of all stages, row by row, for people and exports. A seam: a running pipeline read
+// between two commits, its state on disk, or a follower of checkpoints.
 #pragma once
 
 #include <array>
@@ -27,12 +27,12 @@ class Rows {
  public:
   virtual ~Rows() = default;
 
-  // The commit that the rows are of.
+  // The commit of the rows.
   [[nodiscard]] virtual Result<stream::SlotMeta> Meta() const = 0;
   // The stored bytes; kNotFound if absent.
   virtual Status Get(std::uint8_t table, const stream::Key& key, std::string* value) const = 0;
-  // Several keys in order; all of one commit if that costs nothing extra. `each` receives the index of a key and the
-  // result of Get().
+  // Several keys in order; all of one commit if that costs nothing extra. `each` receives the index of a
+  // key and the result of Get().
   virtual Status GetEach(
       std::uint8_t table, std::span<const stream::Key> keys,
       const std::function<Status(std::size_t n, Status found, std::string_view value)>& each) const {
@@ -44,8 +44,8 @@ class Rows {
     }
     return Status::Ok();
   }
-  // All rows of the table. A status from `visit` that is not Ok ends the scan and is returned. `value` is valid until
-  // `visit` returns.
+  // All rows of the table. A status from `visit` that is not Ok ends the scan and is returned. `value` is
+  // valid until `visit` returns.
   using Visit = std::function<Status(const stream::Key& key, std::string_view value)>;
   virtual Status Scan(std::uint8_t table, const Visit& visit) const = 0;
   // All rows of one id of a project, whatever their `sub`.
@@ -62,8 +62,8 @@ class State {
   virtual ~State() = default;
 
   [[nodiscard]] virtual std::uint32_t partitions() const = 0;
-  // The newest available rows; `partition` 0 for the coordinator. For state on disk, everything read through one Rows
-  // is of one commit, and holding the Rows costs disk space. kRetry: no state exists yet.
+  // The newest available rows; `partition` 0 for the coordinator. For state on disk, everything read through
+  // one Rows is of one commit, and holding the Rows costs disk space. kRetry: no state exists yet.
   virtual Result<std::shared_ptr<const Rows>> Of(Stage stage, std::uint32_t partition) = 0;
   // The topic partitions that the numbers in SlotMeta::next refer to.
   [[nodiscard]] virtual std::vector<stream::TopicPartition> InputsOf(Stage stage,
@@ -83,8 +83,9 @@ Result<std::optional<Value>> Find(const Rows& rows, const stream::TableSpec<Valu
   return found;
 }
 
-// Adds to `days`, from the row with that key, the older days in the rows of `table` (services/stage/day_rows.h). If
-// the state changes during the reads, the older days may contain a grant that the row does not.
+// Adds to `days`, from the row with that key, the older days in the rows of `table`
+// (services/stage/day_rows.h). If the state changes during the reads, the older days may contain a
+// grant that the row does not.
 template <class Sum>
 Status AddOlderDays(const Rows& rows, const stream::TableSpec<credit::DayBlock<Sum>>& table,
                     const stream::Key& key, std::vector<Sum>& days, std::uint32_t history = 0) {

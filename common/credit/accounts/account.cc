@@ -27,7 +27,8 @@ Wide ShiftRounded(Wide value, int shift) {
   return quotient + (up ? 1 : 0);
 }
 
-// What was taken back was added, at the times of its grants, as kLn2 / half-life for each day's work; what is left of that goes.
+// Subtracts recent_off. The reversed credit had added kLn2 / half-life of each day's work at the times of its
+// grants; recent_off is the decayed rest.
 void TakeFromAverage(const PostingFacts& posting, RecentAverage& recent) {
   if (posting.recent_off == 0 || (recent.time == 0 && !posting.begins_average)) return;
   const double now = std::max(posting.now, recent.time);
@@ -98,7 +99,7 @@ void Post(const PostingFacts& posting, Account& account) {
   account.total_micro += posting.micro;
   account.provisional_micro += posting.provisional;
   if (!posting.counted && !posting.uncounts && posting.micro == 0)
-    return;  // partial grants became final, and no more
+    return;  // the posting only makes partial grants final
   if (posting.micro < 0) {
     if (posting.owed) account.owed_micro -= posting.micro;
   } else if (account.owed_micro > 0) {
@@ -107,7 +108,7 @@ void Post(const PostingFacts& posting, Account& account) {
   const std::uint64_t counted = static_cast<std::uint64_t>(posting.counted) - (posting.uncounts ? 1 : 0);
   account.grants += counted;
   AddApp({.app = posting.app, .micro = posting.micro, .grants = counted}, account.apps);
-  // A day counts what was granted on it, whatever operators have made of that later.
+  // A day counts the results granted on that day; later corrections do not change the count.
   const bool granted = posting.counted && !posting.corrects;
   AddDay({.micro = posting.micro, .day = DayOf(posting.now), .grants = granted ? 1u : 0u}, account.days);
   if (posting.corrects || (!posting.counted && posting.micro <= 0))

@@ -79,8 +79,7 @@ struct Account {
   RecentAverage recent;
   std::uint64_t grants = 0;  // granted results, including grants of zero
   std::vector<AppSum> apps;  // ascending by app
-  std::vector<DaySum>
-      days;  // daily history, ascending; stages keep older days in separate rows (day_history.h)
+  std::vector<DaySum> days;  // ascending by day; stages keep older days in separate rows (day_history.h)
 
   // The total shown to people. A posting decreases this total only by reversed credit that is not owed.
   [[nodiscard]] MicroTotal shown_micro() const { return total_micro + owed_micro; }

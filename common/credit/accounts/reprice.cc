@@ -11,7 +11,7 @@ namespace cobblestone::credit {
 
 namespace {
 
-// All three record the host's benchmark, whether they look at it or not.
+// These three policies record the host's benchmark, even if the price does not use it.
 bool HasBenchmark(PolicyKind kind) {
   return kind == PolicyKind::kBenchmark || kind == PolicyKind::kReportedFlops ||
          kind == PolicyKind::kAssigned;
@@ -27,7 +27,7 @@ bool LooksAtBenchmark(const Claim& claim, const PolicyVersion& version) {
   }
 }
 
-// ---- Trickles --------------------------------------------------------------------------------------------------------
+// ---- Trickles ----------------------------------------------------------------------------------------------
 
 constexpr const char* kSpeedUnknown =
     "that version limits the speed of hosts otherwise, and the ledger has what the limit left";
@@ -47,7 +47,7 @@ bool SameMicro(double a, double b) {
   return RoundToMicro(a, &a_ok) == RoundToMicro(b, &b_ok) && a_ok && b_ok;
 }
 
-// Why marks by one rule are none by the other; none: they are.
+// The reason why a mark under one rule is no mark under the other; none if the rules count alike.
 std::optional<std::string> CannotCount(const TrickleRule& was, const PolicyVersion& then,
                                        const TrickleRule& is, const PolicyVersion& version) {
   if (was.kind != is.kind || was.measure != is.measure || was.incremental != is.incremental ||
@@ -63,18 +63,18 @@ std::optional<std::string> CannotCount(const TrickleRule& was, const PolicyVersi
   return std::nullopt;
 }
 
-// The speed that a host's run time counts at; none: the ledger has what another limit left of it.
+// The speed that prices a host's run time under the new rule; none if the ledger has only a limited speed.
 std::optional<double> SpeedAnew(const TricklePrice& price, const TypicalSpeeds& was,
                                 const TypicalSpeeds& is) {
   if (was == is) return price.rate;
   const bool held_back = (price.bounds & kTrickleSpeed) != 0;
   if (held_back && is.percentile_95 > was.percentile_95) return std::nullopt;
-  // A host without a benchmark counts at the median.
+  // A host with a benchmark below 0 counts at the median.
   if (was.median != is.median && price.rate == LimitedSpeed(was.median, was)) return std::nullopt;
   return std::min(price.rate, is.percentile_95);
 }
 
-// The frozen price with another rule's constants. `max_credit` is left as it was.
+// The frozen price with another rule's constants. `max_credit` does not change.
 TricklePrice WithRule(TricklePrice price, const TrickleRule& rule, double speed,
                       const PolicyVersion& version) {
   price.rule_version = version.version;
@@ -91,7 +91,7 @@ TricklePrice WithRule(TricklePrice price, const TrickleRule& rule, double speed,
   return price;
 }
 
-// The project's limit of then, as far as the frozen price tells.
+// The range of the project's original limit, as far as the frozen price shows.
 struct ProjectLimit {
   double least = kNoLimit;
   double most = kNoLimit;
@@ -101,7 +101,7 @@ ProjectLimit ProjectLimitOf(const TricklePrice& price, const TrickleRule& was) {
   return {.least = price.max_credit, .most = of_the_rule ? kNoLimit : price.max_credit};
 }
 
-// The highest mark that paid no more than `mark` did.
+// The highest mark that is worth the same as `mark`.
 double UnseenMark(const TricklePrice& price, double mark) {
   const double credit = CreditOfMark(price, mark);
   const double end = price.kind == TrickleKind::kFraction ? 1 : kNoLimit;
@@ -113,7 +113,7 @@ double UnseenMark(const TricklePrice& price, double mark) {
   return mark;
 }
 
-// What one rule makes at the most of each Cobblestone of the other; infinite: there is no telling. Limits of credit aside.
+// The greatest ratio of new to old credit of a mark, without limits of credit; infinite: unknown.
 double Dearer(const TrickleRule& was, const PolicyVersion& then, const TrickleRule& is,
               const PolicyVersion& version) {
   const auto ratio = [](double to, double from) { return to == from ? 1 : from > 0 ? to / from : kNoLimit; };
@@ -143,8 +143,8 @@ double Dearer(const TrickleRule& was, const PolicyVersion& then, const TrickleRu
   return constant;
 }
 
-// Of a job that was paid for `best` marks of other varieties may have come that paid nothing, as far as they were worth no more
-// than that. Whether none of them is worth more than `now`.
+// Marks of other varieties may have paid nothing because each was worth at most `paid`, the worth of `best`.
+// True if no such mark can be worth more than `now`.
 bool OthersAreWorthLess(const RecordedMark& best, MicroCredit paid, MicroCredit now,
                         const PolicyVersion& then, const PolicyVersion& version) {
   return std::all_of(version.trickles.begin(), version.trickles.end(), [&](const TrickleRule& is) {
@@ -154,16 +154,16 @@ bool OthersAreWorthLess(const RecordedMark& best, MicroCredit paid, MicroCredit 
     const auto amount = static_cast<double>(paid);
     double most = amount * dearer;
     if (AsLimit(was->max_credit) * 1e6 <= amount) most = kNoLimit;
-    // The project's limit, which is that of then, may have held them back.
+    // The project's original limit, which still applies, may have limited such marks.
     if (best.price.max_credit * 1e6 <= amount) most = std::max(most, amount);
     most = std::min(most, AsLimit(is.max_credit) * 1e6);
-    return most <= static_cast<double>(now) + 1 + std::min(dearer, 1e6);  // each was rounded
+    return most <= static_cast<double>(now) + 1 + std::min(dearer, 1e6);  // each amount was rounded
   });
 }
 
 }  // namespace
 
-// A claim records what its own policy looks at: a benchmark, or averages of the host's version, or a word of the project.
+// A claim records only the inputs of its own policy: a benchmark, averages of the host's version, or an amount.
 std::optional<std::string> CannotPriceAnew(const RecordedClaim& recorded, const PolicyVersion& version) {
   const Claim& claim = recorded.claim;
   if (claim.policy == version.kind && claim.policy_version == version.version) return std::nullopt;
@@ -209,8 +209,8 @@ PricedAnew PriceTricklesAnew(std::span<const RecordedMark> marks, const PolicyVe
   const auto paid_for = [](const RecordedMark& one) { return CreditOfMark(one.price, one.mark); };
   const RecordedMark& best = *std::max_element(
       marks.begin(), marks.end(), [&](const auto& a, const auto& b) { return paid_for(a) < paid_for(b); });
-  double unlimited = 0;  // were the project's limit as high as it may have been
-  double unseen = 0;     // were each mark as high as it may have been
+  double unlimited = 0;  // with the highest possible limit of the project
+  double unseen = 0;     // also with the highest mark that `best` can have had
   for (const RecordedMark& one : marks) {
     const TrickleRule* was = FindRule(then, one.variety);
     const TrickleRule* is = FindRule(version, one.variety);
@@ -270,7 +270,7 @@ std::optional<std::string> CannotGoOn(const PolicyVersion& then, const PolicyVer
     const TrickleRule* is = FindRule(version, was.variety);
     if (is == nullptr) return "that version pays for no trickles of variety '" + was.variety + "'";
     if (auto why = CannotCount(was, then, *is, version)) return why;
-    // The time that a step takes at least is made of the last one, where the rule does not say it.
+    // Without min_step_seconds in the rule, the least time of a step depends on the last step.
     if (was.kind == TrickleKind::kSteps && was.phases.back().last_step != is->phases.back().last_step)
       return "that version ends the model of variety '" + was.variety + "' at another step";
   }

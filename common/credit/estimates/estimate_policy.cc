@@ -12,7 +12,7 @@ namespace cobblestone::credit {
 namespace {
 
 constexpr double kMicro = 1e6;
-// Beyond any machine: products of it and of times stay finite, whatever the limits are set to.
+// More than any machine has. Products with times stay finite under any limits of a project.
 constexpr double kMostDevices = 1e9;
 constexpr double kMostFlops = 1e21;
 
@@ -31,7 +31,7 @@ EstimateRates RatesOf(const MachineSize& size) {
   return {.flops = size.flops(), .cpus = size.cpus, .gpus = size.gpus, .devices = size.cpus + size.gpus};
 }
 
-// FLOPs or seconds as counted.
+// FLOPs and seconds in the units of the counters.
 double MicroOfFlops(double flops) { return CreditOfFlops(flops, Constants{}) * kMicro; }
 double MicroOf(double seconds) { return seconds * kMicro; }
 double JobsIn(double seconds) { return seconds / kEstimateShortestJob; }
@@ -48,7 +48,7 @@ constexpr Kind kGpuTime{&EstimatePool::gpu_time, &EstimateRates::gpus, MicroOf, 
 constexpr Kind kJobs{&EstimatePool::jobs, &EstimateRates::devices, JobsIn, kEstimateJobs};
 constexpr Kind kKinds[] = {kCredit, kCpuTime, kGpuTime, kJobs};
 
-// A row before version 3 holds what was left, not what was spent.
+// Converts a row before version 3, where `spent` is the amount left.
 void Upgrade(double since, double saved, EstimatePool& pool) {
   if (!pool.begun || pool.kept >= 0) return;
   pool.saved = saved;
@@ -59,8 +59,8 @@ void Upgrade(double since, double saved, EstimatePool& pool) {
   }
 }
 
-// Lets the time pass up to a report. What goes beyond `saved` is let go with what was spent of it, as fast as the machine was
-// believed to be by then.
+// Advances the pool to the time of a report. Kept seconds beyond `saved` are dropped, together with the
+// amounts spent from them, at the rates believed so far.
 void Pass(double since, double time, EstimatePool& pool) {
   if (!pool.begun) {
     pool.begun = true;
@@ -86,7 +86,7 @@ void Raise(const EstimateRates& rates, EstimatePool& pool) {
   }
 }
 
-// A report that brings nothing lets no time pass: each that does has its record in the ledger.
+// Applies a report without growth, which must not advance time: each advance has a record in the ledger.
 void Tell(double time, const EstimateRates& rates, double saved, EstimatePool& pool) {
   if (pool.begun && time <= pool.until) {
     pool.saved = saved;
@@ -117,7 +117,7 @@ MicroTotal Left(const Kind& kind, const EstimatePool& pool) {
   return static_cast<MicroTotal>(std::floor(std::clamp(most, 0.0, kMost))) - supply.now;
 }
 
-// The most of `asked` that both have left; it is spent.
+// Spends and returns the part of `asked` that both pools have left.
 template <class Count>
 Count Spend(const Kind& kind, Count asked, EstimatePool& own, EstimatePool& all, std::uint32_t& bounds) {
   const MicroTotal left = std::max<MicroTotal>(std::min(Left(kind, own), Left(kind, all)), 0);
@@ -167,7 +167,7 @@ EstimateMark& MarkOf(Resource resource, std::vector<EstimateMark>& marks) {
   return *marks.insert(at, {.resource = resource, .time = 0, .counters = {}});
 }
 
-// What both come to; at most what a count can hold.
+// The sum, at most the greatest value of Count.
 template <class Count>
 Count Sum(Count a, Count b) {
   return b > std::numeric_limits<Count>::max() - a ? std::numeric_limits<Count>::max() : a + b;
@@ -188,7 +188,7 @@ void AddUse(Resource resource, const EstimateCounters& counters, std::vector<Res
   uses.insert(at, {.resource = resource, .counters = counters});
 }
 
-// Gives what both pools have left for what decision.uses ask, and remembers the rest.
+// Cuts decision.uses to the amounts that both pools have left, spends them, and stores the rest as a cut.
 void Give(EstimateDecision& decision, EstimateStanding& standing, EstimateAllowance& allowance) {
   EstimatePool& own = standing.pool;
   EstimatePool& all = allowance.pool;

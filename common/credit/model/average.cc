@@ -5,7 +5,7 @@
 namespace cobblestone::credit {
 namespace {
 
-// Refuses or cuts `sample`.
+// Accepts, cuts or refuses `sample`.
 SampleTaken Take(const AverageRule& rule, double n, double mean, double& sample) {
   if (sample < 0) return SampleTaken::kRefused;
   if (rule.refuse_non_finite && !std::isfinite(sample)) return SampleTaken::kRefused;

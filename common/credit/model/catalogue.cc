@@ -13,8 +13,7 @@ double AppRow::Window() const {
 
 bool AppVersionRow::IsGpu() const {
   if (resource != Resource::kUnknown) return resource != Resource::kCpu;
-  // Golden README, item 25: the words by which a plan class is taken for one of a GPU, wherever they stand in
-  // it.
+  // Golden README, item 25: a plan class that contains one of these words is a GPU plan class.
   static constexpr std::array<std::string_view, 6> kGpuWords = {"cuda", "nvidia",    "ati",
                                                                 "amd",  "intel_gpu", "apple_gpu"};
   return std::any_of(kGpuWords.begin(), kGpuWords.end(),

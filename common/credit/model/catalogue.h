@@ -1,5 +1,5 @@
-// A project's apps, app versions and settings, and the scales that the coordinator published. Values. All stages hold
-// equal values at the same place of their input, because the values arrive as broadcasts.
+// A project's apps, app versions and settings, and the scales that the coordinator published. Values. All
+// stages hold equal values at the same place of their input, because the values arrive as broadcasts.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,8 @@ struct AppRow {
   double result_window = 0;  // s; 0: default rule
   bool deleted = false;
 
-  // How long results and workunits of this app are remembered after the sent time, s (semantics, 'Windows').
+  // Time after the sent time for which results and workunits of this app are remembered, s
+  // (docs/rules.md, section 23).
   [[nodiscard]] double Window() const;
 
   template <class Self, class F>
@@ -83,8 +84,9 @@ struct ProjectSettings {
   }
 };
 
-// Scales in force for one version. `cached_*`: for boinc, the copy in the validator's memory (golden README, items 3,
-// 24); without a copy the first use reads the stored values.
+// Scales in force for one version. `cached_*`: for boinc, the copy in the validator's memory (golden README,
+// items 3, 24); without a copy the first use reads the stored values. For other policies with the option
+// version_median: the median over hosts.
 struct VersionScale {
   Average pfc;       // as stored
   double scale = 0;  // 0: none

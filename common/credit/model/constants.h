@@ -12,17 +12,17 @@ inline constexpr double kLn2 = 0.693147180559945309417;
 inline constexpr double kRecentAverageHalfLife = 7 * kSecondsPerDay;  // S002
 inline constexpr double kDefaultDailyResultQuota = 200;               // S000, 'max_results_day'
 inline constexpr double kDefaultScalePeriod = 600;  // S000, 'Feeder changes': every 10 minutes
-inline constexpr double kDefaultResultWindow = 30 * kSecondsPerDay;  // semantics, 'Windows'
-inline constexpr double kResultWindowDelayBounds = 4;                // semantics, 'Windows'
+inline constexpr double kDefaultResultWindow = 30 * kSecondsPerDay;  // docs/rules.md, section 23
+inline constexpr double kResultWindowDelayBounds = 4;                // docs/rules.md, section 23
 inline constexpr int kHistoryDays = 400;
 inline constexpr double kMinJobsPerDay = 1;  // S000 names no minimum; a quota of 0 could not grow by doubling
 inline constexpr int kMinVersionsForScale = 2;  // S000, 'Cross-version normalization'
-inline constexpr double kMinCreditSpan = 1;     // s; a version's first credit sample is divided by its span
+inline constexpr double kMinCreditSpan = 1;     // s; least span of a version's first credit sample
 
 enum class Replication : std::uint8_t { kAverage = 0, kMin = 1, kMedian = 2 };
 enum class Benchmark : std::uint8_t { kWhetstone = 0, kMean = 1 };
 
-// Constants of one policy version; DefaultConstants(kind) in policy.cc gives each policy its own defaults.
+// Constants of one policy version; DefaultConstants(kind) in policy.cc contains the defaults of each policy.
 struct Constants {
   double cobblestones_per_gflops_day = 200;  // S003 and BOINC; 100 in S000 and S002
   double host_average_samples = 10;          // S000, 'Computing averages'
@@ -33,7 +33,7 @@ struct Constants {
   double host_scale_min_samples = 10;
   double host_scale_limit = 10;       // S000, 'Cherry picking', last sentence
   double one_time_cheat_factor = 20;  // S000, 'One-time cheats'
-  double error_rate_initial = 0.1;    // semantics, section 5
+  double error_rate_initial = 0.1;    // docs/rules.md, section 44
   double error_rate_keep = 0.95;
   double error_rate_add = 0.05;
   double multiplier = 1;

@@ -8,7 +8,7 @@ double LowAverage(std::span<const double> values) {
   for (const double value : values) sum += value;
   double weighted = 0;
   for (const double value : values) weighted += value * (sum - value);
-  // With no value: -1 x 0 below, 0 above, so NaN.
+  // Without values: 0 / (-1 x 0), so NaN.
   return weighted / ((static_cast<double>(values.size()) - 1) * sum);
 }
 

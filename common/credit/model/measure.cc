@@ -13,14 +13,14 @@ double ReportedElapsed(const Claim& claim) {
   return claim.elapsed_time == 0 ? claim.cpu_time : claim.elapsed_time;
 }
 
-// The job's peak FLOP/s with each device at most as fast as its kind may be.
+// The job's peak FLOP/s with each device limited to the maximum of its kind.
 double SpeedWithinLimits(const CompletionFacts& completion, double cpus, double gpus,
                          const Constants& constants) {
   const double max_cpu = constants.max_peak_flops_cpu;
   const double max_gpu = constants.max_peak_flops_gpu;
   const bool limited = (cpus > 0 && max_cpu > 0) || (gpus > 0 && max_gpu > 0);
   if (!limited) return completion.peak_flops;
-  double told = 0;  // FLOP/s of the devices whose speed is known
+  double told = 0;  // FLOP/s of the devices of known speed
   double most = 0;  // FLOP/s that may count
   for (std::size_t kind = 0; kind < kResources; ++kind) {
     const RatedDevices& devices = completion.rated[kind];
@@ -33,7 +33,7 @@ double SpeedWithinLimits(const CompletionFacts& completion, double cpus, double 
   }
   if (!(cpus > 0) && !(gpus > 0) && most == told && FiguresAgree(completion.peak_flops, told))
     return completion.peak_flops;
-  // Devices of unknown speed: as fast as their kind may be, or all of the speed that no other device accounts for.
+  // Devices of unknown speed count with the limit of their kind or, without a limit, with the remaining speed.
   most += std::max(cpus, 0.0) * max_cpu + std::max(gpus, 0.0) * max_gpu;
   if ((cpus > 0 && !(max_cpu > 0)) || (gpus > 0 && !(max_gpu > 0)))
     most += std::max(0.0, completion.peak_flops - told);
@@ -51,7 +51,7 @@ double LimitedPeakFlops(const CompletionFacts& completion, bool gpu, const Const
   cpus = std::max(cpus, 0.0);
   gpus = std::max(gpus, 0.0);
   const double speed = SpeedWithinLimits(completion, cpus, gpus, constants);
-  // Devices beyond the maximum go in the proportion in which the job used them.
+  // Devices above the maximum are removed in the proportion in which the job used them.
   const double devices = cpus + gpus;
   const bool too_many = constants.max_devices > 0 && devices > constants.max_devices;
   return too_many ? speed * (constants.max_devices / devices) : speed;

@@ -1,7 +1,7 @@
-// The measured quantities of a job: elapsed time and peak FLOP/s after the project's
-// limits (S003, 'The BOINC credit system': "sanity checking" for each quantity), the peak FLOP count from
-// both, and its sanity check (S000, 'Sanity check').
-// A quantity that is not finite fails the sanity check whatever the limits are.
+// The measured quantities of a job: elapsed time and peak FLOP/s after the project's limits (S003, 'The BOINC
+// credit system': "sanity checking" for each quantity), the peak FLOP count from both, and its sanity check
+// (S000, 'Sanity check').
+// A quantity that is not finite fails the sanity check, also where a limit applies.
 // Pure.
 #pragma once
 
@@ -14,14 +14,14 @@ namespace cobblestone::credit {
 
 // Peak FLOP/s of the devices that a job used, with at most constants.max_devices devices of at most
 // max_peak_flops_cpu or _gpu each. A completion without usage stands for one device of the version's kind.
-// A device of known speed counts with its speed, up to the limit of its kind, so a limit works whatever else the job
-// uses. A device of unknown speed counts with its kind's limit; without a limit for its kind, with the job's speed
-// less the speed of the devices that are known.
+// A device of known speed counts with its speed, up to the limit of its kind, so a limit works independently
+// of the job's other devices. A device of unknown speed counts with the limit of its kind; without such a
+// limit, with the job's speed less the speed of the known devices.
 [[nodiscard]] double LimitedPeakFlops(const CompletionFacts& completion, bool gpu,
                                       const Constants& constants);
 
-// Elapsed seconds of a claim's job that count: at most received - sent, where both are known. A job without
-// elapsed time (0) counts with its CPU time.
+// The elapsed seconds of a claim's job that count: at most received - sent, if both are known. For an elapsed
+// time of 0, the CPU time counts.
 [[nodiscard]] double LimitedElapsed(const Claim& claim);
 
 struct Measure {
@@ -39,8 +39,8 @@ struct Measure {
 [[nodiscard]] double DefaultPfc(double fpops_est, std::optional<double> min_avg_pfc);
 [[nodiscard]] double DefaultPfc(const Claim& claim);
 
-// Computes a claim's credit from claim.pfc. A claim that is no valid amount (overflow, negative job size)
-// becomes no claim: mode kNone, kClaimNoClaim, 0 Cobblestones.
+// Computes a claim's credit from claim.pfc. If the credit is not a valid amount (overflow, negative job
+// size), the claim becomes empty: mode kNone, kClaimNoClaim, 0 Cobblestones.
 void FinishClaim(const Constants& constants, Claim& claim);
 
 }  // namespace cobblestone::credit

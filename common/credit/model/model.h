@@ -1,8 +1,8 @@
-// The values of the domain: jobs, averages, a host's record, claims, samples, settlements. Plain structs; the same in
-// every policy. No behaviour beyond what a value is.
+// The values of the domain: jobs, averages, a host's record, claims, samples, settlements. Plain structs; the
+// same in every policy. No behaviour.
 //
-// Fields(): the one list of a struct's state fields, in the order in which they are stored. A state codec
-// (common/stream/state_codec.h) walks it; a field left out of it is not state.
+// Fields(): the only list of a struct's state fields, in the order in which they are stored. A state codec
+// (common/stream/state_codec.h) uses the list; a field that is not in the list is not state.
 #pragma once
 
 #include <array>
@@ -30,7 +30,7 @@ enum class PolicyKind : std::uint8_t {
   kAssigned = 7,
 };
 
-// Frozen numbers: schemas/internal.proto, Mode, says what each means.
+// Frozen numbers, defined in schemas/internal.proto, Mode.
 enum class Mode : std::uint8_t {
   kNormal = 0,
   kApproximate = 1,
@@ -126,7 +126,8 @@ struct HostApp {
   }
 };
 
-// boinc, item 16: all results of one host and version in one pass over a workunit start from the row before the pass.
+// boinc, item 16: all results of one host and version in one pass over a workunit start from the row before
+// the pass.
 struct RowBefore {
   WorkunitId workunit;
   std::uint32_t pass = 0;
@@ -138,7 +139,7 @@ struct RowBefore {
   }
 };
 
-// One host as the claims stage knows it.
+// The claims stage's record of one host.
 struct HostRecord {
   bool known = false;    // a member event has named the host
   bool deleted = false;  // the host was deleted
@@ -159,7 +160,7 @@ struct HostRecord {
   }
 };
 
-// Devices of one kind whose speed the project has reported (DeviceUsage.peak_flops).
+// Devices of one kind, with a speed that the project has reported (DeviceUsage.peak_flops).
 struct RatedDevices {
   double count = 0;
   double peak_flops = 0;  // FLOP/s, sum over the devices
@@ -179,7 +180,7 @@ struct CompletionFacts {
   double peak_flops = 0;
   double sent_time = 0;
   double received_time = 0;
-  double delay_bound = 0;  // 0: the app's
+  double delay_bound = 0;  // 0: the app's delay bound
   double devices = 0;      // sum of usage over devices; 0 unknown
   double cpus_used = 0;
   double gpus_used = 0;
@@ -207,10 +208,10 @@ struct ValidationFacts {
   bool check_failed = false;
   ResultId canonical_result;
   std::optional<double> assigned_credit;
-  std::uint64_t line = 0;  // input line at which completion and validation were both there
+  std::uint64_t line = 0;  // input line that completed the pair of completion and validation
 };
 
-// What becomes of partial grants (trickles) that come to more than the result is worth in the end. Frozen numbers.
+// The treatment of partial grants (trickles) that exceed the final worth of the result. Frozen numbers.
 enum class TrickleSettlement : std::uint8_t {
   kKeep = 0,    // credit for work done stays
   kSettle = 1,  // a reversal takes the excess back
@@ -224,8 +225,8 @@ struct PaidPartial {
   // The share of these partial grants in the user's recent average, less reversals, Cobblestones per day at
   // `recent_time`; the share decays as the average does.
   double recent = 0;
-  double recent_time = 0;     // UNIX s; of the last of them
-  std::int64_t reversed = 0;  // of `micro`: operators have taken it back while the job ran
+  double recent_time = 0;     // UNIX s; of the newest partial grant
+  std::int64_t reversed = 0;  // the part of `micro` that operators reversed while the job ran
 
   [[nodiscard]] std::int64_t kept() const { return micro - reversed; }
 
@@ -239,14 +240,13 @@ struct PaidPartial {
 enum ClaimFlag : std::uint32_t {
   kClaimValid = 1u << 0,
   kClaimInvalid = 1u << 1,
-  kClaimLate = 1u << 2,     // priced for its statistics; gets what its workunit's results got
-  kClaimExpired = 1u << 3,  // empty: a partner never came; closes the set
+  kClaimLate = 1u << 2,     // priced for statistics only; awarded as the workunit's other results
+  kClaimExpired = 1u << 3,  // empty: the result gets no price; completes the workunit's set of claims
   kClaimOutlier = 1u << 4,
-  kClaimHostDeleted = 1u << 5,  // counts for the others, gets nothing
+  kClaimHostDeleted = 1u << 5,  // counts for the other replicas, gets nothing
   kClaimAnonymous = 1u << 6,
   kClaimOnProbation = 1u << 7,  // not counted in the mean of creditnew
-  kClaimPfcClamped =
-      1u << 8,  // peak FLOP/s or devices above the project's maximum, or T beyond received - sent
+  kClaimPfcClamped = 1u << 8,   // a limit applied: peak FLOP/s, devices, T, benchmark or amount
   kClaimOneTimeCheat = 1u << 9,
   kClaimSanityFailed = 1u << 10,  // PFC infinite, NaN or above the bound
   kClaimHasVersionScale = 1u << 11,
@@ -254,15 +254,16 @@ enum ClaimFlag : std::uint32_t {
   kClaimHostScaleCheck = 1u << 13,  // the app's cherry-picking check was on
   kClaimMinAvgDefined = 1u << 14,
   kClaimUnreplicated = 1u << 15,
-  kClaimNoClaim = 1u << 16,    // no claim could be formed (mode none); the result is valid all the same
+  kClaimNoClaim = 1u << 16,    // no claim could be formed (mode none); the result is still valid
   kClaimReported = 1u << 17,   // `reported` comes from the app, not from the project
-  kClaimNoHostRow = 1u << 18,  // boinc: there is no record of (host, app version) and none can be made
-  // No claim: what trickles of a result were paid that was decided under another number of its host, without them.
+  kClaimNoHostRow = 1u << 18,  // boinc: no row of (host, app version) exists or can be created
+  // Not a claim: trickle payments of a result that was decided under another number of its host, without these
+  // payments.
   kClaimPaidBefore = 1u << 19,
 };
 
-// What one result is worth, with every input of the price: Policy::Price() computes the outcome from the other
-// fields alone. The fields match schemas/internal.proto, Claim, which gives the units.
+// The claim of one result, with every input of its price: Policy::Price() computes the outcome from the other
+// fields alone. The fields match schemas/internal.proto, Claim, which states the units.
 struct Claim {
   ProjectId project;
   ResultId result;
@@ -302,40 +303,39 @@ struct Claim {
   double pfc = 0;
   double claimed = 0;
   double delay_bound = 0;
-  std::vector<PaidPartial> paid;  // by partial grants, in the order of the first to each user
+  std::vector<PaidPartial> paid;  // partial grants, in the order of the first grant to each user
   TrickleSettlement settlement = TrickleSettlement::kKeep;
 };
 
 enum SampleFlag : std::uint32_t {
   kSamplePfc = 1u << 0,     // pfc counts for the version's average
   kSampleCredit = 1u << 1,  // credit counts for the version's recent average credit
-  kSampleUse = 1u << 2,  // the version was looked up (boinc: first use brings it into the validator's memory)
-  kSampleApp = 1u << 3,  // pfc counts for the app's average (creditnew-v2), weighted
-  kSampleClaim = 1u << 4,  // credit counts for mean and variance of the app's claims
+  kSampleUse = 1u << 2,     // the version was looked up (boinc: the first use loads it into the validator)
+  kSampleApp = 1u << 3,     // pfc counts for the app's average (creditnew-v2), weighted
+  kSampleClaim = 1u << 4,   // credit counts for mean and variance of the app's claims
 };
 
 enum GrantFlag : std::uint32_t {
-  kGrantLate = 1u << 0,          // of a late result: what its workunit's results got; or of a late trickle
+  kGrantLate = 1u << 0,  // for a late result (awarded as the workunit's other results) or a late trickle
   kGrantBoincAverage = 1u << 2,  // the recent average follows BOINC exactly (golden README, item 23)
-  kGrantTeamAtGrant =
-      1u << 1,  // credit goes to the team that the user is in now, not to the one when reported
+  kGrantTeamAtGrant = 1u << 1,   // credit goes to the user's present team, not to the team at the report
   kGrantSettles =
-      1u << 3,  // partial grants become final with it, or it takes back: settles_micro and recent_off count
-  kGrantOwed = 1u << 4,  // what it takes back future credit makes up for (TrickleSettlement::kCap)
-  // An operator's reversal or re-pricing: its credit is no work for the recent averages, which lose `recent_off`
-  // alone.
+      1u << 3,  // partial grants become final, or credit is taken back; settles_micro and recent_off count
+  kGrantOwed = 1u << 4,  // future credit makes up for the amount taken back (TrickleSettlement::kCap)
+  // An operator's reversal or re-pricing: the credit is no work for the recent averages; they change by
+  // `recent_off` only.
   kGrantCorrects = 1u << 5,
-  kGrantUncounts = 1u << 6,  // the result counts no more among those that were granted
-  // A re-pricing that reinstates a result: it gives back what reversals have taken, or gives what the result would
-  // have got.
+  kGrantUncounts = 1u << 6,  // the result no longer counts as granted
+  // A re-pricing that reinstates a result: pays back the amount that reversals took, or pays the credit that
+  // the result would have received.
   kGrantReinstates = 1u << 7,
-  kGrantRecounts = 1u << 8,  // with it the result counts (again) among those that were granted
-  // With kGrantReinstates: the validator had judged the result invalid, so the result had never brought anything.
+  kGrantRecounts = 1u << 8,  // the result counts (again) as granted
+  // With kGrantReinstates: the validator had judged the result invalid, so the result has had no grant.
   kGrantJudgedInvalid = 1u << 9,
 };
 
-// Order of samples everywhere: (time, validation_id, result), docs/rules.md, section 7; of one result, by host and
-// what else it has.
+// Samples are sorted by (time, validation_id, result) and, within one result, by host and the remaining fields
+// (docs/rules.md, section 7).
 struct Sample {
   double time = 0;
   std::uint64_t validation_id = 0;
@@ -348,7 +348,7 @@ struct Sample {
   double credit_start = 0;
   double weight = 0;
   std::uint64_t line = 0;
-  HostId host;  // 0 unknown: no part of the median over hosts
+  HostId host;  // 0: unknown, not in the median over hosts
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -364,10 +364,10 @@ struct ClaimDecision {
   Sample sample;
 };
 
-// What a workunit's results are awarded.
+// The award of a workunit's results.
 struct Settlement {
   double credit = 0;        // Cobblestones, before rounding
-  std::vector<Mode> modes;  // per claim, as counted (kCapped where thrown out)
+  std::vector<Mode> modes;  // per claim, as counted (kCapped: left out)
 };
 
 }  // namespace cobblestone::credit

@@ -35,7 +35,7 @@ bool RatioCounts(double ratio) {
   return ratio >= quirks::kLeastRatio && ratio <= quirks::kGreatestRatio;
 }
 
-// Items 3 and 4: what a host has to show before its own average corrects its claims.
+// Items 3 and 4: whether the host's own average corrects its claims.
 bool HostAverageCounts(const Claim& claim, const Constants& constants) {
   if (claim.host_pfc_n < constants.host_scale_min_samples || !(claim.host_pfc_mean > 0)) return false;
   return (claim.flags & kClaimHostScaleCheck) == 0 ||
@@ -81,7 +81,7 @@ void PriceVersion(const Measured& measured, const Constants& constants, Claim& c
   claim.mode = (claim.flags & kBoth) == kBoth ? Mode::kNormal : Mode::kApproximate;
 }
 
-// The facts and all else that the price depends on. `found` is as the host-scale test sees it.
+// The facts and all inputs of the price. `found`: the row that the host-scale test reads.
 Claim ClaimInputs(const CompletionFacts& completion, const ValidationFacts& validation,
                   const InForce& in_force, const AppRow& app, const HostRecord& host, const BoincRow& found) {
   Claim claim = ClaimFacts(completion, validation, in_force, app, host);
@@ -92,7 +92,7 @@ Claim ClaimInputs(const CompletionFacts& completion, const ValidationFacts& vali
     claim.flags |= kClaimMinAvgDefined;
   }
   if (!found.exists()) {
-    claim.flags |= kClaimNoHostRow;  // before the speed is looked at
+    claim.flags |= kClaimNoHostRow;  // before the check of the speed
     return claim;
   }
   if (SpeedIsUnknown(completion.peak_flops)) claim.flags |= kClaimOutlier;
@@ -121,7 +121,7 @@ void AddHostSamples(const CompletionFacts& completion, const Claim& claim, const
   AddSample(rule, completion.received_time - completion.sent_time, row.turnaround);
 }
 
-// Items 7 and 9: what the version's averages get.
+// Items 7 and 9: the sample for the version's averages.
 Sample VersionSample(const Claim& claim, const Measured& measured, const Constants& constants) {
   Sample sample;
   sample.time = claim.time;
@@ -147,7 +147,7 @@ class Boinc final : public Policy {
     CountFailure(attempt, in_force.catalogue, host);
   }
 
-  // The scheduler's own bookkeeping is no part of the golden rules; the claims need none of it.
+  // The golden rules do not contain the scheduler's own bookkeeping, and claims do not need it.
   void OnDispatch(const CompletionFacts&, const InForce&, HostRecord&) const override {}
 
   void OnInconclusive(const CompletionFacts& completion, const ValidationFacts&, const InForce& in_force,
@@ -286,7 +286,7 @@ Settlement SettleSet(std::span<const Claim> claims, double cap, const Constants&
   }
   if (claims.empty()) return settlement;
 
-  // The estimate and its min_avg_pfc are the workunit's and the app's: the same in every claim of one look.
+  // fpops_est belongs to the workunit and min_avg_pfc to the app: both are equal in all claims of one pass.
   const double estimate = WorkunitEstimate(claims.front().fpops_est, claims.front().min_avg_pfc);
   double flops = estimate;
   if (normal.size() > 1) {
@@ -321,7 +321,7 @@ double PeggedAverage(std::span<const double> values, double anchor) {
 bool LookUpVersion(const InForce& in_force, AppVersionId version, Average& pfc, double& scale) {
   const auto it = in_force.scales.versions.find(static_cast<std::uint64_t>(version.value));
   const bool stored = in_force.catalogue.FindVersion(version) != nullptr;
-  if (it == in_force.scales.versions.end()) return stored;  // new since the last epoch: a row of zeros
+  if (it == in_force.scales.versions.end()) return stored;  // newer than the epoch: a row of zeros
   const VersionScale& numbers = it->second;
   if (numbers.cached) {
     pfc = numbers.cached_pfc;

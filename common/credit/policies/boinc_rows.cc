@@ -24,7 +24,7 @@ HostVersion EmptyRow(AppId app, AppVersionId version) {
   return row;
 }
 
-// The row of another version of the same app, platform and plan class, the one with the highest number.
+// The host's row of the same app, platform and plan class with the highest version number.
 const HostVersion* RowToTakeOver(const AppVersionRow& version, const Catalogue& catalogue,
                                  const HostRecord& host) {
   const HostVersion* best = nullptr;
@@ -48,7 +48,7 @@ bool IsFiniteRow(const HostVersion& row) {
          std::isfinite(row.consecutive_valid) && std::isfinite(row.max_jobs_per_day);
 }
 
-// The row before this look at the workunit; remembers it at the look's first result.
+// The row before this pass over the workunit. The first result of a pass stores the row.
 const HostVersion& BeforeThisLook(const ValidationFacts& validation, const HostVersion& now,
                                   HostRecord& host) {
   for (RowBefore& before : host.rows_before) {
@@ -62,7 +62,7 @@ const HostVersion& BeforeThisLook(const ValidationFacts& validation, const HostV
   return host.rows_before.back().row;
 }
 
-// The app of an error that names the version alone is the version's.
+// An error may name only the version; its app is then the version's app.
 const AppRow* AppOf(const CompletionFacts& completion, const Catalogue& catalogue) {
   if (completion.app) return catalogue.FindApp(completion.app);
   const AppVersionRow* version = catalogue.FindVersion(completion.version);
@@ -134,7 +134,7 @@ std::optional<HostVersion> NextRow(const HostRecord& host, AppId app, AppVersion
 }
 
 void LookAtRow(const CompletionFacts& completion, const Catalogue& catalogue, HostRecord& host) {
-  static_cast<void>(BoincRow::ForHost(completion, catalogue, host));  // finding the row is what makes it
+  static_cast<void>(BoincRow::ForHost(completion, catalogue, host));  // creates or takes over the row
 }
 
 void CountValid(bool unreplicated, HostVersion& row) {
@@ -148,7 +148,7 @@ void CountInvalid(const ProjectSettings& settings, HostVersion& row) {
 }
 
 void CountTurnaround(double turnaround, HostRecord& host) {
-  if (host.avg_turnaround == 0) {  // the first, and again whenever the mean happens to be 0
+  if (host.avg_turnaround == 0) {  // the first value, and again whenever the mean is 0
     host.avg_turnaround = turnaround;
   } else {
     host.avg_turnaround = kTurnaroundKeep * host.avg_turnaround + kTurnaroundAdd * turnaround;

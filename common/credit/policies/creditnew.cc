@@ -11,8 +11,8 @@ namespace {
 constexpr std::uint32_t kPriceFlags = kClaimPfcClamped | kClaimOneTimeCheat | kClaimSanityFailed |
                                       kClaimHasVersionScale | kClaimHasHostScale | kClaimNoClaim;
 
-// S000, 'One-time cheats'. While nothing is known of the version there is nothing to exceed; a job whose run
-// time is no measure proves nothing.
+// S000, 'One-time cheats'. Never for a version without an average, and never for a runtime outlier, because the
+// run time of an outlier measures nothing.
 bool IsOneTimeCheat(const Claim& claim, const Measure& measure, const Constants& constants) {
   if ((claim.flags & (kClaimAnonymous | kClaimOutlier)) != 0) return false;
   return measure.sane && claim.version_pfc_mean > 0 &&
@@ -58,7 +58,7 @@ class CreditNew final : public StandardPolicy {
   }
 
   Settlement Settle(std::span<const Claim> claims, double cap, const Constants& constants) const override {
-    // Single replication: granted is claimed, whatever the host's standing.
+    // Single replication: the grant equals the claim, also on probation or an anonymous platform.
     const bool single = claims.size() == 1 && claims.front().awaited <= 1;
     Counted counted = CountClaims(claims, single ? 0 : kClaimAnonymous | kClaimOnProbation, cap);
     Settlement settlement;
@@ -67,7 +67,7 @@ class CreditNew final : public StandardPolicy {
       settlement.credit = Combine(Replication::kAverage, counted.claims);
       return settlement;
     }
-    const Claim* newest = nullptr;  // min_avg_pfc(A) as known last
+    const Claim* newest = nullptr;  // has the newest min_avg_pfc(A)
     for (const Claim& claim : claims) {
       if ((claim.flags & kClaimValid) != 0 && (newest == nullptr || claim.epoch > newest->epoch))
         newest = &claim;
@@ -107,7 +107,7 @@ class CreditNew final : public StandardPolicy {
   bool InsaneClaimChangesNothing() const override { return true; }
 
   void Learn(const ValidatedJob& job, const Claim& claim, const Measure&, bool, Sample&) const override {
-    // The valid result would lower the error rate that its cheat has just set back.
+    // NoteValid() has just lowered the error rate that the cheat had set to its initial value.
     if ((claim.flags & kClaimOneTimeCheat) != 0)
       job.row.error_rate = job.app.policy.constants.error_rate_initial;
     NoteValidated(TermsOf(job, claim), job.row);

@@ -28,18 +28,18 @@ const AppScale* FindAppScale(const ScaleTable& scales, AppId app) {
   return it == scales.apps.end() ? nullptr : &it->second;
 }
 
-// NPFC*(A) is defined. A mean of 0 is not: it would cap every later job at 0.
+// Whether NPFC*(A) is defined. A mean of 0 counts as undefined: it would cap every later job at 0.
 bool HasMean(const AppScale* scale) {
   return scale != nullptr && scale->npfc_weight > 0 && scale->npfc_mean > 0;
 }
 
-// NPFC(J) as it is averaged and claimed, FLOPs: scaled by version and capped.
+// NPFC(J) for averages and claims, FLOPs: scaled by version and capped.
 double CappedNpfc(const Claim& claim, const Measure& measure, double limit) {
   const double npfc = claim.version_scale > 0 ? measure.pfc * claim.version_scale : measure.pfc;
   return npfc > limit ? limit : npfc;
 }
 
-// The most that counts of one job, FLOPs; infinite while NPFC*(A) is undefined.
+// The limit of NPFC(J), FLOPs; infinite while NPFC*(A) is undefined.
 double NpfcLimit(const Claim& claim, const Constants& constants) {
   if ((claim.flags & kClaimMinAvgDefined) == 0) return HUGE_VAL;
   return constants.claim_limit * (claim.min_avg_pfc * claim.fpops_est);
@@ -125,7 +125,7 @@ class CreditNewV2 final : public StandardPolicy {
       const AppRow* app = attempt.in_force.catalogue.FindApp(own.app);
       if (app != nullptr) own.error_rate = app->policy.constants.error_rate_initial;
       const AppScale* scale = FindAppScale(attempt.in_force.scales, own.app);
-      // An app without an average leaves the host without one: either way its host scale is 1.
+      // If the app has no average, the host gets none. In both cases the host scale is 1.
       const bool defined = HasMean(scale);
       own.npfc_mean = defined ? scale->npfc_mean : 0;
       if (!defined) own.weight = 0;

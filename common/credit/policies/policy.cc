@@ -28,7 +28,7 @@ constexpr std::array<KindName, 8> kPolicyNames = {{
     {PolicyKind::kAssigned, "assigned"},
 }};
 
-// By number: Mode's are frozen.
+// Indexed by the frozen numbers of Mode.
 constexpr std::array<std::string_view, 11> kModeNames = {
     "normal",         "approximate", "workunit_estimate", "capped",      "none",     "benchmark",
     "reported_flops", "runtime",     "assigned",          "default_pfc", "probation"};
@@ -54,11 +54,11 @@ Constants DefaultConstants(PolicyKind kind) {
   switch (kind) {
     case PolicyKind::kBoinc:
     case PolicyKind::kRuntime:
-      constants.host_average_samples = 20;  // golden README, item 8; version and limit are S000's
+      constants.host_average_samples = 20;  // golden README, item 8; version averages and limit: S000
       break;
     case PolicyKind::kCreditNewV2:
       constants.replication = Replication::kMin;  // S001, 'Replication and cheating'
-      constants.gpu_only_factor = 1;              // semantics, section 4: 'default 1'
+      constants.gpu_only_factor = 1;              // docs/rules.md, section 9
       break;
     default: break;
   }

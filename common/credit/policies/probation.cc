@@ -5,7 +5,7 @@
 namespace cobblestone::credit {
 namespace {
 
-// Never back: dispatches and errors of one host may arrive in another order than they happened.
+// Never moves back: dispatches and errors of one host may arrive out of order.
 void DelayScale(const ProbationTerms& terms, HostVersion& row) {
   row.host_scale_time = std::max(row.host_scale_time, terms.now + terms.delay_bound);
 }

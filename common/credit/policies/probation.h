@@ -22,7 +22,7 @@ enum class HostTrust : std::uint8_t {
 struct ProbationTerms {
   bool host_scale_check = false;  // the app's cherry-picking check
   double now = 0;                 // UNIX s: time of the event
-  double delay_bound = 0;         // s, 'X'
+  double delay_bound = 0;         // s; 'X' in S000
 };
 
 // Whether scale probation is effective. Every row starts with scale_probation set; without the app's check only

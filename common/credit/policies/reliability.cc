@@ -6,12 +6,12 @@
 namespace cobblestone::credit {
 namespace {
 
-// Semantics, section 5: an exponential average of failures, one each time, weight 1 - keep.
+// docs/rules.md, section 44: an exponential average of failures; each failure adds error_rate_add.
 void RaiseErrorRate(const Constants& constants, HostVersion& row) {
   row.error_rate = row.error_rate * constants.error_rate_keep + constants.error_rate_add;
 }
 
-// An adopted row may come without a quota.
+// An inherited row may have no quota.
 double QuotaOf(const HostVersion& row, double full) {
   return row.max_jobs_per_day > 0 ? row.max_jobs_per_day : full;
 }
@@ -30,8 +30,7 @@ double FullQuota(const ProjectSettings& settings, const HostRecord& host, bool g
 
 void NoteSuccess(double full, HostVersion& row) {
   const double quota = QuotaOf(row, full);
-  // A quota above the cap (the project lowered it, or the host lost a processor) is left to shrink by
-  // crashes.
+  // A quota above `full` (the project lowered the quota, or the host lost a processor) falls only by crashes.
   if (quota < full) row.max_jobs_per_day = std::min(full, quota * 2);
 }
 
@@ -52,7 +51,7 @@ void NoteValid(bool replicated, const Constants& constants, HostVersion& row) {
 }
 
 void CountJob(double time, HostVersion& row) {
-  // Beyond any calendar the day would not fit its integer; the stage refuses such times.
+  // The day of a larger time would not fit the integer; the stage refuses such times.
   if (!(std::abs(time) < 1e15)) return;
   const auto day = static_cast<std::int64_t>(std::floor(time / kSecondsPerDay));
   if (day < row.day) return;

@@ -14,7 +14,7 @@ double Combine(Replication replication, std::vector<double>& claims) {
     case Replication::kMin: return claims.front();
     case Replication::kMedian: {
       if (n % 2 == 1) return claims[n / 2];
-      // Halved before the sum, which could overflow. Exact but for subnormal claims, hence the clamp.
+      // The sum could overflow, so each claim is halved first: exact except for subnormals, hence the clamp.
       const double middle = claims[n / 2 - 1] / 2 + claims[n / 2] / 2;
       return std::clamp(middle, claims[n / 2 - 1], claims[n / 2]);
     }
@@ -22,7 +22,7 @@ double Combine(Replication replication, std::vector<double>& claims) {
   }
   double sum = 0;
   for (const double claim : claims) sum += claim;
-  // Rounding may carry the quotient past the greatest claim: three times 0.1 is more than 0.3.
+  // Rounding may lift the quotient above the greatest claim: three times 0.1 is more than 0.3.
   return std::clamp(sum / static_cast<double>(n), claims.front(), claims.back());
 }
 

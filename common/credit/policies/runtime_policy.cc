@@ -74,7 +74,7 @@ Settlement Runtime::Settle(std::span<const Claim> claims, double cap, const Cons
   settlement.modes.reserve(claims.size());
   std::vector<double> credits;
   for (const Claim& claim : claims) {
-    // NaN counts, as in BOINC; the grant is then not finite and refused.
+    // NaN counts, as in BOINC; a grant that is not finite is then refused.
     const bool out = claim.claimed <= 0 || (cap != 0 && claim.claimed > cap);
     settlement.modes.push_back(out ? Mode::kCapped : Mode::kRuntime);
     if (!out) credits.push_back(claim.claimed);

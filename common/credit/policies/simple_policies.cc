@@ -26,7 +26,7 @@ void FillBenchmark(const ValidatedJob& job, Claim& claim) {
   claim.host_pfc_n = host.cpus;
 }
 
-// FLOPs of the first system, without a multiplier; sets kClaimPfcClamped where a limit was applied.
+// FLOPs of the first system, without a multiplier; sets kClaimPfcClamped if a limit was applied.
 double BenchmarkFlops(const Constants& constants, Claim& claim) {
   double speed = claim.benchmark;
   if (constants.max_peak_flops_cpu > 0 && speed > constants.max_peak_flops_cpu)
@@ -83,7 +83,7 @@ class ReportedFlops final : public StandardPolicy {
   void FillInputs(const ValidatedJob& job, Claim& claim) const override {
     FillBenchmark(job, claim);
     const std::optional<double>& reported = job.completion.reported_flops;
-    // A count that is no number is taken as none.
+    // A count that is not a valid amount is ignored.
     if (!reported.has_value() || !IsAmount(*reported)) return;
     claim.reported = *reported;
     claim.flags |= kClaimReported;
@@ -93,7 +93,8 @@ class ReportedFlops final : public StandardPolicy {
 class AssignedCredit final : public StandardPolicy {
  public:
   void Price(Claim& claim, const Constants& constants) const override {
-    // kClaimNoClaim stays: no word of credit is an input here, which 0 Cobblestones would not tell.
+    // kClaimNoClaim is not cleared: the flag is an input. It shows that no amount was named, which 0
+    // Cobblestones would not show.
     claim.flags &= ~kClaimPfcClamped;
     claim.pfc = 0;
     claim.claimed = 0;
@@ -102,10 +103,10 @@ class AssignedCredit final : public StandardPolicy {
 
     double limit = constants.max_credit_per_job > 0 ? constants.max_credit_per_job : HUGE_VAL;
     if ((claim.flags & kClaimReported) != 0 && constants.reported_credit_limit > 0) {
-      Claim by_benchmark = claim;  // its clamp is not this claim's
+      Claim by_benchmark = claim;  // a copy: its clamp flag must not mark this claim
       const double flops = BenchmarkFlops(constants, by_benchmark) * constants.reported_credit_limit;
       const double allowed = CreditOfFlops(flops, constants);
-      // A host without a (sane) benchmark can't show that it did any work.
+      // A host without a valid benchmark cannot show that it did any work.
       limit = std::min(limit, IsAmount(allowed) ? allowed : 0.0);
     }
     claim.mode = Mode::kAssigned;

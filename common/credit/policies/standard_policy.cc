@@ -14,7 +14,7 @@ double DelayBound(const CompletionFacts& completion, const AppRow& app) {
   return completion.delay_bound > 0 ? completion.delay_bound : app.delay_bound;
 }
 
-// The app of an error that names the version alone is the version's.
+// An error may name only the version; its app is then the version's app.
 const AppRow* AppOf(const CompletionFacts& completion, const Catalogue& catalogue) {
   if (completion.app) return catalogue.FindApp(completion.app);
   const AppVersionRow* version = catalogue.FindVersion(completion.version);
@@ -41,7 +41,7 @@ Claim FactsOf(const ValidatedJob& job) {
   if (job.host.deleted) claim.flags |= kClaimHostDeleted;
   if (validation.unreplicated) claim.flags |= kClaimUnreplicated;
   if (job.app.host_scale_check) claim.flags |= kClaimHostScaleCheck;
-  // Of a version that has left the catalogue no more is known than of an anonymous one.
+  // A version that has left the catalogue is as unknown as an anonymous version.
   if (job.in_force.catalogue.FindVersion(completion.version) == nullptr) claim.flags |= kClaimAnonymous;
   claim.pass = validation.pass;
   claim.awaited = validation.claims;
@@ -148,7 +148,7 @@ void StandardPolicy::OnFailure(const CompletionFacts& attempt, const InForce& in
   HostVersion& row = HostVersionFor(host, *app, attempt.version, in_force.catalogue);
   const Attempt failed{
       in_force, *app, host, row, attempt.event_time, attempt.sent_time, DelayBound(attempt, *app)};
-  // A completion says when its job was sent: where dispatches are not told, probation rests on it.
+  // Probation relies on the sent time of a completion if the project sends no dispatch events.
   if (attempt.sent_time > 0) Sent(failed);
   const bool gpu = IsGpuVersion(attempt.version, in_force.catalogue);
   NoteFailure(failure, FullQuota(in_force.catalogue.settings, host, gpu), app->policy.constants, row);

@@ -19,7 +19,7 @@ std::optional<WorthIfValid> PriceIfValid(const CompletionFacts& completion, cons
   if (app == nullptr || host.deleted) return std::nullopt;
   ValidationFacts valid = validation;
   valid.state = ValidateState::kValid;
-  HostRecord scratch = host;  // pricing updates the record, and the real one must not change
+  HostRecord scratch = host;  // pricing updates the record, and `host` must not change
   ClaimDecision decision = PolicyFor(app->policy.kind).OnValidation(completion, valid, in_force, scratch);
   if (!decision.has_claim) return std::nullopt;
   const double credit = WorthAlone(decision.claim, cap, app->policy.constants);

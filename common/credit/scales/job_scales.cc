@@ -5,7 +5,7 @@
 namespace cobblestone::credit {
 namespace {
 
-// S(H) before probation; 0 while it can't be told.
+// S(H) before the limits of probation; 0: no scale.
 double HostScale(const ScaleFacts& facts, const Constants& constants) {
   if (facts.host_pfc_n < constants.host_scale_min_samples) return 0;
   if (!(facts.host_pfc_mean > 0) || !(facts.version_pfc_mean > 0)) return 0;

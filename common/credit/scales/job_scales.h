@@ -1,5 +1,5 @@
-// The scales that turn the peak FLOP count of a job into a claim (S000; docs/rules.md, sections 8 and 11), both for a
-// whole result (creditnew) and for a part of a result (trickles).
+// The scales that turn the peak FLOP count of a job into a claim (S000; docs/rules.md, sections 8 and 11),
+// both for a whole result (creditnew) and for a part of a result (trickles).
 // Pure.
 #pragma once
 

@@ -20,7 +20,7 @@ bool IsHeld(std::uint64_t version, const ScaleState& state) {
 }  // namespace
 
 void ApplyTick(double now, std::span<const Sample> samples, const Catalogue& catalogue, ScaleState& state) {
-  std::map<std::uint64_t, std::vector<Sample>> by_app;  // within an app the order stays
+  std::map<std::uint64_t, std::vector<Sample>> by_app;  // keeps the order within an app
   for (const Sample& sample : samples) by_app[sample.app.value].push_back(sample);
   for (const auto& [id, app] : catalogue.apps) {
     const std::vector<Sample>& of_app = by_app[id];

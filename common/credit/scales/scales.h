@@ -19,7 +19,7 @@ struct ValidatorCopy {
   double scale = 0;
   double expavg_credit = 0;
   double expavg_time = 0;
-  // Not flushed yet: in a pass that stopped at a version before this one in the list (item 27).
+  // Not yet flushed: the last flush stopped at a version before this one in the list (item 27).
   std::vector<Sample> kept;
 
   template <class Self, class F>
@@ -45,13 +45,13 @@ struct ScaleState {
 // time = now. Samples of apps that are not in the catalogue are dropped.
 void ApplyTick(double now, std::span<const Sample> samples, const Catalogue& catalogue, ScaleState& state);
 
-// Updates the table to a changed catalogue: a new version has empty averages; a deleted version is removed unless
-// a validator of `boinc` holds a copy; a new app has its start value of min_avg_pfc. Increments the epoch, which
-// is to be published at once.
+// Updates the table to a changed catalogue: a new version has empty averages; a deleted version is removed
+// unless a validator of `boinc` holds a copy; a new app has its start value of min_avg_pfc. Increments the
+// epoch, which is to be published at once.
 void ApplyCatalogue(const Catalogue& catalogue, ScaleState& state);
 
-// boinc: every validator restarts: its copies and kept samples are lost. The caller drops the samples since the last
-// tick. Increments the epoch, which is to be published at once.
+// boinc: every validator restarts: its copies and kept samples are lost. The caller drops the samples since
+// the last tick. Increments the epoch, which is to be published at once.
 void ApplyValidatorRestart(ScaleState& state);
 
 }  // namespace cobblestone::credit

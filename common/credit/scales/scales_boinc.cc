@@ -22,8 +22,7 @@ void ReadRow(const VersionScale& stored, ValidatorCopy& copy) {
   copy.expavg_time = stored.expavg_time;
 }
 
-// The validator's copy of a version; the first use reads the stored row into its memory. Null: there is no
-// row.
+// The validator's copy of a version; the first use reads the stored row into the copy. Null: no row exists.
 ValidatorCopy* CopyOf(std::uint64_t version, const Catalogue& catalogue, ScaleTable& table,
                       std::vector<ValidatorCopy>& copies) {
   for (ValidatorCopy& copy : copies) {
@@ -55,11 +54,11 @@ bool IsFiniteCopy(const ValidatorCopy& copy) {
          std::isfinite(copy.expavg_time);
 }
 
-// Item 24. False: the row cannot be written, which ends the validator's pass (item 27).
+// Item 24. False: the row cannot be written, which ends the validator's flush (item 27).
 bool Flush(double now, const AppRow& app, const Catalogue& catalogue, ScaleTable& table,
            ValidatorCopy& copy) {
   for (int attempt = 0; attempt < quirks::kFlushTries; ++attempt) {
-    // The scale is as remembered too: only reading the row changes it.
+    // copy.scale is the remembered scale too: only ReadRow() changes it.
     const double remembered_n = copy.pfc.n;
     const double remembered_credit = copy.expavg_credit;
     AddKept(now, app.policy.constants, app.policy.kind, copy);
@@ -97,7 +96,7 @@ void FlushApp(double now, const AppRow& app, std::span<const Sample> samples, co
   }
 }
 
-// Item 25: the versions that count, by platform and id; of each platform and plan class the newest.
+// Item 25: the versions that count (the newest of each platform and plan class), by platform and id.
 std::vector<const AppVersionRow*> NewestVersions(AppId app, const Catalogue& catalogue) {
   std::vector<const AppVersionRow*> newest;
   for (const auto& [id, version] : catalogue.versions) {
@@ -155,7 +154,7 @@ void UpdateScales(const AppRow& app, const Catalogue& catalogue, ScaleTable& tab
   } else {
     return;
   }
-  // Item 27: a row takes no number that is not finite.
+  // Item 27: a row accepts only finite numbers.
   for (const AppVersionRow* version : newest) {
     VersionScale& row = table.versions[version->id];
     if (row.pfc.n < constants.version_average_samples) continue;
@@ -167,7 +166,7 @@ void UpdateScales(const AppRow& app, const Catalogue& catalogue, ScaleTable& tab
   scale.defined = true;
 }
 
-// What claims are priced with until the next tick.
+// Publishes the copies that price claims until the next tick.
 void PublishCopies(const std::vector<ValidatorCopy>& copies, ScaleTable& table) {
   for (const ValidatorCopy& copy : copies) {
     VersionScale& published = table.versions[copy.version];

@@ -9,7 +9,8 @@
 
 namespace cobblestone::credit {
 
-// One tick of one app. `samples_of_app`: those since the last tick, sorted by (time, validation_id, result).
+// One tick of one app. `samples_of_app`: the samples since the last tick, sorted by (time, validation_id,
+// result).
 void ApplyTickBoinc(double now, AppId app, std::span<const Sample> samples_of_app, const Catalogue& catalogue,
                     ScaleState& state);
 

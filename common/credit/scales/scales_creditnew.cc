@@ -11,13 +11,13 @@
 namespace cobblestone::credit {
 namespace {
 
-// One version of the app, as the new scales see it.
+// One version of the app: the inputs of its new scale.
 struct Version {
   const AppVersionRow* row = nullptr;
   VersionScale* scale = nullptr;
   double mean = 0;      // PFCmean(V) in force: of samples, or the median over hosts
   bool above = false;   // more samples than the threshold
-  bool counts = false;  // and not deprecated
+  bool counts = false;  // `above` and not deprecated
   bool gpu = false;
 };
 
@@ -27,7 +27,7 @@ void ApplyVersionSample(const Sample& sample, const Constants& constants, Versio
   }
   if ((sample.flags & kSampleCredit) == 0 || !std::isfinite(sample.credit) || sample.credit < 0) return;
   RecentAverage recent{version.expavg_credit, version.expavg_time};
-  // The first sample is divided by its span, and a job's span may be no number or nothing at all.
+  // The first sample is divided by its span; the span of a job may be NaN or 0.
   const double latest = sample.time - kMinCreditSpan;
   const double start = sample.credit_start < latest ? sample.credit_start : latest;
   UpdateAverage(std::max(sample.time, recent.time), start, sample.credit, kRecentAverageHalfLife, recent);
@@ -65,8 +65,8 @@ void ApplySamples(const AppRow& app, std::span<const Sample> samples, const Cata
   }
 }
 
-// S000: PFCmean(V) "as the sample-median value of PFCmean(H, V)". An even number: the mean of the two in the
-// middle.
+// S000: PFCmean(V) "as the sample-median value of PFCmean(H, V)". Even number of hosts: mean of the two
+// middle values.
 double MedianOverHosts(const std::map<std::uint64_t, Average>& hosts) {
   std::vector<double> means;
   means.reserve(hosts.size());
@@ -77,7 +77,7 @@ double MedianOverHosts(const std::map<std::uint64_t, Average>& hosts) {
   return (*std::max_element(means.begin(), middle) + *middle) / 2;
 }
 
-// Versions of the app in the catalogue, ascending by id; with medians where the app has that option.
+// Versions of the app in the catalogue, ascending by id; with medians if the app has that option.
 std::vector<Version> CollectVersions(const AppRow& app, const Catalogue& catalogue, ScaleState& state) {
   const Constants& constants = app.policy.constants;
   std::vector<Version> versions;
@@ -101,7 +101,7 @@ double FactorOf(const AppVersionRow& version, const Catalogue& catalogue, const 
   return it == catalogue.plan_class_factors.end() ? constants.gpu_only_factor : it->second;
 }
 
-// Mean over samples of one kind; `count`: versions that count.
+// Mean over the samples of one kind of versions; `count`: versions that count.
 struct ClassMean {
   int count = 0;
   double samples = 0;
@@ -141,7 +141,7 @@ ClassMeans MeansOf(const std::vector<Version>& versions, const Catalogue& catalo
 }
 
 void SetScale(double scale, VersionScale& version) {
-  // A factor or mean that is no number gives no scale rather than a wrong one.
+  // An invalid factor or mean results in no scale, not in a wrong scale.
   version.scale = std::isfinite(scale) && scale > 0 ? scale : 0;
   version.cached_scale = version.cached ? version.scale : 0;
 }
@@ -184,7 +184,7 @@ void ScaleCreditNewV2(const AppRow& app, const Catalogue& catalogue, std::vector
     if (version.counts) least = std::min(least, version.mean);
   }
   for (Version& version : versions) {
-    // A deprecated version below the least is not scaled up to it: "always downwards".
+    // A deprecated version with a mean below the least is not scaled up: "always downwards".
     double s = version.above && std::isfinite(least) ? std::min(1.0, least / version.mean) : 0;
     if (means.gpu_only && version.gpu) {
       s = (s > 0 ? s : 1) * FactorOf(*version.row, catalogue, constants);

@@ -13,11 +13,12 @@
 //   X defined:           min_avg_pfc(A) = X, S(V) = X/PFCmean(V) for each version above the threshold
 //   GPU versions only:   S(V) = factor of the plan class (hub's or gpu_only_factor), from the first job on;
 //                        min_avg_pfc(A) = mean of factor x PFCmean(V), once a version counts
-//   'kinds' are those of the versions that count; while none does, those of all versions.
+//   The versions that count decide which kinds the app has; while no version counts, all versions that are not
+//   deprecated decide.
 // creditnew-v2
 //   X = the least PFC*(V) of the versions that count, S(V) = X/PFC*(V): never above 1; GPU versions only:
 //   times the factor, from the first job on. NPFC*(A) from the samples, with the scale that was in force
-//   before this tick and the cap claim_limit x NPFC*(A), as claims have it.
+//   before this tick and the cap claim_limit x NPFC*(A), as in claims.
 // S(V) = 0: no scale. min_avg_pfc(A) keeps the last X when X is no longer defined.
 #pragma once
 
@@ -28,8 +29,9 @@
 
 namespace cobblestone::credit {
 
-// One tick of one app: its samples into the averages of versions and app, then new scales, in state.table.
-// Samples of versions that are not in the catalogue count for the app's claims alone.
+// One tick of one app: applies the samples to the averages of versions and app, then computes new scales in
+// state.table. A sample of a version that is not in the catalogue counts only for mean and variance of the
+// app's claims.
 void ApplyTickCreditNew(double now, AppId app, std::span<const Sample> samples_of_app,
                         const Catalogue& catalogue, ScaleState& state);
 

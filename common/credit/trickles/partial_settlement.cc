@@ -34,7 +34,7 @@ double PayAnew(const PaidChange& change, double off, double time, PaidPartial& p
       DecayedAverage({.value = paid.recent, .time = paid.recent_time}, time, kRecentAverageHalfLife);
   if (!(left > 0)) return 0;
   const double taken = std::min(off, left);
-  paid.recent *= 1 - taken / left;  // as of the time that it was of: that of the last partial grant
+  paid.recent *= 1 - taken / left;  // `recent` still refers to recent_time
   return taken;
 }
 
@@ -42,7 +42,7 @@ PartialSettlement SettlePartials(std::span<const PaidPartial> paid, MicroCredit 
                                  TrickleSettlement settlement, double now) {
   PartialSettlement result;
   const MicroCredit sum = PaidSum(paid);
-  // BOINC's sanity check can grant less than nothing; what nobody was paid for before stays as it is.
+  // BOINC's sanity check can grant a negative amount; without partial grants the worth is not changed.
   result.final_micro = paid.empty() ? worth : std::max<MicroCredit>(worth - sum, 0);
   for (const PaidPartial& one : paid) result.parts.push_back({.user = one.user, .settles = one.kept()});
   if (settlement == TrickleSettlement::kKeep) return result;

@@ -18,7 +18,7 @@ double Percentile(std::span<const double> ascending, std::size_t percent) {
 std::optional<TypicalSpeeds> TypicalSpeedsOf(std::span<const HostSpeed> hosts) {
   std::vector<double> speeds;
   for (const HostSpeed& host : hosts) {
-    // NaN has no place in an order.
+    // NaN cannot be sorted.
     if (host.recent_average > kTypicalHostRecentAverage && host.speed == host.speed)
       speeds.push_back(host.speed);
   }

@@ -17,7 +17,7 @@
 namespace cobblestone::credit {
 namespace {
 
-// By number.
+// Indexed by enum value; kBoundNames by bit.
 constexpr std::array<std::string_view, 6> kKindNames = {"none",     "elapsed", "steps",
                                                         "fraction", "runtime", "day"};
 constexpr std::array<std::string_view, 6> kMeasureNames = {
@@ -57,7 +57,7 @@ bool CanRead(TrickleKind kind, TrickleMeasure measure) {
   return false;
 }
 
-// A quantity that is no number above 0 is not known.
+// A quantity that is not a finite number above 0 is unknown.
 double Known(double value) { return std::isfinite(value) && value > 0 ? value : 0; }
 double AsLimit(double value) { return Known(value) > 0 ? value : std::numeric_limits<double>::infinity(); }
 
@@ -97,7 +97,7 @@ double CpusOf(const CompletionFacts& dispatch, bool gpu) {
   return std::max(used, 1.0);
 }
 
-// S(V) and S(H) as a claim made at the dispatch would have them.
+// S(V) and S(H) of a claim at the time of the dispatch.
 JobScales ScalesAtDispatch(const TrickleJob& job, const AppRow& app, const InForce& in_force, double sent) {
   const VersionInForce version = FindVersionInForce(in_force.scales, job.dispatch.version);
   const HostVersion* found = FindHostVersion(job.host, app.id, job.dispatch.version);
@@ -151,10 +151,10 @@ double UnboundedCredit(const TricklePrice& price, double mark) {
   return 0;
 }
 
-// The mark that the message claims, or why there is none.
+// The mark that a message claims, or the reason for its refusal.
 struct Asked {
   double mark = 0;
-  double time = 0;             // UNIX s: what the wall time is measured to
+  double time = 0;             // UNIX s: end of the wall time
   std::int64_t increment = 0;  // ns
   std::uint64_t sequence = 0;
   std::uint32_t bounds = 0;
@@ -177,10 +177,10 @@ std::optional<double> MeasureIn(const TrickleMessage& message, TrickleMeasure me
 double WallTime(const TricklePrice& price, double time) { return std::max(time - price.sent_time, 0.0); }
 
 constexpr double kNanoseconds = 1e9;  // in a second
-// No computer does a job in less than this part of the time that its size takes at peak speed, whoever estimated it.
+// No job ends in less than 1/kFastestJob of the time that its estimated size takes at peak speed.
 constexpr double kFastestJob = 10;
 
-constexpr std::int64_t kMostNanoseconds = 4'000'000'000'000'000'000;  // 126 years; two of them fit 64 bits
+constexpr std::int64_t kMostNanoseconds = 4'000'000'000'000'000'000;  // 126 years; twice that fits 64 bits
 
 std::int64_t NanosecondsOf(double seconds) {
   const double nanoseconds = seconds * kNanoseconds;
@@ -219,7 +219,7 @@ Asked AskedBy(const TricklePrice& price, const TrickleMark& mark, const TrickleM
   const std::string_view field = TrickleMeasureName(price.measure);
   std::optional<double> number = MeasureIn(message, price.measure);
   if (!number) return refuse(TrickleOutcome::kMissing, field);
-  // Before it must be finite: BOINC takes an infinite run time for too long a one (scenario s13).
+  // Before the check for finite numbers: BOINC cuts an infinite run time too (scenario s13).
   if (price.incremental && price.max_increment > 0 && *number > price.max_increment) {
     number = price.max_increment;
     asked.bounds |= kTrickleIncrement;
@@ -238,7 +238,7 @@ Asked AskedBy(const TricklePrice& price, const TrickleMark& mark, const TrickleM
   return asked;
 }
 
-// What the bounds leave of the mark that was asked for.
+// The part of the asked mark within the bounds.
 double Allowed(const TricklePrice& price, double asked, double wall, std::uint32_t* bounds) {
   switch (price.kind) {
     case TrickleKind::kElapsed:

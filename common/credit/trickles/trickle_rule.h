@@ -1,4 +1,5 @@
-// Rules by which an app pays for the trickles of one variety (trickle_policy.h), as values of the catalogue.
+// The rule by which an app pays for the trickles of one variety (trickle_policy.h), as a value of the
+// catalogue.
 #pragma once
 
 #include <cstdint>
@@ -53,10 +54,10 @@ struct TrickleRule {
   std::vector<TricklePhase> phases;  // steps: ascending; a model without phases has one element
   double model_factor = 1;           // steps
   double multiplier = 1;             // steps
-  double min_step_seconds = 0;  // steps: least wall time of one step; 0: from the job's estimate
-  TypicalSpeeds typical;        // runtime, FLOP/s: speed for a benchmark below 0, and speed limit
-  double credit_per_day = 0;    // day, Cobblestones
-  double max_credit = 0;        // Cobblestones per result; 0: no limit
+  double min_step_seconds = 0;       // steps: least wall time of one step; 0: from the job's estimate
+  TypicalSpeeds typical;             // runtime, FLOP/s: speed for a benchmark below 0, and speed limit
+  double credit_per_day = 0;         // day, Cobblestones
+  double max_credit = 0;             // Cobblestones per result; 0: no limit
 
   friend bool operator==(const TrickleRule&, const TrickleRule&) = default;
 

@@ -16,7 +16,7 @@
 #include <system_error>
 #include <utility>
 
-#if __has_include(<rocksdb/advanced_cache.h>)  // since 7.10 the functions of a Cache are declared apart
+#if __has_include(<rocksdb/advanced_cache.h>)  // since 7.10: declares the functions of a Cache
 #include <rocksdb/advanced_cache.h>
 #endif
 #include <rocksdb/convenience.h>
@@ -30,7 +30,7 @@
 #include <rocksdb/universal_compaction.h>
 #include <rocksdb/utilities/checkpoint.h>
 
-#define XXH_INLINE_ALL  // keys are short: the call would cost more than the hash
+#define XXH_INLINE_ALL  // keys are short: a call would cost more than the hash
 #include <xxhash.h>
 
 #include "common/base/check.h"
@@ -44,20 +44,20 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kChecksumBytes = 4;
-constexpr const char* kStagedName = "apply.staged";  // the file that an Apply writes before it is added
+constexpr const char* kStagedName = "apply.staged";  // the file that an Apply writes before ingesting it
 
 rocksdb::Slice AsSlice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 std::string_view AsView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
-// The key is hashed too: a sound value under a wrong key is damage. Only the lower half is kept: blocks have
-// checksums of their own, this one guards the way from the writer's memory to the reader's.
+// The hash covers the key too: a valid value under a wrong key is damage. Only 32 bits are kept: blocks have
+// their own checksums; this checksum protects the path from the writer's memory to the reader's.
 std::uint32_t ChecksumOf(std::string_view key, std::string_view value) {
   const std::uint64_t of_key = XXH3_64bits(key.data(), key.size());
   const std::uint64_t of_value = XXH3_64bits(value.data(), value.size());
   return static_cast<std::uint32_t>((of_key * 0x9E3779B97F4A7C15u + of_value) >> 16);
 }
 
-// False: too short or not what was written.
+// False: too short, or the checksum does not match.
 bool SplitChecksum(std::string_view key, std::string_view stored, std::string_view* value) {
   if (stored.size() < kChecksumBytes) return false;
   *value = stored.substr(0, stored.size() - kChecksumBytes);
@@ -84,7 +84,8 @@ Status Damaged(const std::string& path, const std::string& what) {
                            "checkpoint and the log; check the disk, too");
 }
 
-// By the reaction that is asked for. A file that the manifest names and the disk has not is damage as well.
+// Maps an error to the reaction that it requires. A file that is in the manifest but not on the disk is
+// damage.
 Status ToStatus(const rocksdb::Status& status, const std::string& path, const std::string& doing) {
   if (status.ok()) return Status::Ok();
   const std::string what = doing + ": " + status.ToString();
@@ -116,15 +117,16 @@ Status SyncDirectory(const fs::path& path) {
   return Status::Unwritten(error, "cannot sync directory " + path.string() + ": " + std::strerror(error));
 }
 
-// Wakes the Apply that waits for merges, and makes the merging thread the last to get a core: there is no
-// deadline on it, but on every commit. Nice 5 and not 19: a thread that gets nothing for minutes ends in
-// kMostRuns and a long wait.
+// Wakes an Apply that waits for compaction, and lowers the priority of the compaction thread: compaction has
+// no deadline, while every commit has one. Nice 5, not 19: a thread without CPU time for minutes would lead
+// to kMostRuns and a long wait.
 class BackgroundWatch : public rocksdb::EventListener {
  public:
   void OnCompactionBegin(rocksdb::DB*, const rocksdb::CompactionJobInfo&) override {
     static thread_local bool lowered = false;
     if (std::exchange(lowered, true)) return;
-    // Refused where a policy forbids it: then it runs at the usual priority, which is right if not polite.
+    // A policy may forbid the change: compaction then runs at the usual priority, which is correct but less
+    // considerate.
     (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), 5);
   }
   void OnCompactionCompleted(rocksdb::DB*, const rocksdb::CompactionJobInfo&) override { Wake(); }
@@ -135,7 +137,7 @@ class BackgroundWatch : public rocksdb::EventListener {
     }
     Wake();
   }
-  // Why merging has failed first.
+  // The reason of the first failed compaction.
   rocksdb::Status Failure() {
     const std::lock_guard lock(mutex_);
     return failure_;
@@ -164,7 +166,7 @@ class BackgroundWatch : public rocksdb::EventListener {
 
 bool IsCallersKey(std::string_view key) { return !key.empty() && key != kMetaKey; }
 
-// Reads a database: as it is, or as it was at a snapshot.
+// Reads a database in its current state, or as of a snapshot.
 class DatabaseReader {
  public:
   DatabaseReader(std::string path, rocksdb::DB& db, const rocksdb::Snapshot* snapshot)
@@ -178,9 +180,9 @@ class DatabaseReader {
   Status ScanFrom(std::string_view prefix, std::string_view from, const Reader::Visit& visit) const {
     rocksdb::ReadOptions read;
     read.snapshot = snapshot_;
-    read.fill_cache = false;  // a scan is read once: it must not push out what Get needs
+    read.fill_cache = false;  // a scan reads each block once and must not evict blocks that Get needs
     read.readahead_size = 1u << 20;
-    std::string end(prefix);  // first key behind all that start with prefix
+    std::string end(prefix);  // the first key after all keys that start with `prefix`
     while (!end.empty() && static_cast<unsigned char>(end.back()) == 0xff) end.pop_back();
     if (!end.empty()) end.back() = static_cast<char>(static_cast<unsigned char>(end.back()) + 1);
     const rocksdb::Slice bound(end);
@@ -229,7 +231,7 @@ class DatabaseReader {
   const rocksdb::Snapshot* snapshot_;
 };
 
-// Of a store to which nothing was written.
+// Reader of a store without any write.
 class NothingYet final : public Reader {
  public:
   Status Get(std::string_view, std::string*) const override { return Status(StatusCode::kNotFound, {}); }
@@ -237,7 +239,7 @@ class NothingYet final : public Reader {
   Result<std::string> Meta() const override { return Status(StatusCode::kNotFound, {}); }
 };
 
-// Where nothing has a number the store is open for reading only, and stays as it is.
+// If the last sequence number is 0, the store is open for reading only and does not change.
 class RocksdbSnapshot final : public Reader {
  public:
   RocksdbSnapshot(const std::string& path, rocksdb::DB& db)
@@ -273,7 +275,7 @@ class RocksdbStore final : public Store {
         read_only_(read_only) {}
 
   ~RocksdbStore() override {
-    // A merge under way is given up, not waited for: its input files are all still there.
+    // An active compaction is cancelled, not awaited: all its input files still exist.
     rocksdb::CancelAllBackgroundWork(db_.get(), /*wait=*/true);
   }
 
@@ -293,7 +295,7 @@ class RocksdbStore final : public Store {
     const std::string staged = path_ + "/" + kStagedName;
     rocksdb::Status wrote = WriteTable(staged, rows, meta);
     if (!wrote.ok()) {
-      (void)options_.env->DeleteFile(staged);  // Open() removes it, too
+      (void)options_.env->DeleteFile(staged);  // Open() removes it as well
       Status status = ToStatus(wrote, path_, "writing " + staged);
       return wrote.IsNoSpace() ? Status::Retry(status.message()) : status;
     }
@@ -301,12 +303,12 @@ class RocksdbStore final : public Store {
 
     rocksdb::IngestExternalFileOptions ingest;
     ingest.move_files = true;             // a hard link and an unlink
-    ingest.write_global_seqno = false;    // the manifest has it; the file stays as it was synced
-    ingest.allow_blocking_flush = false;  // there is no memtable; if there ever is one, say so
+    ingest.write_global_seqno = false;    // the manifest contains the number; the file keeps its synced bytes
+    ingest.allow_blocking_flush = false;  // there is no memtable; if one ever exists, the call fails
     // On return the file, the directory and the manifest are synced (StorePowerLoss tests).
-    // A file that overlaps no other gets number 0, as a snapshot of then would, and under a snapshot of number 0 RocksDB before
-    // 9.10 loses keys when it merges. While there is a snapshot a file gets a number of its own: on an empty database nothing
-    // can be lost meanwhile.
+    // A file that overlaps no other gets sequence number 0, and so would a snapshot of it. Under a snapshot
+    // with number 0, RocksDB before 9.10 loses keys when it compacts. While a snapshot exists, an ingested
+    // file gets its own number; the database is empty, so nothing can be lost meanwhile.
     const bool first = NeverNumbered() && Meta().status().code() == StatusCode::kNotFound;
     rocksdb::Status added;
     {
@@ -329,15 +331,15 @@ class RocksdbStore final : public Store {
     const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
     if (status.ok()) status = checkpoint->CreateCheckpoint(path);
     if (!status.ok()) return ToStatus(status, path_, "copying to " + path);
-    // RocksDB renames into place and syncs the copy, not the directory that now names it.
+    // RocksDB renames the copy into place and syncs it, but does not sync the directory that contains it.
     const fs::path parent = fs::path(path).parent_path();
     return SyncDirectory(parent.empty() ? fs::path(".") : parent);
   }
 
-  // File by file: every block, then every value as a reader gets it, older ones that no reader gets any more included. In the
-  // order of one file that costs a fraction of what it does in the order of all.
+  // Per file: checks every block, then every value as a reader gets it, including older values that no reader
+  // gets any more. Reading each file in its own order costs a fraction of reading all files in merged order.
   Status Verify() const override {
-    if (!read_only_)  // else a merge may end meanwhile and remove what it has merged
+    if (!read_only_)  // otherwise a compaction could end meanwhile and remove its input files
       if (Status s = ToStatus(db_->DisableFileDeletions(), path_, "verifying"); !s.ok()) return s;
     Status found = Status::Ok();
     std::vector<rocksdb::LiveFileMetaData> files;
@@ -349,7 +351,7 @@ class RocksdbStore final : public Store {
     return found;
   }
 
-  // Nothing in it has a number: no snapshot may be taken.
+  // No row has a sequence number: a snapshot must not be taken.
   bool NeverNumbered() const { return db_->GetLatestSequenceNumber() == 0; }
 
   std::uint64_t disk_bytes() const override {
@@ -361,8 +363,8 @@ class RocksdbStore final : public Store {
 
  private:
   rocksdb::Status WriteTable(const std::string& staged, const std::vector<Row>& rows, std::string_view meta) {
-    // Dropping written pages from the page cache (the default) would make the next merge read them from the
-    // disk.
+    // Dropping written pages from the page cache (RocksDB's default) would make the next compaction read them
+    // from the disk.
     rocksdb::SstFileWriter writer(rocksdb::EnvOptions(options_), options_, db_->DefaultColumnFamily(),
                                   /*invalidate_page_cache=*/false);
     rocksdb::Status status = writer.Open(staged);
@@ -386,12 +388,12 @@ class RocksdbStore final : public Store {
     return status.ok() ? writer.Finish() : status;
   }
 
-  // Adding a file never waits for merges by itself (writes to a memtable do): without this, reads would slow
-  // down without bound as runs pile up.
+  // Ingesting a file never waits for compaction by itself (writes to a memtable do): without this wait, reads
+  // would slow down without bound as runs accumulate.
   Status WaitForMerges() {
     for (;;) {
       std::string runs;
-      // Known for every database; an answer that is no number reads as 0, and nobody waits for it.
+      // Known for every database; an answer that is not a number reads as 0, and Apply does not wait.
       (void)db_->GetProperty(rocksdb::DB::Properties::kNumFilesAtLevelPrefix + "0", &runs);
       if (std::atoi(runs.c_str()) < kMostRuns) return Status::Ok();
       std::uint64_t failures = 0;
@@ -433,7 +435,7 @@ class RocksdbStore final : public Store {
   std::string value_buffer_;  // of Apply, kept for its capacity
 };
 
-// RocksDB takes a directory without CURRENT for a new database and clears it out. Tables without CURRENT are
+// RocksDB treats a directory without CURRENT as a new database and clears it. Tables without CURRENT are
 // damage.
 bool LostItsRoot(const fs::path& path) {
   std::error_code error;
@@ -452,7 +454,8 @@ void AppendChecksum(std::string_view key, std::string* value) {
 }
 
 StoreMemory::StoreMemory(std::uint64_t block_cache_bytes) : parts_(std::make_unique<Parts>()) {
-  // A fifth is kept for index and filter blocks, without which a read of an absent key would go to the disk.
+  // A fifth is reserved for index and filter blocks, without which a read of an absent key would access the
+  // disk.
   parts_->cache =
       rocksdb::NewLRUCache(block_cache_bytes, /*num_shard_bits=*/-1, /*strict_capacity_limit=*/false,
                            /*high_pri_pool_ratio=*/0.2);
@@ -468,9 +471,9 @@ rocksdb::Options TunedOptions(const StoreMemory& memory) {
   table.block_cache = memory.parts().cache;
   table.filter_policy = memory.parts().filter;
   table.whole_key_filtering = true;
-  table.cache_index_and_filter_blocks = true;  // else they grow outside of every budget
+  table.cache_index_and_filter_blocks = true;  // otherwise they grow outside of every budget
   table.cache_index_and_filter_blocks_with_high_priority = true;
-  // All tables, not only those as small as a memtable: a Get looks at the filter of every run.
+  // For all tables, not only for those as small as a memtable: a Get reads the filter of every run.
   table.metadata_cache_options.unpartitioned_pinning = rocksdb::PinningTier::kAll;
   table.block_size = 8u << 10;
   table.format_version = 5;  // the newest that RocksDB 7.8 and 9.10 both read
@@ -478,10 +481,10 @@ rocksdb::Options TunedOptions(const StoreMemory& memory) {
 
   rocksdb::Options options;
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-  options.compression = rocksdb::kNoCompression;  // values are packed; lz4 costs more CPU than all the rest
+  options.compression = rocksdb::kNoCompression;  // values are packed; lz4 costs more CPU than all other work
   options.compaction_style = rocksdb::kCompactionStyleUniversal;
   options.level0_file_num_compaction_trigger = kCompactAtRuns;
-  options.level0_slowdown_writes_trigger = kMostRuns;  // concerns memtables, of which there are none
+  options.level0_slowdown_writes_trigger = kMostRuns;  // applies to memtables, which do not exist
   options.level0_stop_writes_trigger = kMostRuns + 4;
   options.compaction_options_universal.max_size_amplification_percent = 200;
   options.compaction_options_universal.allow_trivial_move = false;
@@ -489,10 +492,10 @@ rocksdb::Options TunedOptions(const StoreMemory& memory) {
   options.num_levels = 7;
   options.target_file_size_base = 256u << 20;
   options.write_buffer_size = 1u << 20;  // never used; reserved per database
-  options.max_background_jobs = 2;       // one thread that merges, for all stores of the process
+  options.max_background_jobs = 2;       // one compaction thread for all stores of the process
   options.max_subcompactions = 1;
   options.compaction_readahead_size = 2u << 20;
-  options.bytes_per_sync = 1u << 20;  // or the sync at the end of a large file stalls the log's
+  options.bytes_per_sync = 1u << 20;  // otherwise the sync at the end of a large file stalls the log's syncs
   options.max_open_files = 128;
   options.skip_stats_update_on_db_open = true;
   options.max_manifest_file_size = 16u << 20;
@@ -517,25 +520,26 @@ Result<std::unique_ptr<Store>> OpenRocksdbStoreOn(const RocksdbStoreOptions& wan
   rocksdb::Options options = TunedOptions(*wanted.memory);
   options.env = env;
   options.create_if_missing = wanted.create && !wanted.read_only;
-  // Nothing reads that file, and its error does not say what is wrong.
+  // Nothing reads the options file, and its error does not name a cause.
   options.fail_if_options_file_error = false;
   options.listeners.push_back(watch);
   rocksdb::DB* opened = nullptr;
   rocksdb::Status status = wanted.read_only ? rocksdb::DB::OpenForReadOnly(options, path, &opened)
                                             : rocksdb::DB::Open(options, path, &opened);
   std::unique_ptr<rocksdb::DB> db(opened);
-  // A damaged CURRENT or MANIFEST shows as an argument that makes no sense.
+  // RocksDB reports a damaged CURRENT or MANIFEST as an invalid argument.
   if (status.IsInvalidArgument()) return Damaged(path, "opening: " + status.ToString());
   if (!status.ok()) return ToStatus(status, path, "opening");
   if (!wanted.read_only)
-    (void)env->DeleteFile(path + "/" + kStagedName);  // of an Apply that did not live to add it
+    (void)env->DeleteFile(path + "/" + kStagedName);  // left by an Apply that crashed before ingesting it
 
   auto store = std::make_unique<RocksdbStore>(path, options, wanted.memory, std::move(watch), std::move(db),
                                               wanted.read_only);
-  // Reads one block of the newest file, and refuses a format that is not ours before anybody builds on it.
+  // Reads one block of the newest file, and refuses an unknown format before the store is used.
   const auto meta = store->Meta();
   if (!meta.ok() && meta.status().code() != StatusCode::kNotFound) return meta.status();
-  // Of one file that an older program wrote. What overlaps it, be it its last row alone, gets a number.
+  // The store consists of one file that an older program wrote. A second file that overlaps it, even in the
+  // last row alone, gets a sequence number.
   if (meta.ok() && !wanted.read_only && store->NeverNumbered())
     if (Status s = store->Apply({}, *meta); !s.ok()) return s;
   return std::unique_ptr<Store>(std::move(store));

@@ -17,7 +17,7 @@ namespace cobblestone::stream::embedded {
 namespace {
 
 constexpr std::size_t kPlaceBytes = 40;
-// Each place in a block of its own: a torn write of one cannot reach the other.
+// Each place has its own block: a torn write of one place cannot damage the other.
 constexpr off_t kPlaceStride = 4096;
 constexpr std::uint64_t kMagic = 0x31306b6361636263;  // "cbcack01"
 using Place = std::array<char, kPlaceBytes>;

@@ -16,7 +16,7 @@ constexpr std::uint8_t kVersion = 1;
 constexpr std::uint8_t kCodecNone = 0;
 constexpr std::uint8_t kCodecLz4 = 1;
 
-// Offsets of the header's fields.
+// Offsets of the header fields.
 constexpr std::size_t kAtVersion = 0;
 constexpr std::size_t kAtCodec = 1;
 constexpr std::size_t kAtZero = 2;
@@ -71,7 +71,7 @@ PackedBatch::PackedBatch(std::string_view payload, std::uint32_t count) {
   COBBLESTONE_CHECK(payload.size() < kMaxPayloadBytes,
                     "a batch of " + std::to_string(payload.size()) + " bytes");
   const int bound = LZ4_compressBound(static_cast<int>(payload.size()));
-  // Not zeroed: the pages behind what the compressor writes are never touched.
+  // Not zeroed: pages beyond the compressor's output are never touched.
   data_ = std::make_unique_for_overwrite<char[]>(kBatchHeaderBytes + static_cast<std::size_t>(bound));
   char* const header = data_.get();
   char* const body = header + kBatchHeaderBytes;

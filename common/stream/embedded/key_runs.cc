@@ -53,7 +53,7 @@ void KeyRuns::Add(std::string_view key, RecordPlace place) {
   AppendOrdered(open_.bytes, std::uint64_t{place.partition} << 48 | place.offset);
   const std::string_view entry = std::string_view(open_.bytes).substr(at);
   open_.references.push_back({.high = PrefixOf(entry),
-                              .low = PrefixOf(entry.substr(8)),  // an entry has ten bytes at least
+                              .low = PrefixOf(entry.substr(8)),  // an entry has at least ten bytes
                               .at = at,
                               .size = static_cast<std::uint32_t>(entry.size())});
   ++entries_;
@@ -112,7 +112,7 @@ Status KeyRuns::Merge(const std::function<Status(std::string_view)>& visit) cons
     Cursor cursor = cursors.top();
     cursors.pop();
     const std::string_view entry = cursor.run->Entry(cursor.at());
-    if (entry != last) {  // a record may name a key twice
+    if (entry != last) {  // a record may contain a key twice
       if (Status status = visit(entry); !status.ok()) return status;
       last = entry;
     }

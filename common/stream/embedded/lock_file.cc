@@ -41,7 +41,8 @@ Result<LockFile> LockFile::Take(const std::string& path) {
     return Failed("lock", path);
   }
   const std::string pid = std::to_string(::getpid()) + "\n";
-  // The pid is for people; a full disk must not keep the owner from starting to make room.
+  // The pid is information for operators. A full disk must not prevent the owner from starting and freeing
+  // space.
   if (::ftruncate(fd, 0) == 0) {
     [[maybe_unused]] const ssize_t written = ::pwrite(fd, pid.data(), pid.size(), 0);
   }

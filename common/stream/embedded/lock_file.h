@@ -14,7 +14,7 @@ class LockFile {
   // (the message has its pid and what to do). Never waits.
   static Result<LockFile> Take(const std::string& path);
 
-  // Ok: nobody holds the lock now. kFenced: another process does.
+  // Ok: the lock is free. kFenced: another process does.
   static Status CheckFree(const std::string& path);
 
   LockFile(LockFile&& other) noexcept;

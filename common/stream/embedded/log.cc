@@ -31,13 +31,14 @@ namespace {
 
 constexpr std::uint64_t kStoredCacheBytes = 32u << 20;
 
-// A merged batch holds no more before compression: one who looks for a record unpacks a whole batch.
+// A merged batch has at most this size before compression: a reader of one record decompresses a whole batch.
 constexpr std::uint64_t kMergedBytes = 256u << 10;
 
-// So much is worth a synced write at once.
+// This many pending bytes justify a synced write without further waiting.
 constexpr std::uint64_t kGatheredBytes = 4u << 20;
 
-// Append times are told to a quarter of a second, so that units which become durable together mostly share one.
+// Append times have a resolution of a quarter of a second, so that units which become durable together mostly
+// share one time.
 double Coarse(double time) { return std::floor(time * 4) / 4; }
 
 double WallClock() {
@@ -92,7 +93,7 @@ class LogImpl final : public Log {
     TopicPartition where;
     std::uint64_t begin = 0;
   };
-  // A unit, or a trim, on its way to the disk.
+  // A unit or a trim that is not yet on disk.
   struct Pending {
     std::uint64_t ticket = 0;
     std::vector<PendingBatch> batches;
@@ -116,7 +117,7 @@ class LogImpl final : public Log {
   void PutBatches(const std::deque<Pending>& units, rocksdb::WriteBatch& to);
   void RunCommitter();
   void RunReclaimer();
-  [[nodiscard]] double TrimmedShare() const;  // of the records of topics that are trimmed; with mutex_
+  [[nodiscard]] double TrimmedShare() const;  // of the records of trimmed topics; with mutex_
   Status VerifyPartition(TopicPartition where, const std::function<void(std::uint64_t)>& progress) const;
   [[noreturn]] void Die(const std::string& what) const;
 
@@ -126,9 +127,9 @@ class LogImpl final : public Log {
   StoredReader stored_;
 
   mutable std::mutex mutex_;
-  std::condition_variable work_;     // the committer's
-  std::condition_variable room_;     // Append() waits for it
-  std::condition_variable told_cv_;  // WaitDurable()
+  std::condition_variable work_;     // wakes the committer
+  std::condition_variable room_;     // Append() waits for space
+  std::condition_variable told_cv_;  // WaitDurable() waits for callbacks
   std::deque<Pending> pending_;
   AppendClock clock_;
   std::vector<Extent> extents_;  // by slot
@@ -138,23 +139,23 @@ class LogImpl final : public Log {
   std::uint64_t last_ticket_ = 0;
   std::uint64_t last_trim_ticket_ = 0;
   std::uint64_t durable_ticket_ = 0;
-  std::uint64_t told_ticket_ = 0;  // callbacks have run up to here
+  std::uint64_t told_ticket_ = 0;  // callbacks have run up to this ticket
   bool telling_ = false;
   bool stopping_ = false;
-  bool gathering_ = false;  // the committer waits for more, not for the first
-  bool hastened_ = false;   // it need not
+  bool gathering_ = false;  // the committer waits for more units, not for the first one
+  bool hastened_ = false;   // the committer must not wait any longer
   LogCounters counters_;
 
   std::shared_mutex listener_mutex_;
   std::function<void()> listener_;
 
-  std::string merged_;  // the committer's, reused
+  std::string merged_;  // the committer's buffer, reused
 
   std::mutex reclaim_mutex_;           // one Reclaim() at a time
-  std::condition_variable trimmed_;    // the reclaimer's; guarded by mutex_
-  std::uint64_t trimmed_records_ = 0;  // since the last look of the reclaimer
+  std::condition_variable trimmed_;    // wakes the reclaimer; guarded by mutex_
+  std::uint64_t trimmed_records_ = 0;  // since the reclaimer last checked
   bool reclaiming_ = false;
-  std::condition_variable reclaimed_;  // trimmed_records_ is 0 and nothing is being reclaimed
+  std::condition_variable reclaimed_;  // signalled when a Reclaim() ends
 
   std::thread committer_;
   std::thread reclaimer_;
@@ -218,7 +219,7 @@ void LogImpl::Die(const std::string& what) const {
       "acknowledged is lost";
   if (options_.on_fatal) options_.on_fatal(message);
   SayLastWords(message);
-  // Not exit(): destructors would wait for what can never be written.
+  // Not exit(): destructors would wait for units that can never be written.
   ::_exit(kFailedWriteExitCode);
 }
 
@@ -248,7 +249,8 @@ std::uint64_t LogImpl::Append(LogUnit unit) {
   bool wake = false;
   {
     std::unique_lock lock(mutex_);
-    // While callbacks run nobody waits: a callback may need a mutex that a caller of Append() holds.
+    // Append() does not wait while callbacks run: a callback may need a mutex that a caller of Append()
+    // holds.
     room_.wait(lock, [&] { return pending_bytes_ < options_.pending_bytes || telling_; });
     ticket = pending.ticket = ++last_ticket_;
     pending_bytes_ += pending.bytes;
@@ -294,12 +296,13 @@ void LogImpl::RunCommitter() {
   }
 }
 
-// What several units have for one partition is stored as one batch: a batch costs about as much as a hundred records.
+// Merges what several units contain for one partition into one batch: a batch costs about as much as a
+// hundred records.
 void LogImpl::PutBatches(const std::deque<Pending>& units, rocksdb::WriteBatch& to) {
   std::vector<const PendingBatch*> batches;
   for (const Pending& unit : units)
     for (const PendingBatch& one : unit.batches) batches.push_back(&one);
-  // Those of one partition stay in order.
+  // The batches of a partition stay in order.
   std::stable_sort(batches.begin(), batches.end(),
                    [](const PendingBatch* a, const PendingBatch* b) { return a->slot < b->slot; });
   for (std::size_t i = 0; i < batches.size();) {
@@ -433,7 +436,7 @@ Result<BatchRef> LogImpl::Read(TopicPartition where, std::uint64_t offset) {
   }
   Result<BatchRef> batch = stored_.Read(where, offset);
   if (!batch.ok() || *batch != nullptr) return batch;
-  if (const std::uint64_t begin = Begin(where); offset < begin) return trimmed(begin);  // a moment ago
+  if (const std::uint64_t begin = Begin(where); offset < begin) return trimmed(begin);  // since the check
   return Status::Corrupted(Name(where) + " of the log in " + options_.path + " has a gap at offset " +
                            std::to_string(offset) + ": stored batches are missing; restore it from a copy");
 }
@@ -474,12 +477,12 @@ Result<std::string> LogImpl::GetRow(std::string_view key) const {
     const auto row = pending_rows_.find(key);
     if (row != pending_rows_.end()) return row->second.value;
   }
-  return database_->GetRow(key);  // what left pending_rows_ is there
+  return database_->GetRow(key);  // contains every row that has left pending_rows_
 }
 
 Status LogImpl::ScanRows(std::string_view prefix,
                          const std::function<void(std::string_view, std::string_view)>& visit) const {
-  // Both views of one moment: what was committed by then, and what was not.
+  // Both views are of one moment: the stored rows and the pending rows.
   std::vector<std::pair<std::string, std::string>> pending;
   std::unique_ptr<rocksdb::Iterator> stored;
   {
@@ -495,7 +498,7 @@ Status LogImpl::ScanRows(std::string_view prefix,
     const std::string_view key = LogDatabase::RowKeyOf(*stored);
     if (!key.starts_with(prefix)) break;
     for (; next != pending.end() && next->first < key; ++next) visit(next->first, next->second);
-    if (next != pending.end() && next->first == key) continue;  // newer, visited before the next stored one
+    if (next != pending.end() && next->first == key) continue;  // pending is newer, and visited next
     visit(key, {stored->value().data(), stored->value().size()});
   }
   for (; next != pending.end(); ++next) visit(next->first, next->second);
@@ -512,9 +515,10 @@ void LogImpl::Trim(TopicPartition where, std::uint64_t offset) {
     COBBLESTONE_CHECK(offset <= tail_.durable_end(slot), Name(where) + " is not durable up to there");
     if (offset <= extents_[slot].begin) return;
   }
-  // The start of the stored batch; its own end when `offset` is the partition's. Batches in memory may be smaller.
+  // The first offset of the stored batch that contains `offset`; `offset` itself if it is the end of the
+  // partition. Batches in memory may be smaller.
   const Result<BatchRef> batch = stored_.Read(where, offset);
-  if (!batch.ok()) return;  // trimmed further meanwhile, or damaged: then whoever reads it stops
+  if (!batch.ok()) return;  // trimmed further meanwhile, or damaged: a reader will report the damage
   if (*batch != nullptr) begin = (*batch)->first;
 
   std::vector<BatchRef> gone;
@@ -551,11 +555,11 @@ void LogImpl::RunReclaimer() {
     trimmed_.wait(lock, [&] { return trimmed_records_ > 0 || stopping_; });
     if (stopping_) return;
     lock.unlock();
-    // How many bytes the trimmed records take is not known without reading them: their share is.
+    // The size of the trimmed records is unknown without reading them; their share of all records is known.
     const std::uint64_t file_bytes = database_->trimmed_file_bytes();
     lock.lock();
     if (TrimmedShare() * static_cast<double>(file_bytes) < static_cast<double>(options_.write_buffer_bytes)) {
-      // Not worth the small files that it makes, unless nothing more comes.
+      // Not worth the small files that a reclaim would create, unless no further trims or appends arrive.
       const std::uint64_t seen = trimmed_records_;
       const std::uint64_t ticket_before = last_ticket_;
       const bool more = trimmed_.wait_for(lock, options_.reclaim_idle,
@@ -565,7 +569,7 @@ void LogImpl::RunReclaimer() {
     trimmed_records_ = 0;
     reclaiming_ = true;
     lock.unlock();
-    // A failure here loses nothing; a disk that cannot be written shows at the next commit.
+    // A failed reclaim loses nothing; the next commit reports a disk that cannot be written.
     [[maybe_unused]] const Status ignored = Reclaim();
     lock.lock();
     reclaiming_ = false;
@@ -586,7 +590,7 @@ Status LogImpl::Reclaim() {
     const std::scoped_lock lock(mutex_);
     ticket = last_trim_ticket_;
   }
-  WaitDurable(ticket);  // what is on its way counts too
+  WaitDurable(ticket);  // pending trims count too
   return database_->Reclaim();
 }
 
@@ -608,7 +612,7 @@ Status LogImpl::VerifyPartition(TopicPartition where,
   Status damage;
   const Status status = database_->ReadFrom(where, begin, [&](std::uint64_t first, std::string_view stored) {
     if (first >= end) return false;
-    if (first < begin) return true;  // the trim is on its way to the disk
+    if (first < begin) return true;  // the trim is not yet on disk
     const Result<BatchHeader> header = CheckBatch({.where = where, .first = first}, stored);
     if (!header.ok()) {
       damage = header.status();
@@ -627,7 +631,7 @@ Status LogImpl::VerifyPartition(TopicPartition where,
   if (!status.ok()) return status;
   if (!damage.ok()) return damage;
   if (next >= end || Begin(where) > begin)
-    return Status::Ok();  // trimmed meanwhile: the next one looks again
+    return Status::Ok();  // trimmed meanwhile: a later Verify() checks again
   return Status::Corrupted(Name(where) + " of the log in " + options_.path + " ends at offset " +
                            std::to_string(next) + " on disk, at " + std::to_string(end) +
                            " by its own account; restore it from a copy");

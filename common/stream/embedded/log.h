@@ -3,7 +3,7 @@
 //
 // Order: Append() fixes the order of units. Units become durable in this order, several per synced write.
 // Readers in this process see a unit at once (from memory), so a stage may process records that are not
-// durable yet. Its outputs are appended behind them and cannot become durable first. Only WaitDurable() and
+// durable yet. Its outputs are appended after them and cannot become durable first. Only WaitDurable() and
 // on_durable may acknowledge anything to the outside.
 //
 // Threads: every method may be called from any thread. A failed write ends the process with a message for the
@@ -127,7 +127,7 @@ class Log {
       const std::function<void(std::string_view key, std::string_view value)>& visit) const = 0;
 
   // Trims whole batches before `offset`: Begin() moves at once to the first offset of the batch that contains
-  // `offset`. CHECK-fails for topics kept for ever and beyond DurableEnd(). Space is reclaimed in the
+  // `offset`. CHECK-fails for topics kept forever and beyond DurableEnd(). Space is reclaimed in the
   // background when it amounts to a write buffer, or when the log has been idle. After a crash the trim may
   // have to be repeated.
   virtual void Trim(TopicPartition where, std::uint64_t offset) = 0;

@@ -28,18 +28,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Rows of the default family.
+// Rows of the default column family.
 constexpr std::string_view kCommitRow = "c";    // number of the last commit, u64
 constexpr std::string_view kEpochRow = "e";     // owner's epoch, u64
-constexpr std::string_view kManifestRow = "m";  // the topics, a line for each
+constexpr std::string_view kManifestRow = "m";  // the topics, one per line
 constexpr char kBeginPrefix = 'b';  // + topic and partition: first offset that is not trimmed, u64
 constexpr char kUserPrefix = 'r';   // + the caller's key
 
-// For damage that no open gets past.
+// For damage that Open() never accepts.
 constexpr std::string_view kRestore =
     "nothing was changed; check the disk and restore the data directory from a copy";
 
-// For damage that LogOptions::accept_loss gets past; the program offers it by this name.
+// For damage that LogOptions::accept_loss accepts; the message names the program's option.
 std::string Remedy(const LogDatabaseOptions& options) {
   std::string text(kRestore);
   if (!options.accept_loss)
@@ -71,7 +71,7 @@ std::string ManifestText(const std::vector<TopicSpec>& topics) {
   return text;
 }
 
-// The first line in which two texts differ, of each.
+// The first line in which the two texts differ, from each text.
 std::pair<std::string, std::string> FirstDifference(std::string_view a, std::string_view b) {
   while (true) {
     const std::string_view line_a = a.substr(0, a.find('\n'));
@@ -82,7 +82,7 @@ std::pair<std::string, std::string> FirstDifference(std::string_view a, std::str
   }
 }
 
-// The number of a commit is its first row.
+// The number of a commit is the first row of its batch.
 class FirstCommit final : public rocksdb::WriteBatch::Handler {
  public:
   rocksdb::Status PutCF(std::uint32_t family, const rocksdb::Slice& key,
@@ -105,8 +105,8 @@ class FirstCommit final : public rocksdb::WriteBatch::Handler {
   std::optional<std::uint64_t> commit_;
 };
 
-// Sees every commit that recovery takes from the write-ahead log, and stops it at a gap: recovery accepts an incomplete
-// last record in each of several files, and would go on behind it.
+// Sees every commit that recovery reads from the write-ahead log, and stops recovery at a gap: recovery
+// accepts an incomplete last record in each of several files, and would continue with the next file.
 class CommitsWithoutGap final : public rocksdb::WalFilter {
  public:
   WalProcessingOption LogRecordFound(unsigned long long /*file*/, const std::string& /*name*/,
@@ -133,8 +133,8 @@ class CommitsWithoutGap final : public rocksdb::WalFilter {
   std::string gap_;
 };
 
-// Notes in each file of rows which commit it goes up to, so that an open can tell whether the write-ahead log goes on
-// from there: a file at its start may have been lost.
+// Stores in each file of rows the number of the last commit that it contains, so that Open() can check
+// whether the write-ahead log continues from there: its first file may have been lost.
 class CommitOfFile final : public rocksdb::TablePropertiesCollector {
  public:
   static constexpr const char* kProperty = "cobblestone.commit";
@@ -172,13 +172,13 @@ rocksdb::ColumnFamilyOptions BatchFamily(std::uint64_t write_buffer_bytes,
                                          const std::shared_ptr<rocksdb::TableFactory>& table) {
   rocksdb::ColumnFamilyOptions family;
   family.table_factory = table;
-  family.compression = rocksdb::kNoCompression;  // batches come compressed
+  family.compression = rocksdb::kNoCompression;  // batches are already compressed
   family.write_buffer_size = write_buffer_bytes / 2;
   family.max_write_buffer_number = 4;
   family.enable_blob_files = true;
   family.min_blob_size = 0;
-  family.blob_file_size = 1u << 30;               // one blob file a flush
-  family.enable_blob_garbage_collection = false;  // only as Reclaim() asks for it
+  family.blob_file_size = 1u << 30;               // one blob file per flush
+  family.enable_blob_garbage_collection = false;  // only when Reclaim() requests it
   return family;
 }
 
@@ -208,9 +208,9 @@ std::map<std::string, std::uint64_t> FilesOf(const std::string& path) {
   return files;
 }
 
-// Recovery flushes what it has read when that fills a write buffer, and an open that is refused then leaves files which
-// no list of files names: one more set at each attempt of a service manager. While the lists are as they were, whatever
-// was not there `before` is such a one.
+// Recovery flushes the records it has read when they fill a write buffer. A refused open then leaves files
+// that no manifest contains: one more set at each attempt of a service manager. As long as the manifests are
+// unchanged, every file that did not exist `before` is such a file and is removed.
 void RemoveWhatRefusedOpenMade(const std::string& path, const std::map<std::string, std::uint64_t>& before) {
   const std::map<std::string, std::uint64_t> after = FilesOf(path);
   for (const auto& [name, size] : before) {
@@ -219,27 +219,28 @@ void RemoveWhatRefusedOpenMade(const std::string& path, const std::map<std::stri
     if (list && (now == after.end() || now->second != size)) return;
   }
   for (const auto& [name, size] : after) {
-    std::error_code stays;  // and the next open that is not refused removes it
+    std::error_code stays;  // ignored: the next successful open removes the file
     if (before.count(name) == 0) fs::remove(path + "/" + name, stays);
   }
 }
 
 rocksdb::DBOptions CommonOptions(std::uint64_t write_buffer_bytes) {
   rocksdb::DBOptions db;
-  // Nobody waits for a compaction or, with the next write buffer in use, for a flush; for results somebody does.
+  // No request waits for a compaction or, while another write buffer is free, for a flush; requests do wait
+  // for results.
   for (const auto pool : {rocksdb::Env::LOW, rocksdb::Env::HIGH})
     (void)db.env->LowerThreadPoolCPUPriority(pool, rocksdb::CpuPriority::kLow);
   db.info_log = std::make_shared<store::SilentLogger>();
   db.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   db.track_and_verify_wals_in_manifest = true;
-  // What an open may have to read again, and so how long it takes.
+  // Limits the bytes that an open may have to read again, and so its duration.
   db.max_total_wal_size = write_buffer_bytes;
-  // An open that is refused for want of evidence must leave the write-ahead log as it found it.
+  // An open that is refused for lack of evidence must leave the write-ahead log unchanged.
   db.avoid_flush_during_recovery = true;
   db.skip_stats_update_on_db_open = true;
-  db.max_open_files = 256;           // blob files are many and are read rarely
-  db.advise_random_on_open = false;  // reading on from an offset is what readers do
-  db.bytes_per_sync = 1u << 20;      // a flush must not leave a lump for the next commit's sync
+  db.max_open_files = 256;           // blob files are many and rarely read
+  db.advise_random_on_open = false;  // readers read sequentially from an offset
+  db.bytes_per_sync = 1u << 20;      // a flush must not leave many unsynced bytes to the next commit's sync
   db.max_background_jobs = 2;
   db.max_bgerror_resume_count = 0;  // a failed write ends the process, see log.h
   db.stats_dump_period_sec = 0;
@@ -255,10 +256,10 @@ LogDatabase::LogDatabase(LogDatabaseOptions options, const std::vector<TopicSpec
 LogDatabase::~LogDatabase() {
   if (db_ == nullptr) return;
   for (rocksdb::ColumnFamilyHandle* family : families_) {
-    // Closing a handle only fails for one that is not of this database.
+    // Destroying a handle fails only if the handle belongs to another database.
     [[maybe_unused]] const rocksdb::Status ignored = db_->DestroyColumnFamilyHandle(family);
   }
-  // Nothing is lost by a failing close: what is acknowledged is in the write-ahead log already.
+  // A failed close loses nothing: acknowledged data is already in the write-ahead log.
   [[maybe_unused]] const rocksdb::Status closed = db_->Close();
 }
 
@@ -272,7 +273,7 @@ Result<std::unique_ptr<LogDatabase>> LogDatabase::Open(const LogDatabaseOptions&
   return self;
 }
 
-// Everything that can be seen without RocksDB, which changes files when it opens them.
+// All checks that do not need RocksDB, which changes files when it opens them.
 Status LogDatabase::Prepare() {
   std::error_code error;
   if (options_.read_only) {
@@ -311,7 +312,7 @@ Status LogDatabase::Prepare() {
                                "/CURRENT is missing; " + std::string(kRestore));
     }
     if (options_.read_only) return Status::NotFound("there is no log in " + options_.path);
-    fs::remove_all(db_path_, error);  // left by a process that died while it made a new log
+    fs::remove_all(db_path_, error);  // left by a process that crashed while it created a new log
     return Status::Ok();
   }
 
@@ -327,8 +328,8 @@ Status LogDatabase::Prepare() {
       }
     }
     if (options_.read_only) continue;
-    // The last owner may have been killed between writing and syncing. What is found now counts as durable from here
-    // on, so it must be.
+    // The previous owner may have been killed between writing and syncing. The data found now counts as
+    // durable from here on, so it must be synced.
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     const bool synced = fd >= 0 && ::fdatasync(fd) == 0;
     const int why = errno;
@@ -349,10 +350,11 @@ Status LogDatabase::OpenFiles() {
     db_options.wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
     db_options.avoid_flush_during_recovery = false;  // the next open must not meet the damage again
   }
-  // A log that has acknowledged anything has all its families: a missing one is damage, not a reason to make it.
+  // A log that has acknowledged a commit has all its column families: a missing one is damage and must not be
+  // created.
   const bool may_be_new = !acknowledged_before_ && !options_.read_only;
   db_options.create_if_missing = may_be_new;
-  // Nothing reads that file, and its error does not say what is wrong.
+  // Nothing reads the options file, and its error does not name a cause.
   db_options.fail_if_options_file_error = false;
   db_options.create_missing_column_families = may_be_new;
 
@@ -399,7 +401,7 @@ Status LogDatabase::CheckWalStart(std::uint64_t first_commit) const {
                            std::to_string(first_commit) + ": a file of it is missing; " + Remedy(options_));
 }
 
-// RocksDB looks at a blob file when it reads it; a missing one must stop the open.
+// RocksDB opens a blob file only when reading from it; a missing file must stop Open().
 Status LogDatabase::CheckBlobFiles() const {
   for (rocksdb::ColumnFamilyHandle* family : families_) {
     rocksdb::ColumnFamilyMetaData meta;
@@ -430,7 +432,7 @@ Status LogDatabase::CheckAcknowledged() {
   if (Status status = LoadCommit(); !status.ok()) return status;
   if (options_.accept_loss) return Status::Ok();
   if (!acknowledged_before_) {
-    // The first commit makes the log, and the file comes after it.
+    // The first commit creates the log, and the file `acknowledged` is written after it.
     if (commit_ <= 1) return Status::Ok();
     return Status::Corrupted("the log in " + options_.path +
                              " is damaged: its file `acknowledged` is missing; " + Remedy(options_));
@@ -447,7 +449,7 @@ Status LogDatabase::CheckManifest() {
   if (!row.ok()) return row.status();
   if (!row->has_value()) {
     if (options_.read_only) return Status::NotFound("there is no log in " + options_.path);
-    if (commit_ == 0) return Status::Ok();  // new: Claim() writes it
+    if (commit_ == 0) return Status::Ok();  // new log: Claim() writes the row
     return Status::Corrupted("the log in " + options_.path + " has no list of topics; " +
                              std::string(kRestore));
   }
@@ -487,7 +489,7 @@ rocksdb::ColumnFamilyHandle* LogDatabase::FamilyOf(TopicIndex topic) const {
 
 void LogDatabase::BeginCommit(rocksdb::WriteBatch& batch) {
   batch.Clear();
-  // First: recovery looks no further (CommitsWithoutGap).
+  // Must be the first row: recovery reads no further (CommitsWithoutGap).
   batch.Put(rows(), rocksdb::Slice(kCommitRow.data(), kCommitRow.size()), Number(commit_ + 1));
 }
 
@@ -514,10 +516,10 @@ rocksdb::Status LogDatabase::Write(rocksdb::WriteBatch& batch, bool sync) {
 }
 
 Status LogDatabase::Acknowledge() {
-  if (!options_.sync) return Status::Ok();  // nothing was proved
+  if (!options_.sync) return Status::Ok();  // without sync nothing is proven durable
   AcknowledgedMark mark{.commit = commit_};
   std::unique_ptr<rocksdb::LogFile> wal;
-  // Between the write and here a flush may have started a new file: the mark then says less, and is still true.
+  // A flush may have started a new file since the write: the mark then proves less, but is still true.
   if (db_->GetCurrentWalFile(&wal).ok() && wal != nullptr) {
     mark.wal_file = wal->LogNumber();
     mark.wal_bytes = wal->SizeFileBytes();
@@ -549,7 +551,7 @@ Result<StoredExtent> LogDatabase::Extent(TopicPartition where) const {
 
 Status LogDatabase::ReadFrom(TopicPartition where, std::uint64_t offset,
                              const std::function<bool(std::uint64_t, std::string_view)>& visit) const {
-  // Bounds: a step out of the partition would read a blob of its neighbour for nothing.
+  // Bounds: a step beyond the partition would read a blob of the next partition in vain.
   const std::string lower = BatchKey(where, 0);
   const std::string upper = BatchKey(where, UINT64_MAX);
   const rocksdb::Slice lower_bound(lower);
@@ -598,7 +600,8 @@ void LogDatabase::SeekRow(rocksdb::Iterator& it, std::string_view key) {
 bool LogDatabase::AtRow(const rocksdb::Iterator& it) { return it.Valid() && it.key()[0] == kUserPrefix; }
 
 Status LogDatabase::Reclaim() {
-  // What was trimmed before it was ever flushed lies in the write-ahead log, which goes when all families have left it.
+  // Batches that were trimmed before any flush are only in the write-ahead log, which is deleted once all
+  // families are flushed.
   if (const rocksdb::Status flushed = db_->Flush(rocksdb::FlushOptions(), families_); !flushed.ok()) {
     return FromRocksdb(flushed, doing("giving back space of"));
   }
@@ -609,8 +612,8 @@ Status LogDatabase::Reclaim() {
   options.blob_garbage_collection_policy = rocksdb::BlobGarbageCollectionPolicy::kDisable;
   rocksdb::Status status = db_->CompactRange(options, family, nullptr, nullptr);
 
-  // A slow partition pins files that are mostly garbage. Where the oldest files together are half garbage, their
-  // living batches move to a new file: at most one byte written for each byte given back.
+  // A slow partition keeps files that are mostly garbage. If the oldest files together are half garbage,
+  // their live batches move to a new file: at most one byte is written for each byte freed.
   rocksdb::ColumnFamilyMetaData meta;
   db_->GetColumnFamilyMetaData(family, &meta);
   std::sort(meta.blob_files.begin(), meta.blob_files.end(),
@@ -630,7 +633,7 @@ Status LogDatabase::Reclaim() {
     options.bottommost_level_compaction = rocksdb::BottommostLevelCompaction::kForce;
     status = db_->CompactRange(options, family, nullptr, nullptr);
   }
-  if (status.IsIncomplete()) return Status::Ok();  // stopped: the next one goes on
+  if (status.IsIncomplete()) return Status::Ok();  // stopped: the next Reclaim() continues
   return FromRocksdb(status, doing("giving back space of"));
 }
 
@@ -640,7 +643,7 @@ Status LogDatabase::VerifyFiles() const {
   if (const rocksdb::Status status = db_->VerifyChecksum(); !status.ok()) {
     return FromRocksdb(status, doing("verifying"));
   }
-  // Everything that an open reads, read again beside the open database. No file may go away meanwhile.
+  // Reads everything that an open reads, through a second instance. No file may be deleted meanwhile.
   const std::uint64_t commit = commit_;
   const bool owner = !options_.read_only;
   if (owner) {
@@ -654,7 +657,7 @@ Status LogDatabase::VerifyFiles() const {
   Status status = second.OpenFiles();
   if (status.ok()) status = second.LoadCommit();
   if (owner) {
-    // Fails only when it was not disabled.
+    // Fails only if deletions were not disabled.
     [[maybe_unused]] const rocksdb::Status ignored = db_->EnableFileDeletions();
   }
   if (status.ok() && second.last_commit() < commit) {
@@ -672,7 +675,7 @@ std::uint64_t LogDatabase::disk_bytes() const {
   std::error_code error;
   for (auto it = fs::directory_iterator(db_path_, error); !error && it != fs::directory_iterator();
        it.increment(error)) {
-    std::error_code gone;  // files come and go
+    std::error_code gone;  // files may be created or deleted meanwhile
     const std::uint64_t size = it->file_size(gone);
     if (!gone) bytes += size;
   }

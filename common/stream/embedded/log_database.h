@@ -1,9 +1,9 @@
 // The RocksDB under the log: three column families behind one write-ahead log.
 //
-//   default   small rows: the manifest of topics, the owner's epoch, the number of the last commit, the first offset
-//             of each trimmed partition, the caller's rows
+//   default   small rows: the manifest of topics, the owner's epoch, the number of the last commit, the first
+//             offset of each trimmed partition, the caller's rows
 //   trimmed   batches of topics that are trimmed
-//   forever   batches of topics that are kept for ever
+//   forever   batches of topics that are kept forever
 //
 // Batches are blobs: a flush writes them once into a blob file and leaves a key of a few dozen bytes in the
 // tree, so a compaction never rewrites the ledger. A trim deletes a range of keys; RocksDB deletes a blob
@@ -11,7 +11,7 @@
 // twice, to the write-ahead log and to the blob file, whatever the age of the log.
 //
 // Recovery: mode kTolerateCorruptedTailRecords, which stops at a damaged record and drops an incomplete last
-// one. (RocksDB's default, kPointInTimeRecovery, silently drops everything behind a damaged record.) Three
+// one. (RocksDB's default, kPointInTimeRecovery, silently drops everything after a damaged record.) Three
 // checks catch the remaining damage: RocksDB's manifest has the length of each closed write-ahead file; each
 // commit has a number, and a gap in the numbers stops the recovery; the file `acknowledged` (acknowledged.h)
 // has the acknowledged length of the log.
@@ -78,7 +78,7 @@ class LogDatabase {
 
   // Any thread from here on.
   [[nodiscard]] Result<StoredExtent> Extent(TopicPartition where) const;
-  // Visits the stored batch that contains `offset` and then those behind it, until `visit` returns false.
+  // Visits the stored batch that contains `offset` and then the later ones, until `visit` returns false.
   // Nothing is visited when there is no batch at or before `offset`.
   Status ReadFrom(TopicPartition where, std::uint64_t offset,
                   const std::function<bool(std::uint64_t first, std::string_view stored)>& visit) const;

@@ -9,7 +9,7 @@ Status FromRocksdb(const rocksdb::Status& status, const std::string& doing) {
     return Status::Full(what +
                         "; the disk is full: make room on it and start again, nothing acknowledged is lost");
   }
-  // A file that is not there is reported as an I/O error, and by recovery as corruption.
+  // RocksDB reports a missing file as an I/O error, and during recovery as corruption.
   const bool missing = status.IsPathNotFound() || status.IsNotFound() ||
                        status.ToString().find("No such file") != std::string::npos;
   if (status.IsCorruption() || missing || status.IsInvalidArgument() || status.IsNotSupported()) {

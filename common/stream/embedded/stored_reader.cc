@@ -25,7 +25,7 @@ BatchRef StoredReader::FindKept(TopicPartition where, std::uint64_t offset) {
 
 void StoredReader::Keep(const BatchRef& batch) {
   const auto [place, fresh] = places_.try_emplace({batch->where, batch->first});
-  if (!fresh) return;  // another reader was faster
+  if (!fresh) return;  // another reader has already added the batch
   kept_.push_front({.batch = batch, .place = place});
   place->second = kept_.begin();
   kept_bytes_ += batch->payload.size();
@@ -44,14 +44,14 @@ Result<BatchRef> StoredReader::Read(TopicPartition where, std::uint64_t offset) 
     const auto last = read_up_to_.find(where);
     reads_on = last != read_up_to_.end() && last->second == offset;
   }
-  // Decoding happens without the mutex; two readers of one place may both do it.
+  // Decoding runs without the mutex; two readers of one offset may both decode it.
   std::vector<BatchRef> batches;
   std::uint64_t bytes = 0;
   Status damage;
   const Status status = database_.ReadFrom(where, offset, [&](std::uint64_t first, std::string_view stored) {
     Result<BatchRef> batch = UnpackBatch({.where = where, .first = first}, stored);
     if (!batch.ok()) {
-      // Damage further on concerns whoever gets there.
+      // Damage in a later batch is reported to the reader that reaches it.
       if (batches.empty()) damage = batch.status();
       return false;
     }
@@ -64,7 +64,7 @@ Result<BatchRef> StoredReader::Read(TopicPartition where, std::uint64_t offset) 
   if (batches.empty() || offset >= batches.front()->end()) return BatchRef();
   const std::scoped_lock lock(mutex_);
   read_up_to_[where] = batches.back()->end();
-  // Backwards, so that what is asked for next is the last to go.
+  // In reverse order, so that the batch needed next is evicted last.
   for (auto batch = batches.rbegin(); batch != batches.rend(); ++batch) Keep(*batch);
   return batches.front();
 }

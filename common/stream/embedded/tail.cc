@@ -48,7 +48,8 @@ void Tail::Consumed(std::size_t slot, std::uint64_t offset, std::vector<BatchRef
 void Tail::Evict(std::vector<BatchRef>& gone) {
   for (Partition& partition : partitions_) DropConsumed(partition, gone);
   while (bytes_ > limit_bytes_) {
-    // A look at every partition for each batch that goes: a hundred partitions, some thousand batches a second.
+    // Examines every partition for each evicted batch: about a hundred partitions, some thousand batches per
+    // second.
     Partition* oldest = nullptr;
     for (Partition& partition : partitions_) {
       if (partition.entries.empty()) continue;
@@ -56,7 +57,7 @@ void Tail::Evict(std::vector<BatchRef>& gone) {
       if (front.batch->end() > partition.durable_end) continue;
       if (oldest == nullptr || front.order < oldest->entries.front().order) oldest = &partition;
     }
-    if (oldest == nullptr) return;  // all that is left is not durable yet
+    if (oldest == nullptr) return;  // all remaining batches are not durable yet
     DropFront(*oldest, gone);
   }
 }

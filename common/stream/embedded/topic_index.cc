@@ -27,10 +27,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A query of a log that nobody runs keeps at most this many entries in memory; beyond, it looks through the records.
+// A query of a log without a running owner keeps at most this many entries in memory; the remaining records
+// are scanned.
 constexpr std::size_t kMaxReadOnlyEntries = 4'000'000;
 
-// Rows beside the entries, before all of them: an entry starts with the length of its key, which is not 0.
+// Rows other than entries sort before all entries: an entry starts with the length of its key, which is not
+// 0.
 constexpr std::string_view kNameRow("\0n", 2);
 constexpr std::string_view kPositionPrefix("\0p",
                                            2);  // + partition u32: offset up to which it is indexed, u64
@@ -44,12 +46,13 @@ std::string PositionRow(std::uint32_t partition) {
 rocksdb::Options FileOptions() {
   rocksdb::Options options;
   options.create_if_missing = true;
-  // Nothing reads that file, and its error does not say what is wrong.
+  // Nothing reads the options file, and its error does not name a cause.
   options.fail_if_options_file_error = false;
   options.info_log = std::make_shared<store::SilentLogger>();
   options.compression = rocksdb::kLZ4Compression;
-  // Entries come in no order, so every chunk overlaps every other: merge eight files of a size at a time, and rewrite
-  // an entry about once for each factor of eight that the index grows. A look-up asks each of some twenty files.
+  // Entries arrive in no order, so every chunk overlaps every other: compaction merges eight files of similar
+  // size, and so rewrites an entry about once each time the index grows by a factor of eight. A lookup reads
+  // about twenty files.
   options.compaction_style = rocksdb::kCompactionStyleUniversal;
   options.compaction_options_universal.min_merge_width = 8;
   options.compaction_options_universal.max_size_amplification_percent = 1000;  // nothing is ever overwritten
@@ -111,7 +114,7 @@ class KeyIndexImpl final : public KeyIndex {
   Status ReadPositions();
   Status Follow(std::size_t entries);
   Status LookThrough(std::string_view key, std::vector<RecordPlace>& places);
-  // Of each partition the last `limit`, and more of those that are in memory.
+  // The last `limit` places of each partition, or all places for SIZE_MAX.
   Status FindInFiles(std::string_view key, std::size_t limit, std::vector<RecordPlace>& places) const;
   Result<std::vector<RecordPlace>> Gather(std::string_view key, std::size_t limit);
   Status WriteChunk();
@@ -123,17 +126,17 @@ class KeyIndexImpl final : public KeyIndex {
   const std::unique_ptr<IndexedLog> log_;
   const KeyIndexOptions options_;
   const rocksdb::Options file_options_ = FileOptions();
-  std::unique_ptr<rocksdb::DB> db_;  // none: read_only and nothing indexed yet
+  std::unique_ptr<rocksdb::DB> db_;  // null: read_only and nothing indexed yet
   std::string rebuilt_;
 
-  // Taken in this order.
+  // Lock order: writing_, then mutex_.
   std::mutex writing_;        // one chunk at a time
   mutable std::mutex mutex_;  // runs and positions
-  KeyRuns fresh_;             // followed, not being written
-  KeyRuns leaving_;           // being written
-  Positions followed_;        // fresh_ goes up to here
-  Positions leaving_to_;      // leaving_ goes up to here; empty: there is none
-  Positions indexed_;         // the files go up to here
+  KeyRuns fresh_;             // entries not being written
+  KeyRuns leaving_;           // entries being written
+  Positions followed_;        // fresh_ ends before this offset
+  Positions leaving_to_;      // leaving_ ends before this offset; empty: nothing is being written
+  Positions indexed_;         // the files end before this offset
   std::optional<std::chrono::steady_clock::time_point> fresh_since_;
   Status health_;
 
@@ -176,7 +179,7 @@ Status KeyIndexImpl::OpenFiles() {
   return FromRocksdb(status, doing("opening"));
 }
 
-// kCorrupted: this is not an index of our log.
+// kCorrupted: the index belongs to another log.
 Status KeyIndexImpl::ReadPositions() {
   followed_.assign(options_.partitions, 0);
   if (db_ != nullptr) {
@@ -225,7 +228,8 @@ Status KeyIndexImpl::Start() {
   return status;
 }
 
-// Takes over what is durable and not followed yet, at least until there are `entries`. Needs mutex_.
+// Adds the entries of durable records that are not yet followed, until there are at least `entries` or no
+// more records. Needs mutex_.
 Status KeyIndexImpl::Follow(std::size_t entries) {
   for (std::uint32_t partition = 0; partition < options_.partitions; ++partition) {
     const TopicPartition where{options_.topic, partition};
@@ -235,7 +239,7 @@ Status KeyIndexImpl::Follow(std::size_t entries) {
     while (at < end && fresh_.entries() < entries) {
       const Result<IndexedLog::Piece> piece = log_->Read(where, at);
       if (!piece.ok()) {
-        if (at < log_->Begin(where)) break;  // trimmed this moment
+        if (at < log_->Begin(where)) break;  // trimmed at this moment
         return piece.status();
       }
       if (piece->end == 0) break;
@@ -254,7 +258,7 @@ Status KeyIndexImpl::Follow(std::size_t entries) {
   return Status::Ok();
 }
 
-// What Follow() has left because there is too much of it: read, and forgotten again.
+// Scans the records that Follow() has left because of its limit, without keeping their entries.
 Status KeyIndexImpl::LookThrough(std::string_view key, std::vector<RecordPlace>& places) {
   for (std::uint32_t partition = 0; partition < options_.partitions; ++partition) {
     const TopicPartition where{options_.topic, partition};
@@ -300,7 +304,7 @@ Status KeyIndexImpl::FindInFiles(std::string_view key, std::size_t limit,
   return FromRocksdb(it->status(), doing("reading"));
 }
 
-// Of each partition's run of places, which ascend, the last ones.
+// Keeps the last `limit` places of each partition; the places of a partition are adjacent and ascend.
 void KeepLast(std::size_t limit, std::vector<RecordPlace>& places) {
   std::vector<RecordPlace> kept;
   for (auto first = places.begin(); first != places.end();) {
@@ -334,7 +338,8 @@ Result<std::vector<RecordPlace>> KeyIndexImpl::Gather(std::string_view key, std:
     leaving_.Find(key, places);
     if (Status status = LookThrough(key, places); !status.ok()) return status;
   }
-  // Memory before files: what moves from one to the other meanwhile is found twice, never not at all.
+  // Memory before files: entries that move from memory to the files meanwhile are found twice, and never
+  // missed.
   if (Status status = FindInFiles(key, limit, places); !status.ok()) return status;
   std::sort(places.begin(), places.end());
   places.erase(std::unique(places.begin(), places.end()), places.end());
@@ -347,7 +352,7 @@ Status KeyIndexImpl::WriteChunk() {
   Positions positions;
   {
     const std::scoped_lock lock(mutex_);
-    if (leaving_to_.empty()) {  // else it was left by an attempt that failed
+    if (leaving_to_.empty()) {  // otherwise a failed attempt has left it
       if (followed_ == indexed_) return Status::Ok();
       std::swap(fresh_, leaving_);
       leaving_.Close();
@@ -356,7 +361,7 @@ Status KeyIndexImpl::WriteChunk() {
     }
     positions = leaving_to_;
   }
-  // From here to the end nobody changes leaving_.
+  // From here to the end no other thread changes leaving_.
 
   const std::string file = options_.path + "/next.sst";
   rocksdb::SstFileWriter writer(rocksdb::EnvOptions(), file_options_);
@@ -407,7 +412,7 @@ void KeyIndexImpl::Run() {
     }
     const bool failed = !status.ok();
     health_ = std::move(status);
-    if (full && !failed) continue;  // there may be more
+    if (full && !failed) continue;  // more records may be waiting
     wake_.wait_for(lock, options_.follow_every, [&] { return stopping_; });
   }
 }
@@ -447,7 +452,7 @@ std::uint64_t KeyIndexImpl::disk_bytes() const {
   std::error_code error;
   for (auto it = fs::recursive_directory_iterator(options_.path, error);
        !error && it != fs::recursive_directory_iterator(); it.increment(error)) {
-    std::error_code gone;  // files come and go
+    std::error_code gone;  // files may be created or deleted meanwhile
     const std::uint64_t size = it->is_regular_file(gone) ? it->file_size(gone) : 0;
     if (!gone) bytes += size;
   }

@@ -69,14 +69,15 @@ struct KeyIndexOptions {
 class KeyIndex {
  public:
   // `log` must outlive the index. kCorrupted: damaged, or (read_only) the index of a longer log; the message
-  // says what to do. An unusable index of a log open for writing is rebuilt, and rebuilt() gives the reason.
+  // contains the next step. An unusable index of a log open for writing is rebuilt, and rebuilt() returns the
+  // reason.
   static Result<std::unique_ptr<KeyIndex>> Open(Log& log, const KeyIndexOptions& options);
   static Result<std::unique_ptr<KeyIndex>> Open(std::unique_ptr<IndexedLog> log,
                                                 const KeyIndexOptions& options);
   virtual ~KeyIndex() = default;
 
   // Places of the records with this key, ascending; an empty result is not an error. The places may include
-  // trimmed ones. kRetry: the index is being built and is far behind (the message says how far).
+  // trimmed ones. kRetry: the index is being built and is far behind (the message states how far).
   virtual Result<std::vector<RecordPlace>> Find(std::string_view key) = 0;
 
   // As Find(), but at most the last `limit` places of each partition.

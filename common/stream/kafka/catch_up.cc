@@ -6,7 +6,7 @@ namespace cobblestone::stream::kafka {
 
 namespace {
 
-// What is committed; none: nothing ever was.
+// The committed position; none: nothing was ever committed.
 Result<std::optional<Position>> CommittedPositionOf(Cluster& cluster, std::uint32_t slot, Millis patience) {
   NoListener listener;
   auto group = cluster.NewGroup("catch-up", listener);
@@ -42,7 +42,7 @@ Result<SlotMeta> CatchUp(Cluster& cluster, std::uint32_t slot, const TaskOptions
       if (!task.failure().ok()) return task.failure();
       if (task.phase() == Phase::kStopped)
         return Status::Corrupted("slot " + std::to_string(slot) + ": " + task.problem());
-      if (task.phase() == Phase::kPosition) task.SetPosition(**position);  // its state was thrown away
+      if (task.phase() == Phase::kPosition) task.SetPosition(**position);  // its state was discarded
       if (task.Advance(cluster, cluster.Now() + Millis(200))) {
         moved_at = cluster.Now();
       } else {

@@ -26,7 +26,7 @@ struct CatchUpOptions {
   std::function<void(const SlotCommit&)> executed{};  // called with each re-executed commit
 };
 
-// `space` holds no state of the slot, or an older one to start from. kCorrupted: a re-executed commit gives
+// `space` holds no state of the slot, or an older one to start from. kCorrupted: a re-executed commit has
 // another fingerprint than the journal holds. On return the state is written.
 Result<SlotMeta> CatchUp(Cluster& cluster, std::uint32_t slot, const TaskOptions& options,
                          const SlotFactory& factory, StateSpace& space, Background& background,

@@ -13,9 +13,9 @@ namespace {
 
 constexpr Millis kPatience{10000};
 constexpr Millis kAwhile{200};
-constexpr Millis kRest{5000};  // before it begins anew
+constexpr Millis kRest{5000};  // delay before the follower starts again
 
-// One of several handles of a store.
+// One of several handles to a shared store.
 class SharedStore final : public store::Store {
  public:
   explicit SharedStore(std::shared_ptr<store::Store> store) : store_(std::move(store)) {}
@@ -39,7 +39,8 @@ class SharedStore final : public store::Store {
 
 }  // namespace
 
-// Gives each store that a task has open to readers as well, and waits for them before it is removed.
+// Shares each store that a task has open with readers, and waits for the readers before the store is removed
+// or opened again.
 class StateFollower::Space final : public StateSpace {
  public:
   explicit Space(StateSpace& space) : space_(space) {}
@@ -70,7 +71,7 @@ class StateFollower::Space final : public StateSpace {
     const std::lock_guard lock(mutex_);
     const auto found = stores_.find(slot);
     if (found == stores_.end()) return nullptr;
-    // A reader's own handle: when the last one has gone, whoever waits is told.
+    // A handle for one reader: dropping it wakes TakeBack(), which waits for the last handle.
     return {found->second.get(), [this, held = found->second](const store::Store*) mutable {
               held.reset();
               const std::lock_guard told(mutex_);
@@ -156,7 +157,8 @@ void StateFollower::Work() {
   failure_ = ended;
 }
 
-// Where the slots of tasks that ask for it stand. Those of which nothing was ever committed go on asking.
+// Sets the positions of tasks in Phase::kPosition. A slot without any commit is asked for again at the next
+// call.
 Status StateFollower::FindPositions(Group& group, std::vector<std::unique_ptr<Task>>& tasks, Reader& reader) {
   std::vector<std::uint32_t> wanted;
   for (std::uint32_t k = 0; k < tasks.size(); ++k)
@@ -194,7 +196,7 @@ Status StateFollower::Follow(Reader& reader) {
     for (const auto& task : tasks) {
       if (task == nullptr || task->phase() == Phase::kPosition || stopping_) continue;
       if (task->phase() == Phase::kStopped) {
-        // Whatever is wrong with what is here, it is a copy.
+        // The state here is a copy, so any problem with it is solved by removing it.
         const std::uint32_t slot = task->slot();
         const std::string problem = task->problem();
         tasks.clear();

@@ -23,7 +23,7 @@ bool GroupWatch::Unowned(Group& group, Time now) {
   return true;
 }
 
-// One of them: whose name comes first.
+// Only one member acts: the one with the first id in order.
 bool GroupWatch::WeMustAct(const GroupView& view) const {
   std::set<std::uint32_t> owned;
   for (const GroupMember& member : view.members) {

@@ -53,7 +53,7 @@ Result<Position> DecodePosition(std::uint64_t offset, std::string_view metadata)
     else if (word == "skipped")
       in >> care.skipped;
     else
-      in >> word;  // of a newer program
+      in >> word;  // a field of a newer program
   }
   return position;
 }

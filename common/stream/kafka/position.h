@@ -32,7 +32,7 @@ struct Care {
 };
 
 struct Position {
-  std::uint64_t journal_next = 0;  // the committed offset: behind the last entry
+  std::uint64_t journal_next = 0;  // the committed offset: after the last entry
   std::uint64_t sequence = 0;      // of the last entry; 0: nothing was ever executed
   // The newest complete checkpoint: state as of this sequence. It ends before this offset of the checkpoint
   // partition.

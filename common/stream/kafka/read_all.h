@@ -9,8 +9,8 @@
 
 namespace cobblestone::stream::kafka {
 
-// A status other than ok from `visit` stops the read and is returned. *end: the offset behind the last
-// message or behind the gap after it. kRetry: no progress for `patience` before the end was reached.
+// A status other than ok from `visit` stops the read and is returned. *end: the offset after the last
+// message or after the gap that follows it. kRetry: no progress for `patience` before the end was reached.
 Status ReadAll(Reader& reader, TopicPartition where, std::uint64_t from, Millis patience,
                const std::function<Status(const Message&)>& visit, std::uint64_t* end = nullptr);
 

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kMostTries = 20;
 
-// The newest checkpoint that is whole: its last row says so. *rows: there is something at all.
+// The newest complete checkpoint, as its last row states. *rows: whether the partition contains any row.
 Result<std::optional<SlotMeta>> NewestCheckpoint(Reader& reader, TopicPartition where, Millis patience,
                                                  Position* position, bool* rows) {
   std::optional<SlotMeta> newest;
@@ -46,7 +46,7 @@ Result<std::optional<Position>> PositionByJournal(Cluster& cluster, std::uint32_
     position.sequence = (*checkpoint)->sequence;
     position.journal_next = (*checkpoint)->journal_next;
   }
-  // A journal in which nothing was written yet has no offset behind the checkpoint's.
+  // Before the first write to the journal there is no offset after the checkpoint's.
   const std::uint64_t from = position.journal_next == 0 ? kBeginning : position.journal_next;
   bool any = false;
   Status s = ReadAll(**reader, {options.journal, slot}, from, patience, [&](const Message& message) {

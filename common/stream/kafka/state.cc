@@ -47,7 +47,7 @@ struct Unmap {
 };
 using MappedTrace = std::unique_ptr<Trace, Unmap>;
 
-// Null where the disk has no room for it.
+// Null if the disk has no space.
 MappedTrace MapTrace(const std::string& directory, const std::string& path) {
   std::error_code ignored;
   fs::create_directories(directory, ignored);
@@ -134,7 +134,7 @@ bool IsUnfinishedRestore(std::string_view meta) { return meta == kUnfinished; }
 
 Status WriteState(const StateWrite& write, std::uint64_t checkpointed, store::Store& store) {
   std::vector<store::Row> rows = RowsOf(write);
-  std::deque<std::string> bytes;  // of the markers; they stay where they are
+  std::deque<std::string> bytes;  // of the markers; a deque keeps their addresses
   Status scanned = store.Scan({&kMarker, 1}, [&](std::string_view key, std::string_view) {
     if (key.size() == kMarkerKeyBytes && SequenceOfMarker(key) <= checkpointed) {
       bytes.emplace_back(key);
@@ -168,7 +168,7 @@ Status DropMarkers(const SlotMeta& meta, store::Store& store) {
   return store.Apply(rows, EncodeSlotMeta(meta));
 }
 
-// ---- Into a checkpoint -----------------------------------------------------------------------------------------------
+// ---- Into a checkpoint --------------------------------------------------------------------------------------
 
 Status CheckpointSource::Begin() {
   auto bytes = copy_->Meta();
@@ -255,7 +255,7 @@ Status CheckpointSource::failure() const {
   return failure_;
 }
 
-// ---- And back --------------------------------------------------------------------------------------------------------
+// ---- And back -----------------------------------------------------------------------------------------------
 
 Status CheckpointRestore::Add(std::uint64_t offset, std::string_view key, std::string_view value,
                               bool deleted) {
@@ -266,7 +266,7 @@ Status CheckpointRestore::Add(std::uint64_t offset, std::string_view key, std::s
   }
   if (key == kCheckpointMetaKey) {
     meta_bytes_ = value;
-    if (auto meta = DecodeSlotMeta(value); meta.ok()) meta_ = std::move(*meta);  // else Finish() says so
+    if (auto meta = DecodeSlotMeta(value); meta.ok()) meta_ = std::move(*meta);  // else Finish() fails
     return Status::Ok();
   }
   if (key.size() != kKeyBytes || key[0] == kMarker)
@@ -327,7 +327,7 @@ Status CheckpointTail::Add(std::string_view key, std::string_view value, bool de
     return Status::NotFound("the checkpoint as of commit " + std::to_string(meta->sequence) +
                             " was compacted before it was taken over");
   std::vector<store::Row> write;
-  std::deque<std::string> markers;  // of changes that the checkpoint has
+  std::deque<std::string> markers;  // of changes that the checkpoint contains
   Status s = store_.Scan({&kMarker, 1}, [&](std::string_view marker, std::string_view) {
     markers.emplace_back(marker);
     return Status::Ok();
@@ -336,7 +336,7 @@ Status CheckpointTail::Add(std::string_view key, std::string_view value, bool de
   for (const auto& [name, row] : rows)
     write.push_back({.key = name, .value = row.value, .deleted = row.deleted});
   for (const std::string& marker : markers)
-    write.push_back({.key = marker, .value = {}, .deleted = true});  // no key of a row is behind them
+    write.push_back({.key = marker, .value = {}, .deleted = true});  // sorts after every row key
   if (s = store_.Apply(write, value); !s.ok()) return s;
   rows_ += rows.size();
   *applied = true;

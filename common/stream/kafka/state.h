@@ -21,8 +21,8 @@
 
 namespace cobblestone::stream::kafka {
 
-// What a process was doing when it died. Memory-mapped from a file, so that a write costs nothing; a crash of
-// the machine may lose it.
+// What a process was doing when it crashed. Memory-mapped from a file, so that a write costs nothing; a crash
+// of the machine may lose it.
 struct Trace {
   std::uint64_t processing = 0;  // 1: processing records as the owner
   std::uint64_t executing = 0;   // sequence of the journal commit being re-executed; 0: none

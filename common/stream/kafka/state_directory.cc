@@ -32,7 +32,7 @@ std::string Encode(const DeploymentName& deployment) {
   return text + "checksum " + std::to_string(hasher.Digest().low) + "\n";
 }
 
-// None: it does not say, or not what was written.
+// None: the file is unreadable or its checksum does not match.
 std::optional<DeploymentName> Read(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::stringstream bytes;

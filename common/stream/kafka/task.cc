@@ -12,7 +12,8 @@ namespace {
 
 constexpr int kMostWipes = 3;
 
-// What a process ends with. kRetry is the store's: its disk is full, and an operator must make room.
+// The status with which a process ends. kRetry is from the store: its disk is full, and an operator must free
+// space.
 Status Failure(const Status& status) {
   return status.code() == StatusCode::kRetry ? Status::Full(status.message()) : status;
 }
@@ -71,7 +72,7 @@ TaskStatus Task::Look() const {
     if (reading_inputs_) {
       for (const Feed& feed : feeds_) {
         if (feed.messages.empty() && reader_.AtEnd(feed.where))
-          continue;  // behind it may be ends of transactions
+          continue;  // only transaction markers may follow
         const std::uint64_t end = reader_.KnownEnd(feed.where);
         const std::uint64_t next = slot.next(feed.inputs.front());
         look.lag += end > next ? end - next : 0;
@@ -97,7 +98,7 @@ TaskStatus Task::Look() const {
   return look;
 }
 
-// ---- State on this machine -------------------------------------------------------------------------------------------
+// ---- State on this machine ----------------------------------------------------------------------------------
 
 Status Task::OpenState() {
   store_.reset();
@@ -107,7 +108,8 @@ Status Task::OpenState() {
   if (opened.ok()) {
     const auto bytes = (*opened)->Meta();
     if (bytes.ok() && IsUnfinishedRestore(*bytes)) damage = "a checkpoint was put into it and not finished";
-    // What is committed says whether this program may have the slot; the state here may be that of a newer one that stood by.
+    // The committed position decides whether this program may run the slot. The local state may come from a
+    // newer program that was a standby.
     const auto meta = bytes.ok() ? DecodeSlotMeta(*bytes) : Result<SlotMeta>(bytes.status());
     if (meta.ok() && meta->rules_version > options_.rules_version)
       damage = "it is of rules version " + std::to_string(meta->rules_version) + ", this program has " +
@@ -206,7 +208,7 @@ void Task::FailState(const Status& status) {
     failure_ = Failure(status);
     return;
   }
-  // The log and the checkpoint have everything.
+  // The log and the checkpoint contain everything.
   report_("state of " + Name() + " is thrown away: " + status.message());
   WipeState();
   if (phase_ != Phase::kStopped) phase_ = Phase::kPosition;
@@ -229,7 +231,7 @@ void Task::Stop(std::string problem) {
   report_(Name() + " stops: " + problem_);
 }
 
-// ---- Reading -----------------------------------------------------------------------------------------------------
+// ---- Reading ------------------------------------------------------------------------------------------------
 
 void Task::StartInputs() {
   if (reading_inputs_) return;
@@ -271,7 +273,7 @@ void Task::StopReading() {
   in_message_ = false;
 }
 
-// ---- State writes, checkpoints -------------------------------------------------------------------------------------
+// ---- State writes, checkpoints ------------------------------------------------------------------------------
 
 void Task::StepState(Time now, std::size_t objects) {
   Slot& slot = *parts_.slot;
@@ -286,7 +288,8 @@ void Task::StepState(Time now, std::size_t objects) {
     slot.Evict(options_.object_bytes);
   }
   if (!slot.gathering()) {
-    // A state is as of a commit that is committed, and the last of its message; but where nothing comes after it.
+    // A state write begins only outside of a transaction and after the last entry of a journal message, or at
+    // the last entry to be executed (last_).
     if (debt_ == 0 || touched_ || entry_ || (in_message_ && slot.meta().sequence != last_)) return;
     if (now - last_flush_ < options_.flush_interval && debt_ < options_.flush_debt_records &&
         debt_bytes_ < options_.flush_debt_bytes)
@@ -299,7 +302,7 @@ void Task::StepState(Time now, std::size_t objects) {
   if (!slot.GatherStateWrite(objects)) return;
   write_ = std::make_shared<PendingWrite>();
   write_->write = slot.TakeStateWrite();
-  // From here on no other owner's checkpoint is of a time between two writes of ours.
+  // From here on no checkpoint of another owner falls between two state writes of this task.
   if (write_began_running_ && phase_ == Phase::kRunning) parts_.tables->every_deletion = false;
   background_.Run([write = write_, store = store_, checkpointed = position_.checkpoint_sequence] {
     write->status = WriteState(*write->write, checkpointed, *store);
@@ -310,7 +313,7 @@ void Task::StepState(Time now, std::size_t objects) {
 
 Status Task::FlushState() {
   for (int pass = 0; pass < 2; ++pass) {
-    // The one that is under way, then one of what came since.
+    // First the active state write, then one with the changes since.
     Slot& slot = *parts_.slot;
     if (write_ == nullptr && !slot.gathering()) {
       if (flushed_sequence_ == slot.meta().sequence) break;
@@ -341,10 +344,10 @@ void Task::StepCheckpoint(Time now) {
   }
   if (last_checkpoint_ == Time{}) last_checkpoint_ = now;
   if (write_ != nullptr || now - last_checkpoint_ < options_.checkpoint_interval) return;
-  // An owner before us may have left rows of a checkpoint that it did not finish, of a time after our state's: ours is to say
-  // anew what they say, and so must be of a later one.
+  // A previous owner may have left rows of an unfinished checkpoint that is newer than the written state. The
+  // new checkpoint must replace these rows, so the written state must include every commit up to runs_from_.
   if (flushed_sequence_ <= position_.checkpoint_sequence || flushed_sequence_ < runs_from_) return;
-  if (store_ == nullptr) return;  // there is nothing to copy
+  if (store_ == nullptr) return;  // nothing to copy
   last_checkpoint_ = now;
   auto copy = space_.OpenCopy(k_, *store_);
   if (!copy.ok()) return FailState(copy.status());

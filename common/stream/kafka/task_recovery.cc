@@ -8,7 +8,7 @@ namespace cobblestone::stream::kafka {
 namespace {
 
 constexpr std::uint64_t kBehindCheckpoint =
-    2000;  // commits: state that is so far behind the checkpoint is not worth keeping
+    2000;  // commits: a state that is further behind the checkpoint is discarded
 
 }  // namespace
 
@@ -21,7 +21,7 @@ void Task::SetOwned(bool owned) {
   COBBLESTONE_CHECK(!touched_, "a slot changed hands in the middle of a transaction");
   follows_checkpoints_ = false;
   if (!owned && phase_ == Phase::kRunning) {
-    // What it has is what is committed: from here on it follows.
+    // The state equals the committed state: the task continues as a standby.
     checkpoint_.reset();
     parts_.tables->every_deletion = true;
     phase_ = Phase::kStandby;
@@ -29,7 +29,7 @@ void Task::SetOwned(bool owned) {
     return;
   }
   if (phase_ == Phase::kTailing) StopReading();
-  phase_ = Phase::kPosition;  // where the log stands must be asked anew
+  phase_ = Phase::kPosition;  // the position in the log must be read again
 }
 
 void Task::FollowCheckpoints() {
@@ -37,7 +37,7 @@ void Task::FollowCheckpoints() {
   follows_checkpoints_ = true;
   StopReading();
   background_.Drain();
-  if (!restore_) {  // what is in memory goes
+  if (!restore_) {  // changes in memory are discarded
     if (Status s = OpenSlot(); !s.ok()) return FailState(s);
   }
   phase_ = Phase::kPosition;
@@ -73,10 +73,10 @@ void Task::Decide() {
                 " commits, the cluster knows " + std::to_string(position_.sequence) +
                 ": committed data is missing there. `cobblestone rebuild " + std::to_string(k_) +
                 "` makes the state again from what the cluster has");
-  // A checkpoint says what has changed since the one before, and nothing of what came and went meanwhile: it can be taken
-  // over by that one's state alone.
+  // A checkpoint contains the changes since the previous checkpoint, but no rows that were created and
+  // deleted in between. Only a state as of the previous checkpoint can apply it.
   const bool lost = lost_checkpoint_ != 0 && lost_checkpoint_ == position_.checkpoint_sequence;
-  if (lost && tails()) return;  // until the owner has made another one
+  if (lost && tails()) return;  // wait until the owner has written another checkpoint
   const bool useless = !lost && (tails() ? meta.sequence != position_.checkpoint_sequence
                                          : meta.sequence == 0 || meta.sequence + kBehindCheckpoint <
                                                                      position_.checkpoint_sequence);
@@ -109,7 +109,7 @@ void Task::Decide() {
   Reached();
 }
 
-// Nothing is left to be executed again: the owner runs, others follow.
+// Called when there may be nothing left to re-execute: then an owner runs, and others become standbys.
 void Task::Reached() {
   if (phase_ != Phase::kReexecute) return;
   const SlotMeta& meta = parts_.slot->meta();
@@ -138,11 +138,12 @@ void Task::Run() {
   taken_ = announces_ = true;
   careful_records_ = 0;
   care_ = position_.build == options_.build ? position_.care : Care{};
-  if (care_.tries > kTries) care_.tries = 0;  // it was left at that: who starts it again means it
+  if (care_.tries > kTries) care_.tries = 0;  // it stopped here before: a restart allows new attempts
   const bool processing =
       trace_ == nullptr ? std::exchange(untraced_, false) : std::exchange(trace_->processing, 0) != 0;
   if (position_.owner.empty() || position_.released) return;
-  // Whoever had it is dead. If that was we ourselves, and at something else, no record is to blame.
+  // The previous owner has crashed. If the previous owner was this worker and was not processing records, no
+  // record is to blame.
   if (position_.owner == options_.owner && !processing) return;
   if (care_.tries > 0) ++care_.tries;
   care_.level = std::min<std::uint32_t>(care_.level + 1, Care::kOneByOne);
@@ -177,7 +178,7 @@ void Task::Tend(Time now) {
   if (phase_ == Phase::kRunning && !touched_) StepCheckpoint(now);
 }
 
-// Nothing was ever committed for it: then there can be nothing in its journal.
+// Nothing was ever committed for the slot: its journal must be empty.
 bool Task::CheckFresh() {
   Status s = reader_.Poll({options_.journal, k_}, 1, &journal_);
   if (s.ok()) s = reader_.Poll({options_.checkpoint, k_}, 1, &checkpoint_rows_);
@@ -185,7 +186,7 @@ bool Task::CheckFresh() {
     Fail(s);
     return true;
   }
-  if (!journal_.empty() && !owned_) {  // somebody has begun
+  if (!journal_.empty() && !owned_) {  // another worker has begun to run the slot
     reader_.Stop({options_.checkpoint, k_});
     reading_checkpoint_ = false;
     checkpoint_rows_.clear();
@@ -240,14 +241,15 @@ bool Task::RestoreSome() {
   return true;
 }
 
-// The first and the last row of the checkpoint were there. Without the last one a newer checkpoint is whole by now, whose own
-// took the place; what was read is of an older one then, or of none.
+// Whether the first and the last row of the checkpoint were read. If the last row is missing, a newer
+// checkpoint is complete, and its last row has replaced it; the rows that were read then belong to an older
+// checkpoint or to none.
 bool Task::RestoredWhole() const {
   return restore_->meta().sequence == position_.checkpoint_sequence && restore_->begin();
 }
 
-// What was compacted before it was read, or meanwhile, is not the whole checkpoint where rows of one that was never finished
-// have taken the place of its own. That takes one that lay unfinished for as long as min.compaction.lag.ms.
+// If compaction ran before or during the read, rows of a later, unfinished checkpoint may have replaced rows
+// of this one. This requires a checkpoint that stayed unfinished for min.compaction.lag.ms.
 bool Task::ConfirmRestore() {
   const TopicPartition where{options_.checkpoint, k_};
   bool lost = !RestoredWhole();
@@ -295,7 +297,7 @@ bool Task::EndRestore() {
   return true;
 }
 
-// Its owner's checkpoints, from the one on that the state has.
+// Follows the owner's checkpoints, from the one that the state contains.
 void Task::Tail() {
   StopReading();
   phase_ = Phase::kTailing;
@@ -369,9 +371,9 @@ Status Task::NextEntry() {
     if (journal_.empty())
       if (Status s = reader_.Poll({options_.journal, k_}, kFetch, &journal_); !s.ok()) return s;
     if (journal_.empty()) return Status::Ok();
+    // The slot's owner has committed more since the position was read. Impossible if this task is the owner.
     if (phase_ == Phase::kReexecute && journal_.front().offset() >= position_.journal_next)
-      return Status::
-          Ok();  // the owner before us has committed more than we were told: impossible for an owner
+      return Status::Ok();
     entries_ = RecordCursor(journal_.front().value());
     in_message_ = true;
   }
@@ -383,7 +385,7 @@ Status Task::NextEntry() {
                          std::to_string(meta.sequence + 1) + " must be: records of it are missing");
   if (Status s = CheckRules(entry->rules_version); !s.ok()) return s;
   if (trace_ != nullptr && entry->sequence == trace_->deadly && trace_->deaths >= kTries) {
-    trace_->deaths = 0;  // who starts it again means it
+    trace_->deaths = 0;  // a restart by an operator allows new attempts
     return Status::Fatal(
         "executing its commit " + std::to_string(entry->sequence) + " again crashed the program " +
         std::to_string(kTries) +
@@ -459,7 +461,7 @@ Status Task::EndEntry() {
     position_.checkpoint_end = entry_->checkpoint_end;
   }
   entry_.reset();
-  // The message's last entry: only there a state may stand.
+  // A state may only be as of the last entry of a message.
   RecordCursor rest = entries_;
   std::string_view more;
   if (!rest.Next(&more)) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr Millis kPublishEvery{100};
 constexpr int kMostTries = 20;
-constexpr Millis kRestoreSlice{20};  // of one slot, while others run
+constexpr Millis kRestoreSlice{20};  // per slot, while others run
 
 double Seconds(Time::duration d) { return std::chrono::duration<double>(d).count(); }
 
@@ -31,10 +31,10 @@ Worker::Worker(WorkerOptions options, Cluster& cluster, StateSpace& space, Backg
 }
 
 Worker::~Worker() {
-  tasks_.clear();  // before the reader that they read from
+  tasks_.clear();  // before the reader that they use
 }
 
-// ---- The loop ----------------------------------------------------------------------------------------------------
+// ---- The loop -----------------------------------------------------------------------------------------------
 
 Status Worker::Step(Millis wait) {
   ++turns_;
@@ -52,7 +52,8 @@ Status Worker::Step(Millis wait) {
   bool moved = AdvanceTasks();
   for (const auto& [k, task] : tasks_) {
     if (!task->owned() || task->needs_rules() == 0) continue;
-    // The group gives slots to its members, whatever these can do: while we stay, nobody else gets this one.
+    // The group assigns slots regardless of rules versions: as long as this worker is a member, no other
+    // worker gets the slot.
     Status s = CannotRun(k, task->needs_rules());
     Leave(true);
     return s;
@@ -85,12 +86,12 @@ Status Worker::Begin() {
   auto reader = cluster_.NewReader();
   if (!reader.ok()) return reader.status();
   reader_ = std::move(*reader);
-  // What a transaction of our former self has left open ends here, before anybody waits for it.
+  // Ends a transaction that this worker left open before a restart, so that no reader waits for it.
   if (Status s = NewProducer(); !s.ok()) return s;
   auto group = cluster_.NewGroup(options_.instance, *this);
   if (!group.ok()) return group.status();
   group_ = std::move(*group);
-  // Recover ahead: what lies on this machine is brought up to date before the group hears of us.
+  // Recovers ahead: local state is brought up to date before the worker joins the group.
   for (const std::uint32_t k : space_.Slots())
     if (k < options_.slots && MayFollow(k)) (void)TaskOf(k);
   if (options_.standby == Standby::kHot)
@@ -99,7 +100,7 @@ Status Worker::Begin() {
   return Status::Ok();
 }
 
-// Of several workers on one machine one follows a slot.
+// One of several workers on a machine follows a slot.
 bool Worker::MayFollow(std::uint32_t slot) const { return slot % options_.standby_of == options_.standby_at; }
 
 Status Worker::JoinWhenReady() {
@@ -122,7 +123,7 @@ Status Worker::TendGroup() {
   return group_->ShareOutAgain();
 }
 
-// Before slots are taken from those who can run them.
+// Checked before the group takes slots from workers that can run them.
 Status Worker::CheckRules() {
   std::vector<std::uint32_t> slots(options_.slots);
   std::iota(slots.begin(), slots.end(), 0);
@@ -134,7 +135,7 @@ Status Worker::CheckRules() {
   }
   for (const CommittedPosition& one : *committed) {
     if (!one.offset) continue;
-    const auto position = DecodePosition(*one.offset, one.metadata);  // what is no position stops its slot
+    const auto position = DecodePosition(*one.offset, one.metadata);  // an invalid one stops its slot later
     if (position.ok() && position->rules_version > options_.task.rules_version)
       return CannotRun(one.slot, position->rules_version);
   }
@@ -157,7 +158,7 @@ Status Worker::NewProducer() {
   const Outcome o = (*producer)->Init();
   ++turns_;
   if (!o.ok()) {
-    // The cluster is away, or slow: the next step tries again.
+    // The cluster is unavailable or slow: the next step retries.
     options_.report("the producer " + options_.instance + " is not ready: " + o.message);
     return Status::Ok();
   }
@@ -190,7 +191,7 @@ WorkerStatus Worker::Look() const {
   return published_;
 }
 
-// ---- Ownership ---------------------------------------------------------------------------------------------------
+// ---- Ownership ----------------------------------------------------------------------------------------------
 
 void Worker::Assigned(const std::vector<std::uint32_t>& slots) {
   ++counts_.rebalances;
@@ -207,7 +208,8 @@ void Worker::Revoked(const std::vector<std::uint32_t>& slots, bool lost) {
   ++counts_.rebalances;
   if (producer_ != nullptr) {
     if (!lost) {
-      // What is open is committed, and that these slots are given back with it: their next owner need not fence us.
+      // Commits the open transaction, and with it that these slots are released: their next owner need not
+      // fence this worker.
       if (open_ || OpenTransaction()) Commit(slots);
     } else if (open_) {
       Undo({.reaction = Reaction::kAbort, .message = "slots were lost to another worker"});
@@ -227,7 +229,7 @@ void Worker::Revoked(const std::vector<std::uint32_t>& slots, bool lost) {
   }
 }
 
-// Asks where the log stands for slots that do not know.
+// Reads the committed positions of slots that need one.
 void Worker::FindPositions() {
   std::vector<std::uint32_t> slots;
   for (const auto& [k, task] : tasks_)
@@ -239,7 +241,7 @@ void Worker::FindPositions() {
       options_.report("the positions of slots cannot be read: " + committed.status().message());
       return;
     }
-    // Somebody's transaction hides them. If it is not over soon, its owner is dead.
+    // An open transaction hides the positions. If it does not end soon, its owner is dead.
     bool patient = false;
     for (const std::uint32_t k : slots)
       patient = patient || cluster_.Now() - unknown_since_[k] < options_.unstable_patience;
@@ -269,14 +271,14 @@ void Worker::FindPositions() {
       task.Stop(position.status().message());
       continue;
     }
-    // An owner that did not say good-bye may have left a transaction open that hides what it wrote from everybody, and
-    // may wake up.
+    // An owner that did not release the slot may have left a transaction open, which hides its records from
+    // every reader, and the owner may resume.
     if (task.owned() && !position->released && position->owner != options_.instance &&
         fenced_[one.slot] != position->owner) {
       if (fenced_now.count(position->owner) == 0 && !Fence(position->owner)) continue;
       fenced_now.insert(position->owner);
       fenced_[one.slot] = position->owner;
-      continue;  // what was pending is decided now: read again
+      continue;  // all pending transactions are now decided: read again
     }
     task.SetPosition(*position);
   }
@@ -296,8 +298,8 @@ bool Worker::Fence(const std::string& owner) {
   return true;
 }
 
-// When it has been quiet for a while which slots are ours: of the others, what was brought up to date before the group was
-// joined, or was ours, is kept as the standby wants it.
+// Called at every step; acts when the assignment has not changed for settle_after. Slots of other workers
+// that were recovered ahead, or were ours, are kept or dropped as the standby mode requires.
 void Worker::SettleOthers() {
   if (options_.standby == Standby::kHot || !others_since_ ||
       cluster_.Now() - *others_since_ < options_.settle_after)
@@ -331,7 +333,7 @@ bool Worker::AdvanceTasks() {
   return moved;
 }
 
-// ---- Records and transactions ------------------------------------------------------------------------------------
+// ---- Records and transactions -------------------------------------------------------------------------------
 
 bool Worker::OpenTransaction() {
   if (open_) return true;
@@ -352,7 +354,7 @@ bool Worker::OpenTransaction() {
   return true;
 }
 
-// One round of every slot that runs. What it makes is produced at once.
+// One round of every running slot. Its outputs are produced at once.
 bool Worker::RunRound() {
   Task* alone = nullptr;
   for (auto& [k, task] : tasks_) {
@@ -360,7 +362,7 @@ bool Worker::RunRound() {
     if (alone == nullptr || (alone->slot() <= last_alone_ && k > last_alone_)) alone = task.get();
   }
   if (alone != nullptr && open_) {
-    commit_now_ = true;  // first what is in it
+    commit_now_ = true;  // first commit the open transaction
     return false;
   }
   bool consumed = false;
@@ -393,7 +395,8 @@ bool Worker::RunRound() {
   return consumed;
 }
 
-// Drained: soon, but not for each record alone. Else when it is long enough; a commit that takes long comes more rarely.
+// Without waiting input: after commit_min, so that not every record gets its own commit. Otherwise after
+// commit_max; slow commits are made less often (3 times their mean duration).
 bool Worker::CommitDue(bool drained) const {
   const double age = Seconds(cluster_.Now() - begun_);
   if (commit_now_) return true;
@@ -471,7 +474,7 @@ Outcome Worker::Try(int tries, const std::function<Outcome()>& call) {
   }
 }
 
-// The transaction did not come about, or nobody knows. What was part of it goes back to what is committed.
+// The transaction has failed, or its outcome is unknown. Its tasks return to the committed state.
 void Worker::Undo(const Outcome& why) {
   ++counts_.aborts;
   if (options_.task.commits != nullptr) options_.task.commits->Settled(false);
@@ -486,7 +489,7 @@ void Worker::Undo(const Outcome& why) {
   }
   open_ = false;
   commit_now_ = false;
-  if (reaction != Reaction::kAbort) producer_.reset();  // the next step makes another
+  if (reaction != Reaction::kAbort) producer_.reset();  // the next step creates another
   ending_ = false;
   for (auto& [k, task] : tasks_) {
     if (!task->touched() && !task->tainted()) continue;
@@ -495,7 +498,8 @@ void Worker::Undo(const Outcome& why) {
   }
 }
 
-// The worker ends by itself (a full disk): who comes next must not take that for the death that a record brought about.
+// The worker ends by itself (a full disk): the next owner must not take this for a crash that a record
+// caused.
 void Worker::GiveBack() {
   std::vector<std::uint32_t> slots;
   for (const auto& [k, task] : tasks_)
@@ -506,7 +510,7 @@ void Worker::GiveBack() {
 
 void Worker::Leave(bool politely) {
   if (group_ == nullptr) return;
-  if (politely) group_->Leave();  // revokes
+  if (politely) group_->Leave();  // calls Revoked()
 }
 
 }  // namespace cobblestone::stream::kafka

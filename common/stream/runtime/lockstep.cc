@@ -26,8 +26,9 @@ void Lockstep::Append(TopicPartition where, std::uint64_t line, std::string_view
   if (queue.readers > 0) Push(queue, line, record);
 }
 
-// All slots make a round, then all that they made is delivered. Were it delivered slot by slot, what a stage has
-// seen when an epoch comes would depend on whether its claims came from a slot before it or behind it.
+// All slots make a round, then all their outputs are delivered. If outputs were delivered slot by slot, the
+// claims that a stage has seen before an epoch would depend on whether they came from a lower or a higher
+// slot.
 Status Lockstep::Drain() {
   std::vector<SlotCommit> commits;
   const auto unfinished = [this] {
@@ -43,7 +44,8 @@ Status Lockstep::Drain() {
   return Status::Ok();
 }
 
-// One commit of one slot: what waits on its inputs now, stage by stage, the inputs of a stage merged by line.
+// One commit of one slot: all records that wait on its inputs, stage by stage, the inputs of a stage merged
+// by line.
 Status Lockstep::Round(std::size_t k, std::vector<SlotCommit>* commits) {
   Slot& slot = *slots_[k];
   const auto& inputs = slot.inputs();
@@ -78,7 +80,8 @@ Status Lockstep::Round(std::size_t k, std::vector<SlotCommit>* commits) {
       any = true;
     }
   }
-  // A partition is let go when all stages that read it have; what was not ready stays for the next round.
+  // A partition is cleared when all stages that read it have read all of it; records that were not ready stay
+  // for the next round.
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     Queue& queue = QueueOf(inputs[i].where);
     bool unread = false;

@@ -133,7 +133,7 @@ class Slot final : private Emitter {
   Result<SlotCommit> Finish();
   // Replaces the fingerprint of the last (re-executed) commit with the journal's, which older rules computed.
   void TakeFingerprint(const Hash128& hash) { meta_.hash = hash; }
-  // Sets the journal offset behind the entry of the last commit. Must be called before a state write begins.
+  // Sets the journal offset after the entry of the last commit. Must be called before a state write begins.
   void JournalWritten(std::uint64_t next) { meta_.journal_next = next; }
 
   // State writes: call Begin at the end of a commit, Gather between commits until it returns true, Take the

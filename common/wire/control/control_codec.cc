@@ -59,7 +59,7 @@ void EncodeControlMark(const ControlHead& head, const Mark& mark, std::string* o
   w.Double(2, mark.time);
   w.Uint(3, mark.barrier);
   w.Uint(4, mark.ends_period ? 1 : 0);
-  EncodeHead(head, out);  // fields ascend
+  EncodeHead(head, out);  // fields are in ascending order
   AppendMessage(kMarkField, w.written(), out);
 }
 
@@ -68,7 +68,7 @@ bool DecodeControl(std::string_view bytes, ControlView* control) {
   ProtoReader r(bytes);
   while (const std::uint32_t tag = r.NextTag()) {
     switch (tag) {
-      // One of the three is written, once; the last one would win.
+      // A record contains exactly one of the three; if there were more, the last one would win.
       case BytesTag(kEventField):
         control->kind = ControlKind::kEvent;
         control->body = r.Bytes();

@@ -58,7 +58,7 @@ Check AllThere(std::initializer_list<IdField> ids) {
   return std::nullopt;
 }
 
-// Any sign, any size.
+// Finite numbers of any sign and size.
 Check AllFinite(std::initializer_list<Number> numbers) {
   for (const Number& n : numbers) {
     if (!std::isfinite(n.value)) return NotFinite(n.name, n.value);
@@ -88,7 +88,7 @@ Check Times(std::initializer_list<Number> times) {
   return std::nullopt;
 }
 
-// The first of several checks that fails. Each is evaluated only if those before it passed.
+// Returns the first failed check. A check is evaluated only if the checks before it passed.
 #define COBBLESTONE_TRY(check) \
   if (Check failed = (check)) return failed
 
@@ -98,7 +98,7 @@ Check Head(const EventHead& head) {
 }
 
 Check KnownVersion(AppVersionId version) {
-  // -1 is what schedulers wrote long ago for "anonymous, of some kind".
+  // Old schedulers wrote -1 for an unspecified kind of anonymous platform.
   if (version.value >= 0 || (version.value <= -2 && version.value >= -6)) return std::nullopt;
   return Refuse(
       RefusalReason::kUnknownAppVersion, "app_version",
@@ -124,8 +124,8 @@ Check Body(const credit::CompletionFacts& f) {
   if (f.outcome > Outcome::kTimeout) return OutOfRange("outcome", "not a number of this schema");
   COBBLESTONE_TRY(AllThere({{"host", f.host.value}, {"app", f.app.value}}));
   if (!f.result) {
-    // Known by (host, app version) alone: only what counts against reliability, and nothing that could be
-    // granted.
+    // Without a result the event is identified by (host, app version) only: accepted for outcomes that only
+    // count against reliability, never for one that could be granted.
     if (f.outcome != Outcome::kClientError && f.outcome != Outcome::kTimeout) return Missing("result");
   } else if (!f.workunit) {
     return Missing("workunit");
@@ -153,7 +153,7 @@ Check Body(const credit::ValidationFacts& f) {
                             {"host", f.host.value},
                             {"workunit", f.workunit.value},
                             {"app", f.app.value}}));
-  // A valid result that no grant waits for would never be granted.
+  // A valid result with no claims to wait for would never be granted.
   if (f.state == credit::ValidateState::kValid && !f.late && f.claims == 0) return Missing("claims");
   if (f.claims > kMaxClaims) return OutOfRange("claims", std::to_string(f.claims));
   COBBLESTONE_TRY(AtLeastZero({{"fpops_est", f.fpops_est}, {"fpops_bound", f.fpops_bound}}));
@@ -340,7 +340,8 @@ Check Body(const OpeningTotal& opening) {
       return OutOfRange("figures.total_credit",
                         Describe(opening.figures->total_credit) + " is not what the total says");
   }
-  // A recent average may be negative: BOINC's is, where the clock stood before the start of the work.
+  // A recent average may be negative: BOINC computes a negative one if the clock was before the start of the
+  // work.
   COBBLESTONE_TRY(AllFinite({{"rac", opening.rac}}));
   return Times({{"rac_time", opening.rac_time}});
 }
@@ -357,7 +358,7 @@ Check Body(const OpeningHostVersion& opening) {
                                {"turnaround.n", opening.turnaround.n},
                                {"turnaround.mean", opening.turnaround.mean},
                                {"consecutive_valid", opening.consecutive_valid}}));
-  // Rounding leaves variances a little below zero; -1 jobs a day is what S000 gives a host that crashes.
+  // Rounding may leave variances slightly below zero; S000 sets -1 jobs per day for a host that crashes.
   COBBLESTONE_TRY(AllFinite({{"et.var", opening.et.var},
                              {"et.q", opening.et.q},
                              {"turnaround.var", opening.turnaround.var},
@@ -481,8 +482,8 @@ std::optional<Refusal> CheckEvent(const HotEvent& event) {
 std::optional<Refusal> CheckEvent(const Event& event) {
   EventHead head = event.head;
   if (const auto* mark = std::get_if<Mark>(&event.body)) return Body(*mark);
-  // A tick of no project is one of every project: who makes ticks from the times of events knows of none. A barrier is
-  // of none.
+  // A tick without a project applies to every project, because the sender may derive ticks from event times
+  // without knowing projects. A barrier belongs to no project.
   const bool of_all = std::holds_alternative<Tick>(event.body) || std::holds_alternative<Barrier>(event.body);
   if (of_all && !head.project) head.project = ProjectId(1);
   if (Check failed = Head(head)) return failed;

@@ -18,7 +18,7 @@ constexpr std::uint32_t kTimeTag = DoubleTag(3);
 constexpr std::uint32_t kCompletionField = 4;
 constexpr std::uint32_t kValidationField = 5;
 
-// The kind that a field of Envelope is, kNone if it is none.
+// The kind for a field of Envelope; kNone if the field is not an event.
 EventKind KindOfField(std::uint32_t field) {
   const auto kind = NarrowEnum<EventKind>(field);
   switch (kind) {
@@ -60,8 +60,8 @@ EventKind KindOfField(std::uint32_t field) {
   return EventKind::kNone;
 }
 
-// Kind of the event that a tag of Envelope starts; kNone for another field or a wire type that is not a
-// message's.
+// Kind of the event that a tag of Envelope starts; kNone for another field or a wire type other than that of
+// a message.
 EventKind KindOfTag(std::uint32_t tag) {
   return (tag & 7) == static_cast<std::uint32_t>(WireType::kBytes) ? KindOfField(tag >> 3) : EventKind::kNone;
 }
@@ -134,7 +134,7 @@ bool ReadValidation(std::string_view bytes, credit::ValidationFacts* f) {
   return r.ok();
 }
 
-// `usage`: where the single devices go; null: only their sums are wanted.
+// `usage`: receives the single devices; null: only their sums are decoded.
 HotDecode Decode(std::string_view bytes, HotEvent* event, std::vector<DeviceUsage>* usage) {
   event->kind = EventKind::kNone;
   event->head = {};
@@ -145,7 +145,7 @@ HotDecode Decode(std::string_view bytes, HotEvent* event, std::vector<DeviceUsag
       case kProjectTag: event->head.project = ProjectId(r.Uint32()); break;
       case kTimeTag: event->head.time = r.Double(); break;
       case BytesTag(kCompletionField):
-        // The same member of the oneof again is merged with what was read; another member replaces it.
+        // A repeated member of the oneof is merged with the previous one; another member replaces it.
         if (event->kind != EventKind::kCompletion) {
           event->kind = EventKind::kCompletion;
           event->completion = {};
@@ -181,7 +181,7 @@ HotDecode Decode(std::string_view bytes, HotEvent* event, std::vector<DeviceUsag
 
 constexpr std::uint32_t kEntryField = 7;  // of Reversal and Repricing
 
-// Which field of an event holds its key, and what that is; 0: it has none.
+// The field of an event that holds its key, and the kind of key; 0: the event has no key.
 struct KeyField {
   std::uint32_t field = 0;
   KeyKind key = KeyKind::kNone;
@@ -209,7 +209,7 @@ KeyField KeyFieldOf(EventKind kind) {
     case EventKind::kReversal:
     case EventKind::kRepricing: return {kEntryField, KeyKind::kOwner};
     case EventKind::kAccountFacts:
-    case EventKind::kOpeningTotal: return {2, KeyKind::kNone};  // its kind is another field's value
+    case EventKind::kOpeningTotal: return {2, KeyKind::kNone};  // another field's value determines the kind
     case EventKind::kApp:
     case EventKind::kAppVersion:
     case EventKind::kSettings:
@@ -237,7 +237,7 @@ KeyKind KeyOfAccount(AccountKind kind) {
   return KeyKind::kNone;
 }
 
-// Whose a LedgerEntry is.
+// The user and host of a LedgerEntry.
 bool ReadOwner(std::string_view entry, std::uint64_t* user, std::uint64_t* host) {
   ProtoReader r(entry);
   while (const std::uint32_t tag = r.NextTag()) {
@@ -292,9 +292,9 @@ bool ReadKey(EventKind kind, std::string_view body, Routing* routing) {
   return r.ok();
 }
 
-// Room for the fields of Envelope before its event.
+// Space for the fields of Envelope before its event.
 constexpr std::size_t kMaxHead = 3 * kMaxScalarField;
-// Room for the fields of Completion before its devices, and for those of Validation.
+// Space for the fields of Completion before its devices, and for the fields of Validation.
 constexpr std::size_t kMaxCompletion = 14 * kMaxScalarField;
 constexpr std::size_t kMaxValidation = 15 * kMaxScalarField;
 constexpr std::size_t kMaxUsage = 3 * kMaxScalarField;

@@ -149,7 +149,7 @@ DecidedResult FromProto(const v1::DecidedResult& m) {
           .after = m.after()};
 }
 
-// By name, because constant_fields.h is the one list of them.
+// By field name, because constant_fields.h is the only list of the constants.
 ConstantChanges FromProto(const v1::PolicyConstants& m) {
   ConstantChanges out;
   const auto* reflection = m.GetReflection();
@@ -280,7 +280,7 @@ OpeningApp FromProto(const v1::OpeningApp& m) {
   return out;
 }
 
-// Reversal and Repricing name their targets alike.
+// Reversal and Repricing have the same target fields.
 template <class M>
 Target TargetFromProto(const M& m) {
   switch (m.target_case()) {
@@ -816,8 +816,8 @@ void Put(const EstimatedCredit& in, v1::Envelope* envelope) {
 }  // namespace
 
 std::optional<Event> ParseWithGeneratedCode(std::string_view bytes) {
-  // Generated code writes a line to standard error for each text that is no UTF-8: a way for any producer to
-  // fill a disk. Whoever calls us says what was refused.
+  // Generated code writes a line to standard error for each text that is not UTF-8, so that a producer could
+  // fill a disk. The caller reports refused events.
   [[maybe_unused]] static google::protobuf::LogHandler* const quiet =
       google::protobuf::SetLogHandler(nullptr);
   if (bytes.size() > static_cast<std::size_t>(std::numeric_limits<int>::max())) return std::nullopt;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr char kIdTag = static_cast<char>(VarintTag(1));
 
-// `room` holds the answer where the id does not stand in front, which few encoders do.
+// `room` holds the result if the id is not the first field, which is rare.
 std::string_view WithoutId(std::string_view event, std::string* room) {
   if (!event.empty() && event.front() == kIdTag) {
     std::size_t at = 1;

@@ -15,13 +15,13 @@ namespace {
 constexpr std::uint32_t kLastClaimField = 11;
 constexpr std::uint32_t kLastAwardField = 9;
 
-// Goes through scalar fields with numbers below 16, while sixteen bytes are left, so that no step looks at the end.
-// What it cannot read is for the slow way: stuck().
+// Skips scalar fields with numbers below 16 while at least sixteen bytes are left, so that no step needs to
+// check the end. After stuck() the caller uses the slow decoder.
 class Walk {
  public:
   explicit Walk(std::string_view bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
 
-  // 0: no more for this walk.
+  // 0: this walk has ended.
   std::uint32_t NextTag() {
     if (end_ - at_ < 16 || static_cast<unsigned char>(*at_) >= 0x80) {
       stuck_ = true;
@@ -29,7 +29,7 @@ class Walk {
     }
     return static_cast<unsigned char>(*at_++);
   }
-  // Over a value, whose bytes are left in word_.
+  // Skips a value; its bytes stay in word_.
   void Pass(std::uint32_t tag) {
     if (static_cast<WireType>(tag & 7) == WireType::kFixed64) {
       at_ += 8;
@@ -42,7 +42,7 @@ class Walk {
     bits_ = std::countr_zero(last) + 1;
     at_ += bits_ / 8;
   }
-  // The varint that was passed last.
+  // The varint that was skipped last.
   [[nodiscard]] std::uint64_t Value() const {
     std::uint64_t value = 0;
     for (int byte = 0; byte < bits_ / 8; ++byte) value |= (word_ >> (8 * byte) & 0x7f) << (7 * byte);

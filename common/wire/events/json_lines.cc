@@ -10,11 +10,11 @@
 namespace cobblestone::wire {
 namespace {
 
-// The library's message in one line, without the line's contents: the message goes to logs and into `refused`, which is kept for
-// ever, and the line may be about somebody. A value stands between quotes; a field that the schema lacks does not, and stays where it
-// is a name.
+// The library's message in one line, without the contents of the input line: the message goes to logs and
+// into `refused`, which is kept forever, and the line may contain personal data. Values are in quotes and are
+// removed; an unknown field has no quotes and stays if it looks like a name.
 std::string WithoutContents(std::string why) {
-  why.resize(std::min(why.find('\n'), why.size()));  // behind it the library draws where in the line it is
+  why.resize(std::min(why.find('\n'), why.size()));  // the rest shows the position in the line
   if (const std::size_t quote = why.find('"'); quote != std::string::npos) {
     const std::size_t end = why.rfind('"');
     why = why.substr(0, quote) + "(a text)" + (end > quote ? why.substr(end + 1) : std::string());

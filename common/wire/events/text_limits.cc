@@ -37,8 +37,8 @@ Check Texts(const HeldResult& h) { return All({{"result_name", h.result_name, kM
 Check Texts(const Trickle& t) {
   if (Check failed = All({{"variety", t.variety, kMaxName}, {"result_name", t.result_name, kMaxName}}))
     return failed;
-  // Names apart: trickle-xml keeps the name of a text that it leaves out. One byte more for each, so that empty ones
-  // count, too.
+  // Names have a separate limit: trickle-xml keeps the name of a text that it leaves out. One byte is added
+  // for each name, so that empty ones count too.
   std::size_t names = 0;
   std::size_t texts = 0;
   for (const TrickleElement& other : t.others) {

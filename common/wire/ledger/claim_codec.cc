@@ -89,7 +89,7 @@ void EncodeClaim(const credit::Claim& c, std::string* out) {
 
 bool DecodeClaim(std::string_view bytes, credit::Claim* c) {
   *c = {};
-  c->mode = credit::Mode::kNormal;  // what 0, and so a field left out, means
+  c->mode = credit::Mode::kNormal;  // the meaning of 0, and so of an absent field
   ProtoReader r(bytes);
   while (const std::uint32_t tag = r.NextTag()) {
     switch (tag) {

@@ -20,7 +20,7 @@ constexpr std::uint32_t kUndoneField = 25;
 constexpr std::uint32_t kIntoField = 26;
 constexpr std::uint32_t kEstimateField = 27;
 
-// Reads the value of one of the fields of the head; false if the tag is none of theirs.
+// Reads the value of a field of the head; false if the tag is not a field of the head.
 bool ReadHeadField(std::uint32_t tag, ProtoReader& r, GrantHead* h) {
   switch (tag) {
     case VarintTag(1): h->project = ProjectId(r.Uint32()); return true;
@@ -161,7 +161,7 @@ bool DecodeGrantHead(std::string_view bytes, GrantHead* head) {
 
 bool DecodeGrant(std::string_view bytes, Grant* grant) {
   *grant = {};
-  std::string claim;  // more than one is merged, as generated code does: their fields one after the other
+  std::string claim;  // several are merged as in generated code: their fields are concatenated
   bool has_claim = false;
   std::string transfer;
   bool has_transfer = false;

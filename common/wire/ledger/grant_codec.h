@@ -107,7 +107,7 @@ struct GrantMore {
 void EncodeGrant(const GrantHead& head, const GrantDetail& detail, std::span<const OtherClaim> others,
                  std::string_view claim, std::string* out, const GrantMore& more = {});
 
-// Reads up to field 11 and, without the flag kGrantSettles, nothing behind it. Requires ascending fields,
+// Reads up to field 11 and, without the flag kGrantSettles, nothing after it. Requires ascending fields,
 // which EncodeGrant and generated code write. False if the bytes read are not a Grant. Does not allocate.
 [[nodiscard]] bool DecodeGrantHead(std::string_view bytes, GrantHead* head);
 

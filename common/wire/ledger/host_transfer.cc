@@ -46,7 +46,7 @@ bool ReadDay(std::string_view bytes, credit::DaySum* sum) {
   return r.ok();
 }
 
-// A packed field.
+// Reads a packed field.
 bool ReadHosts(std::string_view bytes, std::vector<HostId>* hosts) {
   ProtoReader r(bytes);
   while (!r.done()) hosts->emplace_back(r.Varint());

@@ -68,7 +68,7 @@ bool DecodePhase(std::string_view bytes, credit::TricklePhase* phase) {
 
 bool DecodePrice(std::string_view bytes, credit::TricklePrice* p) {
   p->cpus = p->factor = p->bound_credit = p->estimate_credit = p->max_credit =
-      0;  // what a field left out means
+      0;  // the meaning of an absent field
   ProtoReader r(bytes);
   while (const std::uint32_t tag = r.NextTag()) {
     switch (tag) {
@@ -179,7 +179,7 @@ void EncodePartialGrant(const PartialGrant& p, std::string* out) {
 
 bool DecodePartialGrant(std::string_view bytes, PartialGrant* p) {
   *p = {};
-  std::optional<std::string> price;  // more than one is merged, as generated code does
+  std::optional<std::string> price;  // several are merged, as in generated code
   std::optional<std::string> sent_price;
   const auto add = [](std::string_view more, std::optional<std::string>& to) {
     if (!to) to.emplace();

@@ -48,7 +48,7 @@ struct PartialGrant {
 
 // Longer texts are not a version and are kept among the other elements.
 inline constexpr std::size_t kLongestModelVersion = 64;
-// Limit on names and texts of the other elements, because the ledger is kept for ever: whole elements in
+// Limit on names and texts of the other elements, because the ledger is kept forever: whole elements in
 // order, as many as fit.
 inline constexpr std::size_t kMostOthersKept = 1024;
 // Stores the model's version, and all other elements within the limit.

@@ -17,8 +17,8 @@ namespace {
 static_assert(static_cast<int>(kLastRefusalReason) == v1::RefusalReason_MAX,
               "a reason was added to the schema: add it to refusal.h");
 
-// Bytes of the character that starts here, 0 if none does (RFC 3629: no overlong forms, no surrogates, up to
-// U+10FFFF).
+// Length in bytes of the UTF-8 character at the start; 0 if there is none (RFC 3629: no overlong forms, no
+// surrogates, up to U+10FFFF).
 std::size_t Utf8Length(std::string_view s) {
   const auto at = [&](std::size_t i) { return i < s.size() ? static_cast<unsigned char>(s[i]) : 0; };
   const auto follows = [&](std::size_t i) { return (at(i) & 0xc0) == 0x80; };
@@ -52,7 +52,7 @@ std::string AsUtf8(std::string_view text) {
   return out;
 }
 
-// Clears strings and bytes at every depth; true where there were any, or fields that this build does not know.
+// Clears strings and bytes at every depth; true if there were any, or fields unknown to this build.
 bool ClearTexts(google::protobuf::Message& message) {
   using google::protobuf::FieldDescriptor;
   const google::protobuf::Reflection& reflection = *message.GetReflection();
@@ -74,14 +74,14 @@ bool ClearTexts(google::protobuf::Message& message) {
   return cleared;
 }
 
-// What is kept of an event's bytes; sets *left_out where that is less than all.
+// The part of an event's bytes that is kept; sets *left_out if anything is omitted.
 std::string KeptOf(std::string_view original, bool* left_out) {
   v1::Envelope event;
   const bool parsed = original.size() <= static_cast<std::size_t>(std::numeric_limits<int>::max()) &&
                       event.ParseFromArray(original.data(), static_cast<int>(original.size()));
   switch (parsed ? event.event_case() : v1::Envelope::EVENT_NOT_SET) {
     case v1::Envelope::EVENT_NOT_SET:
-      // No event, or one of a kind that this build does not know: nobody can tell whose texts these are.
+      // No event, or an event of a kind unknown to this build: its texts cannot be classified.
       *left_out = !original.empty();
       return {};
     case v1::Envelope::kHost:

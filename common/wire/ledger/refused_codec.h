@@ -1,7 +1,7 @@
 // The record on the topic `refused`: the refused bytes, the reason, and the origin, so that it can be
 // inspected and resubmitted (schemas/internal.proto, Refused).
 // Invariant: no encoded record contains a member's texts (host, user, team, account facts) or bytes that are
-// not an event: `refused` is kept for ever, and the texts of a deleted member must not be.
+// not an event: `refused` is kept forever, and the texts of a deleted member must not be.
 #pragma once
 
 #include <cstdint>

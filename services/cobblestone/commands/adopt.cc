@@ -24,13 +24,13 @@ struct Options {
   bool as_json = false;
 };
 
-// What was read and sent, and what the pipeline then has.
+// Totals that were read and sent, and the totals of the pipeline afterwards.
 struct Outcome {
   adoption::Survey survey;
   IngestSummary sent;
   Refusals refusals;
   json read;  // totals
-  json then;  // likewise; null: it was not asked
+  json then;  // likewise; null: not requested
   json difference = json::object();
 };
 
@@ -173,7 +173,7 @@ Status Send(Client& client, const Options& options, statistics::EntitiesFile& en
   return Status::Ok();
 }
 
-// What is adopted under a wrong number cannot be taken back.
+// An adoption under a wrong project number cannot be undone.
 Status CheckProject(const settings::RunSettings& settings, std::uint32_t project) {
   std::string known;
   for (const settings::ProjectEntry& entry : settings.projects) {

@@ -15,7 +15,7 @@ constexpr std::size_t kLongestSocketPath = 107;  // sockaddr_un
 
 std::string SocketIn(const std::string& directory) { return directory + "/cobblestone.sock"; }
 
-// Where the settings do not name the socket, it lies in the data directory, wherever that is.
+// If the settings do not name the socket, it is in the data directory.
 Result<settings::RunSettings> InDirectory(settings::RunSettings settings, const std::string& data) {
   if (settings.listen.socket == SocketIn(settings.data_directory)) settings.listen.socket = SocketIn(data);
   settings.data_directory = data;
@@ -41,7 +41,7 @@ Result<settings::RunSettings> SettingsOf(const DataPlace& place) {
   while (data.size() > 1 && data.ends_with('/')) data.pop_back();
   if (place.config.empty()) {
     if (data.empty()) data = settings::RunSettings().data_directory;
-    std::error_code ignored;  // what cannot be looked at is not there for us
+    std::error_code ignored;  // a file that cannot be accessed counts as absent
     const std::string remembered = data + kRemembered;
     auto settings = std::filesystem::exists(remembered, ignored)
                         ? settings::LoadRunSettings(remembered)
@@ -59,8 +59,8 @@ Status RememberPlace(const settings::RunSettings& settings) {
   std::string text = "# Made by the program, for those who name this directory without its configuration.\n";
   text += "partitions: " + std::to_string(settings.partitions) + "\n";
   if (settings.order == settings::Order::kLockstep) text += "order: lockstep\n";
-  // In the directory it goes where that goes: a copy has its own. A path that is too long here is reached by the relative
-  // one, from where it was given.
+  // A socket in the data directory is not written: a copy of the directory has its own. A path that is too
+  // long is reached by the relative path, from the directory where it was given.
   if (settings.listen.socket != SocketIn(settings.data_directory) && !error &&
       socket.size() <= kLongestSocketPath)
     text += "listen:\n  socket: " + nlohmann::json(socket).dump() + "\n";
@@ -68,7 +68,7 @@ Status RememberPlace(const settings::RunSettings& settings) {
   for (const settings::ProjectEntry& project : settings.projects)
     text += "  - {id: " + std::to_string(project.id.value) +
             ", name: " + nlohmann::json(project.name).dump() + "}\n";
-  // In one step, because others may be reading it.
+  // By rename, because other processes may be reading the file.
   const std::string new_path = path + ".new";
   std::ofstream file(new_path, std::ios::binary | std::ios::trunc);
   file << text;

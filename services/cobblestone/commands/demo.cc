@@ -48,17 +48,17 @@ double SecondsSince(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// Of the pipeline, unless it is to be kept.
+// The data directory of the demo, removed unless it is to be kept.
 class DemoDirectory {
  public:
   explicit DemoDirectory(bool keep) : keep_(keep) {
-    std::error_code ignored;  // an empty path below is the error
+    std::error_code ignored;  // a failure leaves path_ empty
     const auto folder = std::filesystem::temp_directory_path(ignored);
     std::string name = (folder / "cobblestone-demo-XXXXXX").string();
     if (::mkdtemp(name.data()) != nullptr) path_ = name;
   }
   ~DemoDirectory() {
-    std::error_code ignored;  // what is left lies in the folder for temporary files
+    std::error_code ignored;  // remaining files are in the folder for temporary files
     if (!keep_ && !path_.empty()) std::filesystem::remove_all(path_, ignored);
   }
   DemoDirectory(const DemoDirectory&) = delete;
@@ -123,14 +123,14 @@ std::string Rate(std::uint64_t count, double seconds) {
 }
 
 std::string CreditText(credit::MicroTotal micro) {
-  // Of a demo: fits 64 bits.
+  // Amounts of a demo fit 64 bits.
   const auto whole = static_cast<std::uint64_t>(micro);
   char fraction[16];
   std::snprintf(fraction, sizeof fraction, ".%06llu", static_cast<unsigned long long>(whole % 1000000));
   return WithCommas(whole / 1000000) + fraction;
 }
 
-// ingest -> run, on a program of its own. Then it is stopped, as an operator would.
+// ingest -> run, on a separate process. Then it is stopped, as an operator would.
 Status PlayRun(const Options& options, const settings::RunSettings& settings, Taken* golden,
                Taken* synthetic) {
   const std::string log = settings.data_directory + "/run.log";
@@ -187,7 +187,8 @@ int Run(const Options& given) {
   if (Status status = PlayRun(options, *settings, &golden, &synthetic); !status.ok())
     return TellError(status);
 
-  // Before the engine's threads, some of which the store keeps for good: a signal must not find one of them.
+  // Before the engine's threads start: the store never ends some threads, and no signal may be delivered to
+  // these.
   const bool page = options.page || (SomebodyLooks() && !options.no_page);
   std::optional<StopSignals> signals;
   if (page) signals.emplace();

@@ -84,7 +84,7 @@ int Read(const Options& options) {
   return outcome->differences.empty() ? kExitOk : kExitProblems;
 }
 
-// The rows, and what they are read from.
+// The rows and their source.
 struct From {
   std::unique_ptr<PipelineState> state;  // null: a file
   std::unique_ptr<statistics::Source> source;
@@ -105,8 +105,8 @@ Status OpenFile(const Options& options, const statistics::Settings& settings, Fr
   return Status::Ok();
 }
 
-// What accounts have against what the ledger gave them. The sums of the ledger go on from those of the last export; where
-// they differ it is the whole ledger that has the last word.
+// Compares the accounts with the sums of the ledger. The sums continue from the last export; if they differ,
+// the whole ledger is read again and decides.
 Result<statistics::LedgerTotals> ControlTotals(const Options& options, From* from, const HeldState& held) {
   const auto attempt = [&](bool anew) -> Result<statistics::LedgerTotals> {
     Progress reading("records of the ledger", options.json);
@@ -122,7 +122,7 @@ Result<statistics::LedgerTotals> ControlTotals(const Options& options, From* fro
   return attempt(true);
 }
 
-// A number that is mistyped would publish empty files in the place of a project's.
+// A mistyped number would publish empty files in place of a project's.
 Status CheckProject(const Options& options, const settings::RunSettings& settings,
                     const StateSource& source) {
   const statistics::RowCounts rows = source.RowsExpected();
@@ -200,8 +200,9 @@ int Export(const Options& options) {
   return kExitOk;
 }
 
-// Until it is told to stop. One that fails is told, and the next one comes: in its time, or soon where that may help (a host
-// was on its way to another partition). What could never work is told at once, and not at night.
+// Exports until a signal arrives. A failed export is logged, and the next one follows: at its scheduled time,
+// or soon if this may help (a host was moving between partitions). Errors in the options are reported at
+// once, not at the first scheduled time.
 int Again(const Options& options) {
   const auto schedule = Schedule::Parse(options.schedule);
   if (!schedule.ok()) return TellError(schedule.status());

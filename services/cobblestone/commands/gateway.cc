@@ -64,7 +64,7 @@ int Run(const Options& options) {
   if (!options.listen.empty()) settings->gateway.listen = options.listen;
   if (settings->gateway.listen.empty()) settings->gateway.listen = kUsualPlace;
   if (settings->backend == settings::Backend::kKafka) return RunOnKafka(*settings);
-  std::error_code ignored;  // a directory that cannot even be looked at is not there for us
+  std::error_code ignored;  // a directory that cannot be accessed counts as absent
   if (!std::filesystem::exists(settings->data_directory + "/log", ignored))
     return TellError(
         Status::NotFound("there is no data directory " + settings->data_directory +

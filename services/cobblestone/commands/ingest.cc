@@ -63,7 +63,7 @@ Result<std::unique_ptr<EventStream>> OpenSource(const Options& options) {
   return TrickleFile::Open(options.file, project, formats, *bare);
 }
 
-// Refusals of stages are told with the event alone: its line is found by reading the file once more.
+// Refusals of stages contain only the event: reads the file again to find its line.
 void FindTheirLines(const Options& options, Refusals& refusals) {
   if (options.file == "-" || refusals.first.empty()) return;
   std::vector<std::string> envelopes;
@@ -75,7 +75,7 @@ void FindTheirLines(const Options& options, Refusals& refusals) {
   const auto events = OpenSource(options);
   if (!events.ok()) return;
   auto lines = FindLines(**events, envelopes);
-  if (lines.ok()) refusals.lines = std::move(*lines);  // else the report is without numbers
+  if (lines.ok()) refusals.lines = std::move(*lines);  // otherwise the report has no line numbers
 }
 
 json SummaryJson(const IngestOptions& options, const IngestSummary& summary, const Refusals& refusals,
@@ -128,7 +128,7 @@ int Run(const Options& options) {
   IngestOptions ingest{.file = options.file, .source = options.source, .project = ProjectId(options.project)};
   if (ingest.source.empty()) {
     std::filesystem::path path(options.file);
-    if (!path.has_filename()) path = path.parent_path();  // a folder, with a slash at its end
+    if (!path.has_filename()) path = path.parent_path();  // a folder, with a trailing slash
     ingest.source = path.filename().string();
   }
   if (options.source.empty() && options.file == "-") {
@@ -160,7 +160,7 @@ int Run(const Options& options) {
   progress.Finish();
   Refusals refusals;
   if (summary.sent && !options.no_wait) {
-    // Where the source broke off, too: what was good of it has been taken in.
+    // Also if the source ended early: its good lines have been ingested.
     Status done = (*client)->WaitIdle();
     if (done.ok()) {
       auto since = RefusedSince(**client, *refused_before);

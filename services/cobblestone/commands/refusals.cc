@@ -23,8 +23,8 @@ Result<Refusals> RefusedSince(Client& client, std::uint64_t from) {
   if (!answer.ok()) return answer.status();
   Refusals refusals;
   for (json& one : (*answer)["refused"]) {
-    // Those with a source never were events; the lines of ours are known already, others' are not our
-    // business.
+    // A refusal with a source never was an event; this source's bad lines are already known, and other
+    // sources' are irrelevant.
     if (one.contains("source")) continue;
     ++refusals.all;
     ++refusals.by_reason[one.value("reason", "")];

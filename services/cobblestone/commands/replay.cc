@@ -13,7 +13,7 @@ struct Options {
   bool as_json = false;
 };
 
-// 128 bits, six decimals.
+// A 128-bit amount with six decimals.
 std::string CreditText(credit::MicroTotal micro) {
   const bool negative = micro < 0;
   auto rest = negative ? -static_cast<unsigned __int128>(micro) : static_cast<unsigned __int128>(micro);

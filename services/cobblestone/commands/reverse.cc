@@ -1,4 +1,5 @@
-// `reverse`, `reinstate` and `reprice`: what they would do, in a table; with --yes their events are sent, as `ingest` sends a file.
+// `reverse`, `reinstate` and `reprice`: print their effects as a table; with --yes they send their events, as
+// `ingest` sends a file.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -67,17 +68,17 @@ Result<CorrectionRequest> RequestOf(const Options& options, const settings::RunS
     return Status::InvalidArgument("say of what: one of --result, --host, --workunit, --app-version");
   if (options.since) request.since = *options.since;
   if (options.until) request.until = *options.until;
-  // Where the input says what time it is, it is that of the newest award.
+  // With `ticks: input` the time is that of the newest award.
   if (settings.ticks == settings::Ticks::kWall)
     request.time = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   return request;
 }
 
-// The plan's events, for Ingest.
+// The events of a plan, for Ingest().
 class Events final : public EventStream {
  public:
   explicit Events(const json& plan) {
-    std::string last;  // rows of one event follow each other
+    std::string last;  // rows of one event are adjacent
     for (const json& row : plan.at("corrections")) {
       if (row.at("event") == last) continue;
       last = row.at("event");
@@ -87,7 +88,8 @@ class Events final : public EventStream {
         bytes.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
     }
   }
-  // The same plan again, because some of it was refused, is sent again: ids tell what is there already.
+  // A plan that is sent again because some of its events were refused gets a new name; ids identify the
+  // events that are already there.
   [[nodiscard]] std::string Name(std::uint64_t refused_before) const {
     stream::Hash128 hash;
     for (const std::string& one : envelopes_) hash = ChainLine(hash, one);
@@ -111,7 +113,7 @@ class Events final : public EventStream {
 };
 
 struct Loss {
-  credit::MicroTotal micro = 0;  // below 0: a gain
+  credit::MicroTotal micro = 0;  // negative: a gain
   std::uint64_t results = 0;
   double recent = 0;
 
@@ -210,9 +212,9 @@ void PrintPlan(const json& plan, const Options& options) {
     std::printf("... and %s more\n", WithCommas(problems.size() - kProblemsShown).c_str());
 }
 
-// All that was sent before has been processed.
+// Waits until everything sent before is processed.
 Status Settle(Client& client) {
-  // Kafka: whoever waits must be able to send a barrier.
+  // Kafka: waiting requires an open publisher, which sends a barrier.
   if (auto producer = client.Producer("corrections"); !producer.ok()) return producer.status();
   return client.WaitIdle();
 }

@@ -41,7 +41,7 @@ struct Options {
   std::string listen;
 };
 
-// A process that cannot go on says so in its log, too.
+// Writes the final message of a process that cannot continue to its log as well.
 class LastWordsIn {
  public:
   explicit LastWordsIn(RunLog& log) {
@@ -52,7 +52,7 @@ class LastWordsIn {
   LastWordsIn& operator=(const LastWordsIn&) = delete;
 };
 
-// What flows through, from time to time.
+// Logs the throughput at intervals.
 class Flow {
  public:
   explicit Flow(Engine& engine) : engine_(engine), last_(Look()) {}
@@ -100,7 +100,7 @@ class Flow {
   Counts last_;
 };
 
-// As Flow, of the slots that this process runs.
+// Like Flow, for the slots of this process.
 class KafkaFlow {
  public:
   explicit KafkaFlow(KafkaWorkers& workers) : workers_(workers) {}
@@ -146,7 +146,8 @@ int Failed(RunLog& log, const std::string& what, const Status& status) {
   return ExitCodeOf(status);
 }
 
-// Another verb may hold the directory for a moment: `ingest`, started at the same time. None: a signal came meanwhile.
+// Another verb, such as an `ingest` started at the same time, may hold the directory for a moment. None: a
+// signal arrived meanwhile.
 std::optional<Result<std::unique_ptr<Engine>>> OpenWhenFree(const settings::RunSettings& settings,
                                                             const EngineOptions& options,
                                                             const StopSignals& signals, RunLog& log) {
@@ -154,7 +155,7 @@ std::optional<Result<std::unique_ptr<Engine>>> OpenWhenFree(const settings::RunS
   for (bool told = false;; told = true) {
     auto engine = Engine::Open(
         settings, [&](const std::string& what) { log.Info(what); }, options);
-    // Whoever answers questions there is there to stay.
+    // A process that answers on the socket will keep the directory.
     if (engine.status().code() != StatusCode::kFenced || Clock::now() >= deadline ||
         SocketAnswers(settings.listen.socket))
       return engine;
@@ -163,14 +164,14 @@ std::optional<Result<std::unique_ptr<Engine>>> OpenWhenFree(const settings::RunS
   }
 }
 
-// Crash-only: what is open is committed or given up within a deadline, then the process ends, whatever a client's thread
-// still does.
+// Crash-only: open work is committed or given up within a deadline, then the process ends, even if a client's
+// thread is still running.
 [[noreturn]] void End(int code) {
   std::fflush(nullptr);
   std::_Exit(code);
 }
 
-// Calls `late` once, on a thread of its own, unless it is gone within `patience`.
+// Calls `late` once, on its own thread, unless the watchdog is destroyed within `patience`.
 class Watchdog {
  public:
   Watchdog(Clock::duration patience, std::function<void()> late)
@@ -221,7 +222,8 @@ int RunOnKafka(const settings::RunSettings& settings, bool accept_time_jump, con
     flow.Tell(log);
   }
   if (const Status failure = (*workers)->failure(); !failure.ok()) {
-    // What is wrong is the program that was started: its other threads need not be waited for as for the dead.
+    // The error is in this program's version or configuration: its other threads still work and can stop
+    // cleanly.
     if (failure.code() == StatusCode::kInvalidArgument) (void)(*workers)->Stop(kStopWithin);
     End(Failed(log, "the worker has failed", failure));
   }
@@ -263,13 +265,13 @@ int Run(const Options& options) {
   (*engine)->Start();
   auto server = Server::Start(**engine, settings->listen.socket);
   if (!server.ok()) {
-    (void)(*engine)->Stop();  // nothing was done; the reason that is told is the server's
+    (void)(*engine)->Stop();  // nothing was done; the server's error is reported
     return Failed(log, "cannot start", server.status());
   }
   auto gateway = EngineGateway::Start(*settings, **engine, true, watched ? &metrics : nullptr, log);
   if (!gateway.ok()) {
     (*server).reset();
-    (void)(*engine)->Stop();  // the reason that is told is the gateway's
+    (void)(*engine)->Stop();  // the gateway's error is reported
     return Failed(log, "cannot start", gateway.status());
   }
   nlohmann::json about{{"data", settings->data_directory},
@@ -289,12 +291,12 @@ int Run(const Options& options) {
   if (signal != 0) {
     log.Info("stopping; once more ends it at once", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
   }
-  // Said before anything else, which may take a while: whoever watches the log must see why this ends.
+  // Logged before anything that may take a while, so that the log shows why the process ends.
   const Status failure = (*engine)->failure();
   if (!failure.ok()) (void)Failed(log, "the pipeline has failed", failure);
   signals.LetKill();
   {
-    // A handler that does not come back must not keep a failed or stopped pipeline from ending.
+    // A handler that does not return must not keep a failed or stopped pipeline from ending.
     const Watchdog watchdog(kStopWithin, [&] {
       log.Error("a request did not end in time; it is given up");
       End(failure.ok() ? kExitOk : static_cast<int>(ExitCodeOf(failure)));

@@ -31,11 +31,11 @@ struct Options {
   bool outputs = false;
 };
 
-// What slots alone write.
+// Topics that only slots write.
 constexpr wire::Topic kOutputs[] = {wire::kControl, wire::kClaims,  wire::kGrants, wire::kPostings,
                                     wire::kTotals,  wire::kSamples, wire::kPassed};
 
-// Of records in whatever order, each as often as it is there.
+// Sum of a set of records, independent of their order; duplicates count.
 struct RecordSum {
   std::uint64_t records = 0;
   unsigned __int128 hashes = 0;
@@ -57,7 +57,7 @@ struct RecordSum {
 };
 using OutputSums = std::map<stream::TopicPartition, RecordSum>;
 
-// The first key whose rows differ; empty: none.
+// The first key with different rows in the two stores; empty: none.
 Result<std::string> FirstDifference(store::Store& a, store::Store& b, std::uint64_t* rows) {
   std::map<std::string, std::string> of_a;
   Status s = a.Scan({}, [&](std::string_view key, std::string_view value) {
@@ -88,7 +88,7 @@ std::string Hex(std::string_view bytes) {
   return text;
 }
 
-// What lies in the topics is what was made again: nothing is missing, twice, or other than it.
+// Checks that the topics contain exactly the re-executed outputs: none missing, duplicated or different.
 int CompareOutputs(const settings::RunSettings& settings, OutputSums made) {
   auto deployment = DeploymentOf(settings, TellOpening);
   if (!deployment.ok()) return TellError(deployment.status());
@@ -127,7 +127,7 @@ int CompareOutputs(const settings::RunSettings& settings, OutputSums made) {
   return code;
 }
 
-// That the journal still has; 0: none.
+// The oldest commit that the journal still contains; 0: none.
 Result<std::uint64_t> OldestCommit(stream::kafka::Cluster& cluster, stream::TopicPartition journal) {
   auto reader = cluster.NewReader();
   if (!reader.ok()) return reader.status();
@@ -147,7 +147,7 @@ Result<std::uint64_t> OldestCommit(stream::kafka::Cluster& cluster, stream::Topi
   return oldest;
 }
 
-// `made`: gets what the slots' commits made, where that is asked for.
+// `made`: receives the outputs of the slots' commits, if requested.
 int VerifySlots(const Options& options, const settings::RunSettings& settings, const std::string& scratch,
                 OutputSums* made) {
   auto deployment = DeploymentOf(settings, TellOpening);
@@ -187,7 +187,7 @@ int VerifySlots(const Options& options, const settings::RunSettings& settings, c
       continue;
     }
     const std::uint64_t after_checkpoint = again;
-    // As far back as the log goes: the state that the checkpoint gives is the one that all of history gives.
+    // From the start of the log: the state from the checkpoint must equal the state from all of history.
     auto how_whole = how;
     how_whole.checkpoint = false;
     how_whole.until = meta->sequence;

@@ -26,7 +26,7 @@ RecordHash HashFromText(const std::string& text) {
          std::strtoull(text.substr(16).c_str(), nullptr, 16);
 }
 
-// A name of the manifest is a file's in its directory, never a way out of it.
+// Allows only the name of a file in the manifest's directory, never a path out of it.
 std::string CheckedName(const std::string& name) {
   if (name.empty() || name[0] == '.' || name.find('/') != std::string::npos)
     throw std::runtime_error("'" + name + "' is no name of a file");

@@ -18,17 +18,17 @@ namespace cobblestone::statistics {
 namespace {
 
 constexpr std::size_t kBlock = 1U << 20U;
-constexpr std::size_t kWindow = 32U << 10U;  // as far back as deflate refers
+constexpr std::size_t kWindow = 32U << 10U;  // longest back reference of deflate
 constexpr std::size_t kBlocksUnderWay = 4;   // enough for two threads
 constexpr std::size_t kPlainBuffer = 256U << 10U;
-// No name, no time, made on Unix: as BOINC's files begin.
+// No name, no time, operating system Unix: the same header as in BOINC's files.
 constexpr std::string_view kGzipHeader("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03", 10);
 
 void AppendLittleEndian(std::uint32_t value, std::string* out) {
   for (int i = 0; i < 4; ++i) *out += static_cast<char>(value >> (8 * i) & 0xFFU);
 }
 
-// A part of a raw deflate stream; all but the last end on a byte.
+// Compresses one part of a raw deflate stream; each part but the last ends at a byte boundary.
 void Deflate(const std::string& text, const std::string& before, bool last, std::string* out) {
   z_stream stream{};
   COBBLESTONE_CHECK_EQ(
@@ -38,7 +38,7 @@ void Deflate(const std::string& text, const std::string& before, bool last, std:
                                               static_cast<uInt>(before.size())),
                          Z_OK);
   }
-  // deflateBound is for Z_FINISH; a sync flush adds at most some bytes.
+  // deflateBound is for Z_FINISH; a sync flush adds a few bytes.
   out->resize(deflateBound(&stream, text.size()) + 64);
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));  // NOLINT: zlib only reads it
   stream.avail_in = static_cast<uInt>(text.size());
@@ -64,7 +64,7 @@ OutputFile::OutputFile(std::string directory, std::string name, Compression comp
                        Workers& workers)
     : directory_(std::move(directory)),
       name_(std::move(name)),
-      // What becomes the entry of an archive lies beside it until then, under a name that no output can have.
+      // The entry of an archive is first written as a file, under a name that no output can have.
       path_(directory_ + "/" + (compression == Compression::kZip ? "." : "") + name_ +
             std::string(EndingOf(compression))),
       compression_(compression),
@@ -84,7 +84,7 @@ Result<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& direct
                                    "; rename one");
   if (file->descriptor_ < 0)
     return Status::Unwritten(errno, file->path_ + ": cannot be made: " + std::strerror(errno));
-  // Made to be published: readable whatever the umask.
+  // For publication: readable regardless of the umask.
   if (::fchmod(file->descriptor_, 0644) != 0)
     return Status::Unwritten(errno, file->path_ + ": cannot be made readable: " + std::strerror(errno));
   if (compression == Compression::kGzip) {
@@ -94,7 +94,7 @@ Result<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& direct
 }
 
 OutputFile::~OutputFile() {
-  // Jobs refer to blocks, not to this; those that are left over finish by themselves.
+  // Jobs refer to blocks, not to this object; remaining jobs finish by themselves.
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
@@ -171,7 +171,7 @@ Result<FileFigures> OutputFile::Finish() {
 }
 
 Result<FileFigures> OutputFile::FinishZip() {
-  // libzip reads the entry when the archive is closed, so it lies there plain until then.
+  // libzip reads the entry when the archive is closed, so the plain file exists until then.
   const std::string archive_path = directory_ + "/" + figures_.name;
   const auto failed = [&](const std::string& why) {
     return Status::Unwritten(errno, archive_path + ": cannot be written: " + why);

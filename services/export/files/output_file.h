@@ -1,8 +1,8 @@
 // One file of an export, written sequentially: plain, as one gzip member, or as a zip archive with one entry.
 //
-// gzip consists of blocks that are compressed in parallel, each with the preceding 32 KiB as dictionary. The result
-// is one ordinary stream, the same for any number of threads. A file of one block equals zlib's output for the whole
-// text (and BOINC's). Memory: some blocks, however long the file.
+// gzip consists of blocks that are compressed in parallel, each with the preceding 32 KiB as dictionary. The
+// result is one ordinary stream, the same for any number of threads. A file of one block equals zlib's output
+// for the whole text (and BOINC's). Memory: some blocks, however long the file.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +29,9 @@ struct FileFigures {
 
 class OutputFile {
  public:
-  // Creates directory/name with the extension of the compression. InvalidArgument: the file exists (two outputs with
-  // one name). Full or Fatal: it cannot be created. `workers` must outlive the file. `now`, UNIX s: time stored in a
-  // zip archive.
+  // Creates directory/name with the extension of the compression. InvalidArgument: the file exists (two
+  // outputs with one name). Full or Fatal: it cannot be created. `workers` must outlive the file. `now`, UNIX
+  // s: time stored in a zip archive.
   static Result<std::unique_ptr<OutputFile>> Create(const std::string& directory, const std::string& name,
                                                     Compression compression, std::int64_t now,
                                                     Workers& workers);
@@ -42,7 +42,8 @@ class OutputFile {
   // Full or Fatal, with the name of the file, if it cannot be written.
   Status Append(std::string_view text);
   void CountRecord() { ++figures_.records; }
-  // Writes the remaining bytes and closes the file; call it once. The publication syncs the directory as a whole.
+  // Writes the remaining bytes and closes the file; call it once. The publication syncs the
+  // directory as a whole.
   Result<FileFigures> Finish();
 
  private:

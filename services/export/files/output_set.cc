@@ -12,9 +12,9 @@ struct OutputSet::Lane {
   Output output;
   OutputFigures figures;
   std::unique_ptr<OutputFile> file;
-  std::uint64_t number = 0;  // of the file that is open
+  std::uint64_t number = 0;  // of the open file
   std::optional<RecordSet> known;
-  bool writes = true;  // what is at hand
+  bool writes = true;  // the current record is written
 
   [[nodiscard]] bool numbered() const { return output.recs_per_file > 0; }
 };
@@ -27,7 +27,8 @@ OutputSet::OutputSet(const OutputPlace& place, const Enumeration& enumeration, s
       head_(std::move(head)),
       tail_(std::move(tail)) {
   for (const Output& output : enumeration.outputs) {
-    // Without an order of ids numbered files are never begun (upstream's rule; the reader of the spec has warned).
+    // Without order by id, numbered files are never started (upstream's rule; the parser of
+    // the spec has warned).
     if (output.recs_per_file > 0 && enumeration.sort != Sort::kId) continue;
     auto lane = std::make_unique<Lane>();
     lane->output = output;

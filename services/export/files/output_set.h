@@ -1,8 +1,9 @@
 // The outputs of one enumeration: each record goes to all of them, into one file or into numbered files. If the
 // records of an earlier export are known, only changes are written.
 //
-// Numbers: all numbered outputs of an enumeration share one counter, which increases by one per record and output, as
-// upstream (tests/golden/export/README.md, 'Files and names'): with two outputs, each has every other number.
+// Numbers: all numbered outputs of an enumeration share one counter, which increases by one per
+// record and output, as upstream (tests/golden/export/README.md, 'Files and names'): with two
+// outputs, each has every other number.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +32,8 @@ struct OutputPlace {
 
 class OutputSet {
  public:
-  // `record`: tag of the records. `head`, `tail`: of each file. Errors of the spec (two outputs with one file) are
-  // returned by Put or Finish.
+  // `record`: tag of the records. `head`, `tail`: of each file. Errors of the spec (two outputs with one file)
+  // are returned by Put or Finish.
   OutputSet(const OutputPlace& place, const Enumeration& enumeration, std::string record, std::string head,
             std::string tail);
   ~OutputSet();
@@ -42,7 +43,8 @@ class OutputSet {
   // Which texts of a record the outputs need.
   [[nodiscard]] bool WantsPlain() const;
   [[nodiscard]] bool WantsDetail() const;
-  // `plain`, `detailed`: the record for outputs without and with <detail/>; a text that no output needs may be empty.
+  // `plain`, `detailed`: the record for outputs without and with <detail/>; a text that no
+  // output needs may be empty.
   Status Put(const RecordKey& key, std::string_view plain, std::string_view detailed, std::uint32_t copies);
   // Adds the written files and figures to the manifest.
   Status Finish(Manifest* manifest);

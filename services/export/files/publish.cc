@@ -22,7 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Lies in a directory until it is published: what has it is an export's, and may be deleted.
+// File in a directory until the directory is published. A directory with this file is an
+// export's and may be deleted.
 constexpr const char* kMark = "/.unfinished";
 constexpr mode_t kReadable = 0755;
 
@@ -35,12 +36,12 @@ Status Failed(int error, const std::string& what) {
   return Status::Unwritten(error, what + ": " + std::strerror(error));
 }
 
-// None where there is nothing; a link is no directory. Errno says why.
+// Returns -1 and sets errno if there is no directory; does not follow a link.
 int OpenDirectory(const std::string& path) {
   return ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-// Deletes what an open directory holds, without following a link, but for `keep`. 0, or errno.
+// Deletes the contents of an open directory, except `keep`, without following links. Returns 0 or errno.
 int RemoveWithin(int directory, const char* keep) {
   const int again = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* const entries = again < 0 ? nullptr : ::fdopendir(again);
@@ -82,7 +83,7 @@ Status AnothersOrALink(const std::string& path) {
                                  " is a link or belongs to another user, and is not touched; move it away");
 }
 
-// An export's directory, ours, with the mark last: a death on the way leaves what the next export deletes.
+// Deletes an export's directory of this user, the mark last, so that the next export can finish after a crash.
 Status Remove(const std::string& directory) {
   const int opened = OpenDirectory(directory);
   struct stat about {};
@@ -134,7 +135,7 @@ Publication::Publication(Publication&& other) noexcept
 
 Publication::~Publication() {
   if (mine_) {
-    (void)Remove(partial_);  // the next export deletes what cannot be deleted now
+    (void)Remove(partial_);  // on failure, the next export deletes the directory
   }
   if (lock_ >= 0) ::close(lock_);
 }
@@ -179,7 +180,7 @@ Status Publication::Prepare() {
     if (Status status = TakeLock(&left_over); !status.ok()) return status;
     if (!left_over) {
       if (Exists(final_ + kMark)) {
-        // The first export under this name was published and died before it could say so.
+        // The first export under this name was published, but crashed before it removed the mark.
         if (Status status = TakeMark(final_); !status.ok()) return status;
       }
       mine_ = true;
@@ -194,7 +195,7 @@ Status Publication::Prepare() {
 Status Publication::TakeLock(bool* left_over) {
   lock_ = OpenDirectory(partial_);
   if (lock_ < 0) {
-    if (errno == ENOENT) {  // whoever had it has just published it
+    if (errno == ENOENT) {  // another process has just published it
       *left_over = true;
       return Status::Ok();
     }
@@ -210,10 +211,10 @@ Status Publication::TakeLock(bool* left_over) {
   const bool same =
       ::lstat(partial_.c_str(), &there) == 0 && held.st_dev == there.st_dev && held.st_ino == there.st_ino;
   directory_ = "/proc/self/fd/" + std::to_string(lock_);
-  if (!Exists(directory_ + "/.")) directory_ = partial_;  // no /proc here
+  if (!Exists(directory_ + "/.")) directory_ = partial_;  // /proc is not mounted
   std::error_code ignored;
   *left_over = !same || !fs::is_empty(directory_, ignored);
-  // Whatever the umask; what was left by another export is deleted in any case.
+  // Regardless of the umask. A directory left by another export is deleted in any case.
   if (!*left_over && ::fchmod(lock_, kReadable) != 0)
     return Failed(errno, "cannot make " + partial_ + " readable");
   return Status::Ok();
@@ -237,7 +238,7 @@ Status Publication::HealLeftOvers() {
   }
   if (!Exists(final_ + kMark))
     return Status::InvalidArgument(partial_ + " is in the way and was not left by an export; move it away");
-  // Published, but not finished: what lies here is the export before.
+  // Published, but not finished: this directory is the previous export.
   const auto old = PutOldAway();
   if (!old.ok()) return old.status();
   Report("an export to " + final_ + " was published and broke off then; the one before it is " +
@@ -258,17 +259,17 @@ std::string Publication::NameOfOld() const {
                 local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec);
   const std::string name =
       (options_.archive_directory.empty() ? final_ : options_.archive_directory + "/stats") + time.data();
-  // Two exports in one second.
+  // Two exports may end in one second.
   std::string free = name;
   for (int n = 2; Exists(free); ++n) free = name + "_" + std::to_string(n);
   return free;
 }
 
-// With the old export under the new one's former name: gives it its own, then takes the mark off the new one.
+// partial_ is the old export here: renames or deletes it, then removes the mark from the new export.
 Result<std::string> Publication::PutOldAway() {
   std::string old;
   if (options_.delete_old) {
-    // Marked, so that a death on the way leaves what the next export deletes.
+    // With the mark, so that the next export can finish the deletion after a crash.
     if (Status status = MakeMark(partial_); !status.ok()) return status;
     if (Status status = Remove(partial_); !status.ok()) return status;
   } else {
@@ -291,7 +292,7 @@ Status Publication::SyncParent() const {
 
 Result<std::string> Publication::Publish() {
   Failpoint("X1");
-  // One call for any number of files, instead of one each.
+  // One call for all files.
   if (::syncfs(lock_) != 0) return Failed(errno, "cannot bring " + partial_ + " to the disk");
   if (Status status = CheckPlace(); !status.ok()) return status;
   std::string old;
@@ -308,7 +309,7 @@ Result<std::string> Publication::Publish() {
     if (!put_away.ok()) return put_away.status();
     old = *put_away;
   } else if (errno == EINVAL || errno == ENOSYS) {
-    // A file system that cannot exchange: for a moment the name stands for nothing, as upstream's.
+    // The file system cannot exchange names: for a moment the name does not exist, as with upstream.
     old = NameOfOld();
     if (status = Rename(final_, old); !status.ok()) return status;
     if (status = Rename(partial_, final_); !status.ok()) return status;

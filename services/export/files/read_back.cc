@@ -10,7 +10,7 @@
 
 namespace cobblestone::statistics {
 
-// A record, or a key whose records of earlier links are gone (`copies` 0).
+// A record, or a removed key (`copies` 0): the records of earlier links with this key no longer exist.
 struct ExportChain::Record {
   RecordKey key;
   RecordHash hash = 0;
@@ -74,7 +74,7 @@ Result<std::vector<ExportChain::Record>> ExportChain::Replay(const std::string& 
     const auto figures = std::find_if(outputs.begin(), outputs.end(),
                                       [&](const OutputFigures& o) { return o.name == output; });
     if (figures == outputs.end()) {
-      records.clear();  // an export without this output leaves nothing of it
+      records.clear();  // without this output in an export, no earlier records remain
       continue;
     }
     for (const std::string& file : figures->files) {
@@ -93,7 +93,7 @@ Result<std::vector<ExportChain::Record>> ExportChain::Replay(const std::string& 
       if (!status.ok()) return status;
     }
   }
-  // What the last link says of a key stands for it.
+  // For each key, the last link that contains the key is valid.
   std::sort(records.begin(), records.end(), [](const Record& a, const Record& b) {
     return a.key != b.key ? a.key < b.key : a.link > b.link;
   });

@@ -1,5 +1,6 @@
-// Reads a chain of exports: a full export and its incremental exports, each based on the previous one. An incremental
-// export uses it to learn what was published; a reader uses it to prove that no record is missing.
+// Reads a chain of exports: a full export and its incremental exports, each based on the previous
+// one. An incremental export uses it to find the published records; a reader uses it to prove
+// that no record is missing.
 #pragma once
 
 #include <functional>
@@ -14,15 +15,16 @@ namespace cobblestone::statistics {
 
 class ExportChain {
  public:
-  // A full export, then incremental ones in order. Corrupted: one is not based on the previous one, or the first is
-  // not a full export. NotFound: a directory has no export.
+  // A full export, then incremental ones in order. Corrupted: one is not based on the previous one, or the
+  // first is not a full export. NotFound: a directory has no export.
   static Result<ExportChain> Open(const std::vector<std::string>& directories);
 
   [[nodiscard]] const Manifest& last() const { return links_.back().manifest; }
   // Identity of the last export, for an export that is based on it.
   [[nodiscard]] Base AsBase() const;
 
-  // Verifies size and checksum of every file against the manifests. Corrupted names the first file that differs.
+  // Verifies size and checksum of every file against the manifests. Corrupted names the
+  // first file that differs.
   [[nodiscard]] Status CheckFiles(const std::function<void(const std::string& file)>& progress) const;
   // Records of an output after the last export, by id; none if the output does not exist. Memory: 48 bytes per
   // record.

@@ -13,9 +13,9 @@ namespace cobblestone::statistics {
 namespace {
 
 constexpr std::size_t kReadSize = 256U << 10U;
-constexpr std::size_t kLongestLine = 1U << 24U;  // far beyond what a column can become
+constexpr std::size_t kLongestLine = 1U << 24U;  // far longer than any column's text
 
-// zlib reads plain files as they are.
+// zlib also reads uncompressed files.
 class GzipContent final : public ContentReader {
  public:
   GzipContent(std::string path, gzFile file) : ContentReader(std::move(path)), file_(file) {
@@ -28,7 +28,7 @@ class GzipContent final : public ContentReader {
     const int got = gzread(file_, buffer, static_cast<unsigned>(size));
     int code = Z_OK;
     const char* why = gzerror(file_, &code);
-    // A stream that breaks off is told at its end only.
+    // A truncated stream is reported only at its end.
     if (got < 0 || code == Z_BUF_ERROR)
       return Status::Corrupted(path_ + ": cannot be unpacked further: " + why);
     return static_cast<std::size_t>(got);
@@ -66,14 +66,14 @@ std::string_view Trimmed(std::string_view line) {
   return line;
 }
 
-// The number in <tag>N</tag>, which the text begins with; what is behind it stays.
+// Parses <tag>N</tag> at the beginning of the text, and removes it from the text.
 std::optional<std::int64_t> TakeNumber(std::string_view* text, const std::string& tag) {
   const std::string open = "<" + tag + ">";
   const std::string close = "</" + tag + ">";
   if (!text->starts_with(open)) return std::nullopt;
   const char* const begin = text->data() + open.size();
   const char* const end = text->data() + text->size();
-  std::uint64_t number = 0;  // ids are printed unsigned, but in the files by app
+  std::uint64_t number = 0;  // ids are printed unsigned, except in the files by app
   std::int64_t negative = 0;
   auto parsed = std::from_chars(begin, end, number);
   if (parsed.ec != std::errc()) {
@@ -87,7 +87,7 @@ std::optional<std::int64_t> TakeNumber(std::string_view* text, const std::string
   return static_cast<std::int64_t>(number);
 }
 
-// The frame of a file: a declaration, which may be missing, a root, and what is between.
+// The structure of a file: an optional declaration, a root, and the lines between its tags.
 class Lines {
  public:
   Lines(ContentReader& content, const std::string& path) : content_(content), path_(path) {}

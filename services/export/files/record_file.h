@@ -33,9 +33,9 @@ class ContentReader {
   bool ended_ = false;
 };
 
-// Every record with the tag ("user", "badge_user") and its key. Corrupted, with file and line: the file is not one
-// that an export writes. Raw text of upstream's format can look like the end of a record: reading is unambiguous only
-// for files written with --strict-xml; a wrong split shows in the totals of the manifest.
+// Every record with the tag ("user", "badge_user") and its key. Corrupted, with file and line: the file is not
+// one that an export writes. Raw text of upstream's format can look like the end of a record: reading is
+// unambiguous only for files written with --strict-xml; a wrong split shows in the totals of the manifest.
 Status ReadRecords(const std::string& path, const std::string& tag,
                    const std::function<Status(const RecordKey&, std::string_view record)>& take);
 

@@ -68,7 +68,7 @@ void RecordSet::Order() {
   const auto less = [](const Entry& a, const Entry& b) { return a.key < b.key; };
   if (!std::is_sorted(entries_.begin(), entries_.end(), less))
     std::stable_sort(entries_.begin(), entries_.end(), less);
-  // Copies of one record are equal; where a key has different ones, their sum stands for them.
+  // Copies of one record are equal. If a key has different records, the entry holds the sum of their hashes.
   std::size_t kept = 0;
   for (std::size_t i = 0; i < entries_.size();) {
     Entry entry = entries_[i];

@@ -1,5 +1,5 @@
-// Totals of a set of records, and the records of an earlier export. An incremental export uses them to find changes;
-// a reader uses them to prove that it has read what was written.
+// Totals of a set of records, and the records of an earlier export. An incremental export uses them to find
+// changes; a reader uses them to prove that it has read every written record.
 #pragma once
 
 #include <compare>
@@ -24,7 +24,8 @@ RecordHash HashOf(std::string_view record);
 // Value of the record's <total_credit>, in units of 10^-6 as printed; 0 if it is absent or above 10^31.
 __int128 CreditOf(std::string_view record);
 
-// Independent of order, so that sorted and unsorted files, and a full export and its increments, have equal totals.
+// Independent of order, so that sorted and unsorted files, and a full export and its
+// increments, have equal totals.
 struct RecordTotals {
   std::uint64_t records = 0;
   __int128 credit = 0;  // 10^-6 Cobblestones, sum of printed values
@@ -49,7 +50,8 @@ class RecordSet {
     bool seen = false;
   };
 
-  // Adds one copy of a record; several copies of one key are counted. Call Add() in any order, then Order() once.
+  // Adds one copy of a record; several copies of one key are counted. Call Add() in any
+  // order, then Order() once.
   void Add(const RecordKey& key, RecordHash hash);
   void Order();
 

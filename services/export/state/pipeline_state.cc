@@ -22,7 +22,7 @@ std::uint32_t PartitionsOf(view::Stage stage, const view::State& state) {
   return stage == view::Stage::kCoordinator ? 1 : state.partitions();
 }
 
-// All rows may be read.
+// Ok if rows of all stages and partitions exist.
 Status IsWhole(view::State& state) {
   for (const view::Stage stage : kStages) {
     for (std::uint32_t k = 0; k < PartitionsOf(stage, state); ++k)
@@ -31,7 +31,7 @@ Status IsWhole(view::State& state) {
   return Status::Ok();
 }
 
-// Whether the state on disk is that of the last commit; after a crash it may be older.
+// True if the state on disk is of the last commit; after a crash it may be older.
 Result<bool> IsAllWritten(Engine& engine) {
   for (const view::Stage stage : kStages) {
     for (std::uint32_t k = 0; k < PartitionsOf(stage, engine.live_state()); ++k) {
@@ -87,7 +87,7 @@ Result<std::unique_ptr<PipelineState>> PipelineState::Open(
     if (Status s = made->OpenOnKafka(settings, report); !s.ok()) return s;
     return made;
   }
-  std::error_code ignored;  // a directory that cannot even be looked at is not there for us
+  std::error_code ignored;  // a directory that cannot be read counts as absent
   if (!std::filesystem::exists(settings.data_directory + "/log", ignored))
     return Status::NotFound("there is no data directory " + settings.data_directory +
                             "; name it with --data or --config, or --entities for a file");
@@ -100,7 +100,7 @@ Result<std::unique_ptr<PipelineState>> PipelineState::Open(
     made->client_ = ClientOf(*made->engine_);
     const auto written = IsAllWritten(*made->engine_);
     if (!written.ok()) return written.status();
-    // Rows that are asked of a slot stay in its memory.
+    // Rows that are read through a slot stay in its memory, so the stored state is preferred.
     made->state_ = *written ? &made->engine_->stored_state() : &made->engine_->live_state();
     return made;
   }

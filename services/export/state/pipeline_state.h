@@ -19,15 +19,15 @@ namespace cobblestone {
 
 class PipelineState {
  public:
-  // If a program runs on the directory, it copies its states by hard links, without other delay. A directory without
-  // a running program is opened. On Kafka a view of its own follows until it has all slots. kFenced: another export
-  // uses the directory. kNotFound: the directory does not exist.
+  // If a program runs on the directory, it copies its states by hard links, without other delay. A directory
+  // without a running program is opened. On Kafka, the export's own view follows the topics until it has all
+  // slots. kFenced: another export uses the directory. kNotFound: the directory does not exist.
   static Result<std::unique_ptr<PipelineState>> Open(const settings::RunSettings& settings,
                                                      const std::function<void(const std::string&)>& report);
 
   [[nodiscard]] view::State& state() { return *state_; }
-  // Ledger sums up to `to`, which the state has read. Continues from the sums of the last export, unless `anew`. A
-  // running program does the reading itself.
+  // Ledger sums up to `to`, which the state has read. Continues from the sums of the last export, unless
+  // `anew`. A running program does the reading itself.
   Result<LedgerSums> SumLedger(const LedgerPlaces& to, bool anew, const LedgerSums::Progress& progress);
 
  private:

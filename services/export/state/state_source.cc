@@ -41,7 +41,8 @@ Result<Value> FindOrNone(const view::Rows& rows, const stream::TableSpec<Value>&
   return found->has_value() ? std::move(**found) : Value{};
 }
 
-// Of an authenticator and a domain name the state knows only whether they hide the row: NULL does, an empty text does not.
+// The state only knows whether an authenticator or a domain name hides the row. NULL hides the row, an empty
+// text does not.
 std::optional<std::string> ShownUnless(bool hidden) {
   return hidden ? std::nullopt : std::optional<std::string>(std::string());
 }
@@ -193,7 +194,7 @@ const view::Rows& StateSource::RowsFor(const RowsOf& rows, std::int64_t id) cons
                                  static_cast<std::uint32_t>(rows.size()))];
 }
 
-// ---- Rows ----------------------------------------------------------------------------------------------------------
+// ---- Rows -------------------------------------------------------------------------------------------------
 
 Status StateSource::ReadUser(std::int64_t id, User* user) {
   const view::Rows& rows = RowsFor(held_.accounts, id);
@@ -303,7 +304,7 @@ Result<accounts::HostAccount> StateSource::AccountOf(const HostEntry& entry) con
     if (found->has_value() && !(*found)->elsewhere) return std::move(**found);
     moves = moves || found->has_value();
   }
-  if (!moves) return accounts::HostAccount{};  // it has never had any
+  if (!moves) return accounts::HostAccount{};  // the host never had an account
   return Status::Retry("the account of host " + std::to_string(entry.id) +
                        " is on its way to another owner's partition; the same may work in a moment");
 }
@@ -379,7 +380,7 @@ std::uint32_t StateSource::ConsentCopies(std::int64_t user) {
   return found != consent_.end() && found->user == user ? found->copies : 0;
 }
 
-// ---- Facts ---------------------------------------------------------------------------------------------------------
+// ---- Facts ------------------------------------------------------------------------------------------------
 
 Status StateSource::Tombstones(const RowsOf& rows, const stream::TableSpec<wire::FactsRow>& table,
                                const std::vector<std::int64_t>& ids, const statistics::Take<Deleted>& take) {
@@ -425,7 +426,7 @@ Status StateSource::TeamBadges(const statistics::Take<BadgeHeld>& take) {
   return Badges(held_.teams, teams::kFactsTable, team_badges_, take);
 }
 
-// What was told, and what was granted since, which is of type 0.
+// The values that the project sent, plus the grants since then, which have type 0.
 Status StateSource::CreditOf(const view::Rows& rows, const stream::TableSpec<wire::FactsRow>& table,
                              std::int64_t id, const credit::Account& account,
                              std::vector<AppCredit>* credit) {

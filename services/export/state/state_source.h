@@ -1,9 +1,9 @@
-// The rows of statistics files from the state of a pipeline: current accounts, and the profiles that projects sent
-// (stored by the stages). All rows of a partition are of one commit, from Open() to the end.
+// The rows of statistics files from the state of a pipeline: current accounts, and the profiles that projects
+// sent (stored by the stages). All rows of a partition are of one commit, from Open() to the end.
 //
 // A total is exact: the account's opening balance plus all grants since; so are totals by app. Averages are the
-// pipeline's, from the first grant on; the pipeline has no averages by app, so those keep the values that the project
-// sent. Memory: 16 bytes for each user, host and member of a team. Owner: one thread.
+// pipeline's, from the first grant on; the pipeline has no averages by app, so those keep the values that the
+// project sent. Memory: 16 bytes for each user, host and member of a team. Owner: one thread.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,7 @@ class RdkafkaCluster final : public Cluster {
   const ClusterOptions options_;
 };
 
-// What the client says by itself: of the levels 0 (emergency) to 7 (debug) what an operator should read.
+// Messages of the client library: reports levels 0 (emergency) to 4 (warning) of 7 (debug) to the operator.
 void OnLog(const rd_kafka_t* handle, int level, const char* facility, const char* text) {
   constexpr int kWarning = 4;
   if (level > kWarning) return;
@@ -60,7 +60,7 @@ Result<Conf> MakeConf(const ClusterOptions& options, const Properties& ours, con
 
 void EndHandle(rd_kafka_t* handle) {
   constexpr std::chrono::seconds kAtMost{5};
-  rd_kafka_set_log_level(handle, 0);  // whoever would be told may be gone
+  rd_kafka_set_log_level(handle, 0);  // the receiver of log messages may no longer exist
   const auto ended = std::make_shared<std::promise<void>>();
   auto wait = ended->get_future();
   std::thread([handle, ended] {
@@ -74,7 +74,7 @@ Result<Handle> MakeHandle(rd_kafka_type_t type, Conf conf) {
   char why[512];
   rd_kafka_t* handle = rd_kafka_new(type, conf.get(), why, sizeof why);
   if (handle == nullptr) return Status::InvalidArgument(std::string("the Kafka client cannot start: ") + why);
-  (void)conf.release();  // it is the handle's
+  (void)conf.release();  // owned by the handle
   return Handle(handle);
 }
 

@@ -9,7 +9,7 @@ namespace cobblestone::stream::kafka {
 
 namespace {
 
-// Of two processes with one name one ends after as many turns.
+// Two processes with the same instance name fence each other; one of them ends after this many times.
 constexpr int kMostFenced = 3;
 constexpr std::chrono::minutes kFencedAgainWithin{1};
 
@@ -37,7 +37,7 @@ class RdkafkaGroup final : public Group {
         {"partition.assignment.strategy", "cooperative-sticky"},
         {"session.timeout.ms", std::to_string(options_.session_timeout.count())},
         {"heartbeat.interval.ms", std::to_string(std::max<long>(100, options_.session_timeout.count() / 10))},
-        {"isolation.level", "read_committed"},  // positions: only what is decided
+        {"isolation.level", "read_committed"},  // only decided positions
         {"enable.auto.commit", "false"},
         {"enable.auto.offset.store", "false"},
         {"auto.offset.reset", "error"},
@@ -71,15 +71,15 @@ class RdkafkaGroup final : public Group {
     for (int turns = 0; turns < 100; ++turns) {
       rd_kafka_message_t* message = rd_kafka_consumer_poll(handle_.get(), 0);
       if (message == nullptr) break;
-      rd_kafka_message_destroy(message);  // of the journal nothing is read here; errors pass
+      rd_kafka_message_destroy(message);  // the journal is not read here; errors are temporary
     }
     char why[512] = "";
     const rd_kafka_resp_err_t error = rd_kafka_fatal_error(handle_.get(), why, sizeof why);
     if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return Status::Ok();
     if (error == RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID) {
-      // When the answer to a join is lost, the next join makes the first one's member a former self of ours, and what is
-      // heard of that ends this handle (a broker that dies or a cut connection is enough). Somebody else who has our
-      // name would fence us again.
+      // If the response to a join is lost, the next join replaces the first join's member as an earlier
+      // instance of this worker, and the resulting error ends this handle (a broker crash or a cut connection
+      // is enough). Another process with our instance name would fence this worker repeatedly.
       const auto now = std::chrono::steady_clock::now();
       if (now - fenced_at_ > kFencedAgainWithin) fenced_ = 0;
       fenced_at_ = now;
@@ -148,7 +148,7 @@ class RdkafkaGroup final : public Group {
     return ViewIn(event.get());
   }
 
-  // Another list of topics makes the group do it.
+  // A changed list of topics makes the group rebalance.
   Status ShareOutAgain() override {
     if (!SmallTopic()) return Status::Ok();
     subscribes_more_ = !subscribes_more_;
@@ -158,7 +158,7 @@ class RdkafkaGroup final : public Group {
   void Leave() override {
     if (!owned_.empty()) listener_.Revoked(owned_, false);
     owned_.clear();
-    // A static member is expected back, until its session is over. Others say good-bye.
+    // A static member is expected to return until its session times out. Other members leave the group.
     if (!options_.static_members) {
       leaving_ = true;
       rd_kafka_consumer_close(handle_.get());
@@ -196,7 +196,7 @@ class RdkafkaGroup final : public Group {
     return view;
   }
 
-  // One of a single partition, of which nothing is read.
+  // A topic with a single partition, from which nothing is read.
   [[nodiscard]] std::optional<std::string> SmallTopic() const {
     for (std::size_t t = 0; t < options_.topics.size(); ++t)
       if (t != options_.journal && options_.topics[t].partitions == 1)
@@ -236,7 +236,7 @@ class RdkafkaGroup final : public Group {
     if (event == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS) {
       for (int i = 0; i < list->cnt; ++i) list->elems[i].offset = RD_KAFKA_OFFSET_END;
       const Error error(rd_kafka_incremental_assign(handle, list));
-      rd_kafka_pause_partitions(handle, list);  // the journal is read elsewhere
+      rd_kafka_pause_partitions(handle, list);  // another reader reads the journal
       owned_.insert(owned_.end(), slots.begin(), slots.end());
       if (!slots.empty()) listener_.Assigned(slots);
       return;
@@ -255,12 +255,12 @@ class RdkafkaGroup final : public Group {
   std::string instance_;
   Handle handle_;
   Handle onlooker_;
-  Queue queue_{nullptr};          // of this handle: answers about the group
-  bool asked_ = false;            // an answer will come into queue_
-  bool subscribes_more_ = false;  // to SmallTopic(), too
-  int fenced_ = 0;                // times, each soon after the one before
+  Queue queue_{nullptr};          // of this handle: responses about the group
+  bool asked_ = false;            // a response will arrive in queue_
+  bool subscribes_more_ = false;  // SmallTopic() is subscribed, too
+  int fenced_ = 0;                // number of times, each within kFencedAgainWithin of the previous
   std::chrono::steady_clock::time_point fenced_at_{};
-  std::vector<Handle> former_;  // never destroyed: after such an error 2.0.2 can die of an assertion there
+  std::vector<Handle> former_;  // never destroyed: librdkafka 2.0.2 may fail an assertion on fatal errors
   std::vector<std::uint32_t> owned_;
   bool leaving_ = false;
 };

@@ -7,11 +7,11 @@ namespace cobblestone::stream::kafka {
 namespace {
 
 constexpr int kEndTxn = 26;         // ApiKey
-constexpr int kCallMillis = 10000;  // of a call that may be repeated
+constexpr int kCallMillis = 10000;  // of a call that may be retried
 constexpr int kInitMillis = 30000;
 constexpr const char* kMaxMessage = "8388608";
 
-// A message on its way; its bytes are sent from here.
+// A message until its delivery report; librdkafka sends the bytes from here.
 struct Sent {
   std::string key;
   std::string value;
@@ -25,7 +25,7 @@ class RdkafkaProducer final : public Producer {
 
   ~RdkafkaProducer() override {
     if (handle_ == nullptr) return;
-    // What is still here comes back through OnDelivery, so that its bytes are let go.
+    // A purged message returns through OnDelivery, which frees its bytes.
     rd_kafka_purge(handle_.get(), RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
     for (int turns = 0; turns < 100 && rd_kafka_outq_len(handle_.get()) > 0; ++turns)
       rd_kafka_poll(handle_.get(), 10);
@@ -33,8 +33,9 @@ class RdkafkaProducer final : public Producer {
   }
 
   Status Open(const std::string& transactional_id) {
-    // Flush() ends what lingers: what a transaction has for a partition goes in one batch. Nothing is compressed: every
-    // commit would wait for it (kafka.options, for those whose network or disk is dearer).
+    // Flush() ends the linger time: the messages of a transaction for one partition form one batch. No
+    // compression: every commit would wait for it (kafka.options, for deployments with a slow network or
+    // disk).
     auto conf = MakeConf(options_,
                          {{"transactional.id", transactional_id},
                           {"client.id", transactional_id},
@@ -62,7 +63,7 @@ class RdkafkaProducer final : public Producer {
   Outcome Init() override {
     Outcome o = OutcomeOf(rd_kafka_init_transactions(handle_.get(), kInitMillis));
     if (!o.ok()) return o;
-    // Known beforehand, else the first transaction waits a second for them.
+    // Loads the metadata of the topics; otherwise the first transaction waits a second for it.
     for (const Topic& topic : topics_) {
       const rd_kafka_metadata_t* metadata = nullptr;
       if (rd_kafka_metadata(handle_.get(), 0, topic.get(), &metadata, kCallMillis) ==
@@ -87,7 +88,7 @@ class RdkafkaProducer final : public Producer {
   }
 
   Outcome Flush() override {
-    // Messages end by themselves, delivered or not, within the transaction's time.
+    // Every message gets a delivery report, delivered or not, within the transaction's timeout.
     while (rd_kafka_outq_len(handle_.get()) > 0 && failed_.empty()) rd_kafka_flush(handle_.get(), 1000);
     if (failed_.empty()) return {};
     return Fatal({.reaction = Reaction::kAbort, .message = "a message was not delivered: " + failed_});
@@ -161,7 +162,7 @@ class RdkafkaProducer final : public Producer {
     }
   }
 
-  // The words of the client, as what is asked of us.
+  // Maps an error of the client to the required reaction.
   Outcome OutcomeOf(rd_kafka_error_t* raw) {
     const Error error(raw);
     if (error == nullptr) return {};
@@ -174,7 +175,7 @@ class RdkafkaProducer final : public Producer {
     return o;
   }
 
-  // A fatal error stands above whatever a call says.
+  // A fatal error takes precedence over the error of a call.
   Outcome Fatal(Outcome o) {
     char why[512] = "";
     const rd_kafka_resp_err_t error = rd_kafka_fatal_error(handle_.get(), why, sizeof why);
@@ -201,7 +202,7 @@ class RdkafkaProducer final : public Producer {
   Opaque opaque_{&options_, this};
   Handle handle_;
   std::vector<Topic> topics_;
-  std::string failed_;  // why the first message that was not delivered was not
+  std::string failed_;  // why the first undelivered message was not delivered
   int unpolled_ = 0;
   std::atomic<int> ends_sent_{0};
   bool suspect_ = false;

@@ -31,9 +31,9 @@ class RdkafkaReader final : public Reader {
                   {"auto.offset.reset", "error"},
                   {"check.crcs", "true"},
                   {"queued.min.messages", "20000"},
-                  {"queued.max.messages.kbytes", "4096"},  // of each partition
+                  {"queued.max.messages.kbytes", "4096"},  // per partition
                   {"fetch.message.max.bytes", "1048576"},
-                  {"fetch.wait.max.ms", "100"},  // also how long a partition waits that is started meanwhile
+                  {"fetch.wait.max.ms", "100"},  // also the delay of a partition that is started meanwhile
                   {"fetch.error.backoff.ms", "50"},
                   {"socket.nagle.disable", "true"}},
                  options_.consumer, &opaque_);
@@ -80,7 +80,7 @@ class RdkafkaReader final : public Reader {
     const std::size_t wanted = std::min(most, kBatch);
     const ssize_t got = rd_kafka_consume_batch_queue(partition.queue.get(), 0, messages, wanted);
     if (got <= 0) return Status::Ok();
-    if (static_cast<std::size_t>(got) == wanted) partition.arrived = true;  // there may be more
+    if (static_cast<std::size_t>(got) == wanted) partition.arrived = true;  // more messages may be queued
     Status status;
     for (ssize_t i = 0; i < got; ++i) {
       rd_kafka_message_t* message = messages[i];
@@ -150,14 +150,14 @@ class RdkafkaReader final : public Reader {
   };
   struct Partition {
     Queue queue;
-    std::atomic<bool> arrived{true};  // something may wait in the queue
+    std::atomic<bool> arrived{true};  // the queue may contain messages
     std::uint64_t next = 0;
     bool anywhere = false;
     std::optional<std::uint64_t> end;
     Signal* signal = nullptr;
   };
 
-  // On a thread of the client, when a queue that was empty is not any more.
+  // Called on a thread of the client when an empty queue receives a message.
   static void OnArrival(rd_kafka_t*, void* opaque) {
     auto* partition = static_cast<Partition*>(opaque);
     partition->arrived = true;
@@ -176,7 +176,7 @@ class RdkafkaReader final : public Reader {
         return Status::Fatal(text + ": the log has nothing any more where reading must go on");
       case RD_KAFKA_RESP_ERR__BAD_MSG: return Status::Fatal(text + ": damaged");
       case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED: return Status::Fatal(text);
-      default: return Status::Ok();  // the client tries again by itself
+      default: return Status::Ok();  // the client retries by itself
     }
   }
 

@@ -14,9 +14,9 @@ constexpr int kMillis = 30000;
 constexpr int kFirstLookMillis = 1000;
 constexpr int kLongestLookMillis = 8000;
 constexpr int kAskMillis =
-    10000;  // the client may wait for a controller that it does not look for (2.0.2, seen)
+    10000;  // librdkafka 2.0.2 was seen to wait for a controller without looking for one
 constexpr int kMostTries = 4;
-constexpr int kScramWorksFrom = 0x020601ff;  // with Kafka from 3.8.1 on, which checks the nonce
+constexpr int kScramWorksFrom = 0x020601ff;  // for Kafka from 3.8.1 on, which checks the nonce
 
 using Event = std::unique_ptr<rd_kafka_event_t, Destroy<rd_kafka_event_destroy>>;
 using AdminOptions = std::unique_ptr<rd_kafka_AdminOptions_t, Destroy<rd_kafka_AdminOptions_destroy>>;
@@ -92,7 +92,7 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
     std::vector<std::string> made;
     for (std::size_t i = 0; i < count; ++i) {
       const rd_kafka_resp_err_t error = rd_kafka_topic_result_error(results[i]);
-      if (error == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS) continue;  // somebody was faster
+      if (error == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS) continue;  // another process has created it
       if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
         const char* text = rd_kafka_topic_result_error_string(results[i]);
         return Status::Fatal(std::string("topic ") + rd_kafka_topic_result_name(results[i]) +
@@ -149,7 +149,7 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
         const rd_kafka_resp_err_t error = rd_kafka_query_watermark_offsets(
             *asks, name.c_str(), static_cast<std::int32_t>(where.partition), &low, &high, kAskMillis);
         if (error == RD_KAFKA_RESP_ERR_NO_ERROR) break;
-        // A leader that is new, as of a topic that was just made, does not know it at once.
+        // The new leader of a topic that was just created does not answer at once.
         if (std::chrono::steady_clock::now() > deadline)
           return Unreachable("the end of " + name + ", partition " + std::to_string(where.partition) + ": " +
                              rd_kafka_err2str(error));
@@ -171,7 +171,7 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
     return options_.prefix + "." + topic.spec.name;
   }
 
-  // Of several threads one makes it; it stays until the end, and may be asked by all.
+  // One of several threads creates the handle; it exists until the end, and any thread may use it.
   Result<rd_kafka_t*> Asking(Handle* handle, const char* isolation) {
     const std::lock_guard<std::mutex> lock(making_);
     if (*handle == nullptr) {
@@ -197,7 +197,7 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
                          ". Is it running, and are kafka.bootstrap and kafka.security right?");
   }
 
-  // It is there, and one of us does not accept the other.
+  // The cluster answers, and either side rejects the other's credentials or certificate.
   [[nodiscard]] Status Refused() const {
     const std::string who = "the Kafka cluster at " + Connection("bootstrap.servers");
     if (refusal_ == RD_KAFKA_RESP_ERR__SSL)
@@ -217,7 +217,7 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
                                    " in: " + trouble_ + advice);
   }
 
-  // Within rd_kafka_poll().
+  // Called within rd_kafka_poll().
   static void OnError(rd_kafka_t*, int error, const char* reason, void* opaque) {
     auto* self = static_cast<RdkafkaTopicAdmin*>(static_cast<Opaque*>(opaque)->self);
     const bool refused = error == RD_KAFKA_RESP_ERR__AUTHENTICATION || error == RD_KAFKA_RESP_ERR__SSL;
@@ -233,7 +233,7 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
     for (int patience = kFirstLookMillis;; patience = std::min(2 * patience, kLongestLookMillis)) {
       const rd_kafka_resp_err_t error = rd_kafka_metadata(handle_.get(), 1, nullptr, &metadata, patience);
       if (error == RD_KAFKA_RESP_ERR_NO_ERROR) break;
-      // Once more: a broker that is just ending may break off a handshake.
+      // Poll once more: a broker that shuts down may break off a handshake.
       if (refusal_ != 0) return Refused();
       rd_kafka_poll(handle_.get(), 100);
       if (std::chrono::steady_clock::now() > deadline) return Unreachable(rd_kafka_err2str(error));
@@ -251,8 +251,8 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
     return known;
   }
 
-  // Every broker has heard of them a moment after they were made; one that makes many, on a busy disk, in minutes. As long as
-  // more of them appear it is at work.
+  // Every broker knows new topics after a moment; a broker that creates many topics on a busy disk may need
+  // minutes. The wait continues as long as more topics appear.
   Status AwaitAll(const std::vector<TopicPlan>& plan) {
     auto deadline = std::chrono::steady_clock::now() + Millis(kMillis);
     for (std::size_t fewest = plan.size() + 1;;) {
@@ -327,12 +327,12 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
 
   const ClusterOptions options_;
   Opaque opaque_{&options_, this};
-  std::string trouble_;  // what the client last complained of
-  int refusal_ = 0;      // authentication or TLS, where it was that
+  std::string trouble_;  // the last error of the client
+  int refusal_ = 0;      // error code of an authentication or TLS failure; else 0
   Handle handle_;
   Queue queue_;
-  std::mutex making_;  // of these two
-  Handle stable_;      // consumers that only ask for ends
+  std::mutex making_;  // guards the creation of the next two
+  Handle stable_;      // consumers that only query end offsets
   Handle all_;
 };
 
