@@ -19,7 +19,7 @@ std::optional<IpAddress> ParseIpAddress(std::string_view text) {
 Result<IpNetwork> IpNetwork::Parse(std::string_view text) {
   const std::size_t slash = std::min(text.find('/'), text.size());
   const auto address = ParseIpAddress(text.substr(0, slash));
-  if (!address) return Status::InvalidArgument("begins with no IP address");
+  if (!address) return Status::InvalidArgument("does not start with an IP address");
   IpNetwork network;
   network.text_ = text;
   network.address_ = *address;
@@ -29,7 +29,8 @@ Result<IpNetwork> IpNetwork::Parse(std::string_view text) {
   unsigned bits = 0;
   const auto [end, error] = std::from_chars(text.data() + slash + 1, text.data() + text.size(), bits);
   if (error != std::errc() || end != text.data() + text.size() || bits > 128 - before)
-    return Status::InvalidArgument("ends with no number of bits from 0 to " + std::to_string(128 - before));
+    return Status::InvalidArgument("does not end with a number of bits from 0 to " +
+                                   std::to_string(128 - before));
   network.bits_ = before + bits;
   return network;
 }

@@ -11,7 +11,7 @@ Status MakePrivateDirectory(const std::string& path, const std::function<void(co
   std::error_code error;
   const bool made = std::filesystem::create_directories(path, error);
   if (error)
-    return Status::InvalidArgument("cannot make the data directory " + path + ": " + error.message());
+    return Status::InvalidArgument("cannot create the data directory " + path + ": " + error.message());
   struct stat about {};
   if (::stat(path.c_str(), &about) != 0 || !S_ISDIR(about.st_mode))
     return Status::Ok();  // opening the first file reports the reason
@@ -19,7 +19,7 @@ Status MakePrivateDirectory(const std::string& path, const std::function<void(co
   if (wanted == (about.st_mode & 07777U) || ::chmod(path.c_str(), wanted) != 0) return Status::Ok();
   if (!made && report)
     report("the data directory " + path +
-           " was open to all users of this machine; others have no access to it now");
+           " was accessible to all users of this machine; access of other users was removed");
   return Status::Ok();
 }
 

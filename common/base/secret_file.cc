@@ -43,14 +43,14 @@ Result<std::string> ReadSecretFile(std::string_view option, const std::string& p
   if (file.get() < 0) return unreadable(std::strerror(errno));
   struct stat about {};
   if (::fstat(file.get(), &about) != 0) return unreadable(std::strerror(errno));
-  if (!S_ISREG(about.st_mode)) return unreadable("it is not a regular file");
+  if (!S_ISREG(about.st_mode)) return unreadable("not a regular file");
   if (about.st_uid != ::geteuid() && about.st_uid != 0)
-    return Status::InvalidArgument(of + " holds a secret and belongs to user " +
-                                   std::to_string(about.st_uid) + ": it must belong to user " +
-                                   std::to_string(::geteuid()) + ", which runs the program, or to root");
+    return Status::InvalidArgument(of + " contains a secret and belongs to user " +
+                                   std::to_string(about.st_uid) + ": the owner must be user " +
+                                   std::to_string(::geteuid()) + ", who runs the program, or root");
   if ((about.st_mode & kForbidden) != 0)
-    return Status::InvalidArgument(of + " holds a secret, and others can read or change it: chmod 600 " +
-                                   path);
+    return Status::InvalidArgument(
+        of + " contains a secret, but other users can read or change the file: run chmod 600 " + path);
   std::string text;
   char some[4096];
   Status status;
@@ -62,7 +62,7 @@ Result<std::string> ReadSecretFile(std::string_view option, const std::string& p
     text.append(some, static_cast<std::size_t>(n));
     if (text.size() <= largest) continue;
     status = Status::InvalidArgument(of + " has more than " + std::to_string(largest) +
-                                     " bytes; is it the right file?");
+                                     " bytes; check the path of the file");
     break;
   }
   ::explicit_bzero(some, sizeof some);

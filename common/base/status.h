@@ -56,7 +56,7 @@ class [[nodiscard]] Result {
  public:
   Result(T value) : value_(std::move(value)) {}         // NOLINT(google-explicit-constructor)
   Result(Status status) : status_(std::move(status)) {  // NOLINT(google-explicit-constructor)
-    COBBLESTONE_CHECK(!status_.ok(), "a Result without a value needs an error");
+    COBBLESTONE_CHECK(!status_.ok(), "a Result without a value must have an error");
   }
 
   [[nodiscard]] bool ok() const { return value_.has_value(); }

@@ -33,8 +33,7 @@ Result<SourceState> DecodeSourceState(std::string_view text) {
   std::istringstream in{std::string(text)};
   SourceState state;
   in >> state.events >> state.hash.low >> state.hash.high;
-  if (in.fail())
-    return Status::Corrupted("a source's state is not what a publisher wrote: " + std::string(text));
+  if (in.fail()) return Status::Corrupted("the stored state of a source is corrupted: " + std::string(text));
   if (!(in >> state.said)) state.said = 0;
   if (!(in >> state.batch_events >> state.batch_hash.low >> state.batch_hash.high)) {
     state.batch_events = 0;
@@ -46,7 +45,7 @@ Result<SourceState> DecodeSourceState(std::string_view text) {
 
 Result<std::unique_ptr<Publisher>> Publisher::Open(stream::kafka::Cluster& cluster,
                                                    const PublisherOptions& options) {
-  if (options.source.empty()) return Status::InvalidArgument("a source needs a name");
+  if (options.source.empty()) return Status::InvalidArgument("the source has no name");
   std::unique_ptr<Publisher> made(new Publisher(cluster, options));
   for (int tries = 0;; ++tries) {
     Status s = made->Prepare();
@@ -61,7 +60,7 @@ Status Publisher::Prepare() {
   if (!producer.ok()) return producer.status();
   const Outcome o = (*producer)->Init();
   if (!o.ok())
-    return Status::Retry("the cluster does not answer the source " + options_.source + ": " + o.message);
+    return Status::Retry("the cluster does not answer source " + options_.source + ": " + o.message);
   producer_ = std::move(*producer);
   return ReadState();
 }
@@ -124,18 +123,19 @@ Status Publisher::Commit(const SourceState& state) {
       // so a barrier may occur twice.
       if (state_ == state && !(state == before)) break;
       if (!(state_ == before))
-        return Status::Fenced("the source " + options_.source + " has been taken in up to " +
-                              std::to_string(state_.events) + " by another publisher; is one running?");
+        return Status::Fenced("the source " + options_.source + " was advanced to event " +
+                              std::to_string(state_.events) +
+                              " by another publisher; check for another running publisher");
     }
     const Outcome o = Send(state);
     if (o.ok()) {
       state_ = state;
       break;
     }
-    last = Status::Retry("the source " + options_.source + " could not be written: " + o.message);
+    last = Status::Retry("the source " + options_.source + " cannot be written: " + o.message);
     if (o.reaction == Reaction::kFenced)
-      return Status::Fenced("another publisher has taken the source " + options_.source +
-                            " over; each needs a name");
+      return Status::Fenced("another publisher has taken over source " + options_.source +
+                            "; use a separate source name for each publisher");
     if (o.reaction != Reaction::kAbort || !producer_->Abort().ok()) producer_.reset();
     if (tries + 1 == kMostTries) return last;
   }

@@ -15,8 +15,7 @@ constexpr int kGzipWindow = 15 + 16;    // gzip only, no zlib header
 constexpr int kLargestZstdWindow = 23;  // 8 MiB, RFC 8878's recommended bound
 
 Status CutOff(std::string_view coding) {
-  return Status::InvalidArgument("the " + std::string(coding) +
-                                 " body is cut off: its end is missing; send the batch again");
+  return Status::InvalidArgument("the " + std::string(coding) + " body is truncated; send the batch again");
 }
 
 Status Damaged(std::string_view coding, std::string_view why) {
@@ -25,7 +24,7 @@ Status Damaged(std::string_view coding, std::string_view why) {
 }
 
 Status TooLarge(std::size_t most) {
-  return Status::Full("the body holds more than " + std::to_string(most) + " bytes when decompressed");
+  return Status::Full("the body has more than " + std::to_string(most) + " bytes when decompressed");
 }
 
 // Appends a step; false if the text would exceed the allowed size.
@@ -37,7 +36,7 @@ bool Take(const std::vector<char>& step, std::size_t size, std::size_t most, std
 
 Result<std::string> Gunzip(std::string_view body, std::size_t most) {
   z_stream stream{};
-  if (inflateInit2(&stream, kGzipWindow) != Z_OK) return Status::Fatal("zlib cannot begin");
+  if (inflateInit2(&stream, kGzipWindow) != Z_OK) return Status::Fatal("cannot initialize zlib");
   const std::unique_ptr<z_stream, decltype(&inflateEnd)> end(&stream, &inflateEnd);
   std::string text;
   std::vector<char> step(kStep);
@@ -53,18 +52,18 @@ Result<std::string> Gunzip(std::string_view body, std::size_t most) {
     if (!Take(step, made, most, &text)) return TooLarge(most);
     if (code == Z_STREAM_END) {
       if (stream.avail_in == 0) return text;
-      if (inflateReset(&stream) != Z_OK) return Status::Fatal("zlib cannot begin again");
+      if (inflateReset(&stream) != Z_OK) return Status::Fatal("cannot reset zlib");
     } else if (made == 0 && stream.avail_in == 0) {
       return CutOff("gzip");
     } else if (code == Z_BUF_ERROR && made == 0) {
-      return Damaged("gzip", "it does not go on");
+      return Damaged("gzip", "no progress");
     }
   }
 }
 
 Result<std::string> Unzstd(std::string_view body, std::size_t most) {
   const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(), &ZSTD_freeDCtx);
-  if (!context) return Status::Fatal("zstd cannot begin");
+  if (!context) return Status::Fatal("cannot initialize zstd");
   ZSTD_DCtx_setParameter(context.get(), ZSTD_d_windowLogMax, kLargestZstdWindow);
   std::string text;
   std::vector<char> step(kStep);
@@ -88,7 +87,7 @@ bool KnownCoding(std::string_view coding) { return coding == "gzip" || coding ==
 Result<std::string> DecodeBody(std::string_view coding, std::string_view body, std::size_t most) {
   if (coding == "gzip") return Gunzip(body, most);
   if (coding == "zstd") return Unzstd(body, most);
-  return Status::InvalidArgument("there is no Content-Encoding " + std::string(coding));
+  return Status::InvalidArgument("unknown Content-Encoding " + std::string(coding));
 }
 
 }  // namespace cobblestone::http

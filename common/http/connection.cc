@@ -146,10 +146,8 @@ void Connection::Enter(Phase phase, std::chrono::milliseconds deadline) {
 
 void Connection::OnDeadline() {
   switch (phase_) {
-    case Phase::kHead:
-      return Guarded([&] { Fail(408, "the head of the request did not come whole in time"); });
-    case Phase::kBody:
-      return Guarded([&] { Fail(408, "the body of the request did not come whole in time"); });
+    case Phase::kHead: return Guarded([&] { Fail(408, "timeout before the end of the request head"); });
+    case Phase::kBody: return Guarded([&] { Fail(408, "timeout before the end of the request body"); });
     case Phase::kAnswering: return;  // a handler is running, and has its own limits
     default: return Close();
   }
@@ -227,18 +225,18 @@ void Connection::OnHead(std::string_view text) {
   plan_ = host_.service().OnRequest(*head_);
   if (plan_.refusal) return Send(std::move(*plan_.refusal), close_ || !whole_);
 
-  if (!whole_ && plan_.largest_body == 0) return Fail(400, "this takes no body");
+  if (!whole_ && plan_.largest_body == 0) return Fail(400, "a request body is not allowed here");
   if (head_->HasField("content-encoding") && Lower(head_->Field("content-encoding")) != "identity" &&
       (!plan_.codings || !KnownCoding(Lower(head_->Field("content-encoding")))))
-    return Fail(415, plan_.codings ? "the only Content-Encodings of a body here are gzip and zstd"
-                                   : "no body here may have a Content-Encoding");
+    return Fail(415, plan_.codings ? "only the Content-Encodings gzip and zstd are supported here"
+                                   : "a Content-Encoding is not allowed here");
   if (head_->content_length.value_or(0) > plan_.largest_body)
     return Fail(413, "the body is larger than " + std::to_string(plan_.largest_body) + " bytes");
   if (!whole_ && Lower(head_->Field("content-type")).starts_with("multipart/"))
-    return Fail(415, "a multipart body is not understood here");
+    return Fail(415, "a multipart body is not supported");
   const bool expects = head_->HasField("expect");
   if (expects && Lower(head_->Field("expect")) != "100-continue")
-    return Fail(417, "the only expectation that is met is 100-continue");
+    return Fail(417, "the only supported expectation is 100-continue");
   if (whole_) return OnBody();
 
   parser_.emplace();
@@ -272,7 +270,7 @@ void Connection::OnBodyBytes(std::size_t /*size*/) {
     if (error == boost::beast::http::error::body_limit || parser_->get().body().size() > plan_.largest_body)
       return Fail(413, "the body is larger than " + std::to_string(plan_.largest_body) + " bytes");
     if (error && error != boost::beast::http::error::need_more)
-      return Fail(400, "the body is not as the head says: " + error.message());
+      return Fail(400, "the body does not match the head: " + error.message());
     // Body bytes are consumed on arrival. Parts that must be complete first (a chunk's size, trailers) have
     // the size limit of a head.
     if (error && end_ - begin_ > kLargestHead) return Fail(431, "a line of the body's framing is too long");
@@ -282,7 +280,7 @@ void Connection::OnBodyBytes(std::size_t /*size*/) {
   if (held > body_taken_) {
     if (!host_.bodies().Take(plan_.owner, held - body_taken_)) {
       Response busy =
-          host_.service().OnError(503, "as many bodies are being read as may; send this one again");
+          host_.service().OnError(503, "too many request bodies at the same time; send the request again");
       busy.headers.emplace_back("Retry-After", "1");
       return Send(std::move(busy), true);
     }
@@ -316,7 +314,7 @@ void Connection::OnBody() {
         response = service.OnError(decoded.code() == StatusCode::kFull ? 413 : 400, decoded.message());
       }
     } catch (const std::exception&) {
-      response = service.OnError(500, "the question could not be answered");
+      response = service.OnError(500, "the request failed");
     }
     boost::asio::post(self->io_, [self, response = std::make_shared<Response>(std::move(response))] {
       self->Guarded([&] {

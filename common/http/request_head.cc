@@ -42,7 +42,7 @@ Status CheckLines(std::string_view text) {
         return Status::InvalidArgument("a header field that continues on a second line is obsolete");
     } else if ((c < 0x20 && c != '\t') || c == 0x7f) {
       return Status::InvalidArgument(
-          "the head holds a control character, or a line that does not end with CR LF");
+          "the head contains a control character, or a line that does not end with CR LF");
     }
   }
   return Status::Ok();
@@ -51,7 +51,7 @@ Status CheckLines(std::string_view text) {
 Status SplitTarget(std::string_view target, Head* head) {
   for (const char c : target)
     if (static_cast<unsigned char>(c) <= 0x20 || static_cast<unsigned char>(c) >= 0x7f || c == '#')
-      return Status::InvalidArgument("the target holds a character that must be percent-encoded");
+      return Status::InvalidArgument("the target contains a character that must be percent-encoded");
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (Lower(target.substr(0, scheme.size())) != scheme) continue;
     const std::size_t path = std::min(target.find_first_of("/?", scheme.size()), target.size());
@@ -63,10 +63,10 @@ Status SplitTarget(std::string_view target, Head* head) {
     head->path = "*";
     return Status::Ok();
   }
-  if (!target.starts_with('/')) return Status::InvalidArgument("the target does not begin with '/'");
+  if (!target.starts_with('/')) return Status::InvalidArgument("the target does not start with '/'");
   const std::size_t question = std::min(target.find('?'), target.size());
   if (!DecodePercent(target.substr(0, question), false, &head->path))
-    return Status::InvalidArgument("the path is not percent-encoded");
+    return Status::InvalidArgument("the path has invalid percent-encoding");
   std::string_view rest = target.substr(std::min(question + 1, target.size()));
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('&'), rest.size());
@@ -78,7 +78,7 @@ Status SplitTarget(std::string_view target, Head* head) {
     std::string value;
     if (!DecodePercent(pair.substr(0, equals), true, &name) ||
         !DecodePercent(pair.substr(std::min(equals + 1, pair.size())), true, &value))
-      return Status::InvalidArgument("the query is not percent-encoded");
+      return Status::InvalidArgument("the query has invalid percent-encoding");
     head->query.emplace(std::move(name), std::move(value));
   }
   return Status::Ok();
@@ -89,10 +89,10 @@ Status ReadFraming(Head* head) {
   for (const std::string_view name : kOnce)
     if (std::count_if(head->fields.begin(), head->fields.end(),
                       [&](const auto& field) { return field.first == name; }) > 1)
-      return Status::InvalidArgument("the field " + std::string(name) + " comes twice");
+      return Status::InvalidArgument("the field " + std::string(name) + " occurs twice");
   const bool coded = head->HasField("transfer-encoding");
   if (coded && head->HasField("content-length"))
-    return Status::InvalidArgument("Content-Length and Transfer-Encoding together have no meaning");
+    return Status::InvalidArgument("Content-Length and Transfer-Encoding must not be used together");
   if (coded) {
     if (!head->version_1_1 || Lower(head->Field("transfer-encoding")) != "chunked")
       return Status::InvalidArgument("the only Transfer-Encoding is chunked, in HTTP/1.1");
@@ -149,9 +149,8 @@ Result<Head> ParseHead(std::string_view text) {
   boost::system::error_code error;
   const std::size_t used = parser.put(boost::asio::const_buffer(text.data(), text.size()), error);
   if (error || !parser.is_header_done() || used != text.size())
-    return Status::InvalidArgument(
-        "the head is not HTTP/1.1: " +
-        (error ? error.message() : std::string("it does not end where it should")));
+    return Status::InvalidArgument("the head is not HTTP/1.1: " +
+                                   (error ? error.message() : std::string("the head has an unexpected end")));
   const auto& message = parser.get();
   Head head;
   head.method = std::string(message.method_string().data(), message.method_string().size());
@@ -165,7 +164,7 @@ Result<Head> ParseHead(std::string_view text) {
   }
   if (Status s = ReadFraming(&head); !s.ok()) return s;
   if (head.version_1_1 && !head.HasField("host"))
-    return Status::InvalidArgument("HTTP/1.1 asks for a Host field");
+    return Status::InvalidArgument("HTTP/1.1 requires a Host field");
   head.host = head.Field("host");
   if (Status s = SplitTarget({message.target().data(), message.target().size()}, &head); !s.ok()) return s;
   return head;

@@ -124,7 +124,7 @@ class Server::Impl final : public Host {
       // The host name of a local address.
       tcp::resolver resolver(io_);
       const auto found = resolver.resolve(host, std::to_string(options_.port), tcp::resolver::passive, error);
-      if (error || found.empty()) return Status::InvalidArgument("there is no address " + options_.host);
+      if (error || found.empty()) return Status::InvalidArgument("unknown address " + options_.host);
       return Bind(*found.begin());
     }
     return Bind({address, static_cast<unsigned short>(options_.port)});

@@ -18,7 +18,7 @@ constexpr const char* kCiphers =
     "ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305";
 
 Status Unusable(const std::string& option, const std::string& file) {
-  char reason[256] = "OpenSSL gives no reason";
+  char reason[256] = "no reason from OpenSSL";
   if (const unsigned long code = ::ERR_get_error(); code != 0)
     ::ERR_error_string_n(code, reason, sizeof reason);
   ::ERR_clear_error();
@@ -50,7 +50,7 @@ Status SetUpTls(SSL_CTX& context, const TlsFiles& files) {
   ::SSL_CTX_set_options(&context,
                         SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION | SSL_OP_CIPHER_SERVER_PREFERENCE);
   if (::SSL_CTX_set_cipher_list(&context, kCiphers) != 1)
-    return Status::Fatal("OpenSSL has none of the ciphers of TLS 1.2 that are allowed");
+    return Status::Fatal("OpenSSL supports none of the allowed TLS 1.2 ciphers");
   if (::SSL_CTX_use_certificate_chain_file(&context, files.certificate.c_str()) != 1)
     return Unusable(files.certificate_option, files.certificate);
   if (Status s = UseKey(context, files); !s.ok()) return s;

@@ -77,7 +77,7 @@ Result<std::int64_t> ParseQuantity(Quantity quantity, std::string_view text) {
     for (const Unit& known : UnitTable(quantity)) {
       if (known.name == unit) factor = known.factor;
     }
-    if (factor == 0) return Wrong("has a unit that is not known here");
+    if (factor == 0) return Wrong("has an unknown unit");
   }
   __extension__ using Wide = __int128;
   const Wide scaled = static_cast<Wide>(digits) * factor;

@@ -100,180 +100,188 @@ Option Text(std::string_view key, Target (*target)(RunSettings&), std::string_vi
 
 std::vector<Option> MakeOptions() {
   return {
-      Choice(
-          "backend", COBBLESTONE_AT(backend), kBackends,
-          "where the log is: in a database of its own on this machine, or on a Kafka cluster for many machines"),
-      Text("data_directory", COBBLESTONE_AT(data_directory),
-           "a directory, relative to where the program is started", false,
-           "holds the log, the state and the checkpoints; made when missing; on a disk that keeps its word"),
+      Choice("backend", COBBLESTONE_AT(backend), kBackends,
+             "location of the log: a database on this machine, or a Kafka cluster for many machines"),
+      Text("data_directory", COBBLESTONE_AT(data_directory), "a directory, relative to the working directory",
+           false, "holds log, state and checkpoints; created if missing; needs a disk that honours sync"),
       Set("stages", COBBLESTONE_AT(stages), kStageNames,
-          "what this process runs; fewer than all only on Kafka, with kafka.slots: by_stage"),
+          "stages that this process runs; a subset is only allowed on Kafka with kafka.slots: by_stage"),
       Count("partitions", COBBLESTONE_AT(partitions), 1, 4096,
-            "parts of every topic, each worked on by one thread at a time; fixed once the directory is made"),
+            "partitions of every topic, each processed by one thread; fixed when the directory is created"),
       Count("threads", COBBLESTONE_AT(threads), 0, 1024,
-            "threads that work on partitions; 0: one per core; more than there are partitions stay idle"),
+            "threads that process partitions; 0: one per core; threads beyond the number of "
+            "partitions stay idle"),
 
       Time("commit.interval", COBBLESTONE_AT(commit.interval), 0, 10 * kSecond,
-           "work is gathered for so long into one synced write: longer saves syncs, shorter saves latency"),
+           "time between synced writes: longer needs fewer syncs, shorter gives lower latency"),
       Count("commit.max_records", COBBLESTONE_AT(commit.max_records), 1, 10000000,
-            "input records after which a commit comes at once: bounds what a crash makes us do again"),
+            "input records that trigger a commit at once: limits the work to repeat after a crash"),
       Size("commit.max_bytes", COBBLESTONE_AT(commit.max_bytes), 4 * kKiBytes, kGiBytes,
-           "output bytes after which a commit comes at once: large writes make the next one wait"),
+           "output bytes that trigger a commit at once: a large write delays the next write"),
 
       Time("state.flush_interval", COBBLESTONE_AT(state.flush_interval), 10 * kMillisecond, kHour,
-           "how often changed state goes to disk: longer writes less, shorter starts faster after a crash"),
+           "time between writes of changed state to disk: longer writes less, shorter restarts faster"),
       Count("state.max_debt_records", COBBLESTONE_AT(state.max_debt_records), 1, 1000000000,
-            "records that the state on disk lags behind before a flush comes early: bounds a restart"),
+            "records that the state on disk may lag before an early flush: limits the time of a restart"),
 
       Time("checkpoint.interval", COBBLESTONE_AT(checkpoint.interval), kSecond, 7 * kDay,
-           "how often at most a copy of the state is made, behind which inputs may be forgotten"),
+           "minimum time between copies of the state; inputs before a copy may be deleted"),
       Count("checkpoint.keep", COBBLESTONE_AT(checkpoint.keep), 2, 100,
-            "copies kept: the log is kept from the oldest on, so that one damaged copy never matters"),
+            "number of copies; the log is kept from the oldest copy, so that one damaged copy is no loss"),
       Flag("checkpoint.verify", COBBLESTONE_AT(checkpoint.verify),
-           "read every copy back and check all checksums before it counts: costs reading it once"),
+           "read every copy back and check all checksums before the copy is used; costs one read "
+           "of the copy"),
       Text("checkpoint.copy_directory", COBBLESTONE_AT(checkpoint.copy_directory),
            "a directory; empty for none", true,
-           "a real second copy of each checkpoint, on another disk; the others share the state's files"),
+           "second copy of each checkpoint, on another disk; the other copies share files with the state"),
 
       Size("memory.objects", COBBLESTONE_AT(memory.objects), kMiBytes, 64 * kTiBytes,
-           "decoded state of hosts, workunits, accounts and waiting events; rates drop when it does not fit"),
+           "decoded state of hosts, workunits, accounts and waiting events; throughput drops if "
+           "it does not fit"),
       Size("memory.block_cache", COBBLESTONE_AT(memory.block_cache), kMiBytes, 64 * kTiBytes,
-           "blocks of the state on disk, of all partitions together"),
+           "cache for blocks of the state on disk, shared by all partitions"),
       Size("memory.log_tail", COBBLESTONE_AT(memory.log_tail), kMiBytes, 64 * kTiBytes,
-           "newest part of the log, handed from stage to stage without a read"),
-      Size(
-          "memory.write_buffer", COBBLESTONE_AT(memory.write_buffer), kMiBytes, 64 * kGiBytes,
-          "log writes that are synced but not yet in their final files: larger means larger and fewer files"),
+           "newest part of the log, which stages read without disk access"),
+      Size("memory.write_buffer", COBBLESTONE_AT(memory.write_buffer), kMiBytes, 64 * kGiBytes,
+           "synced log writes that are not in their final files yet: larger means fewer and larger files"),
 
       Time("retention.inputs_age", COBBLESTONE_AT(retention.inputs_age), kMinute, 10000 * kDay,
-           "inputs that every checkpoint has behind it are kept for so long; ledger and scales for ever"),
+           "retention of inputs that all checkpoints include; ledger and scales are kept for ever"),
       Size("retention.inputs_bytes", COBBLESTONE_AT(retention.inputs_bytes), kMiBytes, 1024 * kTiBytes,
-           "inputs beyond so many bytes are forgotten before their age, but never ahead of a checkpoint"),
+           "size limit for inputs; older inputs are deleted before their age, but never ahead of "
+           "a checkpoint"),
 
-      Text("kafka.bootstrap", COBBLESTONE_AT(kafka.bootstrap), "host:port, or several with commas", false,
-           "brokers of which one at least must answer at the start; they name the others"),
-      Text(
-          "kafka.prefix", COBBLESTONE_AT(kafka.prefix), "letters, digits, '.', '_' and '-'", false,
-          "first part of the names of topics, groups and transactions: several deployments may share a cluster"),
-      Text(
-          "kafka.instance", COBBLESTONE_AT(kafka.instance),
-          "letters, digits, '.', '_' and '-'; empty for the name of the machine", true,
-          "this worker's name, of which there is one: the same after a restart, so that it finds its slots again"),
+      Text("kafka.bootstrap", COBBLESTONE_AT(kafka.bootstrap), "host:port, or a list separated by commas",
+           false, "initial brokers; at least one must answer at the start"),
+      Text("kafka.prefix", COBBLESTONE_AT(kafka.prefix), "letters, digits, '.', '_' and '-'", false,
+           "prefix of the names of topics, groups and transactions: several deployments can share "
+           "a cluster"),
+      Text("kafka.instance", COBBLESTONE_AT(kafka.instance),
+           "letters, digits, '.', '_' and '-'; empty for the name of the machine", true,
+           "unique name of this worker; must be the same after a restart so that the worker gets "
+           "its slots again"),
       Count("kafka.replication", COBBLESTONE_AT(kafka.replication), 1, 15,
-            "copies of each topic; 3 outlives the loss of a broker, 1 is for trials with one broker"),
+            "replicas of each topic; 3 survives the loss of a broker, 1 is for tests with one broker"),
       Choice("kafka.security", COBBLESTONE_AT(kafka.security), kSecurities,
-             "how the brokers are spoken to: ssl encrypts, sasl says who we are"),
+             "security protocol: ssl encrypts, sasl authenticates this client"),
       Text("kafka.ca_file", COBBLESTONE_AT(kafka.ca_file), "a PEM file; empty for the system's", true,
-           "who signs the brokers' certificates"),
+           "certificate authority of the brokers' certificates"),
       Text("kafka.certificate_file", COBBLESTONE_AT(kafka.certificate_file), "a PEM file; empty for none",
-           true, "our own certificate, where the brokers ask for one"),
+           true, "client certificate, if the brokers require one"),
       Text("kafka.key_file", COBBLESTONE_AT(kafka.key_file), "a PEM file; empty for none", true,
-           "the key of our own certificate"),
+           "key of the client certificate"),
       Text("kafka.key_password_file", COBBLESTONE_AT(kafka.key_password_file), "a file; empty for none", true,
-           "holds the password of that key"),
+           "file with the password of the key"),
       Choice("kafka.mechanism", COBBLESTONE_AT(kafka.mechanism), kMechanisms,
-             "how SASL proves who we are; SCRAM needs librdkafka 2.6.1 or newer (Debian 12: PLAIN over TLS)"),
-      Text("kafka.user", COBBLESTONE_AT(kafka.user), "a name; empty for none", true, "who we are, for SASL"),
+             "SASL mechanism; SCRAM needs librdkafka 2.6.1 or newer (Debian 12: PLAIN over TLS)"),
+      Text("kafka.user", COBBLESTONE_AT(kafka.user), "a name; empty for none", true, "user name for SASL"),
       Text("kafka.password_file", COBBLESTONE_AT(kafka.password_file), "a file; empty for none", true,
-           "holds the password; of its first line the end is cut off"),
+           "file with the password on its first line, without the end of the line"),
       Text("kafka.password_variable", COBBLESTONE_AT(kafka.password_variable),
-           "the name of a variable of the environment; empty for none", true,
-           "holds the password, where no file does"),
-      Time(
-          "kafka.session_timeout", COBBLESTONE_AT(kafka.session_timeout), kSecond, 10 * kMinute,
-          "a worker that is silent for so long loses its slots: shorter takes over faster, and errs more often"),
+           "the name of an environment variable; empty for none", true,
+           "environment variable with the password, if no file is set"),
+      Time("kafka.session_timeout", COBBLESTONE_AT(kafka.session_timeout), kSecond, 10 * kMinute,
+           "a worker silent for this time loses its slots: shorter takes over faster, but more "
+           "often by mistake"),
       Time("kafka.transaction_timeout", COBBLESTONE_AT(kafka.transaction_timeout), kSecond, 10 * kMinute,
-           "after so long the brokers give up a transaction whose owner is gone and has no successor"),
-      Time(
-          "kafka.commit_min", COBBLESTONE_AT(kafka.commit_min), 0, 10 * kSecond,
-          "a transaction lasts so long at least, though nothing waits: longer saves work, shorter saves latency"),
+           "time after which the brokers abort a transaction of a dead worker without a successor"),
+      Time("kafka.commit_min", COBBLESTONE_AT(kafka.commit_min), 0, 10 * kSecond,
+           "minimum duration of a transaction: longer needs less work, shorter gives lower latency"),
       Time("kafka.commit_max", COBBLESTONE_AT(kafka.commit_max), kMillisecond, 10 * kSecond,
-           "and at most so long while more waits"),
+           "maximum duration of a transaction while records are waiting"),
       Time("kafka.checkpoint_interval", COBBLESTONE_AT(kafka.checkpoint_interval), kSecond, kDay,
-           "how often changed state goes to the cluster: bounds what one with an empty disk must do again"),
-      Choice(
-          "kafka.slots", COBBLESTONE_AT(kafka.slots), kSlots,
-          "together: a slot has all stages; by_stage: each stage has its own, for processes that share them out"),
-      Choice(
-          "kafka.standby", COBBLESTONE_AT(kafka.standby), kStandbys,
-          "hot: does others' work, too, to take over in a moment; checkpoint: keeps their checkpoints at hand"),
-      Choice(
-          "kafka.membership", COBBLESTONE_AT(kafka.membership), kMemberships,
-          "static: a worker that stops is waited for (session_timeout); dynamic: others get its slots at once"),
+           "time between writes of changed state to the cluster: limits the work of a worker with "
+           "an empty disk"),
+      Choice("kafka.slots", COBBLESTONE_AT(kafka.slots), kSlots,
+             "together: a slot has all stages; by_stage: each stage has its own slots, for separate "
+             "processes"),
+      Choice("kafka.standby", COBBLESTONE_AT(kafka.standby), kStandbys,
+             "hot: executes other workers' commits for fast takeover; checkpoint: keeps only their "
+             "checkpoints"),
+      Choice("kafka.membership", COBBLESTONE_AT(kafka.membership), kMemberships,
+             "static: slots of a stopped worker wait for it (session_timeout); dynamic: others get "
+             "them at once"),
       Count("kafka.alarm_refused_percent", COBBLESTONE_AT(kafka.alarm_refused_percent), 1, 100,
-            "a worker warns when more of a project's records is refused, of 100 at least; 100: never"),
+            "share of refused records of a project that triggers a warning, from 100 records on; "
+            "100: never"),
       Time("kafka.alarm_window", COBBLESTONE_AT(kafka.alarm_window), kSecond, kDay,
-           "the time in which these are counted, and after which it warns again"),
-      Text(
-          "kafka.options", COBBLESTONE_AT(kafka.options),
-          "name=value ..., names as in librdkafka; empty for none", true,
-          "for those who know: options of the Kafka client, of producers or consumers alone as producer.NAME. "
-          "producer.compression.type=lz4 takes a third off what is written and costs a fifth more CPU for each result"),
+           "time window of this count, and time between two warnings"),
+      Text("kafka.options", COBBLESTONE_AT(kafka.options),
+           "name=value ..., names as in librdkafka; empty for none", true,
+           "for experts: options of the Kafka client; producer.NAME or consumer.NAME for one kind "
+           "only. producer.compression.type=lz4 writes a third less and needs a fifth more CPU "
+           "per result"),
 
       Choice("ticks", COBBLESTONE_AT(ticks), kTicks,
-             "what moves time: a project's events, for this project alone, or this machine's clock, for all"),
+             "source of time; input: a project's events, for this project; wall: this machine's "
+             "clock, for all"),
       Choice("order", COBBLESTONE_AT(order), kOrders,
-             "events are taken as they come, or, slower, with the bits of `replay`; fixed as partitions are"),
+             "arrival: in order of arrival; lockstep: slower, bit for bit as `replay`; fixed like "
+             "partitions"),
       Flag("sync", COBBLESTONE_AT(sync),
-           "wait for the disk at each commit; false for trials only: a power cut loses acknowledged work"),
+           "wait for the disk at each commit; false for tests only: a power cut loses acknowledged work"),
       Text("listen.socket", COBBLESTONE_AT(listen.socket),
            "a path of at most 107 bytes; empty for cobblestone.sock in the data directory", true,
-           "Unix socket at which ingest and the queries reach the running program"),
+           "Unix socket of the running pipeline, for ingest and queries"),
 
       Text("gateway.listen", COBBLESTONE_AT(gateway.listen),
-           "host:port, with port 0 for any that is free; empty for none", true,
-           "where `run` serves the web page and the HTTP interface, too; `cobblestone gateway` does always"),
+           "host:port, with port 0 for any free port; empty for none", true,
+           "address of the web page and the HTTP API in `run`; `cobblestone gateway` always serves them"),
       Text("gateway.tls_certificate", COBBLESTONE_AT(gateway.tls_certificate),
            "a PEM file with the whole chain; empty for none", true,
-           "makes it HTTPS; needed for addresses that other machines reach"),
+           "enables HTTPS; required for addresses that other machines can reach"),
       Text("gateway.tls_key", COBBLESTONE_AT(gateway.tls_key), "a PEM file; empty for none", true,
-           "the certificate's key"),
+           "key of the certificate"),
       Flag("gateway.allow_plaintext", COBBLESTONE_AT(gateway.allow_plaintext),
-           "listen without TLS where other machines reach it: for a proxy in front that does TLS"),
-      Networks(
-          "gateway.trusted_proxies", COBBLESTONE_AT(gateway.trusted_proxies),
-          "proxies in front, whose X-Forwarded-For is believed: else all their visitors are one address"),
-      Text(
-          "gateway.hosts", COBBLESTONE_AT(gateway.hosts), "names with commas between them; empty for none",
-          true,
-          "host names that requests may use; without it a loopback address answers to localhost alone (DNS rebinding)"),
+           "listen without TLS on an address that other machines can reach; for use behind a "
+           "proxy with TLS"),
+      Networks("gateway.trusted_proxies", COBBLESTONE_AT(gateway.trusted_proxies),
+               "proxies with trusted X-Forwarded-For; without this option all clients of a proxy are "
+               "one address"),
+      Text("gateway.hosts", COBBLESTONE_AT(gateway.hosts), "names separated by commas; empty for none", true,
+           "allowed host names of requests; default on a loopback address: localhost (against DNS "
+           "rebinding)"),
       Text("gateway.tokens_file", COBBLESTONE_AT(gateway.tokens_file),
-           "a file that others cannot read; empty for the variable COBBLESTONE_TOKENS", true,
-           "who may do what: a line `ROLE TOKEN` each (docs/operations/security.md)"),
+           "a file that other users cannot read; empty for the environment variable COBBLESTONE_TOKENS", true,
+           "tokens and their rights, one `ROLE TOKEN` per line (docs/operations/security.md)"),
       Choice("gateway.anonymous_role", COBBLESTONE_AT(gateway.anonymous_role), kAnonymousRoles,
-             "rights of requests without a token: read public data, or only load the page and ask for health"),
+             "rights of requests without a token: read public data, or only the page and the health"),
       Choice("gateway.accounts_visible", COBBLESTONE_AT(gateway.accounts_visible), kVisibilities,
-             "own: accounts and grants only to their user and to tokens that read; no lists, no search"),
-      Flag("gateway.leaders", COBBLESTONE_AT(gateway.leaders), "lists of the first by credit"),
-      Choice(
-          "gateway.follow", COBBLESTONE_AT(gateway.follow), kFollows,
-          "on Kafka: what is written every kafka.checkpoint_interval, or each commit, as a hot standby does"),
+             "own: accounts and grants are shown only to their user and to reading tokens; no "
+             "lists, no search"),
+      Flag("gateway.leaders", COBBLESTONE_AT(gateway.leaders), "lists of leaders by credit"),
+      Choice("gateway.follow", COBBLESTONE_AT(gateway.follow), kFollows,
+             "on Kafka: follow the checkpoints (kafka.checkpoint_interval), or each commit, like a "
+             "hot standby"),
       Count("gateway.rate_limit", COBBLESTONE_AT(gateway.rate_limit), 1, 1000000,
-            "requests a second of one address without a token or with a volunteer's, each of 5 ms of CPU"),
+            "requests per second (5 ms of CPU each) of one address without a token or with a "
+            "volunteer's token"),
       Count("gateway.rate_burst", COBBLESTONE_AT(gateway.rate_burst), 1, 1000000,
-            "so many at once, after a rest: opening the page takes about twenty"),
+            "burst of requests after a pause; opening the page needs about twenty"),
       Size("gateway.largest_body", COBBLESTONE_AT(gateway.largest_body), kKiBytes, kGiBytes,
-           "of a request: a batch of events, decompressed; at most four such bodies are in memory at a time"),
+           "largest request body (a batch of events), decompressed; at most four such bodies are "
+           "in memory"),
       Time("gateway.timeout", COBBLESTONE_AT(gateway.timeout), kSecond, kHour,
-           "for the whole head of a request, its whole body, each answer, and between two requests"),
+           "timeout for the head of a request, its body, each answer, and between two requests"),
       Count("gateway.connections", COBBLESTONE_AT(gateway.connections), 2, 65536,
-            "at a time; a new one displaces the connection that has kept the server waiting longest"),
+            "connections at a time; a new connection replaces the one that has been idle longest"),
       Count("gateway.connections_per_address", COBBLESTONE_AT(gateway.connections_per_address), 1, 65536,
-            "of these, for one client address; connections of trusted_proxies are not counted"),
+            "connections of one client address; connections of trusted_proxies are not counted"),
       Count("gateway.streams", COBBLESTONE_AT(gateway.streams), 0, 4095,
-            "of live figures at a time, which hold their connections: fewer than there are connections"),
+            "streams of live figures at a time; each one uses a connection; must be less than connections"),
       Flag("gateway.access_log", COBBLESTONE_AT(gateway.access_log),
-           "a line in the log for each request, without tokens and without the query's values"),
-      Text(
-          "metrics.listen", COBBLESTONE_AT(metrics.listen),
-          "host:port as 127.0.0.1:9464, port 0 for any free one; empty for nowhere", true,
-          "where Prometheus finds /metrics, and others /health; open to whoever reaches it, so rather not to all"),
+           "log one line for each request, without tokens and query values"),
+      Text("metrics.listen", COBBLESTONE_AT(metrics.listen),
+           "host:port such as 127.0.0.1:9464, port 0 for any free port; empty for none", true,
+           "address of /metrics (Prometheus) and /health; without authentication, so do not "
+           "expose it publicly"),
       Time("future_limit", COBBLESTONE_AT(future_limit), 0, 365 * kDay,
-           "events dated later than their arrival by more are refused: bounds what a wrong clock can do"),
+           "events dated later than this after their arrival are refused: limits the effect of a "
+           "wrong clock"),
 
-      Choice("log.level", COBBLESTONE_AT(log.level), kLevels, "how much the program says about itself"),
+      Choice("log.level", COBBLESTONE_AT(log.level), kLevels, "verbosity of the log"),
       Choice("log.format", COBBLESTONE_AT(log.format), kFormats,
-             "text for people, json (one object a line) for machines"),
+             "text for people, json (one object per line) for machines"),
   };
 }
 
@@ -389,7 +397,7 @@ Status SetFromText(const Option& option, std::string_view text, RunSettings& set
       break;
     case Kind::kChoice: {
       const auto found = std::find(option.choices.begin(), option.choices.end(), text);
-      if (found == option.choices.end()) return Status::InvalidArgument("is none of them");
+      if (found == option.choices.end()) return Status::InvalidArgument("is not one of them");
       value = found - option.choices.begin();
       break;
     }
@@ -397,7 +405,7 @@ Status SetFromText(const Option& option, std::string_view text, RunSettings& set
       for (const std::string_view word : WordsOf(text)) {
         const auto found = std::find(option.choices.begin(), option.choices.end(), word);
         if (found == option.choices.end())
-          return Status::InvalidArgument("names '" + std::string(word) + "', which is none of them");
+          return Status::InvalidArgument("names '" + std::string(word) + "', which is not one of them");
         value |= std::int64_t{1} << (found - option.choices.begin());
       }
       break;
@@ -413,7 +421,7 @@ Status SetFromText(const Option& option, std::string_view text, RunSettings& set
       break;
     case Kind::kText:
       if (text.empty() && !option.may_be_empty) return Status::InvalidArgument("is empty");
-      if (text.find('\0') != std::string_view::npos) return Status::InvalidArgument("has a zero byte in it");
+      if (text.find('\0') != std::string_view::npos) return Status::InvalidArgument("contains a zero byte");
       break;
   }
   std::visit(
@@ -450,7 +458,7 @@ std::string_view Nearest(std::string_view word, std::span<const std::string_view
 }
 
 std::string DescribeOptions() {
-  std::string out = "| option | allowed | default | why |\n|---|---|---|---|\n";
+  std::string out = "| option | allowed | default | reason |\n|---|---|---|---|\n";
   const RunSettings defaults;
   for (const Option& option : Options()) {
     out += "| `" + std::string(option.key) + "` | " + Allowed(option) + " | " + ValueText(option, defaults) +
@@ -462,8 +470,8 @@ std::string DescribeOptions() {
 
 std::string DefaultConfigFile() {
   std::string out =
-      "# Every option of `cobblestone run`: why one would change it, what is allowed, its default.\n"
-      "# A file needs only what differs. Durations: " +
+      "# Every option of `cobblestone run`: reason, allowed values, default.\n"
+      "# A file needs only the options that differ from the defaults. Durations: " +
       UnitsOf(Quantity::kDuration) + ". Sizes: " + UnitsOf(Quantity::kBytes) + ".\n";
   const RunSettings defaults;
   std::string_view open;

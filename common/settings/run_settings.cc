@@ -90,20 +90,20 @@ class Reader {
   Result<RunSettings> Read(std::string_view text) {
     if (text.size() > kLargestFile) {
       Error({}, "the file is larger than " + FormatQuantity(Quantity::kBytes, kLargestFile) +
-                    "; is it a configuration file?");
+                    "; check that this is a configuration file");
       return Failure();
     }
     try {
       if (const std::optional<Place> second = SecondDocument(text)) {
         Error(*second,
-              "what begins here is not part of the first document and would not be read; put all in one");
+              "a second YAML document starts here and is not read; put all options into one document");
       } else {
         ReadRoot(YAML::Load(std::string(text)));
       }
       if (errors_.empty()) CheckTogether();
       if (errors_.empty()) FillIn();
     } catch (const YAML::Exception& e) {
-      Error(PlaceOf(e.mark), "this is not YAML: " + e.msg);
+      Error(PlaceOf(e.mark), "invalid YAML: " + e.msg);
     } catch (const std::exception& e) {
       Error({}, std::string("cannot be read: ") + e.what());
     }
@@ -120,12 +120,12 @@ class Reader {
     for (const auto& entry : map) {
       const Place place = PlaceOf(entry.first.Mark());
       if (!entry.first.IsScalar()) {
-        Error(place, "found " + KindOf(entry.first) + " where the name of an option should be");
+        Error(place, "found " + KindOf(entry.first) + " instead of the name of an option");
         continue;
       }
       const std::string& name = entry.first.Scalar();
       if (!seen.insert(name).second) {
-        Error(place, prefix + ShownName(name) + ": is there twice; keep one of them");
+        Error(place, prefix + ShownName(name) + ": occurs twice; keep one of them");
         continue;
       }
       visit(name, place, entry.second, entry.second.IsNull() ? place : PlaceOf(entry.second.Mark()));
@@ -136,7 +136,7 @@ class Reader {
     if (root.IsNull()) return;
     if (!root.IsMap()) {
       Error(PlaceOf(root.Mark()),
-            "found " + KindOf(root) + "; a configuration file is a list of `option: value` lines");
+            "found " + KindOf(root) + "; a configuration file must be a list of `option: value` lines");
       return;
     }
     EachKey(root, "", [&](const std::string& name, Place place, const YAML::Node& value, Place at) {
@@ -156,7 +156,8 @@ class Reader {
     if (map.IsNull()) return;  // all lines of the group are commented out
     if (!map.IsMap()) {
       Error(map_place, group + ": found " + KindOf(map) +
-                           "; allowed: options of this group, one a line, as " + std::string(FirstOf(group)));
+                           "; allowed: options of this group, one per line, such as " +
+                           std::string(FirstOf(group)));
       return;
     }
     EachKey(map, group + ".", [&](const std::string& name, Place place, const YAML::Node& value, Place at) {
@@ -201,7 +202,7 @@ class Reader {
     if (list.IsNull()) return;
     if (!list.IsSequence() || list.size() > kMostProjects) {
       Error(list_place, "projects: found " + KindOf(list) + "; allowed: a list of at most " +
-                            std::to_string(kMostProjects) + " projects, each as - {id: 1, name: example}");
+                            std::to_string(kMostProjects) + " projects such as - {id: 1, name: example}");
       return;
     }
     std::set<ProjectId> ids;
@@ -220,10 +221,11 @@ class Reader {
       if (project.name.empty()) Error(place, "projects.name: is missing; allowed: a text");
       if (project.id && !ids.insert(project.id).second) {
         Error(place, "projects.id: " + std::to_string(project.id.value) +
-                         " is there twice; every project has its own");
+                         " occurs twice; every project must have its own");
       }
       if (!project.name.empty() && !names.insert(project.name).second) {
-        Error(place, "projects.name: " + Shown(project.name) + " is there twice; every project has its own");
+        Error(place,
+              "projects.name: " + Shown(project.name) + " occurs twice; every project must have its own");
       }
       settings_.projects.push_back(std::move(project));
     }
@@ -260,7 +262,7 @@ class Reader {
       Error(GivenAt({"checkpoint.interval", "state.flush_interval"}),
             "checkpoint.interval: " + shown(s.checkpoint.interval) +
                 " is shorter than state.flush_interval, " + shown(s.state.flush_interval) +
-                ": a checkpoint is a copy of flushed state, so let it be no shorter");
+                ": a checkpoint is a copy of flushed state, so its interval must not be shorter");
     }
     // State older than the start of the log can never catch up. The factor of four leaves time to react: an
     // alarm at a quarter of the retention fires before any harm.
@@ -270,16 +272,15 @@ class Reader {
             "retention.inputs_age: " + shown(s.retention.inputs_age) +
                 " is less than 4 x checkpoint.keep x "
                 "checkpoint.interval, " +
-                shown(4 * oldest) + ": a state restored from a copy could miss its inputs");
+                shown(4 * oldest) + ": inputs of a state restored from a copy could be missing");
     }
     if (!(s.stages == StageSet{}) && (s.backend != Backend::kKafka || s.kafka.slots != KafkaSlots::kByStage))
       Error(GivenAt({"stages", "kafka.slots", "backend"}),
-            "stages: a process runs all of them, but on Kafka with kafka.slots: by_stage");
+            "stages: a subset of the stages is only allowed on Kafka with kafka.slots: by_stage");
     if (s.order == Order::kLockstep && s.ticks == Ticks::kWall && s.backend == Backend::kKafka)
-      Error(
-          GivenAt({"order", "ticks", "backend"}),
-          "order: lockstep on Kafka takes time from the events alone, for whoever takes them in must know what lies "
-          "before each tick; let ticks be input");
+      Error(GivenAt({"order", "ticks", "backend"}),
+            "order: lockstep on Kafka requires ticks: input, because the ingesting process must "
+            "know all events before each tick");
     CheckGateway(s.gateway);
     const std::pair<const char*, const std::string*> kafka_names[] = {{"kafka.prefix", &s.kafka.prefix},
                                                                       {"kafka.instance", &s.kafka.instance}};
@@ -298,31 +299,31 @@ class Reader {
     const bool sasl =
         s.kafka.security == KafkaSecurity::kSaslPlaintext || s.kafka.security == KafkaSecurity::kSaslSsl;
     if (sasl && (s.kafka.user.empty() || s.kafka.password_file.empty() == s.kafka.password_variable.empty()))
-      Error(
-          GivenAt({"kafka.security", "kafka.user"}),
-          "kafka.security: SASL needs kafka.user and one of kafka.password_file and kafka.password_variable");
+      Error(GivenAt({"kafka.security", "kafka.user"}),
+            "kafka.security: SASL requires kafka.user and one of kafka.password_file and "
+            "kafka.password_variable");
     if (!s.metrics.listen.empty())
       if (const auto where = ParseHostPort(s.metrics.listen); !where.ok())
         Error(GivenAt({"metrics.listen"}), "metrics.listen: found " + Shown(s.metrics.listen) + ", which " +
                                                where.status().message() +
-                                               "; allowed: host:port, as 127.0.0.1:9464");
+                                               "; allowed: host:port, such as 127.0.0.1:9464");
     if (SocketOf(s).size() > kLongestSocketPath) {
       Error(GivenAt({"listen.socket", "data_directory"}),
             "listen.socket: " + Shown(SocketOf(s)) + " is longer than the " +
                 std::to_string(kLongestSocketPath) +
-                " bytes that the system allows for a socket; give listen.socket a short path");
+                " bytes that the system allows for a socket; set listen.socket to a shorter path");
     }
   }
 
   void CheckGateway(const GatewaySettings& gateway) {
     if (gateway.tls_certificate.empty() != gateway.tls_key.empty())
       Error(GivenAt({"gateway.tls_certificate", "gateway.tls_key"}),
-            "gateway.tls_certificate and gateway.tls_key go together: name both files, or none");
+            "gateway.tls_certificate and gateway.tls_key belong together: set both, or none");
     if (gateway.streams >= gateway.connections)
       Error(GivenAt({"gateway.streams", "gateway.connections"}),
             "gateway.streams: " + std::to_string(gateway.streams) + " of " +
                 std::to_string(gateway.connections) +
-                " gateway.connections would leave none for requests; let them be fewer");
+                " gateway.connections leave no connections for requests; use fewer streams");
     if (gateway.listen.empty()) return;
     const std::size_t colon = gateway.listen.rfind(':');
     const std::string_view port =
@@ -396,8 +397,7 @@ class Reader {
       }
     }
     if (!elsewhere.empty()) {
-      Error(place,
-            prefix + ShownName(name) + ": there is no such option here; did you mean " + elsewhere + "?");
+      Error(place, prefix + ShownName(name) + ": unknown option here; did you mean " + elsewhere + "?");
       return;
     }
     UnknownAmong(place, name, prefix, NamesIn(group));
@@ -406,7 +406,7 @@ class Reader {
   void UnknownAmong(Place place, const std::string& name, const std::string& prefix,
                     std::span<const std::string_view> known) {
     const std::string_view near = Nearest(name, known);
-    std::string message = prefix + ShownName(name) + ": there is no such option";
+    std::string message = prefix + ShownName(name) + ": unknown option";
     if (!near.empty()) {
       message += "; did you mean " + prefix + std::string(near) + "?";
     } else {
@@ -470,7 +470,7 @@ Result<RunSettings> LoadRunSettings(const std::string& path) {
   if (!file) {
     const int error = errno;
     const std::string why = "cannot open the configuration file " + path + ": " + std::strerror(error) +
-                            ". Give its path with --config";
+                            ". Set its path with --config";
     return error == ENOENT ? Status::NotFound(why) : Status::InvalidArgument(why);
   }
   // One byte more than allowed shows that the file is too large; /dev/zero has no end.

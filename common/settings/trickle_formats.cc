@@ -27,7 +27,7 @@ class Reader {
     try {
       ReadRoot(YAML::Load(std::string(text)));
     } catch (const YAML::Exception& e) {
-      Error(e.mark, "this is not YAML: " + e.msg);
+      Error(e.mark, "invalid YAML: " + e.msg);
     } catch (const std::exception& e) {
       Error(YAML::Mark::null_mark(), std::string("cannot be read: ") + e.what());
     }
@@ -49,15 +49,15 @@ class Reader {
   template <class F>
   void EachKey(const YAML::Node& node, const std::string& allowed, F&& visit) {
     if (!node.IsMap()) {
-      Error(node.Mark(), "this must be " + allowed);
+      Error(node.Mark(), "must be " + allowed);
       return;
     }
     std::set<std::string> seen;
     for (const auto& entry : node) {
       if (!entry.first.IsScalar()) {
-        Error(entry.first.Mark(), "a name must be a word");
+        Error(entry.first.Mark(), "a name must be a scalar");
       } else if (!seen.insert(entry.first.Scalar()).second) {
-        Error(entry.first.Mark(), "'" + entry.first.Scalar() + "' is there twice; keep one of them");
+        Error(entry.first.Mark(), "'" + entry.first.Scalar() + "' occurs twice; keep one of them");
       } else {
         visit(entry.first, entry.second);
       }
@@ -74,19 +74,19 @@ class Reader {
           } else if (key.Scalar() == "ignore") {
             ReadIgnored(value);
           } else {
-            Error(key.Mark(), "there is no '" + key.Scalar() + "' here; there are `varieties` and `ignore`");
+            Error(key.Mark(), "unknown key '" + key.Scalar() + "'; allowed: `varieties` and `ignore`");
           }
         });
     for (const auto& [name, variety] : formats_.varieties) {
       if (formats_.ignored.contains(name))
-        Error(root["ignore"].Mark(), "'" + name + "' is among the varieties as well; keep one of them");
+        Error(root["ignore"].Mark(), "'" + name + "' is also among the varieties; keep one of them");
     }
   }
 
   void ReadIgnored(const YAML::Node& list) {
-    if (!list.IsSequence()) return Error(list.Mark(), "this must be a list of varieties: [status, log]");
+    if (!list.IsSequence()) return Error(list.Mark(), "must be a list of varieties: [status, log]");
     for (const YAML::Node& name : list) {
-      if (!name.IsScalar()) return Error(name.Mark(), "a variety must be a word");
+      if (!name.IsScalar()) return Error(name.Mark(), "a variety must be a scalar");
       formats_.ignored.insert(name.Scalar());
     }
   }
@@ -104,8 +104,7 @@ class Reader {
                             ReadElement(element, measure, &variety);
                           });
                 } else {
-                  Error(key.Mark(),
-                        "there is no '" + key.Scalar() + "' here; there are `app` and `elements`");
+                  Error(key.Mark(), "unknown key '" + key.Scalar() + "'; allowed: `app` and `elements`");
                 }
               });
     }
@@ -116,7 +115,7 @@ class Reader {
     const std::string text = value.IsScalar() ? value.Scalar() : std::string();
     const auto end = std::from_chars(text.data(), text.data() + text.size(), variety->app.value);
     if (end.ec != std::errc() || end.ptr != text.data() + text.size() || !variety->app)
-      Error(value.Mark(), "an app must be its number, above 0; left out it is that of the result");
+      Error(value.Mark(), "an app must be a number above 0; omit the app to use the app of the result");
   }
 
   void ReadElement(const YAML::Node& element, const YAML::Node& measure, TrickleVariety* variety) {
@@ -125,7 +124,7 @@ class Reader {
       std::string all;
       for (const std::string& one : measures_) all += (all.empty() ? "" : ", ") + one;
       Error(measure.Mark(),
-            "'" + element.Scalar() + "' is said to be '" + word + "'; an element may be " + all);
+            "'" + element.Scalar() + "' is mapped to '" + word + "'; an element can be " + all);
       return;
     }
     variety->elements.emplace(element.Scalar(), word);
@@ -142,13 +141,14 @@ class Reader {
 Result<TrickleFormats> ParseTrickleFormats(std::string_view text, std::string_view file_name,
                                            const std::set<std::string>& measures) {
   if (text.size() > kLargestFile)
-    return Status::InvalidArgument(std::string(file_name) + ":1:1: larger than 1 MiB; is it such a file?");
+    return Status::InvalidArgument(std::string(file_name) +
+                                   ":1:1: larger than 1 MiB; check the path of the file");
   return Reader(file_name, measures).Read(text);
 }
 
 Result<TrickleFormats> LoadTrickleFormats(const std::string& path, const std::set<std::string>& measures) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) return Status::NotFound(path + ": cannot be opened for reading: " + std::strerror(errno));
+  if (!file) return Status::NotFound(path + ": cannot open for reading: " + std::strerror(errno));
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   return ParseTrickleFormats(text, path, measures);
 }

@@ -57,12 +57,13 @@ void Calendar::Next(std::uint32_t project, std::size_t limit) {
   CalendarDay& day = oldest->second;
   const Key key = ChunkKey(project, oldest->first, day.first);
   const CalendarChunk* chunk = &chunks_.Need(key);
-  if (day.at >= chunk->numbers.size()) chunks_.Damaged(key, "it has fewer numbers than were taken from it");
+  if (day.at >= chunk->numbers.size())
+    chunks_.Damaged(key, "the row has fewer numbers than were read from it");
   while (day.at < chunk->numbers.size() && taken_.size() < limit) {
     std::uint64_t rest = 0;
     for (int shift = 0; day.at < chunk->numbers.size(); shift += 7) {
       const auto byte = static_cast<unsigned char>(chunk->numbers[day.at++]);
-      if (shift > 63) chunks_.Damaged(key, "a number in it does not decode");
+      if (shift > 63) chunks_.Damaged(key, "a number in the row cannot be decoded");
       rest |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
       if (byte < 0x80) break;
     }

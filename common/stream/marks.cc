@@ -85,7 +85,7 @@ void Marks::Derive() {
 Status Marks::OnSource(const Passed& passed) {
   if (passed.source >= sources_)
     return Status::Corrupted("partition " + std::to_string(passed.source) +
-                             " has passed a mark, and there is none");
+                             " has passed a watermark that does not exist");
   const MarkProgress* known = rows_.Find(kRow);
   const std::uint64_t last = known == nullptr ? 0 : known->sources[passed.source];
   if (passed.mark > last) Row().sources[passed.source] = passed.mark;

@@ -60,15 +60,14 @@ void TableBase::Unreadable(Status status) const {
 }
 
 Status TableBase::BadKey() const {
-  return Status::Corrupted("state table " + std::to_string(id_) +
-                           " has a row whose key is not what was written");
+  return Status::Corrupted("state table " + std::to_string(id_) + " has a row with a corrupted key");
 }
 
 void TableBase::Insert(EntryBase* entry) {
   if ((used_ + 1) * 4 > slots_.size() * 3) Grow();
   std::size_t at = HashKey(entry->key) & mask_;
   while (slots_[at] != nullptr) {
-    COBBLESTONE_CHECK(slots_[at]->key != entry->key, "a key twice in one table");
+    COBBLESTONE_CHECK(slots_[at]->key != entry->key, "a key occurs twice in one table");
     at = (at + 1) & mask_;
   }
   slots_[at] = entry;
@@ -141,7 +140,7 @@ void TableBase::Forget(EntryBase* entry) {
 }
 
 void TableBase::BeginFlush() {
-  COBBLESTONE_CHECK(flushing_.empty(), "a state write began while another gathers");
+  COBBLESTONE_CHECK(flushing_.empty(), "a state write started while another one is running");
   flushing_.swap(dirty_);
   gathered_ = 0;
   for (EntryBase* e : flushing_) {
@@ -183,7 +182,7 @@ void TableBase::EncodeFlushRow(EntryBase* entry, RowBuffer& rows) {
 }
 
 void TableBase::FlushEarly(EntryBase* entry) {
-  COBBLESTONE_CHECK(host_.flush_rows != nullptr, "an object waits for a state write that nobody gathers");
+  COBBLESTONE_CHECK(host_.flush_rows != nullptr, "an object waits for a state write that is not running");
   EncodeFlushRow(entry, *host_.flush_rows);
 }
 

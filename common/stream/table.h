@@ -84,7 +84,7 @@ Status DecodeRow(const TableSpec<Value>& table, std::string_view bytes, Value& v
     return Status::Fatal(name + " was written by a newer version of this program; run that version");
   StateReader reader(bytes.substr(1), version, (first & kVarintWide) == 0);
   reader(value);
-  if (!reader.done()) return Status::Corrupted("a value in " + name + " does not decode");
+  if (!reader.done()) return Status::Corrupted("a value in " + name + " cannot be decoded");
   return Status::Ok();
 }
 
@@ -159,7 +159,7 @@ class TableBase {
   // only the input limits their number. They are counted under this kind, and most are erased before they
   // reach the store. Not for a resident table.
   void MarkWaiting(std::string_view kind) {
-    COBBLESTONE_CHECK(!resident_, "rows that wait must not be held in memory");
+    COBBLESTONE_CHECK(!resident_, "waiting rows must not be held in memory");
     waiting_ = kind;
   }
   [[nodiscard]] bool waits() const { return !waiting_.empty(); }

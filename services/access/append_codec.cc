@@ -77,8 +77,8 @@ class Reader {
 };
 
 Status Bad(const char* what) {
-  return Status::InvalidArgument(std::string("this is no block of events: ") + what +
-                                 "; are client and server of the same version?");
+  return Status::InvalidArgument(std::string("invalid block of events: ") + what +
+                                 "; use the same version for client and server");
 }
 
 }  // namespace
@@ -110,26 +110,26 @@ Result<AppendBlock> DecodeAppendBlock(std::string_view bytes) {
   AppendBlock block;
   char version = 0;
   char flags = 0;
-  if (!reader.Byte(&version) || version != kVersion) return Bad("its version is not known here");
+  if (!reader.Byte(&version) || version != kVersion) return Bad("unknown version");
   if (!reader.Byte(&flags) || (flags & ~(kBarrierFlag | kOwnTicksFlag | kEndsPeriodFlag)) != 0)
-    return Bad("its flags are not known here");
+    return Bad("unknown flags");
   block.barrier = (flags & kBarrierFlag) != 0;
   block.own_ticks = (flags & kOwnTicksFlag) != 0;
   block.ends_period = (flags & kEndsPeriodFlag) != 0;
   std::uint64_t count = 0;
   if (!reader.Bytes(&block.source) || !reader.Varint(&block.first_line) || !reader.Fixed64(&block.hash.low) ||
       !reader.Fixed64(&block.hash.high) || !reader.Varint(&count)) {
-    return Bad("its head is cut off");
+    return Bad("truncated head");
   }
   // A line takes at least two bytes, so a false count cannot reserve more memory than the bytes justify.
-  if (count > reader.left() / 2) return Bad("it says more lines than it has bytes for");
+  if (count > reader.left() / 2) return Bad("the line count exceeds the size of the block");
   block.lines.resize(count);
   for (SourceLine& line : block.lines) {
-    if (!reader.Bytes(&line.envelope)) return Bad("a line is cut off");
+    if (!reader.Bytes(&line.envelope)) return Bad("truncated line");
     if (!line.envelope.empty()) continue;
-    if (!reader.Bytes(&line.original) || !reader.Bytes(&line.problem)) return Bad("a line is cut off");
+    if (!reader.Bytes(&line.original) || !reader.Bytes(&line.problem)) return Bad("truncated line");
   }
-  if (reader.left() != 0) return Bad("there are bytes behind its end");
+  if (reader.left() != 0) return Bad("extra bytes after the end");
   return block;
 }
 
@@ -182,8 +182,8 @@ Result<ProducerState> ParseProducerJson(const nlohmann::json& json) {
       return ProducerState{
           .lines = lines->get<std::uint64_t>(), .hash = *parsed, .owner = json.value("owner", "")};
   }
-  return Status::Fatal("the running program gave an answer that this one does not understand: " +
-                       json.dump() + "; are both of the same version?");
+  return Status::Fatal("the running pipeline returned an answer that cannot be parsed: " + json.dump() +
+                       "; use the same version for both programs");
 }
 
 Result<AppendOutcome> ParseOutcomeJson(const nlohmann::json& json) {
@@ -194,8 +194,8 @@ Result<AppendOutcome> ParseOutcomeJson(const nlohmann::json& json) {
        {std::pair{"appended", &outcome.appended}, {"refused", &outcome.refused}}) {
     const auto value = json.find(name);
     if (value == json.end() || !value->is_number_unsigned())
-      return Status::Fatal("the running program gave an answer without " + std::string(name) + ": " +
-                           json.dump() + "; are both of the same version?");
+      return Status::Fatal("the running pipeline returned an answer without " + std::string(name) + ": " +
+                           json.dump() + "; use the same version for both programs");
     *field = value->get<std::uint64_t>();
   }
   return outcome;

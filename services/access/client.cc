@@ -24,7 +24,7 @@ constexpr std::chrono::milliseconds kLookAgainAfter{100};
 Result<nlohmann::json> ParseJson(const std::string& text) {
   nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
   if (json.is_discarded())
-    return Status::Fatal("the running program gave an answer that is no JSON: " + text);
+    return Status::Fatal("the running pipeline returned an answer that is not JSON: " + text);
   return json;
 }
 
@@ -98,8 +98,8 @@ class SocketClient final : public Client {
 
  private:
   Status Gone() const {
-    return Status::Retry("the program that ran at " + path_ +
-                         " has gone away; start it again and repeat this: nothing is taken in twice");
+    return Status::Retry("lost the connection to the pipeline at " + path_ +
+                         "; start the pipeline and run the command again: no event is ingested twice");
   }
 
   Result<nlohmann::json> Read(Result<http::ClientReply> reply) const {
@@ -182,8 +182,8 @@ Result<std::unique_ptr<Client>> Client::Open(const settings::RunSettings& settin
 
     std::error_code ignored;  // a directory that cannot be accessed counts as absent
     if (purpose == Purpose::kAsk && !std::filesystem::exists(settings.data_directory + "/log", ignored)) {
-      return Status::NotFound("there is no data directory " + settings.data_directory +
-                              "; name it with --data or --config, or make one with `cobblestone ingest`");
+      return Status::NotFound("no data directory " + settings.data_directory +
+                              "; set --data or --config, or create one with `cobblestone ingest`");
     }
     auto engine = Engine::Open(settings, report);
     if (engine.ok()) {
@@ -192,11 +192,11 @@ Result<std::unique_ptr<Client>> Client::Open(const settings::RunSettings& settin
       return std::unique_ptr<Client>(new EngineClient(opened, std::move(*engine), purpose == Purpose::kWork));
     }
     if (engine.status().code() != StatusCode::kFenced) return engine.status();
-    const std::string why = engine.status().message() + " (and nobody answers at its socket " +
+    const std::string why = engine.status().message() + " (no answer at its socket " +
                             settings.listen.socket +
-                            ": it is starting, stopping, or has another listen.socket";
-    if (std::chrono::steady_clock::now() >= deadline) return Status::Fenced(why + "; try again)");
-    if (!told && report) report(why + "; waiting for it)");
+                            ": the process is starting, stopping, or uses another listen.socket";
+    if (std::chrono::steady_clock::now() >= deadline) return Status::Fenced(why + "; try again later)");
+    if (!told && report) report(why + "; waiting)");
     std::this_thread::sleep_for(kLookAgainAfter);
   }
 }
@@ -206,7 +206,7 @@ std::unique_ptr<Client> ClientOf(Engine& engine) {
 }
 
 Result<std::unique_ptr<Client>> ConnectClient(const std::string& socket_path) {
-  if (!SocketAnswers(socket_path)) return Status::NotFound("no program listens at " + socket_path);
+  if (!SocketAnswers(socket_path)) return Status::NotFound("no pipeline listens at " + socket_path);
   return std::unique_ptr<Client>(new SocketClient(socket_path));
 }
 

@@ -60,21 +60,22 @@ Result<CorrectionRequest> CorrectionRequestOf(const Question& question) {
   request.reinstates = text("reinstates") == "1";
   request.judged_invalid = text("judged_invalid") == "1";
   if (request.judged_invalid && !request.reinstates)
-    return Status::InvalidArgument("judged_invalid is for a reinstatement alone");
+    return Status::InvalidArgument("judged_invalid is only allowed for a reinstatement");
   if (!text("credit").empty()) {
     double credit = 0;
     if (!Read(question, "credit", &credit) || !std::isfinite(credit) || credit < 0)
       return Status::InvalidArgument("credit must be a number of Cobblestones of 0 or more, not '" +
                                      text("credit") + "'");
-    if (!request.reinstates) return Status::InvalidArgument("credit is named for a reinstatement alone");
+    if (!request.reinstates) return Status::InvalidArgument("credit is only allowed for a reinstatement");
     request.credit = credit;
   }
   if (request.reinstates && request.policy_version != 0)
-    return Status::InvalidArgument("a result is reinstated at its own price: give no version");
+    return Status::InvalidArgument(
+        "version is not allowed for a reinstatement: a result is reinstated at its own price");
   request.project = ProjectId(project);
   if (request.id == 0) return Status::InvalidArgument("the parameter id is missing");
   if (request.reason.empty())
-    return Status::InvalidArgument("a reason must be given: it goes into the ledger");
+    return Status::InvalidArgument("the parameter reason is missing: the ledger stores the reason");
   return request;
 }
 

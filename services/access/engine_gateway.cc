@@ -31,7 +31,7 @@ Result<std::unique_ptr<EngineGateway>> EngineGateway::Start(const settings::RunS
   if (!gateway.ok()) return gateway.status();
   made->gateway_ = std::move(*gateway);
   if (settings.gateway.allow_plaintext && settings.gateway.tls_certificate.empty())
-    log.Warn("the gateway speaks without TLS (gateway.allow_plaintext): let only a proxy reach it",
+    log.Warn("the gateway runs without TLS (gateway.allow_plaintext): allow connections only from a proxy",
              {{"url", made->url()}});
   return made;
 }

@@ -44,14 +44,14 @@ class EnginePipeline final : public gateway::Pipeline {
     gateway::Health health;
     if (!engine_.failure().ok()) {
       health.grade = gateway::Health::Grade::kFailed;
-      health.problems.emplace_back("the pipeline has stopped; its log says why");
+      health.problems.emplace_back("the pipeline has stopped; see its log");
       return health;
     }
     std::uint64_t lag = 0;
     for (const auto& slot : engine_.runner().Look()) lag += slot.lag;
     if (runs_ && lag > kMuchLag) {
       health.grade = gateway::Health::Grade::kDegraded;
-      health.problems.push_back(std::to_string(lag) + " records wait");
+      health.problems.push_back(std::to_string(lag) + " records are waiting");
     }
     return health;
   }
@@ -118,7 +118,8 @@ class EnginePipeline final : public gateway::Pipeline {
   }
 
   Result<std::string> Metrics() override {
-    if (metrics_ == nullptr) return Status::NotFound("nothing runs here that could be measured");
+    if (metrics_ == nullptr)
+      return Status::NotFound("no pipeline is running in this process, so no rates are available");
     return metrics_->Render();
   }
 
@@ -137,8 +138,8 @@ class EnginePipeline final : public gateway::Pipeline {
   }
   static Status NothingRuns() {
     return Status::Retry(
-        "this gateway only reads its directory, and nothing runs on it: `cobblestone run` with "
-        "gateway.listen takes events in");
+        "this gateway is read-only, because no pipeline is running on its directory: to ingest "
+        "events, use `cobblestone run` with gateway.listen");
   }
 
   Engine& engine_;

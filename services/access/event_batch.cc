@@ -42,9 +42,9 @@ ReadLine Bad(std::string_view raw, std::string problem) {
 
 ReadLine ReadEnvelope(std::string_view raw, std::string envelope) {
   const auto routing = wire::PeekRouting(envelope);
-  if (!routing) return Bad(raw, "these bytes are no Envelope");
+  if (!routing) return Bad(raw, "the bytes are not an Envelope");
   if (wire::IsOurOwn(routing->kind))
-    return Bad(raw, "the pipeline alone makes a " + std::string(wire::EventKindName(routing->kind)));
+    return Bad(raw, "only the pipeline may create a " + std::string(wire::EventKindName(routing->kind)));
   ReadLine read{.line = {.envelope = std::move(envelope)}, .routing = *routing};
   read.broadcast = routing->kind != wire::EventKind::kTick && routing->kind != wire::EventKind::kBarrier &&
                    wire::RouteEvent(*routing, 1).topic == wire::kCatalogue;
@@ -55,15 +55,15 @@ ReadLine ReadEnvelope(std::string_view raw, std::string envelope) {
 ReadLine Read(gateway::EventBatch::Format format, std::string_view raw) {
   if (format == gateway::EventBatch::Format::kDelimited) {
     // A line without bytes would count as blank; a delimited record without bytes is refused.
-    if (raw.empty()) return Bad(std::string_view("\0", 1), "an event without any field");
-    if (raw.size() > kMaxEventBytes) return Bad(raw.substr(0, kMaxEventBytes), "it is longer than any event");
+    if (raw.empty()) return Bad(std::string_view("\0", 1), "the event has no fields");
+    if (raw.size() > kMaxEventBytes) return Bad(raw.substr(0, kMaxEventBytes), "the event is too long");
     return ReadEnvelope(raw, std::string(raw));
   }
   if (raw.empty()) return {};
-  if (raw.size() > kMaxEventBytes) return Bad(raw.substr(0, kMaxEventBytes), "it is longer than any event");
+  if (raw.size() > kMaxEventBytes) return Bad(raw.substr(0, kMaxEventBytes), "the event is too long");
   auto envelope = wire::EnvelopeFromJson(raw);
   if (!envelope.ok()) return Bad(raw, envelope.status().message());
-  if (envelope->empty()) return Bad(raw, "an event without any field");
+  if (envelope->empty()) return Bad(raw, "the event has no fields");
   return ReadEnvelope(raw, std::move(*envelope));
 }
 
@@ -77,7 +77,7 @@ Status CheckLines(const gateway::EventBatch& batch, gateway::EventOutcome* outco
   for (BatchLines counted(batch); counted.Next(&raw);)  // checked before any line is parsed
     if (counted.passed() > kMostLines)
       return Status::InvalidArgument("the batch has more than " + std::to_string(kMostLines) +
-                                     " lines; nothing of it was appended: send smaller batches");
+                                     " lines; no events were ingested: send smaller batches");
   BatchLines lines(batch);
   while (lines.Next(&raw)) {
     const std::uint64_t line = batch.first_line + lines.passed() - 1;
@@ -107,7 +107,7 @@ bool MayUse(const gateway::Sender& sender, const ProducerState& source) {
 }
 
 std::string Conflict(const std::string& source, const std::string& what, std::uint64_t lines) {
-  return "source " + source + " has been taken in up to line " + std::to_string(lines) + ", " + what;
+  return "source " + source + " is ingested up to line " + std::to_string(lines) + ", " + what;
 }
 
 }  // namespace
@@ -135,9 +135,10 @@ bool BatchLines::NextRecord(std::string_view* raw) {
     whole = byte < 0x80;
   }
   if (!whole || length > rest_.size() - head) {
-    status_ = Status::InvalidArgument("record " + std::to_string(passed_ + 1) +
-                                      " of the body is longer than what is left of it: these are no "
-                                      "length-delimited Envelopes, or the body was cut");
+    status_ =
+        Status::InvalidArgument("record " + std::to_string(passed_ + 1) +
+                                " is longer than the rest of the body: the body is truncated, or is not "
+                                "length-delimited Envelopes");
     return false;
   }
   *raw = rest_.substr(head, length);
@@ -225,8 +226,8 @@ void BatchIngest::Remember(const std::string& source, const ProducerState& upto)
 Result<gateway::EventOutcome> BatchIngest::Take(const gateway::EventBatch& batch) {
   if (sink_->lockstep())
     return Status::InvalidArgument(
-        "the pipeline runs with `order: lockstep`, where a source must make its ticks and barriers itself, as "
-        "`cobblestone ingest` does: send the file with that");
+        "the pipeline runs with `order: lockstep`, where a source must create its ticks and "
+        "barriers itself: ingest the file with `cobblestone ingest`");
   gateway::EventOutcome outcome;
   const auto seen = sink_->Look(batch.source);
   if (!seen.ok()) return seen.status();
@@ -257,12 +258,12 @@ Result<gateway::EventOutcome> BatchIngest::Take(const gateway::EventBatch& batch
     before = *looked;
   }
   if (!before) {
-    outcome.conflict = Conflict(
-        batch.source,
-        "and of line " + std::to_string(batch.first_line + 1) +
-            " it is not known any more what was sent: go on behind the lines that `lines` counts, or "
-            "send all from first_line=0 on, which adds nothing twice",
-        known.lines);
+    outcome.conflict =
+        Conflict(batch.source,
+                 "and the history before line " + std::to_string(batch.first_line + 1) +
+                     " is no longer available: continue after the line count in `lines`, or send all lines "
+                     "from first_line=0; lines that are already ingested are skipped",
+                 known.lines);
     return outcome;
   }
   const ProducerState begin{.lines = batch.first_line, .hash = *before};
@@ -278,8 +279,8 @@ Result<gateway::EventOutcome> BatchIngest::Take(const gateway::EventBatch& batch
     outcome.repeated = 0;
     outcome.conflict =
         Conflict(batch.source,
-                 "and these are not the lines that it sent before (changed, or in another order); "
-                 "nothing was taken in now. If it is another source, give it another name",
+                 "and the lines differ from the ingested lines (changed, or in another order); no "
+                 "events were ingested. Use another source name for another source",
                  known.lines);
     return outcome;
   }

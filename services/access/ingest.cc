@@ -152,9 +152,10 @@ class StepMaker {
       if (!changed_.empty()) return Status::InvalidArgument(changed_);
       return Status::InvalidArgument(
           name_ + ": its first " + std::to_string(known_.lines) +
-          " lines are not those that were taken in under this name before (changed, in another order, or a "
-          "last line that was only half written then, or sent with --lockstep one time and without it the "
-          "other). Nothing was taken in now. If it is another source, give it another name: --source NAME");
+          " lines differ from the lines ingested before under this name (lines changed or "
+          "reordered, the last line was incomplete, or only one of the two runs used "
+          "--lockstep). No events were ingested. For a different source, set another name: "
+          "--source NAME");
     }
     return Status::Ok();
   }
@@ -320,13 +321,13 @@ struct Reading {
           bytes_read.store(events->bytes_read(), std::memory_order_relaxed);
           while (steps.Take(&step)) {
             if (!belt.Put(std::move(step), steps.hash(), empty, position++))
-              return Status::Retry("the sender has given up");  // and has reported the reason
+              return Status::Retry("the sender stopped");  // and has reported the reason
           }
         }
         return Status::Ok();
       }));
     } catch (const std::exception& e) {
-      belt.End(Status::Fatal(source + " could not be read on: " + e.what()));
+      belt.End(Status::Fatal(source + " cannot be read further: " + e.what()));
     }
   }
 };
@@ -411,7 +412,7 @@ Result<std::vector<std::uint64_t>> FindLines(EventStream& events, const std::vec
     lines[found->second.front()] = item.line + 1;
     found->second.pop_front();
     if (found->second.empty()) wanted.erase(found);
-    return wanted.empty() ? Status::Retry("all were found") : Status::Ok();
+    return wanted.empty() ? Status::Retry("all lines were found") : Status::Ok();
   });
   if (!read.ok() && !wanted.empty()) return read;
   return lines;

@@ -83,9 +83,9 @@ Status AskTheGateway(const Question& question) {
     if (question.parameters.contains("app")) path += "&app=" + value("app");
   }
   return Status::InvalidArgument(
-      "on Kafka this is the gateway's to answer, which follows all states: start `cobblestone gateway --config FILE` and "
-      "ask it for " +
-      path + ", or look at its page");
+      "on Kafka only the gateway answers this query: start `cobblestone gateway --config "
+      "FILE` and request " +
+      path + ", or open its web page");
 }
 
 class RealKafkaClient final : public KafkaClient {
@@ -121,7 +121,7 @@ class RealKafkaClient final : public KafkaClient {
       if (!list.ok()) return list.status();
       const json& found = (*list)["refused"];
       if (found.empty() || found[0]["number"] != std::stoull(question.parameters.at("offset")))
-        return Status::NotFound("there is no refused record " + question.parameters.at("offset"));
+        return Status::NotFound("unknown refused record " + question.parameters.at("offset"));
       return found[0];
     }
     if (question.path == "/refused/resubmit") return Resubmit(std::stoull(question.parameters.at("offset")));
@@ -138,10 +138,10 @@ class RealKafkaClient final : public KafkaClient {
     client::Publisher& publisher = *source.publisher;
     Ticker& ticker = *source.ticker;
     if (block.first_line != publisher.state().events)
-      return Status::InvalidArgument("source " + block.source + " has been taken in up to line " +
-                                     std::to_string(publisher.state().events) +
-                                     ", this block starts after line " + std::to_string(block.first_line) +
-                                     "; is another client sending under the same name?");
+      return Status::InvalidArgument(
+          "source " + block.source + " is ingested up to line " + std::to_string(publisher.state().events) +
+          ", but this block starts after line " + std::to_string(block.first_line) +
+          "; check for another client that sends under the same name");
     auto said = static_cast<Said>(publisher.state().said);
     if (lockstep()) {
       const auto told = SaidBy(block, settings_);
@@ -180,7 +180,7 @@ class RealKafkaClient final : public KafkaClient {
       if (routing && wire::IsOurOwn(routing->kind))
         return Status::InvalidArgument("line " + std::to_string(number + 1) + " of " + block.source +
                                        " is a " + std::string(wire::EventKindName(routing->kind)) +
-                                       ", which only the pipeline makes");
+                                       ", which only the pipeline may create");
       if (routing && routing->kind == wire::EventKind::kTick) ticker.OnTick(one.envelope, now);
       if (routing && settings_.ticks == settings::Ticks::kInput && !block.barrier && !block.own_ticks) {
         if (const auto tick = ticker.OnEvent(routing->project, one.envelope, now))
@@ -239,9 +239,10 @@ class RealKafkaClient final : public KafkaClient {
                        const std::function<void(std::uint64_t, std::uint64_t)>& progress) override {
     if (question.path == "/corrections") return Corrections(question, progress);
     return Status::InvalidArgument(
-        "a deployment on Kafka is not audited in place: `cobblestone verify --config FILE` executes its tasks again and "
-        "compares every fingerprint, and with all workers stopped `cobblestone migrate` copies it to one machine, where "
-        "`cobblestone audit` derives each number once more");
+        "a deployment on Kafka cannot be audited in place: `cobblestone verify --config FILE` "
+        "re-executes its slots and compares every fingerprint. To audit: stop all workers, "
+        "copy the deployment to one machine with `cobblestone migrate`, and run `cobblestone "
+        "audit` there");
   }
 
   Status Close() override { return Status::Ok(); }
@@ -328,13 +329,14 @@ class RealKafkaClient final : public KafkaClient {
       const auto now = Clock::now();
       if (now > deadline)
         return Status::Retry(
-            "what was appended is durable, and is not processed: " + std::to_string(passed.size()) + " of " +
+            "the events are durable, but not processed yet: " + std::to_string(passed.size()) + " of " +
             std::to_string(settings_.partitions) +
-            " partitions have come so far. Are workers running (`cobblestone tasks`)? Send the same again later");
+            " partitions are done. Check that workers are running (`cobblestone tasks`), and run "
+            "the command again later");
       if (now - told > kDrainToldEvery) {
         told = now;
         report_("waiting for the workers: " + std::to_string(passed.size()) + " of " +
-                std::to_string(settings_.partitions) + " partitions have processed what came before");
+                std::to_string(settings_.partitions) + " partitions have processed all earlier events");
       }
     }
     if (s.code() == StatusCode::kFenced) Forget(source);
@@ -439,12 +441,12 @@ class RealKafkaClient final : public KafkaClient {
                                           return Status::Ok();
                                         wire::Refused refused;
                                         if (!wire::DecodeRefused(message.value(), &refused))
-                                          return Status::Corrupted("a refused record does not decode");
+                                          return Status::Corrupted("a refused record cannot be decoded");
                                         original = refused.original;
                                         return view::MayBeResubmitted(offset, refused);
                                       });
     if (!s.ok()) return s;
-    if (!original) return Status::NotFound("there is no refused record " + std::to_string(offset));
+    if (!original) return Status::NotFound("unknown refused record " + std::to_string(offset));
     const auto turn = TurnOf("refused");
     if (!turn.ok()) return turn.status();
     Source& source = *turn->source;
@@ -476,7 +478,7 @@ class RealKafkaClient final : public KafkaClient {
           if (list.size() >= limit) return Status::Ok();
           wire::Refused refused;
           if (!wire::DecodeRefused(message.value(), &refused))
-            return Status::Corrupted("a refused record does not decode");
+            return Status::Corrupted("a refused record cannot be decoded");
           list.push_back(view::RefusedJson(message.offset(), refused));
           return Status::Ok();
         },
@@ -492,7 +494,7 @@ class RealKafkaClient final : public KafkaClient {
     if (!reader.ok()) return reader.status();
     const auto take = [&](std::string_view record) {
       wire::GrantHead head;
-      if (!wire::DecodeGrantHead(record, &head)) return Status::Corrupted("a grant does not decode");
+      if (!wire::DecodeGrantHead(record, &head)) return Status::Corrupted("a grant cannot be decoded");
       if (head.kind != wire::GrantKind::kOpening || head.project != project) return Status::Ok();
       adoption::KindTotals& kind = head.host ? totals.hosts : head.user ? totals.users : totals.teams;
       ++kind.accounts;

@@ -66,8 +66,8 @@ class KafkaSink final : public EventSink {
     for (AppendBlock block; next(&block);) {
       const auto outcome = client_.Append(block);
       if (outcome.status().code() == StatusCode::kFenced)
-        return Status::Retry("another program sends source " + block.source +
-                             " at the same time; ask how far it came and go on there");
+        return Status::Retry("another client sends source " + block.source +
+                             " at the same time; query the position of the source and continue there");
       if (!outcome.ok()) return outcome.status();
       done(*outcome);
     }
@@ -108,7 +108,7 @@ class KafkaPipeline final : public gateway::Pipeline {
       health.grade = std::max(health.grade, grade);
       health.problems.push_back(std::move(problem));
     };
-    if (!view_.failure().ok()) add(Grade::kDegraded, "what is shown here is not followed any more");
+    if (!view_.failure().ok()) add(Grade::kDegraded, "the view has stopped following the log");
     const auto tasks = Tasks();
     if (!tasks.ok()) {
       add(Grade::kDegraded, "the cluster does not answer");
@@ -122,7 +122,7 @@ class KafkaPipeline final : public gateway::Pipeline {
       if (phase != "running" && phase != "stopped") ++idle;
     }
     if (stopped > 0) add(Grade::kFailed, std::to_string(stopped) + " slots have stopped");
-    if (idle > 0) add(Grade::kDegraded, std::to_string(idle) + " slots are run by nobody now");
+    if (idle > 0) add(Grade::kDegraded, std::to_string(idle) + " slots have no worker");
     return health;
   }
 

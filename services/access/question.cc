@@ -67,7 +67,7 @@ class Parameters {
     while (status_.ok() && at != all) {
       const auto [end, error] = std::from_chars(at, all, numbers.emplace_back());
       if (error != std::errc() || (end != all && *end != ','))
-        Fail(name + " must be numbers with commas between them, not '" + text + "'");
+        Fail(name + " must be numbers separated by commas, not '" + text + "'");
       at = end == all ? end : end + 1;
     }
     return numbers;
@@ -153,7 +153,7 @@ Result<nlohmann::json> AnswerOf(Engine& engine, const Question& question, Parame
     const auto version = AppVersionId(parameters.Required<std::int64_t>("version"));
     const auto app = AppId(parameters.Optional<std::uint64_t>("app", 0));
     if (version.anonymous() && !app)
-      parameters.Fail("the anonymous platform has one record per app: say which app is meant (--app)");
+      parameters.Fail("the anonymous platform has one record per app: set the app (--app)");
     if (!parameters.status().ok()) return parameters.status();
     return engine.questions().HostVersions(project, host, version, app);
   }
@@ -185,7 +185,7 @@ Result<nlohmann::json> AnswerOf(Engine& engine, const Question& question, Parame
   if (path == "/state/copy") return engine.CopyState();
   if (path == "/tasks") return engine.Tasks();
   if (path == "/idle") return WaitForIdle(engine);
-  return Status::NotFound("there is no question " + path);
+  return Status::NotFound("unknown query " + path);
 }
 
 }  // namespace
@@ -268,7 +268,7 @@ Status ParseErrorJson(const nlohmann::json& json) {
     for (const CodeName& known : kCodeNames)
       if (known.name == code) return {known.code, error->value("message", "")};
   }
-  return Status::Fatal("the running program gave an error that this one does not understand: " + json.dump());
+  return Status::Fatal("the running pipeline returned an error that cannot be parsed: " + json.dump());
 }
 
 int HttpStatusOf(const Status& status) {

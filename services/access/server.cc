@@ -84,7 +84,7 @@ class LongRun final : public http::Producer {
         });
         last = answer.ok() ? nlohmann::json{{"answer", *answer}} : ErrorJson(answer.status());
       } catch (const std::exception& e) {
-        last = ErrorJson(Status::Fatal(question.path + " could not go on: " + e.what()));
+        last = ErrorJson(Status::Fatal(question.path + " failed: " + e.what()));
       }
       lines_.Put(Line(last), true);
     });
@@ -112,8 +112,8 @@ class Server::Impl final : public http::Service {
 
   Status Start() {
     if (SocketAnswers(path_)) {
-      return Status::Fenced("another program listens at " + path_ +
-                            "; give this one another place (listen.socket in its configuration)");
+      return Status::Fenced("another process listens at " + path_ +
+                            "; set another socket (listen.socket in the configuration)");
     }
     if (::unlink(path_.c_str()) != 0 && errno != ENOENT) return CannotBind(std::strerror(errno));
     auto server = http::Server::Start(
@@ -165,7 +165,7 @@ class Server::Impl final : public http::Service {
       };
       return plan;
     }
-    plan.refusal = ErrorResponse(Status::NotFound("there is no question " + head.path));
+    plan.refusal = ErrorResponse(Status::NotFound("unknown query " + head.path));
     return plan;
   }
 
@@ -178,8 +178,8 @@ class Server::Impl final : public http::Service {
  private:
   Status CannotBind(const std::string& why) const {
     return Status::InvalidArgument("cannot listen at " + path_ + ": " + why +
-                                   "; is there such a folder, and may you write there? listen.socket in the "
-                                   "configuration names another place");
+                                   "; check that the directory exists and is writable, or set another socket "
+                                   "(listen.socket in the configuration)");
   }
 
   static Question QuestionOf(const http::Head& head) {
@@ -199,7 +199,7 @@ class Server::Impl final : public http::Service {
       if (answer.ok()) return {.type = kJson, .body = Line(*answer)};
       return ErrorResponse(answer.status());
     } catch (const std::exception& e) {
-      return ErrorResponse(Status::Fatal(std::string("the question could not be answered: ") + e.what()));
+      return ErrorResponse(Status::Fatal(std::string("the query failed: ") + e.what()));
     }
   }
 

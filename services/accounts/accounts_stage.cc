@@ -144,7 +144,8 @@ void AccountsStage::Process(std::size_t input, const RecordView& record, Emitter
   if (input == kUsers) return OnUser(wire::WithoutLine(record), out);
   if (!options_.sorted) return OnGrant(record.value, record.offset, out);
   wire::Grant grant;
-  if (!wire::DecodeGrant(record.value, &grant)) return out.Fail(Status::Corrupted("a grant does not decode"));
+  if (!wire::DecodeGrant(record.value, &grant))
+    return out.Fail(Status::Corrupted("a grant cannot be decoded"));
   if (wire::IsNote(grant.head.kind)) return;
   if (grant.head.kind == wire::GrantKind::kMark) return OnPassed(record.value, out);
   // Hosts move at once, so that at the barrier everything is where it is to be applied.
@@ -164,7 +165,7 @@ void AccountsStage::Process(std::size_t input, const RecordView& record, Emitter
 void AccountsStage::OnPassed(std::string_view bytes, Emitter& out) {
   wire::Passed passed;
   if (!wire::DecodePassed(wire::PassedIn::kGrant, bytes, &passed))
-    return out.Fail(Status::Corrupted("a mark in the ledger does not decode"));
+    return out.Fail(Status::Corrupted("a watermark in the ledger cannot be decoded"));
   if (Status s = marks_.OnSource(passed); !s.ok()) return out.Fail(std::move(s));
   if (passed.moved > 0) moved_.Mutable({}).records += passed.moved;
   PassMarks(out);
@@ -186,7 +187,8 @@ void AccountsStage::ApplyAllSorted(Emitter& out) {
 void AccountsStage::ApplySorted(const SortedGrant& one, Emitter& out) {
   if (one.to_user && one.to_host) return OnGrant(one.bytes, one.offset, out);
   wire::GrantHead head;
-  if (!wire::DecodeGrantHead(one.bytes, &head)) return out.Fail(Status::Corrupted("a grant does not decode"));
+  if (!wire::DecodeGrantHead(one.bytes, &head))
+    return out.Fail(Status::Corrupted("a grant cannot be decoded"));
   if (one.to_host) return ApplyToHost(head, out);
   if (head.kind == wire::GrantKind::kEstimate) return OnEstimate(one.bytes, out);
   if (!one.to_user || head.kind == wire::GrantKind::kOpening) return;
@@ -216,7 +218,7 @@ void AccountsStage::OnUser(const RecordView& record, Emitter& out) {
       std::holds_alternative<wire::Repricing>(event->body))
     return OnCorrection(record, *event, out);
   wire::Refuse(record, project, RefusalReason::kNotSupported,
-               "an event of this kind does not belong on this topic", out);
+               "events of this kind are not allowed on this topic", out);
 }
 
 // A word that others have overtaken is not in force, and tells all the same where the user was between its time and
@@ -240,7 +242,7 @@ void AccountsStage::OnMember(const RecordView& record, const wire::EventHead& he
       if (one.word.id != said.word.id) continue;
       if (wire::StandingOf(said.word, one.word) == wire::Standing::kRepeat) return;
       return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
-                          "another event about this user with this id", out);
+                          "another event of this user has this id", out);
     }
     const bool older = wire::StandingOf(said.word, before->words.back().word) == wire::Standing::kOlder;
     wire::TakeProfile(said.word, member.deleted, shown, older && before->deleted, key, profiles_);
@@ -273,7 +275,7 @@ void AccountsStage::OnFacts(const RecordView& record, const wire::EventHead& hea
   const bool tombstone = facts.tombstone.has_value();
   if (!wire::TakeFacts(wire::WordOf(head, record.value), std::move(facts), key, facts_))
     return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
-                        "other facts about this user with this id", out);
+                        "other facts of this user have this id", out);
   if (!tombstone) return;
   if (const auto& told = facts_.Need(key).tombstone)
     calendar_.File(head.project.value, wire::DayAfter(*told), key.id);
@@ -305,7 +307,9 @@ void AccountsStage::OnOpening(const RecordView& record, const wire::EventHead& h
   bool ok = true;
   const credit::MicroCredit micro =
       opening.total_micro ? *opening.total_micro : credit::RoundToMicro(opening.total.value_or(0), &ok);
-  if (!ok) return wire::Refuse(record, head.project, RefusalReason::kOutOfRange, "opening total", out);
+  if (!ok)
+    return wire::Refuse(record, head.project, RefusalReason::kOutOfRange, "the opening total is out of range",
+                        out);
   // Through the ledger like everything else: applied when it comes back as a grant.
   const UserId user(opening.account);
   const wire::Word word = wire::WordOfFacts(head, record.value);
@@ -315,7 +319,7 @@ void AccountsStage::OnOpening(const RecordView& record, const wire::EventHead& h
     return wire::Refuse(record, head.project,
                         word.id == before->opening.id ? RefusalReason::kDuplicateWithOtherContents
                                                       : RefusalReason::kAlreadyDecided,
-                        "this user has its opening balance", out);
+                        "this user already has an opening balance", out);
   }
   users_.Mutable(UserKey(head.project, user)).opening = word;
   wire::TakeFigures(word, opening, UserKey(head.project, user), profiles_);
@@ -332,7 +336,7 @@ void AccountsStage::OnOpening(const RecordView& record, const wire::EventHead& h
 
 void AccountsStage::OnGrant(std::string_view bytes, std::uint64_t offset, Emitter& out) {
   wire::GrantHead head;
-  if (!wire::DecodeGrantHead(bytes, &head)) return out.Fail(Status::Corrupted("a grant does not decode"));
+  if (!wire::DecodeGrantHead(bytes, &head)) return out.Fail(Status::Corrupted("a grant cannot be decoded"));
   if (!wire::IsAward(head.kind)) {
     if (wire::IsNote(head.kind)) return;
     if (head.kind == wire::GrantKind::kOpening) return ApplyOpening(head, out);
@@ -421,7 +425,7 @@ void AccountsStage::ApplyToUser(const wire::GrantHead& head, std::string_view by
   TeamId team = user->TeamNow();
   if (!user->Settled() && (head.flags & credit::kGrantTeamAtGrant) == 0) {
     wire::Grant whole;  // rare: the user has moved
-    if (!wire::DecodeGrant(bytes, &whole)) return out.Fail(Status::Corrupted("a grant does not decode"));
+    if (!wire::DecodeGrant(bytes, &whole)) return out.Fail(Status::Corrupted("a grant cannot be decoded"));
     if (head.paid_time > 0)
       team = user->TeamAt(head.paid_time);
     else if (whole.claim && whole.claim->received_time > 0)

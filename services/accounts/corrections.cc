@@ -60,22 +60,24 @@ std::optional<wire::Refusal> Against(const Correction& correction, const wire::W
     for (const wire::Word& one : before->words)
       if (one.id == word.id)
         return wire::Refusal{RefusalReason::kDuplicateWithOtherContents,
-                             "another reversal or re-pricing of this result with this id"};
+                             "another reversal or repricing of this result has this id"};
   if (correction.judged_invalid && before != nullptr)
-    return wire::Refusal{RefusalReason::kAlreadyDecided,
-                         "this result is reinstated already, or an operator has corrected it before: ask "
-                         "again for what there is now"};
+    return wire::Refusal{
+        RefusalReason::kAlreadyDecided,
+        "this result is already reinstated, or an operator has corrected it: run `cobblestone "
+        "reinstate` again to plan against the current amounts"};
   const std::uint64_t last = before != nullptr ? before->words.back().id : 0;
   if (entry.previous != last)
     return wire::Refusal{RefusalReason::kAlreadyDecided,
-                         "rests on correction " + std::to_string(entry.previous) + ", and the last is " +
-                             std::to_string(last) + ": ask again for what there is now"};
+                         "the plan is based on correction " + std::to_string(entry.previous) +
+                             ", but the last correction is " + std::to_string(last) +
+                             ": run the command again to plan against the current amounts"};
   if (correction.reinstates && !correction.judged_invalid &&
       (before == nullptr || (change == 0 && !before->uncounted)))
     return wire::Refusal{RefusalReason::kAlreadyDecided,
-                         "this result was not reversed, so there is nothing to reinstate"};
+                         "this result was not reversed, so it cannot be reinstated"};
   if (entry.counted && before != nullptr && before->uncounted)
-    return wire::Refusal{RefusalReason::kAlreadyDecided, "this result counts no more"};
+    return wire::Refusal{RefusalReason::kAlreadyDecided, "this result is already uncounted"};
   if (change > std::numeric_limits<credit::MicroCredit>::max() ||
       change < std::numeric_limits<credit::MicroCredit>::min())
     return wire::Refusal{RefusalReason::kOutOfRange, "credit_micro"};
@@ -94,9 +96,10 @@ void AccountsStage::OnCorrection(const stream::RecordView& record, const wire::E
     const UserState* user =
         users_.Find({.project = event.head.project.value, .id = entry.user.value, .sub = 0});
     if (user == nullptr || !user->known())
-      return wire::Refuse(
-          record, event.head.project, RefusalReason::kUnknownUser,
-          "no event has named user " + std::to_string(entry.user.value) + ": ask again when one has", out);
+      return wire::Refuse(record, event.head.project, RefusalReason::kUnknownUser,
+                          "unknown user " + std::to_string(entry.user.value) +
+                              ": run the command again after the event of this user",
+                          out);
     if (correction.judged_invalid) team = user->TeamAt(correction.judged_invalid->team_time);
   }
   // Whatever was granted to it made its row here. A first credit makes the row, as a grant does.
@@ -104,8 +107,7 @@ void AccountsStage::OnCorrection(const stream::RecordView& record, const wire::E
       hosts_.Find({.project = event.head.project.value, .id = entry.host.value, .sub = 0}) == nullptr)
     return wire::Refuse(
         record, event.head.project, RefusalReason::kUnknownHost,
-        "nothing was granted to host " + std::to_string(entry.host.value) + " for the user that is named",
-        out);
+        "no credit was granted to host " + std::to_string(entry.host.value) + " for this user", out);
   const stream::Key key{.project = event.head.project.value, .id = correction.result.value, .sub = 0};
   const wire::Word word = wire::WordOf(event.head, record.value);
   const credit::MicroTotal change = credit::MicroTotal{correction.after} - entry.credit_micro;

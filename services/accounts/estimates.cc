@@ -65,7 +65,7 @@ void AccountsStage::UniteEstimates(const Key& from, UserId owner) {
 void AccountsStage::OnEstimate(std::string_view bytes, Emitter& out) {
   wire::Grant record;
   if (!wire::DecodeGrant(bytes, &record) || !record.estimate)
-    return out.Fail(Status::Corrupted("an estimate does not decode"));
+    return out.Fail(Status::Corrupted("an estimate cannot be decoded"));
   const wire::GrantHead& head = record.head;
   const Key key = EstimatesOf(head);
   HostEstimates& host = host_estimates_.Mutable(key);

@@ -27,7 +27,7 @@ Key HostKey(std::uint32_t project, HostId host) { return {.project = project, .i
 void AccountsStage::OnHostMerged(std::string_view bytes, std::uint64_t offset, Emitter& out) {
   wire::Grant record;
   if (!wire::DecodeGrant(bytes, &record))
-    return out.Fail(Status::Corrupted("a merge of hosts does not decode"));
+    return out.Fail(Status::Corrupted("a merge of hosts cannot be decoded"));
   const wire::GrantHead& head = record.head;
   bool created = false;
   HostAccount& host = hosts_.Mutable(HostKey(head.project.value, head.host), &created);
@@ -121,8 +121,8 @@ void AccountsStage::TakeMerge(const Key& heir, std::size_t at, Emitter& out) {
   const Key from{.project = heir.project, .id = merge.host, .sub = 0};
   if (heir.id == merge.host)
     return RefuseMerge(heir.project, merge, wire::RefusalReason::kOutOfRange,
-                       "host " + std::to_string(IntoOf(heir.project, merge).value) + " has become host " +
-                           std::to_string(merge.host),
+                       "host " + std::to_string(IntoOf(heir.project, merge).value) +
+                           " was merged into host " + std::to_string(merge.host),
                        out);
   HostAccount& host = hosts_.Mutable(from);
   HostAccount& takes = hosts_.Mutable(heir);
@@ -205,8 +205,8 @@ bool AccountsStage::ExpireMerges(std::uint32_t project, double now, Emitter& out
     const WaitingMerge merge = TakeOut(heir, static_cast<std::size_t>(at - hosts.begin()));
     budget_.Take(merge.bytes.size());
     RefuseMerge(project, merge, wire::RefusalReason::kUnknownHost,
-                "host " + std::to_string(heir.id) + " has not been user " + std::to_string(merge.user) +
-                    "'s within 30 days: host " + std::to_string(merge.host) + " keeps what it has",
+                "host " + std::to_string(heir.id) + " was not a host of user " + std::to_string(merge.user) +
+                    " within 30 days: host " + std::to_string(merge.host) + " keeps its account",
                 out);
   }
   if (all) first_merge_[project] = first;

@@ -15,8 +15,8 @@ void AccountsStage::OnHostMove(const wire::GrantHead& head, std::string_view byt
     case wire::GrantKind::kHostComes: {
       HostAccount& host = hosts_.Mutable(key);
       if (!host.elsewhere && (host.account.grants != 0 || host.account.total_micro != 0))
-        return out.Fail(
-            Status::Corrupted("host " + std::to_string(key.id) + " is to come, and its account is here"));
+        return out.Fail(Status::Corrupted("host " + std::to_string(key.id) +
+                                          " is expected to arrive, but its account is already here"));
       host.elsewhere = true;
       ++moves_.Mutable(key).due;
       return;
@@ -35,7 +35,7 @@ void AccountsStage::OnHostMove(const wire::GrantHead& head, std::string_view byt
   }
   wire::Grant share;
   if (!wire::DecodeGrant(bytes, &share) || !share.transfer)
-    return out.Fail(Status::Corrupted("a host's share of a grant does not decode"));
+    return out.Fail(Status::Corrupted("a host's share of a grant cannot be decoded"));
   share.head.kind = share.transfer->share_of;
   TakeShare(share.head, share.detail.line, out);
 }
@@ -44,12 +44,12 @@ void AccountsStage::OnHostAccount(const Key& key, const wire::GrantHead& head, s
                                   Emitter& out) {
   wire::Grant record;
   if (!wire::DecodeGrant(bytes, &record) || !record.transfer)
-    return out.Fail(Status::Corrupted("a host's account does not decode"));
+    return out.Fail(Status::Corrupted("a host's account cannot be decoded"));
   HostMoves& moves = moves_.Mutable(key);
   HostAccount& host = hosts_.Mutable(key);
   if (moves.due == 0 || !host.elsewhere)
     return out.Fail(
-        Status::Corrupted("an account of host " + std::to_string(key.id) + " came that nobody awaits"));
+        Status::Corrupted("an unexpected account of host " + std::to_string(key.id) + " arrived"));
   --moves.due;
   host.elsewhere = false;
   host.user = head.user;
@@ -62,7 +62,7 @@ void AccountsStage::OnHostAccount(const Key& key, const wire::GrantHead& head, s
   waiting.swap(moves.waiting);
   for (const std::string& share : waiting) {
     wire::Grant grant;
-    if (!wire::DecodeGrant(share, &grant)) moves_.Damaged(key, "a share in it does not decode");
+    if (!wire::DecodeGrant(share, &grant)) moves_.Damaged(key, "a share in the account cannot be decoded");
     TakeShare(grant.head, grant.detail.line, out);
   }
   if (moves.leaving.empty()) return;
@@ -161,7 +161,8 @@ void AccountsStage::SettlePlace(std::uint64_t number, Emitter& out) {
   const HostAccount* host = hosts_.Find({.project = one.project, .id = one.host, .sub = 0});
   if (host == nullptr || !(host->elsewhere || host->merge.done)) return;
   wire::GrantHead head;
-  if (!wire::DecodeGrantHead(one.bytes, &head)) return out.Fail(Status::Corrupted("a grant does not decode"));
+  if (!wire::DecodeGrantHead(one.bytes, &head))
+    return out.Fail(Status::Corrupted("a grant cannot be decoded"));
   if (one.to_user && wire::IsAward(head.kind) && head.user) {
     const UserState* user = users_.Find({.project = head.project.value, .id = head.user.value, .sub = 0});
     if (user == nullptr || !user->known()) return;

@@ -28,7 +28,7 @@ Key RowKey(const Key& user, std::uint32_t number) {
 void AccountsStage::OnControl(const stream::RecordView& record, Emitter& out) {
   wire::ControlView control;
   if (!wire::DecodeControl(record.value, &control))
-    return out.Fail(Status::Corrupted("a control record does not decode"));
+    return out.Fail(Status::Corrupted("a control record cannot be decoded"));
   const bool is_mark = control.kind == wire::ControlKind::kMark;
   if (Status s = marks_.OnControl(control.head.number, is_mark ? &control.mark : nullptr); !s.ok())
     return out.Fail(std::move(s));
@@ -147,7 +147,7 @@ void AccountsStage::ExpireGrant(const Key& key, const WaitingGrant& row, const w
                 .line = grant.detail.line,
                 .value = row.bytes},
                grant.head.project, wire::RefusalReason::kUnknownUser,
-               "no event has named user " + std::to_string(key.id) + "; its host alone gets the credit", out);
+               "unknown user " + std::to_string(key.id) + "; the credit is posted only to the host", out);
   unnamed.expired_micro += grant.head.credit_micro;
   unnamed.expired += wire::CountedBy(grant.head);
   unnamed.expired_provisional += wire::ProvisionalOf(grant.head);
@@ -163,7 +163,7 @@ const WaitingGrant* AccountsStage::FirstWaiting(const Key& key, const UnnamedUse
   if (unnamed.waiting() == 0) return nullptr;
   const Key at = RowKey(key, unnamed.first);
   const WaitingGrant& row = waiting_.Need(at);
-  if (!wire::DecodeGrant(row.bytes, grant)) waiting_.Damaged(at, "its grant does not decode");
+  if (!wire::DecodeGrant(row.bytes, grant)) waiting_.Damaged(at, "the grant of the row cannot be decoded");
   return &row;
 }
 
@@ -181,7 +181,7 @@ void AccountsStage::Expire(std::size_t users, Emitter& out) {
     wire::GrantHead head;
     const Key at = RowKey(key, user.unnamed.first);
     if (!wire::DecodeGrantHead(waiting_.Need(at).bytes, &head))
-      waiting_.Damaged(at, "its grant does not decode");
+      waiting_.Damaged(at, "the grant of the row cannot be decoded");
     return std::min(DueDay(head), tombstone.value_or(std::numeric_limits<std::int32_t>::max()));
   };
   for (; users > 0 && calendar_.behind() && !budget_.spent(); --users) calendar_.Take(1, visit);

@@ -41,15 +41,16 @@ class Teller {
   }
   Status PutFacts(Part part, wire::AccountFacts facts, const char* table) {
     if (facts.account == 0)
-      return Status::InvalidArgument(entities_.path() + ", '" + table + "': number 0 is nobody's");
+      return Status::InvalidArgument(entities_.path() + ", '" + table +
+                                     "': number 0 is not a valid account number");
     const std::string account = std::to_string(static_cast<std::int64_t>(facts.account));
     return Put(kEventId + part, std::move(facts),
-               [&] { return entities_.path() + ", '" + table + "', of number " + account; });
+               [&] { return entities_.path() + ", '" + table + "', row of account " + account; });
   }
   Status CheckNumber(std::int64_t id, const Place& place) {
     if (id > 0) return Status::Ok();
     return Status::InvalidArgument(place() + ": " + std::to_string(id) +
-                                   " is nobody's number: they begin with 1");
+                                   " is not a valid number: numbers start at 1");
   }
 
   template <class Row>
@@ -264,7 +265,8 @@ Result<Survey> LookAt(EntitiesFile& entities, const Options& options,
   Surveyor surveyor(entities, survey);
   Status status = ForEachEvent(entities, options, [&](const wire::Event& event, const auto& place) {
     if (const auto refusal = wire::CheckEvent(event))
-      return Status::InvalidArgument(place() + ": the pipeline would refuse this: " + refusal->detail);
+      return Status::InvalidArgument(place() +
+                                     ": the pipeline would refuse the event of this row: " + refusal->detail);
     surveyor.Take(event);
     if (progress) progress(survey.events);
     return Status::Ok();

@@ -109,13 +109,13 @@ wire::EventBody AppOf(Fields& fields) {
 // Returns the problem of the line; empty: none.
 std::string ReadRow(const std::string& text, ProjectId project, StatisticsRow* row) {
   const json object = json::parse(text, nullptr, false);
-  if (!object.is_object()) return "the line is no JSON object";
+  if (!object.is_object()) return "the line is not a JSON object";
   std::string error;
   Fields fields(object, "", &error);
   const auto kind = object.find("kind");
-  if (kind == object.end() || !kind->is_string()) return "'kind' must say what the row is of";
+  if (kind == object.end() || !kind->is_string()) return "'kind' is missing or not a string";
   if (object.contains("project") && fields.Whole("project") != project.value)
-    return "the row is of project " + object["project"].dump() + ", and --project says " +
+    return "the row belongs to project " + object["project"].dump() + ", but --project is " +
            std::to_string(project.value);
   row->body = std::monostate{};
   if (*kind == "host_version") row->body = HostVersionOf(fields);
@@ -129,7 +129,7 @@ std::string ReadRow(const std::string& text, ProjectId project, StatisticsRow* r
 Status ReadStatistics(const std::string& path, ProjectId project,
                       const std::function<Status(const StatisticsRow&)>& take) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) return Status::NotFound(path + ": cannot be opened for reading: " + std::strerror(errno));
+  if (!file) return Status::NotFound(path + ": cannot open for reading: " + std::strerror(errno));
   StatisticsRow row;
   for (std::string text; std::getline(file, text);) {
     ++row.line;
@@ -139,7 +139,7 @@ Status ReadStatistics(const std::string& path, ProjectId project,
       return Status::InvalidArgument(path + ", line " + std::to_string(row.line) + ": " + error);
     if (Status s = take(row); !s.ok()) return s;
   }
-  if (file.bad()) return Status::Fatal(path + ": cannot be read on: " + std::strerror(errno));
+  if (file.bad()) return Status::Fatal(path + ": read error: " + std::strerror(errno));
   return Status::Ok();
 }
 

@@ -70,10 +70,11 @@ class Reconciler {
     }
     if (differing_ == 0) return totals_;
     return Status::Corrupted(
-        "nothing was exported: project " + std::to_string(project_.value) +
+        "no files were exported: project " + std::to_string(project_.value) +
         " does not agree with its ledger: " + first_ +
         (differing_ > 1 ? ", and " + std::to_string(differing_ - 1) + " more" : "") +
-        "; `cobblestone audit` says more of a pipeline on one machine, `cobblestone verify` of one on Kafka");
+        "; for details run `cobblestone audit` (pipeline on one machine) or `cobblestone "
+        "verify` (pipeline on Kafka)");
   }
 
  private:
@@ -145,7 +146,7 @@ class Reconciler {
       for (const std::string& bytes : moves.waiting) {
         wire::GrantHead head;
         if (!wire::DecodeGrantHead(bytes, &head))
-          return Status::Corrupted("a share of host " + std::to_string(key.id) + " does not decode");
+          return Status::Corrupted("a share of host " + std::to_string(key.id) + " cannot be decoded");
         Waits(head, true, false);
       }
       return Status::Ok();
@@ -169,7 +170,7 @@ class Reconciler {
                            wire::GrantHead head;
                            if (!wire::DecodeGrantHead(one.bytes, &head))
                              return Status::Corrupted("a grant that waits for user " +
-                                                      std::to_string(key.id) + " does not decode");
+                                                      std::to_string(key.id) + " cannot be decoded");
                            Waits(head, true, true);
                            return Status::Ok();
                          });
@@ -180,7 +181,7 @@ class Reconciler {
       if (one.project != project_.value) return Status::Ok();
       wire::GrantHead head;
       if (!wire::DecodeGrantHead(one.bytes, &head))
-        return Status::Corrupted("a grant that waits for the end of its period does not decode");
+        return Status::Corrupted("a grant that waits for the end of its period cannot be decoded");
       const bool opening_of_host = head.kind == wire::GrantKind::kOpening && head.host;
       Waits(head, one.to_host && head.host, one.to_user && head.user && !opening_of_host);
       return Status::Ok();
@@ -209,7 +210,7 @@ class Reconciler {
     return view::ForEach(rows, teams::kSortedTable, [&](const Key&, const teams::SortedPosting& one) {
       wire::Posting posting;
       if (!wire::DecodePosting(one.bytes, &posting))
-        return Status::Corrupted("a posting that waits for the end of its period does not decode");
+        return Status::Corrupted("a posting that waits for the end of its period cannot be decoded");
       if (posting.project == project_)
         Wait(LedgerAccount::kTeam, totals_.teams, posting.team.value, posting.credit_micro);
       return Status::Ok();

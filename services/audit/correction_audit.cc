@@ -29,7 +29,7 @@ void CorrectionAudit::Take(const wire::Grant& grant, const std::string& where) {
   Corrected& corrected = results_[{grant.head.project, grant.head.result}];
   corrected.repriced = corrected.repriced || grant.head.kind == wire::GrantKind::kRepricing;
   if (grant.undone->like_result) corrected.others.push_back(grant.undone->like_result);
-  if (grant.reason.empty()) problem_(where + ": corrects, and does not say why");
+  if (grant.reason.empty()) problem_(where + ": the correction has no reason");
 }
 
 Status CorrectionAudit::Check(const AuditedLedger& ledger) {
@@ -84,7 +84,7 @@ Status CorrectionAudit::CheckResult(const OfResult& which, const Corrected& corr
     if (s.ok()) s = ReadReplica(project, other, ledger, reader);
   }
   if (!s.ok()) return s;
-  if (!whole) problem_("a record of corrected " + name + " does not decode");
+  if (!whole) problem_("a record of corrected " + name + " cannot be decoded");
   for (const std::string& problem : reader.WrongCorrections()) problem_(name + ": " + problem);
   return Status::Ok();
 }

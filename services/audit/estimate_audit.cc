@@ -27,8 +27,8 @@ std::string Off(const Sums& state, const Sums& records) {
     return std::to_string(static_cast<std::int64_t>(a - b));
   };
   return Text(state.micro - records.micro) + " micro-credits, " + Text(state.run_time - records.run_time) +
-         " microseconds and " + more(state.jobs, records.jobs) + " jobs, of failed ones " +
-         more(state.failed_jobs, records.failed_jobs) + " and " +
+         " microseconds and " + more(state.jobs, records.jobs) +
+         " jobs; failed jobs: " + more(state.failed_jobs, records.failed_jobs) + " and " +
          Text(state.failed_run_time - records.failed_run_time) + " microseconds";
 }
 
@@ -88,7 +88,7 @@ Status EstimateAudit::Look(accounts::AccountsStage& stage) {
 }
 
 void EstimateAudit::Take(const wire::Grant& grant, const std::string& where, bool behind) {
-  if (!grant.estimate) return problem_(where + ": is an estimate without its report");
+  if (!grant.estimate) return problem_(where + ": the estimate has no report");
   const wire::Estimate& estimate = *grant.estimate;
   Machine& machine = machines_[estimate.machine];
   machine.since = machine.records == 0 ? estimate.since : std::min(machine.since, estimate.since);
@@ -102,12 +102,13 @@ void EstimateAudit::Take(const wire::Grant& grant, const std::string& where, boo
   for (const wire::EstimatedUse& use : estimate.uses) {
     sum += use.credit_micro;
     if (use.failed_jobs > use.jobs || use.failed_run_time > use.run_time)
-      problem_(where + ": more jobs have failed than there were");
+      problem_(where + ": the number of failed jobs exceeds the number of jobs");
   }
-  if (grant.head.credit_micro != 0) problem_(where + ": an estimate awards nothing, and this one does");
+  if (grant.head.credit_micro != 0)
+    problem_(where + ": the estimate has credit, but estimates award no credit");
   if (sum != estimate.allowed_micro || estimate.allowed_micro > estimate.asked_micro)
     problem_(where + ": allows " + std::to_string(estimate.allowed_micro) + " micro-credits of " +
-             std::to_string(estimate.asked_micro) + ", and its resources come to " + Text(sum));
+             std::to_string(estimate.asked_micro) + ", but the sum of the resources is " + Text(sum));
   AddRecord(grant, ledger_[OwnerOf(grant.head)]);
 }
 
@@ -121,15 +122,15 @@ void EstimateAudit::Compare(const std::string& whose, const credit::EstimateSums
     return sums;
   };
   if (without_days(state) != without_days(records))
-    return problem_(whose + ": are off by " + Off(state, records) + " from their records");
+    return problem_(whose + ": differ by " + Off(state, records) + " from the records");
   std::map<std::int64_t, std::pair<credit::EstimateDay, credit::EstimateDay>> days;
   for (const credit::EstimateDay& one : state.days) days[one.day].first = one;
   for (const credit::EstimateDay& one : records.days) days[one.day].second = one;
   std::erase_if(days, [](const auto& day) { return day.second.first == day.second.second; });
-  if (days.empty()) return problem_(whose + ": have days that are not in order");
+  if (days.empty()) return problem_(whose + ": the days are not in order");
   const auto& [day, both] = *days.begin();
-  problem_(whose + ": are right in all, and on UNIX day " + std::to_string(day) + " off by " +
-           Off(both.first, both.second) + " from their records, the first of " + std::to_string(days.size()) +
+  problem_(whose + ": the total is correct, but UNIX day " + std::to_string(day) + " differs by " +
+           Off(both.first, both.second) + " from the records, the first of " + std::to_string(days.size()) +
            " such days");
 }
 
@@ -140,7 +141,7 @@ void EstimateAudit::Check() {
     const auto& [project, user, host] = owner;
     const auto found = state_.find(owner);
     if (found == state_.end())
-      problem_(Name(project, user, host) + ": are in the ledger and have no row");
+      problem_(Name(project, user, host) + ": are in the ledger but have no row");
     else
       Compare(Name(project, user, host), found->second, sums);
     if (user != 0) credit::Add(sums, of_users[{project, user}]);
@@ -148,14 +149,15 @@ void EstimateAudit::Check() {
   }
   for (const auto& [owner, sums] : state_)
     if (!ledger_.contains(owner))
-      problem_(Name(std::get<0>(owner), std::get<1>(owner), std::get<2>(owner)) + ": have no record");
+      problem_(Name(std::get<0>(owner), std::get<1>(owner), std::get<2>(owner)) +
+               ": have no record in the ledger");
   for (const auto& [user, sums] : of_users) users_.try_emplace(user);
   for (const auto& [user, sums] : users_) Compare(NameOfUser(user.first, user.second), sums, of_users[user]);
   for (const auto& [user, open] : open_of_hosts_) open_.try_emplace(user);
   for (const auto& [user, open] : open_)
     if (open != open_of_hosts_[user])
-      problem_(NameOfUser(user.first, user.second) + ": leave " + Text(open) +
-               " micro-credits open, and those of its hosts " + Text(open_of_hosts_[user]));
+      problem_(NameOfUser(user.first, user.second) + ": " + Text(open) +
+               " micro-credits are not granted yet, but for the user's hosts " + Text(open_of_hosts_[user]));
   for (const auto& [project, sums] : of_projects) projects_.try_emplace(project);
   for (const auto& [project, sums] : projects_)
     Compare("estimates of project " + std::to_string(project), sums, of_projects[project]);
@@ -164,8 +166,8 @@ void EstimateAudit::Check() {
                         std::max(machine.newest - machine.since, 0.0);
     // Each record rounds the saved and the spent time.
     if (static_cast<double>(machine.allowed) > most * (1 + 1e-9) + static_cast<double>(machine.records))
-      problem_("machine " + std::to_string(number) + ": all its projects together were believed " +
-               Text(machine.allowed) + " micro-credits, and it can have done " + std::to_string(most));
+      problem_("machine " + std::to_string(number) + ": all projects together were allowed " +
+               Text(machine.allowed) + " micro-credits, but the limit is " + std::to_string(most));
   }
 }
 

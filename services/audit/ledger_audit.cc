@@ -281,7 +281,7 @@ Status Auditor::Run(std::vector<StageSet>& stages, stream::embedded::Runner& run
   if (Status s = CheckMerges(refused_end); !s.ok()) return s;
   std::sort(finals_.begin(), finals_.end());
   if (const auto twice = std::adjacent_find(finals_.begin(), finals_.end()); twice != finals_.end())
-    Problem("two grants of one result (or of two with one fingerprint): fingerprint " +
+    Problem("two grants of the same result (or of two results with the same fingerprint): fingerprint " +
             std::to_string(*twice));
   std::sort(amounts_.begin(), amounts_.end());
   if (Status s = CheckPaid(index); !s.ok()) return s;
@@ -298,8 +298,7 @@ void Auditor::TakeTransfer(const wire::Grant& grant, const std::vector<Snapshot>
                            const std::string& where) {
   const wire::HostTransfer& transfer = *grant.transfer;
   if (transfer.from_partition >= snapshots.size())
-    return Problem(where + ": came from partition " + std::to_string(transfer.from_partition) +
-                   ", which there is not");
+    return Problem(where + ": transferred from unknown partition " + std::to_string(transfer.from_partition));
   const std::pair host{grant.head.project.value, grant.head.host.value};
   const SentByHost& all_sent = snapshots[transfer.from_partition].sent;
   const auto sent = all_sent.find(host);
@@ -319,8 +318,9 @@ void Auditor::CheckTransfers(const std::vector<Snapshot>& snapshots) {
       if (arrived.records != sent.records || arrived.sum.micro != sent.sum.micro ||
           arrived.sum.grants != sent.sum.grants)
         Problem("host " + std::to_string(host.second) + " of project " + std::to_string(host.first) +
-                " moved: partition " + std::to_string(k) + " has sent on " + std::to_string(sent.records) +
-                " records, the ledger holds " + std::to_string(arrived.records) + ", and they differ by " +
+                " moved: partition " + std::to_string(k) + " sent " + std::to_string(sent.records) +
+                " records, but the ledger has " + std::to_string(arrived.records) +
+                " records; they differ by " +
                 std::to_string(static_cast<long long>(sent.sum.micro - arrived.sum.micro)) +
                 " micro-credits and " +
                 std::to_string(static_cast<long long>(sent.sum.grants - arrived.sum.grants)) + " grants");
@@ -358,7 +358,7 @@ Status Auditor::CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapsh
         "grant at partition " + std::to_string(k) + ", offset " + std::to_string(offset);
     wire::Grant grant;
     if (!wire::DecodeGrant(record, &grant)) {
-      Problem(where + " does not decode");
+      Problem(where + " cannot be decoded");
       return true;
     }
     const wire::GrantHead& head = grant.head;
@@ -475,18 +475,18 @@ void Auditor::CheckAccounts(const char* kind, const std::map<std::uint32_t, Sums
       ++accounts_;
       const Sum& expected = find(ledger, project, id);
       if (sum.micro != expected.micro)
-        Problem(name(project, id) + ": its total is off by " +
+        Problem(name(project, id) + ": the total differs by " +
                 std::to_string(static_cast<long long>(sum.micro - expected.micro)) +
-                " micro-credits from its grants");
+                " micro-credits from the grants");
       if (sum.grants != expected.grants)
-        Problem(name(project, id) + ": counts " + std::to_string(sum.grants) + " grants, the ledger has " +
+        Problem(name(project, id) + ": has " + std::to_string(sum.grants) + " grants, but the ledger has " +
                 std::to_string(expected.grants));
     }
   for (const auto& [project, sums] : ledger)
     for (const auto& [id, sum] : sums)
       if ((sum.micro != 0 || sum.grants != 0) && find(state, project, id).grants == 0 &&
           find(state, project, id).micro == 0)
-        Problem(name(project, id) + ": has grants in the ledger and no total");
+        Problem(name(project, id) + ": has grants in the ledger but no total");
 }
 
 Paid& Auditor::PaidOf(const wire::GrantHead& head) {
@@ -500,23 +500,22 @@ void Auditor::CheckUnpaid(const wire::Grant& grant, const std::string& where) {
   ++unpaid_;
   const bool says_why = grant.partial && (grant.partial->outcome != credit::TrickleOutcome::kPaid ||
                                           grant.partial->refusal != wire::RefusalReason::kUnknown);
-  if (!says_why) Problem(where + ": is a trickle that brought nothing, and does not say why");
+  if (!says_why) Problem(where + ": the unpaid trickle has no reason");
   if (grant.head.credit_micro != 0 || grant.head.settles_micro != 0)
-    Problem(where + ": is a trickle that brought nothing, and has an amount");
+    Problem(where + ": the unpaid trickle has an amount");
 }
 
 void Auditor::CheckPartial(const wire::Grant& grant, const std::string& where) {
   ++partials_;
   PaidOf(grant.head).partials += wire::ProvisionalOf(grant.head);
-  if (!grant.partial || !grant.partial->price)
-    return Problem(where + ": is a partial grant without its trickle");
+  if (!grant.partial || !grant.partial->price) return Problem(where + ": the partial grant has no trickle");
   const wire::PartialGrant& partial = *grant.partial;
   const double worth = credit::CreditOfMark(*partial.price, partial.mark_after);
   bool ok = true;
   if (!SameBits(worth, partial.credit) || !SameBits(worth, grant.detail.credit) ||
       credit::RoundToMicro(worth, &ok) - partial.paid_before != grant.head.credit_micro || !ok)
-    Problem(where + ": its mark of " + Text(partial.mark_after) + " comes to " + Text(worth) +
-            ", and it was paid " + std::to_string(grant.head.credit_micro) + " micro-credits after " +
+    Problem(where + ": the mark of " + Text(partial.mark_after) + " is worth " + Text(worth) +
+            ", but the payment was " + std::to_string(grant.head.credit_micro) + " micro-credits after " +
             std::to_string(partial.paid_before));
   const auto project = projects_.find(grant.head.project.value);
   const credit::PolicyVersion* policy =
@@ -526,7 +525,7 @@ void Auditor::CheckPartial(const wire::Grant& grant, const std::string& where) {
     return rule.variety == partial.variety && rule.kind == partial.price->kind;
   };
   if (policy == nullptr || std::none_of(policy->trickles.begin(), policy->trickles.end(), is_its))
-    Problem(where + ": names a rule for trickles of version " + std::to_string(partial.price->rule_version) +
+    Problem(where + ": unknown trickle rule of version " + std::to_string(partial.price->rule_version) +
             " of app " + std::to_string(grant.head.app.value) + ", which there never was");
 }
 
@@ -534,9 +533,9 @@ void Auditor::CheckReversal(const wire::Grant& grant, const std::string& where) 
   ++reversals_;
   PaidOf(grant.head).settled += grant.head.settles_micro;
   if (grant.head.credit_micro > 0 || -grant.head.credit_micro > grant.head.settles_micro)
-    Problem(where + ": takes back " + std::to_string(-grant.head.credit_micro) + " micro-credits of " +
-            std::to_string(grant.head.settles_micro));
-  if (grant.reason.empty()) Problem(where + ": takes back, and does not say why");
+    Problem(where + ": the reversal of " + std::to_string(-grant.head.credit_micro) +
+            " micro-credits exceeds the settled " + std::to_string(grant.head.settles_micro));
+  if (grant.reason.empty()) Problem(where + ": the reversal has no reason");
 }
 
 // If a result is decided, all its trickle payments are final or were reversed before; otherwise none is final.
@@ -558,16 +557,16 @@ Status Auditor::CheckPaid(LedgerIndex& index) {
     }
     if (partials != paid.settled + paid.reversed)
       Problem("result " + std::to_string(paid.result.value) + " of project " +
-              std::to_string(paid.project.value) + ": its trickles were paid " +
-              std::to_string(static_cast<long long>(partials)) + " micro-credits, and " +
-              std::to_string(static_cast<long long>(paid.settled)) + " of them became final, " +
-              std::to_string(static_cast<long long>(paid.reversed)) + " were taken back while it ran");
+              std::to_string(paid.project.value) + ": the trickle payments are " +
+              std::to_string(static_cast<long long>(partials)) + " micro-credits, but " +
+              std::to_string(static_cast<long long>(paid.settled)) + " became final and " +
+              std::to_string(static_cast<long long>(paid.reversed)) + " were reversed while running");
   }
   return Status::Ok();
 }
 
 void Auditor::CheckFinal(const wire::Grant& grant, const std::string& where, LedgerIndex& index) {
-  if (!grant.claim) return Problem(where + ": has no claim");
+  if (!grant.claim) return Problem(where + ": the grant has no claim");
   const credit::Claim& claim = *grant.claim;
   bool ok = true;
   const credit::MicroCredit worth = credit::RoundToMicro(grant.detail.credit, &ok);
@@ -590,7 +589,7 @@ const credit::PolicyVersion* Auditor::CheckClaim(const credit::Claim& claim, Pro
   const credit::PolicyVersion* policy =
       project == projects_.end() ? nullptr : project->second.FindPolicy(claim.app, claim.policy_version);
   if (policy == nullptr || policy->kind != claim.policy) {
-    Problem(where + ": names policy version " + std::to_string(claim.policy_version) + " of app " +
+    Problem(where + ": unknown policy version " + std::to_string(claim.policy_version) + " of app " +
             std::to_string(claim.app.value) + ", which there never was");
     return nullptr;
   }
@@ -598,22 +597,22 @@ const credit::PolicyVersion* Auditor::CheckClaim(const credit::Claim& claim, Pro
   credit::PolicyFor(claim.policy).Price(again, policy->constants);
   if (again.mode != claim.mode || !SameBits(again.pfc, claim.pfc) ||
       !SameBits(again.claimed, claim.claimed) || again.flags != claim.flags)
-    Problem(where + ": its claim of " + Text(claim.claimed) + " comes to " + Text(again.claimed) +
-            " from its recorded inputs");
+    Problem(where + ": the claim of " + Text(claim.claimed) + " is worth " + Text(again.claimed) +
+            " from the recorded inputs");
   return policy;
 }
 
 // The record of a result that was judged invalid awards nothing, and states the worth of its claim.
 void Auditor::CheckInvalid(const wire::Grant& grant, const std::string& where) {
   ++invalid_;
-  if (!grant.claim) return Problem(where + ": is of a result that was judged invalid, and has no claim");
+  if (!grant.claim) return Problem(where + ": the result judged invalid has no claim");
   if (grant.head.credit_micro != 0 || grant.head.settles_micro != 0)
-    Problem(where + ": is of a result that was judged invalid, and has an amount");
+    Problem(where + ": the result judged invalid has an amount");
   const credit::PolicyVersion* policy = CheckClaim(*grant.claim, grant.head.project, where);
   if (policy == nullptr) return;
   const double worth = credit::WorthAlone(*grant.claim, grant.detail.max_granted_credit, policy->constants);
   if (!SameBits(worth, grant.detail.credit))
-    Problem(where + ": would have been worth " + Text(grant.detail.credit) + ", its claim comes to " +
+    Problem(where + ": the recorded worth is " + Text(grant.detail.credit) + ", but the claim is worth " +
             Text(worth));
 }
 
@@ -628,7 +627,7 @@ void Auditor::CheckSettlement(const wire::Grant& grant, const credit::Constants&
       credit::PolicyFor(grant.claim->policy).Settle(claims, grant.detail.max_granted_credit, constants);
   ++settlements_;
   if (!SameBits(settled.credit, grant.detail.credit))
-    Problem(where + ": granted " + Text(grant.detail.credit) + ", its claims come to " +
+    Problem(where + ": granted " + Text(grant.detail.credit) + ", but the claims give " +
             Text(settled.credit));
 }
 
@@ -680,8 +679,8 @@ void Auditor::CheckLate(const wire::Grant& grant, const std::string& where, Ledg
   if (!decided) return;  // the canonical result has trickle payments only
   if (!canonical.claim || canonical.claim->workunit != grant.claim->workunit ||
       !SameBits(canonical.detail.credit, grant.detail.credit))
-    Problem(where + ": late, and did not get what the canonical result " +
-            std::to_string(grant.detail.canonical_result.value) + " got");
+    Problem(where + ": the late grant differs from the grant of canonical result " +
+            std::to_string(grant.detail.canonical_result.value));
 }
 
 Status Auditor::CheckPostings(std::uint32_t k, const Snapshot& snapshot) {
@@ -695,15 +694,15 @@ Status Auditor::CheckPostings(std::uint32_t k, const Snapshot& snapshot) {
     const std::string where =
         "posting at partition " + std::to_string(k) + ", offset " + std::to_string(offset);
     if (!wire::DecodePosting(record, &posting)) {
-      Problem(where + " does not decode");
+      Problem(where + " cannot be decoded");
       return true;
     }
     const std::uint64_t hash = ResultHash(posting.project, posting.result);
     const auto at = std::lower_bound(amounts_.begin(), amounts_.end(), std::pair{hash, INT64_MIN});
     if (at == amounts_.end() || at->first != hash) {
-      Problem(where + ": of a result that has no grant");
+      Problem(where + ": the result of the posting has no grant");
     } else if (!std::binary_search(at, amounts_.end(), std::pair{hash, posting.credit_micro})) {
-      Problem(where + ": another amount than its grant");
+      Problem(where + ": the amount differs from the grant");
     }
     posted_ += posting.credit_micro;
     Sum& team = teams[posting.project.value][posting.team.value];

@@ -94,7 +94,7 @@ void MergeAudit::Take(const wire::Grant& grant, std::uint32_t partition, bool be
       merges_
           .try_emplace(host, Merge{.partition = partition, .user = head.user.value, .into = grant.into.value})
           .second;
-  if (!first) problem_(Name(host) + ": the ledger says twice that it becomes another one");
+  if (!first) problem_(Name(host) + ": the ledger has two merges of this host");
 }
 
 void MergeAudit::TakeRefused(const wire::Refused& refused, bool before) {
@@ -106,10 +106,9 @@ void MergeAudit::TakeRefused(const wire::Refused& refused, bool before) {
   if (merge == merges_.end()) return;  // the state has not read the merge
   auto& [host, said] = *merge;
   if (said.user != record.head.user.value || said.into != record.into.value)
-    return problem_(Name(host) + ": another record was refused than the one by which it becomes host " +
+    return problem_(Name(host) + ": the refused record is not the record of the merge into host " +
                     std::to_string(said.into));
-  if (said.refused != Refusal::kNone)
-    problem_(Name(host) + ": that it becomes another one was refused twice");
+  if (said.refused != Refusal::kNone) problem_(Name(host) + ": the merge was refused twice");
   said.refused = before ? Refusal::kBefore : Refusal::kLately;
 }
 
@@ -132,31 +131,32 @@ bool MergeAudit::Leads(const OfHost& host, std::uint64_t into, std::uint64_t to)
 
 void MergeAudit::CheckMerge(const OfHost& host, const Merge& merge) {
   const Here here{merge.partition, host};
-  const std::string name = Name(host) + ", that is to become host " + std::to_string(merge.into);
+  const std::string name = Name(host) + ", to be merged into host " + std::to_string(merge.into);
   const auto done = done_.find(here);
   const auto waits = waiting_.find(here);
   const bool is_done = done != done_.end();
   const bool is_waiting = waits != waiting_.end();
-  if (is_done && is_waiting) problem_(name + ": has become one, and waits");
-  if (is_done && merge.refused != Refusal::kNone) problem_(name + ": has become one, and was refused");
-  if (is_waiting && merge.refused == Refusal::kBefore) problem_(name + ": waits, and was refused");
+  if (is_done && is_waiting) problem_(name + ": is merged, but also waits");
+  if (is_done && merge.refused != Refusal::kNone) problem_(name + ": is merged, but was also refused");
+  if (is_waiting && merge.refused == Refusal::kBefore) problem_(name + ": waits, but was refused");
   if (!is_done && !is_waiting && merge.refused == Refusal::kNone)
-    problem_(name + ": has not become one, does not wait, and was not refused");
+    problem_(name + ": is neither merged, nor waiting, nor refused");
   if (is_done) {
     if (!Leads(host, merge.into, done->second))
-      problem_(name + ": has become host " + std::to_string(done->second) + ", to which that does not lead");
+      problem_(name + ": is merged into host " + std::to_string(done->second) +
+               ", which is not on the chain of merges");
     else if (!heirs_.at({merge.partition, {host.first, done->second}}).contains(merge.user))
-      problem_(name + ": has become host " + std::to_string(done->second) +
-               ", which the ledger has not shown as user " + std::to_string(merge.user) + "'s");
+      problem_(name + ": is merged into host " + std::to_string(done->second) +
+               ", which the ledger does not have as a host of user " + std::to_string(merge.user));
   }
   if (!is_waiting) return;
   if (waits->second.user != merge.user || waits->second.into != merge.into ||
       (waits->second.heir != host.second && !Leads(host, merge.into, waits->second.heir)))
-    problem_(name + ": waits for host " + std::to_string(waits->second.heir) + " as user " +
-             std::to_string(waits->second.user) + "'s, by another record than the ledger's");
+    problem_(name + ": waits for host " + std::to_string(waits->second.heir) + " of user " +
+             std::to_string(waits->second.user) + ", by a record that is not in the ledger");
   if (waits->second.ready)
     problem_(name + ": waits for host " + std::to_string(waits->second.heir) +
-             ", and both are here as user " + std::to_string(merge.user) + "'s");
+             ", but both hosts are here for user " + std::to_string(merge.user));
 }
 
 void MergeAudit::CheckPlaces() {
@@ -165,15 +165,15 @@ void MergeAudit::CheckPlaces() {
     if (ended_.contains(here)) continue;
     const auto& [partition, host] = here;
     const auto text = [](const Place& one) {
-      return one.elsewhere ? "elsewhere, with " + std::to_string(one.due) + " to come and " +
+      return one.elsewhere ? "elsewhere, with " + std::to_string(one.due) + " records to arrive and " +
                                  std::to_string(one.leaving.size()) + " to leave"
                            : "here, of user " + std::to_string(one.user.value);
     };
     const Place& by_ledger = moved_[here];
     if (place.elsewhere != by_ledger.elsewhere || place.due != by_ledger.due ||
         place.leaving != by_ledger.leaving || (!place.elsewhere && place.user != by_ledger.user))
-      problem_(Name(host) + ": in partition " + std::to_string(partition) + " its account is " + text(place) +
-               ", and by the ledger " + text(by_ledger));
+      problem_(Name(host) + ": in partition " + std::to_string(partition) + " the account is " + text(place) +
+               ", but by the ledger " + text(by_ledger));
   }
 }
 
@@ -188,12 +188,12 @@ void MergeAudit::Check() {
   };
   for (const auto& [here, into] : done_)
     if (!has_record(here))
-      problem_(Name(here.second) + ": has become host " + std::to_string(into) +
-               ", and the ledger says nothing of it");
+      problem_(Name(here.second) + ": is merged into host " + std::to_string(into) +
+               ", but the ledger has no record of this merge");
   for (const auto& [here, one] : waiting_)
     if (!has_record(here))
-      problem_(Name(here.second) + ": waits to become host " + std::to_string(one.heir) +
-               ", and the ledger says nothing of it");
+      problem_(Name(here.second) + ": waits to be merged into host " + std::to_string(one.heir) +
+               ", but the ledger has no record of this merge");
   CheckPlaces();
 }
 

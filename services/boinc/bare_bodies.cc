@@ -42,10 +42,10 @@ Result<BareBodies> BareBodies::Of(BareBodyOptions options) {
         return name.compare(k, f.name.size(), f.name) == 0;
       });
       if (field == std::end(kFields))
-        return Status::InvalidArgument("'" + name +
-                                       "': behind { must stand host}, received}, variety} or id}");
+        return Status::InvalidArgument(
+            "'" + name + "': the names in braces must be {host}, {received}, {variety} or {id}");
       if (std::find(bodies.fields_.begin(), bodies.fields_.end(), field->value) != bodies.fields_.end())
-        return Status::InvalidArgument("'" + name + "': " + std::string(field->name) + " is there twice");
+        return Status::InvalidArgument("'" + name + "': " + std::string(field->name) + " occurs twice");
       bodies.fields_.push_back(field->value);
       form += field->form;
       k += field->name.size();
@@ -88,12 +88,12 @@ Status BareBodies::Fill(const std::string& path, TrickleMessageRow* row) const {
   if (!options_.host && std::find(fields_.begin(), fields_.end(), &Name::host) == fields_.end())
     return Status::InvalidArgument(
         path +
-        ", line 1: a body alone, without the line <msg_from_host id=... create_time=... hostid=... "
-        "variety=...> that says whose it is: say it with --host, or with --file-name where the files' names "
-        "do");
+        ", line 1: a body without the line <msg_from_host id=... create_time=... hostid=... "
+        "variety=...>, so the host is unknown: set --host, or --file-name if the file names "
+        "contain the host");
   const auto name = NameOf(path);
   if (!name) {
-    row->problem = "the file's name is not like " + options_.file_name;
+    row->problem = "the file name does not match " + options_.file_name;
     return Status::Ok();
   }
   const auto set = [&](TrickleColumn column, const std::string& value) {
@@ -109,7 +109,7 @@ Status BareBodies::Fill(const std::string& path, TrickleMessageRow* row) const {
   if (received && *received > 0) {
     row->create_time = *received;
   } else if (row->problem.empty()) {
-    row->problem = "nothing tells when it was received; say it with --received";
+    row->problem = "the arrival time is unknown; set --received";
   }
   if (!name->id.empty()) {
     set(TrickleColumn::kId, name->id);
@@ -122,8 +122,7 @@ Status BareBodies::Fill(const std::string& path, TrickleMessageRow* row) const {
     set(TrickleColumn::kVariety, *options_.variety);
   } else if (const auto body = ParseTrickleBody(row->xml, path); body.ok()) {
     row->variety = body->variety;  // the reader of the message reports a malformed body
-    if (row->variety.empty() && row->problem.empty())
-      row->problem = "nothing tells its variety; say it with --variety";
+    if (row->variety.empty() && row->problem.empty()) row->problem = "the variety is unknown; set --variety";
   }
   return Status::Ok();
 }

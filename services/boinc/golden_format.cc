@@ -102,7 +102,7 @@ class GoldenReader::Object {
     const Json* value = Find(key);
     if (value == nullptr) return {};
     if (!value->is_string()) {
-      Note(key, "is not a text");
+      Note(key, "is not a string");
       return {};
     }
     return value->get<std::string>();
@@ -132,12 +132,12 @@ class GoldenReader::Object {
     if (!Has(key)) return numbers;
     const Json& list = (*json_)[key];
     if (!list.is_array() || list.size() != kCount) {
-      Note(key, "is not a list of the right length");
+      Note(key, "is not a list of the required length");
       return numbers;
     }
     for (std::size_t i = 0; i < kCount; ++i) {
       const auto number = AsNumber(list[i]);
-      if (!number) Note(key, "holds something that is not a number");
+      if (!number) Note(key, "contains a value that is not a number");
       numbers[i] = number.value_or(0);
     }
     return numbers;
@@ -216,8 +216,8 @@ Status GoldenReader::ReadObject(const Object& object) {
                                                  "low_average",    "trickle_init", "trickle"};
   if (std::find(std::begin(kTables), std::end(kTables), ev) != std::end(kTables)) {
     return Error("`" + ev +
-                 "` is a call of a single function of BOINC's, not a part of a project's history: there is "
-                 "nothing to replay");
+                 "` is a call of a single BOINC function, not part of a project's history, so it cannot "
+                 "be replayed");
   }
   static constexpr std::string_view kHistory[] = {"wu",      "late",   "error",           "timeout",
                                                   "tick",    "config", "add_app_version", "del_app_version",
@@ -336,7 +336,7 @@ void GoldenReader::ReadLook(const Object& object, bool late) {
   for (const Object& result : results) sorted.emplace_back(result.Key("id"), &result);
   std::sort(sorted.begin(), sorted.end());
   for (std::size_t i = 1; i < sorted.size(); ++i) {
-    if (sorted[i].first == sorted[i - 1].first) sorted[i].second->Note("id", "is in this line twice");
+    if (sorted[i].first == sorted[i - 1].first) sorted[i].second->Note("id", "occurs twice in this line");
   }
 
   std::uint32_t claims = 0;

@@ -13,8 +13,7 @@ void LineFile::Closer::operator()(void* file) const {
 
 Result<LineFile> LineFile::Open(const std::string& path) {
   gzFile file = gzopen(path.c_str(), "rb");
-  if (file == nullptr)
-    return Status::NotFound(path + ": cannot be opened for reading: " + std::strerror(errno));
+  if (file == nullptr) return Status::NotFound(path + ": cannot open for reading: " + std::strerror(errno));
   return LineFile(path, file);
 }
 
@@ -35,7 +34,7 @@ Status LineFile::Next(std::string* line, bool* more) {
     if (line->empty() || line->back() != '\n') {
       if (size + 1 < sizeof buffer && gzeof(file) == 0) {
         return Status::InvalidArgument(path_ + ": line " + std::to_string(lines_ + 1) +
-                                       ": a byte 0 in the text; events are text in UTF-8");
+                                       ": the text contains a byte 0; events must be UTF-8");
       }
       continue;
     }
@@ -48,8 +47,7 @@ Status LineFile::Next(std::string* line, bool* more) {
   int code = Z_OK;
   const char* why = gzerror(file, &code);
   if (code != Z_OK && code != Z_STREAM_END)
-    return Status::InvalidArgument(path_ + ": line " + std::to_string(lines_ + 1) +
-                                   ": cannot be read further: " + why);
+    return Status::InvalidArgument(path_ + ": line " + std::to_string(lines_ + 1) + ": read error: " + why);
   *more = !line->empty();  // a last line without a line end
   return Status::Ok();
 }

@@ -60,7 +60,7 @@ Status TrickleDumpReader::Error(std::uint64_t line, const std::string& what) con
 Status TrickleDumpReader::Unexpected(std::string_view found, const std::string& expected) const {
   constexpr std::size_t kShown = 40;
   return Error(line_, "'" + std::string(found.substr(0, kShown)) + (found.size() > kShown ? "..." : "") +
-                          "' where " + expected + " must stand (in the statement that begins in line " +
+                          "' instead of " + expected + " (in the statement that starts in line " +
                           std::to_string(statement_line_) + ")");
 }
 
@@ -69,8 +69,8 @@ bool TrickleDumpReader::ours() const { return table_ == kTable; }
 Status TrickleDumpReader::Keep(std::string_view text) {
   if (at_ == At::kEnd) return Status::Ok();  // the rest of the statement is not needed
   if (text_.size() + text.size() > kLargestTrickleRow)
-    return Error(line_, "a text of more than " + std::to_string(kLargestTrickleRow) +
-                            " bytes is no message (in the statement that begins in line " +
+    return Error(line_, "a value of more than " + std::to_string(kLargestTrickleRow) +
+                            " bytes is too long for a message (in the statement that starts in line " +
                             std::to_string(statement_line_) + ")");
   text_ += text;
   return Status::Ok();
@@ -152,7 +152,7 @@ Status TrickleDumpReader::Take(Kind kind, std::string_view text, std::vector<Tri
 
     case At::kInsert:
       if (kind == Kind::kWord && IsOneOf(text, kBeforeName)) return Status::Ok();
-      if (!name) return Unexpected(text, "the name of a table");
+      if (!name) return Unexpected(text, "a table name");
       NameTable(text);
       at_ = At::kInsertInto;
       return Status::Ok();
@@ -187,12 +187,12 @@ Status TrickleDumpReader::Take(Kind kind, std::string_view text, std::vector<Tri
       } else if (name) {
         names_.emplace_back(text);
       } else if (!sign(',')) {
-        return Unexpected(text, "the name of a column");
+        return Unexpected(text, "a column name");
       }
       return Status::Ok();
 
     case At::kRow:
-      if (!sign('(')) return Unexpected(text, "a row's (");
+      if (!sign('(')) return Unexpected(text, "the ( of a row");
       values_.clear();
       row_line_ = line_;
       at_ = At::kValue;
@@ -203,7 +203,7 @@ Status TrickleDumpReader::Take(Kind kind, std::string_view text, std::vector<Tri
         at_ = At::kValue;
         return Status::Ok();
       }
-      if (!sign(')')) return Unexpected(text, "a row's , or )");
+      if (!sign(')')) return Unexpected(text, ", or ) of a row");
       at_ = At::kRowEnd;
       return EndRow(rows);
     case At::kRowEnd:
@@ -220,7 +220,7 @@ Status TrickleDumpReader::Take(Kind kind, std::string_view text, std::vector<Tri
       return Status::Ok();
     case At::kCreateTable:
       if (kind == Kind::kWord && IsOneOf(text, kIfNotThere)) return Status::Ok();
-      if (!name) return Unexpected(text, "the name of a table");
+      if (!name) return Unexpected(text, "a table name");
       NameTable(text);
       at_ = At::kCreateColumns;
       return Status::Ok();
@@ -264,7 +264,7 @@ Status TrickleDumpReader::EndRow(std::vector<TrickleMessageRow>* rows) {
   if (values_.size() != inserted_.size())
     return Error(row_line_, "a row of " + std::string(values_.size() < inserted_.size() ? "" : "more than ") +
                                 std::to_string(std::min(values_.size(), inserted_.size())) +
-                                " columns; it must have " + std::to_string(inserted_.size()));
+                                " columns; the row must have " + std::to_string(inserted_.size()));
   TrickleMessageRow row;
   row.line = row_line_;
   row.before = rows_++;
@@ -300,11 +300,11 @@ Status TrickleDumpReader::TakeDefinition(Kind kind, std::string_view text) {
 Status TrickleDumpReader::Finish() const {
   if (at_ != At::kStatement || in_ != In::kCode)
     return Error(at_ == At::kStatement ? line_ : statement_line_,
-                 "the statement that begins here does not end; was the file cut off?");
+                 "the statement that starts here has no end; the file may be truncated");
   if (found_) return Status::Ok();
   std::string tables;
   for (const std::string& table : others_) tables += (tables.empty() ? "" : ", ") + table;
-  return Status::InvalidArgument(source_ + ": there is no table " + std::string(kTable) + " in this dump" +
+  return Status::InvalidArgument(source_ + ": no table " + std::string(kTable) + " in this dump" +
                                  (tables.empty() ? "" : ", but " + tables));
 }
 

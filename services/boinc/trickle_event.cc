@@ -117,10 +117,10 @@ Result<TrickleEvent> TrickleOf(const TrickleMessageRow& row, const TrickleFormat
   if (!body.ok()) return body.status();
   const auto wrong = [&name](const std::string& what) { return Status::InvalidArgument(name + ": " + what); };
   if (!body->variety.empty() && body->variety != row.variety)
-    return wrong("its body says variety '" + body->variety + "', its row '" + row.variety + "'");
+    return wrong("the body has variety '" + body->variety + "', but the row has '" + row.variety + "'");
   if (!body->result_id && body->result_name.empty())
-    return wrong("it names no result: neither <result_name> nor <result_id> is there");
-  if (body->result_id == std::uint64_t{0}) return wrong("<result_id> is 0, which is no result");
+    return wrong("the message has no result: both <result_name> and <result_id> are missing");
+  if (body->result_id == std::uint64_t{0}) return wrong("<result_id> is 0, which is not a valid result");
 
   TrickleEvent event;
   event.head.id = row.id;
@@ -135,20 +135,19 @@ Result<TrickleEvent> TrickleOf(const TrickleMessageRow& row, const TrickleFormat
   event.trickle.sequence = SequenceOf(row, *body);
 
   const auto twice = [&wrong](std::string_view element) {
-    return wrong(
-        "<" + std::string(element) +
-        "> becomes a field that another element of the message has filled; the variety's format must "
-        "say which counts");
+    return wrong("<" + std::string(element) +
+                 "> and another element of the message map to the same field; define in the variety's "
+                 "format which element counts");
   };
   for (const Measure& measure : Measures()) {
     const std::optional<double>& number = (*body).*measure.number;
     if (!number) continue;
     const auto field = FieldOf(measure, format);
     if (!field) {
-      return wrong(
-          "it has <" + std::string(measure.names.front()) + ">, and of variety '" + row.variety +
-          "' nobody has said whether that is since the start (elapsed_time) or since the last message "
-          "(runtime_increment)");
+      return wrong("the message has <" + std::string(measure.names.front()) +
+                   ">, but the format of variety '" + row.variety +
+                   "' does not define whether the time is since the start (elapsed_time) or since the "
+                   "last message (runtime_increment)");
     }
     if (!Set(*field, *number, &event.trickle)) return twice(measure.names.front());
   }
@@ -159,7 +158,7 @@ Result<TrickleEvent> TrickleOf(const TrickleMessageRow& row, const TrickleFormat
     const auto number = ParseTrickleNumber(element.text);
     if (!number)
       return wrong("line " + std::to_string(element.line) + ": <" + element.name +
-                   "> must be a finite number, not below 0");
+                   "> must be a finite number of at least 0");
     if (!Set(told->second, *number, &event.trickle)) return twice(element.name);
   }
   return event;

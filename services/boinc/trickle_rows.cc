@@ -121,9 +121,10 @@ Status TrickleRowReader::ReadLine(std::string_view line, std::vector<TrickleMess
 Status TrickleRowReader::Finish(std::vector<TrickleMessageRow>* rows) {
   rows->clear();
   if (open_)
-    return Error(open_->line, "the message that begins here does not end: " + std::string(kClosingTag) +
-                                  " is missing; was the file cut off?");
-  if (!pending_.empty()) return Error(begin_, "the row that begins here does not end; was the file cut off?");
+    return Error(open_->line, "the message that starts here has no end: " + std::string(kClosingTag) +
+                                  " is missing; the file may be truncated");
+  if (!pending_.empty())
+    return Error(begin_, "the row that starts here has no end; the file may be truncated");
   if (form_ == Form::kDump) return dump_.Finish();
   if (bare()) {
     TrickleMessageRow& row = rows->emplace_back();
@@ -135,7 +136,7 @@ Status TrickleRowReader::Finish(std::vector<TrickleMessageRow>* rows) {
 
 Status TrickleRowReader::ReadBareLine(std::string_view line) {
   if (bare_.size() + line.size() + 1 > kLargestTrickleRow)
-    return Error(1, "a message of more than " + std::to_string(kLargestTrickleRow) + " bytes is none");
+    return Error(1, "a message of more than " + std::to_string(kLargestTrickleRow) + " bytes is too long");
   if (line_ > 1) bare_ += '\n';
   bare_ += line;
   return Status::Ok();
@@ -149,7 +150,8 @@ Status TrickleRowReader::ReadTableLine(std::string_view line, std::vector<Trickl
     pending_ += '\n';
   }
   if (pending_.size() + line.size() > kLargestTrickleRow)
-    return Error(begin_, "a row of more than " + std::to_string(kLargestTrickleRow) + " bytes is no message");
+    return Error(begin_, "a row of more than " + std::to_string(kLargestTrickleRow) +
+                             " bytes is too long for a message");
   pending_ += line;
   if (GoesOn(line)) return Status::Ok();
 
@@ -161,7 +163,7 @@ Status TrickleRowReader::ReadTableLine(std::string_view line, std::vector<Trickl
     columns_ = StockTrickleColumns();
   }
   if (columns.size() != columns_.size())
-    return Error(begin_, "a row of " + std::to_string(columns.size()) + " columns; it must have " +
+    return Error(begin_, "a row of " + std::to_string(columns.size()) + " columns; the row must have " +
                              std::to_string(columns_.size()) + ", separated by tabs");
   TrickleMessageRow message;
   message.line = begin_;
@@ -181,8 +183,8 @@ Status TrickleRowReader::ReadHeader(const std::vector<std::optional<std::string>
   if (!columns.ok())
     return Error(begin_,
                  columns.status().message() +
-                     "; this must be the table msg_from_host, with its columns separated by tabs, a dump "
-                     "of it, or messages within " +
+                     "; the file must be the table msg_from_host with tab-separated columns, a dump of this "
+                     "table, or messages within " +
                      std::string(kOpeningTag) + " ...>");
   columns_ = std::move(*columns);
   return Status::Ok();
@@ -195,11 +197,11 @@ Status TrickleRowReader::ReadBodyLine(std::string_view line, std::vector<Trickle
   }
   const std::size_t end = line.find(kClosingTag);
   if (end != std::string_view::npos && !Trimmed(line.substr(end + kClosingTag.size())).empty())
-    return Error(line_, "nothing may follow " + std::string(kClosingTag) + " in its line");
+    return Error(line_, "no text may follow " + std::string(kClosingTag) + " in the same line");
   const std::string_view text = line.substr(0, end);
   if (open_->xml.size() + text.size() + 1 > kLargestTrickleRow)
     return Error(open_->line,
-                 "a message of more than " + std::to_string(kLargestTrickleRow) + " bytes is none");
+                 "a message of more than " + std::to_string(kLargestTrickleRow) + " bytes is too long");
   open_->xml += text;
   if (end == std::string_view::npos) {
     open_->xml += '\n';
@@ -214,17 +216,17 @@ Status TrickleRowReader::ReadOpeningTag(std::string_view line) {
   const std::string form =
       std::string(kOpeningTag) + R"( id="7" create_time="1700000000" hostid="5" variety="orig">)";
   if (!line.starts_with(kOpeningTag) || !line.ends_with('>') || line.find('>') != line.size() - 1)
-    return Error(line_, "a message must begin with a line like " + form);
+    return Error(line_, "a message must start with a line like " + form);
   const Result<Attributes> attributes = AttributesOf(line);
   if (!attributes.ok())
-    return Error(line_, attributes.status().message() + "; a message begins like " + form);
+    return Error(line_, attributes.status().message() + "; a message starts with " + form);
   TrickleMessageRow message;
   message.line = line_;
   message.before = line_ - 1;
   for (const auto& [name, value] : *attributes) {
     const TrickleColumn column = TrickleColumnOf(name);
     if (column == TrickleColumn::kOther || column == TrickleColumn::kXml)
-      return Error(line_, "there is no attribute " + name + "; a message begins like " + form);
+      return Error(line_, "unknown attribute " + name + "; a message starts with " + form);
     if (const Status set = SetTrickleColumn(column, value, &message); !set.ok())
       return Error(line_, set.message());
   }
@@ -233,7 +235,7 @@ Status TrickleRowReader::ReadOpeningTag(std::string_view line) {
                                    [&](const auto& attribute) { return attribute.first == needed; });
     if (!there && TrickleColumnOf(needed) != TrickleColumn::kXml)
       return Error(line_,
-                   "the attribute " + std::string(needed) + " is missing; a message begins like " + form);
+                   "the attribute " + std::string(needed) + " is missing; a message starts with " + form);
   }
   open_ = std::move(message);
   return Status::Ok();
@@ -277,7 +279,7 @@ Result<std::vector<std::string>> TrickleFilesOf(const std::string& folder, const
     const std::string path = it->path().string();
     files.emplace_back(bare.given() ? bare.ReceivedOf(path).value_or(0) : 0, path);
   }
-  if (error) return Status::Fatal(folder + ": the folder cannot be listed: " + error.message());
+  if (error) return Status::Fatal(folder + ": cannot list the directory: " + error.message());
   std::sort(files.begin(), files.end());
   std::vector<std::string> paths;
   for (auto& [received, path] : files) paths.push_back(std::move(path));

@@ -36,7 +36,7 @@ Result<std::vector<TrickleColumn>> TrickleColumnsNamed(const std::vector<std::st
     const auto times = std::count(columns.begin(), columns.end(), TrickleColumnOf(name));
     if (times != 1)
       return Status::InvalidArgument("the column " + std::string(name) +
-                                     (times == 0 ? " is missing" : " is there twice"));
+                                     (times == 0 ? " is missing" : " occurs twice"));
   }
   return columns;
 }
@@ -53,15 +53,14 @@ Status SetTrickleColumn(TrickleColumn column, const std::optional<std::string>& 
       std::uint64_t whole = 0;
       const auto end = std::from_chars(text.data(), text.data() + text.size(), whole);
       if (end.ec != std::errc() || end.ptr != text.data() + text.size() || whole == 0)
-        return Status::InvalidArgument(name + " is '" + text + "'; it must be a whole number above 0");
+        return Status::InvalidArgument(name + " is '" + text + "'; the value must be a whole number above 0");
       (column == TrickleColumn::kId ? row->id : row->host.value) = whole;
       break;
     }
     case TrickleColumn::kCreateTime: {
       const auto seconds = ParseTrickleNumber(text);
       if (!seconds || *seconds == 0)
-        return Status::InvalidArgument(name + " is '" + text +
-                                       "'; it must be a time in seconds of the UNIX clock");
+        return Status::InvalidArgument(name + " is '" + text + "'; the value must be a UNIX time in seconds");
       row->create_time = *seconds;
       break;
     }

@@ -91,8 +91,8 @@ class BodyReader {
   Result<TrickleBody> Read(std::string_view xml) {
     if (xml.size() > kLargestTrickle) {
       return Status::InvalidArgument(name_ + ": a body of " + std::to_string(xml.size()) +
-                                     " bytes is larger than a trickle can be (" +
-                                     std::to_string(kLargestTrickle) + "): not read");
+                                     " bytes exceeds the limit for trickles (" +
+                                     std::to_string(kLargestTrickle) + " bytes): skipped");
     }
     std::string document(kOpenRoot);
     const std::string_view rest = WithoutDeclaration(xml, &document);
@@ -129,21 +129,22 @@ class BodyReader {
         document.rfind('<', static_cast<std::size_t>(XML_GetCurrentByteIndex(parser_.get())));
     if (begin != std::string::npos &&
         (document.compare(begin, 3, "<!D") == 0 || document.compare(begin, 3, "<!E") == 0))
-      return At(Line(), "a declaration (document type, entity) does not belong into a trickle");
-    return At(Line(), std::string("this is no XML (") + XML_ErrorString(XML_GetErrorCode(parser_.get())) +
-                          "): nothing of the message is used, its application has to send it again");
+      return At(Line(), "a declaration (document type, entity) is not allowed in a trickle");
+    return At(Line(), std::string("not well-formed XML (") +
+                          XML_ErrorString(XML_GetErrorCode(parser_.get())) +
+                          "): the whole message is skipped; the application must send the message again");
   }
 
   void Open(const std::string& tag, const char** attributes) {
     if (error_) return;
     if (!Trimmed(text_).empty())
       return Fail(Line(), "text '" + Shortened(Trimmed(text_)) +
-                              "' between elements; a trickle consists of elements alone");
+                              "' between elements; a trickle may only contain elements");
     text_.clear();
     if (!path_.empty()) path_.back().has_children = true;
     path_.push_back({.name = tag, .line = Line()});
     if (path_.size() > kDeepestTrickleElement + 1)
-      return Fail(Line(), "elements inside each other deeper than " + std::to_string(kDeepestTrickleElement));
+      return Fail(Line(), "elements nested deeper than " + std::to_string(kDeepestTrickleElement));
     if (++elements_ > kMostTrickleElements + 1)
       return Fail(Line(), "more than " + std::to_string(kMostTrickleElements) + " elements");
     for (; *attributes != nullptr; attributes += 2) {
@@ -161,7 +162,7 @@ class BodyReader {
     if (element.has_children || path_.size() == 1) {
       if (!text.empty())
         return Fail(Line(),
-                    "text '" + Shortened(text) + "' between elements; a trickle consists of elements alone");
+                    "text '" + Shortened(text) + "' between elements; a trickle may only contain elements");
     } else {
       Leaf(element, text);
     }
@@ -177,9 +178,9 @@ class BodyReader {
     const Known& field = known->second;
     const auto [first, is_first] = seen_.try_emplace(field.field, element);
     if (!is_first) {
-      return Fail(element.line, "<" + element.name + ">, and <" + first->second.name + "> in line " +
+      return Fail(element.line, "<" + element.name + "> and <" + first->second.name + "> in line " +
                                     std::to_string(first->second.line) +
-                                    ", say the same thing: one of them must go");
+                                    ", have the same meaning: remove one of them");
     }
     if (text.empty()) return;
     switch (field.kind) {
@@ -193,14 +194,14 @@ class BodyReader {
         body_.*field.number = ParseTrickleNumber(text);
         if (!(body_.*field.number))
           Fail(element.line, "<" + element.name + "> is '" + Shortened(text) +
-                                 "'; it must be a finite number, not below 0");
+                                 "'; the value must be a finite number of at least 0");
         return;
       case Kind::kWhole: {
         std::uint64_t value = 0;
         const auto end = std::from_chars(text.data(), text.data() + text.size(), value);
         if (end.ec != std::errc() || end.ptr != text.data() + text.size())
-          return Fail(element.line,
-                      "<" + element.name + "> is '" + Shortened(text) + "'; it must be a whole number");
+          return Fail(element.line, "<" + element.name + "> is '" + Shortened(text) +
+                                        "'; the value must be a whole number");
         body_.*field.whole = value;
         return;
       }

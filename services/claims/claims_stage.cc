@@ -59,7 +59,7 @@ bool TooLate(double begin, const wire::ProjectView& view, AppId app) {
   return begin < view.HorizonOf(app).results;
 }
 
-constexpr const char* kTooLong = "sent before all that is remembered of its app";
+constexpr const char* kTooLong = "the result was sent before the earliest remembered state of its app";
 
 // Every result of the run is too late to be repeated.
 bool IsOver(const RunRange& run, const wire::ProjectView& view) {
@@ -149,7 +149,7 @@ void ClaimsStage::OnOutside(std::size_t input, const RecordView& record, Emitter
         case wire::HotDecode::kMalformed:
           return wire::Refuse(record, {}, RefusalReason::kUndecodable, "not an Envelope", out);
         case wire::HotDecode::kOther:
-          return OnOther(input, record, "an event of this kind does not belong on this topic", out);
+          return OnOther(input, record, "events of this kind are not allowed on this topic", out);
         case wire::HotDecode::kHot: break;
       }
       if (auto refusal = wire::CheckEvent(event_))
@@ -186,7 +186,7 @@ const wire::ProjectView* ClaimsStage::Admit(const RecordView& record, const wire
 void ClaimsStage::OnControl(const RecordView& record, Emitter& out) {
   wire::ControlView control;
   if (!wire::DecodeControl(record.value, &control))
-    return out.Fail(Status::Corrupted("a control record does not decode"));
+    return out.Fail(Status::Corrupted("a control record cannot be decoded"));
   const bool is_mark = control.kind == wire::ControlKind::kMark;
   if (Status s = marks_.OnControl(control.head.number, is_mark ? &control.mark : nullptr); !s.ok())
     return out.Fail(std::move(s));
@@ -286,7 +286,7 @@ void ClaimsStage::OnMember(const RecordView& record, Emitter& out) {
     return;
   }
   wire::Refuse(record, project, RefusalReason::kNotSupported,
-               "an event of this kind does not belong on this topic", out);
+               "events of this kind are not allowed on this topic", out);
 }
 
 void ClaimsStage::OnHost(const RecordView& record, const wire::EventHead& head,
@@ -300,7 +300,7 @@ void ClaimsStage::OnHost(const RecordView& record, const wire::EventHead& head,
     const wire::Standing standing = wire::StandingOf(word, known->member);
     if (standing == wire::Standing::kOtherContents)
       return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
-                          "another event about this host with this id", out);
+                          "another event of this host has this id", out);
     is_newest = standing == wire::Standing::kNews;
     news = wire::NewsIn(word, news, known->member, known->earlier);
     if (standing == wire::Standing::kOlder)
@@ -378,7 +378,7 @@ void ClaimsStage::OnFacts(const RecordView& record, const wire::EventHead& head,
   const bool tombstone = facts.tombstone.has_value();
   if (!wire::TakeFacts(wire::WordOf(head, record.value), std::move(facts), key, facts_))
     return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
-                        "other facts about this host with this id", out);
+                        "other facts of this host have this id", out);
   if (!tombstone) return;
   if (const auto& told = facts_.Need(key).tombstone)
     calendar_.File(key.project, wire::DayAfter(*told), key.id);
@@ -410,7 +410,7 @@ void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
   const auto* dispatch = std::get_if<wire::Dispatch>(&event->body);
   if (dispatch == nullptr)
     return wire::Refuse(record, project, RefusalReason::kNotSupported,
-                        "an event of this kind does not belong on this topic", out);
+                        "events of this kind are not allowed on this topic", out);
   const credit::CompletionFacts& facts = dispatch->facts;
   const wire::ProjectView* view = Admit(record, event->head, facts.app, out);
   if (view == nullptr) return;
@@ -481,7 +481,7 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
         return;
       }
       return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
-                          "another completion of this result", out);
+                          "this result already has another completion", out);
     }
   } else if (const Seen* seen = FindSeen(project, *view, facts.host, facts.result.value, kSeenCompletion);
              seen != nullptr) {
@@ -490,7 +490,7 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
       return;
     }
     return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
-                        "another completion of a decided result", out);
+                        "this result is decided and had another completion", out);
   }
   if (TooLate(WindowBegin(facts), *view, facts.app))
     return wire::Refuse(record, project, RefusalReason::kTooLate, kTooLong, out);
@@ -564,14 +564,14 @@ void ClaimsStage::OnError(const RecordView& record, const wire::ProjectView& vie
       return;
     }
     return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
-                        facts.result ? "another time-out of this result as it was sent then"
-                                     : "another error with this event id",
+                        facts.result ? "this dispatch of the result already has another time-out"
+                                     : "another error has this event id",
                         out);
   }
   const double begin = facts.result ? WindowBegin(facts) : event_.head.time;
   if (TooLate(begin, view, facts.app))
     return wire::Refuse(record, project, RefusalReason::kTooLate,
-                        "beyond the window in which errors are remembered", out);
+                        "the error is older than the window of remembered errors", out);
   HostState& state = hosts_.Mutable(HostKey(project, facts.host));
   credit::PolicyFor(app.policy.kind)
       .OnFailure(facts, {.project = project, .catalogue = view.catalogue, .scales = view.scales},
@@ -604,7 +604,7 @@ void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
                  wire::EventKind::kValidation, &before);
       if (before.head.id == event_.head.id)
         return wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
-                            "another validation with this id", out);
+                            "another validation has this id", out);
       const bool decided = before.validation.state != credit::ValidateState::kInconclusive;
       if (decided && facts.state == credit::ValidateState::kInconclusive) {
         ++duplicates_;  // an older look, overtaken by the decision
@@ -612,7 +612,7 @@ void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
       }
       if (decided)
         return wire::Refuse(record, project, RefusalReason::kAlreadyDecided,
-                            "the validator has decided about this result", out);
+                            "the validator has already decided this result", out);
       if (facts.pass < before.validation.pass) {
         ++duplicates_;  // an older look, overtaken
         return;
@@ -632,12 +632,12 @@ void ClaimsStage::OnValidation(const RecordView& record, Emitter& out) {
       return wire::Refuse(record, project, RefusalReason::kUnknownResult, "this result ended in an error",
                           out);
     }
-    return wire::Refuse(record, project, RefusalReason::kAlreadyDecided, "this result was decided before",
+    return wire::Refuse(record, project, RefusalReason::kAlreadyDecided, "this result is already decided",
                         out);
   }
   if (TooLate(facts.now, *view, facts.app))
     return wire::Refuse(record, project, RefusalReason::kTooLate,
-                        "beyond the window in which results are remembered", out);
+                        "the result is older than the window of remembered results", out);
   bool created = false;
   Pending& pending = pending_.Mutable(ResultKey(project, facts.result, facts.host), &created);
   if (created) {
@@ -694,7 +694,7 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
     EmitExpired(project, checked, pending->line(), out);
     for (const WaitingEvent* event : {&pending->validation, &pending->completion})
       wire::Refuse(event->Record(options_.partition), project, RefusalReason::kWrongWorkunit,
-                   "completion and validation name different work", out);
+                   "completion and validation have different workunits", out);
     if (pending->dispatch.empty()) return pending_.Erase(key);
     // The job that was sent runs on, and what its trickles were paid stands.
     Pending& sent = pending_.Mutable(key);
@@ -710,7 +710,7 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
     EmitExpired(project, checked, pending->line(), out);
     for (const WaitingEvent* event : {&pending->validation, &pending->completion})
       wire::Refuse(event->Record(options_.partition), project, RefusalReason::kTooLate, kTooLong, out);
-    EndJob(key, *pending, checked.now, pending->line(), "its events were refused", out);
+    EndJob(key, *pending, checked.now, pending->line(), "the events of the result were refused", out);
     ForgetJob(key);
     pending_.Erase(key);
     return;
@@ -731,8 +731,8 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
     out.Emit(wire::kClaims, wire::WorkunitPartition(project, claim.workunit, options_.partitions), bytes_);
   }
   EndJob(key, *pending, checked.now, pending->line(),
-         checked.state == credit::ValidateState::kValid ? "the result was granted nothing"
-                                                        : "the result was not valid",
+         checked.state == credit::ValidateState::kValid ? "the result received no grant"
+                                                        : "the result was invalid",
          out);
   LeaveJob(key, pending, job, pending->line());
   if (decision_.has_sample) {
@@ -832,9 +832,9 @@ bool ClaimsStage::Expire(ProjectId project, double now, Emitter& out) {
 std::uint64_t ClaimsStage::ExpirePending(ProjectId project, const Key& key, double now, Emitter& out) {
   const wire::ProjectView& view = projects_.Need(ProjectKey(project));
   const Pending pending = pending_.Need(key);
-  const std::string detail = pending.waits_for_host       ? "no event has named its host"
-                             : pending.completion.empty() ? "its completion never came"
-                                                          : "its validation never came";
+  const std::string detail = pending.waits_for_host       ? "the event of its host never arrived"
+                             : pending.completion.empty() ? "its completion never arrived"
+                                                          : "its validation never arrived";
   const RefusalReason reason =
       pending.waits_for_host ? RefusalReason::kUnknownHost : RefusalReason::kUnknownResult;
   if (!pending.completion.empty())
@@ -853,7 +853,7 @@ std::uint64_t ClaimsStage::ExpirePending(ProjectId project, const Key& key, doub
   }
   TellHeir(key, HostId(pending.host), view.catalogue.FindApp(AppId(pending.app)),
            now + credit::kDefaultResultWindow, pending.line(), out);
-  EndJob(key, pending, now, pending.line(), "nothing came of it in time", out);
+  EndJob(key, pending, now, pending.line(), "no completion and validation arrived in time", out);
   ForgetJob(key);
   if (pending.waits_for_host) {
     const Key host = HostKey(project, HostId(pending.host));

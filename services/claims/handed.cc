@@ -298,7 +298,7 @@ void ClaimsStage::TakeAllHanded(Emitter& out) {
   all.reserve(due.size());
   for (const auto& [key, row] : due) {
     auto event = wire::ParseEvent(row.event);
-    if (!event.ok()) handed_.Damaged(key, "an event in it does not decode");
+    if (!event.ok()) handed_.Damaged(key, "an event in the row cannot be decoded");
     all.push_back({{.where = {wire::kHosts, options_.partition},
                     .offset = row.offset,
                     .append_time = row.append_time,
@@ -367,7 +367,8 @@ void ClaimsStage::TakeDecided(const RecordView& record, const wire::EventHead& h
   const wire::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0});
   if (pending == nullptr || view == nullptr) return;
   const Pending waiting = *pending;
-  const std::string detail = "this result was decided as one of host " + std::to_string(decided.named.value);
+  const std::string detail =
+      "this result is decided as a result of host " + std::to_string(decided.named.value);
   for (const WaitingEvent* event : {&waiting.completion, &waiting.validation})
     if (!event->empty())
       wire::Refuse(event->Record(options_.partition), head.project, RefusalReason::kAlreadyDecided, detail,

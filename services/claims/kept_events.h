@@ -16,7 +16,7 @@ namespace cobblestone::claims {
 inline void DecodeKept(const stream::TableBase& table, const stream::Key& key, std::string_view bytes,
                        wire::EventKind kind, wire::HotEvent* event) {
   if (wire::DecodeHot(bytes, event) != wire::HotDecode::kHot || event->kind != kind)
-    table.Damaged(key, "an event in it does not decode");
+    table.Damaged(key, "an event in the row cannot be decoded");
 }
 
 // Its body holds a Body.
@@ -24,7 +24,7 @@ template <class Body>
 wire::Event ParseKept(const stream::TableBase& table, const stream::Key& key, std::string_view bytes) {
   auto event = wire::ParseEvent(bytes);
   if (!event.ok() || !std::holds_alternative<Body>(event->body))
-    table.Damaged(key, "an event in it does not decode");
+    table.Damaged(key, "an event in the row cannot be decoded");
   return std::move(*event);
 }
 

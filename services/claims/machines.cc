@@ -52,7 +52,7 @@ std::optional<wire::Refusal> CountersOf(const wire::EstimatedCredit& said,
     const auto run_time = credit::CountOf(counter.run_time);
     const auto failed = credit::CountOf(counter.failed_run_time);
     if (!micro || !run_time || !failed)
-      return wire::Refusal{RefusalReason::kOutOfRange, "a counter is more than 64 bits of millionths"};
+      return wire::Refusal{RefusalReason::kOutOfRange, "a counter exceeds 64 bits of millionths"};
     uses->push_back({.resource = counter.resource,
                      .counters = {.credit = *micro,
                                   .run_time = *run_time,
@@ -111,7 +111,7 @@ void Machines::OnWord(const RecordView& record, const wire::EventHead& head, con
         return;
       }
       return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
-                          "another event about this machine with this id", out);
+                          "another event of this machine has this id", out);
     }
   }
   MachineState& machine = machines_.Mutable(key);
@@ -149,7 +149,7 @@ std::optional<double> Machines::OnReport(const RecordView& record, const wire::E
   }
   if (waiting.events.size() >= kMaxWaitingReports) {
     wire::Refuse(record, head.project, RefusalReason::kOutOfRange,
-                 std::to_string(kMaxWaitingReports) + " reports of this machine wait to be told its host",
+                 std::to_string(kMaxWaitingReports) + " reports of this machine already wait for its host",
                  out);
     return std::nullopt;
   }
@@ -169,13 +169,13 @@ void Machines::Take(const RecordView& record, const wire::EventHead& head, const
     case wire::Standing::kRepeat: ++duplicates_; return;
     case wire::Standing::kOtherContents:
       return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
-                          "another report of this machine with this id", out);
+                          "another report of this machine has this id", out);
     default: break;
   }
   const MachineWord in_force = *known.At(head.time);
   if (in_force.gone)
     return wire::Refuse(record, head.project, RefusalReason::kUnknownHost,
-                        "the machine is no host of this project any more", out);
+                        "the machine is no longer a host of this project", out);
   if (in_force.host != said.host)
     return wire::Refuse(record, head.project, RefusalReason::kWrongHost,
                         "the machine is host " + std::to_string(in_force.host.value), out);
@@ -247,7 +247,7 @@ bool Machines::Expire(std::size_t number, ProjectId project, stage::Expiry& expi
                        std::uint64_t bytes = 0;
                        for (const WaitingEvent& one : waiting.events) {
                          wire::Refuse(one.Record(partition_), project, RefusalReason::kUnknownHost,
-                                      "no event has said which host this machine is", out);
+                                      "the host of this machine is unknown", out);
                          bytes += one.bytes.size();
                        }
                        return bytes;

@@ -25,7 +25,8 @@ void ClaimsStage::OnMerge(const RecordView& record, const wire::EventHead& head,
     wire::Refuse(record, head.project, reason, std::move(detail), out);
   };
   if (known == nullptr || !known->record.known)
-    return refuse(RefusalReason::kUnknownHost, "no event has named " + name + "; name it and say this again");
+    return refuse(RefusalReason::kUnknownHost,
+                  "unknown " + name + "; send the host's event first, then resubmit this event");
   const wire::Word word = wire::WordOfFacts(head, record.value);
   if (known->merge.said()) {
     if (wire::IsRepeat(word, known->merge)) {
@@ -34,12 +35,13 @@ void ClaimsStage::OnMerge(const RecordView& record, const wire::EventHead& head,
     }
     return refuse(word.id == known->merge.id ? RefusalReason::kDuplicateWithOtherContents
                                              : RefusalReason::kAlreadyDecided,
-                  name + " has become host " + std::to_string(known->into.value));
+                  name + " was merged into host " + std::to_string(known->into.value));
   }
-  if (known->record.deleted) return refuse(RefusalReason::kUnknownHost, "the row of " + name + " is gone");
+  if (known->record.deleted)
+    return refuse(RefusalReason::kUnknownHost, "the row of " + name + " was deleted");
   if (!known->record.user)
     return refuse(RefusalReason::kUnknownUser,
-                  name + " is nobody's; hosts of one owner can become one, and no others");
+                  name + " has no owner; only hosts of the same owner can be merged");
   HostState& state = hosts_.Mutable(key);
   state.merge = word;
   state.into = merge.into;

@@ -67,7 +67,7 @@ struct SentAs {
   return (newest.sent_time > 0 && back.sent_time > newest.sent_time) || AreOfOneJob(newest, back);
 }
 inline constexpr const char* kOtherJob =
-    "its dispatch and its completion differ in app, in version, or by more than 10^-6 in peak FLOP/s";
+    "dispatch and completion differ in app, in version, or by more than 10^-6 in peak FLOP/s";
 
 // What has come of one variety.
 struct OpenTrickle {

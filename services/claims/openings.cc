@@ -41,7 +41,7 @@ void ClaimsStage::OnOpeningRow(const RecordView& record, const wire::EventHead& 
       return wire::Refuse(record, head.project,
                           before.word.id == said.word.id ? RefusalReason::kDuplicateWithOtherContents
                                                          : RefusalReason::kAlreadyDecided,
-                          "this host and version has its opening row", out);
+                          "this host and version already has an opening row", out);
     }
   }
   HostState& state = hosts_.Mutable(key);
@@ -82,11 +82,12 @@ void ClaimsStage::OnOpeningTotal(const RecordView& record, const wire::EventHead
     return wire::Refuse(
         record, head.project,
         word.id == before.id ? RefusalReason::kDuplicateWithOtherContents : RefusalReason::kAlreadyDecided,
-        "this host has its opening balance", out);
+        "this host already has an opening balance", out);
   }
   credit::MicroCredit micro = 0;
   if (!MicroOf(opening, &micro))
-    return wire::Refuse(record, head.project, RefusalReason::kOutOfRange, "opening total", out);
+    return wire::Refuse(record, head.project, RefusalReason::kOutOfRange, "the opening total is out of range",
+                        out);
   if (host != nullptr && host->record.known) return EmitOpening(key, hosts_.Mutable(key), word, opening, out);
   // Balances are often dated long before they are told: it waits from when it came.
   const wire::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0});
@@ -130,7 +131,7 @@ bool ClaimsStage::ExpireOpenings(ProjectId project, Emitter& out) {
       [&](const Key&, const WaitingOpening& waiting) {
         wire::Refuse(
             {.where = {wire::kHosts, options_.partition}, .line = waiting.line, .value = waiting.event},
-            project, RefusalReason::kUnknownHost, "no event has named its host", out);
+            project, RefusalReason::kUnknownHost, "the event of its host never arrived", out);
         return waiting.event.size();
       });
 }

@@ -47,11 +47,12 @@ std::optional<Refusal> AgainstSums(const wire::JobRepricing& repricing, const Op
   for (const wire::RepricedShare& share : repricing.shares) {
     const wire::LedgerEntry& entry = *share.entry;
     if (!said.emplace(entry.user, entry.team).second)
-      return Refusal{RefusalReason::kOutOfRange, "shares: two of one owner and team"};
+      return Refusal{RefusalReason::kOutOfRange, "shares: two shares of the same owner and team"};
     const ReversedPartial* reversed = FindReversed(entry, job.reversed);
     if (share.taken_micro != (reversed == nullptr ? 0 : reversed->micro))
       return Refusal{RefusalReason::kAlreadyDecided,
-                     "more of it was taken back meanwhile: ask again for what there is now"};
+                     "more of this job was reversed since the plan: run `cobblestone reprice` again to plan "
+                     "against the current amounts"};
     Sums& sums = by_user[entry.user];
     sums.paid += share.paid_micro;
     sums.taken += share.taken_micro;
@@ -60,12 +61,14 @@ std::optional<Refusal> AgainstSums(const wire::JobRepricing& repricing, const Op
     const auto sums = by_user.extract(paid.user);
     if (!sums || sums.mapped().paid != paid.micro || sums.mapped().taken != paid.reversed)
       return Refusal{RefusalReason::kAlreadyDecided,
-                     "its trickles have paid user " + std::to_string(paid.user.value) + " " +
-                         std::to_string(paid.micro) + " micro-credits by now: ask again for what there is"};
+                     "the trickle payments of the job have changed since the plan: user " +
+                         std::to_string(paid.user.value) + " was paid " + std::to_string(paid.micro) +
+                         " micro-credits until now. Run `cobblestone reprice` again to plan against the "
+                         "current amounts"};
   }
   if (!by_user.empty())
     return Refusal{RefusalReason::kOutOfRange,
-                   "its trickles have paid nothing to user " + std::to_string(by_user.begin()->first.value)};
+                   "the job's trickles have not paid user " + std::to_string(by_user.begin()->first.value)};
   return std::nullopt;
 }
 
@@ -74,12 +77,12 @@ std::optional<Refusal> PriceAgain(const wire::ProjectView& view, std::uint32_t v
                                   std::vector<credit::TricklePrice>* prices) {
   const credit::PolicyVersion* is = view.FindPolicy(AppId(job.app), version);
   if (is == nullptr)
-    return Refusal{RefusalReason::kOutOfRange, "policy_version: the app's policy never had it"};
+    return Refusal{RefusalReason::kOutOfRange, "policy_version: unknown version of the app's policy"};
   for (const OpenTrickle& open : job.trickles) {
     const credit::TricklePrice& frozen = open.sent_price.empty() ? open.price : open.sent_price.front();
     const credit::PolicyVersion* was = view.FindPolicy(AppId(job.app), frozen.rule_version);
     if (was == nullptr)
-      return Refusal{RefusalReason::kNotSupported, "the version that it was sent under is not known"};
+      return Refusal{RefusalReason::kNotSupported, "the policy version at the dispatch is unknown"};
     if (auto why = credit::CannotGoOn(*was, *is)) return Refusal{RefusalReason::kNotSupported, *why};
     credit::FrozenAnew anew =
         credit::FreezeAnew(open.variety, frozen, view.catalogue.settings.max_granted_credit, *was, *is);
@@ -96,15 +99,16 @@ std::optional<Refusal> AgainstMarks(const wire::JobRepricing& repricing, const O
     bool ok = true;
     worth = std::max(worth,
                      credit::RoundToMicro(credit::CreditOfMark(prices[i], job.trickles[i].mark.value), &ok));
-    if (!ok) return Refusal{RefusalReason::kOutOfRange, "its trickles come to no amount of credit"};
+    if (!ok) return Refusal{RefusalReason::kOutOfRange, "the worth of the trickles is out of range"};
   }
   MicroTotal said = 0;
   for (const wire::RepricedShare& share : repricing.shares) said += share.paid_anew_micro;
   if (said == worth) return std::nullopt;
   return Refusal{RefusalReason::kOutOfRange,
-                 "paid_anew_micro: that version makes " + std::to_string(worth) +
-                     " micro-credits of its marks, not " + Digits(said) +
-                     ": one that brought nothing may have come since; when it is decided, ask again"};
+                 "paid_anew_micro: the version gives " + std::to_string(worth) +
+                     " micro-credits for the marks, not " + Digits(said) +
+                     ": an unpaid trickle may have arrived since the plan; run `cobblestone reprice` again "
+                     "after the decision of the job"};
 }
 
 }  // namespace
@@ -119,13 +123,12 @@ void ClaimsStage::OnJobRepricing(const RecordView& record, const wire::EventHead
   if (running == nullptr) return;
   if (!running->earlier.empty())
     return refuse(RefusalReason::kNotSupported,
-                  "it was sent more than once, and paid for trickles each time");
+                  "the result was sent more than once, with trickle payments each time");
   const wire::Word word = wire::WordOf(head, record.value);
   for (const wire::Word& one : running->repriced) {
     if (one.id != word.id) continue;
     if (wire::StandingOf(word, one) != wire::Standing::kRepeat)
-      return refuse(RefusalReason::kDuplicateWithOtherContents,
-                    "another re-pricing of this job with this id");
+      return refuse(RefusalReason::kDuplicateWithOtherContents, "another repricing of this job has this id");
     ++duplicates_;
     return;
   }

@@ -29,11 +29,13 @@ std::optional<wire::Refusal> Against(const wire::JobReversal& reversal, const Re
                                      const credit::PaidPartial* paid) {
   const credit::MicroCredit taken = before == nullptr ? 0 : before->micro;
   if (reversal.paid_micro <= taken)
-    return wire::Refusal{RefusalReason::kAlreadyDecided,
-                         "of what its trickles paid, " + std::to_string(taken) +
-                             " micro-credits were taken back before: ask again for what there is now"};
+    return wire::Refusal{
+        RefusalReason::kAlreadyDecided,
+        std::to_string(taken) +
+            " micro-credits of this job's trickle payments are already reversed: run `cobblestone "
+            "reverse` again to plan against the current amounts"};
   if (paid == nullptr || reversal.paid_micro - taken > paid->kept())
-    return wire::Refusal{RefusalReason::kOutOfRange, "paid_micro: its trickles have paid this user " +
+    return wire::Refusal{RefusalReason::kOutOfRange, "paid_micro: the job's trickles have paid this user " +
                                                          std::to_string(paid == nullptr ? 0 : paid->micro) +
                                                          " micro-credits"};
   return std::nullopt;
@@ -48,12 +50,14 @@ const OpenJob* ClaimsStage::RunningJob(const Key& key, HostId host, const Record
   const wire::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0});
   if (view != nullptr && FindSeen(project, *view, host, key.id, kSeenCompletion) != nullptr)
     wire::Refuse(record, project, RefusalReason::kAlreadyDecided,
-                 "this result was decided meanwhile: ask again, when its workunit is, for what there is then",
+                 "this result was decided since the plan: run the command again after the decision of "
+                 "its workunit",
                  out);
   else
     wire::Refuse(record, project, RefusalReason::kUnknownResult,
                  "host " + std::to_string(host.value) +
-                     " runs no job of this result that trickles pay: ask again for what there is now",
+                     " has no running job of this result with trickle payments: run the command again to "
+                     "plan against the current amounts",
                  out);
   return nullptr;
 }
@@ -73,14 +77,14 @@ OpenJob* ClaimsStage::AdmitReversal(const RecordView& record, const wire::EventH
     for (const wire::Word& one : before->words) {
       if (one.id != word.id) continue;
       if (wire::StandingOf(word, one) != wire::Standing::kRepeat)
-        return refuse(RefusalReason::kDuplicateWithOtherContents,
-                      "another reversal of this job with this id");
+        return refuse(RefusalReason::kDuplicateWithOtherContents, "another reversal of this job has this id");
       ++duplicates_;
       return nullptr;
     }
   if (reversal.repriced != job->repriced.size())
     return refuse(RefusalReason::kAlreadyDecided,
-                  "the job was priced anew meanwhile: ask again for what there is now");
+                  "the job was repriced since the plan: run the command again to plan against the "
+                  "current amounts");
   if (auto refusal = Against(reversal, before, FindPaid(reversal.entry->user, job->paid)))
     return refuse(refusal->reason, std::move(refusal->detail));
   return &jobs_.Mutable(key);

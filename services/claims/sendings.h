@@ -43,8 +43,8 @@ inline const char* WhyNoSending(const SentAs& dispatch, const std::vector<SentAs
   for (const SentAs& one : sent) {
     if (!(dispatch.sent_time > 0) || !(one.sent_time > 0)) return "another dispatch of this result";
     if (AreOfOneSending(one.sent_time, dispatch.sent_time))
-      return "another dispatch of this result with the same sent time";
-    if (one.app != dispatch.app) return "another dispatch of this result, of another app";
+      return "another dispatch of this result has the same sent time";
+    if (one.app != dispatch.app) return "another dispatch of this result has another app";
   }
   return nullptr;
 }

@@ -42,7 +42,7 @@ wire::PartialGrant ToldBy(const wire::EventHead& head, const wire::Trickle& tric
   return told;
 }
 
-constexpr const char* kDecided = "this result was decided before, and what its trickles are worth with it";
+constexpr const char* kDecided = "this result is already decided, including the worth of its trickles";
 
 RefusalReason ReasonOf(credit::TrickleOutcome outcome) {
   switch (outcome) {
@@ -165,7 +165,8 @@ void ClaimsStage::WaitForJob(const Key& key, double time, const RecordView& reco
   if (waiting.events.size() >= kMaxWaitingTrickles || bytes > kMaxWaitingTrickleBytes)
     return wire::Refuse(
         record, project, RefusalReason::kOutOfRange,
-        std::to_string(waiting.events.size()) + " trickles of this result wait for its dispatch", out);
+        std::to_string(waiting.events.size()) + " trickles of this result already wait for its dispatch",
+        out);
   waiting.events.emplace_back().Keep(record);
 }
 
@@ -265,7 +266,7 @@ void ClaimsStage::OnTrickle(const RecordView& record, Emitter& out) {
   const auto* trickle = std::get_if<wire::Trickle>(&event->body);
   if (trickle == nullptr)
     return wire::Refuse(record, project, RefusalReason::kNotSupported,
-                        "an event of this kind does not belong on this topic", out);
+                        "events of this kind are not allowed on this topic", out);
   const wire::ProjectView* view = projects_.Find(ProjectKey(project.value));
   if (view == nullptr)  // its time does not pass: what waited would wait for ever
     return wire::Refuse(record, project, RefusalReason::kUnknownApp, "the project has no apps", out);
@@ -289,7 +290,7 @@ void ClaimsStage::OnTrickle(const RecordView& record, Emitter& out) {
   if (job == nullptr) {
     if (const Pending* pending = pending_.Find(key); pending != nullptr && !pending->dispatch.empty())
       return RefuseTrickle(record, project, ResultId(result), RefusalReason::kNotSupported,
-                           "its app paid for no trickles when the result was sent", out);
+                           "the app did not pay trickles when the result was sent", out);
     if (FindSeen(project, *view, trickle->host, result, kSeenCompletion) != nullptr)
       return RefuseTrickle(record, project, ResultId(result), RefusalReason::kAlreadyDecided, kDecided, out);
   }
@@ -315,7 +316,7 @@ void ClaimsStage::PayTrickle(const Key& key, const wire::EventHead& head, const 
   const credit::HostRecord& host = hosts_.Need(HostKey(key.project, trickle.host)).record;
   if (host.deleted)
     return RefuseTrickle(record, project, ResultId(key.id), RefusalReason::kUnknownHost,
-                         "its row is gone; it gets nothing", out);
+                         "the row of the host was deleted, so the trickle is not paid", out);
   Sending* const earlier = job.EarlierAt(head.time);
   std::vector<OpenTrickle>& trickles = earlier == nullptr ? job.trickles : earlier->trickles;
   const auto open = std::find_if(trickles.begin(), trickles.end(),
@@ -460,7 +461,8 @@ void ClaimsStage::EraseJob(const Key& key, const OpenJob& job) {
 
 // Trickles whose job never came.
 bool ClaimsStage::ExpireTrickles(ProjectId project, Emitter& out) {
-  constexpr const char* kNotSent = "no dispatch has sent this result to its host, or it was decided before";
+  constexpr const char* kNotSent =
+      "the dispatch of this result to its host is missing, or the result is already decided";
   const auto bytes_of = [](const WaitingTrickles& waiting) {
     std::uint64_t bytes = 0;
     for (const WaitingEvent& one : waiting.events) bytes += one.bytes.size();

@@ -19,10 +19,10 @@ std::string AmountWords(const json& one, const json& answer) {
   if (!one.contains("judged_invalid")) return {};
   const auto like = one.find("like_result");
   if (like != one.end())
-    return " (what result " + std::to_string(like->get<std::uint64_t>()) + " of its workunit was granted)";
+    return " (the grant of result " + std::to_string(like->get<std::uint64_t>()) + " of the workunit)";
   const auto judged = answer.find("judged_invalid");
   const bool told = judged != answer.end() && judged->contains("worth");
-  return told ? " (what its own claim comes to)" : " (an operator has named the amount)";
+  return told ? " (the result's own claim)" : " (amount set by an operator)";
 }
 
 }  // namespace
@@ -30,26 +30,26 @@ std::string AmountWords(const json& one, const json& answer) {
 std::string CorrectionsText(const json& answer) {
   const auto corrections = answer.find("corrections");
   if (corrections == answer.end() || corrections->empty()) return {};
-  std::string text = "\n  What an operator has made of it\n";
+  std::string text = "\n  Corrections\n";
   for (const json& one : *corrections) {
     const json& time = one.at("time");
     text += "     " + (time.is_number() ? UtcText(time.get<double>()) : Text(one, "time")) + "  ";
     const auto version = one.find("policy_version");
     text += one.value("kind", "") == "reinstatement" ? std::string("reinstated for ")
             : version == one.end()
-                ? std::string(one.contains("up_to") ? "taken back while it ran, from " : "taken back from ")
-                : "priced anew by version " + std::to_string(version->get<std::uint64_t>()) +
-                      (one.contains("while_running") ? " while it ran, for " : " for ");
+                ? std::string(one.contains("up_to") ? "reversed while running, for " : "reversed for ")
+                : "repriced by version " + std::to_string(version->get<std::uint64_t>()) +
+                      (one.contains("while_running") ? " while running, for " : " for ");
     const char* owner = one.at("user") == 0 ? "host" : "user";
-    text += owner + (" " + std::to_string(one.at(owner).get<std::uint64_t>())) + ", because " +
-            Text(one, "reason") + ": " + Text(one, "before") + " became " + Text(one, "after") +
-            " Cobblestones" + AmountWords(one, answer) + ", and the recent averages ";
+    text += owner + (" " + std::to_string(one.at(owner).get<std::uint64_t>())) +
+            " (reason: " + Text(one, "reason") + "): " + Text(one, "before") + " became " +
+            Text(one, "after") + " Cobblestones" + AmountWords(one, answer) + ", and the recent averages ";
     if (const json& off = one.at("recent_average_off"); off.is_number() && off.get<double>() < 0)
-      text += "got " + NumberText(json(-off.get<double>())) + " a day more\n";
+      text += "increased by " + NumberText(json(-off.get<double>())) + " a day\n";
     else
-      text += "lost what it still had in them, " + Text(one, "recent_average_off") + " a day\n";
+      text += "decreased by " + Text(one, "recent_average_off") + " a day\n";
   }
-  return text + "     In all it has brought " + Text(answer, "credit") + " Cobblestones.\n";
+  return text + "     Total after all corrections: " + Text(answer, "credit") + " Cobblestones.\n";
 }
 
 }  // namespace cobblestone

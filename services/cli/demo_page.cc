@@ -88,7 +88,7 @@ class Traffic {
                                   kLongestAnswer);
     // Without a response the same batch is sent again: nothing is appended twice.
     if (!reply.ok() || reply->status == 503) return Status::Ok();
-    if (reply->status != 200) return Status::Fatal("the pipeline did not take the traffic: " + reply->body);
+    if (reply->status != 200) return Status::Fatal("the pipeline rejected the traffic: " + reply->body);
     sent_ += lines_;
     lines_ = 0;
     body_.clear();
@@ -146,12 +146,13 @@ Status ShowPage(const settings::RunSettings& settings, double results_per_s, con
       // Another program uses the default port.
       if (place == std::string(kUsualPlace)) continue;
       std::ifstream file(log);
-      return Status::Fatal("the pipeline did not start; it said:\n" +
+      return Status::Fatal("the pipeline did not start; its output:\n" +
                            std::string(std::istreambuf_iterator<char>(file), {}));
     }
     std::printf(
-        "\n  page         %s\n\n  Traffic of a third project flows through the pipeline, %.0f results/s. "
-        "Ctrl-C ends it.\n",
+        "\n  page         %s\n\n"
+        "  Traffic of a third project flows through the pipeline, %.0f results/s. Ctrl-C stops "
+        "the demo.\n",
         url.c_str(), results_per_s);
     std::fflush(stdout);
     const auto where = ParseHostPort(std::string_view(url).substr(url.find("//") + 2));
@@ -164,7 +165,7 @@ Status ShowPage(const settings::RunSettings& settings, double results_per_s, con
     const int code = run->Wait();
     if (status.ok() && code != 0)
       status = Status::Fatal("the pipeline did not stop cleanly (exit code " + std::to_string(code) +
-                             "); it said " + log);
+                             "); its log is " + log);
     return status;
   }
   return Status::Ok();

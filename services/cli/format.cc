@@ -163,13 +163,13 @@ std::string_view ModeWords(std::string_view mode) {
       {"normal", "both scales applied"},
       {"approximate", "a scale was missing"},
       {"workunit_estimate", "from the size estimate of the workunit"},
-      {"capped", "thrown out of the mean by the cap on granted credit"},
-      {"none", "no claim could be formed"},
+      {"capped", "excluded from the mean by the cap on granted credit"},
+      {"none", "no claim could be computed"},
       {"benchmark", "CPU time x benchmark"},
       {"reported_flops", "operations counted by the app"},
       {"runtime", "run time x peak speed"},
-      {"assigned", "credit named by the workunit, the canonical result or the app"},
-      {"default_pfc", "the sanity check failed: the default took the claim's place"},
+      {"assigned", "credit set by the workunit, the canonical result or the app"},
+      {"default_pfc", "sanity check failed: the default replaced the claim"},
       {"probation", "host scale withheld or limited by probation"},
   };
   for (const auto& [name, words] : kWords)
@@ -187,20 +187,22 @@ std::string Mode(const json& object, std::string_view name) {
 std::string_view FormationWords(std::string_view policy) {
   static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
       {"boinc",
-       "Each claim is cut at the workunit's bound; one above the cap on granted credit is left out. Two or "
-       "more in mode normal: their mean alone; one: with the approximate ones, counted twice; none: the "
-       "approximate ones. The mean weighs a claim less, the farther it lies from the anchor. Nothing left: "
-       "the workunit's estimate."},
+       "Each claim is limited to the workunit's bound. A claim above the cap on granted "
+       "credit is excluded. Two or more claims in mode normal: the mean of the normal claims. "
+       "One: the normal claim counts twice, beside the approximate claims. None: the mean of "
+       "the approximate claims. The weight of a claim falls with its distance from the "
+       "anchor. Without any claim: the workunit's estimate."},
       {"creditnew",
-       "The average of the claims that are neither from the anonymous platform nor on scale probation; "
-       "without any, the app's mean x the size estimate. A single replica gets what it claims."},
-      {"creditnew-v2", "The least of the claims."},
-      {"benchmark", "The average, the least or the median of the claims, as the app's settings say."},
+       "The average of the claims that are neither from the anonymous platform nor on scale "
+       "probation. Without any such claim: the app's mean x the size estimate. A single "
+       "replica receives its own claim."},
+      {"creditnew-v2", "The smallest claim."},
+      {"benchmark", "The average, the minimum or the median of the claims, by the app's settings."},
       {"reported-flops", "The average of the claims."},
       {"runtime",
-       "The mean of the claims, each weighed by the sum of the others; those of zero or above the cap are "
-       "left out."},
-      {"assigned", "The credit that was named; several reports of apps are combined like benchmark claims."},
+       "The mean of the claims, each weighted by the sum of the others; claims of zero or "
+       "above the cap are excluded."},
+      {"assigned", "The assigned credit; several reports of apps are combined like benchmark claims."},
       {"none", "This policy keeps statistics and grants nothing."},
   };
   for (const auto& [name, words] : kWords)
@@ -232,7 +234,7 @@ std::string JobText(const json& claim) {
   Fields fields("     ");
   fields.Of(facts, "elapsed_time_s", "elapsed time", "s");
   fields.Of(facts, "cpu_time_s", "CPU time", "s");
-  fields.Of(facts, "peak_flops", "peak speed", "FLOP/s, as the completion tells it");
+  fields.Of(facts, "peak_flops", "peak speed", "FLOP/s, as reported by the completion");
   fields.TimeOf(facts, "sent_time", "sent");
   fields.TimeOf(facts, "received_time", "received");
   fields.Of(facts, "fpops_est", "size estimate", "FLOPs");
@@ -283,7 +285,7 @@ std::string ClaimsText(const json& grant, const json& claim) {
     table.Add({IdText(one, "result"), IdText(one, "host"), Text(one, "claimed"), Text(one, "pfc"),
                Text(one, "mode"), words});
   };
-  add(claim, "this one");
+  add(claim, "this result");
   for (const json& other : At(grant, "other_claims")) add(other, "");
   return table.Take();
 }
@@ -294,13 +296,13 @@ std::string PostingsText(const json& grant) {
     text += (text.empty() ? "" : ", ") + Text(posting, "account") + " " + IdText(posting, "id");
     if (Has(posting, "name") && !Text(posting, "name").empty()) text += " (" + Text(posting, "name") + ")";
   }
-  return text.empty() ? "nobody" : text;
+  return text.empty() ? "none" : text;
 }
 
 // The claim of a grant or of a result that was judged invalid: its basis and its result.
 std::string ClaimText(const json& claim) {
   std::string text = "\n  1. The job\n" + JobText(claim);
-  text += "\n  2. What was known when it was priced (scale epoch " + IdText(claim, "epoch") + ")\n" +
+  text += "\n  2. Averages and scales in force (scale epoch " + IdText(claim, "epoch") + ")\n" +
           ScalesOfClaimText(claim);
   text += "\n  3. The claim, by policy " + Text(claim, "policy") + " version " +
           IdText(claim, "policy_version") + "\n";
@@ -309,7 +311,7 @@ std::string ClaimText(const json& claim) {
   std::string flags;
   for (const json& flag : At(claim, "flags"))
     flags += (flags.empty() ? "" : ", ") + Spaced(TerminalText(flag.get<std::string>()));
-  if (!flags.empty()) fields.Add("marks", flags);
+  if (!flags.empty()) fields.Add("flags", flags);
   fields.Add("claimed PFC", Text(claim, "pfc") + " FLOPs");
   fields.Add("claimed", Text(claim, "claimed") + " Cobblestones");
   return text + fields.Take();
@@ -319,8 +321,9 @@ std::string GrantText(const json& grant) {
   const json& claim = At(grant, "claim");
   const std::string policy = Text(claim, "policy");
   Fields head;
-  head.Add("granted", Text(grant, "credit") + " Cobblestones" +
-                          (At(grant, "late") == true ? ", late: what its workunit's results got" : ""));
+  head.Add("granted",
+           Text(grant, "credit") + " Cobblestones" +
+               (At(grant, "late") == true ? ", late: the same as the other results of the workunit" : ""));
   if (Has(grant, "kind") && At(grant, "kind") != "final") head.Add("kind", Text(grant, "kind"));
   head.TimeOf(grant, "granted_at", "at");
   head.Add("to", PostingsText(grant));
@@ -332,7 +335,7 @@ std::string GrantText(const json& grant) {
   std::string text = head.Take();
   if (claim.is_object()) {
     text += ClaimText(claim);
-    text += "\n  4. The grant, out of the claims of the workunit\n" + ClaimsText(grant, claim);
+    text += "\n  4. The grant, from the claims of the workunit\n" + ClaimsText(grant, claim);
     if (const std::string_view words = FormationWords(policy); !words.empty())
       text += Wrapped(words, "     ");
   }
@@ -350,9 +353,8 @@ std::string GrantText(const json& grant) {
         exact.is_string() ? TerminalText(exact.get_ref<const std::string&>()) : exact.dump();
     const std::string micro = IdText(grant, "credit_micro");
     fields.Add("rounding",
-               paid
-                   ? worth + " in micro-credits (nearest, ties to even), of it not paid while it ran " + micro
-                   : worth + " -> " + micro + " micro-credits (nearest, ties to even)");
+               paid ? worth + " to micro-credits (nearest, ties to even), minus trickle payments: " + micro
+                    : worth + " -> " + micro + " micro-credits (nearest, ties to even)");
   }
   const json& ledger = At(grant, "ledger");
   if (ledger.is_object())
@@ -436,7 +438,7 @@ std::string ProjectText(const json& row, const json& answer) {
 // The limit that reduced a mark or its price (credit::TrickleBound).
 std::string BoundWords(std::string_view bound) {
   static constexpr std::pair<std::string_view, std::string_view> kWords[] = {
-      {"wall_time", "the time since it was sent"},
+      {"wall_time", "the time since the dispatch"},
       {"last_step", "the model's last step"},
       {"whole_job", "the whole job"},
       {"increment", "the longest increment"},
@@ -444,7 +446,7 @@ std::string BoundWords(std::string_view bound) {
       {"devices", "the limit on devices"},
       {"fpops_bound", "the job's bound"},
       {"estimate", "the job's estimate"},
-      {"max_credit", "the most that a result may get"},
+      {"max_credit", "the cap per result"},
   };
   for (const auto& [name, words] : kWords)
     if (name == bound) return std::string(words);
@@ -454,11 +456,11 @@ std::string BoundWords(std::string_view bound) {
 // Why a trickle was not paid.
 std::string UnpaidWords(const json& one) {
   static const std::map<std::string, std::string, std::less<>> kWords = {
-      {"repeat", "told before"},
-      {"set_back", "behind the mark"},
-      {"no_further", "no further than the mark"},
-      {"nothing_due", "too little for a millionth of a Cobblestone"},
-      {"held_back", "held back"},
+      {"repeat", "reported before"},
+      {"set_back", "below the mark"},
+      {"no_further", "not above the mark"},
+      {"nothing_due", "less than one micro-credit"},
+      {"held_back", "limited"},
       {"refused", "refused"}};
   const std::string outcome = Text(one, "outcome");
   const auto known = kWords.find(outcome);
@@ -470,7 +472,7 @@ std::string UnpaidWords(const json& one) {
 
 // Elements of messages that cannot be paid. Empty: none.
 std::string SaidTable(const std::vector<const json*>& trickles) {
-  Table table({"<trickle of", "<says as well"});
+  Table table({"<trickle time", "<other elements"});
   for (const json* one : trickles) {
     std::string said;
     if (Has(*one, "others"))
@@ -478,8 +480,8 @@ std::string SaidTable(const std::vector<const json*>& trickles) {
         said += (said.empty() ? "" : ", ") + IdText(other, "name") + ": " + IdText(other, "text");
     if (Has(*one, "others_left_out")) {
       const json& left = At(*one, "others_left_out");
-      said += (said.empty() ? "" : ", and ") + Text(left, "elements") + " more of " + Text(left, "bytes") +
-              " bytes, which are not kept";
+      said += (said.empty() ? "" : ", and ") + Text(left, "elements") + " more elements, " +
+              Text(left, "bytes") + " bytes, not stored";
     }
     if (said.empty()) continue;
     for (char& c : said)
@@ -502,12 +504,12 @@ std::string TrickleTable(const json& partials, const json& unpaid, const std::st
   };
   const bool phases = any("phase");
   const bool versions = any("model_version");
-  std::vector<std::string> columns = {"<trickle of", "<variety"};
+  std::vector<std::string> columns = {"<trickle time", "<variety"};
   if (phases) columns.emplace_back("phase");
   if (versions) columns.emplace_back("<version");
   for (const std::string& column :
        {std::string("mark before"), measure, std::string("mark after"), std::string("worth"),
-        std::string("paid before"), std::string("credit"), std::string("<what came of it")})
+        std::string("paid before"), std::string("credit"), std::string("<outcome")})
     columns.push_back(column);
   Table table(columns);
   for (const json* one : all) {
@@ -517,7 +519,7 @@ std::string TrickleTable(const json& partials, const json& unpaid, const std::st
       for (const json& bound : At(*one, "bounded_by"))
         bounds += (bounds.empty() ? "" : ", ") + BoundWords(TerminalText(bound.get<std::string>()));
     if (!bounds.empty())
-      words = (words.empty() || words == "held back" ? "held back by " : words + ", held back by ") + bounds;
+      words = (words.empty() || words == "limited" ? "limited by " : words + ", limited by ") + bounds;
     std::vector<std::string> row = {TimeText(At(*one, "time")), Text(*one, "variety")};
     const auto add = [&](const char* field) { row.push_back(Has(*one, field) ? Text(*one, field) : ""); };
     if (phases) add("phase");
@@ -538,45 +540,42 @@ std::string TrickleText(const json& answer) {
   const json& grants = At(answer, "grants");
   const json& reversals = Has(answer, "reversals") ? At(answer, "reversals") : none;
   Fields head;
-  std::string measure = "told";
-  const std::string more = Has(answer, "unpaid_newest") ? " or more, of which the newest are told" : "";
+  std::string measure = "reported";
+  const std::string more = Has(answer, "unpaid_newest") ? " or more (the list has the newest)" : "";
   if (partials.empty()) {
-    head.Add("paid while it ran", "nothing, for " + WithCommas(unpaid.size()) +
-                                      (unpaid.size() == 1 ? " trickle" : " trickles") + more);
+    head.Add("trickle payments", "nothing, for " + WithCommas(unpaid.size()) +
+                                     (unpaid.size() == 1 ? " trickle" : " trickles") + more);
   } else {
     const json& first = partials.front();
-    head.Add("in all", Text(answer, "credit") + " Cobblestones");
-    head.Add("paid while it ran",
+    head.Add("total", Text(answer, "credit") + " Cobblestones");
+    head.Add("trickle payments",
              Text(answer, "paid_by_trickles") + " for " + WithCommas(partials.size()) +
                  (partials.size() == 1 ? " trickle" : " trickles") +
                  (unpaid.empty() ? "" : ", nothing for " + WithCommas(unpaid.size()) + more));
-    head.Add("provisional",
-             Text(answer, "provisional") +
-                 (grants.empty() && reversals.empty() ? ": paid, and not decided yet" : ": it is decided"));
+    head.Add("provisional", Text(answer, "provisional") +
+                                (grants.empty() && reversals.empty() ? ", not decided yet" : ", decided"));
     head.Add("rule", "'" + Text(first, "rule") + "' of policy version " + IdText(first, "policy_version") +
-                         ", at the price of when it was sent, " + TimeText(At(first, "sent_time")));
+                         ", at the prices of the dispatch, " + TimeText(At(first, "sent_time")));
     // For a rule by the day a message counts by its time only: the mark is the number of days.
     measure = Text(first, "measure") == "none" ? "days" : Spaced(Text(first, "measure"));
   }
-  std::string text =
-      head.Take() + "\n  While it ran\n" + TrickleTable(partials, unpaid, measure) +
-      Wrapped(
-          "The mark is the most that the job has told and that may count; a trickle gets what the mark is "
-          "worth without what was paid before. One that raises no mark gets nothing.",
-          "     ");
+  std::string text = head.Take() + "\n  Trickles\n" + TrickleTable(partials, unpaid, measure) +
+                     Wrapped(
+                         "The mark is the highest valid progress of the job. A trickle pays the worth of the "
+                         "mark minus earlier payments. A trickle that does not raise the mark pays nothing.",
+                         "     ");
   if (grants.empty() && reversals.empty()) return text;
-  text += "\n  What settled it\n";
+  text += "\n  Settlement\n";
   for (const json& one : reversals) {
-    text +=
-        "     " + TimeText(At(one, "time")) + "  " + Text(one, "reason") + ": of what user " +
-        IdText(one, "user") + " was paid, " + Text(one, "made_final") + " is decided, " +
-        (Text(one, "credit") == "0.000000" ? "and all of it stays" : Text(one, "credit") + " Cobblestones");
-    text += At(one, "made_up_for_by_future_credit") == true ? ", which future credit makes up for\n" : "\n";
+    text += "     " + TimeText(At(one, "time")) + "  " + Text(one, "reason") + ": payments to user " +
+            IdText(one, "user") + ": " + Text(one, "made_final") + " final, " +
+            (Text(one, "credit") == "0.000000" ? "no reversal" : Text(one, "credit") + " Cobblestones");
+    text += At(one, "made_up_for_by_future_credit") == true ? ", offset by future credit\n" : "\n";
   }
   for (const json& one : grants) {
-    text += "     " + TimeText(At(one, "granted_at")) + "  the grant: worth " +
+    text += "     " + TimeText(At(one, "granted_at")) + "  grant: worth " +
             NumberText(std::strtod(Text(one, "credit_before_rounding").c_str(), nullptr)) +
-            " Cobblestones, without what was paid before: " + Text(one, "credit") + "\n";
+            " Cobblestones, minus earlier payments: " + Text(one, "credit") + "\n";
   }
   return text;
 }
@@ -585,13 +584,13 @@ std::string TrickleText(const json& answer) {
 std::string InvalidText(const json& judged) {
   const json& claim = At(judged, "claim");
   Fields head;
-  head.Add("granted", "nothing: the validator judged it invalid");
+  head.Add("granted", "nothing: the validator judged the result invalid");
   head.TimeOf(judged, "time", "at");
   head.Add("for", "workunit " + IdText(claim, "workunit") + ", app " + IdText(claim, "app") +
                       ", app version " + IdText(claim, "app_version") + ", host " + IdText(judged, "host"));
-  head.Add("had it been valid",
-           Has(judged, "worth") ? Text(judged, "worth") + " Cobblestones by its own claim alone"
-                                : "nothing tells: neither the validator nor the application named an amount");
+  head.Add("worth if valid", Has(judged, "worth")
+                                 ? Text(judged, "worth") + " Cobblestones, by the result's own claim"
+                                 : "unknown: neither the validator nor the application set an amount");
   return head.Take() + ClaimText(claim);
 }
 
@@ -605,7 +604,8 @@ std::string StoryText(const json& answer) {
     if (Has(answer, "pending")) {
       const json& pending = At(answer, "pending");
       const bool runs = !pending.value("has_completion", false) && !pending.value("has_validation", false);
-      story += runs ? "\n  It runs still.\n" : "\n  It waits for " + Text(pending, "waits_for") + ".\n";
+      story += runs ? "\n  The job is still running.\n"
+                    : "\n  The result waits for " + Text(pending, "waits_for") + ".\n";
     }
     return story;
   }
@@ -613,8 +613,8 @@ std::string StoryText(const json& answer) {
     return name + "\n" + InvalidText(At(answer, "judged_invalid"));
   if (grants.empty()) {
     const json& pending = At(answer, "pending");
-    return name + " has not been granted anything yet\n  it waits for " + Text(pending, "waits_for") +
-           " (host " + IdText(pending, "host") + ")\n";
+    return name + " has no grant yet\n  waits for " + Text(pending, "waits_for") + " (host " +
+           IdText(pending, "host") + ")\n";
   }
   std::string text;
   for (const json& grant : grants) text += (text.empty() ? name + "\n" : "\n") + GrantText(grant);
@@ -638,21 +638,21 @@ std::string AccountText(const json& answer) {
   // If trickles are paid.
   fields.Shown({"provisional", "shown", "opening"});
   if (Has(answer, "provisional") && Text(answer, "provisional") != "0.000000")
-    fields.Add("of it provisional", Text(answer, "provisional") + " Cobblestones, for jobs that still run");
+    fields.Add("provisional part", Text(answer, "provisional") + " Cobblestones, for running jobs");
   if (Has(answer, "shown") && Text(answer, "shown") != Text(answer, "total"))
-    fields.Add("shown",
-               Text(answer, "shown") + " Cobblestones, until future credit has made up for the difference");
+    fields.Add("shown", Text(answer, "shown") + " Cobblestones, until future credit offsets the difference");
   if (Has(answer, "opening") && Text(answer, "opening") != "0.000000")
-    fields.Add("of it before the pipeline", Text(answer, "opening") + " Cobblestones");
+    fields.Add("opening balance", Text(answer, "opening") + " Cobblestones");
   fields.Shown({"estimates"});
   const json& estimates = At(answer, "estimates");
   if (Has(answer, "estimates")) {
-    fields.Add("estimated", Text(estimates, "credit") + " Cobblestones, of it not granted " +
-                                Text(estimates, "provisional"));
+    fields.Add("estimated", Text(estimates, "credit") +
+                                " Cobblestones, not granted yet: " + Text(estimates, "provisional"));
     if (Has(estimates, "shown"))
-      fields.Add("shown with that", Text(estimates, "shown") + " Cobblestones; only a correction lowers it");
+      fields.Add("shown total", Text(estimates, "shown") +
+                                    " Cobblestones, with estimates; only corrections lower this total");
     fields.Add("run time", Text(estimates, "run_time") + " s in " + Text(estimates, "jobs") +
-                               " jobs, of it failed " + Text(estimates, "failed_run_time") + " s in " +
+                               " jobs, failed: " + Text(estimates, "failed_run_time") + " s in " +
                                Text(estimates, "failed_jobs"));
   }
   fields.Of(answer, "grants", "granted results");
@@ -669,11 +669,10 @@ std::string AccountText(const json& answer) {
   }
   fields.Shown({"into", "merged"});
   if (Has(answer, "into"))
-    fields.Add(
-        At(answer, "merged") == true ? "has become" : "is to become",
-        "host " + IdText(answer, "into") +
-            (At(answer, "merged") == true ? "" : ", as soon as that one is known as the same owner's"));
-  fields.Of(answer, "hosts_joined", "hosts that have become it");
+    fields.Add(At(answer, "merged") == true ? "merged into" : "to be merged into",
+               "host " + IdText(answer, "into") +
+                   (At(answer, "merged") == true ? "" : ", when that host is known to have the same owner"));
+  fields.Of(answer, "hosts_joined", "merged hosts");
   fields.Rest(answer);
   text += fields.Take();
 
@@ -686,7 +685,7 @@ std::string AccountText(const json& answer) {
     days.Add(
         {UtcText(Double(At(day, "day")) * 86400).substr(0, 10), Text(day, "grants"), Text(day, "total")});
   if (!days.empty()) text += "\n" + days.Take();
-  Table reported({"<day", "jobs", "run time", "failed jobs", "their run time", "estimated credit"});
+  Table reported({"<day", "jobs", "run time", "failed jobs", "failed run time", "estimated credit"});
   for (const json& day : At(estimates, "days"))
     reported.Add({UtcText(Double(At(day, "day")) * 86400).substr(0, 10), Text(day, "jobs"),
                   Text(day, "run_time"), Text(day, "failed_jobs"), Text(day, "failed_run_time"),
@@ -716,10 +715,10 @@ std::string HostVersionText(const json& answer) {
     };
     with_variance("et", "elapsed / estimate", " (s per FLOP)");
     with_variance("turnaround", "turnaround", " (s)");
-    fields.Of(row, "flops_estimate", "so its speed is about", "FLOP/s");
+    fields.Of(row, "flops_estimate", "estimated speed", "FLOP/s");
     fields.Of(row, "consecutive_valid", "consecutive valid");
     fields.Of(row, "error_rate", "error rate");
-    fields.Of(row, "max_jobs_per_day", "most jobs per day");
+    fields.Of(row, "max_jobs_per_day", "max jobs per day");
     fields.Of(row, "jobs_today", "jobs today");
     fields.Of(row, "scale_probation", "on scale probation");
     fields.TimeOf(row, "host_scale_time", "host scale from");
@@ -760,14 +759,13 @@ std::string ScalesText(const json& answer) {
 
 std::string TasksText(const json& answer) {
   Fields fields;
-  fields.Of(answer, "lag", "records that wait");
+  fields.Of(answer, "lag", "waiting records");
   fields.Of(answer, "grants", "records in the ledger");
   fields.Of(answer, "refused", "refused");
   const json& log = At(answer, "log");
   if (log.is_object()) {
-    fields.Add("log since it was opened", Text(log, "records") + " records in " + Text(log, "units") +
-                                              " units, " + Text(log, "syncs") + " syncs (" +
-                                              Text(log, "sync_seconds") + " s)");
+    fields.Add("log since opening", Text(log, "records") + " records in " + Text(log, "units") + " units, " +
+                                        Text(log, "syncs") + " syncs (" + Text(log, "sync_seconds") + " s)");
     fields.Add("log on disk", Text(log, "disk_bytes") + " bytes");
   }
   fields.Rest(answer);
@@ -793,14 +791,14 @@ std::string KafkaTasksText(const json& answer) {
       standbys += (standbys.empty() ? "" : ", ") + Text(one, "worker") + " -" + Text(one, "commits_behind");
     if (Has(task, "problem"))
       problems += "  slot " + IdText(task, "slot") + ": " + Text(task, "problem") + "\n";
-    table.Add({IdText(task, "slot"), Has(task, "worker") ? Text(task, "worker") : "nobody",
+    table.Add({IdText(task, "slot"), Has(task, "worker") ? Text(task, "worker") : "none",
                Has(task, "phase") ? Text(task, "phase") : "", Text(task, "lag"), Text(task, "commits"),
                Text(task, "committed"), Text(task, "state_written"), Text(task, "checkpoint"),
                Text(task, "commits_executed_again"), Text(task, "hash").substr(0, 12), standbys,
                Text(task, "role")});
   }
   std::string alarms;
-  Table workers({"<worker", "silent for s", "records", "commits", "aborts", "producers", "fenced others"});
+  Table workers({"<worker", "silent, s", "records", "commits", "aborts", "producers", "others fenced"});
   for (const json& one : At(answer, "workers")) {
     char silent[32];
     std::snprintf(silent, sizeof silent, "%.1f", Double(At(one, "silent_for_s")));
@@ -810,7 +808,7 @@ std::string KafkaTasksText(const json& answer) {
       alarms += "  " + Text(one, "worker") + ": " + Text(alarm, "text") + "\n";
   }
   return table.Take() + "\n" + workers.Take() + (problems.empty() ? "" : "\nstopped:\n" + problems) +
-         (alarms.empty() ? "" : "\nmuch is refused:\n" + alarms);
+         (alarms.empty() ? "" : "\nmany refusals:\n" + alarms);
 }
 
 std::string AuditText(const json& answer) {
@@ -818,7 +816,7 @@ std::string AuditText(const json& answer) {
   const json problems = At(answer, "problems");
   if (rest.is_object()) rest.erase("problems");
   std::string text = AnyText(rest, "  ");
-  if (problems.empty()) return text + "No problem found: every number follows from what is recorded.\n";
+  if (problems.empty()) return text + "No problems found: every number follows from the recorded inputs.\n";
   text += WithCommas(problems.size()) + (problems.size() == 1 ? " problem:\n" : " problems:\n");
   for (const json& problem : problems)
     text += problem.is_object() ? AnyText(problem, "  ") + "\n" : "  " + NumberText(problem) + "\n";
@@ -827,8 +825,9 @@ std::string AuditText(const json& answer) {
 
 std::string RefusedListText(const json& answer) {
   const json& list = At(answer, "refused");
-  if (list.empty()) return "nothing refused from there on; " + Text(answer, "all") + " refused in all\n";
-  Table table({"number", "<reason", "<came from", "<detail"});
+  if (list.empty())
+    return "no refused records from this number on; " + Text(answer, "all") + " refused records in total\n";
+  Table table({"number", "<reason", "<source", "<detail"});
   for (const json& one : list) {
     const std::string place = Has(one, "source") ? Text(one, "source") + " line " + IdText(one, "line")
                                                  : Text(one, "topic") + "/" + IdText(one, "partition") + "/" +
@@ -836,7 +835,7 @@ std::string RefusedListText(const json& answer) {
     table.Add({IdText(one, "number"), Text(one, "reason"), place, Text(one, "detail")});
   }
   return table.Take() + "\n" + Text(answer, "all") +
-         " refused in all. One of them whole: refused show NUMBER\n";
+         " refused records in total. Details: cobblestone refused show NUMBER\n";
 }
 
 std::string RefusedText(const json& answer) {

@@ -55,7 +55,7 @@ Result<ExpectedGrants> ReadExpectedGrants(const std::string& path) {
     const auto bad = [&] {
       return Status::InvalidArgument(
           path + " line " + std::to_string(number) +
-          " is no output of a golden scenario; name the .exact.jsonl.gz of the input");
+          " is not output of a golden scenario; use the .exact.jsonl.gz of the input");
     };
     const nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
     if (!json.is_object()) return bad();
@@ -85,7 +85,7 @@ Result<GoldenComparison> CompareWithGolden(Engine& engine, ProjectId project,
       wire::Grant grant;
       if (!wire::DecodeGrant(record, &grant)) {
         bad = Status::Corrupted("grant " + std::to_string(offset) + " of partition " +
-                                std::to_string(partition) + " does not decode");
+                                std::to_string(partition) + " cannot be decoded");
         return false;
       }
       if (grant.head.project != project || grant.head.kind != wire::GrantKind::kFinal) return true;
@@ -93,7 +93,7 @@ Result<GoldenComparison> CompareWithGolden(Engine& engine, ProjectId project,
       comparison.micro += grant.head.credit_micro;
       const auto found = expected.find(result);
       if (found == expected.end()) {
-        Differs(comparison, result, "granted " + Digits(grant.detail.credit) + ", BOINC grants it nothing");
+        Differs(comparison, result, "granted " + Digits(grant.detail.credit) + ", BOINC grants nothing");
       } else if (missing.erase(result) == 0) {
         Differs(comparison, result, "was granted twice");
       } else if (!SameBits(found->second, grant.detail.credit)) {

@@ -39,7 +39,8 @@ Result<Schedule> Schedule::Parse(std::string_view text) {
   }
   return Status::InvalidArgument(
       "'" + std::string(text) +
-      "' is no schedule: a time of day (UTC) as 03:30, or a period as 24h, 30m, 90s");
+      "' is not a schedule; use a time of day (UTC) such as 03:30, or a period such as 24h, "
+      "30m, 90s");
 }
 
 std::int64_t Schedule::NextTry(std::int64_t now, std::int64_t last) const {

@@ -16,36 +16,34 @@ namespace cobblestone {
 namespace {
 
 constexpr const char* kAbout =
-    "Cobblestone: a project's events in, exact credit out, each grant explainable.\n";
+    "Cobblestone computes exact, explainable credit from the events of a BOINC project.\n";
 
 constexpr const char* kFooter =
     "First steps:\n"
-    "  cobblestone demo                                  real data, compared with BOINC's own numbers\n"
-    "  cobblestone config --default > cobblestone.yaml   every option with its range and reason\n"
+    "  cobblestone demo                                  processes real data and compares "
+    "it with BOINC's own grants\n"
+    "  cobblestone config --default > cobblestone.yaml   every option with its default, range and reason\n"
     "  cobblestone run --config cobblestone.yaml         the pipeline, until SIGTERM\n"
     "  cobblestone ingest events.jsonl --config cobblestone.yaml\n"
-    "  cobblestone explain 4711 --config cobblestone.yaml\n"
-    "\n"
-    "A data directory is named by --config (data_directory in the file) or --data; it belongs to one\n"
-    "process at a time. While `run` has it, everything else goes through its socket; else the verb opens\n"
-    "it itself.\n"
-    "\n"
+    "  cobblestone explain 4711 --config cobblestone.yaml\n\n"
+    "--config (data_directory in the file) or --data names the data directory. One process at a time owns a\n"
+    "data directory. While `run` owns the directory, other verbs connect to its socket; otherwise a verb\n"
+    "opens the directory itself.\n\n"
     "Exit codes:\n"
-    "   0  all is well\n"
-    "   1  it worked, and something was found: lines refused, a number that differs\n"
-    "   2  the command line, the configuration or the file that was named must be changed\n"
-    "   3  there is no such result, account, file or directory\n"
-    "   4  cannot be reached, or another process holds it: the same may work later\n"
-    "   5  stored bytes are not what was written: see the message; nothing was changed\n"
-    "  70  the program could not go on\n"
-    "  74  the disk takes no more, or a write to the log failed; what was acknowledged is safe\n"
-    "\n"
-    "cobblestone VERB --help tells each verb's options and examples.";
+    "   0  success\n"
+    "   1  completed with findings: refused lines, or numbers that differ\n"
+    "   2  invalid command line, configuration or input file\n"
+    "   3  the result, account, file or directory does not exist\n"
+    "   4  not reachable, or locked by another process; a retry can succeed\n"
+    "   5  stored data is corrupted; see the message; nothing was changed\n"
+    "  70  internal error\n"
+    "  74  the disk is full, or a write to the log failed; acknowledged data is safe\n\n"
+    "cobblestone VERB --help shows the options and examples of a verb.";
 
 // Handles exceptions that no handler catches: no memory or threads while threads are started or ended. A core
 // dump would not help; acknowledged data is safe.
 [[noreturn]] void EndOfMeans() {
-  const char* why = "no more memory or threads were to be had";
+  const char* why = "out of memory or threads";
   static char text[512];
   if (const std::exception_ptr thrown = std::current_exception()) {
     try {
@@ -57,9 +55,9 @@ constexpr const char* kFooter =
     } catch (...) {
     }
   }
-  std::fprintf(stderr,
-               "cobblestone: cannot go on: %s; see the limits of memory and processes (ulimit, cgroup)\n",
-               why);
+  std::fprintf(
+      stderr, "cobblestone: cannot continue: %s; check the limits of memory and processes (ulimit, cgroup)\n",
+      why);
   std::_Exit(kExitInternal);
 }
 
@@ -105,8 +103,8 @@ int Main(int argc, char** argv) {
   // For a misspelt verb CLI11 would report that a verb is missing.
   const auto is_first = [&](const CLI::App* verb) { return verb->get_name() == argv[1]; };
   if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_first).empty()) {
-    return TellError(Status::InvalidArgument(std::string("there is no verb '") + argv[1] +
-                                             "'; `cobblestone --help` lists them"));
+    return TellError(Status::InvalidArgument(std::string("unknown verb '") + argv[1] +
+                                             "'; `cobblestone --help` lists the verbs"));
   }
   try {
     app.parse(argc, argv);

@@ -116,7 +116,7 @@ bool CoordinatorStage::IsNews(const RecordView& record, const wire::Event& event
     if (before.id != word.id) continue;
     if (before.hash != word.hash)
       wire::Refuse(record, event.head.project, RefusalReason::kDuplicateWithOtherContents,
-                   "another event of this kind and subject with this id", out);
+                   "another event of this kind and subject has this id", out);
     return false;
   }
   return true;
@@ -170,7 +170,7 @@ void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
     }
     case wire::EventKind::kValidatorRestart: {
       if (projects_.Find(ProjectKey(project)) == nullptr)
-        return wire::Refuse(record, project, RefusalReason::kUnknownApp, "a project without apps", out);
+        return wire::Refuse(record, project, RefusalReason::kUnknownApp, "the project has no apps", out);
       DropSamples(project);
       ProjectState& state = projects_.Mutable(ProjectKey(project));
       Remember(record, *event, state);
@@ -209,7 +209,7 @@ void CoordinatorStage::OnEvent(const RecordView& record, Emitter& out) {
     }
     default:
       return wire::Refuse(record, project, RefusalReason::kNotSupported,
-                          "an event of this kind does not belong on this topic", out);
+                          "events of this kind are not allowed on this topic", out);
   }
 }
 
@@ -220,7 +220,7 @@ void CoordinatorStage::OnProfile(const RecordView& record, const wire::EventHead
     const wire::Standing standing = wire::StandingOf(word, before->word);
     if (standing == wire::Standing::kOtherContents)
       return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
-                          "another profile of the project with this id", out);
+                          "another profile of the project has this id", out);
     if (standing != wire::Standing::kNews) return;
   }
   profiles_.Mutable(ProjectKey(head.project)) = {.word = word, .profile = std::move(profile)};
@@ -237,7 +237,7 @@ void CoordinatorStage::OnName(const RecordView& record, const wire::EventHead& h
   const wire::Standing url = wire::StandingOf(word, before.url_word);
   if (name == wire::Standing::kOtherContents || url == wire::Standing::kOtherContents)
     return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
-                        "another name of the project with this id", out);
+                        "another name of the project has this id", out);
   const bool new_name = !told.name.empty() && name == wire::Standing::kNews;
   const bool new_url = !told.url.empty() && url == wire::Standing::kNews;
   if (!new_name && !new_url) return;
@@ -289,9 +289,9 @@ void CoordinatorStage::EmitMark(wire::Mark mark, Emitter& out) {
 void CoordinatorStage::OnSamples(const RecordView& record, Emitter& out) {
   wire::SampleSource source;
   if (!wire::DecodeSampleSource(record.value, &source))
-    return out.Fail(Status::Corrupted("a batch of samples does not decode"));
+    return out.Fail(Status::Corrupted("a batch of samples cannot be decoded"));
   if (source.partition >= options_.partitions)
-    return out.Fail(Status::Corrupted("samples of a partition that there is not"));
+    return out.Fail(Status::Corrupted("samples of an unknown partition"));
   if (source.passed_mark != 0) {
     std::vector<std::uint32_t> waiting;
     projects_.ForEach([&](const Key& key, const ProjectState& state) {
@@ -304,7 +304,7 @@ void CoordinatorStage::OnSamples(const RecordView& record, Emitter& out) {
     return;
   }
   if (projects_.Find(ProjectKey(source.project)) == nullptr)
-    return out.Fail(Status::Corrupted("samples of a project that there is not"));
+    return out.Fail(Status::Corrupted("samples of an unknown project"));
   ProjectState& state = projects_.Mutable(ProjectKey(source.project));
   PendingSamples& row =
       pending_.Mutable({.project = source.project.value, .id = state.next_batch++, .sub = source.partition});
@@ -328,7 +328,7 @@ void CoordinatorStage::ApplyTicks(ProjectId project, std::uint32_t source, std::
       keys.push_back(key);
       ProjectId named;
       if (!wire::DecodeSampleBatch(row.bytes, &named, &samples_))
-        pending_.Damaged(key, "a batch of samples in it does not decode");
+        pending_.Damaged(key, "a batch of samples in the row cannot be decoded");
     });
     std::sort(samples_.begin(), samples_.end(), SampleOrder);
     std::sort(keys.begin(), keys.end());

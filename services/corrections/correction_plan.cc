@@ -70,12 +70,13 @@ bool CorrectedByHand(const std::vector<ResultRecord>& records) {
                      [](const ResultRecord& one) { return one.event != 0 && !one.while_running(); });
 }
 std::string NeverThere(AppId app, std::uint32_t version) {
-  return "prices by version " + std::to_string(version) + " of the policy of app " +
-         std::to_string(app.value) + ", which there never was";
+  return "uses unknown version " + std::to_string(version) + " of the policy of app " +
+         std::to_string(app.value);
 }
 
 constexpr const char* kByHand =
-    "its job still runs, and what it was paid was corrected by hand: ask again when it is decided";
+    "the job is still running, and an operator has corrected its payments: run the command "
+    "again after the decision of the job";
 
 }  // namespace
 
@@ -390,11 +391,12 @@ void CorrectionReader::PlanResult(ResultId id, const LedgerResult& result, Corre
   const auto problem = [&](std::string why) { plan.problems.emplace_back(id, std::move(why)); };
   if (request_.target == wire::TargetKind::kAppVersion && !result.version)
     return problem(
-        "its trickles alone were paid, by an earlier program that did not say for which app version: "
-        "if it is one of them, name the result");
+        "only the trickles of the result were paid, by an earlier program that did not record "
+        "the app version: if the result is of this app version, select it with --result");
   if (result.unnamed)
     return problem(
-        "its user was never named, so that its host alone has the credit: nothing to take it from");
+        "the user of the result is unknown, so only the host has the credit, and there is no "
+        "user account to correct");
   if (request_.policy_version == 0) {
     for (const auto& [owner, records] : result.owners) {
       if (request_.judged_invalid) break;
@@ -454,8 +456,10 @@ void CorrectionReader::PlanReinstatement(ResultId id, const LedgerResult& result
     return one.while_running() && one.kind == wire::GrantKind::kReversal && one.micro < 0;
   });
   if (taken_while_running) {
-    plan.problems.emplace_back(id,
-                               "a part of it was reversed while its job still ran: that is not reinstated");
+    plan.problems.emplace_back(
+        id,
+        "a part of the result was reversed while its job was running; such a reversal cannot "
+        "be reinstated");
     return;
   }
   for (const TeamShare& share : SharesOf(result, owner)) {
@@ -472,39 +476,43 @@ void CorrectionReader::PlanReinstatement(ResultId id, const LedgerResult& result
 
 std::string CorrectionReader::CannotReinstate(const LedgerResult& result) {
   if (result.invalid.size() > 1)
-    return "it was judged invalid on " + std::to_string(result.invalid.size()) +
-           " hosts, and the ledger does not tell whose it is";
+    return "the result was judged invalid on " + std::to_string(result.invalid.size()) +
+           " hosts, so the owner is ambiguous";
   if (result.final)
-    return "it was judged invalid on host " + std::to_string(result.invalid.begin()->first.host.value) +
-           ", and has its grant on host " + std::to_string(result.final->head.host.value);
-  if (result.Runs()) return "it was judged invalid, and its job runs again: ask again when it is decided";
+    return "the result was judged invalid on host " +
+           std::to_string(result.invalid.begin()->first.host.value) + ", but has its grant on host " +
+           std::to_string(result.final->head.host.value);
+  if (result.Runs())
+    return "the result was judged invalid, and its job is running again: run the command again "
+           "after the decision of the job";
   for (const auto& [owner, records] : result.owners)
     if (std::any_of(records.begin(), records.end(), [](const ResultRecord& one) { return one.event != 0; }))
-      return "what its trickles were paid was corrected by an operator: that is not reinstated";
+      return "an operator has corrected the trickle payments of the result, so the result cannot be "
+             "reinstated";
   return {};
 }
 
 std::optional<credit::MicroCredit> CorrectionReader::NamedWorth(const wire::Grant& invalid,
                                                                 std::string* problem) {
   if (credit::TellsWorth(*invalid.claim)) {
-    *problem = "its price is no number that can be granted";
+    *problem = "the price of the result is out of range";
     return std::nullopt;
   }
   if (!request_.credit) {
     unnamed_ = true;
     *problem =
-        "its policy is assigned, and neither the validator nor the application said what it is worth: "
-        "name the amount with --credit";
+        "the policy is assigned, and neither the validator nor the application set an amount: "
+        "set the amount with --credit";
     return std::nullopt;
   }
   named_ = true;
   bool ok = true;
   const credit::MicroCredit micro = credit::RoundToMicro(*request_.credit, &ok);
   const double cap = invalid.detail.max_granted_credit;
-  if (!ok) *problem = "the amount of --credit is more than the ledger can hold";
+  if (!ok) *problem = "the amount of --credit exceeds the range of the ledger";
   if (cap > 0 && *request_.credit > cap)
-    *problem = "the amount of --credit is more than the project's limit of then, " +
-               view::MicroText(credit::RoundToMicro(cap)) + " Cobblestones: name at most that";
+    *problem = "the amount of --credit exceeds the project's limit at that time, " +
+               view::MicroText(credit::RoundToMicro(cap)) + " Cobblestones: use a smaller amount";
   return problem->empty() ? std::optional(micro) : std::nullopt;
 }
 
@@ -519,7 +527,7 @@ void CorrectionReader::PlanInvalid(ResultId id, const LedgerResult& result, Corr
       if (request_.judged_invalid)
         plan.unchanged += 1;
       else if (!planned)
-        plan.problems.emplace_back(id, "it was judged invalid, and is reinstated already");
+        plan.problems.emplace_back(id, "the result was judged invalid, and is already reinstated");
       return;
     }
   std::string problem = CannotReinstate(result);
@@ -563,7 +571,7 @@ void CorrectionReader::PlanRunning(ResultId id, const LedgerResult& result, Corr
     return;
   }
   RunningAnew anew = PriceRunning(result, view(), request_.policy_version);
-  if (!anew.problem.empty()) return problem("its job still runs: " + anew.problem);
+  if (!anew.problem.empty()) return problem("the job is still running: " + anew.problem);
   wire::JobRepricing repricing{.host = anew.shares.front().owner.host,
                                .result = id,
                                .reason = request_.reason,
@@ -607,9 +615,10 @@ std::string CorrectionReader::WrongPrice(const LedgerResult& result, const Resul
       if (shares[i].entry.team == priced.team) expected = each[i] + shares[i].taken;
     if (anew.problem.empty() && expected == after) return {};
     if (wrong.empty())
-      wrong = "makes it " + std::to_string(static_cast<long long>(after)) + " micro-credits" + by +
-              (anew.problem.empty() ? ", which makes it " + std::to_string(static_cast<long long>(expected))
-                                    : ", by which there is no price of it: " + anew.problem);
+      wrong = "gives " + std::to_string(static_cast<long long>(after)) + " micro-credits" + by +
+              (anew.problem.empty()
+                   ? ", but that version gives " + std::to_string(static_cast<long long>(expected))
+                   : ", but that version gives no price: " + anew.problem);
     // The last record may be newer than the operator's plan.
     const auto covered =
         std::find_if(then.covered.rbegin(), then.covered.rend(),
@@ -649,20 +658,20 @@ std::string CorrectionReader::WrongRunningPrice(const LedgerResult& result, cons
     }
   }
   const RunningAnew anew = PriceRunning(then, view(), priced.policy_version);
-  if (!anew.problem.empty()) return "prices" + by + ", by which there is no price of it: " + anew.problem;
+  if (!anew.problem.empty()) return "prices" + by + ", but that version gives no price: " + anew.problem;
   const auto share = std::find_if(anew.shares.begin(), anew.shares.end(), [&](const RunningShareAnew& one) {
     return one.owner == owner && one.now.entry.team == priced.team;
   });
-  if (share == anew.shares.end()) return "prices what this owner and team had nothing of";
+  if (share == anew.shares.end()) return "prices a job without payments to this owner and team";
   const PaidSums& sums = share->now.sums;
   if (sums.paid - sums.taken != priced.before)
-    return "rests on " + std::to_string(priced.before) + " micro-credits, and the ledger had " +
+    return "is based on " + std::to_string(priced.before) + " micro-credits, but the ledger had " +
            Digits(sums.paid - sums.taken);
   if (share->paid != priced.paid || share->taken != priced.taken ||
       priced.micro != priced.paid - priced.taken - priced.before || priced.provisional != priced.micro)
-    return "makes it " + std::to_string(priced.paid) + " micro-credits, of which " +
-           std::to_string(priced.taken) + " were taken back," + by + ", which makes it " +
-           std::to_string(share->paid) + " and " + std::to_string(share->taken);
+    return "gives " + std::to_string(priced.paid) + " micro-credits, minus " + std::to_string(priced.taken) +
+           " reversed," + by + ", but that version gives " + std::to_string(share->paid) + " and " +
+           std::to_string(share->taken);
   return {};
 }
 
@@ -688,10 +697,11 @@ struct Net {
 std::string WrongReinstatement(const ResultRecord& record, const Net& net) {
   if (!record.reinstates()) return {};
   if (record.micro != -net.taken)
-    return "gives " + std::to_string(record.micro) + " micro-credits back, and reversals had taken " +
+    return "gives " + std::to_string(record.micro) + " micro-credits back, but reversals had taken " +
            Digits(-net.taken);
   if (((record.flags & credit::kGrantRecounts) != 0) != net.uncounted)
-    return net.uncounted ? "does not make the result count again" : "counts a result again that counts";
+    return net.uncounted ? "does not make the result count again"
+                         : "counts a result again that is already counted";
   return {};
 }
 
@@ -699,14 +709,14 @@ std::string WrongReinstatement(const ResultRecord& record, const Net& net) {
 std::string WrongWhileRunning(const ResultRecord& record, const Net& net, credit::MicroTotal provisional) {
   const credit::MicroTotal sum = net.sums.SumOf(record);
   if (!net.paid.contains(sum))
-    return "takes back up to " + Digits(sum) + " micro-credits of what a job had paid, and the ledger had " +
+    return "reverses up to " + Digits(sum) + " micro-credits of trickle payments, but the ledger had " +
            Digits(net.sums.paid);
   const credit::MicroTotal more = net.sums.MoreBy(record);
   if (-record.micro != more || record.before != more || record.provisional != record.micro)
-    return "takes " + Digits(-record.micro) + " micro-credits back, and of " + Digits(sum) + " were " +
-           Digits(sum - more) + " taken before";
+    return "takes " + Digits(-record.micro) + " micro-credits back, but of " + Digits(sum) + " were " +
+           Digits(sum - more) + " already taken";
   if (-record.micro > provisional)
-    return "takes " + Digits(-record.micro) + " micro-credits back, and its job had " + Digits(provisional);
+    return "takes " + Digits(-record.micro) + " micro-credits back, but the job had " + Digits(provisional);
   return {};
 }
 
@@ -717,10 +727,10 @@ std::string WrongWhileRunning(const ResultRecord& record, const Net& net, credit
 std::string CorrectionReader::WrongFirstCredit(const LedgerResult& result, const ResultOwner& owner,
                                                const ResultRecord& record) const {
   const auto invalid = result.invalid.find(owner);
-  if (invalid == result.invalid.end()) return "reinstates a result that nobody judged invalid";
-  if (result.final) return "reinstates a result that has its grant";
+  if (invalid == result.invalid.end()) return "reinstates a result that was not judged invalid";
+  if (result.final) return "reinstates a result that already has a grant";
   if (!record.reinstates() || (record.flags & credit::kGrantRecounts) == 0 || record.before != 0)
-    return "does not give a result its first credit";
+    return "does not give the first credit of the result";
   credit::MicroTotal first = 0;
   credit::MicroTotal late = 0;
   for (const auto& [other, records] : result.owners)
@@ -728,13 +738,13 @@ std::string CorrectionReader::WrongFirstCredit(const LedgerResult& result, const
       first += one.of_invalid() ? 1 : 0;
       if (one.partial() && one.late()) late += one.micro;
     }
-  if (first != 1) return "reinstates what was reinstated before";
+  if (first != 1) return "reinstates a result that is already reinstated";
   ReplicaGrants like;
   if (record.like_result) {
     const auto replica = replicas_.find(record.like_result.value);
     if (replica == replicas_.end() || replica->second.claim->workunit != result.workunit)
-      return "gives what result " + std::to_string(record.like_result.value) +
-             " was granted, which is no granted result of its workunit";
+      return "gives the grant of result " + std::to_string(record.like_result.value) +
+             ", which is not a granted result of the same workunit";
     like.insert(*replica);
   }
   const auto worth = WorthOfInvalid(invalid->second, like);
@@ -742,13 +752,13 @@ std::string CorrectionReader::WrongFirstCredit(const LedgerResult& result, const
   if (!worth)  // the operator has named the amount
     return cap > 0 && record.micro > credit::RoundToMicro(cap)
                ? "gives " + std::to_string(record.micro) +
-                     " micro-credits, more than the project's limit of then"
+                     " micro-credits, more than the project's limit at that time"
                : "";
   const credit::MicroTotal least = std::max<credit::MicroTotal>(worth->micro - PaidByTrickles(result), 0);
   const credit::MicroTotal most =
       std::max<credit::MicroTotal>(worth->micro - PaidByTrickles(result) + late, 0);
   if (record.micro < least || record.micro > most)
-    return "gives " + std::to_string(record.micro) + " micro-credits, and the result would have got " +
+    return "gives " + std::to_string(record.micro) + " micro-credits, but the result is worth " +
            Digits(most);
   return {};
 }
@@ -795,14 +805,16 @@ std::vector<std::string> CorrectionReader::WrongCorrections() {
           continue;
         }
         if (record.event != 0 && !net.since.contains(record.before))
-          wrong.push_back(which + " rests on " + std::to_string(record.before) +
-                          " micro-credits, and the ledger had " + Digits(net.micro));
+          wrong.push_back(which + " is based on " + std::to_string(record.before) +
+                          " micro-credits, but the ledger had " + Digits(net.micro));
         if (record.event != 0 && record.kind == wire::GrantKind::kReversal && record.micro != -record.before)
           wrong.push_back(which + " takes " + std::to_string(-record.micro) + " of " +
                           std::to_string(record.before) + " micro-credits back");
         if (record.event != 0 && provisional != 0)
-          wrong.push_back(which +
-                          " was made while its job ran, and its decision settled once more what it took");
+          wrong.push_back(
+              which +
+              " was made while the job was running, and the decision of the job settled the reversed "
+              "amount again");
         if (std::string why = WrongReinstatement(record, net); !why.empty())
           wrong.push_back(which + " " + why);
         if (record.kind == wire::GrantKind::kRepricing && !record.reinstates() && provisional == 0)
@@ -832,20 +844,21 @@ Result<CorrectionPlan> CorrectionReader::Plan() {
     if (by_version && result.version && result.version->value != request_.id) continue;
     if (request_.policy_version != 0 && view().FindPolicy(result.app, request_.policy_version) == nullptr)
       return Status::InvalidArgument("app " + std::to_string(result.app.value) + " of project " +
-                                     std::to_string(request_.project.value) + " never had version " +
-                                     std::to_string(request_.policy_version) + " of a policy");
+                                     std::to_string(request_.project.value) + " never had policy version " +
+                                     std::to_string(request_.policy_version));
     ++plan.results;
     PlanResult(ResultId(id), result, plan);
   }
   if (plan.results == 0)
-    return Status::NotFound(ReinstatesInvalid()
-                                ? "the ledger has neither credit of what is asked for nor a result that was "
-                                  "judged invalid (of those judged before rules version 10 it has no record)"
-                                : "the ledger has no credit of what is asked for");
+    return Status::NotFound(
+        ReinstatesInvalid()
+            ? "the ledger has no matching credit and no matching result judged invalid (results "
+              "judged before rules version 10 are not recorded)"
+            : "the ledger has no matching credit");
   if (request_.reinstates && request_.credit && !named_)
     return Status::InvalidArgument(
-        "--credit is for results of policy assigned that were judged invalid and "
-        "whose worth nothing tells: here is none, so leave it out");
+        "--credit is only for results of policy assigned that were judged invalid and have no "
+        "amount. No such result was selected: remove --credit");
   // A single requested result: an error. Among many results, the others are still corrected.
   if (request_.target == wire::TargetKind::kResult && request_.reinstates && plan.corrections.empty() &&
       plan.problems.size() == 1 && (named_ || (unnamed_ && !request_.credit)))

@@ -28,7 +28,7 @@ std::optional<MicroCredit> GrantAnew(const LedgerResult& result, const ReplicaGr
              (one.second.head.flags & credit::kGrantLate) == 0;
     });
     if (on_time == replicas.end()) {
-      *problem = "it was late, and of its workunit's other results none was granted anything";
+      *problem = "the result was late, and no other result of its workunit has a grant";
       return std::nullopt;
     }
     grant = &on_time->second;
@@ -102,7 +102,8 @@ Granted GrantedTo(const std::vector<ResultRecord>& records) {
 std::string TakenBack(const LedgerResult& result) {
   for (const auto& [owner, records] : result.owners)
     if (std::any_of(records.begin(), records.end(), [](const auto& one) { return one.of_invalid(); }))
-      return "it was judged invalid and reinstated by an operator, at the price of when it was judged";
+      return "the result was judged invalid and reinstated by an operator, at the price of the time "
+             "of the judgement";
   if (result.final) {
     const wire::GrantHead& final = result.final->head;
     const auto own = result.owners.find({final.host, final.user});
@@ -110,11 +111,11 @@ std::string TakenBack(const LedgerResult& result) {
     const std::vector<TeamShare> shares = SharesOf(result, own->first);
     const bool uncounted =
         std::any_of(shares.begin(), shares.end(), [](const TeamShare& one) { return one.uncounted; });
-    return uncounted ? "its grant was taken back" : "";
+    return uncounted ? "the grant was reversed" : "";
   }
   for (const auto& [owner, records] : result.owners)
     for (const TeamShare& share : SharesOf(result, owner))
-      if (share.taken != 0) return "what its trickles were paid was taken back";
+      if (share.taken != 0) return "the trickle payments were reversed";
   return "";
 }
 
@@ -318,14 +319,14 @@ BroughtAnew BringAnew(const LedgerResult& result, const ReplicaGrants& replicas,
   for (const auto& [owner, records] : result.owners) {
     for (const ResultRecord& record : records)
       if (record.partial() && record.variety >= result.prices.size())
-        return cannot("the ledger has not the price of its trickles");
+        return cannot("the ledger does not have the price of the trickles");
     const Granted& its = granted[owner] = GrantedTo(records);
     late += its.late;
     paid += its.paid ? 1 : 0;
     paid_late += its.late != 0 ? 1 : 0;
     taken = taken || its.taken;
   }
-  if (!result.final && result.prices.empty()) return cannot("it got no grant that could be priced");
+  if (!result.final && result.prices.empty()) return cannot("the result has no grant to reprice");
   if (auto why = TakenBack(result); !why.empty()) return cannot(std::move(why));
   std::string problem;
   std::optional<MicroCredit> grant = 0;
@@ -341,7 +342,7 @@ BroughtAnew BringAnew(const LedgerResult& result, const ReplicaGrants& replicas,
   for (const auto& [owner, its] : granted)
     if (its.late != 0) of_late.insert(owner);
   if (!result.prices.empty()) {
-    if (result.resent) return cannot("it was sent more than once, and paid for trickles each time");
+    if (result.resent) return cannot("the result was sent more than once, with trickle payments each time");
     const credit::PolicyVersion* then = view.FindPolicy(result.app, result.prices[0].second.rule_version);
     if (then == nullptr) return cannot(kVersionUnknown);
     const credit::PolicyVersion* in_force = view.FindPolicy(result.app, result.VersionInForce());
@@ -355,10 +356,11 @@ BroughtAnew BringAnew(const LedgerResult& result, const ReplicaGrants& replicas,
     if (late_now != late && !result.covered.empty() &&
         (of_late.size() > 1 || !granted.contains(*of_late.begin())))
       return cannot(
-          "a trickle behind the decision, which its grant covered, is worth more than that by that version");
+          "a trickle after the decision, which the grant covered, is worth more than the grant "
+          "by this version");
     if ((now.before != was.before && (paid > 1 || taken)) || (late_now != late && paid_late > 1)) {
       if (result.owners.begin()->first.host != result.owners.rbegin()->first.host)
-        return cannot("its trickles were paid to several owners, of several hosts");
+        return cannot("the trickles were paid to several owners of several hosts");
       const TrickleSpans spans = SpansAnew(result, *then, *view.FindPolicy(result.app, version));
       if (!spans.problem.empty()) return cannot(spans.problem);
       own = OwnOf(spans, *grant);

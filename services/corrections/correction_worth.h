@@ -167,7 +167,7 @@ std::optional<InvalidWorth> WorthOfInvalid(const wire::Grant& invalid, const Rep
 [[nodiscard]] credit::MicroTotal PaidByTrickles(const LedgerResult& result);
 
 inline constexpr const char* kVersionUnknown =
-    "the log has not the version of the policy that it was priced by";
+    "the log does not have the policy version of the original price";
 
 struct BroughtAnew {
   // All owners. Corrections after the decision are not included.

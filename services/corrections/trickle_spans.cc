@@ -70,8 +70,7 @@ std::string FindTaken(const LedgerResult& result, std::set<const ResultRecord*>*
         its.sums.Add(record);
         its.after[its.sums.paid] = its.trickles.size();
       } else if (record.while_running()) {
-        if (record.waited)
-          return "what its trickles were paid was corrected before anybody had named their user";
+        if (record.waited) return "the trickle payments were corrected before the user was known";
         its.sums.Add(record);
         if (record.repriced != 0) {
           its.after = {{its.sums.paid, its.trickles.size()}};
@@ -79,7 +78,7 @@ std::string FindTaken(const LedgerResult& result, std::set<const ResultRecord*>*
         }
         const auto upto = its.after.find(record.paid);
         if (upto == its.after.end())
-          return "what was taken back of it while it ran is no sum of its trickles";
+          return "the amount reversed while the job was running is not a sum of its trickles";
         its.taken = upto->second;
       }
     }
@@ -92,9 +91,9 @@ std::string FindTaken(const LedgerResult& result, std::set<const ResultRecord*>*
 std::string NothingBetween(const std::vector<TrickleSpan>& spans) {
   const bool owners = std::any_of(spans.begin(), spans.end(),
                                   [&](const TrickleSpan& one) { return one.owner != spans[0].owner; });
-  return std::string(owners ? "its trickles were paid to several owners"
-                            : "its trickles were paid to several teams, or taken back in part") +
-         ", and one between them that brought nothing may be worth something by that version";
+  return std::string(owners ? "the trickles were paid to several owners"
+                            : "the trickles were paid to several teams, or partly reversed") +
+         ", and an unpaid trickle between them may have a worth by this version";
 }
 
 }  // namespace
@@ -154,12 +153,12 @@ RunningAnew PriceRunning(const LedgerResult& result, const wire::ProjectView& vi
   for (const auto& [owner, records] : result.owners)
     for (const ResultRecord& record : records) {
       if (record.partial() && record.variety >= result.prices.size())
-        return cannot("the ledger has not the price of its trickles");
+        return cannot("the ledger does not have the price of the trickles");
       if (record.while_running() && record.waited)
-        return cannot("what its trickles were paid was corrected before anybody had named their user");
+        return cannot("the trickle payments were corrected before the user was known");
     }
   if (result.resent || result.prices.empty())
-    return cannot("it was sent more than once, and paid for trickles each time");
+    return cannot("the result was sent more than once, with trickle payments each time");
   const credit::PolicyVersion* then = view.FindPolicy(result.app, result.prices[0].second.rule_version);
   const credit::PolicyVersion* is = view.FindPolicy(result.app, version);
   if (then == nullptr || is == nullptr) return cannot(kVersionUnknown);
@@ -167,9 +166,9 @@ RunningAnew PriceRunning(const LedgerResult& result, const wire::ProjectView& vi
   for (const auto& [owner, records] : result.owners)
     for (const RunningShare& share : RunningSharesOf(result, owner))
       anew.shares.push_back({.owner = owner, .now = share});
-  if (anew.shares.empty()) return cannot("its trickles were paid nothing");
+  if (anew.shares.empty()) return cannot("the trickles have no payments");
   if (anew.shares.front().owner.host != anew.shares.back().owner.host)
-    return cannot("its trickles were paid to several owners, of several hosts");
+    return cannot("the trickles were paid to several owners of several hosts");
   if (anew.shares.size() == 1 && anew.shares.front().now.sums.taken == 0) {
     const TrickleWorth worth = TricklesAnew(result, *then, *is);
     if (!worth.problem.empty()) return cannot(worth.problem);
@@ -182,7 +181,7 @@ RunningAnew PriceRunning(const LedgerResult& result, const wire::ProjectView& vi
     const auto share = std::find_if(anew.shares.begin(), anew.shares.end(), [&](const RunningShareAnew& one) {
       return one.owner == span.owner && one.now.entry.team == span.record->team;
     });
-    if (share == anew.shares.end()) return cannot("its trickles were paid nothing");
+    if (share == anew.shares.end()) return cannot("the trickles have no payments");
     share->paid += span.end - span.begin;
     if (span.taken) share->taken += span.end - span.begin;
   }

@@ -54,8 +54,8 @@ Result<std::uint64_t> PutAsideWhatIsNewerThan(const stream::embedded::Log& log,
       if (error)
         return Status::Unwritten(
             error.value(), "cannot move " + path.string() + " to " + to.string() + ": " + error.message());
-      tell(path.string() + " is put aside as " + to.string() + ": it has executed " +
-           std::to_string(commits) + " commits, the log holds " + std::to_string(end));
+      tell(path.string() + " is moved to " + to.string() + ": the state has executed " +
+           std::to_string(commits) + " commits, but the log holds " + std::to_string(end));
       ++moved;
     }
   }

@@ -116,7 +116,7 @@ Result<std::unique_ptr<stream::embedded::Log>> OpenLog(stream::embedded::LogOpti
   const bool damaged = log.status().code() == StatusCode::kCorrupted;
   if (damaged) {
     const std::string& message = log.status().message();
-    engine_options.warn("the loss is accepted: " + message.substr(0, message.find("; nothing was changed")));
+    engine_options.warn("data loss accepted: " + message.substr(0, message.find("; nothing was changed")));
     options.accept_loss = true;
     log = stream::embedded::Log::Open(options);
   }
@@ -125,11 +125,13 @@ Result<std::unique_ptr<stream::embedded::Log>> OpenLog(stream::embedded::LogOpti
   if (!moved.ok()) return moved.status();
   engine_options.warn(
       damaged || *moved > 0
-          ? "what the log still holds is the truth from now on. Send every source again, whole: what is "
-            "there already is known and skipped. Credit that was told to others since, and is not granted "
-            "again, they must take back. `cobblestone audit` checks what is left; " +
-                data_directory + "/lost may be deleted"
-          : "nothing is lost: the log is whole, and nothing is newer. Start without --accept-loss");
+          ? "the records that remain in the log are authoritative from now on. Send every source again "
+            "from its beginning: lines that are already ingested are skipped. External systems "
+            "must withdraw credit that was exported since and is not granted again. Check the "
+            "result with `cobblestone audit`; " +
+                data_directory + "/lost can be deleted"
+          : "no data loss to accept: the log is complete, and no state is newer than the log. "
+            "Start without --accept-loss");
   return log;
 }
 
@@ -144,10 +146,11 @@ Status CheckOrderOf(stream::embedded::Log& log, const std::vector<stream::TopicS
     for (std::uint32_t p = 0; p < topics[topic].partitions; ++p)
       fresh = fresh && log.End({static_cast<stream::TopicIndex>(topic), p}) == 0;
   if (!asked || !fresh)
-    return Status::InvalidArgument("the data directory " + settings.data_directory +
-                                   " was made with `order: " + (asked ? "arrival" : "lockstep") +
-                                   "`, the configuration says " + (asked ? "lockstep" : "arrival") +
-                                   "; it cannot be changed: put back what it was, or name another directory");
+    return Status::InvalidArgument(
+        "the data directory " + settings.data_directory +
+        " was created with `order: " + (asked ? "arrival" : "lockstep") + "`, but the configuration has " +
+        (asked ? "lockstep" : "arrival") +
+        "; the order cannot be changed: restore the old value, or use another directory");
   stream::embedded::LogUnit unit;
   unit.rows = LockstepRows(Said::kNothing);
   log.WaitDurable(log.Append(std::move(unit)));
@@ -414,7 +417,7 @@ ProducerState Engine::BatchBegin(const std::string& source) const {
 Status Engine::DrainFor(bool barrier) {
   if (!barrier && !after_barrier_) return Status::Ok();
   if (!started_ && (barrier || !runner_->idle()))
-    return Status::Retry("a broadcast needs stages that run, and they have not been started");
+    return Status::Retry("a broadcast requires running stages, but the stages have not been started");
   runner_->WaitIdle();
   return runner_->failure();
 }
@@ -438,7 +441,7 @@ void Engine::Remember(Said said, LogUnit& unit) {
 Status Engine::EndPeriodBefore(Said next, bool asked) {
   const bool ends = PeriodEndsBefore(said_, next, asked);
   if (!started_ && (ends || StandsAlone(next) || !runner_->idle()))
-    return Status::Retry("a period ends here, for which stages must run, and they have not been started");
+    return Status::Retry("the end of a period requires running stages, but the stages have not been started");
   runner_->WaitIdle();
   if (!ends || !runner_->failure().ok()) return runner_->failure();
   Result<std::uint64_t> moved = 0;
@@ -477,12 +480,12 @@ Result<Said> SaidBy(const AppendBlock& block, const settings::RunSettings& setti
     if (one == Said::kNothing) continue;
     if (one == Said::kResults && !block.own_ticks && settings.ticks == settings::Ticks::kInput)
       return Status::InvalidArgument("the pipeline runs with `order: lockstep`: source " + block.source +
-                                     " must make its ticks itself, as `cobblestone ingest` does");
+                                     " must create its ticks itself; use `cobblestone ingest`");
     const bool alone = StandsAlone(one);
     if ((said != Said::kNothing && (one != said || one == Said::kTick)) || (alone && !block.barrier))
       return Status::InvalidArgument(
           "line " + std::to_string(number) + " of " + block.source +
-          " must come in a block of its own kind, a broadcast, member or tick with a "
+          " must be in a block of its own kind, and a broadcast, member or tick requires a "
           "barrier: the pipeline runs with `order: lockstep`");
     said = one;
   }
@@ -504,13 +507,13 @@ Result<AppendOutcome> Engine::FinishAppend(const PendingAppend& pending) {
 Result<Engine::PendingAppend> Engine::BeginAppend(const AppendBlock& block) {
   std::unique_lock lock(append_mutex_);
   if (started_) runner_->WaitLag(kMaxLag);
-  if (block.source.empty()) return Status::InvalidArgument("a source needs a name");
+  if (block.source.empty()) return Status::InvalidArgument("the source has no name");
   const ProducerState before = Producer(block.source);
   if (block.first_line != before.lines)
-    return Status::InvalidArgument("source " + block.source + " has been taken in up to line " +
-                                   std::to_string(before.lines) + ", this block starts after line " +
+    return Status::InvalidArgument("source " + block.source + " is ingested up to line " +
+                                   std::to_string(before.lines) + ", but this block starts after line " +
                                    std::to_string(block.first_line) +
-                                   "; is another client sending under the same name?");
+                                   "; check for another client that sends under the same name");
   Said said = Said::kNothing;
   if (lockstep()) {
     const auto told = SaidBy(block, settings_);
@@ -549,7 +552,8 @@ Result<Engine::PendingAppend> Engine::BeginAppend(const AppendBlock& block) {
     const auto routing = wire::PeekRouting(one.envelope);
     if (routing && wire::IsOurOwn(routing->kind)) {
       refuse(wire::RefusalReason::kNotSupported,
-             "the pipeline alone makes a " + std::string(wire::EventKindName(routing->kind)), one.envelope);
+             "only the pipeline may create a " + std::string(wire::EventKindName(routing->kind)),
+             one.envelope);
       continue;
     }
     const stream::TopicPartition where = routing ? wire::RouteEvent(*routing, pipeline_.partitions)
@@ -559,7 +563,7 @@ Result<Engine::PendingAppend> Engine::BeginAppend(const AppendBlock& block) {
     } else if (where.topic == wire::kCatalogue && routing->kind != wire::EventKind::kBarrier &&
                !block.barrier) {
       return Status::InvalidArgument("line " + std::to_string(number + 1) + " of " + block.source +
-                                     " is a broadcast and must come as a block of its own, with a barrier");
+                                     " is a broadcast and must be sent in its own block, with a barrier");
     }
     // Before the event: an event after the mark must not count into the period before it.
     if (routing && settings_.ticks == settings::Ticks::kInput && !block.barrier && !block.own_ticks) {

@@ -58,16 +58,18 @@ void EngineMetrics::AddSlots(Families* all) const {
     }
   }
   metrics::AddTasks(tasks, all);
-  auto lag = all->Gauge("cobblestone_stage_lag_records", "Records of a topic that wait for a stage.");
+  auto lag =
+      all->Gauge("cobblestone_stage_lag_records", "Records of a topic that a stage has not processed yet.");
   for (const auto& [key, records] : lags)
     lag.Add({{"stage", std::string(settings::kStageNames[key.first])},
              {"topic", std::string(wire::TopicName(key.second))}},
             Count(records));
   all->Gauge("cobblestone_ledger_unposted_records",
-             "Records of the ledger that are in no account yet: what is granted and not posted.")
+             "Granted records of the ledger that are not posted to accounts yet.")
       .Add(Count(unposted));
-  auto held = all->Counter("cobblestone_task_held_total",
-                           "Times that a slot waited because its state on disk was too far behind.");
+  auto held =
+      all->Counter("cobblestone_task_held_total",
+                   "Times that a slot waited because its state on disk was too far behind its commits.");
   auto cached =
       all->Gauge("cobblestone_task_cached_objects", "Decoded objects of the slot's state in memory.");
   auto reads = all->Counter("cobblestone_task_store_reads_total", "Rows of state that were read from disk.");
@@ -84,22 +86,22 @@ void EngineMetrics::AddLog(Families* all) const {
   const auto counters = log.counters();
   all->Counter("cobblestone_log_units_total", "Units (commits, and appends of sources) written to the log.")
       .Add(Count(counters.units));
-  all->Counter("cobblestone_log_records_total", "Records written to the log, those of the journal included.")
+  all->Counter("cobblestone_log_records_total", "Records written to the log, including the journal.")
       .Add(Count(counters.records));
-  all->Counter("cobblestone_log_syncs_total", "Synced writes of the log; each holds many units.")
+  all->Counter("cobblestone_log_syncs_total", "Synced writes of the log; each write holds many units.")
       .Add(Count(counters.syncs));
   all->Counter("cobblestone_log_sync_seconds_total", "Time spent in synced writes of the log.")
       .Add(Seconds(counters.sync_nanos));
-  all->Gauge("cobblestone_log_longest_sync_seconds", "The longest synced write since the process began.")
+  all->Gauge("cobblestone_log_longest_sync_seconds", "Longest synced write since the process started.")
       .Add(Seconds(counters.longest_sync_nanos));
   all->Counter("cobblestone_log_raw_bytes_total", "Bytes of records written to the log, before compression.")
       .Add(Count(counters.raw_bytes));
   all->Counter("cobblestone_log_stored_bytes_total", "Bytes written to the log.")
       .Add(Count(counters.stored_bytes));
-  all->Gauge("cobblestone_log_disk_bytes", "What the log takes on disk.").Add(Count(log.disk_bytes()));
+  all->Gauge("cobblestone_log_disk_bytes", "Size of the log on disk.").Add(Count(log.disk_bytes()));
   auto records =
       all->Counter("cobblestone_topic_records_total",
-                   "Records of a topic since the data directory was made, durable, marks included.");
+                   "Durable records of a topic since the data directory was created, including watermarks.");
   const auto topics = wire::Manifest(engine_.pipeline().partitions);
   for (stream::TopicIndex topic = 0; topic < topics.size(); ++topic) {
     std::uint64_t end = 0;
@@ -111,19 +113,17 @@ void EngineMetrics::AddLog(Families* all) const {
 void EngineMetrics::AddAudit(Families* all) const {
   const auto audit = engine_.last_audit();
   auto at = all->Gauge("cobblestone_audit_timestamp_seconds",
-                       "When the last audit had ended, UNIX time; none before the first one.");
-  auto took = all->Gauge("cobblestone_audit_duration_seconds", "Time that the last audit took.");
+                       "End time of the last audit, UNIX time; absent before the first audit.");
+  auto took = all->Gauge("cobblestone_audit_duration_seconds", "Duration of the last audit.");
   auto problems =
-      all->Gauge("cobblestone_audit_problems", "Numbers that differed in the last audit; 0 always.");
-  auto grants = all->Gauge("cobblestone_audit_grants", "Grants that the last audit derived again.");
+      all->Gauge("cobblestone_audit_problems", "Numbers that differed in the last audit; must be 0.");
+  auto grants = all->Gauge("cobblestone_audit_grants", "Grants that the last audit recomputed.");
   auto waiting = all->Gauge("cobblestone_audit_waiting_grants",
-                            "Grants that waited for an event of their user, as of the last audit.");
+                            "Grants that waited for the event of their user at the last audit.");
   auto expired = all->Gauge("cobblestone_audit_expired_grants",
-                            "Grants whose user no event has named in time, as of the last audit.");
-  auto half =
-      all->Gauge("cobblestone_audit_waiting_results",
-                 "Results of which the completion or the validation has come, and its partner not, as of the "
-                 "last audit.");
+                            "Grants that expired before the event of their user arrived, at the last audit.");
+  auto half = all->Gauge("cobblestone_audit_waiting_results",
+                         "Results with a completion or a validation, but not both, at the last audit.");
   if (!audit) return;
   at.Add(audit->at);
   took.Add(audit->seconds);
@@ -154,7 +154,7 @@ void EngineMetrics::CountRefused() {
 std::string EngineMetrics::Render() {
   Families all;
   metrics::AddBuild(&all);
-  all.Gauge("cobblestone_health_state", "How the process is doing; 0: ok, 1: degraded, 2: failed.")
+  all.Gauge("cobblestone_health_state", "Health of the process; 0: ok, 1: degraded, 2: failed.")
       .Add(static_cast<double>(health().state));
   AddSlots(&all);
   AddLog(&all);
@@ -174,7 +174,7 @@ std::string EngineMetrics::Render() {
 metrics::Health EngineMetrics::health() const {
   if (!engine_.failure().ok())
     return {.state = metrics::HealthState::kFailed,
-            .problems = {"the pipeline has failed; its log says why, and what to do"}};
+            .problems = {"the pipeline has failed; see its log for the reason and the remedy"}};
   const auto audit = engine_.last_audit();
   if (audit && audit->problems > 0)
     return {.state = metrics::HealthState::kDegraded,

@@ -41,7 +41,7 @@ Result<json> Engine::CopyState() {
   std::error_code error;
   std::filesystem::remove_all(directory, error);
   if (!error) std::filesystem::create_directories(directory, error);
-  if (error) return Status::Unwritten(error.value(), "cannot make " + directory + ": " + error.message());
+  if (error) return Status::Unwritten(error.value(), "cannot create " + directory + ": " + error.message());
   for (std::uint32_t k = 0; k < SlotCount(pipeline_); ++k)
     if (Status s = runner_->CopyStored(k, CopyOf(directory, k)); !s.ok()) return s;
   return json{{"directory", std::filesystem::absolute(directory, error).string()},
@@ -52,7 +52,7 @@ Result<json> Engine::SumLedger(const LedgerPlaces& to, bool anew,
                                const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
   if (to.grants.size() != pipeline_.partitions || to.postings.size() != pipeline_.partitions)
     return Status::InvalidArgument("the ledger has " + std::to_string(pipeline_.partitions) +
-                                   " partitions, and each needs a place");
+                                   " partitions, and each partition needs a position");
   const std::string file = settings_.data_directory + "/ledger-sums";
   const auto log_of = [this](stream::TopicIndex) { return stream::embedded::MakeIndexedLog(*log_); };
   if (Status s = KeepLedgerSums(file, log_of, to, anew, progress); !s.ok()) return s;
@@ -91,7 +91,7 @@ Result<json> Engine::RefusedResubmit(std::uint64_t offset) {
   std::optional<std::string> original;
   const stream::TopicPartition where{wire::kRefused, 0};
   if (offset >= log_->DurableEnd(where))
-    return Status::NotFound("there is no refused record " + std::to_string(offset));
+    return Status::NotFound("unknown refused record " + std::to_string(offset));
   auto batch = log_->Read(where, offset);
   if (!batch.ok()) return batch.status();
   stream::RecordCursor cursor((*batch)->payload);
@@ -99,11 +99,12 @@ Result<json> Engine::RefusedResubmit(std::uint64_t offset) {
   for (std::uint64_t at = (*batch)->first; cursor.Next(&record); ++at) {
     if (at != offset) continue;
     wire::Refused refused;
-    if (!wire::DecodeRefused(record, &refused)) return Status::Corrupted("a refused record does not decode");
+    if (!wire::DecodeRefused(record, &refused))
+      return Status::Corrupted("a refused record cannot be decoded");
     if (Status s = view::MayBeResubmitted(offset, refused); !s.ok()) return s;
     original = refused.original;
   }
-  if (!original) return Status::NotFound("there is no refused record " + std::to_string(offset));
+  if (!original) return Status::NotFound("unknown refused record " + std::to_string(offset));
   const auto routing = wire::PeekRouting(*original);
   const stream::TopicPartition to = routing ? wire::RouteEvent(*routing, pipeline_.partitions)
                                             : stream::TopicPartition{wire::kCompletions, 0};

@@ -101,7 +101,7 @@ class Input {
     for (;;) {
       const ssize_t n = ::read(file_.get(), to, room);
       if (n < 0 && errno == EINTR) continue;
-      if (n < 0) return Status::Fatal(path_ + ": cannot be read further: " + std::strerror(errno));
+      if (n < 0) return Status::Fatal(path_ + ": read error: " + std::strerror(errno));
       *got = static_cast<std::size_t>(n);
       read_ += *got;
       return Status::Ok();
@@ -173,15 +173,16 @@ class Input {
       return Status::Ok();
     }
     if ((this->*is_one)()) return Status::Ok();
-    return Status::InvalidArgument(path_ + ": byte " + std::to_string(At()) + ": behind its " + name +
-                                   " data there is something else; was it written to twice?");
+    return Status::InvalidArgument(path_ + ": byte " + std::to_string(At()) + ": extra bytes after the " +
+                                   name + " data; check that only one process wrote the file");
   }
 
   Status StepGzip() {
     if (!inflating_) {
       if (Status s = BetweenFrames(&Input::IsGzip, "gzip"); !s.ok() || at_end_) return s;
       inflate_ = z_stream{};
-      if (inflateInit2(&inflate_, 15 + 16) != Z_OK) return Status::Fatal("no memory to unpack " + path_);
+      if (inflateInit2(&inflate_, 15 + 16) != Z_OK)
+        return Status::Fatal("out of memory while decompressing " + path_);
       inflating_ = true;
     }
     if (packed_begin_ == packed_end_) {
@@ -237,11 +238,11 @@ class Input {
   [[nodiscard]] std::uint64_t At() const { return read_ - (packed_end_ - packed_begin_); }
 
   [[nodiscard]] Status CutOff(const char* name) const {
-    return Status::InvalidArgument(path_ + ": byte " + std::to_string(At()) + ": its " + name +
-                                   " data ends too soon: the file was cut off, or is still being written");
+    return Status::InvalidArgument(path_ + ": byte " + std::to_string(At()) + ": the " + name +
+                                   " data is truncated, or the file is still being written");
   }
   [[nodiscard]] Status Damaged(const char* name, const std::string& why) const {
-    return Status::InvalidArgument(path_ + ": around byte " + std::to_string(At()) + ": its " + name +
+    return Status::InvalidArgument(path_ + ": around byte " + std::to_string(At()) + ": the " + name +
                                    " data is damaged: " + why);
   }
 
@@ -300,7 +301,7 @@ std::string_view WithoutCarriageReturn(std::string_view line) {
 
 std::string TooLong(const char* what) {
   return std::string("a ") + what + " of more than " + std::to_string(kMaxEventBytes >> 20) +
-         " MiB: no event is so long";
+         " MiB, the limit for events";
 }
 
 }  // namespace
@@ -337,13 +338,13 @@ Result<std::unique_ptr<EventFile>> EventFile::Open(const std::string& path, cons
   if (path != "-") {
     name = path;
     fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return Status::NotFound(path + ": cannot be opened for reading: " + std::strerror(errno));
+    if (fd < 0) return Status::NotFound(path + ": cannot open for reading: " + std::strerror(errno));
   }
   struct stat about {};
   const bool regular = ::fstat(fd, &about) == 0 && S_ISREG(about.st_mode);
   if (path != "-" && S_ISDIR(about.st_mode)) {
     ::close(fd);
-    return Status::InvalidArgument(path + ": is a folder; name a file of events");
+    return Status::InvalidArgument(path + ": is a directory; use a file of events");
   }
   auto input = std::make_unique<Input>(name, fd, regular ? static_cast<std::uint64_t>(about.st_size) : 0);
   std::unique_ptr<EventFile> file(new EventFile(name, options, std::move(input)));
@@ -357,8 +358,8 @@ Status EventFile::Detect() {
     if (Status s = input_->Fill(); !s.ok()) return s;
   }
   if (const std::string_view encoding = event_file::WideEncoding(input_->data()); !encoding.empty())
-    return Status::InvalidArgument(path_ + ": byte 0: is text in " + std::string(encoding) +
-                                   "; events are text in UTF-8: convert it with iconv -f " +
+    return Status::InvalidArgument(path_ + ": byte 0: text in " + std::string(encoding) +
+                                   "; events must be UTF-8: convert the file with iconv -f " +
                                    std::string(encoding) + " -t UTF-8");
   if (event_file::LooksDelimited(input_->data())) {
     format_ = EventFormat::kDelimited;
@@ -465,7 +466,7 @@ Result<bool> EventFile::NextJson(EventItem* item) {
   envelope_ = std::move(*envelope);
   item->envelope = envelope_;
   // `{}` is an event without any fields and encodes to no bytes: it must not be treated as a barrier.
-  if (envelope_.empty()) item->problem = "an event without any field";
+  if (envelope_.empty()) item->problem = "the event has no fields";
   return true;
 }
 
@@ -494,7 +495,7 @@ Result<bool> EventFile::NextGolden(EventItem* item) {
       if (golden_.ended()) return false;
       return Status::InvalidArgument(
           path_ + ": ends after " + std::to_string(next_line_) +
-          " lines without a line `end`: it is not whole, or is still being written");
+          " lines without a line `end`: the file is incomplete, or is still being written");
     }
     const bool too_long = !golden_problem_.empty();
     if (!too_long) raw_.assign(line);
@@ -527,8 +528,8 @@ Result<bool> EventFile::NextDelimited(EventItem* item) {
     if ((whole && length > kMaxEventBytes) || (!whole && head == 10)) {
       return Status::InvalidArgument(
           path_ + ": record " + std::to_string(next_line_) +
-          " (counted from 0) says a length that cannot be: this is no file of delimited events, or "
-          "it is damaged from there on; all records before were good");
+          " (counted from 0) has an invalid length: the file is not a file of delimited events, "
+          "or is damaged from this record on; all earlier records were good");
     }
     // One record without bytes is refused. Many zeros are unwritten parts of a disk.
     if (whole && length == 0 && data.size() < kZeros && !input_->at_end()) {
@@ -538,15 +539,15 @@ Result<bool> EventFile::NextDelimited(EventItem* item) {
     if (whole && length == 0 && data.size() >= kZeros &&
         data.substr(0, kZeros).find_first_not_of('\0') == std::string_view::npos)
       return Status::InvalidArgument(
-          path_ + ": from record " + std::to_string(next_line_) +
-          " (counted from 0) on it holds zeros: this is no file of delimited events, or "
-          "it is damaged from there on; all records before were good");
+          path_ + ": record " + std::to_string(next_line_) +
+          " (counted from 0) and the following bytes are zeros: the file is not a file of "
+          "delimited events, or is damaged from this record on; all earlier records were good");
     if (whole && data.size() - head >= length) {
       item->raw = data.substr(head, length);
       item->envelope = item->raw;
       item->line = line_ = next_line_++;
       input_->Consume(head + length);
-      if (length == 0) item->problem = "an event without any field";
+      if (length == 0) item->problem = "the event has no fields";
       return true;
     }
     if (!input_->at_end()) {
@@ -556,7 +557,8 @@ Result<bool> EventFile::NextDelimited(EventItem* item) {
     if (data.empty()) return false;
     return Status::InvalidArgument(
         path_ + ": ends in the middle of record " + std::to_string(next_line_) +
-        " (counted from 0): it was cut off, or is still being written; all records before were good");
+        " (counted from 0): the file is truncated, or is still being written; all earlier "
+        "records were good");
   }
 }
 
@@ -605,7 +607,7 @@ class EventWriter::Output {
   }
 
   Status Deflate(bool last) {
-    if (!deflating_) return Status::Fatal("no memory to pack " + path_);
+    if (!deflating_) return Status::Fatal("out of memory while compressing " + path_);
     deflate_.next_in = reinterpret_cast<Bytef*>(buffer_.data());
     deflate_.avail_in = static_cast<uInt>(buffer_.size());
     packed_.resize(event_file::kChunk);
@@ -645,8 +647,9 @@ class EventWriter::Output {
   }
 
   [[nodiscard]] Status Failed() const {
-    return Status::Unwritten(errno, "writing " + path_ + " failed: " + std::strerror(errno) +
-                                        (errno == ENOSPC ? "; make room or write to another disk" : ""));
+    return Status::Unwritten(errno,
+                             "writing " + path_ + " failed: " + std::strerror(errno) +
+                                 (errno == ENOSPC ? "; free disk space or write to another disk" : ""));
   }
 
   std::string path_;
@@ -684,11 +687,11 @@ Result<std::unique_ptr<EventWriter>> EventWriter::Open(const std::string& path) 
     } else if (!drop(".jsonl") && !drop(".json")) {
       return Status::InvalidArgument(
           path +
-          ": its name does not tell a format; end it with .jsonl or .pb, and .gz or "
-          ".zst behind that to compress it");
+          ": unknown file name extension; use .jsonl or .pb, optionally followed by .gz or .zst "
+          "for compression");
     }
     fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0) return Status::InvalidArgument(path + ": cannot be written: " + std::strerror(errno));
+    if (fd < 0) return Status::InvalidArgument(path + ": cannot open for writing: " + std::strerror(errno));
   }
   auto output = std::make_unique<Output>(path == "-" ? "standard output" : path, fd, coding);
   return std::unique_ptr<EventWriter>(new EventWriter(format, std::move(output)));

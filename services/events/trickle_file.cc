@@ -62,7 +62,7 @@ Result<std::unique_ptr<EventStream>> TrickleFile::Open(const std::string& path, 
   const std::string file = path == "-" ? "/dev/stdin" : path;
   std::error_code error;
   if (!std::filesystem::exists(file, error))
-    return Status::NotFound(path + ": there is no such file or folder of trickle messages");
+    return Status::NotFound(path + ": no such file or directory of trickle messages");
   std::uint64_t bytes = 0;
   if (std::filesystem::is_regular_file(file, error)) bytes = std::filesystem::file_size(file, error);
   if (std::filesystem::is_directory(file, error)) {
@@ -87,8 +87,8 @@ Status TrickleFile::ForEach(const std::function<Status(const EventItem&)>& take)
           item.problem = where + ": " + row.problem;
         } else if (format == nullptr) {
           item.problem = where + ", message " + std::to_string(row.id) + ": " + formats_.path() +
-                         " does not say what variety '" + row.variety +
-                         "' is; name it there under `varieties`, or under `ignore` if it measures no work";
+                         " does not define variety '" + row.variety +
+                         "'; add the variety to `varieties`, or to `ignore` if it does not measure work";
         } else if (auto event = boinc::TrickleOf(row, *format, where); event.ok()) {
           event->head.project = project_;
           envelope = wire::EncodeEvent({.head = event->head, .body = std::move(event->trickle)});

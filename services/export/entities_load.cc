@@ -133,7 +133,7 @@ class EntitiesFile::Loader {
     const auto json = nlohmann::json::parse(piece_->text, nullptr, false);
     if (!json.is_object() || !json.contains("id") || !json["id"].is_number_integer() ||
         !json.contains("shortname"))
-      return Bad("a consent type needs 'id', 'shortname' and 'enabled'");
+      return Bad("a consent type must have 'id', 'shortname' and 'enabled'");
     if (json["shortname"] != kConsentName) return Status::Ok();
     consent_types_.insert(json["id"].get<std::int64_t>());
     consent_enabled_ = consent_enabled_ || IsOn(json.value("enabled", nlohmann::json(0)));
@@ -145,7 +145,7 @@ class EntitiesFile::Loader {
     if (!json.is_object() || !json.contains("name") || !json["name"].is_string() ||
         !json.contains("appids") || !json["appids"].is_array() ||
         !std::all_of(json["appids"].begin(), json["appids"].end(), whole))
-      return Bad("a subproject needs 'name', a text, and 'appids', an array of whole numbers");
+      return Bad("a subproject must have 'name' (a string) and 'appids' (an array of whole numbers)");
     entities_.catalogue_.subprojects.push_back(
         {.name = json["name"].get<std::string>(), .apps = json["appids"].get<std::vector<std::int64_t>>()});
     return Status::Ok();
@@ -165,7 +165,7 @@ class EntitiesFile::Loader {
     if (twice == index.end()) return Status::Ok();
     const std::uint64_t line = entities_.file_.LineOf(UnpackPlace((twice + 1)->place).offset);
     return Status::InvalidArgument(entities_.file_.path() + ", line " + std::to_string(line) + ": '" + name +
-                                   "' has number " + std::to_string(twice->id) + " twice");
+                                   "' has the number " + std::to_string(twice->id) + " twice");
   }
   static void Sort(Index& index) {
     const auto less = [](const Entry& a, const Entry& b) { return a.id < b.id; };

@@ -16,7 +16,7 @@ Result<ExportOutcome> RunExport(Source& source, const Spec& spec, const ExportJo
   for (const std::string& warning : spec.warnings) warn(warning);
   ExportOutcome outcome{.directory = job.out.empty() ? spec.final_output_dir : job.out};
   if (outcome.directory.empty())
-    return Status::InvalidArgument("nobody says where to: name --out, or a <final_output_dir> in the spec");
+    return Status::InvalidArgument("no output directory: set --out, or <final_output_dir> in the spec");
   auto publication =
       Publication::Begin({.final_directory = outcome.directory,
                           .archive_directory = job.archive.empty() ? spec.archive_dir : job.archive,
@@ -67,11 +67,11 @@ Result<ReadBackOutcome> ReadBack(const std::vector<std::string>& directories,
     const auto totals = chain->Totals(output.name);
     if (!totals.ok()) return totals.status();
     if (*totals == output.totals) continue;
-    outcome.differences.push_back(
-        output.name + " comes to " + std::to_string(totals->records) + " records with " +
-        CreditText(totals->credit) + " Cobblestones (" + HashText(totals->hash) + "), and should come to " +
-        std::to_string(output.totals.records) + " with " + CreditText(output.totals.credit) + " (" +
-        HashText(output.totals.hash) + ")");
+    outcome.differences.push_back(output.name + " has " + std::to_string(totals->records) + " records with " +
+                                  CreditText(totals->credit) + " Cobblestones (" + HashText(totals->hash) +
+                                  "), but should have " + std::to_string(output.totals.records) + " with " +
+                                  CreditText(output.totals.credit) + " (" + HashText(output.totals.hash) +
+                                  ")");
   }
   return outcome;
 }

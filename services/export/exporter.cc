@@ -61,7 +61,7 @@ class Exporter {
       manifest_.ledger->hosts.exported = exported_hosts_;
     }
     if (suppressed_ > 0 && options_.warn)
-      options_.warn("and " + std::to_string(suppressed_) + " more hosts whose owners are not there");
+      options_.warn("and " + std::to_string(suppressed_) + " more hosts with unknown owners");
     Manifest manifest = manifest_;
     if (status = WriteText(kManifestName, ManifestText(manifest_)); !status.ok()) return status;
     return manifest;
@@ -123,7 +123,7 @@ class Exporter {
       if (!found.ok()) return found.status();
       if (!*found)
         return Status::Fatal("a row with number " + std::to_string(key.id) +
-                             " was there and is not: the source has changed");
+                             " has disappeared: the source has changed");
       if (status = put(row); !status.ok()) return status;
     }
     return Status::Ok();
@@ -234,7 +234,7 @@ class Exporter {
       ++suppressed_;
       return;
     }
-    options_.warn("there is no user " + std::to_string(host.userid) + ", who owns host " +
+    options_.warn("unknown user " + std::to_string(host.userid) + ", the owner of host " +
                   std::to_string(host.id) + "; the host is written without an owner");
   }
 

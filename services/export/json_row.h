@@ -123,14 +123,14 @@ class JsonRowReader {
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception& error) {
     const std::string_view what = error.what();
     // The library's message begins with "[json.exception.parse_error.101] ", which is of no use to an operator.
-    error_ = "the row is no JSON (byte " + std::to_string(position) + " of it): " +
+    error_ = "the row is not JSON (byte " + std::to_string(position) + "): " +
              std::string(what.substr(what.find("] ") == std::string_view::npos ? 0 : what.find("] ") + 2));
     return false;
   }
 
   std::string Finish(bool parsed) {
     if (!error_.empty()) return error_;
-    if (!parsed) return "the row is no JSON";
+    if (!parsed) return "the row is not JSON";
     for (std::size_t i = 0; i < N; ++i) {
       if (seen_[i]) continue;
       if (columns_[i].needed) return "the row has no '" + std::string(columns_[i].name) + "'";

@@ -25,34 +25,34 @@ class Scanner {
   Scanner(RandomFile& file, const std::function<Status(const JsonPiece&)>& take) : file_(file), take_(take) {}
 
   Status Scan() {
-    if (!Expect('{')) return Bad("an object {...} with one array of rows for each table must begin here");
+    if (!Expect('{')) return Bad("expected an object {...} with one array of rows for each table");
     for (bool first = true;; first = false) {
       const std::optional<char> next = NextVisible();
       if (next == '}') break;
       if (!first && (next != ',' || (NextVisible(), current_ != '"')))
-        return Bad("',' and a section must come, or '}'");
-      if (first && next != '"') return Bad("the name of a section must come");
+        return Bad("expected ',' and a section, or '}'");
+      if (first && next != '"') return Bad("expected the name of a section");
       if (Status status = Section(); !status.ok()) return status;
     }
-    if (NextVisible()) return Bad("there is more behind the end of the file's object");
+    if (NextVisible()) return Bad("extra text after the end of the file's object");
     return Status::Ok();
   }
 
  private:
   Status Section() {
-    if (!Keep([&] { return String(); })) return Bad("the name of a section breaks off");
+    if (!Keep([&] { return String(); })) return Bad("the name of a section is truncated");
     section_ = kept_.substr(1, kept_.size() - 2);
-    if (!Expect(':')) return Bad("':' must follow the name of a section");
-    if (!NextVisible()) return Bad("the file breaks off before the value of '" + section_ + "'");
+    if (!Expect(':')) return Bad("expected ':' after the name of a section");
+    if (!NextVisible()) return Bad("the file is truncated before the value of '" + section_ + "'");
     if (current_ != '[') return Piece(false);
     NextVisible();
     if (current_ == ']') return Status::Ok();
     for (;;) {
-      if (current_ != '{') return Bad("a row {...} of '" + section_ + "' must begin here");
+      if (current_ != '{') return Bad("expected a row {...} of '" + section_ + "'");
       if (Status status = Piece(true); !status.ok()) return status;
       NextVisible();
       if (current_ == ']') return Status::Ok();
-      if (current_ != ',') return Bad("',' or ']' must follow a row of '" + section_ + "'");
+      if (current_ != ',') return Bad("expected ',' or ']' after a row of '" + section_ + "'");
       NextVisible();
     }
   }
@@ -62,7 +62,7 @@ class Scanner {
     const std::uint64_t offset = at_ - 1;
     if (!Keep([&] { return Value(); }))
       return Bad(kept_.size() > kLargestRow ? "a row of '" + section_ + "' is larger than 64 MiB"
-                                            : "the file breaks off in '" + section_ + "'");
+                                            : "the file is truncated in '" + section_ + "'");
     return take_({.section = section_, .is_row = is_row, .offset = offset, .text = kept_});
   }
 
@@ -169,13 +169,12 @@ class Scanner {
 
 Result<RandomFile> RandomFile::Open(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0)
-    return Status::NotFound(path + ": cannot be opened for reading: " + std::strerror(errno));
+  if (descriptor < 0) return Status::NotFound(path + ": cannot open for reading: " + std::strerror(errno));
   struct stat about {};
   if (::fstat(descriptor, &about) != 0 || !S_ISREG(about.st_mode)) {
     ::close(descriptor);
     return Status::InvalidArgument(
-        path + ": is no ordinary file, and rows are read from all over it; unpack it first");
+        path + ": not a regular file, but rows are read in random order; decompress the file first");
   }
   return RandomFile(path, descriptor, static_cast<std::uint64_t>(about.st_size));
 }
@@ -209,8 +208,8 @@ Result<std::string_view> RandomFile::Read(std::uint64_t offset, std::uint64_t le
     }
     window_.resize(got);
     if (got < length)
-      return Status::Fatal(path_ + ": cannot be read at byte " + std::to_string(offset + got) +
-                           "; did it change while it was read?");
+      return Status::Fatal(path_ + ": read error at byte " + std::to_string(offset + got) +
+                           "; check that no other process changes the file");
   }
   return std::string_view(window_).substr(offset - start_, length);
 }

@@ -22,8 +22,8 @@ Result<Settings> ParseSettings(const std::vector<std::string>& assignments) {
       settings.statsexport_enabled = on;
     } else {
       return Status::InvalidArgument(
-          "--setting " + assignment + ": there is no setting '" + name +
-          "'; there are user_country, user_url, credit_by_app, statsexport_enabled");
+          "--setting " + assignment + ": unknown setting '" + name +
+          "'; settings: user_country, user_url, credit_by_app, statsexport_enabled");
     }
   }
   return settings;

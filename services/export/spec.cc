@@ -55,20 +55,19 @@ class SpecReader {
     XML_SetDoctypeDeclHandler(
         parser_.get(),
         [](void* self, const char*, const char*, const char*, int) {
-          static_cast<SpecReader*>(self)->Fail("a document type declaration does not belong here");
+          static_cast<SpecReader*>(self)->Fail("a document type declaration is not allowed");
         },
         nullptr);
   }
 
   Result<Spec> Read(std::string_view text) {
     if (text.size() > kLargestSpec)
-      return Status::InvalidArgument(name_ + ": larger than a spec file can be (1 MiB)");
+      return Status::InvalidArgument(name_ + ": larger than the limit for spec files (1 MiB)");
     const auto parsed = XML_Parse(parser_.get(), text.data(), static_cast<int>(text.size()), 1);
     if (error_) return *error_;
     if (parsed != XML_STATUS_OK)
-      return At(
-          XML_GetCurrentLineNumber(parser_.get()),
-          std::string("this is not well-formed XML: ") + XML_ErrorString(XML_GetErrorCode(parser_.get())));
+      return At(XML_GetCurrentLineNumber(parser_.get()),
+                std::string("not well-formed XML: ") + XML_ErrorString(XML_GetErrorCode(parser_.get())));
     spec_.text = text;
     return std::move(spec_);
   }
@@ -100,8 +99,8 @@ class SpecReader {
     } else if (path == "boinc_db_dump_spec/enumeration/output") {
       spec_.enumerations.back().outputs.emplace_back();
     } else if (!kElements.contains(path)) {
-      Fail(path_.size() == 1 ? "<" + tag + "> is no spec of an export; its root is <boinc_db_dump_spec>"
-                             : "there is no element <" + tag + "> in <" + path_[path_.size() - 2] + ">");
+      Fail(path_.size() == 1 ? "<" + tag + "> is not an export spec; the root must be <boinc_db_dump_spec>"
+                             : "unknown element <" + tag + "> in <" + path_[path_.size() - 2] + ">");
     }
   }
 
@@ -130,8 +129,9 @@ class SpecReader {
     if (tag == "filename") {
       if (value.empty() || value.size() > kLongestName || value[0] == '.' ||
           value.find('/') != std::string::npos)
-        return Fail("'" + value +
-                    "' cannot be the name of a file: one without '/', not empty, not beginning with '.'");
+        return Fail(
+            "'" + value +
+            "' is not a valid file name: a file name must not be empty, contain '/' or start with '.'");
       enumeration.filename = value;
     } else if (tag == "table") {
       has_table_ = Pick(kTables, tag, value, &enumeration.table);
@@ -147,7 +147,7 @@ class SpecReader {
     } else if (tag == "recs_per_file") {
       const auto end = std::from_chars(value.data(), value.data() + value.size(), output.recs_per_file);
       if (end.ec != std::errc() || end.ptr != value.data() + value.size())
-        Fail("'" + value + "' is no number of records for a file");
+        Fail("'" + value + "' is not a valid number of records per file");
     } else if (value == "gzip") {
       output.compression = Compression::kGzip;
     } else if (value == "zip") {
@@ -155,7 +155,7 @@ class SpecReader {
     } else if (value != "none") {
       spec_.warnings.push_back(
           At(XML_GetCurrentLineNumber(parser_.get()),
-             "there is no compression '" + value + "' (there are gzip and zip): written without one")
+             "unknown compression '" + value + "' (gzip and zip are supported): the output is not compressed")
               .message());
     }
   }
@@ -171,7 +171,7 @@ class SpecReader {
       }
       known += (known.empty() ? "" : ", ") + std::string(text);
     }
-    Fail("there is no " + tag + " '" + name + "'; there are " + known);
+    Fail("unknown " + tag + " '" + name + "'; allowed: " + known);
     return false;
   }
 
@@ -182,12 +182,12 @@ class SpecReader {
       const std::string ending(EndingOf(output.compression));
       const std::string pattern = enumeration.filename + (output.recs_per_file > 0 ? "_0" : "") + ending;
       if (ReservedNames().contains(pattern))
-        return Fail("the export writes a file " + pattern + " of its own; another <filename> is needed");
+        return Fail("the export itself writes a file " + pattern + "; use another <filename>");
       if (!names_.insert(pattern).second) return Fail("two outputs would both write " + pattern);
       if (output.recs_per_file > 0 && enumeration.sort != Sort::kId)
         spec_.warnings.push_back(
             At(XML_GetCurrentLineNumber(parser_.get()),
-               "<recs_per_file> writes nothing without <sort>id</sort>: there will be no " + pattern)
+               "<recs_per_file> has no effect without <sort>id</sort>: no files for " + pattern)
                 .message());
     }
   }
@@ -227,11 +227,11 @@ Result<Spec> ParseSpec(std::string_view text, const std::string& name) { return 
 Result<Spec> LoadSpec(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
-  if (!file) return Status::NotFound(path + ": the spec file cannot be read: " + std::strerror(errno));
+  if (!file) return Status::NotFound(path + ": cannot read the spec file: " + std::strerror(errno));
   errno = 0;
   // An empty file inserts nothing and sets failbit, which is not a read error.
   if (!(text << file.rdbuf()) && errno != 0)
-    return Status::NotFound(path + ": the spec file cannot be read: " + std::strerror(errno));
+    return Status::NotFound(path + ": cannot read the spec file: " + std::strerror(errno));
   if (text.str().empty()) return Status::InvalidArgument(path + ": the spec file is empty");
   return ParseSpec(text.str(), path);
 }

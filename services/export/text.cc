@@ -71,8 +71,8 @@ std::string Md5Hex(std::string_view a, std::string_view b) {
                     EVP_DigestUpdate(context, b.data(), b.size()) == 1 &&
                     EVP_DigestFinal_ex(context, sum.data(), nullptr) == 1;
   COBBLESTONE_CHECK(done,
-                    "OpenSSL gives no MD5, which the ids of statistics files are made of; its configuration "
-                    "(openssl.cnf) must not take it away");
+                    "OpenSSL does not provide MD5, which the ids of statistics files require; enable MD5 "
+                    "in the OpenSSL configuration (openssl.cnf)");
   std::string hex;
   for (const unsigned char byte : sum) {
     hex += "0123456789abcdef"[byte >> 4U];

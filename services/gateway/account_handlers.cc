@@ -124,7 +124,7 @@ Answer Handlers::Top(const Request& request, AccountKind kind) {
                                    .limit = query.Number("limit", 50, kMostRows)};
   if (Status s = query.status(); !s.ok()) return ErrorAnswer(s);
   if (!visibility_.leaders())
-    return ErrorAnswer(403, "forbidden", "lists of the first are turned off here (gateway.leaders)");
+    return ErrorAnswer(403, "forbidden", "lists of leaders are turned off (gateway.leaders)");
   if (!visibility_.MayList(request.rights)) return Forbidden(request);
   const auto project = ProjectOf(request);
   if (!project.ok()) return ErrorAnswer(project.status());

@@ -41,13 +41,14 @@ std::string ReadFile(const std::string& path) {
 std::string Gzip(const std::string& bytes) {
   z_stream stream{};
   if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK)
-    throw std::runtime_error("zlib cannot begin");
+    throw std::runtime_error("cannot initialize zlib");
   std::string out(deflateBound(&stream, bytes.size()) + 32, '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   stream.avail_in = static_cast<uInt>(bytes.size());
   stream.next_out = reinterpret_cast<Bytef*>(out.data());
   stream.avail_out = static_cast<uInt>(out.size());
-  if (deflate(&stream, Z_FINISH) != Z_STREAM_END) throw std::runtime_error("zlib cannot end");
+  if (deflate(&stream, Z_FINISH) != Z_STREAM_END)
+    throw std::runtime_error("zlib failed at the end of the data");
   out.resize(stream.total_out);
   deflateEnd(&stream);
   return out;
@@ -90,7 +91,7 @@ void Run(int argc, char** argv) {
     if (!file.starts_with(root + "/")) throw std::runtime_error(file + " is not below " + root);
     const auto type = Types().find(std::string_view(file).substr(file.rfind('.') + 1));
     if (type == Types().end())
-      throw std::runtime_error(file + ": of what type is it? Say it in embed_files.cc");
+      throw std::runtime_error(file + ": unknown file type; add the type to embed_files.cc");
     const std::string bytes = ReadFile(file);
     std::string gzip = Gzip(bytes);
     if (gzip.size() >= bytes.size()) gzip.clear();

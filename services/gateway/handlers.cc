@@ -43,28 +43,28 @@ std::string LineText(const EventBatch& batch, const BadEventLine& line) {
 }
 
 Answer OthersSource(const std::string& source) {
-  return ErrorAnswer(
-      403, "forbidden",
-      "source " + source +
-          " belongs to another token, or is one of files: use a name of your own. A token that takes the "
-          "place of another keeps its sources where both have the same name");
+  return ErrorAnswer(403, "forbidden",
+                     "source " + source +
+                         " belongs to another token, or is a source of files: use another source name. A "
+                         "replacement token keeps the sources of the old token if both have the same name");
 }
 
 Answer BeyondRights(const EventBatch& batch, const EventOutcome& outcome) {
   return JsonAnswer({{"error",
                       {{"code", "forbidden"},
                        {"message", LineText(batch, outcome.forbidden.front()) + ". This token may send " +
-                                       batch.rights->text() + ". Nothing of the batch was appended"}}},
+                                       batch.rights->text() + ". No events of the batch were ingested"}}},
                      {"source", batch.source},
                      {"bad", BadLinesJson(outcome.forbidden)}},
                     403);
 }
 
 Answer BadBatch(const EventBatch& batch, const EventOutcome& outcome) {
-  std::string message = LineText(batch, outcome.bad.front()) +
-                        ". Nothing of the batch was appended; with bad_lines=refuse the other lines are";
+  std::string message =
+      LineText(batch, outcome.bad.front()) +
+      ". No events of the batch were ingested; with bad_lines=refuse the other lines are ingested";
   if (outcome.bad.size() >= kMostBadLines)
-    message += ". The batch was read up to its bad line " + std::to_string(kMostBadLines);
+    message += ". The batch was read up to bad line " + std::to_string(kMostBadLines);
   return JsonAnswer({{"error", {{"code", "invalid_argument"}, {"message", message}}},
                      {"source", batch.source},
                      {"lines", outcome.lines},
@@ -109,11 +109,11 @@ Result<UserId> Handlers::OwnerOf(ProjectId project, std::uint64_t host) {
 
 Answer Handlers::Forbidden(const Request& request) const {
   if (request.rights.name == "none") {
-    Answer answer = ErrorAnswer(401, "unauthorized", "this needs a token: Authorization: Bearer TOKEN");
+    Answer answer = ErrorAnswer(401, "unauthorized", "a token is required: Authorization: Bearer TOKEN");
     answer.headers.emplace_back("WWW-Authenticate", "Bearer");
     return answer;
   }
-  return ErrorAnswer(403, "forbidden", "this token may not see that");
+  return ErrorAnswer(403, "forbidden", "this token does not have access to this resource");
 }
 
 Result<std::string> Handlers::AsOf(ProjectId project) {
@@ -179,7 +179,7 @@ Answer Handlers::RefusedList(const Request& request) {
   const std::uint64_t limit = query.Number("limit", 20, kMostRefused);
   const bool newest_first = !query.Has("from");
   if (query.Has("from") && query.Has("before"))
-    query.Fail("from lists upwards and before downwards: say one of them");
+    query.Fail("from lists upwards and before lists downwards: set only one of them");
   const std::uint64_t from = query.Number("from", 0, kMostIds);
   const std::uint64_t before = query.Number("before", kMostIds, kMostIds);
   if (Status s = query.status(); !s.ok()) return ErrorAnswer(s);
@@ -234,13 +234,12 @@ Answer Handlers::Events(const Request& request) {
   if (request.content_type == kProtobuf) {
     batch.format = EventBatch::Format::kDelimited;
   } else if (request.content_type != kJsonLines && request.content_type != kJsonType) {
-    return ErrorAnswer(
-        415, "unsupported_media_type",
-        "events come as application/x-ndjson, a line of JSON each, or as application/x-protobuf, "
-        "delimited Envelopes");
+    return ErrorAnswer(415, "unsupported_media_type",
+                       "events must be application/x-ndjson (one line of JSON per event) or "
+                       "application/x-protobuf (delimited Envelopes)");
   }
   // The route requires this right.
-  if (!request.rights.ingest) return ErrorAnswer(403, "forbidden", "this token may not do that");
+  if (!request.rights.ingest) return ErrorAnswer(403, "forbidden", "this token does not allow this action");
   batch.sender = request.rights.sender;
   batch.rights = &*request.rights.ingest;
   batch.body = request.body;

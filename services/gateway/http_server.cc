@@ -135,8 +135,8 @@ class HttpServer::Impl final : public http::Service {
         DescriptorsFor(settings_.connections);  // descriptors that the pipeline needs are reserved
     if (connections == 0)
       return Status::InvalidArgument(
-          "gateway: the system allows this program too few open files (ulimit -n, LimitNOFILE) to serve anybody; the "
-          "pipeline alone needs " +
+          "gateway: the limit of open files (ulimit -n, LimitNOFILE) is too low to serve "
+          "clients; the pipeline alone needs " +
           std::to_string(kReservedDescriptors));
     http::ServerOptions options{.host = address->host,
                                 .port = address->port,
@@ -159,8 +159,8 @@ class HttpServer::Impl final : public http::Service {
       if (Tls() && server.status().message().starts_with("gateway.")) return server.status();
       return Status::InvalidArgument(
           "cannot listen at " + settings_.listen + ": " + server.status().message() +
-          "; another program may have it. gateway.listen names another place, with "
-          "port 0 any that is free");
+          "; another process may use the address. Set another address in gateway.listen; port 0 "
+          "selects a free port");
     }
     server_ = std::move(*server);
     address->port = server_->port();
@@ -192,13 +192,13 @@ class HttpServer::Impl final : public http::Service {
     Found found = FindRoute(head.method, head.path);
     if (found.route == nullptr)
       return Refused(head, asked,
-                     found.allowed.empty() ? ErrorAnswer(404, "not_found", "there is no " + head.path)
+                     found.allowed.empty() ? ErrorAnswer(404, "not_found", "not found: " + head.path)
                                            : NotAllowed(head.path, found.allowed));
     if (!Satisfies(asked.rights, found.route->needs))
       return Refused(head, asked,
                      asked.rights.name == "none"
-                         ? Unauthorized("this needs a token: Authorization: Bearer TOKEN")
-                         : ErrorAnswer(403, "forbidden", "this token may not do that"));
+                         ? Unauthorized("a token is required: Authorization: Bearer TOKEN")
+                         : ErrorAnswer(403, "forbidden", "this token does not allow this action"));
     if (found.route->handler == nullptr) {
       plan.answer = [this, head, asked](std::string) { return ServeStream(head, asked); };
       return plan;
@@ -264,10 +264,9 @@ class HttpServer::Impl final : public http::Service {
   // Determines the client's rights, and whether the client may send a request now.
   std::optional<Answer> Admit(const http::Head& head, Asked* asked) {
     if (!KnowsHost(head))
-      return ErrorAnswer(
-          421, "misdirected",
-          "this server is not known by that name; gateway.hosts lists names besides localhost, and "
-          "a proxy in front belongs into gateway.trusted_proxies");
+      return ErrorAnswer(421, "misdirected",
+                         "unknown host name; add names other than localhost to gateway.hosts, and a proxy to "
+                         "gateway.trusted_proxies");
     std::optional<Answer> refusal;
     if (head.HasField("authorization")) {
       const auto known = tokens_.Find(BearerOf(head.Field("authorization")));
@@ -277,14 +276,14 @@ class HttpServer::Impl final : public http::Service {
         asked->rights.read = asked->rights.read || anonymous_.read;
         asked->rights.metrics = asked->rights.metrics || anonymous_.metrics;
       } else {
-        refusal = Unauthorized("the token is not known");
+        refusal = Unauthorized("unknown token");
       }
     }
     if (asked->rights.trusted) return std::nullopt;
     const double wait = limit_.Take(asked->address, Steady());
     if (wait == 0) return refusal;
     Answer answer =
-        ErrorAnswer(429, "too_many_requests", "too many requests from this address; ask again later");
+        ErrorAnswer(429, "too_many_requests", "too many requests from this address; try again later");
     answer.headers.emplace_back("Retry-After", std::to_string(static_cast<long>(std::ceil(wait))));
     return answer;
   }
@@ -333,7 +332,7 @@ class HttpServer::Impl final : public http::Service {
 
   static Answer ErrorOf(const http::Head& head, const Status& status) {
     if (status.code() == StatusCode::kInvalidArgument) return NotAllowed(head.path, "GET, HEAD");
-    return ErrorAnswer(404, "not_found", "there is no " + head.path);
+    return ErrorAnswer(404, "not_found", "not found: " + head.path);
   }
 
   // kInvalidArgument: another method. kNotFound: the file does not exist.
@@ -358,14 +357,14 @@ class HttpServer::Impl final : public http::Service {
   http::Response ServeStream(const http::Head& head, const Asked& asked) {
     const auto refuse = [&](Answer answer) { return Done(head, asked, Say(std::move(answer)), 0); };
     if (!head.query.empty())
-      return refuse(ErrorAnswer(400, "invalid_argument", "there are no parameters here"));
+      return refuse(ErrorAnswer(400, "invalid_argument", "parameters are not allowed here"));
     http::Response response{.type = kEventStream};
     response.headers = {{"Cache-Control", "no-store"},
                         {"X-Accel-Buffering", "no"}};  // for proxies that buffer
     AddUsualFields(&response);
     if (head.method == "HEAD") return Done(head, asked, std::move(response), 0);
     const auto busy = [&] {
-      Answer answer = ErrorAnswer(503, "retry", "as many watch as may (gateway.streams); ask again later");
+      Answer answer = ErrorAnswer(503, "retry", "too many open streams (gateway.streams); try again later");
       answer.headers.emplace_back("Retry-After", "10");
       return refuse(std::move(answer));
     };

@@ -14,7 +14,7 @@ Result<ListenAddress> ParseListenAddress(std::string_view text) {
   if (error != std::errc() || end != port.data() + port.size() || address.port < 0 || address.port > 65535 ||
       colon == 0)
     return Status::InvalidArgument("gateway.listen: " + std::string(text) +
-                                   " is no host:port, such as 127.0.0.1:8080 or [::1]:8080");
+                                   " is not a host:port, such as 127.0.0.1:8080 or [::1]:8080");
   address.host = text.substr(0, colon);
   if (address.host.size() > 2 && address.host.front() == '[' && address.host.back() == ']')
     address.host = address.host.substr(1, address.host.size() - 2);
@@ -35,10 +35,10 @@ Status CheckListening(const settings::GatewaySettings& settings) {
   if (!address.ok()) return address.status();
   if (IsLoopback(address->host) || !settings.tls_certificate.empty() || settings.allow_plaintext)
     return Status::Ok();
-  return Status::InvalidArgument(
-      "gateway.listen: other machines reach " + address->host +
-      ", and without TLS everybody on the way reads tokens and answers: name gateway.tls_certificate and "
-      "gateway.tls_key, or, where a proxy in front does TLS, say gateway.allow_plaintext: true");
+  return Status::InvalidArgument("gateway.listen: other machines can reach " + address->host +
+                                 ", and without TLS tokens and answers can be read on the network: set "
+                                 "gateway.tls_certificate and gateway.tls_key, or, behind a proxy with TLS, "
+                                 "gateway.allow_plaintext: true");
 }
 
 std::string UrlOf(const ListenAddress& address, bool tls) {

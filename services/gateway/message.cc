@@ -29,8 +29,8 @@ bool NamesAPlace(std::string_view message) {
 
 // The message for a temporary state.
 std::string PassingMessage(const Status& status) {
-  if (status.code() == StatusCode::kFull) return "the pipeline's disk is full; ask again when there is room";
-  if (NamesAPlace(status.message())) return "this cannot be answered now; ask again later";
+  if (status.code() == StatusCode::kFull) return "the pipeline's disk is full; try again when space is free";
+  if (NamesAPlace(status.message())) return "the request cannot be answered now; try again later";
   return status.message();
 }
 
@@ -58,19 +58,18 @@ Answer ErrorAnswer(int status, std::string_view code, const std::string& message
 Answer ErrorAnswer(const Status& status) {
   for (const Known& known : kKnown) {
     if (known.code != status.code()) continue;
-    if (known.http == 500)
-      return ErrorAnswer(500, known.name, "the question could not be answered; the log says why");
+    if (known.http == 500) return ErrorAnswer(500, known.name, "the request failed; see the log");
     if (known.http != 503) return ErrorAnswer(known.http, known.name, status.message());
     Answer answer = ErrorAnswer(known.http, known.name, PassingMessage(status));
     answer.headers.emplace_back("Retry-After", "1");
     return answer;
   }
-  return ErrorAnswer(500, "fatal", "the question could not be answered");
+  return ErrorAnswer(500, "fatal", "the request failed");
 }
 
 Query::Query(const Request& request) {
   for (const auto& [name, value] : request.query)
-    if (!values_.emplace(name, value).second) Fail("the parameter " + name + " is there twice");
+    if (!values_.emplace(name, value).second) Fail("the parameter " + name + " occurs twice");
 }
 
 const std::string* Query::Find(const std::string& name) {
@@ -148,14 +147,14 @@ void Query::Fail(const std::string& what) {
 Status Query::status() const {
   if (!status_.ok()) return status_;
   for (const auto& [name, value] : values_)
-    if (!asked_.contains(name)) return Status::InvalidArgument("there is no parameter " + name + " here");
+    if (!asked_.contains(name)) return Status::InvalidArgument("unknown parameter " + name);
   return Status::Ok();
 }
 
 Result<std::uint64_t> PathNumber(const std::string& text, std::uint64_t most) {
   std::uint64_t number = 0;
   if (!Parse(text, &number) || number == 0 || number > most)
-    return Status::NotFound("there is no " + text + ": it must be a number from 1 to " +
+    return Status::NotFound("invalid number " + text + ": must be a number from 1 to " +
                             std::to_string(most));
   return number;
 }

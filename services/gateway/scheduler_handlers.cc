@@ -17,8 +17,7 @@ constexpr std::uint64_t kMostIds = std::numeric_limits<std::int64_t>::max();
 // An anonymous platform has one record per app.
 Status CheckVersion(AppVersionId version, AppId app) {
   if (version.anonymous() && !app)
-    return Status::InvalidArgument(
-        "the anonymous platform has one record for each app: say which, with app=A");
+    return Status::InvalidArgument("the anonymous platform has one record per app: set the app with app=A");
   return Status::Ok();
 }
 

@@ -75,7 +75,7 @@ void TokenStore::Look() {
       broken_ = true;
     }
     if (std::exchange(warned_, why) != why && options_.warn)
-      options_.warn("the tokens that were read before stay in force: " + why);
+      options_.warn("the previous tokens stay in force: " + why);
     return;
   }
   warned_.clear();
@@ -96,7 +96,7 @@ std::optional<Rights> TokenStore::Find(std::string_view token) { return Now()->F
 std::string TokenStore::problem() {
   Look();
   const std::lock_guard lock(mutex_);
-  return broken_ ? "the file of tokens cannot be used; the tokens that were read before stay in force" : "";
+  return broken_ ? "the token file is unusable; the previous tokens stay in force" : "";
 }
 
 }  // namespace cobblestone::gateway

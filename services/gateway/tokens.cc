@@ -16,9 +16,10 @@ constexpr std::size_t kLongest = 512;
 constexpr std::size_t kLargestFile = 1u << 20;
 constexpr std::size_t kLongestName = 64;
 constexpr std::string_view kIngestForm =
-    "an ingest token says of which projects and which kinds of events: ingest PROJECT[,PROJECT] KIND[,KIND] TOKEN, such "
-    "as `ingest 1,2 results,members TOKEN`, or `ingest * all TOKEN` for everything; kinds: results, members, catalogue, "
-    "openings, corrections, machines, all";
+    "an ingest token needs its projects and kinds of events: ingest PROJECT[,PROJECT] "
+    "KIND[,KIND] TOKEN, such as `ingest 1,2 results,members TOKEN`, or `ingest * all "
+    "TOKEN` for everything; kinds: results, members, catalogue, openings, corrections, "
+    "machines, all";
 
 std::string_view NextWord(std::string_view* line) {
   const std::size_t begin = line->find_first_not_of(" \t\r");
@@ -110,8 +111,8 @@ Result<Tokens> Tokens::Parse(std::string_view text, std::string_view where) {
     auto rights = RightsOf(role);
     if (!rights)
       return bad(
-          "begins with no role; allowed: read TOKEN, ingest PROJECTS KINDS TOKEN, operate TOKEN, metrics TOKEN, "
-          "volunteer PROJECT/USER TOKEN");
+          "does not start with a role; allowed: read TOKEN, ingest PROJECTS KINDS TOKEN, operate "
+          "TOKEN, metrics TOKEN, volunteer PROJECT/USER TOKEN");
     if (role == "volunteer" && !(rights->own = ParseOwn(NextWord(&line))))
       return bad(
           "a volunteer's token is for one account: volunteer PROJECT/USER TOKEN, such as volunteer 1/42 ...");
@@ -124,12 +125,13 @@ Result<Tokens> Tokens::Parse(std::string_view text, std::string_view where) {
     const bool named = token.find(':') != std::string_view::npos;
     rights->sender.name = TakeName(&token);
     if (named && !IsName(rights->sender.name))
-      return bad("the name in front of its token must be 1 to 64 letters, digits or - . _");
+      return bad("the name before the token must be 1 to 64 letters, digits or - . _");
     if (!IsToken(token))
       return bad(
-          "its token must be 16 to 512 letters, digits or - . _ ~ + / =; `openssl rand -base64 32` makes one");
-    if (!NextWord(&line).empty()) return bad("there is more on the line than a role and a token");
-    if (tokens.Find(token)) return bad("has a token that stands on a line before");
+          "the token must be 16 to 512 letters, digits or - . _ ~ + / =; create one with "
+          "`openssl rand -base64 32`");
+    if (!NextWord(&line).empty()) return bad("the line has extra text after the token");
+    if (tokens.Find(token)) return bad("the token occurs on an earlier line");
     const Digest digest = DigestOf(token);
     rights->sender.digest = "sha256:" + HexOf(digest);
     tokens.entries_.push_back({.digest = digest, .rights = std::move(*rights)});

@@ -44,8 +44,8 @@ Key WorkunitKey(ProjectId project, WorkunitId workunit) {
 Key BlockKey(ProjectId project, WorkunitId workunit) {
   return {.project = project.value, .id = workunit.value >> wire::kWorkunitBlockBits, .sub = 0};
 }
-constexpr const char* kBadClaim = "a claim in it does not decode";
-constexpr const char* kBadTrickle = "a late trickle in it does not decode";
+constexpr const char* kBadClaim = "a claim in the row cannot be decoded";
+constexpr const char* kBadTrickle = "a late trickle in the row cannot be decoded";
 Key ProjectKey(ProjectId project) { return {.project = project.value, .id = 0, .sub = 0}; }
 
 bool IsOver(const Decided& one, const wire::ProjectView& view) {
@@ -192,7 +192,7 @@ void GrantsStage::Sort(const RecordView& record, Emitter& out) {
   if (wire::IsLateTrickle(record.value)) {
     wire::Grant grant;
     if (!wire::DecodeGrant(wire::LateTrickleOf(record.value), &grant))
-      return out.Fail(Status::Corrupted("a late trickle does not decode"));
+      return out.Fail(Status::Corrupted("a late trickle cannot be decoded"));
     row.line = grant.detail.line;
     row.result = grant.head.result.value;
     row.host = grant.head.host.value;
@@ -201,7 +201,7 @@ void GrantsStage::Sort(const RecordView& record, Emitter& out) {
     row.result = claim_.result.value;
     row.host = claim_.host.value;
   } else {
-    return out.Fail(Status::Corrupted("a claim does not decode"));
+    return out.Fail(Status::Corrupted("a claim cannot be decoded"));
   }
   sorted_.Mutable({.project = 0, .id = sorted_count_++, .sub = 0}) = std::move(row);
 }
@@ -229,7 +229,7 @@ void GrantsStage::TakeSorted(Emitter& out) {
 void GrantsStage::OnControl(const RecordView& record, Emitter& out) {
   wire::ControlView control;
   if (!wire::DecodeControl(record.value, &control))
-    return out.Fail(Status::Corrupted("a control record does not decode"));
+    return out.Fail(Status::Corrupted("a control record cannot be decoded"));
   const bool is_mark = control.kind == wire::ControlKind::kMark;
   if (Status s = marks_.OnControl(control.head.number, is_mark ? &control.mark : nullptr); !s.ok())
     return out.Fail(std::move(s));
@@ -247,7 +247,7 @@ void GrantsStage::OnControl(const RecordView& record, Emitter& out) {
 void GrantsStage::OnPassed(const RecordView& record, Emitter& out) {
   wire::Passed passed;
   if (!wire::DecodePassed(wire::PassedIn::kClaim, record.value, &passed))
-    return out.Fail(Status::Corrupted("a record of claims that is none does not decode"));
+    return out.Fail(Status::Corrupted("a non-claim record of claims cannot be decoded"));
   if (Status s = marks_.OnSource(passed); !s.ok()) return out.Fail(std::move(s));
   if (passed.moved > 0) moved_.Mutable({}).records += passed.moved;
   PassMarks(out);
@@ -330,7 +330,8 @@ void GrantsStage::RememberDecided(ProjectId project, WorkunitId workunit, const 
 
 void GrantsStage::OnClaim(const RecordView& record, Emitter& out) {
   credit::Claim& claim = claim_;
-  if (!wire::DecodeClaim(record.value, &claim)) return out.Fail(Status::Corrupted("a claim does not decode"));
+  if (!wire::DecodeClaim(record.value, &claim))
+    return out.Fail(Status::Corrupted("a claim cannot be decoded"));
   if ((claim.flags & credit::kClaimPaidBefore) != 0) [[unlikely]]
     return OnPaidBefore(record, out);
   const Key key = WorkunitKey(claim.project, claim.workunit);
@@ -367,7 +368,7 @@ void GrantsStage::OnLateTrickle(const RecordView& record, Emitter& out) {
   const std::string_view bytes = wire::LateTrickleOf(record.value);
   wire::Grant grant;
   if (!wire::DecodeGrant(bytes, &grant) || !grant.partial)
-    return out.Fail(Status::Corrupted("a late trickle does not decode"));
+    return out.Fail(Status::Corrupted("a late trickle cannot be decoded"));
   const Key key = WorkunitKey(grant.head.project, grant.partial->workunit);
   const OpenWorkunit* open = open_.Find(key);
   if (open != nullptr && Awaits(key, *open, grant.head.result)) {
@@ -409,7 +410,7 @@ void GrantsStage::SettleBefore(const credit::Claim& paid, credit::MicroCredit gr
   const credit::MicroCredit worth = keeps ? sum - std::min(sum, granted) : 0;
   for (const credit::SettledPartial& part :
        credit::SettlePartials(paid.paid, worth, job.settlement, paid.time).parts)
-    wire::EmitSettled(job, part, "its result was granted under another number of its host",
+    wire::EmitSettled(job, part, "the result was granted under another number of its host",
                       options_.partitions, out);
 }
 
@@ -440,7 +441,7 @@ void GrantsStage::PayLateTrickle(const Key& key, std::string_view bytes, credit:
     grant.detail = {.line = grant.detail.line};
     grant.partial->outcome = credit::TrickleOutcome::kNothingDue;
     grant.partial->credit = 0;
-    reason = "the job's own grant was worth as much";
+    reason = "the job's own grant was worth at least as much";
   }
   bytes_.clear();
   wire::EncodeGrant(grant.head, grant.detail, {}, {}, &bytes_,
@@ -465,7 +466,7 @@ bool GrantsStage::AddTo(OpenWorkunit& open, const credit::Claim& claim, const Re
     if (other.result != claim.result) continue;
     if (held.counts && other.counts) {
       wire::Refuse(record, claim.project, wire::RefusalReason::kAlreadyDecided,
-                   "host " + std::to_string(other.host.value) + " has made the claim of this result", out);
+                   "host " + std::to_string(other.host.value) + " already has the claim of this result", out);
       SettleUnpaid(claim, out);
       return false;
     }
@@ -553,7 +554,7 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
     // What cannot be expressed as credit is not granted; the claims are there to be seen.
     for (std::size_t i = 0; i < records_.size(); ++i) {
       wire::Refuse(records_[i], project, wire::RefusalReason::kNotFinite,
-                   "the workunit's credit is no number that can be granted", out);
+                   "the workunit's credit is out of range", out);
       SettleUnpaid(claims_[i], out);
     }
   } else {
@@ -599,7 +600,7 @@ void GrantsStage::GrantLate(Decided& decided, const credit::Claim& claim, const 
       ForEachResult(decided.granted, [&](ResultId result) { granted = granted || result == claim.result; });
   if (granted) {
     wire::Refuse(record, claim.project, wire::RefusalReason::kAlreadyDecided,
-                 "this result has its grant, by the claim of another host", out);
+                 "this result is already granted by the claim of another host", out);
     return SettleUnpaid(claim, out);
   }
   AddResult(claim.result, &last, &decided.granted);
@@ -663,14 +664,14 @@ void GrantsStage::EmitGrant(const credit::Claim& claim, std::string_view claim_b
     if (!settles || &part != &*own)
       wire::EmitSettled(
           PaidJobOf(claim, time, line), part,
-          part.taken > 0 ? "worth less than its trickles were paid" : "its host has had another owner since",
+          part.taken > 0 ? "the result is worth less than its trickle payments" : "the host changed owners",
           options_.partitions, out);
 }
 
 void GrantsStage::SettleUnpaid(const credit::Claim& claim, Emitter& out) {
   for (const credit::SettledPartial& part :
        credit::SettlePartials(claim.paid, 0, claim.settlement, claim.time).parts)
-    wire::EmitSettled(PaidJobOf(claim, claim.time, claim.line), part, "its claim came to no grant",
+    wire::EmitSettled(PaidJobOf(claim, claim.time, claim.line), part, "the claim was not granted",
                       options_.partitions, out);
 }
 
@@ -686,7 +687,7 @@ bool GrantsStage::Expire(ProjectId project, double now, Emitter& out) {
   const auto due_at = [&](const Key& key, const OpenWorkunit& open) {
     if (open.since + shortest >= now) return open.since + shortest;  // or later
     credit::Claim claim;
-    if (open.claims.empty() && open.late.empty()) open_.Damaged(key, "it has no claim");
+    if (open.claims.empty() && open.late.empty()) open_.Damaged(key, "the row has no claim");
     const std::string_view bytes =
         open.claims.empty() ? std::string_view(open.late.front().bytes) : open.BytesOf(0);
     if (!wire::DecodeClaim(bytes, &claim)) open_.Damaged(key, kBadClaim);
@@ -713,7 +714,7 @@ std::uint64_t GrantsStage::ExpireWorkunit(ProjectId project, const Key& key, Emi
   if (left == nullptr) return bytes;
   for (const LateClaim& late : left->late) {
     wire::Refuse(RecordOf(late, options_.partition), project, wire::RefusalReason::kUnknownResult,
-                 "a late result of a workunit that was never decided", out);
+                 "the result is late and its workunit was never decided", out);
     credit::Claim claim;
     if (!wire::DecodeClaim(late.bytes, &claim)) open_.Damaged(key, kBadClaim);
     SettleUnpaid(claim, out);

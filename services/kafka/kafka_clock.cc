@@ -16,7 +16,7 @@ void KafkaClock::Look(bool owned, double now) {
     auto publisher = client::Publisher::Open(
         cluster_,
         {.source = "ticks", .partitions = options_.partitions, .producers_topic = options_.producers_topic});
-    if (!publisher.ok()) return options_.report("no ticks yet: " + publisher.status().message());
+    if (!publisher.ok()) return options_.report("cannot send ticks yet: " + publisher.status().message());
     publisher_ = std::move(*publisher);
     const auto last = static_cast<double>(publisher_->state().events);
     // The operator's permission applies to the first look of this process, not each time that the slot
@@ -32,7 +32,7 @@ void KafkaClock::Look(bool owned, double now) {
   Status s = publisher_->AddTo({wire::kCatalogue, 0}, EncodeTick({}, *look.tick));
   if (s.ok()) s = publisher_->Commit({.events = static_cast<std::uint64_t>(*look.tick)});
   if (s.ok()) return;
-  options_.report("the tick could not be told: " + s.message());
+  options_.report("cannot send a tick: " + s.message());
   publisher_.reset();  // the next look reads again up to where ticks were published
 }
 

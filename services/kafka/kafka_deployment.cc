@@ -40,7 +40,7 @@ Result<std::string> ReadSecret(std::string_view option, const std::string& path)
   Wipe(&*text);
   if (line.empty())
     return Status::InvalidArgument(std::string(option) + ": " + path +
-                                   " has an empty first line, where the secret is expected");
+                                   " has an empty first line; the first line must be the secret");
   return line;
 }
 
@@ -77,9 +77,8 @@ Result<stream::kafka::Properties> ConnectionOf(const KafkaSettings& kafka) {
     } else {
       const char* secret = std::getenv(kafka.password_variable.c_str());
       if (secret == nullptr)
-        return Status::InvalidArgument(
-            "the variable " + kafka.password_variable +
-            " of the environment, which kafka.password_variable names, is not set");
+        return Status::InvalidArgument("the environment variable " + kafka.password_variable +
+                                       " (kafka.password_variable) is not set");
       all["sasl.password"] = secret;
     }
   }
@@ -98,8 +97,8 @@ Status AddOptions(const std::string& text, stream::kafka::ClusterOptions* cluste
     if (name.ends_with("password") || name.ends_with("secret") || name.ends_with("key.pem"))
       return Status::InvalidArgument(
           "kafka.options: " + name +
-          " is a secret, which has no place in a configuration file; it comes from a file "
-          "or a variable (kafka.password_file, kafka.password_variable, kafka.key_file)");
+          " is a secret and is not allowed in the configuration file; use a file or a variable "
+          "(kafka.password_file, kafka.password_variable, kafka.key_file)");
     stream::kafka::Properties* to = &cluster->connection;
     for (auto& [kind, properties] : {std::pair{std::string("producer."), &cluster->producer},
                                      std::pair{std::string("consumer."), &cluster->consumer}}) {
@@ -178,11 +177,12 @@ std::vector<settings::RunSettings> AllRolesOf(settings::RunSettings settings) {
 Result<settings::RunSettings> RoleNamed(settings::RunSettings settings, const std::string& stage) {
   const bool by_stage = settings.kafka.slots == settings::KafkaSlots::kByStage;
   if (by_stage == stage.empty())
-    return Status::InvalidArgument(by_stage ? "kafka.slots is by_stage: --stage says whose slots"
-                                            : "kafka.slots is together: a slot has all stages");
+    return Status::InvalidArgument(
+        by_stage ? "kafka.slots is by_stage: set --stage to the stage of the slots"
+                 : "kafka.slots is together: a slot has all stages, so --stage is not allowed");
   for (const settings::RunSettings& role : AllRolesOf(settings))
     if (RoleName(role) == stage) return role;
-  return Status::InvalidArgument("there is no stage " + stage);
+  return Status::InvalidArgument("unknown stage " + stage);
 }
 
 PipelineOptions PipelineOf(const settings::RunSettings& role) {
@@ -275,8 +275,9 @@ Status CheckSlots(const KafkaDeployment& deployment, stream::kafka::TopicAdmin& 
     if (drift.missing) return Status::Ok();
   return Status::InvalidArgument(
       "this deployment has the topic " + deployment.excluded +
-      ": it was made with the other kafka.slots (together or by_stage). Both at once would grant everything twice; set "
-      "kafka.slots as the workers that are there have it");
+      ": the deployment was created with the other value of kafka.slots (together or "
+      "by_stage). Both at once would grant everything twice; set kafka.slots to the value of "
+      "the existing workers");
 }
 
 std::string ThreadName(const settings::RunSettings& role, std::uint32_t thread) {
@@ -323,7 +324,7 @@ Status WriteOrder(stream::kafka::Cluster& cluster, settings::Order order) {
   if (o.ok()) o = (*producer)->Flush();
   if (o.ok()) o = (*producer)->Commit();
   if (o.ok()) return Status::Ok();
-  return Status::Retry("the order of the deployment could not be written: " + o.message);
+  return Status::Retry("cannot write the order of the deployment: " + o.message);
 }
 
 Status CheckOrder(stream::kafka::Cluster& cluster, settings::Order order) {
@@ -331,9 +332,10 @@ Status CheckOrder(stream::kafka::Cluster& cluster, settings::Order order) {
   if (!there.ok()) return there.status();
   const std::string made = there->value_or(std::string(OrderName(settings::Order::kArrival)));
   if (made == OrderName(order)) return Status::Ok();
-  return Status::InvalidArgument("the topics of this deployment were made with `order: " + made +
-                                 "`, the configuration says " + std::string(OrderName(order)) +
-                                 "; it cannot be changed: put back what it was, or name another prefix");
+  return Status::InvalidArgument(
+      "the topics of this deployment were created with `order: " + made + "`, but the configuration has " +
+      std::string(OrderName(order)) +
+      "; the order cannot be changed: restore the old value, or use another prefix");
 }
 
 Status ClaimStateDirectories(const settings::RunSettings& role, const KafkaDeployment& deployment,
@@ -375,10 +377,11 @@ Status CheckTopics(const KafkaDeployment& deployment) {
   }
   if (!different.empty())
     return Status::InvalidArgument(
-        "topics of this deployment are not what they must be:" + different +
-        "\nPartition counts never change; settings are put right with Kafka's own tools");
+        "topics of this deployment are not configured correctly:" + different +
+        "\nPartition counts cannot be changed; correct the settings with Kafka's own tools");
   if (!missing.empty())
-    return Status::NotFound("topics are missing: " + missing + ". `cobblestone topics create` makes them");
+    return Status::NotFound("topics are missing: " + missing +
+                            ". Create the topics with `cobblestone topics create`");
   return Status::Ok();
 }
 
@@ -392,7 +395,8 @@ Status AwaitNoMembers(stream::kafka::TopicAdmin& admin, const settings::RunSetti
     std::string names;
     for (const std::string& member : *members) names += (names.empty() ? "" : ", ") + member;
     if (std::chrono::steady_clock::now() > deadline)
-      return Status::Retry("workers are running: " + names + ". Stop all of them, then do this again");
+      return Status::Retry("workers are running: " + names +
+                           ". Stop all of them, then run the command again");
     if (!told) report("waiting for the sessions of workers to end: " + names);
     std::this_thread::sleep_for(kLookEvery);
   }

@@ -60,7 +60,8 @@ class KafkaLog final : public stream::embedded::IndexedLog {
         if (anywhere_) Pause(where);
         return *end > offset ? Piece{.first = offset, .end = *end} : Piece{};
       }
-      if (waited >= kPatience) return Status::Retry("a partition cannot be read; does the cluster answer?");
+      if (waited >= kPatience)
+        return Status::Retry("cannot read a partition; check that the cluster is reachable");
       reader_->Wait(kWait);
       waited += kWait;
     }

@@ -43,14 +43,15 @@ void AddSlots(const std::vector<WorkerLook>& workers, Families* all) {
   for (const WorkerLook& worker : workers)
     for (const auto& task : worker.status.tasks) tasks.push_back(LookOf(task, worker.RoleOf(task.slot)));
   metrics::AddTasks(tasks, all);
-  auto phase = all->Gauge("cobblestone_kafka_task_phase", "1 for the phase that a slot is in.");
-  auto owned = all->Gauge("cobblestone_kafka_task_owned", "1: the group has given the slot to this process.");
+  auto phase = all->Gauge("cobblestone_kafka_task_phase", "1 for the current phase of a slot.");
+  auto owned =
+      all->Gauge("cobblestone_kafka_task_owned", "1: the group has assigned the slot to this process.");
   auto behind = all->Gauge("cobblestone_kafka_standby_lag_commits",
-                           "Commits of its owner that a standby has not executed yet, as far as it knows.");
+                           "Known commits of the owner that a standby has not executed yet.");
   auto rows = all->Counter("cobblestone_kafka_restored_rows_total",
-                           "Rows of state that came from checkpoints since the process began.");
+                           "Rows of state restored from checkpoints since the process started.");
   auto produced = all->Counter("cobblestone_kafka_messages_produced_total",
-                               "Messages produced, those of journal and checkpoints included.");
+                               "Messages produced, including journal and checkpoints.");
   for (const WorkerLook& worker : workers) {
     for (const auto& task : worker.status.tasks) {
       const metrics::Labels labels{{"slot", std::to_string(task.slot)}, {"role", worker.RoleOf(task.slot)}};
@@ -75,21 +76,19 @@ void AddThreads(const std::vector<WorkerLook>& workers, Families* all) {
     sum.offsets_seconds += worker.status.offsets_seconds;
     sum.end_seconds += worker.status.end_seconds;
   }
-  auto transactions =
-      all->Counter("cobblestone_kafka_transactions_total", "Transactions, by what became of them.");
+  auto transactions = all->Counter("cobblestone_kafka_transactions_total", "Transactions, by outcome.");
   transactions.Add({{"result", "committed"}}, Count(sum.commits));
   transactions.Add({{"result", "aborted"}}, Count(sum.aborts));
   all->Counter("cobblestone_kafka_rebalances_total",
-               "Times that the group gave slots to a thread or took some.")
+               "Times that the group assigned slots to a thread or revoked slots.")
       .Add(Count(sum.rebalances));
   all->Counter("cobblestone_kafka_fenced_owners_total",
-               "Owners before that had to be fenced: they did not say good-bye.")
+               "Previous owners that were fenced because they did not leave cleanly.")
       .Add(Count(sum.fenced));
-  all->Counter("cobblestone_kafka_producers_total",
-               "Producers that were made; one a thread while all is well.")
+  all->Counter("cobblestone_kafka_producers_total", "Producers created; one per thread in normal operation.")
       .Add(Count(sum.producers));
   auto waits = all->Counter("cobblestone_kafka_commit_wait_seconds_total",
-                            "Time that commits waited for brokers, by what they waited for.");
+                            "Time that commits waited for brokers, by kind of wait.");
   waits.Add({{"for", "messages"}}, sum.flush_seconds);
   waits.Add({{"for", "offsets"}}, sum.offsets_seconds);
   waits.Add({{"for", "end"}}, sum.end_seconds);
@@ -100,7 +99,7 @@ void AddThreads(const std::vector<WorkerLook>& workers, Families* all) {
 std::string KafkaMetrics::Render() const {
   Families all;
   metrics::AddBuild(&all);
-  all.Gauge("cobblestone_health_state", "How the process is doing; 0: ok, 1: degraded, 2: failed.")
+  all.Gauge("cobblestone_health_state", "Health of the process; 0: ok, 1: degraded, 2: failed.")
       .Add(static_cast<double>(health().state));
   const std::vector<WorkerLook> workers = workers_.LookAtWorkers();
   AddSlots(workers, &all);
@@ -114,13 +113,13 @@ std::string KafkaMetrics::Render() const {
 metrics::Health KafkaMetrics::health() const {
   if (!workers_.failure().ok())
     return {.state = metrics::HealthState::kFailed,
-            .problems = {"the worker has failed; its log says why, and what to do"}};
+            .problems = {"the worker has failed; see its log for the reason and the remedy"}};
   metrics::Health health;
   for (const WorkerLook& worker : workers_.LookAtWorkers())
     for (const auto& task : worker.status.tasks)
       if (task.phase == Phase::kStopped)
         health.problems.push_back("slot " + std::to_string(task.slot) +
-                                  " has stopped; `cobblestone tasks` says why, and what to do");
+                                  " has stopped; see `cobblestone tasks` for the reason and the remedy");
   if (!health.problems.empty()) health.state = metrics::HealthState::kDegraded;
   return health;
 }

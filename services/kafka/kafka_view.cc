@@ -41,8 +41,8 @@ class KafkaView::State final : public view::State {
     if (store == nullptr)
       return Status::Retry("the state of " + std::string(NameOf(stage)) + ", partition " +
                            std::to_string(partition) +
-                           ", is not here yet: it comes with the workers' next checkpoint "
-                           "(kafka.checkpoint_interval); ask again in a while");
+                           ", is not available yet: it arrives with the next checkpoint of the workers "
+                           "(kafka.checkpoint_interval); try again later");
     return std::shared_ptr<const view::Rows>(MakeStoredRows(std::move(store)));
   }
   [[nodiscard]] std::vector<stream::TopicPartition> InputsOf(view::Stage stage,

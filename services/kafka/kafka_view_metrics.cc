@@ -10,14 +10,14 @@ namespace cobblestone {
 std::string KafkaViewMetrics::Render() const {
   metrics::Families all;
   metrics::AddBuild(&all);
-  all.Gauge("cobblestone_health_state", "How the process is doing; 0: ok, 1: degraded, 2: failed.")
+  all.Gauge("cobblestone_health_state", "Health of the process; 0: ok, 1: degraded, 2: failed.")
       .Add(static_cast<double>(health().state));
   auto shown =
       all.Gauge("cobblestone_kafka_view_commits",
-                "Commits of a slot that are in what is shown here; 0: none of its state is here yet.");
-  auto lag = all.Gauge(
-      "cobblestone_kafka_view_lag_commits",
-      "Commits of a slot that are committed and not shown here; none where the brokers do not answer.");
+                "Commits of a slot in the view of the gateway; 0: no state of the slot has arrived yet.");
+  auto lag =
+      all.Gauge("cobblestone_kafka_view_lag_commits",
+                "Commits of a slot that are not in the view yet; absent if the brokers do not answer.");
   for (const KafkaView::ShownSlot& slot : view_.Look()) {
     const metrics::Labels labels{{"slot", std::to_string(slot.slot)}, {"role", slot.role}};
     shown.Add(labels, static_cast<double>(slot.shown));
@@ -31,8 +31,10 @@ std::string KafkaViewMetrics::Render() const {
 
 metrics::Health KafkaViewMetrics::health() const {
   if (!view_.failure().ok())
-    return {.state = metrics::HealthState::kFailed,
-            .problems = {"what is shown here is not followed any more; the log says why, and what to do"}};
+    return {
+        .state = metrics::HealthState::kFailed,
+        .problems = {
+            "the view has stopped following the log; see the gateway's log for the reason and the remedy"}};
   return {};
 }
 

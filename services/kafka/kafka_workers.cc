@@ -229,7 +229,7 @@ void KafkaWorkers::LookForHanging() {
       last_turns_[t] = {turns, now};
     } else if (now - last_turns_[t].second > patience) {
       report_("stream thread " + std::to_string(t) +
-              " hangs; the process ends, so that its slots go to others. Nothing is lost by that");
+              " hangs; the process ends, so that other workers take its slots. No data is lost");
       std::fflush(nullptr);
       std::_Exit(70);
     }

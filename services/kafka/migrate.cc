@@ -102,11 +102,13 @@ class ToEmbedded {
   Status Open() {
     std::error_code error;
     if (fs::exists(directory_, error) && !fs::is_empty(directory_, error))
-      return Status::InvalidArgument(directory_ + " is not empty; name a directory that does not exist yet");
+      return Status::InvalidArgument(directory_ + " is not empty; use a directory that does not exist yet");
     fs::create_directories(directory_, error);
-    if (error) return Status::Unwritten(error.value(), "cannot make " + directory_ + ": " + error.message());
+    if (error)
+      return Status::Unwritten(error.value(), "cannot create " + directory_ + ": " + error.message());
     if (from_.kafka.slots != settings::KafkaSlots::kTogether)
-      return Status::InvalidArgument("a deployment whose kafka.slots are by_stage cannot go to one machine");
+      return Status::InvalidArgument(
+          "a deployment with kafka.slots: by_stage cannot be migrated to one machine");
     auto deployment = DeploymentOf(from_, {});
     if (!deployment.ok()) return deployment.status();
     deployment_ = std::move(*deployment);
@@ -154,7 +156,7 @@ class ToEmbedded {
             if (cursor.malformed())
               return Status::Corrupted("message " + std::to_string(message.offset()) + " of " +
                                        deployment_.task.topics[where.topic].name +
-                                       " is not what a slot wrote");
+                                       " was not written by a slot");
           } else {
             stream::AppendRecord(payload, message.value());
           }
@@ -199,7 +201,7 @@ class ToEmbedded {
     fs::create_directories(copy.parent_path(), error);
     if (error)
       return Status::Unwritten(error.value(),
-                               "cannot make " + copy.parent_path().string() + ": " + error.message());
+                               "cannot create " + copy.parent_path().string() + ": " + error.message());
     return (*store)->Checkpoint(copy.string());
   }
 

@@ -62,7 +62,7 @@ class ToKafka {
   Status OpenTarget() {
     if (to_.kafka.slots != settings::KafkaSlots::kTogether)
       return Status::InvalidArgument(
-          "state from one machine goes to slots of all stages: kafka.slots must be together");
+          "kafka.slots must be together: state from one machine has slots of all stages");
     auto deployment = DeploymentOf(to_, options_.report);
     if (!deployment.ok()) return deployment.status();
     deployment_ = std::move(*deployment);
@@ -83,12 +83,12 @@ class ToKafka {
         if (!ends.ok()) return ends.status();
         if (ends->all == 0) continue;
         return Status::InvalidArgument(
-            "there is something already in " + TopicName(deployment_.cluster, t) + ", partition " +
-            std::to_string(p) +
-            ": another deployment, or a migration that was broken off. Name another kafka.prefix; or delete all topics " +
+            "existing records in " + TopicName(deployment_.cluster, t) + ", partition " + std::to_string(p) +
+            ": the topics belong to another deployment or to an interrupted migration. Set another "
+            "kafka.prefix; or delete all topics " +
             to_.kafka.prefix +
-            ".* with Kafka's own tools, and `cobblestone topics create` makes them anew. " +
-            from_.data_directory + " still has everything");
+            ".* with Kafka's own tools, and create them again with `cobblestone topics create`. " +
+            from_.data_directory + " still has all data");
       }
     }
     auto cluster = stream::kafka::MakeCluster(deployment_.cluster);
@@ -106,7 +106,7 @@ class ToKafka {
   Status OpenSource() {
     std::error_code error;
     if (!fs::exists(from_.data_directory + "/log", error))
-      return Status::NotFound("there is no data in " + from_.data_directory);
+      return Status::NotFound("no data in " + from_.data_directory);
     {
       auto engine = Engine::Open(from_, options_.report);
       if (!engine.ok()) return engine.status();
@@ -130,13 +130,13 @@ class ToKafka {
       if (!meta.ok() || meta->sequence == 0)
         return Status::InvalidArgument(
             "slot " + std::to_string(k) + " of " + from_.data_directory +
-            " has never processed anything; there is nothing to move before a catalogue is in. "
-            "Begin on Kafka instead");
+            " has not processed any events, so there is no state to migrate. Start a new "
+            "deployment on Kafka instead");
       if (meta->journal_next != log_->End({wire::kJournal, k}))
         return Status::Retry(
             "the state of slot " + std::to_string(k) +
-            " is not as of the end of the log; has another process had the directory meanwhile? Do "
-            "this again");
+            " does not match the end of the log; check that no other process uses the directory, "
+            "and run the command again");
       const PipelineSlot slot = MakeSlot(k, pipeline);
       for (std::size_t i = 0; i < meta->next.size(); ++i)
         cuts_[slot.slot->inputs()[i].where][meta->next[i]] = 0;
@@ -299,8 +299,8 @@ class ToKafka {
 
   static Status StatusOf(const Outcome& o) {
     if (o.ok()) return Status::Ok();
-    return Status::Retry("the cluster did not take what was moved: " + o.message +
-                         ". What is there already is told when this is done again");
+    return Status::Retry("the cluster rejected the migrated records: " + o.message +
+                         ". Run the command again; it reports the records that are already on the cluster");
   }
 
   const settings::RunSettings& from_;

@@ -82,7 +82,7 @@ Result<RebuiltState> Rebuild::State(std::uint32_t slot,
       held.push_back(std::move(*store));
     else if (store.status().code() != StatusCode::kCorrupted)
       return Status(store.status().code(), "the state of slot " + std::to_string(slot) +
-                                               " cannot be made again now: " + store.status().message());
+                                               " cannot be rebuilt now: " + store.status().message());
   }
   const Scratch scratch(settings_.data_directory + "/kafka-state/rebuild-" + std::to_string(::getpid()));
   const auto space = stream::kafka::MakeDirectoryStateSpace(scratch.path(), settings_.memory.block_cache);
@@ -105,9 +105,9 @@ Result<RebuiltState> Rebuild::State(std::uint32_t slot,
   fs::create_directories(place, error);
   if (!error) fs::rename(SlotDirectory(scratch.path(), slot), SlotDirectory(place, slot), error);
   if (error)
-    return Status::Unwritten(error.value(), "the new state cannot be moved to " + SlotDirectory(place, slot) +
+    return Status::Unwritten(error.value(), "cannot move the rebuilt state to " + SlotDirectory(place, slot) +
                                                 ": " + error.message() +
-                                                ". A worker makes one by itself when it starts");
+                                                ". A worker rebuilds the state when it starts");
   return rebuilt;
 }
 
@@ -119,10 +119,11 @@ Status Rebuild::AwaitDecided(std::uint32_t slot) {
       if (!ends.ok()) return ends.status();
       if (ends->stable == ends->all) break;
       if (std::chrono::steady_clock::now() > deadline)
-        return Status::Retry("a transaction of a worker that is gone is open still in the " +
-                             deployment_.task.topics[topic].name + " of slot " + std::to_string(slot) +
-                             "; the brokers end it after its timeout. Do this again then");
-      if (!told) report_("waiting for a transaction of a worker that is gone to be given up by the brokers");
+        return Status::Retry(
+            "a dead worker still has an open transaction in the " + deployment_.task.topics[topic].name +
+            " of slot " + std::to_string(slot) +
+            "; the brokers abort the transaction after its timeout. Run the command again then");
+      if (!told) report_("waiting for the brokers to abort a transaction of a dead worker");
       std::this_thread::sleep_for(kLookEvery);
     }
   }
@@ -165,8 +166,9 @@ Result<std::vector<JournalTaken>> Rebuild::TakeJournals(const std::vector<std::u
   if (o.ok()) o = SendPositions(*cluster_, positions, deployment_.task.journal, **producer);
   if (o.ok()) o = (*producer)->Commit();
   if (!o.ok())
-    return Status::Retry("the positions could not be committed, nothing has changed: " + o.message +
-                         ". Has a worker been started meanwhile? Stop it, and do this again");
+    return Status::Retry(
+        "cannot commit the positions; nothing was changed: " + o.message +
+        ". Check for a worker that was started meanwhile; stop the worker, and run the command again");
   return taken;
 }
 

@@ -72,12 +72,12 @@ std::string RefusalAlarm(ProjectId project, const ProjectRefusals& refusals) {
   for (const auto& [reason, count] : refusals.reasons)
     reasons += (reasons.empty() ? "" : ", ") + std::string(wire::RefusalReasonName(reason)) + " " +
                std::to_string(count);
-  return (project == ProjectId{} ? "of records that name no project, "
-                                 : "of project " + std::to_string(project.value) + ", ") +
+  return (project == ProjectId{} ? "without a project, "
+                                 : "project " + std::to_string(project.value) + ", ") +
          std::to_string(refusals.refused) + " of " + std::to_string(AllOf(refusals)) +
          " records were refused: " + reasons +
-         ". `cobblestone refused list` shows each with its detail; put right what sends them, then `cobblestone refused "
-         "resubmit` takes those that may come again";
+         ". `cobblestone refused list` shows the details. Correct the sender, then send "
+         "recoverable events again with `cobblestone refused resubmit`";
 }
 
 }  // namespace cobblestone

@@ -148,12 +148,13 @@ Result<std::vector<LedgerPlace>> LedgerIndex::NewestTo(ProjectId project, wire::
                                                        std::uint64_t id, std::size_t limit) {
   KeyIndex* index = kind == wire::AccountKind::kTeam ? postings_to_.get() : grants_to_.get();
   if (index == nullptr)
-    return Status::Retry("the ledger is not indexed by account: no gateway is served here");
+    return Status::Retry("the ledger is not indexed by account, because this process serves no gateway");
   return Places(index->FindLast(AccountKey(project, kind, id), limit));
 }
 
 Result<std::vector<LedgerPlace>> LedgerIndex::Epochs(ProjectId project) {
-  if (epochs_ == nullptr) return Status::Retry("epochs are not indexed: no gateway is served here");
+  if (epochs_ == nullptr)
+    return Status::Retry("epochs are not indexed, because this process serves no gateway");
   return Places(epochs_->Find(ProjectKey(project)));
 }
 

@@ -22,7 +22,7 @@ Result<std::uint64_t> ForEachRecordOf(stream::embedded::IndexedLog& log, stream:
       if (offset >= at && !take(record))
         return Status::Corrupted("record " + std::to_string(offset) + " of partition " +
                                  std::to_string(where.partition) + " of " +
-                                 std::string(wire::TopicName(where.topic)) + " does not decode");
+                                 std::string(wire::TopicName(where.topic)) + " cannot be decoded");
       if (!piece->one_place) ++offset;
     }
     const std::uint64_t next = std::min(piece->end, to);

@@ -125,7 +125,7 @@ Status LedgerSums::ReadOn(IndexedLog& log, stream::TopicPartition where, std::ui
   if (*end < to)
     return Status::Corrupted("partition " + std::to_string(where.partition) + " of " +
                              std::string(wire::TopicName(where.topic)) + " ends at " + std::to_string(*end) +
-                             ", and the state has read it up to " + std::to_string(to));
+                             ", but the state has read the partition up to " + std::to_string(to));
   at = to;
   return Status::Ok();
 }
@@ -134,7 +134,8 @@ Status LedgerSums::ReadLate(IndexedLog& log, std::uint32_t partition) {
   const stream::TopicPartition where{wire::kGrants, partition};
   const std::uint64_t from = places_.grants[partition];
   const std::uint64_t to = log.End(where);
-  if (to < from) return Status::Retry("the end of the ledger cannot be seen; does the cluster answer?");
+  if (to < from)
+    return Status::Retry("cannot read the end of the ledger; check that the cluster is reachable");
   const auto end = ForEachRecordOf(
       log, where, from, to,
       [this](std::string_view record) {
@@ -203,7 +204,7 @@ Result<LedgerSums> LedgerSums::Load(const std::string& path) {
     sums.settled_ = sums.entries_.size();
     if (reader.done()) return sums;
   }
-  return Status::Corrupted(path + " is not as it was written");
+  return Status::Corrupted(path + " is corrupted");
 }
 
 Status LedgerSums::Save(const std::string& path) const {
@@ -218,7 +219,7 @@ Status LedgerSums::Save(const std::string& path) const {
   file.close();
   std::error_code error;
   if (file) std::filesystem::rename(fresh, path, error);
-  if (!file || error) return Status::Unwritten(errno, "cannot write " + path + "; is the disk full?");
+  if (!file || error) return Status::Unwritten(errno, "cannot write " + path + "; check for a full disk");
   return Status::Ok();
 }
 

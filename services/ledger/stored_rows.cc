@@ -39,7 +39,7 @@ class StoredRows final : public view::Rows {
       std::uint8_t id = 0;
       Key key;
       if (!stream::DecodeKey(bytes, &id, &key))
-        return Status::Corrupted("a row of the state has a key that is not what was written");
+        return Status::Corrupted("a row of the state has a corrupted key");
       return visit(key, value);
     });
   }

@@ -56,7 +56,8 @@ Families::HistogramFamily Families::Histogram(std::string name, std::string help
 }
 
 std::size_t Families::Make(std::string name, std::string help, prometheus::MetricType type) {
-  for (const auto& family : families_) COBBLESTONE_CHECK(family.name != name, "made twice: " + name);
+  for (const auto& family : families_)
+    COBBLESTONE_CHECK(family.name != name, "metric family defined twice: " + name);
   families_.push_back({.name = std::move(name), .help = std::move(help), .type = type});
   return families_.size() - 1;
 }

@@ -23,13 +23,14 @@ void AddScales(const std::map<ProjectId, ProjectScales>& projects, Families* all
   auto time = all->Gauge("cobblestone_scale_epoch_timestamp_seconds",
                          "Event time of the epoch of scales in force, UNIX time.");
   auto least = all->Gauge("cobblestone_app_min_avg_pfc",
-                          "The app's X: the lowest mean PFC of its versions, to which all are scaled.");
+                          "The app's X: the lowest mean PFC of its versions; all versions are scaled to X.");
   auto least_drift = all->Gauge("cobblestone_app_min_avg_pfc_drift_ratio",
-                                "Change of the app's X against the epoch before; 0.1: a tenth up.");
+                                "Relative change of the app's X since the previous epoch; 0.1: 10 % up.");
   auto mean = all->Gauge("cobblestone_app_pfc_mean", "Mean PFC of the app's versions for a kind of device.");
-  auto scale = all->Gauge("cobblestone_version_scale", "Scale of an app version; none where it has none.");
-  auto scale_drift = all->Gauge("cobblestone_version_scale_drift_ratio",
-                                "Change of a version's scale against the epoch before; 0.1: a tenth up.");
+  auto scale = all->Gauge("cobblestone_version_scale", "Scale of an app version; absent without a scale.");
+  auto scale_drift =
+      all->Gauge("cobblestone_version_scale_drift_ratio",
+                 "Relative change of a version's scale since the previous epoch; 0.1: 10 % up.");
   for (const auto& [project, scales] : projects) {
     if (scales.now.epoch == 0) continue;
     const std::string id = std::to_string(project.value);
@@ -61,13 +62,15 @@ void AddScales(const std::map<ProjectId, ProjectScales>& projects, Families* all
 }  // namespace
 
 void AddLedger(const LedgerCounts& counts, Families* all) {
-  auto grants = all->Counter("cobblestone_grants_total", "Grants to results since the process began.");
+  auto grants = all->Counter("cobblestone_grants_total", "Grants to results since the process started.");
   auto credit = all->Counter("cobblestone_credit_granted_total",
-                             "Credit granted to results since the process began, in Cobblestones.");
+                             "Credit granted to results since the process started, in Cobblestones.");
   auto claims = all->Counter("cobblestone_claims_total",
-                             "Claims of valid results that were priced since the process began.");
-  auto probation = all->Counter("cobblestone_claims_on_probation_total",
-                                "Those of them whose host is on probation for its app version.");
+                             "Claims of valid results that were priced since the process started.");
+  auto probation =
+      all->Counter("cobblestone_claims_on_probation_total",
+                   "Claims of valid results from hosts on probation for the app version, since the "
+                   "process started.");
   for (const auto& [key, app] : counts.apps) {
     const Labels labels{{"project", std::to_string(key.first.value)},
                         {"app", std::to_string(key.second.value)}};
@@ -78,7 +81,7 @@ void AddLedger(const LedgerCounts& counts, Families* all) {
   }
   auto refused =
       all->Counter("cobblestone_refused_total",
-                   "Records that were refused since the process began; project 0: they name none.");
+                   "Records refused since the process started; project 0: records without a project.");
   for (const auto& [key, count] : counts.refused)
     refused.Add({{"project", std::to_string(key.first.value)},
                  {"reason", Lower(wire::RefusalReasonName(key.second))}},

@@ -49,34 +49,35 @@ void AddProcess(Families* all) {
   std::uint64_t pages = 0;
   std::uint64_t resident = 0;
   if (std::ifstream("/proc/self/statm") >> pages >> resident)
-    all->Gauge("process_resident_memory_bytes", "Memory that the process has in RAM.")
+    all->Gauge("process_resident_memory_bytes", "Resident memory of the process.")
         .Add(static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE)));
   std::error_code error;
   const std::filesystem::directory_iterator open("/proc/self/fd", error);
   if (!error)
-    all->Gauge("process_open_fds", "File descriptors that are open.")
+    all->Gauge("process_open_fds", "Open file descriptors.")
         .Add(static_cast<double>(std::distance(open, std::filesystem::directory_iterator{})));
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) == 0)
-    all->Gauge("process_max_fds", "File descriptors that may be open.")
-        .Add(static_cast<double>(files.rlim_cur));
+    all->Gauge("process_max_fds", "Limit of open file descriptors.").Add(static_cast<double>(files.rlim_cur));
   static const std::optional<double> started = StartedAt();
-  if (started) all->Gauge("process_start_time_seconds", "When the process began, UNIX time.").Add(*started);
+  if (started)
+    all->Gauge("process_start_time_seconds", "Start time of the process, UNIX time.").Add(*started);
 }
 
 void AddDisk(const std::string& directory, Families* all) {
   struct statvfs disk {};
   if (::statvfs(directory.c_str(), &disk) != 0) return;
   const auto block = static_cast<double>(disk.f_frsize);
-  all->Gauge("cobblestone_disk_size_bytes", "Size of the disk that the data directory lies on.")
+  all->Gauge("cobblestone_disk_size_bytes", "Size of the disk with the data directory.")
       .Add(static_cast<double>(disk.f_blocks) * block);
-  all->Gauge("cobblestone_disk_free_bytes", "What is left of the disk that the data directory lies on.")
+  all->Gauge("cobblestone_disk_free_bytes", "Free space on the disk with the data directory.")
       .Add(static_cast<double>(disk.f_bavail) * block);
 }
 
 void AddBuild(Families* all) {
   static const std::string build = BuildId();
-  all->Gauge("cobblestone_build_info", "1; its label is the build that runs.").Add({{"build", build}}, 1);
+  all->Gauge("cobblestone_build_info", "Always 1; the label is the running build.")
+      .Add({{"build", build}}, 1);
 }
 
 }  // namespace cobblestone::metrics

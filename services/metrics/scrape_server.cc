@@ -48,7 +48,7 @@ class ScrapeServer::Impl final : public http::Service {
     if (!server.ok())
       return Status::InvalidArgument("cannot listen at " + options_.listen + ": " +
                                      server.status().message() +
-                                     "; metrics.listen in the configuration names another place");
+                                     "; set another address in metrics.listen of the configuration");
     server_ = std::move(*server);
     where->port = server_->port();
     address_ = HostPortText(*where);
@@ -59,9 +59,9 @@ class ScrapeServer::Impl final : public http::Service {
     const bool metrics = head.path == "/metrics";
     http::Plan plan;
     if (!metrics && head.path != "/health") {
-      plan.refusal = Text(404, "there are /metrics and /health\n");
+      plan.refusal = Text(404, "not found; the paths are /metrics and /health\n");
     } else if (head.method != "GET" && head.method != "HEAD") {
-      plan.refusal = Text(405, "this takes GET, HEAD\n");
+      plan.refusal = Text(405, "method not allowed; use GET or HEAD\n");
       plan.refusal->headers.emplace_back("Allow", "GET, HEAD");
     } else {
       plan.answer = [this, metrics](std::string) { return metrics ? Metrics() : HealthNow(); };

@@ -26,42 +26,46 @@ void AddTasks(const std::vector<TaskLook>& tasks, Families* all) {
       if (at(task) > 0) family.Add(LabelsOf(task), at(task));
   };
   each(all->Counter("cobblestone_task_records_total",
-                    "Records that the slot has processed since the process began."),
+                    "Records that the slot has processed since the process started."),
        [](const TaskLook& t) { return Count(t.records); });
-  each(all->Gauge("cobblestone_task_lag_records", "Records that wait on the inputs of the slot."),
+  each(all->Gauge("cobblestone_task_lag_records",
+                  "Records on the inputs of the slot that are not processed yet."),
        [](const TaskLook& t) { return Count(t.lag); });
-  each(all->Counter("cobblestone_task_commits_total", "Commits of the slot since it was made."),
+  each(all->Counter("cobblestone_task_commits_total", "Commits of the slot since its creation."),
        [](const TaskLook& t) { return Count(t.commits); });
-  auto latency = all->Histogram(
-      "cobblestone_task_commit_duration_seconds",
-      "From the first record of a commit until the commit is durable, on Kafka of a transaction.");
+  auto latency =
+      all->Histogram("cobblestone_task_commit_duration_seconds",
+                     "Time from the first record of a commit until the commit is durable; on Kafka, of a "
+                     "transaction.");
   for (const TaskLook& task : tasks) latency.Add(LabelsOf(task), task.commit_latency);
   each(all->Counter("cobblestone_task_reexecuted_commits_total",
-                    "Commits that were executed again, each with the fingerprint that the journal has."),
+                    "Commits that were re-executed with the fingerprint in the journal."),
        [](const TaskLook& t) { return Count(t.reexecuted); });
   each(all->Gauge("cobblestone_task_stopped", "1: the slot has stopped and needs an operator."),
        [](const TaskLook& t) { return t.stopped ? 1 : 0; });
-  each(all->Gauge(
-           "cobblestone_task_diverged",
-           "1: the slot has stopped, because a commit that was executed again gave another fingerprint."),
+  each(all->Gauge("cobblestone_task_diverged",
+                  "1: the slot has stopped because a re-executed commit gave another fingerprint."),
        [](const TaskLook& t) { return t.diverged ? 1 : 0; });
   each(all->Counter("cobblestone_task_restores_total",
-                    "States that were missing or damaged and were made again from a checkpoint or the log."),
+                    "Missing or damaged states that were restored from a checkpoint or the log."),
        [](const TaskLook& t) { return Count(t.restores); });
-  each(all->Counter("cobblestone_task_state_writes_total", "State writes since the process began."),
+  each(all->Counter("cobblestone_task_state_writes_total", "State writes since the process started."),
        [](const TaskLook& t) { return Count(t.state_writes); });
-  each(all->Gauge("cobblestone_task_state_lag_commits", "Commits that the state on disk is behind."),
+  each(all->Gauge("cobblestone_task_state_lag_commits", "Commits that are not in the state on disk yet."),
        [](const TaskLook& t) { return Behind(t, t.state_commits); });
-  each(all->Gauge("cobblestone_task_checkpoint_lag_commits", "Commits that the newest checkpoint is behind."),
+  each(all->Gauge("cobblestone_task_checkpoint_lag_commits",
+                  "Commits that are not in the newest checkpoint yet."),
        [](const TaskLook& t) { return Behind(t, t.checkpoint_commits); });
-  each_time(all->Gauge("cobblestone_task_state_written_timestamp_seconds",
-                       "When the slot's state was last written, UNIX time; none before the first time."),
-            [](const TaskLook& t) { return t.state_written_at; });
-  each_time(all->Gauge("cobblestone_task_checkpoint_timestamp_seconds",
-                       "When the slot's newest checkpoint was made, UNIX time; none before the first one."),
-            [](const TaskLook& t) { return t.checkpoint_at; });
+  each_time(
+      all->Gauge("cobblestone_task_state_written_timestamp_seconds",
+                 "Time of the last write of the slot's state, UNIX time; absent before the first write."),
+      [](const TaskLook& t) { return t.state_written_at; });
+  each_time(
+      all->Gauge("cobblestone_task_checkpoint_timestamp_seconds",
+                 "Time of the slot's newest checkpoint, UNIX time; absent before the first checkpoint."),
+      [](const TaskLook& t) { return t.checkpoint_at; });
   each(all->Gauge("cobblestone_task_cached_bytes",
-                  "Memory of decoded objects of the slot's state that may be evicted, estimated."),
+                  "Estimated memory of decoded, evictable objects of the slot's state."),
        [](const TaskLook& t) { return Count(t.cached_bytes); });
   const auto each_kind = [&tasks](Families::Family family, std::uint64_t TaskLook::Waiting::*value) {
     for (const TaskLook& task : tasks) {
@@ -72,12 +76,11 @@ void AddTasks(const std::vector<TaskLook>& tasks, Families* all) {
       }
     }
   };
-  each_kind(all->Gauge("cobblestone_task_waiting_rows",
-                       "Rows of state that wait for an event that has not come, by kind."),
+  each_kind(all->Gauge("cobblestone_task_waiting_rows", "Rows of state that wait for an event, by kind."),
             &TaskLook::Waiting::rows);
-  each_kind(all->Gauge("cobblestone_task_waiting_bytes",
-                       "Bytes of the rows that wait, as of the last state write."),
-            &TaskLook::Waiting::bytes);
+  each_kind(
+      all->Gauge("cobblestone_task_waiting_bytes", "Bytes of the waiting rows at the last state write."),
+      &TaskLook::Waiting::bytes);
 }
 
 }  // namespace cobblestone::metrics

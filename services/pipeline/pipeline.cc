@@ -16,7 +16,7 @@ namespace {
 // A record that crashes the program is never decoded here.
 void SetAside(const stream::RecordView& record, stream::Emitter& out) {
   wire::Refuse(wire::WithoutLine(record), {}, wire::RefusalReason::kCrashed,
-               "it crashed the program again and again, and was passed over", out);
+               "the record crashed the program repeatedly and was skipped", out);
 }
 
 }  // namespace

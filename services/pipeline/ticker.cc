@@ -92,19 +92,20 @@ Ticker::Look Ticker::OnClock(double now) {
   if (last != 0 && std::abs(jump) > credit::kSecondsPerDay && !(accept && jump > 0)) {
     if (std::exchange(held_, true)) return {};
     std::string warning =
-        "time stands still: the last tick was at " + Date(last) + ", this machine's clock says " + Date(now) +
-        ", " + Days(std::abs(jump)) + (jump > 0 ? " later. " : " earlier. ") +
-        "Until it goes on nothing expires and version scales stay as they are; events are taken in, "
-        "and credit is granted. If the clock is wrong, set it right. ";
-    warning +=
-        jump > 0
-            ? "If it is right (the program was stopped for so long), stop it and start it again with "
-              "`cobblestone run --accept-time-jump`"
-            : "If it is right, the ticks before came from a wrong one: time goes on when the clock comes by";
+        "event time is stopped: the last tick was at " + Date(last) + ", but this machine's clock is at " +
+        Date(now) + ", " + Days(std::abs(jump)) + (jump > 0 ? " later. " : " earlier. ") +
+        "While event time is stopped, nothing expires and version scales stay unchanged; "
+        "events are ingested, and credit is granted. If the clock is wrong, correct the clock. ";
+    warning += jump > 0
+                   ? "If the clock is right (the program was stopped for that long), restart the program "
+                     "with `cobblestone run --accept-time-jump`"
+                   : "If the clock is right, earlier ticks came from a wrong clock: event time continues "
+                     "when the clock reaches the last tick";
     return {.tick = std::nullopt, .warning = std::move(warning)};
   }
   Look look;
-  if (std::exchange(held_, false)) look.warning = "time goes on: this machine's clock says " + Date(now);
+  if (std::exchange(held_, false))
+    look.warning = "event time continues: this machine's clock is at " + Date(now);
   if (mark <= last) return look;  // a repetition, or the clock was set back a little
   Move({}, mark);
   look.tick = mark;

@@ -97,7 +97,7 @@ LockstepPipeline::LockstepPipeline(std::uint32_t partitions, GrantSink grants)
   lockstep_->SetTap(wire::kGrants, [this](stream::TopicPartition, std::string_view bytes) {
     wire::Grant grant;
     if (!wire::DecodeGrant(bytes, &grant)) {
-      bad_ = Status::Corrupted("a grant does not decode");
+      bad_ = Status::Corrupted("a grant cannot be decoded");
       return;
     }
     if (wire::IsAward(grant.head.kind) && grant.head.kind != wire::GrantKind::kFinal) {

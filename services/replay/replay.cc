@@ -43,12 +43,12 @@ struct Output {
     file.open(path, std::ios::binary | std::ios::trunc);
     if (!file)
       return Status::InvalidArgument("cannot write " + path +
-                                     ": is there such a folder, and may you write there?");
+                                     ": check that the directory exists and is writable");
     return Status::Ok();
   }
   Status Line(const std::string& text) {
     file << text << '\n';
-    if (!file) return Status::Fatal("writing " + path + " failed: is the disk full?");
+    if (!file) return Status::Fatal("writing " + path + " failed: check for a full disk");
     return Status::Ok();
   }
 };
@@ -68,7 +68,7 @@ Result<Apps> ReadApps(const std::string& path) {
     if (!event.ok()) return Status::InvalidArgument(line + event.status().message());
     const auto* app = std::get_if<wire::AppChange>(&event->body);
     if (app == nullptr)
-      return Status::InvalidArgument(line + "is no event of an app; this file may have no other");
+      return Status::InvalidArgument(line + "is not an app event; this file must contain only app events");
     apps[{event->head.project.value, app->app.value}] = *app;
     return Status::Ok();
   });
@@ -193,8 +193,8 @@ Result<ReplaySummary> Replay(const ReplayOptions& options) {
   for (const std::string& policy : {options.policy, options.compare_policy})
     if (!policy.empty() && !credit::PolicyKindByName(policy))
       return Status::InvalidArgument(
-          "there is no policy '" + policy +
-          "'; there are boinc, creditnew, creditnew-v2, benchmark, reported-flops, runtime, "
+          "unknown policy '" + policy +
+          "'; policies: boinc, creditnew, creditnew-v2, benchmark, reported-flops, runtime, "
           "assigned, none");
   if (options.partitions < 1 || options.partitions > 1024)
     return Status::InvalidArgument("partitions must be between 1 and 1024");
@@ -231,10 +231,10 @@ std::string DescribeComparison(const ReplaySummary& summary) {
   std::string text = head;
   text += Row("all", a.micro, b.micro);
   if (a.partials + b.partials > 0) {
-    text += Row("paid by trickles", a.partial_micro, b.partial_micro);
-    text += Row("by the final grants", a.micro - a.partial_micro - a.reversal_micro,
+    text += Row("trickle payments", a.partial_micro, b.partial_micro);
+    text += Row("final grants", a.micro - a.partial_micro - a.reversal_micro,
                 b.micro - b.partial_micro - b.reversal_micro);
-    text += Row("taken back", a.reversal_micro, b.reversal_micro);
+    text += Row("reversed", a.reversal_micro, b.reversal_micro);
   }
   std::map<std::uint64_t, std::pair<credit::MicroTotal, credit::MicroTotal>> apps;
   for (const auto& [app, micro] : a.by_app) apps[app].first = micro;
@@ -250,13 +250,13 @@ std::string DescribeComparison(const ReplaySummary& summary) {
   for (const auto& [host, pair] : by_host) change.emplace_back(pair.second - pair.first, host);
   std::sort(change.begin(), change.end());
   const std::size_t shown = std::min<std::size_t>(5, change.size());
-  text += "hosts that gain most\n";
+  text += "hosts with the largest gains\n";
   for (std::size_t i = 0; i < shown; ++i) {
     const auto& [difference, host] = change[change.size() - 1 - i];
     if (difference <= 0) break;
     text += Row("host " + std::to_string(host), by_host[host].first, by_host[host].second);
   }
-  text += "hosts that lose most\n";
+  text += "hosts with the largest losses\n";
   for (std::size_t i = 0; i < shown; ++i) {
     const auto& [difference, host] = change[i];
     if (difference >= 0) break;

@@ -23,7 +23,7 @@ Status Apply(const ControlView& control, ProjectView& view) {
     case ControlKind::kEvent: {
       const auto event = ParseEvent(control.body);
       if (!event.ok())
-        return Status::Corrupted("a relayed event does not decode: " + event.status().message());
+        return Status::Corrupted("a relayed event cannot be decoded: " + event.status().message());
       if (const auto refusal = ApplyCatalogueEvent(*event, view.catalogue))
         return Status::Corrupted("the coordinator relayed a catalogue event that does not apply: " +
                                  refusal->detail);
@@ -36,13 +36,13 @@ Status Apply(const ControlView& control, ProjectView& view) {
     case ControlKind::kEpoch: {
       ProjectId project;
       if (!DecodeEpoch(control.body, &project, &view.scales))
-        return Status::Corrupted("a scale epoch does not decode");
+        return Status::Corrupted("a scale epoch cannot be decoded");
       return Status::Ok();
     }
     case ControlKind::kMark:
     case ControlKind::kNone: break;
   }
-  return Status::Corrupted("a control record of no known kind");
+  return Status::Corrupted("a control record of an unknown kind");
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ std::optional<Refusal> FromTheFuture(const stream::RecordView& record, double ev
   if (!(record.append_time > 0 && event_time > record.append_time + limit)) return std::nullopt;
   return Refusal{
       RefusalReason::kFromTheFuture,
-      "its event time is " + std::to_string(event_time - record.append_time) + " s after it was sent to us"};
+      "the event time is " + std::to_string(event_time - record.append_time) + " s after the append time"};
 }
 
 }  // namespace cobblestone::wire

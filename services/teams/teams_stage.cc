@@ -70,7 +70,7 @@ void TeamsStage::Process(std::size_t input, const RecordView& record, Emitter& o
 void TeamsStage::OnControl(const RecordView& record, Emitter& out) {
   wire::ControlView control;
   if (!wire::DecodeControl(record.value, &control))
-    return out.Fail(Status::Corrupted("a control record does not decode"));
+    return out.Fail(Status::Corrupted("a control record cannot be decoded"));
   const bool is_mark = control.kind == wire::ControlKind::kMark;
   if (Status s = marks_.OnControl(control.head.number, is_mark ? &control.mark : nullptr); !s.ok())
     return out.Fail(std::move(s));
@@ -82,7 +82,7 @@ void TeamsStage::OnPosting(const RecordView& record, Emitter& out) {
     return OnPassed(record, out);
   wire::Posting posting;
   if (!wire::DecodePosting(record.value, &posting))
-    return out.Fail(Status::Corrupted("a posting does not decode"));
+    return out.Fail(Status::Corrupted("a posting cannot be decoded"));
   if (!options_.sorted) return Apply(posting);
   sorted_.Mutable({.project = 0, .id = sorted_count_++, .sub = 0}) = {.time = posting.time,
                                                                       .line = posting.line,
@@ -93,7 +93,7 @@ void TeamsStage::OnPosting(const RecordView& record, Emitter& out) {
 void TeamsStage::OnPassed(const RecordView& record, Emitter& out) {
   wire::Passed passed;
   if (!wire::DecodePassed(wire::PassedIn::kPosting, record.value, &passed))
-    return out.Fail(Status::Corrupted("a mark among the postings does not decode"));
+    return out.Fail(Status::Corrupted("a watermark among the postings cannot be decoded"));
   if (Status s = marks_.OnSource(passed); !s.ok()) return out.Fail(std::move(s));
   if (passed.moved > 0) moved_.Mutable({}).records += passed.moved;
   PassMarks(out);
@@ -122,7 +122,7 @@ void TeamsStage::ApplyAllSorted(Emitter& out) {
   for (const auto& [number, one] : all) {
     wire::Posting posting;
     if (!wire::DecodePosting(one->bytes, &posting))
-      return out.Fail(Status::Corrupted("a posting does not decode"));
+      return out.Fail(Status::Corrupted("a posting cannot be decoded"));
     Apply(posting);
   }
   for (const auto& [number, one] : all) sorted_.Erase({.project = 0, .id = number, .sub = 0});
@@ -175,11 +175,11 @@ void TeamsStage::OnTeam(const RecordView& record, Emitter& out) {
     const Key key = TeamKey(project, TeamId(facts->account));
     if (!wire::TakeFacts(wire::WordOf(event->head, record.value), std::move(*facts), key, facts_))
       wire::Refuse(record, project, RefusalReason::kDuplicateWithOtherContents,
-                   "other facts about this team with this id", out);
+                   "other facts of this team have this id", out);
     return;
   }
   wire::Refuse(record, project, RefusalReason::kNotSupported,
-               "an event of this kind does not belong on this topic", out);
+               "events of this kind are not allowed on this topic", out);
 }
 
 void TeamsStage::OnMember(const RecordView& record, const wire::EventHead& head,
@@ -193,7 +193,7 @@ void TeamsStage::OnMember(const RecordView& record, const wire::EventHead& head,
     const wire::Standing standing = wire::StandingOf(word, before->member);
     if (standing == wire::Standing::kOtherContents)
       return wire::Refuse(record, head.project, RefusalReason::kDuplicateWithOtherContents,
-                          "another event about this team with this id", out);
+                          "another event of this team has this id", out);
     if (standing == wire::Standing::kRepeat) return;
     is_newest = standing == wire::Standing::kNews;
     names = names && wire::StandingOf(word, before->named) == wire::Standing::kNews;
@@ -217,7 +217,9 @@ void TeamsStage::OnOpening(const RecordView& record, const wire::EventHead& head
   bool ok = true;
   const credit::MicroCredit micro =
       opening.total_micro ? *opening.total_micro : credit::RoundToMicro(opening.total.value_or(0), &ok);
-  if (!ok) return wire::Refuse(record, head.project, RefusalReason::kOutOfRange, "opening total", out);
+  if (!ok)
+    return wire::Refuse(record, head.project, RefusalReason::kOutOfRange, "the opening total is out of range",
+                        out);
   const Key key = TeamKey(head.project, TeamId(opening.account));
   const wire::Word word = wire::WordOfFacts(head, record.value);
   const TeamState* before = teams_.Find(key);
@@ -226,7 +228,7 @@ void TeamsStage::OnOpening(const RecordView& record, const wire::EventHead& head
     return wire::Refuse(record, head.project,
                         word.id == before->opening.id ? RefusalReason::kDuplicateWithOtherContents
                                                       : RefusalReason::kAlreadyDecided,
-                        "this team has its opening balance", out);
+                        "this team already has an opening balance", out);
   }
   TeamState& team = teams_.Mutable(key);
   team.opening = word;

@@ -61,10 +61,9 @@ Result<accounts::HostAccount> Questions::HostAccount(ProjectId project, HostId h
     if (!on_its_way) return accounts::HostAccount{};  // no grants yet
     std::this_thread::sleep_for(kTryEvery);
   }
-  return Status::Retry(
-      "the account of host " + std::to_string(host.value) +
-      " is on its way to its new owner's partition, and no program runs that takes it in: start "
-      "`cobblestone run`");
+  return Status::Retry("the account of host " + std::to_string(host.value) +
+                       " is moving to the partition of its new owner, but no pipeline is running to receive "
+                       "it: start `cobblestone run`");
 }
 
 Result<json> Questions::UserAccount(ProjectId project, UserId id) {

@@ -84,7 +84,7 @@ json RowOf(const wire::Posting& posting) {
 
 Status DoesNotDecode(const LedgerPlace& place) {
   return Status::Corrupted("record " + std::to_string(place.offset) + " of partition " +
-                           std::to_string(place.partition) + " of the ledger does not decode");
+                           std::to_string(place.partition) + " of the ledger cannot be decoded");
 }
 
 }  // namespace
@@ -121,10 +121,10 @@ Status Questions::AddPostings(ProjectId project, const LedgerPlace& place, const
     const auto user = Find(**rows, accounts::kUsersTable, KeyOf(project, head.user.value));
     if (!user.ok()) return user.status();
     if (*user && (*user)->unnamed.Expired(place.offset)) {
-      grant["expired"] = "no event had named the user in time: its host alone has the credit";
+      grant["expired"] = "the event of the user did not arrive in time: only the host has the credit";
     } else if (!*user || !(*user)->known()) {
       postings.clear();
-      grant["waits_for"] = "no event has named the user yet";
+      grant["waits_for"] = "the event of the user has not arrived yet";
     } else {
       // After the read of the state: all postings of this state are durable now, and so found.
       const auto team = PostedTo(project, head.result);
@@ -295,8 +295,9 @@ Result<json> Questions::Explain(ProjectId project, ResultId result) {
   if (!pending->is_null() || !partials.empty() || !unpaid->empty()) return answer;
   return Status::NotFound("result " + std::to_string(result.value) + " of project " +
                           std::to_string(project.value) +
-                          ": nothing was granted to it and nothing of it waits. Was it valid? `refused list` "
-                          "shows what was not taken in; its workunit may still wait for another replica");
+                          ": no grant and no waiting event of this result. Check that the result is valid: "
+                          "`refused list` shows its refused events. The workunit may also wait for another "
+                          "replica");
 }
 
 Result<json> Questions::PendingJson(ProjectId project, ResultId result) {
@@ -312,9 +313,9 @@ Result<json> Questions::PendingJson(ProjectId project, ResultId result) {
           found = {{"host", pending.host},
                    {"has_completion", !pending.completion.empty()},
                    {"has_validation", !pending.validation.empty()},
-                   {"waits_for", pending.waits_for_host ? "an event that names its host"
+                   {"waits_for", pending.waits_for_host ? "the event of its host"
                                  : pending.completion.empty() && pending.validation.empty()
-                                     ? "its host, which is still running it"
+                                     ? "its host, which is still running the job"
                                  : pending.completion.empty() ? "its completion"
                                                               : "the validator's decision"}};
           return Status::Ok();

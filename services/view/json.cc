@@ -328,15 +328,17 @@ json RefusedJson(std::uint64_t number, const wire::Refused& refused) {
 Status MayBeResubmitted(std::uint64_t number, const wire::Refused& refused) {
   const std::string name = "refused record " + std::to_string(number);
   if (refused.topic == wire::TopicName(wire::kClaims))
-    return Status::InvalidArgument(name + " is a claim, no event (" + refused.refusal.detail +
-                                   "): the events of its result were taken in");
+    return Status::InvalidArgument(name + " is a claim, not an event (" + refused.refusal.detail +
+                                   "): the events of its result are already ingested");
   if (!refused.source.empty() || refused.topic == wire::TopicName(wire::kGrants))
-    return Status::InvalidArgument(name + " never was an event (" + refused.refusal.detail +
-                                   "): correct it and ingest it again");
+    return Status::InvalidArgument(name + " is not an event (" + refused.refusal.detail +
+                                   "): correct the line and ingest it again");
   if (refused.left_out)
     return Status::InvalidArgument(
-        name + " is of a member, whose texts `refused` does not keep, or of no known kind: send the " +
-        "event again from where it came, under the same id");
+        name +
+        " cannot be resubmitted, because it is a member event (`refused` does not keep member "
+        "texts) or an event of an unknown kind: send the event again from its source, with the "
+        "same id");
   return Status::Ok();
 }
 

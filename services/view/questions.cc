@@ -134,7 +134,7 @@ Status Questions::CheckProject(ProjectId project) {
       known[id] = " (" + call.name + ")";
   std::string list;
   for (const auto& [id, name] : known) list += (list.empty() ? "" : ", ") + std::to_string(id) + name;
-  return Status::NotFound("there is no project " + std::to_string(project.value) + "; known are " + list);
+  return Status::NotFound("unknown project " + std::to_string(project.value) + "; known projects: " + list);
 }
 
 Result<json> Questions::Projects() {
@@ -273,7 +273,7 @@ Result<json> Questions::RefusedList(std::uint64_t from, std::uint64_t limit) {
     if (list.size() >= limit) return false;
     wire::Refused refused;
     if (!wire::DecodeRefused(record, &refused)) {
-      bad = Status::Corrupted("refused record " + std::to_string(number) + " does not decode");
+      bad = Status::Corrupted("refused record " + std::to_string(number) + " cannot be decoded");
       return false;
     }
     list.push_back(RefusedJson(number, refused));
@@ -301,7 +301,7 @@ Result<json> Questions::RefusedShow(std::uint64_t number) {
   if (!found.ok()) return found.status();
   const json& list = (*found)["refused"];
   if (list.empty() || list[0]["number"] != number)
-    return Status::NotFound("there is no refused record " + std::to_string(number));
+    return Status::NotFound("unknown refused record " + std::to_string(number));
   return list[0];
 }
 

@@ -51,10 +51,11 @@ Speed SpeedOf(const credit::HostVersion* row, const credit::VersionScale* versio
 
 const char* ReasonOf(credit::ReplicationAdvice replication) {
   switch (replication) {
-    case credit::ReplicationAdvice::kUnknown: return "the host has returned nothing of this app version yet";
+    case credit::ReplicationAdvice::kUnknown:
+      return "the host has not returned results of this app version yet";
     case credit::ReplicationAdvice::kErrors: return "the host's error rate with this app version is too high";
     case credit::ReplicationAdvice::kTooFewValid:
-      return "too few results in a row were valid yet, since its first one or its last fault";
+      return "too few consecutive valid results since the host's first result or last error";
     case credit::ReplicationAdvice::kSingle: return "";
   }
   return "";
@@ -97,7 +98,7 @@ Result<json> Questions::Estimate(ProjectId project, const Job& job) {
   if (app == nullptr)
     return Status::NotFound("project " + std::to_string(project.value) + " has no app " +
                             std::to_string(job.app.value) +
-                            "; the anonymous platform has one record per app: say which app is meant");
+                            "; the anonymous platform has one record per app: set the app");
   const auto rows = Of(Stage::kClaims, project, job.host.value);
   if (!rows.ok()) return rows.status();
   const auto host = Find(**rows, claims::kHostsTable, KeyOf(project, job.host.value));

@@ -38,8 +38,8 @@ TEST(LogDiskFull, AWriteBeyondTheFileSizeLimitEndsTheProcessWithAMessage) {
   LogProcess process({dir / "log", "0", "20000", "300000"});
   const LogProcess::End end = process.Wait();
   EXPECT_EQ(end.exit_code, kFailedWriteExitCode) << end.output << end.errors;
-  EXPECT_THAT(end.errors,
-              AllOf(HasSubstr(dir / "log"), HasSubstr("File too large"), HasSubstr("start it again")));
+  EXPECT_THAT(end.errors, AllOf(HasSubstr(dir / "log"), HasSubstr("File too large"),
+                                HasSubstr("start the process again")));
   EXPECT_GT(end.acknowledged, 0u);
   ExpectAllAcknowledged(dir / "log", 20000, end.acknowledged);
 }
@@ -68,7 +68,7 @@ TEST(LogDiskFull, AFullDiskEndsTheProcessAndRoomBringsItBack) {
     const LogProcess::End end = process.Wait();
     EXPECT_EQ(end.exit_code, kFailedWriteExitCode) << end.output << end.errors;
     EXPECT_THAT(end.errors,
-                AllOf(HasSubstr(path), HasSubstr("No space left on device"), HasSubstr("make room")));
+                AllOf(HasSubstr(path), HasSubstr("No space left on device"), HasSubstr("free disk space")));
     acknowledged = end.acknowledged;
     EXPECT_GT(acknowledged, 0u);
   }
@@ -77,7 +77,7 @@ TEST(LogDiskFull, AFullDiskEndsTheProcessAndRoomBringsItBack) {
     LogProcess process({path, "0", "20000"});
     const LogProcess::End end = process.Wait();
     EXPECT_THAT(end.exit_code, AnyOf(3, kFailedWriteExitCode)) << end.output;
-    EXPECT_THAT(end.output + end.errors, HasSubstr("make room"));
+    EXPECT_THAT(end.output + end.errors, HasSubstr("free disk space"));
     acknowledged = std::max(acknowledged, end.acknowledged);
   }
   ASSERT_TRUE(disk.Grow("100m")) << std::strerror(errno);

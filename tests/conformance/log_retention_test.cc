@@ -44,7 +44,7 @@ TEST(LogRetention, WholeBatchesBeforeTheOffsetGo) {
   const Status gone = (*log)->Read({kClaims, 0}, 2).status();
   EXPECT_EQ(gone.code(), StatusCode::kCorrupted);
   EXPECT_THAT(gone.message(), HasSubstr("partition 0 of topic 'claims'"));
-  EXPECT_THAT(gone.message(), HasSubstr("begins at 3"));
+  EXPECT_THAT(gone.message(), HasSubstr("starts at 3"));
   (*log)->Trim({kClaims, 0}, 1);
   EXPECT_EQ((*log)->Begin({kClaims, 0}), 3u) << "never back";
   EXPECT_TRUE((*log)->Verify({}).ok());
@@ -91,7 +91,7 @@ TEST(LogRetentionDeathTest, TheLedgerIsNeverTrimmed) {
         (*log)->WaitDurable((*log)->Append(StoryUnit(1, 10)));
         (*log)->Trim({kGrants, 1}, 2);
       },
-      "partition 1 of topic 'grants' is kept for ever");
+      "partition 1 of topic 'grants' has unlimited retention");
 }
 
 // 40 MB in, all but the last 4 MB trimmed; a ledger beside it stays whole.

@@ -186,7 +186,7 @@ TEST(RunnerRecovery, DamageThatIsMetWhileRowsAreReadInOneGoIsHealedFromTheLog) {
   DamageStateOf(dir);
   EchoWorld again(EchoLogOptions(dir.path()), options);
   ASSERT_TRUE(again.status.ok()) << again.status.message();
-  EXPECT_THAT(again.reports, ::testing::Contains(::testing::HasSubstr("slot 0 is put aside")));
+  EXPECT_THAT(again.reports, ::testing::Contains(::testing::HasSubstr("slot 0 is moved aside")));
   EXPECT_EQ(again.runner->status()[0].reexecuted_records, 10000u);
   again.runner->Start();
   again.Say(0, {"4999"});
@@ -218,7 +218,7 @@ TEST(RunnerRecovery, ACheckpointCountsOnceItIsReadBackUnlessAskedOtherwise) {
     EXPECT_EQ(again.runner->status()[0].checkpoints, verify ? 0u : 1u);
     if (verify) {
       EXPECT_EQ(stopped.code(), StatusCode::kCorrupted);
-      EXPECT_THAT(stopped.message(), ::testing::HasSubstr("does not verify"));
+      EXPECT_THAT(stopped.message(), ::testing::HasSubstr("failed verification"));
     } else {
       EXPECT_TRUE(stopped.ok()) << stopped.message();
     }

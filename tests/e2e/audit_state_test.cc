@@ -124,16 +124,16 @@ TEST_F(AuditedEstimates, ADayOfAUserThatIsLostOrDoubledIsNamed) {
   days.pop_back();
   EXPECT_THAT(
       Problems(),
-      ElementsAre(AllOf(HasSubstr("estimates of user 1 of project 1: are right in all, and on UNIX day " +
-                                  std::to_string(last) + " off by -20000000 micro-credits"),
+      ElementsAre(AllOf(HasSubstr("estimates of user 1 of project 1: the total is correct, but UNIX day " +
+                                  std::to_string(last) + " differs by -20000000 micro-credits"),
                         HasSubstr("the first of 1 such days"))));
   days = kept;
   days.back().Add(days.back());
   EXPECT_THAT(Problems(),
-              ElementsAre(HasSubstr("off by 20000000 micro-credits, 200000000 microseconds and 2 jobs")));
+              ElementsAre(HasSubstr("differs by 20000000 micro-credits, 200000000 microseconds and 2 jobs")));
   days = kept;
   days.back().failed_run_time += 1;
-  EXPECT_THAT(Problems(), ElementsAre(HasSubstr("of failed ones 0 and 1 microseconds")));
+  EXPECT_THAT(Problems(), ElementsAre(HasSubstr("failed jobs: 0 and 1 microseconds")));
 }
 
 // They lie in rows of their own.
@@ -149,15 +149,15 @@ TEST_F(AuditedEstimates, OlderDaysAreComparedToo) {
   };
   std::int64_t day = move(Row(accounts::kUserEstimateDaysTable, row(kUser)));
   EXPECT_THAT(Problems(),
-              ElementsAre(AllOf(HasSubstr("user 1"), HasSubstr(std::to_string(day) + " off by 1 micro"),
+              ElementsAre(AllOf(HasSubstr("user 1"), HasSubstr(std::to_string(day) + " differs by 1 micro"),
                                 HasSubstr("the first of 2 such days"))));
   day = move(Row(accounts::kProjectEstimateDaysTable, row(kProject)));
   EXPECT_THAT(Problems(), SizeIs(2));
-  EXPECT_THAT(Problems(), Contains(AllOf(HasSubstr("estimates of project 1: are right in all"),
-                                         HasSubstr(std::to_string(day) + " off by 1 micro"))));
+  EXPECT_THAT(Problems(), Contains(AllOf(HasSubstr("estimates of project 1: the total is correct"),
+                                         HasSubstr(std::to_string(day) + " differs by 1 micro"))));
   day = move(Row(accounts::kHostEstimateDaysTable, row({.project = 1, .id = 3, .sub = 0})));
-  EXPECT_THAT(Problems(), Contains(AllOf(HasSubstr("host 3 of user 0 of project 1: are right in all"),
-                                         HasSubstr(std::to_string(day) + " off by 1 micro"))));
+  EXPECT_THAT(Problems(), Contains(AllOf(HasSubstr("host 3 of user 0 of project 1: the total is correct"),
+                                         HasSubstr(std::to_string(day) + " differs by 1 micro"))));
 }
 
 TEST_F(AuditedEstimates, SumsAreComparedBeforeDays) {
@@ -165,12 +165,12 @@ TEST_F(AuditedEstimates, SumsAreComparedBeforeDays) {
   Row(accounts::kUserEstimatesTable, kUser).sums.jobs += 1;
   EXPECT_THAT(
       Problems(),
-      ElementsAre(HasSubstr("user 1 of project 1: are off by 0 micro-credits, 0 microseconds and 1 jobs")));
+      ElementsAre(HasSubstr("user 1 of project 1: differ by 0 micro-credits, 0 microseconds and 1 jobs")));
   Row(accounts::kUserEstimatesTable, kUser).sums.jobs -= 1;
   Row(accounts::kUserEstimatesTable, kUser).open += 1;
-  EXPECT_THAT(
-      Problems(),
-      ElementsAre(HasSubstr("leave 2000000001 micro-credits open, and those of its hosts 2000000000")));
+  EXPECT_THAT(Problems(),
+              ElementsAre(HasSubstr(
+                  "2000000001 micro-credits are not granted yet, but for the user's hosts 2000000000")));
 }
 
 // ---- Merges of hosts -------------------------------------------------------------------------------------
@@ -276,19 +276,20 @@ TEST_F(AuditedMerges, OfStateThatIsRightNothingIsSaid) {
 TEST_F(AuditedMerges, OneThatIsLost) {
   Story();
   Row(1).merge.done = false;
-  EXPECT_THAT(Problems(),
-              ElementsAre(HasSubstr("host 1 of project 1, that is to become host 2: has not become one, "
-                                    "does not wait, and was not refused")));
+  EXPECT_THAT(
+      Problems(),
+      ElementsAre(HasSubstr(
+          "host 1 of project 1, to be merged into host 2: is neither merged, nor waiting, nor refused")));
   Row(1).merge.done = true;
   Waiting().Erase(KeyOf(4));
   EXPECT_THAT(Problems(),
-              ElementsAre(HasSubstr("host 3 of project 1, that is to become host 4: has not become one")));
+              ElementsAre(HasSubstr("host 3 of project 1, to be merged into host 4: is neither merged")));
 }
 
 TEST_F(AuditedMerges, OneThatWasRefusedAndNobodySaysSo) {
   Story();
   EXPECT_THAT(Problems(false),
-              ElementsAre(HasSubstr("host 2 of project 1, that is to become host 1: has not become one")));
+              ElementsAre(HasSubstr("host 2 of project 1, to be merged into host 1: is neither merged")));
 }
 
 TEST_F(AuditedMerges, OneThatCameAboutWithoutTheOtherHostsBeingItsOwners) {
@@ -297,35 +298,36 @@ TEST_F(AuditedMerges, OneThatCameAboutWithoutTheOtherHostsBeingItsOwners) {
   Row(3).merge.into = HostId(4);
   EXPECT_THAT(
       Problems(),
-      ElementsAre(HasSubstr("host 3 of project 1, that is to become host 4: has become one, and waits"),
-                  HasSubstr("has become host 4, which the ledger has not shown as user 1's")));
+      ElementsAre(HasSubstr("host 3 of project 1, to be merged into host 4: is merged, but also waits"),
+                  HasSubstr("is merged into host 4, which the ledger does not have as a host of user 1")));
 }
 
 TEST_F(AuditedMerges, OneThatLeadsElsewhere) {
   Story();
   Row(1).merge.into = HostId(5);
-  EXPECT_THAT(Problems(), ElementsAre(HasSubstr("has become host 5, to which that does not lead")));
+  EXPECT_THAT(Problems(),
+              ElementsAre(HasSubstr("is merged into host 5, which is not on the chain of merges")));
   Row(1).merge.into = HostId(2);
   const accounts::WaitingMerges waiting = *Waiting().Find(KeyOf(4));
   Waiting().Erase(KeyOf(4));
   Waiting().Mutable(KeyOf(5)) = waiting;
   EXPECT_THAT(Problems(),
-              ElementsAre(HasSubstr("waits for host 5 as user 1's, by another record than the ledger's")));
+              ElementsAre(HasSubstr("waits for host 5 of user 1, by a record that is not in the ledger")));
 }
 
 TEST_F(AuditedMerges, OneThatWaitsForNothing) {
   Story();
   Row(4).user = UserId(1);
-  EXPECT_THAT(Problems(), ElementsAre(HasSubstr("waits for host 4, and both are here as user 1's")));
+  EXPECT_THAT(Problems(), ElementsAre(HasSubstr("waits for host 4, but both hosts are here for user 1")));
 }
 
 TEST_F(AuditedMerges, OneThatNobodyHasSaid) {
   Story();
   Row(5, 2).merge.done = true;
   Row(5, 2).merge.into = HostId(4);
-  EXPECT_THAT(
-      Problems(),
-      ElementsAre(HasSubstr("host 5 of project 1: has become host 4, and the ledger says nothing of it")));
+  EXPECT_THAT(Problems(),
+              ElementsAre(HasSubstr(
+                  "host 5 of project 1: is merged into host 4, but the ledger has no record of this merge")));
 }
 
 TEST_F(AuditedMerges, AnAccountThatIsNotWhereTheLedgerHasSentIt) {
@@ -335,7 +337,7 @@ TEST_F(AuditedMerges, AnAccountThatIsNotWhereTheLedgerHasSentIt) {
                                             HasSubstr("by the ledger here, of user 2"))));
   Row(5, 2).elsewhere = false;
   Row(5, 2).user = UserId(3);
-  EXPECT_THAT(Problems(), ElementsAre(HasSubstr("here, of user 3, and by the ledger here, of user 2")));
+  EXPECT_THAT(Problems(), ElementsAre(HasSubstr("here, of user 3, but by the ledger here, of user 2")));
 }
 
 // Hosts that move, earn and become each other, in any order of reading: at no commit is anything wrong said of it.

@@ -41,7 +41,7 @@ TEST_P(CorrectionSeeds, WhatIsTakenBackAmidTrafficIsWhatTheOracleSays) {
       const CorrectionPlan plan = PlanOf(run.world, Of(wire::TargetKind::kHost, host));
       for (const PlannedCorrection& one : plan.corrections) running += one.running() ? 1 : 0;
       for (const auto& [result, why] : plan.problems)
-        EXPECT_TRUE(why.starts_with("its user was never named")) << result.value << ": " << why;
+        EXPECT_TRUE(why.starts_with("the user of the result is unknown")) << result.value << ": " << why;
       taken += plan.corrections.size();
       Events events = EventsOf(plan);
       run.Play(events);
@@ -204,7 +204,7 @@ TEST(Reinstatement, WhatWasNotReversedIsNotReinstatedAndAnotherAmountIsFound) {
   const auto wrong = project.Wrong(1);
   ASSERT_EQ(wrong.size(), 1u);
   EXPECT_THAT(wrong[0],
-              ::testing::EndsWith("gives 5000000 micro-credits back, and reversals had taken " + had));
+              ::testing::EndsWith("gives 5000000 micro-credits back, but reversals had taken " + had));
   ExpectLikeTheOracle(project.run.events);
 }
 
@@ -219,8 +219,9 @@ TEST(Reinstatement, WhatWasReversedWhileTheJobRanStaysAndIsSaid) {
   const CorrectionPlan plan = PlanOf(project.run.world, Reinstating(1));
   EXPECT_TRUE(plan.corrections.empty());
   ASSERT_EQ(plan.problems.size(), 1u);
-  EXPECT_EQ(plan.problems[0].second,
-            "a part of it was reversed while its job still ran: that is not reinstated");
+  EXPECT_EQ(
+      plan.problems[0].second,
+      "a part of the result was reversed while its job was running; such a reversal cannot be reinstated");
 }
 
 // ---- Judged invalid, and reinstated -------------------------------------------------------------------------------------
@@ -266,7 +267,7 @@ TEST(InvalidReinstated, SaidTwiceItCountsOnceAndItMayBeReversedAndReinstatedLike
   const CorrectionPlan again = PlanOf(project.run.world, Reinstating(1));
   EXPECT_TRUE(again.corrections.empty());
   ASSERT_EQ(again.problems.size(), 1u);
-  EXPECT_EQ(again.problems[0].second, "it was judged invalid, and is reinstated already");
+  EXPECT_EQ(again.problems[0].second, "the result was judged invalid, and is already reinstated");
   // By who does not know of the first: another id.
   auto stale = first.corrections[0].event;
   stale.head.id += 1;
@@ -326,9 +327,9 @@ TEST(InvalidReinstated, AnotherAmountIsFoundAndWhatWasNotJudgedInvalidToo) {
   std::get<wire::Repricing>(valid.body).target.id = 2;
   project.run.Play({wire::EncodeEvent(more), wire::EncodeEvent(valid)});
   ASSERT_EQ(project.Wrong(1).size(), 1u);
-  EXPECT_THAT(project.Wrong(1)[0], HasSubstr("micro-credits, and the result would have got"));
+  EXPECT_THAT(project.Wrong(1)[0], HasSubstr("micro-credits, but the result is worth"));
   ASSERT_EQ(project.Wrong(2).size(), 1u);
-  EXPECT_THAT(project.Wrong(2)[0], ::testing::EndsWith("reinstates a result that nobody judged invalid"));
+  EXPECT_THAT(project.Wrong(2)[0], ::testing::EndsWith("reinstates a result that was not judged invalid"));
   ExpectLikeTheOracle(project.run.events);
 }
 
@@ -344,7 +345,7 @@ TEST(InvalidReinstated, TheOperatorNamesTheAmountThatNothingTells) {
   // Where something tells it, nobody names another.
   Project told;
   told.Invalid(kStart + 2 * kDay, 1, 1, 1);
-  EXPECT_THAT(ReaderOf(told.run.world, request).Plan().status().message(), HasSubstr("leave it out"));
+  EXPECT_THAT(ReaderOf(told.run.world, request).Plan().status().message(), HasSubstr("remove --credit"));
   ExpectLikeTheOracle(project.run.events);
 }
 
@@ -441,8 +442,9 @@ TEST_P(CorrectionSeeds, PricingAnewByTheVersionItWasPricedByChangesNothing) {
   EXPECT_EQ(versions, std::set<std::uint32_t>{1});
   EXPECT_GT(unchanged, 300u);
   for (const auto& [why, count] : problems)
-    EXPECT_TRUE(why.starts_with("its job still runs") || why.starts_with("its user was never named") ||
-                why.starts_with("it was late"))
+    EXPECT_TRUE(why.starts_with("the job is still running") ||
+                why.starts_with("the user of the result is unknown") ||
+                why.starts_with("the result was late"))
         << why << " " << count;
 }
 
@@ -602,7 +604,7 @@ TEST(Repricing, TheVersionThatIsAskedForPricesWhatTheLedgerRecorded) {
   const CorrectionPlan after = PlanOf(project.run.world, Of(wire::TargetKind::kWorkunit, 1, 2));
   EXPECT_EQ(after.corrections.size(), 1u);
   ASSERT_EQ(after.problems.size(), 1u);
-  EXPECT_EQ(after.problems[0].second, "its grant was taken back");
+  EXPECT_EQ(after.problems[0].second, "the grant was reversed");
   ExpectLikeTheOracle(project.run.events);
 }
 
@@ -813,12 +815,12 @@ TEST(Repricing, WhatTheLedgerDoesNotTellOfTricklesLeavesTheResultAndIsSaid) {
   EXPECT_EQ(why(1, 2), "0");
   EXPECT_EQ(why(1, 3), "2");
   EXPECT_EQ(why(2, 3), "1");
-  EXPECT_EQ(why(2, 4), "that version pays for no trickles of variety 'model'");
-  EXPECT_EQ(why(2, 5), "that version counts its trickles of variety 'model' otherwise");
+  EXPECT_EQ(why(2, 4), "that version does not pay trickles of variety 'model'");
+  EXPECT_EQ(why(2, 5), "that version counts trickles of variety 'model' differently");
   EXPECT_EQ(why(3, 3), "1");
-  EXPECT_EQ(why(3, 4), "its job still runs: that version pays for no trickles of variety 'model'");
+  EXPECT_EQ(why(3, 4), "the job is still running: that version does not pay trickles of variety 'model'");
   project.Do(Of(wire::TargetKind::kResult, 2));
-  EXPECT_EQ(why(2, 3), "what its trickles were paid was taken back");
+  EXPECT_EQ(why(2, 3), "the trickle payments were reversed");
 }
 
 // Three owners, of 10, 15 and 20 steps, and the last one has the rest of the grant.
@@ -890,10 +892,9 @@ TEST(Repricing, AStepThatBroughtNothingBetweenTwoOwnersIsNobodys) {
     const CorrectionPlan plan = PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, 3));
     ASSERT_EQ(plan.problems.size(), changes ? 1u : 0u);
     if (changes)
-      EXPECT_EQ(
-          plan.problems[0].second,
-          "its trickles were paid to several owners, and one between them that brought nothing may be worth "
-          "something by that version");
+      EXPECT_EQ(plan.problems[0].second,
+                "the trickles were paid to several owners, and an unpaid trickle between them may have "
+                "a worth by this version");
     else
       EXPECT_EQ(plan.corrections.at(0).after, 30'000'000);
   }
@@ -932,12 +933,11 @@ TEST(Repricing, OneThatIsNotThePriceOfItsVersionIsFound) {
   EXPECT_EQ(by_hand(3, 40'000'000), "");
   EXPECT_EQ(by_hand(2, 20'000'000), "");
   EXPECT_EQ(by_hand(3, 40'000'001),
-            "correction 9003 makes it 40000001 micro-credits by version 3, which makes it 40000000");
+            "correction 9003 gives 40000001 micro-credits by version 3, but that version gives 40000000");
   EXPECT_EQ(by_hand(4, 20'000'000),
-            "correction 9004 makes it 20000000 micro-credits by version 4, by which there is no price of it: "
-            "that version pays for no trickles of variety 'model'");
-  EXPECT_EQ(by_hand(7, 20'000'000),
-            "correction 9005 prices by version 7 of the policy of app 1, which there never was");
+            "correction 9004 gives 20000000 micro-credits by version 4, but that version gives no "
+            "price: that version does not pay trickles of variety 'model'");
+  EXPECT_EQ(by_hand(7, 20'000'000), "correction 9005 uses unknown version 7 of the policy of app 1");
   EXPECT_EQ(project.Wrong(1).size(), 3u);
 }
 
@@ -949,7 +949,7 @@ TEST(Repricing, AVersionThatLooksAtOtherThingsChangesNothingAndSaysWhy) {
   EXPECT_TRUE(plan.corrections.empty());
   ASSERT_EQ(plan.problems.size(), 1u);
   EXPECT_EQ(plan.problems[0].second,
-            "the ledger has what policy benchmark looked at, and not what creditnew would");
+            "the ledger records the inputs of policy benchmark, but not those of policy creditnew");
   const auto never = ReaderOf(project.run.world, Of(wire::TargetKind::kResult, 1, 7)).Plan();
   EXPECT_EQ(never.status().code(), StatusCode::kInvalidArgument);
   const auto nothing = ReaderOf(project.run.world, Of(wire::TargetKind::kResult, 4711)).Plan();
@@ -1056,7 +1056,7 @@ TEST(Reversal, OfAnAppVersionNamesThoseWhoseVersionNobodyKnows) {
     EXPECT_EQ(plan->corrections.size(), version == 1 ? 1u : 0u) << "the grant of the other one tells it";
     ASSERT_EQ(plan->problems.size(), 1u);
     EXPECT_EQ(plan->problems[0].first, ResultId(1));
-    EXPECT_TRUE(plan->problems[0].second.starts_with("its trickles alone were paid"));
+    EXPECT_TRUE(plan->problems[0].second.starts_with("only the trickles of the result were paid"));
   }
 }
 
@@ -1297,9 +1297,9 @@ TEST(JobReversal, OfAJobThatWasDecidedMeanwhileOrRestsOnWhatNeverWasIsRefused) {
       PlanOf(project.run.world, Of(wire::TargetKind::kResult, 2)).corrections[0].event.body);
   wrong.entry->team = TeamId(4711);
   project.Say(kStart + 3 * kDay, wrong);
-  EXPECT_THAT(project.Wrong(2), ::testing::ElementsAre(::testing::HasSubstr(
-                                    "takes back up to 20000000 micro-credits of what a job had paid, and the "
-                                    "ledger had 0")));
+  EXPECT_THAT(project.Wrong(2),
+              ::testing::ElementsAre(::testing::HasSubstr(
+                  "reverses up to 20000000 micro-credits of trickle payments, but the ledger had 0")));
   ExpectLikeTheOracle(project.run.events);
 }
 
@@ -1335,11 +1335,11 @@ TEST(Correction, OfAJobThatRunsIsFound) {
   const CorrectionPlan plan = PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1));
   EXPECT_TRUE(plan.corrections.empty());
   ASSERT_EQ(plan.problems.size(), 1u);
-  EXPECT_NE(plan.problems[0].second.find("was corrected by hand"), std::string::npos);
+  EXPECT_NE(plan.problems[0].second.find("an operator has corrected its payments"), std::string::npos);
   project.Done(kStart + 2 * kDay, 1, 1, 1);
   const auto wrong = ReaderOf(project.run.world, Of(wire::TargetKind::kResult, 1)).WrongCorrections();
   ASSERT_EQ(wrong.size(), 1u);
-  EXPECT_NE(wrong[0].find("was made while its job ran"), std::string::npos);
+  EXPECT_NE(wrong[0].find("was made while the job was running"), std::string::npos);
 }
 
 TEST(Reversal, OfAHostTakesWhatWasGrantedUnderHostsThatHaveBecomeIt) {

@@ -115,10 +115,10 @@ TEST(GatewayIngest, OtherLinesUnderTheSameNumbersAreAConflict) {
   conflict(61, Part(lines, 61, 62), "lines are missing before line 62");
   auto changed = lines;
   std::swap(changed[55], changed[56]);
-  conflict(50, Part(changed, 50, 60), "not the lines that it sent before");
-  conflict(50, Part(changed, 50, 70), "not the lines that it sent before");
-  conflict(0, Part(changed, 0, 60), "not the lines that it sent before");
-  conflict(30, Part(lines, 30, 60), "it is not known any more");
+  conflict(50, Part(changed, 50, 60), "differ from the ingested lines");
+  conflict(50, Part(changed, 50, 70), "differ from the ingested lines");
+  conflict(0, Part(changed, 0, 60), "differ from the ingested lines");
+  conflict(30, Part(lines, 30, 60), "is no longer available");
   EXPECT_EQ(served.Get(kEvents, kIngestToken).json()["data"]["lines"], 60);
   // And it goes on where it was.
   EXPECT_EQ(served.Post(From(60), Part(lines, 60, 70), kIngestToken).status, 200);
@@ -262,7 +262,7 @@ TEST(GatewayIngest, ASourceIsItsSendersOverRestartsAndRotatedTokens) {
     SetTokens(dir, "ingest new-token-0123456789\n");
     const Reply health = served.GetUntil(
         "/api/v1/health", [](const Reply& r) { return r.json().value("status", "") == "degraded"; });
-    EXPECT_THAT(health.body, HasSubstr("file of tokens"));
+    EXPECT_THAT(health.body, HasSubstr("token file"));
     EXPECT_EQ(served.Post(at(4), event, "new-token-0123456789").json()["data"]["lines"], 5);
     EXPECT_THAT(served.process().err(), Not(HasSubstr("new-token-0123456789")));
     served.process().Signal(SIGKILL);
@@ -297,7 +297,7 @@ TEST(GatewayIngest, ABadBatchIsAnsweredWithItsFirst100Lines) {
   Reply reply = served.Post(From(0), body, kIngestToken);
   EXPECT_EQ(reply.status, 400);
   EXPECT_EQ(reply.json()["bad"].size(), 100u);
-  EXPECT_THAT(reply.json()["error"].value("message", ""), HasSubstr("read up to its bad line 100"));
+  EXPECT_THAT(reply.json()["error"].value("message", ""), HasSubstr("read up to bad line 100"));
   EXPECT_LT(reply.body.size(), 100000u);
   reply = served.Post(From(0) + "&bad_lines=refuse", body, kIngestToken);
   EXPECT_EQ(reply.status, 200);
@@ -318,7 +318,7 @@ TEST(GatewayIngest, ProtobufIsTakenInAsWell) {
   const Reply cut =
       served.Post(kEvents, bytes.substr(0, bytes.size() - 3), kIngestToken, "application/x-protobuf");
   EXPECT_EQ(cut.status, 400);
-  EXPECT_THAT(cut.json()["error"].value("message", ""), HasSubstr("the body was cut"));
+  EXPECT_THAT(cut.json()["error"].value("message", ""), HasSubstr("the body is truncated"));
   const Reply whole = served.Post(kEvents, bytes, kIngestToken, "application/x-protobuf");
   ASSERT_EQ(whole.status, 200) << whole.body;
   EXPECT_GT(whole.json()["data"]["appended"].get<int>(), 100);

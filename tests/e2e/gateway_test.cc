@@ -154,8 +154,8 @@ TEST_F(GatewayTest, WhatIsNotThereAndWhatIsWrongAreToldApart) {
                         Case{"/users/999999/grants", 404, "has no user"},
                         Case{"/hosts/999999", 404, "has no host"},
                         Case{"/teams/999999", 404, "has no team"},
-                        Case{"/results/999999999", 404, "nothing was granted"},
-                        Case{"/nothing", 404, "there is no /api/v1/projects/1/nothing"},
+                        Case{"/results/999999999", 404, "no grant and no waiting event"},
+                        Case{"/nothing", 404, "not found: /api/v1/projects/1/nothing"},
                         Case{"/hosts/1/estimate", 400, "app_version is missing"},
                         Case{"/hosts/1/estimate?app_version=-2", 400, "app=A"},
                         Case{"/hosts/1/estimate?app_version=1&fpops_est=0", 400, "must be a number above 0"},
@@ -166,8 +166,8 @@ TEST_F(GatewayTest, WhatIsNotThereAndWhatIsWrongAreToldApart) {
                         Case{"/search?q=a&kind=app", 400, "must be one of"},
                         Case{"/top/users?by=name", 400, "must be one of"},
                         Case{"/top/users?limit=1001", 400, "from 0 to 1000"},
-                        Case{"/top/users?limit=1&limit=2", 400, "is there twice"},
-                        Case{"/scales?x=1", 400, "there is no parameter x"},
+                        Case{"/top/users?limit=1&limit=2", 400, "occurs twice"},
+                        Case{"/scales?x=1", 400, "unknown parameter x"},
                         Case{"/scheduler-reply", 400, "host is missing"},
                         Case{"/scheduler-reply?host=999999", 404, "has no host"},
                         Case{"/scheduler-reply?host=1&format=yaml", 400, "must be one of"}}) {
@@ -754,7 +754,7 @@ TEST_F(GatewayTest, ItSpeaksTls) {
   Served open(dir_, settings);
   EXPECT_FALSE(open.Start());
   EXPECT_EQ(open.process().Wait(), 2);
-  EXPECT_THAT(open.process().err(), HasSubstr("gateway.tls_key: key.pem holds a secret"));
+  EXPECT_THAT(open.process().err(), HasSubstr("gateway.tls_key: key.pem contains a secret"));
 }
 
 TEST_F(GatewayTest, WhatCannotBeServedSafelyIsNotServed) {
@@ -881,7 +881,7 @@ TEST_F(GatewayTest, ADirectoryAtRestIsServedToBeReadOnly) {
   EXPECT_EQ(served.Get("/api/v1/health").json()["status"], "ok");
   const Reply taken = served.Post("/api/v1/events?source=b", "\n", kIngestToken);
   EXPECT_EQ(taken.status, 503);
-  EXPECT_THAT(taken.body, HasSubstr("nothing runs on it"));
+  EXPECT_THAT(taken.body, HasSubstr("no pipeline is running on its directory"));
   served.process().Signal(SIGTERM);
   EXPECT_EQ(served.process().Wait(), 0);
   EXPECT_EQ(RunProgram(dir_.path(), {"gateway", "--data", "nothing"}).code, 3);

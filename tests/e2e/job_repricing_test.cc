@@ -419,7 +419,8 @@ TEST(JobRepricing, WhatDoesNotAgreeWithTheJobIsRefused) {
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 20'000'000);
   // A team that never had it, nobody here can know: the audit finds that.
   EXPECT_EQ(said([](R& r) { r.shares[0].entry->team = TeamId(4711); }), "taken");
-  EXPECT_THAT(project.Wrong(1), ElementsAre(HasSubstr("prices what this owner and team had nothing of")));
+  EXPECT_THAT(project.Wrong(1),
+              ElementsAre(HasSubstr("prices a job without payments to this owner and team")));
   ExpectLikeTheOracle(project.run.events);
 }
 
@@ -447,7 +448,7 @@ TEST(JobRepricing, AVersionThatCountsOtherwiseLeavesTheJobAndIsSaid) {
   wire::TrickleRuleChange longer = same;
   longer.phases[0].last_step = 2000;
   EXPECT_THAT(why({other}),
-              HasSubstr("its job still runs: that version pays for no trickles of variety 'model'"));
+              HasSubstr("the job is still running: that version does not pay trickles of variety 'model'"));
   EXPECT_THAT(why({same, other}), HasSubstr("pays for trickles of variety 'other'"));
   EXPECT_THAT(why({longer}), HasSubstr("ends the model of variety 'model' at another step"));
 }
@@ -493,7 +494,7 @@ TEST(JobRepricing, OfAUserWhomNobodyNamesInTimeExpiresWithWhatItWasPaid) {
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 4), 0);
     const CorrectionPlan plan = PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, 2));
     ASSERT_EQ(plan.problems.size(), 1u);
-    EXPECT_THAT(plan.problems[0].second, HasSubstr("its user was never named"));
+    EXPECT_THAT(plan.problems[0].second, HasSubstr("the user of the result is unknown"));
     EXPECT_EQ(project.Account(OracleAccountKind::kUser, 4).provisional, 0);
     EXPECT_EQ(project.Account(OracleAccountKind::kHost, 4).provisional, 0);
     ExpectLikeTheOracle(project.run.events);

@@ -97,13 +97,12 @@ TEST_F(KafkaSecurity, TheWholeWayAndAllThatCanBeWrongWithIt) {
   const std::string denied = Changed("a.yaml", in_file_, "password_file: " + world_.path("wrong-password"));
   for (const std::vector<std::string>& verb :
        {run, {"topics", "create"}, {"ingest", world_.path("traffic.pb")}, {"tasks"}})
-    ExpectRefused(verb, denied, "does not let user cobblestone in", wrong);
-  ExpectRefused(run, Changed("b.yaml", "user: cobblestone", "user: nobody"), "does not let user nobody in",
-                secret_);
+    ExpectRefused(verb, denied, "rejects user cobblestone", wrong);
+  ExpectRefused(run, Changed("b.yaml", "user: cobblestone", "user: nobody"), "rejects user nobody", secret_);
   ExpectRefused(run, Changed("c.yaml", in_file_, "password_file: " + world_.path("nowhere")),
                 world_.path("nowhere") + " cannot be read", secret_);
   ExpectRefused(run, Changed("d.yaml", in_file_, "password_variable: COBBLESTONE_TEST_NOT_SET"),
-                "the variable COBBLESTONE_TEST_NOT_SET of the environment", secret_);
+                "the environment variable COBBLESTONE_TEST_NOT_SET", secret_);
 
   // An authority that has signed nothing of the broker's.
   const std::string ca = "ca_file: " + broker_->path() + "/tls/ca.pem";
@@ -113,7 +112,7 @@ TEST_F(KafkaSecurity, TheWholeWayAndAllThatCanBeWrongWithIt) {
       world_.path("other.key") + "' -out '" + world_.path("other.pem") + "' 2>/dev/null";
   ASSERT_EQ(std::system(made.c_str()), 0);
   ExpectRefused(run, Changed("e.yaml", ca, "ca_file: " + world_.path("other.pem")),
-                "kafka.ca_file must hold the certificate of who signed the brokers'", secret_);
+                "kafka.ca_file must contain the certificate authority of the brokers", secret_);
   ExpectRefused(run, Changed("f.yaml", ca, "ca_file: " + world_.path("no.pem")), "ssl.ca.location", secret_);
 
   // SCRAM, with a client that cannot: the operator is told what it is.

@@ -101,7 +101,7 @@ TEST_F(ProgramCorrect, WhatWasWronglyReversedIsReinstatedOnce) {
   const std::string had = Total("host", 1);
   const std::string of_user = Total("user", 1);
   ASSERT_NE(had, "0.000000");
-  EXPECT_THAT(Correct({"reinstate", "--host", "1", "--yes"}).out, HasSubstr("nothing changes"));
+  EXPECT_THAT(Correct({"reinstate", "--host", "1", "--yes"}).out, HasSubstr("no corrections are needed"));
   Correct({"reverse", "--host", "1", "--yes"});
   EXPECT_EQ(Total("host", 1), "0.000000");
   const json reversed = Ask({"audit"});
@@ -115,13 +115,13 @@ TEST_F(ProgramCorrect, WhatWasWronglyReversedIsReinstatedOnce) {
   EXPECT_GT(plan["sent"].get<std::uint64_t>(), 0u);
   EXPECT_EQ(Total("host", 1), had);
   EXPECT_EQ(Total("user", 1), of_user);
-  EXPECT_THAT(Correct({"reinstate", "--host", "1", "--yes"}).out, HasSubstr("nothing changes"));
+  EXPECT_THAT(Correct({"reinstate", "--host", "1", "--yes"}).out, HasSubstr("no corrections are needed"));
   EXPECT_EQ(Total("host", 1), had);
   ExpectSound(reversed["corrections"].get<std::uint64_t>() + plan["corrections"].size());
 
   const std::string result = plan["corrections"][0]["result"].dump();
   EXPECT_THAT(Run({"explain", result, "--data", "data"}).out,
-              HasSubstr("because the validator was wrong: 0.000000 became "));
+              HasSubstr("(reason: the validator was wrong): 0.000000 became "));
   const json corrections = Ask({"explain", result})["corrections"];
   ASSERT_EQ(corrections.size(), 2u);
   EXPECT_EQ(corrections[1]["kind"], "reinstatement");
@@ -145,7 +145,7 @@ TEST_F(ProgramCorrect, WhatWasWronglyJudgedInvalidIsReinstatedOnce) {
   ASSERT_NE(worth, "0.000000");
   EXPECT_EQ(judged["claim"]["policy"], "benchmark");
   const std::vector<std::string> reinstate = {"reinstate", "--result", "900001"};
-  EXPECT_THAT(Correct(reinstate).out, HasSubstr("1 of them had been judged invalid"));
+  EXPECT_THAT(Correct(reinstate).out, HasSubstr("1 of the corrections are for results judged invalid"));
   EXPECT_EQ(Total("host", 1), had);
   const json plan = Ask({"reinstate", "--result", "900001", "--reason", "the validator was wrong", "--yes"});
   EXPECT_EQ(plan["sent"], 1);
@@ -153,11 +153,11 @@ TEST_F(ProgramCorrect, WhatWasWronglyJudgedInvalidIsReinstatedOnce) {
   EXPECT_NE(Total("host", 1), had);
   ExpectSound(1);
   const std::string story = Run({"explain", "900001", "--data", "data"}).out;
-  EXPECT_THAT(story, HasSubstr("because the validator was wrong: 0.000000 became " + worth +
-                               " Cobblestones (what its own claim comes to)"));
-  EXPECT_THAT(story, HasSubstr("the validator judged it invalid"));
+  EXPECT_THAT(story, HasSubstr("(reason: the validator was wrong): 0.000000 became " + worth +
+                               " Cobblestones (the result's own claim)"));
+  EXPECT_THAT(story, HasSubstr("the validator judged the result invalid"));
   const std::string now = Total("host", 1);
-  EXPECT_THAT(Correct({"reinstate", "--result", "900001", "--yes"}).out, HasSubstr("is reinstated already"));
+  EXPECT_THAT(Correct({"reinstate", "--result", "900001", "--yes"}).out, HasSubstr("is already reinstated"));
   EXPECT_EQ(Total("host", 1), now);
   Correct({"reverse", "--result", "900001", "--yes"});
   EXPECT_EQ(Total("host", 1), had);
@@ -189,25 +189,26 @@ TEST_F(Correcting, OfJobsThatStillRunWhatTheyWerePaidIsTakenBack) {
   ASSERT_GT(std::stod(paid), 100'000);
   EXPECT_EQ(Ask({"account", "user", "1"})["provisional"], paid);
   const Finished shown = Correct({"reverse", "--host", "1"});
-  EXPECT_THAT(shown.out, HasSubstr("1 of them of jobs that still run"));
+  EXPECT_THAT(shown.out, HasSubstr("1 of the corrections are for running jobs"));
   EXPECT_THAT(shown.out, HasSubstr("-" + paid));
   EXPECT_EQ(Total("user", 1), paid);
 
-  EXPECT_THAT(Correct({"reverse", "--host", "1", "--yes"}).out, HasSubstr("1 events sent, and applied"));
+  EXPECT_THAT(Correct({"reverse", "--host", "1", "--yes"}).out, HasSubstr("1 events sent and processed"));
   EXPECT_EQ(Total("user", 1), "0.000000");
   EXPECT_EQ(Total("host", 1), "0.000000");
   EXPECT_EQ(Ask({"account", "user", "1"})["provisional"], "0.000000");
-  EXPECT_THAT(Correct({"reverse", "--host", "1", "--yes"}).out, HasSubstr("nothing changes"));
+  EXPECT_THAT(Correct({"reverse", "--host", "1", "--yes"}).out, HasSubstr("no corrections are needed"));
   ExpectSound(1);
-  EXPECT_THAT(Correct({"reprice", "--policy-version", "1", "--host", "2"}).out, HasSubstr("nothing changes"));
+  EXPECT_THAT(Correct({"reprice", "--policy-version", "1", "--host", "2"}).out,
+              HasSubstr("no corrections are needed"));
 
   Run({"ingest", "year/after.jsonl", "--data", "data"});
   EXPECT_NEAR(std::stod(Total("user", 1)), 160'000 - std::stod(paid), 1e-6);
   EXPECT_EQ(Ask({"account", "user", "1"})["provisional"], "0.000000");
   ExpectSound(1);
-  EXPECT_THAT(Run({"explain", "1", "--data", "data"}).out,
-              HasSubstr("taken back while it ran, from user 1, because forged results: " + paid +
-                        " became 0.000000"));
+  EXPECT_THAT(
+      Run({"explain", "1", "--data", "data"}).out,
+      HasSubstr("reversed while running, for user 1 (reason: forged results): " + paid + " became 0.000000"));
   EXPECT_EQ(Ask({"explain", "1"})["corrections"][0]["up_to"], paid);
   Correct({"reverse", "--host", "1", "--yes"});
   EXPECT_EQ(Total("user", 1), "0.000000");
@@ -228,25 +229,25 @@ TEST_F(Correcting, OfJobsThatStillRunThePriceIsThatOfTheVersion) {
   sent.emplace_back("--yes");
   const Finished shown = Correct(all);
   EXPECT_THAT(shown.out,
-              HasSubstr("20 of them of jobs that still run: what they have been paid until now, and "
-                        "all later by it"));
+              HasSubstr("20 of the corrections are for running jobs: past payments are repriced, and later "
+                        "payments use this version"));
   EXPECT_THAT(shown.out, HasSubstr("nothing was written"));
   EXPECT_NEAR(std::stod(Total("user", 1)), paid, 1e-6);
 
-  EXPECT_THAT(Correct(sent).out, HasSubstr("20 events sent, and applied"));
+  EXPECT_THAT(Correct(sent).out, HasSubstr("20 events sent and processed"));
   EXPECT_NEAR(std::stod(Total("user", 1)), paid * 1.25, 1e-6);
   EXPECT_EQ(Ask({"account", "user", "1"})["provisional"], Total("user", 1));
-  EXPECT_THAT(Correct(sent).out, HasSubstr("nothing changes"));
+  EXPECT_THAT(Correct(sent).out, HasSubstr("no corrections are needed"));
   ExpectSound(20);
 
   Run({"ingest", "year/after.jsonl", "--data", "data"});
   EXPECT_EQ(Total("user", 1), "194400.000000");
   EXPECT_EQ(Total("host", 7), "81000.000000");
   EXPECT_EQ(Ask({"account", "user", "1"})["provisional"], "0.000000");
-  EXPECT_THAT(Correct(sent).out, HasSubstr("nothing changes"));
+  EXPECT_THAT(Correct(sent).out, HasSubstr("no corrections are needed"));
   ExpectSound(20);
   EXPECT_THAT(Run({"explain", "1", "--data", "data"}).out,
-              HasSubstr("priced anew by version 2 while it ran, for user 1, because forged results"));
+              HasSubstr("repriced by version 2 while running, for user 1 (reason: forged results)"));
   EXPECT_EQ(Ask({"explain", "1"})["corrections"][0]["while_running"], true);
   Correct(By("1"));
   EXPECT_EQ(Total("user", 1), "160000.000000");
@@ -259,7 +260,7 @@ TEST_F(ProgramCorrectYear, WhatTricklesPaidIsPricedAnewOnceAndBack) {
   const std::map<std::uint64_t, std::string> had = {
       {1, "160000.000000"}, {7, "64800.000000"}, {11, Total("user", 11)}};
   const Finished shown = Correct({"reprice", "--policy-version", "2", "--app-version", "1"});
-  EXPECT_THAT(shown.out, HasSubstr("20 results, 20 corrections: priced by version 2"));
+  EXPECT_THAT(shown.out, HasSubstr("20 results, 20 corrections: repriced by version 2"));
   EXPECT_THAT(shown.out, HasSubstr("16200.000000"));
   EXPECT_THAT(shown.out, HasSubstr("nothing was written"));
   const json plan =
@@ -271,9 +272,9 @@ TEST_F(ProgramCorrectYear, WhatTricklesPaidIsPricedAnewOnceAndBack) {
   EXPECT_EQ(Total("user", 1), "194400.000000");
   EXPECT_EQ(Total("host", 7), "81000.000000");
   EXPECT_NEAR(std::stod(Total("user", 11)), 1.25 * std::stod(had.at(11)), 1e-6);
-  EXPECT_THAT(Correct(By("2")).out, HasSubstr("nothing changes"));
+  EXPECT_THAT(Correct(By("2")).out, HasSubstr("no corrections are needed"));
   ExpectSound(20);
-  EXPECT_THAT(Run({"explain", "7", "--data", "data"}).out, HasSubstr("because forged results"));
+  EXPECT_THAT(Run({"explain", "7", "--data", "data"}).out, HasSubstr("(reason: forged results)"));
   EXPECT_EQ(Ask({"explain", "7"})["corrections"][0]["after"], "81000.000000");
 
   Correct(By("1"));
@@ -292,8 +293,8 @@ TEST_F(ProgramCorrectYear, TheAuditFindsARepricingThatItsVersionDoesNotGive) {
   Forge(4712, plan["corrections"][6], 1, 2);
   const Finished audit = Run({"audit", "--data", "data"}, 1);
   EXPECT_THAT(audit.out,
-              HasSubstr("result 7 of project 1: correction 4712 makes it 81000000001 micro-credits by "
-                        "version 2, which makes it 81000000000"));
+              HasSubstr("result 7 of project 1: correction 4712 gives 81000000001 micro-credits by "
+                        "version 2, but that version gives 81000000000"));
   EXPECT_EQ(Ask({"audit"})["problem_count"], 1);
   // The next look sets it right.
   Correct(By("2"));
@@ -314,7 +315,7 @@ TEST_F(ProgramCorrect, TheAuditPricesEachGrantAnewAsItWasPriced) {
   EXPECT_GT(audit["late_grants"], 10);
   EXPECT_EQ(audit["corrections"], audit["grants"].get<int>() + 1);
   ASSERT_EQ(audit["problem_count"], 1) << audit.dump(1);
-  EXPECT_THAT(audit["problems"][0].get<std::string>(), HasSubstr("correction 4711 makes it"));
+  EXPECT_THAT(audit["problems"][0].get<std::string>(), HasSubstr("correction 4711 gives"));
 }
 
 TEST_F(ProgramCorrect, ShowsFirstThenTakesBackOnceAndExplains) {
@@ -328,13 +329,13 @@ TEST_F(ProgramCorrect, ShowsFirstThenTakesBackOnceAndExplains) {
   ASSERT_GT(corrections, 20u);
   EXPECT_EQ(plan["losses"]["host"][0]["credit"], "-" + before);
 
-  EXPECT_THAT(Correct({"reverse", "--host", "7", "--yes"}).out, HasSubstr("events sent, and applied"));
+  EXPECT_THAT(Correct({"reverse", "--host", "7", "--yes"}).out, HasSubstr("events sent and processed"));
   EXPECT_EQ(Total("host", 7), "0.000000");
   EXPECT_EQ(Ask({"account", "host", "7"})["grants"], 0);
-  EXPECT_THAT(Correct({"reverse", "--host", "7", "--yes"}).out, HasSubstr("nothing changes"));
+  EXPECT_THAT(Correct({"reverse", "--host", "7", "--yes"}).out, HasSubstr("no corrections are needed"));
   ExpectSound(corrections);
   const std::string result = plan["corrections"][0]["result"].dump();
-  EXPECT_THAT(Run({"explain", result, "--data", "data"}).out, HasSubstr("because forged results"));
+  EXPECT_THAT(Run({"explain", result, "--data", "data"}).out, HasSubstr("(reason: forged results)"));
   const json explained = Ask({"explain", result});
   EXPECT_EQ(explained["corrections"][0]["after"], "0.000000");
   EXPECT_EQ(explained["credit"], "0.000000");
@@ -357,7 +358,7 @@ TEST_F(ProgramCorrect, GoesThroughTheProgramThatRunsAndOverItsDeath) {
   ASSERT_TRUE(program.WaitFor("running")) << program.err();
   Correct({"reprice", "--policy-version", "2", "--host", "8", "--yes"});
   EXPECT_THAT(Correct({"reprice", "--policy-version", "2", "--host", "8", "--yes"}).out,
-              HasSubstr("nothing changes"));
+              HasSubstr("no corrections are needed"));
   ExpectSound(corrections);
   program.Signal(SIGTERM);
   EXPECT_EQ(program.Wait(), 0) << program.err();
@@ -390,20 +391,20 @@ TEST_F(ProgramCorrect, TheAuditFindsACorrectionThatRestsOnWhatNeverWas) {
   std::ofstream(dir_ / "forged.jsonl") << forged.dump() << "\n";
   Run({"ingest", "forged.jsonl", "--data", "data"});
   const Finished audit = Run({"audit", "--data", "data"}, 1);
-  EXPECT_THAT(audit.out, HasSubstr("correction 4711 rests on"));
+  EXPECT_THAT(audit.out, HasSubstr("correction 4711 is based on"));
   // The next look finds what it has left.
   const Finished stale = Correct({"reverse", "--host", "7", "--yes"});
-  EXPECT_THAT(stale.out, HasSubstr("events sent, and applied"));
+  EXPECT_THAT(stale.out, HasSubstr("events sent and processed"));
   EXPECT_EQ(Total("host", 7), "0.000000");
 }
 
 TEST_F(ProgramCorrect, WhatCannotBeDoneIsSaid) {
   EXPECT_THAT(Correct({"reverse"}, 2).err, HasSubstr("one of --result, --host, --workunit, --app-version"));
-  EXPECT_THAT(Correct({"reverse", "--host", "7", "--workunit", "3"}, 2).err, HasSubstr("say of what"));
-  EXPECT_THAT(Correct({"reverse", "--host", "4711"}, 3).err, HasSubstr("the ledger has no credit"));
+  EXPECT_THAT(Correct({"reverse", "--host", "7", "--workunit", "3"}, 2).err, HasSubstr("set exactly one of"));
+  EXPECT_THAT(Correct({"reverse", "--host", "4711"}, 3).err, HasSubstr("the ledger has no matching credit"));
   EXPECT_THAT(Correct({"reprice", "--policy-version", "9", "--host", "7"}, 2).err,
-              HasSubstr("never had version 9 of a policy"));
-  EXPECT_THAT(Correct({"reverse", "--host", "7", "--since", "4e9"}, 3).err, HasSubstr("no credit"));
+              HasSubstr("never had policy version 9"));
+  EXPECT_THAT(Correct({"reverse", "--host", "7", "--since", "4e9"}, 3).err, HasSubstr("no matching credit"));
 }
 
 }  // namespace

@@ -289,7 +289,7 @@ TEST_F(ProgramExport, ControlTotalsAreThoseOfTheLedgerAndOneMicroCreditTooManyIs
   const auto names = Names();
   const Finished refused = Run(export_it);
   EXPECT_EQ(refused.code, 5) << refused.out;
-  EXPECT_THAT(refused.err, HasSubstr("the whole ledger is read"));
+  EXPECT_THAT(refused.err, HasSubstr("reading the whole ledger"));
   EXPECT_THAT(
       refused.err,
       HasSubstr("project 7 does not agree with its ledger: user 3 has 0.000001 Cobblestones too many"));
@@ -324,7 +324,7 @@ TEST_F(ProgramExport, SaysWhatItWroteAndWhatIsOdd) {
   EXPECT_THAT(done.out, HasSubstr("54 records  570913887729.509"));
   EXPECT_THAT(done.out, HasSubstr("published as stats"));
   EXPECT_THAT(done.err,
-              HasSubstr("there is no user 31337, who owns host 19; the host is written without an owner"));
+              HasSubstr("unknown user 31337, the owner of host 19; the host is written without an owner"));
   const json manifest = json::parse(Read(dir_ / "stats/manifest.json"));
   EXPECT_EQ(manifest["time"], 1795204139);
   EXPECT_EQ(manifest["base"], nullptr);
@@ -358,7 +358,7 @@ TEST_F(ProgramExport, IncrementalExportsReadBackToTheSame) {
   EXPECT_EQ(users["removed"], 1);
   const Finished read = Run({"--read", "full", "--then", "next"});
   EXPECT_EQ(read.code, 0) << read.out << read.err;
-  EXPECT_THAT(read.out, HasSubstr("all outputs read back to the same"));
+  EXPECT_THAT(read.out, HasSubstr("all outputs match when read back"));
   EXPECT_EQ(Run({"--read", "next"}).code, 2);
 }
 
@@ -390,10 +390,10 @@ TEST_F(ProgramExport, WhatIsWrongIsNamedAndNothingIsPublished) {
     std::string says;
   };
   const Case kCases[] = {
-      {{}, 2, "--spec says what to export"},
+      {{}, 2, "set --spec to the outputs to export"},
       {{"--entities", Golden("entities.json"), "--spec", "bad.xml", "--out", "o"},
        2,
-       "bad.xml, line 3: there is no table 'usr'"},
+       "bad.xml, line 3: unknown table 'usr'"},
       {{"--entities", Golden("entities.json"), "--spec", "none.xml", "--out", "o"}, 3, "none.xml"},
       {{"--entities", "bad.json", "--spec", spec, "--out", "o"},
        2,
@@ -401,10 +401,8 @@ TEST_F(ProgramExport, WhatIsWrongIsNamedAndNothingIsPublished) {
       {{"--entities", "none.json", "--spec", spec, "--out", "o"}, 3, "none.json"},
       {{"--entities", Golden("entities.json"), "--spec", spec, "--out", "o", "--setting", "user=1"},
        2,
-       "there is no setting 'user'"},
-      {{"--entities", Golden("entities.json"), "--spec", spec, "--out", "no/where"},
-       2,
-       "there is no directory no"},
+       "unknown setting 'user'"},
+      {{"--entities", Golden("entities.json"), "--spec", spec, "--out", "no/where"}, 2, "no directory no"},
       {{"--entities", Golden("entities.json"), "--spec", spec, "--out", "o", "--incremental-from", "none"},
        3,
        "none/manifest.json"},

@@ -75,7 +75,7 @@ TEST_F(ProgramIngest, TheSameFileTwiceChangesNothing) {
   const json before = Ask({"account", "user", "1"});
   const Finished second = Run({"ingest", "events.jsonl.gz", "--data", "data"});
   EXPECT_EQ(second.code, 0);
-  EXPECT_THAT(second.out, HasSubstr("nothing is new"));
+  EXPECT_THAT(second.out, HasSubstr("no new lines"));
   EXPECT_EQ(Grants(), grants);
   json after = Ask({"account", "user", "1"});
   EXPECT_EQ(after["total"], before["total"]);
@@ -113,7 +113,7 @@ TEST_F(ProgramIngest, AChangedFileIsRefusedAndNothingHappens) {
   Write("events.jsonl", text);
   const Finished changed = Run({"ingest", "events.jsonl", "--data", "data"});
   EXPECT_EQ(changed.code, 2);
-  EXPECT_THAT(changed.err, AllOf(HasSubstr("are not those that were taken in under this name before"),
+  EXPECT_THAT(changed.err, AllOf(HasSubstr("differ from the lines ingested before under this name"),
                                  HasSubstr("--source NAME")));
   EXPECT_EQ(Grants(), grants);
 }
@@ -127,7 +127,7 @@ TEST_F(ProgramIngest, FromStandardInputASourceNeedsAName) {
   EXPECT_EQ(Run({"ingest", "-", "--source", "pipe", "--data", "data"}, text).code, 0);
   EXPECT_GE(Grants(), 350u);
   const Finished again = Run({"ingest", "-", "--source", "pipe", "--data", "data"}, text);
-  EXPECT_THAT(again.out, HasSubstr("nothing is new"));
+  EXPECT_THAT(again.out, HasSubstr("no new lines"));
 }
 
 TEST_F(ProgramIngest, WhatIsRefusedIsToldByLine) {
@@ -215,7 +215,7 @@ TEST_F(ProgramIngest, WhatMustBeSaidOtherwiseIsAUsageError) {
   EXPECT_EQ(Run({}).code, 2);
   const Finished misspelt = Run({"exlpain", "1"});
   EXPECT_EQ(misspelt.code, 2);
-  EXPECT_THAT(misspelt.err, HasSubstr("there is no verb 'exlpain'"));
+  EXPECT_THAT(misspelt.err, HasSubstr("unknown verb 'exlpain'"));
   EXPECT_EQ(Run({"explain"}).code, 2);
   EXPECT_EQ(Run({"explain", "minus one"}).code, 2);
   EXPECT_EQ(Run({"account", "planet", "1"}).code, 2);

@@ -161,7 +161,7 @@ TEST_F(ProgramMetrics, EveryLineOfTheLogIsJson) {
     check(second.err, 1);
     run.Signal(SIGTERM);
     EXPECT_EQ(run.Wait(), 0) << run.err();
-    EXPECT_THAT(run.err(), HasSubstr("is missing; building it from the log"));
+    EXPECT_THAT(run.err(), HasSubstr("is missing; rebuilding the state from the log"));
     check(run.err(), 5);
   }
 }

@@ -125,7 +125,7 @@ TEST_F(ProgramRun, KillNineLosesNothingAndDoublesNothing) {
     // It may have been taken in whole before the write that is killed.
     EXPECT_TRUE(cut.code == 0 || cut.code == 4) << cut.code << ": " << cut.err;
     if (cut.code == 4) {
-      EXPECT_THAT(cut.err, HasSubstr("start it again and repeat this"));
+      EXPECT_THAT(cut.err, HasSubstr("start the pipeline and run the command again"));
     }
   }
   // From outside, wherever that meets it.
@@ -205,10 +205,10 @@ TEST_F(ProgramRun, ProjectsAreCalledByTheirNamesAndAnUnknownOneIsAnError) {
     EXPECT_EQ(AskProgram(dir_.path(), {"scales", "--json", "--data", "data"})["project_name"], "Ein: stein");
     const Finished unknown = Run({"explain", "5", "--project", "2", "--data", "data"});
     EXPECT_EQ(unknown.code, 3);
-    EXPECT_THAT(unknown.err, HasSubstr("there is no project 2; known are 1 (Ein: stein), 7 (LHC)"));
+    EXPECT_THAT(unknown.err, HasSubstr("unknown project 2; known projects: 1 (Ein: stein), 7 (LHC)"));
     const Finished nothing_yet = Run({"scales", "--project", "7", "--data", "data"});
     EXPECT_EQ(nothing_yet.code, 3);
-    EXPECT_THAT(nothing_yet.err, HasSubstr("there is no project 7\n")) << "known, without a catalogue";
+    EXPECT_THAT(nothing_yet.err, HasSubstr("unknown project 7\n")) << "known, without a catalogue";
   };
   ask();
   run.Signal(SIGTERM);
@@ -218,7 +218,7 @@ TEST_F(ProgramRun, ProjectsAreCalledByTheirNamesAndAnUnknownOneIsAnError) {
   std::ofstream(dir_ / "other.yaml") << "data_directory: data\nprojects:\n  - {id: 7, name: LHC}\n";
   EXPECT_EQ(Run({"account", "user", "1", "--config", "other.yaml"}).code, 0);
   EXPECT_THAT(Run({"scales", "--project", "2", "--config", "other.yaml"}).err,
-              HasSubstr("known are 1, 7 (LHC)"));
+              HasSubstr("known projects: 1, 7 (LHC)"));
 }
 
 TEST_F(ProgramRun, ADirectoryThatIsHeldAndDoesNotAnswerIsBusy) {
@@ -228,8 +228,8 @@ TEST_F(ProgramRun, ADirectoryThatIsHeldAndDoesNotAnswerIsBusy) {
   ASSERT_TRUE(run.WaitFor("running")) << run.err();
   const Finished asked = Run({"tasks", "--config", "other.yaml"});
   EXPECT_EQ(asked.code, 4);
-  EXPECT_THAT(asked.err, HasSubstr("waiting for it"));
-  EXPECT_THAT(asked.err, HasSubstr("has another listen.socket; try again"));
+  EXPECT_THAT(asked.err, HasSubstr("listen.socket; waiting"));
+  EXPECT_THAT(asked.err, HasSubstr("uses another listen.socket; try again later"));
 }
 
 // Who asks meanwhile waits until it has gone.
@@ -239,7 +239,7 @@ TEST_F(ProgramRun, ADirectoryThatIsHeldForAMomentIsWaitedFor) {
   Background run(dir_.path(), {"run", "--config", "own.yaml"});
   ASSERT_TRUE(run.WaitFor("running")) << run.err();
   Background asks(dir_.path(), {"tasks", "--config", "other.yaml"});
-  ASSERT_TRUE(asks.WaitFor("waiting for it")) << asks.err();
+  ASSERT_TRUE(asks.WaitFor("listen.socket; waiting")) << asks.err();
   run.Signal(SIGTERM);
   EXPECT_EQ(run.Wait(), 0) << run.err();
   EXPECT_EQ(asks.Wait(), 0) << asks.err();

@@ -219,7 +219,7 @@ TEST_F(RefusedTest, AClaimIsNoEventThatCouldBeResubmitted) {
   const auto again = engine_->RefusedResubmit(0);
   ASSERT_FALSE(again.ok());
   EXPECT_EQ(again.status().code(), StatusCode::kInvalidArgument);
-  EXPECT_NE(again.status().message().find("no event"), std::string::npos) << again.status().message();
+  EXPECT_NE(again.status().message().find("not an event"), std::string::npos) << again.status().message();
   EXPECT_EQ(Refusals().size(), 1u);
 }
 

@@ -392,12 +392,12 @@ TEST_F(TrickleStory, EachTrickleIsToldWhateverCameOfIt) {
             R"([{"name":"data","text":"287"},{"name":"vr","text":")" + std::string(65, 'x') + R"("}])");
   EXPECT_FALSE(story["partials"][0].contains("others_left_out"));
   EXPECT_FALSE(story["partials"][1].contains("others"));
-  EXPECT_EQ(
-      Unpaid(100),
-      "refused 1 NOT_SUPPORTED: app 1 has no rule for trickles of variety 'other', 100.000000001 no_further 1, "
-      "refused 1 MISSING_FIELD: steps: missing, repeat 2, refused 2 ALREADY_DECIDED: this result was decided before, "
-      "and what its trickles are worth with it, refused 2 UNKNOWN_RESULT: no dispatch has sent this result to its "
-      "host, or it was decided before");
+  EXPECT_EQ(Unpaid(100),
+            "refused 1 NOT_SUPPORTED: app 1 has no rule for trickles of variety 'other', "
+            "100.000000001 no_further 1, refused 1 MISSING_FIELD: steps: missing, repeat 2, "
+            "refused 2 ALREADY_DECIDED: this result is already decided, including the worth of its "
+            "trickles, refused 2 UNKNOWN_RESULT: the dispatch of this result to its host is "
+            "missing, or the result is already decided");
   EXPECT_EQ(story["unpaid"][0]["variety"], "other");
   EXPECT_EQ(story["credit"], "200.000000") << "what brought nothing changes no sum";
   EXPECT_EQ(CountRefused(), 4u);
@@ -437,7 +437,7 @@ TEST_F(TrickleStory, ATrickleBehindAGrantThatWasWorthMoreIsTold) {
   const auto story = Explained(100);
   ASSERT_EQ(story["unpaid"].size(), 2u) << story.dump(1);
   EXPECT_EQ(story["unpaid"][0]["outcome"], "nothing_due");
-  EXPECT_EQ(story["unpaid"][0]["reason"], "the job's own grant was worth as much");
+  EXPECT_EQ(story["unpaid"][0]["reason"], "the job's own grant was worth at least as much");
   EXPECT_EQ(story["unpaid"][0]["mark_after"], 500);
   EXPECT_EQ(story["unpaid"][1]["outcome"], "set_back");
   Audit();
@@ -495,7 +495,7 @@ TEST_F(TrickleStory, SettledIsTakenBackByAReversalThatSaysWhy) {
   EXPECT_EQ(Team(11), "20.000000");
   const auto story = Explained(101);
   EXPECT_EQ(story["reversals"][0]["credit"], "-50.000000");
-  EXPECT_EQ(story["reversals"][0]["reason"], "the result was not valid");
+  EXPECT_EQ(story["reversals"][0]["reason"], "the result was invalid");
   EXPECT_EQ(story["credit"], "0.000000");
   // The recent average loses what was left of it a day later: ln 2 / 7 days of the work, halved each week.
   const double left = 50 * std::log(2.0) / 7 * std::exp2(-1.0 / 7);

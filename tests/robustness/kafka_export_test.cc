@@ -120,7 +120,7 @@ TEST_F(KafkaExport, WhileWorkersWorkItsFilesAreThoseOfTheLedger) {
     const Finished done = Export("busy", {});
     if (done.code != 0) {
       EXPECT_EQ(done.code, 4) << done.err;
-      EXPECT_THAT(done.err, HasSubstr("is on its way to another owner's partition"));
+      EXPECT_THAT(done.err, HasSubstr("is moving to the partition of another owner"));
     }
     exported += done.code == 0 ? 1 : 0;
   }

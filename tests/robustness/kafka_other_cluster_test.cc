@@ -46,13 +46,14 @@ class KafkaOtherCluster : public ::testing::Test {
     if (verb == "rebuild") words.insert(words.begin() + 1, "0");
     const Finished refused = RunProgram(world_.path(""), words);
     EXPECT_EQ(refused.code, kWrongConfiguration) << verb << refused.err;
-    EXPECT_NE(refused.err.find("are of the deployment " + world_.prefix()), std::string::npos) << refused.err;
+    EXPECT_NE(refused.err.find("belong to the deployment " + world_.prefix()), std::string::npos)
+        << refused.err;
   }
   void ExpectAsBefore() const {
     auto worker = world_.Worker("w0");
     EXPECT_TRUE(world_.AwaitRest(std::chrono::seconds(60))) << world_.Tasks().dump(1);
     Stop(*worker);
-    EXPECT_EQ(worker->err().find("thrown away"), std::string::npos) << worker->err();
+    EXPECT_EQ(worker->err().find("discarded"), std::string::npos) << worker->err();
     world_.ExpectLikeTheOracle();
   }
 
@@ -83,7 +84,7 @@ TEST_F(KafkaOtherCluster, StateThatDoesNotSayWhoseItIsIsThrownAway) {
   std::fstream(place + "/deployment", std::ios::in | std::ios::out).seekp(10).put('?');
   {
     auto worker = world_.Worker("w0");
-    ASSERT_TRUE(worker->WaitFor("it does not say of which deployment it is")) << worker->err();
+    ASSERT_TRUE(worker->WaitFor("the deployment of the contents is unknown")) << worker->err();
     EXPECT_TRUE(world_.AwaitRest(std::chrono::seconds(60))) << world_.Tasks().dump(1);
     Stop(*worker);
   }

@@ -87,7 +87,7 @@ TEST_F(KafkaRebuild, AForgottenGroupGoesOnFromItsJournals) {
   ASSERT_TRUE(DeleteGroup(world_));
 
   worker = world_.Worker("w0");
-  ASSERT_TRUE(worker->WaitFor("--journal` takes the journal's end as the truth")) << worker->err();
+  ASSERT_TRUE(worker->WaitFor("--journal` commits the end of the journal")) << worker->err();
   // It says so before it joins the group, too; a member has been given its slots.
   EXPECT_TRUE(world_.Await(
       [](const nlohmann::json& answer) {
@@ -104,10 +104,10 @@ TEST_F(KafkaRebuild, AForgottenGroupGoesOnFromItsJournals) {
 
   const Finished taken = Rebuild({"--journal"});
   ASSERT_EQ(taken.code, 0) << taken.err;
-  EXPECT_EQ(Count(taken.out, "goes on behind commit"), kSlots) << taken.out;
+  EXPECT_EQ(Count(taken.out, "continues after commit"), kSlots) << taken.out;
   const Finished again = Rebuild({"--journal"});
   EXPECT_EQ(again.code, 0) << again.err;
-  EXPECT_EQ(Count(again.out, "the group knows commit"), kSlots) << again.out;
+  EXPECT_EQ(Count(again.out, "the group already has commit"), kSlots) << again.out;
 
   worker = world_.Worker("w0");
   EXPECT_LE(ingest->Wait(), 1) << ingest->err();
@@ -132,7 +132,7 @@ TEST_F(KafkaRebuild, AStateThatIsMadeAgainServesAsTheOneThatWasThere) {
   }
   const Finished rebuilt = Rebuild({});
   ASSERT_EQ(rebuilt.code, 0) << rebuilt.err;
-  EXPECT_GT(Count(rebuilt.out, "made again as of commit"), Count(rebuilt.out, " 0 commits executed again"))
+  EXPECT_GT(Count(rebuilt.out, "rebuilt as of commit"), Count(rebuilt.out, " 0 commits re-executed"))
       << rebuilt.out;
   EXPECT_EQ(Rebuild({"77"}).code, 3);
 

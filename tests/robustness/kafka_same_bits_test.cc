@@ -200,7 +200,7 @@ TEST(KafkaSameBits, TheOrderIsFixedWhenTheTopicsAreMade) {
     all.insert(all.end(), {"--config", config});
     const Finished refused = RunProgram(world.path(""), all);
     EXPECT_EQ(refused.code, 2) << words.front() << ": " << refused.out << refused.err;
-    EXPECT_NE(refused.err.find("were made with `order: lockstep`"), std::string::npos)
+    EXPECT_NE(refused.err.find("were created with `order: lockstep`"), std::string::npos)
         << words.front() << ": " << refused.err;
   }
 }
@@ -252,12 +252,12 @@ TEST(KafkaSameBits, WhatRanFreelyIsMadeAgainFromItsJournal) {
   TrimPartition(broker->bootstrap(), world.prefix() + ".catalogue", 0, 3);
   const Finished without = world.Run({"verify", std::to_string(kPartitions)});
   EXPECT_EQ(without.code, 1) << without.out << without.err;
-  EXPECT_NE(without.out.find("from the first on they cannot be executed"), std::string::npos) << without.out;
+  EXPECT_NE(without.out.find("the commits from the first one cannot be re-executed"), std::string::npos)
+      << without.out;
   TrimPartition(broker->bootstrap(), world.prefix() + ".journal", kPartitions, 3);
   const Finished later = world.Run({"verify", std::to_string(kPartitions)});
   EXPECT_EQ(later.code, 0) << later.out << later.err;
-  EXPECT_NE(later.out.find("so that the first ones cannot be executed again"), std::string::npos)
-      << later.out;
+  EXPECT_NE(later.out.find("so the commits before it cannot be re-executed"), std::string::npos) << later.out;
 }
 
 }  // namespace

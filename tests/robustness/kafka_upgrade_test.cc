@@ -26,7 +26,7 @@ constexpr int kWrongProgram = 2;  // docs/guides/command-line.md
 const char* const kUpgrade = "killed in a rolling upgrade of the rules";
 const std::uint32_t kNextVersion = kRulesVersion;  // next_rules_version.cc
 const std::uint32_t kThisVersion = kNextVersion - 1;
-const std::string kNeeds = "needs rules version " + std::to_string(kNextVersion) + ", this program has " +
+const std::string kNeeds = "needs rules version " + std::to_string(kNextVersion) + ", but this program has " +
                            std::to_string(kThisVersion);
 
 class KafkaUpgrade : public ::testing::Test {

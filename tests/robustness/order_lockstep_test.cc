@@ -299,7 +299,7 @@ TEST(OrderLockstep, IsFixedWhenTheDirectoryIsMade) {
   settings.order = settings::Order::kArrival;
   auto other = Engine::Open(settings, [](const std::string&) {});
   EXPECT_EQ(other.status().code(), StatusCode::kInvalidArgument);
-  EXPECT_NE(other.status().message().find("`order: lockstep`, the configuration says arrival"),
+  EXPECT_NE(other.status().message().find("`order: lockstep`, but the configuration has arrival"),
             std::string::npos)
       << other.status().message();
 

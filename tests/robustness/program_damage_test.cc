@@ -151,13 +151,13 @@ TEST_F(ProgramDamage,
     static_cast<void>(testing::RunProgram(
         dir_.path(), {"ingest", again / "again.pb", "--source", "again", "--config", world_.run().back()}));
     ASSERT_EQ(program.Wait(), kCorruptedExitCode) << program.err();
-    EXPECT_THAT(program.err(), HasSubstr("a value in state table 1 does not decode"));
+    EXPECT_THAT(program.err(), HasSubstr("a value in state table 1 cannot be decoded"));
     EXPECT_THAT(program.err(),
-                HasSubstr("Start again: the state is then built from a checkpoint and the log"));
+                HasSubstr("Start again: the state is then rebuilt from a checkpoint and the log"));
   }
   Background program(dir_.path(), world_.run());
   ASSERT_TRUE(program.WaitFor("running")) << program.err();
-  EXPECT_THAT(program.err(), ContainsRegex("restored from checkpoint|built anew"));
+  EXPECT_THAT(program.err(), ContainsRegex("restored from checkpoint|is rebuilt"));
   program.Signal(SIGTERM);
   ASSERT_EQ(program.Wait(), 0) << program.err();
   const testing::Finished audited = testing::RunProgram(dir_.path(), {"audit", "--data", world_.data()});
@@ -182,8 +182,8 @@ TEST_F(ProgramDamage, TheOperatorCanAcceptTheLossAndSendsEverythingAgain) {
     Background program(dir_.path(), accept);
     ASSERT_TRUE(program.WaitFor("running")) << program.err();
     EXPECT_THAT(program.err(),
-                HasSubstr("the loss is accepted: the log in " + world_.data() + "/log has lost"));
-    EXPECT_THAT(program.err(), HasSubstr(" is put aside as " + world_.data() + "/lost/state/slot-"));
+                HasSubstr("data loss accepted: the log in " + world_.data() + "/log has lost"));
+    EXPECT_THAT(program.err(), HasSubstr(" is moved to " + world_.data() + "/lost/state/slot-"));
     EXPECT_TRUE(fs::exists(world_.data() + "/lost/state"));
     EXPECT_THAT(program.err(), HasSubstr("Send every source again"));
     program.Signal(SIGTERM);
@@ -196,7 +196,7 @@ TEST_F(ProgramDamage, TheOperatorCanAcceptTheLossAndSendsEverythingAgain) {
   {
     Background program(dir_.path(), accept);
     ASSERT_TRUE(program.WaitFor("running")) << program.err();
-    EXPECT_THAT(program.err(), HasSubstr("nothing is lost"));
+    EXPECT_THAT(program.err(), HasSubstr("no data loss to accept"));
     program.Signal(SIGTERM);
     ASSERT_EQ(program.Wait(), 0) << program.err();
   }

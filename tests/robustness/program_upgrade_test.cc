@@ -19,8 +19,8 @@ using testing::UseProgram;
 
 constexpr int kStoppedExitCode = 70;  // docs/guides/command-line.md
 // The test is linked with next_rules_version.cc.
-const std::string kNeeds = "needs rules version " + std::to_string(kRulesVersion) + ", this program has " +
-                           std::to_string(kRulesVersion - 1);
+const std::string kNeeds = "needs rules version " + std::to_string(kRulesVersion) +
+                           ", but this program has " + std::to_string(kRulesVersion - 1);
 
 class ProgramUpgrade : public ::testing::Test {
  protected:

@@ -174,7 +174,7 @@ TEST_F(Adoption, TotalsAreThoseOfAllAccountsInAnyOrderAndADifferenceIsFound) {
 TEST_F(Adoption, BadRowsAreToldByTheirPlace) {
   EXPECT_TRUE(LookAtUsers(User("1") + "," + User("2")).ok());
   EXPECT_THAT(LookAtUsers(User("1") + ",\n" + User("0")).message(),
-              AllOf(HasSubstr("line 2"), HasSubstr("nobody's number")));
+              AllOf(HasSubstr("line 2"), HasSubstr("is not a valid number")));
   EXPECT_FALSE(LookAtUsers(User("-4")).ok());
 }
 
@@ -208,9 +208,9 @@ TEST_F(Adoption, StatisticsRowsAreThoseThatReplayWrites) {
 
 TEST_F(Adoption, BadStatisticsRowsAreToldByTheirLine) {
   const std::pair<const char*, const char*> cases[] = {
-      {"{", "line 2: the line is no JSON object"},
+      {"{", "line 2: the line is not a JSON object"},
       {R"({"app":1})", "line 2: 'kind'"},
-      {R"({"kind":"app","project":2,"app":1})", "line 2: the row is of project 2"},
+      {R"({"kind":"app","project":2,"app":1})", "line 2: the row belongs to project 2"},
       {R"({"kind":"app"})", "line 2: 'app' is missing"},
       {R"({"kind":"app","app":1,"min_avg_pfc":"inf"})", "line 2: 'min_avg_pfc' must be a finite number"},
       {R"({"kind":"host_version","host":6,"app_version":1,"pfc":{"n":3}})", "line 2: 'pfc.avg' is missing"},

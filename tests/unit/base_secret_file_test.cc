@@ -78,7 +78,7 @@ TEST(SecretFile, AcrossLinksTheTargetIsJudged) {
   ASSERT_EQ(::symlink("..data/tokens", (dir / "tokens").c_str()), 0);
   EXPECT_EQ(Problem(dir / "tokens"), "");
   ASSERT_EQ(::chmod((dir / "..v1/tokens").c_str(), 0444), 0);
-  EXPECT_THAT(Problem(dir / "tokens"), HasSubstr("others can read"));
+  EXPECT_THAT(Problem(dir / "tokens"), HasSubstr("other users can read"));
 }
 
 TEST(SecretFile, AnotherUsersFileIsNotReadUnlessItIsRoots) {

@@ -133,27 +133,27 @@ TEST(TrickleBody, ErrorsSayTheLineAndWhatIsWrong) {
     const char* what;
   };
   const Case cases[] = {
-      {"<ts>5</ts>\n<cp>7", "line 2", "this is no XML (mismatched tag)"},
+      {"<ts>5</ts>\n<cp>7", "line 2", "not well-formed XML (mismatched tag)"},
       {"<ts>5</ts>\n</msg_from_host>", "line 2", "mismatched tag"},
       {"<ts>5</ts></body><body>", "line 1", "junk after document element"},
       {"\n<data>\xff\xfe</data>", "line 2", "invalid token"},
       {"<!DOCTYPE a [<!ENTITY e \"x\">]>\n<ts>5</ts>", "line 1", "a declaration (document type"},
       {"<data>\n<![CDATA[ open</data>", "line 2", "unclosed CDATA section"},
-      {"<ts>5</ts><!-- open", "line 1", "this is no XML"},
+      {"<ts>5</ts><!-- open", "line 1", "not well-formed XML"},
       {"<ts>5</ts>\n<data>&lol;</data>", "line 2", "undefined entity"},
       {"sample trickle message", "line 1", "text 'sample trickle message' between elements"},
       {"<ts>5</ts>\nmore\n<cp>5</cp>", "line 3", "text 'more' between elements"},
       {"<ts>five</ts>", "line 1", "<ts> is 'five'"},
       {"\n\n<ts>nan</ts>", "line 3", "finite number"},
       {"<cp>inf</cp>", "line 1", "finite number"},
-      {"<cp>-1</cp>", "line 1", "not below 0"},
+      {"<cp>-1</cp>", "line 1", "at least 0"},
       {"<cp>1e999</cp>", "line 1", "finite number"},
       {"<cp>12 s</cp>", "line 1", "finite number"},
       {"<ph>1.5</ph>", "line 1", "whole number"},
       {"<result_id>-4</result_id>", "line 1", "whole number"},
-      {"<ts>5</ts>\n<ts>6</ts>", "line 2", "and <ts> in line 1, say the same thing"},
-      {"<cp>5</cp>\n<cpu_time>5</cpu_time>", "line 2", "and <cp> in line 1, say the same thing"},
-      {"<ts></ts>\n<trickle_up><ts>1</ts></trickle_up>", "line 2", "say the same thing"},
+      {"<ts>5</ts>\n<ts>6</ts>", "line 2", "and <ts> in line 1, have the same meaning"},
+      {"<cp>5</cp>\n<cpu_time>5</cpu_time>", "line 2", "and <cp> in line 1, have the same meaning"},
+      {"<ts></ts>\n<trickle_up><ts>1</ts></trickle_up>", "line 2", "have the same meaning"},
   };
   for (const Case& c : cases) {
     const std::string error = ErrorOf(c.xml);
@@ -162,8 +162,8 @@ TEST(TrickleBody, ErrorsSayTheLineAndWhatIsWrong) {
 }
 
 TEST(TrickleBody, HasLimits) {
-  EXPECT_TRUE(
-      Has(ErrorOf("<data>" + std::string(kLargestTrickle, 'x') + "</data>"), "larger than a trickle"));
+  EXPECT_TRUE(Has(ErrorOf("<data>" + std::string(kLargestTrickle, 'x') + "</data>"),
+                  "exceeds the limit for trickles"));
   std::string many;
   for (std::size_t k = 0; k < kMostTrickleElements; ++k) many += "<x/>";
   EXPECT_EQ(ErrorOf(many), "read");
@@ -223,7 +223,7 @@ TEST(TrickleRows, OfBodiesWithinAnElement) {
   EXPECT_EQ(Body(rows[1].xml).cpu_time, 14400.25);  // the closing tag in the body's last line
   EXPECT_EQ(Body(rows[2].xml).run_time, 86400);
   // One that is broken spoils no other.
-  EXPECT_TRUE(Has(ErrorOf(rows[3].xml), "this is no XML"));
+  EXPECT_TRUE(Has(ErrorOf(rows[3].xml), "not well-formed XML"));
   EXPECT_EQ(Body(rows[4].xml).result_name, "crack_1_0");
 }
 
@@ -287,26 +287,26 @@ TEST(TrickleRows, OfADumpErrorsSayTheLineAndWhatIsWrong) {
   };
   const Case cases[] = {
       {{"-- a dump", "INSERT INTO `result` VALUES (1,'msg_from_host');"},
-       "input: there is no table msg_from_host in this dump, but result"},
-      {{"--", insert + "(1,17,5,'orig',0)"}, "line 2: a row of 5 columns; it must have 6"},
-      {{insert + "(1,17,5,'orig',0,'',7,8,9)"}, "line 1: a row of more than 6 columns; it must have 6"},
+       "input: no table msg_from_host in this dump, but result"},
+      {{"--", insert + "(1,17,5,'orig',0)"}, "line 2: a row of 5 columns; the row must have 6"},
+      {{insert + "(1,17,5,'orig',0,'',7,8,9)"}, "line 1: a row of more than 6 columns; the row must have 6"},
       {{insert, "(1,17,5,'orig',0,''),", "(0,17,5,'orig',0,'')"}, "line 3: id is '0'"},
       {{insert + "(1,17,NULL,'orig',0,'')"}, "line 1: hostid is NULL"},
-      {{insert + "(1,17,5,'orig',0,now())"}, "line 1: 'now' where a value must stand"},
-      {{insert + "(1,17,5,'orig',,'')"}, "line 1: ',' where a value must stand"},
-      {{insert + "(1,17,5,'orig' 0,'')"}, "line 1: '0' where a row's , or ) must stand"},
+      {{insert + "(1,17,5,'orig',0,now())"}, "line 1: 'now' instead of a value"},
+      {{insert + "(1,17,5,'orig',,'')"}, "line 1: ',' instead of a value"},
+      {{insert + "(1,17,5,'orig' 0,'')"}, "line 1: '0' instead of , or ) of a row"},
       {{insert, "(1,17,5,'orig',0,'')", "(2"},
-       "line 3: '(' where , or ; must stand (in the statement that begins in line 1)"},
-      {{"INSERT INTO msg_from_host SELECT 1;"}, "line 1: 'SELECT' where VALUES must stand"},
+       "line 3: '(' instead of , or ; (in the statement that starts in line 1)"},
+      {{"INSERT INTO msg_from_host SELECT 1;"}, "line 1: 'SELECT' instead of VALUES"},
       {{"INSERT INTO msg_from_host (id, xml) VALUES (1,'')"},
        "line 1: the column create_time is missing in the statement's"},
       {{"CREATE TABLE msg_from_host (", "id int", ");"},
        "line 3: the column create_time is missing in the dump's"},
-      {{"--", insert + "(1,17,5,'orig',0,'<ts>"}, "line 2: the statement that begins here does not end"},
-      {{insert + "(1,17,5,'orig',0,'')"}, "line 1: the statement that begins here does not end"},
-      {{"/* never"}, "line 1: the statement that begins here does not end"},
+      {{"--", insert + "(1,17,5,'orig',0,'<ts>"}, "line 2: the statement that starts here has no end"},
+      {{insert + "(1,17,5,'orig',0,'')"}, "line 1: the statement that starts here has no end"},
+      {{"/* never"}, "line 1: the statement that starts here has no end"},
       {{insert + "(1,17,5,'orig',0,'" + std::string(kLargestTrickleRow + 1, 'x')},
-       "line 1: a text of more than 1048576 bytes"},
+       "line 1: a value of more than 1048576 bytes"},
       {{insert + "(1,17,5,'orig',0,'');",
         "INSERT INTO `result` VALUES ('" + std::string(2 * kLargestTrickleRow, 'x') + "');"},
        ""},
@@ -335,31 +335,31 @@ TEST(TrickleRows, ErrorsSayTheLineAndWhatIsWrong) {
   };
   const Case cases[] = {
       {{"result\tcpu_time", "1\t2"}, "line 1", "the column id is missing"},
-      {{"id\tid\tcreate_time\thostid\tvariety\txml"}, "line 1", "the column id is there twice"},
-      {{header, "1\t17\t5\torig\t0"}, "line 2", "a row of 5 columns; it must have 6"},
+      {{"id\tid\tcreate_time\thostid\tvariety\txml"}, "line 1", "the column id occurs twice"},
+      {{header, "1\t17\t5\torig\t0"}, "line 2", "a row of 5 columns; the row must have 6"},
       {{"", header, "0\t17\t5\torig\t0\t"}, "line 3", "id is '0'"},
       {{header, "1\tyesterday\t5\torig\t0\t"}, "line 2", "create_time is 'yesterday'"},
       {{header, "1\t17\t\\N\torig\t0\t"}, "line 2", "hostid is NULL"},
       {{header, "1\t17\t-5\torig\t0\t"}, "line 2", "hostid is '-5'"},
-      {{header, "1\t17\t5\torig\t0\tcut\\"}, "line 2", "does not end"},
+      {{header, "1\t17\t5\torig\t0\tcut\\"}, "line 2", "has no end"},
       {{header, "1\t17\t5\torig\t0\t" + std::string(kLargestTrickleRow, 'x')},
        "line 2",
-       "bytes is no message"},
+       "bytes is too long for a message"},
       {{tag, "<ts>5</ts>"}, "line 1", "</msg_from_host> is missing"},
-      {{tag, "</msg_from_host> <ts>"}, "line 2", "nothing may follow"},
-      {{tag, "</msg_from_host>", "<ts>5</ts>"}, "line 3", "a message must begin with a line like"},
+      {{tag, "</msg_from_host> <ts>"}, "line 2", "no text may follow"},
+      {{tag, "</msg_from_host>", "<ts>5</ts>"}, "line 3", "a message must start with a line like"},
       {{"<msg_from_host id=\"7\">"}, "line 1", "the attribute create_time is missing"},
       {{"<msg_from_host id=\"7\" id=\"8\">"}, "line 1", "duplicate attribute"},
-      {{"<msg_from_host id=\"7\" host=\"8\">"}, "line 1", "there is no attribute host"},
+      {{"<msg_from_host id=\"7\" host=\"8\">"}, "line 1", "unknown attribute host"},
       {{R"(<msg_from_host id="x" create_time="17" hostid="5" variety="orig">)"}, "line 1", "id is 'x'"},
-      {{tag, std::string(kLargestTrickleRow, 'x')}, "line 1", "bytes is none"},
+      {{tag, std::string(kLargestTrickleRow, 'x')}, "line 1", "bytes is too long"},
   };
   for (const Case& c : cases) {
     const Read read = ReadLines(c.lines);
     EXPECT_TRUE(Has(read.error, "input, ") && Has(read.error, c.line) && Has(read.error, c.what))
         << c.lines.back().substr(0, 80) << " -> " << read.error;
   }
-  EXPECT_TRUE(Has(ReadTrickleMessages(kMessages + "none", {}, nullptr).message(), "cannot be opened"));
+  EXPECT_TRUE(Has(ReadTrickleMessages(kMessages + "none", {}, nullptr).message(), "cannot open"));
 }
 
 TEST(TrickleRows, StopWhereTheyAreNotTaken) {
@@ -402,11 +402,11 @@ TEST(BareBodies, AreWhatIsSaidOfThemAndWhatTheirNamesSay) {
   EXPECT_EQ(rows[0].id, 1'700'000'000'250'000U);
   EXPECT_EQ(rows[0].line, 1U);
   EXPECT_EQ(Body(rows[0].xml).timestep, 7);
-  EXPECT_TRUE(Has(ErrorOf(rows[0].xml + "\n<cp>"), "line 6: this is no XML"))
+  EXPECT_TRUE(Has(ErrorOf(rows[0].xml + "\n<cp>"), "line 6: not well-formed XML"))
       << "lines are those of the file";
 
   rows = Rows(file, Bare({.received = 18, .file_name = "?{host}_*"}));
-  EXPECT_EQ(rows.at(0).problem, "the file's name is not like ?{host}_*") << "a question mark is one";
+  EXPECT_EQ(rows.at(0).problem, "the file name does not match ?{host}_*") << "a question mark is one";
   rows = Rows(file, Bare({.host = HostId(9), .received = 18, .file_name = "h*_{id}.25_*"}));
   EXPECT_EQ(rows.at(0).problem, "");
   EXPECT_EQ(rows.at(0).host, HostId(9));
@@ -416,14 +416,15 @@ TEST(BareBodies, AreWhatIsSaidOfThemAndWhatTheirNamesSay) {
   EXPECT_EQ(Rows(file, Bare({.file_name = "h{host}_*"})).at(0).host, HostId(5));
 
   EXPECT_EQ(Rows(write("h0.xml", body), Bare({.file_name = "h{host}.xml"})).at(0).problem,
-            "hostid is '0'; it must be a whole number above 0");
+            "hostid is '0'; the value must be a whole number above 0");
   EXPECT_EQ(Rows(write("none.xml", "<ts>7</ts>"), Bare({.host = HostId(9)})).at(0).problem,
-            "nothing tells its variety; say it with --variety");
+            "the variety is unknown; set --variety");
   EXPECT_TRUE(Rows(write("blank.xml", "\n<!-- nothing -->\n"), Bare({.host = HostId(9)})).empty());
   EXPECT_TRUE(Has(ReadTrickleMessages(file, {}, nullptr).message(),
-                  "h5_1700000000.25_v.1.xml, line 1: a body alone, without the line <msg_from_host"));
-  EXPECT_TRUE(Has(BareBodies::Of({.file_name = "{hots}"}).status().message(), "behind { must stand host}"));
-  EXPECT_TRUE(Has(BareBodies::Of({.file_name = "{host}{host}"}).status().message(), "{host} is there twice"));
+                  "h5_1700000000.25_v.1.xml, line 1: a body without the line <msg_from_host"));
+  EXPECT_TRUE(
+      Has(BareBodies::Of({.file_name = "{hots}"}).status().message(), "the names in braces must be {host}"));
+  EXPECT_TRUE(Has(BareBodies::Of({.file_name = "{host}{host}"}).status().message(), "{host} occurs twice"));
 }
 
 TEST(BareBodies, OfAFolderComeInTheOrderInWhichTheyWereReceived) {
@@ -520,7 +521,7 @@ TEST(TrickleEvent, RunTimeIsWhatTheVarietysFormatSays) {
   const TrickleMessageRow row = Row("<result_id>4</result_id><run_time>3600</run_time>", "vm");
   const auto unsaid = TrickleOf(row, {.app = AppId(3)}, "input");
   ASSERT_FALSE(unsaid.ok());
-  EXPECT_TRUE(Has(unsaid.status().message(), "input, message 7: it has <run_time>"))
+  EXPECT_TRUE(Has(unsaid.status().message(), "input, message 7: the message has <run_time>"))
       << unsaid.status().message();
   const TrickleEvent increment =
       Event(row, {.app = AppId(3), .elements = {{"run_time", TrickleField::kRuntimeIncrement}}});
@@ -560,14 +561,16 @@ TEST(TrickleEvent, ErrorsSayTheMessageAndWhatIsWrong) {
     const char* what;
   };
   const Case cases[] = {
-      {"<ts>5</ts>", "names no result"},
+      {"<ts>5</ts>", "the message has no result"},
       {"<result_id>0</result_id>", "<result_id> is 0"},
-      {"<result>wu_1_0</result><ts>5</ts>", "names no result"},  // the model's name, not BOINC's
-      {result + "<variety>other</variety>", "variety 'other', its row 'orig'"},
-      {result + "<ts>5", "line 1: this is no XML"},
+      {"<result>wu_1_0</result><ts>5</ts>", "the message has no result"},  // the model's name, not BOINC's
+      {result + "<variety>other</variety>", "variety 'other', but the row has 'orig'"},
+      {result + "<ts>5", "line 1: not well-formed XML"},
       {result + "<progress>half</progress>", "<progress> must be a finite number"},
-      {result + "<progress>0.5</progress>\n<progress>0.6</progress>", "<progress> becomes a field"},
-      {result + "<elapsed_time>5</elapsed_time><runtime>5</runtime>", "<run_time> becomes a field"},
+      {result + "<progress>0.5</progress>\n<progress>0.6</progress>",
+       "<progress> and another element of the message map to the same field"},
+      {result + "<elapsed_time>5</elapsed_time><runtime>5</runtime>",
+       "<run_time> and another element of the message map to the same field"},
   };
   for (const Case& c : cases) {
     const auto named = TrickleOf(Row(c.xml), format, "input");

@@ -148,20 +148,20 @@ TEST(PriceAnew, ByTheSameVersionItIsWhatItWasAndByAnotherWhatThatMakesOfIt) {
   claims[1].whole = false;
   EXPECT_EQ(PriceAnew(claims, 0, first).micro, same.micro);
   EXPECT_EQ(PriceAnew(claims, 0, Version(PolicyKind::kBenchmark, 2, 2)).problem,
-            "replica 2 was granted nothing, so the ledger has not what its claim was made of");
+            "replica 2 was granted nothing, so the ledger does not record the inputs of its claim");
 }
 
 TEST(PriceAnew, WhatTheLedgerDoesNotTellIsNotGuessed) {
   const PolicyVersion first = Version(PolicyKind::kBenchmark, 1, 1);
   const std::vector<RecordedClaim> claims = {{.claim = BenchmarkClaim(1, 40000, first)}};
   EXPECT_EQ(PriceAnew(claims, 0, Version(PolicyKind::kBoinc, 2, 1)).problem,
-            "the ledger has what policy benchmark looked at, and not what boinc would");
+            "the ledger records the inputs of policy benchmark, but not those of policy boinc");
   PolicyVersion mean = Version(PolicyKind::kBenchmark, 2, 1);
   mean.constants.benchmark = Benchmark::kMean;
   EXPECT_EQ(PriceAnew(claims, 0, mean).problem,
-            "the version asks for another benchmark of the host than the ledger has");
+            "that version uses another benchmark of the host than the ledger records");
   EXPECT_EQ(PriceAnew(claims, 0, Version(PolicyKind::kBenchmark, 2, 1e280)).problem,
-            "it comes to no amount of credit");
+            "the price is not a valid amount of credit");
   // Those that let a project or an app say the credit have the benchmark as well.
   std::vector<RecordedClaim> assigned = claims;
   assigned[0].claim.policy = PolicyKind::kAssigned;
@@ -402,11 +402,12 @@ TEST(PriceTricklesAnew, OfSeveralVarietiesItIsTheBest) {
   // Steps that were worth up to 150 came to less than the days, and are in no record.
   EXPECT_EQ(
       PriceTricklesAnew(marks, then, Paying(2, {dearer, days})).problem,
-      "its app pays for several varieties of trickles, and the ledger tells of those alone that paid most");
+      "the app pays for several varieties of trickles, and the ledger records only the varieties that paid "
+      "most");
   // By the days alone, it is told: steps are not paid for any more.
   EXPECT_EQ(PriceTricklesAnew({marks + 1, 1}, then, Paying(2, {dearer_days})).credit, 600);
   EXPECT_EQ(PriceTricklesAnew(marks, then, Paying(2, {dearer_days})).problem,
-            "that version pays for no trickles of variety 'a'");
+            "that version does not pay trickles of variety 'a'");
 }
 
 TEST(PriceTricklesAnew, WhatTheLedgerDoesNotTellIsNotGuessed) {
@@ -426,10 +427,10 @@ TEST(PriceTricklesAnew, WhatTheLedgerDoesNotTellIsNotGuessed) {
   TrickleRule by_cpu_time = Elapsed();
   by_cpu_time.measure = TrickleMeasure::kCpuTime;
   const Row rows[] = {
-      {"otherwise", Elapsed(), kDay, [&](TrickleRule& rule) { rule = by_cpu_time; }, {}},
-      {"otherwise", Steps(), 10, [](TrickleRule& rule) { rule = Days(); }, {}},
-      {"otherwise", RunTime(), kDay, [](TrickleRule& rule) { rule.max_increment = 10; }, {}},
-      {"otherwise", Steps(), 10, [](TrickleRule& rule) { rule.min_step_seconds = 10; }, {}},
+      {"differently", Elapsed(), kDay, [&](TrickleRule& rule) { rule = by_cpu_time; }, {}},
+      {"differently", Steps(), 10, [](TrickleRule& rule) { rule = Days(); }, {}},
+      {"differently", RunTime(), kDay, [](TrickleRule& rule) { rule.max_increment = 10; }, {}},
+      {"differently", Steps(), 10, [](TrickleRule& rule) { rule.min_step_seconds = 10; }, {}},
       {"limits the speed of hosts",
        RunTime(),
        kDay,
@@ -440,16 +441,16 @@ TEST(PriceTricklesAnew, WhatTheLedgerDoesNotTellIsNotGuessed) {
        kDay,
        [](TrickleRule& rule) { rule.typical.median = 1e9; },
        {.whetstone = -1}},
-      {"how much further", at_most, 40, [](TrickleRule& rule) { rule.max_credit = 300; }, {}},
-      {"how much further", pause, 1200, [](TrickleRule& rule) { rule.phases[1].credit_per_step = 1; }, {}},
-      {"how much further", slow, 1200, [](TrickleRule& rule) { rule.phases[1].credit_per_step = 1; }, {}},
-      {"how much further", Steps(), 3000, [](TrickleRule& rule) { rule.phases[1].last_step = 9000; }, {}},
+      {"beyond the limit", at_most, 40, [](TrickleRule& rule) { rule.max_credit = 300; }, {}},
+      {"beyond the limit", pause, 1200, [](TrickleRule& rule) { rule.phases[1].credit_per_step = 1; }, {}},
+      {"beyond the limit", slow, 1200, [](TrickleRule& rule) { rule.phases[1].credit_per_step = 1; }, {}},
+      {"beyond the limit", Steps(), 3000, [](TrickleRule& rule) { rule.phases[1].last_step = 9000; }, {}},
       {"whether the project allowed more",
        at_most,
        15,
        [](TrickleRule& rule) { rule.credit_per_day = 10, rule.max_credit = 300; },
        {}},
-      {"no amount of credit", Days(), 15, [](TrickleRule& rule) { rule.credit_per_day = 1e15; }, {}},
+      {"not a valid amount of credit", Days(), 15, [](TrickleRule& rule) { rule.credit_per_day = 1e15; }, {}},
   };
   for (const Row& row : rows) {
     TrickleRule is = row.was;
@@ -465,8 +466,9 @@ TEST(PriceTricklesAnew, WhatTheLedgerDoesNotTellIsNotGuessed) {
   PolicyVersion limited = Paying(2, {Elapsed()});
   limited.constants.max_peak_flops_cpu = 5e8;
   const RecordedMark mark{.variety = "a", .price = Sent().By(Elapsed(), then), .mark = kDay};
-  EXPECT_EQ(PriceTricklesAnew({&mark, 1}, then, limited).problem,
-            "that version limits speeds or scales otherwise, and the ledger has what the limits left");
+  EXPECT_EQ(
+      PriceTricklesAnew({&mark, 1}, then, limited).problem,
+      "that version limits speeds or scales differently, and the ledger records only the limited values");
 }
 
 TEST(PriceTricklesAnew, WhatIsHeldBackByOneLimitIsHeldBackByALowerOne) {

@@ -198,12 +198,11 @@ TEST_F(ExportIncrement, AChainMustBeOne) {
   ASSERT_TRUE(Export("one", {"full"}).ok());
   users_[1]["name"] = "other";
   ASSERT_TRUE(Export("two", {"full", "one"}).ok());
-  EXPECT_THAT(Read({"one"}).status().message(),
-              HasSubstr("is an incremental export, which goes on from full"));
+  EXPECT_THAT(Read({"one"}).status().message(), HasSubstr("is an incremental export that follows full"));
   EXPECT_EQ(Read({"full", "two"}).status().code(), StatusCode::kCorrupted);
   EXPECT_THAT(Read({"full", "two"}).status().message(),
-              HasSubstr("goes on from an export whose manifest has the sum"));
-  EXPECT_THAT(Read({"full", "full"}).status().message(), HasSubstr("it follows no other one"));
+              HasSubstr("follows an export with manifest checksum"));
+  EXPECT_THAT(Read({"full", "full"}).status().message(), HasSubstr("cannot follow another export"));
   EXPECT_EQ(Read({"none"}).status().code(), StatusCode::kNotFound);
   EXPECT_EQ(Export("three", {"one"}).status().code(), StatusCode::kInvalidArgument);
   EXPECT_FALSE(fs::exists(dir_ / "three"));
@@ -218,7 +217,7 @@ TEST_F(ExportIncrement, ADamagedFileIsNamed) {
   file.close();
   for (const Status& status : {Read({"full"}).status(), Export("next", {"full"}).status()}) {
     EXPECT_EQ(status.code(), StatusCode::kCorrupted);
-    EXPECT_THAT(status.message(), HasSubstr("full/user.gz is not as it was written"));
+    EXPECT_THAT(status.message(), HasSubstr("full/user.gz is corrupted"));
   }
 }
 
@@ -239,19 +238,20 @@ TEST_F(ExportIncrement, RecordsThatDifferFromTheManifestAreFound) {
   const auto outcome = Read({"full"});
   ASSERT_TRUE(outcome.ok()) << outcome.status().message();
   EXPECT_THAT(outcome->differences,
-              ::testing::ElementsAre(HasSubstr("user comes to 50 records with 1276.000000")));
+              ::testing::ElementsAre(HasSubstr("user has 50 records with 1276.000000")));
 }
 
 TEST_F(ExportIncrement, FilesThatAreNoExportsAreRefusedWithTheirLine) {
   const std::pair<std::string, std::string> kBad[] = {
-      {"", "line 1: the root of a file should come"},
-      {"<users>\n", "line 2: a record <user>"},
-      {"<users>\n<user>\n <id>1</id>\n", "line 4: the end of a record <user> should come"},
+      {"", "line 1: expected the root element"},
+      {"<users>\n", "line 2: expected a record <user>"},
+      {"<users>\n<user>\n <id>1</id>\n", "line 4: expected the end of a record <user>"},
       {"<users>\n<user>\n <name>1</name>\n</user>\n</users>\n",
-       "line 4: a record must begin with its number"},
-      {"<users>\n<user>\n <id>x</id>\n</user>\n</users>\n", "a record must begin with its number"},
-      {"<users>\n</users>\nmore\n", "line 3: there is more behind the end"},
-      {"<users>\n<host>\n</host>\n</users>\n", "line 2: a record <user> or the end of the root should come"},
+       "line 4: expected the number at the start of a record"},
+      {"<users>\n<user>\n <id>x</id>\n</user>\n</users>\n", "expected the number at the start of a record"},
+      {"<users>\n</users>\nmore\n", "line 3: extra text after the end"},
+      {"<users>\n<host>\n</host>\n</users>\n",
+       "line 2: expected a record <user> or the end of the root element"},
   };
   for (const auto& [text, says] : kBad) {
     std::ofstream(dir_ / "user", std::ios::trunc) << text;

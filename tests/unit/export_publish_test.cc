@@ -162,17 +162,17 @@ TEST_F(ExportPublish, WhatNoExportHasLeftIsNotTouched) {
   std::ofstream(dir_ / "stats.partial/photo") << "x";
   const Status status = Export(Options(1), "one");
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(status.message(), HasSubstr("was not left by an export; move it away"));
+  EXPECT_THAT(status.message(), HasSubstr("is not left over from an export; move it away"));
   EXPECT_TRUE(fs::exists(dir_ / "stats.partial/photo"));
 }
 
 TEST_F(ExportPublish, PlacesThatCannotBeUsedAreTold) {
   PublishOptions options = Options(1);
   options.final_directory = dir_ / "none/stats";
-  EXPECT_THAT(Export(options, "x").message(), HasSubstr("there is no directory " + (dir_ / "none")));
+  EXPECT_THAT(Export(options, "x").message(), HasSubstr("no directory " + (dir_ / "none")));
   std::ofstream(dir_ / "file") << "x";
   options.final_directory = dir_ / "file";
-  EXPECT_THAT(Export(options, "x").message(), HasSubstr("is no directory"));
+  EXPECT_THAT(Export(options, "x").message(), HasSubstr("is not a directory"));
   fs::create_directory_symlink(dir_.path(), dir_ / "link");
   options.final_directory = dir_ / "link";
   EXPECT_THAT(Export(options, "x").message(), HasSubstr("is a link"));

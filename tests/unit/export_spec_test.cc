@@ -38,7 +38,7 @@ TEST(ExportSpec, IsReadWhole) {
   EXPECT_EQ(spec->enumerations[0].outputs[0].compression, Compression::kZip);
   EXPECT_FALSE(spec->enumerations[0].outputs[1].detail);
   EXPECT_EQ(spec->enumerations[0].outputs[1].recs_per_file, 100u);
-  EXPECT_THAT(spec->warnings, ElementsAre(HasSubstr("writes nothing without <sort>id</sort>")));
+  EXPECT_THAT(spec->warnings, ElementsAre(HasSubstr("has no effect without <sort>id</sort>")));
   EXPECT_TRUE(spec->enumerations[1].outputs.empty());
 }
 
@@ -50,29 +50,30 @@ struct BadSpec {
 TEST(ExportSpec, ErrorsNameFileLineAndWhatMayStandThere) {
   const std::string user = "<table>user</table><filename>user</filename>";
   const BadSpec kBad[] = {
-      {"", "s.xml, line 1: this is not well-formed XML"},
-      {"<boinc_db_dump_spec>\n<enumeration>\n",
-       "s.xml, line 3: this is not well-formed XML: no element found"},
-      {"<spec/>", "<spec> is no spec of an export; its root is <boinc_db_dump_spec>"},
+      {"", "s.xml, line 1: not well-formed XML"},
+      {"<boinc_db_dump_spec>\n<enumeration>\n", "s.xml, line 3: not well-formed XML: no element found"},
+      {"<spec/>", "<spec> is not an export spec; the root must be <boinc_db_dump_spec>"},
       {Spec1("<table>users</table>"),
-       "line 4: there is no table 'users'; there are user, team, host, user_deleted"},
+       "line 4: unknown table 'users'; allowed: user, team, host, user_deleted"},
       {Spec1(user + "\n<sort>name</sort>"),
-       "line 5: there is no sort 'name'; there are id, total_credit, expavg_credit"},
-      {Spec1(user + "<order>id</order>"), "there is no element <order> in <enumeration>"},
+       "line 5: unknown sort 'name'; allowed: id, total_credit, expavg_credit"},
+      {Spec1(user + "<order>id</order>"), "unknown element <order> in <enumeration>"},
       {Spec1("<filename>user</filename>"), "line 5: this <enumeration> has no <table>"},
       {Spec1("<table>user</table>"), "this <enumeration> has no <filename>"},
-      {Spec1("<table>user</table><filename>../user</filename>"), "'../user' cannot be the name of a file"},
-      {Spec1("<table>user</table><filename/>"), "'' cannot be the name of a file"},
-      {Spec1(user + "<output><recs_per_file>ten</recs_per_file></output>"), "'ten' is no number of records"},
-      {Spec1(user + "<output><recs_per_file>-1</recs_per_file></output>"), "'-1' is no number of records"},
+      {Spec1("<table>user</table><filename>../user</filename>"), "'../user' is not a valid file name"},
+      {Spec1("<table>user</table><filename/>"), "'' is not a valid file name"},
+      {Spec1(user + "<output><recs_per_file>ten</recs_per_file></output>"),
+       "'ten' is not a valid number of records"},
+      {Spec1(user + "<output><recs_per_file>-1</recs_per_file></output>"),
+       "'-1' is not a valid number of records"},
       {Spec1(user + "<output/><output><detail/></output>"), "two outputs would both write user"},
       {Spec1(
            "<table>user</table><filename>badge_user</filename><output><compression>gzip</compression></output>"),
-       "the export writes a file badge_user.gz of its own"},
+       "the export itself writes a file badge_user.gz"},
       {Spec1(user + " gzip <output/>"), "text 'gzip' between elements"},
       {"<!DOCTYPE a [<!ENTITY b \"c\">]>\n<boinc_db_dump_spec/>",
-       "a document type declaration does not belong here"},
-      {std::string(2U << 20U, ' '), "larger than a spec file can be"},
+       "a document type declaration is not allowed"},
+      {std::string(2U << 20U, ' '), "larger than the limit for spec files"},
   };
   for (const BadSpec& bad : kBad) {
     const auto spec = ParseSpec(bad.text, "s.xml");
@@ -88,7 +89,7 @@ TEST(ExportSpec, AnUnknownCompressionStandsForNone) {
                               "s.xml");
   ASSERT_TRUE(spec.ok());
   EXPECT_EQ(spec->enumerations[0].outputs[0].compression, Compression::kNone);
-  EXPECT_THAT(spec->warnings, ElementsAre(HasSubstr("s.xml, line 5: there is no compression 'bzip2'")));
+  EXPECT_THAT(spec->warnings, ElementsAre(HasSubstr("s.xml, line 5: unknown compression 'bzip2'")));
 }
 
 TEST(ExportSpec, AFileThatIsNotThereIsNamed) {
@@ -116,7 +117,7 @@ TEST(ExportSettings, AreReadAndRefusedByName) {
   EXPECT_TRUE(settings->credit_by_app);
   EXPECT_EQ(settings->statsexport_enabled, true);
   EXPECT_THAT(ParseSettings({"user_contry=1"}).status().message(),
-              HasSubstr("there is no setting 'user_contry'; there are"));
+              HasSubstr("unknown setting 'user_contry'; settings:"));
   EXPECT_THAT(ParseSettings({"user_url"}).status().message(), HasSubstr("as in user_url=1"));
   EXPECT_THAT(ParseSettings({"user_url=yes"}).status().message(), HasSubstr("a value of 0 or 1"));
 }

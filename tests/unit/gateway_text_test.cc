@@ -54,12 +54,12 @@ TEST(GatewayErrors, WhatPassesIsToldWithoutPathsAndHosts) {
     return json::parse(answer.body)["error"].value("message", "");
   };
   EXPECT_EQ(said(Status::Full("writing /var/lib/x/state/000012.log failed: No space left on device")),
-            "the pipeline's disk is full; ask again when there is room");
+            "the pipeline's disk is full; try again when space is free");
   for (const char* place : {"IO error: No space left on device: While appending to file: data/state/1.log",
                             "the Kafka cluster at broker.example:9092 does not answer", "[::1]:9092 is away"})
-    EXPECT_EQ(said(Status::Retry(place)), "this cannot be answered now; ask again later") << place;
-  EXPECT_EQ(said(Status::Retry("nothing runs here that could take it")),
-            "nothing runs here that could take it");
+    EXPECT_EQ(said(Status::Retry(place)), "the request cannot be answered now; try again later") << place;
+  EXPECT_EQ(said(Status::Retry("no pipeline is running in this process")),
+            "no pipeline is running in this process");
 }
 
 TEST(GatewayXml, TextIsEscapedAndWhatXmlCannotHoldIsReplaced) {
@@ -124,8 +124,8 @@ TEST(GatewayQuery, TheFirstErrorIsToldAndWhatNobodyKnowsIsOne) {
   EXPECT_EQ(error({{"limit", "100"}}, limit), "");
   for (const char* bad : {"101", "-1", "", "1x", " 1", "1e2", "99999999999999999999"})
     EXPECT_EQ(error({{"limit", bad}}, limit), "the parameter limit must be a number from 0 to 100") << bad;
-  EXPECT_EQ(error({{"limit", "1"}, {"limit", "2"}}, limit), "the parameter limit is there twice");
-  EXPECT_EQ(error({{"limits", "1"}}, limit), "there is no parameter limits here");
+  EXPECT_EQ(error({{"limit", "1"}, {"limit", "2"}}, limit), "the parameter limit occurs twice");
+  EXPECT_EQ(error({{"limits", "1"}}, limit), "unknown parameter limits");
   const auto flops = [](Query& query) { query.Positive("flops"); };
   for (const char* bad : {"0", "-1", "inf", "nan", "1,5", ""})
     EXPECT_EQ(error({{"flops", bad}}, flops), "the parameter flops must be a number above 0") << bad;

@@ -85,7 +85,7 @@ TEST_F(TokenStoreTest, AFileThatCannotBeUsedLeavesTheLastGoodTokensInForceAndSay
       EXPECT_TRUE(Knows(kOld)) << why;
       EXPECT_FALSE(Knows(kNew)) << why;
     }
-    EXPECT_THAT(store_->problem(), HasSubstr("tokens cannot be used"));
+    EXPECT_THAT(store_->problem(), HasSubstr("token file is unusable"));
     EXPECT_THAT(store_->problem(), Not(HasSubstr("/")));
     ASSERT_THAT(warnings_, SizeIs(1)) << why;
     EXPECT_THAT(warnings_[0], HasSubstr(why));

@@ -78,23 +78,23 @@ TEST(GatewayTokens, AWrongLineIsNamedAndItsTokenIsNot) {
   };
   const std::string secret = kSecret;
   for (const Case& c :
-       {Case{"reader " + secret, "begins with no role"}, Case{secret, "begins with no role"},
-        Case{"read", "its token must be 16 to 512"}, Case{"read short", "its token must be 16 to 512"},
-        Case{"read " + secret + "!", "its token must be 16 to 512"},
-        Case{"read " + secret + " " + secret, "there is more on the line"},
+       {Case{"reader " + secret, "does not start with a role"}, Case{secret, "does not start with a role"},
+        Case{"read", "the token must be 16 to 512"}, Case{"read short", "the token must be 16 to 512"},
+        Case{"read " + secret + "!", "the token must be 16 to 512"},
+        Case{"read " + secret + " " + secret, "the line has extra text"},
         Case{"volunteer " + secret, "a volunteer's token is for one account"},
         Case{"volunteer 0/1 " + secret, "a volunteer's token is for one account"},
         Case{"volunteer 1/x " + secret, "a volunteer's token is for one account"},
         Case{"ingest " + secret, "ingest PROJECT[,PROJECT] KIND[,KIND] TOKEN"},
         Case{"ingest 1 " + secret, "ingest PROJECT[,PROJECT] KIND[,KIND] TOKEN"},
         Case{"ingest 1 everything " + secret, "kinds: results, members, catalogue"},
-        Case{"ingest 1 results", "its token must be 16 to 512"},
-        Case{"ingest 1 results a b:" + secret, "its token must be 16 to 512"},
-        Case{"read :" + secret, "the name in front of its token"},
-        Case{"read a/b:" + secret, "the name in front of its token"},
-        Case{"read " + std::string(65, 'n') + ":" + secret, "the name in front of its token"},
-        Case{"read n:" + secret + "\nread m:" + secret, "stands on a line before"},
-        Case{"read " + secret + "\nread " + secret, "stands on a line before"}}) {
+        Case{"ingest 1 results", "the token must be 16 to 512"},
+        Case{"ingest 1 results a b:" + secret, "the token must be 16 to 512"},
+        Case{"read :" + secret, "the name before the token"},
+        Case{"read a/b:" + secret, "the name before the token"},
+        Case{"read " + std::string(65, 'n') + ":" + secret, "the name before the token"},
+        Case{"read n:" + secret + "\nread m:" + secret, "occurs on an earlier line"},
+        Case{"read " + secret + "\nread " + secret, "occurs on an earlier line"}}) {
     const auto tokens = Tokens::Parse("\n" + c.line, "tokens.txt");
     ASSERT_FALSE(tokens.ok()) << c.line;
     EXPECT_EQ(tokens.status().code(), StatusCode::kInvalidArgument);
@@ -122,7 +122,7 @@ TEST(GatewayTokens, AFileThatOthersReadIsNotTaken) {
     }
   }
   EXPECT_THAT(Tokens::Load(dir / "nothing").status().message(), HasSubstr("cannot be read"));
-  EXPECT_THAT(Tokens::Load(dir.path()).status().message(), HasSubstr("it is not a regular file"));
+  EXPECT_THAT(Tokens::Load(dir.path()).status().message(), HasSubstr("not a regular file"));
 }
 
 }  // namespace

@@ -155,7 +155,7 @@ TEST_F(ClientTest, AServerThatHasGoneAwayIsToldAsSomethingThatPasses) {
   ScriptedServer server(path_, {kHangUp});
   const auto outcome = Connect()->Append(Block());
   EXPECT_EQ(outcome.status().code(), StatusCode::kRetry);
-  EXPECT_THAT(outcome.status().message(), HasSubstr("nothing is taken in twice"));
+  EXPECT_THAT(outcome.status().message(), HasSubstr("no event is ingested twice"));
 }
 
 TEST_F(ClientTest, AQuestionIsAskedOnceMoreAndAChangeIsNot) {

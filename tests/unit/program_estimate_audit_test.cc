@@ -64,29 +64,29 @@ TEST_F(EstimateAuditTest, ARecordInItself) {
   audit_.Take(awards, "record 5", false);
   ASSERT_EQ(problems_.size(), 4u);
   EXPECT_THAT(problems_[0], HasSubstr("record 2: allows 200000000 micro-credits of 100000000"));
-  EXPECT_THAT(problems_[1], HasSubstr("its resources come to 199999999"));
-  EXPECT_THAT(problems_[2], HasSubstr("more jobs have failed"));
-  EXPECT_THAT(problems_[3], HasSubstr("awards nothing"));
+  EXPECT_THAT(problems_[1], HasSubstr("the sum of the resources is 199999999"));
+  EXPECT_THAT(problems_[2], HasSubstr("the number of failed jobs exceeds"));
+  EXPECT_THAT(problems_[3], HasSubstr("estimates award no credit"));
 }
 
 TEST_F(EstimateAuditTest, ARecordThatHasNoRow) {
   audit_.Take(Reported(1, 200 * kMicro), "record 1", false);
   audit_.Check();
   EXPECT_THAT(problems_,
-              Contains(HasSubstr("host 2 of user 1 of project 1: are in the ledger and have no row")));
+              Contains(HasSubstr("host 2 of user 1 of project 1: are in the ledger but have no row")));
 }
 
 TEST_F(EstimateAuditTest, AProjectsSum) {
   audit_.Take(Reported(1, 200 * kMicro), "record 1", false);
   audit_.Check();
-  EXPECT_THAT(problems_, Contains(HasSubstr("estimates of project 1: are off by -200000000 micro-credits")));
+  EXPECT_THAT(problems_, Contains(HasSubstr("estimates of project 1: differ by -200000000 micro-credits")));
 }
 
 TEST_F(EstimateAuditTest, AllProjectsOfAMachineTogether) {
   audit_.Take(Reported(1, 200 * kMicro), "record 1", false);
   audit_.Take(Reported(2, 1 * kMicro), "record 2", false);
   audit_.Check();
-  EXPECT_THAT(problems_, Contains(HasSubstr("machine 3: all its projects together were believed 201000000")));
+  EXPECT_THAT(problems_, Contains(HasSubstr("machine 3: all projects together were allowed 201000000")));
 }
 
 TEST_F(EstimateAuditTest, WhatTheStateHasNotReadTellsOfTheMachinesTimeAlone) {

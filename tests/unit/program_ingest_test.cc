@@ -133,7 +133,7 @@ TEST_F(IngestTest, AFileThatDoesNotBeginAsBeforeIsAnotherSource) {
   ASSERT_TRUE(Take(UserLine(1) + UserLine(2)).ok());
   const Status changed = Take(UserLine(1) + UserLine(7) + UserLine(3));
   EXPECT_EQ(changed.code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(changed.message(), HasSubstr("its first 2 lines are not those"));
+  EXPECT_THAT(changed.message(), HasSubstr("its first 2 lines differ from"));
   EXPECT_THAT(changed.message(), HasSubstr("--source NAME"));
   EXPECT_EQ(client_.got.size(), 2u) << "nothing was taken in";
 }

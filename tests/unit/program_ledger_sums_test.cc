@@ -153,12 +153,12 @@ TEST(LedgerSums, WhatDoesNotDecodeAndWhatIsMissingIsNamed) {
   LedgerSums sums;
   const Status bad = sums.ReadUpTo(LogOf(pieces, false), {.grants = {2}, .postings = {0}}, {});
   EXPECT_EQ(bad.code(), StatusCode::kCorrupted);
-  EXPECT_THAT(bad.message(), HasSubstr("record 1 of partition 0 of grants does not decode"));
+  EXPECT_THAT(bad.message(), HasSubstr("record 1 of partition 0 of grants cannot be decoded"));
   LedgerSums more;
   const Status short_of = more.ReadUpTo(LogOf({}, false), {.grants = {0}, .postings = {3}}, {});
   EXPECT_EQ(short_of.code(), StatusCode::kCorrupted);
   EXPECT_THAT(short_of.message(),
-              HasSubstr("partition 0 of postings ends at 0, and the state has read it up to 3"));
+              HasSubstr("partition 0 of postings ends at 0, but the state has read the partition up to 3"));
 }
 
 }  // namespace

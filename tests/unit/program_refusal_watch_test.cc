@@ -83,7 +83,7 @@ TEST_F(Refusals, BytesThatNameNoProjectAreOnesOfTheirOwn) {
   const RefusalsByProject above = Above(20);
   ASSERT_EQ(above.size(), 1u);
   EXPECT_THAT(RefusalAlarm(above.begin()->first, above.begin()->second),
-              HasSubstr("that name no project, 100 of 100"));
+              HasSubstr("without a project, 100 of 100"));
 }
 
 }  // namespace

@@ -175,9 +175,8 @@ TEST(RunSettings, AWrongLineIsNamedWithWhatWasFoundAndWhatIsAllowed) {
   };
   const Case table[] = {
       {"commit:\n  interval: 5 parsecs\n",
-       "site.yaml:2:13: commit.interval: found \"5 parsecs\", which has a unit that is not known here; "
-       "allowed: a "
-       "duration from 0 us to 10 s (units: us, ms, s, min, h, days)"},
+       "site.yaml:2:13: commit.interval: found \"5 parsecs\", which has an unknown unit; "
+       "allowed: a duration from 0 us to 10 s (units: us, ms, s, min, h, days)"},
       {"commit:\n  interval: 5\n",
        "site.yaml:2:13: commit.interval: found \"5\", which has no unit; allowed: a duration from 0 us to 10 "
        "s (units: "
@@ -193,46 +192,45 @@ TEST(RunSettings, AWrongLineIsNamedWithWhatWasFoundAndWhatIsAllowed) {
       {"partitions:", "site.yaml:1:1: partitions: found nothing; allowed: a number from 1 to 4096"},
       {"sync: yes",
        "site.yaml:1:7: sync: found \"yes\", which is neither true nor false; allowed: true or false"},
-      {"ticks: Wall", "site.yaml:1:8: ticks: found \"Wall\", which is none of them; allowed: input or wall"},
+      {"ticks: Wall",
+       "site.yaml:1:8: ticks: found \"Wall\", which is not one of them; allowed: input or wall"},
       {"log: {level: loud}",
-       "site.yaml:1:14: log.level: found \"loud\", which is none of them; allowed: error, warn, info or "
-       "debug"},
+       "site.yaml:1:14: log.level: found \"loud\", which is not one of them; allowed: error, "
+       "warn, info or debug"},
       {"data_directory: ''",
-       "site.yaml:1:17: data_directory: found \"\", which is empty; allowed: a directory, relative to where "
-       "the program "
-       "is started"},
+       "site.yaml:1:17: data_directory: found \"\", which is empty; allowed: a directory, "
+       "relative to the working directory"},
       {"backend: pulsar",
-       "site.yaml:1:10: backend: found \"pulsar\", which is none of them; allowed: embedded or kafka"},
+       "site.yaml:1:10: backend: found \"pulsar\", which is not one of them; allowed: embedded or kafka"},
       {"kafka:\n  security: sasl_ssl\n",
-       "site.yaml:2:13: kafka.security: SASL needs kafka.user and one of kafka.password_file and "
-       "kafka.password_variable"},
+       "site.yaml:2:13: kafka.security: SASL requires kafka.user and one of "
+       "kafka.password_file and kafka.password_variable"},
       {"commit: fast",
-       "site.yaml:1:9: commit: found \"fast\"; allowed: options of this group, one a line, as "
-       "commit.interval"},
-      {"\npartition: 4\n", "site.yaml:2:1: partition: there is no such option; did you mean partitions?"},
-      {"chekpoint:\n  keep: 3\n",
-       "site.yaml:1:1: chekpoint: there is no such option; did you mean checkpoint?"},
+       "site.yaml:1:9: commit: found \"fast\"; allowed: options of this group, one per line, "
+       "such as commit.interval"},
+      {"\npartition: 4\n", "site.yaml:2:1: partition: unknown option; did you mean partitions?"},
+      {"chekpoint:\n  keep: 3\n", "site.yaml:1:1: chekpoint: unknown option; did you mean checkpoint?"},
       {"commit:\n  intervall: 5 ms\n",
-       "site.yaml:2:3: commit.intervall: there is no such option; did you mean commit.interval?"},
+       "site.yaml:2:3: commit.intervall: unknown option; did you mean commit.interval?"},
       {"interval: 5 ms\n",
-       "site.yaml:1:1: interval: there is no such option here; did you mean commit.interval or "
+       "site.yaml:1:1: interval: unknown option here; did you mean commit.interval or "
        "checkpoint.interval?"},
       {"commit: {flush_interval: 5 ms}",
-       "site.yaml:1:10: commit.flush_interval: there is no such option here; did you mean "
+       "site.yaml:1:10: commit.flush_interval: unknown option here; did you mean "
        "state.flush_interval?"},
       {"commit.interval: 5 ms\n",
-       "site.yaml:1:1: commit.interval: there is no such option here; did you mean commit.interval?"},
-      {"listen: {telephone: 1}",
-       "site.yaml:1:10: listen.telephone: there is no such option; allowed here: socket"},
-      {"sync: true\nsync: true\n", "site.yaml:2:1: sync: is there twice; keep one of them"},
-      {"[1]: 2", "site.yaml:1:1: found a list where the name of an option should be"},
-      {"- a\n- b\n", "site.yaml:1:1: found a list; a configuration file is a list of `option: value` lines"},
+       "site.yaml:1:1: commit.interval: unknown option here; did you mean commit.interval?"},
+      {"listen: {telephone: 1}", "site.yaml:1:10: listen.telephone: unknown option; allowed here: socket"},
+      {"sync: true\nsync: true\n", "site.yaml:2:1: sync: occurs twice; keep one of them"},
+      {"[1]: 2", "site.yaml:1:1: found a list instead of the name of an option"},
+      {"- a\n- b\n",
+       "site.yaml:1:1: found a list; a configuration file must be a list of `option: value` lines"},
       {"sync: true\n---\nsync: false\n",
-       "site.yaml:2:1: what begins here is not part of the first document and would not be read; put all in "
-       "one"},
+       "site.yaml:2:1: a second YAML document starts here and is not read; put all options "
+       "into one document"},
       {", sync: true",  // yaml-cpp 0.7 finds documents here without end
-       "site.yaml:1:1: what begins here is not part of the first document and would not be read; put all in "
-       "one"},
+       "site.yaml:1:1: a second YAML document starts here and is not read; put all options "
+       "into one document"},
       {"projects: [7]", "site.yaml:1:12: projects: found \"7\"; allowed: {id: 1, name: example}"},
       {"projects: [{name: a}]",
        "site.yaml:1:12: projects.id: is missing; allowed: a number from 1 to 4294967295"},
@@ -240,23 +238,22 @@ TEST(RunSettings, AWrongLineIsNamedWithWhatWasFoundAndWhatIsAllowed) {
        "site.yaml:1:17: projects.id: found \"0\"; allowed: a number from 1 to 4294967295"},
       {"projects: [{id: 2}]", "site.yaml:1:12: projects.name: is missing; allowed: a text"},
       {"projects: [{id: 2, name: a}, {id: 2, name: b}]",
-       "site.yaml:1:30: projects.id: 2 is there twice; every project has its own"},
+       "site.yaml:1:30: projects.id: 2 occurs twice; every project must have its own"},
       {"projects: [{id: 2, name: a}, {id: 3, name: a}]",
-       "site.yaml:1:30: projects.name: \"a\" is there twice; every project has its own"},
+       "site.yaml:1:30: projects.name: \"a\" occurs twice; every project must have its own"},
       {"projects: [{id: 2, nam: a}]",
-       "site.yaml:1:20: projects.nam: there is no such option; did you mean projects.name?"},
+       "site.yaml:1:20: projects.nam: unknown option; did you mean projects.name?"},
       // An app's policy is its catalogue event's, and nobody else's.
       {"projects: [{id: 2, name: a, defaults: {policy: boinc}}]",
-       "site.yaml:1:29: projects.defaults: there is no such option; allowed here: id, name"},
+       "site.yaml:1:29: projects.defaults: unknown option; allowed here: id, name"},
   };
   for (const Case& c : table) EXPECT_EQ(ErrorsIn(c.text), c.message) << c.text;
 }
 
 TEST(RunSettings, WhatIsNoYamlIsSaidWithItsPlace) {
-  EXPECT_THAT(ErrorsIn("commit: {interval: 5 ms\nsync: true\n"),
-              StartsWith("site.yaml:2:5: this is not YAML: "));
-  EXPECT_THAT(ErrorsIn("sync: }\n"), HasSubstr("this is not YAML: "));
-  EXPECT_THAT(ErrorsIn(std::string(5000, '[')), HasSubstr("this is not YAML: "));
+  EXPECT_THAT(ErrorsIn("commit: {interval: 5 ms\nsync: true\n"), StartsWith("site.yaml:2:5: invalid YAML: "));
+  EXPECT_THAT(ErrorsIn("sync: }\n"), HasSubstr("invalid YAML: "));
+  EXPECT_THAT(ErrorsIn(std::string(5000, '[')), HasSubstr("invalid YAML: "));
   EXPECT_THAT(ErrorsIn(std::string(2u << 20, '#')), HasSubstr("the file is larger than 1 MiB"));
 }
 
@@ -272,27 +269,23 @@ TEST(RunSettings, AllErrorsAreSaidAtOnceUpToTwenty) {
 }
 
 TEST(RunSettings, OptionsThatDoNotGoTogetherAreRefused) {
-  EXPECT_EQ(
-      ErrorsIn("state: {flush_interval: 2 min}"),
-      "site.yaml:1:25: checkpoint.interval: 1 min is shorter than state.flush_interval, 2 min: a checkpoint "
-      "is a "
-      "copy of flushed state, so let it be no shorter");
-  EXPECT_EQ(
-      ErrorsIn("retention: {inputs_age: 1 h}\ncheckpoint: {interval: 10 min, keep: 2}\n"),
-      "site.yaml:1:25: retention.inputs_age: 1 h is less than 4 x checkpoint.keep x checkpoint.interval, 80 "
-      "min: a "
-      "state restored from a copy could miss its inputs");
+  EXPECT_EQ(ErrorsIn("state: {flush_interval: 2 min}"),
+            "site.yaml:1:25: checkpoint.interval: 1 min is shorter than state.flush_interval, 2 "
+            "min: a checkpoint is a copy of flushed state, so its interval must not be shorter");
+  EXPECT_EQ(ErrorsIn("retention: {inputs_age: 1 h}\ncheckpoint: {interval: 10 min, keep: 2}\n"),
+            "site.yaml:1:25: retention.inputs_age: 1 h is less than 4 x checkpoint.keep x "
+            "checkpoint.interval, 80 min: inputs of a state restored from a copy could be missing");
   EXPECT_EQ(ErrorsIn("retention: {inputs_age: 80 min}\ncheckpoint: {interval: 10 min, keep: 2}\n"),
             "no error");
   EXPECT_EQ(ErrorsIn("backend: kafka\norder: lockstep\n"), "no error");
-  EXPECT_THAT(ErrorsIn("backend: kafka\norder: lockstep\nticks: wall\n"), HasSubstr("let ticks be input"));
+  EXPECT_THAT(ErrorsIn("backend: kafka\norder: lockstep\nticks: wall\n"), HasSubstr("requires ticks: input"));
   EXPECT_THAT(ErrorsIn("stages: [claims, grants]\n"), HasSubstr("on Kafka with kafka.slots: by_stage"));
   EXPECT_THAT(ErrorsIn("backend: kafka\nstages: [claims]\n"),
               HasSubstr("on Kafka with kafka.slots: by_stage"));
   EXPECT_EQ(ErrorsIn("backend: kafka\nkafka: {slots: by_stage}\nstages: [claims, coordinator]\n"),
             "no error");
   EXPECT_THAT(ErrorsIn("backend: kafka\nkafka: {slots: by_stage}\nstages: [claims, credits]\n"),
-              HasSubstr("names 'credits', which is none of them"));
+              HasSubstr("names 'credits', which is not one of them"));
   EXPECT_THAT(ErrorsIn("backend: kafka\nkafka: {slots: by_stage}\nstages: []\n"),
               HasSubstr("a list of claims"));
   const std::string deep = "/" + std::string(100, 'd');
@@ -308,33 +301,33 @@ TEST(RunSettings, AGatewayThatCannotServeIsRefused) {
     EXPECT_THAT(ErrorsIn("gateway: {listen: " + std::string(place) + "}"),
                 HasSubstr("allowed: host:port, such as"))
         << place;
-  EXPECT_THAT(ErrorsIn("gateway: {tls_certificate: a.pem}"), HasSubstr("go together"));
-  EXPECT_THAT(ErrorsIn("gateway: {tls_key: a.pem}"), HasSubstr("go together"));
+  EXPECT_THAT(ErrorsIn("gateway: {tls_certificate: a.pem}"), HasSubstr("belong together"));
+  EXPECT_THAT(ErrorsIn("gateway: {tls_key: a.pem}"), HasSubstr("belong together"));
   EXPECT_EQ(ErrorsIn("gateway: {tls_certificate: a.pem, tls_key: b.pem}"), "no error");
-  EXPECT_THAT(ErrorsIn("gateway: {connections: 8, streams: 8}"), HasSubstr("would leave none for requests"));
+  EXPECT_THAT(ErrorsIn("gateway: {connections: 8, streams: 8}"),
+              HasSubstr("leave no connections for requests"));
   EXPECT_EQ(ErrorsIn("gateway: {connections: 8, streams: 7}"), "no error");
   for (const char* proxies : {"[]", "127.0.0.1", "[127.0.0.1, 10.0.0.0/8, 'fd00::/8']"})
     EXPECT_EQ(ErrorsIn("gateway: {trusted_proxies: " + std::string(proxies) + "}"), "no error") << proxies;
-  EXPECT_EQ(
-      ErrorsIn("gateway:\n  trusted_proxies: [127.0.0.1, proxy.example]\n"),
-      "site.yaml:2:20: gateway.trusted_proxies: found \"127.0.0.1,proxy.example\", which names "
-      "'proxy.example', which begins with no IP address; allowed: a list of addresses and networks, such as "
-      "[127.0.0.1, 10.0.0.0/8]");
+  EXPECT_EQ(ErrorsIn("gateway:\n  trusted_proxies: [127.0.0.1, proxy.example]\n"),
+            "site.yaml:2:20: gateway.trusted_proxies: found \"127.0.0.1,proxy.example\", which "
+            "names 'proxy.example', which does not start with an IP address; allowed: a list of "
+            "addresses and networks, such as [127.0.0.1, 10.0.0.0/8]");
   EXPECT_THAT(ErrorsIn("gateway: {trusted_proxies: [10.0.0.0/33]}"),
-              HasSubstr("no number of bits from 0 to 32"));
+              HasSubstr("a number of bits from 0 to 32"));
 }
 
 TEST(RunSettings, WhereMetricsAreServedIsAHostAndAPort) {
   for (const char* good : {"127.0.0.1:9464", "localhost:0", "[::1]:65535", "0.0.0.0:80"})
     EXPECT_EQ(ErrorsIn("metrics: {listen: \"" + std::string(good) + "\"}\n"), "no error") << good;
   EXPECT_EQ(ErrorsIn("metrics:\n  listen: \"9464\"\n"),
-            "site.yaml:2:11: metrics.listen: found \"9464\", which is no host:port; allowed: host:port, as "
-            "127.0.0.1:9464");
+            "site.yaml:2:11: metrics.listen: found \"9464\", which is not a host:port; allowed: "
+            "host:port, such as 127.0.0.1:9464");
   for (const auto& [bad, why] :
-       {std::pair{"localhost:http", "ends with no port from 0 to 65535"},
-        std::pair{"localhost:65536", "ends with no port from 0 to 65535"},
-        std::pair{"localhost:-1", "ends with no port from 0 to 65535"}, std::pair{":9464", "names no host"},
-        std::pair{"::1:9464", "has an address of IPv6 without brackets"}})
+       {std::pair{"localhost:http", "does not end with a port from 0 to 65535"},
+        std::pair{"localhost:65536", "does not end with a port from 0 to 65535"},
+        std::pair{"localhost:-1", "does not end with a port from 0 to 65535"},
+        std::pair{":9464", "has no host"}, std::pair{"::1:9464", "has an IPv6 address without brackets"}})
     EXPECT_THAT(ErrorsIn("metrics: {listen: \"" + std::string(bad) + "\"}\n"), HasSubstr(why)) << bad;
 }
 

@@ -391,7 +391,7 @@ TEST_F(RocksdbStoreTest, AStoreOfALaterFormatIsRefusedAndLeftAlone) {
   }
   const Status status = StatusOfOpening(path);
   EXPECT_EQ(status.code(), StatusCode::kCorrupted);
-  EXPECT_THAT(status.message(), HasSubstr("format 2, this program knows format 1"));
+  EXPECT_THAT(status.message(), HasSubstr("format 2, but this program uses format 1"));
 }
 
 using RocksdbStoreDeathTest = RocksdbStoreTest;

@@ -30,7 +30,7 @@ bool LooksAtBenchmark(const Claim& claim, const PolicyVersion& version) {
 // ---- Trickles ----------------------------------------------------------------------------------------------
 
 constexpr const char* kSpeedUnknown =
-    "that version limits the speed of hosts otherwise, and the ledger has what the limit left";
+    "that version limits the speed of hosts differently, and the ledger records only the limited speed";
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 double AsLimit(double credit) { return credit > 0 ? credit : kNoLimit; }
@@ -52,14 +52,14 @@ std::optional<std::string> CannotCount(const TrickleRule& was, const PolicyVersi
                                        const TrickleRule& is, const PolicyVersion& version) {
   if (was.kind != is.kind || was.measure != is.measure || was.incremental != is.incremental ||
       was.max_increment != is.max_increment || was.min_step_seconds != is.min_step_seconds)
-    return "that version counts its trickles of variety '" + is.variety + "' otherwise";
+    return "that version counts trickles of variety '" + is.variety + "' differently";
   const Constants& a = then.constants;
   const Constants& b = version.constants;
   if (is.kind == TrickleKind::kElapsed &&
       (a.max_peak_flops_cpu != b.max_peak_flops_cpu || a.max_peak_flops_gpu != b.max_peak_flops_gpu ||
        a.max_devices != b.max_devices || a.host_scale_limit != b.host_scale_limit ||
        a.host_scale_min_samples != b.host_scale_min_samples))
-    return "that version limits speeds or scales otherwise, and the ledger has what the limits left";
+    return "that version limits speeds or scales differently, and the ledger records only the limited values";
   return std::nullopt;
 }
 
@@ -170,13 +170,13 @@ std::optional<std::string> CannotPriceAnew(const RecordedClaim& recorded, const 
   const bool can = claim.policy == version.kind || version.kind == PolicyKind::kNone ||
                    (version.kind == PolicyKind::kBenchmark && HasBenchmark(claim.policy));
   if (!can)
-    return "the ledger has what policy " + std::string(PolicyName(claim.policy)) +
-           " looked at, and not what " + std::string(PolicyName(version.kind)) + " would";
+    return "the ledger records the inputs of policy " + std::string(PolicyName(claim.policy)) +
+           ", but not those of policy " + std::string(PolicyName(version.kind));
   if (LooksAtBenchmark(claim, version) && recorded.benchmark != version.constants.benchmark)
-    return "the version asks for another benchmark of the host than the ledger has";
+    return "that version uses another benchmark of the host than the ledger records";
   if (!recorded.whole)
     return "replica " + std::to_string(claim.result.value) +
-           " was granted nothing, so the ledger has not what its claim was made of";
+           " was granted nothing, so the ledger does not record the inputs of its claim";
   return std::nullopt;
 }
 
@@ -197,7 +197,7 @@ PricedAnew PriceAnew(std::span<const RecordedClaim> claims, double cap, const Po
   anew.credit = policy.Settle(priced, cap, version.constants).credit;
   bool ok = true;
   anew.micro = RoundToMicro(anew.credit, &ok);
-  if (!ok) anew.problem = "it comes to no amount of credit";
+  if (!ok) anew.problem = "the price is not a valid amount of credit";
   return anew;
 }
 
@@ -214,8 +214,8 @@ PricedAnew PriceTricklesAnew(std::span<const RecordedMark> marks, const PolicyVe
   for (const RecordedMark& one : marks) {
     const TrickleRule* was = FindRule(then, one.variety);
     const TrickleRule* is = FindRule(version, one.variety);
-    if (was == nullptr) return cannot("the log has not the rule that its trickles were priced by");
-    if (is == nullptr) return cannot("that version pays for no trickles of variety '" + one.variety + "'");
+    if (was == nullptr) return cannot("the rule that priced the trickles is not in the log");
+    if (is == nullptr) return cannot("that version does not pay trickles of variety '" + one.variety + "'");
     if (auto why = CannotCount(*was, then, *is, version)) return cannot(*why);
     std::optional<double> speed = one.price.rate;
     if (is->kind == TrickleKind::kRunTime) speed = SpeedAnew(one.price, was->typical, is->typical);
@@ -232,17 +232,19 @@ PricedAnew PriceTricklesAnew(std::span<const RecordedMark> marks, const PolicyVe
   }
   bool ok = true;
   anew.micro = RoundToMicro(anew.credit, &ok);
-  if (!ok) return cannot("its trickles come to no amount of credit");
+  if (!ok) return cannot("the worth of the trickles is not a valid amount of credit");
   if (!SameMicro(unseen, unlimited))
     return cannot(
-        "its trickles had come to all that they could be paid: how much further, the ledger does not tell");
+        "the trickles had reached the limit of their payment, and the ledger does not record the progress "
+        "beyond the limit");
   if (!SameMicro(unlimited, anew.credit))
     return cannot(
-        "its trickles come to more than the limit of then, and whether the project allowed more the ledger "
-        "does not tell");
+        "the trickles are worth more than the limit at that time, and the ledger does not record whether "
+        "the project allowed more");
   if (!OthersAreWorthLess(best, RoundToMicro(paid_for(best)), anew.micro, then, version))
     return cannot(
-        "its app pays for several varieties of trickles, and the ledger tells of those alone that paid most");
+        "the app pays for several varieties of trickles, and the ledger records only the varieties that "
+        "paid most");
   return anew;
 }
 
@@ -252,8 +254,8 @@ FrozenAnew FreezeAnew(const std::string& variety, const TricklePrice& frozen, do
   const auto cannot = [](std::string why) { return FrozenAnew{.problem = std::move(why)}; };
   const TrickleRule* was = FindRule(then, variety);
   const TrickleRule* is = FindRule(version, variety);
-  if (was == nullptr) return cannot("the log has not the rule that its trickles were priced by");
-  if (is == nullptr) return cannot("that version pays for no trickles of variety '" + variety + "'");
+  if (was == nullptr) return cannot("the rule that priced the trickles is not in the log");
+  if (is == nullptr) return cannot("that version does not pay trickles of variety '" + variety + "'");
   if (auto why = CannotCount(*was, then, *is, version)) return cannot(*why);
   std::optional<double> speed = frozen.rate;
   if (is->kind == TrickleKind::kRunTime) speed = SpeedAnew(frozen, was->typical, is->typical);
@@ -268,7 +270,7 @@ FrozenAnew FreezeAnew(const std::string& variety, const TricklePrice& frozen, do
 std::optional<std::string> CannotGoOn(const PolicyVersion& then, const PolicyVersion& version) {
   for (const TrickleRule& was : then.trickles) {
     const TrickleRule* is = FindRule(version, was.variety);
-    if (is == nullptr) return "that version pays for no trickles of variety '" + was.variety + "'";
+    if (is == nullptr) return "that version does not pay trickles of variety '" + was.variety + "'";
     if (auto why = CannotCount(was, then, *is, version)) return why;
     // Without min_step_seconds in the rule, the least time of a step depends on the last step.
     if (was.kind == TrickleKind::kSteps && was.phases.back().last_step != is->phases.back().last_step)
@@ -277,7 +279,7 @@ std::optional<std::string> CannotGoOn(const PolicyVersion& then, const PolicyVer
   for (const TrickleRule& is : version.trickles)
     if (FindRule(then, is.variety) == nullptr)
       return "that version pays for trickles of variety '" + is.variety +
-             "', for which the job was given no price when it was sent";
+             "', but the job got no price for this variety at its dispatch";
   return std::nullopt;
 }
 

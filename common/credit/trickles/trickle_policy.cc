@@ -270,13 +270,12 @@ std::optional<std::string> ProblemOf(const TrickleRule& rule) {
            std::string(TrickleMeasureName(rule.measure));
   }
   if (rule.incremental && !PaysSeconds(rule.kind))
-    return "incremental: only rules of kind elapsed and runtime take increments";
+    return "incremental: allowed only for rules of kind elapsed and runtime";
   if (rule.measure == TrickleMeasure::kRuntimeIncrement && !rule.incremental)
-    return "incremental: runtime_increment is an increment; a sum since the start goes into elapsed_time";
-  if (rule.max_increment > 0 && !rule.incremental)
-    return "max_increment: has a meaning only where messages tell increments";
+    return "incremental: required for runtime_increment; use elapsed_time for a sum since the start";
+  if (rule.max_increment > 0 && !rule.incremental) return "max_increment: requires incremental";
   if (rule.kind == TrickleKind::kRunTime && !(rule.typical.percentile_95 > 0))
-    return "speed_limit: a rule of kind runtime needs the speed above which no benchmark is believed";
+    return "speed_limit: required for a rule of kind runtime; it must be above 0";
   if (rule.kind == TrickleKind::kSteps) {
     if (auto problem = ProblemOfPhases(rule)) return problem;
   }

@@ -79,9 +79,10 @@ std::string Printable(std::string_view key) {
 }
 
 Status Damaged(const std::string& path, const std::string& what) {
-  return Status::Corrupted("state store " + path + " is damaged: " + what +
-                           ". State is a cache of the log: remove this directory and it is rebuilt from its "
-                           "checkpoint and the log; check the disk, too");
+  return Status::Corrupted(
+      "state store " + path + " is damaged: " + what +
+      ". The state is a cache of the log: check the disk, and remove this directory; the "
+      "state is then rebuilt from its checkpoint and the log");
 }
 
 // Maps an error to the reaction that it requires. A file that is in the manifest but not on the disk is
@@ -98,14 +99,14 @@ Status ToStatus(const rocksdb::Status& status, const std::string& path, const st
   }
   if (status.IsNoSpace()) {
     return Status::Full("state store " + path + ": the disk is full: " + what +
-                        ". Make room on it and start again; nothing that was committed is lost");
+                        ". Free disk space and start again; committed data is not lost");
   }
   return Status::Fatal("state store " + path + ": " + what +
-                       ". Look at the disk and its permissions, start again");
+                       ". Check the disk and its permissions, then start again");
 }
 
 Status WrongChecksum(const std::string& path, std::string_view key) {
-  return Damaged(path, "the value under key " + Printable(key) + " (hex) is not the one that was written");
+  return Damaged(path, "the value under key " + Printable(key) + " (hex) is corrupted");
 }
 
 Status SyncDirectory(const fs::path& path) {
@@ -205,8 +206,8 @@ class DatabaseReader {
       return Status::Corrupted(
           "state store " + path_ + " was written in format " +
           std::to_string(meta.empty() ? 0 : static_cast<unsigned char>(meta.front())) +
-          ", this program knows format " + std::to_string(kMetaFormat) +
-          ". Run the newer program, or remove this directory to rebuild it from the log");
+          ", but this program uses format " + std::to_string(kMetaFormat) +
+          ". Run the newer program, or remove this directory to rebuild the state from the log");
     }
     meta.erase(0, 1);
     return meta;
@@ -324,7 +325,7 @@ class RocksdbStore final : public Store {
     std::error_code error;
     if (fs::exists(path, error) || error) {
       return Status::InvalidArgument("checkpoint of " + path_ + ": " + path +
-                                     " exists already or cannot be looked at");
+                                     " already exists or is not accessible");
     }
     rocksdb::Checkpoint* made = nullptr;
     rocksdb::Status status = rocksdb::Checkpoint::Create(db_.get(), &made);
@@ -402,7 +403,7 @@ class RocksdbStore final : public Store {
         const rocksdb::Status why = watch_->Failure();
         const std::string doing = "merging its files has failed " + std::to_string(failures) + " times";
         if (why.ok())
-          return Status::Fatal("state store " + path_ + ": " + doing + ". Look at the disk, start again");
+          return Status::Fatal("state store " + path_ + ": " + doing + ". Check the disk, then start again");
         return ToStatus(why, path_, doing);
       }
       watch_->WaitAtMost(std::chrono::milliseconds(100));
@@ -511,9 +512,9 @@ Result<std::unique_ptr<Store>> OpenRocksdbStoreOn(const RocksdbStoreOptions& wan
   const std::string& path = wanted.path;
   std::error_code error;
   const bool there = fs::exists(fs::path(path) / "CURRENT", error);
-  if (LostItsRoot(path)) return Damaged(path, "its file CURRENT is missing");
+  if (LostItsRoot(path)) return Damaged(path, "the file CURRENT is missing");
   if (!there && (wanted.read_only || !wanted.create)) {
-    return Status::NotFound("there is no state store at " + path);
+    return Status::NotFound("no state store at " + path);
   }
 
   auto watch = std::make_shared<BackgroundWatch>();
@@ -559,8 +560,9 @@ Status RemoveRocksdbStore(const std::string& path) {
   if (!fs::exists(path, error)) return Status::Ok();
   fs::remove(path, error);
   if (error) {
-    return Status::InvalidArgument("cannot remove " + path + ": " + error.message() +
-                                   ". It holds files that are not a state store's; look what they are");
+    return Status::InvalidArgument(
+        "cannot remove " + path + ": " + error.message() +
+        ". The directory contains files that do not belong to a state store; check these files");
   }
   return Status::Ok();
 }

@@ -42,7 +42,7 @@ std::optional<AcknowledgedMark> Decode(const Place& place) {
 
 Status Failed(const std::string& what, const std::string& path) {
   return Status::Unwritten(errno, "cannot " + what + " " + path + ": " + std::strerror(errno) +
-                                      "; make room or repair the disk, then start again");
+                                      "; free disk space or repair the disk, then start again");
 }
 
 }  // namespace
@@ -50,7 +50,7 @@ Status Failed(const std::string& what, const std::string& path) {
 Result<AcknowledgedMark> AcknowledgedFile::Read(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) {
-    if (errno == ENOENT) return Status::NotFound("there is no " + path);
+    if (errno == ENOENT) return Status::NotFound("no file " + path);
     return Failed("open", path);
   }
   const AcknowledgedFile closes(fd, path);
@@ -62,7 +62,7 @@ Result<AcknowledgedMark> AcknowledgedFile::Read(const std::string& path) {
     const std::optional<AcknowledgedMark> mark = Decode(place);
     if (mark && (!newest || mark->commit >= newest->commit)) newest = mark;
   }
-  if (!newest) return Status::Corrupted(path + " is damaged: neither of its two marks is whole");
+  if (!newest) return Status::Corrupted(path + " is damaged: both copies of its position are invalid");
   return *newest;
 }
 

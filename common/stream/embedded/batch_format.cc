@@ -43,8 +43,8 @@ std::string Describe(const BatchPlace& place) {
 Status Damaged(const BatchPlace& place, const std::string& what) {
   return Status::Corrupted(
       Describe(place) + " is damaged: " + what +
-      "; the disk or what lies between has changed stored bytes: stop using this copy, check the "
-      "disk, and restore the data directory from a copy");
+      "; stored bytes were changed by the disk or on the way: stop using this copy, check "
+      "the disk, and restore the data directory from another copy");
 }
 
 }  // namespace
@@ -78,7 +78,7 @@ PackedBatch::PackedBatch(std::string_view payload, std::uint32_t count) {
   std::uint8_t codec = kCodecLz4;
   auto body_bytes = static_cast<std::size_t>(
       LZ4_compress_default(payload.data(), body, static_cast<int>(payload.size()), bound));
-  COBBLESTONE_CHECK(body_bytes > 0, "LZ4 must fit into its own bound");
+  COBBLESTONE_CHECK(body_bytes > 0, "the LZ4 output must not exceed its own bound");
   if (body_bytes >= payload.size()) {
     codec = kCodecNone;
     body_bytes = payload.size();
@@ -103,17 +103,17 @@ void PackedBatch::Seal(TopicPartition where, std::uint64_t first, double append_
 
 Result<BatchHeader> ReadBatchHeader(const BatchPlace& place, std::string_view stored) {
   if (stored.size() < kBatchHeaderBytes) {
-    return Damaged(place, "it has " + std::to_string(stored.size()) + " bytes, less than a header");
+    return Damaged(place, "the batch has " + std::to_string(stored.size()) + " bytes, less than a header");
   }
   const char* const at = stored.data();
   const auto version = LoadNumber<std::uint8_t>(at + kAtVersion);
   if (LoadNumber<std::uint64_t>(at + kAtHeaderHash) != HeaderHash(place, at)) {
-    return Damaged(place, "its header's hash differs");
+    return Damaged(place, "the hash of the header differs");
   }
   if (version != kVersion) {
     return Status::Corrupted(Describe(place) + " has format version " + std::to_string(version) +
-                             "; this program knows version " + std::to_string(kVersion) +
-                             ": use the newer program that wrote it");
+                             ", but this program uses version " + std::to_string(kVersion) +
+                             ": use the newer program that wrote the batch");
   }
   BatchHeader header;
   header.codec = LoadNumber<std::uint8_t>(at + kAtCodec);
@@ -124,7 +124,7 @@ Result<BatchHeader> ReadBatchHeader(const BatchPlace& place, std::string_view st
   header.append_time = LoadNumber<double>(at + kAtAppendTime);
   header.body_hash = LoadNumber<std::uint64_t>(at + kAtBodyHash);
   if (header.body_bytes != stored.size() - kBatchHeaderBytes) {
-    return Damaged(place, "its body has " + std::to_string(stored.size() - kBatchHeaderBytes) +
+    return Damaged(place, "the body has " + std::to_string(stored.size() - kBatchHeaderBytes) +
                               " bytes instead of " + std::to_string(header.body_bytes));
   }
   return header;
@@ -134,7 +134,7 @@ Result<BatchHeader> CheckBatch(const BatchPlace& place, std::string_view stored)
   Result<BatchHeader> header = ReadBatchHeader(place, stored);
   if (!header.ok()) return header;
   if (XXH3_64bits(stored.data() + kBatchHeaderBytes, header->body_bytes) != header->body_hash) {
-    return Damaged(place, "its body's hash differs");
+    return Damaged(place, "the hash of the body differs");
   }
   return header;
 }
@@ -155,13 +155,13 @@ Result<BatchRef> UnpackBatch(const BatchPlace& place, std::string_view stored) {
       const int got = LZ4_decompress_safe(body, batch->payload.data(), static_cast<int>(header->body_bytes),
                                           static_cast<int>(header->raw_bytes));
       if (got < 0 || static_cast<std::uint32_t>(got) != header->raw_bytes) {
-        return Damaged(place, "it does not decompress");
+        return Damaged(place, "the body cannot be decompressed");
       }
       break;
     }
     default:
       return Status::Corrupted(Describe(place) + " has the unknown codec " + std::to_string(header->codec) +
-                               ": use the newer program that wrote it");
+                               ": use the newer program that wrote the batch");
   }
   return BatchRef(std::move(batch));
 }

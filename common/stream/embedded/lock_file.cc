@@ -16,16 +16,16 @@ Status HeldBy(int fd, const std::string& path) {
   const ssize_t got = ::pread(fd, text, sizeof text - 1, 0);
   std::string pid(text, got > 0 ? static_cast<std::size_t>(got) : 0);
   while (!pid.empty() && pid.back() == '\n') pid.pop_back();
-  if (pid.empty()) pid = "unknown (it has just started)";
+  if (pid.empty()) pid = "unknown (just started)";
   return Status::Fenced("the data directory is in use: process " + pid + " holds " + path +
-                        "; stop that process first, or ask it through its socket");
+                        "; stop that process first, or connect to its socket");
 }
 
 Status Failed(const std::string& what, const std::string& path) {
   if (errno == EROFS)
     return Status::InvalidArgument(
-        path + " lies on a read-only file system; whoever opens a data directory, to read it too, " +
-        "writes a lock there. Mount it to be written, or copy the directory elsewhere");
+        path + " is on a read-only file system; opening a data directory, even for reading, " +
+        "writes a lock file. Mount the file system writable, or copy the directory");
   return Status::Unwritten(errno, "cannot " + what + " " + path + ": " + std::strerror(errno) +
                                       "; check that the directory exists and that this user may write to it");
 }

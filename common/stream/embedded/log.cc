@@ -215,8 +215,8 @@ std::string LogImpl::Name(TopicPartition where) const {
 void LogImpl::Die(const std::string& what) const {
   const std::string message =
       what +
-      "; the process ends here; start it again when the cause is gone, nothing that was "
-      "acknowledged is lost";
+      "; the process ends now; start the process again when the cause is fixed; acknowledged "
+      "data is not lost";
   if (options_.on_fatal) options_.on_fatal(message);
   SayLastWords(message);
   // Not exit(): destructors would wait for units that can never be written.
@@ -394,7 +394,7 @@ void LogImpl::Commit(std::deque<Pending>& units) {
 void LogImpl::WaitDurable(std::uint64_t ticket) {
   std::unique_lock lock(mutex_);
   COBBLESTONE_CHECK(ticket <= last_ticket_, "waiting for ticket " + std::to_string(ticket) +
-                                                ", the last one is " + std::to_string(last_ticket_));
+                                                ", but the last ticket is " + std::to_string(last_ticket_));
   told_cv_.wait(lock, [&] { return told_ticket_ >= ticket; });
 }
 
@@ -417,9 +417,9 @@ Result<BatchRef> LogImpl::Read(TopicPartition where, std::uint64_t offset) {
   const auto trimmed = [&](std::uint64_t begin) {
     return Status::Corrupted(
         Name(where) + " of the log in " + options_.path + " was read at offset " + std::to_string(offset) +
-        ", but it begins at " + std::to_string(begin) +
-        ": what lies before was trimmed; the reader is older than the log, rebuild it from a "
-        "newer copy");
+        ", but the log starts at " + std::to_string(begin) +
+        ": earlier records were trimmed; the reader is older than the log: rebuild the reader "
+        "from a newer copy");
   };
   {
     const std::scoped_lock lock(mutex_);
@@ -428,8 +428,8 @@ Result<BatchRef> LogImpl::Read(TopicPartition where, std::uint64_t offset) {
     if (offset > extent.end) {
       return Status::Corrupted(
           Name(where) + " of the log in " + options_.path + " was read at offset " + std::to_string(offset) +
-          ", but it ends at " + std::to_string(extent.end) +
-          ": the reader is newer than the log, which has lost its end or is an older copy");
+          ", but the log ends at " + std::to_string(extent.end) +
+          ": the reader is newer than the log: the log has lost its end or is an older copy");
     }
     if (offset < extent.begin) return trimmed(extent.begin);
     if (BatchRef batch = tail_.Find(slot, offset)) return batch;
@@ -438,7 +438,8 @@ Result<BatchRef> LogImpl::Read(TopicPartition where, std::uint64_t offset) {
   if (!batch.ok() || *batch != nullptr) return batch;
   if (const std::uint64_t begin = Begin(where); offset < begin) return trimmed(begin);  // since the check
   return Status::Corrupted(Name(where) + " of the log in " + options_.path + " has a gap at offset " +
-                           std::to_string(offset) + ": stored batches are missing; restore it from a copy");
+                           std::to_string(offset) +
+                           ": stored batches are missing; restore the log from a copy");
 }
 
 std::uint64_t LogImpl::Begin(TopicPartition where) const {
@@ -507,12 +508,12 @@ Status LogImpl::ScanRows(std::string_view prefix,
 
 void LogImpl::Trim(TopicPartition where, std::uint64_t offset) {
   COBBLESTONE_CHECK(options_.topics[where.topic].retention == Retention::kTrimmed,
-                    Name(where) + " is kept for ever");
+                    Name(where) + " has unlimited retention");
   const std::size_t slot = SlotOf(where);
   std::uint64_t begin = offset;
   {
     const std::scoped_lock lock(mutex_);
-    COBBLESTONE_CHECK(offset <= tail_.durable_end(slot), Name(where) + " is not durable up to there");
+    COBBLESTONE_CHECK(offset <= tail_.durable_end(slot), Name(where) + " is not durable up to this offset");
     if (offset <= extents_[slot].begin) return;
   }
   // The first offset of the stored batch that contains `offset`; `offset` itself if it is the end of the
@@ -621,7 +622,7 @@ Status LogImpl::VerifyPartition(TopicPartition where,
     if (first != next) {
       damage = Status::Corrupted(Name(where) + " of the log in " + options_.path + " has a gap: offsets " +
                                  std::to_string(next) + " to " + std::to_string(first) +
-                                 " are missing; restore it from a copy");
+                                 " are missing; restore the log from a copy");
       return false;
     }
     next = header->end();
@@ -633,8 +634,8 @@ Status LogImpl::VerifyPartition(TopicPartition where,
   if (next >= end || Begin(where) > begin)
     return Status::Ok();  // trimmed meanwhile: a later Verify() checks again
   return Status::Corrupted(Name(where) + " of the log in " + options_.path + " ends at offset " +
-                           std::to_string(next) + " on disk, at " + std::to_string(end) +
-                           " by its own account; restore it from a copy");
+                           std::to_string(next) + " on disk, but at " + std::to_string(end) +
+                           " by its metadata; restore the log from a copy");
 }
 
 Status LogImpl::Verify(const std::function<void(std::uint64_t, std::uint64_t)>& progress) {

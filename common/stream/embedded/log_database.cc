@@ -44,8 +44,8 @@ std::string Remedy(const LogDatabaseOptions& options) {
   std::string text(kRestore);
   if (!options.accept_loss)
     text +=
-        ", or, when there is none, start it once with --accept-loss: what can still be read is then taken as the "
-        "truth, and all that was made of the rest is made again";
+        ", or, without a copy, start once with --accept-loss: the readable records are then "
+        "kept, and all states that include lost records are rebuilt";
   return text;
 }
 
@@ -116,7 +116,7 @@ class CommitsWithoutGap final : public rocksdb::WalFilter {
     if (!batch.Iterate(&first).ok()) return WalProcessingOption::kCorruptedRecord;
     if (!first.commit()) return WalProcessingOption::kContinueProcessing;
     if (last_ && *first.commit() != *last_ + 1) {
-      gap_ = "after commit " + std::to_string(*last_) + " comes commit " + std::to_string(*first.commit());
+      gap_ = "commit " + std::to_string(*last_) + " is followed by commit " + std::to_string(*first.commit());
       return WalProcessingOption::kCorruptedRecord;
     }
     last_ = first.commit();
@@ -281,8 +281,9 @@ Status LogDatabase::Prepare() {
   } else {
     fs::create_directories(options_.path, error);
     if (error) {
-      return Status::Unwritten(error.value(), "cannot make the directory " + options_.path + ": " +
-                                                  error.message() + "; make it, or name another one");
+      return Status::Unwritten(error.value(), "cannot create the directory " + options_.path + ": " +
+                                                  error.message() +
+                                                  "; create the directory, or use another one");
     }
     Result<LockFile> lock = LockFile::Take(options_.path + "/LOCK");
     if (!lock.ok()) return lock.status();
@@ -311,7 +312,7 @@ Status LogDatabase::Prepare() {
       return Status::Corrupted("the log in " + options_.path + " is damaged: the file " + db_path_ +
                                "/CURRENT is missing; " + std::string(kRestore));
     }
-    if (options_.read_only) return Status::NotFound("there is no log in " + options_.path);
+    if (options_.read_only) return Status::NotFound("no log in " + options_.path);
     fs::remove_all(db_path_, error);  // left by a process that crashed while it created a new log
     return Status::Ok();
   }
@@ -322,7 +323,7 @@ Status LogDatabase::Prepare() {
       const std::uint64_t size = fs::file_size(path, error);
       if (!error && size < acknowledged_before_->wal_bytes) {
         return Status::Corrupted("the log in " + options_.path + " has lost its end: " + path.string() +
-                                 " has " + std::to_string(size) + " bytes, and " +
+                                 " has " + std::to_string(size) + " bytes, but " +
                                  std::to_string(acknowledged_before_->wal_bytes) + " were acknowledged; " +
                                  Remedy(options_));
       }
@@ -367,14 +368,14 @@ Status LogDatabase::OpenFiles() {
   if (!status.ok() && acknowledged_before_ && !options_.read_only)
     RemoveWhatRefusedOpenMade(db_path_, files_before);
   if (!commits.gap().empty() && !status.ok()) {
-    return Status::Corrupted(doing("opening") + " failed: its write-ahead log has a gap, " + commits.gap() +
+    return Status::Corrupted(doing("opening") + " failed: the write-ahead log has a gap, " + commits.gap() +
                              "; " + Remedy(options_));
   }
   if (!status.ok()) {
     Status ours = FromRocksdb(status, doing("opening"));
     if (ours.code() != StatusCode::kCorrupted) return ours;
-    return Status::Corrupted(doing("opening") + " failed, its files are damaged: " + status.ToString() +
-                             "; " + Remedy(options_));
+    return Status::Corrupted(doing("opening") + " failed, files of the log are damaged: " +
+                             status.ToString() + "; " + Remedy(options_));
   }
   db_.reset(db);
   if (commits.first() && !options_.accept_loss) {
@@ -396,9 +397,9 @@ Status LogDatabase::CheckWalStart(std::uint64_t first_commit) const {
     }
   }
   if (first_commit <= flushed + 1) return Status::Ok();
-  return Status::Corrupted(doing("opening") + " failed: its files go up to commit " +
-                           std::to_string(flushed) + ", its write-ahead log begins with commit " +
-                           std::to_string(first_commit) + ": a file of it is missing; " + Remedy(options_));
+  return Status::Corrupted(doing("opening") + " failed: the files end at commit " + std::to_string(flushed) +
+                           ", but the write-ahead log starts with commit " + std::to_string(first_commit) +
+                           ": a file of the write-ahead log is missing; " + Remedy(options_));
 }
 
 // RocksDB opens a blob file only when reading from it; a missing file must stop Open().
@@ -435,11 +436,11 @@ Status LogDatabase::CheckAcknowledged() {
     // The first commit creates the log, and the file `acknowledged` is written after it.
     if (commit_ <= 1) return Status::Ok();
     return Status::Corrupted("the log in " + options_.path +
-                             " is damaged: its file `acknowledged` is missing; " + Remedy(options_));
+                             " is damaged: the file `acknowledged` is missing; " + Remedy(options_));
   }
   if (commit_ >= acknowledged_before_->commit) return Status::Ok();
-  return Status::Corrupted("the log in " + options_.path + " has lost its end: it goes up to commit " +
-                           std::to_string(commit_) + ", and commit " +
+  return Status::Corrupted("the log in " + options_.path + " has lost its end: the log ends at commit " +
+                           std::to_string(commit_) + ", but commit " +
                            std::to_string(acknowledged_before_->commit) + " was acknowledged; " +
                            Remedy(options_));
 }
@@ -448,7 +449,7 @@ Status LogDatabase::CheckManifest() {
   const auto row = Lookup(kManifestRow);
   if (!row.ok()) return row.status();
   if (!row->has_value()) {
-    if (options_.read_only) return Status::NotFound("there is no log in " + options_.path);
+    if (options_.read_only) return Status::NotFound("no log in " + options_.path);
     if (commit_ == 0) return Status::Ok();  // new log: Claim() writes the row
     return Status::Corrupted("the log in " + options_.path + " has no list of topics; " +
                              std::string(kRestore));
@@ -456,11 +457,10 @@ Status LogDatabase::CheckManifest() {
   const std::string asked = ManifestText(topics_);
   if (**row == asked) return Status::Ok();
   const auto [there, wanted] = FirstDifference(**row, asked);
-  return Status::InvalidArgument("the log in " + options_.path +
-                                 " was made for other topics (name, partitions, "
-                                 "retention): it has '" +
-                                 there + "' where this configuration has '" + wanted +
-                                 "'; use the configuration that it was made with, or another directory");
+  return Status::InvalidArgument(
+      "the log in " + options_.path +
+      " was created for other topics (name, partitions, retention): the log has '" + there +
+      "', but this configuration has '" + wanted + "'; use the original configuration, or another directory");
 }
 
 Status LogDatabase::Claim() {
@@ -563,7 +563,7 @@ Status LogDatabase::ReadFrom(TopicPartition where, std::uint64_t offset,
   const std::unique_ptr<rocksdb::Iterator> it(db_->NewIterator(options, FamilyOf(where.topic)));
   for (it->SeekForPrev(BatchKey(where, offset)); it->Valid(); it->Next()) {
     const auto place = ParseBatchKey({it->key().data(), it->key().size()});
-    COBBLESTONE_CHECK(place && place->where == where, "a key outside of its partition's bounds");
+    COBBLESTONE_CHECK(place && place->where == where, "a key outside the bounds of its partition");
     if (!visit(place->first, {it->value().data(), it->value().size()})) return Status::Ok();
   }
   return FromRocksdb(it->status(), doing("reading"));
@@ -603,7 +603,7 @@ Status LogDatabase::Reclaim() {
   // Batches that were trimmed before any flush are only in the write-ahead log, which is deleted once all
   // families are flushed.
   if (const rocksdb::Status flushed = db_->Flush(rocksdb::FlushOptions(), families_); !flushed.ok()) {
-    return FromRocksdb(flushed, doing("giving back space of"));
+    return FromRocksdb(flushed, doing("reclaiming space of"));
   }
   rocksdb::ColumnFamilyHandle* const family = families_[1];
   rocksdb::CompactRangeOptions options;
@@ -634,7 +634,7 @@ Status LogDatabase::Reclaim() {
     status = db_->CompactRange(options, family, nullptr, nullptr);
   }
   if (status.IsIncomplete()) return Status::Ok();  // stopped: the next Reclaim() continues
-  return FromRocksdb(status, doing("giving back space of"));
+  return FromRocksdb(status, doing("reclaiming space of"));
 }
 
 void LogDatabase::StopReclaim() { db_->DisableManualCompaction(); }
@@ -661,7 +661,7 @@ Status LogDatabase::VerifyFiles() const {
     [[maybe_unused]] const rocksdb::Status ignored = db_->EnableFileDeletions();
   }
   if (status.ok() && second.last_commit() < commit) {
-    return Status::Corrupted(doing("verifying") + ": its files go up to commit " +
+    return Status::Corrupted(doing("verifying") + ": the files end at commit " +
                              std::to_string(second.last_commit()) + " of " + std::to_string(commit) + "; " +
                              Remedy(options_));
   }

@@ -7,14 +7,14 @@ Status FromRocksdb(const rocksdb::Status& status, const std::string& doing) {
   const std::string what = doing + " failed: " + status.ToString();
   if (status.IsNoSpace()) {
     return Status::Full(what +
-                        "; the disk is full: make room on it and start again, nothing acknowledged is lost");
+                        "; the disk is full: free disk space and start again; acknowledged data is not lost");
   }
   // RocksDB reports a missing file as an I/O error, and during recovery as corruption.
   const bool missing = status.IsPathNotFound() || status.IsNotFound() ||
                        status.ToString().find("No such file") != std::string::npos;
   if (status.IsCorruption() || missing || status.IsInvalidArgument() || status.IsNotSupported()) {
     return Status::Corrupted(what +
-                             "; stored files are damaged or missing: nothing was changed, check the disk and "
+                             "; stored files are damaged or missing; nothing was changed; check the disk and "
                              "restore the directory from a copy");
   }
   return Status::Fatal(

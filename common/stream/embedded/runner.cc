@@ -97,7 +97,7 @@ Result<std::unique_ptr<Runner>> Runner::Open(const RunnerOptions& options, Log& 
   fs::create_directories(options.directory + "/checkpoints", error);
   if (error)
     return Status::Unwritten(error.value(),
-                             "cannot make directories in " + options.directory + ": " + error.message());
+                             "cannot create directories in " + options.directory + ": " + error.message());
   // Slots are independent of each other until they run: opened and executed again side by side.
   std::atomic<std::uint32_t> next{0};
   std::vector<Status> statuses(slots);
@@ -142,22 +142,25 @@ Status Runner::OpenStore(std::uint32_t k, const std::function<void(const std::st
     }
     if (meta.journal_next > log_.End(journal))
       return Status::Fatal(
-          "state of slot " + std::to_string(k) + " in " + path + " has executed " +
-          std::to_string(meta.journal_next) + " commits, the log holds " + std::to_string(log_.End(journal)) +
-          ": committed data is missing from the log. Put back the log's files (a disk or backup was "
-          "swapped under the program) or, if they are lost, accept the loss (run --accept-loss); nothing was "
-          "changed.");
+          "the state of slot " + std::to_string(k) + " in " + path + " has executed " +
+          std::to_string(meta.journal_next) + " commits, but the log holds " +
+          std::to_string(log_.End(journal)) +
+          ": committed data is missing from the log; nothing was changed. Restore the log's "
+          "files (a disk or backup may have been swapped) or, if the files are lost, accept the "
+          "loss with `run --accept-loss`");
     if (meta.journal_next < log_.Begin(journal))
-      return Status::Corrupted("state of slot " + std::to_string(k) + " is older than the log's start");
+      return Status::Corrupted("the state of slot " + std::to_string(k) +
+                               " is older than the start of the log");
     for (std::size_t i = 0; i < meta.next.size() && i < owned.inputs.size(); ++i)
       if (meta.next[i] < log_.Begin(owned.parts.slot->inputs()[i].where))
-        return Status::Corrupted("state of slot " + std::to_string(k) + " is older than the log's start");
+        return Status::Corrupted("the state of slot " + std::to_string(k) +
+                                 " is older than the start of the log");
     return Status::Ok();
   };
 
   std::string why;
   if (fs::exists(Distrusted(path))) {
-    why = "it was found damaged";
+    why = "the state was damaged";
   } else {
     auto opened =
         store::OpenRocksdbStore({.path = path, .memory = memory_, .create = true, .read_only = false});
@@ -194,7 +197,8 @@ Status Runner::OpenStore(std::uint32_t k, const std::function<void(const std::st
     if (!restored.ok()) continue;
     owned.store = std::move(*restored);
     ++owned.restores;
-    report("state of slot " + std::to_string(k) + " restored from checkpoint " + copy + " (" + why + ")");
+    report("the state of slot " + std::to_string(k) + " was restored from checkpoint " + copy + " (" + why +
+           ")");
     fs::remove_all(aside, error);
     return Status::Ok();
   }
@@ -202,14 +206,15 @@ Status Runner::OpenStore(std::uint32_t k, const std::function<void(const std::st
   for (const SlotInput& input : owned.parts.slot->inputs()) whole = whole && log_.Begin(input.where) == 0;
   if (!whole)
     return Status::Corrupted(
-        "state of slot " + std::to_string(k) + " cannot be opened (" + why + "), no checkpoint in " +
-        CheckpointPath(k) + " is whole, and the log's inputs before them are gone. Put back a copy of " +
-        path + " or of the checkpoints from a backup; the damaged state is in " + aside + ".");
+        "the state of slot " + std::to_string(k) + " cannot be opened (" + why + "), no checkpoint in " +
+        CheckpointPath(k) +
+        " is intact, and the earlier inputs were deleted from the log. Restore a copy of " + path +
+        " or of the checkpoints from a backup. The damaged state is in " + aside + ".");
   auto fresh = store::OpenRocksdbStore({.path = path, .memory = memory_, .create = true, .read_only = false});
   if (!fresh.ok()) return fresh.status();
   owned.store = std::move(*fresh);
   ++owned.restores;
-  report("state of slot " + std::to_string(k) + " is built anew from the whole log (" + why + ")");
+  report("the state of slot " + std::to_string(k) + " is rebuilt from the whole log (" + why + ")");
   fs::remove_all(aside, error);
   return Status::Ok();
 }
@@ -229,7 +234,7 @@ Status Runner::OpenSlot(std::uint32_t k, const SlotFactory& factory,
   owned.flushed_sequence = slot.meta().sequence;
   if (!had_state && log_.End({options_.journal, k}) > 0) {
     ++owned.restores;
-    report("state of slot " + std::to_string(k) + " is missing; building it from the log");
+    report("the state of slot " + std::to_string(k) + " is missing; rebuilding the state from the log");
   }
   // A record asks for about a row of each table.
   if (const std::uint64_t waiting = Lag(owned); read.ok() && waiting >= options_.warm_records)
@@ -239,7 +244,7 @@ Status Runner::OpenSlot(std::uint32_t k, const SlotFactory& factory,
     // Damage that shows only when a row is read. Without the state it is a missing one: from a checkpoint or the log.
     // If the log is what is damaged, the second try says so.
     owned.retried = true;
-    report("state of slot " + std::to_string(k) + " is put aside: " + read.message());
+    report("the state of slot " + std::to_string(k) + " is moved aside: " + read.message());
     owned.store.reset();
     owned.inputs.clear();
     owned.stage_inputs.clear();
@@ -277,29 +282,30 @@ Status Runner::Reexecute(Owned& owned) {
       batch_at = entries.batch->first;
     }
     std::string_view bytes;
-    COBBLESTONE_CHECK(entries.cursor.Next(&bytes), "a batch of the journal has fewer records than it says");
+    COBBLESTONE_CHECK(entries.cursor.Next(&bytes),
+                      "a batch of the journal has fewer records than its header");
     if (batch_at++ < at) continue;
     auto entry = DecodeJournalEntry(bytes);
     if (!entry.ok()) return entry.status();
     if (entry->sequence != slot.meta().sequence + 1)
-      return Status::Corrupted("journal of slot " + std::to_string(slot.id()) + " has entry " +
+      return Status::Corrupted("the journal of slot " + std::to_string(slot.id()) + " has entry " +
                                std::to_string(entry->sequence) + " where " +
-                               std::to_string(slot.meta().sequence + 1) + " must be");
+                               std::to_string(slot.meta().sequence + 1) + " is expected");
     if (entry->rules_version > slot.meta().rules_version)
       return Status::Fatal("slot " + std::to_string(slot.id()) + " needs rules version " +
-                           std::to_string(entry->rules_version) + ", this program has " +
+                           std::to_string(entry->rules_version) + ", but this program has " +
                            std::to_string(slot.meta().rules_version) +
-                           "; run the version of this program that wrote it");
+                           "; run the version of the program that wrote it");
     for (const JournalChunk& chunk : entry->chunks) {
       if (chunk.input >= owned.inputs.size() || slot.next(chunk.input) != chunk.first)
-        return Status::Corrupted("journal of slot " + std::to_string(slot.id()) + ", entry " +
-                                 std::to_string(entry->sequence) + ", does not follow the one before");
+        return Status::Corrupted("the journal of slot " + std::to_string(slot.id()) + ", entry " +
+                                 std::to_string(entry->sequence) + ", does not follow the previous entry");
       for (std::uint64_t offset = chunk.first; offset < chunk.end; ++offset) {
         bool available = false;
         if (Status s = FetchHead(owned, chunk.input, &available); !s.ok()) return s;
         if (!available)
           return Status::Corrupted("slot " + std::to_string(slot.id()) +
-                                   " consumed a record that the log has lost");
+                                   " consumed a record that is missing from the log");
         if (Status s = ConsumeHead(owned, chunk.input); !s.ok()) return s;
       }
     }
@@ -310,11 +316,12 @@ Status Runner::Reexecute(Owned& owned) {
       slot.TakeFingerprint(entry->hash);
     else if (commit->journal.hash != entry->hash)
       return Status::Fatal(
-          "slot " + std::to_string(slot.id()) + " diverged: executing commit " +
+          "slot " + std::to_string(slot.id()) + " diverged: re-executing commit " +
           std::to_string(entry->sequence) +
-          " again gave another fingerprint than the journal holds. Nothing was changed. Either this build computes "
-          "differently from the one that wrote the log (run that one), or memory or disk is damaged (try another "
-          "machine), or a stage is not deterministic (report it).");
+          " gave a fingerprint that differs from the journal. Nothing was changed. Possible "
+          "causes: this build computes differently from the build that wrote the log (run that "
+          "build); memory or disk is damaged (try another machine); a stage is not deterministic "
+          "(report a bug).");
     ++owned.reexecuted;
     owned.reexecuted_records += commit->records;
     owned.debt += commit->debt;
@@ -368,7 +375,7 @@ Status Runner::FetchHead(Owned& owned, std::size_t i, bool* available) {
   input.batch = *batch;
   input.cursor = RecordCursor(input.batch->payload);
   for (std::uint64_t skip = input.batch->first; skip <= next; ++skip)
-    COBBLESTONE_CHECK(input.cursor.Next(&input.head), "a batch of the log has fewer records than it says");
+    COBBLESTONE_CHECK(input.cursor.Next(&input.head), "a batch of the log has fewer records than its header");
   input.have_head = true;
   return Status::Ok();
 }
@@ -703,7 +710,7 @@ Status Runner::Visit(Owned& owned, std::size_t stage) {
   if (s.ok() || !owned.parts.slot->state_damaged()) return s;
   Distrust(StatePath(owned.parts.slot->id()), s);
   return Status::Corrupted(s.message() +
-                           ". Start again: the state is then built from a checkpoint and the log");
+                           ". Start again: the state is then rebuilt from a checkpoint and the log");
 }
 
 // Between waves: a little of each state write that is due. Whether there is more to encode.
@@ -828,15 +835,15 @@ Status Runner::Checkpoint(Owned& owned, const SlotMeta& meta) {
     if (Status s = (*copy)->Verify(); !s.ok()) {
       Distrust(StatePath(owned.parts.slot->id()), s);
       return Status::Corrupted(
-          "the checkpoint just made of slot " + std::to_string(owned.parts.slot->id()) +
-          " does not verify: " + s.message() +
-          ". The state on disk is damaged: start again, and it is built from a checkpoint before and the log; check "
-          "the disk, too.");
+          "the new checkpoint of slot " + std::to_string(owned.parts.slot->id()) +
+          " failed verification: " + s.message() +
+          ". The state on disk is damaged: check the disk and start again; the state is then "
+          "rebuilt from an earlier checkpoint and the log.");
     }
   }
   fs::rename(unfinished, name, error);
   if (error)
-    return Status::Unwritten(error.value(), "cannot name the checkpoint " + name + ": " + error.message());
+    return Status::Unwritten(error.value(), "cannot rename the checkpoint " + name + ": " + error.message());
   if (!options_.checkpoint_copy_directory.empty()) {
     const std::string to = options_.checkpoint_copy_directory + "/slot-" +
                            std::to_string(owned.parts.slot->id()) + "/" + std::to_string(meta.sequence);

@@ -169,7 +169,7 @@ Status KeyIndexImpl::OpenFiles() {
     fs::create_directories(options_.path, error);
     if (error)
       return Status::Unwritten(error.value(),
-                               "cannot make the directory " + options_.path + ": " + error.message());
+                               "cannot create the directory " + options_.path + ": " + error.message());
   }
   rocksdb::DB* db = nullptr;
   const rocksdb::Status status = options_.read_only
@@ -188,8 +188,9 @@ Status KeyIndexImpl::ReadPositions() {
         db_->Get(rocksdb::ReadOptions(), rocksdb::Slice(kNameRow.data(), kNameRow.size()), &value);
     if (!status.ok() && !status.IsNotFound()) return FromRocksdb(status, doing("reading"));
     if (status.ok() && value != options_.name) {
-      return Status::Corrupted("the index in " + options_.path + " is of '" + value + "', asked for was '" +
-                               options_.name + "'; delete the directory, the index is made again");
+      return Status::Corrupted("the index in " + options_.path + " is the index '" + value +
+                               "', but the requested index is '" + options_.name +
+                               "'; delete the directory; the index is then rebuilt");
     }
     for (std::uint32_t partition = 0; status.ok() && partition < options_.partitions; ++partition) {
       status = db_->Get(rocksdb::ReadOptions(), PositionRow(partition), &value);
@@ -197,10 +198,10 @@ Status KeyIndexImpl::ReadPositions() {
       followed_[partition] = LoadNumber<std::uint64_t>(value.data());
       const std::uint64_t end = log_->End({options_.topic, partition});
       if (followed_[partition] > end) {
-        return Status::Corrupted("the index in " + options_.path + " goes up to offset " +
+        return Status::Corrupted("the index in " + options_.path + " ends at offset " +
                                  std::to_string(followed_[partition]) + " of partition " +
-                                 std::to_string(partition) + ", the log ends at " + std::to_string(end) +
-                                 "; if the log is right, delete the directory, the index is made again");
+                                 std::to_string(partition) + ", but the log ends at " + std::to_string(end) +
+                                 "; if the log is correct, delete the directory; the index is then rebuilt");
       }
     }
   }
@@ -328,8 +329,8 @@ Result<std::vector<RecordPlace>> KeyIndexImpl::Gather(std::string_view key, std:
         unfollowed += log_->End(where) - std::max(followed_[p], log_->Begin(where));
       }
       if (unfollowed > options_.chunk_entries) {
-        return Status::Retry("the index in " + options_.path + " is being made and " +
-                             std::to_string(unfollowed) + " records behind; ask again in a while");
+        return Status::Retry("the index in " + options_.path + " is being built and is " +
+                             std::to_string(unfollowed) + " records behind; try again later");
       }
     }
     if (Status status = Follow(options_.read_only ? kMaxReadOnlyEntries : SIZE_MAX); !status.ok())

@@ -47,7 +47,8 @@ Result<SlotMeta> CatchUp(Cluster& cluster, std::uint32_t slot, const TaskOptions
         moved_at = cluster.Now();
       } else {
         if (cluster.Now() - moved_at > how.patience)
-          return Status::Retry("slot " + std::to_string(slot) + " gets no further; does the cluster answer?");
+          return Status::Retry("slot " + std::to_string(slot) +
+                               " makes no progress; check that the cluster is reachable");
         (*reader)->Wait(Millis(100));
       }
       task.Tend(cluster.Now());

@@ -148,7 +148,7 @@ void StateFollower::Work() {
     }
     background_.Drain();
     if (ended.ok() || stopping_) continue;
-    report_("the view begins anew: " + ended.message());
+    report_("the view restarts: " + ended.message());
     std::unique_lock lock(mutex_);
     wake_.wait_for(lock, kRest, [this] { return stopping_.load(); });
   }

@@ -33,8 +33,8 @@ Result<Position> DecodePosition(std::uint64_t offset, std::string_view metadata)
   if (in.fail() || format != kFormat || words[0] != "sequence" || words[1] != "checkpoint" ||
       words[2] != "end" || (words[3] != "released" && words[3] != "owner"))
     return Status::Corrupted("the committed offset " + std::to_string(offset) +
-                             " has metadata that this program did not write: '" + std::string(metadata) +
-                             "'. Has another program the same group.id?");
+                             " has metadata of another program: '" + std::string(metadata) +
+                             "'. Check for another program with the same group.id");
   position.released = words[3] == "released";
   Care& care = position.care;
   for (std::string word; in >> word;) {

@@ -18,7 +18,7 @@ Status ReadAll(Reader& reader, TopicPartition where, std::uint64_t from, Millis 
         break;
       }
       if (waited >= patience) {
-        status = Status::Retry("a partition cannot be read to its end; does the cluster answer?");
+        status = Status::Retry("cannot read a partition to its end; check that the cluster is reachable");
         break;
       }
       reader.Wait(kWait);

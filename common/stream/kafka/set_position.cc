@@ -58,13 +58,13 @@ Result<std::optional<Position>> PositionByJournal(Cluster& cluster, std::uint32_
       if ((any || *checkpoint) && entry->sequence != position.sequence + 1)
         return Status::Corrupted("the journal of " + name + " has commit " + std::to_string(entry->sequence) +
                                  " where " + std::to_string(position.sequence + 1) +
-                                 " must be: records of it are missing");
+                                 " is expected: records of the journal are missing");
       position.sequence = entry->sequence;
       position.rules_version = entry->rules_version;
       any = true;
     }
     if (entries.malformed())
-      return Status::Corrupted("a message of the journal of " + name + " is not what was written");
+      return Status::Corrupted("a message of the journal of " + name + " is corrupted");
     position.journal_next = message.offset() + 1;
     return Status::Ok();
   });
@@ -73,8 +73,9 @@ Result<std::optional<Position>> PositionByJournal(Cluster& cluster, std::uint32_
   if (rows)
     return Status::Corrupted(
         "the journal of " + name +
-        " is empty, and its checkpoint is not whole: the journal's topic was deleted, or a migration "
-        "to this cluster was broken off. Without the group's offsets nothing can be made of it");
+        " is empty, and its checkpoint is incomplete: the journal's topic was deleted, or a "
+        "migration to this cluster was interrupted. Without the group's offsets the slot "
+        "cannot be restored");
   return std::optional<Position>();
 }
 

@@ -70,7 +70,7 @@ class DirectoryStateSpace final : public StateSpace {
     fs::create_directories(directory_, error);
     if (error)
       return Status::Unwritten(error.value(),
-                               "cannot make the directory " + directory_ + ": " + error.message());
+                               "cannot create the directory " + directory_ + ": " + error.message());
     RemoveCopy(slot);
     return store::OpenRocksdbStore(
         {.path = Path(slot), .memory = memory_, .create = true, .read_only = false});
@@ -178,7 +178,7 @@ Status CheckpointSource::Begin() {
   meta_ = std::move(*meta);
   Status s = copy_->Scan({&kMarker, 1}, [this](std::string_view key, std::string_view value) {
     if (key.size() != kMarkerKeyBytes || value.size() % kKeyBytes != 0)
-      return Status::Corrupted("a marker of changed keys is not what was written");
+      return Status::Corrupted("a marker of changed keys is corrupted");
     if (SequenceOfMarker(key) <= after_) return Status::Ok();
     for (std::size_t at = 0; at < value.size(); at += kKeyBytes)
       keys_.emplace_back(value.substr(at, kKeyBytes));
@@ -270,7 +270,7 @@ Status CheckpointRestore::Add(std::uint64_t offset, std::string_view key, std::s
     return Status::Ok();
   }
   if (key.size() != kKeyBytes || key[0] == kMarker)
-    return Status::Corrupted("the checkpoint's topic holds a row that no slot wrote");
+    return Status::Corrupted("the checkpoint topic has a row that was not written by a slot");
   ++rows_;
   bytes_ += key.size() + value.size() + 64;
   CheckpointRow& row = pending_[std::string(key)];
@@ -292,7 +292,7 @@ Status CheckpointRestore::Apply(std::string_view meta) {
 
 Status CheckpointRestore::Finish() {
   if (!DecodeSlotMeta(meta_bytes_).ok())
-    return Status::Corrupted("the checkpoint's topic does not say of which place in the log it is");
+    return Status::Corrupted("the checkpoint topic does not have a position in the log");
   return Apply(meta_bytes_);
 }
 
@@ -325,7 +325,7 @@ Status CheckpointTail::Add(std::string_view key, std::string_view value, bool de
   if (meta->sequence <= have) return Status::Ok();
   if (begun_ != std::to_string(meta->sequence))
     return Status::NotFound("the checkpoint as of commit " + std::to_string(meta->sequence) +
-                            " was compacted before it was taken over");
+                            " was compacted before the restore");
   std::vector<store::Row> write;
   std::deque<std::string> markers;  // of changes that the checkpoint contains
   Status s = store_.Scan({&kMarker, 1}, [&](std::string_view marker, std::string_view) {

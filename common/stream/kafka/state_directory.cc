@@ -76,18 +76,19 @@ Status ClaimStateDirectory(const std::string& directory, const DeploymentName& d
   if (before == deployment) return Status::Ok();
   if (before)
     return Status::InvalidArgument(
-        "the states in " + directory + " are of the deployment " + before->prefix + " on the cluster " +
-        before->cluster + ", and the configuration names " + deployment.prefix + " on " + deployment.cluster +
-        ". Nothing was changed. Put kafka.bootstrap or kafka.prefix right, or give this worker another data_directory; "
-        "where the other deployment is over, delete that directory: states are made again from the cluster");
+        "the states in " + directory + " belong to the deployment " + before->prefix + " on the cluster " +
+        before->cluster + ", but the configuration has " + deployment.prefix + " on " + deployment.cluster +
+        ". Nothing was changed. Correct kafka.bootstrap or kafka.prefix, or set another "
+        "data_directory for this worker. If the other deployment no longer exists, delete the "
+        "directory: states are restored from the cluster");
   std::error_code error;
   if (!fs::is_empty(directory, error)) {
-    report("what is in " + directory + " is thrown away: it does not say of which deployment it is");
+    report("the contents of " + directory + " are discarded: the deployment of the contents is unknown");
     for (const auto& entry : fs::directory_iterator(directory, error)) fs::remove_all(entry.path(), error);
   }
   if (error)
     return Status::Fatal("cannot empty the directory " + directory + ": " + error.message() +
-                         "; look at who owns it");
+                         "; check the owner of the directory");
   return Write(directory, deployment);
 }
 

@@ -107,20 +107,21 @@ Status Task::OpenState() {
   std::string damage;
   if (opened.ok()) {
     const auto bytes = (*opened)->Meta();
-    if (bytes.ok() && IsUnfinishedRestore(*bytes)) damage = "a checkpoint was put into it and not finished";
+    if (bytes.ok() && IsUnfinishedRestore(*bytes))
+      damage = "an earlier restore from a checkpoint was not finished";
     // The committed position decides whether this program may run the slot. The local state may come from a
     // newer program that was a standby.
     const auto meta = bytes.ok() ? DecodeSlotMeta(*bytes) : Result<SlotMeta>(bytes.status());
     if (meta.ok() && meta->rules_version > options_.rules_version)
-      damage = "it is of rules version " + std::to_string(meta->rules_version) + ", this program has " +
-               std::to_string(options_.rules_version);
+      damage = "the state has rules version " + std::to_string(meta->rules_version) +
+               ", but this program has " + std::to_string(options_.rules_version);
   } else if (opened.status().code() == StatusCode::kCorrupted) {
     damage = opened.status().message();
   } else {
     return opened.status();
   }
   if (!damage.empty()) {
-    report_("state of " + Name() + " is thrown away: " + damage);
+    report_("the state of " + Name() + " is discarded: " + damage);
     if (opened.ok()) opened->reset();
     if (Status s = space_.Remove(k_); !s.ok()) return s;
     opened = space_.Open(k_);
@@ -209,7 +210,7 @@ void Task::FailState(const Status& status) {
     return;
   }
   // The log and the checkpoint contain everything.
-  report_("state of " + Name() + " is thrown away: " + status.message());
+  report_("the state of " + Name() + " is discarded: " + status.message());
   WipeState();
   if (phase_ != Phase::kStopped) phase_ = Phase::kPosition;
 }
@@ -217,9 +218,9 @@ void Task::FailState(const Status& status) {
 Status Task::CheckRules(std::uint32_t version) {
   if (version <= options_.rules_version) return Status::Ok();
   needs_rules_ = version;
-  return Status::Fatal("needs rules version " + std::to_string(version) + ", this program has " +
+  return Status::Fatal("needs rules version " + std::to_string(version) + ", but this program has " +
                        std::to_string(options_.rules_version) +
-                       "; run the version of this program that has committed for it");
+                       "; run the version of the program that committed for this slot");
 }
 
 void Task::Stop(std::string problem) {

@@ -55,13 +55,14 @@ void Task::Decide() {
   if (position_.sequence == 0) {
     if (meta.sequence == 0 && tails()) return Tail();
     if (meta.sequence > 0)
-      return Stop(
-          "its state on this machine has executed " + std::to_string(meta.sequence) +
-          " commits, and nothing is committed for it on the cluster. Was the group away for longer than the broker keeps "
-          "offsets, or deleted? With all workers stopped, `cobblestone rebuild " +
-          std::to_string(k_) +
-          " --journal` takes the journal's end as the truth. Were its topics made anew? `cobblestone rebuild " +
-          std::to_string(k_) + "` throws it away");
+      return Stop("the state on this machine has executed " + std::to_string(meta.sequence) +
+                  " commits, but the cluster has no commits of this slot. If the group was inactive for "
+                  "longer than the offset retention of the brokers, or was deleted: with all workers "
+                  "stopped, `cobblestone rebuild " +
+                  std::to_string(k_) +
+                  " --journal` commits the end of the journal. If the topics were created again: "
+                  "`cobblestone rebuild " +
+                  std::to_string(k_) + "` discards the state");
     phase_ = Phase::kFresh;
     StopReading();
     StartJournal();
@@ -69,10 +70,10 @@ void Task::Decide() {
     return;
   }
   if (meta.journal_next > position_.journal_next || meta.sequence > position_.sequence)
-    return Stop("its state on this machine has executed " + std::to_string(meta.sequence) +
-                " commits, the cluster knows " + std::to_string(position_.sequence) +
-                ": committed data is missing there. `cobblestone rebuild " + std::to_string(k_) +
-                "` makes the state again from what the cluster has");
+    return Stop("the state on this machine has executed " + std::to_string(meta.sequence) +
+                " commits, but the cluster has only " + std::to_string(position_.sequence) +
+                ": committed data is missing on the cluster. `cobblestone rebuild " + std::to_string(k_) +
+                "` rebuilds the state from the data on the cluster");
   // A checkpoint contains the changes since the previous checkpoint, but no rows that were created and
   // deleted in between. Only a state as of the previous checkpoint can apply it.
   const bool lost = lost_checkpoint_ != 0 && lost_checkpoint_ == position_.checkpoint_sequence;
@@ -88,8 +89,8 @@ void Task::Decide() {
   if (useless && position_.checkpoint_sequence > 0) {
     if (meta.sequence > 0 || restore_) {
       if (meta.sequence > 0)
-        report_("state of " + Name() + " is " + (tails() ? "not that of" : "far behind") +
-                " the checkpoint, and is thrown away");
+        report_("the state of " + Name() + " is " + (tails() ? "not as of" : "far behind") +
+                " the checkpoint, and is discarded");
       restore_.reset();
       WipeState();
       if (phase_ != Phase::kPosition || !failure_.ok()) return;
@@ -119,7 +120,7 @@ void Task::Reached() {
   }
   if (entry_ || in_message_ || meta.journal_next < position_.journal_next) return;
   if (meta.sequence != position_.sequence)
-    return Stop("its journal ends with commit " + std::to_string(meta.sequence) + " where " +
+    return Stop("the journal ends with commit " + std::to_string(meta.sequence) + ", but commit " +
                 std::to_string(position_.sequence) + " is committed: the journal has lost records");
   if (!owned_) {
     phase_ = Phase::kStandby;
@@ -149,7 +150,7 @@ void Task::Run() {
   care_.level = std::min<std::uint32_t>(care_.level + 1, Care::kOneByOne);
   if (!careful()) return;
   if (care_.tries == 0)
-    report_(Name() + ": its owners die before they commit; it goes on with " +
+    report_(Name() + ": the owners of the slot die before a commit; continuing with " +
             (care_.level == Care::kFewAtOnce ? "some records" : "one record") + " at a time");
 }
 
@@ -196,9 +197,10 @@ bool Task::CheckFresh() {
   }
   if (!journal_.empty() || !checkpoint_rows_.empty()) {
     Stop(
-        "nothing is committed for it on the cluster, and its journal or checkpoint is not empty: the group was away for longer "
-        "than the broker keeps offsets, or was deleted. With all workers stopped, `cobblestone rebuild " +
-        std::to_string(k_) + " --journal` takes the journal's end as the truth");
+        "the cluster has no commits of this slot, but its journal or checkpoint is not empty: "
+        "the group was inactive for longer than the offset retention of the brokers, or was "
+        "deleted. With all workers stopped, `cobblestone rebuild " +
+        std::to_string(k_) + " --journal` commits the end of the journal");
     return true;
   }
   if (!owned_ || !reader_.AtEnd({options_.journal, k_}) || !reader_.AtEnd({options_.checkpoint, k_}))
@@ -262,10 +264,10 @@ bool Task::ConfirmRestore() {
     lost = checkpoint_rows_.front().offset() != *restore_->begin();
   }
   if (!lost) return EndRestore();
-  report_(
-      "the checkpoint of " + Name() + " as of commit " + std::to_string(position_.checkpoint_sequence) +
-      " was compacted together with a later one, and may have lost rows. Where that one is not whole the state is made from "
-      "the first commit on instead; where inputs are no longer kept, start the worker that had the slot, on its disk");
+  report_("the checkpoint of " + Name() + " as of commit " + std::to_string(position_.checkpoint_sequence) +
+          " was compacted together with a later checkpoint, and may have lost rows. If the later "
+          "checkpoint is incomplete, the state is rebuilt from the first commit; if inputs have "
+          "been deleted, start the previous worker of the slot on its disk");
   lost_checkpoint_ = position_.checkpoint_sequence;
   restore_.reset();
   WipeState();
@@ -284,7 +286,7 @@ bool Task::EndRestore() {
     return true;
   }
   ++restores_;
-  report_("state of " + Name() + " restored from its checkpoint: " + std::to_string(restored_rows_) +
+  report_("the state of " + Name() + " was restored from its checkpoint: " + std::to_string(restored_rows_) +
           " rows, as of commit " + std::to_string(sequence));
   if (tails()) {
     Tail();
@@ -308,13 +310,13 @@ void Task::Tail() {
 
 bool Task::TailSome(Time now) {
   const auto begin_anew = [this](const std::string& why) {
-    report_("state of " + Name() + " is thrown away: " + why);
+    report_("the state of " + Name() + " is discarded: " + why);
     WipeState();
     if (phase_ != Phase::kStopped) phase_ = Phase::kPosition;
     return true;
   };
   if (tailed_at_ != Time{} && now - tailed_at_ > options_.tombstones_live / 2)
-    return begin_anew("it did not follow for so long that deletions may be forgotten");
+    return begin_anew("the state has not followed for so long that deletions may be missing");
   tailed_at_ = now;
   Status s = reader_.Poll({options_.checkpoint, k_}, kFetch, &checkpoint_rows_);
   bool any = false;
@@ -364,7 +366,7 @@ Status Task::NextEntry() {
   std::string_view bytes;
   while (!in_message_ || !entries_.Next(&bytes)) {
     if (in_message_) {
-      if (entries_.malformed()) return Status::Fatal("a message of its journal is not what was written");
+      if (entries_.malformed()) return Status::Fatal("a message of the journal is corrupted");
       in_message_ = false;
       journal_.pop_front();
     }
@@ -378,20 +380,21 @@ Status Task::NextEntry() {
     in_message_ = true;
   }
   auto entry = DecodeJournalEntry(bytes);
-  if (!entry.ok()) return Status::Fatal("its journal: " + entry.status().message());
+  if (!entry.ok()) return Status::Fatal("the journal: " + entry.status().message());
   const SlotMeta& meta = parts_.slot->meta();
   if (entry->sequence != meta.sequence + 1)
-    return Status::Fatal("its journal has commit " + std::to_string(entry->sequence) + " where " +
-                         std::to_string(meta.sequence + 1) + " must be: records of it are missing");
+    return Status::Fatal("the journal has commit " + std::to_string(entry->sequence) + " where " +
+                         std::to_string(meta.sequence + 1) +
+                         " is expected: records of the journal are missing");
   if (Status s = CheckRules(entry->rules_version); !s.ok()) return s;
   if (trace_ != nullptr && entry->sequence == trace_->deadly && trace_->deaths >= kTries) {
     trace_->deaths = 0;  // a restart by an operator allows new attempts
     return Status::Fatal(
-        "executing its commit " + std::to_string(entry->sequence) + " again crashed the program " +
+        "re-executing commit " + std::to_string(entry->sequence) + " crashed the program " +
         std::to_string(kTries) +
-        " times on this machine. What was executed once is never passed over: run the version "
-        "of this program that wrote it (build " +
-        (entry->build.empty() ? "not said" : entry->build) + "), or try another machine");
+        " times on this machine. A committed record is never skipped: run the version of the "
+        "program that wrote the commit (build " +
+        (entry->build.empty() ? "unknown" : entry->build) + "), or try another machine");
   }
   entry_ = std::move(*entry);
   chunk_ = 0;
@@ -404,7 +407,7 @@ Status Task::ExecuteChunks(bool* finished) {
   for (; chunk_ < entry_->chunks.size(); ++chunk_) {
     const JournalChunk& chunk = entry_->chunks[chunk_];
     if (chunk.input >= inputs_.size())
-      return Status::Fatal("its journal names an input that this program has not");
+      return Status::Fatal("the journal has an input that is unknown to this program");
     for (;;) {
       const Message* head = nullptr;
       if (Status s = Head(chunk.input, &head); !s.ok()) return s;
@@ -414,8 +417,8 @@ Status Task::ExecuteChunks(bool* finished) {
       }
       if (head->offset() >= chunk.end) break;
       if (head->offset() < chunk.first)
-        return Status::Fatal("its journal, commit " + std::to_string(entry_->sequence) +
-                             ", does not follow the one before");
+        return Status::Fatal("the journal, commit " + std::to_string(entry_->sequence) +
+                             ", does not follow the previous commit");
       const std::uint64_t before = slot.records();
       const bool skip =
           std::find(entry_->skipped.begin(), entry_->skipped.end(),
@@ -425,10 +428,10 @@ Status Task::ExecuteChunks(bool* finished) {
     }
     if (chunk_records_ != chunk.count)
       return Status::Fatal(
-          "its commit " + std::to_string(entry_->sequence) + " consumed " + std::to_string(chunk.count) +
+          "commit " + std::to_string(entry_->sequence) + " consumed " + std::to_string(chunk.count) +
           " records of " + options_.topics[slot.inputs()[chunk.input].where.topic].name + " from offset " +
-          std::to_string(chunk.first) + " to " + std::to_string(chunk.end) + ", now there are " +
-          std::to_string(chunk_records_) + ": the log has lost or changed records");
+          std::to_string(chunk.first) + " to " + std::to_string(chunk.end) + ", but the log now has " +
+          std::to_string(chunk_records_) + ": records of the log were lost or changed");
     chunk_records_ = 0;
   }
   *finished = true;
@@ -446,11 +449,12 @@ Status Task::EndEntry() {
   diverged_ = !older && commit->journal.hash != entry_->hash;
   if (diverged_)
     return Status::Fatal(
-        "diverged: executing commit " + std::to_string(entry_->sequence) +
-        " again gave another fingerprint than the journal holds. Nothing was changed. Either this build" +
+        "diverged: re-executing commit " + std::to_string(entry_->sequence) +
+        " gave a fingerprint that differs from the journal. Nothing was changed. Possible "
+        "causes: this build" +
         (entry_->build == options_.build ? "" : " (" + options_.build + ", not " + entry_->build + ")") +
-        " computes differently from the one that wrote it (run that one), or memory or disk is damaged (try "
-        "another machine), or a stage is not deterministic (report it)");
+        " computes differently from the build that wrote the commit (run that build); memory "
+        "or disk is damaged (try another machine); a stage is not deterministic (report a bug)");
   if (trace_ != nullptr && entry_->sequence == trace_->deadly) trace_->deaths = 0;
   ++reexecuted_;
   debt_ += commit->debt;

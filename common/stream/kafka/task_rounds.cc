@@ -89,7 +89,7 @@ Status Task::Consume(std::size_t input, const Message& message, bool skip) {
     if (s.ok() && cursor.malformed())
       s = Status::Fatal("message " + std::to_string(message.offset()) + " of " +
                         options_.topics[record.where.topic].name + ", partition " +
-                        std::to_string(record.where.partition) + ", is not what a slot wrote");
+                        std::to_string(record.where.partition) + ", was not written by a slot");
   } else {
     if (options_.watch != nullptr && phase_ == Phase::kRunning) options_.watch->Taken(record.value);
     s = skip ? slot.Skip(input, record) : slot.Process(input, record);
@@ -324,16 +324,15 @@ Status Task::ConsumeOne() {
   if (options_.packed[where.topic] || steps_)
     return Status::Fatal(
         what +
-        (steps_ ? ". In lockstep nothing is passed over"
-                : ". It is what another slot made, and is not passed over") +
-        ": nothing is lost while this slot waits for a version of this program that can process it; "
-        "started again, the worker tries it again");
+        (steps_ ? ". In lockstep records are never skipped" : ". A record of another slot is never skipped") +
+        ": no data is lost while this slot waits for a version of the program that can process "
+        "the record; a restarted worker tries again");
   if (care_.skipped >= kSkipsInARow)
     return Status::Fatal(
         what + ", as did the " + std::to_string(kSkipsInARow) +
-        " before it. It is not the records: find out what this machine or this version of the "
-        "program has. Nothing is lost while the slot waits");
-  report_(Name() + ": " + what + " and is passed over; it is in `refused`");
+        " before it. The records are not the cause: check this machine and this version of the "
+        "program. No data is lost while the slot waits");
+  report_(Name() + ": " + what + " and is skipped; the record is in `refused`");
   return Consume(input, *head, true);
 }
 
@@ -454,7 +453,7 @@ void Task::Committed(Time now, Time begun) {
   position_ = next_position_;
   commit_latency_.Observe(std::chrono::duration<double>(now - begun).count());
   if (care_.level != Care::kNone && position_.care.level == Care::kNone && careful())
-    report_(Name() + ": no more records crash; it goes on as always");
+    report_(Name() + ": no more records crash; normal processing continues");
   care_ = position_.care;
   announces_ = consumed_ = skipped_ = false;
   if (journal_written_) parts_.slot->JournalWritten(position_.journal_next);

@@ -118,8 +118,7 @@ Status Worker::JoinWhenReady() {
 Status Worker::TendGroup() {
   if (Status s = group_->Poll(); !s.ok()) return s;
   if (!watch_.Unowned(*group_, cluster_.Now())) return Status::Ok();
-  options_.report(
-      "some slot is nobody's: a member has died while it gave it up; the group is told to share out again");
+  options_.report("a slot has no owner: a member died during a rebalance; requesting another rebalance");
   return group_->ShareOutAgain();
 }
 
@@ -130,7 +129,7 @@ Status Worker::CheckRules() {
   const auto committed = group_->Committed(slots, false, Millis(1000));
   if (!committed.ok()) {
     if (committed.status().code() != StatusCode::kRetry)
-      options_.report("the positions of slots cannot be read: " + committed.status().message());
+      options_.report("cannot read the positions of slots: " + committed.status().message());
     return Status::Retry(committed.status().message());
   }
   for (const CommittedPosition& one : *committed) {
@@ -145,9 +144,9 @@ Status Worker::CheckRules() {
 Status Worker::CannotRun(std::uint32_t slot, std::uint32_t rules_version) const {
   return Status::InvalidArgument(
       "slot " + std::to_string(slot) + " needs rules version " + std::to_string(rules_version) +
-      ", this program has " + std::to_string(options_.task.rules_version) +
-      ": workers of a newer version have begun to take over, and this one leaves its slots to them. Run that version "
-      "here, too");
+      ", but this program has " + std::to_string(options_.task.rules_version) +
+      ": workers of a newer version are taking over, and this worker leaves its slots to "
+      "them. Run the newer version on this machine");
 }
 
 Status Worker::NewProducer() {
@@ -238,7 +237,7 @@ void Worker::FindPositions() {
   auto committed = group_->Committed(slots, true, Millis(200));
   if (!committed.ok()) {
     if (committed.status().code() != StatusCode::kRetry) {
-      options_.report("the positions of slots cannot be read: " + committed.status().message());
+      options_.report("cannot read the positions of slots: " + committed.status().message());
       return;
     }
     // An open transaction hides the positions. If it does not end soon, its owner is dead.
@@ -290,11 +289,11 @@ bool Worker::Fence(const std::string& owner) {
   const Outcome o = (*producer)->Init();
   ++turns_;
   if (!o.ok()) {
-    options_.report("the owner before, " + owner + ", could not be fenced: " + o.message);
+    options_.report("the previous owner, " + owner + ", cannot be fenced: " + o.message);
     return false;
   }
   ++counts_.fenced;
-  options_.report("the owner before, " + owner + ", did not say good-bye and is fenced");
+  options_.report("the previous owner, " + owner + ", did not leave cleanly and was fenced");
   return true;
 }
 
@@ -339,7 +338,7 @@ bool Worker::OpenTransaction() {
   if (open_) return true;
   if (producer_->suspect()) {
     options_.report("the producer " + options_.instance +
-                    " is replaced: it sent the end of a transaction twice");
+                    " is replaced, because it sent the end of a transaction twice");
     if (Status s = NewProducer(); !s.ok() || producer_ == nullptr) return false;
   }
   const Outcome o = producer_->Begin();
@@ -478,12 +477,12 @@ Outcome Worker::Try(int tries, const std::function<Outcome()>& call) {
 void Worker::Undo(const Outcome& why) {
   ++counts_.aborts;
   if (options_.task.commits != nullptr) options_.task.commits->Settled(false);
-  options_.report("a transaction of " + options_.instance + " is given up: " + why.message);
+  options_.report("a transaction of " + options_.instance + " is being aborted: " + why.message);
   Reaction reaction = why.reaction;
   if (open_ && reaction == Reaction::kAbort && producer_ != nullptr) {
     const Outcome o = Try(kMostTries, [&] { return producer_->Abort(); });
     if (!o.ok()) {
-      options_.report("and could not be aborted: " + o.message);
+      options_.report("cannot abort the transaction: " + o.message);
       reaction = Reaction::kReplace;
     }
   }

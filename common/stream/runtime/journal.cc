@@ -138,7 +138,7 @@ Result<JournalEntry> DecodeJournalEntry(std::string_view bytes) {
       default: in.ok = false;
     }
   }
-  if (!in.ok) return Status::Corrupted("a journal entry does not decode");
+  if (!in.ok) return Status::Corrupted("a journal entry cannot be decoded");
   return entry;
 }
 

@@ -37,7 +37,7 @@ Status Lockstep::Drain() {
   while (waiting_ > 0 || unfinished()) {
     for (std::size_t k = 0; k < slots_.size(); ++k)
       if (Status s = Round(k, &commits); !s.ok()) return s;
-    COBBLESTONE_CHECK(!commits.empty(), "records wait in lockstep and no slot reads them");
+    COBBLESTONE_CHECK(!commits.empty(), "records are waiting in lockstep, but no slot reads them");
     for (const SlotCommit& commit : commits) Deliver(commit);
     commits.clear();
   }

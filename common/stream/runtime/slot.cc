@@ -28,7 +28,7 @@ Result<SlotMeta> DecodeSlotMeta(std::string_view bytes) {
   SlotMeta meta;
   StateReader reader(bytes.substr(1));
   reader(meta);
-  if (!reader.done()) return Status::Corrupted("the state's own place in the log does not decode");
+  if (!reader.done()) return Status::Corrupted("the position of the state in the log cannot be decoded");
   return meta;
 }
 
@@ -123,13 +123,14 @@ Status Slot::Open(const store::Store* store, std::uint64_t waiting_bytes) {
       auto meta = DecodeSlotMeta(*bytes);
       if (!meta.ok()) return meta.status();
       if (meta->next.size() != inputs_.size())
-        return Status::Fatal("the state has " + std::to_string(meta->next.size()) + " inputs, this program " +
-                             std::to_string(inputs_.size()) + "; run the version that wrote it");
+        return Status::Fatal("the state has " + std::to_string(meta->next.size()) +
+                             " inputs, but this program has " + std::to_string(inputs_.size()) +
+                             "; run the version that wrote the state");
       if (meta->rules_version > options_.rules_version)
         return Status::Fatal("the state of slot " + std::to_string(id()) + " needs rules version " +
-                             std::to_string(meta->rules_version) + ", this program has " +
+                             std::to_string(meta->rules_version) + ", but this program has " +
                              std::to_string(options_.rules_version) +
-                             "; run the version of this program that wrote it");
+                             "; run the version of the program that wrote the state");
       meta_ = *meta;
       meta_.rules_version = options_.rules_version;  // of what is executed from here on
     } else if (bytes.status().code() != StatusCode::kNotFound) {
@@ -176,7 +177,7 @@ Status Slot::Warm(std::size_t rows) {
     if (table->resident() || table->waits() || !table->hot()) continue;
     const char prefix = static_cast<char>(table->id());
     std::size_t left = rows;
-    const Status enough = Status::NotFound("no more rows are wanted");
+    const Status enough = Status::NotFound("no more rows are requested");
     Status s = tables_.store->Scan({&prefix, 1}, [&](std::string_view bytes, std::string_view value) {
       if (left == 0) return enough;
       --left;
@@ -194,7 +195,7 @@ void Slot::Consumed(std::size_t input, const RecordView& record) {
   if (options_.dense_offsets)
     COBBLESTONE_CHECK_EQ(record.offset, next_[input]);
   else
-    COBBLESTONE_CHECK(record.offset + 1 >= next_[input], "a record was read again");
+    COBBLESTONE_CHECK(record.offset + 1 >= next_[input], "a record was read twice");
   if (chunks_.empty() || chunks_.back().input != input)
     chunks_.push_back(
         {.input = static_cast<std::uint32_t>(input), .first = record.offset, .end = 0, .count = 0});
@@ -229,7 +230,7 @@ Status Slot::Guarded(Work&& work) {
   try {
     if (Status s = work(); !s.ok()) return s;
   } catch (const UnreadableRow&) {
-    COBBLESTONE_CHECK(!tables_.failure.ok(), "a row cannot be read, and no reason is known");
+    COBBLESTONE_CHECK(!tables_.failure.ok(), "a row cannot be read, but no reason is recorded");
   }
   return tables_.failure;
 }
@@ -295,7 +296,7 @@ Hash128 Slot::Fingerprint(const std::vector<SlotOutput>& outputs) {
 }
 
 void Slot::BeginStateWrite() {
-  COBBLESTONE_CHECK(!flush_active(), "two state writes at once");
+  COBBLESTONE_CHECK(!flush_active(), "two state writes at the same time");
   COBBLESTONE_CHECK_EQ(records_, 0u);
   flush_ = std::make_unique<StateWrite>();
   flush_->meta = meta_;

@@ -89,8 +89,8 @@ std::optional<Refusal> Apply(const AppChange& change, credit::Catalogue& catalog
 std::optional<Refusal> Apply(const AppVersionChange& change, credit::Catalogue& catalogue) {
   if (change.row.deleted) {
     if (catalogue.versions.erase(change.row.id) == 0) {
-      return Refusal{RefusalReason::kUnknownAppVersion,
-                     "app_version: " + std::to_string(change.row.id) + " is not there to be deleted"};
+      return Refusal{RefusalReason::kUnknownAppVersion, "app_version: " + std::to_string(change.row.id) +
+                                                            " does not exist and cannot be deleted"};
     }
     return std::nullopt;
   }

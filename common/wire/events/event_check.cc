@@ -102,7 +102,7 @@ Check KnownVersion(AppVersionId version) {
   if (version.value >= 0 || (version.value <= -2 && version.value >= -6)) return std::nullopt;
   return Refuse(
       RefusalReason::kUnknownAppVersion, "app_version",
-      std::to_string(version.value) + " is neither a version nor one of -2 to -6 (anonymous platform)");
+      std::to_string(version.value) + " is neither an app version nor in -2 to -6 (anonymous platform)");
 }
 
 Check Devices(const credit::CompletionFacts& f) {
@@ -121,7 +121,7 @@ Check DeviceList(const std::vector<DeviceUsage>& usage) {
 
 Check Body(const credit::CompletionFacts& f) {
   if (f.outcome == Outcome::kUnknown) return Missing("outcome");
-  if (f.outcome > Outcome::kTimeout) return OutOfRange("outcome", "not a number of this schema");
+  if (f.outcome > Outcome::kTimeout) return OutOfRange("outcome", "unknown number in this schema");
   COBBLESTONE_TRY(AllThere({{"host", f.host.value}, {"app", f.app.value}}));
   if (!f.result) {
     // Without a result the event is identified by (host, app version) only: accepted for outcomes that only
@@ -148,7 +148,7 @@ Check Body(const Completion& completion) {
 Check Body(const credit::ValidationFacts& f) {
   if (f.state == credit::ValidateState::kUnknown) return Missing("state");
   if (f.state > credit::ValidateState::kInconclusive)
-    return OutOfRange("state", "not a number of this schema");
+    return OutOfRange("state", "unknown number in this schema");
   COBBLESTONE_TRY(AllThere({{"result", f.result.value},
                             {"host", f.host.value},
                             {"workunit", f.workunit.value},
@@ -231,16 +231,16 @@ Check Body(const DecidedResult& decided) {
 
 Check Body(const AccountFacts& facts) {
   if (facts.kind == AccountKind::kUnknown) return Missing("kind");
-  if (facts.kind > AccountKind::kTeam) return OutOfRange("kind", "not a number of this schema");
+  if (facts.kind > AccountKind::kTeam) return OutOfRange("kind", "unknown number in this schema");
   COBBLESTONE_TRY(AllThere({{"account", facts.account}}));
   if (!facts.badges && !facts.credit && !facts.consent && !facts.tombstone)
     return Missing("badges, credit, consent or tombstone");
   if (facts.kind == AccountKind::kHost && (facts.badges || facts.credit))
-    return OutOfRange("kind", "a host has no badges, and no credit by app");
+    return OutOfRange("kind", "a host cannot have badges or credit by app");
   if (facts.kind != AccountKind::kUser && facts.consent)
-    return OutOfRange("kind", "users alone have consent");
+    return OutOfRange("kind", "only users can have consent");
   if (facts.kind == AccountKind::kTeam && facts.tombstone)
-    return OutOfRange("kind", "a team leaves no tombstone");
+    return OutOfRange("kind", "a team cannot have a tombstone");
   return std::nullopt;
 }
 
@@ -251,10 +251,10 @@ Check Constants(const ConstantChanges& constants) {
     COBBLESTONE_TRY(AtLeastZero(field.name, constants.*field.change));
   }
   if (const auto& r = constants.replication; r && *r != "average" && *r != "min" && *r != "median") {
-    return OutOfRange("replication", *r + " is none of average, min, median");
+    return OutOfRange("replication", *r + " is not one of average, min, median");
   }
   if (const auto& b = constants.benchmark; b && *b != "whetstone" && *b != "mean") {
-    return OutOfRange("benchmark", *b + " is none of whetstone, mean");
+    return OutOfRange("benchmark", *b + " is not one of whetstone, mean");
   }
   return std::nullopt;
 }
@@ -262,15 +262,15 @@ Check Constants(const ConstantChanges& constants) {
 Check Trickles(const AppChange& app) {
   for (const TrickleRuleChange& rule : app.trickles) {
     if (!credit::TrickleKindByName(rule.kind))
-      return OutOfRange("trickles.kind", rule.kind + " is none of elapsed, steps, fraction, runtime, day");
+      return OutOfRange("trickles.kind", rule.kind + " is not one of elapsed, steps, fraction, runtime, day");
     if (!rule.measure.empty() && !credit::TrickleMeasureByName(rule.measure))
-      return OutOfRange("trickles.measure", rule.measure + " is no measure of a trickle");
+      return OutOfRange("trickles.measure", rule.measure + " is not a measure of trickles");
     for (const TrickleRuleChange& other : app.trickles)
       if (&other != &rule && other.variety == rule.variety)
         return OutOfRange("trickles.variety", "two rules for " + rule.variety);
   }
   if (!app.trickle_settlement.empty() && !credit::TrickleSettlementByName(app.trickle_settlement))
-    return OutOfRange("trickle_settlement", app.trickle_settlement + " is none of keep, settle, cap");
+    return OutOfRange("trickle_settlement", app.trickle_settlement + " is not one of keep, settle, cap");
   return std::nullopt;
 }
 
@@ -290,7 +290,7 @@ Check Body(const AppVersionChange& version) {
   COBBLESTONE_TRY(AllThere({{"app_version", version.row.id}}));
   if (!version.row.deleted) COBBLESTONE_TRY(AllThere({{"app", version.row.app.value}}));
   if (version.row.resource > credit::Resource::kAppleGpu) {
-    return OutOfRange("resource", "not a number of this schema");
+    return OutOfRange("resource", "unknown number in this schema");
   }
   return std::nullopt;
 }
@@ -312,7 +312,9 @@ Check Body(const SettingsChange& settings) {
 Check Body(const ValidatorRestart&) { return std::nullopt; }
 Check Body(const Tick& tick) { return Times({{"tick.time", tick.time}}); }
 Check Body(const Barrier&) { return std::nullopt; }
-Check Body(const Mark&) { return Refusal{RefusalReason::kNotSupported, "the coordinator alone makes marks"}; }
+Check Body(const Mark&) {
+  return Refusal{RefusalReason::kNotSupported, "only the coordinator may create watermarks"};
+}
 
 Check Body(const PlanClassFactor& factor) {
   COBBLESTONE_TRY(AtLeastZero({{"factor", factor.factor}}));
@@ -322,7 +324,7 @@ Check Body(const PlanClassFactor& factor) {
 
 Check Body(const OpeningTotal& opening) {
   if (opening.kind == AccountKind::kUnknown) return Missing("kind");
-  if (opening.kind > AccountKind::kTeam) return OutOfRange("kind", "not a number of this schema");
+  if (opening.kind > AccountKind::kTeam) return OutOfRange("kind", "unknown number in this schema");
   COBBLESTONE_TRY(AllThere({{"account", opening.account}}));
   if (opening.total_micro && *opening.total_micro < 0) {
     return Negative("total_micro", static_cast<double>(*opening.total_micro));
@@ -330,7 +332,7 @@ Check Body(const OpeningTotal& opening) {
   COBBLESTONE_TRY(AtLeastZero("total", opening.total));
   bool fits = true;
   if (opening.total) credit::RoundToMicro(*opening.total, &fits);
-  if (!fits) return OutOfRange("total", Describe(*opening.total) + " is more than 64 bits of micro-credits");
+  if (!fits) return OutOfRange("total", Describe(*opening.total) + " exceeds 64 bits of micro-credits");
   if (opening.figures) {
     const credit::MicroCredit told = opening.total_micro ? *opening.total_micro
                                      : opening.total     ? credit::RoundToMicro(*opening.total)
@@ -338,7 +340,7 @@ Check Body(const OpeningTotal& opening) {
     const credit::MicroCredit shown = BalanceOf(opening.figures->total_credit);
     if (!FiguresAgree(static_cast<double>(told), static_cast<double>(shown)))
       return OutOfRange("figures.total_credit",
-                        Describe(opening.figures->total_credit) + " is not what the total says");
+                        Describe(opening.figures->total_credit) + " differs from the total");
   }
   // A recent average may be negative: BOINC computes a negative one if the clock was before the start of the
   // work.
@@ -416,9 +418,9 @@ Check Body(const JobRepricing& repricing) {
                                        {"paid_anew_micro", share.paid_anew_micro},
                                        {"taken_anew_micro", share.taken_anew_micro}})
       if (micro < 0) return Negative(field, static_cast<double>(micro));
-    if (share.taken_micro > share.paid_micro) return OutOfRange("taken_micro", "more than was paid");
+    if (share.taken_micro > share.paid_micro) return OutOfRange("taken_micro", "more than the paid amount");
     if (share.taken_anew_micro > share.paid_anew_micro)
-      return OutOfRange("taken_anew_micro", "more than is paid");
+      return OutOfRange("taken_anew_micro", "more than the paid amount");
   }
   return std::nullopt;
 }
@@ -454,7 +456,7 @@ Check Body(const EstimatedCredit& estimated) {
                                {"gpu_flops", estimated.gpu_flops}}));
   for (const ResourceCounter& counter : estimated.counters) {
     if (counter.resource > credit::Resource::kAppleGpu)
-      return OutOfRange("resource", "not a number of this schema");
+      return OutOfRange("resource", "unknown number in this schema");
     COBBLESTONE_TRY(AtLeastZero({{"credit", counter.credit},
                                  {"run_time", counter.run_time},
                                  {"failed_run_time", counter.failed_run_time}}));
@@ -463,7 +465,7 @@ Check Body(const EstimatedCredit& estimated) {
 }
 
 Check Body(std::monostate) {
-  return Refusal{RefusalReason::kNotSupported, "no event, or one of a kind that this build does not know"};
+  return Refusal{RefusalReason::kNotSupported, "no event, or an event of a kind unknown to this version"};
 }
 
 #undef COBBLESTONE_TRY

@@ -328,7 +328,7 @@ Result<Event> ParseEvent(std::string_view bytes) {
     case HotDecode::kMalformed: break;
   }
   return Status::InvalidArgument("not an Envelope: " + std::to_string(bytes.size()) +
-                                 " bytes that the protobuf format does not allow");
+                                 " bytes of invalid protobuf");
 }
 
 std::optional<EventKind> PeekKind(std::string_view bytes) {

@@ -31,7 +31,7 @@ void AddAccount(Program& program) {
         verb.add_option("KIND", options.kind, "host, user, team or project")
             ->required()
             ->check(CLI::IsMember({"host", "user", "team", "project"}));
-        verb.add_option("ID", options.id, "its number")->required();
+        verb.add_option("ID", options.id, "number of the account")->required();
         AddQueryOptions(verb, options.query);
         verb.footer(
             "Examples:  cobblestone account user 17\n"

@@ -85,7 +85,7 @@ void PrintTotals(const Outcome& outcome) {
                 differs.value("rac", std::string("0.000000")).c_str());
     for (const auto& [field, value] : differs.items()) {
       if (field == "profiles" || field == "no_balance" || field == "figures")
-        std::printf("%-6s DIFFERS: %s: read %s, the pipeline has %s\n", "", field.c_str(),
+        std::printf("%-6s DIFFERS: %s: read %s, pipeline %s\n", "", field.c_str(),
                     outcome.read[kind][field].dump().c_str(), value.dump().c_str());
     }
   }
@@ -97,14 +97,14 @@ void PrintNotes(const adoption::Survey& survey) {
   };
   const adoption::Totals& totals = survey.totals;
   note(totals.users.no_balance + totals.teams.no_balance + totals.hosts.no_balance,
-       "totals can be no balance (below 0, or 9.2e12 Cobblestones and more): these accounts open with 0, and "
-       "statistics files show what the file says");
+       "totals are not valid balances (below 0, or 9.2e12 Cobblestones or more): these "
+       "accounts open with 0, and statistics files show the totals of the file");
   note(survey.owners_missing,
-       "hosts belong to users that have no row: what they are granted from now on waits for the user, and "
-       "goes to the host alone when the window is over");
-  note(survey.hosts_of_nobody, "hosts belong to nobody (userid 0)");
-  note(survey.teams_missing, "users are in teams that have no row");
-  note(survey.founders_missing, "teams have founders that have no row");
+       "hosts belong to users without a row: new grants of these hosts wait for the user's "
+       "event, and are posted only to the host after the window");
+  note(survey.hosts_of_nobody, "hosts have no owner (userid 0)");
+  note(survey.teams_missing, "users are in teams without a row");
+  note(survey.founders_missing, "teams have founders without a row");
   if (survey.host_versions + survey.app_versions + survey.apps > 0)
     std::printf("statistics rows: %s of hosts and versions, %s of versions, %s of apps\n",
                 WithCommas(survey.host_versions).c_str(), WithCommas(survey.app_versions).c_str(),
@@ -115,19 +115,21 @@ void Print(const Options& options, const Outcome& outcome) {
   PrintTotals(outcome);
   PrintNotes(outcome.survey);
   if (options.dry_run) {
-    std::printf("dry run: %s events would be sent; nothing was\n", WithCommas(outcome.survey.events).c_str());
+    std::printf("dry run: %s events would be sent; no events were sent\n",
+                WithCommas(outcome.survey.events).c_str());
     return;
   }
   if (outcome.sent.lines == 0)
-    std::printf("nothing is new: all %s events had been taken in before\n",
+    std::printf("no new events: all %s events were already ingested\n",
                 WithCommas(outcome.survey.events).c_str());
   else
-    std::printf("%s of %s events taken in%s\n", WithCommas(outcome.sent.events).c_str(),
+    std::printf("%s of %s events ingested%s\n", WithCommas(outcome.sent.events).c_str(),
                 WithCommas(outcome.survey.events).c_str(),
-                outcome.sent.known > 0 ? "; the others had been before" : "");
+                outcome.sent.known > 0 ? "; the other events were already ingested" : "");
   PrintRefusals(outcome.refusals);
-  std::printf("%s\n", outcome.difference.empty() ? "the pipeline has what was read; the difference is 0"
-                                                 : "THE PIPELINE DIFFERS FROM WHAT WAS READ");
+  std::printf("%s\n", outcome.difference.empty()
+                          ? "the pipeline's totals equal the totals that were read; the difference is 0"
+                          : "THE PIPELINE'S TOTALS DIFFER FROM THE TOTALS THAT WERE READ");
 }
 
 Result<std::unique_ptr<statistics::EntitiesFile>> OpenFile(const Options& options) {
@@ -139,7 +141,7 @@ Result<std::unique_ptr<statistics::EntitiesFile>> OpenFile(const Options& option
   finding.Finish();
   if (entities.ok())
     for (const std::string& section : (*entities)->unknown_sections())
-      Warn(options.file + ": nothing is known of '" + section + "'; it is passed over");
+      Warn(options.file + ": unknown section '" + section + "'; the section is ignored");
   return entities;
 }
 
@@ -147,11 +149,11 @@ Status Send(Client& client, const Options& options, statistics::EntitiesFile& en
   const auto refused_before = RefusedSoFar(client);
   if (!refused_before.ok()) return refused_before.status();
   IngestOptions ingest{.file = options.file, .source = options.source};
-  ingest.changed =
-      options.file + " is not what has been adopted under the name '" + options.source +
-      "' before: the file, --statistics, --project and --time must be the same, and only hosts that "
-      "were deleted and statistics rows may have come at the end. Nothing was taken in now. A project is "
-      "adopted once; tell what has changed since by events (`cobblestone ingest`)";
+  ingest.changed = options.file + " differs from the file that was adopted under the name '" +
+                   options.source +
+                   "': the file, --statistics, --project and --time must be the same, and only rows of "
+                   "deleted hosts and statistics rows may have been appended. No events were ingested. A "
+                   "project is adopted once; send later changes as events (`cobblestone ingest`)";
   Progress sending("events", options.as_json);
   Status status = Ingest(
       client, adoption::StreamOf(entities, options.adoption, outcome->survey.events), ingest,
@@ -181,8 +183,9 @@ Status CheckProject(const settings::RunSettings& settings, std::uint32_t project
     known += (known.empty() ? "" : ", ") + std::to_string(entry.id.value) + " (" + entry.name + ")";
   }
   if (settings.projects.empty()) return Status::Ok();
-  return Status::InvalidArgument("the configuration has no project " + std::to_string(project) + ", but " +
-                                 known + "; name it with --project, or list it under projects");
+  return Status::InvalidArgument(
+      "the configuration has no project " + std::to_string(project) + ", but " + known +
+      "; set --project to one of them, or add the project to `projects` in the configuration");
 }
 
 int Run(const Options& given) {
@@ -196,7 +199,7 @@ int Run(const Options& given) {
   if (!entities.ok()) return TellError(entities.status());
   Outcome outcome;
   {
-    Progress looking("rows looked at", options.as_json);
+    Progress looking("rows checked", options.as_json);
     auto survey = adoption::LookAt(**entities, options.adoption, [&](std::uint64_t events) {
       looking.Show({.done = events, .all = 0, .counted = events});
     });
@@ -226,13 +229,14 @@ int Run(const Options& given) {
 
 void AddAdopt(Program& program) {
   AddVerb<Options>(
-      program, "adopt", "Takes over an existing project: its accounts and their balances",
+      program, "adopt", "Adopts the accounts and balances of an existing project",
       [](CLI::App& verb, Options& options) {
-        verb.add_option("FILE", options.file, "users, hosts, teams and all else, as JSON")->required();
+        verb.add_option("FILE", options.file, "entities (users, hosts, teams and all other tables) as JSON")
+            ->required();
         AddDataPlace(verb, options.place);
         verb.add_option(
                 "--statistics", options.adoption.statistics,
-                "statistics rows of hosts, versions and apps, as JSON Lines: nobody's credit jumps on "
+                "statistics rows of hosts, versions and apps, as JSON Lines; prevents credit jumps on "
                 "the first day")
             ->type_name("FILE");
         verb.add_option("--project", options.project, "number of the project")
@@ -240,22 +244,23 @@ void AddAdopt(Program& program) {
             ->check(CLI::PositiveNumber)
             ->capture_default_str();
         verb.add_option("--time", options.adoption.time,
-                        "event time of all that is told, UNIX seconds; 0: before whatever else is told")
+                        "event time of all adopted rows, UNIX seconds; 0: before all other events")
             ->type_name("T")
             ->check(CLI::NonNegativeNumber)
             ->capture_default_str();
         verb.add_option("--source", options.source,
-                        "the name under which it is known when it is sent again; without it the file's own")
+                        "name of the source, which identifies the file when it is sent again (default: the "
+                        "file's name)")
             ->type_name("NAME");
-        verb.add_flag("--dry-run", options.dry_run, "read, check and count, and send nothing");
-        verb.add_flag("--json", options.as_json, "the summary as JSON, and no progress");
+        verb.add_flag("--dry-run", options.dry_run, "read, check and count without sending events");
+        verb.add_flag("--json", options.as_json, "print the summary as JSON, without progress");
         verb.footer(
-            "Goes through the program that runs on the data directory, or opens the directory itself, or sends\n"
-            "to Kafka, as `ingest` does. All is looked at before anything is sent. Broken off at any point, it\n"
-            "may be sent again; when all is there, nothing changes.\n"
-            "From then on every total is what it was, plus what is granted; `audit` checks both.\n"
-            "docs/operations/adoption.md describes the formats and how odd rows are handled.\n"
-            "Exit code 1: something was refused, or the pipeline has not what was read.\n\n"
+            "Events go to the running pipeline of the data directory, or to Kafka, as with `ingest`. Without a\n"
+            "running pipeline, the command opens the directory itself. The whole file is checked before the first\n"
+            "event is sent. Run the command again after an interruption; a complete adoption stays unchanged.\n"
+            "Afterwards every total is the adopted total plus all later grants; `audit` checks both parts.\n"
+            "docs/operations/adoption.md describes the formats and the handling of unusual rows.\n"
+            "Exit code 1: events were refused, or the pipeline's totals differ from the file's totals.\n\n"
             "Examples:  cobblestone adopt all.json --dry-run\n"
             "           cobblestone adopt all.json --statistics rows.jsonl --config cobblestone.yaml");
       },

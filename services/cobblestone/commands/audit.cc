@@ -36,11 +36,11 @@ int Run(const Options& options) {
 
 void AddAudit(Program& program) {
   AddVerb<Options>(
-      program, "audit", "Derives every grant and every total again from the ledger, and compares",
+      program, "audit", "Recomputes every grant and every total from the ledger, and compares the results",
       [](CLI::App& verb, Options& options) {
         AddQueryOptions(verb, options.query, false);
         verb.footer(
-            "Prints what was checked. Exit code 1: at least one number differs, if only by a micro-credit.");
+            "Prints a list of the checks. Exit code 1: at least one number differs, even by one micro-credit.");
       },
       Run);
 }

@@ -20,10 +20,10 @@ Result<settings::RunSettings> InDirectory(settings::RunSettings settings, const 
   if (settings.listen.socket == SocketIn(settings.data_directory)) settings.listen.socket = SocketIn(data);
   settings.data_directory = data;
   if (settings.listen.socket.size() <= kLongestSocketPath) return settings;
-  return Status::InvalidArgument("the path of the socket is longer than a Unix socket's may be (" +
-                                 std::to_string(kLongestSocketPath) + " bytes): " + settings.listen.socket +
-                                 "; name the directory relative to where you are, or set listen.socket in a "
-                                 "configuration file");
+  return Status::InvalidArgument(
+      "the path of the socket is longer than the limit for Unix sockets (" +
+      std::to_string(kLongestSocketPath) + " bytes): " + settings.listen.socket +
+      "; use a path relative to the working directory, or set listen.socket in a configuration file");
 }
 
 }  // namespace
@@ -32,7 +32,8 @@ void AddDataPlace(CLI::App& verb, DataPlace& place) {
   verb.add_option("--config", place.config, "configuration file of the pipeline (see `cobblestone config`)")
       ->type_name("FILE");
   verb.add_option("--data", place.data,
-                  "data directory; stands above the configuration's. Without both: ./cobblestone-data")
+                  "data directory; overrides data_directory of the configuration (default without both: "
+                  "./cobblestone-data)")
       ->type_name("DIR");
 }
 
@@ -56,7 +57,7 @@ Status RememberPlace(const settings::RunSettings& settings) {
   const std::string path = settings.data_directory + kRemembered;
   std::error_code error;
   const std::string socket = std::filesystem::absolute(settings.listen.socket, error).string();
-  std::string text = "# Made by the program, for those who name this directory without its configuration.\n";
+  std::string text = "# Written by the program, for commands that use --data without --config.\n";
   text += "partitions: " + std::to_string(settings.partitions) + "\n";
   if (settings.order == settings::Order::kLockstep) text += "order: lockstep\n";
   // A socket in the data directory is not written: a copy of the directory has its own. A path that is too
@@ -76,7 +77,7 @@ Status RememberPlace(const settings::RunSettings& settings) {
   if (file) std::filesystem::rename(new_path, path, error);
   if (!file || error)
     return Status::Unwritten(error ? error.value() : errno,
-                             "cannot write " + path + "; make room on the disk, or look at its permissions");
+                             "cannot write " + path + "; free disk space, or check the permissions");
   return Status::Ok();
 }
 
@@ -87,7 +88,7 @@ void AddQueryOptions(CLI::App& verb, QueryOptions& options, bool with_project) {
         ->type_name("P")
         ->capture_default_str();
   }
-  verb.add_flag("--json", options.json, "the answer as JSON, with every digit");
+  verb.add_flag("--json", options.json, "print the answer as JSON, with full precision");
 }
 
 int AskAndPrint(const QueryOptions& options, Purpose purpose, const Question& question,

@@ -18,7 +18,7 @@ int Run(const Options& options) {
   }
   const auto settings = settings::LoadRunSettings(options.file);
   if (!settings.ok()) return TellError(settings.status());
-  std::printf("%s is good: data in %s, %u partitions, %u threads, socket %s\n", options.file.c_str(),
+  std::printf("%s is valid: data in %s, %u partitions, %u threads, socket %s\n", options.file.c_str(),
               settings->data_directory.c_str(), settings->partitions, settings->threads,
               settings->listen.socket.c_str());
   return kExitOk;
@@ -30,12 +30,12 @@ void AddConfig(Program& program) {
   AddVerb<Options>(
       program, "config", "Lists the options of a configuration file, or checks one",
       [](CLI::App& verb, Options& options) {
-        verb.add_option("FILE", options.file, "the file to check; without it all options are printed");
-        verb.add_flag("--default", options.defaults, "print a configuration file that says every default");
+        verb.add_option("FILE", options.file, "file to check (default: print all options)");
+        verb.add_flag("--default", options.defaults, "print a configuration file with all defaults");
         verb.footer(
             "Examples:  cobblestone config --default > cobblestone.yaml\n"
             "           cobblestone config cobblestone.yaml\n"
-            "Exit code 2: the file has errors; each is told with its line and what is allowed.");
+            "Exit code 2: the file has errors; each message has the line and the allowed values.");
       },
       Run);
 }

@@ -96,7 +96,7 @@ Status WaitForSocket(ChildProcess& run, const std::string& socket, const std::st
   while (!SocketAnswers(socket)) {
     if (!run.running() || Clock::now() > until) {
       std::ifstream file(log);
-      return Status::Fatal("the pipeline did not start; it said:\n" +
+      return Status::Fatal("the pipeline did not start; its output:\n" +
                            std::string(std::istreambuf_iterator<char>(file), {}));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -141,13 +141,13 @@ Status PlayRun(const Options& options, const settings::RunSettings& settings, Ta
   if (!client.ok()) return client.status();
 
   const std::string name = std::filesystem::path(options.input).filename().string();
-  Step("ingest " + name + ": a project's history, in lockstep as BOINC went through it");
+  Step("ingest " + name + ": a project's history, in lockstep, in BOINC's order");
   auto taken = TakeIn(**client, {.file = options.input, .source = name, .project = kGoldenProject});
   if (!taken.ok()) return taken.status();
   *golden = std::move(*taken);
 
   if (options.results > 0) {
-    Step("ingest of synthetic traffic of a second project, as fast as it goes");
+    Step("ingest of synthetic traffic of a second project, at full speed");
     const std::string file = settings.data_directory + "/synthetic.pb";
     if (Status status = WriteSynthetic(file, options.results); !status.ok()) return status;
     taken = TakeIn(**client, {.file = file, .source = "synthetic"});
@@ -158,7 +158,7 @@ Status PlayRun(const Options& options, const settings::RunSettings& settings, Ta
   run->Signal(SIGTERM);
   if (const int code = run->Wait(); code != kExitOk)
     return Status::Fatal("the pipeline did not stop cleanly (exit code " + std::to_string(code) +
-                         "); it said " + log);
+                         "); its log is " + log);
   return Status::Ok();
 }
 
@@ -168,7 +168,7 @@ int Run(const Options& given) {
   if (options.expected.empty()) {
     if (!options.input.ends_with(input_end)) {
       return TellError(Status::InvalidArgument(
-          options.input + ": say with --expected which file holds BOINC's output for it"));
+          options.input + ": set --expected to the file with BOINC's output for this history"));
     }
     options.expected = options.input.substr(0, options.input.size() - input_end.size()) + ".exact.jsonl.gz";
   }
@@ -176,14 +176,14 @@ int Run(const Options& given) {
   if (!expected.ok()) return TellError(expected.status());
   const DemoDirectory directory(options.keep);
   if (directory.path().empty())
-    return TellError(
-        Status::InvalidArgument("cannot make a directory for temporary files; TMPDIR names another place"));
+    return TellError(Status::InvalidArgument(
+        "cannot create a directory for temporary files; set TMPDIR to another directory"));
   const auto settings = SettingsOf({.config = "", .data = directory.path()});
   if (!settings.ok()) return TellError(settings.status());
 
   Taken golden;
   Taken synthetic;
-  Step("run: the pipeline, on a directory of its own (" + directory.path() + ")");
+  Step("run: the pipeline, in a temporary data directory (" + directory.path() + ")");
   if (Status status = PlayRun(options, *settings, &golden, &synthetic); !status.ok())
     return TellError(status);
 
@@ -195,10 +195,10 @@ int Run(const Options& given) {
   auto opened = Engine::Open(*settings, TellOpening);
   if (!opened.ok()) return TellError(opened.status());
   std::optional<std::unique_ptr<Engine>> engine(std::move(*opened));
-  Step("compare each grant with what BOINC's own server code granted, bit for bit");
+  Step("compare each grant bit for bit with the grant of BOINC's own server code");
   const auto comparison = CompareWithGolden(**engine, kGoldenProject, *expected);
   if (!comparison.ok()) return TellError(comparison.status());
-  Step("audit: every grant from its recorded inputs, every total from the grants");
+  Step("audit: recompute every grant from its recorded inputs, and every total from the grants");
   const auto audit_begin = Clock::now();
   Progress progress("records", false);
   const auto audit = (*engine)->Audit([&](std::uint64_t done, std::uint64_t all) {
@@ -212,13 +212,14 @@ int Run(const Options& given) {
 
   const std::size_t problems = audit->contains("problems") ? (*audit)["problems"].size() : 1;
   const bool equal = comparison->compared > 0 && comparison->different == 0;
-  std::printf("\n---- one of its grants -----------------------------------------------------------\n\n%s",
-              ExplainText(*explained).c_str());
-  std::printf("\n---- summary ---------------------------------------------------------------------\n\n");
   std::printf(
-      "  history      %s results in %.1f s (%s/s): everything is drained at each of BOINC's scale updates\n",
-      WithCommas(golden.summary.completions).c_str(), golden.seconds,
-      Rate(golden.summary.completions, golden.seconds).c_str());
+      "\n---- one of the grants -----------------------------------------------------------\n\n"
+      "%s",
+      ExplainText(*explained).c_str());
+  std::printf("\n---- summary ---------------------------------------------------------------------\n\n");
+  std::printf("  history      %s results in %.1f s (%s/s): drained at each of BOINC's scale updates\n",
+              WithCommas(golden.summary.completions).c_str(), golden.seconds,
+              Rate(golden.summary.completions, golden.seconds).c_str());
   if (synthetic.summary.completions > 0) {
     std::printf("  free running %s results in %.1f s (%s/s), durable on return\n",
                 WithCommas(synthetic.summary.completions).c_str(), synthetic.seconds,
@@ -231,14 +232,14 @@ int Run(const Options& given) {
   for (const std::string& difference : comparison->first)
     std::printf("               %s\n", difference.c_str());
   std::printf("  audit        %s in %.1f s\n",
-              problems == 0 ? "no problem" : (WithCommas(problems) + " problems").c_str(), audit_seconds);
+              problems == 0 ? "no problems" : (WithCommas(problems) + " problems").c_str(), audit_seconds);
   if (problems > 0) std::printf("%s", AuditText(*audit).c_str());
-  std::printf("\n  next         cobblestone --help; README.md and ARCHITECTURE.md tell the rest\n");
+  std::printf("\n  next         cobblestone --help; README.md and ARCHITECTURE.md\n");
   if (options.keep) {
     std::printf("               cobblestone explain %llu --data %s\n",
                 static_cast<unsigned long long>(comparison->example), directory.path().c_str());
   } else {
-    std::printf("               with --keep the data directory stays, to ask it more\n");
+    std::printf("               --keep keeps the data directory for more queries\n");
   }
   if (page) {
     engine.reset();
@@ -253,28 +254,30 @@ int Run(const Options& given) {
 void AddDemo(Program& program) {
   AddVerb<Options>(
       program, "demo",
-      "From nothing to credit: ingests a BOINC project's history, audits it, and compares it with BOINC's own numbers",
+      "Ingests a BOINC project's history, audits it, and compares every grant with BOINC's own grant",
       [](CLI::App& verb, Options& options) {
         options.input = COBBLESTONE_SOURCE_DIR "/tests/golden/data/s10_mixed_large.in.jsonl.gz";
-        verb.add_option("--input", options.input,
-                        "a history in the golden format; without it s10_mixed_large")
+        verb.add_option("--input", options.input, "history in the golden format (default: s10_mixed_large)")
             ->type_name("FILE");
-        verb.add_option("--expected", options.expected,
-                        "BOINC's output for it; without it the .exact.jsonl.gz beside the .in.jsonl.gz")
+        verb.add_option(
+                "--expected", options.expected,
+                "BOINC's output for the history (default: the .exact.jsonl.gz beside the .in.jsonl.gz)")
             ->type_name("FILE");
-        verb.add_option("--results", options.results, "of synthetic traffic, to see the speed; 0: none")
+        verb.add_option("--results", options.results,
+                        "results of synthetic traffic, to measure the speed; 0: none")
             ->type_name("N")
             ->capture_default_str();
         verb.add_flag(
             "--page", options.page,
-            "at the end serve the web page, with traffic flowing, until Ctrl-C; done by itself at a terminal");
+            "after the summary, serve the web page with live traffic until Ctrl-C (default at a terminal)");
         verb.add_flag("--no-page", options.no_page, "end after the summary")->excludes("--page");
-        verb.add_option("--page-rate", options.page_rate, "results a second of that traffic")
+        verb.add_option("--page-rate", options.page_rate, "rate of the live traffic, results per second")
             ->check(CLI::Range(1.0, 10000.0))
             ->type_name("R")
             ->capture_default_str();
         verb.add_flag("--keep", options.keep, "keep the data directory");
-        verb.footer("Exit code 0: every grant has the bits of BOINC's, and the audit found nothing.");
+        verb.footer(
+            "Exit code 0: every grant equals BOINC's grant bit for bit, and the audit found no problems.");
       },
       Run);
 }

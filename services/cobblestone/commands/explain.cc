@@ -23,15 +23,15 @@ int Run(const Options& options) {
 
 void AddExplain(Program& program) {
   AddVerb<Options>(
-      program, "explain", "Shows how the credit of one result came about, step by step",
+      program, "explain", "Explains the credit of one result, step by step",
       [](CLI::App& verb, Options& options) {
-        verb.add_option("RESULT", options.result, "the result's number")->required();
+        verb.add_option("RESULT", options.result, "number of the result")->required();
         AddQueryOptions(verb, options.query);
         verb.footer(
-            "Tells the job, the averages and scales that were known, the claim, the other replicas' claims,\n"
-            "how the grant was formed, its rounding, and whose accounts got it.\n\n"
+            "Shows the job, the averages and scales in force, the claim, the claims of the other replicas, the\n"
+            "calculation of the grant, its rounding, and the accounts that received the credit.\n\n"
             "Example:  cobblestone explain 4711 --config cobblestone.yaml\n"
-            "Exit code 3: nothing is known of such a result.");
+            "Exit code 3: the result is unknown.");
       },
       Run);
 }

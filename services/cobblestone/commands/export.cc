@@ -55,7 +55,7 @@ void PrintOutputs(const std::vector<statistics::OutputFigures>& outputs, bool in
     if (output.totals.credit != 0)
       std::printf("  %s Cobblestones", statistics::CreditText(output.totals.credit).c_str());
     if (incremental)
-      std::printf("  (%s written, %s gone)", WithCommas(output.changed).c_str(),
+      std::printf("  (%s written, %s removed)", WithCommas(output.changed).c_str(),
                   WithCommas(output.removed).c_str());
     std::printf("\n");
   }
@@ -79,7 +79,7 @@ int Read(const Options& options) {
     for (const std::string& difference : outcome->differences)
       std::printf("DIFFERS: %s\n", difference.c_str());
     if (outcome->differences.empty())
-      std::printf("all files have their sums, all outputs read back to the same\n");
+      std::printf("all files have the checksums of their manifests, and all outputs match when read back\n");
   }
   return outcome->differences.empty() ? kExitOk : kExitProblems;
 }
@@ -100,7 +100,7 @@ Status OpenFile(const Options& options, const statistics::Settings& settings, Fr
   finding.Finish();
   if (!entities.ok()) return entities.status();
   for (const std::string& section : (*entities)->unknown_sections())
-    Warn(options.entities + ": nothing is known of '" + section + "'; it is passed over");
+    Warn(options.entities + ": unknown section '" + section + "'; the section is ignored");
   from->source = std::move(*entities);
   return Status::Ok();
 }
@@ -118,7 +118,7 @@ Result<statistics::LedgerTotals> ControlTotals(const Options& options, From* fro
   };
   auto totals = attempt(false);
   if (totals.ok() || totals.status().code() != StatusCode::kCorrupted) return totals;
-  Warn("the sums that were kept of the ledger do not fit; the whole ledger is read");
+  Warn("the stored sums of the ledger do not match; reading the whole ledger");
   return attempt(true);
 }
 
@@ -131,13 +131,13 @@ Status CheckProject(const Options& options, const settings::RunSettings& setting
   std::set<std::uint32_t> known = source.projects();
   for (const settings::ProjectEntry& entry : settings.projects) known.insert(entry.id.value);
   if (known.empty() || known.contains(options.project)) {
-    Warn("no event has told anything of project " + std::to_string(options.project) + " yet");
+    Warn("no events of project " + std::to_string(options.project) + " have been processed yet");
     return Status::Ok();
   }
   std::string list;
   for (const std::uint32_t id : known) list += (list.empty() ? "" : ", ") + std::to_string(id);
-  return Status::NotFound("there is no project " + std::to_string(options.project) + "; known are " + list +
-                          ": say which with --project. Nothing was written");
+  return Status::NotFound("unknown project " + std::to_string(options.project) + "; known projects: " + list +
+                          ". Set --project to one of them. No files were written");
 }
 
 Status OpenPipeline(const Options& options, const statistics::Settings& settings, From* from,
@@ -195,7 +195,8 @@ int Export(const Options& options) {
   }
   PrintOutputs(outcome->manifest.outputs, outcome->manifest.base.has_value());
   std::printf("published as %s", outcome->directory.c_str());
-  if (!outcome->old_directory.empty()) std::printf("; what was there is %s", outcome->old_directory.c_str());
+  if (!outcome->old_directory.empty())
+    std::printf("; the previous export is now %s", outcome->old_directory.c_str());
   std::printf("\n");
   return kExitOk;
 }
@@ -226,8 +227,8 @@ int Again(const Options& options) {
     if (code == kExitOk) {
       log.Info("exported");
     } else {
-      log.Error(code == kExitBusy ? "the export has failed; it is tried again in a minute"
-                                  : "the export has failed; the next one is tried in its time",
+      log.Error(code == kExitBusy ? "export failed; retrying in one minute"
+                                  : "export failed; waiting for the next scheduled export",
                 {{"exit_code", code}});
     }
   }
@@ -237,7 +238,8 @@ int Run(const Options& options) {
   if (options.nice > 0) LowerThreadPriority(options.nice);
   if (!options.read.empty()) return Read(options);
   if (options.spec.empty())
-    return TellError(Status::InvalidArgument("--spec says what to export (or --read what to read back)"));
+    return TellError(Status::InvalidArgument(
+        "set --spec to the outputs to export, or --read to the directory to read back"));
   return options.schedule.empty() ? Export(options) : Again(options);
 }
 
@@ -245,63 +247,68 @@ int Run(const Options& options) {
 
 void AddExport(Program& program) {
   AddVerb<Options>(
-      program, "export", "Writes statistics files, as BOINC's db_dump does",
+      program, "export", "Writes statistics files in the format of BOINC's db_dump",
       [](CLI::App& verb, Options& options) {
         AddDataPlace(verb, options.place);
         verb.add_option("--project", options.project, "number of the project")
             ->type_name("P")
             ->capture_default_str();
         verb.add_option("--entities", options.entities,
-                        "users, hosts, teams and all else, as JSON, in place of a pipeline")
+                        "entities (users, hosts, teams and all other tables) as JSON, instead of a pipeline")
             ->type_name("FILE");
-        verb.add_option("--spec", options.spec, "which files: a db_dump.xml")->type_name("FILE");
-        verb.add_option("--setting", options.settings,
-                        "as in the project's configuration: user_country, user_url (both on when not said), "
-                        "credit_by_app, statsexport_enabled; 0 or 1. May be said several times")
+        verb.add_option("--spec", options.spec, "specification of the outputs: a db_dump.xml")
+            ->type_name("FILE");
+        verb.add_option(
+                "--setting", options.settings,
+                "a setting of the project's configuration: user_country, user_url (both default to 1), "
+                "credit_by_app, statsexport_enabled; repeatable")
             ->type_name("NAME=0|1")
             ->allow_extra_args(false);
-        verb.add_flag("--strict-xml", options.strict_xml, "repair what BOINC writes ill-formed");
-        verb.add_option("--now", options.now,
-                        "the time that the files tell, UNIX seconds; without it the clock's")
+        verb.add_flag("--strict-xml", options.strict_xml,
+                      "write well-formed XML where BOINC's output is ill-formed");
+        verb.add_option("--now", options.now, "time in the files, UNIX seconds (default: the current time)")
             ->type_name("T");
-        verb.add_option("--out", options.job.out, "where to; without it the spec's <final_output_dir>")
+        verb.add_option("--out", options.job.out, "output directory (default: the spec's <final_output_dir>)")
             ->type_name("DIR");
-        verb.add_option("--archive", options.job.archive,
-                        "where what was there goes; without it the spec's <archive_dir>, or beside --out")
+        verb.add_option(
+                "--archive", options.job.archive,
+                "directory for the previous export (default: the spec's <archive_dir>, or beside --out)")
             ->type_name("DIR");
         verb.add_flag("--delete-old", options.job.delete_old,
-                      "delete what was there, in place of renaming it");
-        verb.add_option("--threads", options.job.threads, "that write and compress; changes no byte")
+                      "delete the previous export instead of renaming it");
+        verb.add_option("--threads", options.job.threads,
+                        "threads that write and compress; the output does not depend on the number")
             ->type_name("N")
             ->check(CLI::Range(1, 64))
             ->capture_default_str();
-        verb.add_option("--nice", options.nice,
-                        "how far it steps back where processors are short, as nice(1) has it")
+        verb.add_option(
+                "--nice", options.nice,
+                "nice value of the process, as in nice(1); a higher value yields more to other processes")
             ->type_name("N")
             ->check(CLI::Range(0, 19))
             ->capture_default_str();
-        verb.add_option(
-                "--incremental-from", options.job.incremental_from,
-                "write only what has changed since this export; an incremental one follows the full one and "
-                "those between: FULL FIRST SECOND")
+        verb.add_option("--incremental-from", options.job.incremental_from,
+                        "write only the changes since this export; to follow incremental exports, give the "
+                        "full export and all incremental ones in order: FULL FIRST SECOND")
             ->type_name("DIR...");
         verb.add_option(
                 "--schedule", options.schedule,
-                "again and again, until it is told to stop: each day at a time (UTC) as 03:30, or at once and\n"
-                "then in every 24h, 30m, 90s")
+                "export repeatedly until SIGTERM: daily at a time (UTC) such as 03:30, or immediately and then\n"
+                "at an interval such as 24h, 30m, 90s")
             ->type_name("WHEN")
             ->excludes("--now");
-        verb.add_option("--read", options.read, "read an export back, and compare it with its manifest")
+        verb.add_option("--read", options.read, "read an export back and compare the files with the manifest")
             ->type_name("DIR");
-        verb.add_option("--then", options.then, "with the incremental ones that follow it, in their order")
+        verb.add_option("--then", options.then, "incremental exports that follow --read, in order")
             ->type_name("DIR...");
-        verb.add_flag("--json", options.json, "the summary as JSON");
+        verb.add_flag("--json", options.json, "print the summary as JSON");
         verb.footer(
-            "All files appear at once: they are written into DIR.partial, and exchanged with what is there,\n"
-            "which is renamed with the time. manifest.json has the checksums of the files and the sums of all\n"
-            "records; docs/guides/statistics-files.md describes it.\n"
-            "Exit code 1: what was read back differs.\n\n"
-            "Of a pipeline that runs it exports what its states were some seconds ago, and takes no turn of it.\n\n"
+            "All files appear at once: the export is written to DIR.partial, then exchanged with the previous\n"
+            "export, which is renamed with the time. manifest.json has the checksums of the files and the sums of\n"
+            "all records; docs/guides/statistics-files.md describes the manifest.\n"
+            "Exit code 1: files that were read back differ.\n\n"
+            "While a pipeline runs, the export uses a snapshot of its state, some seconds old, and does not block\n"
+            "the pipeline.\n\n"
             "Examples:  cobblestone export --config cobblestone.yaml --spec db_dump.xml --out html/stats\n"
             "           cobblestone export --config cobblestone.yaml --spec db_dump.xml --out html/stats_new \\\n"
             "               --incremental-from html/stats\n"

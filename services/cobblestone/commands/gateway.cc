@@ -66,9 +66,8 @@ int Run(const Options& options) {
   if (settings->backend == settings::Backend::kKafka) return RunOnKafka(*settings);
   std::error_code ignored;  // a directory that cannot be accessed counts as absent
   if (!std::filesystem::exists(settings->data_directory + "/log", ignored))
-    return TellError(
-        Status::NotFound("there is no data directory " + settings->data_directory +
-                         "; name it with --data or --config, or make one with `cobblestone ingest`"));
+    return TellError(Status::NotFound("no data directory " + settings->data_directory +
+                                      "; set --data or --config, or create one with `cobblestone ingest`"));
   const StopSignals signals;
   RunLog log(settings->log);
   const auto engine =
@@ -76,8 +75,8 @@ int Run(const Options& options) {
   if (engine.status().code() == StatusCode::kFenced)
     return TellError(
         Status::Fenced(engine.status().message() +
-                       "; what runs there serves the page itself: `cobblestone run --listen HOST:PORT`, or "
-                       "gateway.listen in its configuration"));
+                       "; the running pipeline can serve the page itself: use `cobblestone run --listen "
+                       "HOST:PORT`, or gateway.listen in its configuration"));
   if (!engine.ok()) return TellError(engine.status());
   EngineMetrics metrics(**engine);
   const auto scraped = ServeMetrics(*settings, metrics, log);
@@ -96,19 +95,23 @@ int Run(const Options& options) {
 void AddGateway(Program& program) {
   AddVerb<Options>(
       program, "gateway",
-      "Serves the web page and the HTTP API of a deployment on Kafka, or of a directory on which no pipeline runs",
+      "Serves the web page and the HTTP API of a deployment on Kafka, or of a data directory "
+      "without a running pipeline",
       [](CLI::App& verb, Options& options) {
         AddDataPlace(verb, options.place);
         verb.add_option(
                 "--listen", options.listen,
-                "where; stands above the configuration's gateway.listen. Without both: 127.0.0.1:8080")
+                "address to listen on; overrides gateway.listen of the configuration (default without "
+                "both: 127.0.0.1:8080)")
             ->type_name("HOST:PORT");
         verb.footer(
-            "Serves a data directory that no pipeline runs on: answers, but no ingest. A running pipeline serves\n"
-            "both with `cobblestone run --listen HOST:PORT`. Tokens and rights: docs/operations/security.md.\n"
-            "metrics.listen is the address for Prometheus (deploy/monitoring). SIGTERM or SIGINT ends it.\n\n"
-            "On Kafka it follows the checkpoints of all slots (gateway.follow) and has indexes of the ledger of its\n"
-            "own, under `view` in its data directory; it takes events in, and there may be any number of it.\n\n"
+            "With a data directory: no pipeline may run on the directory, and the gateway is read-only. A running\n"
+            "pipeline serves queries and ingest with `cobblestone run --listen HOST:PORT`. Tokens and rights:\n"
+            "docs/operations/security.md. metrics.listen is the address for Prometheus (deploy/monitoring).\n"
+            "SIGTERM or SIGINT stops the gateway.\n\n"
+            "On Kafka: the gateway follows the checkpoints or commits of all slots (gateway.follow) and keeps its\n"
+            "own indexes of the ledger in `view` in its data directory. The gateway ingests events. Any number of\n"
+            "gateways can run.\n\n"
             "Example:  cobblestone gateway --data cobblestone-data --listen 127.0.0.1:8080");
       },
       Run);

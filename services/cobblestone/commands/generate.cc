@@ -38,7 +38,7 @@ void AddOptions(CLI::App& verb, Options& options) {
   GenerateOptions& traffic = options.traffic;
   verb.add_option(
       "FILE", options.file,
-      "where to: .jsonl, .pb, with .gz or .zst behind it; - or nothing: standard output, JSON Lines");
+      "output file: .jsonl or .pb, optionally with .gz or .zst (default: -, JSON Lines to standard output)");
   const auto number = [&](const char* name, auto& value, const char* what, const char* group) {
     verb.add_option(name, value, what)->capture_default_str()->type_name("N")->group(group);
   };
@@ -48,68 +48,72 @@ void AddOptions(CLI::App& verb, Options& options) {
   const auto time = [&](const char* name, double& value, const char* what) {
     verb.add_option(name, value, what)->capture_default_str()->type_name("S")->group("Time");
   };
-  number("--seed", traffic.seed, "same seed and options: same bytes", "Size");
-  number("--results", traffic.results, "validated in time; failed and late ones come on top", "Size");
+  number("--seed", traffic.seed, "seed; the same seed and options give the same bytes", "Size");
+  number("--results", traffic.results, "results validated in time, without failed and late results", "Size");
   number("--hosts", traffic.hosts, "hosts", "Size");
-  number("--users", traffic.users, "users; 0: two for three hosts", "Size");
-  number("--teams", traffic.teams, "teams; 0: one for ten users", "Size");
+  number("--users", traffic.users, "users; 0: two for every three hosts", "Size");
+  number("--teams", traffic.teams, "teams; 0: one for every ten users", "Size");
   number("--project", traffic.project, "number of the project", "Size");
 
   number("--apps", traffic.apps, "apps", "Work");
-  verb.add_option("--policy", traffic.policies, "of the apps, in turn: repeat it for several")
+  verb.add_option("--policy", traffic.policies, "policies of the apps, in turn; repeatable")
       ->allow_extra_args(false)
       ->capture_default_str()
       ->type_name("NAME")
       ->group("Work");
-  number("--versions", traffic.versions, "of each app; three in eight are for GPUs", "Work");
-  number("--replication", traffic.replication, "results for each workunit", "Work");
+  number("--versions", traffic.versions, "versions of each app; three in eight are for GPUs", "Work");
+  number("--replication", traffic.replication, "results per workunit", "Work");
   share("--gpu-hosts", traffic.gpu_hosts, "hosts with a GPU", "Work");
-  share("--anonymous-hosts", traffic.anonymous_hosts, "hosts with applications of their own", "Work");
-  share("--ownerless-hosts", traffic.ownerless_hosts, "hosts that belong to nobody", "Work");
-  share("--errors", traffic.errors, "results that first fail on another host", "Work");
-  share("--timeouts", traffic.timeouts, "results that first time out on another host", "Work");
-  share("--invalid", traffic.invalid, "results that are not valid", "Work");
-  share("--inconclusive", traffic.inconclusive, "workunits at which the validator must look twice", "Work");
-  share("--late", traffic.late, "workunits with one more result after they are decided", "Work");
-  share("--cheats", traffic.cheats, "results that claim thirty times their time", "Work");
+  share("--anonymous-hosts", traffic.anonymous_hosts, "hosts with anonymous platform applications", "Work");
+  share("--ownerless-hosts", traffic.ownerless_hosts, "hosts without an owner", "Work");
+  share("--errors", traffic.errors, "results that fail on another host first", "Work");
+  share("--timeouts", traffic.timeouts, "results that time out on another host first", "Work");
+  share("--invalid", traffic.invalid, "invalid results", "Work");
+  share("--inconclusive", traffic.inconclusive, "workunits that need a second validation", "Work");
+  share("--late", traffic.late, "workunits with one more result after the decision", "Work");
+  share("--cheats", traffic.cheats, "results that report thirty times their run time", "Work");
 
-  share("--out-of-order", traffic.out_of_order, "validations that come before their completion", "Delivery");
-  share("--duplicates", traffic.duplicates, "events that come twice, byte by byte", "Delivery");
-  share("--conflicts", traffic.conflicts, "events that come twice, with other contents", "Delivery");
-  share("--lost", traffic.lost, "events that never come", "Delivery");
-  share("--bad-lines", traffic.bad_lines, "lines that must be refused, for each result", "Delivery");
+  share("--out-of-order", traffic.out_of_order, "validations delivered before their completion", "Delivery");
+  share("--duplicates", traffic.duplicates, "events delivered twice with the same bytes", "Delivery");
+  share("--conflicts", traffic.conflicts, "events delivered twice with different contents", "Delivery");
+  share("--lost", traffic.lost, "events that are never delivered", "Delivery");
+  share("--bad-lines", traffic.bad_lines, "invalid lines per result", "Delivery");
   verb.add_flag_callback(
           "--no-members", [&traffic] { traffic.members = false; },
-          "only results: no catalogue, teams, users, hosts before them")
+          "results only, without events of the catalogue, teams, users and hosts")
       ->group("Delivery");
-  verb.add_flag("--dispatches", traffic.dispatches, "an event for each result that is sent to a host")
+  verb.add_flag("--dispatches", traffic.dispatches, "an event for each dispatch of a result to a host")
       ->group("Delivery");
-  number("--trickles", traffic.trickles, "messages of each result while it runs; needs --dispatches",
+  number("--trickles", traffic.trickles, "trickle messages of each running result; needs --dispatches",
          "Delivery");
-  share("--bad-trickles", traffic.bad_trickles, "of them late, repeated, lost, rewound, forged or wrong",
+  share("--bad-trickles", traffic.bad_trickles,
+        "trickles that are late, repeated, lost, rewound, forged or wrong", "Delivery");
+  share("--machines", traffic.machines, "hosts with estimated credit reported by an account manager",
         "Delivery");
-  share("--machines", traffic.machines, "hosts that an account manager reports estimated credit of",
-        "Delivery");
-  number("--reports", traffic.reports, "of each such machine, evenly over the time", "Delivery");
+  number("--reports", traffic.reports, "reports of each machine, evenly spread over the time", "Delivery");
   share("--bad-reports", traffic.bad_reports,
-        "of them late, repeated, lost, of counters begun anew, beyond all limits or wrong", "Delivery");
-  share("--team-changes", traffic.team_changes, "users that change their team now and then", "Delivery");
-  share("--owner-changes", traffic.owner_changes, "hosts that change their owner now and then", "Delivery");
+        "reports that are late, repeated, lost, with restarted counters, beyond all limits or wrong",
+        "Delivery");
+  share("--team-changes", traffic.team_changes, "users that change teams", "Delivery");
+  share("--owner-changes", traffic.owner_changes, "hosts that change owners", "Delivery");
 
-  time("--start-time", traffic.start_time, "of the first result, UNIX seconds");
-  time("--span", traffic.span, "seconds of event time from the first result sent to the last one back");
-  time("--tick-period", traffic.tick_period, "seconds between tick events; 0: none, the pipeline makes them");
-  time("--delay-bound", traffic.delay_bound, "seconds, of every app");
-  time("--result-window", traffic.result_window, "seconds, of every app; 0: the rule");
-  verb.add_flag("--quiet", options.quiet, "no progress");
+  time("--start-time", traffic.start_time, "time of the first result, UNIX seconds");
+  time("--span", traffic.span,
+       "seconds of event time from the first result sent to the last result returned");
+  time("--tick-period", traffic.tick_period,
+       "seconds between tick events; 0: no ticks in the file (the pipeline creates ticks)");
+  time("--delay-bound", traffic.delay_bound, "delay bound of every app, seconds");
+  time("--result-window", traffic.result_window,
+       "result window of every app, seconds; 0: the default of the rules");
+  verb.add_flag("--quiet", options.quiet, "do not show progress");
 }
 
 }  // namespace
 
 void AddGenerate(Program& program) {
-  CLI::App* verb =
-      AddVerb<Options>(program, "generate",
-                       "Writes synthetic traffic of a project, for trials and load tests", AddOptions, Run);
+  CLI::App* verb = AddVerb<Options>(program, "generate",
+                                    "Generates synthetic traffic of a project, for trials and load tests",
+                                    AddOptions, Run);
   verb->footer(
       "Examples:  cobblestone generate --results 100000 --hosts 5000 traffic.pb.zst\n"
       "           cobblestone generate --bad-lines 0.01 | cobblestone ingest --source try --data try");

@@ -27,15 +27,15 @@ int Run(const Options& options) {
 void AddHostVersion(Program& program) {
   AddVerb<Options>(
       program, "host-version",
-      "Shows what is known of a host with an app version: speed, turnaround, reliability",
+      "Shows the statistics of a host with an app version: speed, turnaround, reliability",
       [](CLI::App& verb, Options& options) {
-        verb.add_option("HOST", options.host, "the host's number")->required();
-        verb.add_option(
-                "VERSION", options.version,
-                "the app version's number; of the anonymous platform -2 CPU, -3 NVIDIA, -4 AMD, -5 Intel, "
-                "-6 Apple GPU")
+        verb.add_option("HOST", options.host, "number of the host")->required();
+        verb.add_option("VERSION", options.version,
+                        "number of the app version; for the anonymous platform -2 CPU, -3 NVIDIA, -4 AMD, -5 "
+                        "Intel, -6 Apple GPU")
             ->required();
-        verb.add_option("--app", options.app, "which app: needed for the anonymous platform")->type_name("A");
+        verb.add_option("--app", options.app, "number of the app; needed for the anonymous platform")
+            ->type_name("A");
         AddQueryOptions(verb, options.query);
         verb.footer(
             "Examples:  cobblestone host-version 17 4\n"

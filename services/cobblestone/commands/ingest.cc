@@ -41,10 +41,10 @@ Result<std::unique_ptr<EventStream>> OpenSource(const Options& options) {
   const ProjectId project(options.project);
   if (options.format.empty()) {
     if (!options.trickle_format.empty())
-      return Status::InvalidArgument(std::string("--trickle-format is for --format ") + kTrickleXml);
+      return Status::InvalidArgument(std::string("--trickle-format requires --format ") + kTrickleXml);
     if (options.host != 0 || options.received || options.variety || !options.file_name.empty())
       return Status::InvalidArgument(
-          std::string("--host, --received, --variety and --file-name are for --format ") + kTrickleXml);
+          std::string("--host, --received, --variety and --file-name require --format ") + kTrickleXml);
     auto file = EventFile::Open(options.file, {.project = project});
     if (!file.ok()) return file.status();
     return std::unique_ptr<EventStream>(std::move(*file));
@@ -100,19 +100,19 @@ json SummaryJson(const IngestOptions& options, const IngestSummary& summary, con
 void PrintSummary(const IngestOptions& options, const IngestSummary& summary, const Refusals& refusals,
                   double seconds) {
   const double rate = seconds > 0 ? static_cast<double>(summary.events) / seconds : 0;
-  std::printf("%s (%s): %s events taken in, %s results among them, in %.1f s (%s events/s)\n",
+  std::printf("%s (%s): %s events ingested, %s of them results, in %.1f s (%s events/s)\n",
               options.source.c_str(), std::string(EventFormatName(summary.format)).c_str(),
               WithCommas(summary.events).c_str(), WithCommas(summary.completions).c_str(), seconds,
               WithCommas(static_cast<std::uint64_t>(rate)).c_str());
   if (summary.shorter) {
-    std::printf("nothing new: of this source %s lines have been taken in before, and the file is shorter\n",
+    std::printf("no new lines: %s lines of this source were already ingested, and the file is shorter\n",
                 WithCommas(summary.known).c_str());
   } else if (summary.known > 0) {
-    std::printf("%s lines had been taken in before and were left out%s\n", WithCommas(summary.known).c_str(),
-                summary.lines == 0 ? "; nothing is new" : "");
+    std::printf("%s lines were already ingested, skipped%s\n", WithCommas(summary.known).c_str(),
+                summary.lines == 0 ? "; no new lines" : "");
   }
   if (summary.bad > 0) {
-    std::printf("%s lines are no events and were refused:\n", WithCommas(summary.bad).c_str());
+    std::printf("%s lines are not events and were refused:\n", WithCommas(summary.bad).c_str());
     for (const BadLine& bad : summary.bad_lines)
       std::printf("  line %llu: %s\n", static_cast<unsigned long long>(bad.line),
                   TerminalText(bad.problem).c_str());
@@ -133,8 +133,7 @@ int Run(const Options& options) {
   }
   if (options.source.empty() && options.file == "-") {
     return TellError(Status::InvalidArgument(
-        "standard input has no name by which it would be known when it is sent again: give it one with "
-        "--source NAME"));
+        "standard input has no name that identifies the source: set one with --source NAME"));
   }
   if (options.lockstep) ingest.lockstep = true;
   auto events = OpenSource(options);
@@ -188,59 +187,58 @@ void AddIngest(Program& program) {
   AddVerb<Options>(
       program, "ingest", "Ingests a file of events, exactly once",
       [](CLI::App& verb, Options& options) {
-        verb.add_option("FILE", options.file, "events; - or nothing: standard input");
+        verb.add_option("FILE", options.file, "file of events (default: -, standard input)");
         AddDataPlace(verb, options.place);
         verb.add_option(
                 "--source", options.source,
-                "the name under which the file is known when it is sent again; without it the file's own")
+                "name of the source, which identifies the file when it is sent again (default: the file's name)")
             ->type_name("NAME");
         verb.add_option("--format", options.format,
-                        "what cannot be told from the contents: trickle-xml, trickle messages as BOINC's "
-                        "scheduler stores them (services/boinc/README.md); FILE may be a folder then")
+                        "format that cannot be detected from the contents: trickle-xml, trickle messages as "
+                        "stored by BOINC's scheduler (services/boinc/README.md); FILE can be a folder")
             ->type_name("NAME")
             ->check(CLI::IsMember({kTrickleXml}));
         verb.add_option(
                 "--trickle-format", options.trickle_format,
-                "what the elements of trickle messages are, by variety (examples/trickles.yaml); without "
-                "it: ts is steps, cp, cpu_time and cputime are cpu_time, elapsed_time and fraction_done "
-                "are what they say, and run_time and runtime are refused")
+                "meaning of the elements of trickle messages, by variety, as in examples/trickles.yaml "
+                "(default: ts is steps; cp, cpu_time and cputime are cpu_time; elapsed_time and "
+                "fraction_done keep their names; run_time and runtime are refused)")
             ->type_name("FILE");
-        verb.add_option("--host", options.host,
-                        "of trickle messages whose file holds the body and nothing else: whose they are")
+        verb.add_option("--host", options.host, "host of trickle messages, for files that hold only the body")
             ->type_name("H")
             ->check(CLI::PositiveNumber);
-        verb.add_option("--received", options.received,
-                        "of such: when they came, UNIX s; without it when the file was last written")
+        verb.add_option(
+                "--received", options.received,
+                "arrival time of such messages, UNIX seconds (default: the modification time of the file)")
             ->type_name("TIME")
             ->check(CLI::PositiveNumber);
         verb.add_option("--variety", options.variety,
-                        "of such: their variety, where the body does not say it")
+                        "variety of such messages, if the body does not contain the variety")
             ->type_name("NAME");
         verb.add_option(
                 "--file-name", options.file_name,
-                "of such: what their files' names say, as in 'h{host}_{received}_{variety}.xml'; also "
-                "{id}, and * for anything")
+                "pattern of the file names of such messages, as in 'h{host}_{received}_{variety}.xml'; "
+                "{id} and * (any text) are also allowed")
             ->type_name("FORM");
-        verb.add_flag(
-            "--lockstep", options.lockstep,
-            "drain everything at each tick and each change of the catalogue: the same grants as `replay`, "
-            "more slowly. Golden files always are taken in so");
+        verb.add_flag("--lockstep", options.lockstep,
+                      "drain the pipeline at each tick and each catalogue change: the same grants as "
+                      "`replay`, more slowly; always on for golden files");
         verb.add_flag("--no-wait", options.no_wait,
-                      "end when all is durable in the log, without a look at what became of it");
+                      "return when all events are durable in the log, without waiting for the refusals");
         verb.add_option("--project", options.project,
-                        "of golden files and trickle messages, which name no project")
+                        "number of the project, for golden files and trickle messages")
             ->type_name("P")
             ->capture_default_str();
-        verb.add_flag("--json", options.as_json, "the summary as JSON, and no progress");
+        verb.add_flag("--json", options.as_json, "print the summary as JSON, without progress");
         verb.footer(
-            "Goes through the program that runs on the data directory, or opens the directory itself.\n"
-            "Formats, told from the contents: JSON Lines (one event a line, the JSON mapping of\n"
-            "schemas/events.proto), length-delimited protobuf, and the golden format of tests/golden;\n"
+            "Events go to the running pipeline of the data directory. Without a running pipeline, the command opens\n"
+            "the directory itself. Formats are detected from the contents: JSON Lines (one event a line, the JSON\n"
+            "mapping of schemas/events.proto), length-delimited protobuf, and the golden format of tests/golden;\n"
             "each plain, gzip or zstd.\n\n"
-            "Sent again, whole or grown, a file adds only what is new: lines are counted, and a hash over\n"
-            "them says whether they are the same. Broken off at any point, it may be sent again.\n"
-            "What cannot be read and what is refused is told by line and kept (`cobblestone refused`);\n"
-            "exit code 1 then, although everything else was taken in.\n\n"
+            "A file that is sent again adds only its new lines: lines are counted, and a hash over the lines detects\n"
+            "changes. Run the command again after an interruption.\n"
+            "Unreadable lines and refused events are reported with their line numbers and stored (`cobblestone\n"
+            "refused`). The exit code is then 1, although all other events were ingested.\n\n"
             "Examples:  cobblestone ingest events.jsonl.gz --config cobblestone.yaml\n"
             "           cobblestone ingest msg_from_host.tsv --format trickle-xml --trickle-format trickles.yaml\n"
             "           cobblestone ingest bodies/ --format trickle-xml --variety orig --file-name '{host}_{received}.xml'\n"

@@ -20,12 +20,14 @@ int Run(const Options& options) {
   const auto to = settings::LoadRunSettings(options.to);
   if (!to.ok()) return TellError(to.status());
   if (from->partitions != to->partitions)
-    return TellError(Status::InvalidArgument("both must have the same number of partitions: " + options.from +
-                                             " has " + std::to_string(from->partitions) + ", " + options.to +
-                                             " has " + std::to_string(to->partitions)));
-  if (from->order != to->order) return TellError(Status::InvalidArgument("both must have the same `order`"));
+    return TellError(Status::InvalidArgument(
+        "both deployments must have the same number of partitions: " + options.from + " has " +
+        std::to_string(from->partitions) + ", " + options.to + " has " + std::to_string(to->partitions)));
+  if (from->order != to->order)
+    return TellError(Status::InvalidArgument("both deployments must have the same `order`"));
   if (from->backend == to->backend)
-    return TellError(Status::InvalidArgument("one of the two must have backend: kafka, the other embedded"));
+    return TellError(Status::InvalidArgument(
+        "one configuration must have `backend: kafka`, the other `backend: embedded`"));
   Progress progress("records", false);
   const MigrateOptions migrate{
       .checkpoint = !options.from_the_beginning,
@@ -36,15 +38,15 @@ int Run(const Options& options) {
       .report = TellOpening};
   const bool to_kafka = to->backend == settings::Backend::kKafka;
   if (to_kafka && options.from_the_beginning)
-    return TellError(
-        Status::InvalidArgument("--from-the-beginning is for the way from Kafka; --from is embedded"));
+    return TellError(Status::InvalidArgument(
+        "--from-the-beginning requires a --from deployment on Kafka; --from is embedded"));
   auto counts =
       to_kafka ? MigrateToKafka(*from, *to, migrate) : MigrateToEmbedded(*from, to->data_directory, migrate);
   progress.Finish();
   if (!counts.ok()) return TellError(counts.status());
   const std::string where =
       to_kafka ? "on " + to->kafka.bootstrap + ", prefix " + to->kafka.prefix : "in " + to->data_directory;
-  std::printf("%s records, the state of %s commits and %llu sources are %s\n",
+  std::printf("migrated: %s records, the state of %s commits and %llu sources are %s\n",
               WithCommas(counts->records).c_str(), WithCommas(counts->commits).c_str(),
               static_cast<unsigned long long>(counts->sources), where.c_str());
   return kExitOk;
@@ -56,20 +58,19 @@ void AddMigrate(Program& program) {
   AddVerb<Options>(
       program, "migrate", "Moves a deployment between one machine and Kafka, with its whole history",
       [](CLI::App& verb, Options& options) {
-        verb.add_option("--from", options.from, "configuration of the deployment that there is")
+        verb.add_option("--from", options.from, "configuration of the existing deployment")
             ->type_name("FILE")
             ->required();
-        verb.add_option("--to", options.to, "configuration of the one that is to be")
+        verb.add_option("--to", options.to, "configuration of the new deployment")
             ->type_name("FILE")
             ->required();
-        verb.add_flag(
-            "--from-the-beginning", options.from_the_beginning,
-            "from Kafka: execute everything again from the first commit on, and compare every fingerprint");
+        verb.add_flag("--from-the-beginning", options.from_the_beginning,
+                      "from Kafka: re-execute all commits from the first one, and compare every fingerprint");
         verb.footer(
-            "Nothing may run on either. Ledger, inputs, state and how far each source was taken in are\n"
-            "copied as they are; what was there stays there until you delete it. The topics of a deployment on\n"
-            "Kafka must be made before (`cobblestone topics create`) and empty; a move that is broken off is\n"
-            "begun anew, on empty topics again.\n\n"
+            "No process may run on either deployment. Ledger, inputs, state and the positions of all sources are\n"
+            "copied unchanged; the old deployment stays until you delete it. The topics of a deployment on Kafka\n"
+            "must exist (`cobblestone topics create`) and be empty. After an interruption, start the migration again\n"
+            "with empty topics.\n\n"
             "Examples:  cobblestone migrate --from one-machine.yaml --to kafka.yaml\n"
             "           cobblestone migrate --from kafka.yaml --to one-machine.yaml");
       },

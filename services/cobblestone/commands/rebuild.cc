@@ -27,12 +27,12 @@ int MakeStates(Rebuild& rebuild, const std::vector<std::uint32_t>& slots) {
     progress.Finish();
     if (!rebuilt.ok()) return TellError(rebuilt.status());
     if (rebuilt->sequence == 0)
-      std::printf("slot %u: nothing is committed for it on the cluster; its state on this machine is gone\n",
+      std::printf("slot %u: the cluster has no commits of this slot; its state on this machine was deleted\n",
                   k);
     else
       std::printf(
-          "slot %u: made again as of commit %s: %s rows from the checkpoint, %s commits executed again, every "
-          "fingerprint equal\n",
+          "slot %u: rebuilt as of commit %s: %s rows from the checkpoint, %s commits "
+          "re-executed, every fingerprint equal\n",
           k, WithCommas(rebuilt->sequence).c_str(), WithCommas(rebuilt->rows).c_str(),
           WithCommas(rebuilt->reexecuted).c_str());
   }
@@ -46,13 +46,13 @@ int TakeJournals(Rebuild& rebuild, const std::vector<std::uint32_t>& slots) {
     const std::string sequence = WithCommas((*taken)[i].sequence);
     switch ((*taken)[i].what) {
       case JournalTaken::What::kNothing:
-        std::printf("slot %u: nothing was ever written for it; left as it is\n", slots[i]);
+        std::printf("slot %u: the journal is empty; unchanged\n", slots[i]);
         break;
       case JournalTaken::What::kCommitted:
-        std::printf("slot %u: the group knows commit %s; left as it is\n", slots[i], sequence.c_str());
+        std::printf("slot %u: the group already has commit %s; unchanged\n", slots[i], sequence.c_str());
         break;
       case JournalTaken::What::kTaken:
-        std::printf("slot %u: goes on behind commit %s, the last in its journal\n", slots[i],
+        std::printf("slot %u: continues after commit %s, the last in its journal\n", slots[i],
                     sequence.c_str());
         break;
     }
@@ -65,7 +65,8 @@ int Run(const Options& options) {
   if (!settings.ok()) return TellError(settings.status());
   if (settings->backend != settings::Backend::kKafka)
     return TellError(Status::InvalidArgument(
-        "rebuild is for deployments on Kafka; the embedded log makes damaged states again by itself (`cobblestone run`)"));
+        "rebuild is for deployments on Kafka; with the embedded log, `cobblestone run` "
+        "rebuilds damaged states by itself"));
   if (!options.instance.empty()) settings->kafka.instance = options.instance;
   if (auto role = RoleNamed(*settings, options.stage); role.ok())
     settings = std::move(role);
@@ -77,8 +78,8 @@ int Run(const Options& options) {
     for (std::uint32_t k = 0; k < count; ++k) slots.push_back(k);
   for (const std::uint32_t k : slots)
     if (k >= count)
-      return TellError(Status::NotFound("there is no slot " + std::to_string(k) + "; they go from 0 to " +
-                                        std::to_string(count - 1) +
+      return TellError(Status::NotFound("unknown slot " + std::to_string(k) +
+                                        "; slots are numbered from 0 to " + std::to_string(count - 1) +
                                         (options.stage.empty() ? ", the coordinator's" : "")));
   auto rebuild = Rebuild::Open(*settings, TellOpening);
   if (!rebuild.ok()) return TellError(rebuild.status());
@@ -89,25 +90,27 @@ int Run(const Options& options) {
 
 void AddRebuild(Program& program) {
   AddVerb<Options>(
-      program, "rebuild", "On Kafka: restores the state of slots on this machine, or shows where they stand",
+      program, "rebuild",
+      "On Kafka: rebuilds the state of slots on this machine, or restores their lost offsets",
       [](CLI::App& verb, Options& options) {
-        verb.add_option("SLOT", options.slots, "slots; without any all of them");
+        verb.add_option("SLOT", options.slots, "slots to rebuild (default: all)");
         AddDataPlace(verb, options.place);
         verb.add_option("--instance", options.instance,
-                        "whose state; stands above the configuration's kafka.instance")
+                        "name of the worker; overrides kafka.instance of the configuration")
             ->type_name("NAME");
-        verb.add_option("--stage", options.stage, "where kafka.slots is by_stage: whose slots")
+        verb.add_option("--stage", options.stage, "stage of the slots, if kafka.slots is by_stage")
             ->type_name("STAGE")
             ->check(CLI::IsMember(std::vector<std::string>(std::begin(settings::kStageNames),
                                                            std::end(settings::kStageNames))));
-        verb.add_flag("--journal", options.journal,
-                      "the group's offsets are gone (it was away for longer than the brokers keep them, or\n"
-                      "was deleted): takes the end of each journal as the truth and commits it. All workers\n"
-                      "must be stopped; what the group still knows stays as it is");
+        verb.add_flag(
+            "--journal", options.journal,
+            "the consumer group's offsets were deleted (for example by the brokers' retention): commit the end\n"
+            "of each journal as the slot's offset. All workers must be stopped; offsets that still exist stay\n"
+            "unchanged");
         verb.footer(
-            "Without --journal: the state on this machine is made again from the checkpoint and the journal,\n"
-            "every fingerprint compared, and then takes the place of what was there. The worker that has it\n"
-            "must be stopped, others may go on. Nothing on the cluster is changed.\n\n"
+            "Without --journal: the state on this machine is rebuilt from the checkpoint and the journal. Every\n"
+            "fingerprint is compared, then the rebuilt state replaces the old one. The worker that owns the state\n"
+            "must be stopped; other workers may run. The cluster is not changed.\n\n"
             "Example:  cobblestone rebuild 3 --config kafka.yaml");
       },
       Run);

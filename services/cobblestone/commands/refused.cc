@@ -37,7 +37,7 @@ int Resubmit(const OneOptions& options) {
       {.path = "/refused/resubmit", .parameters = {{"offset", std::to_string(options.number)}}},
       [&](const nlohmann::json&) {
         return "refused record " + std::to_string(options.number) +
-               " was given to the pipeline once more; if it is refused again, it is at the end of "
+               " was resubmitted; if the event is refused again, the new refusal is at the end of "
                "`cobblestone refused list`\n";
       });
 }
@@ -52,7 +52,7 @@ void AddPart(Program& program, CLI::App& verb, const std::string& name, const st
 }
 
 void AddNumber(CLI::App& part, OneOptions& options) {
-  part.add_option("NUMBER", options.number, "the refused record's number, as `refused list` shows it")
+  part.add_option("NUMBER", options.number, "number of the refused record, as shown by `refused list`")
       ->required();
   AddQueryOptions(part, options.query, false);
 }
@@ -63,20 +63,20 @@ void AddRefused(Program& program) {
   CLI::App* verb = program.app.add_subcommand("refused", "Refused input: list, show, resubmit");
   verb->require_subcommand(1);
   verb->footer(
-      "Each refusal keeps the event, where it came from, and one reason out of a fixed list\n"
-      "(schemas/README.md); of members (hosts, users, teams) no texts, and of what is no event nothing,\n"
-      "so that nothing is left of who was deleted. Such a record cannot be resubmitted: send the event\n"
-      "again. Nothing else happens to any number.\n\n"
+      "A refused record keeps the event, its source, and one reason from a fixed list (schemas/README.md).\n"
+      "Texts of members (hosts, users, teams) and the bytes of lines that are not events are not kept, so that\n"
+      "no data of deleted members remains. Such a record cannot be resubmitted: send the event again. A refusal\n"
+      "changes no credit.\n\n"
       "Examples:  cobblestone refused list --from 1000 --limit 50\n"
       "           cobblestone refused show 1003\n"
-      "           cobblestone refused resubmit 1003      after what was missing has come");
+      "           cobblestone refused resubmit 1003      when the missing event has been ingested");
   AddPart<ListOptions>(
       program, *verb, "list", "Lists refused records, one line each",
       [](CLI::App& part, ListOptions& options) {
-        part.add_option("--from", options.from, "start at this number")
+        part.add_option("--from", options.from, "first number")->type_name("N")->capture_default_str();
+        part.add_option("--limit", options.limit, "maximum number of records")
             ->type_name("N")
             ->capture_default_str();
-        part.add_option("--limit", options.limit, "at most so many")->type_name("N")->capture_default_str();
         AddQueryOptions(part, options.query, false);
       },
       List);

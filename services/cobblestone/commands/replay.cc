@@ -68,12 +68,12 @@ int Run(const Options& options) {
                 summary->first.policy.c_str());
     if (summary->first.partials > 0) {
       std::printf(
-          "of it %s Cobblestones by %s partial grants; taken back: %s in %s reversals\n",
+          "partial grants: %s Cobblestones in %s grants; reversed: %s in %s reversals\n",
           CreditText(summary->first.partial_micro).c_str(), WithCommas(summary->first.partials).c_str(),
           CreditText(-summary->first.reversal_micro).c_str(), WithCommas(summary->first.reversals).c_str());
     }
     if (summary->bad_lines > 0)
-      std::printf("%s lines are no events\n", WithCommas(summary->bad_lines).c_str());
+      std::printf("%s lines are not events\n", WithCommas(summary->bad_lines).c_str());
     if (summary->refused > 0) std::printf("%s events were refused\n", WithCommas(summary->refused).c_str());
     if (compared) std::printf("\n%s", DescribeComparison(*summary).c_str());
   }
@@ -85,42 +85,43 @@ int Run(const Options& options) {
 void AddReplay(Program& program) {
   AddVerb<Options>(
       program, "replay",
-      "What if: runs a file of events through the rules in memory, under a policy of choice",
+      "What-if analysis: processes a file of events in memory, with a policy of your choice",
       [](CLI::App& verb, Options& options) {
         ReplayOptions& replay = options.replay;
-        verb.add_option("FILE", replay.file, "events, in any format that `ingest` takes")->required();
-        verb.add_option("--policy", replay.policy, "every app's policy; without it, as the file says")
+        verb.add_option("FILE", replay.file, "file of events, in any format of `ingest`")->required();
+        verb.add_option("--policy", replay.policy, "policy of every app (default: the policies in the file)")
             ->type_name("NAME");
-        verb.add_option(
-                "--compare-policy", replay.compare_policy,
-                "a second policy on the same traffic, side by side: totals, per app, per kind of device, the "
-                "hosts that gain and lose most")
+        verb.add_option("--compare-policy", replay.compare_policy,
+                        "policy of a second run on the same events; compares totals, apps, kinds of devices, "
+                        "and the hosts with the largest gains and losses")
             ->type_name("NAME");
         verb.add_option("--apps", replay.apps,
-                        "events of apps that stand in place of what the input says of them: other rules for "
-                        "trickles, another cap")
+                        "file of app events that override the app events of the input, for example other "
+                        "trickle rules or another cap")
             ->type_name("FILE");
-        verb.add_option("--compare-apps", replay.compare_apps, "the same for a second run, side by side")
+        verb.add_option("--compare-apps", replay.compare_apps,
+                        "as --apps, for a second run that is compared with the first")
             ->type_name("FILE");
         verb.add_option("--partitions", replay.partitions,
-                        "parts that the work is split into; changes no number")
+                        "number of partitions; the results do not depend on it")
             ->type_name("N")
             ->capture_default_str();
-        verb.add_option("--project", replay.project, "of golden files, which name no project")
+        verb.add_option("--project", replay.project, "number of the project, for golden files")
             ->type_name("P")
             ->capture_default_str();
         verb.add_option("--tick-period", replay.tick_period,
-                        "seconds of event time between the ticks that are made; 0: only those in the file")
+                        "seconds of event time between generated ticks; 0: only the ticks in the file")
             ->type_name("S")
             ->capture_default_str();
-        verb.add_option("--grants-out", replay.grants_out, "every granted result, as JSON Lines")
+        verb.add_option("--grants-out", replay.grants_out, "output file: every granted result, as JSON Lines")
             ->type_name("FILE");
-        verb.add_option("--state-out", replay.state_out, "the averages and totals at the end, as JSON Lines")
+        verb.add_option("--state-out", replay.state_out,
+                        "output file: the averages and totals at the end, as JSON Lines")
             ->type_name("FILE");
-        verb.add_flag("--json", options.as_json, "the summary as JSON");
+        verb.add_flag("--json", options.as_json, "print the summary as JSON");
         verb.footer(
-            "Only the two files that these options name are written; docs/guides/what-if.md describes them.\n"
-            "Exit code 1: some lines were no events, or some events were refused.\n\n"
+            "Replay writes only the files of --grants-out and --state-out; docs/guides/what-if.md describes them.\n"
+            "Exit code 1: some lines were not events, or some events were refused.\n\n"
             "Example:  cobblestone replay events.jsonl.gz --policy creditnew --compare-policy boinc\n"
             "          cobblestone replay events.jsonl.gz --compare-apps other-trickles.jsonl");
       },

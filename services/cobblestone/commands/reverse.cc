@@ -65,7 +65,7 @@ Result<CorrectionRequest> RequestOf(const Options& options, const settings::RunS
   target(options.workunit, wire::TargetKind::kWorkunit);
   target(options.app_version, wire::TargetKind::kAppVersion);
   if (targets != 1)
-    return Status::InvalidArgument("say of what: one of --result, --host, --workunit, --app-version");
+    return Status::InvalidArgument("set exactly one of --result, --host, --workunit, --app-version");
   if (options.since) request.since = *options.since;
   if (options.until) request.until = *options.until;
   // With `ticks: input` the time is that of the newest award.
@@ -183,30 +183,33 @@ void PrintPlan(const json& plan, const Options& options) {
               WithCommas(corrections.size()).c_str(),
               options.reinstates ? "reinstated"
               : options.policy_version != 0
-                  ? ("priced by version " + std::to_string(options.policy_version)).c_str()
-                  : "taken back");
+                  ? ("repriced by version " + std::to_string(options.policy_version)).c_str()
+                  : "reversed");
   for (const json& host : plan.at("hosts_joined"))
-    std::printf("with what was granted under host %" PRIu64 ", which has become host %" PRIu64 "\n",
+    std::printf("including grants of host %" PRIu64 ", which was merged into host %" PRIu64 "\n",
                 host.get<std::uint64_t>(), options.host.value_or(0));
   const auto running = std::count_if(corrections.begin(), corrections.end(),
                                      [](const json& row) { return row.at("running") == true; });
   if (running > 0)
     std::printf(
         options.policy_version != 0
-            ? "%s of them of jobs that still run: what they have been paid until now, and all later by it\n"
-            : "%s of them of jobs that still run: what they have been paid until now, and nothing later\n",
+            ? "%s of the corrections are for running jobs: past payments are repriced, and later "
+              "payments use this version\n"
+            : "%s of the corrections are for running jobs: they cover past payments only, not later ones\n",
         WithCommas(static_cast<std::uint64_t>(running)).c_str());
   const auto judged = std::count_if(corrections.begin(), corrections.end(),
                                     [](const json& row) { return row.at("judged_invalid") == true; });
   if (judged > 0)
     std::printf(
-        "%s of them had been judged invalid: they get what they would have got, and the credit goes to the\n"
-        "team that the user was in when the result was reported, which only the program can tell\n",
+        "%s of the corrections are for results judged invalid: each result receives the credit "
+        "of a valid result;\n"
+        "the credit goes to the team of the user at the time of the report, which only the "
+        "pipeline knows\n",
         WithCommas(static_cast<std::uint64_t>(judged)).c_str());
   if (!corrections.empty()) PrintLosses(plan);
   const json& problems = plan.at("problems");
   for (std::size_t i = 0; i < std::min(problems.size(), kProblemsShown); ++i)
-    std::printf("left as it is: result %" PRIu64 ": %s\n", problems[i].at("result").get<std::uint64_t>(),
+    std::printf("unchanged: result %" PRIu64 ": %s\n", problems[i].at("result").get<std::uint64_t>(),
                 TerminalText(problems[i].at("why").get_ref<const std::string&>()).c_str());
   if (problems.size() > kProblemsShown)
     std::printf("... and %s more\n", WithCommas(problems.size() - kProblemsShown).c_str());
@@ -277,11 +280,11 @@ int Run(const Options& options) {
   } else {
     PrintPlan(done.plan, options);
     if (nothing) {
-      std::puts("nothing changes");
+      std::puts("no corrections are needed");
     } else if (!options.yes) {
-      std::puts("nothing was written: the same with --yes does it");
+      std::puts("dry run: nothing was written; run the command again with --yes to apply the corrections");
     } else {
-      std::printf("%s events sent, and applied\n", WithCommas(done.sent.events).c_str());
+      std::printf("%s events sent and processed\n", WithCommas(done.sent.events).c_str());
       PrintRefusals(done.refusals);
     }
   }
@@ -290,55 +293,60 @@ int Run(const Options& options) {
 
 void AddOptions(CLI::App& verb, Options& options) {
   verb.add_option("--result", options.result, "number of a result")->type_name("N");
-  verb.add_option("--host", options.host, "all results of a host, and of hosts that have become it")
+  verb.add_option("--host", options.host, "all results of a host, and of hosts merged into it")
       ->type_name("N");
   verb.add_option("--workunit", options.workunit, "all results of a workunit")->type_name("N");
-  verb.add_option("--app-version", options.app_version,
-                  "all results that an app version computes, or has computed")
+  verb.add_option("--app-version", options.app_version, "all results computed by an app version")
       ->type_name("N");
   verb.add_option("--since", options.since,
-                  "results whose last credit was granted from then on, UNIX seconds")
+                  "only results with the last credit granted at or after this time, UNIX seconds")
       ->type_name("T");
-  verb.add_option("--until", options.until, "and before then")->type_name("T");
-  verb.add_option("--reason", options.reason, "why; goes into the ledger, and `explain` shows it")
+  verb.add_option("--until", options.until,
+                  "only results with the last credit granted before this time, UNIX seconds")
+      ->type_name("T");
+  verb.add_option("--reason", options.reason, "reason; stored in the ledger and shown by `explain`")
       ->required()
       ->type_name("TEXT");
-  verb.add_flag("--yes", options.yes, "do it; without it nothing is written");
+  verb.add_flag("--yes", options.yes, "apply the corrections (default: dry run, nothing is written)");
   AddQueryOptions(verb, options.query);
 }
 
 constexpr const char* kFooter =
-    "Reads the whole ledger, and shows who loses what: users, hosts, teams; credit and recent average.\n"
-    "Without --yes that is all. With it one event is sent for each result and owner; broken off, it may be\n"
-    "run again, and what was done is not done twice. Recent averages lose what the credit still has in them.\n"
-    "Teams lose what was posted to them, whatever team the user is in now. --json tells all, row by row.\n"
-    "Exit code 1: something was refused. 3: the ledger has no credit of what was asked for.\n\n";
+    "Reads the whole ledger and shows the changes of credit and recent average for users, hosts and teams.\n"
+    "Without --yes nothing is written. With --yes, one event is sent for each result, owner and team, or for\n"
+    "each running job that is repriced. After an interruption, run the command again: corrections are never\n"
+    "applied twice. Recent averages change by the part of the corrected credit that they still contain. Each\n"
+    "correction applies to the team that the credit was posted to, even if the user has changed teams since.\n"
+    "--json prints every row.\n"
+    "Exit code 1: events were refused. Exit code 3: the ledger has no matching credit.\n\n";
 
 void AddReinstate(Program& program) {
   AddVerb<Options>(
       program, "reinstate",
-      "Restores credit that was reversed by mistake, or pays a result that was judged invalid by mistake",
+      "Restores credit that was reversed by mistake, or pays results that were judged invalid by mistake",
       [](CLI::App& verb, Options& options) {
         options.reinstates = true;
         AddOptions(verb, options);
         verb.add_flag("--judged-invalid", options.judged_invalid,
-                      "results that the validator judged invalid, and no others; with --result not needed");
+                      "only results that the validator judged invalid; not needed with --result");
         verb.add_option(
                 "--credit", options.credit,
-                "Cobblestones for each result whose worth nothing tells: of policy assigned, judged invalid")
+                "Cobblestones for each result judged invalid, if policy assigned has no amount for it")
             ->type_name("X");
         verb.footer(
-            "Reads the whole ledger, and shows who gets what: users, hosts, teams; credit and recent average.\n"
-            "Without --yes that is all. With it one event is sent for each result, owner and team. --json tells all, row by row.\n"
-            "Exit code 1: something was refused. 3: the ledger has nothing of what was asked for.\n\n"
-            "Reversed results: each owner and team gets the amount that `reverse` took, the result counts again, and recent\n"
-            "averages get what would still be in them. What was reversed while a job still ran stays reversed.\n"
-            "Results that the validator judged invalid: the owner of then gets what the result's workunit was granted or, where\n"
-            "none of its results was, what the result's own claim comes to, by the policy version, scales and facts of when it was\n"
-            "judged. Where policy assigned has no amount, --credit names it. Statistics of host and app version stay as they are.\n"
-            "So that nobody is paid by mistake, only a result named by --result is looked at for both: --host, --workunit and\n"
-            "--app-version mean reversed results or, with --judged-invalid, those judged invalid.\n"
-            "Said again, nothing changes.\n\n"
+            "Reads the whole ledger and shows the changes of credit and recent average for users, hosts and teams.\n"
+            "Without --yes nothing is written. With --yes, one event is sent for each result, owner and team. --json\n"
+            "prints every row.\n"
+            "Exit code 1: events were refused. Exit code 3: the ledger has no matching credit.\n\n"
+            "Reversed results: each owner and team receives the amount that `reverse` took, the result counts again,\n"
+            "and recent averages receive the part that they would still contain. Reversals of running jobs stay.\n"
+            "Results judged invalid: the owner at that time receives the grant of the result's workunit. If no result\n"
+            "of the workunit was granted, the owner receives the result's own claim, by the policy version, scales and\n"
+            "facts at the time of the judgement. If policy assigned has no amount, set --credit. Statistics of host\n"
+            "and app version stay unchanged.\n"
+            "To avoid payments by mistake, only --result includes both kinds. --host, --workunit and --app-version\n"
+            "select reversed results or, with --judged-invalid, results judged invalid.\n"
+            "A repeated command changes nothing.\n\n"
             "Example:  cobblestone reinstate --host 42 --reason 'not forged after all'\n"
             "Example:  cobblestone reinstate --result 7 --credit 100 --reason 'the validator was wrong' --yes");
       },
@@ -349,13 +357,13 @@ void AddReinstate(Program& program) {
 
 void AddReverse(Program& program) {
   AddVerb<Options>(
-      program, "reverse", "Reverses granted credit; first shows who loses what",
+      program, "reverse", "Reverses granted credit; shows the losses first",
       [](CLI::App& verb, Options& options) {
         AddOptions(verb, options);
         verb.footer(
             std::string(kFooter) +
-            "A job that still runs loses what its trickles were paid until now, and runs on: what it earns "
-            "later stays,\nand the decision does not bring back what was taken.\n\n"
+            "A running job loses its trickle payments until now, and keeps running: later trickle payments stay,\n"
+            "and the decision does not pay the reversed credit again.\n\n"
             "Example:  cobblestone reverse --host 42 --since 1700000000 --reason 'forged results'");
       },
       Run);
@@ -364,23 +372,22 @@ void AddReverse(Program& program) {
 
 void AddReprice(Program& program) {
   AddVerb<Options>(
-      program, "reprice", "Changes grants to what another version of the app's policy would have granted",
+      program, "reprice", "Reprices grants by another version of the app's policy",
       [](CLI::App& verb, Options& options) {
         verb.add_option("--policy-version", options.policy_version,
-                        "a version that the app's policy has or had")
+                        "a present or past version of the app's policy")
             ->required()
             ->check(CLI::PositiveNumber)
             ->type_name("V");
         AddOptions(verb, options);
         verb.footer(
             std::string(kFooter) +
-            "Prices are made of what the ledger recorded with each grant and trickle, with the averages and "
-            "scales of then.\nWhere that does not tell what the version would look at, the result is left as it is, "
-            "and named.\nA job that still runs has the price of that version from then on, as if it had been in force when the job\n"
-            "was sent. One that nothing was paid for yet the ledger does not know: it keeps the price that it was\n"
-            "sent with, and asked again when it is decided, it is priced anew.\n\n"
-            "Example:  cobblestone reprice --policy-version 3 --app-version 7 --reason 'multiplier was "
-            "wrong' --yes");
+            "Prices are computed from the inputs that the ledger recorded with each grant and trickle, with the\n"
+            "averages and scales of that time. A result with missing inputs stays unchanged and is listed. A running\n"
+            "job is priced by the given version from now on, as if the version had been in force when the job was\n"
+            "sent. A running job without any payment is not in the ledger and keeps its version: run the command\n"
+            "again after the decision of the job to reprice it.\n\n"
+            "Example:  cobblestone reprice --policy-version 3 --app-version 7 --reason 'multiplier was wrong' --yes");
       },
       Run);
 }

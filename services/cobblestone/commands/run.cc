@@ -45,7 +45,7 @@ struct Options {
 class LastWordsIn {
  public:
   explicit LastWordsIn(RunLog& log) {
-    SetLastWords([&log](const std::string& message) { log.Error("cannot go on", {{"reason", message}}); });
+    SetLastWords([&log](const std::string& message) { log.Error("cannot continue", {{"reason", message}}); });
   }
   ~LastWordsIn() { SetLastWords({}); }
   LastWordsIn(const LastWordsIn&) = delete;
@@ -225,12 +225,13 @@ int RunOnKafka(const settings::RunSettings& settings, bool accept_time_jump, con
     // The error is in this program's version or configuration: its other threads still work and can stop
     // cleanly.
     if (failure.code() == StatusCode::kInvalidArgument) (void)(*workers)->Stop(kStopWithin);
-    End(Failed(log, "the worker has failed", failure));
+    End(Failed(log, "the worker failed", failure));
   }
-  log.Info("stopping; once more ends it at once", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
+  log.Info("stopping; a second signal ends the process at once",
+           {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
   signals.LetKill();
   const bool stopped = (*workers)->Stop(kStopWithin);
-  log.Info(stopped ? "stopped" : "did not stop in time; what was open is given up");
+  log.Info(stopped ? "stopped" : "did not stop in time; uncommitted work was discarded");
   End(kExitOk);
 }
 
@@ -289,16 +290,17 @@ int Run(const Options& options) {
     flow.Tell(log);
   }
   if (signal != 0) {
-    log.Info("stopping; once more ends it at once", {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
+    log.Info("stopping; a second signal ends the process at once",
+             {{"signal", signal == SIGTERM ? "SIGTERM" : "SIGINT"}});
   }
   // Logged before anything that may take a while, so that the log shows why the process ends.
   const Status failure = (*engine)->failure();
-  if (!failure.ok()) (void)Failed(log, "the pipeline has failed", failure);
+  if (!failure.ok()) (void)Failed(log, "the pipeline failed", failure);
   signals.LetKill();
   {
     // A handler that does not return must not keep a failed or stopped pipeline from ending.
     const Watchdog watchdog(kStopWithin, [&] {
-      log.Error("a request did not end in time; it is given up");
+      log.Error("a request did not finish in time and was aborted");
       End(failure.ok() ? kExitOk : static_cast<int>(ExitCodeOf(failure)));
     });
     (*gateway).reset();
@@ -320,28 +322,28 @@ void AddRun(Program& program) {
       [](CLI::App& verb, Options& options) {
         AddDataPlace(verb, options.place);
         verb.add_option("--instance", options.instance,
-                        "on Kafka: this worker's name; stands above the configuration's kafka.instance")
+                        "on Kafka: name of this worker; overrides kafka.instance of the configuration")
             ->type_name("NAME");
-        verb.add_option("--listen", options.listen,
-                        "serves the web page and the HTTP interface there; stands above gateway.listen")
+        verb.add_option(
+                "--listen", options.listen,
+                "address for the web page and the HTTP API; overrides gateway.listen of the configuration")
             ->type_name("HOST:PORT");
-        verb.add_flag(
-            "--accept-time-jump", options.accept_time_jump,
-            "this machine's clock is right, however far it is from the last tick (ticks: wall) and\n"
-            "from what was appended last; for one start, not for a service's file");
+        verb.add_flag("--accept-time-jump", options.accept_time_jump,
+                      "trust this machine's clock, however far it is from the last tick (ticks: wall) and "
+                      "from the last\n"
+                      "append; for one start, not for a service file");
         verb.add_flag(
             "--accept-loss", options.accept_loss,
-            "the log is damaged and there is no copy to restore: takes what can still be read of it, up to\n"
-            "the first damage, as the truth, for good. What came after is lost until its sources send it\n"
-            "again; states made of it are moved to DIR/lost and made again. For one start, not for a\n"
-            "service's file");
+            "the log is damaged and there is no copy to restore: keep only the records before the first damage,\n"
+            "permanently. Later records are lost until their sources send them again. States that include lost\n"
+            "records are moved to DIR/lost and rebuilt. For one start, not for a service file");
         verb.footer(
-            "Owns the data directory while it runs; `ingest` and all questions reach it by its Unix socket\n"
-            "(listen.socket, by default cobblestone.sock in the data directory; only its owner may\n"
-            "connect). SIGTERM or SIGINT: finishes what it is doing, writes its state, ends with 0. A\n"
-            "second one ends it at once; nothing that was acknowledged is lost by that, nor by kill -9 or\n"
-            "a power cut. Says on standard error what flows, every 10 s while something does (log.level,\n"
-            "log.format), and at metrics.listen, by HTTP, what Prometheus asks for (deploy/monitoring).\n\n"
+            "The pipeline owns the data directory while it runs. `ingest` and all queries connect to its Unix socket\n"
+            "(listen.socket, by default cobblestone.sock in the data directory; only the owner of the socket may\n"
+            "connect). SIGTERM or SIGINT: the pipeline finishes its current work, writes its state and exits with 0.\n"
+            "A second signal ends the process at once; acknowledged events survive a second signal, kill -9 and a\n"
+            "power cut. The log on standard error has a line on throughput every 10 s while events flow (log.level,\n"
+            "log.format). metrics.listen is the HTTP address for Prometheus (deploy/monitoring).\n\n"
             "Example:  cobblestone run --config cobblestone.yaml");
       },
       Run);

@@ -16,8 +16,8 @@ int Run(const Options& options) {
   const auto settings = SettingsOf(options.place);
   if (!settings.ok()) return TellError(settings.status());
   if (settings->backend != settings::Backend::kKafka)
-    return TellError(
-        Status::InvalidArgument("the configuration's backend is not kafka: there are no topics to look at"));
+    return TellError(Status::InvalidArgument(
+        "the configuration's backend is not kafka; only deployments on Kafka have topics"));
   auto deployment = DeploymentOf(*settings, TellOpening);
   if (!deployment.ok()) return TellError(deployment.status());
   if (options.create) {
@@ -26,7 +26,7 @@ int Run(const Options& options) {
     if (Status s = CheckSlots(*deployment, **admin); !s.ok()) return TellError(s);
     auto made = (*admin)->Create(deployment->plan, deployment->replication);
     if (!made.ok()) return TellError(made.status());
-    for (const std::string& name : *made) std::printf("made %s\n", name.c_str());
+    for (const std::string& name : *made) std::printf("created %s\n", name.c_str());
   }
   if (Status s = CheckTopics(*deployment); !s.ok()) return TellError(s);
   auto cluster = stream::kafka::MakeCluster(deployment->cluster);
@@ -34,7 +34,7 @@ int Run(const Options& options) {
   if (options.create)
     if (Status s = WriteOrder(**cluster, settings->order); !s.ok()) return TellError(s);
   if (Status s = CheckOrder(**cluster, settings->order); !s.ok()) return TellError(s);
-  std::printf("%zu topics are as they must be\n", deployment->plan.size());
+  std::printf("%zu topics are configured correctly\n", deployment->plan.size());
   return kExitOk;
 }
 

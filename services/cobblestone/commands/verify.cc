@@ -114,13 +114,13 @@ int CompareOutputs(const settings::RunSettings& settings, OutputSums made) {
       all.hashes += again.hashes;
       if (!(there == again) && problem.empty())
         problem = "partition " + std::to_string(p) + " has " + WithCommas(there.records) + " records, hash " +
-                  there.Text() + ", and the commits made " + WithCommas(again.records) + ", hash " +
-                  again.Text() + " (or a worker runs, or the topic was trimmed)";
+                  there.Text() + ", but the commits produced " + WithCommas(again.records) + ", hash " +
+                  again.Text() + " (other causes: a worker is running, or the topic was trimmed)";
     }
     if (!problem.empty()) code = kExitProblems;
     std::printf("%s: %s\n", spec.name.c_str(),
                 problem.empty() ? (WithCommas(all.records) + " records, hash " + all.Text() +
-                                   ", made again as they lie there")
+                                   ", equal to the re-executed outputs")
                                       .c_str()
                                 : problem.c_str());
   }
@@ -165,7 +165,7 @@ int VerifySlots(const Options& options, const settings::RunSettings& settings, c
   const auto factory = MakeSlotFactory(settings);
   int code = kExitOk;
   for (const std::uint32_t k : slots) {
-    if (k >= count) return TellError(Status::NotFound("there is no slot " + std::to_string(k)));
+    if (k >= count) return TellError(Status::NotFound("unknown slot " + std::to_string(k)));
     const std::string name = (role.empty() ? "" : role + " ") + "slot " + std::to_string(k);
     Progress progress("commits", false);
     std::uint64_t again = 0;
@@ -198,7 +198,7 @@ int VerifySlots(const Options& options, const settings::RunSettings& settings, c
     auto whole = CatchUp(**cluster, k, deployment->task, factory, *from_beginning, background, how_whole);
     progress.Finish();
     std::string text = name + ": " + WithCommas(after_checkpoint) +
-                       " commits executed again behind the checkpoint, every fingerprint equal";
+                       " commits re-executed after the checkpoint, every fingerprint equal";
     if (whole.ok()) {
       auto a = from_checkpoint->Open(k);
       if (!a.ok()) return TellError(a.status());
@@ -208,21 +208,21 @@ int VerifySlots(const Options& options, const settings::RunSettings& settings, c
       auto difference = FirstDifference(**a, **b, &rows);
       if (!difference.ok()) return TellError(difference.status());
       if (difference->empty()) {
-        text += "; all " + WithCommas(meta->sequence) + " from the first on give the same " +
+        text += "; all " + WithCommas(meta->sequence) + " commits from the first one give the same " +
                 WithCommas(rows) + " rows of state";
       } else {
-        text += "; but all " + WithCommas(meta->sequence) + " from the first on give another state: row " +
-                Hex(*difference) + " differs";
+        text += "; but all " + WithCommas(meta->sequence) +
+                " commits from the first one give a different state: row " + Hex(*difference) + " differs";
         code = kExitProblems;
       }
     } else {
       const auto oldest = OldestCommit(**cluster, {deployment->task.journal, k});
       if (!oldest.ok()) return TellError(oldest.status());
       if (*oldest > 1 && !options.outputs) {
-        text += "; the log holds commits from " + WithCommas(*oldest) +
-                " on, so that the first ones cannot be executed again";
+        text += "; the log starts at commit " + WithCommas(*oldest) +
+                ", so the commits before it cannot be re-executed";
       } else {
-        text += "; from the first on they cannot be executed: " + whole.status().message();
+        text += "; the commits from the first one cannot be re-executed: " + whole.status().message();
         code = kExitProblems;
       }
     }
@@ -238,12 +238,15 @@ int Run(const Options& options) {
     return TellError(
         Status::InvalidArgument("verify is for deployments on Kafka; `cobblestone audit` checks this one"));
   if (options.outputs && (!options.slots.empty() || !options.stage.empty()))
-    return TellError(Status::InvalidArgument("--outputs is of all slots: name none, and no stage"));
+    return TellError(
+        Status::InvalidArgument("--outputs checks all slots: remove the slot numbers and --stage"));
   const std::string scratch = options.directory.empty()
                                   ? settings->data_directory + "/verify-" + std::to_string(::getpid())
                                   : options.directory;
   std::error_code error;
-  if (fs::exists(scratch, error)) return TellError(Status::InvalidArgument(scratch + " is there already"));
+  if (fs::exists(scratch, error))
+    return TellError(Status::InvalidArgument(
+        scratch + " already exists; remove the directory, or set --scratch to another one"));
   auto roles = AllRolesOf(*settings);
   if (!options.stage.empty() || (!options.slots.empty() && roles.size() > 1)) {
     auto role = RoleNamed(*settings, options.stage);
@@ -267,22 +270,22 @@ void AddVerify(Program& program) {
   AddVerb<Options>(
       program, "verify", "On Kafka: re-executes slots and compares fingerprints, state and outputs",
       [](CLI::App& verb, Options& options) {
-        verb.add_option("SLOT", options.slots, "slots; without any all of them");
+        verb.add_option("SLOT", options.slots, "slots to verify (default: all)");
         verb.add_flag(
             "--outputs", options.outputs,
-            "and compares all that they make, from the first commit on, with what lies in the topics; no\n"
-            "worker may run");
+            "also compare all outputs, from the first commit, with the records in the topics; no worker may run");
         AddDataPlace(verb, options.place);
         verb.add_option("--stage", options.stage,
-                        "where kafka.slots is by_stage: whose slots; without it all")
+                        "stage of the slots, if kafka.slots is by_stage (default: all stages)")
             ->type_name("STAGE");
-        verb.add_option(
-                "--scratch", options.directory,
-                "directory for the states that are made; must not exist, is removed. Without it one in the data\n"
-                "directory")
+        verb.add_option("--scratch", options.directory,
+                        "directory for the re-executed states; must not exist, and is removed at the end "
+                        "(default: a\n"
+                        "directory in the data directory)")
             ->type_name("DIR");
         verb.footer(
-            "Workers may go on meanwhile: nothing of theirs is touched. Exit code 1 where something differs.\n\n"
+            "Workers may keep running (except with --outputs): their state is not changed. Exit code 1: a difference\n"
+            "was found.\n\n"
             "Example:  cobblestone verify 0 1 --config kafka.yaml");
       },
       Run);

@@ -29,12 +29,12 @@ RecordHash HashFromText(const std::string& text) {
 // Allows only the name of a file in the manifest's directory, never a path out of it.
 std::string CheckedName(const std::string& name) {
   if (name.empty() || name[0] == '.' || name.find('/') != std::string::npos)
-    throw std::runtime_error("'" + name + "' is no name of a file");
+    throw std::runtime_error("'" + name + "' is not a file name");
   return name;
 }
 
 Manifest FromJson(const Json& json) {
-  if (json.at("format") != kFormat) throw std::runtime_error("its format is not 1");
+  if (json.at("format") != kFormat) throw std::runtime_error("the format is not 1");
   Manifest manifest{.time = json.at("time").get<std::int64_t>(),
                     .source = json.at("source").get<std::string>()};
   if (!json.at("base").is_null()) {
@@ -133,9 +133,10 @@ Result<LoadedManifest> LoadManifest(const std::string& directory) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   if (!file || !(text << file.rdbuf()))
-    return Status::NotFound(path +
-                            " cannot be read: this is no directory of an export (one that BOINC has written, "
-                            "for instance, has no manifest)");
+    return Status::NotFound(
+        path +
+        " cannot be read: the directory is not an export of Cobblestone (an export of BOINC "
+        "has no manifest)");
   LoadedManifest loaded;
   Sha256 sum;
   sum.Add(text.str());
@@ -143,7 +144,7 @@ Result<LoadedManifest> LoadManifest(const std::string& directory) {
   try {
     loaded.manifest = FromJson(Json::parse(text.str()));
   } catch (const std::exception& error) {
-    return Status::Corrupted(path + " is not as it was written: " + error.what());
+    return Status::Corrupted(path + " is corrupted: " + error.what());
   }
   return loaded;
 }

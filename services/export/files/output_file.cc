@@ -83,10 +83,10 @@ Result<std::unique_ptr<OutputFile>> OutputFile::Create(const std::string& direct
     return Status::InvalidArgument("two outputs of the spec would both write " + file->path_ +
                                    "; rename one");
   if (file->descriptor_ < 0)
-    return Status::Unwritten(errno, file->path_ + ": cannot be made: " + std::strerror(errno));
+    return Status::Unwritten(errno, file->path_ + ": cannot create: " + std::strerror(errno));
   // For publication: readable regardless of the umask.
   if (::fchmod(file->descriptor_, 0644) != 0)
-    return Status::Unwritten(errno, file->path_ + ": cannot be made readable: " + std::strerror(errno));
+    return Status::Unwritten(errno, file->path_ + ": cannot make the file readable: " + std::strerror(errno));
   if (compression == Compression::kGzip) {
     if (Status status = file->Write(kGzipHeader); !status.ok()) return status;
   }
@@ -145,7 +145,7 @@ Status OutputFile::Write(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t n = ::write(descriptor_, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return Status::Unwritten(errno, path_ + ": cannot be written: " + std::strerror(errno));
+    if (n < 0) return Status::Unwritten(errno, path_ + ": write error: " + std::strerror(errno));
     bytes.remove_prefix(static_cast<std::size_t>(n));
   }
   return Status::Ok();
@@ -164,7 +164,7 @@ Result<FileFigures> OutputFile::Finish() {
   }
   buffer_.clear();
   if (::close(std::exchange(descriptor_, -1)) != 0)
-    return Status::Unwritten(errno, path_ + ": cannot be written: " + std::strerror(errno));
+    return Status::Unwritten(errno, path_ + ": write error: " + std::strerror(errno));
   if (compression_ == Compression::kZip) return FinishZip();
   figures_.sha256 = sum_.Finish();
   return figures_;
@@ -174,14 +174,14 @@ Result<FileFigures> OutputFile::FinishZip() {
   // libzip reads the entry when the archive is closed, so the plain file exists until then.
   const std::string archive_path = directory_ + "/" + figures_.name;
   const auto failed = [&](const std::string& why) {
-    return Status::Unwritten(errno, archive_path + ": cannot be written: " + why);
+    return Status::Unwritten(errno, archive_path + ": write error: " + why);
   };
   int code = 0;
   zip_t* archive = zip_open(archive_path.c_str(), ZIP_CREATE | ZIP_EXCL, &code);
   if (archive == nullptr && code == ZIP_ER_EXISTS)
     return Status::InvalidArgument("two outputs of the spec would both write " + archive_path +
                                    "; rename one");
-  if (archive == nullptr) return failed("libzip's error " + std::to_string(code));
+  if (archive == nullptr) return failed("libzip error " + std::to_string(code));
   zip_source_t* source = zip_source_file(archive, path_.c_str(), 0, -1);
   const zip_int64_t entry =
       source == nullptr ? -1 : zip_file_add(archive, name_.c_str(), source, ZIP_FL_ENC_UTF_8);

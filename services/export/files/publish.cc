@@ -80,7 +80,7 @@ int RemoveWithin(int directory, const char* keep) {
 
 Status AnothersOrALink(const std::string& path) {
   return Status::InvalidArgument(path +
-                                 " is a link or belongs to another user, and is not touched; move it away");
+                                 " is a link or belongs to another user; it was not changed; move it away");
 }
 
 // Deletes an export's directory of this user, the mark last, so that the next export can finish after a crash.
@@ -107,7 +107,7 @@ Status Rename(const std::string& from, const std::string& to) {
 
 Status MakeMark(const std::string& directory) {
   const int file = ::open((directory + kMark).c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644);
-  if (file < 0) return Failed(errno, "cannot make " + directory + kMark);
+  if (file < 0) return Failed(errno, "cannot create " + directory + kMark);
   ::close(file);
   return Status::Ok();
 }
@@ -150,33 +150,35 @@ Status Publication::Prepare() {
   const std::string name = fs::path(final_).filename().string();
   if (name.empty() || name == "." || name == "..")
     return Status::InvalidArgument("'" + final_ +
-                                   "' cannot be exchanged as a whole; name a directory of its own");
+                                   "' cannot be exchanged as a whole; use a separate directory");
   struct stat about {};
   if (::stat(final_.c_str(), &about) == 0 && !S_ISDIR(about.st_mode))
-    return Status::InvalidArgument(final_ + " is there and is no directory");
+    return Status::InvalidArgument(final_ + " exists and is not a directory");
   if (::lstat(final_.c_str(), &about) == 0 && S_ISLNK(about.st_mode))
     return Status::InvalidArgument(
-        final_ + " is a link, which would be exchanged in place of what it leads to; name that");
+        final_ +
+        " is a link; the exchange would replace the link, not its target: use the path of the target");
   if (::lstat(final_.c_str(), &about) == 0 && about.st_uid != ::geteuid())
     return Status::InvalidArgument(final_ + " belongs to user " + std::to_string(about.st_uid) +
-                                   "; export as that user, or name another directory");
+                                   "; export as that user, or use another directory");
   const std::string parent =
       fs::path(final_).has_parent_path() ? fs::path(final_).parent_path().string() : ".";
   if (!options_.archive_directory.empty()) {
     struct stat archive {};
     if (::stat(parent.c_str(), &about) == 0 && ::stat(options_.archive_directory.c_str(), &archive) != 0)
-      return Status::InvalidArgument("the archive " + options_.archive_directory + " is not there; make it");
+      return Status::InvalidArgument("the archive " + options_.archive_directory +
+                                     " does not exist; create it");
     if (about.st_dev != archive.st_dev)
       return Status::InvalidArgument("the archive " + options_.archive_directory +
                                      " is on another file system than " + final_ +
-                                     ", where nothing can be renamed to");
+                                     ", so files cannot be renamed to it");
   }
   bool left_over = false;
   for (int attempt = 0; attempt < 3; ++attempt) {
     if (::mkdir(partial_.c_str(), kReadable) != 0 && errno != EEXIST)
       return errno == ENOENT
-                 ? Status::InvalidArgument("there is no directory " + parent + " to export into; make it")
-                 : Failed(errno, "cannot make " + partial_);
+                 ? Status::InvalidArgument("no directory " + parent + " for the export; create it")
+                 : Failed(errno, "cannot create " + partial_);
     if (Status status = TakeLock(&left_over); !status.ok()) return status;
     if (!left_over) {
       if (Exists(final_ + kMark)) {
@@ -189,7 +191,7 @@ Status Publication::Prepare() {
     if (Status status = HealLeftOvers(); !status.ok()) return status;
     ::close(std::exchange(lock_, -1));
   }
-  return Status::Retry(partial_ + " comes back while it is deleted; is another export running?");
+  return Status::Retry(partial_ + " reappears while it is deleted; check for another running export");
 }
 
 Status Publication::TakeLock(bool* left_over) {
@@ -200,13 +202,15 @@ Status Publication::TakeLock(bool* left_over) {
       return Status::Ok();
     }
     if (errno == ELOOP || errno == ENOTDIR) return AnothersOrALink(partial_);
-    return Status::InvalidArgument(partial_ + " is in the way: " + std::strerror(errno) + "; move it away");
+    return Status::InvalidArgument(partial_ + " blocks the export: " + std::strerror(errno) +
+                                   "; move it away");
   }
   struct stat held {};
-  if (::fstat(lock_, &held) != 0) return Failed(errno, "cannot look at " + partial_);
+  if (::fstat(lock_, &held) != 0) return Failed(errno, "cannot stat " + partial_);
   if (held.st_uid != ::geteuid()) return AnothersOrALink(partial_);
   if (::flock(lock_, LOCK_EX | LOCK_NB) != 0)
-    return Status::Retry("another export to " + final_ + " is being written (" + partial_ + "); wait for it");
+    return Status::Retry("another export to " + final_ + " is being written (" + partial_ +
+                         "); wait until it has finished");
   struct stat there {};
   const bool same =
       ::lstat(partial_.c_str(), &there) == 0 && held.st_dev == there.st_dev && held.st_ino == there.st_ino;
@@ -216,7 +220,7 @@ Status Publication::TakeLock(bool* left_over) {
   *left_over = !same || !fs::is_empty(directory_, ignored);
   // Regardless of the umask. A directory left by another export is deleted in any case.
   if (!*left_over && ::fchmod(lock_, kReadable) != 0)
-    return Failed(errno, "cannot make " + partial_ + " readable");
+    return Failed(errno, "cannot create " + partial_ + " readable");
   return Status::Ok();
 }
 
@@ -227,21 +231,22 @@ Status Publication::CheckPlace() const {
       held.st_ino == there.st_ino)
     return Status::Ok();
   return Status::InvalidArgument(partial_ +
-                                 " was taken away or replaced while it was written; nothing is published");
+                                 " was removed or replaced during the export; no files were published");
 }
 
 Status Publication::HealLeftOvers() {
   if (!Exists(partial_)) return Status::Ok();
   if (Exists(partial_ + kMark)) {
-    Report(partial_ + " was left by an export that broke off, and is deleted");
+    Report(partial_ + " is left over from an interrupted export; deleting it");
     return Remove(partial_);
   }
   if (!Exists(final_ + kMark))
-    return Status::InvalidArgument(partial_ + " is in the way and was not left by an export; move it away");
+    return Status::InvalidArgument(partial_ +
+                                   " blocks the export and is not left over from an export; move it away");
   // Published, but not finished: this directory is the previous export.
   const auto old = PutOldAway();
   if (!old.ok()) return old.status();
-  Report("an export to " + final_ + " was published and broke off then; the one before it is " +
+  Report("an export to " + final_ + " was interrupted after publishing; the previous export is " +
          (old->empty() ? "deleted" : *old));
   return Status::Ok();
 }
@@ -287,13 +292,13 @@ Status Publication::SyncParent() const {
   if (descriptor < 0) return Failed(errno, "cannot open " + parent.string());
   const int error = ::fsync(descriptor) == 0 ? 0 : errno;
   ::close(descriptor);
-  return error == 0 ? Status::Ok() : Failed(error, "cannot bring " + parent.string() + " to the disk");
+  return error == 0 ? Status::Ok() : Failed(error, "cannot sync " + parent.string() + " to the disk");
 }
 
 Result<std::string> Publication::Publish() {
   Failpoint("X1");
   // One call for all files.
-  if (::syncfs(lock_) != 0) return Failed(errno, "cannot bring " + partial_ + " to the disk");
+  if (::syncfs(lock_) != 0) return Failed(errno, "cannot sync " + partial_ + " to the disk");
   if (Status status = CheckPlace(); !status.ok()) return status;
   std::string old;
   Status status;

@@ -26,19 +26,18 @@ Result<ExportChain> ExportChain::Open(const std::vector<std::string>& directorie
     if (!loaded.ok()) return loaded.status();
     const auto& base = loaded->manifest.base;
     if (chain.links_.empty() && base)
-      return Status::InvalidArgument(directory + " is an incremental export, which goes on from " +
-                                     base->directory +
-                                     "; name the full one first, and then each in its order");
+      return Status::InvalidArgument(directory + " is an incremental export that follows " + base->directory +
+                                     "; give the full export first, then the incremental ones in order");
     if (!chain.links_.empty() && !base)
-      return Status::InvalidArgument(directory + " is a full export: it follows no other one");
+      return Status::InvalidArgument(directory + " is a full export and cannot follow another export");
     if (!chain.links_.empty() && base->manifest_sha256 != chain.links_.back().sha256)
-      return Status::Corrupted(directory + " goes on from an export whose manifest has the sum " +
-                               base->manifest_sha256 + " (" + base->directory + "), and that of " +
+      return Status::Corrupted(directory + " follows an export with manifest checksum " +
+                               base->manifest_sha256 + " (" + base->directory + "), but the checksum of " +
                                chain.links_.back().directory + " has " + chain.links_.back().sha256);
     chain.links_.push_back(
         {.directory = directory, .manifest = std::move(loaded->manifest), .sha256 = loaded->sha256});
   }
-  if (chain.links_.empty()) return Status::InvalidArgument("no export is named");
+  if (chain.links_.empty()) return Status::InvalidArgument("no export was given");
   return chain;
 }
 
@@ -58,8 +57,8 @@ Status ExportChain::CheckFiles(const std::function<void(const std::string& file)
       const auto digest = DigestOf(path);
       if (!digest.ok()) return digest.status();
       if (digest->bytes != file.bytes || digest->sha256 != file.sha256)
-        return Status::Corrupted(path + " is not as it was written: it has " + std::to_string(digest->bytes) +
-                                 " bytes and the sum " + digest->sha256 + ", and had " +
+        return Status::Corrupted(path + " is corrupted: it has " + std::to_string(digest->bytes) +
+                                 " bytes and checksum " + digest->sha256 + ", but was written with " +
                                  std::to_string(file.bytes) + " and " + file.sha256);
     }
   }

@@ -30,7 +30,7 @@ class GzipContent final : public ContentReader {
     const char* why = gzerror(file_, &code);
     // A truncated stream is reported only at its end.
     if (got < 0 || code == Z_BUF_ERROR)
-      return Status::Corrupted(path_ + ": cannot be unpacked further: " + why);
+      return Status::Corrupted(path_ + ": cannot be decompressed further: " + why);
     return static_cast<std::size_t>(got);
   }
 
@@ -51,7 +51,7 @@ class ZipContent final : public ContentReader {
   Result<std::size_t> Read(char* buffer, std::size_t size) override {
     const zip_int64_t got = zip_fread(entry_, buffer, size);
     if (got < 0)
-      return Status::Corrupted(path_ + ": cannot be unpacked further: " + zip_file_strerror(entry_));
+      return Status::Corrupted(path_ + ": cannot be decompressed further: " + zip_file_strerror(entry_));
     return static_cast<std::size_t>(got);
   }
 
@@ -106,7 +106,7 @@ class Lines {
     if (more.ok() && *more && line_.starts_with("<?xml ")) more = Next();
     if (!more.ok()) return more.status();
     const std::string_view root = Trimmed(line_);
-    if (root.size() < 3 || root[0] != '<' || root.back() != '>') return Bad("the root of a file should come");
+    if (root.size() < 3 || root[0] != '<' || root.back() != '>') return Bad("expected the root element");
     tail_ = "</" + std::string(root.substr(1));
     more = Next();
     return more.ok() ? Status::Ok() : more.status();
@@ -115,12 +115,11 @@ class Lines {
   Status End() {
     const auto more = Next();
     if (!more.ok()) return more.status();
-    return *more ? Bad("there is more behind the end of the root") : Status::Ok();
+    return *more ? Bad("extra text after the end of the root element") : Status::Ok();
   }
   [[nodiscard]] Status Bad(const std::string& what) const {
-    return Status::Corrupted(path_ + ", line " + std::to_string(number_) + ": " + what +
-                             ", as an export writes it; '" + std::string(Trimmed(line_).substr(0, 60)) +
-                             "' stands there");
+    return Status::Corrupted(path_ + ", line " + std::to_string(number_) + ": " + what + "; found '" +
+                             std::string(Trimmed(line_).substr(0, 60)) + "'");
   }
   [[nodiscard]] std::string_view line() const { return line_; }
 
@@ -141,7 +140,7 @@ Result<RecordKey> KeyOf(std::string_view record, const std::string& tag, const L
   };
   const auto first = take(badge ? tag.substr(6) + "_id" : "id");
   const auto second = badge && first ? take("badge_id") : std::optional<std::int64_t>(0);
-  if (!first || !second) return lines.Bad("a record must begin with its number");
+  if (!first || !second) return lines.Bad("expected the number at the start of a record");
   return RecordKey{.first = *first, .second = *second};
 }
 
@@ -152,19 +151,18 @@ Result<std::unique_ptr<ContentReader>> ContentReader::Open(const std::string& pa
     int code = 0;
     zip_t* archive = zip_open(path.c_str(), ZIP_RDONLY, &code);
     if (archive == nullptr) {
-      if (code == ZIP_ER_NOENT) return Status::NotFound(path + ": there is no such file");
-      return Status::Corrupted(path + ": is no zip archive (libzip's error " + std::to_string(code) + ")");
+      if (code == ZIP_ER_NOENT) return Status::NotFound(path + ": no such file");
+      return Status::Corrupted(path + ": not a zip archive (libzip error " + std::to_string(code) + ")");
     }
     zip_file_t* entry = zip_fopen_index(archive, 0, 0);
     if (entry == nullptr) {
       zip_discard(archive);
-      return Status::Corrupted(path + ": the archive has no entry that can be read");
+      return Status::Corrupted(path + ": the archive has no readable entry");
     }
     return std::unique_ptr<ContentReader>(new ZipContent(path, archive, entry));
   }
   gzFile file = gzopen(path.c_str(), "rb");
-  if (file == nullptr)
-    return Status::NotFound(path + ": cannot be opened for reading: " + std::strerror(errno));
+  if (file == nullptr) return Status::NotFound(path + ": cannot open for reading: " + std::strerror(errno));
   return std::unique_ptr<ContentReader>(new GzipContent(path, file));
 }
 
@@ -181,8 +179,7 @@ Result<std::string_view> ContentReader::NextLine() {
     buffer_.erase(0, at_);
     at_ = 0;
     searched = buffer_.size();
-    if (searched > kLongestLine)
-      return Status::Corrupted(path_ + ": a line is longer than any that an export writes");
+    if (searched > kLongestLine) return Status::Corrupted(path_ + ": a line is too long for an export");
     buffer_.resize(searched + kReadSize);
     const auto got = Read(buffer_.data() + searched, kReadSize);
     buffer_.resize(searched + (got.ok() ? *got : 0));
@@ -203,7 +200,8 @@ Status ReadRecords(const std::string& path, const std::string& tag,
   const std::string close = indent + "</" + tag + ">\n";
   std::string record;
   while (!lines.AtTail()) {
-    if (lines.line() != open) return lines.Bad("a record <" + tag + "> or the end of the root should come");
+    if (lines.line() != open)
+      return lines.Bad("expected a record <" + tag + "> or the end of the root element");
     record.clear();
     for (;;) {
       record += lines.line();
@@ -211,7 +209,7 @@ Status ReadRecords(const std::string& path, const std::string& tag,
       const auto more = lines.Next();
       if (!more.ok()) return more.status();
       if (!*more || record.size() > kLongestLine)
-        return lines.Bad("the end of a record <" + tag + "> should come");
+        return lines.Bad("expected the end of a record <" + tag + ">");
     }
     const auto key = KeyOf(record, tag, lines);
     if (!key.ok()) return key.status();
@@ -231,7 +229,7 @@ Status ReadRemoved(const std::string& path, const std::function<Status(const Rec
     std::string_view line = Trimmed(lines.line());
     const auto first = TakeNumber(&line, "id");
     const auto second = line.empty() ? std::optional<std::int64_t>(0) : TakeNumber(&line, "badge_id");
-    if (!first || !second || !line.empty()) return lines.Bad("the number of a record should come");
+    if (!first || !second || !line.empty()) return lines.Bad("expected the number of a record");
     if (status = take({.first = *first, .second = *second}); !status.ok()) return status;
     if (const auto more = lines.Next(); !more.ok()) return more.status();
   }

@@ -64,7 +64,7 @@ Status PipelineState::OpenOnKafka(const settings::RunSettings& settings,
   std::error_code error;
   std::filesystem::create_directories(own.data_directory, error);
   if (error)
-    return Status::Unwritten(error.value(), "cannot make " + own.data_directory + ": " + error.message());
+    return Status::Unwritten(error.value(), "cannot create " + own.data_directory + ": " + error.message());
   auto view = KafkaView::Open(own, false, report);
   if (!view.ok()) return view.status();
   view_ = std::move(*view);
@@ -89,8 +89,8 @@ Result<std::unique_ptr<PipelineState>> PipelineState::Open(
   }
   std::error_code ignored;  // a directory that cannot be read counts as absent
   if (!std::filesystem::exists(settings.data_directory + "/log", ignored))
-    return Status::NotFound("there is no data directory " + settings.data_directory +
-                            "; name it with --data or --config, or --entities for a file");
+    return Status::NotFound("no data directory " + settings.data_directory +
+                            "; set --data or --config, or --entities for a file");
   auto lock = stream::embedded::LockFile::Take(settings.data_directory + "/export.lock");
   if (!lock.ok()) return lock.status();
   made->lock_.emplace(std::move(*lock));

@@ -306,7 +306,7 @@ Result<accounts::HostAccount> StateSource::AccountOf(const HostEntry& entry) con
   }
   if (!moves) return accounts::HostAccount{};  // the host never had an account
   return Status::Retry("the account of host " + std::to_string(entry.id) +
-                       " is on its way to another owner's partition; the same may work in a moment");
+                       " is moving to the partition of another owner; try again in a moment");
 }
 
 Result<bool> StateSource::FindUser(std::int64_t id, User* user) {

@@ -200,7 +200,7 @@ def a_failure_is_logged_while_a_client_drips():
         with open(program.log, errors="replace") as log:
             text = log.read()
         assert code not in (0, None), code
-        assert "failed" in text or "cannot go on" in text, text[-2000:]
+        assert "failed" in text or "cannot continue" in text, text[-2000:]
 
 
 CHECKS = {check.__name__: check for check in (

@@ -121,11 +121,11 @@ test("late results, pending postings and what has expired are told as such", () 
   const late = kept.find((k) => k.rule === "late")!.grant;
   assert.match(explain(late, false).headline, /came late/);
   const waits = structuredClone(late);
-  waits.waits_for = "no event has named the user yet";
-  assert.match(explain(waits, false).steps.pop()!.says[0]!, /waits: no event has named the user yet/);
+  waits.waits_for = "the event of the user has not arrived yet";
+  assert.match(explain(waits, false).steps.pop()!.says[0]!, /waits: the event of the user has not arrived yet/);
   const expired = structuredClone(late);
-  expired.expired = "no event had named the user in time: its host alone has the credit";
-  assert.match(explain(expired, false).steps.pop()!.says[0]!, /no event had named the user in time/);
+  expired.expired = "the event of the user did not arrive in time: only the host has the credit";
+  assert.match(explain(expired, false).steps.pop()!.says[0]!, /did not arrive in time: only the host has the credit/);
 });
 
 test("a grant without a claim still says what was paid and to whom", () => {

@@ -50,7 +50,7 @@ Result<Conf> MakeConf(const ClusterOptions& options, const Properties& ours, con
   for (const Properties* properties : {&ours, &options.connection, &theirs}) {
     for (const auto& [name, value] : *properties) {
       if (rd_kafka_conf_set(conf.get(), name.c_str(), value.c_str(), why, sizeof why) != RD_KAFKA_CONF_OK)
-        return Status::InvalidArgument("the Kafka client does not take the option " + name + ": " + why);
+        return Status::InvalidArgument("the Kafka client rejects the option " + name + ": " + why);
     }
   }
   rd_kafka_conf_set_log_cb(conf.get(), OnLog);

@@ -84,11 +84,11 @@ class RdkafkaGroup final : public Group {
       if (now - fenced_at_ > kFencedAgainWithin) fenced_ = 0;
       fenced_at_ = now;
       if (++fenced_ <= kMostFenced) return JoinAnew();
-      return Status::Fenced(
-          "another process has joined the group " + options_.group +
-          " under this worker's name: each needs an instance of its own (kafka.instance). " + why);
+      return Status::Fenced("another process has joined the group " + options_.group +
+                            " under this worker's name: each worker must have a unique kafka.instance. " +
+                            why);
     }
-    return Status::Fatal("the membership in the group " + options_.group + " has failed: " + why);
+    return Status::Fatal("the membership in group " + options_.group + " failed: " + why);
   }
 
   [[nodiscard]] Membership Current() override {
@@ -207,7 +207,7 @@ class RdkafkaGroup final : public Group {
   Status JoinAnew() {
     if (options_.report)
       options_.report("the group " + options_.group + " has fenced this worker, " + instance_ +
-                      ", perhaps for a join of its own whose answer was lost: it joins anew");
+                      ", possibly because of its own join with a lost answer; joining again");
     if (!owned_.empty()) listener_.Revoked(owned_, true);
     owned_.clear();
     former_.push_back(std::move(handle_));

@@ -50,7 +50,7 @@ class RdkafkaReader final : public Reader {
   Status Start(TopicPartition where, std::uint64_t offset) override {
     rd_kafka_topic_t* topic = topics_[where.topic].get();
     const auto partition = static_cast<std::int32_t>(where.partition);
-    COBBLESTONE_CHECK(partitions_.count(where) == 0, "a partition is started twice");
+    COBBLESTONE_CHECK(partitions_.count(where) == 0, "the partition is started twice");
     auto state = std::make_unique<Partition>();
     state->next = offset == kBeginning ? 0 : offset;
     state->anywhere = offset == kBeginning;
@@ -173,7 +173,8 @@ class RdkafkaReader final : public Reader {
     switch (message.err) {
       case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
       case RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
-        return Status::Fatal(text + ": the log has nothing any more where reading must go on");
+        return Status::Fatal(text +
+                             ": the log no longer has records at the position where reading must continue");
       case RD_KAFKA_RESP_ERR__BAD_MSG: return Status::Fatal(text + ": damaged");
       case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED: return Status::Fatal(text);
       default: return Status::Ok();  // the client retries by itself

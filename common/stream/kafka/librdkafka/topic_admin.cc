@@ -52,11 +52,11 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
       }
       if (found->second.partitions != topic.spec.partitions)
         drifts.push_back({.topic = name,
-                          .what = "has " + std::to_string(found->second.partitions) + " partitions, " +
+                          .what = "has " + std::to_string(found->second.partitions) + " partitions, but " +
                                   std::to_string(topic.spec.partitions) + " are configured"});
       if (replication != 0 && found->second.replication != replication)
         drifts.push_back({.topic = name,
-                          .what = "has " + std::to_string(found->second.replication) + " replicas, " +
+                          .what = "has " + std::to_string(found->second.replication) + " replicas, but " +
                                   std::to_string(replication) + " are configured"});
       there.push_back(&topic);
     }
@@ -85,7 +85,7 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
     rd_kafka_AdminOptions_set_operation_timeout(options.get(), kMillis, why, sizeof why);
     rd_kafka_CreateTopics(handle_.get(), wanted.data(), wanted.size(), options.get(), queue_.get());
     const Event event(rd_kafka_queue_poll(queue_.get(), 2 * kMillis));
-    if (Status s = StatusOf(event.get(), "topics cannot be made"); !s.ok()) return s;
+    if (Status s = StatusOf(event.get(), "cannot create topics"); !s.ok()) return s;
     std::size_t count = 0;
     const rd_kafka_topic_result_t** results =
         rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event.get()), &count);
@@ -96,7 +96,7 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
       if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
         const char* text = rd_kafka_topic_result_error_string(results[i]);
         return Status::Fatal(std::string("topic ") + rd_kafka_topic_result_name(results[i]) +
-                             " cannot be made: " + (text != nullptr ? text : rd_kafka_err2str(error)));
+                             " cannot be created: " + (text != nullptr ? text : rd_kafka_err2str(error)));
       }
       made.emplace_back(rd_kafka_topic_result_name(results[i]));
     }
@@ -106,7 +106,7 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
 
   Result<std::string> ClusterId() override {
     char* id = rd_kafka_clusterid(handle_.get(), kMillis);
-    if (id == nullptr) return Unreachable("it does not say its id");
+    if (id == nullptr) return Unreachable("no cluster id");
     std::string text(id);
     rd_kafka_mem_free(handle_.get(), id);
     return text;
@@ -194,7 +194,7 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
   [[nodiscard]] Status Unreachable(const std::string& why) const {
     return Status::Retry("the Kafka cluster at " + Connection("bootstrap.servers") +
                          " does not answer: " + why + (trouble_.empty() ? "" : " (" + trouble_ + ")") +
-                         ". Is it running, and are kafka.bootstrap and kafka.security right?");
+                         ". Check that the cluster is running, and check kafka.bootstrap and kafka.security");
   }
 
   // The cluster answers, and either side rejects the other's credentials or certificate.
@@ -202,19 +202,18 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
     const std::string who = "the Kafka cluster at " + Connection("bootstrap.servers");
     if (refusal_ == RD_KAFKA_RESP_ERR__SSL)
       return Status::InvalidArgument(
-          "no TLS with " + who + ": " + trouble_ +
-          ". kafka.ca_file must hold the certificate of who signed the brokers', and "
-          "kafka.certificate_file ours where they ask for one");
+          "no TLS connection to " + who + ": " + trouble_ +
+          ". kafka.ca_file must contain the certificate authority of the brokers, and "
+          "kafka.certificate_file the client certificate if the brokers require one");
     std::string advice =
-        ". Look at kafka.user, kafka.mechanism, and the password that kafka.password_file or "
-        "kafka.password_variable names";
+        ". Check kafka.user, kafka.mechanism, and the password in kafka.password_file or "
+        "kafka.password_variable";
     if (Connection("sasl.mechanism").starts_with("SCRAM") && rd_kafka_version() < kScramWorksFrom)
-      advice +=
-          std::string("; SCRAM of the Kafka client ") + rd_kafka_version_str() +
-          " is refused by Kafka 3.8.1 and newer whatever the password: use PLAIN with TLS, a certificate, or a "
-          "client from 2.6.1 on";
-    return Status::InvalidArgument(who + " does not let user " + Connection("sasl.username") +
-                                   " in: " + trouble_ + advice);
+      advice += std::string("; Kafka 3.8.1 and newer reject SCRAM of the Kafka client ") +
+                rd_kafka_version_str() +
+                " with any password: use PLAIN with TLS, a certificate, or client 2.6.1 or newer";
+    return Status::InvalidArgument(who + " rejects user " + Connection("sasl.username") + ": " + trouble_ +
+                                   advice);
   }
 
   // Called within rd_kafka_poll().
@@ -271,8 +270,8 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
         deadline = now + 2 * Millis(kMillis);
       }
       if (now > deadline)
-        return Unreachable(std::to_string(missing.size()) + " topics that were made do not appear, or have " +
-                           "no leader, " + missing.front() + " among them");
+        return Unreachable(std::to_string(missing.size()) + " created topics do not appear, or have " +
+                           "no leader, including " + missing.front());
       std::this_thread::sleep_for(Millis(50));
     }
   }
@@ -293,7 +292,7 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
     for (int tries = 0; tries < kMostTries; ++tries) {
       rd_kafka_DescribeConfigs(handle_.get(), wanted.data(), wanted.size(), options.get(), queue_.get());
       event.reset(rd_kafka_queue_poll(queue_.get(), 2 * kMillis));
-      asked = StatusOf(event.get(), "settings of topics cannot be read");
+      asked = StatusOf(event.get(), "cannot read settings of topics");
       if (asked.ok()) break;
     }
     if (!asked.ok()) return asked;
@@ -312,7 +311,7 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
         const char* value = rd_kafka_ConfigEntry_value(configs[e]);
         if (wants == (*plan)->settings.end() || value == nullptr || wants->second == value) continue;
         drifts->push_back(
-            {.topic = name, .what = wants->first + " is " + value + ", it must be " + wants->second});
+            {.topic = name, .what = wants->first + " is " + value + ", but must be " + wants->second});
       }
     }
     return Status::Ok();
