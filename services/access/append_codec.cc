@@ -1,6 +1,7 @@
 #include "services/access/append_codec.h"
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace cobblestone {

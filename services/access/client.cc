@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <system_error>
 #include <thread>
 #include <utility>

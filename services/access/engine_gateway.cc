@@ -1,5 +1,6 @@
 #include "services/access/engine_gateway.h"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "services/access/engine_pipeline.h"

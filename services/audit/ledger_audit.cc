@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "common/credit/policies/policy.h"

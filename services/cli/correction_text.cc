@@ -1,5 +1,7 @@
 #include "services/cli/correction_text.h"
 
+#include <nlohmann/json.hpp>
+
 #include "services/cli/format.h"
 
 namespace cobblestone {

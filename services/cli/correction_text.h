@@ -1,7 +1,7 @@
 // An operator's corrections of a result (reversals, repricings, reinstatements) as text for people (format.h).
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace cobblestone {

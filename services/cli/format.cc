@@ -9,6 +9,7 @@
 #include <ctime>
 #include <initializer_list>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 #include <utility>

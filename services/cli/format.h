@@ -2,7 +2,7 @@
 // An absent field is left out, and an unknown field is shown under its own name, so that answers may gain fields.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace cobblestone {

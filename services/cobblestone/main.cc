@@ -1,6 +1,7 @@
 // cobblestone: one program, one verb per task (commands/).
 #include <sys/stat.h>
 
+#include <CLI/CLI.hpp>
 #include <clocale>
 #include <csignal>
 #include <cstdio>
@@ -70,8 +71,8 @@ int Main(int argc, char** argv) {
   // Reaching the file size limit becomes a failed write, which is logged, instead of a crash.
   std::signal(SIGXFSZ, SIG_IGN);
   RaiseDescriptorLimit();
-  Program program;
-  CLI::App& app = program.app;
+  CLI::App app;
+  Program program(&app);
   app.description(kAbout);
   app.footer(kFooter);
   app.name("cobblestone");

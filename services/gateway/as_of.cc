@@ -1,5 +1,7 @@
 #include "services/gateway/as_of.h"
 
+#include <nlohmann/json.hpp>
+
 namespace cobblestone::gateway {
 
 nlohmann::json AsOfAll(view::Questions& questions) {

@@ -1,7 +1,7 @@
 // `as_of` of an answer that concerns no single project.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "services/view/questions.h"
 

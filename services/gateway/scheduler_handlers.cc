@@ -1,4 +1,5 @@
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 

@@ -1,6 +1,7 @@
 #include "services/gateway/scheduler_xml.h"
 
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 namespace cobblestone::gateway {
 namespace {

@@ -1,7 +1,7 @@
 // The credit fields of a BOINC scheduler's reply as XML elements, for insertion into <scheduler_reply>.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 

@@ -1,6 +1,7 @@
 #include "services/gateway/visibility.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
 #include <utility>

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
 

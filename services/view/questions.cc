@@ -1,6 +1,7 @@
 #include "services/view/questions.h"
 
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "common/credit/policies/policy.h"

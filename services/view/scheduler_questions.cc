@@ -1,4 +1,5 @@
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 

@@ -38,6 +38,7 @@
 #include <librdkafka/rdkafka.h>
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
 #include "common/client/publisher.h"
 #include "common/stream/kafka/librdkafka/cluster.h"

@@ -114,7 +114,7 @@ TEST_P(RunnerDiverged, AStageThatIsNotDeterministicStopsTheOpenAndNothingIsChang
     EchoWorld again(dir.path(), GetParam().salts);
     EXPECT_EQ(again.status.code(), StatusCode::kFatal) << again.status.message();
     EXPECT_THAT(again.status.message(), HasSubstr("slot 1 diverged"));
-    EXPECT_THAT(again.status.message(), HasSubstr("executing commit 5 again"));  // "before" was commit 1
+    EXPECT_THAT(again.status.message(), HasSubstr("re-executing commit 5"));  // "before" was commit 1
     EXPECT_THAT(again.status.message(), HasSubstr("Nothing was changed"));
     EXPECT_THAT(again.reports, IsEmpty()) << "no state is put aside for it";
     again.log.reset();

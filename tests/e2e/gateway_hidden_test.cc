@@ -7,6 +7,7 @@
 #include <iterator>
 #include <latch>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <thread>

@@ -1,5 +1,6 @@
 // A project is adopted through a real broker: once, again, and as the workers then have it.
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "services/adoption/adopted.h"
 #include "services/embedded/engine.h"

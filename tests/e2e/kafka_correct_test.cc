@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "common/wire/events/event_codec.h"

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <csignal>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "services/boinc/line_file.h"

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <utility>
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "common/base/check.h"
 #include "common/credit/policies/policy.h"

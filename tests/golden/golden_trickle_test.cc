@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "common/credit/trickles/trickle_credit.h"
 #include "common/credit/trickles/trickle_policy.h"

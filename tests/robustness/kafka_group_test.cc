@@ -6,6 +6,7 @@
 #include <chrono>
 #include <csignal>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "tests/robustness/kafka_world.h"
 #include "tests/robustness/traffic.h"

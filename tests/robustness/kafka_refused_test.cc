@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "common/wire/events/event_codec.h"
@@ -53,7 +54,7 @@ TEST(KafkaRefused, AProjectOfWhichMuchIsRefusedRaisesAnAlarm) {
       << world.Tasks().dump(1);
   EXPECT_EQ(alarm.value("project", 0u), kBroken) << alarm.dump(1);
   EXPECT_GT(alarm["reasons"].value("MISSING_FIELD", 0), 0) << alarm.dump(1);
-  ASSERT_TRUE(worker->WaitFor("of project 9, ")) << worker->err();
+  ASSERT_TRUE(worker->WaitFor("project 9, ")) << worker->err();
   EXPECT_EQ(worker->err().find("of project 1, "), std::string::npos) << worker->err();
   worker->Signal(SIGTERM);
   EXPECT_EQ(worker->Wait(), 0) << worker->err();

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 #include "tests/e2e/program_process.h"
 #include "tests/robustness/traffic.h"

@@ -24,7 +24,7 @@ constexpr int kGoneExitCode = 4;
 void ExpectSaysWhatToDo(const std::string& errors, const std::string& data) {
   EXPECT_THAT(errors, HasSubstr(data));
   EXPECT_THAT(errors, ContainsRegex("[Nn]o space left|disk is full"));
-  EXPECT_THAT(errors, ContainsRegex("[Mm]ake room"));
+  EXPECT_THAT(errors, ContainsRegex("[Ff]ree disk space"));
 }
 
 TEST(ProgramDiskFull, EndsWithItsOwnCodeAndRoomBringsEverythingBack) {

@@ -508,9 +508,9 @@ TEST(Rules, ThatMakeNoSenseAreToldByField) {
   const auto begins = [](const std::string& text, const char* with) { return text.rfind(with, 0) == 0; };
   EXPECT_TRUE(begins(problem(Elapsed(), [](auto& r) { r.measure = TrickleMeasure::kSteps; }),
                      "measure: a rule of kind"));
-  EXPECT_TRUE(begins(problem(Steps(), [](auto& r) { r.incremental = true; }), "incremental: only"));
+  EXPECT_TRUE(begins(problem(Steps(), [](auto& r) { r.incremental = true; }), "incremental: allowed only"));
   EXPECT_TRUE(begins(problem(ElapsedIncrements(), [](auto& r) { r.incremental = false; }),
-                     "incremental: runtime_increment"));
+                     "incremental: required for runtime_increment"));
   EXPECT_TRUE(begins(problem(Elapsed(), [](auto& r) { r.max_increment = 5; }), "max_increment"));
   EXPECT_TRUE(begins(problem(RunTime(), [](auto& r) { r.typical = {}; }), "speed_limit"));
   EXPECT_TRUE(begins(problem(Steps(), [](auto& r) { r.phases.clear(); }), "phases: a rule"));

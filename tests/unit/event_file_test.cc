@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "common/wire/events/event_codec.h"
 #include "common/wire/events/json_lines.h"

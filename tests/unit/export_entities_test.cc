@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "services/export/entities_file.h"
 #include "tests/support/temp_dir.h"

@@ -1,6 +1,7 @@
 // What goes over the wire: events of a stream, XML, the page's files, the query of a request, addresses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "services/gateway/listen_address.h"
 #include "services/gateway/live.h"

@@ -1,6 +1,7 @@
 #include "services/access/append_codec.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 namespace cobblestone {
 namespace {

@@ -7,6 +7,7 @@
 
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "common/wire/events/event_codec.h"
 #include "services/access/append_codec.h"

@@ -50,7 +50,7 @@ TEST_F(Refusals, AboveTheShareAProjectIsNamedWithItsReasons) {
   ASSERT_EQ(above.size(), 1u);
   const std::string alarm = RefusalAlarm(above.begin()->first, above.begin()->second);
   EXPECT_THAT(alarm,
-              HasSubstr("of project 2, 101 of 500 records were refused: UNKNOWN_HOST 90, TOO_LATE 11"));
+              HasSubstr("project 2, 101 of 500 records were refused: UNKNOWN_HOST 90, TOO_LATE 11"));
   EXPECT_THAT(alarm, HasSubstr("cobblestone refused list"));
   EXPECT_TRUE(Above(20).empty()) << "each is counted once";
 }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "common/wire/events/event_check.h"
@@ -90,7 +91,7 @@ TEST(WireEvents, EveryTextOfTheSchemaHasALimit) {
 TEST(WireEvents, KindsAreTheFieldsOfEnvelope) {
   const auto* event = v1::Envelope::descriptor()->FindOneofByName("event");
   ASSERT_NE(event, nullptr);
-  ASSERT_EQ(static_cast<std::size_t>(event->field_count()), std::variant_size_v<EventBody> - 1);
+  ASSERT_EQ(static_cast<std::size_t>(event->field_count()), std::variant_size_v<EventBodyVariant> - 1);
   for (int i = 0; i < event->field_count(); ++i) {
     const auto* field = event->field(i);
     EXPECT_EQ(EventKindName(static_cast<EventKind>(field->number())), field->name());

@@ -40,9 +40,16 @@ constexpr EventKind kKinds[] = {
     EventKind::kHandedEvent,
     EventKind::kDecidedResult,
 };
-static_assert(std::size(kKinds) == std::variant_size_v<EventBody>);
+static_assert(std::size(kKinds) == std::variant_size_v<EventBodyVariant>);
 
 }  // namespace
+
+EventBody::EventBody() noexcept = default;
+EventBody::EventBody(const EventBody&) = default;
+EventBody::EventBody(EventBody&&) noexcept = default;
+EventBody& EventBody::operator=(const EventBody&) = default;
+EventBody& EventBody::operator=(EventBody&&) noexcept = default;
+EventBody::~EventBody() = default;
 
 EventKind Event::kind() const { return kKinds[body.index()]; }
 

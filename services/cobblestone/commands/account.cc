@@ -27,13 +27,13 @@ void AddAccount(Program& program) {
   AddVerb<Options>(
       program, "account",
       "Shows the credit of a host, a user or a team (total, recent average, per app, per day), or a project's estimates",
-      [](CLI::App& verb, Options& options) {
-        verb.add_option("KIND", options.kind, "host, user, team or project")
-            ->required()
-            ->check(CLI::IsMember({"host", "user", "team", "project"}));
-        verb.add_option("ID", options.id, "number of the account")->required();
+      [](Verb& verb, Options& options) {
+        verb.Add("KIND", options.kind, "host, user, team or project")
+            .Required()
+            .OneOf({"host", "user", "team", "project"});
+        verb.Add("ID", options.id, "number of the account").Required();
         AddQueryOptions(verb, options.query);
-        verb.footer(
+        verb.Footer(
             "Examples:  cobblestone account user 17\n"
             "           cobblestone account team 3 --json | jq .total");
       },

@@ -1,6 +1,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "services/access/ingest.h"
 #include "services/adoption/adoption.h"
@@ -230,31 +231,27 @@ int Run(const Options& given) {
 void AddAdopt(Program& program) {
   AddVerb<Options>(
       program, "adopt", "Adopts the accounts and balances of an existing project",
-      [](CLI::App& verb, Options& options) {
-        verb.add_option("FILE", options.file, "entities (users, hosts, teams and all other tables) as JSON")
-            ->required();
+      [](Verb& verb, Options& options) {
+        verb.Add("FILE", options.file, "entities (users, hosts, teams and all other tables) as JSON")
+            .Required();
         AddDataPlace(verb, options.place);
-        verb.add_option(
-                "--statistics", options.adoption.statistics,
-                "statistics rows of hosts, versions and apps, as JSON Lines; prevents credit jumps on "
-                "the first day")
-            ->type_name("FILE");
-        verb.add_option("--project", options.project, "number of the project")
-            ->type_name("P")
-            ->check(CLI::PositiveNumber)
-            ->capture_default_str();
-        verb.add_option("--time", options.adoption.time,
-                        "event time of all adopted rows, UNIX seconds; 0: before all other events")
-            ->type_name("T")
-            ->check(CLI::NonNegativeNumber)
-            ->capture_default_str();
-        verb.add_option("--source", options.source,
-                        "name of the source, which identifies the file when it is sent again (default: the "
-                        "file's name)")
-            ->type_name("NAME");
-        verb.add_flag("--dry-run", options.dry_run, "read, check and count without sending events");
-        verb.add_flag("--json", options.as_json, "print the summary as JSON, without progress");
-        verb.footer(
+        verb.Add("--statistics", options.adoption.statistics,
+                 "statistics rows of hosts, versions and apps, as JSON Lines; prevents credit jumps on "
+                 "the first day")
+            .Type("FILE");
+        verb.Add("--project", options.project, "number of the project").Type("P").Positive().ShowDefault();
+        verb.Add("--time", options.adoption.time,
+                 "event time of all adopted rows, UNIX seconds; 0: before all other events")
+            .Type("T")
+            .NotNegative()
+            .ShowDefault();
+        verb.Add("--source", options.source,
+                 "name of the source, which identifies the file when it is sent again (default: the "
+                 "file's name)")
+            .Type("NAME");
+        verb.Flag("--dry-run", options.dry_run, "read, check and count without sending events");
+        verb.Flag("--json", options.as_json, "print the summary as JSON, without progress");
+        verb.Footer(
             "Events go to the running pipeline of the data directory, or to Kafka, as with `ingest`. Without a\n"
             "running pipeline, the command opens the directory itself. The whole file is checked before the first\n"
             "event is sent. Run the command again after an interruption; a complete adoption stays unchanged.\n"

@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "services/cli/format.h"
 #include "services/cli/progress.h"
@@ -37,9 +38,9 @@ int Run(const Options& options) {
 void AddAudit(Program& program) {
   AddVerb<Options>(
       program, "audit", "Recomputes every grant and every total from the ledger, and compares the results",
-      [](CLI::App& verb, Options& options) {
+      [](Verb& verb, Options& options) {
         AddQueryOptions(verb, options.query, false);
-        verb.footer(
+        verb.Footer(
             "Prints a list of the checks. Exit code 1: at least one number differs, even by one micro-credit.");
       },
       Run);

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
 namespace cobblestone {
@@ -28,13 +29,13 @@ Result<settings::RunSettings> InDirectory(settings::RunSettings settings, const 
 
 }  // namespace
 
-void AddDataPlace(CLI::App& verb, DataPlace& place) {
-  verb.add_option("--config", place.config, "configuration file of the pipeline (see `cobblestone config`)")
-      ->type_name("FILE");
-  verb.add_option("--data", place.data,
-                  "data directory; overrides data_directory of the configuration (default without both: "
-                  "./cobblestone-data)")
-      ->type_name("DIR");
+void AddDataPlace(Verb& verb, DataPlace& place) {
+  verb.Add("--config", place.config, "configuration file of the pipeline (see `cobblestone config`)")
+      .Type("FILE");
+  verb.Add("--data", place.data,
+           "data directory; overrides data_directory of the configuration (default without both: "
+           "./cobblestone-data)")
+      .Type("DIR");
 }
 
 Result<settings::RunSettings> SettingsOf(const DataPlace& place) {
@@ -81,14 +82,12 @@ Status RememberPlace(const settings::RunSettings& settings) {
   return Status::Ok();
 }
 
-void AddQueryOptions(CLI::App& verb, QueryOptions& options, bool with_project) {
+void AddQueryOptions(Verb& verb, QueryOptions& options, bool with_project) {
   AddDataPlace(verb, options.place);
   if (with_project) {
-    verb.add_option("--project", options.project, "number of the project")
-        ->type_name("P")
-        ->capture_default_str();
+    verb.Add("--project", options.project, "number of the project").Type("P").ShowDefault();
   }
-  verb.add_flag("--json", options.json, "print the answer as JSON, with full precision");
+  verb.Flag("--json", options.json, "print the answer as JSON, with full precision");
 }
 
 int AskAndPrint(const QueryOptions& options, Purpose purpose, const Question& question,

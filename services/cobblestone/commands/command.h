@@ -1,24 +1,17 @@
 // Shared parts of the verbs: their list, the place of the data, and the output of answers and errors.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
-#include <memory>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "common/base/status.h"
 #include "common/settings/run_settings.h"
 #include "services/access/client.h"
 #include "services/cli/exit_code.h"
+#include "services/cli/verb.h"
 
 namespace cobblestone {
-
-// The command line, and the verb that it names: `chosen` is set during parsing and called afterwards.
-struct Program {
-  CLI::App app;
-  std::function<int()> chosen;
-};
 
 // Each function adds one verb.
 void AddRun(Program& program);
@@ -44,23 +37,12 @@ void AddReprice(Program& program);
 void AddConfig(Program& program);
 void AddDemo(Program& program);
 
-// A verb whose options live in one struct: `add` declares them, `run` gets them filled in.
-template <class Options>
-CLI::App* AddVerb(Program& program, const std::string& name, const std::string& what,
-                  const std::function<void(CLI::App&, Options&)>& add, int (*run)(const Options&)) {
-  CLI::App* verb = program.app.add_subcommand(name, what);
-  const auto options = std::make_shared<Options>();
-  add(*verb, *options);
-  verb->callback([&program, options, run] { program.chosen = [options, run] { return run(*options); }; });
-  return verb;
-}
-
 // --config and --data.
 struct DataPlace {
   std::string config;
   std::string data;
 };
-void AddDataPlace(CLI::App& verb, DataPlace& place);
+void AddDataPlace(Verb& verb, DataPlace& place);
 // The settings of a place: from the file, else from the data directory (RememberPlace), else the defaults. --data
 // overrides the data_directory of the file.
 Result<settings::RunSettings> SettingsOf(const DataPlace& place);
@@ -74,7 +56,7 @@ struct QueryOptions {
   std::uint32_t project = 1;
   bool json = false;
 };
-void AddQueryOptions(CLI::App& verb, QueryOptions& options, bool with_project = true);
+void AddQueryOptions(Verb& verb, QueryOptions& options, bool with_project = true);
 
 // Sends the question and prints the answer: as JSON, or as text by `words`.
 int AskAndPrint(const QueryOptions& options, Purpose purpose, const Question& question,

@@ -29,10 +29,10 @@ int Run(const Options& options) {
 void AddConfig(Program& program) {
   AddVerb<Options>(
       program, "config", "Lists the options of a configuration file, or checks one",
-      [](CLI::App& verb, Options& options) {
-        verb.add_option("FILE", options.file, "file to check (default: print all options)");
-        verb.add_flag("--default", options.defaults, "print a configuration file with all defaults");
-        verb.footer(
+      [](Verb& verb, Options& options) {
+        verb.Add("FILE", options.file, "file to check (default: print all options)");
+        verb.Flag("--default", options.defaults, "print a configuration file with all defaults");
+        verb.Footer(
             "Examples:  cobblestone config --default > cobblestone.yaml\n"
             "           cobblestone config cobblestone.yaml\n"
             "Exit code 2: the file has errors; each message has the line and the allowed values.");

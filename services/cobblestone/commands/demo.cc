@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -255,28 +256,26 @@ void AddDemo(Program& program) {
   AddVerb<Options>(
       program, "demo",
       "Ingests a BOINC project's history, audits it, and compares every grant with BOINC's own grant",
-      [](CLI::App& verb, Options& options) {
+      [](Verb& verb, Options& options) {
         options.input = COBBLESTONE_SOURCE_DIR "/tests/golden/data/s10_mixed_large.in.jsonl.gz";
-        verb.add_option("--input", options.input, "history in the golden format (default: s10_mixed_large)")
-            ->type_name("FILE");
-        verb.add_option(
-                "--expected", options.expected,
-                "BOINC's output for the history (default: the .exact.jsonl.gz beside the .in.jsonl.gz)")
-            ->type_name("FILE");
-        verb.add_option("--results", options.results,
-                        "results of synthetic traffic, to measure the speed; 0: none")
-            ->type_name("N")
-            ->capture_default_str();
-        verb.add_flag(
+        verb.Add("--input", options.input, "history in the golden format (default: s10_mixed_large)")
+            .Type("FILE");
+        verb.Add("--expected", options.expected,
+                 "BOINC's output for the history (default: the .exact.jsonl.gz beside the .in.jsonl.gz)")
+            .Type("FILE");
+        verb.Add("--results", options.results, "results of synthetic traffic, to measure the speed; 0: none")
+            .Type("N")
+            .ShowDefault();
+        verb.Flag(
             "--page", options.page,
             "after the summary, serve the web page with live traffic until Ctrl-C (default at a terminal)");
-        verb.add_flag("--no-page", options.no_page, "end after the summary")->excludes("--page");
-        verb.add_option("--page-rate", options.page_rate, "rate of the live traffic, results per second")
-            ->check(CLI::Range(1.0, 10000.0))
-            ->type_name("R")
-            ->capture_default_str();
-        verb.add_flag("--keep", options.keep, "keep the data directory");
-        verb.footer(
+        verb.Flag("--no-page", options.no_page, "end after the summary").Excludes("--page");
+        verb.Add("--page-rate", options.page_rate, "rate of the live traffic, results per second")
+            .Between(1.0, 10000.0)
+            .Type("R")
+            .ShowDefault();
+        verb.Flag("--keep", options.keep, "keep the data directory");
+        verb.Footer(
             "Exit code 0: every grant equals BOINC's grant bit for bit, and the audit found no problems.");
       },
       Run);

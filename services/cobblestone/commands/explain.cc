@@ -24,10 +24,10 @@ int Run(const Options& options) {
 void AddExplain(Program& program) {
   AddVerb<Options>(
       program, "explain", "Explains the credit of one result, step by step",
-      [](CLI::App& verb, Options& options) {
-        verb.add_option("RESULT", options.result, "number of the result")->required();
+      [](Verb& verb, Options& options) {
+        verb.Add("RESULT", options.result, "number of the result").Required();
         AddQueryOptions(verb, options.query);
-        verb.footer(
+        verb.Footer(
             "Shows the job, the averages and scales in force, the claim, the claims of the other replicas, the\n"
             "calculation of the grant, its rounding, and the accounts that received the credit.\n\n"
             "Example:  cobblestone explain 4711 --config cobblestone.yaml\n"

@@ -1,6 +1,7 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "common/base/thread.h"
@@ -248,61 +249,54 @@ int Run(const Options& options) {
 void AddExport(Program& program) {
   AddVerb<Options>(
       program, "export", "Writes statistics files in the format of BOINC's db_dump",
-      [](CLI::App& verb, Options& options) {
+      [](Verb& verb, Options& options) {
         AddDataPlace(verb, options.place);
-        verb.add_option("--project", options.project, "number of the project")
-            ->type_name("P")
-            ->capture_default_str();
-        verb.add_option("--entities", options.entities,
-                        "entities (users, hosts, teams and all other tables) as JSON, instead of a pipeline")
-            ->type_name("FILE");
-        verb.add_option("--spec", options.spec, "specification of the outputs: a db_dump.xml")
-            ->type_name("FILE");
-        verb.add_option(
-                "--setting", options.settings,
-                "a setting of the project's configuration: user_country, user_url (both default to 1), "
-                "credit_by_app, statsexport_enabled; repeatable")
-            ->type_name("NAME=0|1")
-            ->allow_extra_args(false);
-        verb.add_flag("--strict-xml", options.strict_xml,
-                      "write well-formed XML where BOINC's output is ill-formed");
-        verb.add_option("--now", options.now, "time in the files, UNIX seconds (default: the current time)")
-            ->type_name("T");
-        verb.add_option("--out", options.job.out, "output directory (default: the spec's <final_output_dir>)")
-            ->type_name("DIR");
-        verb.add_option(
-                "--archive", options.job.archive,
-                "directory for the previous export (default: the spec's <archive_dir>, or beside --out)")
-            ->type_name("DIR");
-        verb.add_flag("--delete-old", options.job.delete_old,
-                      "delete the previous export instead of renaming it");
-        verb.add_option("--threads", options.job.threads,
-                        "threads that write and compress; the output does not depend on the number")
-            ->type_name("N")
-            ->check(CLI::Range(1, 64))
-            ->capture_default_str();
-        verb.add_option(
-                "--nice", options.nice,
-                "nice value of the process, as in nice(1); a higher value yields more to other processes")
-            ->type_name("N")
-            ->check(CLI::Range(0, 19))
-            ->capture_default_str();
-        verb.add_option("--incremental-from", options.job.incremental_from,
-                        "write only the changes since this export; to follow incremental exports, give the "
-                        "full export and all incremental ones in order: FULL FIRST SECOND")
-            ->type_name("DIR...");
-        verb.add_option(
+        verb.Add("--project", options.project, "number of the project").Type("P").ShowDefault();
+        verb.Add("--entities", options.entities,
+                 "entities (users, hosts, teams and all other tables) as JSON, instead of a pipeline")
+            .Type("FILE");
+        verb.Add("--spec", options.spec, "specification of the outputs: a db_dump.xml").Type("FILE");
+        verb.Add("--setting", options.settings,
+                 "a setting of the project's configuration: user_country, user_url (both default to 1), "
+                 "credit_by_app, statsexport_enabled; repeatable")
+            .Type("NAME=0|1")
+            .OneEach();
+        verb.Flag("--strict-xml", options.strict_xml,
+                  "write well-formed XML where BOINC's output is ill-formed");
+        verb.Add("--now", options.now, "time in the files, UNIX seconds (default: the current time)")
+            .Type("T");
+        verb.Add("--out", options.job.out, "output directory (default: the spec's <final_output_dir>)")
+            .Type("DIR");
+        verb.Add("--archive", options.job.archive,
+                 "directory for the previous export (default: the spec's <archive_dir>, or beside --out)")
+            .Type("DIR");
+        verb.Flag("--delete-old", options.job.delete_old,
+                  "delete the previous export instead of renaming it");
+        verb.Add("--threads", options.job.threads,
+                 "threads that write and compress; the output does not depend on the number")
+            .Type("N")
+            .Between(1, 64)
+            .ShowDefault();
+        verb.Add("--nice", options.nice,
+                 "nice value of the process, as in nice(1); a higher value yields more to other processes")
+            .Type("N")
+            .Between(0, 19)
+            .ShowDefault();
+        verb.Add("--incremental-from", options.job.incremental_from,
+                 "write only the changes since this export; to follow incremental exports, give the "
+                 "full export and all incremental ones in order: FULL FIRST SECOND")
+            .Type("DIR...");
+        verb.Add(
                 "--schedule", options.schedule,
                 "export repeatedly until SIGTERM: daily at a time (UTC) such as 03:30, or immediately and then\n"
                 "at an interval such as 24h, 30m, 90s")
-            ->type_name("WHEN")
-            ->excludes("--now");
-        verb.add_option("--read", options.read, "read an export back and compare the files with the manifest")
-            ->type_name("DIR");
-        verb.add_option("--then", options.then, "incremental exports that follow --read, in order")
-            ->type_name("DIR...");
-        verb.add_flag("--json", options.json, "print the summary as JSON");
-        verb.footer(
+            .Type("WHEN")
+            .Excludes("--now");
+        verb.Add("--read", options.read, "read an export back and compare the files with the manifest")
+            .Type("DIR");
+        verb.Add("--then", options.then, "incremental exports that follow --read, in order").Type("DIR...");
+        verb.Flag("--json", options.json, "print the summary as JSON");
+        verb.Footer(
             "All files appear at once: the export is written to DIR.partial, then exchanged with the previous\n"
             "export, which is renamed with the time. manifest.json has the checksums of the files and the sums of\n"
             "all records; docs/guides/statistics-files.md describes the manifest.\n"

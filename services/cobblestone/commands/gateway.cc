@@ -97,14 +97,13 @@ void AddGateway(Program& program) {
       program, "gateway",
       "Serves the web page and the HTTP API of a deployment on Kafka, or of a data directory "
       "without a running pipeline",
-      [](CLI::App& verb, Options& options) {
+      [](Verb& verb, Options& options) {
         AddDataPlace(verb, options.place);
-        verb.add_option(
-                "--listen", options.listen,
-                "address to listen on; overrides gateway.listen of the configuration (default without "
-                "both: 127.0.0.1:8080)")
-            ->type_name("HOST:PORT");
-        verb.footer(
+        verb.Add("--listen", options.listen,
+                 "address to listen on; overrides gateway.listen of the configuration (default without "
+                 "both: 127.0.0.1:8080)")
+            .Type("HOST:PORT");
+        verb.Footer(
             "With a data directory: no pipeline may run on the directory, and the gateway is read-only. A running\n"
             "pipeline serves queries and ingest with `cobblestone run --listen HOST:PORT`. Tokens and rights:\n"
             "docs/operations/security.md. metrics.listen is the address for Prometheus (deploy/monitoring).\n"

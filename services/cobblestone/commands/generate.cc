@@ -34,19 +34,19 @@ int Run(const Options& options) {
   return closed.ok() ? kExitOk : TellError(closed);
 }
 
-void AddOptions(CLI::App& verb, Options& options) {
+void AddOptions(Verb& verb, Options& options) {
   GenerateOptions& traffic = options.traffic;
-  verb.add_option(
+  verb.Add(
       "FILE", options.file,
       "output file: .jsonl or .pb, optionally with .gz or .zst (default: -, JSON Lines to standard output)");
   const auto number = [&](const char* name, auto& value, const char* what, const char* group) {
-    verb.add_option(name, value, what)->capture_default_str()->type_name("N")->group(group);
+    verb.Add(name, value, what).ShowDefault().Type("N").Group(group);
   };
   const auto share = [&](const char* name, double& value, const char* what, const char* group) {
-    verb.add_option(name, value, what)->capture_default_str()->type_name("0..1")->group(group);
+    verb.Add(name, value, what).ShowDefault().Type("0..1").Group(group);
   };
   const auto time = [&](const char* name, double& value, const char* what) {
-    verb.add_option(name, value, what)->capture_default_str()->type_name("S")->group("Time");
+    verb.Add(name, value, what).ShowDefault().Type("S").Group("Time");
   };
   number("--seed", traffic.seed, "seed; the same seed and options give the same bytes", "Size");
   number("--results", traffic.results, "results validated in time, without failed and late results", "Size");
@@ -56,11 +56,11 @@ void AddOptions(CLI::App& verb, Options& options) {
   number("--project", traffic.project, "number of the project", "Size");
 
   number("--apps", traffic.apps, "apps", "Work");
-  verb.add_option("--policy", traffic.policies, "policies of the apps, in turn; repeatable")
-      ->allow_extra_args(false)
-      ->capture_default_str()
-      ->type_name("NAME")
-      ->group("Work");
+  verb.Add("--policy", traffic.policies, "policies of the apps, in turn; repeatable")
+      .OneEach()
+      .ShowDefault()
+      .Type("NAME")
+      .Group("Work");
   number("--versions", traffic.versions, "versions of each app; three in eight are for GPUs", "Work");
   number("--replication", traffic.replication, "results per workunit", "Work");
   share("--gpu-hosts", traffic.gpu_hosts, "hosts with a GPU", "Work");
@@ -78,12 +78,11 @@ void AddOptions(CLI::App& verb, Options& options) {
   share("--conflicts", traffic.conflicts, "events delivered twice with different contents", "Delivery");
   share("--lost", traffic.lost, "events that are never delivered", "Delivery");
   share("--bad-lines", traffic.bad_lines, "invalid lines per result", "Delivery");
-  verb.add_flag_callback(
-          "--no-members", [&traffic] { traffic.members = false; },
-          "results only, without events of the catalogue, teams, users and hosts")
-      ->group("Delivery");
-  verb.add_flag("--dispatches", traffic.dispatches, "an event for each dispatch of a result to a host")
-      ->group("Delivery");
+  verb.FlagOff("--no-members", traffic.members,
+               "results only, without events of the catalogue, teams, users and hosts")
+      .Group("Delivery");
+  verb.Flag("--dispatches", traffic.dispatches, "an event for each dispatch of a result to a host")
+      .Group("Delivery");
   number("--trickles", traffic.trickles, "trickle messages of each running result; needs --dispatches",
          "Delivery");
   share("--bad-trickles", traffic.bad_trickles,
@@ -105,16 +104,16 @@ void AddOptions(CLI::App& verb, Options& options) {
   time("--delay-bound", traffic.delay_bound, "delay bound of every app, seconds");
   time("--result-window", traffic.result_window,
        "result window of every app, seconds; 0: the default of the rules");
-  verb.add_flag("--quiet", options.quiet, "do not show progress");
+  verb.Flag("--quiet", options.quiet, "do not show progress");
 }
 
 }  // namespace
 
 void AddGenerate(Program& program) {
-  CLI::App* verb = AddVerb<Options>(program, "generate",
-                                    "Generates synthetic traffic of a project, for trials and load tests",
-                                    AddOptions, Run);
-  verb->footer(
+  Verb verb = AddVerb<Options>(program, "generate",
+                               "Generates synthetic traffic of a project, for trials and load tests",
+                               AddOptions, Run);
+  verb.Footer(
       "Examples:  cobblestone generate --results 100000 --hosts 5000 traffic.pb.zst\n"
       "           cobblestone generate --bad-lines 0.01 | cobblestone ingest --source try --data try");
 }

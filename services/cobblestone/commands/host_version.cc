@@ -28,16 +28,15 @@ void AddHostVersion(Program& program) {
   AddVerb<Options>(
       program, "host-version",
       "Shows the statistics of a host with an app version: speed, turnaround, reliability",
-      [](CLI::App& verb, Options& options) {
-        verb.add_option("HOST", options.host, "number of the host")->required();
-        verb.add_option("VERSION", options.version,
-                        "number of the app version; for the anonymous platform -2 CPU, -3 NVIDIA, -4 AMD, -5 "
-                        "Intel, -6 Apple GPU")
-            ->required();
-        verb.add_option("--app", options.app, "number of the app; needed for the anonymous platform")
-            ->type_name("A");
+      [](Verb& verb, Options& options) {
+        verb.Add("HOST", options.host, "number of the host").Required();
+        verb.Add("VERSION", options.version,
+                 "number of the app version; for the anonymous platform -2 CPU, -3 NVIDIA, -4 AMD, -5 "
+                 "Intel, -6 Apple GPU")
+            .Required();
+        verb.Add("--app", options.app, "number of the app; needed for the anonymous platform").Type("A");
         AddQueryOptions(verb, options.query);
-        verb.footer(
+        verb.Footer(
             "Examples:  cobblestone host-version 17 4\n"
             "           cobblestone host-version 17 --app 1 -- -2");
       },

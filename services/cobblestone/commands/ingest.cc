@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
@@ -186,51 +187,47 @@ int Run(const Options& options) {
 void AddIngest(Program& program) {
   AddVerb<Options>(
       program, "ingest", "Ingests a file of events, exactly once",
-      [](CLI::App& verb, Options& options) {
-        verb.add_option("FILE", options.file, "file of events (default: -, standard input)");
+      [](Verb& verb, Options& options) {
+        verb.Add("FILE", options.file, "file of events (default: -, standard input)");
         AddDataPlace(verb, options.place);
-        verb.add_option(
+        verb.Add(
                 "--source", options.source,
                 "name of the source, which identifies the file when it is sent again (default: the file's name)")
-            ->type_name("NAME");
-        verb.add_option("--format", options.format,
-                        "format that cannot be detected from the contents: trickle-xml, trickle messages as "
-                        "stored by BOINC's scheduler (services/boinc/README.md); FILE can be a folder")
-            ->type_name("NAME")
-            ->check(CLI::IsMember({kTrickleXml}));
-        verb.add_option(
-                "--trickle-format", options.trickle_format,
-                "meaning of the elements of trickle messages, by variety, as in examples/trickles.yaml "
-                "(default: ts is steps; cp, cpu_time and cputime are cpu_time; elapsed_time and "
-                "fraction_done keep their names; run_time and runtime are refused)")
-            ->type_name("FILE");
-        verb.add_option("--host", options.host, "host of trickle messages, for files that hold only the body")
-            ->type_name("H")
-            ->check(CLI::PositiveNumber);
-        verb.add_option(
-                "--received", options.received,
-                "arrival time of such messages, UNIX seconds (default: the modification time of the file)")
-            ->type_name("TIME")
-            ->check(CLI::PositiveNumber);
-        verb.add_option("--variety", options.variety,
-                        "variety of such messages, if the body does not contain the variety")
-            ->type_name("NAME");
-        verb.add_option(
-                "--file-name", options.file_name,
-                "pattern of the file names of such messages, as in 'h{host}_{received}_{variety}.xml'; "
-                "{id} and * (any text) are also allowed")
-            ->type_name("FORM");
-        verb.add_flag("--lockstep", options.lockstep,
-                      "drain the pipeline at each tick and each catalogue change: the same grants as "
-                      "`replay`, more slowly; always on for golden files");
-        verb.add_flag("--no-wait", options.no_wait,
-                      "return when all events are durable in the log, without waiting for the refusals");
-        verb.add_option("--project", options.project,
-                        "number of the project, for golden files and trickle messages")
-            ->type_name("P")
-            ->capture_default_str();
-        verb.add_flag("--json", options.as_json, "print the summary as JSON, without progress");
-        verb.footer(
+            .Type("NAME");
+        verb.Add("--format", options.format,
+                 "format that cannot be detected from the contents: trickle-xml, trickle messages as "
+                 "stored by BOINC's scheduler (services/boinc/README.md); FILE can be a folder")
+            .Type("NAME")
+            .OneOf({kTrickleXml});
+        verb.Add("--trickle-format", options.trickle_format,
+                 "meaning of the elements of trickle messages, by variety, as in examples/trickles.yaml "
+                 "(default: ts is steps; cp, cpu_time and cputime are cpu_time; elapsed_time and "
+                 "fraction_done keep their names; run_time and runtime are refused)")
+            .Type("FILE");
+        verb.Add("--host", options.host, "host of trickle messages, for files that hold only the body")
+            .Type("H")
+            .Positive();
+        verb.Add("--received", options.received,
+                 "arrival time of such messages, UNIX seconds (default: the modification time of the file)")
+            .Type("TIME")
+            .Positive();
+        verb.Add("--variety", options.variety,
+                 "variety of such messages, if the body does not contain the variety")
+            .Type("NAME");
+        verb.Add("--file-name", options.file_name,
+                 "pattern of the file names of such messages, as in 'h{host}_{received}_{variety}.xml'; "
+                 "{id} and * (any text) are also allowed")
+            .Type("FORM");
+        verb.Flag("--lockstep", options.lockstep,
+                  "drain the pipeline at each tick and each catalogue change: the same grants as "
+                  "`replay`, more slowly; always on for golden files");
+        verb.Flag("--no-wait", options.no_wait,
+                  "return when all events are durable in the log, without waiting for the refusals");
+        verb.Add("--project", options.project, "number of the project, for golden files and trickle messages")
+            .Type("P")
+            .ShowDefault();
+        verb.Flag("--json", options.as_json, "print the summary as JSON, without progress");
+        verb.Footer(
             "Events go to the running pipeline of the data directory. Without a running pipeline, the command opens\n"
             "the directory itself. Formats are detected from the contents: JSON Lines (one event a line, the JSON\n"
             "mapping of schemas/events.proto), length-delimited protobuf, and the golden format of tests/golden;\n"

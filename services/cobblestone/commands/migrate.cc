@@ -57,16 +57,12 @@ int Run(const Options& options) {
 void AddMigrate(Program& program) {
   AddVerb<Options>(
       program, "migrate", "Moves a deployment between one machine and Kafka, with its whole history",
-      [](CLI::App& verb, Options& options) {
-        verb.add_option("--from", options.from, "configuration of the existing deployment")
-            ->type_name("FILE")
-            ->required();
-        verb.add_option("--to", options.to, "configuration of the new deployment")
-            ->type_name("FILE")
-            ->required();
-        verb.add_flag("--from-the-beginning", options.from_the_beginning,
-                      "from Kafka: re-execute all commits from the first one, and compare every fingerprint");
-        verb.footer(
+      [](Verb& verb, Options& options) {
+        verb.Add("--from", options.from, "configuration of the existing deployment").Type("FILE").Required();
+        verb.Add("--to", options.to, "configuration of the new deployment").Type("FILE").Required();
+        verb.Flag("--from-the-beginning", options.from_the_beginning,
+                  "from Kafka: re-execute all commits from the first one, and compare every fingerprint");
+        verb.Footer(
             "No process may run on either deployment. Ledger, inputs, state and the positions of all sources are\n"
             "copied unchanged; the old deployment stays until you delete it. The topics of a deployment on Kafka\n"
             "must exist (`cobblestone topics create`) and be empty. After an interruption, start the migration again\n"

@@ -92,22 +92,22 @@ void AddRebuild(Program& program) {
   AddVerb<Options>(
       program, "rebuild",
       "On Kafka: rebuilds the state of slots on this machine, or restores their lost offsets",
-      [](CLI::App& verb, Options& options) {
-        verb.add_option("SLOT", options.slots, "slots to rebuild (default: all)");
+      [](Verb& verb, Options& options) {
+        verb.Add("SLOT", options.slots, "slots to rebuild (default: all)");
         AddDataPlace(verb, options.place);
-        verb.add_option("--instance", options.instance,
-                        "name of the worker; overrides kafka.instance of the configuration")
-            ->type_name("NAME");
-        verb.add_option("--stage", options.stage, "stage of the slots, if kafka.slots is by_stage")
-            ->type_name("STAGE")
-            ->check(CLI::IsMember(std::vector<std::string>(std::begin(settings::kStageNames),
-                                                           std::end(settings::kStageNames))));
-        verb.add_flag(
+        verb.Add("--instance", options.instance,
+                 "name of the worker; overrides kafka.instance of the configuration")
+            .Type("NAME");
+        verb.Add("--stage", options.stage, "stage of the slots, if kafka.slots is by_stage")
+            .Type("STAGE")
+            .OneOf(
+                std::vector<std::string>(std::begin(settings::kStageNames), std::end(settings::kStageNames)));
+        verb.Flag(
             "--journal", options.journal,
             "the consumer group's offsets were deleted (for example by the brokers' retention): commit the end\n"
             "of each journal as the slot's offset. All workers must be stopped; offsets that still exist stay\n"
             "unchanged");
-        verb.footer(
+        verb.Footer(
             "Without --journal: the state on this machine is rebuilt from the checkpoint and the journal. Every\n"
             "fingerprint is compared, then the rebuilt state replaces the old one. The worker that owns the state\n"
             "must be stopped; other workers may run. The cluster is not changed.\n\n"

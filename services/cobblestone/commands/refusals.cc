@@ -1,6 +1,7 @@
 #include "services/cobblestone/commands/refusals.h"
 
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "services/cli/progress.h"

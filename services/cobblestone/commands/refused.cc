@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <nlohmann/json.hpp>
 
 #include "services/cli/format.h"
 #include "services/cobblestone/commands/command.h"
@@ -42,27 +43,16 @@ int Resubmit(const OneOptions& options) {
       });
 }
 
-template <class Options>
-void AddPart(Program& program, CLI::App& verb, const std::string& name, const std::string& what,
-             const std::function<void(CLI::App&, Options&)>& add, int (*run)(const Options&)) {
-  CLI::App* part = verb.add_subcommand(name, what);
-  const auto options = std::make_shared<Options>();
-  add(*part, *options);
-  part->callback([&program, options, run] { program.chosen = [options, run] { return run(*options); }; });
-}
-
-void AddNumber(CLI::App& part, OneOptions& options) {
-  part.add_option("NUMBER", options.number, "number of the refused record, as shown by `refused list`")
-      ->required();
+void AddNumber(Verb& part, OneOptions& options) {
+  part.Add("NUMBER", options.number, "number of the refused record, as shown by `refused list`").Required();
   AddQueryOptions(part, options.query, false);
 }
 
 }  // namespace
 
 void AddRefused(Program& program) {
-  CLI::App* verb = program.app.add_subcommand("refused", "Refused input: list, show, resubmit");
-  verb->require_subcommand(1);
-  verb->footer(
+  Verb verb = program.root.Sub("refused", "Refused input: list, show, resubmit");
+  verb.Footer(
       "A refused record keeps the event, its source, and one reason from a fixed list (schemas/README.md).\n"
       "Texts of members (hosts, users, teams) and the bytes of lines that are not events are not kept, so that\n"
       "no data of deleted members remains. Such a record cannot be resubmitted: send the event again. A refusal\n"
@@ -70,18 +60,16 @@ void AddRefused(Program& program) {
       "Examples:  cobblestone refused list --from 1000 --limit 50\n"
       "           cobblestone refused show 1003\n"
       "           cobblestone refused resubmit 1003      when the missing event has been ingested");
-  AddPart<ListOptions>(
-      program, *verb, "list", "Lists refused records, one line each",
-      [](CLI::App& part, ListOptions& options) {
-        part.add_option("--from", options.from, "first number")->type_name("N")->capture_default_str();
-        part.add_option("--limit", options.limit, "maximum number of records")
-            ->type_name("N")
-            ->capture_default_str();
+  AddVerb<ListOptions>(
+      program, verb, "list", "Lists refused records, one line each",
+      [](Verb& part, ListOptions& options) {
+        part.Add("--from", options.from, "first number").Type("N").ShowDefault();
+        part.Add("--limit", options.limit, "maximum number of records").Type("N").ShowDefault();
         AddQueryOptions(part, options.query, false);
       },
       List);
-  AddPart<OneOptions>(program, *verb, "show", "Shows one refused record in full", AddNumber, Show);
-  AddPart<OneOptions>(program, *verb, "resubmit", "Submits a refused event again", AddNumber, Resubmit);
+  AddVerb<OneOptions>(program, verb, "show", "Shows one refused record in full", AddNumber, Show);
+  AddVerb<OneOptions>(program, verb, "resubmit", "Submits a refused event again", AddNumber, Resubmit);
 }
 
 }  // namespace cobblestone

@@ -1,6 +1,7 @@
 #include "services/replay/replay.h"
 
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "services/cli/progress.h"
 #include "services/cobblestone/commands/command.h"
@@ -86,40 +87,39 @@ void AddReplay(Program& program) {
   AddVerb<Options>(
       program, "replay",
       "What-if analysis: processes a file of events in memory, with a policy of your choice",
-      [](CLI::App& verb, Options& options) {
+      [](Verb& verb, Options& options) {
         ReplayOptions& replay = options.replay;
-        verb.add_option("FILE", replay.file, "file of events, in any format of `ingest`")->required();
-        verb.add_option("--policy", replay.policy, "policy of every app (default: the policies in the file)")
-            ->type_name("NAME");
-        verb.add_option("--compare-policy", replay.compare_policy,
-                        "policy of a second run on the same events; compares totals, apps, kinds of devices, "
-                        "and the hosts with the largest gains and losses")
-            ->type_name("NAME");
-        verb.add_option("--apps", replay.apps,
-                        "file of app events that override the app events of the input, for example other "
-                        "trickle rules or another cap")
-            ->type_name("FILE");
-        verb.add_option("--compare-apps", replay.compare_apps,
-                        "as --apps, for a second run that is compared with the first")
-            ->type_name("FILE");
-        verb.add_option("--partitions", replay.partitions,
-                        "number of partitions; the results do not depend on it")
-            ->type_name("N")
-            ->capture_default_str();
-        verb.add_option("--project", replay.project, "number of the project, for golden files")
-            ->type_name("P")
-            ->capture_default_str();
-        verb.add_option("--tick-period", replay.tick_period,
-                        "seconds of event time between generated ticks; 0: only the ticks in the file")
-            ->type_name("S")
-            ->capture_default_str();
-        verb.add_option("--grants-out", replay.grants_out, "output file: every granted result, as JSON Lines")
-            ->type_name("FILE");
-        verb.add_option("--state-out", replay.state_out,
-                        "output file: the averages and totals at the end, as JSON Lines")
-            ->type_name("FILE");
-        verb.add_flag("--json", options.as_json, "print the summary as JSON");
-        verb.footer(
+        verb.Add("FILE", replay.file, "file of events, in any format of `ingest`").Required();
+        verb.Add("--policy", replay.policy, "policy of every app (default: the policies in the file)")
+            .Type("NAME");
+        verb.Add("--compare-policy", replay.compare_policy,
+                 "policy of a second run on the same events; compares totals, apps, kinds of devices, "
+                 "and the hosts with the largest gains and losses")
+            .Type("NAME");
+        verb.Add("--apps", replay.apps,
+                 "file of app events that override the app events of the input, for example other "
+                 "trickle rules or another cap")
+            .Type("FILE");
+        verb.Add("--compare-apps", replay.compare_apps,
+                 "as --apps, for a second run that is compared with the first")
+            .Type("FILE");
+        verb.Add("--partitions", replay.partitions, "number of partitions; the results do not depend on it")
+            .Type("N")
+            .ShowDefault();
+        verb.Add("--project", replay.project, "number of the project, for golden files")
+            .Type("P")
+            .ShowDefault();
+        verb.Add("--tick-period", replay.tick_period,
+                 "seconds of event time between generated ticks; 0: only the ticks in the file")
+            .Type("S")
+            .ShowDefault();
+        verb.Add("--grants-out", replay.grants_out, "output file: every granted result, as JSON Lines")
+            .Type("FILE");
+        verb.Add("--state-out", replay.state_out,
+                 "output file: the averages and totals at the end, as JSON Lines")
+            .Type("FILE");
+        verb.Flag("--json", options.as_json, "print the summary as JSON");
+        verb.Footer(
             "Replay writes only the files of --grants-out and --state-out; docs/guides/what-if.md describes them.\n"
             "Exit code 1: some lines were not events, or some events were refused.\n\n"
             "Example:  cobblestone replay events.jsonl.gz --policy creditnew --compare-policy boinc\n"

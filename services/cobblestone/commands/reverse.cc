@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -291,23 +292,21 @@ int Run(const Options& options) {
   return done.refusals.all > 0 ? kExitProblems : kExitOk;
 }
 
-void AddOptions(CLI::App& verb, Options& options) {
-  verb.add_option("--result", options.result, "number of a result")->type_name("N");
-  verb.add_option("--host", options.host, "all results of a host, and of hosts merged into it")
-      ->type_name("N");
-  verb.add_option("--workunit", options.workunit, "all results of a workunit")->type_name("N");
-  verb.add_option("--app-version", options.app_version, "all results computed by an app version")
-      ->type_name("N");
-  verb.add_option("--since", options.since,
-                  "only results with the last credit granted at or after this time, UNIX seconds")
-      ->type_name("T");
-  verb.add_option("--until", options.until,
-                  "only results with the last credit granted before this time, UNIX seconds")
-      ->type_name("T");
-  verb.add_option("--reason", options.reason, "reason; stored in the ledger and shown by `explain`")
-      ->required()
-      ->type_name("TEXT");
-  verb.add_flag("--yes", options.yes, "apply the corrections (default: dry run, nothing is written)");
+void AddOptions(Verb& verb, Options& options) {
+  verb.Add("--result", options.result, "number of a result").Type("N");
+  verb.Add("--host", options.host, "all results of a host, and of hosts merged into it").Type("N");
+  verb.Add("--workunit", options.workunit, "all results of a workunit").Type("N");
+  verb.Add("--app-version", options.app_version, "all results computed by an app version").Type("N");
+  verb.Add("--since", options.since,
+           "only results with the last credit granted at or after this time, UNIX seconds")
+      .Type("T");
+  verb.Add("--until", options.until,
+           "only results with the last credit granted before this time, UNIX seconds")
+      .Type("T");
+  verb.Add("--reason", options.reason, "reason; stored in the ledger and shown by `explain`")
+      .Required()
+      .Type("TEXT");
+  verb.Flag("--yes", options.yes, "apply the corrections (default: dry run, nothing is written)");
   AddQueryOptions(verb, options.query);
 }
 
@@ -324,16 +323,15 @@ void AddReinstate(Program& program) {
   AddVerb<Options>(
       program, "reinstate",
       "Restores credit that was reversed by mistake, or pays results that were judged invalid by mistake",
-      [](CLI::App& verb, Options& options) {
+      [](Verb& verb, Options& options) {
         options.reinstates = true;
         AddOptions(verb, options);
-        verb.add_flag("--judged-invalid", options.judged_invalid,
-                      "only results that the validator judged invalid; not needed with --result");
-        verb.add_option(
-                "--credit", options.credit,
-                "Cobblestones for each result judged invalid, if policy assigned has no amount for it")
-            ->type_name("X");
-        verb.footer(
+        verb.Flag("--judged-invalid", options.judged_invalid,
+                  "only results that the validator judged invalid; not needed with --result");
+        verb.Add("--credit", options.credit,
+                 "Cobblestones for each result judged invalid, if policy assigned has no amount for it")
+            .Type("X");
+        verb.Footer(
             "Reads the whole ledger and shows the changes of credit and recent average for users, hosts and teams.\n"
             "Without --yes nothing is written. With --yes, one event is sent for each result, owner and team. --json\n"
             "prints every row.\n"
@@ -358,9 +356,9 @@ void AddReinstate(Program& program) {
 void AddReverse(Program& program) {
   AddVerb<Options>(
       program, "reverse", "Reverses granted credit; shows the losses first",
-      [](CLI::App& verb, Options& options) {
+      [](Verb& verb, Options& options) {
         AddOptions(verb, options);
-        verb.footer(
+        verb.Footer(
             std::string(kFooter) +
             "A running job loses its trickle payments until now, and keeps running: later trickle payments stay,\n"
             "and the decision does not pay the reversed credit again.\n\n"
@@ -373,14 +371,13 @@ void AddReverse(Program& program) {
 void AddReprice(Program& program) {
   AddVerb<Options>(
       program, "reprice", "Reprices grants by another version of the app's policy",
-      [](CLI::App& verb, Options& options) {
-        verb.add_option("--policy-version", options.policy_version,
-                        "a present or past version of the app's policy")
-            ->required()
-            ->check(CLI::PositiveNumber)
-            ->type_name("V");
+      [](Verb& verb, Options& options) {
+        verb.Add("--policy-version", options.policy_version, "a present or past version of the app's policy")
+            .Required()
+            .Positive()
+            .Type("V");
         AddOptions(verb, options);
-        verb.footer(
+        verb.Footer(
             std::string(kFooter) +
             "Prices are computed from the inputs that the ledger recorded with each grant and trickle, with the\n"
             "averages and scales of that time. A result with missing inputs stays unchanged and is listed. A running\n"

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <functional>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 
@@ -319,25 +320,24 @@ int Run(const Options& options) {
 void AddRun(Program& program) {
   AddVerb<Options>(
       program, "run", "Runs the pipeline on a data directory until SIGTERM",
-      [](CLI::App& verb, Options& options) {
+      [](Verb& verb, Options& options) {
         AddDataPlace(verb, options.place);
-        verb.add_option("--instance", options.instance,
-                        "on Kafka: name of this worker; overrides kafka.instance of the configuration")
-            ->type_name("NAME");
-        verb.add_option(
-                "--listen", options.listen,
-                "address for the web page and the HTTP API; overrides gateway.listen of the configuration")
-            ->type_name("HOST:PORT");
-        verb.add_flag("--accept-time-jump", options.accept_time_jump,
-                      "trust this machine's clock, however far it is from the last tick (ticks: wall) and "
-                      "from the last\n"
-                      "append; for one start, not for a service file");
-        verb.add_flag(
+        verb.Add("--instance", options.instance,
+                 "on Kafka: name of this worker; overrides kafka.instance of the configuration")
+            .Type("NAME");
+        verb.Add("--listen", options.listen,
+                 "address for the web page and the HTTP API; overrides gateway.listen of the configuration")
+            .Type("HOST:PORT");
+        verb.Flag("--accept-time-jump", options.accept_time_jump,
+                  "trust this machine's clock, however far it is from the last tick (ticks: wall) and "
+                  "from the last\n"
+                  "append; for one start, not for a service file");
+        verb.Flag(
             "--accept-loss", options.accept_loss,
             "the log is damaged and there is no copy to restore: keep only the records before the first damage,\n"
             "permanently. Later records are lost until their sources send them again. States that include lost\n"
             "records are moved to DIR/lost and rebuilt. For one start, not for a service file");
-        verb.footer(
+        verb.Footer(
             "The pipeline owns the data directory while it runs. `ingest` and all queries connect to its Unix socket\n"
             "(listen.socket, by default cobblestone.sock in the data directory; only the owner of the socket may\n"
             "connect). SIGTERM or SIGINT: the pipeline finishes its current work, writes its state and exits with 0.\n"

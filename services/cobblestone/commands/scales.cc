@@ -19,7 +19,7 @@ int Run(const Options& options) {
 void AddScales(Program& program) {
   AddVerb<Options>(
       program, "scales", "Shows the scales in force per app and app version, and their epoch",
-      [](CLI::App& verb, Options& options) { AddQueryOptions(verb, options.query); }, Run);
+      [](Verb& verb, Options& options) { AddQueryOptions(verb, options.query); }, Run);
 }
 
 }  // namespace cobblestone

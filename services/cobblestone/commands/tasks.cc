@@ -1,3 +1,5 @@
+#include <nlohmann/json.hpp>
+
 #include "services/cli/format.h"
 #include "services/cobblestone/commands/command.h"
 
@@ -19,7 +21,7 @@ int Run(const Options& options) {
 void AddTasks(Program& program) {
   AddVerb<Options>(
       program, "tasks", "Shows the state of the pipeline: backlog, commits, checkpoints, log",
-      [](CLI::App& verb, Options& options) { AddQueryOptions(verb, options.query, false); }, Run);
+      [](Verb& verb, Options& options) { AddQueryOptions(verb, options.query, false); }, Run);
 }
 
 }  // namespace cobblestone

@@ -9,10 +9,9 @@ namespace {
 
 struct Options {
   DataPlace place;
-  bool create = false;
 };
 
-int Run(const Options& options) {
+int CreateOrCheck(const Options& options, bool create) {
   const auto settings = SettingsOf(options.place);
   if (!settings.ok()) return TellError(settings.status());
   if (settings->backend != settings::Backend::kKafka)
@@ -20,7 +19,7 @@ int Run(const Options& options) {
         "the configuration's backend is not kafka; only deployments on Kafka have topics"));
   auto deployment = DeploymentOf(*settings, TellOpening);
   if (!deployment.ok()) return TellError(deployment.status());
-  if (options.create) {
+  if (create) {
     auto admin = stream::kafka::MakeTopicAdmin(deployment->cluster);
     if (!admin.ok()) return TellError(admin.status());
     if (Status s = CheckSlots(*deployment, **admin); !s.ok()) return TellError(s);
@@ -31,30 +30,24 @@ int Run(const Options& options) {
   if (Status s = CheckTopics(*deployment); !s.ok()) return TellError(s);
   auto cluster = stream::kafka::MakeCluster(deployment->cluster);
   if (!cluster.ok()) return TellError(cluster.status());
-  if (options.create)
+  if (create)
     if (Status s = WriteOrder(**cluster, settings->order); !s.ok()) return TellError(s);
   if (Status s = CheckOrder(**cluster, settings->order); !s.ok()) return TellError(s);
   std::printf("%zu topics are configured correctly\n", deployment->plan.size());
   return kExitOk;
 }
 
-void Declare(CLI::App& verb, Options& options) { AddDataPlace(verb, options.place); }
+int Create(const Options& options) { return CreateOrCheck(options, true); }
+int Check(const Options& options) { return CreateOrCheck(options, false); }
 
 }  // namespace
 
 void AddTopics(Program& program) {
-  CLI::App* verb =
-      program.app.add_subcommand("topics", "Creates or checks the topics of a deployment on Kafka");
-  verb->require_subcommand(1);
-  for (const bool create : {true, false}) {
-    CLI::App* sub = verb->add_subcommand(
-        create ? "create" : "check", create ? "Creates missing topics, then checks all"
-                                            : "Reports topics that are missing or configured differently");
-    const auto options = std::make_shared<Options>();
-    options->create = create;
-    Declare(*sub, *options);
-    sub->callback([&program, options] { program.chosen = [options] { return Run(*options); }; });
-  }
+  Verb verb = program.root.Sub("topics", "Creates or checks the topics of a deployment on Kafka");
+  const auto declare = [](Verb& sub, Options& options) { AddDataPlace(sub, options.place); };
+  AddVerb<Options>(program, verb, "create", "Creates missing topics, then checks all", declare, Create);
+  AddVerb<Options>(program, verb, "check", "Reports topics that are missing or configured differently",
+                   declare, Check);
 }
 
 }  // namespace cobblestone

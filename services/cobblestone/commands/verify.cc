@@ -269,21 +269,21 @@ int Run(const Options& options) {
 void AddVerify(Program& program) {
   AddVerb<Options>(
       program, "verify", "On Kafka: re-executes slots and compares fingerprints, state and outputs",
-      [](CLI::App& verb, Options& options) {
-        verb.add_option("SLOT", options.slots, "slots to verify (default: all)");
-        verb.add_flag(
+      [](Verb& verb, Options& options) {
+        verb.Add("SLOT", options.slots, "slots to verify (default: all)");
+        verb.Flag(
             "--outputs", options.outputs,
             "also compare all outputs, from the first commit, with the records in the topics; no worker may run");
         AddDataPlace(verb, options.place);
-        verb.add_option("--stage", options.stage,
-                        "stage of the slots, if kafka.slots is by_stage (default: all stages)")
-            ->type_name("STAGE");
-        verb.add_option("--scratch", options.directory,
-                        "directory for the re-executed states; must not exist, and is removed at the end "
-                        "(default: a\n"
-                        "directory in the data directory)")
-            ->type_name("DIR");
-        verb.footer(
+        verb.Add("--stage", options.stage,
+                 "stage of the slots, if kafka.slots is by_stage (default: all stages)")
+            .Type("STAGE");
+        verb.Add("--scratch", options.directory,
+                 "directory for the re-executed states; must not exist, and is removed at the end "
+                 "(default: a\n"
+                 "directory in the data directory)")
+            .Type("DIR");
+        verb.Footer(
             "Workers may keep running (except with --outputs): their state is not changed. Exit code 1: a difference\n"
             "was found.\n\n"
             "Example:  cobblestone verify 0 1 --config kafka.yaml");
