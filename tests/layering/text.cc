@@ -132,6 +132,29 @@ std::string CodeOnly(std::string_view text) {
   return code;
 }
 
+std::string ProseOnly(std::string_view text) {
+  const std::string code = CodeOnly(text);
+  std::string prose(text);
+  for (size_t i = 0; i < text.size();) {
+    const auto blank = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
+    size_t end = i + 1;
+    if (code[i] == '"') {
+      end = EndOr(code, code.find('"', i + 1));
+      const std::string_view literal = text.substr(i + 1, end - i - 1);
+      if (std::none_of(literal.begin(), literal.end(), blank))
+        prose.replace(i + 1, literal.size(), literal.size(), ';');
+      prose[i] = ' ';
+      if (end < prose.size()) prose[end++] = ' ';
+    } else if (!blank(code[i])) {
+      prose[i] = ';';
+    } else if (text[i] == '/' || text[i] == '*') {
+      prose[i] = ' ';
+    }
+    i = end;
+  }
+  return prose;
+}
+
 std::vector<Include> IncludesOf(std::string_view text) {
   const std::string code = CodeOnly(text);
   std::vector<Include> includes;

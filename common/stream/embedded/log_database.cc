@@ -551,7 +551,7 @@ Result<StoredExtent> LogDatabase::Extent(TopicPartition where) const {
 
 Status LogDatabase::ReadFrom(TopicPartition where, std::uint64_t offset,
                              const std::function<bool(std::uint64_t, std::string_view)>& visit) const {
-  // Bounds: a step beyond the partition would read a blob of the next partition in vain.
+  // Bounds: without them, a step beyond the partition would read a blob of the next partition for nothing.
   const std::string lower = BatchKey(where, 0);
   const std::string upper = BatchKey(where, UINT64_MAX);
   const rocksdb::Slice lower_bound(lower);

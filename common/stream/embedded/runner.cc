@@ -408,8 +408,9 @@ Status Runner::ConsumeStage(Owned& owned, std::size_t stage) {
     }
     return Status::Ok();
   }
-  // Which inputs have something; what arrives meanwhile is taken in the next round. Those that had nothing are asked again
-  // until nothing is new: a unit is there for all of its partitions at once, and is not to be taken in parts.
+  // Finds the inputs that have a record. Records that arrive meanwhile are consumed in the next round. Inputs without a record
+  // are checked again until no new one is found: a unit appears in all of its partitions at once and must not be consumed in
+  // parts.
   std::vector<std::size_t> live;
   const auto look = [&]() -> Status {
     for (std::size_t before = ids.size(); live.size() != before && live.size() != ids.size();) {

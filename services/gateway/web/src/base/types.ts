@@ -43,7 +43,7 @@ export interface DaySum {
 export interface AccountNumbers {
   total: CreditText;
   provisional: CreditText; // of it: paid by trickles of results that are not decided
-  shown: CreditText; // total, and what was taken back and future credit makes up for
+  shown: CreditText; // the total plus reversed credit that future credit makes up for
   opening: CreditText;
   grants: number;
   rac: Double;
@@ -95,7 +95,7 @@ export interface Account extends AccountNumbers {
   top_members?: { id?: Id; name?: string; total: CreditText; rac_now: Double; hidden?: boolean }[];
 }
 
-// What has moved an account: a grant, or what became of one, or what it had from before (an opening), which is of no result.
+// A change of an account: a grant, a change of a grant, or the balance from a former system (an opening), which has no result.
 export interface GrantRow {
   kind: "final" | "partial" | "settlement" | "reversal" | "repricing" | "reinstatement" | "opening" | "correction";
   result?: Id;
@@ -204,14 +204,14 @@ export interface PartialGrant {
   model_version?: string;
 }
 
-// A trickle that brought nothing; one that was refused has no marks.
+// A trickle that was paid nothing; a refused trickle has no marks.
 export interface UnpaidTrickle {
   time: Double;
   user?: Id;
   host: Id;
   variety: string;
   outcome: "repeat" | "set_back" | "no_further" | "nothing_due" | "held_back" | "refused";
-  behind: number; // so many partials came before it
+  behind: number; // the number of partial grants before it
   refused?: string;
   reason?: string;
   bounded_by?: string[];
@@ -230,7 +230,7 @@ export interface Reversal {
   reason?: string;
 }
 
-// What an operator has taken back of a result, or made of it.
+// An operator's reversal, repricing or reinstatement of a result.
 export interface Correction {
   kind: "reversal" | "repricing" | "reinstatement";
   time: Double;
@@ -242,11 +242,11 @@ export interface Correction {
   reason?: string;
 }
 
-// What the validator made of a result: nothing was granted to it.
+// A result that the validator judged invalid: nothing was granted to it.
 export interface JudgedInvalid {
   time: Double;
   host: Id;
-  worth?: CreditText; // by its claim alone; absent where nothing tells
+  worth?: CreditText; // by its claim alone; absent if no amount was named
 }
 
 export interface Explanation {
@@ -309,7 +309,7 @@ export interface ScalesThen {
 export interface Refusal {
   number: number;
   reason: string;
-  detail?: string; // and what follows: where it is not redacted
+  detail?: string; // this field and those below are absent if the record is redacted
   project: Id;
   topic?: string;
   partition?: number;
@@ -320,7 +320,7 @@ export interface Refusal {
   line?: Id;
   event?: unknown;
   original?: string;
-  left_out?: boolean; // not kept whole, and not to be resubmitted
+  left_out?: boolean; // not stored in full; cannot be resubmitted
   redacted?: boolean;
 }
 

@@ -1,5 +1,5 @@
-// How one claim came about, as factors: told again from what the claim recorded, and only believed where the product is what
-// the ledger has. The rules are those of common/credit (boinc.cc, creditnew.cc, creditnew_v2.cc, simple_policies.cc).
+// The factors of one claim, recomputed from the claim's recorded inputs. They are shown only if their product equals the claim in
+// the ledger. The rules are those of common/credit (boinc.cc, creditnew.cc, creditnew_v2.cc, simple_policies.cc).
 import { toNumber } from "../base/format";
 import type { Claim } from "../base/types";
 
@@ -126,7 +126,7 @@ function factorsOf(claim: Claim, raw: number, flops: number): Factor[] {
     const top = toNumber(byApp ? claim.min_avg_pfc : claim.version_average.mean);
     const bottom = toNumber(claim.host_average_before.mean);
     const whole = top / bottom;
-    // What a policy allows at most is not in the claim; it shows in what was claimed.
+    // The policy's limit is not recorded in the claim; it is derived from the claimed amount.
     const used = so_far > 0 ? flops / so_far : whole;
     const limited = !near(used, whole) && used < whole;
     const value = limited ? used : whole;

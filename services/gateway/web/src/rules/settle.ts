@@ -1,6 +1,6 @@
-// How the claims of a workunit's replicas became one credit: the rule of the policy, done again on the recorded claims. A share
-// is told only where the result is what the ledger has (common/credit: boinc.cc SettleSet, creditnew.cc, replicas.cc,
-// low_average.cc).
+// How the claims of a workunit's replicas became one credit: the rule of the policy, recomputed from the recorded claims. A share
+// is shown only if the recomputed credit equals the credit in the ledger (common/credit: boinc.cc SettleSet, creditnew.cc,
+// replicas.cc, low_average.cc).
 import { toNumber } from "../base/format";
 import type { Claim, Grant, Id } from "../base/types";
 import { hasFlag, near } from "./price";
@@ -20,7 +20,7 @@ export type Rule =
   | "capped" // all claims were above the cap
   | "nothing"
   | "none_left" // runtime: all claims are zero or above the cap, which leaves nothing
-  | "unknown"; // the recorded claims alone do not tell it
+  | "unknown"; // cannot be derived from the recorded claims
 
 export type LeftOut = "capped" | "no_claim" | "not_valid" | "anonymous_platform" | "on_probation" | "not_normal" | "not_least"
   | "not_middle" | "not_canonical" | "zero";
@@ -68,7 +68,7 @@ function pegged(parts: Part[], anchor: number): number {
   return share(parts, parts.map((p) => 1 / (kAnchorShare * anchor + Math.abs(anchor - p.pfc))));
 }
 
-// Of the claims themselves; where none tells it, BOINC's (agreement with the ledger is asked for anyway).
+// Taken from the claims; if no claim has it, BOINC's value (the result must agree with the ledger in any case).
 function creditOfFlop(all: Part[], bound: number): number {
   const one = all.find((p) => p.pfc > 0 && p.claim.claimed > 0);
   return one ? one.claim.claimed / Math.min(one.pfc, bound) : kBoincCreditOfFlop;
@@ -180,7 +180,7 @@ export function settle(grant: Grant, claim: Claim): Settlement {
       return done("named", share([canonical], [1]));
     }
   }
-  // Which of these an app uses is a setting of it: the one that gives what was granted.
+  // The app's setting selects one of these rules: the rule that gives the granted credit.
   for (const rule of ["average", "min", "median"] as const) {
     clear(counting);
     const settled = done(counting.length === 1 ? "own" : rule, combine(counting, rule));

@@ -161,8 +161,8 @@ export async function accountView(context: Context, project: Id, kind: Kind, id:
     { label: "Granted results", value: format.count(account.grants), key: "grants" },
   ];
   if (Number(account.provisional) !== 0) shown.push({ label: "Provisional", value: credit(account.provisional), note: "of it, for work that still runs", key: "provisional" });
-  if (account.shown !== account.total) shown.push({ label: "Shown", value: credit(account.shown), note: "until new credit has made up for what was taken back", key: "shown" });
-  if (account.estimates) shown.push({ label: "Reported, not granted yet", value: credit(account.estimates.provisional), note: `of ${format.count(account.estimates.jobs)} jobs that an account manager told of`, key: "estimated" });
+  if (account.shown !== account.total) shown.push({ label: "Shown", value: credit(account.shown), note: "until new credit makes up for the reversed credit", key: "shown" });
+  if (account.estimates) shown.push({ label: "Reported, not granted yet", value: credit(account.estimates.provisional), note: `of ${format.count(account.estimates.jobs)} jobs that an account manager reported`, key: "estimated" });
   if (Number(account.opening) > 0) shown.push({ label: "From before", value: credit(account.opening), note: "brought along from the former system", key: "opening" });
   const notes: string[] = [];
   if (account.hidden) notes.push("This user has not agreed to be named in statistics: credit is shown, and who it belongs to is not.");

@@ -119,7 +119,7 @@ export function flowView(context: Context): View {
   const range = (least: number, most: number): [number, number] => [Math.min(least, most - kLeastWindow), most];
   const xText = (at: number) => `${format.clock(at)} UTC`;
   const resultsChart = chart(
-    { title: "Results per second", says: "Results taken in, over the last five minutes", height: 190, zero: true, signal, range, xText,
+    { title: "Results per second", says: "Results ingested, over the last five minutes", height: 190, zero: true, signal, range, xText,
       series: [{ label: "Results", tone: "accent", fill: true, tell: (v) => `${rate(v)} /s` }] },
     columns(seen.flow, (f) => f.results_per_s));
   const creditChart = chart(

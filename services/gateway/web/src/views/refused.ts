@@ -1,4 +1,4 @@
-// What was not taken in, and why.
+// Refused records and the reasons.
 import { get, post } from "../base/api";
 import { h, replace, type Child } from "../base/dom";
 import * as format from "../base/format";
@@ -93,7 +93,7 @@ export async function refusalView(context: Context, number: number): Promise<Vie
     card(`Refusal ${format.count(refusal.number)}`,
       h("dl", { class: "facts" }, h("div", {}, h("dt", {}, "Reason"), h("dd", {}, h("code", {}, refusal.reason))), facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))))),
     card(refusal.event !== undefined ? "The event" : "What came", original && h("pre", { tabindex: 0 }, original),
-      refusal.redacted ? h("p", { class: "soft" }, "What the event says is shown to those who have a token that reads.") : refusal.left_out ? h("p", { class: "soft" }, "Texts of members, and what is no event, are not kept. Send it again from where it came.") : !original && empty("Nothing that can be shown.")),
+      refusal.redacted ? h("p", { class: "soft" }, "The contents of the event are shown only with a token that may read.") : refusal.left_out ? h("p", { class: "soft" }, "The event is not stored in full: it contains texts of members, or is not an event. Send it again from its source.") : !original && empty("Nothing that can be shown.")),
     card("Once more", h("p", {}, "Resubmitting needs a token with the role operate. You are asked to confirm."), again, outcome));
   return { title: reasonName(refusal.reason), node, asOf: answer.as_of };
 }

@@ -2,13 +2,13 @@ import { ApiError, get, projectPath } from "../base/api";
 import type { Route } from "../base/route";
 import type { AppVersion, AsOf, Id, Project, Viewer } from "../base/types";
 
-// What a view is given: it ends when `signal` says so.
+// The environment of a view. The view ends when `signal` is aborted.
 export interface Context {
   signal: AbortSignal;
   projects: Project[];
   viewer: Viewer;
   go: (route: Route, replace?: boolean) => void;
-  enterToken: () => void; // asks for one; with it all is looked at anew
+  enterToken: () => void; // asks for a token; with it the whole page is reloaded from the gateway
 }
 
 export interface View {

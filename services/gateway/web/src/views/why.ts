@@ -137,9 +137,9 @@ function messagesTable(partials: PartialGrant[], unpaid: UnpaidTrickle[]): HTMLE
     { name: "Message of", cell: (m) => time(format.toNumber(m.time)), head: true },
     ...(models ? [{ name: "Model", cell: (m: PartialGrant | UnpaidTrickle) => [m.phase !== undefined && `phase ${m.phase}`, m.model_version && `version ${m.model_version}`].filter(Boolean).join(", "), wide: true }] : []),
     { name: "Mark before", cell: (m) => mark(m.mark_before), number: true, wide: true },
-    { name: "Told", cell: (m) => mark(m.asked), number: true, wide: true },
+    { name: "Reported", cell: (m) => mark(m.asked), number: true, wide: true },
     { name: "Mark after", cell: (m) => mark(m.mark_after), number: true },
-    { name: "What came of it", cell: (m) => trickleWords(m) },
+    { name: "Outcome", cell: (m) => trickleWords(m) },
     { name: "Credit", cell: (m) => ("credit" in m ? credit(m.credit) : ""), number: true },
   ], messages);
 }
@@ -156,7 +156,7 @@ function runningNode(project: Id, explanation: Explanation, signal: AbortSignal)
   return card("Paid while it ran",
     h("p", { class: "headline" }, `${format.count(partials.length)} ${partials.length === 1 ? "message" : "messages"} of the running job moved its mark, and each was paid at once: `, credit(last.toFixed(6)), " Cobblestones."),
     h("p", {}, `By rule “${first.rule}” for messages of variety “${first.variety}”, at the price of the day when the job was sent, `, time(format.toNumber(first.sent_time)),
-      ". A message that says less than an earlier one, or the same again, pays nothing",
+      ". A message with the same progress as an earlier message, or with less, pays nothing",
       unpaid.length > 0 && `: so it was with ${format.count(unpaid.length)} of ${format.count(partials.length + unpaid.length)}`, "."),
     chart({
       title: "Paid over time",
@@ -165,7 +165,7 @@ function runningNode(project: Id, explanation: Explanation, signal: AbortSignal)
       series: [{ label: "Paid", tone: "accent", fill: true, tell: (v) => `${format.fixed(v, 2)} Cobblestones` }],
     }, [times, paid]).node,
     numbersOf("Each message", () => messagesTable(partials, unpaid)),
-    reversals.map((r) => h("p", {}, time(format.toNumber(r.time)), r.reason ? `: ${r.reason}. ` : ": ", Number(r.credit) < 0 ? [credit(r.credit), " was taken back"] : [credit(r.made_final), " of it is final"],
+    reversals.map((r) => h("p", {}, time(format.toNumber(r.time)), r.reason ? `: ${r.reason}. ` : ": ", Number(r.credit) < 0 ? [credit(r.credit), " was reversed"] : [credit(r.made_final), " of it is final"],
       r.made_up_for_by_future_credit ? ", and later credit makes up for it first." : ".")),
     h("p", { class: "soft" }, "It ran on ", accountLink(project, "host", first.host), ". In all ", credit(explanation.credit ?? "0.000000"), explanation.grants.length + reversals.length > 0 ? " Cobblestones." : " Cobblestones so far."));
 }
@@ -173,8 +173,8 @@ function runningNode(project: Id, explanation: Explanation, signal: AbortSignal)
 function correctionsNode(explanation: Explanation): Child {
   const corrections = explanation.corrections ?? [];
   if (corrections.length === 0) return null;
-  return card("What the project has made of it since",
-    corrections.map((c) => h("p", {}, time(format.toNumber(c.time)), c.kind === "reversal" ? ": taken back" : c.kind === "reinstatement" ? ": reinstated" : `: priced anew by version ${c.policy_version ?? 0} of the policy`,
+  return card("Later corrections",
+    corrections.map((c) => h("p", {}, time(format.toNumber(c.time)), c.kind === "reversal" ? ": reversed" : c.kind === "reinstatement" ? ": reinstated" : `: repriced by version ${c.policy_version ?? 0} of the policy`,
       c.reason ? `, because ${c.reason}. ` : ". ", credit(c.before), " became ", credit(c.after), " Cobblestones", c.judged_invalid && `, ${firstCreditWords(c, explanation.judged_invalid)}`, ".")),
     h("p", { class: "soft" }, "In all it has brought ", credit(explanation.credit ?? "0.000000"), " Cobblestones."));
 }
@@ -195,7 +195,7 @@ function pendingNode(project: Id, explanation: Explanation): HTMLElement {
   return card("On its way",
     h("p", { class: "headline" }, `${explanation.partials ? "Its final grant is still to come" : "Nothing is granted yet"}. It waits for ${pending.waits_for}.`),
     h("ul", { class: "waits" },
-      part(pending.has_completion, "Completion", "the project has not yet told that the job was done"),
+      part(pending.has_completion, "Completion", "the project has not yet reported that the job is done"),
       part(pending.has_validation, "Validation", "the validator has not decided yet")),
     h("p", {}, "It was sent to ", accountLink(project, "host", pending.host), ". When both have come, the claim is made; when the other replicas' claims are in, credit is granted."));
 }
