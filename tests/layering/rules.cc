@@ -699,7 +699,7 @@ void FindPhrases(const std::string& path, std::string text, std::vector<Finding>
     for (size_t at = text.find(first); at != std::string::npos; at = text.find(first, at + 1)) {
       if (EndOfPhrase(text, at, banned) == std::string_view::npos) continue;
       findings->push_back({"banned-phrase", At(path, LineOf(text, at)),
-                           "\"" + std::string(banned.phrase) + "\" is no plain English here; write " +
+                           "\"" + std::string(banned.phrase) + "\" is not plain English here; write " +
                                std::string(banned.instead)});
     }
   }

@@ -1,8 +1,8 @@
-// What the gateway answers (openapi.json describes it), as far as the page reads it.
+// The fields of the gateway's answers (described in openapi.json) that the page reads.
 
-// 64 bit: a number while JavaScript can hold it exactly, else its digits.
+// 64 bit: a number if JavaScript can hold it exactly, otherwise its digits.
 export type Id = number | string;
-// A double; JSON has no infinities, so these come as text.
+// A double; JSON has no infinities, so these are strings.
 export type Double = number | "inf" | "-inf" | "nan";
 // Cobblestones with six decimals, exact.
 export type CreditText = string;
@@ -26,12 +26,12 @@ export interface Project {
   total?: CreditText;
 }
 
-// Who asks, and what of others is shown to them.
+// The viewer, and the data of others that the viewer may see.
 export interface Viewer {
   role: string;
-  sees_all: boolean; // other people's accounts, searches, refused records
+  sees_all: boolean; // accounts of other users, searches, refused records
   sees_leaders: boolean;
-  account?: { project: Id; user: Id }; // a volunteer's own
+  account?: { project: Id; user: Id }; // the volunteer's own account
 }
 
 export interface DaySum {
@@ -42,7 +42,7 @@ export interface DaySum {
 
 export interface AccountNumbers {
   total: CreditText;
-  provisional: CreditText; // of it: paid by trickles of results that are not decided
+  provisional: CreditText; // part of the total: paid by trickles of results that are not decided
   shown: CreditText; // the total plus reversed credit that future credit makes up for
   opening: CreditText;
   grants: number;
@@ -53,11 +53,11 @@ export interface AccountNumbers {
   days: DaySum[];
 }
 
-// What account managers have reported; for the user and the project alone.
+// Reports of account managers; only for the user and the project.
 export interface Estimates {
   credit: CreditText;
-  provisional: CreditText; // of it: not granted
-  shown?: CreditText; // of a user: the most that the total with it has come to
+  provisional: CreditText; // the part that is not granted
+  shown?: CreditText; // of a user: the highest total including it
   run_time: string; // s
   jobs: number;
   failed_jobs: number;
@@ -149,11 +149,11 @@ export interface Claim {
   mode: string;
   pfc: Double;
   claimed: Double;
-  paid_by_trickles?: { user: Id; credit: CreditText }[]; // while it ran
+  paid_by_trickles?: { user: Id; credit: CreditText }[]; // payments while it ran
 }
 
 export interface OtherClaim {
-  result?: Id; // neither where others' accounts do not show
+  result?: Id; // absent, like host, if the viewer may not see other accounts
   host?: Id;
   mode: string;
   flags: string[];
@@ -185,7 +185,7 @@ export interface Grant {
   expired?: string;
 }
 
-// What a trickle was paid.
+// The payment for a trickle.
 export interface PartialGrant {
   time: Double;
   user?: Id;
@@ -292,7 +292,7 @@ export interface Scales {
   versions: VersionScale[];
 }
 
-// Of the catalogue, as far as the page reads it.
+// The part of the catalogue that the page reads.
 export interface AppVersion {
   app_version: Id;
   version_num: number;
@@ -326,7 +326,7 @@ export interface Refusal {
 
 export interface Leader {
   rank: number;
-  id?: Id; // none of who does not want to be named
+  id?: Id; // absent if the user does not want to be named
   hidden?: boolean;
   name?: string;
   total: CreditText;
@@ -360,14 +360,14 @@ export interface FlowNow {
   refused_per_s: number;
   refused: number;
   lag: number;
-  commit_ms: { p50: number; p99: number } | null; // null: not measured there
+  commit_ms: { p50: number; p99: number } | null; // null: not measured by this process
   stages: StageFlow[];
 }
 
 export interface GrantSeen {
   project?: Id;
   result: Id;
-  user?: Id; // none of who does not want to be named
+  user?: Id; // absent if the user does not want to be named
   user_name?: string;
   host: Id;
   credit: CreditText;

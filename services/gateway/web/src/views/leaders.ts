@@ -1,4 +1,4 @@
-// Who has done most: users, hosts and teams, by total or by recent average.
+// The users, hosts and teams with the most credit, by total or by recent average.
 import { get, projectPath } from "../base/api";
 import { h, type Child } from "../base/dom";
 import * as format from "../base/format";

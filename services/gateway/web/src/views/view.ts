@@ -16,7 +16,7 @@ export interface View {
   node: HTMLElement;
   project?: Id;
   asOf?: AsOf | undefined;
-  ownAsOf?: boolean; // it shows its own
+  ownAsOf?: boolean; // the view shows its own `as_of`
 }
 
 export function projectName(context: Context, id: Id): string {
@@ -24,7 +24,7 @@ export function projectName(context: Context, id: Id): string {
   return found?.name || `Project ${id}`;
 }
 
-// App versions by their number; none where the project has no catalogue.
+// App versions by number; none if the project has no catalogue.
 export async function versionsOf(project: Id, signal: AbortSignal): Promise<Map<string, AppVersion>> {
   try {
     const { data } = await get<{ versions: AppVersion[] }>(projectPath(project, "catalogue"), signal);
