@@ -10,6 +10,8 @@
 #include <set>
 #include <string_view>
 
+#include "tests/layering/phrases.h"
+
 namespace cobblestone::layering {
 namespace {
 
@@ -556,25 +558,6 @@ std::set<std::string> AnchorsOf(const std::string& text) {
   return anchors;
 }
 
-// Text without fenced blocks and code spans, with the same lines: what stands there is no link.
-std::string WithoutCode(const std::string& text) {
-  static const std::regex kSpan("`[^`\n]*`");
-  std::string kept;
-  bool fenced = false;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
-    std::string line = text.substr(at, end - at);
-    at = end;
-    const size_t first = line.find_first_not_of(' ');
-    if (first != std::string::npos && line.compare(first, 3, "```") == 0) {
-      fenced = !fenced;
-      line = "\n";
-    }
-    kept += fenced ? "\n" : std::regex_replace(line, kSpan, "``");
-  }
-  return kept;
-}
-
 std::vector<Finding> LinkedDocuments(const Tree& tree) {
   std::vector<Finding> findings;
   static const std::regex kLink(R"(\]\(\s*([^)\s]+)\s*\)|(?:^|\n)\[[^\]\n]+\]:[ ]+(\S+))");
@@ -630,89 +613,6 @@ std::vector<Finding> CitedDocuments(const Tree& tree) {
       }
     }
   }
-  return findings;
-}
-
-// ---- Language ---------------------------------------------------------------------------------------------
-
-struct BannedPhrase {
-  std::string_view phrase;  // lower case
-  std::string_view instead;
-  bool ends_clause = false;  // only where punctuation follows: "so that one copy" is plain English
-};
-
-// A sample of the dialect that texts of this project once had, not the whole of it: style is judged by readers.
-constexpr std::array kBannedPhrases = std::to_array<BannedPhrase>({
-    {"anew", "the verb itself: repriced, rebuilt, recomputed"},
-    {"that one", "the noun", true},
-    {"to that one", "the noun"},
-    {"of that one", "the noun"},
-    {"taken in", "ingested, or read"},
-    {"takes in", "ingests, or reads"},
-    {"taken back", "reversed"},
-    {"takes back", "reverses"},
-    {"is told", "who sends what to whom"},
-    {"are told", "who sends what to whom"},
-    {"was told", "who sent what to whom"},
-    {"by its word", "who reports what"},
-    {"goes by", "uses, or follows"},
-    {"let go of", "released, deleted or evicted"},
-    {"lets go of", "releases, deletes or evicts"},
-    {"put aside", "set aside with a name: quarantined, deferred, stored"},
-    {"nobody knows", "what is unknown"},
-    {"stand above", "take precedence over"},
-    {"stands above", "takes precedence over"},
-    {"in vain", "without a result"},
-});
-
-bool IsLetter(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
-// The end of the phrase that starts at `at`, or npos. Its words may stand in two lines, with comment marks or quotes between.
-size_t EndOfPhrase(std::string_view text, size_t at, const BannedPhrase& banned) {
-  if (at > 0 && IsLetter(text[at - 1])) return std::string_view::npos;
-  for (const char c : banned.phrase) {
-    if (c == ' ') {
-      const size_t word = std::min(text.size(), text.find_first_not_of(" \t\n\"/#*>", at));
-      if (word == at) return std::string_view::npos;
-      at = word;
-    } else if (at < text.size() && text[at] == c) {
-      ++at;
-    } else {
-      return std::string_view::npos;
-    }
-  }
-  if (at < text.size() && IsLetter(text[at])) return std::string_view::npos;
-  const bool closed = at == text.size() || std::string_view(".,;:)").find(text[at]) != std::string_view::npos;
-  return closed || !banned.ends_clause ? at : std::string_view::npos;
-}
-
-// Code spans of prose that is not fenced, with the same lines.
-std::string WithoutSpans(const std::string& prose) {
-  static const std::regex kSpan("`[^`\n]*`");
-  return std::regex_replace(prose, kSpan, "``");
-}
-
-void FindPhrases(const std::string& path, std::string text, std::vector<Finding>* findings) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  for (const BannedPhrase& banned : kBannedPhrases) {
-    const std::string_view first = banned.phrase.substr(0, banned.phrase.find(' '));
-    for (size_t at = text.find(first); at != std::string::npos; at = text.find(first, at + 1)) {
-      if (EndOfPhrase(text, at, banned) == std::string_view::npos) continue;
-      findings->push_back({"banned-phrase", At(path, LineOf(text, at)),
-                           "\"" + std::string(banned.phrase) + "\" is not plain English here; write " +
-                               std::string(banned.instead)});
-    }
-  }
-}
-
-// Texts of the product: comments and messages of its C++ and schemas, all documents, configuration, deployment, the web page.
-std::vector<Finding> BannedPhrases(const Tree& tree) {
-  std::vector<Finding> findings;
-  for (const auto& [path, file] : tree.sources) {
-    if (!IsWithin(path, "tests")) FindPhrases(path, WithoutSpans(ProseOnly(file.text)), &findings);
-  }
-  for (const auto& [path, document] : tree.documents) FindPhrases(path, WithoutCode(document), &findings);
-  for (const auto& [path, text] : tree.texts) FindPhrases(path, text, &findings);
   return findings;
 }
 

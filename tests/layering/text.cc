@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <regex>
 #include <utility>
 
 namespace cobblestone::layering {
@@ -153,6 +154,24 @@ std::string ProseOnly(std::string_view text) {
     i = end;
   }
   return prose;
+}
+
+std::string WithoutCode(const std::string& text) {
+  static const std::regex kSpan("`[^`\n]*`");
+  std::string kept;
+  bool fenced = false;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    std::string line = text.substr(at, end - at);
+    at = end;
+    const size_t first = line.find_first_not_of(' ');
+    if (first != std::string::npos && line.compare(first, 3, "```") == 0) {
+      fenced = !fenced;
+      line = "\n";
+    }
+    kept += fenced ? "\n" : std::regex_replace(line, kSpan, "``");
+  }
+  return kept;
 }
 
 std::vector<Include> IncludesOf(std::string_view text) {

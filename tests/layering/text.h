@@ -15,6 +15,9 @@ std::string CodeOnly(std::string_view text);
 // literal without a blank is a name and becomes ';' too. So a sentence in adjacent comment lines or literals is one text.
 std::string ProseOnly(std::string_view text);
 
+// A document without fenced blocks and code spans, with the same lines: what stands there is neither link nor prose.
+std::string WithoutCode(const std::string& text);
+
 struct Include {
   int line;          // from 1
   std::string path;  // as written, without quotes or brackets
