@@ -33,6 +33,8 @@ with tempfile.TemporaryDirectory() as folder:
     there = {os.path.relpath(os.path.join(path, name), folder) for path, _, files in os.walk(folder) for name in files}
     check(FILES <= there, f"missing: {sorted(FILES - there)}")
     program = os.path.join(folder, "bin/cobblestone")
+    with open(os.path.join(folder, "lib/systemd/system/cobblestone.service")) as file:
+        check(f"\nExecStart={program} run " in file.read(), "the unit names the program elsewhere")
 
     lines = said(program, "--version").splitlines()
     check(lines[0] == f"cobblestone {VERSION}", f"version: {lines}")
