@@ -10,7 +10,8 @@ import tempfile
 
 BUILD, VERSION = sys.argv[1:]
 FILES = {
-    "bin/cobblestone", "share/cobblestone/default.yaml", "share/doc/cobblestone/examples/kafka.yaml",
+    "bin/cobblestone", "share/cobblestone/default.yaml", "share/cobblestone/container.yaml",
+    "share/doc/cobblestone/examples/kafka.yaml",
     "share/doc/cobblestone/examples/db_dump.xml", "lib/systemd/system/cobblestone.service",
     "lib/systemd/system/cobblestone-audit.timer", "share/cobblestone/monitoring/alerts.yml",
     "share/cobblestone/monitoring/dashboard.json", "share/man/man1/cobblestone.1",
