@@ -174,6 +174,7 @@ with tempfile.TemporaryDirectory(prefix="units-") as folder:
             with urllib.request.urlopen(address, timeout=PATIENCE) as answer:
                 check(answer.status == 200, f"{address}: {answer.status}")
         run("cobblestone-audit.service", "audit", *data, folder=folder)
+        run("cobblestone-backup.service", "backup", *data, "--to", "backups", folder=folder)
         run("cobblestone-export.service", "export", *data, "--spec", spec, "--out", "stats", "--delete-old", folder=folder)
         stop(process)
     # Without the service, too. Where no broker answers the client on Kafka says so.

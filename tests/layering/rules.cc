@@ -88,6 +88,7 @@ const std::vector<Layer>& Layers() {
       {"services/export/state", {"common", "services"}},
       {"services/cli", {"common", "services"}},
       {"services/access", {"common", "services"}},
+      {"services/backup", {"common", "services"}},
       {"services/cobblestone", {"common", "services"}},
       // What others copy: nothing of ours is in it.
       {"examples", {}},
@@ -132,10 +133,10 @@ const std::vector<Confined>& ConfinedLibraries() {
 // Backends of a seam: whoever names one decides how the program is deployed.
 const Names kBackends = {"common/store/rocksdb", "common/stream/embedded", "common/stream/kafka"};
 // Projects' own programs speak to Kafka; a simulation is a Kafka of its own.
-const Names kMayNameBackends = {"services/cobblestone", "services/access",   "services/audit",
-                                "services/corrections", "services/embedded", "services/export",
-                                "services/kafka",       "services/ledger",   "tests",
-                                "common/client",        "common/sim"};
+const Names kMayNameBackends = {
+    "services/cobblestone", "services/access", "services/audit", "services/backup", "services/corrections",
+    "services/embedded",    "services/export", "services/kafka", "services/ledger", "tests",
+    "common/client",        "common/sim"};
 
 // Where results must have the same bits on every machine and in every re-execution.
 const Names kStateCode = {"common/credit",     "services/claims", "services/grants",

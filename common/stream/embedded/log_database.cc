@@ -15,6 +15,7 @@
 #include <rocksdb/metadata.h>
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
+#include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/wal_filter.h>
 
 #include "common/base/check.h"
@@ -641,6 +642,7 @@ Status LogDatabase::VerifyFiles() const {
     return FromRocksdb(status, doing("verifying"));
   }
   // Everything that an open reads, read again beside the open database. No file may go away meanwhile.
+  const std::scoped_lock files(files_mutex_);
   const std::uint64_t commit = commit_;
   const bool owner = !options_.read_only;
   if (owner) {
@@ -665,6 +667,27 @@ Status LogDatabase::VerifyFiles() const {
   if (!status.ok()) return status;
   const Result<AcknowledgedMark> mark = AcknowledgedFile::Read(options_.path + "/acknowledged");
   return mark.ok() ? Status::Ok() : Status::Corrupted(mark.status().message());
+}
+
+Status LogDatabase::Checkpoint(const std::string& path) const {
+  std::error_code error;
+  if (!fs::create_directory(path, error)) {
+    const std::string why = error ? error.message() : "it exists already";
+    return error ? Status::Unwritten(error.value(), "cannot make " + path + ": " + why)
+                 : Status::InvalidArgument("cannot make " + path + ": " + why);
+  }
+  // Read before: the copy has at least what was acknowledged by now.
+  const Result<AcknowledgedMark> mark = AcknowledgedFile::Read(options_.path + "/acknowledged");
+  if (!mark.ok()) return mark.status();
+  const std::scoped_lock files(files_mutex_);
+  rocksdb::Checkpoint* made = nullptr;
+  rocksdb::Status status = rocksdb::Checkpoint::Create(db_.get(), &made);
+  const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
+  // Without a flush: the write-ahead log is copied, which is at most a write buffer.
+  constexpr std::uint64_t kNeverFlush = UINT64_MAX;
+  if (status.ok()) status = checkpoint->CreateCheckpoint(path + "/db", kNeverFlush);
+  if (!status.ok()) return FromRocksdb(status, doing("copying"));
+  return AcknowledgedFile::Start(path + "/acknowledged", *mark).status();
 }
 
 std::uint64_t LogDatabase::disk_bytes() const {
