@@ -1,5 +1,6 @@
 #include <cstdio>
 
+#include "services/backup/kafka_backup.h"
 #include "services/backup/pipeline_backup.h"
 #include "services/cli/progress.h"
 #include "services/cli/terminal_text.h"
@@ -61,7 +62,9 @@ int Run(const Options& options) {
             TellOpening(what);
           },
       .clock = {}};
-  const auto outcome = backup::BackUpPipeline(*settings, backup);
+  const auto outcome = settings->backend == settings::Backend::kKafka
+                           ? backup::BackUpKafka(*settings, backup)
+                           : backup::BackUpPipeline(*settings, backup);
   progress.Finish();
   if (!outcome.ok()) return TellError(outcome.status());
   if (options.json) {
@@ -93,7 +96,9 @@ void AddBackup(Program& program) {
             "Each backup is a directory DIR/TIME-NUMBER. A file that has not changed since the backup before is a\n"
             "hard link to it; all others are copied, synced and read back. A backup that dies leaves the older\n"
             "ones whole, and the next one removes what it left. With --config the file is part of the backup;\n"
-            "files with keys, tokens and passwords, which it names, are not.\n\n"
+            "files with keys, tokens and passwords, which it names, are not.\n"
+            "On Kafka the topics are copied into a data directory for one machine. Workers may run; sources must\n"
+            "be silent for that time.\n\n"
             "Examples:  cobblestone backup --config cobblestone.yaml --to /backup/cobblestone\n"
             "           cobblestone restore --from /backup/cobblestone --check");
       },

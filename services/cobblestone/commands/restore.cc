@@ -49,6 +49,11 @@ int Run(const Options& options) {
         "name the directory to restore into, with --data or as data_directory of a --config; or use --check"));
   const auto settings = SettingsOf(options.place);
   if (!settings.ok()) return TellError(settings.status());
+  if (!options.check && settings->backend == settings::Backend::kKafka)
+    return TellError(Status::InvalidArgument(
+        options.place.config +
+        " is a deployment on Kafka, and `restore` makes a data directory for one machine: name it "
+        "with --data alone. `cobblestone migrate` brings it to new topics"));
   const auto found = backup::FindBackup(options.from);
   if (!found.ok()) return TellError(found.status());
   if (!options.check && !options.place.config.empty() && settings->partitions != found->manifest.partitions)
