@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 using stream::TopicPartition;
 
 constexpr int kAttempts = 3;
-// How long open transactions may last before a copy is begun.
+// How long the topics may move before a copy is begun.
 constexpr auto kPatience = std::chrono::seconds(60);
 constexpr const char* kRemedy = "; let all sources be silent for the time of a backup, or stop the workers";
 constexpr auto kLookAgainAfter = std::chrono::milliseconds(200);
@@ -44,16 +44,6 @@ Result<Ends> StableEnds(const KafkaDeployment& deployment, stream::kafka::TopicA
     }
   }
   return all;
-}
-
-Result<Ends> AwaitStableEnds(const KafkaDeployment& deployment, stream::kafka::TopicAdmin& admin) {
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
-  for (;;) {
-    auto ends = StableEnds(deployment, admin);
-    if (ends.status().code() != StatusCode::kRetry || std::chrono::steady_clock::now() >= deadline)
-      return ends;
-    std::this_thread::sleep_for(kLookAgainAfter);
-  }
 }
 
 // The directory that the topics are copied into; removed when the backup ends in any way but a death.
@@ -81,6 +71,28 @@ std::string Changed(const KafkaDeployment& deployment, const Ends& before, const
   return {};
 }
 
+// Ends that are the same twice in a row: a copy of topics that move would follow them without an end.
+Result<Ends> AwaitRest(const KafkaDeployment& deployment, stream::kafka::TopicAdmin& admin) {
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  auto before = StableEnds(deployment, admin);
+  for (;;) {
+    if (!before.ok() && before.status().code() != StatusCode::kRetry) return before;
+    std::this_thread::sleep_for(kLookAgainAfter);
+    auto now = StableEnds(deployment, admin);
+    std::string moved;
+    if (!now.ok()) {
+      moved = now.status().message();
+    } else if (!before.ok()) {
+      moved = before.status().message();
+    } else if (moved = Changed(deployment, *before, *now); moved.empty()) {
+      return now;
+    }
+    if (std::chrono::steady_clock::now() >= deadline)
+      return Status::Retry("the topics do not rest (" + moved + ")" + kRemedy);
+    before = std::move(now);
+  }
+}
+
 Status CopyTopics(const settings::RunSettings& settings, const Staging& staging,
                   const BackupOptions& options) {
   const auto deployment = DeploymentOf(settings, options.report);
@@ -91,8 +103,8 @@ Status CopyTopics(const settings::RunSettings& settings, const Staging& staging,
   std::string why;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     staging.Clear();
-    const auto before = AwaitStableEnds(*deployment, **admin);
-    if (!before.ok()) return Status(before.status().code(), before.status().message() + kRemedy);
+    const auto before = AwaitRest(*deployment, **admin);
+    if (!before.ok()) return before.status();
     const auto counts = MigrateToEmbedded(settings, staging.path(),
                                           {.progress =
                                                [&](const MigrateCounts& now) {
@@ -116,9 +128,9 @@ Status CopyTopics(const settings::RunSettings& settings, const Staging& staging,
 Result<BackupOutcome> BackUpKafka(const settings::RunSettings& settings, const BackupOptions& options) {
   auto set = BackupSet::Open(options.to, options.report);
   if (!set.ok()) return set.status();
-  LowerPriorities();
   const Staging staging(options.to + "/kafka-copy");
   if (Status s = CopyTopics(settings, staging, options); !s.ok()) return s;
+  LowerPriorities();  // not before: sources wait for the copy
   return BackUpDirectory(staging.path(),
                          {.backend = "kafka",
                           .source = settings.kafka.bootstrap + ", prefix " + settings.kafka.prefix,
