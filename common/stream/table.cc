@@ -108,7 +108,7 @@ void TableBase::Remove(std::size_t at) {
 
 // The filter has four to eight places per row, at most four million. When it doubles, both halves keep the
 // counts of the former places, so one count of each row stays too high until no row is left outside of
-// memory. The more rows and doublings, the more lookups of absent rows read the store in vain.
+// memory. The more rows and doublings, the more lookups of absent rows read the store and find nothing.
 void TableBase::CountStored(const Key& key, std::size_t bytes) {
   constexpr std::size_t kLeast = 4096;
   constexpr std::size_t kMost = std::size_t{1} << 22;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A climate project's year: 20 jobs of 777,600 timesteps, each of which tells 72 times how far it is.
+"""A climate project's year: 20 jobs of 777,600 timesteps, each of which sends 72 progress messages.
 
     project.py FOLDER    writes before.jsonl (the project, and its jobs sent), messages.xml (the trickle messages, as
-                         BOINC's scheduler stores them), after.jsonl (what came of the jobs), all.jsonl (all of it as
+                         BOINC's scheduler stores them), after.jsonl (the outcomes of the jobs), all.jsonl (all of it as
                          events, for `replay`), and by_time.jsonl, by_day.jsonl (the app under other rules)
 """
 import json
@@ -23,7 +23,7 @@ def app(rule):
 
 
 def job(n):
-    """Job n: days between its messages, how many it sends, what comes of it."""
+    """Job n: days between its messages, their number, and the outcome of the job."""
     days = 5 if n == 1 else 3.5 + 0.2 * n
     return days, min(MESSAGES, int(365 / days)) if n != 7 else 30, "error" if n == 7 else "invalid" if n == 11 else "valid"
 
@@ -44,12 +44,12 @@ def main(folder):
         before.append((START, {"dispatch": facts | size | {"result_name": name(n)}}))
         days, sent, end = job(n)
         for k in range(1, sent + 1):
-            # For a month the network of host 1 was down; then its six messages came at once.
+            # For a month the network of host 1 was down; then its six messages arrived at once.
             came = START + (36 * days if n == 1 and 31 <= k <= 36 else k * days) * DAY
             trickles.append((came, k * days * DAY + START, n, n, k, k * 0.96 * days))
-            if n == 1 and k == 20:  # the computer was switched off: the model goes on from its last checkpoint
+            if n == 1 and k == 20:  # the computer was switched off: the model continues from its last checkpoint
                 trickles.append((came + DAY, came + DAY, n, n, 19, 19.2 * days))
-        if n == 1:  # somebody else's computer says that the job is done
+        if n == 1:  # the computer of another user says that the job is done
             trickles.append((START + 10 * DAY, START + 10 * DAY, 2, n, MESSAGES, 1))
         over = START + sent * days * DAY + DAY
         outcome = "OUTCOME_CLIENT_ERROR" if end == "error" else "OUTCOME_SUCCESS"

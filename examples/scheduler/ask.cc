@@ -1,5 +1,5 @@
-// ask URL PROJECT HOST APP APP_VERSION FPOPS_EST: asks as a scheduler does, and prints what it is told. The token is in the variable
-// COBBLESTONE_TOKEN.
+// ask URL PROJECT HOST APP APP_VERSION FPOPS_EST: sends the requests of a scheduler and prints the answers. The token is in the
+// environment variable COBBLESTONE_TOKEN.
 #include <cstdio>
 #include <cstdlib>
 
@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
     std::printf("quota_left %.17g\nsingle_replication %d\n", advice->quota_left,
                 advice->single_replication ? 1 : 0);
   } else {
-    std::printf("no advice: the scheduler goes by its own estimate\n");
+    std::printf("no advice: the scheduler uses its own estimate\n");
   }
   std::printf("%s", gateway.ReplyElements(host).c_str());
   return 0;

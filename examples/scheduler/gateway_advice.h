@@ -1,7 +1,8 @@
-// What a BOINC scheduler asks Cobblestone's gateway. Copy it: it needs cpp-httplib and nlohmann::json, and nothing of ours.
+// A BOINC scheduler's requests to Cobblestone's gateway. Copy this file: it needs only cpp-httplib and nlohmann::json.
 //
-// A scheduler must go on without us. Each question is given kPatience, and where one fails nothing is asked for kPause: so a gateway
-// that is away costs a request no more than one question. One object for each process or thread: it keeps its connection.
+// A scheduler must work without Cobblestone. Each request times out after kPatience, and after a failed request none is sent
+// for kPause: so a gateway that is down delays a request of the scheduler by one time-out at most. Use one object for each
+// process or thread: it keeps its connection.
 #pragma once
 
 #include <httplib.h>
@@ -16,12 +17,12 @@ class GatewayAdvice {
  public:
   struct Advice {
     std::optional<double>
-        runtime_s;          // how long the job will run there; none: too little is known of the host
+        runtime_s;          // the job's expected run time on the host; none: too little is known of the host
     double quota_left = 0;  // how many more jobs of this version the host may get today
-    bool single_replication = false;  // it may go without a second replica
+    bool single_replication = false;  // the job needs no second replica
   };
 
-  // `url`: http://127.0.0.1:8080; `token`: one of the role read, which no limit of rate applies to.
+  // `url`: http://127.0.0.1:8080; `token`: a token of the role read, which has no rate limit.
   GatewayAdvice(const std::string& url, long project, const std::string& token)
       : client_(url),
         path_("/api/v1/projects/" + std::to_string(project)),
@@ -33,8 +34,8 @@ class GatewayAdvice {
     client_.set_write_timeout(kPatience);
   }
 
-  // Where the scheduler estimates how long a job would take with this app version, below 0 for the anonymous platform. None:
-  // nobody answers, or knows the host; use the scheduler's own estimate.
+  // Call it where the scheduler estimates a job's run time with this app version (below 0: the anonymous platform). None: the
+  // gateway does not answer or does not know the host; use the scheduler's own estimate.
   std::optional<Advice> Ask(long host, long version, long app, double fpops_est) {
     char query[150];
     std::snprintf(query, sizeof query, "/hosts/%ld/estimate?app_version=%ld&app=%ld&fpops_est=%.17g", host,
@@ -43,7 +44,7 @@ class GatewayAdvice {
     if (!body) return std::nullopt;
     const auto data = nlohmann::json::parse(*body, nullptr, false).value("data", nlohmann::json::object());
     const auto number = [&](const char* name) -> std::optional<double> {
-      // null: the host has no benchmark yet. "inf" is text, and no number to plan with.
+      // null: the host has no benchmark yet. "inf" is a string, and not a number to plan with.
       if (!data.contains(name) || !data[name].is_number()) return std::nullopt;
       return data[name].get<double>();
     };
@@ -52,8 +53,9 @@ class GatewayAdvice {
     return Advice{number("runtime_s"), *quota, data.value("single_replication", false)};
   }
 
-  // Where it writes its reply: elements to be put between <scheduler_reply> and </scheduler_reply>, instead of those of the same
-  // names. host_venue stays the scheduler's own. Empty: write your own.
+  // Call it where the scheduler writes its reply. Returns the elements to be put between <scheduler_reply> and
+  // </scheduler_reply>, instead of the scheduler's elements of the same names. host_venue stays the scheduler's own. Empty:
+  // the gateway does not answer; write your own elements.
   std::string ReplyElements(long host) {
     return Get("/scheduler-reply?format=xml&host=" + std::to_string(host)).value_or("");
   }
@@ -67,7 +69,8 @@ class GatewayAdvice {
     if (now < again_) return std::nullopt;
     const auto reply = client_.Get(path_ + question, headers_);
     if (!reply || reply->status >= 500) again_ = now + kPause;
-    if (!reply || reply->status != 200) return std::nullopt;  // 404: it does not know the host or the version
+    if (!reply || reply->status != 200)
+      return std::nullopt;  // 404: the gateway does not know the host or the version
     return reply->body;
   }
 

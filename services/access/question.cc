@@ -184,6 +184,7 @@ Result<nlohmann::json> AnswerOf(Engine& engine, const Question& question, Parame
     return path == "/refused/show" ? engine.questions().RefusedShow(offset) : engine.RefusedResubmit(offset);
   }
   if (path == "/state/copy") return engine.CopyState();
+  if (path == "/backup/copy") return engine.CopyForBackup();
   if (path == "/tasks") return engine.Tasks();
   if (path == "/idle") return WaitForIdle(engine);
   return Status::NotFound("unknown query " + path);
@@ -195,7 +196,8 @@ const std::vector<QuestionKind>& QuestionKinds() {
   static const std::vector<QuestionKind> kKinds = {
       {"/producer"},         {"/explain"}, {"/account"},      {"/host-version"},
       {"/scales"},           {"/refused"}, {"/refused/show"}, {"/refused/resubmit", true},
-      {"/state/copy", true}, {"/tasks"},   {"/idle"},         {"/adopted"}};
+      {"/state/copy", true}, {"/tasks"},   {"/idle"},         {"/adopted"},
+      {"/backup/copy", true}};
   return kKinds;
 }
 

@@ -37,8 +37,9 @@ const std::vector<QuestionKind>& QuestionKinds();
 //   /refused/show?offset=N
 //   /refused/resubmit?offset=N         changes: sends the record again
 //   /state/copy                        changes: copies of all states for another process (Engine::CopyState)
+//   /backup/copy                       changes: copies log and states for a backup (Engine::CopyForBackup)
 //   /audit                             long (Engine::Audit)
-//   /ledger/sums?grants=P&postings=P[&anew=1]    long (Engine::SumLedger); P: places by partition, "17,4,0"
+//   `/ledger/sums?grants=P&postings=P[&anew=1]`  long (Engine::SumLedger); P: places by partition, "17,4,0"
 //   /corrections?...                   long (correction_question.h): effects of a reversal or repricing
 //   /tasks
 //   /idle                              {"idle"}: waits up to a second until the pipeline is idle

@@ -148,7 +148,7 @@ void AccountsStage::Process(std::size_t input, const RecordView& record, Emitter
     return out.Fail(Status::Corrupted("a grant cannot be decoded"));
   if (wire::IsNote(grant.head.kind)) return;
   if (grant.head.kind == wire::GrantKind::kMark) return OnPassed(record.value, out);
-  // Hosts move at once, so that at the barrier everything is where it is to be applied.
+  // Hosts move at once, so that at the barrier each account is in the partition where grants are applied to it.
   if (wire::IsHostMove(grant.head.kind)) return OnHostMove(grant.head, record.value, out);
   if (grant.head.kind == wire::GrantKind::kHostMerged) return OnHostMerged(record.value, record.offset, out);
   Sort({.time = grant.head.time,
@@ -157,7 +157,7 @@ void AccountsStage::Process(std::size_t input, const RecordView& record, Emitter
         .offset = record.offset,
         .project = grant.head.project.value,
         .host = grant.head.host.value,
-        .to_host = grant.head.kind != wire::GrantKind::kEstimate,  // it stays with its owner
+        .to_host = grant.head.kind != wire::GrantKind::kEstimate,  // an estimate stays with its owner
         .bytes = std::string(record.value)});
   SettlePlace(sorted_count_ - 1, out);
 }
@@ -221,8 +221,8 @@ void AccountsStage::OnUser(const RecordView& record, Emitter& out) {
                "events of this kind are not allowed on this topic", out);
 }
 
-// A word that others have overtaken is not in force, and tells all the same where the user was between its time and
-// theirs.
+// A member event that a newer one has overtaken is not in force, but still says which team the user was in
+// between its time and the time of the newer event.
 void AccountsStage::OnMember(const RecordView& record, const wire::EventHead& head,
                              const wire::UserMember& member, Emitter& out) {
   const Key key = UserKey(head.project, member.user);
@@ -231,7 +231,7 @@ void AccountsStage::OnMember(const RecordView& record, const wire::EventHead& he
                       .tells_team = (member.Sets() & wire::UserMember::kTeam) != 0};
   const wire::UserProfile shown = wire::ShownOf(member);
   bool names = (member.Sets() & wire::UserMember::kName) != 0;
-  bool is_over = false;  // nobody asks any more where the user was then
+  bool is_over = false;  // no later grant can ask for the team of that time
   const double reported_since = ReportedSince(head.project);
   std::string public_id;
   if (member.deleted)
@@ -281,7 +281,7 @@ void AccountsStage::OnFacts(const RecordView& record, const wire::EventHead& hea
     calendar_.File(head.project.value, wire::DayAfter(*told), key.id);
 }
 
-// What nothing can come before any more need not be said twice.
+// Words before which no grant can fall any more need not be kept twice.
 void AccountsStage::Insert(const UserWord& word, double reported_since, UserState& user) {
   const auto newer = [](const UserWord& a, const UserWord& b) {
     return std::tie(a.word.time, a.word.id) < std::tie(b.word.time, b.word.id);
@@ -293,7 +293,8 @@ void AccountsStage::Insert(const UserWord& word, double reported_since, UserStat
       words.erase(words.begin() + static_cast<std::ptrdiff_t>(i));
 }
 
-// A result, its partner, the others of its workunit, its user: each is waited for for at most a window.
+// A result, its partner, the other results of its workunit, its user: each of these waits lasts at most one
+// window.
 double AccountsStage::ReportedSince(ProjectId project) {
   const wire::ProjectView* view = projects_.Find({.project = project.value, .id = 0, .sub = 0});
   if (view == nullptr) return 0;
@@ -310,7 +311,7 @@ void AccountsStage::OnOpening(const RecordView& record, const wire::EventHead& h
   if (!ok)
     return wire::Refuse(record, head.project, RefusalReason::kOutOfRange, "the opening total is out of range",
                         out);
-  // Through the ledger like everything else: applied when it comes back as a grant.
+  // Goes through the ledger like all credit: it is applied when it is read back as a grant.
   const UserId user(opening.account);
   const wire::Word word = wire::WordOfFacts(head, record.value);
   const UserState* before = users_.Find(UserKey(head.project, user));
@@ -356,7 +357,7 @@ void AccountsStage::OnGrant(std::string_view bytes, std::uint64_t offset, Emitte
 
 void AccountsStage::ApplyOpening(const wire::GrantHead& head, Emitter& out) {
   if (head.host) return OpenHost(head, false, out);
-  if (!head.user) return;  // a team's: its stage has applied it
+  if (!head.user) return;  // a team's correction: TEAMS has applied it
   UserState& user = users_.Mutable(UserKey(head.project, head.user));
   user.account.opening_micro += head.credit_micro;
   user.account.total_micro += head.credit_micro;
@@ -364,7 +365,7 @@ void AccountsStage::ApplyOpening(const wire::GrantHead& head, Emitter& out) {
   List(UserKey(head.project, head.user), user, changed_users_);
 }
 
-// `inherited`: of a host that has become this one.
+// `inherited`: for a host that has become this one.
 void AccountsStage::OpenHost(const wire::GrantHead& head, bool inherited, Emitter& out) {
   const Key key = HostKey(head.project, head.host);
   HostAccount& host = hosts_.Mutable(key);
@@ -394,23 +395,23 @@ void AccountsStage::ApplyToHost(const wire::GrantHead& head, Emitter& out) {
   List(key, host, changed_hosts_);
 }
 
-// By the first grant or opening: of a host that has changed its owner only the change says who it is, and what comes of one that
-// has become this one may be an earlier owner's.
+// The owner is set by the first grant or opening. For a host that has changed its owner only the change sets
+// the owner, and the grants of a host that has become this one may be an earlier owner's.
 void AccountsStage::SetOwner(const Key& key, UserId user, HostAccount& host) {
   if (!host.user && moves_.Find(key) == nullptr) host.user = user;
 }
 
-// The user's share, and the team's posting. `user` null: the host was nobody's.
+// The user's share, and the team's posting. `user` null: the host has no owner.
 void AccountsStage::ApplyToUser(const wire::GrantHead& head, std::string_view bytes, UserState* user,
                                 Emitter& out) {
   if (user == nullptr) return SettleEstimates(head, nullptr, 0);
-  // Whatever has become of the user since, it goes from where the credit went.
+  // A correction takes the credit from the team that got it, whatever team the user has joined since.
   const bool corrects = (head.flags & credit::kGrantCorrects) != 0;
   if (corrects) PostTo(head.team, head, bytes, out);
   const credit::MicroTotal shown_before = user->account.shown_micro();
   credit::PostingFacts posting = PostingOf(head);
-  // Those of its partial grants that had expired before an event named it are no part of its total.
-  // A re-pricing settles less than nothing where it makes more of them.
+  // Partial grants that had expired before an event named the user are not part of the total. A repricing
+  // settles a negative amount if it increases them.
   const auto expired =
       std::clamp<credit::MicroTotal>(head.settles_micro, 0, user->unnamed.expired_provisional);
   user->unnamed.expired_provisional -= expired;
@@ -475,7 +476,7 @@ void AccountsStage::Finish(Emitter& out) {
     wire::EncodeTotal(total, &bytes_);
     out.Emit(wire::kTotals, options_.partition, bytes_);
   };
-  // Merges may have waited for one of them, and change others.
+  // Merges may have waited for one of these hosts, and may change other accounts.
   for (std::size_t i = 0; !options_.sorted && i < changed_hosts_.size(); ++i) {
     const auto [key, host] = changed_hosts_[i];
     TakeMerges(key, out);

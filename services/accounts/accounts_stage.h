@@ -1,6 +1,6 @@
 // ACCOUNTS, by user: applies grants to the totals of hosts and users, and passes them on as postings to teams.
-// Time: a mark that has come from every partition of GRANTS, and on users, lets what waits for a user expire, and goes on
-// among the postings.
+// Time: after a mark has arrived from every partition of GRANTS and on `users`, grants that have waited too
+// long for a user expire, and the mark is passed on among the postings.
 //
 // In: control (catalogue, marks), users (members, openings), grants of one partition. Out: grants (the opening balance of a
 // user; accounts of hosts that move to another partition), postings, totals, refused.
@@ -35,11 +35,11 @@
 
 namespace cobblestone::accounts {
 
-// A member event, as far as it must be known again, and where it puts the user.
+// What must be remembered of a member event, and the team that it puts the user in.
 struct UserWord {
   wire::Word word;
   TeamId team;
-  bool tells_team = true;  // else the user stays where the word before has put it
+  bool tells_team = true;  // false: the user stays in the team of the previous word
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -48,28 +48,28 @@ struct UserWord {
 };
 
 struct UserState {
-  // Member events by (time, id), in whatever order they came: the last one is in force, the first one holds for all that
-  // was before it. Of old ones those that change the team (AccountsStage::Insert).
+  // Member events by (time, id), in any order of arrival. The last one is in force; the first one also holds
+  // for all time before it. Of old events only those that change the team are kept (AccountsStage::Insert).
   std::vector<UserWord> words;
-  wire::Word opening;  // of the account's balance
-  bool deleted =
-      false;  // its row is gone: it is shown no more, and its team gets nothing of what it still earns
+  wire::Word opening;    // of the account's balance
+  bool deleted = false;  // its row is deleted: the user is no longer shown, and later credit goes to no team
   std::string name;
   UnnamedUser unnamed;
   credit::Account account;
-  // What it was granted while it was deleted is in its account; not where that was before this was so.
+  // Grants during the deletion are in the account. Grants were not kept there before this behaviour was
+  // introduced.
   bool kept_on = false;
   bool estimated = false;  // it has a row of estimates (estimates.h)
-  wire::Word named;        // the newest member event that told the name, or that the user is gone
+  wire::Word named;        // the newest member event that set the name or deleted the user
   bool listed = false;     // among the changed of this commit; not state
 
   // A member event has named it.
   [[nodiscard]] bool known() const { return !words.empty(); }
   [[nodiscard]] TeamId TeamAt(double time) const;
   [[nodiscard]] TeamId TeamNow() const { return TeamBefore(words.size()); }
-  // Where the words before this one have put it.
+  // The team before this word.
   [[nodiscard]] TeamId TeamBefore(std::size_t word) const;
-  // It was in one team, or none, all the time.
+  // The user was always in one team, or always in none.
   [[nodiscard]] bool Settled() const;
 
   template <class Self, class F>
@@ -80,9 +80,9 @@ struct UserState {
 };
 
 struct HostAccount {
-  UserId user;              // whose it is, and partition this is
-  bool elsewhere = false;   // the account is in another partition, or on its way: HostMoves knows
-  credit::Account account;  // empty where it is elsewhere, or the host has become another one
+  UserId user;              // the owner; its partition is this one
+  bool elsewhere = false;   // the account is in another partition, or on its way to one: see HostMoves
+  credit::Account account;  // empty if it is elsewhere, or if the host has become another host
   HostMerge merge;
   bool listed = false;  // among the changed of this commit; not state
 
@@ -92,8 +92,9 @@ struct HostAccount {
   }
 };
 
-// `order: lockstep`: a grant that waits for the next barrier, there to be applied by (time, line, result), and to whom: user
-// (with team) and host are parted where the host has moved. By number, in order of arrival.
+// `order: lockstep`: a grant that waits for the next barrier, where grants are applied by (time, line, result),
+// and the accounts that it goes to. The share of the user (with the team) and the share of the host are
+// separate if the host has moved. By number, in order of arrival.
 struct SortedGrant {
   double time = 0;
   std::uint64_t line = 0;
@@ -168,7 +169,7 @@ class AccountsStage final : public stream::Stage {
   stream::Marks& marks() { return marks_; }
 
  private:
-  // Objects that a commit has changed stay where they are until it ends.
+  // Objects changed by a commit stay in place until the commit ends.
   template <class State>
   static void List(const stream::Key& key, State& state,
                    std::vector<std::pair<stream::Key, State*>>& changed) {
@@ -189,7 +190,7 @@ class AccountsStage final : public stream::Stage {
                stream::Emitter& out);
   void OnCorrection(const stream::RecordView& record, const wire::Event& event, stream::Emitter& out);
   void Insert(const UserWord& word, double reported_since, UserState& user);
-  // No grant that is still to come is of a result that was reported before this time.
+  // No later grant can be for a result that was reported before this time.
   double ReportedSince(ProjectId project);
   void OnGrant(std::string_view bytes, std::uint64_t offset, stream::Emitter& out);
   void Sort(SortedGrant one) {
@@ -208,9 +209,9 @@ class AccountsStage final : public stream::Stage {
   void OnEstimate(std::string_view bytes, stream::Emitter& out);
   stream::Key EstimatesOf(const wire::GrantHead& head);
   void UniteEstimates(const stream::Key& from, UserId owner);
-  // What is granted settles what was estimated. `user` null: the host was nobody's; `shown_before`: by its account.
-  // To what people are told of a user.
+  // Adds the estimates to the total that is shown of a user.
   void AddEstimates(const stream::Key& key, wire::Total& total);
+  // A grant settles earlier estimates. `user` null: the host has no owner. `shown_before`: the user's shown total before.
   void SettleEstimates(const wire::GrantHead& head, UserState* user, credit::MicroTotal shown_before);
 
   void Wait(const stream::Key& key, UserState& user, const wire::GrantHead& head, std::string_view bytes,
@@ -223,7 +224,7 @@ class AccountsStage final : public stream::Stage {
                    stream::Emitter& out);
   void ApplyWaiting(const WaitingGrant& row, wire::Grant& grant, UserState& user, stream::Emitter& out);
   void Expire(std::size_t users, stream::Emitter& out);
-  // Continues what earlier commits have left.
+  // Continues the work that earlier commits have left.
   void Continue(stream::Emitter& out);
   std::int32_t DueDay(const wire::GrantHead& head);
 
@@ -247,7 +248,7 @@ class AccountsStage final : public stream::Stage {
   void RefuseMerge(std::uint32_t project, const WaitingMerge& merge, wire::RefusalReason reason,
                    std::string detail, stream::Emitter& out);
   [[nodiscard]] bool IsDue(const stream::Key& host);
-  // False: the commit's budget is spent, and some of what is due is left.
+  // False: the commit's budget is spent, and some due merges are left.
   bool ExpireMerges(std::uint32_t project, double now, stream::Emitter& out);
   void WaitFor(const stream::Key& heir, const stream::Key& instead_of);
   void TakeJoined(const stream::Key& key, std::vector<HostId> hosts);
@@ -267,7 +268,8 @@ class AccountsStage final : public stream::Stage {
   stream::Table<wire::FactsRow> facts_;
   stream::Table<HostEstimates> host_estimates_;
   stream::Table<credit::UserEstimates> user_estimates_;
-  wire::DayTable<credit::EstimateDay> host_estimate_days_;  // of each owner one history, in their order
+  wire::DayTable<credit::EstimateDay>
+      host_estimate_days_;  // one history per owner, in the order of the owners
   wire::DayTable<credit::EstimateDay> user_estimate_days_;
   stream::Table<ProjectEstimates> project_estimates_;
   wire::DayTable<credit::EstimateDay> project_estimate_days_;
@@ -275,14 +277,17 @@ class AccountsStage final : public stream::Stage {
   stream::Table<SortedGrant> sorted_;
   stream::Table<MovedRecords> moved_;  // `order: lockstep`; one row
   stream::Table<Corrections> corrections_;
-  // Users for whom grants wait, by a day on which the first is not over; and deleted ones, by the day on which files list them no more.
+  // Users with waiting grants, by a day on which the first one has not expired yet; and deleted users, by the
+  // day after which files no longer list them.
   stream::Calendar calendar_;
   stream::Marks marks_;
-  std::uint64_t sorted_count_ = 0;  // derived: rows of `sorted_`, which all go together
-  // By project: no merge waits from before this time, UNIX s. Derived: absent means not known, look at all of them.
+  std::uint64_t sorted_count_ =
+      0;  // derived: the number of rows of `sorted_`, which are all applied together
+  // By project: no merge waits since before this time, UNIX s. Derived: absent means not known, so all are
+  // examined.
   std::map<std::uint32_t, double> first_merge_;
   stage::CommitBudget budget_;
-  // Whose totals this commit has changed, each once, in the order of their first change.
+  // Accounts whose totals this commit has changed, each once, in the order of their first change.
   std::vector<std::pair<stream::Key, UserState*>> changed_users_;
   std::vector<std::pair<stream::Key, HostAccount*>> changed_hosts_;
   std::string bytes_;

@@ -1,5 +1,5 @@
-// Reversals, re-pricings and reinstatements (docs/rules.md, sections 47 to 50): the part of AccountsStage that takes an operator's word
-// for them, and writes it into the ledger. Applied when it comes back, as any award.
+// Reversals, repricings and reinstatements (docs/rules.md, sections 47 to 50): the part of AccountsStage that
+// checks an operator's event and writes it into the ledger. It is applied when it is read back, as any grant.
 #include "services/accounts/corrections.h"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ Correction CorrectionOf(const wire::Event& event) {
           .judged_invalid = repricing.judged_invalid};
 }
 
-// Of a result that was judged invalid there is one for the owner at most, whatever its team: the event names none.
+// A result that was judged invalid has at most one entry per owner, whatever the team: the event names no team.
 CorrectedEntry* Find(const Correction& correction, Corrections& row) {
   const wire::LedgerEntry& entry = correction.entry;
   const auto found = std::find_if(row.entries.begin(), row.entries.end(), [&](const CorrectedEntry& one) {
@@ -52,7 +52,7 @@ CorrectedEntry* Find(const Correction& correction, Corrections& row) {
   return found == row.entries.end() ? nullptr : &*found;
 }
 
-// `before`: null where it was never corrected.
+// `before`: null if it was never corrected.
 std::optional<wire::Refusal> Against(const Correction& correction, const wire::Word& word,
                                      const CorrectedEntry* before, credit::MicroTotal change) {
   const wire::LedgerEntry& entry = correction.entry;
@@ -91,7 +91,7 @@ void AccountsStage::OnCorrection(const stream::RecordView& record, const wire::E
   const Correction correction = CorrectionOf(event);
   const wire::LedgerEntry& entry = correction.entry;
   TeamId team = entry.team;
-  // What it was granted waits for it, and will be posted to a team that nobody knows yet.
+  // Grants for an unknown user wait for the user, and the team that they will be posted to is not known yet.
   if (entry.user) {
     const UserState* user =
         users_.Find({.project = event.head.project.value, .id = entry.user.value, .sub = 0});
@@ -102,7 +102,7 @@ void AccountsStage::OnCorrection(const stream::RecordView& record, const wire::E
                           out);
     if (correction.judged_invalid) team = user->TeamAt(correction.judged_invalid->team_time);
   }
-  // Whatever was granted to it made its row here. A first credit makes the row, as a grant does.
+  // Every earlier grant has created the row. A first credit creates the row, as a grant does.
   if (!correction.judged_invalid &&
       hosts_.Find({.project = event.head.project.value, .id = entry.host.value, .sub = 0}) == nullptr)
     return wire::Refuse(

@@ -1,8 +1,9 @@
-// What ACCOUNTS remembers of a result that an operator has reversed, priced anew or reinstated; others have no such row.
+// What ACCOUNTS remembers of a result that an operator has reversed, repriced or reinstated; other results have no such row.
 //
-// Only the ledger knows all that a result has brought: who reads it (`cobblestone reverse`, `reprice`, `reinstate`) says in the event
-// what that was, and which correction came last before. An event that rests on another one than the last is refused, so that of two that
-// were decided upon the same credit one alone takes it.
+// Only the ledger has all credit of a result. So the reader of the ledger (`cobblestone reverse`, `reprice`,
+// `reinstate`) writes into the event the amount and the last correction before it. An event that names another
+// correction than the last one is refused: of two events that were planned from the same credit only one takes
+// effect.
 #pragma once
 
 #include <vector>
@@ -13,13 +14,14 @@
 
 namespace cobblestone::accounts {
 
-// Of a result for one owner (a user, or a host of nobody), by the team that it was posted to.
+// Corrections of a result for one owner (a user, or a host without an owner), by the team that the credit was
+// posted to.
 struct CorrectedEntry {
   UserId user;
   HostId host;
   TeamId team;
-  std::vector<wire::Word> words;  // the events, each resting on the one before
-  bool uncounted = false;         // its grant counts no more
+  std::vector<wire::Word> words;  // the events, each of which names the one before it
+  bool uncounted = false;         // its grant no longer counts
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {

@@ -1,4 +1,4 @@
-// Continuous accounting: the part of AccountsStage that keeps what was estimated, and settles it.
+// Continuous accounting: the part of AccountsStage that keeps estimates and settles them.
 #include "services/accounts/estimates.h"
 
 #include "common/wire/ledger/grant_codec.h"
@@ -17,7 +17,7 @@ Key UserKey(const wire::GrantHead& head) {
 
 Key ProjectKey(std::uint32_t project) { return {.project = project, .id = 0, .sub = 0}; }
 
-// This owner's, of whom nothing may have been estimated before.
+// The entry of this owner, created if there is none.
 credit::OwnerEstimates& OwnerOf(UserId user, HostEstimates& host) {
   if (credit::OwnerEstimates* owner = host.Of(user)) return *owner;
   credit::OwnerEstimates& owner = host.owners.emplace_back();
@@ -27,8 +27,9 @@ credit::OwnerEstimates& OwnerOf(UserId user, HostEstimates& host) {
 
 }  // namespace
 
-// Where that is kept which is estimated of a host and owner: of a host that has become another one under this owner, with that
-// one. What it did for earlier owners stays with its number, as what is granted for it to them does.
+// The key under which the estimates of a host and owner are kept. If the host has become another host under
+// this owner, it is the other host's key. Estimates of earlier owners stay under the host's own number, as
+// grants to them do.
 Key AccountsStage::EstimatesOf(const wire::GrantHead& head) {
   Key key{.project = head.project.value, .id = head.host.value, .sub = 0};
   for (const HostAccount* row = hosts_.Find(key); row != nullptr && row->merge.done && row->user == head.user;
@@ -53,7 +54,7 @@ void AccountsStage::UniteEstimates(const Key& from, UserId owner) {
   credit::Add(gives->sums, takes.sums);
   takes.granted += gives->granted;
   wire::FileOlderDays(heir, takes.sums.days, host_estimate_days_, takes_all.NumberOf(takes));
-  // Its place stays: older days of those behind it are numbered by theirs.
+  // The entry keeps its place: older days of the entries after it are numbered by their places.
   gives->sums = {};
   gives->granted = 0;
   const Key user_key{.project = from.project, .id = owner.value, .sub = 0};

@@ -1,11 +1,12 @@
-// What estimates have come to (docs/rules.md, sections 42 and 43): a part of ACCOUNTS with rows of its own.
+// Sums of estimates (docs/rules.md, sections 42 and 43): a part of ACCOUNTS with its own rows.
 //
-// Estimates stay with the owner under whom they were made, as grants do: a host's row lies in the partition of each of its
-// owners and holds those that it has had there. So nothing has to move with a host's account, and whatever the order of its
-// events, what was estimated under one owner is settled by what was granted under the same. Of a host that becomes another one
-// the estimates under the owner of both go to that one, as what is reported or granted under its number later does.
+// Estimates stay with the owner under whom they were reported, as grants do: a host has a row in the partition
+// of each of its owners, with the estimates reported under owners of that partition. So nothing has to move
+// with a host's account, and in any order of events, grants under an owner settle the estimates under the same
+// owner. If a host becomes another host, its estimates under the owner of both are added to the other host, and
+// so are later reports and grants under its number.
 //
-// Invariant: a project's row is the sum of all its hosts' in this partition.
+// Invariant: a project's row is the sum over all its hosts in this partition.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +26,7 @@ struct HostEstimates {
   [[nodiscard]] std::uint32_t NumberOf(const credit::OwnerEstimates& owner) const {
     return static_cast<std::uint32_t>(&owner - owners.data());
   }
-  // Null: nothing was estimated of it under this owner.
+  // Null: nothing was estimated for the host under this owner.
   [[nodiscard]] credit::OwnerEstimates* Of(UserId user) {
     const auto at =
         std::find_if(owners.begin(), owners.end(), [user](const auto& one) { return one.user == user; });
@@ -49,11 +50,11 @@ struct ProjectEstimates {
   }
 };
 
-// From version 3 on days tell of failed jobs, those in rows of their own too.
+// From version 3 on days count failed jobs, also those in rows of their own.
 inline constexpr stream::TableSpec<HostEstimates> kHostEstimatesTable{.id = 44, .version = 3};
 // By user.
 inline constexpr stream::TableSpec<credit::UserEstimates> kUserEstimatesTable{.id = 45, .version = 3};
-// Older days of both (wire/day_rows.h): from version 2 of their tables on.
+// Older days of both (wire/day_rows.h), from version 2 of their tables on.
 inline constexpr stream::TableSpec<credit::DayBlock<credit::EstimateDay>> kHostEstimateDaysTable{
     .id = 72, .version = 3};
 inline constexpr stream::TableSpec<credit::DayBlock<credit::EstimateDay>> kUserEstimateDaysTable{

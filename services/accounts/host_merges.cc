@@ -1,4 +1,4 @@
-// Hosts that become another one: the part of AccountsStage that adds their accounts.
+// Hosts that become another host: the part of AccountsStage that adds up their accounts.
 #include "services/accounts/host_merges.h"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ void AccountsStage::OnHostMerged(std::string_view bytes, std::uint64_t offset, E
   bool created = false;
   HostAccount& host = hosts_.Mutable(HostKey(head.project.value, head.host), &created);
   if (created) host.user = head.user;
-  // Others may have waited for the ledger to show it.
+  // Other hosts may have waited until the ledger shows this one.
   if (created && !options_.sorted) TakeMerges(HostKey(head.project.value, head.host), out);
   host.merge.into = record.into;
   const Key heir = HeirOf(head.project.value, record.into);
@@ -49,7 +49,7 @@ void AccountsStage::OnHostMerged(std::string_view bytes, std::uint64_t offset, E
   if (!options_.sorted) TakeMerges(heir, out);
 }
 
-// Whether a host that others are to become is this user's.
+// The answer whether a host that others will become is this user's.
 void AccountsStage::OnAnswer(const wire::GrantHead& head, Emitter& out) {
   const Key key = HostKey(head.project.value, head.host);
   if (const Key heir = HeirOf(key.project, head.host); merges_.Find(heir) != nullptr)
@@ -60,13 +60,14 @@ void AccountsStage::OnAnswer(const wire::GrantHead& head, Emitter& out) {
   if (!options_.sorted) TakeMerges(key, out);
 }
 
-// By the event's word. None: the row cannot be read, and the slot stops.
+// The host that the event names. None: the row cannot be read, and the slot stops.
 HostId AccountsStage::IntoOf(std::uint32_t project, const WaitingMerge& merge) {
   const HostAccount* host = hosts_.Find({.project = project, .id = merge.host, .sub = 0});
   return host != nullptr ? host->merge.into : HostId();
 }
 
-// The host itself, or what it has become: here, or where the account of that one has come from.
+// The host itself, or the host that it has become: in this partition, or in the partition that its account came
+// from.
 Key AccountsStage::HeirOf(std::uint32_t project, HostId host) {
   Key key = HostKey(project, host);
   for (;;) {
@@ -100,7 +101,8 @@ void AccountsStage::TakeMerges(const Key& heir, Emitter& out) {
 }
 
 void AccountsStage::TakeAllMerges(Emitter& out) {
-  using Place = std::tuple<std::uint64_t, std::uint64_t, Key, std::size_t>;  // line, host, where it waits
+  using Place =
+      std::tuple<std::uint64_t, std::uint64_t, Key, std::size_t>;  // line, host, the place where it waits
   for (;;) {
     std::optional<Place> first;
     merges_.Walk([&](const Key& heir, const WaitingMerges& waiting) {
@@ -115,7 +117,7 @@ void AccountsStage::TakeAllMerges(Emitter& out) {
   }
 }
 
-// One that waits for nothing any more.
+// Applies a merge that no longer waits for anything.
 void AccountsStage::TakeMerge(const Key& heir, std::size_t at, Emitter& out) {
   const WaitingMerge merge = TakeOut(heir, at);
   const Key from{.project = heir.project, .id = merge.host, .sub = 0};
@@ -168,19 +170,20 @@ void AccountsStage::RefuseMerge(std::uint32_t project, const WaitingMerge& merge
                ProjectId(project), reason, std::move(detail), out);
 }
 
-// Its account is on its way here.
+// The account is on its way to this partition.
 bool AccountsStage::IsDue(const Key& host) {
   const HostMoves* moves = moves_.Find(host);
   return moves != nullptr && moves->due > 0;
 }
 
-// Those that have waited for a window, and that nothing which was said before can bring about. In one order, whatever they waited for.
+// Expires merges that have waited for a window and that no earlier event can complete, in one order, whatever
+// they waited for.
 bool AccountsStage::ExpireMerges(std::uint32_t project, double now, Emitter& out) {
   const auto known = first_merge_.find(project);
   if (known != first_merge_.end() && known->second + credit::kDefaultResultWindow >= now) return true;
   constexpr std::size_t kAtOnce = 10000;
   std::vector<std::tuple<std::uint64_t, std::uint64_t, Key>>
-      over;  // line, host, where it waits; the first ones
+      over;  // line, host, the place where it waits; the first ones
   bool all = true;
   double first = std::numeric_limits<double>::infinity();
   merges_.WalkProject(project, [&](const Key& heir, const WaitingMerges& waiting) {
@@ -213,7 +216,7 @@ bool AccountsStage::ExpireMerges(std::uint32_t project, double now, Emitter& out
   return all;
 }
 
-// What has waited for a host that has become another one.
+// Merges that waited for a host that has become another host.
 void AccountsStage::WaitFor(const Key& heir, const Key& instead_of) {
   const WaitingMerges* waiting = merges_.Find(instead_of);
   if (waiting == nullptr) return;
@@ -223,7 +226,7 @@ void AccountsStage::WaitFor(const Key& heir, const Key& instead_of) {
   all.insert(all.end(), hosts.begin(), hosts.end());
 }
 
-// The host's account has come, and with it all that have become it.
+// The host's account has arrived, with the list of all hosts that have become it.
 void AccountsStage::TakeJoined(const Key& key, std::vector<HostId> hosts) {
   if (hosts.empty()) return;
   for (const HostId host : hosts) {
@@ -234,7 +237,7 @@ void AccountsStage::TakeJoined(const Key& key, std::vector<HostId> hosts) {
   joined_.Mutable(key).hosts = std::move(hosts);
 }
 
-// What came for a host that has become another one, as its heir's.
+// The head of a record for a host that has become another host, addressed to that host.
 wire::GrantHead AccountsStage::ForHeir(const wire::GrantHead& head, HostAccount& host) {
   wire::GrantHead to = head;
   to.host = host.merge.into;

@@ -1,17 +1,25 @@
-// Hosts that become another one of the same owner (docs/rules.md, section 34).
+// Hosts that become another host of the same owner (docs/rules.md, section 34).
 //
-// CLAIMS tells the owner's partition (HOST_MERGED), and, from where the other host is known, whether that one is the same owner's
-// (HOST_NAMED, HOST_OTHERS; of a host that no event has named yet HOST_NAMED comes once one does). The merge waits until the
-// host's account is here, and until the one that it becomes is here as this owner's: as the ledger has shown it, by its name, a
-// grant, an opening, its coming or a merge of it. Then the account is added to that one, and whatever comes for the ended host
-// goes there from then on, wherever that one goes. Merges that would make a host itself are refused. So are those whose other
-// host has not come to be this owner's in a window after they were said, once CLAIMS has answered (in arrival order the question
-// may lie unread while time passes): the host keeps what it has, and what still comes for it.
-// Where the other host has become one itself, it is that one that the merge waits for, whoever owned the two then: a host's
-// account brings along, to each partition that it goes to, which hosts have become it (JoinedHosts). So who has the account to add
-// to knows all that were it, and nobody else has to.
-// `order: lockstep`: what waits is looked at when a period has ended, in order of lines.
-// Invariant: what the ledger gives a host is in its account, was sent on, waits, or was given to the one that it has become.
+// CLAIMS sends the owner's partition the merge (HOST_MERGED). The partition of CLAIMS that knows the other host
+// sends the answer whether that host has the same owner (HOST_NAMED, HOST_OTHERS; if no event has named the
+// other host yet, HOST_NAMED follows when one does). The merge waits until the host's account is in this
+// partition and the other host is known here as this owner's: the ledger has shown it by its name, a grant, an
+// opening, the arrival of its account or a merge of it. Then the account is added to the other host, and
+// everything that arrives later for the ended host is applied to the other host, or to the host that it has
+// become in turn.
+//
+// A merge of a host with itself, also through other hosts, is refused. A merge is also refused if the other
+// host has not become this owner's within a window, and CLAIMS has answered (in arrival order the question may
+// stay unread while time passes). The ended host then keeps its credit and its later grants.
+//
+// If the other host has itself become a third host, the merge waits for the third host, whoever owned the two
+// then: an account carries the list of hosts that have become it to each partition that it moves to
+// (JoinedHosts). So the partition with the account knows all hosts that have become it, and no other partition
+// needs to.
+//
+// `order: lockstep`: waiting merges are examined at the end of a period, in order of lines.
+// Invariant: all credit that the ledger gives a host is in its account, was sent on, waits, or was added to the
+// host that it has become.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +31,15 @@
 
 namespace cobblestone::accounts {
 
-// Of a host, in its row.
+// Part of a host's row.
 struct HostMerge {
-  HostId into;        // that it is to become by its event's word; once it has become one: that one
-  bool done = false;  // it has: the account is there
-  // All that went there.
+  HostId
+      into;  // the host that it will become, as its event says; after the merge: the host that it has become
+  bool done = false;  // the merge is complete: the account is at `into`
+  // All that was added to `into`.
   credit::MicroTotal given_micro = 0;
   std::uint64_t given_grants = 0;
-  std::uint32_t joined = 0;  // hosts that have become this one, while its account is here
+  std::uint32_t joined = 0;  // the number of hosts that have become this one, while its account is here
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -40,12 +49,12 @@ struct HostMerge {
 
 struct WaitingMerge {
   std::uint64_t host = 0;
-  std::uint64_t user = 0;    // whose it is
+  std::uint64_t user = 0;    // the owner
   std::uint64_t line = 0;    // input line (lockstep)
   std::uint64_t offset = 0;  // of the record, in the ledger's partition
   std::string bytes;         // the record
-  double since = 0;          // UNIX s: its event's time, or later where it came later
-  bool answered = false;     // CLAIMS has said whether the other host is this user's
+  double since = 0;          // UNIX s: its event's time, or its arrival if that is later
+  bool answered = false;     // CLAIMS has answered whether the other host is this user's
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -53,7 +62,7 @@ struct WaitingMerge {
   }
 };
 
-// By the host that they become, which is none that has become another.
+// By the host that they will become, which is itself not merged into another host.
 struct WaitingMerges {
   std::vector<WaitingMerge> hosts;
 
@@ -65,10 +74,10 @@ struct WaitingMerges {
 
 // By host.
 struct JoinedHosts {
-  // That it has become in another partition, by the word of the account that came here from there. There it may have become yet
-  // another one since: what came last is right about all whose accounts are here.
+  // The host that it has become in another partition, as the account that came here from there says. It may
+  // have become yet another host there since: the newest entry is right for all whose accounts are here.
   HostId heir;
-  std::vector<HostId> hosts;  // all that have become it, by whatever way, while its account is here
+  std::vector<HostId> hosts;  // all hosts that have become it, directly or not, while its account is here
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {

@@ -71,7 +71,8 @@ void AccountsStage::OnHostAccount(const Key& key, const wire::GrantHead& head, s
   SendAccount(key, next, out);
 }
 
-// A host's share of a grant or opening: to the account if it is here, else after it. `line`: input line (lockstep).
+// The host's share of a grant or opening goes to the account if it is here, or is sent after it. `line`: input
+// line (lockstep).
 void AccountsStage::TakeShare(const wire::GrantHead& head, std::uint64_t line, Emitter& out) {
   const Key key{.project = head.project.value, .id = head.host.value, .sub = 0};
   HostAccount& host = hosts_.Mutable(key);
@@ -141,8 +142,8 @@ void AccountsStage::SendAccount(const Key& key, UserId to, Emitter& out) {
   host.merge.joined = 0;
   host.elsewhere = true;
   List(key, host, changed_hosts_);
-  // Lockstep: what came since the last barrier and is to be applied, sorted, at the next, is applied where the host
-  // will be by then. So its account has the same bits for any number of partitions.
+  // Lockstep: grants that arrived since the last barrier are sorted and applied at the next barrier, in the
+  // partition where the host will be by then. So its account has the same bits for any number of partitions.
   if (sorted_count_ == 0) return;
   std::vector<std::uint64_t> here;
   sorted_.ForEach([&](const Key& number, const SortedGrant& one) {
@@ -152,8 +153,8 @@ void AccountsStage::SendAccount(const Key& key, UserId to, Emitter& out) {
   for (const std::uint64_t number : here) SettlePlace(number, out);
 }
 
-// Of a sorted grant: sends the host's share on if its host is not here, or has become another one. A grant whose user is unknown will wait whole for the
-// user's event.
+// For a sorted grant: sends the host's share on if its host is not here or has become another host. A grant
+// whose user is unknown waits as a whole for the user's event.
 void AccountsStage::SettlePlace(std::uint64_t number, Emitter& out) {
   const Key row{.project = 0, .id = number, .sub = 0};
   const SortedGrant& one = sorted_.Need(row);

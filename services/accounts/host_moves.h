@@ -1,10 +1,11 @@
-// What a partition of accounts remembers of a host that has come to it or left it; the others have no such row.
+// What a partition of accounts remembers of a host that has arrived or left; other hosts have no such row.
 //
-// A host's account is one token that travels: CLAIMS tells the partition that it leaves (HOST_LEAVES) and the one that it
-// goes to (HOST_COMES) in the commit that changes the owner; the first sends the account (HOST_ACCOUNT) when it has it.
-// All that one partition sends another arrives in order, and what CLAIMS has told a partition lies there before any grant
-// that was claimed afterwards. So a partition without the account knows whether it will come (due > 0: shares of grants
-// wait for it) or has gone (shares follow it, and cannot overtake it).
+// A host's account exists once and moves between partitions. In the commit that changes the owner, CLAIMS
+// notifies the partition that the account leaves (HOST_LEAVES) and the partition that it moves to (HOST_COMES).
+// The former sends the account (HOST_ACCOUNT) once it has it. Records between two partitions arrive in order,
+// and a record from CLAIMS is in its partition before any grant that was claimed later. So a partition without
+// the account knows whether the account will arrive (due > 0: shares of grants wait for it) or has left (shares
+// follow it and cannot overtake it).
 #pragma once
 
 #include <cstdint>
@@ -17,11 +18,12 @@
 namespace cobblestone::accounts {
 
 struct HostMoves {
-  std::uint32_t due = 0;             // accounts that are announced and have not come
-  std::vector<UserId> leaving;       // owners to be sent to, one after the other, once the account is here
+  std::uint32_t due = 0;             // accounts that are announced and have not arrived
+  std::vector<UserId> leaving;       // owners to send the account to, in order, once it is here
   UserId went_to;                    // the owner to whom it was sent last
   std::vector<std::string> waiting;  // shares that wait for the account: grants without claims, in order
-  // All that was ever sent from here, accounts and shares, so that the ledger can be checked against what came.
+  // All accounts and shares that were ever sent from here, so that the ledger can be checked against the
+  // arrivals.
   std::uint64_t sent = 0;  // records
   credit::MicroTotal sent_micro = 0;
   std::uint64_t sent_grants = 0;
@@ -32,8 +34,8 @@ struct HostMoves {
   }
 };
 
-// Sent to other partitions of accounts since the last barrier. What is sent may be sent on: none is on its way any more when a
-// barrier has passed everywhere and nothing was sent since the one before.
+// Records sent to other partitions of accounts since the last barrier. A record may be sent on: none is in
+// flight if a barrier has passed everywhere and nothing was sent since the previous barrier.
 struct MovedRecords {
   std::uint64_t records = 0;
 

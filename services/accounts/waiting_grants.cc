@@ -33,7 +33,7 @@ void AccountsStage::OnControl(const stream::RecordView& record, Emitter& out) {
   if (Status s = marks_.OnControl(control.head.number, is_mark ? &control.mark : nullptr); !s.ok())
     return out.Fail(std::move(s));
   if (is_mark) return PassMarks(out);
-  if (control.kind == wire::ControlKind::kEpoch) return;  // accounts know no scales
+  if (control.kind == wire::ControlKind::kEpoch) return;  // ACCOUNTS does not use scales
   wire::ProjectView& view = projects_.Mutable({.project = control.head.project.value, .id = 0, .sub = 0});
   if (Status s = wire::ApplyControl(control, view); !s.ok()) out.Fail(std::move(s));
 }
@@ -43,7 +43,7 @@ void AccountsStage::PassMarks(Emitter& out) {
     for (const std::uint32_t project : wire::MovedBy(*mark, projects_)) {
       wire::MoveTime(mark->time, projects_.Mutable({.project = project, .id = 0, .sub = 0}));
       calendar_.SetToday(project, stream::DayOf(mark->time));
-      // Lockstep: the outcome must not depend on how many lie in one partition.
+      // Lockstep: the outcome must not depend on the number of users in one partition.
       Expire(options_.sorted ? std::numeric_limits<std::size_t>::max() : kExpireAtTick, out);
       if (releasing_.rows() > 0 || (options_.sorted && calendar_.behind())) return;
       if (!ExpireMerges(project, mark->time, out)) return;
@@ -97,7 +97,8 @@ void AccountsStage::Wait(const Key& key, UserState& user, const wire::GrantHead&
   waiting_.Mutable(RowKey(key, user.unnamed.end++)) = {.offset = offset, .bytes = std::string(bytes)};
 }
 
-// In lockstep the hosts' shares are applied at the barrier like others: a host may be in another partition.
+// In lockstep the hosts' shares are applied at the barrier like other shares: a host may be in another
+// partition.
 void AccountsStage::Release(const Key& key, UserState& user, Emitter& out) {
   const wire::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0});
   const std::uint32_t first = user.unnamed.first;
@@ -106,7 +107,8 @@ void AccountsStage::Release(const Key& key, UserState& user, Emitter& out) {
   bool all = true;
   wire::Grant grant;
   while (const WaitingGrant* row = FirstWaiting(key, user.unnamed, &grant)) {
-    // Over is over, whether it has been seen yet or not: when it is depends on how commits are cut.
+    // A grant whose window has ended counts as expired even if it was not examined yet: when it is examined
+    // depends on how commits are cut.
     const bool over = !applies && view != nullptr && DueDay(grant.head) < stream::DayOf(view->time);
     if (!over && !user.known()) break;
     applies = !over;
@@ -134,7 +136,8 @@ void AccountsStage::Release(const Key& key, UserState& user, Emitter& out) {
 
 void AccountsStage::ApplyWaiting(const WaitingGrant& row, wire::Grant& grant, UserState& user, Emitter& out) {
   TakeShare(grant.head, grant.detail.line, out);
-  // What was taken back of a running job has waited with what it was paid, which goes to the team of now.
+  // The reversal of a running job has waited together with the job's payments, which go to the user's present
+  // team.
   if ((grant.head.flags & credit::kGrantCorrects) != 0) grant.head.team = user.TeamNow();
   ApplyToUser(grant.head, row.bytes, &user, out);
 }
@@ -157,7 +160,7 @@ void AccountsStage::ExpireGrant(const Key& key, const WaitingGrant& row, const w
   TakeShare(grant.head, grant.detail.line, out);
 }
 
-// Null: none waits.
+// Null: no grant waits.
 const WaitingGrant* AccountsStage::FirstWaiting(const Key& key, const UnnamedUser& unnamed,
                                                 wire::Grant* grant) {
   if (unnamed.waiting() == 0) return nullptr;

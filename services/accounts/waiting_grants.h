@@ -1,10 +1,12 @@
-// Grants to a user that no event has named wait for it, whole: host, user and team get nothing yet.
+// Grants to a user that no event has named wait for the user as a whole: host, user and team get nothing yet.
 //
-// They wait in order of arrival (`order: lockstep`: of application), each in a row of its own, for their app's window after
-// the time of the grant, and no shorter than those before them. Then they expire: the user's share is refused (UNKNOWN_USER), with the grant's bytes, and
-// the host, which is known, gets its own, as with a deleted user. The ledger keeps the grant. A user that comes later gets
-// what still waits and what is granted from then on; what had expired stays refused.
-// Invariant: what had expired is what the ledger's partition holds for the user before `expired_end`, but for `spared`.
+// They wait in order of arrival (`order: lockstep`: of application), each in its own row, for their app's
+// window after the time of the grant, and at least as long as the grants before them. Then they expire: the
+// user's share is refused (UNKNOWN_USER) with the grant's bytes, and the known host gets its share, as with a
+// deleted user. The ledger keeps the grant. A user that is named later gets the grants that still wait and all
+// later grants; expired ones stay refused.
+// Invariant: the expired grants are those of the ledger's partition for the user before `expired_end`, except
+// `spared`.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +19,7 @@
 
 namespace cobblestone::accounts {
 
-// Users looked at with each tick, and with each commit until no day that is over is left.
+// Users examined with each tick, and with each commit while an ended day is left.
 inline constexpr std::size_t kExpireAtTick = 500;
 inline constexpr std::size_t kExpireAtCommit = 20;
 
@@ -32,9 +34,10 @@ struct WaitingGrant {
   }
 };
 
-// A user whose waiting grants are being expired or applied, a part in each commit.
+// A user whose waiting grants are being expired or applied, a part of them in each commit.
 struct Releasing {
-  bool applies = false;  // the first grant that has not expired was reached: those behind it wait no shorter
+  bool applies =
+      false;  // the first grant that has not expired was reached: the later ones wait at least as long
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -42,15 +45,17 @@ struct Releasing {
   }
 };
 
-// What became of the grants to a user before an event named it.
+// The outcome of grants to a user before an event named the user.
 struct UnnamedUser {
-  std::uint32_t first = 0;  // number of the grant that waits longest
-  std::uint32_t end = 0;    // of the next one to come
+  std::uint32_t first = 0;  // number of the grant that has waited longest
+  std::uint32_t end = 0;    // number of the next grant to arrive
   std::uint64_t expired = 0;
   credit::MicroTotal expired_micro = 0;
-  credit::MicroTotal expired_provisional = 0;  // of it, partial grants of results that are not decided
-  std::uint64_t expired_end = 0;               // the largest offset of those that have expired, and one
-  // Smaller ones of grants that have not. `order: lockstep` alone: else they wait in order of offsets.
+  credit::MicroTotal expired_provisional =
+      0;                          // of the expired sum: partial grants of results that are not decided
+  std::uint64_t expired_end = 0;  // the largest offset of the expired grants, plus one
+  // Smaller offsets of grants that have not expired. Only with `order: lockstep`; otherwise grants wait in
+  // order of offsets.
   std::vector<std::uint64_t> spared;
 
   [[nodiscard]] std::uint32_t waiting() const { return end - first; }

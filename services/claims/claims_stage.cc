@@ -35,22 +35,22 @@ namespace {
 // Tables of the calendar and of marks.
 enum TableId : std::uint8_t { kDaysTable = 5, kChunksTable = 6, kMarkTable = 8 };
 
-// A closed run holds so many results: a look-up that does read, reads half a kilobyte.
+// Results in a closed run: a look-up that reads a run reads half a kilobyte.
 constexpr std::size_t kRunResults = 32;
 
-// Hosts looked at with each tick, and with each commit until no day that is over is left.
+// Hosts examined with each tick, and with each commit while an ended day is left.
 constexpr std::size_t kForgetAtTick = 500;
 constexpr std::size_t kForgetAtCommit = 20;
 
 Key HostKey(ProjectId project, HostId host) { return {.project = project.value, .id = host.value, .sub = 0}; }
-// By host, too: a completion that names a wrong host would hold up the right one where both lie in one
-// partition, and not where they don't.
+// The key includes the host. Otherwise a completion with a wrong host would block the right one if both hosts
+// are in one partition, and only then.
 Key ResultKey(ProjectId project, ResultId result, HostId host) {
   return {.project = project.value, .id = result.value, .sub = host.value};
 }
 Key ProjectKey(ProjectId project) { return {.project = project.value, .id = 0, .sub = 0}; }
 
-// When a result's window begins: it was sent, or, where the project does not say when, something happened to it.
+// The start of a result's window: its sent time, or, if the project sends none, its first event.
 double WindowBegin(const credit::CompletionFacts& facts) {
   return facts.sent_time > 0 ? facts.sent_time : facts.event_time;
 }
@@ -68,7 +68,7 @@ bool IsOver(const RunRange& run, const wire::ProjectView& view) {
                      [&run](const auto& app) { return run.day < DayOf(app.second.results); });
 }
 
-// The day after which it is over, if no window changes.
+// The last day on which it is remembered, if no window changes.
 std::int32_t LastDay(const RunRange& run, const wire::ProjectView& view) {
   double window = 0;
   for (const auto& [id, app] : view.catalogue.apps)
@@ -137,14 +137,15 @@ void ClaimsStage::Process(std::size_t input, const RecordView& record, Emitter& 
   OnOutside(input, record, out);
 }
 
-// What others append to.
+// Events from outside the pipeline.
 void ClaimsStage::OnOutside(std::size_t input, const RecordView& record, Emitter& out) {
   switch (input) {
     case kHosts: return OnMember(record, out);
     case kDispatches: return OnDispatch(record, out);
     case kCompletions:
     case kValidations: {
-      // Bytes that say nothing were put on the completions' topic; both topics are read by what a record is.
+      // Undecodable bytes were put on the completions' topic. On both topics the kind of a record decides, not
+      // its topic.
       switch (wire::DecodeHot(record.value, &event_)) {
         case wire::HotDecode::kMalformed:
           return wire::Refuse(record, {}, RefusalReason::kUndecodable, "not an Envelope", out);
@@ -235,7 +236,7 @@ bool ClaimsStage::Pass(const wire::Mark& mark, Emitter& out) {
     Forget(kForgetAtTick);
   }
   if (mark.time > 0 || options_.lockstep) {
-    // Everything before the mark has been processed: the samples so far, then word of it.
+    // All records before the mark have been processed: emits the samples so far, then the mark.
     EmitSamples(out);
     bytes_.clear();
     wire::AppendSampleSource(options_.partition, mark.number, &bytes_);
@@ -279,7 +280,7 @@ void ClaimsStage::OnMember(const RecordView& record, Emitter& out) {
     return machines_.OnWord(record, event->head, *word, out);
   if (const auto* report = std::get_if<wire::EstimatedCredit>(&event->body)) {
     const wire::ProjectView* view = projects_.Find(ProjectKey(project));
-    if (view == nullptr)  // its time does not pass: what waited would wait for ever
+    if (view == nullptr)  // event time does not advance: the event would wait forever
       return wire::Refuse(record, project, RefusalReason::kUnknownApp, "the project has no apps", out);
     if (const auto since = machines_.OnReport(record, event->head, *report, view->time, out))
       WaitsFrom(project, *since, credit::kDefaultResultWindow);
@@ -334,15 +335,16 @@ void ClaimsStage::TakeHost(const wire::EventHead& head, const wire::HostMember& 
   if ((news & wire::HostMember::kDhrystone) != 0) host.dhrystone = member.dhrystone;
   if ((news & wire::HostMember::kCpus) != 0) host.cpus = member.cpus;
   if ((news & wire::HostMember::kGpus) != 0) host.gpus = member.gpus;
-  // What is still out of it goes on, for the owner that it had: nobody owns, or deletes, what has become another host.
+  // The results still outstanding go on for the owner that it had: a host that has become another host has no
+  // new owner and is not deleted.
   if (state.merge.said()) return;
   const bool is_first = !std::exchange(host.known, true);
   if ((news & wire::HostMember::kUser) != 0) {
-    // Before the first word nobody owned it: no claim could be made, so there is no account to move.
+    // Before its first event the host had no owner: no claim could be made, so there is no account to move.
     if (!is_first && host.user != member.user) EmitMove(head, member.host, host.user, member.user, out);
     host.user = member.user;
   }
-  // Of each other owner the moves tell, also where this one is nobody.
+  // Later changes of the owner are sent as moves, also a change to no owner.
   if (is_first && state.asked && host.user)
     Tell(head, wire::GrantKind::kHostNamed, member.host, host.user, out);
   ReleaseOpening(key, state, out);
@@ -420,7 +422,7 @@ void ClaimsStage::OnDispatch(const RecordView& record, Emitter& out) {
     return OpenEndedJob(ResultKey(project, facts.result, facts.host), record, *dispatch, out);
   const Key key = ResultKey(project, facts.result, facts.host);
   std::vector<SentAs> sent;
-  std::size_t place = 0;  // of this one in it
+  std::size_t place = 0;  // place of this dispatch among them
   if (const Pending* pending = pending_.Find(key); pending != nullptr) {
     if (IsOneOf(record.value, pending->replaced, pending->dispatch)) {
       ++duplicates_;
@@ -509,7 +511,7 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
                    state.record);
     if (known != nullptr) {
       if (!known->validation.empty()) {
-        // The validator spoke of a result that came to nothing; its workunit must not wait for it.
+        // The validator judged a result without outcome; its workunit must not wait for it.
         wire::HotEvent validation;
         DecodeKept(pending_, ResultKey(project, facts.result, facts.host), known->validation.bytes,
                    wire::EventKind::kValidation, &validation);
@@ -549,8 +551,8 @@ void ClaimsStage::OnCompletion(const RecordView& record, Emitter& out) {
   JoinDecoded(ResultKey(project, facts.result, facts.host), pending, facts, validation_.validation, out);
 }
 
-// What counts in the host's statistics alone: a time-out of a result, and an error that names no result. Two results may fail
-// alike in one second, so the event's id tells a repeat of the latter.
+// Events that count only in the host's statistics: a time-out of a result, and an error without a result. Two
+// results may fail in the same way in one second, so a repeat of such an error is recognized by the event's id.
 void ClaimsStage::OnError(const RecordView& record, const wire::ProjectView& view, const credit::AppRow& app,
                           Emitter& out) {
   const credit::CompletionFacts& facts = event_.completion;
@@ -690,22 +692,22 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
     return;
   }
   if (job.workunit != checked.workunit || job.app != checked.app) {
-    // Neither can be believed: both are refused, and the workunit does not wait.
+    // The two events contradict each other: both are refused, and the workunit does not wait.
     EmitExpired(project, checked, pending->line(), out);
     for (const WaitingEvent* event : {&pending->validation, &pending->completion})
       wire::Refuse(event->Record(options_.partition), project, RefusalReason::kWrongWorkunit,
                    "completion and validation have different workunits", out);
     if (pending->dispatch.empty()) return pending_.Erase(key);
-    // The job that was sent runs on, and what its trickles were paid stands.
+    // The dispatched job continues, and its payments for trickles stay.
     Pending& sent = pending_.Mutable(key);
     sent.completion = {};
     sent.validation = {};
     sent.waits_for_host = false;
     return;
   }
-  // GRANTS may have forgotten that it was granted before, under another host: its time is never ahead of this one, nor its
-  // knowledge of windows behind. Events of one result wait for each other that long only where one of them was dated
-  // ahead of the time that had passed when it came.
+  // GRANTS may have forgotten an earlier grant of the result under another host: its event time is never ahead
+  // of this stage's, and its catalogue never behind. Events of one result wait that long for each other only if
+  // one of them was dated ahead of the event time at its arrival.
   if (WindowBegin(job) < view.HorizonOf(job.app).workunits) {
     EmitExpired(project, checked, pending->line(), out);
     for (const WaitingEvent* event : {&pending->validation, &pending->completion})
@@ -723,7 +725,7 @@ void ClaimsStage::JoinDecoded(const Key& key, const Pending& waiting, const cred
     credit::Claim& claim = decision_.claim;
     claim.project = project;
     claim.line = pending->line();
-    // Else it comes to no grant.
+    // Otherwise the claim leads to no grant.
     if ((claim.flags & credit::kClaimValid) != 0 && (claim.flags & credit::kClaimHostDeleted) == 0)
       CloseJob(key, *pending, claim);
     bytes_.clear();
@@ -859,7 +861,8 @@ std::uint64_t ClaimsStage::ExpirePending(ProjectId project, const Key& key, doub
     const Key host = HostKey(project, HostId(pending.host));
     if (hosts_.Need(host).empty()) hosts_.Erase(host);
   }
-  // A dispatch alone that expires is a job that never came back; the scheduler's time-out says so if it matters.
+  // A dispatch that expires alone is a job that never came back; the scheduler's time-out reports that if it
+  // matters.
   return pending.dispatch.size() + pending.completion.bytes.size() + pending.validation.bytes.size();
 }
 
@@ -874,7 +877,8 @@ const Seen* ClaimsStage::FindSeen(ProjectId project, const wire::ProjectView& vi
                                   std::uint64_t result, std::uint8_t kind) {
   const HostState* state = hosts_.Find(HostKey(project, host));
   if (state == nullptr) return nullptr;
-  // Over is over, whether its row has gone yet or not: when rows go depends on how commits are cut.
+  // A result whose window has ended counts as forgotten even if its row still exists: when rows are deleted
+  // depends on how commits are cut.
   constexpr std::uint32_t kNumbersOfOthers = kSeenEventId | kSeenTimeOut;
   const auto matches = [&](const Seen& seen) {
     return seen.result == result && (seen.flags & kNumbersOfOthers) == (kind & kNumbersOfOthers) &&
@@ -901,8 +905,8 @@ void ClaimsStage::Remember(ProjectId project, const wire::ProjectView& view, Hos
   }
   state.open.push_back(seen);
   if (state.open.size() < kRunResults) return;
-  // Runs that are over go whenever a new one is closed, and when the calendar says so. The new one stays for now, so
-  // that the host remains filed.
+  // Ended runs are deleted whenever a new run is closed, and when the calendar is due. The new run stays for
+  // now, so that the host remains filed.
   const bool filed = !state.runs.empty() || state.has_ended_jobs;
   DropRuns(project.value, view, host.value, state);
   SeenRun closed;
@@ -960,7 +964,7 @@ void ClaimsStage::Forget(std::size_t hosts) {
       });
 }
 
-// Of results that no run holds yet.
+// For results that are in no run yet.
 std::int32_t ClaimsStage::ForgetEndedJobs(const Key& host, const wire::ProjectView& view) {
   HostState& state = hosts_.Mutable(host);
   std::int32_t next = 0;

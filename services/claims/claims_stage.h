@@ -2,13 +2,13 @@
 // result by its app's policy, and passes claims on to GRANTS and samples to the coordinator. Pays for the trickles of jobs
 // that run.
 //
-// Time: a mark (stream/marks.h) that has passed lets what waited too long expire, ends the samples of a tick, and goes on to
-// every partition of claims.
+// Time: after a mark (stream/marks.h) has passed, rows that waited too long expire, the samples of a tick are
+// complete, and the mark is passed on to every partition of claims.
 //
-// In: control, hosts (reports of account managers among them: machines.h), dispatches, completions, validations, trickles of
-// one partition. Out: claims, samples, grants (the opening balance of a host; that its account moves, or becomes another's;
-// partial grants, and what operators make of those of a job that runs; estimates), hosts (the question whose a host is that
-// another one is to become; what is said of results of hosts that have become others), refused.
+// In: control, hosts (including reports of account managers: machines.h), dispatches, completions, validations,
+// trickles of one partition. Out: claims, samples, grants (the opening balance of a host; moves and merges of
+// its account; partial grants, and an operator's corrections of them for running jobs; estimates), hosts (the
+// question who owns the target host of a merge; records about results of merged hosts), refused.
 #pragma once
 
 #include <cstdint>
@@ -47,13 +47,13 @@ struct ClaimsOptions {
 
 class ClaimsStage final : public stream::Stage {
  public:
-  // Inputs in the order in which they are registered.
+  // Inputs in order of registration.
   enum Input : std::size_t { kControl, kHosts, kDispatches, kCompletions, kValidations, kTrickles };
   static std::vector<stream::TopicPartition> Inputs(std::uint32_t partition);
 
   ClaimsStage(const ClaimsOptions& options, stream::TableHost& tables);
 
-  // Lockstep: what lies behind a mark waits until all that lies before it has been read on the other inputs.
+  // Lockstep: records after a mark wait until all records before the mark have been read on the other inputs.
   [[nodiscard]] bool Ready(std::size_t input) const override {
     return !options_.lockstep || input == kControl || !marks_.Ahead(input - kHosts);
   }
@@ -76,7 +76,7 @@ class ClaimsStage final : public stream::Stage {
   [[nodiscard]] std::uint64_t duplicates() const { return duplicates_ + machines_.duplicates(); }
 
  private:
-  struct Job;  // a record under way: where from, project, app, times
+  struct Job;  // the record in process: its origin, project, app and times
 
   void OnControl(const stream::RecordView& record, stream::Emitter& out);
   void OnOutside(std::size_t input, const stream::RecordView& record, stream::Emitter& out);
@@ -96,7 +96,8 @@ class ClaimsStage final : public stream::Stage {
                stream::Emitter& out);
   void OnMerge(const stream::RecordView& record, const wire::EventHead& head, const wire::HostMerge& merge,
                stream::Emitter& out);
-  // Asks the partition of a host that one of this user's is to become whether it is the same user's; and what that one answers.
+  // Asks the partition of the target host of a merge whether the same user owns it; and handles the answer of
+  // that partition.
   void Ask(const stream::RecordView& record, const wire::EventHead& head, const wire::HostAsked& asked,
            stream::Emitter& out);
   // To another partition of this stage.
@@ -106,7 +107,7 @@ class ClaimsStage final : public stream::Stage {
   void OnAsked(const wire::EventHead& head, const wire::HostAsked& asked, stream::Emitter& out);
   void Tell(const wire::EventHead& head, wire::GrantKind kind, HostId host, UserId user,
             stream::Emitter& out);
-  // Results of hosts that have become others (handed.h).
+  // Results of hosts that have become other hosts (handed.h).
   void TellHeir(const stream::Key& result, HostId host, const credit::AppRow* app, double until,
                 std::uint64_t line, stream::Emitter& out);
   void SayHeld(const wire::HeldResult& held, ProjectId project, double time, std::uint64_t line,
@@ -128,22 +129,23 @@ class ClaimsStage final : public stream::Stage {
   void OnOwn(const stream::RecordView& record, wire::Event event, stream::Emitter& out);
   void TakeAllHanded(stream::Emitter& out);
   void TakeOwn(std::span<const Own> all, stream::Emitter& out);
-  std::uint64_t TakeMoved();  // lockstep: so many records are on their way, or were since the last barrier
+  std::uint64_t TakeMoved();  // lockstep: the number of records in flight, or sent since the last barrier
   void TakeHanded(const stream::RecordView& record, std::uint32_t hops, stream::Emitter& out);
   void TakeDecided(const stream::RecordView& record, const wire::EventHead& head,
                    const wire::DecidedResult& decided, stream::Emitter& out);
-  // Tells both partitions of accounts (which may be the same) that the host's account goes to another owner.
+  // Notifies both partitions of accounts (which may be the same) that the host's account moves to another
+  // owner.
   void EmitMove(const wire::EventHead& head, HostId host, UserId from, UserId to, stream::Emitter& out);
-  // An operator takes back what a job that runs was paid (reversed_jobs.cc).
+  // An operator reverses what a running job was paid (reversed_jobs.cc).
   void OnJobReversal(const stream::RecordView& record, const wire::EventHead& head,
                      const wire::JobReversal& reversal, stream::Emitter& out);
-  // Null: refused, or said before.
+  // Null: refused, or a duplicate.
   OpenJob* AdmitReversal(const stream::RecordView& record, const wire::EventHead& head,
                          const wire::JobReversal& reversal, stream::Emitter& out);
-  // Null: refused, because no job of the result runs there.
+  // Null: refused, because no job of the result runs on that host.
   const OpenJob* RunningJob(const stream::Key& key, HostId host, const stream::RecordView& record,
                             stream::Emitter& out);
-  // An operator gives a job that runs the price of another version (repriced_jobs.cc).
+  // An operator reprices a running job by another version of the policy (repriced_jobs.cc).
   void OnJobRepricing(const stream::RecordView& record, const wire::EventHead& head,
                       const wire::JobRepricing& repricing, stream::Emitter& out);
   void PayAnew(const stream::RecordView& record, const wire::EventHead& head,
@@ -166,36 +168,37 @@ class ClaimsStage final : public stream::Stage {
                            const credit::HostRecord& host, OpenJob& job);
   bool PriceOrWait(const stream::Key& key, const wire::Dispatch& dispatch, OpenJob& job,
                    stream::Emitter& out);
-  // Processes what waited for the host's event: jobs without a price, then results. What the commit's budget does
-  // not allow is done in the next commits.
+  // Processes what waited for the host's event: first jobs without a price, then results. What exceeds the
+  // commit's budget is done in the next commits.
   void Release(const stream::Key& host, HostState& state, stream::Emitter& out);
   void PriceJobOf(ProjectId project, HostId host, std::uint64_t result, const HostState& state,
                   stream::Emitter& out);
   void TakeWaiting(const stream::Key& key, stream::Table<WaitingTrickles>& table, stream::Emitter& out);
   void WaitForJob(const stream::Key& key, double time, const stream::RecordView& record,
                   stream::Table<WaitingTrickles>& table, stream::Emitter& out);
-  // A dispatch that came behind the decision.
+  // A dispatch that arrived after the decision.
   void OpenEndedJob(const stream::Key& key, const stream::RecordView& record, const wire::Dispatch& dispatch,
                     stream::Emitter& out);
   void RefuseWaiting(ProjectId project, const wire::Dispatch& dispatch, stream::Emitter& out);
   void RefuseTrickle(const stream::RecordView& record, ProjectId project, ResultId result,
                      wire::RefusalReason reason, std::string detail, stream::Emitter& out);
-  // Into the ledger, for people: a trickle that brought nothing.
+  // Writes a trickle that was paid nothing to the ledger, for people.
   void TellTrickle(const stream::RecordView& record, ProjectId project, ResultId result, HostId host,
                    const wire::PartialGrant& told, std::string_view detail, stream::Emitter& out);
   void OnTrickle(const stream::RecordView& record, stream::Emitter& out);
   [[nodiscard]] double BackAt(const stream::Key& key);
   void PayTrickle(const stream::Key& key, const wire::EventHead& head, const wire::Trickle& trickle,
                   const stream::RecordView& record, stream::Emitter& out);
-  // These do nothing where the result has no such job, or it has ended.
+  // These do nothing if the result has no such job, or the job has ended.
   void CloseJob(const stream::Key& key, const Pending& pending, credit::Claim& claim);
   void EndJob(const stream::Key& key, const Pending& pending, double time, std::uint64_t line,
               std::string_view reason, stream::Emitter& out);
-  // Of a decided result, which is remembered: its job stays where trickles are paid that come later, else it goes.
+  // For a decided result, which is remembered: its job is kept if later trickles are paid, and deleted
+  // otherwise.
   void LeaveJob(const stream::Key& key, const Pending* pending, const credit::CompletionFacts& back,
                 std::uint64_t line);
   void ForgetJob(const stream::Key& key);
-  // Gives the day after which one of the others is over; 0: there is none.
+  // Returns the day after which the next one ends; 0: there is none.
   std::int32_t ForgetEndedJobs(const stream::Key& host, const wire::ProjectView& view);
   void EraseJob(const stream::Key& key, const OpenJob& job);
   bool ExpireTrickles(ProjectId project, stream::Emitter& out);  // as Expire()
@@ -210,28 +213,30 @@ class ClaimsStage final : public stream::Stage {
   void Join(ProjectId project, ResultId result, HostId host, stream::Emitter& out);
   void JoinDecoded(const stream::Key& key, const Pending& waiting, const credit::CompletionFacts& job,
                    credit::ValidationFacts& checked, stream::Emitter& out);
-  // Into the ledger: the result was judged invalid, and what it would have claimed. An operator may reinstate it by that.
+  // Writes to the ledger that the result was judged invalid, with the claim that it would have made. An
+  // operator may reinstate the result from this record.
   void TellInvalid(ProjectId project, const credit::CompletionFacts& job,
                    const credit::ValidationFacts& checked, const credit::HostRecord& host,
                    stream::Emitter& out);
   void EmitExpired(ProjectId project, const credit::ValidationFacts& validation, std::uint64_t line,
                    stream::Emitter& out);
-  // Refuses what has waited for its window. False: the commit's budget is spent, and some of it is left.
+  // Refuses what has waited longer than its window. False: the commit's budget is spent, and some of it is
+  // left.
   bool Expire(ProjectId project, double now, stream::Emitter& out);
   std::uint64_t ExpirePending(ProjectId project, const stream::Key& key, double now, stream::Emitter& out);
   void WaitsFrom(ProjectId project, double since, double window);
 
   void EmitSamples(stream::Emitter& out);
-  // Continues what earlier commits have left.
+  // Continues the work that earlier commits have left.
   void Continue(stream::Emitter& out);
 
-  // Null where nothing is remembered, or no more.
+  // Null if the result is not remembered, or no longer.
   const Seen* FindSeen(ProjectId project, const wire::ProjectView& view, HostId host, std::uint64_t result,
                        std::uint8_t kind);
   void Remember(ProjectId project, const wire::ProjectView& view, HostId host, HostState& state,
                 const Seen& seen, std::uint64_t line, stream::Emitter& out);
   void DropRuns(std::uint32_t project, const wire::ProjectView& view, std::uint64_t host, HostState& state);
-  // Lets go of the runs that are over of up to `hosts` hosts whose days are over.
+  // Deletes the ended runs of up to `hosts` hosts whose retention has ended.
   void Forget(std::size_t hosts);
 
   ClaimsOptions options_;
@@ -247,12 +252,12 @@ class ClaimsStage final : public stream::Stage {
   stream::Table<wire::FactsRow> facts_;
   stream::Table<wire::ProjectView> projects_;
   stream::Table<HeldElsewhere> held_;
-  stream::Table<HandedRow> handed_;  // `order: lockstep`, as the next
+  stream::Table<HandedRow> handed_;  // `order: lockstep`, like the next table
   stream::Table<Handing> handing_;
   stream::Table<Releasing> releasing_;  // by host
   Machines machines_;
-  // Hosts that have runs, by a day on which all there were when filed are over; and deleted ones, by the day on which files list
-  // them no more.
+  // Hosts that have runs, by a day on which all runs present at filing have ended; and deleted hosts, by the
+  // day after which files no longer list them.
   stream::Calendar calendar_;
   stream::Marks marks_;
   wire::HotEvent event_;       // the record's, reused
@@ -262,11 +267,11 @@ class ClaimsStage final : public stream::Stage {
   std::string bytes_;                                             // reused
   std::string late_trickle_;                                      // reused
   std::map<std::uint32_t, std::vector<credit::Sample>> samples_;  // by project, of this commit
-  // By project: nothing that waits expires before this time. Derived: absent means not known, look at all of them.
+  // By project: no waiting row expires before this time. Derived: absent means not known, so all are examined.
   std::map<std::uint32_t, double> first_due_;
   stage::Expiry expiry_;
   stage::CommitBudget budget_;
-  std::uint32_t hops_ = 0;        // that the record under way has made
+  std::uint32_t hops_ = 0;        // partitions that the record in process has passed through
   std::uint64_t duplicates_ = 0;  // dropped since open; for people, not state
 };
 

@@ -1,4 +1,4 @@
-// Where a job that runs keeps what operators have made of it.
+// Where a running job keeps the corrections of operators.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ inline stream::Key JobKey(ProjectId project, ResultId result, HostId host) {
   return {.project = project.value, .id = result.value, .sub = host.value};
 }
 
-// Null, both: there is none.
+// Both return null if there is none.
 template <class Rows>
 auto* FindReversed(const wire::LedgerEntry& entry, Rows& rows) {
   const auto found = std::find_if(rows.begin(), rows.end(), [&](const ReversedPartial& one) {

@@ -1,4 +1,5 @@
-// Results of hosts that have become others: the part of ClaimsStage that hands over what is said of them (handed.h).
+// Results of hosts that have become other hosts: the part of ClaimsStage that hands over their events
+// (handed.h).
 #include "services/claims/handed.h"
 
 #include <algorithm>
@@ -32,10 +33,10 @@ Key ResultKey(std::uint32_t project, std::uint64_t result, HostId host) {
   return {.project = project, .id = result, .sub = host.value};
 }
 
-// Nothing that is true takes so many; where hosts were said to become each other it ends.
+// No real chain of merges is this long; the limit ends a cycle of merges.
 constexpr std::uint32_t kMostHops = 16;
 
-// The event with another host in it.
+// The event with its host replaced.
 Result<std::string> Rename(std::string_view bytes, HostId host) {
   auto event = wire::ParseEvent(bytes);
   if (!event.ok()) return event.status();
@@ -60,12 +61,12 @@ void ClaimsStage::SendOwn(ProjectId project, HostId to, const wire::Event& event
   out.Emit(wire::kHosts, wire::PartitionOf(project, to.value, options_.partitions), bytes);
 }
 
-// Of what is said now.
+// The mark count for a record that is sent now.
 std::uint64_t ClaimsStage::After() { return options_.lockstep ? marks_.passed() : 0; }
 
 // ---- The host that has ended ---------------------------------------------------------------------------------------
 
-// Of a host that has become another: of a result that is out, or that is decided and remembered until then (UNIX s).
+// For a result of a merged host that is outstanding, or that is decided and remembered until then (UNIX s).
 void ClaimsStage::TellHeir(const Key& result, HostId host, const credit::AppRow* app, double until,
                            std::uint64_t line, Emitter& out) {
   const HostState* state = hosts_.Find(HostKey(result.project, host));
@@ -74,7 +75,7 @@ void ClaimsStage::TellHeir(const Key& result, HostId host, const credit::AppRow*
   const Pending* pending = pending_.Find(result);
   const bool sent = (job != nullptr && (job->priced || !job->dispatch.empty())) ||
                     (pending != nullptr && !pending->dispatch.empty());
-  // Of what may be paid while it runs its dispatch alone says whose it is.
+  // If trickles of the app are paid, only the dispatch says which host the job belongs to.
   if (!sent && app != nullptr && !app->policy.trickles.empty()) return;
   SayHeld({.host = state->into,
            .result = ResultId(result.id),
@@ -93,7 +94,7 @@ void ClaimsStage::SayHeld(const wire::HeldResult& held, ProjectId project, doubl
           {.head = {.id = held.result.value, .project = project, .time = time}, .body = held}, line, out);
 }
 
-// It has just ended: of all that is out of it, in order.
+// For a host that has just ended: all its outstanding results, in order.
 void ClaimsStage::TellHeirOfAll(ProjectId project, HostId host, std::uint64_t line, Emitter& out) {
   std::vector<Key> held;
   std::vector<Key> passed_on;
@@ -111,7 +112,7 @@ void ClaimsStage::TellHeirOfAll(ProjectId project, HostId host, std::uint64_t li
   };
   for (const Key& key : held) TellHeir(key, host, app(pending_.Need(key).app), 0, line, out);
   for (const Key& key : passed_on) PassOn(key, held_.Need(key), line, out);
-  // Decided ones whose trickles may still come.
+  // Decided results whose trickles may still arrive.
   const HostState& state = hosts_.Need(HostKey(project.value, host));
   if (!state.has_ended_jobs) return;
   const auto tell = [&](const Seen& seen) {
@@ -127,7 +128,7 @@ void ClaimsStage::TellHeirOfAll(ProjectId project, HostId host, std::uint64_t li
   for (const Seen& seen : state.open) tell(seen);
 }
 
-// Where this host has become another, too. Hosts may have been said to become each other: none is told twice.
+// For a host that has itself become another host. Merges may form a cycle: no host is notified twice.
 void ClaimsStage::PassOn(const Key& key, const HeldElsewhere& row, std::uint64_t line, Emitter& out) {
   const HostId host(row.host);
   const HostState* state = hosts_.Find(HostKey(key.project, host));
@@ -155,12 +156,12 @@ double ClaimsStage::RememberedUntil(ProjectId project, const Seen& seen) {
 
 // ---- What it has become --------------------------------------------------------------------------------------------
 
-// True: it says something new.
+// True: the record has new facts.
 bool ClaimsStage::TakeHeld(ProjectId project, const wire::HeldResult& held) {
   if (held.holder == held.host) return false;
   const Key key = ResultKey(project.value, held.result.value, held.host);
   if (const Pending* pending = pending_.Find(key); pending != nullptr && !pending->dispatch.empty())
-    return false;  // it was sent here, too
+    return false;  // it was sent to this host, too
   if (const OpenJob* job = jobs_.Find(key); job != nullptr && job->priced && IsDecided(key, held.host))
     return false;
   HeldElsewhere row{.host = held.host.value,
@@ -171,7 +172,7 @@ bool ClaimsStage::TakeHeld(ProjectId project, const wire::HeldResult& held) {
                     .by = held.by};
   if (row.until > 0) WaitsFrom(project, row.until, 0);
   if (const HeldElsewhere* known = held_.Find(key); known != nullptr) {
-    // Of two that say so the one counts that was sent it, for certain: whoever comes first.
+    // Of two contradicting records, the one whose host has the dispatch counts, in any order of arrival.
     const auto rank = [](const HeldElsewhere& one) { return std::tuple(!one.sent, one.holder); };
     if (known->holder == held.holder) {
       if (row.name.empty()) row.name = known->name;
@@ -191,7 +192,7 @@ bool ClaimsStage::IsDecided(const Key& result, HostId host) {
   return view != nullptr && FindSeen(project, *view, host, result.id, kSeenCompletion) != nullptr;
 }
 
-// What has come of a result that is another host's, before that was known.
+// Sends on the events of a result that arrived before it was known to be another host's.
 void ClaimsStage::GiveAway(const Key& key, std::uint64_t line, Emitter& out) {
   const HeldElsewhere row = held_.Need(key);
   const ProjectId project(key.project);
@@ -278,8 +279,8 @@ void ClaimsStage::OnOwn(const RecordView& record, wire::Event event, Emitter& ou
                                                                      .event = std::string(record.value)};
 }
 
-// A mark has just passed. What was said before the one before it is all here, for nothing follows a mark before it has passed
-// everywhere.
+// A mark has just passed. All records sent before the previous mark have arrived, because no record follows a
+// mark before the mark has passed everywhere.
 void ClaimsStage::TakeAllHanded(Emitter& out) {
   if (const Handing* handing = handing_.Find({}); handing == nullptr || handing->waits == 0) return;
   const std::uint64_t passed = marks_.passed();
@@ -310,7 +311,7 @@ void ClaimsStage::TakeAllHanded(Emitter& out) {
 }
 
 void ClaimsStage::TakeOwn(std::span<const Own> all, Emitter& out) {
-  std::map<Key, std::uint64_t> held_now;  // and by which line
+  std::map<Key, std::uint64_t> held_now;  // and the line that it was set by
   for (const Own& one : all) {
     const ProjectId project = one.event.head.project;
     if (const auto* held = std::get_if<wire::HeldResult>(&one.event.body))
@@ -329,7 +330,7 @@ void ClaimsStage::TakeOwn(std::span<const Own> all, Emitter& out) {
     }
 }
 
-// What waits for its mark is on its way, too.
+// Records that wait for their mark count as in flight, too.
 std::uint64_t ClaimsStage::TakeMoved() {
   const Handing* handing = handing_.Find({});
   if (handing == nullptr) return 0;
@@ -359,7 +360,7 @@ void ClaimsStage::TakeHanded(const RecordView& record, std::uint32_t hops, Emitt
   hops_ = 0;
 }
 
-// By events that name what this host has become. GRANTS knows what it got.
+// The result was decided by events that name the host that this host has become. GRANTS has its grant.
 void ClaimsStage::TakeDecided(const RecordView& record, const wire::EventHead& head,
                               const wire::DecidedResult& decided, Emitter& out) {
   const Key key = ResultKey(head.project.value, decided.result.value, decided.host);
@@ -377,7 +378,7 @@ void ClaimsStage::TakeDecided(const RecordView& record, const wire::EventHead& h
   credit::CompletionFacts sent{.host = decided.host, .app = AppId(waiting.app)};
   if (!waiting.dispatch.empty())
     sent = std::get<wire::Dispatch>(ParseKept<wire::Dispatch>(pending_, key, waiting.dispatch).body).facts;
-  sent.received_time = std::numeric_limits<double>::infinity();  // nobody here knows when it came back
+  sent.received_time = std::numeric_limits<double>::infinity();  // the time of its return is unknown here
   const OpenJob* job = waiting.has_job ? jobs_.Find(key) : nullptr;
   if (job != nullptr && !job->ended) {
     credit::Claim claim{.project = head.project,

@@ -1,15 +1,20 @@
-// Results of hosts that have become others (merges.cc): what is said of one goes to the host that it was sent to, whichever of
-// both numbers an event names. A BOINC server gives a merged host's results the other host's number, in the middle of a job: its
-// dispatch names the one, its validation the other, and a trickle either.
+// Results of hosts that have become other hosts (merges.cc). Events about a result go to the host that it was
+// sent to, whichever of the two host ids an event names. A BOINC server gives a merged host's results the other
+// host's id in the middle of a job: the dispatch names the one id, the validation the other, and a trickle
+// either.
 //
-// The partition of the host that has ended tells that of the other one of each result that is out (HeldResult); that one hands over
-// what names its host for it (HandedEvent), and what has waited there, and passes word on where its host ends, too. So a job stays
-// where its marks are, and its price, and its owner. What was decided there before word came is said as well (DecidedResult): what the
-// job was paid is then settled against that (GRANTS). All of it goes on `hosts`, in line with the merges.
+// The partition of the ended host notifies the partition of the other host of each outstanding result
+// (HeldResult). The other partition hands over events that name its host for the result (HandedEvent), also
+// those that have waited there, and passes the notice on if its host has ended too. So a job keeps its place,
+// its marks, its price and its owner. Decisions that were made there before the notice arrived are sent back as
+// well (DecidedResult): GRANTS then settles the job's payments against them. All these records go on `hosts`,
+// in order with the merges.
 //
-// Lockstep: what partitions say to each other of this waits for its mark: the second one behind its being said, before which all of it
-// has come. There it is taken in order of lines: first word of whose results are, then those that are decided, then events. So
-// it goes in rounds, and the outcome does not depend on where hosts lie, nor on how fast word travels.
+// Lockstep: records that partitions send each other for this wait for a mark: the second mark after the record
+// was sent. All such records have arrived before that mark. At the mark they are applied in order of lines:
+// first the records that say to whom results were sent, then decided results, then events. So the exchange
+// proceeds in rounds, and the outcome depends neither on the partition of a host nor on the latency between
+// partitions.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +30,10 @@ namespace cobblestone::claims {
 struct HeldElsewhere {
   std::uint64_t host = 0;
   HostId holder;
-  std::string name;        // of the result; empty: not told
-  double until = 0;        // UNIX s: no longer than that; 0: it is not decided
+  std::string name;        // of the result; empty: unknown
+  double until = 0;        // UNIX s: kept until then; 0: the result is not decided
   bool sent = false;       // its dispatch is known
-  std::vector<HostId> by;  // hosts between both, in order
+  std::vector<HostId> by;  // hosts between the two, in order
 
   friend bool operator==(const HeldElsewhere&, const HeldElsewhere&) = default;
   template <class Self, class F>
@@ -37,9 +42,10 @@ struct HeldElsewhere {
   }
 };
 
-// Lockstep: what another partition of this stage has said, until its mark. By number, in order of arrival.
+// Lockstep: a record from another partition of this stage that waits for its mark. By number, in order of
+// arrival.
 struct HandedRow {
-  std::uint64_t after = 0;  // so many marks had passed when it was said
+  std::uint64_t after = 0;  // the number of marks that had passed when it was sent
   std::uint64_t line = 0;
   std::uint64_t offset = 0;
   double append_time = 0;  // UNIX s
@@ -51,11 +57,11 @@ struct HandedRow {
   }
 };
 
-// Lockstep; one row, where it says anything.
+// Lockstep; one row, present only if it is not all zero.
 struct Handing {
   std::uint64_t moved = 0;  // records that partitions of this stage were sent since the last barrier
-  std::uint64_t waits = 0;  // so many HandedRows there are
-  std::uint64_t next = 0;   // number of the next one
+  std::uint64_t waits = 0;  // the number of HandedRows
+  std::uint64_t next = 0;   // number of the next HandedRow
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {

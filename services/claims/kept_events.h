@@ -1,5 +1,5 @@
-// Events that rows keep until their partners come. They were decoded before they were kept: bytes that do not decode
-// as an event of that kind now are a damaged row (stream::UnreadableRow is thrown).
+// Events that rows keep until their partners arrive. They were decoded before they were kept: bytes that do not
+// decode as an event of that kind any more are a damaged row (stream::UnreadableRow is thrown).
 #pragma once
 
 #include <string_view>
@@ -19,7 +19,7 @@ inline void DecodeKept(const stream::TableBase& table, const stream::Key& key, s
     table.Damaged(key, "an event in the row cannot be decoded");
 }
 
-// Its body holds a Body.
+// The event's body must hold a Body.
 template <class Body>
 wire::Event ParseKept(const stream::TableBase& table, const stream::Key& key, std::string_view bytes) {
   auto event = wire::ParseEvent(bytes);

@@ -42,7 +42,7 @@ MachineProject& ProjectOf(MachineState& machine, ProjectId project) {
   return fresh;
 }
 
-// Its counters as counted, or why it is refused.
+// The counters of a report, or the reason of its refusal.
 std::optional<wire::Refusal> CountersOf(const wire::EstimatedCredit& said,
                                         std::vector<credit::ResourceUse>* uses) {
   for (const wire::ResourceCounter& counter : said.counters) {
@@ -153,7 +153,7 @@ std::optional<double> Machines::OnReport(const RecordView& record, const wire::E
                  out);
     return std::nullopt;
   }
-  // What is dated long before it is told waits from when it came.
+  // The event time of a report may lie long before its arrival; its wait starts at the arrival.
   if (waiting.events.empty()) waiting.since = std::max(head.time, now);
   waiting.events.emplace_back().Keep(record);
   return waiting.since;
@@ -204,7 +204,7 @@ void Machines::Take(const RecordView& record, const wire::EventHead& head, const
     if (one.standing.cut) all.push_back(&one);
   std::sort(all.begin(), all.end(), [](const auto* a, const auto* b) { return a->project < b->project; });
   for (MachineProject* one : all) {
-    // A word that came since may say that it was no host there any more.
+    // A newer word may say that the machine was no longer a host of the project.
     if (one->At(one->standing.cut->time)->gone) continue;
     const credit::EstimateDecision revived = credit::Revive(one->standing, machine.allowance);
     if (revived.grown) Tell(said.machine, *one, revived, record.line, out);

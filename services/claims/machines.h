@@ -1,11 +1,11 @@
-// Machines of account managers (docs/rules.md, section 42): which host a machine is at each project, and how far its counters
-// have come there. A part of CLAIMS with rows of its own: a machine's events come to the partition of its number, whatever
-// their project, and name no job. What its reports bring goes straight to the ledger (ESTIMATE), to the owner that the
-// project's word names; it awards nothing.
+// Machines of account managers (docs/rules.md, section 42): which host a machine is at each project, and which
+// counters of it are counted there. A part of CLAIMS with its own rows: a machine's events go to the partition
+// of its number, whatever their project, and name no job. Estimates from its reports go directly to the ledger
+// (ESTIMATE), to the owner that the project's event names; they award nothing.
 //
-// A report belongs to the host that the machine was at the report's time: the newest word by then is in force, and the first
-// one for all before it, so that neither words nor reports need come in order. A report of a machine without a word waits for
-// one, for the default result window.
+// A report belongs to the host that the machine was at the report's time: the newest word by then is in force,
+// and the first word for all time before it, so that words and reports may arrive in any order. A report of a
+// machine without a word waits for one, for the default result window.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@
 
 namespace cobblestone::claims {
 
-// So many words of a machine and project are kept, the newest.
+// The most words of a machine and project that are kept; the newest ones are kept.
 inline constexpr std::size_t kMachineWords = 8;
-// So many reports may wait for one. More are refused.
+// The most reports that may wait for a word. More are refused.
 inline constexpr std::size_t kMaxWaitingReports = 4096;
 
 struct MachineWord {
@@ -46,7 +46,7 @@ struct MachineProject {
   wire::Word report;               // the newest that counted
   credit::EstimateStanding standing;
 
-  // The one in force at `time`; null where there is none.
+  // The word in force at `time`; null if there is none.
   [[nodiscard]] const MachineWord* At(double time) const;
 
   template <class Self, class F>
@@ -55,10 +55,10 @@ struct MachineProject {
   }
 };
 
-// By number, of no project.
+// By number, not by project.
 struct MachineState {
   credit::EstimateAllowance allowance;
-  std::vector<MachineProject> projects;  // in the order in which they were heard of
+  std::vector<MachineProject> projects;  // in order of their first event
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -92,20 +92,21 @@ class Machines {
   void OnSettings(ProjectId project, const wire::SettingsChange& change);
   void OnWord(const stream::RecordView& record, const wire::EventHead& head, const wire::MachineHost& said,
               stream::Emitter& out);
-  // `now`: the project's time. From when on it waits to be told its host; none: it does not wait.
+  // `now`: the project's time. Returns the time since which the report waits for its machine's host; none: it
+  // does not wait.
   std::optional<double> OnReport(const stream::RecordView& record, const wire::EventHead& head,
                                  const wire::EstimatedCredit& said, double now, stream::Emitter& out);
   // Refuses reports that have waited too long, as table `number` of `expiry`.
   bool Expire(std::size_t number, ProjectId project, stage::Expiry& expiry, stage::CommitBudget& budget,
               stream::Emitter& out);
-  // Dropped since open; for people, not state.
+  // Dropped since open; a statistic, not state.
   [[nodiscard]] std::uint64_t duplicates() const { return duplicates_; }
 
  private:
   credit::EstimateLimits LimitsOf(ProjectId project);
   void Take(const stream::RecordView& record, const wire::EventHead& head, const wire::EstimatedCredit& said,
             stream::Emitter& out);
-  // Into the ledger, of the machine's host at the time decided upon.
+  // Writes the decision to the ledger, for the machine's host at the time of the decision.
   void Tell(std::uint64_t machine, const MachineProject& project, const credit::EstimateDecision& decision,
             std::uint64_t line, stream::Emitter& out) const;
 

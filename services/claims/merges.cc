@@ -1,9 +1,11 @@
-// Hosts that become another one of the same owner (docs/rules.md, section 34): the part of ClaimsStage that ends them. What is
-// still out of an ended host is priced with its own statistics, which stay with its number, as its quotas do; what comes of it
-// ACCOUNTS gives to the other one (services/accounts/host_merges.h), and it alone knows whether both are of one owner. Whose the
-// other one is its own partition of CLAIMS knows, from its first event on: it is asked (HostAsked, on `hosts`), and answers in the
-// ledger, in the partition of whoever asks (HOST_NAMED, HOST_OTHERS); where it does not know yet it tells the owner's later. A job
-// of such a result goes on under the ended number, whichever of both its events name (handed.h).
+// Hosts that become another host of the same owner (docs/rules.md, section 34): the part of ClaimsStage that
+// ends them. Outstanding results of an ended host are priced with its own statistics, which stay with its
+// number, as do its quotas. ACCOUNTS adds their grants to the other host (services/accounts/host_merges.h), and
+// only ACCOUNTS knows whether both hosts have one owner. The owner of the other host is known to its own
+// partition of CLAIMS, from its first event on. That partition receives a question (HostAsked, on `hosts`) and
+// answers in the ledger, in the partition of the asking user (HOST_NAMED, HOST_OTHERS). If it does not know the
+// owner yet, it answers later. A running job of an ended host continues under the ended number, whichever of
+// the two numbers its events name (handed.h).
 #include "common/wire/events/facts.h"
 #include "common/wire/ledger/grant_codec.h"
 #include "services/claims/claims_stage.h"
@@ -59,16 +61,16 @@ void ClaimsStage::OnMerge(const RecordView& record, const wire::EventHead& head,
   TellHeirOfAll(head.project, merge.host, record.line, out);
 }
 
-// In lockstep it has the merge's line, as all that is read there has one, and is read in the merge's own period, whichever
-// partition asks: before the period ends a mark passes everywhere behind the merge, and what was made of the merge lies in front
-// of the next mark.
+// In lockstep the question has the merge's line, as every record there has a line, and it is read in the
+// merge's own period, whichever partition asks: before the period ends a mark passes everywhere after the
+// merge, and all consequences of the merge are before the next mark.
 void ClaimsStage::Ask(const RecordView& record, const wire::EventHead& head, const wire::HostAsked& asked,
                       Emitter& out) {
   SendOwn(head.project, asked.host, {.head = head, .body = asked}, record.line, out);
 }
 
-// There is always an answer: until it has come ACCOUNTS gives no merge up. Whoever asks hears of this host and user what every
-// event about the host says anyway.
+// Every question is answered: until the answer arrives, ACCOUNTS does not drop the merge. The answer about this
+// host and user reveals only what every event about the host contains.
 void ClaimsStage::OnAsked(const wire::EventHead& head, const wire::HostAsked& asked, Emitter& out) {
   const Key key{.project = head.project.value, .id = asked.host.value, .sub = 0};
   const HostState* known = hosts_.Find(key);

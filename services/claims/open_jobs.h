@@ -1,17 +1,19 @@
 // Jobs whose trickles are paid while they run, and trickles that wait for their job.
 //
-// A job is opened by its dispatch, if its app pays for trickles then, and at the price of that moment
-// (common/credit/trickles/trickle_policy.h), which an operator may change while it runs (repriced_jobs.cc); it ends with its result's
-// decision. Only the host that it was sent to can add to it: jobs, and names, are kept by (result, host).
+// A job is opened by its dispatch if its app pays for trickles, at the price of that moment
+// (common/credit/trickles/trickle_policy.h). An operator may change the price while the job runs
+// (repriced_jobs.cc). The job ends with the decision of its result. Only the host that it was sent to can add
+// to it: jobs and names are kept by (result, host).
 //
-// Messages of a job come on a topic of their own, and may come behind its end, its dispatch too. Where the app says `keep` they
-// are paid all the same, so that no order loses anything: an ended job stays for as long as its result is remembered, and
-// GRANTS, which knows what the result got, pays what it is worth more.
+// Messages of a job arrive on their own topic and may arrive after its end, and so may its dispatch. If the
+// app's setting is `keep`, late messages are paid, so that credit does not depend on the order: an ended job is
+// kept as long as its result is remembered, and GRANTS, which has the result's grant, pays the part of the
+// worth that exceeds it.
 //
-// A project that sends a lost task again to the same host dispatches the same result again, perhaps for another version. The
-// newest dispatch replaces the others. Each sending begins at 0 and has marks and prices of its own; a message belongs to the
-// sending that was the newest at the message's time. What the job was paid for one sending counts for all: the next one is paid
-// what it is worth beyond that.
+// A project that sends a lost task again to the same host dispatches the same result again, perhaps for another
+// version. The newest dispatch replaces the others. Each sending starts at 0 and has its own marks and prices.
+// A message belongs to the sending that was the newest at the message's time. Payments for one sending count
+// for all: a later sending is paid only for its worth beyond them.
 #pragma once
 
 #include <algorithm>
@@ -31,12 +33,12 @@
 
 namespace cobblestone::claims {
 
-// What a dispatch and its completion both tell of a job.
+// The facts of a job that its dispatch and its completion share.
 struct SentAs {
   std::uint64_t app = 0;
   std::int64_t version = 0;
   double peak_flops = 0;  // FLOP/s
-  double sent_time = 0;   // UNIX s; 0: not told
+  double sent_time = 0;   // UNIX s; 0: unknown
 };
 [[nodiscard]] inline SentAs SentAsOf(const credit::CompletionFacts& job) {
   return {.app = job.app.value,
@@ -44,22 +46,22 @@ struct SentAs {
           .peak_flops = job.peak_flops,
           .sent_time = job.sent_time};
 }
-// UNIX s; of one that does not say, when it was told.
+// UNIX s. A dispatch without a sent time counts as sent at its event time.
 [[nodiscard]] inline double SentTimeOf(const credit::CompletionFacts& dispatch) {
   return dispatch.sent_time > 0 ? dispatch.sent_time : dispatch.event_time;
 }
-// Databases keep whole seconds.
+// Databases store whole seconds.
 [[nodiscard]] inline bool AreOfOneSending(double sent_time, double other) {
   return sent_time > 0 && other > 0 && std::fabs(sent_time - other) < 1;
 }
-// Both speeds may have gone through the project's database, so they need not be equal in every bit. The dispatch's prices
-// trickles, and the completion's the claim.
+// Both speeds may have been stored in the project's database, so they need not be equal in every bit. The
+// dispatch's speed prices trickles, the completion's speed the claim.
 [[nodiscard]] inline bool AreOfOneJob(const SentAs& sent, const SentAs& back) {
   return sent.app == back.app && sent.version == back.version &&
          FiguresAgree(sent.peak_flops, back.peak_flops);
 }
-// `sent`: the dispatches that are known, by sent time. A completion belongs to the one that its own sent time names, or else to
-// the newest; a completion of a later sending may come before its dispatch.
+// `sent`: the known dispatches, by sent time. A completion belongs to the dispatch with its own sent time, or
+// to the newest one if it has none. A completion of a later sending may arrive before its dispatch.
 [[nodiscard]] inline bool IsOfOneOf(const std::vector<SentAs>& sent, const SentAs& back) {
   for (const SentAs& one : sent)
     if (AreOfOneSending(one.sent_time, back.sent_time)) return AreOfOneJob(one, back);
@@ -69,12 +71,13 @@ struct SentAs {
 inline constexpr const char* kOtherJob =
     "dispatch and completion differ in app, in version, or by more than 10^-6 in peak FLOP/s";
 
-// What has come of one variety.
+// The state of one variety of trickles.
 struct OpenTrickle {
   std::string variety;
   credit::TricklePrice price;  // in force
   credit::TrickleMark mark;
-  // That of its dispatch, where the job was priced anew: what every later one is made of. Else none: jobs are many.
+  // The price of its dispatch, only for a job that was repriced: every later price is computed from it. Empty
+  // otherwise, because jobs are many.
   std::vector<credit::TricklePrice> sent_price;
 
   template <class Self, class F>
@@ -83,10 +86,10 @@ struct OpenTrickle {
   }
 };
 
-// So many dispatches of one result are known at a time; the oldest go.
+// The most dispatches of one result that are known at a time; the oldest are dropped.
 inline constexpr std::size_t kMaxSendings = 16;
 
-// What one sending of the job is paid by.
+// Prices and marks of one sending of the job.
 struct Sending {
   double sent_time = 0;               // UNIX s
   std::int64_t version = 0;           // of the app
@@ -98,12 +101,12 @@ struct Sending {
   }
 };
 
-// What operators have taken back of it while it ran, of one owner's credit that was posted to one team.
+// What operators have reversed while the job ran, of one owner's credit that was posted to one team.
 struct ReversedPartial {
   UserId user;
   TeamId team;
-  std::int64_t micro = 0;         // of what was paid, up to which sum
-  std::vector<wire::Word> words;  // of those who said so
+  std::int64_t micro = 0;         // the sum of payments up to which everything is reversed
+  std::vector<wire::Word> words;  // the reversals
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -115,40 +118,40 @@ struct OpenJob {
   std::uint64_t host = 0;
   std::uint64_t app = 0;
   std::uint64_t workunit = 0;
-  std::string name;                   // of the result; empty: not told
+  std::string name;                   // of the result; empty: unknown
   bool priced = false;                // its host is known
   std::vector<OpenTrickle> trickles;  // of the newest sending, one for each rule
   std::vector<credit::PaidPartial> paid;
   std::int64_t version = 0;  // of the app; 0: opened by an earlier program
-  // Its result is decided: `paid` is what it would have been paid by now, were it not.
+  // Its result is decided: `paid` is the sum that it would have been paid by now if it were not decided.
   bool ended = false;
-  double back_at = 0;      // then: UNIX s, when the result came back
-  std::uint64_t line = 0;  // then: of the decision
-  double peak_flops = 0;   // then, where no dispatch had come: the completion's, FLOP/s
+  double back_at = 0;      // if ended: UNIX s, when the result came back
+  std::uint64_t line = 0;  // if ended: of the decision
+  double peak_flops = 0;   // if ended without a dispatch: the completion's, FLOP/s
   std::uint32_t unused = 0;
   std::vector<ReversedPartial> reversed;
-  std::string dispatch;              // its bytes, of one that ended before its host was known, until it is
-  std::vector<wire::Word> repriced;  // of those who have priced it anew, in order
-  double sent_time =
-      0;  // UNIX s, of `trickles`; before any dispatch has come, the completion's; 0: not known
+  std::string
+      dispatch;  // the dispatch's bytes, if the job ended before its host was known; kept until the host is known
+  std::vector<wire::Word> repriced;  // of its repricings, in order
+  double sent_time = 0;  // UNIX s, of `trickles`; before any dispatch arrives, the completion's; 0: unknown
   std::vector<Sending> earlier;       // in order of their sent times
-  std::vector<std::string> replaced;  // with `dispatch`: those before it, in order
+  std::vector<std::string> replaced;  // with `dispatch`: the dispatches before it, in order
 
-  // The earlier sending that was the newest one at that time, UNIX s; null: the newest of all was.
+  // The earlier sending that was the newest at that time, UNIX s; null: the present sending was.
   [[nodiscard]] Sending* EarlierAt(double time) {
     if (earlier.empty() || sent_time <= time) return nullptr;
     const auto later = std::find_if(earlier.begin() + 1, earlier.end(),
                                     [&](const Sending& one) { return one.sent_time > time; });
     return &*std::prev(later);
   }
-  // It says when it was sent, and that is none of the sendings that are priced.
+  // True if the dispatch has a sent time, and it is none of the priced sendings.
   [[nodiscard]] bool IsFurther(const SentAs& next) const {
     const auto is_it = [&](double sent) { return AreOfOneSending(sent, next.sent_time); };
     return next.sent_time > 0 && sent_time > 0 && next.app == app && !is_it(sent_time) &&
            std::none_of(earlier.begin(), earlier.end(),
                         [&](const Sending& one) { return is_it(one.sent_time); });
   }
-  // The sending is none of those that the job has.
+  // Requires that the job does not have this sending yet.
   void Add(Sending sending) {
     if (!std::exchange(priced, true)) {
       sent_time = sending.sent_time;
@@ -187,7 +190,7 @@ struct NamedResult {
   }
 };
 
-// Trickles whose dispatch, or host, has not come; in order of arrival.
+// Trickles whose dispatch or host has not arrived; in order of arrival.
 struct WaitingTrickles {
   double since = 0;  // event time of the first, UNIX s
   std::vector<WaitingEvent> events;
@@ -198,11 +201,11 @@ struct WaitingTrickles {
   }
 };
 
-// So many may wait for one job, of so many bytes together: years of messages. More are refused.
+// Limits of the trickles that wait for one job, by number and total bytes: years of messages. More are refused.
 inline constexpr std::size_t kMaxWaitingTrickles = 4096;
 inline constexpr std::size_t kMaxWaitingTrickleBytes = 4u << 20;
 
-// Of `NamedResult`, and of trickles that wait for one.
+// Key of `NamedResult`, and of trickles that wait for one.
 inline stream::Key NameKey(ProjectId project, std::string_view name, HostId host) {
   return {.project = project.value, .id = stream::HashBytes(name).low, .sub = host.value};
 }

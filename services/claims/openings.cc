@@ -1,5 +1,6 @@
-// What hosts had before the pipeline (openings): the part of ClaimsStage that takes it in. Statistics are taken at once,
-// as those of a host's results are; a balance waits for the event that names its host's owner.
+// Balances and statistics of hosts from before the pipeline (openings): the part of ClaimsStage that accepts
+// them. Statistics apply at once, like those of a host's results; a balance waits for the event that names the
+// host's owner.
 #include "common/credit/accounts/account.h"
 #include "common/wire/events/facts.h"
 #include "common/wire/ledger/grant_codec.h"
@@ -16,7 +17,7 @@ using wire::RefusalReason;
 
 namespace {
 
-// Its total in micro-credits; false where there is no such number.
+// The total in micro-credits; false if it is not a valid amount.
 bool MicroOf(const wire::OpeningTotal& opening, credit::MicroCredit* micro) {
   bool ok = true;
   *micro = opening.total_micro ? *opening.total_micro : credit::RoundToMicro(opening.total.value_or(0), &ok);
@@ -89,7 +90,7 @@ void ClaimsStage::OnOpeningTotal(const RecordView& record, const wire::EventHead
     return wire::Refuse(record, head.project, RefusalReason::kOutOfRange, "the opening total is out of range",
                         out);
   if (host != nullptr && host->record.known) return EmitOpening(key, hosts_.Mutable(key), word, opening, out);
-  // Balances are often dated long before they are told: it waits from when it came.
+  // The event time of a balance often lies long before its arrival; its wait starts at the arrival.
   const wire::ProjectView* view = projects_.Find({.project = key.project, .id = 0, .sub = 0});
   const double since = std::max(head.time, view != nullptr ? view->time : 0);
   openings_.Mutable(key) = {
@@ -103,7 +104,7 @@ void ClaimsStage::EmitOpening(const Key& key, HostState& host, const wire::Word&
   wire::TakeFigures(word, opening, key, profiles_);
   const ProjectId project(key.project);
   credit::MicroCredit micro = 0;
-  static_cast<void>(MicroOf(opening, &micro));  // was looked at when it came
+  static_cast<void>(MicroOf(opening, &micro));  // was checked at its arrival
   bytes_.clear();
   wire::EncodeGrant({.project = project,
                      .user = host.record.user,

@@ -1,11 +1,12 @@
-// What an operator makes of the price of a job that still runs (docs/rules.md, section 49): the part of ClaimsStage that puts another
-// version of the policy in force for it.
+// Repricing of a running job by an operator (docs/rules.md, section 49): the part of ClaimsStage that puts
+// another version of the policy in force for the job.
 //
-// The event says what of each owner and team the version makes of what they were paid, which the ledger tells, and CLAIMS does not.
-// It is taken where it covers exactly what the job has paid, and what operators took of that, and where all of it comes to what the
-// version makes of the marks that the job has here: so it can neither miss a trickle nor count one twice. From then on the job is as
-// if the version had been in force when it was sent: later trickles pay what the version makes of their marks beyond that, and the
-// decision settles it.
+// The event has, for each owner and team, the payments at the version's price, computed from the ledger, which
+// CLAIMS does not read. The event is accepted only if it includes exactly the job's payments and the operators'
+// reversals of them, and if its total equals the version's price of the job's present marks. So it can neither
+// miss a trickle nor count one twice. From then on the job is treated as if the version had been in force at
+// its dispatch: later trickles are paid by the version for progress beyond those marks, and the decision
+// settles by it.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -40,7 +41,7 @@ struct Sums {
 
 std::string Digits(MicroTotal micro) { return std::to_string(static_cast<long long>(micro)); }
 
-// Whether it rests on all that the job has paid and lost.
+// Checks that the event includes all payments of the job and all reversals.
 std::optional<Refusal> AgainstSums(const wire::JobRepricing& repricing, const OpenJob& job) {
   std::map<UserId, Sums> by_user;
   std::set<std::pair<UserId, TeamId>> said;
@@ -72,7 +73,7 @@ std::optional<Refusal> AgainstSums(const wire::JobRepricing& repricing, const Op
   return std::nullopt;
 }
 
-// The prices by the version, in the order of the job's varieties; or why there are none.
+// The prices by the version, in the order of the job's varieties; or the reason why there are none.
 std::optional<Refusal> PriceAgain(const wire::ProjectView& view, std::uint32_t version, const OpenJob& job,
                                   std::vector<credit::TricklePrice>* prices) {
   const credit::PolicyVersion* is = view.FindPolicy(AppId(job.app), version);
@@ -154,7 +155,7 @@ void ClaimsStage::OnJobRepricing(const RecordView& record, const wire::EventHead
   }
 }
 
-// What one owner and team have more, or less of it.
+// Pays one owner and team the difference, which may be negative.
 void ClaimsStage::PayAnew(const RecordView& record, const wire::EventHead& head,
                           const wire::JobRepricing& repricing, const wire::RepricedShare& share, OpenJob& job,
                           Emitter& out) {

@@ -1,9 +1,10 @@
-// What an operator takes back of a job that still runs (docs/rules.md, section 47): the part of ClaimsStage that knows what it was
-// paid, and by how much of that it is less.
+// Reversal of a running job by an operator (docs/rules.md, section 47): the part of ClaimsStage that knows what
+// the job was paid and how much of it was reversed.
 //
-// The event says, of one owner and team, up to which sum of what the job has paid them all is taken back. So whatever is said twice,
-// or late, takes nothing twice, and what the job earns meanwhile stays until the next look. Marks stay where they are: later
-// trickles pay beyond them alone, and the decision counts what was taken back as paid (common/credit/trickles/partial_settlement.h).
+// The event names one owner and team, and the sum of the job's payments to them up to which everything is
+// reversed. So a duplicate or late event reverses nothing twice, and what the job earns meanwhile stays until
+// the next reversal. Marks stay unchanged: later trickles pay only for progress beyond them, and the decision
+// counts the reversed amount as paid (common/credit/trickles/partial_settlement.h).
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -24,7 +25,7 @@ using wire::RefusalReason;
 
 namespace {
 
-// Of a job that runs. `before`: null where nothing of it was taken back.
+// For a running job. `before`: null if none of its payments was reversed yet.
 std::optional<wire::Refusal> Against(const wire::JobReversal& reversal, const ReversedPartial* before,
                                      const credit::PaidPartial* paid) {
   const credit::MicroCredit taken = before == nullptr ? 0 : before->micro;
@@ -101,7 +102,8 @@ void ClaimsStage::OnJobReversal(const RecordView& record, const wire::EventHead&
   const credit::MicroCredit micro = reversal.paid_micro - reversed->micro;
   reversed->micro = reversal.paid_micro;
   reversed->words.push_back(wire::WordOf(head, record.value));
-  // What came between is not in the entry's average, and what somebody else took is.
+  // Payments since the plan are not in the entry's average; amounts that another correction took since are
+  // still in it.
   const double off = credit::ShareOff({.value = entry.recent, .time = entry.recent_time}, entry.credit_micro,
                                       entry.credit_micro - micro, head.time);
   const double recent_off = credit::TakeBackPaid(micro, off, head.time, *FindPaid(entry.user, job->paid));

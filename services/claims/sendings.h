@@ -1,7 +1,8 @@
 // A result that was sent more than once: a project sends a lost task again to the same host.
 //
-// Its dispatches are kept in order of their sent times, the newest apart from those that it has replaced. Two of one sent time are
-// no two sendings, and neither are dispatches that do not say when.
+// Its dispatches are kept in order of their sent times; the newest is stored apart from the dispatches that it
+// has replaced. Two dispatches with one sent time are not two sendings, and neither are dispatches without a
+// sent time.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +19,7 @@
 
 namespace cobblestone::claims {
 
-// Those that are kept in this row of `table`, in order.
+// The sendings that are kept in this row of `table`, in order.
 inline std::vector<SentAs> SendingsOf(const stream::TableBase& table, const stream::Key& key,
                                       const std::vector<std::string>& replaced, const std::string& newest) {
   std::vector<SentAs> sent;
@@ -31,14 +32,14 @@ inline std::vector<SentAs> SendingsOf(const stream::TableBase& table, const stre
   return sent;
 }
 
-// Whether one of them says the same.
+// True if one of them has the same facts.
 inline bool IsOneOf(std::string_view dispatch, const std::vector<std::string>& replaced,
                     const std::string& newest) {
   const auto same = [&](const std::string& one) { return wire::SameFacts(one, dispatch); };
   return (!newest.empty() && same(newest)) || std::any_of(replaced.begin(), replaced.end(), same);
 }
 
-// Why it is no further sending; null: it is one, or the first.
+// The reason why it is not a further sending; null: it is a further sending, or the first.
 inline const char* WhyNoSending(const SentAs& dispatch, const std::vector<SentAs>& sent) {
   for (const SentAs& one : sent) {
     if (!(dispatch.sent_time > 0) || !(one.sent_time > 0)) return "another dispatch of this result";
@@ -49,14 +50,14 @@ inline const char* WhyNoSending(const SentAs& dispatch, const std::vector<SentAs
   return nullptr;
 }
 
-// Its place among them.
+// Its place among the known sendings.
 inline std::size_t PlaceOf(const SentAs& dispatch, const std::vector<SentAs>& sent) {
   const auto later = std::find_if(sent.begin(), sent.end(),
                                   [&](const SentAs& one) { return one.sent_time > dispatch.sent_time; });
   return static_cast<std::size_t>(later - sent.begin());
 }
 
-// At that place.
+// Inserts the dispatch at that place.
 inline void KeepDispatch(std::string dispatch, std::size_t place, std::vector<std::string>* replaced,
                          std::string* newest) {
   if (!newest->empty()) {

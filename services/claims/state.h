@@ -15,8 +15,8 @@
 
 namespace cobblestone::claims {
 
-// An event that waits for its partner: its bytes as they came, decoded again when they are joined, and where they lie in
-// this partition's log, so that a refusal that comes late names the right event. Empty: none has come.
+// An event that waits for its partner: its bytes as they arrived, decoded again at the join, and their place in
+// this partition's log, so that a later refusal names the right event. Empty: none has arrived.
 struct WaitingEvent {
   std::string bytes;
   stream::TopicIndex topic = 0;
@@ -32,7 +32,7 @@ struct WaitingEvent {
     append_time = record.append_time;
     line = record.line;
   }
-  // As it came. Lives until the next change.
+  // As it arrived. Valid until the next change.
   [[nodiscard]] stream::RecordView Record(std::uint32_t partition) const {
     return {.where = {topic, partition},
             .offset = offset,
@@ -52,19 +52,19 @@ struct WaitingEvent {
   }
 };
 
-// A result whose partner (completion or validation), or whose host, has not come.
+// A result whose partner (completion or validation) or whose host has not arrived.
 struct Pending {
-  std::string dispatch;  // the newest one's bytes; never refused once it is here
+  std::string dispatch;  // the newest dispatch's bytes; never refused once it is here
   WaitingEvent completion;
   WaitingEvent validation;
   std::uint64_t host = 0;
   std::uint64_t app = 0;
-  double since = 0;                   // event time of the first of them
-  bool waits_for_host = false;        // joined but for the host's member event
+  double since = 0;                   // event time of the first event
+  bool waits_for_host = false;        // joined, but the host's member event is missing
   bool has_job = false;               // its trickles are paid while it runs (open_jobs.h)
   std::vector<std::string> replaced;  // dispatches before the newest one, in order of their sent times
 
-  // Highest input line of both: the one that decides.
+  // The higher input line of both: the line of the decision.
   [[nodiscard]] std::uint64_t line() const { return std::max(completion.line, validation.line); }
   void Clear() {
     dispatch.clear();
@@ -88,8 +88,9 @@ enum SeenFlag : std::uint8_t {
   kSeenEventId = 4,  // `result` is an event's id: an error that names no result
 };
 
-// A decided result, as long as repeats of its events may come: forgotten when its day is before its app's horizon
-// (wire::Horizon). Hashes of the bytes tell a repeat from other contents.
+// A decided result, remembered as long as repeats of its events may arrive: forgotten when its day is before
+// its app's horizon (wire::Horizon). Hashes of the bytes distinguish a repeat from an event with other
+// contents.
 struct Seen {
   std::uint64_t result = 0;
   std::uint32_t completion_hash = 0;
@@ -104,8 +105,8 @@ struct Seen {
   }
 };
 
-// A closed run of decided results, ascending by result. Never changed again. A host that has any, or ended jobs, is filed in
-// the calendar.
+// A closed run of decided results, ascending by result. It never changes. A host that has runs or ended jobs is
+// filed in the calendar.
 struct SeenRun {
   std::vector<Seen> results;
 
@@ -115,13 +116,13 @@ struct SeenRun {
   }
 };
 
-// Which results a closed run may hold; kept with the host so that most look-ups read nothing.
+// The results that a closed run may hold; kept with the host so that most look-ups read no run.
 struct RunRange {
   std::uint32_t number = 0;
   std::uint64_t first = 0;
   std::uint64_t last = 0;
-  std::int32_t day = 0;   // latest of its results
-  std::uint64_t app = 0;  // theirs; 0: of several apps
+  std::int32_t day = 0;   // the latest day of its results
+  std::uint64_t app = 0;  // the app of its results; 0: several apps
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -129,7 +130,7 @@ struct RunRange {
   }
 };
 
-// An opening row of (host, app version): there is one.
+// The opening row of (host, app version): there is at most one.
 struct OpeningWord {
   std::int64_t version = 0;
   std::uint64_t app = 0;  // of anonymous versions; else 0
@@ -141,7 +142,7 @@ struct OpeningWord {
   }
 };
 
-// The balance that an event gives a host which no event has named yet. There is one, as there is of a host that is known.
+// The opening balance for a host that no event has named yet. There is at most one, as for a known host.
 // The time in UNIX s after which a row that waits since `since` is due.
 inline constexpr auto DueAfterDefaultWindow = [](const stream::Key&, const auto& row) {
   return row.since + credit::kDefaultResultWindow;
@@ -168,9 +169,9 @@ inline constexpr stream::TableSpec<Releasing> kReleasingTable{.id = 29, .version
 
 struct WaitingOpening {
   wire::Word word;
-  double since = 0;        // UNIX s: its event's time, or later where it came later
+  double since = 0;        // UNIX s: its event's time, or its arrival if that is later
   std::uint64_t line = 0;  // input line (replay)
-  std::string event;       // as it came
+  std::string event;       // as it arrived
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -183,18 +184,18 @@ struct HostState {
   wire::Word member;   // the newest member event
   wire::Word opening;  // of the account's balance
   std::vector<OpeningWord> opening_rows;
-  std::vector<Seen> open;  // decided last, in order of decision
+  std::vector<Seen> open;  // the newest decided results, in order of decision
   std::vector<RunRange> runs;
   std::uint32_t next_run = 0;
   std::vector<std::uint64_t> waiting;   // results that wait for the member event, in order
-  std::vector<std::uint64_t> unpriced;  // and those whose trickles do (open_jobs.h)
-  wire::Word merge;                     // the event that ended it, as one that has become another host:
-  HostId into;                          // this one
+  std::vector<std::uint64_t> unpriced;  // results whose trickles wait for the member event (open_jobs.h)
+  wire::Word merge;                     // the event that ended it, for a host that has become another host:
+  HostId into;                          // that host
   bool has_ended_jobs = false;          // trickles may still come for jobs of decided results (open_jobs.h)
-  bool asked = false;                   // before its member event: another host is to become it
+  bool asked = false;                   // before its member event: another host is to be merged into it
   wire::FieldWords earlier;             // with `member`
 
-  // Nothing was ever said of it, or of its results, but what was refused.
+  // No event about it or its results was ever accepted.
   [[nodiscard]] bool empty() const {
     return !record.known && record.versions.empty() && record.apps.empty() && opening_rows.empty() &&
            open.empty() && runs.empty() && waiting.empty() && unpriced.empty() && !asked;

@@ -18,10 +18,11 @@ namespace cobblestone::claims {
 // A SeenFlag: `result` is a time-out's key, and no decision of a result.
 inline constexpr std::uint8_t kSeenTimeOut = 8;
 
-// A row of Seen tells that a result was decided, or has failed; else it tells of an error without a result, or of a time-out.
+// True: a row of Seen for a result that was decided or has failed. False: an error without a result, or a
+// time-out.
 [[nodiscard]] inline bool EndsResult(const Seen& seen) { return (seen.flags & kSeenCompletion) != 0; }
 
-// Of the result as it was sent then (UNIX s; 0 where the project does not say).
+// The key of the result's sending at that time (UNIX s; 0 if the project sends no times).
 [[nodiscard]] inline std::uint64_t TimeOutKey(ResultId result, double sent_time) {
   struct {
     std::uint64_t result;

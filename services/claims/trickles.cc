@@ -31,7 +31,7 @@ double ReceivedAt(const credit::CompletionFacts& back) {
   return back.received_time > 0 ? back.received_time : back.event_time;
 }
 
-// What a record of the ledger tells of a message, whatever comes of it.
+// The part of a message that a record of the ledger contains, whatever its outcome.
 wire::PartialGrant ToldBy(const wire::EventHead& head, const wire::Trickle& trickle) {
   wire::PartialGrant told{.trickle = head.id,
                           .sent_time = head.time,
@@ -55,19 +55,19 @@ RefusalReason ReasonOf(credit::TrickleOutcome outcome) {
 
 }  // namespace
 
-// Of a dispatch that has just been kept.
+// For a dispatch that has just been stored.
 void ClaimsStage::OpenJobOf(const Key& key, const wire::Dispatch& dispatch, bool is_newest, Emitter& out) {
   const wire::ProjectView& view = projects_.Need(ProjectKey(key.project));
   if (pending_.Need(key).has_job) {
     OpenJob& job = jobs_.Mutable(key);
-    if (job.priced)  // else all of its dispatches are, when its host is known
+    if (job.priced)  // otherwise all dispatches are priced when the host is known
       PriceSending(dispatch, view, hosts_.Need(HostKey(key.project, dispatch.facts.host)).record, job);
     return;
   }
   if (!is_newest || view.catalogue.FindApp(dispatch.facts.app)->policy.trickles.empty()) return;
   pending_.Mutable(key).has_job = true;
   OpenJob& job = jobs_.Mutable(key);
-  job = {};  // one of another life of the result may be left
+  job = {};  // a job of an earlier, forgotten decision of the result may be left
   job.host = dispatch.facts.host.value;
   job.app = dispatch.facts.app.value;
   job.workunit = dispatch.facts.workunit.value;
@@ -114,8 +114,8 @@ void ClaimsStage::PriceJobOf(ProjectId project, HostId host, std::uint64_t resul
   const wire::ProjectView& view = projects_.Need(ProjectKey(project.value));
   const Key key{.project = project.value, .id = result, .sub = host.value};
   const OpenJob* unpriced = jobs_.Find(key);
-  if (unpriced == nullptr || unpriced->priced) return;  // it has come to nothing
-  // When rows of what is over go depends on how commits are cut.
+  if (unpriced == nullptr || unpriced->priced) return;  // the job has ended without a result
+  // When rows of ended results are deleted depends on how commits are cut.
   if (unpriced->ended && FindSeen(project, view, host, result, kSeenCompletion) == nullptr) return;
   const Pending* pending = unpriced->ended ? nullptr : pending_.Find(key);
   std::vector<std::string> dispatches = pending != nullptr ? pending->replaced : unpriced->replaced;
@@ -138,7 +138,7 @@ void ClaimsStage::TakeWaiting(const Key& key, stream::Table<WaitingTrickles>& ta
   const WaitingTrickles waiting = *row;
   table.Erase(key);
   for (const WaitingEvent& one : waiting.events) {
-    static_cast<void>(ParseKept<wire::Trickle>(table, key, one.bytes));  // else it would be refused
+    static_cast<void>(ParseKept<wire::Trickle>(table, key, one.bytes));  // not kept if it does not decode
     budget_.Take(one.bytes.size());
     OnTrickle(one.Record(options_.partition), out);
   }
@@ -150,11 +150,11 @@ void ClaimsStage::WaitForJob(const Key& key, double time, const RecordView& reco
   bool created = false;
   WaitingTrickles& waiting = table.Mutable(key, &created);
   if (created) {
-    // What was stored for long is dated long before it is told: it waits from when it came.
+    // The event time of a trickle that was stored for long lies long before its arrival; its wait starts at the arrival.
     waiting.since = std::max(time, projects_.Need(ProjectKey(key.project)).time);
     WaitsFrom(project, waiting.since, credit::kDefaultResultWindow);
   }
-  // What comes twice would be refused twice.
+  // A duplicate would be refused twice.
   const auto same = [&](const WaitingEvent& one) { return wire::SameFacts(one.bytes, record.value); };
   if (std::any_of(waiting.events.begin(), waiting.events.end(), same)) {
     ++duplicates_;
@@ -190,7 +190,7 @@ void ClaimsStage::OpenEndedJob(const Key& key, const RecordView& record, const w
     return PriceSending(dispatch, projects_.Need(ProjectKey(key.project)),
                         hosts_.Need(HostKey(key.project, dispatch.facts.host)).record, jobs_.Mutable(key));
   if (known == nullptr || known->priced) {
-    ++duplicates_;  // it says nothing new
+    ++duplicates_;  // a repeat without new facts
     return RefuseWaiting(project, dispatch, out);
   }
   if (!IsOfOneOf({now}, {.app = known->app,
@@ -223,7 +223,7 @@ void ClaimsStage::RefuseWaiting(ProjectId project, const wire::Dispatch& dispatc
   }
 }
 
-// Of a result whose number is known: it is told in the result's story, too.
+// For a trickle whose result is known: the refusal is also written to the result's history.
 void ClaimsStage::RefuseTrickle(const RecordView& record, ProjectId project, ResultId result,
                                 RefusalReason reason, std::string detail, Emitter& out) {
   auto event = wire::ParseEvent(record.value);
@@ -268,7 +268,7 @@ void ClaimsStage::OnTrickle(const RecordView& record, Emitter& out) {
     return wire::Refuse(record, project, RefusalReason::kNotSupported,
                         "events of this kind are not allowed on this topic", out);
   const wire::ProjectView* view = projects_.Find(ProjectKey(project.value));
-  if (view == nullptr)  // its time does not pass: what waited would wait for ever
+  if (view == nullptr)  // event time does not advance: the trickle would wait forever
     return wire::Refuse(record, project, RefusalReason::kUnknownApp, "the project has no apps", out);
   std::uint64_t result = trickle->result.value;
   if (result == 0) {
@@ -282,7 +282,7 @@ void ClaimsStage::OnTrickle(const RecordView& record, Emitter& out) {
   if (HandOver(record, project, ResultId(result), trickle->host, out)) return;
   const Key key{.project = project.value, .id = result, .sub = trickle->host.value};
   const OpenJob* job = jobs_.Find(key);
-  // When rows of what is over go depends on how commits are cut.
+  // When rows of ended results are deleted depends on how commits are cut.
   if (job != nullptr && job->ended &&
       FindSeen(project, *view, trickle->host, result, kSeenCompletion) == nullptr)
     job = nullptr;
@@ -297,7 +297,7 @@ void ClaimsStage::OnTrickle(const RecordView& record, Emitter& out) {
   WaitForJob(key, event->head.time, record, waiting_trickles_, out);
 }
 
-// When the result came back, and its work ended, UNIX s; infinite: it has not.
+// When the result came back and its work ended, UNIX s; infinite: it has not come back.
 double ClaimsStage::BackAt(const Key& key) {
   const Pending* pending = pending_.Find(key);
   wire::HotEvent completion;
@@ -348,7 +348,7 @@ void ClaimsStage::PayTrickle(const Key& key, const wire::EventHead& head, const 
   partial.bounds = decision.bounds;
   partial.paid_before = decision.paid_before;
   partial.repriced = static_cast<std::uint32_t>(job.repriced.size());
-  // Of one that brings nothing, too, where that is by a price that is not that of its dispatch.
+  // A trickle without payment also records the price if it is not the price of the dispatch.
   if (decision.partial != 0 || !open->sent_price.empty()) {
     partial.price = open->price;
     if (!open->sent_price.empty()) partial.sent_price = open->sent_price.front();
@@ -386,7 +386,7 @@ void ClaimsStage::PayTrickle(const Key& key, const wire::EventHead& head, const 
            bytes_);
 }
 
-// The job's claim takes over what was paid.
+// Moves the job's payments into its claim.
 void ClaimsStage::CloseJob(const Key& key, const Pending& pending, credit::Claim& claim) {
   const OpenJob* job = pending.has_job ? jobs_.Find(key) : nullptr;
   if (job == nullptr || job->ended) return;
@@ -397,7 +397,7 @@ void ClaimsStage::CloseJob(const Key& key, const Pending& pending, credit::Claim
   jobs_.Mutable(key).ended = true;
 }
 
-// It came to nothing.
+// The job has ended without a grant.
 void ClaimsStage::EndJob(const Key& key, const Pending& pending, double time, std::uint64_t line,
                          std::string_view reason, Emitter& out) {
   const OpenJob* job = pending.has_job ? jobs_.Find(key) : nullptr;
@@ -423,7 +423,7 @@ void ClaimsStage::LeaveJob(const Key& key, const Pending* pending, const credit:
   if (pending != nullptr && pending->has_job) {
     if (!keeps) return ForgetJob(key);
   } else {
-    // A dispatch that was there has opened none.
+    // A dispatch that arrived before has opened no job.
     if (!keeps || app->policy.trickles.empty() || (pending != nullptr && !pending->dispatch.empty())) return;
     jobs_.Mutable(key) = {.host = back.host.value,
                           .app = back.app.value,
@@ -459,7 +459,7 @@ void ClaimsStage::EraseJob(const Key& key, const OpenJob& job) {
   jobs_.Erase(key);
 }
 
-// Trickles whose job never came.
+// Expires trickles whose job never arrived.
 bool ClaimsStage::ExpireTrickles(ProjectId project, Emitter& out) {
   constexpr const char* kNotSent =
       "the dispatch of this result to its host is missing, or the result is already decided";
@@ -477,7 +477,7 @@ bool ClaimsStage::ExpireTrickles(ProjectId project, Emitter& out) {
                         }
                         return bytes_of(waiting);
                       }) &&
-         // Of which result these are nobody can tell.
+         // The result of these trickles is unknown.
          expiry_.Rows(kNamesExpire, waiting_names_, budget_, DueAfterDefaultWindow,
                       [&](const Key&, const WaitingTrickles& waiting) {
                         for (const WaitingEvent& one : waiting.events)

@@ -93,6 +93,8 @@ int Main(int argc, char** argv) {
   AddVerify(program);
   AddRebuild(program);
   AddMigrate(program);
+  AddBackup(program);
+  AddRestore(program);
   AddAudit(program);
   AddReverse(program);
   AddReprice(program);

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "common/base/private_directory.h"
+#include "common/stream/embedded/lock_file.h"
 #include "common/stream/state_codec.h"
 #include "common/wire/control/mark_codec.h"
 #include "common/wire/control/topics.h"
@@ -212,6 +213,11 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
                      settings.data_directory, slots, engine->options_);
   if (!log.ok()) return log.status();
   engine->log_ = std::move(*log);
+  // A backup that died left it; it would keep deleted files on the disk.
+  if (stream::embedded::LockFile::CheckFree(BackupLockOf(settings.data_directory)).ok()) {
+    std::error_code stays;  // and the next backup removes it
+    std::filesystem::remove_all(BackupCopyOf(settings.data_directory), stays);
+  }
   if (Status s = CheckOrderOf(*engine->log_, topics, settings); !s.ok()) return s;
 
   engine->stages_.resize(slots);

@@ -71,6 +71,11 @@ struct SourceLine {
   std::string problem;   // reason
 };
 
+// Path of the lock that a backup of this data directory holds from before its first step to its end, and of the copy
+// that it makes (Engine::CopyForBackup). A copy that nobody holds the lock for is left over.
+std::string BackupLockOf(const std::string& data_directory);
+std::string BackupCopyOf(const std::string& data_directory);
+
 struct AppendBlock {
   std::string source;
   std::uint64_t first_line = 0;  // 0 for the first line; must be the producer's `lines`
@@ -187,6 +192,10 @@ class Engine {
   // Copies the states on disk, some seconds old, by hard links (OpenCopiedState): {"directory"}. Deletes the
   // previous copy: the caller must hold the lock of this directory's exports.
   Result<nlohmann::json> CopyState();
+  // Copies log and states as of one commit by hard links, without stopping anything (Runner::CopyAll):
+  // {"directory"}. Deletes the previous copy: the caller must hold BackupLockOf() of this data directory, and deletes
+  // the copy when it is done.
+  Result<nlohmann::json> CopyForBackup();
   // Ledger sums of each account up to these places (ledger_sums.h): {"file"}, which is kept and continued by
   // the next call. `anew`: starts from the first record.
   Result<nlohmann::json> SumLedger(

@@ -49,6 +49,22 @@ Result<json> Engine::CopyState() {
               {"partitions", pipeline_.partitions}};
 }
 
+std::string BackupLockOf(const std::string& data_directory) { return data_directory + "/backup.lock"; }
+std::string BackupCopyOf(const std::string& data_directory) { return data_directory + "/backup-copy"; }
+
+Result<json> Engine::CopyForBackup() {
+  const std::string directory = BackupCopyOf(settings_.data_directory);
+  std::error_code error;
+  std::filesystem::remove_all(directory, error);
+  if (!error) std::filesystem::create_directory(directory, error);
+  if (error) return Status::Unwritten(error.value(), "cannot make " + directory + ": " + error.message());
+  if (Status s = runner_->CopyAll(directory); !s.ok()) {
+    std::filesystem::remove_all(directory, error);  // it takes room
+    return s;
+  }
+  return json{{"directory", std::filesystem::absolute(directory, error).string()}};
+}
+
 Result<json> Engine::SumLedger(const LedgerPlaces& to, bool anew,
                                const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
   if (to.grants.size() != pipeline_.partitions || to.postings.size() != pipeline_.partitions)

@@ -31,8 +31,8 @@ namespace {
 // Tables of the calendar and of marks.
 enum TableId : std::uint8_t { kDaysTable = 19, kChunksTable = 20, kMarkTable = 21 };
 
-// Blocks looked at with each tick, and with each commit until no day that is over is left: a stall of a few milliseconds
-// at most, and more blocks per second than can be decided.
+// Blocks examined with each tick, and with each commit while an ended day is left: a stall of a few
+// milliseconds at most, and more blocks per second than can be decided.
 constexpr std::size_t kForgetAtTick = 1000;
 constexpr std::size_t kForgetAtCommit = 50;
 
@@ -52,26 +52,26 @@ bool IsOver(const Decided& one, const wire::ProjectView& view) {
   return one.day < DayOf(view.HorizonOf(AppId(one.app)).workunits);
 }
 
-// The day after which it is over, if no window grows.
+// The last day on which it is remembered, if no window grows.
 std::int32_t LastDay(const Decided& one, const wire::ProjectView& view) {
   return DayOf((one.day + 1) * credit::kSecondsPerDay + 2 * view.HorizonOf(AppId(one.app)).longest_window);
 }
 
 bool Counts(const credit::Claim& claim) { return (claim.flags & credit::kClaimExpired) == 0; }
 
-// How accounts are to take a grant of this policy. BOINC's two go by its own ways in both.
+// How ACCOUNTS posts a grant of this policy. BOINC's two policies follow BOINC's rules for both flags.
 std::uint32_t AccountFlags(credit::PolicyKind kind) {
   return credit::PolicyFor(kind).TeamAtGrant() ? credit::kGrantTeamAtGrant | credit::kGrantBoincAverage : 0u;
 }
 
 void AddResult(ResultId result, ResultId* last, std::string* granted) {
-  std::uint64_t difference = result.value - last->value;  // modulo 2^64, should a late one be smaller
+  std::uint64_t difference = result.value - last->value;  // modulo 2^64, in case a late result is smaller
   for (; difference >= 0x80; difference >>= 7) granted->push_back(static_cast<char>(difference | 0x80));
   granted->push_back(static_cast<char>(difference));
   *last = result;
 }
 
-// Calls `visit` with each result; gives the last one.
+// Calls `visit` with each result; returns the last one.
 template <class Visit>
 ResultId ForEachResult(const std::string& granted, Visit visit) {
   std::uint64_t result = 0;
@@ -206,7 +206,7 @@ void GrantsStage::Sort(const RecordView& record, Emitter& out) {
   sorted_.Mutable({.project = 0, .id = sorted_count_++, .sub = 0}) = std::move(row);
 }
 
-// All that came before a mark, and nothing else: whoever takes events in lets nothing follow a mark before it has passed.
+// Processes exactly the claims that arrived before a mark: no record follows a mark before the mark has passed.
 void GrantsStage::TakeSorted(Emitter& out) {
   if (sorted_count_ == 0) return;
   std::vector<std::pair<std::uint64_t, const SortedClaim*>> all;
@@ -253,7 +253,7 @@ void GrantsStage::OnPassed(const RecordView& record, Emitter& out) {
   PassMarks(out);
 }
 
-// The claims that lie before the mark in every partition's part are here: now its time has passed.
+// The claims before the mark have arrived from every partition: its time has now passed.
 void GrantsStage::PassMarks(Emitter& out) {
   while (const auto mark = marks_.Begin()) {
     TakeSorted(out);
@@ -282,7 +282,7 @@ void GrantsStage::Forget(std::size_t blocks) {
       [this](std::uint32_t project, std::uint64_t number, std::int32_t) -> std::optional<std::int32_t> {
         const Key key{.project = project, .id = number, .sub = 0};
         const DecidedBlock* block = decided_.Find(key);
-        if (block == nullptr) return std::nullopt;  // only where the store cannot be read: the slot stops
+        if (block == nullptr) return std::nullopt;  // only if the store cannot be read: the slot stops
         const wire::ProjectView& view = projects_.Need(ProjectKey(ProjectId(project)));
         const auto over = [&view](const Decided& one) { return IsOver(one, view); };
         const auto all = block->workunits.size();
@@ -304,7 +304,8 @@ const Decided* GrantsStage::FindDecided(ProjectId project, WorkunitId workunit) 
   if (block == nullptr) return nullptr;
   for (const Decided& one : block->workunits) {
     if (one.place != (workunit.value & kPlaceMask)) continue;
-    // Over is over, whether its row has gone yet or not: when rows go depends on how commits are cut.
+    // A decision whose window has ended counts as forgotten even if its row still exists: when rows are deleted
+    // depends on how commits are cut.
     const wire::ProjectView* view = projects_.Find(ProjectKey(project));
     return view != nullptr && IsOver(one, *view) ? nullptr : &one;
   }
@@ -322,7 +323,7 @@ void GrantsStage::RememberDecided(ProjectId project, WorkunitId workunit, const 
   const auto at = std::lower_bound(block.begin(), block.end(), decided.place,
                                    [](const Decided& one, std::uint8_t place) { return one.place < place; });
   if (at != block.end() && at->place == decided.place) {
-    *at = decided;  // decided before, and forgotten since
+    *at = decided;  // it was decided before, and has been forgotten
   } else {
     block.insert(at, decided);
   }
@@ -338,7 +339,8 @@ void GrantsStage::OnClaim(const RecordView& record, Emitter& out) {
   const OpenWorkunit* known = open_.Find(key);
   const Decided* decided = known == nullptr ? FindDecided(claim.project, claim.workunit) : nullptr;
   if (decided != nullptr) {
-    // Late, or the validator looked once more at what was decided: what the others got, nothing is decided anew.
+    // A late claim, or the validator has looked again at a decided workunit: the result gets what the others
+    // got, and the decision stays.
     if (!Counts(claim) || !GetsCredit(claim)) return;
     for (Decided& one : decided_.Mutable(BlockKey(claim.project, claim.workunit)).workunits)
       if (one.place == (claim.workunit.value & kPlaceMask)) GrantLate(one, claim, record, out);
@@ -346,7 +348,7 @@ void GrantsStage::OnClaim(const RecordView& record, Emitter& out) {
   }
   bool created = false;
   OpenWorkunit& open = open_.Mutable(key, &created);
-  // Of the earliest: which claim comes first depends on the partitions that they come from.
+  // Takes the earliest time: which claim arrives first depends on the partitions.
   const double since = created ? claim.time : std::min(open.since, claim.time);
   if (const auto known = first_due_.find(claim.project.value); known != first_due_.end())
     known->second.time = std::min(known->second.time, since + known->second.shortest_window);
@@ -400,8 +402,8 @@ void GrantsStage::OnPaidBefore(const RecordView& record, Emitter& out) {
   SettleBefore(claim_, decided == nullptr ? 0 : GotBy(claim_.result, *decided), out);
 }
 
-// Its grant was worth the whole and paid the whole, so what was paid before goes back, up to that; the rest is as the app says. Under
-// `keep` no shown total falls.
+// The grant is the whole worth and was paid in full, so earlier payments are reversed up to the grant; the rest
+// follows the app's setting. Under `keep` no shown total falls.
 void GrantsStage::SettleBefore(const credit::Claim& paid, credit::MicroCredit granted, Emitter& out) {
   const credit::MicroCredit sum = credit::PaidSum(paid.paid);
   const bool keeps = paid.settlement == credit::TrickleSettlement::kKeep;
@@ -426,8 +428,8 @@ void GrantsStage::TakePaidBefore(const Key& key, const std::vector<std::string>&
   }
 }
 
-// Of what a result is worth by its trickles it has been paid all before this one, or its grant where that is more: so the
-// amount is a difference of two sums, whatever order they come in.
+// By its trickles the result was worth all earlier payments, or its grant if that is more. So the amount is a
+// difference of two sums, in any order of the trickles.
 void GrantsStage::PayLateTrickle(const Key& key, std::string_view bytes, credit::MicroCredit granted,
                                  Emitter& out) {
   wire::Grant grant;
@@ -436,7 +438,7 @@ void GrantsStage::PayLateTrickle(const Key& key, std::string_view bytes, credit:
   grant.partial->paid_before = std::max(granted, grant.partial->paid_before);
   grant.head.credit_micro = worth - grant.partial->paid_before;
   std::string_view reason;
-  if (grant.head.credit_micro == 0) {  // it is told all the same
+  if (grant.head.credit_micro == 0) {  // still recorded in the ledger
     grant.head.kind = wire::GrantKind::kTrickle;
     grant.detail = {.line = grant.detail.line};
     grant.partial->outcome = credit::TrickleOutcome::kNothingDue;
@@ -451,8 +453,8 @@ void GrantsStage::PayLateTrickle(const Key& key, std::string_view bytes, credit:
            bytes_);
 }
 
-// A result counts once in a look's set, however often something comes of it, and its claim counts for more
-// than word that there will be none. False: nothing has changed.
+// A result counts once per look, however many records about it arrive, and a claim takes precedence over a
+// notice without claim. False: nothing has changed.
 bool GrantsStage::AddTo(OpenWorkunit& open, const credit::Claim& claim, const RecordView& record,
                         Emitter& out) {
   const HeldClaim held{.result = claim.result,
@@ -551,7 +553,7 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
 
   const std::uint32_t flags = AccountFlags(kind);
   if (!ok) {
-    // What cannot be expressed as credit is not granted; the claims are there to be seen.
+    // Amounts that cannot be expressed as credit are not granted; the claims are recorded.
     for (std::size_t i = 0; i < records_.size(); ++i) {
       wire::Refuse(records_[i], project, wire::RefusalReason::kNotFinite,
                    "the workunit's credit is out of range", out);
@@ -573,7 +575,7 @@ void GrantsStage::Settle(Key key, ProjectId project, WorkunitId workunit, std::u
     if (!wire::DecodeClaim(late.bytes, &claim)) open_.Damaged(key, kBadClaim);
     GrantLate(decided, claim, RecordOf(late, options_.partition), out);
   }
-  // Of other looks: the workunit is decided without them.
+  // Claims of other looks: the workunit is decided without them.
   for (std::size_t i = 0; i < open.claims.size(); ++i) {
     if (open.claims[i].pass == pass || !open.claims[i].counts) continue;
     credit::Claim claim;
@@ -634,7 +636,7 @@ void GrantsStage::EmitGrant(const credit::Claim& claim, std::string_view claim_b
                       .fpops_bound = unless_same(claim.fpops_bound, other.fpops_bound)});
   }
   const credit::PartialSettlement settled = credit::SettlePartials(claim.paid, micro, claim.settlement, time);
-  // To one user goes one record, where nothing is taken back: the grant itself.
+  // If nothing is reversed, a user gets a single record: the grant itself.
   const auto own = std::find_if(settled.parts.begin(), settled.parts.end(),
                                 [&](const credit::SettledPartial& p) { return p.user == claim.user; });
   const bool settles = own != settled.parts.end() && own->taken == 0;
@@ -675,8 +677,8 @@ void GrantsStage::SettleUnpaid(const credit::Claim& claim, Emitter& out) {
                       options_.partitions, out);
 }
 
-// A workunit that has waited longer than its app's window is settled with the claims that are there; late results of a
-// workunit that was never decided are refused.
+// A workunit that has waited longer than its app's window is settled with the claims that have arrived; late
+// results of a workunit that was never decided are refused.
 bool GrantsStage::Expire(ProjectId project, double now, Emitter& out) {
   const auto known = first_due_.find(project.value);
   if (known != first_due_.end() && known->second.time >= now) return true;
@@ -704,7 +706,7 @@ bool GrantsStage::Expire(ProjectId project, double now, Emitter& out) {
 // Returns the size of the claims.
 std::uint64_t GrantsStage::ExpireWorkunit(ProjectId project, const Key& key, Emitter& out) {
   std::uint64_t bytes = 0;
-  // A look without a valid result decides nothing: then the look before it is the last one.
+  // A look without a valid result decides nothing: the look before it is then the last one.
   for (const OpenWorkunit* open = open_.Find(key); open != nullptr && !open->claims.empty();
        open = open_.Find(key)) {
     bytes += open->bytes.size();

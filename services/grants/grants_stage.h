@@ -1,6 +1,8 @@
-// GRANTS, by workunit: awaits the claims of a workunit, settles it by its app's policy, and writes one grant per valid
-// result to the ledger. Decided workunits are remembered for their window: a late result gets what the others got.
-// Time: a mark that has come from every partition of claims lets workunits expire, and goes on into the ledger.
+// GRANTS, by workunit: collects the claims of a workunit, settles it by its app's policy, and writes one grant
+// per valid result to the ledger. Decided workunits are remembered for their window: a late result gets what
+// the others got.
+// Time: after a mark has arrived from every partition of claims, workunits expire, and the mark is written to
+// the ledger.
 //
 // In: control, claims of one partition. Out: grants, refused.
 #pragma once
@@ -21,12 +23,12 @@
 
 namespace cobblestone::grants {
 
-// A claim that waits for the others of its look at the workunit.
+// A claim that waits for the other claims of its look at the workunit.
 struct HeldClaim {
   ResultId result;
   HostId host;
   std::uint32_t pass = 0;  // the look at the workunit that it belongs to
-  bool counts = false;     // false: word that there will be no claim
+  bool counts = false;     // false: a notice that there will be no claim
   std::uint64_t end = 0;   // of its bytes
   std::uint64_t offset = 0;
   double append_time = 0;  // UNIX s
@@ -49,7 +51,7 @@ struct LateClaim {
   }
 };
 
-// A workunit whose claims are not all there. Claims as bytes: they go into the ledger as they came.
+// A workunit with missing claims. Claims are stored as bytes: they go into the ledger unchanged.
 struct OpenWorkunit {
   double since = 0;  // event time of the earliest claim
   std::vector<HeldClaim> claims;
@@ -58,7 +60,7 @@ struct OpenWorkunit {
   std::vector<std::string> late_trickles;  // wait for the decision about their result (wire/claim_codec.h)
   std::vector<std::string> paid_before;    // so do these (credit::kClaimPaidBefore)
 
-  // Lives until the next change.
+  // Valid until the next change.
   [[nodiscard]] std::string_view BytesOf(std::size_t claim) const {
     const std::size_t begin = claim == 0 ? 0 : claims[claim - 1].end;
     return std::string_view(bytes).substr(begin, claims[claim].end - begin);
@@ -89,9 +91,9 @@ struct OpenWorkunit {
   }
 };
 
-// What a workunit's results got.
+// The grants of a workunit's results.
 struct Decided {
-  std::uint8_t place = 0;  // in its block
+  std::uint8_t place = 0;  // place in its block
   std::int32_t day = 0;    // UNIX day: forgotten when it is before the app's horizon
   std::uint64_t app = 0;
   double credit = 0;  // Cobblestones before rounding
@@ -118,8 +120,9 @@ struct DecidedBlock {
   }
 };
 
-// `order: lockstep`: a claim that waits for the next mark, there to be taken by (line, result, host): which of two hosts that
-// claim one result comes first must not depend on the partitions that they come from. By number, in order of arrival.
+// `order: lockstep`: a claim that waits for the next mark, where claims are processed by (line, result, host):
+// the order of two hosts that claim one result must not depend on their partitions. By number, in order of
+// arrival.
 struct SortedClaim {
   std::uint64_t line = 0;
   std::uint64_t result = 0;
@@ -134,7 +137,7 @@ struct SortedClaim {
   }
 };
 
-// `order: lockstep`; one row. What partitions of CLAIMS have sent each other since the last barrier.
+// `order: lockstep`; one row. Records that partitions of CLAIMS have sent each other since the last barrier.
 struct MovedByClaims {
   std::uint64_t records = 0;
 
@@ -174,7 +177,7 @@ class GrantsStage final : public stream::Stage {
 
   GrantsStage(const GrantsOptions& options, stream::TableHost& tables);
 
-  // A claim waits until the catalogue and scales under which it was made are here.
+  // A claim waits until the catalogue and scales that it was made with are here.
   [[nodiscard]] bool Ready(std::size_t input) const override {
     return input != kClaims || marks_.caught_up();
   }
@@ -187,7 +190,7 @@ class GrantsStage final : public stream::Stage {
   stream::Table<OpenWorkunit>& open() { return open_; }
   stream::Table<DecidedBlock>& decided() { return decided_; }
   stream::Table<wire::ProjectView>& projects() { return projects_; }
-  // Each that has passed has a record in every partition of the ledger.
+  // Each mark that has passed has a record in every partition of the ledger.
   stream::Marks& marks() { return marks_; }
 
  private:
@@ -200,36 +203,37 @@ class GrantsStage final : public stream::Stage {
   void OnClaim(const stream::RecordView& record, stream::Emitter& out);
   bool AddTo(OpenWorkunit& open, const credit::Claim& claim, const stream::RecordView& record,
              stream::Emitter& out);
-  // Settles one look at the workunit with the claims of it that are there.
+  // Settles one look at the workunit with the claims of this look that have arrived.
   void Settle(stream::Key key, ProjectId project, WorkunitId workunit, std::uint32_t pass,
               stream::Emitter& out);
-  // What the others got, unless the result has its grant; notes it in `decided`. `record`: the claim as it came.
+  // Grants what the others got, unless the result already has its grant; records the grant in `decided`.
+  // `record`: the claim as it arrived.
   void GrantLate(Decided& decided, const credit::Claim& claim, const stream::RecordView& record,
                  stream::Emitter& out);
   void EmitGrant(const credit::Claim& claim, std::string_view claim_bytes, double credit, std::int64_t micro,
                  credit::Mode mode, std::uint64_t line, double time, std::uint32_t flags, double cap,
                  std::uint64_t canonical, stream::Emitter& out);
   void OnLateTrickle(const stream::RecordView& record, stream::Emitter& out);
-  // The decision about the result still waits for others. By whichever host's claim: one grant there is of a result, and what its
-  // trickles bring beyond it is asked of that one.
+  // True if the decision about the result still waits for other claims, whichever host's claim it is: a result
+  // has one grant, and what its trickles bring beyond that is settled with this grant.
   [[nodiscard]] bool Awaits(const stream::Key& key, const OpenWorkunit& open, ResultId result) const;
-  // What a result's trickles were paid whose claim knew nothing of it.
+  // Payments for a result's trickles that its claim does not include.
   void OnPaidBefore(const stream::RecordView& record, stream::Emitter& out);
   void SettleBefore(const credit::Claim& paid, credit::MicroCredit granted, stream::Emitter& out);
-  // The workunit is decided, or comes to nothing: null. `left`: of it some wait on.
+  // `decided` null: the workunit gives no grant. `left`: entries that still wait are kept there.
   void TakePaidBefore(const stream::Key& key, const std::vector<std::string>& all, const Decided* decided,
                       OpenWorkunit* left, stream::Emitter& out);
-  // Of a trickle behind its job's end: what it makes the result worth beyond its grant.
+  // Pays a trickle that arrived after its job's end: the part of the result's worth beyond its grant.
   void PayLateTrickle(const stream::Key& key, std::string_view bytes, credit::MicroCredit granted,
                       stream::Emitter& out);
-  // Of a claim that comes to no grant: what its trickles were paid becomes final.
+  // For a claim without a grant: the payments for its trickles become final.
   void SettleUnpaid(const credit::Claim& claim, stream::Emitter& out);
-  // False: the commit's budget is spent, and some of what is due is left.
+  // False: the commit's budget is spent, and some due workunits are left.
   bool Expire(ProjectId project, double now, stream::Emitter& out);
   std::uint64_t ExpireWorkunit(ProjectId project, const stream::Key& key, stream::Emitter& out);
   const Decided* FindDecided(ProjectId project, WorkunitId workunit);
   void RememberDecided(ProjectId project, WorkunitId workunit, const Decided& decided);
-  // Lets go of up to `blocks` blocks whose days are over.
+  // Deletes up to `blocks` blocks whose retention has ended.
   void Forget(std::size_t blocks);
 
   GrantsOptions options_;
@@ -241,7 +245,8 @@ class GrantsStage final : public stream::Stage {
   stream::Table<ChangedWindow> changed_windows_;  // by project
   stream::Calendar calendar_;                     // blocks, by the day after which they may go
   stream::Marks marks_;
-  std::uint64_t sorted_count_ = 0;           // derived: rows of `sorted_`, which all go together
+  std::uint64_t sorted_count_ =
+      0;  // derived: the number of rows of `sorted_`, which are all processed together
   std::vector<credit::Claim> claims_;        // reused
   std::vector<stream::RecordView> records_;  // of claims_; their bytes lie in open workunits
   credit::Claim claim_;                      // reused
@@ -250,7 +255,7 @@ class GrantsStage final : public stream::Stage {
     double time = 0;             // UNIX s: no open workunit expires before it
     double shortest_window = 0;  // s, of the project's apps
   };
-  // By project. Derived: absent means not known, look at all open workunits.
+  // By project. Derived: absent means not known, so all open workunits are examined.
   std::map<std::uint32_t, FirstDue> first_due_;
   stage::Expiry expiry_;
   stage::CommitBudget budget_;

@@ -1,6 +1,6 @@
-// What the stages keep for statistics files, each in tables of its own: rows that nothing reads but exports and people's
-// questions, and that only events about their subject write. Of two events about the same the one of the later (time, id)
-// counts, whatever the order in which they come.
+// Rows that the stages keep for statistics files, in separate tables: only exports and queries read them, and
+// only events about their subject write them. Of two events with the same field the one with the later (time,
+// id) counts, in any order of arrival.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@
 
 namespace cobblestone::wire {
 
-// Of a user, host or team. One that no event has told anything of that files show has no row.
+// Of a user, host or team. There is no row if no event has set a field that files show.
 template <class Profile>
 struct ProfileRow {
-  Word word;  // the newest member event that told something of the profile, or deleted the account
-  std::optional<Profile> profile;  // none: never told, or the account was deleted since
-  Word opening;                    // the event that told the figures
+  Word word;                       // the newest member event that set a profile field or deleted the account
+  std::optional<Profile> profile;  // none: never set, or the account was deleted since
+  Word opening;                    // the event that set the figures
   std::optional<OpeningFigures> figures;
   FieldWords earlier;  // with `word`
-  bool plain = false;  // all of it comes of fields of members: no event has had a profile
+  bool plain = false;  // all values come from members' own fields: no event has had a profile
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
@@ -34,13 +34,13 @@ struct ProfileRow {
   }
 };
 
-// Of an account, known or not: each part with the event that told it.
+// Of an account, known or not: each part with the event that set it.
 struct FactsRow {
   Word badges_word;
   std::vector<BadgeHeld> badges;
   Word credit_word;
   std::vector<AppCredit> credit;
-  Word consent_word;                     // said: the user has rows of consent
+  Word consent_word;                     // set: the user has rows of consent
   std::optional<std::uint32_t> consent;  // copies
   Word tombstone_word;
   std::optional<Tombstone> tombstone;
@@ -63,29 +63,29 @@ struct ProjectProfileRow {
   }
 };
 
-// Whether an event has a profile at all, as if that were a field: it says who may see the account's hosts.
+// Whether an event has a profile at all, treated as a field: the profile says who may see the account's hosts.
 inline constexpr FieldMask kHasProfile = FieldBit(0);
 
-// What files show of a member by its event: its profile, and where that does not tell a field, the member's own field. None is
-// told: files show nothing of it.
+// What statistics files show of a member, from its event: the fields of its profile, and for a field that the
+// profile lacks, the member's own field. A field that neither has is not shown.
 UserProfile ShownOf(const UserMember& member);
 HostProfile ShownOf(const HostMember& member);
 TeamProfile ShownOf(const TeamMember& member);
 
-// Sets those fields of `to` that are in the mask.
+// Sets the fields of `to` that are in the mask.
 template <class Profile>
 void SetFields(FieldMask fields, const Profile& from, Profile* to) {
   Profile::Fields(*to, [&](auto&... into) {
     Profile::Fields(from, [&](const auto&... value) {
-      int number = 0;  // Fields() has them in the order of their numbers
+      int number = 0;  // Fields() visits them in the order of their numbers
       ((void)((fields & FieldBit(++number)) != 0 ? (void)(into = value) : void()), ...);
     });
   });
 }
 
-// A member event was taken in, though it may not be the one in force: each field is that of the newest event that tells it.
-// `gone_since`: a member event in force that is newer, and says that the row is gone. A deletion takes the profile away; the
-// figures stay, which are credit and nobody's data.
+// Applies an accepted member event, which need not be the one in force: each field has the value of the newest
+// event that sets it. `gone_since`: a newer member event in force that says that the row is deleted. A deletion
+// removes the profile; the figures stay, because they are credit and not personal data.
 template <class Profile>
 void TakeProfile(const Word& word, bool deleted, const Profile& shown, bool gone_since,
                  const stream::Key& key, stream::Table<ProfileRow<Profile>>& table) {
@@ -107,7 +107,7 @@ void TakeProfile(const Word& word, bool deleted, const Profile& shown, bool gone
   SetFields(news, deleted ? Profile{} : shown, &*row.profile);
 }
 
-// The account's one opening was taken.
+// The account's single opening was accepted.
 template <class Profile>
 void TakeFigures(const Word& word, const OpeningTotal& opening, const stream::Key& key,
                  stream::Table<ProfileRow<Profile>>& table) {
@@ -122,19 +122,19 @@ inline constexpr double kTombstoneTime = 60 * 86400.0;
 constexpr bool IsListedAsDeleted(const Tombstone& tombstone, double now) {
   return now - tombstone.time <= kTombstoneTime;
 }
-// The first day on which it is listed no more.
+// The first day on which it is no longer listed.
 std::int32_t DayAfter(const Tombstone& tombstone);
 
-// Before TakeProfile(): a member event in force says that the account is gone, or there. Of one that is gone badges and consent
-// go; what sites need to delete it (`public_id`, where one was told) is a tombstone, unless the project has told one. True: there
-// is a new one.
+// Called before TakeProfile(): a member event in force says that the account is deleted or exists. Of a deleted
+// account, badges and consent are removed; the data that sites need to delete it (`public_id`, if known) is
+// kept as a tombstone, unless the project has sent a tombstone. True: there is a new tombstone.
 bool TakeDeletion(const Word& word, bool deleted, std::string public_id, const stream::Key& key,
                   stream::Table<FactsRow>& table);
-// The day on which its tombstone goes; nothing: it has gone, or there was none.
+// The day on which its tombstone is dropped; nothing: it was dropped before, or there was none.
 std::optional<std::int32_t> DropTombstone(std::int32_t today, const stream::Key& key,
                                           stream::Table<FactsRow>& table);
 
-// False: one of its parts was told by an event with this id, and other contents; nothing is taken then.
+// False: an event with this id and other contents has already set one of its parts; nothing is applied then.
 bool TakeFacts(const Word& word, AccountFacts facts, const stream::Key& key, stream::Table<FactsRow>& table);
 
 }  // namespace cobblestone::wire

@@ -17,8 +17,9 @@ namespace cobblestone::wire {
 struct Horizon {
   double results = 0;    // UNIX s: what was sent before it is too late
   double workunits = 0;  // UNIX s: what was decided before it is forgotten
-  // s. A completion is taken in within the window after its result was sent, and may wait as long for its validation: so
-  // long CLAIMS may say something of a result once more, under another host; and a window may have been longer then.
+  // s. A completion is accepted within the window after its result was sent, and may wait as long again for its
+  // validation. During that time CLAIMS may send another record of the result, under another host; and the
+  // window may have been longer then.
   double longest_window = 0;
 
   template <class Self, class F>

@@ -14,9 +14,10 @@ namespace cobblestone::wire {
 void Refuse(const stream::RecordView& record, ProjectId project, RefusalReason reason, std::string detail,
             stream::Emitter& out);
 
-// Null, or why an event is refused that is later than the time at which it was appended by more than clocks differ
-// (`limit`, s). Of every kind: a word from the future would stand above all that is said after it, and a tick would
-// end every window. Where that time is not known (replay) nothing is from the future.
+// The reason to refuse an event whose time is later than its append time by more than clocks may differ
+// (`limit`, s); null if the event is not refused. Holds for every kind of event: a member event from the future
+// would take precedence over all later ones, and a tick from the future would end every window. Without an
+// append time (replay) no event is from the future.
 std::optional<Refusal> FromTheFuture(const stream::RecordView& record, double event_time, double limit);
 
 }  // namespace cobblestone::wire

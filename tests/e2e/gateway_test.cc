@@ -604,7 +604,7 @@ TEST_F(GatewayTest, TheExampleOfASchedulerIsToldWhatTheGatewaySays) {
           served.Get(project + "/scheduler-reply?format=xml&host=" + host, kReadToken).body.substr(0, 30)));
   EXPECT_THAT(asked, HasSubstr("<host_total_credit>"));
   // And goes on by itself where nobody answers.
-  EXPECT_EQ(ask("http://127.0.0.1:1"), "no advice: the scheduler goes by its own estimate\n");
+  EXPECT_EQ(ask("http://127.0.0.1:1"), "no advice: the scheduler uses its own estimate\n");
 }
 
 TEST_F(GatewayTest, TooMuchIsTooMuch) {

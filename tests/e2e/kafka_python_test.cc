@@ -112,12 +112,12 @@ TEST(KafkaPython, AProjectInPythonGetsItsCreditExactly) {
       << "\n";
   const Said tick = Shell(produce + world.path("tick.jsonl"));
   ASSERT_EQ(tick.code, 0) << tick.out;
-  // What is no event of a result is told, and not lost on the way.
+  // A line that is not an event of a result is reported, and not dropped silently.
   std::ofstream(world.path("user.jsonl")) << R"({"id":"1","project":1,"time":1,"user":{"user":"5"}})"
                                           << "\n";
   const Said user = Shell(produce + world.path("user.jsonl"));
   EXPECT_EQ(user.code, 1);
-  EXPECT_NE(user.out.find("line 1 is no event of a result"), std::string::npos) << user.out;
+  EXPECT_NE(user.out.find("line 1 is not an event of a result"), std::string::npos) << user.out;
 
   // Nothing new; but it waits until all that lies before has been processed, whoever sent it.
   taken = RunProgram(world.path(""), ingest);

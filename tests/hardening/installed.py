@@ -10,7 +10,8 @@ import tempfile
 
 BUILD, VERSION = sys.argv[1:]
 FILES = {
-    "bin/cobblestone", "share/cobblestone/default.yaml", "share/doc/cobblestone/examples/kafka.yaml",
+    "bin/cobblestone", "share/cobblestone/default.yaml", "share/cobblestone/container.yaml",
+    "share/doc/cobblestone/examples/kafka.yaml",
     "share/doc/cobblestone/examples/db_dump.xml", "lib/systemd/system/cobblestone.service",
     "lib/systemd/system/cobblestone-audit.timer", "share/cobblestone/monitoring/alerts.yml",
     "share/cobblestone/monitoring/dashboard.json", "share/man/man1/cobblestone.1",
@@ -33,6 +34,8 @@ with tempfile.TemporaryDirectory() as folder:
     there = {os.path.relpath(os.path.join(path, name), folder) for path, _, files in os.walk(folder) for name in files}
     check(FILES <= there, f"missing: {sorted(FILES - there)}")
     program = os.path.join(folder, "bin/cobblestone")
+    with open(os.path.join(folder, "lib/systemd/system/cobblestone.service")) as file:
+        check(f"\nExecStart={program} run " in file.read(), "the unit names the program elsewhere")
 
     lines = said(program, "--version").splitlines()
     check(lines[0] == f"cobblestone {VERSION}", f"version: {lines}")

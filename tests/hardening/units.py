@@ -151,7 +151,7 @@ with tempfile.TemporaryDirectory(prefix="units-") as folder:
     for path in glob.glob(os.path.join(UNITS, "cobblestone*")):
         with open(path) as file, open(os.path.join(folder, os.path.basename(path)), "w") as copy:
             copy.write(file.read().replace("/usr/local/bin/cobblestone", PROGRAM))
-    answer = analyze("verify", *sorted(glob.glob(os.path.join(folder, "cobblestone*"))))
+    answer = analyze("--man=no", "verify", *sorted(glob.glob(os.path.join(folder, "cobblestone*"))))
     said = "\n".join(line for line in answer.stderr.splitlines() if "cobblestone" in line)
     check(not said, f"systemd-analyze verify:\n{said}")
 
@@ -174,6 +174,7 @@ with tempfile.TemporaryDirectory(prefix="units-") as folder:
             with urllib.request.urlopen(address, timeout=PATIENCE) as answer:
                 check(answer.status == 200, f"{address}: {answer.status}")
         run("cobblestone-audit.service", "audit", *data, folder=folder)
+        run("cobblestone-backup.service", "backup", *data, "--to", "backups", folder=folder)
         run("cobblestone-export.service", "export", *data, "--spec", spec, "--out", "stats", "--delete-old", folder=folder)
         stop(process)
     # Without the service, too. Where no broker answers the client on Kafka says so.

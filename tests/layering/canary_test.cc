@@ -198,6 +198,20 @@ const Breach kBreaches[] = {
     {"cited-document", "services/grants/grants.h:1", "services/grants/grants.h", "// As notes.md says."},
     {"cited-document", "services/grants/grants.h:1", "services/grants/grants.h",
      "// docs/rules.md, sections 1 to 3."},
+    {"banned-phrase", "services/grants/grants.h:1", "services/grants/grants.h",
+     "// Each job is priced anew."},
+    {"banned-phrase", "services/grants/grants.h:1", "services/grants/grants.h",
+     "int a; // goes to that\n// one"},
+    {"banned-phrase", "services/claims/claims.cc:2", "services/claims/claims.cc",
+     "f(\"a\",\n\"Taken \"\n\"in: 1\");"},
+    {"banned-phrase", "schemas/events.proto:1", "schemas/events.proto", "// The job. The host is told."},
+    {"banned-phrase", "docs/rules.md:2", "docs/rules.md", "# Rules\nThe host, or that one."},
+    {"banned-phrase", "tests/unit/README.md:1", "tests/unit/README.md", "Rebuilt anew."},
+    {"banned-phrase", "config/default.yaml:2", "config/default.yaml", "a: 1\nb: 2  # nobody knows\n"},
+    {"banned-phrase", "deploy/run:1", "deploy/run", "# waits in\n# vain"},
+    {"banned-phrase", "services/gateway/openapi.json:1", "services/gateway/openapi.json",
+     "{\"a\": \"taken in\"}"},
+    {"banned-phrase", "services/gateway/web/src/a.ts:1", "services/gateway/web/src/a.ts", "f(`made anew`);"},
 };
 
 TEST_F(CanaryTest, EachRuleFindsWhatBreaksIt) {
@@ -212,6 +226,16 @@ TEST_F(CanaryTest, EachRuleFindsWhatBreaksIt) {
                        << " became\n"
                        << breach.text << "\nwhat was found: " << testing::PrintToString(findings);
   }
+}
+
+// Names in code, code spans, longer words, tests, and phrases that are plain English in another sense.
+TEST_F(CanaryTest, TheBannedPhrasesLeaveCodeAlone) {
+  Files files = SoundTree();
+  files["services/grants/grants.h"] +=
+      "\n// `anew` starts over, so that one copy is enough. Janew.\nint anew = Get(\"anew\"); f(\"that\", \"one\");";
+  files["docs/rules.md"] += "`taken in`\n```\nanew\n```\n";
+  files["tests/unit/average_test.cc"] += "  // anew";
+  EXPECT_THAT(CheckFiles(files), testing::IsEmpty());
 }
 
 TEST_F(CanaryTest, ADeletedReadmeIsFound) {

@@ -10,6 +10,8 @@
 #include <set>
 #include <string_view>
 
+#include "tests/layering/phrases.h"
+
 namespace cobblestone::layering {
 namespace {
 
@@ -88,6 +90,7 @@ const std::vector<Layer>& Layers() {
       {"services/export/state", {"common", "services"}},
       {"services/cli", {"common", "services"}},
       {"services/access", {"common", "services"}},
+      {"services/backup", {"common", "services"}},
       {"services/cobblestone", {"common", "services"}},
       // What others copy: nothing of ours is in it.
       {"examples", {}},
@@ -132,10 +135,10 @@ const std::vector<Confined>& ConfinedLibraries() {
 // Backends of a seam: whoever names one decides how the program is deployed.
 const Names kBackends = {"common/store/rocksdb", "common/stream/embedded", "common/stream/kafka"};
 // Projects' own programs speak to Kafka; a simulation is a Kafka of its own.
-const Names kMayNameBackends = {"services/cobblestone", "services/access",   "services/audit",
-                                "services/corrections", "services/embedded", "services/export",
-                                "services/kafka",       "services/ledger",   "tests",
-                                "common/client",        "common/sim"};
+const Names kMayNameBackends = {
+    "services/cobblestone", "services/access", "services/audit", "services/backup", "services/corrections",
+    "services/embedded",    "services/export", "services/kafka", "services/ledger", "tests",
+    "common/client",        "common/sim"};
 
 // Where results must have the same bits on every machine and in every re-execution.
 const Names kStateCode = {"common/credit",     "services/claims", "services/grants",
@@ -556,25 +559,6 @@ std::set<std::string> AnchorsOf(const std::string& text) {
   return anchors;
 }
 
-// Text without fenced blocks and code spans, with the same lines: what stands there is no link.
-std::string WithoutCode(const std::string& text) {
-  static const std::regex kSpan("`[^`\n]*`");
-  std::string kept;
-  bool fenced = false;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
-    std::string line = text.substr(at, end - at);
-    at = end;
-    const size_t first = line.find_first_not_of(' ');
-    if (first != std::string::npos && line.compare(first, 3, "```") == 0) {
-      fenced = !fenced;
-      line = "\n";
-    }
-    kept += fenced ? "\n" : std::regex_replace(line, kSpan, "``");
-  }
-  return kept;
-}
-
 std::vector<Finding> LinkedDocuments(const Tree& tree) {
   std::vector<Finding> findings;
   static const std::regex kLink(R"(\]\(\s*([^)\s]+)\s*\)|(?:^|\n)\[[^\]\n]+\]:[ ]+(\S+))");
@@ -666,6 +650,8 @@ const std::vector<Rule>& AllRules() {
       {"file-name", "Source files are named snake_case.", FileName},
       {"folder-without-readme", "Every folder with sources has a README.md.", FolderWithoutReadme},
       {"cited-document", "Every document, section and file that is cited exists.", CitedDocuments},
+      {"banned-phrase", "Comments, messages and documents of the product have none of the banned phrases.",
+       BannedPhrases},
   };
   return kRules;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <regex>
 #include <utility>
 
 namespace cobblestone::layering {
@@ -130,6 +131,47 @@ std::string CodeOnly(std::string_view text) {
     i = end;
   }
   return code;
+}
+
+std::string ProseOnly(std::string_view text) {
+  const std::string code = CodeOnly(text);
+  std::string prose(text);
+  for (size_t i = 0; i < text.size();) {
+    const auto blank = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
+    size_t end = i + 1;
+    if (code[i] == '"') {
+      end = EndOr(code, code.find('"', i + 1));
+      const std::string_view literal = text.substr(i + 1, end - i - 1);
+      if (std::none_of(literal.begin(), literal.end(), blank))
+        prose.replace(i + 1, literal.size(), literal.size(), ';');
+      prose[i] = ' ';
+      if (end < prose.size()) prose[end++] = ' ';
+    } else if (!blank(code[i])) {
+      prose[i] = ';';
+    } else if (text[i] == '/' || text[i] == '*') {
+      prose[i] = ' ';
+    }
+    i = end;
+  }
+  return prose;
+}
+
+std::string WithoutCode(const std::string& text) {
+  static const std::regex kSpan("`[^`\n]*`");
+  std::string kept;
+  bool fenced = false;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    std::string line = text.substr(at, end - at);
+    at = end;
+    const size_t first = line.find_first_not_of(' ');
+    if (first != std::string::npos && line.compare(first, 3, "```") == 0) {
+      fenced = !fenced;
+      line = "\n";
+    }
+    kept += fenced ? "\n" : std::regex_replace(line, kSpan, "``");
+  }
+  return kept;
 }
 
 std::vector<Include> IncludesOf(std::string_view text) {

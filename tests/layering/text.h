@@ -11,6 +11,13 @@ namespace cobblestone::layering {
 // it is code, at the line where the file has it. Include directives keep their path.
 std::string CodeOnly(std::string_view text);
 
+// The comments and string literals of C++: code becomes ';', comment marks and quotes become blanks, and line breaks stay. A
+// literal without a blank is a name and becomes ';' too. So a sentence in adjacent comment lines or literals is one text.
+std::string ProseOnly(std::string_view text);
+
+// A document without fenced blocks and code spans, with the same lines: what stands there is neither link nor prose.
+std::string WithoutCode(const std::string& text);
+
 struct Include {
   int line;          // from 1
   std::string path;  // as written, without quotes or brackets

@@ -27,6 +27,14 @@ TEST(CodeOnlyTest, SurvivesTextThatNeverEnds) {
   EXPECT_EQ(CodeOnly("'\\").size(), 2u);
 }
 
+TEST(ProseOnlyTest, KeepsCommentsAndSentencesOfLiterals) {
+  EXPECT_EQ(ProseOnly("a; // b\n  // c\nd"), ";;    b\n     c\n;");
+  EXPECT_EQ(ProseOnly("f(\"a b \"\n\"c d\")"), ";; a b  \n c d ;");
+  EXPECT_EQ(ProseOnly("f(\"name\", \"a b\")"), ";; ;;;; ;  a b ;");
+  EXPECT_EQ(ProseOnly("a /* b\n * c */ d"), ";    b\n   c    ;");
+  EXPECT_EQ(ProseOnly("\"a").size(), 2u);
+}
+
 TEST(IncludesOfTest, FindsQuotedAndAngledWithTheirLines) {
   const auto includes =
       IncludesOf("#pragma once\n#include <map>\n  #  include \"a/b.h\"  // why\n// #include <no>\n");

@@ -12,6 +12,12 @@ namespace {
 const std::set<std::string> kSourceExtensions = {".h",   ".cc",  ".proto", ".c",   ".cpp",
                                                  ".cxx", ".hpp", ".hh",    ".inc", ".hxx"};
 
+// Configuration, deployment, examples, the description of the API and the sources of the web page.
+bool IsText(std::string_view path) {
+  return IsWithin(path, "config") || IsWithin(path, "deploy") || IsWithin(path, "examples") ||
+         path == "services/gateway/openapi.json" || IsWithin(path, "services/gateway/web/src");
+}
+
 std::string ReadAll(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw std::runtime_error("cannot be read: " + path.string());
@@ -59,6 +65,8 @@ Tree ReadTree(const std::filesystem::path& root) {
     } else if (extension == ".sh" || extension == ".py") {
       tree.scripts.push_back(relative);
     }
+    if (IsText(relative) && extension != ".md" && !kSourceExtensions.contains(extension))
+      tree.texts[relative] = ReadAll(path);
   }
   return tree;
 }

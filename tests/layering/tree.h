@@ -24,6 +24,7 @@ struct Tree {
   std::map<std::string, std::string> readmes;           // by folder
   std::vector<std::string> scripts;                     // .sh and .py
   std::map<std::string, std::string> documents;         // .md, README.md too
+  std::map<std::string, std::string> texts;             // other files that people read: see IsText in tree.cc
   std::set<std::string> paths;                          // every file and folder
 };
 

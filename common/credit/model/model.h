@@ -320,8 +320,8 @@ enum GrantFlag : std::uint32_t {
   kGrantBoincAverage = 1u << 2,  // the recent average follows BOINC exactly (golden README, item 23)
   kGrantTeamAtGrant = 1u << 1,   // credit goes to the user's present team, not to the team at the report
   kGrantSettles =
-      1u << 3,  // partial grants become final, or credit is taken back; settles_micro and recent_off count
-  kGrantOwed = 1u << 4,  // future credit makes up for the amount taken back (TrickleSettlement::kCap)
+      1u << 3,  // partial grants become final, or credit is reversed; settles_micro and recent_off count
+  kGrantOwed = 1u << 4,  // future credit makes up for the reversed amount (TrickleSettlement::kCap)
   // An operator's reversal or re-pricing: the credit is no work for the recent averages; they change by
   // `recent_off` only.
   kGrantCorrects = 1u << 5,

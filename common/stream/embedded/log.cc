@@ -82,6 +82,8 @@ class LogImpl final : public Log {
   void SetListener(std::function<void()> wake) override;
   [[nodiscard]] LogCounters counters() const override;
   [[nodiscard]] std::uint64_t disk_bytes() const override { return database_->disk_bytes(); }
+  Status Checkpoint(const std::string& path) override { return database_->Checkpoint(path); }
+  [[nodiscard]] std::uint64_t last_commit() const override { return database_->last_commit(); }
   Status Verify(const std::function<void(std::uint64_t, std::uint64_t)>& progress) override;
 
  private:

@@ -144,6 +144,14 @@ class Log {
   [[nodiscard]] virtual LogCounters counters() const = 0;
   [[nodiscard]] virtual std::uint64_t disk_bytes() const = 0;
 
+  // Copies the log as of one commit to `path`, which must not exist (its parent must), with hard links where the
+  // file system supports them. The copy has everything that was durable at the call, and opens as a log.
+  // Appends continue. kFull, kFatal: the copy could not be written; what is at `path` is of no use.
+  virtual Status Checkpoint(const std::string& path) = 0;
+
+  // Number of the last durable commit, counted over the life of the log.
+  [[nodiscard]] virtual std::uint64_t last_commit() const = 0;
+
   // Reads every stored batch, checks hashes and that offsets have no gaps, then checks every other file that
   // an open depends on; for `audit` and operators. Appends may continue. kCorrupted: damage, and where.
   virtual Status Verify(const std::function<void(std::uint64_t done, std::uint64_t all)>& progress) = 0;

@@ -15,6 +15,7 @@
 #include <rocksdb/metadata.h>
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
+#include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/wal_filter.h>
 
 #include "common/base/check.h"
@@ -551,7 +552,7 @@ Result<StoredExtent> LogDatabase::Extent(TopicPartition where) const {
 
 Status LogDatabase::ReadFrom(TopicPartition where, std::uint64_t offset,
                              const std::function<bool(std::uint64_t, std::string_view)>& visit) const {
-  // Bounds: a step beyond the partition would read a blob of the next partition in vain.
+  // Bounds: without them, a step beyond the partition would read a blob of the next partition for nothing.
   const std::string lower = BatchKey(where, 0);
   const std::string upper = BatchKey(where, UINT64_MAX);
   const rocksdb::Slice lower_bound(lower);
@@ -644,6 +645,7 @@ Status LogDatabase::VerifyFiles() const {
     return FromRocksdb(status, doing("verifying"));
   }
   // Reads everything that an open reads, through a second instance. No file may be deleted meanwhile.
+  const std::scoped_lock files(files_mutex_);
   const std::uint64_t commit = commit_;
   const bool owner = !options_.read_only;
   if (owner) {
@@ -668,6 +670,27 @@ Status LogDatabase::VerifyFiles() const {
   if (!status.ok()) return status;
   const Result<AcknowledgedMark> mark = AcknowledgedFile::Read(options_.path + "/acknowledged");
   return mark.ok() ? Status::Ok() : Status::Corrupted(mark.status().message());
+}
+
+Status LogDatabase::Checkpoint(const std::string& path) const {
+  std::error_code error;
+  if (!fs::create_directory(path, error)) {
+    const std::string why = error ? error.message() : "it exists already";
+    return error ? Status::Unwritten(error.value(), "cannot make " + path + ": " + why)
+                 : Status::InvalidArgument("cannot make " + path + ": " + why);
+  }
+  // Read before: the copy has at least what was acknowledged by now.
+  const Result<AcknowledgedMark> mark = AcknowledgedFile::Read(options_.path + "/acknowledged");
+  if (!mark.ok()) return mark.status();
+  const std::scoped_lock files(files_mutex_);
+  rocksdb::Checkpoint* made = nullptr;
+  rocksdb::Status status = rocksdb::Checkpoint::Create(db_.get(), &made);
+  const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
+  // Without a flush: the write-ahead log is copied, which is at most a write buffer.
+  constexpr std::uint64_t kNeverFlush = UINT64_MAX;
+  if (status.ok()) status = checkpoint->CreateCheckpoint(path + "/db", kNeverFlush);
+  if (!status.ok()) return FromRocksdb(status, doing("copying"));
+  return AcknowledgedFile::Start(path + "/acknowledged", *mark).status();
 }
 
 std::uint64_t LogDatabase::disk_bytes() const {

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -98,6 +99,9 @@ class LogDatabase {
   // write-ahead log.
   Status VerifyFiles() const;
 
+  // See Log::Checkpoint().
+  Status Checkpoint(const std::string& path) const;
+
   [[nodiscard]] std::uint64_t disk_bytes() const;
   // Bytes of trimmed topics in files, including those not yet reclaimed.
   [[nodiscard]] std::uint64_t trimmed_file_bytes() const;
@@ -130,6 +134,8 @@ class LogDatabase {
   std::vector<rocksdb::ColumnFamilyHandle*> families_;  // default, trimmed, forever
   std::uint64_t owner_epoch_ = 0;
   std::atomic<std::uint64_t> commit_ = 0;  // written by the committer; VerifyFiles() reads it
+  // Held while no file may go away. RocksDB before 9 lets files go when the first of several holders is done.
+  mutable std::mutex files_mutex_;
 };
 
 }  // namespace cobblestone::stream::embedded

@@ -408,8 +408,9 @@ Status Runner::ConsumeStage(Owned& owned, std::size_t stage) {
     }
     return Status::Ok();
   }
-  // Which inputs have something; what arrives meanwhile is taken in the next round. Those that had nothing are asked again
-  // until nothing is new: a unit is there for all of its partitions at once, and is not to be taken in parts.
+  // Finds the inputs that have a record. Records that arrive meanwhile are consumed in the next round. Inputs without a record
+  // are checked again until no new one is found: a unit appears in all of its partitions at once and must not be consumed in
+  // parts.
   std::vector<std::size_t> live;
   const auto look = [&]() -> Status {
     for (std::size_t before = ids.size(); live.size() != before && live.size() != ids.size();) {
@@ -871,6 +872,8 @@ Status Runner::Checkpoint(Owned& owned, const SlotMeta& meta) {
 // Inputs and journals go once they lie behind the older kept checkpoint of their slot and are old, or the log is large.
 // Only the state thread calls this.
 void Runner::TrimLog() {
+  const std::unique_lock untrimmed(trim_mutex_, std::try_to_lock);
+  if (!untrimmed) return;  // the log is being copied: the next round trims
   const bool large = log_.disk_bytes() > options_.inputs_bytes;
   const double keep_after = options_.clock() - options_.inputs_age;
   auto trim = [&](TopicPartition where, std::uint64_t behind) {
@@ -908,6 +911,19 @@ void Runner::Query(std::uint32_t slot, const std::function<void(Slot&)>& read) {
     --owned.readers;
   }
   log_.WaitDurable(ticket);
+}
+
+// States first: each is of a durable commit, which the log's copy therefore has. Trimmed in between, the log might
+// begin behind a state.
+Status Runner::CopyAll(const std::string& directory) {
+  const std::scoped_lock untrimmed(trim_mutex_);
+  std::error_code error;
+  fs::create_directory(directory + "/state", error);
+  if (error)
+    return Status::Unwritten(error.value(), "cannot make " + directory + "/state: " + error.message());
+  for (std::uint32_t k = 0; k < slots_.size(); ++k)
+    if (Status s = CopyStored(k, directory + "/state/slot-" + std::to_string(k)); !s.ok()) return s;
+  return log_.Checkpoint(directory + "/log");
 }
 
 SlotStatus Runner::StatusOf(const Owned& owned) const {

@@ -139,6 +139,12 @@ class Runner {
     return slots_[slot]->store->Checkpoint(path);
   }
 
+  // Copies states and log to `directory`, which must exist and be empty, as `state/slot-K` and `log`, with hard
+  // links where the file system supports them: a data directory as of one commit of the log, whose states lie at
+  // or behind that commit. Nothing waits for it but the trimming of the log. Statuses as Log::Checkpoint() and
+  // Store::Checkpoint(). Any thread.
+  Status CopyAll(const std::string& directory);
+
   [[nodiscard]] std::vector<SlotStatus> status() const;
   // As status(), without waiting for any slot, for health checks and metrics: a slot that is being read for
   // long (an audit) is shown as of its last visit. The lag is current.
@@ -272,6 +278,7 @@ class Runner {
   std::vector<StateJob> jobs_;
   std::size_t jobs_running_ = 0;
   bool state_stopping_ = false;
+  std::mutex trim_mutex_;  // held while the log is trimmed or copied
 };
 
 }  // namespace cobblestone::stream::embedded

@@ -54,8 +54,7 @@ Result<settings::RunSettings> SettingsOf(const DataPlace& place) {
   return settings.ok() && !data.empty() ? InDirectory(*settings, data) : settings;
 }
 
-Status RememberPlace(const settings::RunSettings& settings) {
-  const std::string path = settings.data_directory + kRemembered;
+std::string PlaceText(const settings::RunSettings& settings, bool with_socket) {
   std::error_code error;
   const std::string socket = std::filesystem::absolute(settings.listen.socket, error).string();
   std::string text = "# Written by the program, for commands that use --data without --config.\n";
@@ -63,13 +62,20 @@ Status RememberPlace(const settings::RunSettings& settings) {
   if (settings.order == settings::Order::kLockstep) text += "order: lockstep\n";
   // A socket in the data directory is not written: a copy of the directory has its own. A path that is too
   // long is reached by the relative path, from the directory where it was given.
-  if (settings.listen.socket != SocketIn(settings.data_directory) && !error &&
+  if (with_socket && settings.listen.socket != SocketIn(settings.data_directory) && !error &&
       socket.size() <= kLongestSocketPath)
     text += "listen:\n  socket: " + nlohmann::json(socket).dump() + "\n";
   if (!settings.projects.empty()) text += "projects:\n";
   for (const settings::ProjectEntry& project : settings.projects)
     text += "  - {id: " + std::to_string(project.id.value) +
             ", name: " + nlohmann::json(project.name).dump() + "}\n";
+  return text;
+}
+
+Status RememberPlace(const settings::RunSettings& settings) {
+  const std::string path = settings.data_directory + kRemembered;
+  std::error_code error;
+  const std::string text = PlaceText(settings, true);
   // By rename, because other processes may be reading the file.
   const std::string new_path = path + ".new";
   std::ofstream file(new_path, std::ios::binary | std::ios::trunc);

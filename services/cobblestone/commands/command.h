@@ -27,6 +27,8 @@ void AddHostVersion(Program& program);
 void AddScales(Program& program);
 void AddRefused(Program& program);
 void AddTasks(Program& program);
+void AddBackup(Program& program);
+void AddRestore(Program& program);
 void AddMigrate(Program& program);
 void AddVerify(Program& program);
 void AddRebuild(Program& program);
@@ -49,6 +51,8 @@ Result<settings::RunSettings> SettingsOf(const DataPlace& place);
 // Stores in the data directory what another verb needs to find it with --data alone: the number of partitions, the
 // path of the socket, and the names of the projects.
 Status RememberPlace(const settings::RunSettings& settings);
+// The text that RememberPlace stores. Without the socket for a copy, whose questions must not reach the original.
+std::string PlaceText(const settings::RunSettings& settings, bool with_socket);
 
 // Options of every question.
 struct QueryOptions {

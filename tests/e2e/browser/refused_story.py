@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Refused: the refusals that the gateway has, newest first, by reason, each in full. Resubmitting asks first, and without the role
-it says what is needed. With --operate TOKEN a refusal is given to the pipeline once more."""
+it says what is needed. With --operate TOKEN a refusal is resubmitted to the pipeline."""
 
 import page as p
 
@@ -37,7 +37,7 @@ def story():
 
         # Asks first; nothing is sent before.
         page.click("main button:not(.quiet)")
-        p.check("once more?" in page.text("dialog h2"), "the question")
+        p.check("Resubmit it" in page.text("dialog h2"), "the question")
         page.click("dialog button.quiet")
         p.wait_for(lambda: not page.all("dialog"), "that the question is gone")
         p.check_equal(page.text("main [role=status]"), "", "what was done")
@@ -53,7 +53,7 @@ def story():
             page.click("main [role=status] button")
             page.one("dialog input").send_keys(options.operate)
             page.click("dialog button.strong")
-            p.wait_for(lambda: "once more" in page.text("main [role=status]"), "that it was given once more", lambda: page.text("main [role=status]"))
+            p.wait_for(lambda: "resubmitted" in page.text("main [role=status]"), "that it was resubmitted", lambda: page.text("main [role=status]"))
             # What was wrong with it still is.
             p.wait_for(lambda: gateway.data("refused?limit=1")["all"] > before, "that it is refused again")
 

@@ -77,7 +77,7 @@ def story():
         told = gateway.data(f"projects/{project}/results/{options.kept}")
         page.open(f"#/p/{project}/result/{options.kept}")
         check_messages(page, told)
-        p.check("all of its credit" in page.text("main"), "that no grant follows")
+        p.check("Its credit consists of the payments while it ran" in page.text("main"), "that no grant follows")
         p.check(" Cobblestones so far" not in page.text("main"), "nor anything else")
         reason = told["reversals"][0]["reason"]
         p.check(reason in page.text("main"), f"why there is no grant: {reason}")

@@ -16,10 +16,10 @@ test("whatever moves an account is called by what it is, and a plain grant by no
   const table: [GrantRow["kind"], string, string][] = [
     ["final", "12.000000", ""],
     ["partial", "12.000000", "trickle"],
-    ["settlement", "-3.000000", "taken back"],
+    ["settlement", "-3.000000", "reversed"],
     ["settlement", "0.000000", "made final"],
-    ["reversal", "-12.000000", "taken back"],
-    ["repricing", "1.000000", "priced anew"],
+    ["reversal", "-12.000000", "reversed"],
+    ["repricing", "1.000000", "repriced"],
     ["correction", "-1.000000", "corrected"],
     ["opening", "9000.000000", "Brought along from before"],
   ];
@@ -40,7 +40,7 @@ test("each message of a running job has its place and says what came of it", () 
     unpaid(2, "repeat"),
   ];
   assert.deepEqual(messagesOf(partials, told).map(trickleWords), [
-    "refused (NEGATIVE): steps: negative", "", "behind the mark", "held back by last step", "held back by wall time", "told before",
+    "refused (NEGATIVE): steps: negative", "", "behind the mark", "held back by last step", "held back by wall time", "same as an earlier message",
   ]);
   assert.deepEqual(messagesOf(partials, []), partials);
   assert.deepEqual(messagesOf([], [unpaid(0, "no_further")]).map(trickleWords), ["no further than the mark"]);

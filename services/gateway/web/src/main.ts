@@ -1,4 +1,4 @@
-// The page: its frame, and the view that the address names.
+// The page: its frame, and the view of the address.
 import { ApiError, get, setToken, token } from "./base/api";
 import { h, replace, svg, type Child, withoutBidi } from "./base/dom";
 import { hashOf, parseRoute, projectOf, type Route } from "./base/route";
@@ -30,14 +30,14 @@ const kIcons = {
   refused: "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18ZM6 6l12 12",
 };
 
-const kStranger: Viewer = { role: "none", sees_all: true, sees_leaders: true }; // until the gateway has said who asks
+const kStranger: Viewer = { role: "none", sees_all: true, sees_leaders: true }; // until the gateway has said who the viewer is
 
 interface Place {
   name: string;
   icon: keyof typeof kIcons;
   views: Route["view"][];
   to: (project: Id | null) => Route;
-  shown?: boolean; // to who asks
+  shown?: boolean; // visible to the viewer
 }
 
 function navigation(viewer: Viewer): Place[] {
@@ -77,7 +77,7 @@ class Page {
     void this.show();
   }
 
-  // The address's project, else the one looked at last, else the first.
+  // The project of the address, otherwise the last viewed one, otherwise the first.
   private projectFor(route: Route): Id | null {
     const own = projectOf(route);
     if (own !== null) return own;
@@ -86,7 +86,7 @@ class Page {
     return (all.find((p) => String(p.project) === last) ?? all[0])?.project ?? null;
   }
 
-  // Another token sees other things.
+  // Another token may see other data.
   private forget(): void {
     this.projects = null;
     this.viewer = kStranger;
@@ -155,7 +155,7 @@ class Page {
     }
     if (mine.signal.aborted) return;
     this.loading = null;
-    this.shown?.abort(); // the view that was there until now ends here
+    this.shown?.abort(); // the previous view ends here
     this.shown = mine;
     this.swap(route, view);
   }
@@ -176,7 +176,7 @@ class Page {
     this.drawHead(route);
     replace(this.main, view.node, !view.ownAsOf && asOfLine(view.asOf, () => void this.show()));
     this.drawFoot();
-    // Read out where one has come to; not at the first sight, and not after a look at the same place again.
+    // Announces the new place; not on the first load, and not if the place is the same.
     const place = location.hash;
     if (this.drawn && this.place !== place) {
       window.scrollTo(0, 0);
@@ -214,7 +214,7 @@ class Page {
       select.addEventListener("change", () => {
         localStorage.setItem(kProjectKey, select.value);
         const next = projects.find((p) => String(p.project) === select.value)?.project ?? null;
-        // To the same place of that project; from one of all projects to the first that a project has.
+        // To the same view of that project; from a view of all projects to the first view that a project has.
         const places = navigation(this.viewer).filter((n) => "project" in n.to(next));
         const to = hashOf((places.find((n) => n.views.includes(route.view)) ?? places[0]!).to(next));
         if (location.hash === to) void this.show();

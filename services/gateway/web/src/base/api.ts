@@ -1,10 +1,10 @@
-// Questions to the gateway, which served this page: addresses are relative to it.
+// Requests to the gateway that served this page: addresses are relative to it.
 import { parseJson } from "./json";
 import type { AsOf, Id, Viewer } from "./types";
 
 export class ApiError extends Error {
   constructor(
-    readonly status: number, // of HTTP; 0: no answer at all
+    readonly status: number, // the HTTP status; 0: no answer
     readonly code: string,
     message: string,
   ) {
@@ -24,7 +24,7 @@ export interface Answer<T> {
 const kTokenKey = "cobblestone.token";
 const kTimeout = 20000; // ms
 
-// For this tab alone, gone with it.
+// Kept for this tab only, and deleted with it.
 export function token(): string {
   return sessionStorage.getItem(kTokenKey) ?? "";
 }
@@ -47,7 +47,7 @@ async function errorOf(response: Response): Promise<ApiError> {
     code = body.error?.code ?? "";
     message = body.error?.message ?? "";
   } catch {
-    // Not ours: a proxy's page. The number says enough.
+    // Not a JSON answer of the gateway, for example a proxy's page. The status is enough.
   }
   return new ApiError(response.status, code, message || `The gateway answered ${response.status} ${response.statusText}`.trim());
 }
@@ -73,7 +73,7 @@ async function json(path: string, signal: AbortSignal, init?: RequestInit): Prom
     return parseJson(await (await request(path, late.signal, init)).text());
   } catch (error) {
     if (late.signal.aborted && !signal.aborted) throw new ApiError(0, "timeout", `The gateway did not answer within ${kTimeout / 1000} seconds.`);
-    if (error instanceof SyntaxError) throw new ApiError(0, "not_json", "The answer is not what the gateway sends. Is something else listening at this address?");
+    if (error instanceof SyntaxError) throw new ApiError(0, "not_json", "The answer is not an answer of the gateway. Is another program listening at this address?");
     throw error;
   } finally {
     clearTimeout(timer);

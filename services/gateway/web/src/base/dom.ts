@@ -1,18 +1,19 @@
-// Elements. Text is always set as text: what the gateway answers is never markup.
+// Elements. Text is always set as text: answers of the gateway are never markup.
 
 export type Child = Node | string | number | null | undefined | false | Child[];
 type Listener = (event: Event) => void;
 type Attributes = Record<string, string | number | boolean | null | undefined | Listener>;
 
-// Characters that change the direction of what follows them (Unicode, UAX #9). In a name they would turn round the text beside it.
+// Characters that change the direction of the following text (Unicode, UAX #9). In a name they would reverse
+// the text beside it.
 const kBidi = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 export function withoutBidi(text: string): string {
   return text.replace(kBidi, "");
 }
 
-// A text with such characters gets an element of its own, which isolates them (base.css isolates every element); where none may
-// stand, in SVG and in an option, it goes without them.
+// A text with such characters gets an element of its own, which isolates them (base.css isolates every
+// element). In SVG and in an option, where no element is allowed, they are removed.
 function textNode(parent: Element, text: string): Node | string {
   if (text.search(kBidi) < 0) return text;
   if (!(parent instanceof HTMLElement) || parent instanceof HTMLOptionElement) return withoutBidi(text);

@@ -1,4 +1,4 @@
-// Numbers and times as people read them, and as they are.
+// Numbers and times in a readable form, and exact.
 import type { CreditText, Double } from "./types";
 
 export const kMissing = "–";
@@ -19,7 +19,7 @@ export function exactCredit(credit: CreditText): string {
   return decimals ? `${whole}.${decimals}` : whole;
 }
 
-// Two decimals, rounded half up on the digits; what is not zero never looks like zero.
+// Two decimals, rounded half up on the digits; a value that is not zero is never shown as zero.
 export function shortCredit(credit: CreditText): string {
   const match = /^(-?)(\d+)\.(\d{6})$/.exec(credit);
   if (!match) return credit;
@@ -42,7 +42,7 @@ export function creditNumber(credit: CreditText): number {
   return Number(credit);
 }
 
-// Not finite stays so: callers ask Number.isFinite.
+// A value that is not finite stays so: callers check Number.isFinite.
 export function toNumber(value: Double | null | undefined): number {
   if (typeof value === "number") return value;
   if (value === "inf") return Infinity;
@@ -69,12 +69,12 @@ function scientific(value: number, digits: number): string {
   return `${mantissa.replace("-", "−")} × 10${power}`;
 }
 
-// About `digits` significant digits, commas, powers of ten where there would be too many zeros.
+// About `digits` significant digits, commas, powers of ten if there would be too many zeros.
 export function number(value: number, digits = 4): string {
   const word = wordOf(value);
   if (word) return word;
   if (value === 0) return "0";
-  const size = Math.abs(Number(value.toPrecision(digits))); // 0.9999 of three digits is 1.00
+  const size = Math.abs(Number(value.toPrecision(digits))); // 0.9999 with three digits is 1.00
   if (size >= 1e15 || size < 1e-4) return scientific(value, digits);
   if (Number.isInteger(value)) return fixed(value, 0);
   const before = Math.max(1, Math.floor(Math.log10(size)) + 1);
@@ -91,7 +91,7 @@ export function fixed(value: number, decimals: number): string {
   return sign + grouped(whole) + (rest ? `.${rest}` : "");
 }
 
-// Every digit that the double has.
+// Every digit of the double.
 export function exact(value: number): string {
   const word = wordOf(value);
   if (word) return word;
@@ -140,7 +140,7 @@ export function duration(seconds: number): string {
 
 const two = (n: number) => String(n).padStart(2, "0");
 
-// UTC, as the pipeline's own texts have it.
+// UTC, in the format of the pipeline's own texts.
 export function utc(seconds: number, withSeconds = false): string {
   if (!Number.isFinite(seconds) || Math.abs(seconds) > 2.5e11) return kMissing;
   const t = new Date(seconds * 1000);
@@ -154,7 +154,8 @@ export function clock(seconds: number): string {
   return `${two(t.getUTCHours())}:${two(t.getUTCMinutes())}:${two(t.getUTCSeconds())}`;
 }
 
-// For an axis of time: as much of it as tells marks apart that are `step` seconds apart, and always the year where that is days.
+// For an axis of time: as many parts as distinguish marks that are `step` seconds apart; the year is always
+// shown if the marks are days.
 export function tick(at: number, step: number): string {
   const text = utc(at, true);
   if (step >= 30 * 86400) return text.slice(0, 7);
@@ -163,7 +164,7 @@ export function tick(at: number, step: number): string {
   return text.slice(11, 19);
 }
 
-// The time of day; of another day than that of `now` its date, too.
+// The time of day; with the date if it is not the day of `now`.
 export function moment(seconds: number, now: number): string {
   return Math.floor(seconds / 86400) === Math.floor(now / 86400) ? clock(seconds) : utc(seconds).slice(0, 16);
 }
@@ -172,7 +173,7 @@ export function dayText(day: number): string {
   return utc(day * 86400).slice(0, 10);
 }
 
-// "3 min ago"; of the future and of long ago the date.
+// "3 min ago"; for the future and for long ago the date.
 export function ago(seconds: number, now: number): string {
   const passed = now - seconds;
   if (!(passed >= -5)) return utc(seconds);

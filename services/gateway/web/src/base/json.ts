@@ -1,4 +1,5 @@
-// JSON whose integers beyond 2^53 stay exact: they become text, because a JavaScript number would be another id.
+// JSON in which integers beyond 2^53 stay exact: they become strings, because a JavaScript number would round
+// an id.
 const kStringOrNumber = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g;
 const kLongInteger = /^-?\d{16,}$/;
 

@@ -1,4 +1,4 @@
-// Addresses behind the '#': each view and what it shows can be linked.
+// Addresses after the '#': each view and its options can be linked.
 import type { Id, Kind } from "./types";
 
 export type Board = "users" | "hosts" | "teams";
@@ -21,7 +21,7 @@ function whole(text: string | null | undefined): number | null {
   return text !== null && text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : null;
 }
 
-// As digits where a number would not be exact.
+// As digits if a number would not be exact.
 export function idOf(text: string | undefined): Id | null {
   if (text === undefined || !/^\d{1,20}$/.test(text)) return null;
   const id = Number(text);

@@ -1,11 +1,11 @@
-// Server-sent events over fetch: EventSource can send no token, and says nothing of why it failed.
+// Server-sent events over fetch: EventSource cannot send a token, and does not report why it failed.
 
 export interface ServerEvent {
   event: string;
   data: string;
 }
 
-// Takes the stream in pieces as they come, and gives each event when it is whole.
+// Receives the stream in pieces, and calls back with each complete event.
 export class EventParser {
   private rest = "";
   private event = "";

@@ -1,8 +1,8 @@
-// What the gateway answers (openapi.json describes it), as far as the page reads it.
+// The fields of the gateway's answers (described in openapi.json) that the page reads.
 
-// 64 bit: a number while JavaScript can hold it exactly, else its digits.
+// 64 bit: a number if JavaScript can hold it exactly, otherwise its digits.
 export type Id = number | string;
-// A double; JSON has no infinities, so these come as text.
+// A double; JSON has no infinities, so these are strings.
 export type Double = number | "inf" | "-inf" | "nan";
 // Cobblestones with six decimals, exact.
 export type CreditText = string;
@@ -26,12 +26,12 @@ export interface Project {
   total?: CreditText;
 }
 
-// Who asks, and what of others is shown to them.
+// The viewer, and the data of others that the viewer may see.
 export interface Viewer {
   role: string;
-  sees_all: boolean; // other people's accounts, searches, refused records
+  sees_all: boolean; // accounts of other users, searches, refused records
   sees_leaders: boolean;
-  account?: { project: Id; user: Id }; // a volunteer's own
+  account?: { project: Id; user: Id }; // the volunteer's own account
 }
 
 export interface DaySum {
@@ -42,8 +42,8 @@ export interface DaySum {
 
 export interface AccountNumbers {
   total: CreditText;
-  provisional: CreditText; // of it: paid by trickles of results that are not decided
-  shown: CreditText; // total, and what was taken back and future credit makes up for
+  provisional: CreditText; // part of the total: paid by trickles of results that are not decided
+  shown: CreditText; // the total plus reversed credit that future credit makes up for
   opening: CreditText;
   grants: number;
   rac: Double;
@@ -53,11 +53,11 @@ export interface AccountNumbers {
   days: DaySum[];
 }
 
-// What account managers have reported; for the user and the project alone.
+// Reports of account managers; only for the user and the project.
 export interface Estimates {
   credit: CreditText;
-  provisional: CreditText; // of it: not granted
-  shown?: CreditText; // of a user: the most that the total with it has come to
+  provisional: CreditText; // the part that is not granted
+  shown?: CreditText; // of a user: the highest total including it
   run_time: string; // s
   jobs: number;
   failed_jobs: number;
@@ -95,7 +95,7 @@ export interface Account extends AccountNumbers {
   top_members?: { id?: Id; name?: string; total: CreditText; rac_now: Double; hidden?: boolean }[];
 }
 
-// What has moved an account: a grant, or what became of one, or what it had from before (an opening), which is of no result.
+// A change of an account: a grant, a change of a grant, or the balance from a former system (an opening), which has no result.
 export interface GrantRow {
   kind: "final" | "partial" | "settlement" | "reversal" | "repricing" | "reinstatement" | "opening" | "correction";
   result?: Id;
@@ -149,11 +149,11 @@ export interface Claim {
   mode: string;
   pfc: Double;
   claimed: Double;
-  paid_by_trickles?: { user: Id; credit: CreditText }[]; // while it ran
+  paid_by_trickles?: { user: Id; credit: CreditText }[]; // payments while it ran
 }
 
 export interface OtherClaim {
-  result?: Id; // neither where others' accounts do not show
+  result?: Id; // absent, like host, if the viewer may not see other accounts
   host?: Id;
   mode: string;
   flags: string[];
@@ -185,7 +185,7 @@ export interface Grant {
   expired?: string;
 }
 
-// What a trickle was paid.
+// The payment for a trickle.
 export interface PartialGrant {
   time: Double;
   user?: Id;
@@ -204,14 +204,14 @@ export interface PartialGrant {
   model_version?: string;
 }
 
-// A trickle that brought nothing; one that was refused has no marks.
+// A trickle that was paid nothing; a refused trickle has no marks.
 export interface UnpaidTrickle {
   time: Double;
   user?: Id;
   host: Id;
   variety: string;
   outcome: "repeat" | "set_back" | "no_further" | "nothing_due" | "held_back" | "refused";
-  behind: number; // so many partials came before it
+  behind: number; // the number of partial grants before it
   refused?: string;
   reason?: string;
   bounded_by?: string[];
@@ -230,7 +230,7 @@ export interface Reversal {
   reason?: string;
 }
 
-// What an operator has taken back of a result, or made of it.
+// An operator's reversal, repricing or reinstatement of a result.
 export interface Correction {
   kind: "reversal" | "repricing" | "reinstatement";
   time: Double;
@@ -242,11 +242,11 @@ export interface Correction {
   reason?: string;
 }
 
-// What the validator made of a result: nothing was granted to it.
+// A result that the validator judged invalid: nothing was granted to it.
 export interface JudgedInvalid {
   time: Double;
   host: Id;
-  worth?: CreditText; // by its claim alone; absent where nothing tells
+  worth?: CreditText; // by its claim alone; absent if no amount was named
 }
 
 export interface Explanation {
@@ -292,7 +292,7 @@ export interface Scales {
   versions: VersionScale[];
 }
 
-// Of the catalogue, as far as the page reads it.
+// The part of the catalogue that the page reads.
 export interface AppVersion {
   app_version: Id;
   version_num: number;
@@ -309,7 +309,7 @@ export interface ScalesThen {
 export interface Refusal {
   number: number;
   reason: string;
-  detail?: string; // and what follows: where it is not redacted
+  detail?: string; // this field and those below are absent if the record is redacted
   project: Id;
   topic?: string;
   partition?: number;
@@ -320,13 +320,13 @@ export interface Refusal {
   line?: Id;
   event?: unknown;
   original?: string;
-  left_out?: boolean; // not kept whole, and not to be resubmitted
+  left_out?: boolean; // not stored in full; cannot be resubmitted
   redacted?: boolean;
 }
 
 export interface Leader {
   rank: number;
-  id?: Id; // none of who does not want to be named
+  id?: Id; // absent if the user does not want to be named
   hidden?: boolean;
   name?: string;
   total: CreditText;
@@ -360,14 +360,14 @@ export interface FlowNow {
   refused_per_s: number;
   refused: number;
   lag: number;
-  commit_ms: { p50: number; p99: number } | null; // null: not measured there
+  commit_ms: { p50: number; p99: number } | null; // null: not measured by this process
   stages: StageFlow[];
 }
 
 export interface GrantSeen {
   project?: Id;
   result: Id;
-  user?: Id; // none of who does not want to be named
+  user?: Id; // absent if the user does not want to be named
   user_name?: string;
   host: Id;
   credit: CreditText;

@@ -1,4 +1,4 @@
-// Charts in the colours of the theme. Each says in words what it shows, and has its numbers as a table beside it.
+// Charts in the colours of the theme. Each has a description in words, and its numbers as a table beside it.
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { freshId, h, replace } from "../base/dom";
@@ -16,14 +16,14 @@ export interface Series {
 
 export interface ChartSpec {
   title: string;
-  says: string; // for those who do not see it
+  says: string; // description for readers who do not see the chart
   height: number;
   series: Series[];
   axis?: (value: number) => string;
-  xText?: (x: number) => string; // of one point; default: the time
+  xText?: (x: number) => string; // text of one point; default: the time
   zero?: boolean; // the y axis begins at 0
   days?: boolean; // a point is a day
-  range?: (least: number, most: number) => [number, number]; // of x; default: that of the data
+  range?: (least: number, most: number) => [number, number]; // range of x; default: that of the data
   signal: AbortSignal;
 }
 
@@ -43,7 +43,7 @@ export function axisText(value: number): string {
 }
 
 const kDay = 86400;
-// 30 days are uPlot's word for a month of the calendar, 365 for a year.
+// In uPlot 30 days stand for a calendar month, 365 for a year.
 const kDaySteps = [1, 2, 7, 14, 30, 60, 90, 180, 365, 730, 1825, 3650].map((n) => n * kDay);
 
 function colours(): Record<string, string> {
@@ -82,7 +82,7 @@ export function chart(spec: ChartSpec, first: (number | null)[][]): Chart {
       width: Math.max(canvas.clientWidth, 40),
       height: spec.height,
       legend: { show: false },
-      padding: [10, 26, 0, 0], // room for half of the last label
+      padding: [10, 26, 0, 0], // space for half of the last label
       cursor: { y: false, drag: { x: false, y: false }, points: { size: 7 } },
       scales: {
         x: { time: true, ...(spec.range ? { range: (_plot, least, most) => spec.range!(least, most) } : {}) },
@@ -141,10 +141,10 @@ export function chart(spec: ChartSpec, first: (number | null)[][]): Chart {
   };
 }
 
-// The same numbers, for who reads better than looks.
+// The same numbers as a table.
 export function numbersOf(what: string, body: () => HTMLElement): HTMLElement {
   const details = h("details", { class: "numbers" }, h("summary", {}, what));
-  // A table of hundreds of rows is made when somebody wants it.
+  // A table of hundreds of rows is built only when it is opened.
   details.addEventListener("toggle", () => {
     if (details.open && details.children.length === 1) details.append(body());
   });

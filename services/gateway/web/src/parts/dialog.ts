@@ -1,4 +1,4 @@
-// Questions to the reader.
+// Dialogs.
 import { setToken, token } from "../base/api";
 import { freshId, h, type Child } from "../base/dom";
 
@@ -15,7 +15,7 @@ function show(title: string, body: Child[], accept: string, then: (form: HTMLFor
     dialog.close();
     then(form);
   });
-  // The element that had the focus gets it back from the browser.
+  // The browser returns the focus to the element that had it.
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();
@@ -29,7 +29,7 @@ export function askToken(then: () => void): void {
   const id = freshId("token");
   show("Your token",
     [
-      h("p", {}, "The project gives tokens to those who may see or do more. Yours is kept in this tab and sent to this gateway only; closing the tab forgets it."),
+      h("p", {}, "The project gives tokens to people who may see or do more. Your token is kept in this tab and sent only to this gateway; closing the tab deletes it."),
       h("label", { for: id }, "Token"),
       h("input", { id, name: "token", type: "password", autocomplete: "off", spellcheck: "false", value: token() }),
     ],

@@ -1,4 +1,4 @@
-// What several views are made of.
+// Parts that several views share.
 import { ApiError } from "../base/api";
 import { freshId, h, svg, type Child } from "../base/dom";
 import * as format from "../base/format";
@@ -9,7 +9,7 @@ export function link(route: Route, ...children: Child[]): HTMLAnchorElement {
   return h("a", { href: hashOf(route) }, ...children);
 }
 
-// Whole and exact, the millionths small.
+// The exact credit; the digits after the point are small.
 export function credit(value: CreditText): HTMLElement {
   const { whole, decimals } = format.creditParts(value);
   return h("span", { class: "credit" }, whole, decimals && h("span", { class: "decimals" }, `.${decimals}`));
@@ -25,7 +25,7 @@ export function nameOf(kind: Kind, id: Id, name?: string): string {
   return name ? name : `${word} ${id}`;
 }
 
-// Of who does not want to be named there is no number, and so no link.
+// A user who does not want to be named has no number here, and so no link.
 export function maybeLink(project: Id, kind: Kind, id: Id | undefined, name?: string): HTMLElement {
   return id === undefined ? h("span", { class: "soft" }, "Somebody who is not named") : accountLink(project, kind, id, name);
 }
@@ -45,7 +45,7 @@ export interface Tile {
   label: string;
   value: Child;
   note?: Child;
-  key?: string; // for those who change it later, and for tests
+  key?: string; // for later updates, and for tests
 }
 
 export function tiles(all: Tile[]): HTMLElement {
@@ -61,11 +61,11 @@ export interface Column<Row> {
   name: string;
   cell: (row: Row) => Child;
   number?: boolean;
-  wide?: boolean; // left out on a phone
-  head?: boolean; // names the row
+  wide?: boolean; // hidden on a phone
+  head?: boolean; // the header of the row
 }
 
-// Scrolls sideways by itself where it must; then the keyboard reaches it, too.
+// Scrolls horizontally if necessary; the keyboard can then scroll it, too.
 export function table<Row>(caption: string, columns: Column<Row>[], rows: Row[], shown = false): HTMLElement {
   const classOf = (c: Column<Row>) => [c.number ? "number" : "", c.wide ? "wide" : ""].filter(Boolean).join(" ") || null;
   const id = freshId("table");
@@ -88,7 +88,7 @@ export function empty(what: string, todo?: Child): HTMLElement {
   return h("div", { class: "empty" }, h("p", {}, what), todo !== undefined && h("p", { class: "soft" }, todo));
 }
 
-// A part of the whole, drawn; its number stands beside it.
+// A share, drawn as a bar; its number is beside it.
 export function bar(part: number, tone = "accent"): SVGSVGElement {
   const width = Math.max(0, Math.min(1, Number.isFinite(part) ? part : 0)) * 100;
   return svg("svg", { class: `bar ${tone}`, viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" },
@@ -100,7 +100,7 @@ export function sparkline(values: number[], label: string, zero = false): SVGSVG
   const finite = values.filter(Number.isFinite);
   const most = Math.max(...finite);
   const lowest = zero ? 0 : Math.min(...finite);
-  // What differs in its last bits only is level.
+  // Values that differ only in the last bits count as equal.
   const level = most - lowest <= 1e-9 * Math.abs(most);
   const span = level ? 1 : most - lowest;
   const least = level ? lowest - 0.5 : lowest;
@@ -129,10 +129,10 @@ export interface Trouble {
   todo: string;
 }
 
-// What happened and what to do, for each way in which an answer can fail.
+// What happened and what to do, for each kind of failed answer.
 export function troubleOf(error: unknown): Trouble {
   if (!(error instanceof ApiError)) {
-    return { title: "This page made a mistake", says: error instanceof Error ? error.message : String(error), todo: "Loading it again may help. If not, please report what stands here." };
+    return { title: "This page made a mistake", says: error instanceof Error ? error.message : String(error), todo: "Reloading it may help. If not, please report this message." };
   }
   switch (error.status) {
     case 0:
@@ -142,15 +142,15 @@ export function troubleOf(error: unknown): Trouble {
     case 401:
       return { title: "A token is needed", says: "This is not shown to everybody.", todo: "Enter the token that the project gave you. It stays in this tab only." };
     case 403:
-      return { title: "Your token may not see this", says: error.message, todo: "Enter one that may, or ask the project." };
+      return { title: "Your token lacks the permission for this", says: error.message, todo: "Enter a token with the permission, or ask the project." };
     case 404:
       return { title: "Nothing here", says: error.message, todo: "Look for it by name or number." };
     case 429:
-      return { title: "Too many questions", says: error.message, todo: "Wait a few seconds, then try again." };
+      return { title: "Too many requests", says: error.message, todo: "Wait a few seconds, then try again." };
     case 503:
       return { title: "The gateway cannot answer just now", says: error.message, todo: "Try again in a moment." };
   }
-  return { title: "Something failed at the gateway", says: error.message, todo: "Try again; if it stays, tell the operator." };
+  return { title: "Something failed at the gateway", says: error.message, todo: "Try again; if the error remains, inform the operator." };
 }
 
 export function tabs(label: string, all: { text: string; route: Route; on: boolean }[]): HTMLElement {

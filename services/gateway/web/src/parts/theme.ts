@@ -1,4 +1,4 @@
-// Light or dark: what the system says, until the reader says otherwise.
+// Light or dark: the system's setting, until the reader chooses.
 export type Theme = "light" | "dark";
 
 const kKey = "cobblestone.theme";
@@ -19,7 +19,7 @@ function apply(): void {
   changed.dispatchEvent(new Event("change"));
 }
 
-// Before anything is drawn.
+// Runs before anything is drawn.
 export function startTheme(): void {
   apply();
   system.addEventListener("change", apply);

@@ -1,5 +1,5 @@
-// A grant as steps that a volunteer can follow: what was worked, how it was corrected, what the others claimed, which rule chose,
-// what was paid. Pure; every number can be told short or with every digit.
+// A grant as steps that a volunteer can follow: the work, its corrections, the other claims, the rule that
+// chose, and the payment. Pure; every number can be shown short or with every digit.
 import * as format from "../base/format";
 import type { Claim, CreditText, Grant } from "../base/types";
 import { priceOf, type Factor, type Price } from "./price";
@@ -22,7 +22,7 @@ export interface Bar {
   label: string;
   note: string;
   flops: number;
-  credit: string; // what so many operations are worth, where that is known
+  credit: string; // the credit of these operations, if known
   kind: "raw" | "scaled" | "claimed" | "bound";
 }
 
@@ -105,7 +105,7 @@ function workStep(claim: Claim, price: Price, t: Teller): Step {
           ? `The job took ${t.time(basis.seconds)} of CPU time on a computer that does ${t.speed(basis.speed)} in its benchmark. The product is the work that it claims.`
           : `The job ran for ${t.time(basis.seconds)} on devices that can do ${t.speed(basis.speed)}. If they had been busy all the time, that would be ${t.flops(price.raw)}: the peak FLOP count of this run.`,
       );
-      if (basis.time === "cpu" && basis.speedUsed !== "benchmark") step.says.push("No usable run time was reported, so the CPU time stands for it.");
+      if (basis.time === "cpu" && basis.speedUsed !== "benchmark") step.says.push("No usable run time was reported, so the CPU time is used instead.");
       if (basis.time === "wall") step.says.push("More run time was reported than passed between sending and return, so no more than that counts.");
       if (basis.speedUsed === "assumed") step.says.push("The speed of the device is not known, so the usual one is assumed.");
       if (basis.speedUsed === "limited") step.says.push("More speed or more devices were reported than the project allows for one job, so its limit counts.");
@@ -132,7 +132,7 @@ function workStep(claim: Claim, price: Price, t: Teller): Step {
       step.says.push("The credit of this job was named by the project or by the application itself. Nothing has to be measured.");
       break;
     case "nothing":
-      step.says.push("No claim could be made of what is known of this result. It can still get what its workunit is worth.");
+      step.says.push("The known data of this result were not enough to compute a claim. It can still get the credit of its workunit.");
   }
   return step;
 }
@@ -164,7 +164,7 @@ function scalesStep(claim: Claim, price: Price, t: Teller): Step {
     bars.push({ label: `After ${name}`, note: `× ${t.plain(factor.value)}`, flops: factor.flops, credit: worth(factor.flops), kind: "scaled" });
   }
   if (price.factors.length === 0) says.push("No correction was applied: not enough is known yet of this app version or this computer.");
-  else if (!price.agrees) says.push("These factors alone do not make up the claim; the ledger's number stands.");
+  else if (!price.agrees) says.push("These factors alone do not give the claim; the number in the ledger counts.");
   terms.push({ op: "=", label: "work claimed", value: t.flops(price.flops), strong: true });
   if (price.bound !== null) {
     says.push(`The workunit allows at most ${t.flops(price.bound)}, so the claim is cut there.`);
@@ -260,7 +260,7 @@ function replicasStep(grant: Grant, s: Settlement, t: Teller): Step {
   return { id: "replicas", title: others === 0 ? "What counts" : "The other replicas", says, terms: [], facts: [] };
 }
 
-// What its trickles had been paid, if there were any.
+// Earlier payments for its trickles, if any.
 function paidBefore(grant: Grant): CreditText | null {
   const paid = grant.claim?.paid_by_trickles ?? [];
   return paid.length > 0 ? format.creditSum(paid.map((one) => one.credit)) : null;
@@ -291,9 +291,9 @@ function creditStep(grant: Grant, s: Settlement | null, t: Teller): Step {
 
 function postingsStep(grant: Grant): Step {
   const says: string[] = [];
-  if (grant.waits_for) says.push(`The grant is in the ledger and waits: ${grant.waits_for}. It is added as soon as that comes.`);
-  else if (grant.expired) says.push(`Not all of it found its account: ${grant.expired}.`);
-  else says.push("The whole credit is added to each of these accounts, once and for ever.");
+  if (grant.waits_for) says.push(`The grant is in the ledger and waits: ${grant.waits_for}. It is added as soon as that arrives.`);
+  else if (grant.expired) says.push(`A part of it could not be added to an account: ${grant.expired}.`);
+  else says.push("The whole credit is added to each of these accounts, exactly once.");
   return { id: "postings", title: "Who got it", says, terms: [], facts: [] };
 }
 

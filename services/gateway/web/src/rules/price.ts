@@ -1,10 +1,10 @@
-// How one claim came about, as factors: told again from what the claim recorded, and only believed where the product is what
-// the ledger has. The rules are those of common/credit (boinc.cc, creditnew.cc, creditnew_v2.cc, simple_policies.cc).
+// The factors of one claim, recomputed from the claim's recorded inputs. They are shown only if their product equals the claim in
+// the ledger. The rules are those of common/credit (boinc.cc, creditnew.cc, creditnew_v2.cc, simple_policies.cc).
 import { toNumber } from "../base/format";
 import type { Claim } from "../base/types";
 
-const kPlaceholderSpeed = 1e9; // FLOP/s: BOINC's scheduler did not know the device
-const kAssumedSpeed = 4.3e9; // FLOP/s, in its place
+const kPlaceholderSpeed = 1e9; // FLOP/s: the value of BOINC's scheduler for an unknown device
+const kAssumedSpeed = 4.3e9; // FLOP/s, used instead
 const kNoElapsedTime = 1e-6; // s
 const kFlopsPerGflopsDay = 86400e9;
 const kTolerance = 1e-9; // relative: rounding of a few products
@@ -20,12 +20,12 @@ export type Basis =
 
 export interface Factor {
   what: "version" | "host" | "multiplier";
-  beside?: "version" | "app"; // what a host is compared with
+  beside?: "version" | "app"; // the comparison of a host's average
   value: number;
-  top: number; // the quotient that it comes from; NaN: none
+  top: number; // numerator of the quotient; NaN: none
   bottom: number;
-  limited: boolean; // the policy allows less than the quotient
-  flops: number; // so much is claimed with it
+  limited: boolean; // the policy limits the quotient
+  flops: number; // the claimed FLOPs after this factor
 }
 
 export interface Price {
@@ -33,10 +33,10 @@ export interface Price {
   raw: number; // FLOPs before any scale
   factors: Factor[];
   flops: number; // the claimed PFC
-  bound: number | null; // FLOPs: the claim was cut here
+  bound: number | null; // FLOPs: the bound that cut the claim
   credit: number; // Cobblestones claimed
-  perGflopsDay: number; // Cobblestones of a day of 1 GFLOPS; NaN: not told by the claim
-  agrees: boolean; // the factors give what the ledger has
+  perGflopsDay: number; // Cobblestones of a day of 1 GFLOPS; NaN: not in the claim
+  agrees: boolean; // the product of the factors equals the claim in the ledger
 }
 
 export function near(a: number, b: number, tolerance = kTolerance): boolean {
@@ -126,7 +126,7 @@ function factorsOf(claim: Claim, raw: number, flops: number): Factor[] {
     const top = toNumber(byApp ? claim.min_avg_pfc : claim.version_average.mean);
     const bottom = toNumber(claim.host_average_before.mean);
     const whole = top / bottom;
-    // What a policy allows at most is not in the claim; it shows in what was claimed.
+    // The policy's limit is not recorded in the claim; it is derived from the claimed amount.
     const used = so_far > 0 ? flops / so_far : whole;
     const limited = !near(used, whole) && used < whole;
     const value = limited ? used : whole;
@@ -147,7 +147,7 @@ export function priceOf(claim: Claim): Price {
   const raw = rawOf(basis, claim);
   const factors = basis.kind === "work" || basis.kind === "counted" ? factorsOf(claim, raw, flops) : [];
   const limit = toNumber(claim.facts.fpops_bound);
-  // BOINC cuts the claim; credit by run time cuts what is far above the bound before it claims.
+  // BOINC cuts the claim; credit by run time cuts values far above the bound before it claims.
   const asBoinc = claim.policy === "boinc" || (claim.policy === "runtime" && hasFlag(claim, "late"));
   const cut = (asBoinc && flops > limit) || (claim.policy === "runtime" && raw > flops && near(flops, limit));
   const counted = cut ? limit : flops;

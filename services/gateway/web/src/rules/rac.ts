@@ -1,11 +1,12 @@
-// Recent average credit over time, from the sums of days: what common/credit/accounts/account.h does with each grant, done as if a day's
-// grants had come evenly over the day. The end is not estimated: it is the value that the gateway answered.
+// Recent average credit over time, from the sums of days: the rule of common/credit/accounts/account.h for each
+// grant, applied as if a day's grants had been spread evenly over the day. The end is not estimated: it is the
+// value in the gateway's answer.
 import { creditNumber } from "../base/format";
 import type { CreditText, DaySum } from "../base/types";
 
 export const kHalfLife = 7 * 86400; // s (docs/rules.md, section 30)
 const kDay = 86400;
-const kLongestHistory = 395; // days; one that is longer may have been cut, so it began before
+const kLongestHistory = 395; // days; a history of this length may have been cut, so the credit began earlier
 const kStep = kDay / 4;
 
 export interface RacPoint {
@@ -16,7 +17,7 @@ export interface RacPoint {
 export interface RacInput {
   days: DaySum[]; // ascending
   opening: CreditText; // credit from before the history, or zero
-  opened?: RacPoint | undefined; // when that was, and the average that came with it, where it is known
+  opened?: RacPoint | undefined; // its time, and the average that came with it, if known
   rac: number; // as of rac_time
   rac_time: number; // 0: never
   now: number;
@@ -26,14 +27,14 @@ export function decayed(rac: number, passed: number): number {
   return passed <= 0 ? rac : rac * Math.pow(2, -passed / kHalfLife);
 }
 
-// The average after `passed` seconds in which `credit` came evenly.
+// The average after `passed` seconds in which `credit` was granted evenly.
 export function after(rac: number, passed: number, credit: number): number {
   const kept = Math.pow(2, -passed / kHalfLife);
   return rac * kept + (1 - kept) * (credit / (passed / kDay));
 }
 
-// What the average may have been when the history begins: of an account that began then, nothing; else as if the first week
-// had been like any other before it.
+// The estimated average at the start of the history: 0 for an account that began then; otherwise as if all
+// earlier weeks had been like the first week.
 function before(input: RacInput): number {
   const { days } = input;
   const begun = days[0]!.day;
@@ -43,7 +44,8 @@ function before(input: RacInput): number {
   return week / Math.min(7, span);
 }
 
-// Where the curve begins: with the opening, else with the first day. Where nothing came since, all is decay.
+// The start of the curve: the opening, otherwise the first day. If no credit was granted since, the curve is
+// only decay.
 function beginning(input: RacInput): RacPoint {
   const { days, opened } = input;
   const first = days[0];
@@ -51,27 +53,29 @@ function beginning(input: RacInput): RacPoint {
   return first ? { time: first.day * kDay, rac: before(input) } : { time: input.rac_time, rac: input.rac };
 }
 
-// In a day of credit, which came from `from` to `to`: its first grant counts since credit came last, each other since the one before.
+// For a day of credit, granted from `from` to `to`: its first grant counts from the last earlier credit, each
+// other grant from the one before.
 function during(day: DaySum, from: number, to: number, last: RacPoint, time: number): number {
   const credit = creditNumber(day.total);
-  const each = (to - from) / Math.max(1, day.grants); // trickles are no grants
+  const each = (to - from) / Math.max(1, day.grants); // trickles are not grants
   const first = from + each;
   if (time < first) return decayed(last.rac, time - last.time);
   const begun = after(last.rac, first - last.time, (credit * each) / (to - from));
   return time === first ? begun : after(begun, time - first, (credit * (time - first)) / (to - from));
 }
 
-// Four points a day, from its beginning to `until` (by default now). Empty where there is no average. Points up to rac_time are
-// moved onto the known value, the more the nearer they are to it; those behind it are exact.
+// Four points a day, from the start to `until` (by default now). Empty if there is no average. Points up to
+// rac_time are adjusted to the known value, the nearer the more; later points are exact.
 export function racCurve(input: RacInput, until = input.now): RacPoint[] {
   if (!(input.rac_time > 0) || !Number.isFinite(input.rac)) return [];
   const days = new Map(input.days.map((d) => [d.day, d]));
   const start = beginning(input);
   const points: RacPoint[] = [{ ...start }];
-  let last = start; // when credit came last
+  let last = start; // time of the last credit
   for (let time = start.time; time < input.rac_time; ) {
     const day = Math.floor(time / kDay);
-    // A first day that had begun before, and a last one that is not over yet: their credit came in between.
+    // The first day may have begun before the history, and the last day is not over yet: their credit was
+    // granted in the remaining part.
     const from = Math.max(day * kDay, start.time);
     const to = Math.min((day + 1) * kDay, input.rac_time);
     time = Math.min((Math.floor(time / kStep) + 1) * kStep, input.rac_time);

@@ -1,38 +1,38 @@
-// How the claims of a workunit's replicas became one credit: the rule of the policy, done again on the recorded claims. A share
-// is told only where the result is what the ledger has (common/credit: boinc.cc SettleSet, creditnew.cc, replicas.cc,
-// low_average.cc).
+// How the claims of a workunit's replicas became one credit: the rule of the policy, recomputed from the recorded claims. A share
+// is shown only if the recomputed credit equals the credit in the ledger (common/credit: boinc.cc SettleSet, creditnew.cc,
+// replicas.cc, low_average.cc).
 import { toNumber } from "../base/format";
 import type { Claim, Grant, Id } from "../base/types";
 import { hasFlag, near } from "./price";
 
 export type Rule =
-  | "late" // what its workunit's results got
+  | "late" // the credit of its workunit's results
   | "own" // a single claim
-  | "normal" // boinc: the mean of those in mode normal
-  | "lone_normal" // boinc: one normal, twice, and the approximate ones
-  | "approximate" // boinc: the approximate ones
+  | "normal" // boinc: the mean of the claims in mode normal
+  | "lone_normal" // boinc: one normal claim, counted twice, and the approximate ones
+  | "approximate" // boinc: the approximate claims
   | "average"
   | "min"
   | "median"
   | "low_average"
-  | "named" // the canonical result's word
-  | "estimate" // nothing counts: the workunit's size
+  | "named" // the credit named for the canonical result
+  | "estimate" // no claim counts: the workunit's size
   | "capped" // all claims were above the cap
   | "nothing"
   | "none_left" // runtime: all claims are zero or above the cap, which leaves nothing
-  | "unknown"; // the recorded claims alone do not tell it
+  | "unknown"; // cannot be derived from the recorded claims
 
 export type LeftOut = "capped" | "no_claim" | "not_valid" | "anonymous_platform" | "on_probation" | "not_normal" | "not_least"
   | "not_middle" | "not_canonical" | "zero";
 
 export interface Counted {
-  result?: Id | undefined; // neither where others' accounts do not show
+  result?: Id | undefined; // absent, like host, if the viewer may not see other accounts
   host?: Id | undefined;
   claimed: number; // Cobblestones
   mode: string;
   flags: string[];
   own: boolean;
-  share: number | null; // of the grant, 0 to 1; null: not told
+  share: number | null; // share of the grant, 0 to 1; null: unknown
   leftOut: LeftOut | null;
 }
 
@@ -40,7 +40,7 @@ export interface Settlement {
   rule: Rule;
   claims: Counted[]; // this result's first
   before: number; // Cobblestones before cap and rounding
-  cap: number | null; // where it cut the grant
+  cap: number | null; // if it cut the grant
   agrees: boolean;
 }
 
@@ -49,7 +49,7 @@ interface Part {
   pfc: number;
 }
 
-const kAnchorShare = 0.1; // boinc: what keeps the weight finite at the anchor
+const kAnchorShare = 0.1; // boinc: keeps the weight finite at the anchor
 const kBoincCreditOfFlop = 200 / 86400e9; // Cobblestones
 
 function share(parts: Part[], weights: number[]): number {
@@ -62,13 +62,13 @@ function leave(parts: Part[], why: LeftOut): void {
   for (const part of parts) part.claim.leftOut ??= why;
 }
 
-// BOINC's mean, which weighs a value less, the farther it lies from the workunit's estimate.
+// BOINC's mean, in which a value weighs less, the farther it lies from the workunit's estimate.
 function pegged(parts: Part[], anchor: number): number {
   if (parts.length === 1) return share(parts, [1]);
   return share(parts, parts.map((p) => 1 / (kAnchorShare * anchor + Math.abs(anchor - p.pfc))));
 }
 
-// Of the claims themselves; where none tells it, BOINC's (agreement with the ledger is asked for anyway).
+// Taken from the claims; if no claim has it, BOINC's value (the result must agree with the ledger in any case).
 function creditOfFlop(all: Part[], bound: number): number {
   const one = all.find((p) => p.pfc > 0 && p.claim.claimed > 0);
   return one ? one.claim.claimed / Math.min(one.pfc, bound) : kBoincCreditOfFlop;
@@ -152,7 +152,7 @@ export function settle(grant: Grant, claim: Claim): Settlement {
   const counting = parts.filter(takesPart);
 
   if (claim.policy === "boinc") {
-    // A set of which all is above the cap is worth its estimate.
+    // A set in which all claims are above the cap is worth its estimate.
     const limit = toNumber(claim.facts.fpops_bound);
     const perFlop = creditOfFlop(parts, limit);
     for (const part of counting) part.pfc = Math.min(part.pfc, limit);
@@ -180,7 +180,7 @@ export function settle(grant: Grant, claim: Claim): Settlement {
       return done("named", share([canonical], [1]));
     }
   }
-  // Which of these an app uses is a setting of it: the one that gives what was granted.
+  // The app's setting selects one of these rules: the rule that gives the granted credit.
   for (const rule of ["average", "min", "median"] as const) {
     clear(counting);
     const settled = done(counting.length === 1 ? "own" : rule, combine(counting, rule));

@@ -9,21 +9,21 @@ export interface Mark {
 
 const kFlags: Record<string, [string, string, boolean]> = {
   late: ["Late", "It came back after the workunit was decided. A late valid result gets what the others of its workunit got.", false],
-  expired: ["Expired", "Its other half never came within the window, so an empty claim took its place and the workunit could be decided.", true],
+  expired: ["Expired", "Its completion or validation did not arrive within the window, so an empty claim took its place and the workunit could be decided.", true],
   invalid: ["Not valid", "The validator did not accept this result.", true],
   runtime_outlier: ["Unusual run time", "The application says that this run time is no measure of the work, so no average learned from it.", false],
   host_deleted: ["Host is gone", "The host's row was deleted. Its claim counts for the others and it gets nothing itself.", true],
   anonymous_platform: ["Own application", "It ran an application that the project did not build (anonymous platform), so the claim does not rest on its measured run time alone.", false],
-  on_probation: ["On probation", "The host has to show first that its speed can be believed: its own correction is withheld or limited, and its claim may not count for others.", true],
+  on_probation: ["On probation", "The host's speed record is not trusted yet: its own correction is withheld or limited, and its claim may not count for others.", true],
   clamped: ["Cut to what is possible", "Something that was reported is more than this computer can have done between sending and return, or more than the project allows for one device. The possible amount took its place.", true],
   one_time_cheat: ["Far out of line", "The claim is many times what jobs of this version usually take. The host is put on probation, so that one wild number gains nothing.", true],
   sanity_check_failed: ["Not believable", "The work that this run would amount to is infinite, no number, or above the workunit's limit. The usual size of such a job took its place.", true],
   host_scale_check: ["Cherry-picking check", "This app checks for hosts that return only the jobs that pay best: a host must return results without errors for a while before its own correction is used.", false],
   unreplicated: ["Sent once", "This workunit was sent to one host only, because that host is reliable.", false],
-  no_claim: ["No claim", "No claim could be made of what is known of this result.", true],
+  no_claim: ["No claim", "The known data of this result were not enough to compute a claim.", true],
 };
 
-// Marks worth a word; that a claim is valid and scaled is told by its steps.
+// Flags that are explained. The flags valid and scaled are not among them: the steps of the claim show them.
 export function marksOf(flags: string[]): Mark[] {
   return flags.flatMap((flag) => {
     const words = kFlags[flag];
@@ -65,22 +65,22 @@ export function policyWords(policy: string): string {
 }
 
 const kReasons: Record<string, [string, string]> = {
-  UNDECODABLE: ["Not readable", "The bytes are no event at all."],
-  UNKNOWN_HOST: ["Unknown host", "No event named its host within the result window."],
-  UNKNOWN_RESULT: ["Other half missing", "Of completion and validation only one came within the result window."],
+  UNDECODABLE: ["Not readable", "The bytes are not an event."],
+  UNKNOWN_HOST: ["Unknown host", "No event announced its host within the result window."],
+  UNKNOWN_RESULT: ["Other half missing", "Only the completion or only the validation arrived within the result window."],
   WRONG_HOST: ["Wrong host", "Completion, validation or dispatch of one result name different hosts."],
-  DUPLICATE_WITH_OTHER_CONTENTS: ["Same id, other contents", "An event with this id was taken in before, with other bytes."],
+  DUPLICATE_WITH_OTHER_CONTENTS: ["Same id, other contents", "An event with this id and other contents was ingested before."],
   NOT_FINITE: ["Not a finite number", "Infinite or no number where a finite one is needed."],
-  NEGATIVE: ["Negative", "A number below zero where that cannot be."],
-  OVER_BOUND: ["Above its bound", "More than what bounds it allows."],
-  FROM_THE_FUTURE: ["From the future", "Its time is later than its arrival by more than clocks differ."],
-  TOO_LATE: ["Too late", "It came after the result window."],
+  NEGATIVE: ["Negative", "A number below zero where only zero or more is allowed."],
+  OVER_BOUND: ["Above its bound", "A number above its upper bound."],
+  FROM_THE_FUTURE: ["From the future", "Its time is later than its arrival by more than clocks may differ."],
+  TOO_LATE: ["Too late", "It arrived after the result window."],
   UNKNOWN_APP: ["Unknown app", "The catalogue has no such app."],
-  UNKNOWN_APP_VERSION: ["Unknown app version", "There is no such version, or none can have this number."],
+  UNKNOWN_APP_VERSION: ["Unknown app version", "There is no such version, or the number is not a valid version number."],
   WRONG_WORKUNIT: ["Wrong workunit", "Completion, validation or dispatch of one result name different workunits."],
   ALREADY_DECIDED: ["Already decided", "The result was granted or found invalid before; only a reversal changes that."],
-  MISSING_FIELD: ["Field missing", "A field that is needed is missing or 0."],
-  UNKNOWN_USER: ["Unknown user", "A grant whose user no event named in time: its host has its share."],
+  MISSING_FIELD: ["Field missing", "A required field is missing or 0."],
+  UNKNOWN_USER: ["Unknown user", "A grant to a user that no event announced in time: its host has its share."],
   UNKNOWN_POLICY: ["Unknown policy", "The app names a policy that does not exist."],
   UNKNOWN_TEAM: ["Unknown team", "Its team was not announced."],
   DISPATCH_DIFFERS: ["Dispatch differs", "Dispatch and completion of one result differ."],
@@ -128,14 +128,14 @@ export function appVersionWords(id: Id, version?: AppVersion): string {
   return kAnonymous[String(id)] ?? (version ? `version ${versionName(version)}, id ${id}` : `version ${id}`);
 }
 
-// What a row of an account's list is; empty: the grant of a result, as most are.
+// What a row of an account's list shows; empty for the grant of a result, as most rows are.
 export function movedWords(row: Pick<GrantRow, "kind" | "credit">): string {
   switch (row.kind) {
     case "final": return "";
     case "partial": return "trickle";
-    case "settlement": return Number(row.credit) < 0 ? "taken back" : "made final";
-    case "reversal": return "taken back";
-    case "repricing": return "priced anew";
+    case "settlement": return Number(row.credit) < 0 ? "reversed" : "made final";
+    case "reversal": return "reversed";
+    case "repricing": return "repriced";
     case "reinstatement": return "reinstated";
     case "correction": return "corrected";
     case "opening": return "Brought along from before"; // stands alone
@@ -143,7 +143,7 @@ export function movedWords(row: Pick<GrantRow, "kind" | "credit">): string {
 }
 
 const kUnpaidWords: Record<UnpaidTrickle["outcome"], string> = {
-  repeat: "told before",
+  repeat: "same as an earlier message",
   set_back: "behind the mark",
   no_further: "no further than the mark",
   nothing_due: "too little for a millionth of a Cobblestone",
@@ -151,7 +151,7 @@ const kUnpaidWords: Record<UnpaidTrickle["outcome"], string> = {
   refused: "refused",
 };
 
-// What came of a message of a running job, where that is not just its credit.
+// The outcome of a message of a running job, unless the outcome is only its credit.
 export function trickleWords(message: PartialGrant | UnpaidTrickle): string {
   const says: string[] = [];
   if ("outcome" in message) {
@@ -174,7 +174,7 @@ export function messagesOf(partials: PartialGrant[], unpaid: UnpaidTrickle[]): (
   return all;
 }
 
-// Where the amount comes from that a result got which had been judged invalid.
+// The source of the amount that was granted to a result after it had been judged invalid.
 export function firstCreditWords(correction: Pick<Correction, "like_result">, judged: JudgedInvalid | undefined): string {
   if (correction.like_result !== undefined) return `what result ${correction.like_result} of its workunit was granted`;
   return judged?.worth !== undefined ? "what its own claim comes to" : "an amount that an operator has named";

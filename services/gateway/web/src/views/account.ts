@@ -1,4 +1,4 @@
-// A user, a host or a team: what it has, how that came, and its last grants.
+// A user, a host or a team: its credit, the history of its credit, and its last grants.
 import { ApiError, get, projectPath } from "../base/api";
 import { h, type Child } from "../base/dom";
 import * as format from "../base/format";
@@ -10,7 +10,7 @@ import { appVersionWords, movedWords } from "../rules/words";
 import { projectName, versionsOf, type Context, type View } from "./view";
 
 const kDay = 86400;
-const kAfterLast = 28 * kDay; // of the decay that the curve shows where nothing came since
+const kAfterLast = 28 * kDay; // decay that the curve shows if no credit was granted since
 const kKindWords: Record<Kind, string> = { user: "User", host: "Host", team: "Team" };
 
 function isSomebody(id: Id | undefined): id is Id {
@@ -161,13 +161,13 @@ export async function accountView(context: Context, project: Id, kind: Kind, id:
     { label: "Granted results", value: format.count(account.grants), key: "grants" },
   ];
   if (Number(account.provisional) !== 0) shown.push({ label: "Provisional", value: credit(account.provisional), note: "of it, for work that still runs", key: "provisional" });
-  if (account.shown !== account.total) shown.push({ label: "Shown", value: credit(account.shown), note: "until new credit has made up for what was taken back", key: "shown" });
-  if (account.estimates) shown.push({ label: "Reported, not granted yet", value: credit(account.estimates.provisional), note: `of ${format.count(account.estimates.jobs)} jobs that an account manager told of`, key: "estimated" });
-  if (Number(account.opening) > 0) shown.push({ label: "From before", value: credit(account.opening), note: "brought along from the former system", key: "opening" });
+  if (account.shown !== account.total) shown.push({ label: "Shown", value: credit(account.shown), note: "until new credit makes up for the reversed credit", key: "shown" });
+  if (account.estimates) shown.push({ label: "Reported, not granted yet", value: credit(account.estimates.provisional), note: `of ${format.count(account.estimates.jobs)} jobs that an account manager reported`, key: "estimated" });
+  if (Number(account.opening) > 0) shown.push({ label: "From before", value: credit(account.opening), note: "balance from the former system", key: "opening" });
   const notes: string[] = [];
-  if (account.hidden) notes.push("This user has not agreed to be named in statistics: credit is shown, and who it belongs to is not.");
-  if (account.deleted) notes.push(`This ${kind} was deleted. Its sums stay, so that all totals stay true.`);
-  if (account.known === false) notes.push(`No event has named this ${kind} yet. What was granted to it waits until one does.`);
+  if (account.hidden) notes.push("This user has not consented to be named in statistics: the credit is shown without the name.");
+  if (account.deleted) notes.push(`This ${kind} was deleted. Its sums are kept, so that all totals remain correct.`);
+  if (account.known === false) notes.push(`No event has named this ${kind} yet. Its grants wait until one does.`);
   if (account.waiting_grants) notes.push(`${format.count(account.waiting_grants)} grants wait until an event names this user.`);
   if (account.expired_grants) notes.push(`${format.count(account.expired_grants)} grants (${format.exactCredit(account.expired_credit ?? "0.000000")} Cobblestones) came before anything named this user, and have expired.`);
 

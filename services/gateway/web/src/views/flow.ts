@@ -1,4 +1,4 @@
-// The pipeline as it works: rates, what waits at each stage, and grants as they are made.
+// The pipeline at work: rates, unprocessed records of each stage, and new grants.
 import { get, projectPath } from "../base/api";
 import { h, replace, type Child } from "../base/dom";
 import * as format from "../base/format";
@@ -10,16 +10,16 @@ import { calm } from "../parts/theme";
 import { follow, seen, type Connection } from "./live";
 import type { Context, View } from "./view";
 
-const kWindow = 300; // s that the charts show
-const kLeastWindow = 60; // s, while there is less
-const kGap = 3; // s without news that show as a gap
+const kWindow = 300; // s shown by the charts
+const kLeastWindow = 60; // s, while there is less data
+const kGap = 3; // s without data that show as a gap
 const kOrder = ["claims", "grants", "accounts", "teams", "coordinator"];
 
 function rate(value: number): string {
   return value < 10 ? format.number(value, 2) : format.fixed(value, 0);
 }
 
-// Gaps where nothing was heard.
+// Gaps where no data arrived.
 function columns(flow: FlowNow[], of: (f: FlowNow) => number): (number | null)[][] {
   const xs: number[] = [];
   const ys: (number | null)[] = [];
@@ -72,7 +72,7 @@ class Connected {
   show(connection: Connection): void {
     this.pill.dataset["state"] = connection.state;
     const names = { connecting: "Connecting", live: "Live", lost: "Connection lost", refused: "Not allowed" };
-    // Only what has changed is announced.
+    // Only changes are announced.
     if (this.words.textContent !== names[connection.state]) replace(this.words, names[connection.state]);
     this.banner.hidden = connection.state === "connecting" || connection.state === "live";
     if (connection.state === "lost") {
@@ -119,7 +119,7 @@ export function flowView(context: Context): View {
   const range = (least: number, most: number): [number, number] => [Math.min(least, most - kLeastWindow), most];
   const xText = (at: number) => `${format.clock(at)} UTC`;
   const resultsChart = chart(
-    { title: "Results per second", says: "Results taken in, over the last five minutes", height: 190, zero: true, signal, range, xText,
+    { title: "Results per second", says: "Results ingested, over the last five minutes", height: 190, zero: true, signal, range, xText,
       series: [{ label: "Results", tone: "accent", fill: true, tell: (v) => `${rate(v)} /s` }] },
     columns(seen.flow, (f) => f.results_per_s));
   const creditChart = chart(
@@ -139,7 +139,7 @@ export function flowView(context: Context): View {
   let shown = "";
   const showGrants = () => {
     const key = seen.grants.map((g) => `${g.result}:${g.time}`).join();
-    // A link under the reader's finger or focus stays where it is.
+    // A link under the reader's pointer or focus stays in place.
     if (key === shown || ticker.matches(":hover") || ticker.contains(document.activeElement)) return;
     shown = key;
     nothing.hidden = seen.grants.length > 0;
@@ -187,7 +187,7 @@ export function flowView(context: Context): View {
   }, 1000);
   signal.addEventListener("abort", () => clearInterval(timer));
 
-  // Each project has a time of its own: told where there is one alone.
+  // Each project has its own event time: shown if there is only one project.
   const asOf = h("div", {});
   const showAsOf = (of?: AsOf) => replace(asOf, asOfLine(of, askAsOf));
   const askAsOf = () => {

@@ -1,4 +1,4 @@
-// Who has done most: users, hosts and teams, by total or by recent average.
+// The users, hosts and teams with the most credit, by total or by recent average.
 import { get, projectPath } from "../base/api";
 import { h, type Child } from "../base/dom";
 import * as format from "../base/format";
@@ -15,9 +15,9 @@ export async function leadersView(context: Context, route: Extract<Route, { view
   const wanted = route.ranking ? `&ranking=${route.ranking}` : "";
   const answer = await get<{ ranking: number; count: number; rows: Leader[] }>(projectPath(project, `top/${board}?by=${by}&offset=${offset}&limit=${kPage}${wanted}`), context.signal);
   const { ranking, count, rows } = answer.data;
-  // Its other pages are of the same list; another list begins anew.
+  // Links to other pages keep the ranking; links to another list start at its first page.
   const to = (change: Partial<typeof route>): Route => ({ ...route, offset: 0, ...change, ranking });
-  const anew = offset > 0 && route.ranking && route.ranking !== ranking;
+  const replaced = offset > 0 && route.ranking && route.ranking !== ranking;
   const score = (row: Leader) => format.toNumber(by === "rac" ? row.rac_now : Number(row.total));
   const most = Math.max(...rows.map(score), 0) || 1;
   const columns: Column<Leader>[] = [
@@ -45,6 +45,6 @@ export async function leadersView(context: Context, route: Extract<Route, { view
       tabs("Order", [{ text: "By total", route: to({ by: "total" }), on: by === "total" }, { text: "By recent average", route: to({ by: "rac" }), on: by === "rac" }])),
     rows.length === 0
       ? empty(offset > 0 ? "There is no such page." : `There are no ${board} with credit yet.`, offset > 0 ? link(to({}), "To the first page") : "As soon as results are granted, they stand here.")
-      : card(null, anew && h("p", { class: "banner" }, "The list has been made anew since the page before: some may stand on both, or on neither. ", link(to({}), "From its beginning")), table(`Top ${board} by ${by === "rac" ? "recent average credit" : "total credit"}`, columns, rows), pages));
+      : card(null, replaced && h("p", { class: "banner" }, "The list was rebuilt after you opened the previous page. An account may be on both pages, or on neither. ", link(to({}), "To the first page")), table(`Top ${board} by ${by === "rac" ? "recent average credit" : "total credit"}`, columns, rows), pages));
   return { title: `Leaders: ${board}`, node, project, asOf: answer.as_of };
 }

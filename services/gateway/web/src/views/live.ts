@@ -1,4 +1,4 @@
-// The stream of what the pipeline does, with what was seen of it kept over changes of the view.
+// The stream of live events, and the recent ones, which are kept when the view changes.
 import { ApiError, request } from "../base/api";
 import { parseJson } from "../base/json";
 import { EventParser } from "../base/sse";
@@ -17,19 +17,19 @@ export interface LiveListener {
   connection: (connection: Connection) => void;
 }
 
-const kKept = 600; // of flow, about ten minutes
+const kKept = 600; // flow events, about ten minutes
 const kGrantsKept = 12;
-const kSilence = 15000; // ms without a word after which the connection counts as lost: a heartbeat comes each ten seconds
+const kSilence = 15000; // ms without data after which the connection counts as lost: a heartbeat arrives every ten seconds
 const kFirstPause = 1000;
 const kLongestPause = 30000;
 
 export const seen: { flow: FlowNow[]; grants: GrantSeen[]; refusal: Refusal | null } = { flow: [], grants: [], refusal: null };
 
 export interface Live {
-  now: () => void; // try again at once
+  now: () => void; // retry at once
 }
 
-// Until `signal` ends. Each try that fails doubles the pause before the next.
+// Runs until `signal` is aborted. Each failed try doubles the pause before the next.
 export function follow(listener: LiveListener, signal: AbortSignal): Live {
   let pause = kFirstPause;
   let wake: (() => void) | null = null;
@@ -56,7 +56,7 @@ export function follow(listener: LiveListener, signal: AbortSignal): Live {
     const own = new AbortController();
     const end = () => own.abort();
     signal.addEventListener("abort", end);
-    window.addEventListener("offline", end, { signal: own.signal }); // the system knows before the silence tells
+    window.addEventListener("offline", end, { signal: own.signal }); // the system reports the loss before the silence does
     let timer = setTimeout(end, kSilence);
     try {
       const response = await request("live", own.signal, { headers: { Accept: "text/event-stream" }, cache: "no-store" });

@@ -1,4 +1,4 @@
-// What was not taken in, and why.
+// Refused records and the reasons.
 import { get, post } from "../base/api";
 import { h, replace, type Child } from "../base/dom";
 import * as format from "../base/format";
@@ -33,7 +33,7 @@ export async function refusedView(context: Context, route: Extract<Route, { view
   select.addEventListener("change", () => context.go({ ...route, reason: select.value || null }));
 
   const body: Child = all.length === 0
-    ? empty(route.before === null ? "Nothing was refused." : "Nothing older.", route.before === null ? "Every event that came was good." : link({ view: "refused", before: null, reason: null }, "To the newest"))
+    ? empty(route.before === null ? "Nothing was refused." : "Nothing older.", route.before === null ? "All events were accepted." : link({ view: "refused", before: null, reason: null }, "To the newest"))
     : [
       h("div", { class: "filter" }, h("label", { for: "reason" }, "Reason"), select),
       reason && h("p", { class: "soft" }, reasonWords(reason)),
@@ -52,7 +52,7 @@ export async function refusedView(context: Context, route: Extract<Route, { view
     ];
   const node = h("div", {},
     h("h1", { tabindex: -1 }, "Refused"),
-    h("p", { class: "lead" }, "Input that was not good. It is listed here with the reason; it changed no number."),
+    h("p", { class: "lead" }, "Input that was refused. It is listed here with the reason; it changed no number."),
     body);
   return { title: "Refused", node, asOf: answer.as_of };
 }
@@ -61,12 +61,12 @@ export async function refusalView(context: Context, number: number): Promise<Vie
   const answer = await get<Refusal>(`refused/${number}`, context.signal);
   const refusal = answer.data;
   const outcome = h("p", { role: "status" });
-  const again = h("button", { type: "button" }, "Give it to the pipeline once more");
+  const again = h("button", { type: "button" }, "Resubmit it to the pipeline");
   const resubmit = () => {
     again.disabled = true;
     replace(outcome, "Sending it …");
     post(`refused/${number}/resubmit`, context.signal).then(
-      () => replace(outcome, "It was given to the pipeline once more. If it is refused again, it stands at the top of the list."),
+      () => replace(outcome, "It was resubmitted to the pipeline. If it is refused again, it is at the top of the list."),
       (error: unknown) => {
         const trouble = troubleOf(error);
         const needs = error instanceof ApiError && error.needsToken;
@@ -74,8 +74,8 @@ export async function refusalView(context: Context, number: number): Promise<Vie
         again.disabled = false;
       });
   };
-  again.addEventListener("click", () => confirmFirst("Give it to the pipeline once more?",
-    "Do this when what was missing has come (a host, an app, its other half). If it is still not good, it is refused again and nothing else happens.", "Resubmit", resubmit));
+  again.addEventListener("click", () => confirmFirst("Resubmit it to the pipeline?",
+    "Do this when the missing event has arrived (a host, an app, its completion or validation). If the event is still invalid, it is refused again, and nothing else happens.", "Resubmit", resubmit));
   const facts: [string, Child][] = [
     ["When", time(format.toNumber(refusal.append_time))],
     ["Project", String(refusal.project) === "0" ? "not known" : String(refusal.project)],
@@ -93,7 +93,7 @@ export async function refusalView(context: Context, number: number): Promise<Vie
     card(`Refusal ${format.count(refusal.number)}`,
       h("dl", { class: "facts" }, h("div", {}, h("dt", {}, "Reason"), h("dd", {}, h("code", {}, refusal.reason))), facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))))),
     card(refusal.event !== undefined ? "The event" : "What came", original && h("pre", { tabindex: 0 }, original),
-      refusal.redacted ? h("p", { class: "soft" }, "What the event says is shown to those who have a token that reads.") : refusal.left_out ? h("p", { class: "soft" }, "Texts of members, and what is no event, are not kept. Send it again from where it came.") : !original && empty("Nothing that can be shown.")),
+      refusal.redacted ? h("p", { class: "soft" }, "The contents of the event are shown only with a token that may read.") : refusal.left_out ? h("p", { class: "soft" }, "The event is not stored in full: it contains texts of members, or is not an event. Send it again from its source.") : !original && empty("Nothing that can be shown.")),
     card("Once more", h("p", {}, "Resubmitting needs a token with the role operate. You are asked to confirm."), again, outcome));
   return { title: reasonName(refusal.reason), node, asOf: answer.as_of };
 }

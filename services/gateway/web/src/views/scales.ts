@@ -1,4 +1,5 @@
-// The yardsticks: per app what a job usually takes on CPUs and on GPUs, X, and each version's scale, now and over time.
+// The scales: for each app the usual work of a job on CPUs and on GPUs, X, and each version's scale, now and
+// over time.
 import { get, projectPath } from "../base/api";
 import { h, svg, type Child } from "../base/dom";
 import * as format from "../base/format";
@@ -8,8 +9,8 @@ import { empty, link, sparkline, table, tabs, tiles } from "../parts/pieces";
 import { policyWords, versionName } from "../rules/words";
 import { projectName, type Context, type View } from "./view";
 
-const kHistory = 500; // epochs, from the first on; where there are more, evenly so many of them
-const kAllAtOnce = 4; // apps that are shown without choosing one
+const kHistory = 500; // epochs, from the first on; if there are more, this many of them, evenly spread
+const kAllAtOnce = 4; // apps that are shown if none is chosen
 
 function known(value: unknown): number | null {
   const n = format.toNumber(value as number);
@@ -41,7 +42,7 @@ function sinceKnown<T>(all: T[], is: (one: T) => boolean): T[] {
 
 function historyChart(app: AppScale, history: ScalesThen[], signal: AbortSignal): Child {
   const all = history.map((then) => ({ then, app: then.apps.find((a) => String(a.app) === String(app.app)) })).filter((r) => r.app);
-  // X may have a value to begin with, before anything is measured.
+  // X may have a start value before anything is measured.
   const rows = sinceKnown(all, (r) => known(r.app!.cpu_mean) !== null || known(r.app!.gpu_mean) !== null);
   const epochs = new Map(rows.map((r) => [r.then.time, r.then.epoch]));
   const columns = [
@@ -49,7 +50,8 @@ function historyChart(app: AppScale, history: ScalesThen[], signal: AbortSignal)
     { title: "CPU mean", of: (a: AppThen) => known(a.cpu_mean) },
     { title: "GPU mean", of: (a: AppThen) => known(a.gpu_mean) },
   ];
-  // Each for itself: a GPU's mean is often ten times a CPU's, and a drift of one would not show beside the other.
+  // Separate charts: a GPU's mean is often ten times a CPU's, and the drift of one would not be visible beside
+  // the other.
   const drawn = columns.map(({ title, of }) => {
     const points = sinceKnown(rows.map((r) => ({ time: r.then.time, value: of(r.app!) })), (p) => p.value !== null);
     if (points.length < 2) return null;
@@ -87,7 +89,7 @@ function yardstick(app: AppScale): string {
   const x = known(app.min_avg_pfc);
   const cpu = known(app.cpu_mean);
   const gpu = known(app.gpu_mean);
-  if (x === null) return "X is not defined yet: too few jobs are known of too few versions. Until then each claim stands as it is.";
+  if (x === null) return "X is not defined yet: too few jobs of too few versions are known. Until then claims are not scaled.";
   if (cpu !== null && gpu !== null) return "Both kinds are known, so X is the lesser mean: the kind of device that needs less for the same job sets the yardstick.";
   if (cpu !== null) return "Only CPU versions are known well enough, so X is their mean.";
   return "There are GPU versions only, so X is their mean times the factor for such apps.";

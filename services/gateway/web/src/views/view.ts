@@ -2,13 +2,13 @@ import { ApiError, get, projectPath } from "../base/api";
 import type { Route } from "../base/route";
 import type { AppVersion, AsOf, Id, Project, Viewer } from "../base/types";
 
-// What a view is given: it ends when `signal` says so.
+// The environment of a view. The view ends when `signal` is aborted.
 export interface Context {
   signal: AbortSignal;
   projects: Project[];
   viewer: Viewer;
   go: (route: Route, replace?: boolean) => void;
-  enterToken: () => void; // asks for one; with it all is looked at anew
+  enterToken: () => void; // asks for a token; with it the whole page is reloaded from the gateway
 }
 
 export interface View {
@@ -16,7 +16,7 @@ export interface View {
   node: HTMLElement;
   project?: Id;
   asOf?: AsOf | undefined;
-  ownAsOf?: boolean; // it shows its own
+  ownAsOf?: boolean; // the view shows its own `as_of`
 }
 
 export function projectName(context: Context, id: Id): string {
@@ -24,7 +24,7 @@ export function projectName(context: Context, id: Id): string {
   return found?.name || `Project ${id}`;
 }
 
-// App versions by their number; none where the project has no catalogue.
+// App versions by number; none if the project has no catalogue.
 export async function versionsOf(project: Id, signal: AbortSignal): Promise<Map<string, AppVersion>> {
   try {
     const { data } = await get<{ versions: AppVersion[] }>(projectPath(project, "catalogue"), signal);

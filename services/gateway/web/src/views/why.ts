@@ -10,7 +10,7 @@ import type { Settlement } from "../rules/settle";
 import { appVersionWords, firstCreditWords, marksOf, messagesOf, modeWords, trickleWords } from "../rules/words";
 import { projectName, versionsOf, type Context, type View } from "./view";
 
-let exact_figures = false; // for all that is shown until it is switched back
+let exact_figures = false; // for all grants, until it is switched back
 
 function equation(terms: Term[]): Child {
   if (terms.length === 0) return null;
@@ -31,7 +31,7 @@ function barsOf(bars: Bar[], t: (flops: number) => string): Child {
       h("span", { class: "bar-value" }, t(b.flops), h("small", {}, ` ${b.credit}`)))));
 }
 
-// Each claim as a point on one line, and where the grant came to lie.
+// Each claim as a point on one line, and the position of the grant.
 function claimsLine(s: Settlement, granted: number): Child {
   const values = s.claims.map((c) => c.claimed).filter((v) => Number.isFinite(v) && v >= 0);
   if (values.length < 2) return null;
@@ -118,7 +118,7 @@ function grantNode(project: Id, grant: Grant, versions: Map<string, AppVersion>)
   return node;
 }
 
-// What had been paid at each moment: messages may have come together, or one before an earlier one.
+// The paid sum at each moment: messages may have arrived together, or out of order.
 function paidOverTime(sent: number, partials: PartialGrant[]): [number[], number[]] {
   const at = new Map<number, number>([[sent, 0]]);
   let paid = 0;
@@ -137,9 +137,9 @@ function messagesTable(partials: PartialGrant[], unpaid: UnpaidTrickle[]): HTMLE
     { name: "Message of", cell: (m) => time(format.toNumber(m.time)), head: true },
     ...(models ? [{ name: "Model", cell: (m: PartialGrant | UnpaidTrickle) => [m.phase !== undefined && `phase ${m.phase}`, m.model_version && `version ${m.model_version}`].filter(Boolean).join(", "), wide: true }] : []),
     { name: "Mark before", cell: (m) => mark(m.mark_before), number: true, wide: true },
-    { name: "Told", cell: (m) => mark(m.asked), number: true, wide: true },
+    { name: "Reported", cell: (m) => mark(m.asked), number: true, wide: true },
     { name: "Mark after", cell: (m) => mark(m.mark_after), number: true },
-    { name: "What came of it", cell: (m) => trickleWords(m) },
+    { name: "Outcome", cell: (m) => trickleWords(m) },
     { name: "Credit", cell: (m) => ("credit" in m ? credit(m.credit) : ""), number: true },
   ], messages);
 }
@@ -149,14 +149,14 @@ function runningNode(project: Id, explanation: Explanation, signal: AbortSignal)
   const partials = explanation.partials ?? [];
   const unpaid = explanation.unpaid ?? [];
   const first = partials[0];
-  if (!first) return unpaid.length > 0 && card("Its messages brought nothing", messagesTable(partials, unpaid));
+  if (!first) return unpaid.length > 0 && card("Its messages were paid nothing", messagesTable(partials, unpaid));
   const [times, paid] = paidOverTime(format.toNumber(first.sent_time), partials);
   const last = paid[paid.length - 1]!;
   const reversals = explanation.reversals ?? [];
   return card("Paid while it ran",
     h("p", { class: "headline" }, `${format.count(partials.length)} ${partials.length === 1 ? "message" : "messages"} of the running job moved its mark, and each was paid at once: `, credit(last.toFixed(6)), " Cobblestones."),
     h("p", {}, `By rule “${first.rule}” for messages of variety “${first.variety}”, at the price of the day when the job was sent, `, time(format.toNumber(first.sent_time)),
-      ". A message that says less than an earlier one, or the same again, pays nothing",
+      ". A message with the same progress as an earlier message, or with less, pays nothing",
       unpaid.length > 0 && `: so it was with ${format.count(unpaid.length)} of ${format.count(partials.length + unpaid.length)}`, "."),
     chart({
       title: "Paid over time",
@@ -165,7 +165,7 @@ function runningNode(project: Id, explanation: Explanation, signal: AbortSignal)
       series: [{ label: "Paid", tone: "accent", fill: true, tell: (v) => `${format.fixed(v, 2)} Cobblestones` }],
     }, [times, paid]).node,
     numbersOf("Each message", () => messagesTable(partials, unpaid)),
-    reversals.map((r) => h("p", {}, time(format.toNumber(r.time)), r.reason ? `: ${r.reason}. ` : ": ", Number(r.credit) < 0 ? [credit(r.credit), " was taken back"] : [credit(r.made_final), " of it is final"],
+    reversals.map((r) => h("p", {}, time(format.toNumber(r.time)), r.reason ? `: ${r.reason}. ` : ": ", Number(r.credit) < 0 ? [credit(r.credit), " was reversed"] : [credit(r.made_final), " of it is final"],
       r.made_up_for_by_future_credit ? ", and later credit makes up for it first." : ".")),
     h("p", { class: "soft" }, "It ran on ", accountLink(project, "host", first.host), ". In all ", credit(explanation.credit ?? "0.000000"), explanation.grants.length + reversals.length > 0 ? " Cobblestones." : " Cobblestones so far."));
 }
@@ -173,8 +173,8 @@ function runningNode(project: Id, explanation: Explanation, signal: AbortSignal)
 function correctionsNode(explanation: Explanation): Child {
   const corrections = explanation.corrections ?? [];
   if (corrections.length === 0) return null;
-  return card("What the project has made of it since",
-    corrections.map((c) => h("p", {}, time(format.toNumber(c.time)), c.kind === "reversal" ? ": taken back" : c.kind === "reinstatement" ? ": reinstated" : `: priced anew by version ${c.policy_version ?? 0} of the policy`,
+  return card("Later corrections",
+    corrections.map((c) => h("p", {}, time(format.toNumber(c.time)), c.kind === "reversal" ? ": reversed" : c.kind === "reinstatement" ? ": reinstated" : `: repriced by version ${c.policy_version ?? 0} of the policy`,
       c.reason ? `, because ${c.reason}. ` : ". ", credit(c.before), " became ", credit(c.after), " Cobblestones", c.judged_invalid && `, ${firstCreditWords(c, explanation.judged_invalid)}`, ".")),
     h("p", { class: "soft" }, "In all it has brought ", credit(explanation.credit ?? "0.000000"), " Cobblestones."));
 }
@@ -186,18 +186,18 @@ function pendingNode(project: Id, explanation: Explanation): HTMLElement {
     return card("Judged invalid",
       h("p", { class: "headline" }, "The validator judged this result invalid, so nothing was granted."),
       h("p", {}, time(format.toNumber(judged.time)), ", on ", accountLink(project, "host", judged.host), ". ",
-        judged.worth !== undefined ? ["Had it been valid, its claim alone would have come to ", credit(judged.worth), " Cobblestones."] : "Nobody named an amount that it would have been worth."),
-      explanation.partials && !explanation.corrections && h("p", {}, "What it was paid while it ran is all of its credit."));
-  if (!pending && explanation.partials) return empty("No grant came of the job itself.", "What it was paid while it ran is all of its credit.");
-  if (!pending) return empty("Nothing was granted to this result, and nothing of it waits.", "Was it valid? Its workunit may still wait for another replica, or its events were refused.");
+        judged.worth !== undefined ? ["Had it been valid, its claim alone would have come to ", credit(judged.worth), " Cobblestones."] : "No amount was named for it."),
+      explanation.partials && !explanation.corrections && h("p", {}, "Its credit consists of the payments while it ran."));
+  if (!pending && explanation.partials) return empty("The job itself got no grant.", "Its credit consists of the payments while it ran.");
+  if (!pending) return empty("Nothing was granted to this result, and no event of it waits.", "Was it valid? Its workunit may still wait for another replica, or its events were refused.");
   const part = (has: boolean, name: string, words: string) =>
-    h("li", { class: has ? "done" : "open" }, h("b", {}, name), h("span", {}, has ? "has come" : words));
+    h("li", { class: has ? "done" : "open" }, h("b", {}, name), h("span", {}, has ? "has arrived" : words));
   return card("On its way",
     h("p", { class: "headline" }, `${explanation.partials ? "Its final grant is still to come" : "Nothing is granted yet"}. It waits for ${pending.waits_for}.`),
     h("ul", { class: "waits" },
-      part(pending.has_completion, "Completion", "the project has not yet told that the job was done"),
+      part(pending.has_completion, "Completion", "the project has not yet reported that the job is done"),
       part(pending.has_validation, "Validation", "the validator has not decided yet")),
-    h("p", {}, "It was sent to ", accountLink(project, "host", pending.host), ". When both have come, the claim is made; when the other replicas' claims are in, credit is granted."));
+    h("p", {}, "It was sent to ", accountLink(project, "host", pending.host), ". When both have arrived, the claim is computed; when the other replicas' claims have arrived, credit is granted."));
 }
 
 export async function whyView(context: Context, project: Id, result: Id): Promise<View> {

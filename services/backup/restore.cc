@@ -1,0 +1,198 @@
+#include "services/backup/restore.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "common/base/failpoint.h"
+#include "common/base/private_directory.h"
+#include "common/stream/embedded/lock_file.h"
+#include "services/backup/backup_set.h"
+#include "services/backup/copy_file.h"
+#include "services/backup/data_directory_check.h"
+
+namespace cobblestone::backup {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLock = "/restore.lock";
+
+std::string WithoutSlash(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+// What to do about a damaged backup: which others there are.
+std::string Others(const std::string& directory) {
+  const fs::path path(directory);
+  const std::string parent = path.has_parent_path() ? path.parent_path().string() : ".";
+  const auto names = CompleteBackups(parent);
+  std::string text;
+  for (std::size_t i = names.ok() ? names->size() : 0; i > 0; --i)
+    if ((*names)[i - 1] != path.filename())
+      text += (text.empty() ? "" : ", ") + parent + "/" + (*names)[i - 1];
+  if (text.empty()) return "there is no other backup beside it";
+  return "other backups, newest first: " + text +
+         ". One that was made after it shares its unchanged files; `restore --check` tells which is whole";
+}
+
+Status Differs(const FoundBackup& backup, const BackupFile& file, const std::string& how) {
+  return Status::Corrupted("the backup " + backup.directory + " is damaged: " + file.path + " " + how +
+                           "; nothing was restored from it. Check the disk that holds it; " +
+                           Others(backup.directory));
+}
+
+// What was read of a file against what the manifest says.
+Status Compare(const FoundBackup& backup, const BackupFile& file, const Result<FileCopy>& read) {
+  if (read.status().code() == StatusCode::kNotFound) return Differs(backup, file, "is missing");
+  if (!read.ok()) return read.status();
+  if (read->bytes != file.bytes)
+    return Differs(backup, file,
+                   "has " + std::to_string(read->bytes) + " bytes instead of " + std::to_string(file.bytes));
+  if (read->sha256 != file.sha256)
+    return Differs(backup, file, "has another checksum than when it was written");
+  return Status::Ok();
+}
+
+// Where a restored directory is made, beside the place that it gets.
+class Staging {
+ public:
+  explicit Staging(std::string path) : path_(std::move(path)) {}
+  ~Staging() {
+    std::error_code stays;  // and the next restore removes it
+    if (lock_) fs::remove_all(path_, stays);
+  }
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+
+  Status Open() {
+    if (Status s = MakePrivateDirectory(path_, [](const std::string&) {}); !s.ok()) return s;
+    auto lock = stream::embedded::LockFile::Take(path_ + kLock);
+    if (lock.status().code() == StatusCode::kFenced)
+      return Status::Fenced("another `restore` writes to " + path_ + "; wait for its end");
+    if (!lock.ok()) return lock.status();
+    lock_.emplace(*std::move(lock));
+    std::error_code error;
+    std::vector<fs::path> left;
+    for (const auto& entry : fs::directory_iterator(path_, error))
+      if (entry.path() != path_ + kLock) left.push_back(entry.path());
+    for (const fs::path& entry : left)
+      if (!error) fs::remove_all(entry, error);
+    if (error) return Status::Fatal("cannot empty " + path_ + ": " + error.message() + "; delete it by hand");
+    return Status::Ok();
+  }
+
+  // Atomic. An empty directory at `to` is replaced.
+  Status Publish(const std::string& to) {
+    std::error_code error;
+    fs::remove(path_ + kLock, error);
+    if (Status s = SyncDirectories(path_); !s.ok()) return s;
+    Failpoint("B7");
+    fs::rename(path_, to, error);
+    if (error)
+      return Status::Unwritten(error.value(), "cannot rename " + path_ + " to " + to + ": " +
+                                                  error.message() +
+                                                  "; is it a mount point? Name a directory in it");
+    lock_.reset();
+    const fs::path parent = fs::path(to).parent_path();
+    return SyncDirectory(parent.empty() ? "." : parent.string());
+  }
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+  std::optional<stream::embedded::LockFile> lock_;
+};
+
+Status CheckTarget(const std::string& to) {
+  std::error_code error;
+  if (!fs::exists(to, error) && !error) return Status::Ok();
+  if (!error && fs::is_directory(to, error) && fs::is_empty(to, error) && !error) return Status::Ok();
+  return Status::InvalidArgument(to + " is not an empty directory" +
+                                 (error ? " (" + error.message() + ")" : "") +
+                                 "; move it aside, or name another one with --data");
+}
+
+std::string InData(const BackupFile& file) {
+  const std::string prefix = std::string(kDataFolder) + "/";
+  return file.path.starts_with(prefix) ? file.path.substr(prefix.size()) : std::string();
+}
+
+}  // namespace
+
+Result<FoundBackup> FindBackup(const std::string& from) {
+  const std::string path = WithoutSlash(from);
+  std::error_code error;
+  FoundBackup found{.directory = path, .manifest = {}};
+  if (!fs::exists(path + "/" + kManifestFile, error) && !fs::exists(path + "/" + kSumsFile, error)) {
+    const auto names = CompleteBackups(path);
+    if (!names.ok()) return names.status();
+    if (names->empty())
+      return Status::NotFound(
+          "there is no complete backup in " + path +
+          "; name the directory that `cobblestone backup --to` wrote to, or a backup in it");
+    found.directory = path + "/" + names->back();
+  }
+  auto manifest = ReadManifest(found.directory);
+  if (manifest.status().code() == StatusCode::kNotFound)
+    return Status::Corrupted("the backup " + found.directory + " is damaged: " + manifest.status().message() +
+                             "; " + Others(found.directory));
+  if (manifest.status().code() == StatusCode::kCorrupted)
+    return Status::Corrupted(manifest.status().message() + "; " + Others(found.directory));
+  if (!manifest.ok()) return manifest.status();
+  found.manifest = *std::move(manifest);
+  return found;
+}
+
+Status CheckBackup(const FoundBackup& backup, const Progress& progress) {
+  LowerPriorities();
+  const std::uint64_t all = backup.manifest.bytes();
+  std::uint64_t done = 0;
+  for (const BackupFile& file : backup.manifest.files) {
+    const auto read = ReadFile(backup.directory + "/" + file.path, [&](std::uint64_t bytes) {
+      done += bytes;
+      if (progress) progress(done, std::max(all, done));
+    });
+    if (Status s = Compare(backup, file, read); !s.ok()) return s;
+  }
+  return Status::Ok();
+}
+
+Status Restore(const FoundBackup& backup, const std::string& wanted, const Progress& progress) {
+  const std::string to = WithoutSlash(wanted);
+  if (Status s = CheckTarget(to); !s.ok()) return s;
+  Staging staging(to + ".restoring");
+  if (Status s = staging.Open(); !s.ok()) return s;
+  std::uint64_t all = 0;
+  for (const BackupFile& file : backup.manifest.files)
+    if (!InData(file).empty()) all += 2 * file.bytes;
+  std::uint64_t done = 0;
+  for (const BackupFile& file : backup.manifest.files) {
+    if (InData(file).empty()) continue;  // the configuration stays in the backup
+    const fs::path path = staging.path() + "/" + InData(file);
+    std::error_code error;
+    fs::create_directories(path.parent_path(), error);
+    if (error)
+      return Status::Unwritten(error.value(),
+                               "cannot make " + path.parent_path().string() + ": " + error.message());
+    const auto copied = CopyFile(backup.directory + "/" + file.path, path.string(), [&](std::uint64_t bytes) {
+      done += bytes;
+      if (progress) progress(done, std::max(all, done));
+    });
+    if (Status s = Compare(backup, file, copied); !s.ok()) return s;
+    Failpoint("B6");
+  }
+  if (const auto figures = CheckDataDirectory(staging.path(), backup.manifest.partitions); !figures.ok())
+    return Status(figures.status().code(), "the backup " + backup.directory +
+                                               " has every byte, and does not open; nothing was restored: " +
+                                               figures.status().message() + ". " + Others(backup.directory));
+  return staging.Publish(to);
+}
+
+}  // namespace cobblestone::backup

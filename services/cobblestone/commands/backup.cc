@@ -1,0 +1,108 @@
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "services/backup/kafka_backup.h"
+#include "services/backup/pipeline_backup.h"
+#include "services/cli/progress.h"
+#include "services/cli/terminal_text.h"
+#include "services/cobblestone/commands/command.h"
+
+namespace cobblestone {
+namespace {
+
+struct Options {
+  DataPlace place;
+  std::string to;
+  std::size_t keep = 7;
+  bool full = false;
+  bool json = false;
+};
+
+nlohmann::json OutcomeJson(const backup::BackupOutcome& outcome) {
+  const backup::BackupManifest& manifest = outcome.manifest;
+  return {{"directory", outcome.directory},
+          {"made_at", manifest.made_at},
+          {"commit", manifest.commit},
+          {"records", manifest.records},
+          {"sources", manifest.sources},
+          {"bytes", manifest.bytes()},
+          {"copied_files", outcome.copied_files},
+          {"copied_bytes", outcome.copied_bytes},
+          {"linked_files", outcome.linked_files},
+          {"linked_bytes", outcome.linked_bytes},
+          {"deleted", outcome.deleted}};
+}
+
+void Print(const backup::BackupOutcome& outcome) {
+  const backup::BackupManifest& manifest = outcome.manifest;
+  std::printf("%s: %s as of commit %s, with %s records and the positions of %s sources\n",
+              TerminalText(outcome.directory).c_str(), TerminalText(manifest.source).c_str(),
+              WithCommas(manifest.commit).c_str(), WithCommas(manifest.records).c_str(),
+              WithCommas(manifest.sources).c_str());
+  std::printf("%s files (%s bytes) copied and read back, %s files (%s bytes) linked to the backup before\n",
+              WithCommas(outcome.copied_files).c_str(), WithCommas(outcome.copied_bytes).c_str(),
+              WithCommas(outcome.linked_files).c_str(), WithCommas(outcome.linked_bytes).c_str());
+  for (const std::string& name : outcome.deleted) std::printf("deleted %s\n", name.c_str());
+}
+
+int Run(const Options& options) {
+  const auto settings = SettingsOf(options.place);
+  if (!settings.ok()) return TellError(settings.status());
+  Progress progress("bytes", options.json);
+  const backup::BackupOptions backup{
+      .to = options.to,
+      .keep = options.keep,
+      .full = options.full,
+      .configuration = options.place.config,
+      .made_with = PlaceText(*settings, false),
+      .progress = [&](std::uint64_t done,
+                      std::uint64_t all) { progress.Show({.done = done, .all = all, .counted = done}); },
+      .report =
+          [&](const std::string& what) {
+            progress.Finish();
+            TellOpening(what);
+          },
+      .clock = {}};
+  const auto outcome = settings->backend == settings::Backend::kKafka
+                           ? backup::BackUpKafka(*settings, backup)
+                           : backup::BackUpPipeline(*settings, backup);
+  progress.Finish();
+  if (!outcome.ok()) return TellError(outcome.status());
+  if (options.json) {
+    PrintJson(OutcomeJson(*outcome));
+  } else {
+    Print(*outcome);
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddBackup(Program& program) {
+  AddVerb<Options>(
+      program, "backup", "Copies log, states and configuration as of one commit, while the pipeline runs",
+      [](Verb& verb, Options& options) {
+        AddDataPlace(verb, options.place);
+        verb.Add("--to", options.to, "directory of the backups; made if it does not exist")
+            .Type("DIR")
+            .Required();
+        verb.Add("--keep", options.keep, "complete backups to keep there; older ones are deleted afterwards")
+            .Type("N")
+            .Between(1, 100000)
+            .ShowDefault();
+        verb.Flag("--full", options.full, "copy unchanged files, too, instead of linking them");
+        verb.Flag("--json", options.json, "the outcome as JSON");
+        verb.Footer(
+            "Each backup is a directory DIR/TIME-NUMBER. A file that has not changed since the backup before is a\n"
+            "hard link to it; all others are copied, synced and read back. A backup that dies leaves the older\n"
+            "ones whole, and the next one removes what it left. With --config the file is part of the backup;\n"
+            "files with keys, tokens and passwords, which it names, are not.\n"
+            "On Kafka the topics are copied into a data directory for one machine. Workers may run; sources must\n"
+            "be silent for that time.\n\n"
+            "Examples:  cobblestone backup --config cobblestone.yaml --to /backup/cobblestone\n"
+            "           cobblestone restore --from /backup/cobblestone --check");
+      },
+      Run);
+}
+
+}  // namespace cobblestone

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""deb.py BUILD SOURCE VERSION: cpack makes of the build a Debian package whose fields, files, modes, configuration files and
+maintainer scripts are those that an installation relies on, and makes the same bytes again. Nothing is installed; bare-system
+does that."""
+
+import glob
+import gzip
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+BUILD, SOURCE, VERSION = sys.argv[1:]
+CONFFILES = ["/etc/cobblestone/cobblestone.yaml", "/etc/cobblestone/db_dump.xml"]
+UNITS = ["cobblestone.service", "cobblestone-audit.service", "cobblestone-audit.timer", "cobblestone-export.service",
+         "cobblestone-export.timer"]
+FILES = [
+    "usr/bin/cobblestone", "usr/share/cobblestone/default.yaml", "usr/share/cobblestone/monitoring/alerts.yml",
+    "usr/share/man/man1/cobblestone.1.gz", "usr/share/bash-completion/completions/cobblestone",
+    "usr/share/doc/cobblestone/copyright", "usr/share/doc/cobblestone/NOTICE", "usr/share/doc/cobblestone/changelog.gz",
+    "usr/share/doc/cobblestone/changelog.Debian.gz", "usr/share/doc/cobblestone/sbom.cdx.json",
+    "usr/share/cobblestone/licenses/libcli11-dev.gz", "usr/share/cobblestone/licenses/nlohmann-json3-dev.gz",
+    "usr/share/cobblestone/licenses/web-page.gz",
+    *[name[1:] for name in CONFFILES], *[f"usr/lib/systemd/system/{unit}" for unit in UNITS],
+]
+
+
+def check(holds, what):
+    if not holds:
+        sys.exit(f"deb.py: {what}")
+
+
+def said(*words, **how):
+    return subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True, **how).stdout
+
+
+def read(*path):
+    with open(os.path.join(*path), "rb") as file:
+        content = file.read()
+    return (gzip.decompress(content) if path[-1].endswith(".gz") else content).decode()
+
+
+def packaged(folder):
+    said("cpack", "--config", os.path.join(BUILD, "CPackConfig.cmake"), "-B", folder,
+         env={**os.environ, "SOURCE_DATE_EPOCH": "1790000000"})
+    (package,) = glob.glob(os.path.join(folder, "*.deb"))
+    return package
+
+
+with tempfile.TemporaryDirectory(prefix="package-") as folder:
+    package = packaged(os.path.join(folder, "first"))
+    with open(package, "rb") as first, open(packaged(os.path.join(folder, "second")), "rb") as second:
+        check(first.read() == second.read(), "the same build gives other bytes")
+
+    # Fields. The Debian release is a part of the version.
+    fields = dict(re.findall(r"^(\S+): (.*)$", said("dpkg-deb", "--field", package), re.M))
+    release = re.search(r"^VERSION_ID=\"(\d+)\"", read("/etc/os-release"), re.M)
+    wanted = f"{VERSION}-1~deb{release[1]}"
+    check((fields["Package"], fields["Version"], fields["Section"]) == ("cobblestone", wanted, "science"), f"fields: {fields}")
+    check(os.path.basename(package) == f"cobblestone_{wanted}_{fields['Architecture']}.deb", f"name: {package}")
+    check(re.fullmatch(r".+ <\S+@\S+>", fields["Maintainer"]), f"maintainer: {fields['Maintainer']}")
+    depends = {each.split()[0] for each in fields["Depends"].split(",")}
+    check("adduser" in depends, f"postinst needs adduser, the package depends on {depends}")
+    for library in ("libc6", "librdkafka1", "librocksdb", "libssl3", "libyaml-cpp"):
+        check(any(each.startswith(library) for each in depends), f"no dependency on {library}: {depends}")
+
+    # Files and modes: nothing that others may write, nothing that is not root's.
+    tree = os.path.join(folder, "tree")
+    said("dpkg-deb", "--raw-extract", package, tree)
+    entries = [line.split(None, 5) for line in said("dpkg-deb", "--contents", package).splitlines()]
+    kinds = {name: (mode, owner) for mode, owner, _, _, _, name in entries}
+    check(set(FILES) <= {name.removeprefix("./") for name in kinds}, f"missing: {sorted(set(FILES) - {n[2:] for n in kinds})}")
+    for name, (mode, owner) in kinds.items():
+        expected = "drwxr-xr-x" if name.endswith("/") else "-rwxr-xr-x" if name.startswith("./usr/bin/") else "-rw-r--r--"
+        check((mode, owner) == (expected, "root/root"), f"{name} has mode {mode} and owner {owner}")
+    check(read(tree, "DEBIAN/conffiles").split() == CONFFILES, "conffiles")
+    check("MIT License" in read(tree, "usr/share/cobblestone/licenses/web-page.gz"), "license of the web page's script")
+
+    # The program is stripped, and the bill of materials is that of the stripped one.
+    program = os.path.join(tree, "usr/bin/cobblestone")
+    check(".debug_info" not in said("readelf", "--sections", "--wide", program), "the program is not stripped")
+    with open(program, "rb") as file:
+        digest = hashlib.sha256(file.read()).hexdigest()
+    bill = json.loads(read(tree, "usr/share/doc/cobblestone/sbom.cdx.json"))["metadata"]["component"]
+    check(bill["hashes"][0]["content"] == digest and bill["version"] == VERSION, "the bill of materials is of another program")
+    check(read(tree, "usr/share/doc/cobblestone/changelog.gz") == read(SOURCE, "CHANGES.md"), "the changes")
+    check(read(tree, "usr/share/doc/cobblestone/changelog.Debian.gz").startswith(f"cobblestone ({wanted}) "), "the changelog")
+
+    # Units name the program where the package has it, and systemd accepts them in the package's tree.
+    units = {unit: read(tree, "usr/lib/systemd/system", unit) for unit in UNITS}
+    for unit, text in units.items():
+        check(re.findall(r"^ExecStart=(\S+)", text, re.M) == ["/usr/bin/cobblestone"] * unit.endswith(".service"), f"{unit}: {text}")
+    said("systemd-analyze", f"--root={tree}", "--man=no", "--recursive-errors=no", "verify",
+         *[f"/usr/lib/systemd/system/{unit}" for unit in UNITS], stderr=subprocess.STDOUT)
+
+    # The packaged configuration, and that of the container, name only options that there are. The program reads no token here.
+    for config in (os.path.join(tree, "etc/cobblestone/cobblestone.yaml"), os.path.join(tree, "usr/share/cobblestone/container.yaml")):
+        check("is valid" in said(program, "config", config), config)
+
+    # Maintainer scripts: for the shell of Debian, and modes that dpkg wants.
+    for script in ("postinst", "prerm", "postrm"):
+        path = os.path.join(tree, "DEBIAN", script)
+        check(os.access(path, os.X_OK) and "\nset -e\n" in read(path), f"{script} goes on after a failure, or is not executable")
+        said("sh", "-n", path)
+    check("cobblestone.service" in read(tree, "DEBIAN/prerm"), "prerm does not stop the service")
+print(f"{os.path.basename(package)}: {len(kinds)} files and folders")
