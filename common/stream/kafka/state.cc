@@ -71,13 +71,15 @@ class DirectoryStateSpace final : public StateSpace {
     if (error)
       return Status::Unwritten(error.value(),
                                "cannot create the directory " + directory_ + ": " + error.message());
-    RemoveCopy(slot);
-    return store::OpenRocksdbStore(
-        {.path = Path(slot), .memory = memory_, .create = true, .read_only = false});
+    auto store =
+        store::OpenRocksdbStore({.path = Path(slot), .memory = memory_, .create = true, .read_only = false});
+    // Only with the store's lock: otherwise another process has the store open, and may be reading its copy.
+    if (store.ok()) RemoveCopy(slot);
+    return store;
   }
   Status Remove(std::uint32_t slot) override {
-    RemoveCopy(slot);
-    Status s = store::RemoveRocksdbStore(Path(slot));
+    Status s = store::RemoveRocksdbStore(Path(slot));  // fails while the store is open
+    if (s.ok()) RemoveCopy(slot);
     return s;
   }
   Result<std::unique_ptr<store::Store>> OpenCopy(std::uint32_t slot, store::Store& of) override {
