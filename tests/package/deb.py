@@ -15,8 +15,7 @@ import tempfile
 
 BUILD, SOURCE, VERSION = sys.argv[1:]
 CONFFILES = ["/etc/cobblestone/cobblestone.yaml", "/etc/cobblestone/db_dump.xml"]
-UNITS = ["cobblestone.service", "cobblestone-audit.service", "cobblestone-audit.timer", "cobblestone-export.service",
-         "cobblestone-export.timer"]
+UNITS = sorted(name for name in os.listdir(os.path.join(SOURCE, "deploy/systemd")) if name.endswith((".service", ".timer")))
 FILES = [
     "usr/bin/cobblestone", "usr/share/cobblestone/default.yaml", "usr/share/cobblestone/monitoring/alerts.yml",
     "usr/share/man/man1/cobblestone.1.gz", "usr/share/bash-completion/completions/cobblestone",
@@ -105,5 +104,8 @@ with tempfile.TemporaryDirectory(prefix="package-") as folder:
         path = os.path.join(tree, "DEBIAN", script)
         check(os.access(path, os.X_OK) and "\nset -e\n" in read(path), f"{script} goes on after a failure, or is not executable")
         said("sh", "-n", path)
-    check("cobblestone.service" in read(tree, "DEBIAN/prerm"), "prerm does not stop the service")
+    for unit, text in units.items():
+        check(re.search(rf"[ ]{re.escape(unit)}\b", read(tree, "DEBIAN/prerm")), f"prerm does not stop {unit}")
+        enabled = "[Install]" in text
+        check(not enabled or re.search(rf"[ ]{re.escape(unit)}\b", read(tree, "DEBIAN/postrm")), f"postrm leaves {unit} enabled")
 print(f"{os.path.basename(package)}: {len(kinds)} files and folders")
