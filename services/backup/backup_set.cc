@@ -62,7 +62,7 @@ Result<std::vector<Entry>> EntriesOf(const std::string& directory) {
     entry.number = *number;
     entries.push_back(std::move(entry));
   }
-  if (error) return Status::Fatal("cannot look into " + directory + ": " + error.message());
+  if (error) return Status::Fatal("cannot list " + directory + ": " + error.message());
   std::sort(entries.begin(), entries.end(),
             [](const Entry& a, const Entry& b) { return a.number < b.number; });
   return entries;
@@ -108,8 +108,7 @@ Result<BackupSet> BackupSet::Open(const std::string& directory,
   if (Status s = MakePrivateDirectory(directory, report); !s.ok()) return s;
   auto lock = stream::embedded::LockFile::Take(directory + "/lock");
   if (lock.status().code() == StatusCode::kFenced)
-    return Status::Fenced("another backup is being made in " + directory +
-                          " (its file lock has the process); " + "wait for its end");
+    return Status::Fenced("another backup is being made in " + directory + "; wait until it ends");
   if (!lock.ok()) return lock.status();
   BackupSet set(directory, *std::move(lock));
   if (Status s = set.RemoveLeftOvers(report); !s.ok()) return s;
@@ -128,8 +127,8 @@ Status BackupSet::RemoveLeftOvers(const std::function<void(const std::string&)>&
     const std::string path = directory_ + "/" + entry.name + std::string(entry.suffix);
     if (report)
       report(path + (entry.suffix == kPartial
-                         ? " was left by a backup that broke off, and is deleted"
-                         : " is an old backup whose deletion broke off, and is deleted"));
+                         ? " was left by a backup that was interrupted, and is deleted"
+                         : " is an old backup whose deletion was interrupted, and is deleted"));
     if (Status s = Remove(path); !s.ok()) return s;
   }
   return Status::Ok();
@@ -147,7 +146,7 @@ Result<std::string> BackupSet::Begin(double now) {
   fs::create_directory(path, error);
   if (error)
     return Status::Unwritten(error.value(), "cannot make " + path + ": " + error.message() +
-                                                "; make room there, or look at its permissions");
+                                                "; free disk space there, or check the permissions");
   ++last_number_;
   name_ = name;
   return path;

@@ -47,9 +47,10 @@ Status CannotRead(const std::string& path) {
 Status CannotWrite(const std::string& path) {
   const int error = errno;
   const bool full = error == ENOSPC || error == EDQUOT || error == EFBIG;
-  return Status::Unwritten(full ? ENOSPC : error,
-                           "cannot write " + path + ": " + std::strerror(error) +
-                               (full ? "; make room there, and do this again" : "; check the disk"));
+  return Status::Unwritten(
+      full ? ENOSPC : error,
+      "cannot write " + path + ": " + std::strerror(error) +
+          (full ? "; free disk space there and run the command again" : "; check the disk"));
 }
 
 // Reads to the end. `visit` returns a status other than ok to stop.
@@ -173,7 +174,7 @@ Status SyncDirectories(const std::string& path) {
     if (!it->is_directory(error)) continue;
     if (Status s = SyncDirectory(it->path().string()); !s.ok()) return s;
   }
-  if (error) return Status::Fatal("cannot look into " + path + ": " + error.message());
+  if (error) return Status::Fatal("cannot list " + path + ": " + error.message());
   return SyncDirectory(path);
 }
 

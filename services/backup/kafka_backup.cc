@@ -24,7 +24,7 @@ using stream::TopicPartition;
 constexpr int kAttempts = 3;
 // How long the topics may move before a copy is begun.
 constexpr auto kPatience = std::chrono::seconds(60);
-constexpr const char* kRemedy = "; let all sources be silent for the time of a backup, or stop the workers";
+constexpr const char* kRemedy = "; stop all sources for the time of the backup, or stop the workers";
 constexpr auto kLookAgainAfter = std::chrono::milliseconds(200);
 
 using Ends = std::map<TopicPartition, std::uint64_t>;
@@ -88,7 +88,7 @@ Result<Ends> AwaitRest(const KafkaDeployment& deployment, stream::kafka::TopicAd
       return now;
     }
     if (std::chrono::steady_clock::now() >= deadline)
-      return Status::Retry("the topics do not rest (" + moved + ")" + kRemedy);
+      return Status::Retry("the topics keep changing (" + moved + ")" + kRemedy);
     before = std::move(now);
   }
 }

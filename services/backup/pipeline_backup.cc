@@ -84,7 +84,7 @@ class Making {
     const auto figures = CheckDataDirectory(to_ + "/" + kDataFolder, manifest_.partitions);
     if (!figures.ok())
       return Status(figures.status().code(),
-                    "the backup does not open, and is not kept: " + figures.status().message());
+                    "the copy does not open, so no backup was made: " + figures.status().message());
     manifest_.commit = figures->commit;
     manifest_.records = figures->records;
     manifest_.sources = figures->sources;
@@ -127,7 +127,7 @@ class Making {
       if (it->path().filename() == "LOCK") continue;
       struct stat about {};
       if (::stat(it->path().c_str(), &about) != 0)
-        return Status::Fatal(it->path().string() + " has gone away while a backup of it was made");
+        return Status::Fatal(it->path().string() + " disappeared while it was being copied");
       Planned planned{.from = it->path().string(),
                       .file = {.path = path,
                                .bytes = static_cast<std::uint64_t>(about.st_size),
@@ -144,7 +144,7 @@ class Making {
       }
       planned_.push_back(std::move(planned));
     }
-    if (error) return Status::Fatal("cannot look into " + directory + ": " + error.message());
+    if (error) return Status::Fatal("cannot list " + directory + ": " + error.message());
     return Status::Ok();
   }
 
@@ -273,8 +273,7 @@ Result<BackupOutcome> BackUpPipeline(const settings::RunSettings& settings, cons
   TellOfOneDisk(data, options);
   auto lock = stream::embedded::LockFile::Take(BackupLockOf(data));
   if (lock.status().code() == StatusCode::kFenced)
-    return Status::Fenced("another backup of " + data +
-                          " is being made (its file backup.lock has the process); " + "wait for its end");
+    return Status::Fenced("another backup of " + data + " is being made; wait until it ends");
   if (!lock.ok()) return lock.status();
   LowerPriorities();
   const CopyOfEngine removes(BackupCopyOf(data));

@@ -38,7 +38,7 @@ std::string Others(const std::string& directory) {
       text += (text.empty() ? "" : ", ") + parent + "/" + (*names)[i - 1];
   if (text.empty()) return "there is no other backup beside it";
   return "other backups, newest first: " + text +
-         ". One that was made after it shares its unchanged files; `restore --check` tells which is whole";
+         ". Later backups share its unchanged files; `restore --check` says which backups are complete";
 }
 
 Status Differs(const FoundBackup& backup, const BackupFile& file, const std::string& how) {
@@ -55,7 +55,7 @@ Status Compare(const FoundBackup& backup, const BackupFile& file, const Result<F
     return Differs(backup, file,
                    "has " + std::to_string(read->bytes) + " bytes instead of " + std::to_string(file.bytes));
   if (read->sha256 != file.sha256)
-    return Differs(backup, file, "has another checksum than when it was written");
+    return Differs(backup, file, "does not have the checksum that was recorded when it was written");
   return Status::Ok();
 }
 
@@ -74,7 +74,7 @@ class Staging {
     if (Status s = MakePrivateDirectory(path_, [](const std::string&) {}); !s.ok()) return s;
     auto lock = stream::embedded::LockFile::Take(path_ + kLock);
     if (lock.status().code() == StatusCode::kFenced)
-      return Status::Fenced("another `restore` writes to " + path_ + "; wait for its end");
+      return Status::Fenced("another `restore` writes to " + path_ + "; wait until it ends");
     if (!lock.ok()) return lock.status();
     lock_.emplace(*std::move(lock));
     std::error_code error;
@@ -189,9 +189,10 @@ Status Restore(const FoundBackup& backup, const std::string& wanted, const Progr
     Failpoint("B6");
   }
   if (const auto figures = CheckDataDirectory(staging.path(), backup.manifest.partitions); !figures.ok())
-    return Status(figures.status().code(), "the backup " + backup.directory +
-                                               " has every byte, and does not open; nothing was restored: " +
-                                               figures.status().message() + ". " + Others(backup.directory));
+    return Status(figures.status().code(),
+                  "the backup " + backup.directory +
+                      " has the right checksums but does not open; nothing was restored: " +
+                      figures.status().message() + ". " + Others(backup.directory));
   return staging.Publish(to);
 }
 

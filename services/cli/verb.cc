@@ -75,7 +75,6 @@ template Option Verb::Add(const std::string&, std::uint32_t&, const std::string&
 template Option Verb::Add(const std::string&, std::uint64_t&, const std::string&);
 template Option Verb::Add(const std::string&, std::int64_t&, const std::string&);
 template Option Verb::Add(const std::string&, double&, const std::string&);
-template Option Verb::Add(const std::string&, std::optional<std::uint32_t>&, const std::string&);
 template Option Verb::Add(const std::string&, std::optional<std::uint64_t>&, const std::string&);
 template Option Verb::Add(const std::string&, std::optional<std::int64_t>&, const std::string&);
 template Option Verb::Add(const std::string&, std::optional<double>&, const std::string&);

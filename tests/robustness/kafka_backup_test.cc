@@ -46,7 +46,7 @@ TEST(KafkaBackup, MadeBesideWorkersRestoresOnOneMachineAndGoesOnWhereItStood) {
   }
   const Finished made = world.Run(backup);
   ASSERT_EQ(made.code, 0) << made.out << made.err;
-  EXPECT_THAT(made.err, HasSubstr("was left by a backup that broke off"));
+  EXPECT_THAT(made.err, HasSubstr("was left by a backup that was interrupted"));
   EXPECT_FALSE(fs::exists(set + "/kafka-copy"));
   EXPECT_TRUE(worker->Runs()) << worker->err();
 
@@ -104,8 +104,8 @@ TEST(KafkaBackup, TopicsThatMoveGiveNoBackup) {
   KafkaWorld::Stream stream(world);
   const Finished moving = world.Run({"backup", "--to", set});
   EXPECT_EQ(moving.code, kBusyExitCode) << moving.out << moving.err;
-  EXPECT_THAT(moving.err, HasSubstr("the topics do not rest"));
-  EXPECT_THAT(moving.err, HasSubstr("let all sources be silent"));
+  EXPECT_THAT(moving.err, HasSubstr("the topics keep changing"));
+  EXPECT_THAT(moving.err, HasSubstr("stop all sources"));
   EXPECT_EQ(stream.Finish(), "");
   std::vector<std::string> left;
   for (const auto& entry : fs::directory_iterator(set)) left.push_back(entry.path().filename());

@@ -179,7 +179,7 @@ TEST_F(ProgramBackup, KilledAtAnyStepLeavesTheOlderOnesWholeAndTheNextOneClearsU
 
     const Finished next = MakeBackup({"--keep", "1"});
     ASSERT_EQ(next.code, 0) << next.out << next.err;
-    EXPECT_EQ(next.err.find("broke off") != std::string::npos, story.left > 0) << next.err;
+    EXPECT_EQ(next.err.find("was interrupted") != std::string::npos, story.left > 0) << next.err;
     EXPECT_EQ(LeftOversIn(set_).size(), 0u);
     EXPECT_EQ(BackupsIn(set_).size(), 1u);
     EXPECT_FALSE(fs::exists(world_.data() + "/backup-copy"));
@@ -236,7 +236,7 @@ TEST_F(ProgramBackup, AFullDiskEndsItAloneAndWithRoomItIsMade) {
   const Finished full = MakeBackup({"--full"});
   EXPECT_EQ(full.code, kFullExitCode) << full.out << full.err;
   EXPECT_THAT(full.err, HasSubstr("No space left on device"));
-  EXPECT_THAT(full.err, HasSubstr("make room there"));
+  EXPECT_THAT(full.err, HasSubstr("free disk space there"));
   EXPECT_EQ(LeftOversIn(set_).size(), 0u) << "it takes the room that is missing";
   EXPECT_EQ(BackupsIn(set_).size(), 1u);
   EXPECT_EQ(Check(set_).code, 0);

@@ -68,7 +68,7 @@ TEST(BackupSet, RemovesWhatTheDeadLeftAndNothingElse) {
   std::string told;
   auto set = OpenSet(dir / "set", &told);
   ASSERT_TRUE(set.ok()) << set.status().message();
-  EXPECT_THAT(told, HasSubstr("20261126T120000Z-2.partial was left by a backup that broke off"));
+  EXPECT_THAT(told, HasSubstr("20261126T120000Z-2.partial was left by a backup that was interrupted"));
   EXPECT_THAT(told, HasSubstr("20261126T120000Z-3.removed is an old backup"));
   EXPECT_FALSE(fs::exists(dir / "set/20261126T120000Z-2.partial"));
   EXPECT_FALSE(fs::exists(dir / "set/20261126T120000Z-3.removed"));

@@ -679,7 +679,7 @@ Status LogDatabase::Checkpoint(const std::string& path) const {
     return error ? Status::Unwritten(error.value(), "cannot make " + path + ": " + why)
                  : Status::InvalidArgument("cannot make " + path + ": " + why);
   }
-  // Read before: the copy has at least what was acknowledged by now.
+  // Read before the copy is made, so that the copy has every record that the mark counts.
   const Result<AcknowledgedMark> mark = AcknowledgedFile::Read(options_.path + "/acknowledged");
   if (!mark.ok()) return mark.status();
   const std::scoped_lock files(files_mutex_);

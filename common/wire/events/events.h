@@ -573,8 +573,8 @@ using EventBodyVariant =
                  MachineHost, ProjectName, HostAsked, JobReversal, JobRepricing, HeldResult, HandedEvent,
                  DecidedResult>;
 
-// The variant with its copying, moving and destruction compiled once, in events.cc: they have one case for each kind, and
-// each file that used them took one to three seconds longer to compile.
+// The variant, with copying, moving and destruction out of line: they have a case for each kind, and every file that
+// used them would compile all cases.
 struct EventBody : EventBodyVariant {
   using EventBodyVariant::EventBodyVariant;
   using EventBodyVariant::operator=;

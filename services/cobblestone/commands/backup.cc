@@ -39,7 +39,7 @@ void Print(const backup::BackupOutcome& outcome) {
               TerminalText(outcome.directory).c_str(), TerminalText(manifest.source).c_str(),
               WithCommas(manifest.commit).c_str(), WithCommas(manifest.records).c_str(),
               WithCommas(manifest.sources).c_str());
-  std::printf("%s files (%s bytes) copied and read back, %s files (%s bytes) linked to the backup before\n",
+  std::printf("%s files (%s bytes) copied and read back, %s files (%s bytes) linked to the previous backup\n",
               WithCommas(outcome.copied_files).c_str(), WithCommas(outcome.copied_bytes).c_str(),
               WithCommas(outcome.linked_files).c_str(), WithCommas(outcome.linked_bytes).c_str());
   for (const std::string& name : outcome.deleted) std::printf("deleted %s\n", name.c_str());
@@ -83,22 +83,22 @@ void AddBackup(Program& program) {
       program, "backup", "Copies log, states and configuration as of one commit, while the pipeline runs",
       [](Verb& verb, Options& options) {
         AddDataPlace(verb, options.place);
-        verb.Add("--to", options.to, "directory of the backups; made if it does not exist")
+        verb.Add("--to", options.to, "directory of the backups; created if it does not exist")
             .Type("DIR")
             .Required();
         verb.Add("--keep", options.keep, "complete backups to keep there; older ones are deleted afterwards")
             .Type("N")
             .Between(1, 100000)
             .ShowDefault();
-        verb.Flag("--full", options.full, "copy unchanged files, too, instead of linking them");
+        verb.Flag("--full", options.full, "copy all files, instead of linking those that have not changed");
         verb.Flag("--json", options.json, "the outcome as JSON");
         verb.Footer(
-            "Each backup is a directory DIR/TIME-NUMBER. A file that has not changed since the backup before is a\n"
-            "hard link to it; all others are copied, synced and read back. A backup that dies leaves the older\n"
-            "ones whole, and the next one removes what it left. With --config the file is part of the backup;\n"
-            "files with keys, tokens and passwords, which it names, are not.\n"
+            "Each backup is a directory DIR/TIME-NUMBER. A file that has not changed since the previous backup is a\n"
+            "hard link to that backup's file. All other files are copied, synced and read back. An interrupted\n"
+            "backup leaves older backups unchanged, and the next backup deletes its files. With --config that file\n"
+            "is part of the backup; the files with keys, tokens and passwords that it names are not.\n"
             "On Kafka the topics are copied into a data directory for one machine. Workers may run; sources must\n"
-            "be silent for that time.\n\n"
+            "send nothing for that time.\n\n"
             "Examples:  cobblestone backup --config cobblestone.yaml --to /backup/cobblestone\n"
             "           cobblestone restore --from /backup/cobblestone --check");
       },

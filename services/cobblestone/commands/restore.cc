@@ -29,7 +29,7 @@ void Print(const Options& options, const backup::FoundBackup& found, const std::
   const backup::BackupManifest& manifest = found.manifest;
   const std::string directory = TerminalText(found.directory);
   if (options.check) {
-    std::printf("%s: all %s files (%s bytes) are as they were written, commit %s of %s\n", directory.c_str(),
+    std::printf("%s: all %s files (%s bytes) match their checksums, commit %s of %s\n", directory.c_str(),
                 WithCommas(manifest.files.size()).c_str(), WithCommas(manifest.bytes()).c_str(),
                 WithCommas(manifest.commit).c_str(), TerminalText(manifest.source).c_str());
     return;
@@ -41,7 +41,7 @@ void Print(const Options& options, const backup::FoundBackup& found, const std::
     if (file.path.starts_with(std::string(backup::kConfigurationFolder) + "/"))
       std::printf("its configuration was %s/%s\n", directory.c_str(), TerminalText(file.path).c_str());
   std::printf(
-      "start the pipeline on it, and send every source again, whole: each goes on where the backup stood\n");
+      "start the pipeline on it and send every source again in full: each source continues where the backup stands\n");
 }
 
 int Run(const Options& options) {
@@ -53,8 +53,8 @@ int Run(const Options& options) {
   if (!options.check && settings->backend == settings::Backend::kKafka)
     return TellError(Status::InvalidArgument(
         options.place.config +
-        " is a deployment on Kafka, and `restore` makes a data directory for one machine: name it "
-        "with --data alone. `cobblestone migrate` brings it to new topics"));
+        " is for Kafka, but `restore` writes a data directory for one machine; name that directory "
+        "with --data alone. `cobblestone migrate` then moves it to new topics"));
   const auto found = backup::FindBackup(options.from);
   if (!found.ok()) return TellError(found.status());
   if (!options.check && !options.place.config.empty() && settings->partitions != found->manifest.partitions)
@@ -82,7 +82,7 @@ int Run(const Options& options) {
 
 void AddRestore(Program& program) {
   AddVerb<Options>(
-      program, "restore", "Makes a data directory of a backup, or checks the backup",
+      program, "restore", "Restores a data directory from a backup, or checks a backup",
       [](Verb& verb, Options& options) {
         AddDataPlace(verb, options.place);
         verb.Add("--from", options.from, "directory of the backups, for the newest, or one backup in it")
@@ -91,8 +91,8 @@ void AddRestore(Program& program) {
         verb.Flag("--check", options.check, "only read every file and compare its checksum; restore nothing");
         verb.Flag("--json", options.json, "what was restored or checked, as JSON");
         verb.Footer(
-            "The data directory must not exist or be empty. It gets its name when every checksum has been compared\n"
-            "and the copy opens; a damaged backup restores nothing (exit code 5).\n\n"
+            "The data directory must be empty or not exist. It appears after all checksums are verified and the copy\n"
+            "opens. A damaged backup restores nothing (exit code 5).\n\n"
             "Examples:  cobblestone restore --from /backup/cobblestone --data /var/lib/cobblestone\n"
             "           cobblestone restore --from /backup/cobblestone/20261126T095100Z-12 --data /tmp/look");
       },
