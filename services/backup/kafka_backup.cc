@@ -26,6 +26,7 @@ constexpr int kAttempts = 3;
 constexpr auto kPatience = std::chrono::seconds(60);
 constexpr const char* kRemedy = "; stop all sources for the time of the backup, or stop the workers";
 constexpr auto kLookAgainAfter = std::chrono::milliseconds(200);
+constexpr auto kCheckEvery = std::chrono::seconds(1);
 
 using Ends = std::map<TopicPartition, std::uint64_t>;
 
@@ -71,7 +72,7 @@ std::string Changed(const KafkaDeployment& deployment, const Ends& before, const
   return {};
 }
 
-// Ends that are the same twice in a row: a copy of topics that move would follow them without an end.
+// Ends that are the same twice in a row.
 Result<Ends> AwaitRest(const KafkaDeployment& deployment, stream::kafka::TopicAdmin& admin) {
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   auto before = StableEnds(deployment, admin);
@@ -105,11 +106,23 @@ Status CopyTopics(const settings::RunSettings& settings, const Staging& staging,
     staging.Clear();
     const auto before = AwaitRest(*deployment, **admin);
     if (!before.ok()) return before.status();
+    // A copy that follows topics as they change might never end.
+    auto checked_at = std::chrono::steady_clock::now();
+    const auto unchanged = [&]() -> Status {
+      const auto now = std::chrono::steady_clock::now();
+      if (now - checked_at < kCheckEvery) return Status::Ok();
+      checked_at = now;
+      const auto ends = StableEnds(*deployment, **admin);
+      if (!ends.ok()) return ends.status();
+      const std::string changed = Changed(*deployment, *before, *ends);
+      return changed.empty() ? Status::Ok() : Status::Retry(changed + " has changed");
+    };
     const auto counts = MigrateToEmbedded(settings, staging.path(),
                                           {.progress =
                                                [&](const MigrateCounts& now) {
                                                  if (options.progress) options.progress(now.records, 0);
                                                },
+                                           .check = unchanged,
                                            .report = options.report});
     Failpoint("B1");
     const auto after = StableEnds(*deployment, **admin);
@@ -119,8 +132,7 @@ Status CopyTopics(const settings::RunSettings& settings, const Staging& staging,
     if (why.empty()) return counts.ok() ? Status::Ok() : counts.status();
     options.report("something was written while the topics were copied (" + why + "); they are copied again");
   }
-  return Status::Retry("something was written to the topics each time they were copied (" + why + ")" +
-                       kRemedy);
+  return Status::Retry("the topics keep changing (" + why + ")" + kRemedy);
 }
 
 }  // namespace

@@ -144,6 +144,8 @@ class ToEmbedded {
     };
     Status s = stream::kafka::ReadAll(
         *reader_, where, stream::kafka::kBeginning, kPatience, [&](const Message& message) {
+          if (options_.check)
+            if (Status checked = options_.check(); !checked.ok()) return checked;
           if (map->records() == 0 && begin == 0) begin = message.offset();
           std::uint32_t count = 1;
           std::string payload;
@@ -184,8 +186,9 @@ class ToEmbedded {
   // them.
   Status MakeState(std::uint32_t k, const stream::Slot& slot,
                    const std::map<TopicPartition, OffsetMap>& maps) {
-    auto meta = stream::kafka::CatchUp(*cluster_, k, deployment_.task, MakeSlotFactory(from_), *space_,
-                                       background_, {.checkpoint = options_.checkpoint});
+    auto meta =
+        stream::kafka::CatchUp(*cluster_, k, deployment_.task, MakeSlotFactory(from_), *space_, background_,
+                               {.checkpoint = options_.checkpoint, .check = options_.check});
     if (!meta.ok()) return meta.status();
     if (meta->sequence == 0) return Status::Ok();
     counts_.commits += meta->sequence;

@@ -23,7 +23,10 @@ struct MigrateOptions {
   // From Kafka: restores the state from the last checkpoint. If false, re-executes from the first commit, whose
   // inputs must still exist: slower, and verifies every fingerprint.
   bool checkpoint = true;
-  std::function<void(const MigrateCounts&)> progress;                          // may be empty
+  std::function<void(const MigrateCounts&)> progress;  // may be empty
+  // From Kafka: called for every message and commit; a status other than ok ends the migration and is returned. May be
+  // empty: then the topics must not change, because their ends are followed.
+  std::function<Status()> check{};
   std::function<void(const std::string&)> report = [](const std::string&) {};  // messages for people
 };
 

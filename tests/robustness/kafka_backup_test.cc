@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "common/settings/run_settings.h"
+#include "services/kafka/migrate.h"
 #include "tests/robustness/kafka_world.h"
 
 namespace cobblestone::testing {
@@ -113,6 +115,39 @@ TEST(KafkaBackup, TopicsThatMoveGiveNoBackup) {
   ASSERT_TRUE(world.AwaitRest(std::chrono::seconds(60)));
   const Finished still = world.Run({"backup", "--to", set});
   EXPECT_EQ(still.code, 0) << still.out << still.err;
+  worker->Signal(SIGTERM);
+  EXPECT_EQ(worker->Wait(), 0) << worker->err();
+}
+
+// A slot or a partition whose end keeps moving is not followed without an end.
+TEST(KafkaBackup, ACheckThatFailsEndsACopyInAPartitionAndInASlot) {
+  const auto broker = TestBroker::Shared();
+  const KafkaWorld world(*broker, Traffic(64, 300));
+  auto worker = world.Worker("w0");
+  ASSERT_LE(world.Ingest().code, 1);
+  ASSERT_TRUE(world.AwaitRest(std::chrono::seconds(60))) << world.Tasks().dump(1);
+  const auto settings = settings::LoadRunSettings(world.ConfigOf("admin"));
+  ASSERT_TRUE(settings.ok()) << settings.status().message();
+
+  const Status changed = Status::Retry("the topics have changed");
+  int checks = 0;
+  const auto in_partition = MigrateToEmbedded(*settings, world.path("partition"),
+                                              {.checkpoint = true, .progress = {}, .check = [&] {
+                                                 ++checks;
+                                                 return changed;
+                                               }});
+  EXPECT_EQ(in_partition.status().code(), StatusCode::kRetry);
+  EXPECT_EQ(in_partition.status().message(), changed.message());
+  EXPECT_EQ(checks, 1);
+
+  const std::string slot = world.path("slot");
+  const auto in_slot = MigrateToEmbedded(
+      *settings, slot, {.checkpoint = true, .progress = {}, .check = [&] {
+                          return fs::exists(slot + "/state/slot-0") ? changed : Status::Ok();
+                        }});
+  EXPECT_EQ(in_slot.status().message(), changed.message());
+  EXPECT_TRUE(fs::exists(slot + "/state/slot-0"));
+  EXPECT_FALSE(fs::exists(slot + "/checkpoints/slot-0")) << "the slot was followed to its end";
   worker->Signal(SIGTERM);
   EXPECT_EQ(worker->Wait(), 0) << worker->err();
 }

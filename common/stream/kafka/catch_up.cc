@@ -53,6 +53,8 @@ Result<SlotMeta> CatchUp(Cluster& cluster, std::uint32_t slot, const TaskOptions
       }
       task.Tend(cluster.Now());
       if (how.progress) how.progress(task.Look());
+      if (how.check)
+        if (Status s = how.check(); !s.ok()) return s;
     }
     if (Status s = task.FlushState(); !s.ok()) return s;
     meta = task.meta();

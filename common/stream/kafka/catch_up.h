@@ -23,6 +23,9 @@ struct CatchUpOptions {
   bool markers = false;
   Millis patience{60000};  // without progress
   std::function<void(const TaskStatus&)> progress{};
+  // Called again and again; a status other than ok ends the work and is returned. Without it, and without `until`, a slot
+  // whose owner keeps committing faster than this process re-executes is followed without an end.
+  std::function<Status()> check{};
   std::function<void(const SlotCommit&)> executed{};  // called with each re-executed commit
 };
 
