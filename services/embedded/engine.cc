@@ -240,7 +240,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
       .inputs_age = std::chrono::duration<double>(settings.retention.inputs_age).count(),
       .inputs_bytes = settings.retention.inputs_bytes,
       .peek_time = engine->lockstep() ? PeekLine : PeekTime,
-      .in_step = engine->lockstep(),
+      .lockstep = engine->lockstep(),
       .block_cache_bytes = settings.memory.block_cache,
       .clock = engine->options_.clock,
   };
