@@ -19,7 +19,7 @@ inline stream::Key KeyOf(ProjectId project, std::uint64_t id) {
 }
 
 inline Status NoSuchProject(ProjectId project) {
-  return Status::NotFound("unknown project " + std::to_string(project.value));
+  return Status::NotFound("there is no project " + std::to_string(project.value));
 }
 
 }  // namespace cobblestone::view

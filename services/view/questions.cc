@@ -135,7 +135,8 @@ Status Questions::CheckProject(ProjectId project) {
       known[id] = " (" + call.name + ")";
   std::string list;
   for (const auto& [id, name] : known) list += (list.empty() ? "" : ", ") + std::to_string(id) + name;
-  return Status::NotFound("unknown project " + std::to_string(project.value) + "; known projects: " + list);
+  return Status::NotFound("there is no project " + std::to_string(project.value) +
+                          "; known projects: " + list);
 }
 
 Result<json> Questions::Projects() {

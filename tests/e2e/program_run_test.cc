@@ -206,10 +206,10 @@ TEST_F(ProgramRun, ProjectsAreCalledByTheirNamesAndAnUnknownOneIsAnError) {
     EXPECT_EQ(AskProgram(dir_.path(), {"scales", "--json", "--data", "data"})["project_name"], "Ein: stein");
     const Finished unknown = Run({"explain", "5", "--project", "2", "--data", "data"});
     EXPECT_EQ(unknown.code, 3);
-    EXPECT_THAT(unknown.err, HasSubstr("unknown project 2; known projects: 1 (Ein: stein), 7 (LHC)"));
+    EXPECT_THAT(unknown.err, HasSubstr("there is no project 2; known projects: 1 (Ein: stein), 7 (LHC)"));
     const Finished nothing_yet = Run({"scales", "--project", "7", "--data", "data"});
     EXPECT_EQ(nothing_yet.code, 3);
-    EXPECT_THAT(nothing_yet.err, HasSubstr("unknown project 7\n")) << "known, without a catalogue";
+    EXPECT_THAT(nothing_yet.err, HasSubstr("there is no project 7\n")) << "known, without a catalogue";
   };
   ask();
   run.Signal(SIGTERM);

@@ -137,8 +137,8 @@ Status CheckProject(const Options& options, const settings::RunSettings& setting
   }
   std::string list;
   for (const std::uint32_t id : known) list += (list.empty() ? "" : ", ") + std::to_string(id);
-  return Status::NotFound("unknown project " + std::to_string(options.project) + "; known projects: " + list +
-                          ". Set --project to one of them. No files were written");
+  return Status::NotFound("there is no project " + std::to_string(options.project) + "; known are " + list +
+                          ": say which with --project. Nothing was written");
 }
 
 Status OpenPipeline(const Options& options, const statistics::Settings& settings, From* from,
