@@ -62,7 +62,6 @@ struct Snapshot {
   std::map<std::uint32_t, Sums> parked;   // grants that wait for their user or to be applied, by host
   std::map<std::uint32_t, Sums> expired;  // grants that expired while they waited for their user, by user
   std::map<std::pair<std::uint32_t, std::uint64_t>, accounts::UnnamedUser> unnamed;  // these users
-  std::map<std::uint32_t, std::unordered_map<std::uint64_t, bool>> deleted_users;
   SentByHost sent;
   std::map<std::uint32_t, Sums> inherited;  // credit that merged hosts gave to their new host, by new host
 };
@@ -220,7 +219,6 @@ Status Auditor::Run(std::vector<StageSet>& stages, stream::embedded::Runner& run
           const credit::MicroTotal provisional =
               user.account.provisional_micro + user.unnamed.expired_provisional;
           if (provisional != 0) snapshot.provisional[key.project][key.id].micro += provisional;
-          if (user.deleted && !user.kept_on) snapshot.deleted_users[key.project][key.id] = true;
           if (user.unnamed.expired_end == 0) return;
           snapshot.expired[key.project][key.id] = {user.unnamed.expired_micro, user.unnamed.expired};
           snapshot.unnamed[{key.project, key.id}] = user.unnamed;
@@ -441,20 +439,10 @@ Status Auditor::CheckGrants(std::uint32_t k, const std::vector<Snapshot>& snapsh
       hosts[project][host].micro += sum.micro;
       hosts[project][host].grants += sum.grants;
     }
-  // Users that an earlier program deleted receive nothing more (UserState::kept_on), but their hosts do.
-  std::map<std::uint32_t, Sums> living = snapshot.users;
-  std::map<std::uint32_t, Sums> living_provisional = snapshot.provisional;
-  for (const auto& [project, deleted] : snapshot.deleted_users)
-    for (const auto& [user, is] : deleted) {
-      living[project].erase(user);
-      users[project].erase(user);
-      provisional[project].erase(user);
-      living_provisional[project].erase(user);
-    }
   CheckAccounts("host", snapshot.hosts, hosts);
-  CheckAccounts("user", living, users);
+  CheckAccounts("user", snapshot.users, users);
   CheckAccounts("expired credit of user", snapshot.expired, expired);
-  CheckAccounts("provisional credit of user", living_provisional, provisional);
+  CheckAccounts("provisional credit of user", snapshot.provisional, provisional);
   return Status::Ok();
 }
 

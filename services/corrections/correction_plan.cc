@@ -96,12 +96,9 @@ bool CorrectionReader::Meant(const wire::GrantHead& head, const wire::Grant& who
     case wire::TargetKind::kWorkunit:
       return (whole.claim && whole.claim->workunit.value == id) ||
              (whole.partial && whole.partial->workunit.value == id);
-    case wire::TargetKind::kAppVersion: {
-      if (whole.claim) return whole.claim->version.value == request_.id;
-      // The records of the result's trickles may not contain the version, but its grant may.
-      return whole.partial && MayBeOf(head.app) &&
-             (whole.partial->version.value == 0 || whole.partial->version.value == request_.id);
-    }
+    case wire::TargetKind::kAppVersion:
+      return (whole.claim && whole.claim->version.value == request_.id) ||
+             (whole.partial && whole.partial->version.value == request_.id);
     case wire::TargetKind::kNone: break;
   }
   return false;
@@ -150,12 +147,6 @@ bool CorrectionReader::Joined(HostId host) const {
   for (auto heir = HeirOf(host, asked); heir; heir = HeirOf(*heir, asked))
     if (heir->value == static_cast<std::uint64_t>(request_.id)) return true;
   return false;
-}
-
-// The requested app version may belong to this app: always true if the version is not in the catalogue.
-bool CorrectionReader::MayBeOf(AppId app) const {
-  const credit::AppVersionRow* row = view().catalogue.FindVersion(AppVersionId(request_.id));
-  return row == nullptr || row->app == app;
 }
 
 bool CorrectionReader::Select(std::string_view record) {
@@ -215,7 +206,7 @@ bool CorrectionReader::TakeGrant(std::string_view bytes) {
     return true;
   }
   result.last_credit = std::max(result.last_credit, head.time);
-  if (grant.partial) TakePartial(*grant.partial, result, record);
+  if (grant.partial && !TakePartial(*grant.partial, result, record)) return false;
   if (grant.claim) {
     result.workunit = grant.claim->workunit;
     result.version = grant.claim->version;
@@ -258,23 +249,21 @@ bool CorrectionReader::TakeUnpaid(std::string_view bytes) {
   return true;
 }
 
-void CorrectionReader::TakePartial(const wire::PartialGrant& partial, LedgerResult& result,
+bool CorrectionReader::TakePartial(const wire::PartialGrant& partial, LedgerResult& result,
                                    ResultRecord& record) {
   result.workunit = partial.workunit;
-  if (partial.version.value != 0) result.version = partial.version;
+  result.version = partial.version;
   record.mark_before = partial.mark_before;
   record.mark = partial.mark_after;
   record.paid_before = partial.paid_before;
   record.repriced = partial.repriced;
   const auto& sent = partial.sent_price ? partial.sent_price : partial.price;
-  if (!sent) {
-    record.variety = std::numeric_limits<std::size_t>::max();
-    return;
-  }
+  if (!sent) return false;  // a trickle that pays has a price
   record.variety = result.PlaceOf(partial.variety, *sent);
   const credit::TricklePrice& first = result.prices[0].second;
   result.resent = result.resent || sent->rule_version != first.rule_version ||
                   !SameBits(sent->sent_time, first.sent_time);
+  return true;
 }
 
 bool CorrectionReader::TakeReplica(std::string_view bytes) {
@@ -390,10 +379,6 @@ void CorrectionReader::AddReversal(ResultId id, const LedgerResult& result, cons
 
 void CorrectionReader::PlanResult(ResultId id, const LedgerResult& result, CorrectionPlan& plan) {
   const auto problem = [&](std::string why) { plan.problems.emplace_back(id, std::move(why)); };
-  if (request_.target == wire::TargetKind::kAppVersion && !result.version)
-    return problem(
-        "only the trickles of the result were paid, by an earlier program that did not record "
-        "the app version: if the result is of this app version, select it with --result");
   if (result.unnamed)
     return problem(
         "the user of the result is unknown, so only the host has the credit, and there is no "
@@ -842,7 +827,7 @@ Result<CorrectionPlan> CorrectionReader::Plan() {
   for (const auto& [id, result] : results_) {
     if (result.last_credit < request_.since || result.last_credit >= request_.until) continue;
     const bool by_version = request_.target == wire::TargetKind::kAppVersion;
-    if (by_version && result.version && result.version->value != request_.id) continue;
+    if (by_version && result.version.value != request_.id) continue;
     if (request_.policy_version != 0 && view().FindPolicy(result.app, request_.policy_version) == nullptr)
       return Status::InvalidArgument("app " + std::to_string(result.app.value) + " of project " +
                                      std::to_string(request_.project.value) + " never had policy version " +
@@ -851,11 +836,9 @@ Result<CorrectionPlan> CorrectionReader::Plan() {
     PlanResult(ResultId(id), result, plan);
   }
   if (plan.results == 0)
-    return Status::NotFound(
-        ReinstatesInvalid()
-            ? "the ledger has no matching credit and no matching result judged invalid (results "
-              "judged before rules version 10 are not recorded)"
-            : "the ledger has no matching credit");
+    return Status::NotFound(ReinstatesInvalid()
+                                ? "the ledger has no matching credit and no matching result judged invalid"
+                                : "the ledger has no matching credit");
   if (request_.reinstates && request_.credit && !named_)
     return Status::InvalidArgument(
         "--credit is only for results of policy assigned that were judged invalid and have no "

@@ -104,11 +104,10 @@ class CorrectionReader {
 
  private:
   [[nodiscard]] bool Meant(const wire::GrantHead& head, const wire::Grant& whole) const;
-  [[nodiscard]] bool MayBeOf(AppId app) const;
   [[nodiscard]] std::optional<HostId> HeirOf(HostId host, std::set<HostId>& asked) const;
   [[nodiscard]] bool Joined(HostId host) const;
   bool TakeUnpaid(std::string_view trickle);
-  static void TakePartial(const wire::PartialGrant& partial, LedgerResult& result, ResultRecord& record);
+  static bool TakePartial(const wire::PartialGrant& partial, LedgerResult& result, ResultRecord& record);
   void PlanResult(ResultId id, const LedgerResult& result, CorrectionPlan& plan);
   void PlanReversal(ResultId id, const LedgerResult& result, const ResultOwner& owner, CorrectionPlan& plan);
   void PlanReinstatement(ResultId id, const LedgerResult& result, const ResultOwner& owner,

@@ -1025,41 +1025,6 @@ TEST(Reversal, OfAnAppVersionTakesWhatTricklesAlonePaid) {
   ExpectLikeTheOracle(project.run.events);
 }
 
-// An earlier program did not write down which app version trickles were paid for.
-TEST(Reversal, OfAnAppVersionNamesThoseWhoseVersionNobodyKnows) {
-  Project project;
-  project.PayForSteps(kStart + 1, 2, 1, "benchmark");
-  for (const std::uint64_t result : {1, 2}) {
-    project.Sent(kStart + kDay, result, 1);
-    project.Heard(kStart + 1.5 * kDay, result, 1, 20);
-  }
-  project.Failed(kStart + 2 * kDay, 1, 1);
-  project.Done(kStart + 2 * kDay, 2, 1, 2);
-  Events ledger;
-  for (const std::string& record : project.run.world.ledger()) {
-    wire::Grant grant;
-    ASSERT_TRUE(wire::DecodeGrant(record, &grant));
-    if (!grant.partial) {
-      ledger.push_back(record);
-      continue;
-    }
-    grant.partial->version = {};
-    wire::EncodeGrant(grant.head, grant.detail, {}, {}, &ledger.emplace_back(), {.partial = &*grant.partial});
-  }
-  for (const std::uint64_t version : {1, 2}) {
-    CorrectionReader reader(Of(wire::TargetKind::kAppVersion, version));
-    for (const std::string& record : project.run.world.control()) EXPECT_TRUE(reader.TakeControl(record));
-    for (const std::string& record : ledger) EXPECT_TRUE(reader.Select(record));
-    for (const std::string& record : ledger) EXPECT_TRUE(reader.TakeGrant(record));
-    const auto plan = reader.Plan();
-    ASSERT_TRUE(plan.ok()) << plan.status().message();
-    EXPECT_EQ(plan->corrections.size(), version == 1 ? 1u : 0u) << "the grant of the other one tells it";
-    ASSERT_EQ(plan->problems.size(), 1u);
-    EXPECT_EQ(plan->problems[0].first, ResultId(1));
-    EXPECT_TRUE(plan->problems[0].second.starts_with("only the trickles of the result were paid"));
-  }
-}
-
 // ---- Jobs that still run -------------------------------------------------------------------------------------------------
 
 // 20 of 30 steps were taken back. The job is worth all its steps in the end, less than them, and nothing.

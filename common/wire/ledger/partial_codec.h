@@ -30,7 +30,7 @@ struct PartialGrant {
   credit::MicroCredit paid_before = 0;
   std::optional<credit::TricklePrice> price;  // in each record that CLAIMS writes
   WorkunitId workunit;
-  AppVersionId version;                  // 0: unknown (written by an earlier program)
+  AppVersionId version;                  // that the job was sent with
   std::optional<std::uint64_t> phase{};  // of the model, from the message
   std::string model_version{};           // from the message
   // Of a message that earned nothing:
