@@ -46,10 +46,9 @@ Status CorrectionAudit::CheckResult(const OfResult& which, const Corrected& corr
       "result " + std::to_string(result.value) + " of project " + std::to_string(project.value);
   const auto view = ledger.projects.find(project.value);
   const wire::ProjectView unknown;
-  CorrectionReader reader({.project = project,
-                           .target = wire::TargetKind::kResult,
-                           .id = static_cast<std::int64_t>(result.value)},
-                          view == ledger.projects.end() ? &unknown : &view->second);
+  CorrectionReader reader(
+      {.project = project, .target = TargetKind::kResult, .id = static_cast<std::int64_t>(result.value)},
+      view == ledger.projects.end() ? &unknown : &view->second);
   auto grants = ledger.index.Grants(project, result);
   if (!grants.ok()) return grants.status();
   // A correction after the snapshot may name a policy version that the snapshot does not include.

@@ -91,15 +91,15 @@ bool CorrectionReader::TakeControl(std::string_view record) {
 bool CorrectionReader::Meant(const wire::GrantHead& head, const wire::Grant& whole) const {
   const auto id = static_cast<std::uint64_t>(request_.id);
   switch (request_.target) {
-    case wire::TargetKind::kResult: return head.result.value == id;
-    case wire::TargetKind::kHost: return head.host.value == id || Joined(head.host);
-    case wire::TargetKind::kWorkunit:
+    case TargetKind::kResult: return head.result.value == id;
+    case TargetKind::kHost: return head.host.value == id || Joined(head.host);
+    case TargetKind::kWorkunit:
       return (whole.claim && whole.claim->workunit.value == id) ||
              (whole.partial && whole.partial->workunit.value == id);
-    case wire::TargetKind::kAppVersion:
+    case TargetKind::kAppVersion:
       return (whole.claim && whole.claim->version.value == request_.id) ||
              (whole.partial && whole.partial->version.value == request_.id);
-    case wire::TargetKind::kNone: break;
+    case TargetKind::kNone: break;
   }
   return false;
 }
@@ -155,8 +155,7 @@ bool CorrectionReader::Select(std::string_view record) {
   const bool invalid = grant.head.kind == wire::GrantKind::kInvalid && ReinstatesInvalid();
   const bool award = wire::IsAward(grant.head.kind) && !request_.judged_invalid;
   if (!(award || invalid) || grant.head.project != request_.project) return true;
-  const bool by_head =
-      request_.target == wire::TargetKind::kResult || request_.target == wire::TargetKind::kHost;
+  const bool by_head = request_.target == TargetKind::kResult || request_.target == TargetKind::kHost;
   if (by_head && !Meant(grant.head, grant)) return true;
   if (!wire::DecodeGrant(record, &grant)) return false;
   if (!Meant(grant.head, grant)) return true;
@@ -348,12 +347,11 @@ void CorrectionReader::Add(ResultId result, const wire::LedgerEntry& entry, cred
                              .project = request_.project,
                              .time = TimeOfEvents()},
                     .body = {}};
-  const wire::Target target{.kind = wire::TargetKind::kResult, .id = result.value};
   if (request_.policy_version == 0 && !request_.reinstates)
-    event.body = wire::Reversal{.target = target, .reason = request_.reason, .entry = entry};
+    event.body = wire::Reversal{.result = result, .reason = request_.reason, .entry = entry};
   else
     event.body = wire::Repricing{.policy_version = request_.policy_version,
-                                 .target = target,
+                                 .result = result,
                                  .reason = request_.reason,
                                  .entry = entry,
                                  .credit_micro = after,
@@ -826,7 +824,7 @@ Result<CorrectionPlan> CorrectionReader::Plan() {
     if (Joined(host)) plan.joined.push_back(host);
   for (const auto& [id, result] : results_) {
     if (result.last_credit < request_.since || result.last_credit >= request_.until) continue;
-    const bool by_version = request_.target == wire::TargetKind::kAppVersion;
+    const bool by_version = request_.target == TargetKind::kAppVersion;
     if (by_version && result.version.value != request_.id) continue;
     if (request_.policy_version != 0 && view().FindPolicy(result.app, request_.policy_version) == nullptr)
       return Status::InvalidArgument("app " + std::to_string(result.app.value) + " of project " +
@@ -844,7 +842,7 @@ Result<CorrectionPlan> CorrectionReader::Plan() {
         "--credit is only for results of policy assigned that were judged invalid and have no "
         "amount. No such result was selected: remove --credit");
   // A single requested result: an error. Among many results, the others are still corrected.
-  if (request_.target == wire::TargetKind::kResult && request_.reinstates && plan.corrections.empty() &&
+  if (request_.target == TargetKind::kResult && request_.reinstates && plan.corrections.empty() &&
       plan.problems.size() == 1 && (named_ || (unnamed_ && !request_.credit)))
     return Status::InvalidArgument("result " + std::to_string(plan.problems[0].first.value) + ": " +
                                    plan.problems[0].second);

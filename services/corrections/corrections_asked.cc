@@ -15,7 +15,7 @@ Result<CorrectionPlan> PlanCorrections(const CorrectionRequest& request, const I
   const auto postings = log_of(wire::kPostings);
   const auto refused = log_of(wire::kRefused);
   const auto partitions = static_cast<std::uint32_t>(grants.size());
-  const bool of_host = request.target == wire::TargetKind::kHost;
+  const bool of_host = request.target == TargetKind::kHost;
   std::vector<std::uint64_t> posted(partitions);
   const std::uint64_t refusals = refused->End({wire::kRefused, 0});
   std::uint64_t all = control->End({wire::kControl, 0}) + (of_host ? 2 : 1) * refusals;
