@@ -26,7 +26,7 @@ Result<CorrectionPlan> PlanCorrections(const CorrectionRequest& request, const I
   std::uint64_t done = 0;
   std::uint64_t told = 0;
   CorrectionReader reader(request);
-  const auto read = [&](stream::embedded::IndexedLog& log, stream::TopicPartition where, std::uint64_t to,
+  const auto read = [&](stream::IndexedLog& log, stream::TopicPartition where, std::uint64_t to,
                         bool (CorrectionReader::*take)(std::string_view)) -> Status {
     const auto end = ForEachRecordOf(
         log, where, 0, to, [&](std::string_view record) { return (reader.*take)(record); },

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "common/base/private_directory.h"
+#include "common/stream/embedded/indexed_log.h"
 #include "common/stream/embedded/lock_file.h"
 #include "common/stream/state_codec.h"
 #include "common/wire/control/mark_codec.h"

@@ -15,7 +15,7 @@
 namespace cobblestone {
 namespace {
 
-using stream::embedded::IndexedLog;
+using stream::IndexedLog;
 
 // One topic, for several threads.
 class Topic {

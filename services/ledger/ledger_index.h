@@ -10,7 +10,7 @@
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
-#include "common/stream/embedded/topic_index.h"
+#include "common/stream/index/topic_index.h"
 #include "common/wire/ledger/account_codec.h"
 #include "services/view/ledger.h"
 
@@ -19,7 +19,7 @@ namespace cobblestone {
 using view::LedgerPlace;
 
 // Opens the topic's log for one reader.
-using IndexedLogOf = std::function<std::unique_ptr<stream::embedded::IndexedLog>(stream::TopicIndex topic)>;
+using IndexedLogOf = std::function<std::unique_ptr<stream::IndexedLog>(stream::TopicIndex topic)>;
 
 class LedgerIndex {
  public:
@@ -50,11 +50,11 @@ class LedgerIndex {
   const std::string path_;
   const IndexedLogOf log_of_;
   const std::uint32_t partitions_;
-  std::unique_ptr<stream::embedded::KeyIndex> grants_;
-  std::unique_ptr<stream::embedded::KeyIndex> postings_;
-  std::unique_ptr<stream::embedded::KeyIndex> grants_to_;    // by user and by host
-  std::unique_ptr<stream::embedded::KeyIndex> postings_to_;  // by team
-  std::unique_ptr<stream::embedded::KeyIndex> epochs_;       // by project
+  std::unique_ptr<stream::KeyIndex> grants_;
+  std::unique_ptr<stream::KeyIndex> postings_;
+  std::unique_ptr<stream::KeyIndex> grants_to_;    // by user and by host
+  std::unique_ptr<stream::KeyIndex> postings_to_;  // by team
+  std::unique_ptr<stream::KeyIndex> epochs_;       // by project
 };
 
 }  // namespace cobblestone

@@ -7,7 +7,7 @@
 
 namespace cobblestone {
 
-Result<std::uint64_t> ForEachRecordOf(stream::embedded::IndexedLog& log, stream::TopicPartition where,
+Result<std::uint64_t> ForEachRecordOf(stream::IndexedLog& log, stream::TopicPartition where,
                                       std::uint64_t from, std::uint64_t to,
                                       const std::function<bool(std::string_view record)>& take,
                                       const std::function<void(std::uint64_t)>& step) {

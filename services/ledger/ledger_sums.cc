@@ -21,7 +21,7 @@
 namespace cobblestone {
 namespace {
 
-using stream::embedded::IndexedLog;
+using stream::IndexedLog;
 
 constexpr std::string_view kMagic = "cobblestone ledger sums 2\n";
 constexpr std::size_t kMostUnsettled = 1'000'000;

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace cobblestone::stream::embedded {
+namespace cobblestone::stream {
 
 static_assert(std::endian::native == std::endian::little, "stored numbers are copied as they lie in memory");
 
@@ -41,4 +41,4 @@ T LoadOrdered(const char* at) {
   return value;
 }
 
-}  // namespace cobblestone::stream::embedded
+}  // namespace cobblestone::stream

@@ -1,4 +1,4 @@
-#include "common/stream/embedded/key_runs.h"
+#include "common/stream/index/key_runs.h"
 
 #include <algorithm>
 #include <cstring>
@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "common/base/check.h"
-#include "common/stream/embedded/bytes.h"
+#include "common/stream/bytes.h"
 
-namespace cobblestone::stream::embedded {
+namespace cobblestone::stream {
 namespace {
 
 // A run of this many entries sorts within the second-level cache.
@@ -121,4 +121,4 @@ Status KeyRuns::Merge(const std::function<Status(std::string_view)>& visit) cons
   return Status::Ok();
 }
 
-}  // namespace cobblestone::stream::embedded
+}  // namespace cobblestone::stream

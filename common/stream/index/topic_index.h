@@ -21,36 +21,15 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/stream/embedded/key_runs.h"
-#include "common/stream/embedded/log.h"
+#include "common/stream/index/indexed_log.h"
+#include "common/stream/index/key_runs.h"
 #include "common/stream/record.h"
 
-namespace cobblestone::stream::embedded {
+namespace cobblestone::stream {
 
 // Receives the keys of one record: 1 to kMaxIndexKeyBytes bytes each; none for a record that is not indexed.
 using AddKey = std::function<void(std::string_view key)>;
 using KeysOfRecord = std::function<void(std::string_view record, const AddKey& add)>;
-
-// The log that an index reads. Threads: any, one call at a time.
-class IndexedLog {
- public:
-  // Consecutive records. The views are valid while the piece exists.
-  struct Piece {
-    std::uint64_t first = 0;
-    std::uint64_t end = 0;  // where to continue; 0: there is nothing more now
-    std::vector<std::string_view> records{};
-    bool one_place = false;  // all records have offset `first`; else offsets ascend by 1
-    std::shared_ptr<const void> bytes{};
-  };
-
-  virtual ~IndexedLog() = default;
-  [[nodiscard]] virtual std::uint64_t Begin(TopicPartition where) = 0;
-  [[nodiscard]] virtual std::uint64_t End(TopicPartition where) = 0;  // of the durable part
-  virtual Result<Piece> Read(TopicPartition where, std::uint64_t offset) = 0;
-};
-
-// `log` must outlive the result.
-std::unique_ptr<IndexedLog> MakeIndexedLog(Log& log);
 
 struct KeyIndexOptions {
   std::string path;  // used by this index alone
@@ -68,10 +47,8 @@ struct KeyIndexOptions {
 
 class KeyIndex {
  public:
-  // `log` must outlive the index. kCorrupted: damaged, or (read_only) the index of a longer log; the message
-  // contains the next step. An unusable index of a log open for writing is rebuilt, and rebuilt() returns the
-  // reason.
-  static Result<std::unique_ptr<KeyIndex>> Open(Log& log, const KeyIndexOptions& options);
+  // kCorrupted: damaged, or (read_only) the index of a longer log; the message contains the next step. An
+  // unusable index of a log open for writing is rebuilt, and rebuilt() returns the reason.
   static Result<std::unique_ptr<KeyIndex>> Open(std::unique_ptr<IndexedLog> log,
                                                 const KeyIndexOptions& options);
   virtual ~KeyIndex() = default;
@@ -94,4 +71,4 @@ class KeyIndex {
   [[nodiscard]] virtual std::uint64_t disk_bytes() const = 0;
 };
 
-}  // namespace cobblestone::stream::embedded
+}  // namespace cobblestone::stream

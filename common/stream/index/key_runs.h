@@ -15,7 +15,7 @@
 
 #include "common/base/status.h"
 
-namespace cobblestone::stream::embedded {
+namespace cobblestone::stream {
 
 struct RecordPlace {
   std::uint32_t partition = 0;
@@ -67,4 +67,4 @@ class KeyRuns {
   std::size_t entries_ = 0;
 };
 
-}  // namespace cobblestone::stream::embedded
+}  // namespace cobblestone::stream

@@ -1,6 +1,6 @@
-#include "common/stream/embedded/rocksdb_status.h"
+#include "common/store/rocksdb/rocksdb_status.h"
 
-namespace cobblestone::stream::embedded {
+namespace cobblestone::store {
 
 Status FromRocksdb(const rocksdb::Status& status, const std::string& doing) {
   if (status.ok()) return Status::Ok();
@@ -23,4 +23,4 @@ Status FromRocksdb(const rocksdb::Status& status, const std::string& doing) {
       "start again");
 }
 
-}  // namespace cobblestone::stream::embedded
+}  // namespace cobblestone::store

@@ -1,5 +1,4 @@
-#include "common/stream/embedded/topic_index.h"
-#include "common/base/thread.h"
+#include "common/stream/index/topic_index.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -18,13 +17,15 @@
 #include <rocksdb/table.h>
 
 #include "common/base/check.h"
+#include "common/base/thread.h"
+#include "common/store/rocksdb/rocksdb_status.h"
 #include "common/store/rocksdb/silent_logger.h"
-#include "common/stream/embedded/bytes.h"
-#include "common/stream/embedded/rocksdb_status.h"
+#include "common/stream/bytes.h"
 
-namespace cobblestone::stream::embedded {
+namespace cobblestone::stream {
 namespace {
 
+using store::FromRocksdb;
 namespace fs = std::filesystem;
 
 // A query of a log without a running owner keeps at most this many entries in memory; the remaining records
@@ -69,26 +70,6 @@ rocksdb::Options FileOptions() {
   options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   return options;
 }
-
-class EmbeddedLog final : public IndexedLog {
- public:
-  explicit EmbeddedLog(Log& log) : log_(log) {}
-
-  [[nodiscard]] std::uint64_t Begin(TopicPartition where) override { return log_.Begin(where); }
-  [[nodiscard]] std::uint64_t End(TopicPartition where) override { return log_.DurableEnd(where); }
-  Result<Piece> Read(TopicPartition where, std::uint64_t offset) override {
-    const Result<BatchRef> batch = log_.Read(where, offset);
-    if (!batch.ok()) return batch.status();
-    if (*batch == nullptr) return Piece{};
-    Piece piece{.first = (*batch)->first, .end = (*batch)->end(), .bytes = *batch};
-    RecordCursor cursor((*batch)->payload);
-    for (std::string_view record; cursor.Next(&record);) piece.records.push_back(record);
-    return piece;
-  }
-
- private:
-  Log& log_;
-};
 
 class KeyIndexImpl final : public KeyIndex {
  public:
@@ -462,12 +443,6 @@ std::uint64_t KeyIndexImpl::disk_bytes() const {
 
 }  // namespace
 
-std::unique_ptr<IndexedLog> MakeIndexedLog(Log& log) { return std::make_unique<EmbeddedLog>(log); }
-
-Result<std::unique_ptr<KeyIndex>> KeyIndex::Open(Log& log, const KeyIndexOptions& options) {
-  return Open(MakeIndexedLog(log), options);
-}
-
 Result<std::unique_ptr<KeyIndex>> KeyIndex::Open(std::unique_ptr<IndexedLog> log,
                                                  const KeyIndexOptions& options) {
   auto index = std::make_unique<KeyIndexImpl>(std::move(log), options);
@@ -475,4 +450,4 @@ Result<std::unique_ptr<KeyIndex>> KeyIndex::Open(std::unique_ptr<IndexedLog> log
   return std::unique_ptr<KeyIndex>(std::move(index));
 }
 
-}  // namespace cobblestone::stream::embedded
+}  // namespace cobblestone::stream
