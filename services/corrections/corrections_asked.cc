@@ -29,7 +29,7 @@ Result<CorrectionPlan> PlanCorrections(const CorrectionRequest& request, const I
   const auto read = [&](stream::IndexedLog& log, stream::TopicPartition where, std::uint64_t to,
                         bool (CorrectionReader::*take)(std::string_view)) -> Status {
     const auto end = ForEachRecordOf(
-        log, where, 0, to, [&](std::string_view record) { return (reader.*take)(record); },
+        log, where, 0, to, [&](std::uint64_t, std::string_view record) { return (reader.*take)(record); },
         [&](std::uint64_t records) {
           done += records;
           if (!progress || done - told < 0x10000) return;
