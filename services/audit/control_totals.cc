@@ -73,8 +73,7 @@ class Reconciler {
         "no files were exported: project " + std::to_string(project_.value) +
         " does not agree with its ledger: " + first_ +
         (differing_ > 1 ? ", and " + std::to_string(differing_ - 1) + " more" : "") +
-        "; for details run `cobblestone audit` (pipeline on one machine) or `cobblestone "
-        "verify` (pipeline on Kafka)");
+        "; for details run `cobblestone audit`");
   }
 
  private:

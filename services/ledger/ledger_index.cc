@@ -83,6 +83,11 @@ Result<std::unique_ptr<LedgerIndex>> LedgerIndex::Open(const std::string& path, 
   return made;
 }
 
+Status LedgerIndex::Flush() {
+  Status s = grants_->Flush();
+  return s.ok() ? postings_->Flush() : s;
+}
+
 Status LedgerIndex::IndexForPeople() {
   auto grants = KeyIndex::Open(log_of_(wire::kGrants),
                                {.path = path_ + "/grants-by-account",

@@ -33,6 +33,9 @@ class LedgerIndex {
   Result<std::vector<LedgerPlace>> Trickles(ProjectId project, ResultId result, std::size_t limit);
   Result<std::vector<LedgerPlace>> Postings(ProjectId project, ResultId result);
 
+  // Indexes all records that are durable now, so that a lookup does not find the index far behind (kRetry).
+  Status Flush();
+
   // Also indexes grants and postings by account, and epochs by project, from now on: a gateway's queries need
   // these indexes. The first call indexes the whole ledger.
   Status IndexForPeople();

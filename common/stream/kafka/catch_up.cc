@@ -34,7 +34,8 @@ Result<SlotMeta> CatchUp(Cluster& cluster, std::uint32_t slot, const TaskOptions
     Task task(slot, options, factory, space, background, **reader, [](const std::string&) {});
     if (!*position) return meta;
     if (!how.checkpoint) (*position)->checkpoint_sequence = (*position)->checkpoint_end = 0;
-    if (how.until != 0) task.StopAfter(how.until);
+    if (how.until != 0 || how.to_committed)
+      task.StopAfter(how.until != 0 ? how.until : (*position)->sequence);
     if (how.executed) task.OnExecuted(how.executed);
     task.SetPosition(*position);
     Time moved_at = cluster.Now();

@@ -1,5 +1,5 @@
-// Builds a slot's state as of the last commit, without owning the slot: for `verify`, `rebuild` and
-// `migrate`.
+// Builds a slot's state as of the last commit, without owning the slot: for `verify`, `audit`,
+// `rebuild` and `migrate`.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,14 @@ struct CatchUpOptions {
   bool checkpoint = true;
   // Stop at this commit, even if later ones exist; 0: the last.
   std::uint64_t until = 0;
+  // With `until` 0: stop at the commit that is the last one when the call begins, however busy the owner is.
+  bool to_committed = false;
   // True: for state that a worker continues with; markers record what the next checkpoint must contain.
   bool markers = false;
   Millis patience{60000};  // without progress
   std::function<void(const TaskStatus&)> progress{};
-  // Called again and again; a status other than ok ends the work and is returned. Without it, and without `until`, a slot
-  // whose owner keeps committing faster than this process re-executes is followed without an end.
+  // Called again and again; a status other than ok ends the work and is returned. Without it, `until` or `to_committed`,
+  // a slot whose owner keeps committing faster than this process re-executes is followed without an end.
   std::function<Status()> check{};
   std::function<void(const SlotCommit&)> executed{};  // called with each re-executed commit
 };

@@ -170,7 +170,7 @@ int VerifySlots(const Options& options, const settings::RunSettings& settings, c
     Progress progress("commits", false);
     std::uint64_t again = 0;
     const stream::kafka::CatchUpOptions how{
-        .checkpoint = true, .progress = [&](const stream::kafka::TaskStatus& status) {
+        .checkpoint = true, .to_committed = true, .progress = [&](const stream::kafka::TaskStatus& status) {
           again = status.reexecuted;
           progress.Show(
               {.done = status.sequence, .all = status.target_sequence, .counted = status.reexecuted});
