@@ -18,7 +18,7 @@ bool HasPassed(const MarkProgress& row, std::uint64_t number) {
 }  // namespace
 
 Marks::Marks(TableHost& host, std::uint8_t table, std::uint32_t sources, std::size_t outside)
-    : rows_(host, {.id = table, .version = 2}, true), sources_(sources), outside_(outside), ahead_(outside) {}
+    : rows_(host, {.id = table, .version = 1}, true), sources_(sources), outside_(outside), ahead_(outside) {}
 
 MarkProgress& Marks::Row() {
   bool created = false;

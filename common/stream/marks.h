@@ -18,7 +18,6 @@
 #include <optional>
 #include <vector>
 
-#include "common/base/added_in.h"
 #include "common/base/status.h"
 #include "common/stream/mark.h"
 #include "common/stream/table.h"
@@ -47,7 +46,7 @@ struct MarkProgress {
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.control, s.named, s.passed, s.pending, s.sources, s.outside, AddedIn<2>(s.begun));
+    f(s.control, s.named, s.passed, s.pending, s.sources, s.outside, s.begun);
   }
 };
 

@@ -222,10 +222,9 @@ class FingerprintWriter {
 // Decodes the output of StateWriter. After invalid input ok() is false and the values read are meaningless.
 class StateReader {
  public:
-  // `version`: schema version of the row (see AddedIn). `fixed_wide`: 128-bit integers take 16 bytes each
-  // (rows without kVarintWide).
-  explicit StateReader(std::string_view in, std::uint8_t version = 255, bool fixed_wide = false)
-      : at_(in.data()), end_(in.data() + in.size()), version_(version), fixed_wide_(fixed_wide) {}
+  // `version`: schema version of the row (see AddedIn).
+  explicit StateReader(std::string_view in, std::uint8_t version = 255)
+      : at_(in.data()), end_(in.data() + in.size()), version_(version) {}
 
   [[nodiscard]] bool ok() const { return ok_; }
   [[nodiscard]] bool done() const { return ok_ && at_ == end_; }
@@ -248,7 +247,7 @@ class StateReader {
     } else if constexpr (std::is_floating_point_v<T>) {
       v = std::bit_cast<T>(Fixed());
     } else if constexpr (std::is_same_v<T, __int128>) {
-      v = fixed_wide_ ? FixedWide() : Wide();
+      v = Wide();
     } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
       const std::uint64_t u = Varint();
       v = static_cast<T>(static_cast<std::int64_t>((u >> 1) ^ (~(u & 1) + 1)));
@@ -288,11 +287,6 @@ class StateReader {
     }
     ok_ = false;
     return 0;
-  }
-  __int128 FixedWide() {
-    const std::uint64_t low = Fixed();
-    const std::uint64_t high = Fixed();
-    return static_cast<__int128>((static_cast<unsigned __int128>(high) << 64) | low);
   }
   std::uint64_t Fixed() {
     if (end_ - at_ < 8) {
@@ -349,7 +343,6 @@ class StateReader {
   const char* at_;
   const char* end_;
   std::uint8_t version_;
-  bool fixed_wide_;
   bool ok_ = true;
 };
 

@@ -56,20 +56,18 @@ inline std::uint64_t HashKey(const Key& key) {
   return h ^ (h >> 29);
 }
 
-// A table as stored: its number within the slot, and the schema version of its values.
+// A table as stored: its number within the slot, and the schema version of its values. A new version appends fields
+// (common/base/added_in.h), and its program still reads rows of all older versions.
 template <class Value>
 struct TableSpec {
   std::uint8_t id = 0;
   std::uint8_t version = 1;
 };
 
-// Flag in the version byte of a stored value: 128-bit integers are varints. Without it they take 16 bytes.
-inline constexpr std::uint8_t kVarintWide = 0x80;
-
 // Appends a stored value to `out`: version byte and fields.
 template <class Value>
 void EncodeRow(const TableSpec<Value>& table, const Value& value, std::string& out) {
-  out.push_back(static_cast<char>(table.version | kVarintWide));
+  out.push_back(static_cast<char>(table.version));
   EncodeState(value, out);
 }
 
@@ -78,11 +76,10 @@ template <class Value>
 Status DecodeRow(const TableSpec<Value>& table, std::string_view bytes, Value& value) {
   const std::string name = "state table " + std::to_string(table.id);
   if (bytes.empty()) return Status::Corrupted("an empty value in " + name);
-  const auto first = static_cast<std::uint8_t>(bytes[0]);
-  const auto version = static_cast<std::uint8_t>(first & ~kVarintWide);
+  const auto version = static_cast<std::uint8_t>(bytes[0]);
   if (version > table.version)
     return Status::Fatal(name + " was written by a newer version of this program; run that version");
-  StateReader reader(bytes.substr(1), version, (first & kVarintWide) == 0);
+  StateReader reader(bytes.substr(1), version);
   reader(value);
   if (!reader.done()) return Status::Corrupted("a value in " + name + " cannot be decoded");
   return Status::Ok();

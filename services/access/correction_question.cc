@@ -11,11 +11,11 @@
 namespace cobblestone {
 namespace {
 
-constexpr std::array<std::pair<wire::TargetKind, std::string_view>, 4> kTargets = {
-    {{wire::TargetKind::kResult, "result"},
-     {wire::TargetKind::kHost, "host"},
-     {wire::TargetKind::kWorkunit, "workunit"},
-     {wire::TargetKind::kAppVersion, "app-version"}}};
+constexpr std::array<std::pair<TargetKind, std::string_view>, 4> kTargets = {
+    {{TargetKind::kResult, "result"},
+     {TargetKind::kHost, "host"},
+     {TargetKind::kWorkunit, "workunit"},
+     {TargetKind::kAppVersion, "app-version"}}};
 
 template <class Number>
 bool Read(const Question& question, const char* name, Number* number) {
@@ -44,7 +44,7 @@ Result<CorrectionRequest> CorrectionRequestOf(const Question& question) {
   for (const auto& [kind, name] : kTargets)
     if (text("target") == name) request.target = kind;
   request.reason = text("reason");
-  if (request.target == wire::TargetKind::kNone)
+  if (request.target == TargetKind::kNone)
     return Status::InvalidArgument("target must be result, host, workunit or app-version");
   for (const char* name : {"project", "id", "since", "until", "version", "time"}) {
     const std::string_view one = name;

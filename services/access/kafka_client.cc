@@ -239,11 +239,7 @@ class RealKafkaClient final : public KafkaClient {
   Result<json> AskLong(const Question& question,
                        const std::function<void(std::uint64_t, std::uint64_t)>& progress) override {
     if (question.path == "/corrections") return Corrections(question, progress);
-    return Status::InvalidArgument(
-        "a deployment on Kafka cannot be audited in place: `cobblestone verify --config FILE` "
-        "re-executes its slots and compares every fingerprint. To audit: stop all workers, "
-        "copy the deployment to one machine with `cobblestone migrate`, and run `cobblestone "
-        "audit` there");
+    return Status::InvalidArgument("on Kafka no process answers " + question.path);
   }
 
   Status Close() override { return Status::Ok(); }

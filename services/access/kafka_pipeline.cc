@@ -237,7 +237,7 @@ class KafkaPipeline final : public gateway::Pipeline {
   std::mutex mutex_;
   json tasks_;  // guarded by mutex_, like all following members
   Clock::time_point tasks_at_{};
-  const std::unique_ptr<stream::embedded::IndexedLog> grants_;
+  const std::unique_ptr<stream::IndexedLog> grants_;
   std::vector<std::uint64_t> next_;  // by partition of the ledger
   std::uint64_t granted_ = 0;
   std::deque<std::string> newest_;

@@ -261,7 +261,6 @@ void AccountsStage::OnMember(const RecordView& record, const wire::EventHead& he
   Insert(said, reported_since, user);
   if (user.words.back().word.id == said.word.id) {
     const bool goes_or_comes = member.deleted || user.deleted;
-    user.kept_on = user.kept_on || (member.deleted && !user.deleted);
     user.deleted = member.deleted;
     if (goes_or_comes && wire::TakeDeletion(said.word, member.deleted, std::move(public_id), key, facts_))
       calendar_.File(head.project.value, wire::DayAfter(*facts_.Need(key).tombstone), key.id);

@@ -43,7 +43,7 @@ struct UserWord {
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.word, s.team, AddedIn<5>(s.tells_team));
+    f(s.word, s.team, s.tells_team);
   }
 };
 
@@ -56,9 +56,6 @@ struct UserState {
   std::string name;
   UnnamedUser unnamed;
   credit::Account account;
-  // Grants during the deletion are in the account. Grants were not kept there before this behaviour was
-  // introduced.
-  bool kept_on = false;
   bool estimated = false;  // it has a row of estimates (estimates.h)
   wire::Word named;        // the newest member event that set the name or deleted the user
   bool listed = false;     // among the changed of this commit; not state
@@ -74,8 +71,7 @@ struct UserState {
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.words, s.opening, s.deleted, s.name, s.unnamed, s.account, AddedIn<3>(s.kept_on),
-      AddedIn<3>(s.estimated), AddedIn<5>(s.named));
+    f(s.words, s.opening, s.deleted, s.name, s.unnamed, s.account, s.estimated, s.named);
   }
 };
 
@@ -88,7 +84,7 @@ struct HostAccount {
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.user, s.elsewhere, s.account, AddedIn<3>(s.merge));
+    f(s.user, s.elsewhere, s.account, s.merge);
   }
 };
 
@@ -113,16 +109,15 @@ struct SortedGrant {
 };
 
 // Tables of a slot, as stored (numbers are unique over all stages).
-// From version 4 on their histories have rows beside them.
-inline constexpr stream::TableSpec<UserState> kUsersTable{.id = 32, .version = 5};
-inline constexpr stream::TableSpec<HostAccount> kHostsTable{.id = 33, .version = 4};
+inline constexpr stream::TableSpec<UserState> kUsersTable{.id = 32, .version = 1};
+inline constexpr stream::TableSpec<HostAccount> kHostsTable{.id = 33, .version = 1};
 inline constexpr stream::TableSpec<HostMoves> kMovesTable{.id = 34, .version = 1};
 inline constexpr stream::TableSpec<WaitingGrant> kWaitingTable{.id = 35, .version = 1};
 inline constexpr stream::TableSpec<Releasing> kReleasingTable{.id = 77, .version = 1};
-inline constexpr stream::TableSpec<wire::ProjectView> kProjectsTable{.id = 36, .version = 2};
+inline constexpr stream::TableSpec<wire::ProjectView> kProjectsTable{.id = 36, .version = 1};
 inline constexpr stream::TableSpec<SortedGrant> kSortedTable{.id = 40, .version = 1};
 inline constexpr stream::TableSpec<MovedRecords> kMovedTable{.id = 41, .version = 1};
-inline constexpr stream::TableSpec<WaitingMerges> kMergesTable{.id = 47, .version = 2};
+inline constexpr stream::TableSpec<WaitingMerges> kMergesTable{.id = 47, .version = 1};
 inline constexpr stream::TableSpec<JoinedHosts> kJoinedTable{.id = 74, .version = 1};
 inline constexpr stream::TableSpec<credit::DayBlock<credit::DaySum>> kUserDaysTable{.id = 70, .version = 1};
 inline constexpr stream::TableSpec<credit::DayBlock<credit::DaySum>> kHostDaysTable{.id = 71, .version = 1};

@@ -30,10 +30,10 @@ struct Correction {
 
 Correction CorrectionOf(const wire::Event& event) {
   if (const auto* reversal = std::get_if<wire::Reversal>(&event.body))
-    return {.entry = *reversal->entry, .result = ResultId(reversal->target.id), .reason = reversal->reason};
+    return {.entry = *reversal->entry, .result = reversal->result, .reason = reversal->reason};
   const auto& repricing = std::get<wire::Repricing>(event.body);
   return {.entry = *repricing.entry,
-          .result = ResultId(repricing.target.id),
+          .result = repricing.result,
           .after = repricing.credit_micro,
           .policy_version = repricing.policy_version,
           .reason = repricing.reason,

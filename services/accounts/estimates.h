@@ -50,17 +50,16 @@ struct ProjectEstimates {
   }
 };
 
-// From version 3 on days count failed jobs, also those in rows of their own.
-inline constexpr stream::TableSpec<HostEstimates> kHostEstimatesTable{.id = 44, .version = 3};
+inline constexpr stream::TableSpec<HostEstimates> kHostEstimatesTable{.id = 44, .version = 1};
 // By user.
-inline constexpr stream::TableSpec<credit::UserEstimates> kUserEstimatesTable{.id = 45, .version = 3};
-// Older days of both (wire/day_rows.h), from version 2 of their tables on.
+inline constexpr stream::TableSpec<credit::UserEstimates> kUserEstimatesTable{.id = 45, .version = 1};
+// Older days of both (services/stage/day_rows.h).
 inline constexpr stream::TableSpec<credit::DayBlock<credit::EstimateDay>> kHostEstimateDaysTable{
-    .id = 72, .version = 3};
+    .id = 72, .version = 1};
 inline constexpr stream::TableSpec<credit::DayBlock<credit::EstimateDay>> kUserEstimateDaysTable{
-    .id = 73, .version = 3};
-inline constexpr stream::TableSpec<ProjectEstimates> kProjectEstimatesTable{.id = 75, .version = 3};
+    .id = 73, .version = 1};
+inline constexpr stream::TableSpec<ProjectEstimates> kProjectEstimatesTable{.id = 75, .version = 1};
 inline constexpr stream::TableSpec<credit::DayBlock<credit::EstimateDay>> kProjectEstimateDaysTable{
-    .id = 76, .version = 3};
+    .id = 76, .version = 1};
 
 }  // namespace cobblestone::accounts

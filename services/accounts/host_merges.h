@@ -58,7 +58,7 @@ struct WaitingMerge {
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.host, s.user, s.line, s.offset, s.bytes, AddedIn<2>(s.since), AddedIn<2>(s.answered));
+    f(s.host, s.user, s.line, s.offset, s.bytes, s.since, s.answered);
   }
 };
 

@@ -65,7 +65,7 @@ struct UnnamedUser {
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.first, s.end, s.expired, s.expired_micro, s.expired_end, s.spared, AddedIn<2>(s.expired_provisional));
+    f(s.first, s.end, s.expired, s.expired_micro, s.expired_end, s.spared, s.expired_provisional);
   }
 };
 

@@ -28,11 +28,10 @@ wire::OpeningTotal Opening(wire::AccountKind kind, const Row& row) {
 
 }  // namespace
 
-wire::UserMember MemberOf(const statistics::User& user, bool agrees) {
+wire::UserMember MemberOf(const statistics::User& user) {
   return {.user = UserId(AccountNumber(user.id)),
           .team = TeamId(AccountNumber(user.teamid)),
           .cross_project_id = {},
-          .statistics_consent = agrees,
           .create_time = TimeOrNone(static_cast<double>(user.create_time)),
           .name = user.name,
           .country = {},

@@ -11,8 +11,7 @@
 
 namespace cobblestone::adoption {
 
-// `agrees`: consent by the user's rows of consent.
-wire::UserMember MemberOf(const statistics::User& user, bool agrees);
+wire::UserMember MemberOf(const statistics::User& user);
 wire::HostMember MemberOf(const statistics::Host& host);
 wire::TeamMember MemberOf(const statistics::Team& team);
 

@@ -62,7 +62,7 @@ class Teller {
 
   Status Users() {
     Status status = entities_.Users([&](const statistics::User& user) {
-      return Account(user, MemberOf(user, entities_.ConsentCopies(user.id) > 0), [&] {
+      return Account(user, MemberOf(user), [&] {
         return entities_.path() + ", line " + std::to_string(entities_.LineOfUser(user.id));
       });
     });

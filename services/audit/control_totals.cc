@@ -60,12 +60,11 @@ class Reconciler {
       for (const auto walk : {&Reconciler::Teams, &Reconciler::PostingsWaiting})
         if (Status s = (this->*walk)(*held_.teams[k]); !s.ok()) return s;
     }
-    LookAtDeleted();
     LookAtTheRest();
     for (const auto& [name, kind] : {std::pair{"hosts", &totals_.hosts}, std::pair{"users", &totals_.users},
                                      std::pair{"teams", &totals_.teams}}) {
-      const statistics::MicroSum off = kind->total + kind->waiting + kind->expired + kind->after_deletion +
-                                       kind->moving - kind->opening - kind->granted;
+      const statistics::MicroSum off =
+          kind->total + kind->waiting + kind->expired + kind->moving - kind->opening - kind->granted;
       if (off != 0) Differs(std::string("all ") + name + " together", off);
     }
     if (differing_ == 0) return totals_;
@@ -73,8 +72,7 @@ class Reconciler {
         "no files were exported: project " + std::to_string(project_.value) +
         " does not agree with its ledger: " + first_ +
         (differing_ > 1 ? ", and " + std::to_string(differing_ - 1) + " more" : "") +
-        "; for details run `cobblestone audit` (pipeline on one machine) or `cobblestone "
-        "verify` (pipeline on Kafka)");
+        "; for details run `cobblestone audit`");
   }
 
  private:
@@ -159,7 +157,6 @@ class Reconciler {
       totals_.users.total += user.account.total_micro;
       totals_.users.expired += user.unnamed.expired_micro;
       Account(LedgerAccount::kUser, key.id, user.account.total_micro + user.unnamed.expired_micro);
-      if (user.deleted && !user.kept_on) deleted_.push_back(key.id);
       return Status::Ok();
     });
   }
@@ -217,15 +214,6 @@ class Reconciler {
     });
   }
 
-  // Users that an earlier program deleted receive nothing more (UserState::kept_on), but their hosts do.
-  void LookAtDeleted() {
-    for (const std::uint64_t user : deleted_) {
-      LedgerSums::Entry* entry = Find(LedgerAccount::kUser, user);
-      if (entry == nullptr || entry->micro < 0) continue;
-      totals_.users.after_deletion += entry->micro;
-      entry->micro = 0;
-    }
-  }
   void LookAtTheRest() {
     for (const LedgerSums::Entry& entry : sums_.entries())
       if (entry.project == project_.value && entry.account != LedgerAccount::kTeamOpening && entry.micro != 0)
@@ -237,7 +225,6 @@ class Reconciler {
   LedgerSums& sums_;
   statistics::LedgerTotals totals_;
   std::map<std::uint64_t, credit::MicroTotal> late_openings_;  // by team
-  std::vector<std::uint64_t> deleted_;
   std::uint64_t differing_ = 0;
   std::string first_;
 };

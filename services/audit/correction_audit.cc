@@ -7,19 +7,25 @@ namespace cobblestone {
 
 namespace {
 
+using view::LedgerPlace;
+
 Result<std::optional<wire::Grant>> FinalOf(ProjectId project, ResultId result, const AuditedLedger& ledger) {
-  const auto places = ledger.index.Grants(project, result);
+  const auto places = ledger.ledger.GrantsOf(project, result);
   if (!places.ok()) return places.status();
+  std::optional<wire::Grant> final;
   for (const LedgerPlace& place : *places) {
-    const auto record = ledger.record_at(place, wire::kGrants);
-    if (!record.ok()) return record.status();
-    wire::Grant grant;
-    if (wire::DecodeGrantHead(*record, &grant.head) && grant.head.kind == wire::GrantKind::kFinal &&
-        grant.head.project == project && grant.head.result == result && wire::DecodeGrant(*record, &grant) &&
-        grant.claim)
-      return std::optional(std::move(grant));
+    Status s = ledger.ledger.ReadGrant(place, [&](std::string_view record) {
+      wire::Grant grant;
+      if (wire::DecodeGrantHead(record, &grant.head) && grant.head.kind == wire::GrantKind::kFinal &&
+          grant.head.project == project && grant.head.result == result && wire::DecodeGrant(record, &grant) &&
+          grant.claim)
+        final = std::move(grant);
+      return !final;
+    });
+    if (!s.ok()) return s;
+    if (final) break;
   }
-  return std::optional<wire::Grant>();
+  return final;
 }
 
 }  // namespace
@@ -47,34 +53,37 @@ Status CorrectionAudit::CheckResult(const OfResult& which, const Corrected& corr
   const auto view = ledger.projects.find(project.value);
   const wire::ProjectView unknown;
   CorrectionReader reader({.project = project,
-                           .target = wire::TargetKind::kResult,
+                           .target = TargetKind::kResult,
                            .id = static_cast<std::int64_t>(result.value)},
                           view == ledger.projects.end() ? &unknown : &view->second);
-  auto grants = ledger.index.Grants(project, result);
+  auto grants = ledger.ledger.GrantsOf(project, result);
   if (!grants.ok()) return grants.status();
   // A correction after the snapshot may name a policy version that the snapshot does not include.
   std::erase_if(*grants, ledger.is_behind);
-  const auto postings = ledger.index.Postings(project, result);
+  const auto postings = ledger.ledger.PostingsOf(project, result);
   if (!postings.ok()) return postings.status();
   bool whole = true;
-  const auto read = [&](const std::vector<LedgerPlace>& places, wire::Topic topic,
+  // A place may hold records of other results: the reader ignores them.
+  const auto read = [&](const std::vector<LedgerPlace>& places, auto read_at,
                         bool (CorrectionReader::*take)(std::string_view)) -> Status {
     for (const LedgerPlace& place : places) {
-      const auto record = ledger.record_at(place, topic);
-      if (!record.ok()) return record.status();
-      whole = (reader.*take)(*record) && whole;
+      Status s = (ledger.ledger.*read_at)(place, [&](std::string_view record) {
+        whole = (reader.*take)(record) && whole;
+        return true;
+      });
+      if (!s.ok()) return s;
     }
     return Status::Ok();
   };
-  Status s = read(*grants, wire::kGrants, &CorrectionReader::Select);
-  if (s.ok()) s = read(*grants, wire::kGrants, &CorrectionReader::TakeGrant);
+  Status s = read(*grants, &view::Ledger::ReadGrant, &CorrectionReader::Select);
+  if (s.ok()) s = read(*grants, &view::Ledger::ReadGrant, &CorrectionReader::TakeGrant);
   if (s.ok() && corrected.repriced) {
-    auto unpaid = ledger.index.Trickles(project, result, std::numeric_limits<std::size_t>::max());
+    auto unpaid = ledger.ledger.TricklesOf(project, result, std::numeric_limits<std::size_t>::max());
     if (!unpaid.ok()) return unpaid.status();
     std::erase_if(*unpaid, ledger.is_behind);
-    s = read(*unpaid, wire::kGrants, &CorrectionReader::TakeGrant);
+    s = read(*unpaid, &view::Ledger::ReadGrant, &CorrectionReader::TakeGrant);
   }
-  if (s.ok()) s = read(*postings, wire::kPostings, &CorrectionReader::TakePosting);
+  if (s.ok()) s = read(*postings, &view::Ledger::ReadPosting, &CorrectionReader::TakePosting);
   if (s.ok() && corrected.repriced) {
     const auto final = FinalOf(project, result, ledger);
     s = final.status();
@@ -124,12 +133,14 @@ Status CorrectionAudit::ReadReplicas(const wire::Grant& final, const AuditedLedg
 
 Status CorrectionAudit::ReadReplica(ProjectId project, ResultId result, const AuditedLedger& ledger,
                                     CorrectionReader& reader) {
-  const auto places = ledger.index.Grants(project, result);
+  const auto places = ledger.ledger.GrantsOf(project, result);
   if (!places.ok()) return places.status();
   for (const LedgerPlace& place : *places) {
-    const auto record = ledger.record_at(place, wire::kGrants);
-    if (!record.ok()) return record.status();
-    reader.TakeReplica(*record);
+    Status s = ledger.ledger.ReadGrant(place, [&](std::string_view record) {
+      reader.TakeReplica(record);
+      return true;
+    });
+    if (!s.ok()) return s;
   }
   return Status::Ok();
 }

@@ -12,20 +12,18 @@
 #include <vector>
 
 #include "common/base/status.h"
-#include "common/wire/control/topics.h"
 #include "common/wire/ledger/grant_codec.h"
 #include "services/corrections/correction_plan.h"
-#include "services/ledger/ledger_index.h"
 #include "services/stage/project_view.h"
+#include "services/view/ledger.h"
 
 namespace cobblestone {
 
 // Access to the ledger for the audit, and the end of the snapshot.
 struct AuditedLedger {
-  LedgerIndex& index;
-  std::function<Result<std::string>(const LedgerPlace& place, wire::Topic topic)> record_at;
+  view::Ledger& ledger;
   std::function<Status(const std::function<void(std::string_view record)>& take)> each_grant;
-  std::function<bool(const LedgerPlace& grant)> is_behind;  // the snapshot has not read the grant
+  std::function<bool(const view::LedgerPlace& grant)> is_behind;  // the snapshot has not read the grant
   const std::map<std::uint32_t, wire::ProjectView>& projects;
 };
 

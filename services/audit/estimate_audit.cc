@@ -5,9 +5,12 @@
 
 #include "common/credit/model/constants.h"
 #include "common/credit/model/flops.h"
+#include "services/accounts/accounts_stage.h"
 
 namespace cobblestone {
 namespace {
+
+using stream::Key;
 
 std::string Name(std::uint32_t project, std::uint64_t user, std::uint64_t host) {
   return "estimates of host " + std::to_string(host) + " of user " + std::to_string(user) + " of project " +
@@ -51,40 +54,52 @@ EstimateAudit::OfOwner EstimateAudit::OwnerOf(const wire::GrantHead& head) const
   return owner;
 }
 
-Status EstimateAudit::Look(accounts::AccountsStage& stage) {
-  Status s = stage.hosts().ForEachStored([&](const stream::Key& key, const accounts::HostAccount& host) {
+Status EstimateAudit::Look(const view::Rows& rows) {
+  using accounts::HostAccount;
+  Status s = view::ForEach(rows, accounts::kHostsTable, [&](const Key& key, const HostAccount& host) {
     if (host.merge.done) became_[{key.project, host.user.value, key.id}] = host.merge.into.value;
+    return Status::Ok();
   });
   if (!s.ok()) return s;
-  s = stage.host_estimates().ForEachStored([&](const stream::Key& key, const accounts::HostEstimates& host) {
-    any_ = true;
-    for (const credit::OwnerEstimates& owner : stage.Whole(key, host).owners) {
-      if (owner.sums == credit::EstimateSums{}) continue;  // moved to the host that this host became
-      state_[{key.project, owner.user.value, key.id}] = owner.sums;
-      if (owner.user) open_of_hosts_[{key.project, owner.user.value}] += owner.open();
-    }
-  });
+  s = view::ForEach(rows, accounts::kHostEstimatesTable,
+                    [&](const Key& key, accounts::HostEstimates& host) -> Status {
+                      for (credit::OwnerEstimates& owner : host.owners) {
+                        Status older = view::AddOlderDays(rows, accounts::kHostEstimateDaysTable, key,
+                                                          owner.sums.days, host.NumberOf(owner));
+                        if (!older.ok()) return older;
+                        if (owner.sums == credit::EstimateSums{})
+                          continue;  // moved to the host that this host became
+                        state_[{key.project, owner.user.value, key.id}] = owner.sums;
+                        if (owner.user) open_of_hosts_[{key.project, owner.user.value}] += owner.open();
+                      }
+                      return Status::Ok();
+                    });
   if (!s.ok()) return s;
-  s = stage.user_estimates().ForEachStored([&](const stream::Key& key, const credit::UserEstimates& user) {
-    users_[{key.project, key.id}] = stage.Whole(key, user).sums;
-    open_[{key.project, key.id}] = user.open;
-  });
+  s = view::ForEach(
+      rows, accounts::kUserEstimatesTable, [&](const Key& key, credit::UserEstimates& user) -> Status {
+        Status older = view::AddOlderDays(rows, accounts::kUserEstimateDaysTable, key, user.sums.days);
+        if (!older.ok()) return older;
+        users_[{key.project, key.id}] = user.sums;
+        open_[{key.project, key.id}] = user.open;
+        return Status::Ok();
+      });
   if (!s.ok()) return s;
-  s = stage.project_estimates().ForEachStored(
-      [&](const stream::Key& key, const accounts::ProjectEstimates& project) {
-        credit::Add(stage.Whole(key, project).sums, projects_[key.project]);
+  s = view::ForEach(
+      rows, accounts::kProjectEstimatesTable, [&](const Key& key, accounts::ProjectEstimates& project) {
+        Status older = view::AddOlderDays(rows, accounts::kProjectEstimateDaysTable, key, project.sums.days);
+        if (older.ok()) credit::Add(project.sums, projects_[key.project]);
+        return older;
       });
   if (!s.ok()) return s;
   // `order: lockstep`: these grants are in the ledger and are applied at the next barrier.
-  stage.sorted().ForEach([&](const stream::Key&, const accounts::SortedGrant& one) {
+  return view::ForEach(rows, accounts::kSortedTable, [&](const Key&, const accounts::SortedGrant& one) {
     wire::Grant grant;
-    if (!wire::DecodeGrant(one.bytes, &grant) || !grant.estimate) return;
-    any_ = true;
+    if (!wire::DecodeGrant(one.bytes, &grant) || !grant.estimate) return Status::Ok();
     AddRecord(grant, state_[OwnerOf(grant.head)]);
     if (grant.head.user) AddRecord(grant, users_[{grant.head.project.value, grant.head.user.value}]);
     AddRecord(grant, projects_[grant.head.project.value]);
+    return Status::Ok();
   });
-  return s;
 }
 
 void EstimateAudit::Take(const wire::Grant& grant, const std::string& where, bool behind) {

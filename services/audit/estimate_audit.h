@@ -13,7 +13,7 @@
 #include "common/base/status.h"
 #include "common/credit/estimates/estimate_account.h"
 #include "common/wire/ledger/grant_codec.h"
-#include "services/accounts/accounts_stage.h"
+#include "services/view/state.h"
 
 namespace cobblestone {
 
@@ -22,9 +22,8 @@ class EstimateAudit {
   using Problem = std::function<void(std::string)>;
   explicit EstimateAudit(Problem problem) : problem_(std::move(problem)) {}
 
-  // Reads the state of one partition. Call for all partitions before Take().
-  Status Look(accounts::AccountsStage& stage);
-  [[nodiscard]] bool any() const { return any_; }
+  // Reads the state of one partition of ACCOUNTS. Call for all partitions before Take().
+  Status Look(const view::Rows& rows);
   // A record of the kind ESTIMATE. `behind`: the state has not read the record; only the time span and the
   // speed of the machine are used.
   void Take(const wire::Grant& grant, const std::string& where, bool behind);
@@ -48,7 +47,6 @@ class EstimateAudit {
                const credit::EstimateSums& records);
 
   Problem problem_;
-  bool any_ = false;
   std::map<OfOwner, std::uint64_t> became_;  // the host that each merged host became
   std::uint64_t records_ = 0;
   // state_, users_ and projects_ include ledger records that wait for a barrier (lockstep). open_ and

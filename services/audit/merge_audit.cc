@@ -1,9 +1,14 @@
 #include "services/audit/merge_audit.h"
 
+#include <optional>
 #include <utility>
+
+#include "services/accounts/accounts_stage.h"
 
 namespace cobblestone {
 namespace {
+
+using stream::Key;
 
 std::string Name(const std::pair<std::uint32_t, std::uint64_t>& host) {
   return "host " + std::to_string(host.second) + " of project " + std::to_string(host.first);
@@ -11,42 +16,55 @@ std::string Name(const std::pair<std::uint32_t, std::uint64_t>& host) {
 
 }  // namespace
 
-Status MergeAudit::Look(std::uint32_t partition, bool lockstep, accounts::AccountsStage& stage) {
-  auto& hosts = stage.hosts();
-  Status s = hosts.ForEachStored([&](const stream::Key& key, const accounts::HostAccount& host) {
-    if (!host.merge.done) return;
+Status MergeAudit::Look(std::uint32_t partition, bool lockstep, const view::Rows& rows) {
+  using accounts::HostAccount;
+  Status s = view::ForEach(rows, accounts::kHostsTable, [&](const Key& key, const HostAccount& host) {
+    if (!host.merge.done) return Status::Ok();
     const OfHost of{key.project, key.id};
     done_[{partition, of}] = host.merge.into.value;
     became_[of].push_back(host.merge.into.value);
     heirs_[{partition, {key.project, host.merge.into.value}}];
+    return Status::Ok();
   });
   if (!s.ok()) return s;
-  s = stage.merges().ForEachStored([&](const stream::Key& heir, const accounts::WaitingMerges& row) {
-    for (const accounts::WaitingMerge& one : row.hosts) {
-      wire::Grant record;
-      if (!wire::DecodeGrant(one.bytes, &record)) record.into = {};
-      const accounts::HostAccount* host = hosts.Find({.project = heir.project, .id = one.host, .sub = 0});
-      const bool is_here = host != nullptr && !host->elsewhere;
-      const accounts::HostAccount* takes = hosts.Find(heir);
-      const bool both_are_here = is_here && takes != nullptr && !takes->elsewhere;
-      waiting_[{partition, {heir.project, one.host}}] = {
-          .user = one.user,
-          .into = record.into.value,
-          .heir = heir.id,
-          .ready = !lockstep && (heir.id == one.host || (both_are_here && takes->user.value == one.user))};
-    }
-  });
+  const auto find = [&](std::uint32_t project, std::uint64_t host) {
+    return view::Find(rows, accounts::kHostsTable, Key{.project = project, .id = host, .sub = 0});
+  };
+  s = view::ForEach(
+      rows, accounts::kMergesTable, [&](const Key& heir, const accounts::WaitingMerges& row) -> Status {
+        const auto takes = find(heir.project, heir.id);
+        if (!takes.ok()) return takes.status();
+        for (const accounts::WaitingMerge& one : row.hosts) {
+          wire::Grant record;
+          if (!wire::DecodeGrant(one.bytes, &record)) record.into = {};
+          const auto host = find(heir.project, one.host);
+          if (!host.ok()) return host.status();
+          const auto is_here = [](const std::optional<HostAccount>& account) {
+            return account && !account->elsewhere;
+          };
+          const bool both_are_here = is_here(*host) && is_here(*takes);
+          waiting_[{partition, {heir.project, one.host}}] = {
+              .user = one.user,
+              .into = record.into.value,
+              .heir = heir.id,
+              .ready =
+                  !lockstep && (heir.id == one.host || (both_are_here && (*takes)->user.value == one.user))};
+        }
+        return Status::Ok();
+      });
   if (!s.ok()) return s;
-  any_ = any_ || !done_.empty() || !waiting_.empty();
-  return stage.moves().ForEachStored([&](const stream::Key& key, const accounts::HostMoves& moves) {
-    const accounts::HostAccount* host = hosts.Find({.project = key.project, .id = key.id, .sub = 0});
-    const Here here{partition, {key.project, key.id}};
-    places_[here] = {.due = moves.due,
-                     .elsewhere = host != nullptr && host->elsewhere,
-                     .user = host != nullptr ? host->user : UserId(),
-                     .leaving = moves.leaving};
-    if (host != nullptr && host->merge.done) ended_.insert(here);
-  });
+  return view::ForEach(rows, accounts::kMovesTable,
+                       [&](const Key& key, const accounts::HostMoves& moves) -> Status {
+                         const auto host = find(key.project, key.id);
+                         if (!host.ok()) return host.status();
+                         const Here here{partition, {key.project, key.id}};
+                         places_[here] = {.due = moves.due,
+                                          .elsewhere = *host && (*host)->elsewhere,
+                                          .user = *host ? (*host)->user : UserId(),
+                                          .leaving = moves.leaving};
+                         if (*host && (*host)->merge.done) ended_.insert(here);
+                         return Status::Ok();
+                       });
 }
 
 void MergeAudit::Move(const wire::GrantHead& head, Place& place) const {

@@ -18,7 +18,7 @@
 #include "common/base/status.h"
 #include "common/wire/ledger/grant_codec.h"
 #include "common/wire/ledger/refused_codec.h"
-#include "services/accounts/accounts_stage.h"
+#include "services/view/state.h"
 
 namespace cobblestone {
 
@@ -27,10 +27,8 @@ class MergeAudit {
   using Problem = std::function<void(std::string)>;
   explicit MergeAudit(Problem problem) : problem_(std::move(problem)) {}
 
-  // Reads the state of one partition. Call for all partitions before Take().
-  Status Look(std::uint32_t partition, bool lockstep, accounts::AccountsStage& stage);
-  // Some merge is done or pending, so that Take() also needs the records after the snapshots.
-  [[nodiscard]] bool any() const { return any_; }
+  // Reads the state of one partition of ACCOUNTS. Call for all partitions before Take().
+  Status Look(std::uint32_t partition, bool lockstep, const view::Rows& rows);
   // Every record of the ledger, in the order of each partition. `behind`: the state has not read the record.
   void Take(const wire::Grant& grant, std::uint32_t partition, bool behind);
   // Call after the whole ledger. `before`: the refused record was in the log before Look().
@@ -71,7 +69,6 @@ class MergeAudit {
   [[nodiscard]] bool Leads(const OfHost& host, std::uint64_t into, std::uint64_t to) const;
 
   Problem problem_;
-  bool any_ = false;
   // From the state.
   std::map<Here, std::uint64_t> done_;  // the host that each host was merged into
   std::map<Here, Waiting> waiting_;

@@ -1,9 +1,6 @@
 // Makes a backup of a deployment on Kafka: a data directory for one machine in the same set, as `migrate` makes it, with what
-// the topics hold and the states of all slots.
-//
-// Workers may run; sources must be silent while the topics are copied. The copy counts only if no transaction was open and no
-// partition had changed between its begin and its end, so it is of one moment: ends of partitions only grow, and those that
-// are equal before and after were so in between.
+// the topics hold and the states of all slots, as of one moment (FindCut). Workers and sources may run. Only for the moment itself
+// no transaction may be open.
 #pragma once
 
 #include "common/base/status.h"
@@ -12,9 +9,8 @@
 
 namespace cobblestone::backup {
 
-// As BackUpPipeline(). Every file is copied, because the directory is written from the start. kRetry: the cluster does not answer, or
-// something was written to the topics each time they were copied. kInvalidArgument: kafka.slots are by_stage. `progress` counts
-// records, then bytes.
+// As BackUpPipeline(). Every file is copied, because the directory is written from the start. kRetry: the cluster does not
+// answer, or for `wait` there was always an open transaction. kInvalidArgument: kafka.slots are by_stage.
 Result<BackupOutcome> BackUpKafka(const settings::RunSettings& settings, const BackupOptions& options);
 
 }  // namespace cobblestone::backup

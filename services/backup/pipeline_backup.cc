@@ -240,9 +240,6 @@ Result<std::string> CopyOf(const settings::RunSettings& settings, const BackupOp
   auto client = Client::Open(settings, Purpose::kAsk, options.report);
   if (!client.ok()) return client.status();
   const auto copied = (*client)->Ask({.path = "/backup/copy"});
-  if (copied.status().code() == StatusCode::kNotFound)
-    return Status::InvalidArgument(
-        "the running program is older than this one and has no backup; restart it with this version");
   if (!copied.ok()) return copied.status();
   // The client goes here, and with it the data directory, if nobody runs it: `run` may start meanwhile.
   return copied->at("directory").get<std::string>();

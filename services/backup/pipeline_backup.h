@@ -5,6 +5,7 @@
 // changed since the backup before are linked to it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -18,11 +19,13 @@
 namespace cobblestone::backup {
 
 struct BackupOptions {
-  std::string to;             // directory of the set
-  std::size_t keep = 7;       // complete backups, at least 1
-  bool full = false;          // copies unchanged files, too
-  std::string configuration;  // a file that goes into the backup; empty: none
-  std::string made_with;      // text of data/made_with.yaml
+  std::string to;                                        // directory of the set
+  std::size_t keep = 7;                                  // complete backups, at least 1
+  bool full = false;                                     // copies unchanged files, too
+  std::string configuration;                             // a file that goes into the backup; empty: none
+  std::string made_with;                                 // text of data/made_with.yaml
+  std::chrono::milliseconds wait{60000};                 // on Kafka: for a moment without an open transaction
+  std::function<void(std::uint64_t records)> reading{};  // from Kafka's topics; may be empty
   std::function<void(std::uint64_t done, std::uint64_t all)> progress;         // bytes; may be empty
   std::function<void(const std::string&)> report = [](const std::string&) {};  // messages for people
   std::function<double()> clock;  // UNIX s; empty: the wall clock

@@ -78,9 +78,9 @@ struct WaitingReports {
 };
 
 // Tables of a slot, as stored (numbers are unique over all stages).
-inline constexpr stream::TableSpec<MachineState> kMachinesTable{.id = 23, .version = 3};
+inline constexpr stream::TableSpec<MachineState> kMachinesTable{.id = 23, .version = 1};
 inline constexpr stream::TableSpec<WaitingReports> kWaitingReportsTable{.id = 24, .version = 1};
-inline constexpr stream::TableSpec<credit::EstimateLimits> kEstimateLimitsTable{.id = 25, .version = 2};
+inline constexpr stream::TableSpec<credit::EstimateLimits> kEstimateLimitsTable{.id = 25, .version = 1};
 
 class Machines {
  public:

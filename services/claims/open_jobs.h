@@ -82,7 +82,7 @@ struct OpenTrickle {
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.variety, s.price, s.mark, AddedIn<5>(s.sent_price));
+    f(s.variety, s.price, s.mark, s.sent_price);
   }
 };
 
@@ -122,13 +122,12 @@ struct OpenJob {
   bool priced = false;                // its host is known
   std::vector<OpenTrickle> trickles;  // of the newest sending, one for each rule
   std::vector<credit::PaidPartial> paid;
-  std::int64_t version = 0;  // of the app; 0: opened by an earlier program
+  std::int64_t version = 0;  // of the app
   // Its result is decided: `paid` is the sum that it would have been paid by now if it were not decided.
   bool ended = false;
   double back_at = 0;      // if ended: UNIX s, when the result came back
   std::uint64_t line = 0;  // if ended: of the decision
   double peak_flops = 0;   // if ended without a dispatch: the completion's, FLOP/s
-  std::uint32_t unused = 0;
   std::vector<ReversedPartial> reversed;
   std::string
       dispatch;  // the dispatch's bytes, if the job ended before its host was known; kept until the host is known
@@ -172,10 +171,8 @@ struct OpenJob {
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.host, s.app, s.workunit, s.name, s.priced, s.trickles, s.paid, AddedIn<2>(s.version),
-      AddedIn<2>(s.ended), AddedIn<2>(s.back_at), AddedIn<2>(s.line), AddedIn<2>(s.unused),
-      AddedIn<3>(s.reversed), AddedIn<4>(s.dispatch), AddedIn<5>(s.repriced), AddedIn<6>(s.peak_flops),
-      AddedIn<7>(s.sent_time), AddedIn<7>(s.earlier), AddedIn<7>(s.replaced));
+    f(s.host, s.app, s.workunit, s.name, s.priced, s.trickles, s.paid, s.version, s.ended, s.back_at, s.line,
+      s.reversed, s.dispatch, s.repriced, s.peak_flops, s.sent_time, s.earlier, s.replaced);
   }
 };
 
@@ -211,7 +208,7 @@ inline stream::Key NameKey(ProjectId project, std::string_view name, HostId host
 }
 
 // Tables of a slot, as stored (numbers are unique over all stages).
-inline constexpr stream::TableSpec<OpenJob> kJobsTable{.id = 11, .version = 7};
+inline constexpr stream::TableSpec<OpenJob> kJobsTable{.id = 11, .version = 1};
 inline constexpr stream::TableSpec<NamedResult> kNamesTable{.id = 12, .version = 1};
 inline constexpr stream::TableSpec<WaitingTrickles> kWaitingTricklesTable{.id = 13, .version = 1};
 inline constexpr stream::TableSpec<WaitingTrickles> kWaitingNamesTable{.id = 14, .version = 1};

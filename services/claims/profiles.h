@@ -7,7 +7,7 @@
 namespace cobblestone::claims {
 
 using HostProfileRow = wire::ProfileRow<wire::HostProfile>;
-inline constexpr stream::TableSpec<HostProfileRow> kProfileTable{.id = 9, .version = 2};
+inline constexpr stream::TableSpec<HostProfileRow> kProfileTable{.id = 9, .version = 1};
 inline constexpr stream::TableSpec<wire::FactsRow> kFactsTable{.id = 10, .version = 1};
 
 }  // namespace cobblestone::claims

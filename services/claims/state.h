@@ -77,8 +77,8 @@ struct Pending {
   }
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.dispatch, s.completion, s.validation, s.host, s.app, s.since, s.waits_for_host, AddedIn<2>(s.has_job),
-      AddedIn<3>(s.replaced));
+    f(s.dispatch, s.completion, s.validation, s.host, s.app, s.since, s.waits_for_host, s.has_job,
+      s.replaced);
   }
 };
 
@@ -202,17 +202,16 @@ struct HostState {
   }
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.record, s.member, s.opening, s.opening_rows, s.open, s.runs, s.next_run, s.waiting,
-      AddedIn<2>(s.unpriced), AddedIn<3>(s.merge), AddedIn<3>(s.into), AddedIn<4>(s.has_ended_jobs),
-      AddedIn<5>(s.asked), AddedIn<6>(s.earlier));
+    f(s.record, s.member, s.opening, s.opening_rows, s.open, s.runs, s.next_run, s.waiting, s.unpriced,
+      s.merge, s.into, s.has_ended_jobs, s.asked, s.earlier);
   }
 };
 
 // Tables of a slot, as stored (numbers are unique over all stages).
-inline constexpr stream::TableSpec<HostState> kHostsTable{.id = 1, .version = 6};
+inline constexpr stream::TableSpec<HostState> kHostsTable{.id = 1, .version = 1};
 inline constexpr stream::TableSpec<SeenRun> kRunsTable{.id = 2, .version = 1};
-inline constexpr stream::TableSpec<Pending> kPendingTable{.id = 3, .version = 3};
-inline constexpr stream::TableSpec<wire::ProjectView> kProjectsTable{.id = 4, .version = 2};
+inline constexpr stream::TableSpec<Pending> kPendingTable{.id = 3, .version = 1};
+inline constexpr stream::TableSpec<wire::ProjectView> kProjectsTable{.id = 4, .version = 1};
 inline constexpr stream::TableSpec<WaitingOpening> kOpeningsTable{.id = 7, .version = 1};
 
 }  // namespace cobblestone::claims

@@ -33,6 +33,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
+  [[nodiscard]] const std::string& unit() const { return unit_; }
   // Cheap: usually only reads the clock.
   void Show(const ProgressPoint& point);
   // Removes the bar, so that later output begins on a new line.

@@ -93,7 +93,7 @@ struct RelayState {
 };
 
 // Tables of a slot, as stored (numbers are unique over all stages).
-inline constexpr stream::TableSpec<ProjectState> kProjectsTable{.id = 64, .version = 2};
+inline constexpr stream::TableSpec<ProjectState> kProjectsTable{.id = 64, .version = 1};
 inline constexpr stream::TableSpec<PendingSamples> kSamplesTable{.id = 65, .version = 1};
 inline constexpr stream::TableSpec<RelayState> kRelayTable{.id = 66, .version = 1};
 inline constexpr stream::TableSpec<AwaitedStages> kAwaitedTable{.id = 67, .version = 1};

@@ -91,18 +91,15 @@ bool CorrectionReader::TakeControl(std::string_view record) {
 bool CorrectionReader::Meant(const wire::GrantHead& head, const wire::Grant& whole) const {
   const auto id = static_cast<std::uint64_t>(request_.id);
   switch (request_.target) {
-    case wire::TargetKind::kResult: return head.result.value == id;
-    case wire::TargetKind::kHost: return head.host.value == id || Joined(head.host);
-    case wire::TargetKind::kWorkunit:
+    case TargetKind::kResult: return head.result.value == id;
+    case TargetKind::kHost: return head.host.value == id || Joined(head.host);
+    case TargetKind::kWorkunit:
       return (whole.claim && whole.claim->workunit.value == id) ||
              (whole.partial && whole.partial->workunit.value == id);
-    case wire::TargetKind::kAppVersion: {
-      if (whole.claim) return whole.claim->version.value == request_.id;
-      // The records of the result's trickles may not contain the version, but its grant may.
-      return whole.partial && MayBeOf(head.app) &&
-             (whole.partial->version.value == 0 || whole.partial->version.value == request_.id);
-    }
-    case wire::TargetKind::kNone: break;
+    case TargetKind::kAppVersion:
+      return (whole.claim && whole.claim->version.value == request_.id) ||
+             (whole.partial && whole.partial->version.value == request_.id);
+    case TargetKind::kNone: break;
   }
   return false;
 }
@@ -152,20 +149,13 @@ bool CorrectionReader::Joined(HostId host) const {
   return false;
 }
 
-// The requested app version may belong to this app: always true if the version is not in the catalogue.
-bool CorrectionReader::MayBeOf(AppId app) const {
-  const credit::AppVersionRow* row = view().catalogue.FindVersion(AppVersionId(request_.id));
-  return row == nullptr || row->app == app;
-}
-
 bool CorrectionReader::Select(std::string_view record) {
   wire::Grant grant;
   if (!wire::DecodeGrantHead(record, &grant.head)) return false;
   const bool invalid = grant.head.kind == wire::GrantKind::kInvalid && ReinstatesInvalid();
   const bool award = wire::IsAward(grant.head.kind) && !request_.judged_invalid;
   if (!(award || invalid) || grant.head.project != request_.project) return true;
-  const bool by_head =
-      request_.target == wire::TargetKind::kResult || request_.target == wire::TargetKind::kHost;
+  const bool by_head = request_.target == TargetKind::kResult || request_.target == TargetKind::kHost;
   if (by_head && !Meant(grant.head, grant)) return true;
   if (!wire::DecodeGrant(record, &grant)) return false;
   if (!Meant(grant.head, grant)) return true;
@@ -215,7 +205,7 @@ bool CorrectionReader::TakeGrant(std::string_view bytes) {
     return true;
   }
   result.last_credit = std::max(result.last_credit, head.time);
-  if (grant.partial) TakePartial(*grant.partial, result, record);
+  if (grant.partial && !TakePartial(*grant.partial, result, record)) return false;
   if (grant.claim) {
     result.workunit = grant.claim->workunit;
     result.version = grant.claim->version;
@@ -258,23 +248,21 @@ bool CorrectionReader::TakeUnpaid(std::string_view bytes) {
   return true;
 }
 
-void CorrectionReader::TakePartial(const wire::PartialGrant& partial, LedgerResult& result,
+bool CorrectionReader::TakePartial(const wire::PartialGrant& partial, LedgerResult& result,
                                    ResultRecord& record) {
   result.workunit = partial.workunit;
-  if (partial.version.value != 0) result.version = partial.version;
+  result.version = partial.version;
   record.mark_before = partial.mark_before;
   record.mark = partial.mark_after;
   record.paid_before = partial.paid_before;
   record.repriced = partial.repriced;
   const auto& sent = partial.sent_price ? partial.sent_price : partial.price;
-  if (!sent) {
-    record.variety = std::numeric_limits<std::size_t>::max();
-    return;
-  }
+  if (!sent) return false;  // a trickle that pays has a price
   record.variety = result.PlaceOf(partial.variety, *sent);
   const credit::TricklePrice& first = result.prices[0].second;
   result.resent = result.resent || sent->rule_version != first.rule_version ||
                   !SameBits(sent->sent_time, first.sent_time);
+  return true;
 }
 
 bool CorrectionReader::TakeReplica(std::string_view bytes) {
@@ -359,12 +347,11 @@ void CorrectionReader::Add(ResultId result, const wire::LedgerEntry& entry, cred
                              .project = request_.project,
                              .time = TimeOfEvents()},
                     .body = {}};
-  const wire::Target target{.kind = wire::TargetKind::kResult, .id = result.value};
   if (request_.policy_version == 0 && !request_.reinstates)
-    event.body = wire::Reversal{.target = target, .reason = request_.reason, .entry = entry};
+    event.body = wire::Reversal{.result = result, .reason = request_.reason, .entry = entry};
   else
     event.body = wire::Repricing{.policy_version = request_.policy_version,
-                                 .target = target,
+                                 .result = result,
                                  .reason = request_.reason,
                                  .entry = entry,
                                  .credit_micro = after,
@@ -390,10 +377,6 @@ void CorrectionReader::AddReversal(ResultId id, const LedgerResult& result, cons
 
 void CorrectionReader::PlanResult(ResultId id, const LedgerResult& result, CorrectionPlan& plan) {
   const auto problem = [&](std::string why) { plan.problems.emplace_back(id, std::move(why)); };
-  if (request_.target == wire::TargetKind::kAppVersion && !result.version)
-    return problem(
-        "only the trickles of the result were paid, by an earlier program that did not record "
-        "the app version: if the result is of this app version, select it with --result");
   if (result.unnamed)
     return problem(
         "the user of the result is unknown, so only the host has the credit, and there is no "
@@ -841,8 +824,8 @@ Result<CorrectionPlan> CorrectionReader::Plan() {
     if (Joined(host)) plan.joined.push_back(host);
   for (const auto& [id, result] : results_) {
     if (result.last_credit < request_.since || result.last_credit >= request_.until) continue;
-    const bool by_version = request_.target == wire::TargetKind::kAppVersion;
-    if (by_version && result.version && result.version->value != request_.id) continue;
+    const bool by_version = request_.target == TargetKind::kAppVersion;
+    if (by_version && result.version.value != request_.id) continue;
     if (request_.policy_version != 0 && view().FindPolicy(result.app, request_.policy_version) == nullptr)
       return Status::InvalidArgument("app " + std::to_string(result.app.value) + " of project " +
                                      std::to_string(request_.project.value) + " never had policy version " +
@@ -851,17 +834,15 @@ Result<CorrectionPlan> CorrectionReader::Plan() {
     PlanResult(ResultId(id), result, plan);
   }
   if (plan.results == 0)
-    return Status::NotFound(
-        ReinstatesInvalid()
-            ? "the ledger has no matching credit and no matching result judged invalid (results "
-              "judged before rules version 10 are not recorded)"
-            : "the ledger has no matching credit");
+    return Status::NotFound(ReinstatesInvalid()
+                                ? "the ledger has no matching credit and no matching result judged invalid"
+                                : "the ledger has no matching credit");
   if (request_.reinstates && request_.credit && !named_)
     return Status::InvalidArgument(
         "--credit is only for results of policy assigned that were judged invalid and have no "
         "amount. No such result was selected: remove --credit");
   // A single requested result: an error. Among many results, the others are still corrected.
-  if (request_.target == wire::TargetKind::kResult && request_.reinstates && plan.corrections.empty() &&
+  if (request_.target == TargetKind::kResult && request_.reinstates && plan.corrections.empty() &&
       plan.problems.size() == 1 && (named_ || (unnamed_ && !request_.credit)))
     return Status::InvalidArgument("result " + std::to_string(plan.problems[0].first.value) + ": " +
                                    plan.problems[0].second);

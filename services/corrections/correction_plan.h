@@ -24,9 +24,12 @@
 
 namespace cobblestone {
 
+// What a correction is of.
+enum class TargetKind : std::uint8_t { kNone = 0, kResult, kHost, kWorkunit, kAppVersion };
+
 struct CorrectionRequest {
   ProjectId project{1};
-  wire::TargetKind target = wire::TargetKind::kNone;
+  TargetKind target = TargetKind::kNone;
   std::int64_t id = 0;  // negative for some app versions
   // Selects results by the time of the last grant, partial grant or judgement as invalid: from `since` on and
   // before `until`, UNIX s.
@@ -104,11 +107,10 @@ class CorrectionReader {
 
  private:
   [[nodiscard]] bool Meant(const wire::GrantHead& head, const wire::Grant& whole) const;
-  [[nodiscard]] bool MayBeOf(AppId app) const;
   [[nodiscard]] std::optional<HostId> HeirOf(HostId host, std::set<HostId>& asked) const;
   [[nodiscard]] bool Joined(HostId host) const;
   bool TakeUnpaid(std::string_view trickle);
-  static void TakePartial(const wire::PartialGrant& partial, LedgerResult& result, ResultRecord& record);
+  static bool TakePartial(const wire::PartialGrant& partial, LedgerResult& result, ResultRecord& record);
   void PlanResult(ResultId id, const LedgerResult& result, CorrectionPlan& plan);
   void PlanReversal(ResultId id, const LedgerResult& result, const ResultOwner& owner, CorrectionPlan& plan);
   void PlanReinstatement(ResultId id, const LedgerResult& result, const ResultOwner& owner,
@@ -119,7 +121,7 @@ class CorrectionReader {
   // The amount that the operator named. None: `problem` is the reason why no amount can be granted.
   std::optional<credit::MicroCredit> NamedWorth(const wire::Grant& invalid, std::string* problem);
   [[nodiscard]] bool ReinstatesInvalid() const {
-    return request_.judged_invalid || (request_.reinstates && request_.target == wire::TargetKind::kResult);
+    return request_.judged_invalid || (request_.reinstates && request_.target == TargetKind::kResult);
   }
   bool TakeInvalid(std::string_view bytes);
   [[nodiscard]] std::string WrongFirstCredit(const LedgerResult& result, const ResultOwner& owner,

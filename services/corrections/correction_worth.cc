@@ -166,7 +166,7 @@ wire::LedgerEntry EntryOf(const LedgerResult& result, const ResultOwner& owner, 
           .team = team,
           .workunit = result.workunit,
           .app = result.app,
-          .app_version = result.version.value_or(AppVersionId())};
+          .app_version = result.version};
 }
 
 void Put(const credit::RecentAverage& average, wire::LedgerEntry& entry) {
@@ -317,9 +317,6 @@ BroughtAnew BringAnew(const LedgerResult& result, const ReplicaGrants& replicas,
   std::ptrdiff_t paid_late = 0;  // owners that trickles paid after the decision
   bool taken = false;            // operators reversed a part of `paid` while the job ran
   for (const auto& [owner, records] : result.owners) {
-    for (const ResultRecord& record : records)
-      if (record.partial() && record.variety >= result.prices.size())
-        return cannot("the ledger does not have the price of the trickles");
     const Granted& its = granted[owner] = GrantedTo(records);
     late += its.late;
     paid += its.paid ? 1 : 0;

@@ -46,8 +46,8 @@ struct ResultRecord {
   credit::MicroCredit before = 0;    // correction: the owner's credit before, as planned
   std::uint32_t policy_version = 0;  // of a repricing
   ResultId like_result;              // of a reinstatement: see wire::Undone
-  std::size_t variety = 0;  // partial grant: index in LedgerResult::prices; past the end: not recorded
-  double mark_before = 0;   // high-water mark of the variety; `mark`: afterwards
+  std::size_t variety = 0;           // partial grant: index in LedgerResult::prices
+  double mark_before = 0;            // high-water mark of the variety; `mark`: afterwards
   double mark = 0;
   credit::MicroCredit paid_before = 0;  // to all owners of the job
   bool posted = false;                  // the posting of the record was read
@@ -77,7 +77,7 @@ struct CoveredTrickle {
 struct LedgerResult {
   AppId app;
   WorkunitId workunit;
-  std::optional<AppVersionId> version;  // none: no record contains the version
+  AppVersionId version;
   double last_credit = 0;
   bool unnamed = false;  // credit expired because no event named the user
   bool resent = false;   // the trickles were priced at more than one dispatch

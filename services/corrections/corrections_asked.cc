@@ -15,7 +15,7 @@ Result<CorrectionPlan> PlanCorrections(const CorrectionRequest& request, const I
   const auto postings = log_of(wire::kPostings);
   const auto refused = log_of(wire::kRefused);
   const auto partitions = static_cast<std::uint32_t>(grants.size());
-  const bool of_host = request.target == wire::TargetKind::kHost;
+  const bool of_host = request.target == TargetKind::kHost;
   std::vector<std::uint64_t> posted(partitions);
   const std::uint64_t refusals = refused->End({wire::kRefused, 0});
   std::uint64_t all = control->End({wire::kControl, 0}) + (of_host ? 2 : 1) * refusals;
@@ -26,10 +26,10 @@ Result<CorrectionPlan> PlanCorrections(const CorrectionRequest& request, const I
   std::uint64_t done = 0;
   std::uint64_t told = 0;
   CorrectionReader reader(request);
-  const auto read = [&](stream::embedded::IndexedLog& log, stream::TopicPartition where, std::uint64_t to,
+  const auto read = [&](stream::IndexedLog& log, stream::TopicPartition where, std::uint64_t to,
                         bool (CorrectionReader::*take)(std::string_view)) -> Status {
     const auto end = ForEachRecordOf(
-        log, where, 0, to, [&](std::string_view record) { return (reader.*take)(record); },
+        log, where, 0, to, [&](std::uint64_t, std::string_view record) { return (reader.*take)(record); },
         [&](std::uint64_t records) {
           done += records;
           if (!progress || done - told < 0x10000) return;

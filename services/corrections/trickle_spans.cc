@@ -151,12 +151,9 @@ RunningAnew PriceRunning(const LedgerResult& result, const wire::ProjectView& vi
   RunningAnew anew;
   const auto cannot = [](std::string why) { return RunningAnew{.problem = std::move(why)}; };
   for (const auto& [owner, records] : result.owners)
-    for (const ResultRecord& record : records) {
-      if (record.partial() && record.variety >= result.prices.size())
-        return cannot("the ledger does not have the price of the trickles");
+    for (const ResultRecord& record : records)
       if (record.while_running() && record.waited)
         return cannot("the trickle payments were corrected before the user was known");
-    }
   if (result.resent || result.prices.empty())
     return cannot("the result was sent more than once, with trickle payments each time");
   const credit::PolicyVersion* then = view.FindPolicy(result.app, result.prices[0].second.rule_version);

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "common/base/private_directory.h"
+#include "common/stream/embedded/indexed_log.h"
 #include "common/stream/embedded/lock_file.h"
 #include "common/stream/state_codec.h"
 #include "common/wire/control/mark_codec.h"
@@ -240,7 +241,7 @@ Result<std::unique_ptr<Engine>> Engine::Open(const settings::RunSettings& settin
       .inputs_age = std::chrono::duration<double>(settings.retention.inputs_age).count(),
       .inputs_bytes = settings.retention.inputs_bytes,
       .peek_time = engine->lockstep() ? PeekLine : PeekTime,
-      .in_step = engine->lockstep(),
+      .lockstep = engine->lockstep(),
       .block_cache_bytes = settings.memory.block_cache,
       .clock = engine->options_.clock,
   };

@@ -25,6 +25,7 @@
 #include "common/stream/embedded/runner.h"
 #include "common/stream/hash128.h"
 #include "common/wire/events/events.h"
+#include "services/audit/audit_outcome.h"
 #include "services/metrics/ledger_watch.h"
 #include "services/pipeline/periods.h"
 #include "services/pipeline/pipeline.h"
@@ -110,23 +111,6 @@ struct AppendOutcome {
 struct EngineCounts {
   std::uint64_t completions = 0;  // events
   std::uint64_t grants = 0;       // records of the ledger
-};
-
-// Outcome of the last audit; stored in the data directory.
-struct AuditOutcome {
-  double at = 0;       // UNIX s, end of the audit
-  double seconds = 0;  // duration
-  std::uint64_t problems = 0;
-  std::uint64_t grants = 0;          // re-derived grants
-  std::uint64_t waiting_grants = 0;  // grants that wait for an event about their user
-  std::uint64_t expired_grants = 0;  // grants whose user's event never arrived
-  // Results with a completion and no validation, or the other way round.
-  std::uint64_t results_half_told = 0;
-
-  template <class Self, class F>
-  static void Fields(Self& s, F&& f) {
-    f(s.at, s.seconds, s.problems, s.grants, s.waiting_grants, s.expired_grants, s.results_half_told);
-  }
 };
 
 struct EngineOptions {
@@ -215,7 +199,7 @@ class Engine {
   // Re-derives every grant from its inputs and every total from the grants. `progress` receives the number of
   // processed records and of all. ["problems"] is empty if the audit is clean.
   Result<nlohmann::json> Audit(const std::function<void(std::uint64_t done, std::uint64_t all)>& progress);
-  // None: no audit has run, or its outcome is unknown.
+  // Of the last audit; stored in the data directory. None: no audit has run, or its outcome is unknown.
   [[nodiscard]] std::optional<AuditOutcome> last_audit() const;
 
   // Output of the slots since Open (EngineOptions::watched), and the scales in force.

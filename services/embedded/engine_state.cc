@@ -8,6 +8,7 @@
 #include "common/store/rocksdb/rocksdb_store.h"
 
 #include "services/ledger/stored_rows.h"
+#include "services/view/slot_rows.h"
 
 namespace cobblestone {
 namespace {
@@ -19,38 +20,33 @@ class LiveRows final : public view::Rows {
   LiveRows(stream::embedded::Runner& runner, std::uint32_t slot) : runner_(runner), slot_(slot) {}
 
   Result<stream::SlotMeta> Meta() const override {
-    stream::SlotMeta meta;
-    runner_.Query(slot_, [&](stream::Slot& slot) { meta = slot.meta(); });
+    Result<stream::SlotMeta> meta = stream::SlotMeta();
+    Read([&](const view::SlotRows& rows) { meta = rows.Meta(); });
     return meta;
   }
   Status Get(std::uint8_t table, const Key& key, std::string* value) const override {
     Status status;
-    runner_.Query(slot_, [&](stream::Slot& slot) {
-      value->clear();
-      status = slot.ReadRow(table, key, *value);
-    });
+    Read([&](const view::SlotRows& rows) { status = rows.Get(table, key, value); });
     return status;
   }
   Status GetEach(std::uint8_t table, std::span<const Key> keys,
                  const std::function<Status(std::size_t, Status, std::string_view)>& each) const override {
     Status status;
-    runner_.Query(slot_, [&](stream::Slot& slot) {
-      std::string value;
-      for (std::size_t n = 0; n < keys.size() && status.ok(); ++n) {
-        value.clear();
-        Status found = slot.ReadRow(table, keys[n], value);
-        status = each(n, std::move(found), value);
-      }
-    });
+    Read([&](const view::SlotRows& rows) { status = rows.GetEach(table, keys, each); });
     return status;
   }
   Status Scan(std::uint8_t table, const Visit& visit) const override {
     Status status;
-    runner_.Query(slot_, [&](stream::Slot& slot) { status = slot.ReadRows(table, visit); });
+    Read([&](const view::SlotRows& rows) { status = rows.Scan(table, visit); });
     return status;
   }
 
  private:
+  template <class Reads>
+  void Read(Reads&& reads) const {
+    runner_.Query(slot_, [&](stream::Slot& slot) { reads(view::SlotRows(slot)); });
+  }
+
   stream::embedded::Runner& runner_;
   const std::uint32_t slot_;
 };

@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "common/stream/embedded/indexed_log.h"
 #include "common/wire/control/topics.h"
 #include "common/wire/events/event_codec.h"
 #include "common/wire/ledger/refused_codec.h"

@@ -16,7 +16,7 @@ struct ExportedTotal {
 };
 
 // Totals of all hosts, users or teams. Invariant, for each account:
-//   opening + granted = total + waiting + expired + after_deletion + moving
+//   opening + granted = total + waiting + expired + moving
 // The left side is computed from the ledger, the right side from the state.
 struct KindTotals {
   std::uint64_t accounts = 0;
@@ -25,8 +25,7 @@ struct KindTotals {
   MicroSum granted = 0;  // to teams: postings
   // Waits for an event about the user, for the end of the period, or for the host's account.
   MicroSum waiting = 0;
-  MicroSum expired = 0;         // users: the wait has expired
-  MicroSum after_deletion = 0;  // users: granted to accounts that were deleted already
+  MicroSum expired = 0;  // users: the wait has expired
   // Hosts: in transit to another owner's partition, or counted in both partitions (negative).
   MicroSum moving = 0;
   // The rest is withheld: no consent, no credit, deleted, or no file of such accounts.

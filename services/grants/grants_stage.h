@@ -87,7 +87,7 @@ struct OpenWorkunit {
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.since, s.claims, s.bytes, s.late, AddedIn<2>(s.late_trickles), AddedIn<3>(s.paid_before));
+    f(s.since, s.claims, s.bytes, s.late, s.late_trickles, s.paid_before);
   }
 };
 
@@ -148,9 +148,9 @@ struct MovedByClaims {
 };
 
 // Tables of a slot, as stored (numbers are unique over all stages).
-inline constexpr stream::TableSpec<OpenWorkunit> kOpenTable{.id = 16, .version = 3};
+inline constexpr stream::TableSpec<OpenWorkunit> kOpenTable{.id = 16, .version = 1};
 inline constexpr stream::TableSpec<DecidedBlock> kDecidedTable{.id = 17, .version = 1};
-inline constexpr stream::TableSpec<wire::ProjectView> kProjectsTable{.id = 18, .version = 2};
+inline constexpr stream::TableSpec<wire::ProjectView> kProjectsTable{.id = 18, .version = 1};
 inline constexpr stream::TableSpec<SortedClaim> kSortedTable{.id = 22, .version = 1};
 inline constexpr stream::TableSpec<MovedByClaims> kMovedTable{.id = 28, .version = 1};
 

@@ -120,7 +120,7 @@ bool IsPacked(stream::TopicIndex topic) {
 }
 
 // In lockstep: topics that others append to and that stages of slots read. Otherwise none.
-std::vector<bool> InStep(const std::vector<stream::TopicSpec>& topics, bool lockstep) {
+std::vector<bool> LockstepTopics(const std::vector<stream::TopicSpec>& topics, bool lockstep) {
   std::vector<bool> all;
   for (stream::TopicIndex topic = 0; topic < topics.size(); ++topic)
     all.push_back(lockstep && IsInput(topic) && topic != wire::kCatalogue);
@@ -252,7 +252,7 @@ Result<KafkaDeployment> DeploymentOf(const settings::RunSettings& settings,
                .journal = wire::kJournal,
                .checkpoint = kCheckpointTopic,
                .peek_time = lockstep ? PeekLine : PeekTime,
-               .in_step = InStep(topics, lockstep),
+               .lockstep_topics = LockstepTopics(topics, lockstep),
                .flush_interval = duration_cast<Millis>(settings.state.flush_interval),
                .flush_debt_records = std::max<std::uint64_t>(1, settings.state.max_debt_records / slots),
                .flush_debt_bytes = std::max<std::uint64_t>(4u << 20, settings.memory.objects / slots),

@@ -17,7 +17,7 @@ constexpr Millis kPatience{10000};
 constexpr Millis kWait{20};
 constexpr std::size_t kFetch = 1000;
 
-class KafkaLog final : public stream::embedded::IndexedLog {
+class KafkaLog final : public stream::IndexedLog {
  public:
   KafkaLog(stream::kafka::Cluster& cluster, stream::kafka::TopicAdmin& admin, std::vector<bool> packed,
            bool anywhere)

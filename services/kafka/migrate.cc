@@ -10,10 +10,12 @@
 #include "common/stream/embedded/log.h"
 #include "common/stream/kafka/background.h"
 #include "common/stream/kafka/catch_up.h"
+#include "common/stream/kafka/librdkafka/topic_admin.h"
 #include "common/stream/kafka/read_all.h"
 #include "common/stream/kafka/state.h"
 #include "common/wire/control/topics.h"
 #include "services/embedded/engine.h"
+#include "services/kafka/kafka_cut.h"
 #include "services/kafka/kafka_deployment.h"
 #include "services/pipeline/pipeline.h"
 
@@ -69,29 +71,27 @@ class ToEmbedded {
 
   Result<MigrateCounts> Run() {
     if (Status s = Open(); !s.ok()) return s;
-    const PipelineOptions pipeline = PipelineOf(from_);
-    std::vector<std::vector<bool>> copied;
-    for (const stream::TopicSpec& topic : deployment_.task.topics)
-      copied.emplace_back(topic.partitions, false);
-    for (std::uint32_t k = 0; k < SlotCount(pipeline); ++k) {
-      const PipelineSlot slot = MakeSlot(k, pipeline);
-      std::map<TopicPartition, OffsetMap> maps;
-      for (const stream::SlotInput& input : slot.slot->inputs()) {
-        if (maps.count(input.where) > 0) continue;
-        if (Status s = CopyPartition(input.where, &maps[input.where]); !s.ok()) return s;
-        copied[input.where.topic][input.where.partition] = true;
-      }
-      if (Status s = MakeState(k, *slot.slot, maps); !s.ok()) return s;
-      copied[wire::kJournal][k] = true;
-    }
-    for (stream::TopicIndex t = 0; t < wire::kTopicCount; ++t) {
-      for (std::uint32_t p = 0; p < copied[t].size(); ++p) {
-        OffsetMap map;
-        if (copied[t][p]) continue;
-        if (Status s = CopyPartition({t, p}, &map); !s.ok()) return s;
-      }
-    }
+    // The states come first: brokers keep an older checkpoint for an hour only (min.compaction.lag.ms), but the inputs
+    // of the commits since then much longer.
+    if (Status s = MakeStates(nullptr); !s.ok()) return s;
+    auto admin = stream::kafka::MakeTopicAdmin(deployment_.cluster);
+    if (!admin.ok()) return admin.status();
+    auto cut = FindCut(deployment_, **admin, *cluster_, options_.patience);
+    if (!cut.ok()) return cut.status();
+    cut_ = std::move(*cut);
+    // Before anything slow: a source that goes on replaces its row in this compacted topic.
     if (Status s = CopySources(); !s.ok()) return s;
+    if (options_.on_cut) options_.on_cut();
+    if (Status s = MakeStates(&cut_); !s.ok()) return s;
+    const PipelineOptions pipeline = PipelineOf(from_);
+    std::map<TopicPartition, OffsetMap> maps;
+    for (stream::TopicIndex t = 0; t < wire::kTopicCount; ++t) {
+      if (t == wire::kJournal) continue;  // the journals begin again
+      for (std::uint32_t p = 0; p < deployment_.task.topics[t].partitions; ++p)
+        if (Status s = CopyPartition({t, p}, &maps[{t, p}]); !s.ok()) return s;
+    }
+    for (std::uint32_t k = 0; k < SlotCount(pipeline); ++k)
+      if (Status s = ConvertState(k, *MakeSlot(k, pipeline).slot, maps); !s.ok()) return s;
     log_.reset();
     return counts_;
   }
@@ -143,9 +143,8 @@ class ToEmbedded {
       if (options_.progress) options_.progress(counts_);
     };
     Status s = stream::kafka::ReadAll(
-        *reader_, where, stream::kafka::kBeginning, kPatience, [&](const Message& message) {
-          if (options_.check)
-            if (Status checked = options_.check(); !checked.ok()) return checked;
+        *reader_, where, stream::kafka::kBeginning, kPatience,
+        [&](const Message& message) {
           if (map->records() == 0 && begin == 0) begin = message.offset();
           std::uint32_t count = 1;
           std::string payload;
@@ -176,30 +175,44 @@ class ToEmbedded {
           }
           if (bytes >= kUnitBytes) append();
           return Status::Ok();
-        });
+        },
+        nullptr, cut_.ends.at(where));
     append();
     return s;
   }
 
-  // Recreates the committed state of a slot, from the last checkpoint or from the beginning, and compares
-  // each fingerprint. Then converts its position to the new offsets, and makes a copy as the engine keeps
-  // them.
-  Status MakeState(std::uint32_t k, const stream::Slot& slot,
-                   const std::map<TopicPartition, OffsetMap>& maps) {
-    auto meta =
-        stream::kafka::CatchUp(*cluster_, k, deployment_.task, MakeSlotFactory(from_), *space_, background_,
-                               {.checkpoint = options_.checkpoint, .check = options_.check});
-    if (!meta.ok()) return meta.status();
-    if (meta->sequence == 0) return Status::Ok();
-    counts_.commits += meta->sequence;
-    for (std::size_t i = 0; i < meta->next.size(); ++i)
-      meta->next[i] = maps.at(slot.inputs()[i].where).RecordAt(meta->next[i]);
-    meta->journal_next = 0;  // the journal continues from here, in an empty partition
+  // Brings the states to the cut, or (null) to the present positions, from the last checkpoint or from the first commit,
+  // and compares each fingerprint.
+  Status MakeStates(const KafkaCut* cut) {
+    metas_.clear();
+    for (std::uint32_t k = 0; k < SlotCount(PipelineOf(from_)); ++k) {
+      if (cut != nullptr && !cut->positions[k]) {
+        metas_.emplace_back();
+        continue;
+      }
+      auto meta = stream::kafka::CatchUp(
+          *cluster_, k, deployment_.task, MakeSlotFactory(from_), *space_, background_,
+          {.checkpoint = options_.checkpoint, .position = cut != nullptr ? cut->positions[k] : std::nullopt});
+      if (!meta.ok()) return meta.status();
+      metas_.push_back(std::move(*meta));
+    }
+    return Status::Ok();
+  }
+
+  // Converts the position of a slot's state to the new offsets, and makes a copy as the engine keeps them.
+  Status ConvertState(std::uint32_t k, const stream::Slot& slot,
+                      const std::map<TopicPartition, OffsetMap>& maps) {
+    stream::SlotMeta& meta = metas_[k];
+    if (meta.sequence == 0) return Status::Ok();
+    counts_.commits += meta.sequence;
+    for (std::size_t i = 0; i < meta.next.size(); ++i)
+      meta.next[i] = maps.at(slot.inputs()[i].where).RecordAt(meta.next[i]);
+    meta.journal_next = 0;  // the journal continues from here, in an empty partition
     auto store = space_->Open(k);
     if (!store.ok()) return store.status();
-    if (Status s = stream::kafka::DropMarkers(*meta, **store); !s.ok()) return s;
+    if (Status s = stream::kafka::DropMarkers(meta, **store); !s.ok()) return s;
     const fs::path copy =
-        fs::path(directory_) / "checkpoints" / ("slot-" + std::to_string(k)) / std::to_string(meta->sequence);
+        fs::path(directory_) / "checkpoints" / ("slot-" + std::to_string(k)) / std::to_string(meta.sequence);
     std::error_code error;
     fs::create_directories(copy.parent_path(), error);
     if (error)
@@ -211,14 +224,16 @@ class ToEmbedded {
   Status CopySources() {
     std::map<std::string, client::SourceState> sources;
     Said said = Said::kNothing;  // of the last publisher
-    Status s = stream::kafka::ReadAll(*reader_, {kProducersTopic, 0}, stream::kafka::kBeginning, kPatience,
-                                      [&](const Message& row) {
-                                        auto state = client::DecodeSourceState(row.value());
-                                        if (!state.ok()) return state.status();
-                                        sources[std::string(row.key())] = *state;
-                                        said = static_cast<Said>(state->said);
-                                        return Status::Ok();
-                                      });
+    Status s = stream::kafka::ReadAll(
+        *reader_, {kProducersTopic, 0}, stream::kafka::kBeginning, kPatience,
+        [&](const Message& row) {
+          auto state = client::DecodeSourceState(row.value());
+          if (!state.ok()) return state.status();
+          sources[std::string(row.key())] = *state;
+          said = static_cast<Said>(state->said);
+          return Status::Ok();
+        },
+        nullptr, cut_.ends.at({kProducersTopic, 0}));
     if (!s.ok()) return s;
     stream::embedded::LogUnit unit;
     for (const auto& [name, state] : sources) {
@@ -241,6 +256,8 @@ class ToEmbedded {
   std::unique_ptr<stream::embedded::Log> log_;
   std::unique_ptr<stream::kafka::StateSpace> space_;
   stream::kafka::BackgroundThread background_;
+  KafkaCut cut_;
+  std::vector<stream::SlotMeta> metas_;  // by slot, of the states in space_
   MigrateCounts counts_;
 };
 

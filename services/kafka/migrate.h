@@ -3,6 +3,7 @@
 // refers to the new offsets. Journals start again behind them.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -23,15 +24,17 @@ struct MigrateOptions {
   // From Kafka: restores the state from the last checkpoint. If false, re-executes from the first commit, whose
   // inputs must still exist: slower, and verifies every fingerprint.
   bool checkpoint = true;
-  std::function<void(const MigrateCounts&)> progress;  // may be empty
-  // From Kafka: called for every message and commit; a status other than ok ends the migration and is returned. May be
-  // empty: then the topics must not change, because their ends are followed.
-  std::function<Status()> check{};
+  // From Kafka: how long to wait for a moment without an open transaction (FindCut).
+  std::chrono::milliseconds patience{60000};
+  // From Kafka: called when this moment is found. What is written to the topics later is not migrated.
+  std::function<void()> on_cut{};
+  std::function<void(const MigrateCounts&)> progress{};                        // may be empty
   std::function<void(const std::string&)> report = [](const std::string&) {};  // messages for people
 };
 
-// `from`: a deployment on Kafka without running workers. `directory` must not exist; afterwards it is an embedded
-// deployment with the same number of partitions.
+// `directory` must not exist; afterwards it is an embedded deployment with the same number of partitions, as of one moment
+// of `from`, a deployment on Kafka. Its workers may run, and continue the old deployment. kRetry: the cluster does not
+// answer, or there was no such moment.
 Result<MigrateCounts> MigrateToEmbedded(const settings::RunSettings& from, const std::string& directory,
                                         const MigrateOptions& options);
 

@@ -15,7 +15,7 @@
 namespace cobblestone {
 namespace {
 
-using stream::embedded::IndexedLog;
+using stream::IndexedLog;
 
 // One topic, for several threads.
 class Topic {
@@ -127,9 +127,6 @@ class TopicLedger final : public view::Ledger {
     if (!found.ok()) return found.status();
     std::vector<LedgerPlace>& places = *found;
     places.erase(std::unique(places.begin(), places.end()), places.end());
-    // Places that the log no longer has: an earlier program did not keep `control` forever.
-    std::erase_if(places,
-                  [&](const LedgerPlace& place) { return place.offset < control_.Begin(place.partition); });
     if (wanted.limit == 0) return std::vector<credit::ScaleTable>();
     if (wanted.before != std::numeric_limits<std::uint64_t>::max())
       if (Status s = CutAt(project, wanted.before, &places); !s.ok()) return s;

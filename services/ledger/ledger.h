@@ -4,7 +4,6 @@
 #include <functional>
 #include <memory>
 
-#include "common/stream/embedded/topic_index.h"
 #include "services/ledger/ledger_index.h"
 #include "services/view/ledger.h"
 

@@ -10,8 +10,8 @@
 namespace cobblestone {
 namespace {
 
-using stream::embedded::AddKey;
-using stream::embedded::KeyIndex;
+using stream::AddKey;
+using stream::KeyIndex;
 
 // Big-endian, so that keys of one project, or of one account, are adjacent and in order.
 void AppendNumber(std::uint64_t number, std::size_t bytes, std::string& key) {
@@ -40,7 +40,7 @@ std::string AccountKey(ProjectId project, wire::AccountKind kind, std::uint64_t 
   return key;
 }
 
-Result<std::vector<LedgerPlace>> Places(Result<std::vector<stream::embedded::RecordPlace>> found) {
+Result<std::vector<LedgerPlace>> Places(Result<std::vector<stream::RecordPlace>> found) {
   if (!found.ok()) return found.status();
   std::vector<LedgerPlace> places;
   for (const auto& place : *found) places.push_back({.partition = place.partition, .offset = place.offset});
@@ -81,6 +81,11 @@ Result<std::unique_ptr<LedgerIndex>> LedgerIndex::Open(const std::string& path, 
   if (!postings.ok()) return postings.status();
   made->postings_ = std::move(*postings);
   return made;
+}
+
+Status LedgerIndex::Flush() {
+  Status s = grants_->Flush();
+  return s.ok() ? postings_->Flush() : s;
 }
 
 Status LedgerIndex::IndexForPeople() {

@@ -10,7 +10,7 @@
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
-#include "common/stream/embedded/topic_index.h"
+#include "common/stream/index/topic_index.h"
 #include "common/wire/ledger/account_codec.h"
 #include "services/view/ledger.h"
 
@@ -19,7 +19,7 @@ namespace cobblestone {
 using view::LedgerPlace;
 
 // Opens the topic's log for one reader.
-using IndexedLogOf = std::function<std::unique_ptr<stream::embedded::IndexedLog>(stream::TopicIndex topic)>;
+using IndexedLogOf = std::function<std::unique_ptr<stream::IndexedLog>(stream::TopicIndex topic)>;
 
 class LedgerIndex {
  public:
@@ -32,6 +32,9 @@ class LedgerIndex {
   // Trickles of the result that paid nothing: the last `limit` of each partition.
   Result<std::vector<LedgerPlace>> Trickles(ProjectId project, ResultId result, std::size_t limit);
   Result<std::vector<LedgerPlace>> Postings(ProjectId project, ResultId result);
+
+  // Indexes all records that are durable now, so that a lookup does not find the index far behind (kRetry).
+  Status Flush();
 
   // Also indexes grants and postings by account, and epochs by project, from now on: a gateway's queries need
   // these indexes. The first call indexes the whole ledger.
@@ -50,11 +53,11 @@ class LedgerIndex {
   const std::string path_;
   const IndexedLogOf log_of_;
   const std::uint32_t partitions_;
-  std::unique_ptr<stream::embedded::KeyIndex> grants_;
-  std::unique_ptr<stream::embedded::KeyIndex> postings_;
-  std::unique_ptr<stream::embedded::KeyIndex> grants_to_;    // by user and by host
-  std::unique_ptr<stream::embedded::KeyIndex> postings_to_;  // by team
-  std::unique_ptr<stream::embedded::KeyIndex> epochs_;       // by project
+  std::unique_ptr<stream::KeyIndex> grants_;
+  std::unique_ptr<stream::KeyIndex> postings_;
+  std::unique_ptr<stream::KeyIndex> grants_to_;    // by user and by host
+  std::unique_ptr<stream::KeyIndex> postings_to_;  // by team
+  std::unique_ptr<stream::KeyIndex> epochs_;       // by project
 };
 
 }  // namespace cobblestone

@@ -7,10 +7,10 @@
 
 namespace cobblestone {
 
-Result<std::uint64_t> ForEachRecordOf(stream::embedded::IndexedLog& log, stream::TopicPartition where,
-                                      std::uint64_t from, std::uint64_t to,
-                                      const std::function<bool(std::string_view record)>& take,
-                                      const std::function<void(std::uint64_t)>& step) {
+Result<std::uint64_t> ForEachRecordOf(
+    stream::IndexedLog& log, stream::TopicPartition where, std::uint64_t from, std::uint64_t to,
+    const std::function<bool(std::uint64_t offset, std::string_view record)>& take,
+    const std::function<void(std::uint64_t)>& step) {
   std::uint64_t at = from;
   while (at < to) {
     const auto piece = log.Read(where, at);
@@ -19,7 +19,7 @@ Result<std::uint64_t> ForEachRecordOf(stream::embedded::IndexedLog& log, stream:
     std::uint64_t offset = piece->first;
     for (const std::string_view record : piece->records) {
       if (offset >= to) break;
-      if (offset >= at && !take(record))
+      if (offset >= at && !take(offset, record))
         return Status::Corrupted("record " + std::to_string(offset) + " of partition " +
                                  std::to_string(where.partition) + " of " +
                                  std::string(wire::TopicName(where.topic)) + " cannot be decoded");

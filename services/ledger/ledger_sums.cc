@@ -21,7 +21,7 @@
 namespace cobblestone {
 namespace {
 
-using stream::embedded::IndexedLog;
+using stream::IndexedLog;
 
 constexpr std::string_view kMagic = "cobblestone ledger sums 2\n";
 constexpr std::size_t kMostUnsettled = 1'000'000;
@@ -120,7 +120,10 @@ Status LedgerSums::ReadOn(IndexedLog& log, stream::TopicPartition where, std::ui
   std::uint64_t& at = (grants ? places_.grants : places_.postings)[where.partition];
   const auto end = ForEachRecordOf(
       log, where, at, to,
-      [&](std::string_view record) { return grants ? TakeGrant(record) : TakePosting(record); }, step);
+      [&](std::uint64_t, std::string_view record) {
+        return grants ? TakeGrant(record) : TakePosting(record);
+      },
+      step);
   if (!end.ok()) return end.status();
   if (*end < to)
     return Status::Corrupted("partition " + std::to_string(where.partition) + " of " +
@@ -138,7 +141,7 @@ Status LedgerSums::ReadLate(IndexedLog& log, std::uint32_t partition) {
     return Status::Retry("cannot read the end of the ledger; check that the cluster is reachable");
   const auto end = ForEachRecordOf(
       log, where, from, to,
-      [this](std::string_view record) {
+      [this](std::uint64_t, std::string_view record) {
         wire::GrantHead head;
         if (!wire::DecodeGrantHead(record, &head)) return false;
         if (head.kind == wire::GrantKind::kOpening && !head.host && !head.user)

@@ -94,9 +94,9 @@ class LedgerSums {
   }
 
  private:
-  Status ReadOn(stream::embedded::IndexedLog& log, stream::TopicPartition where, std::uint64_t to,
+  Status ReadOn(stream::IndexedLog& log, stream::TopicPartition where, std::uint64_t to,
                 const std::function<void(std::uint64_t)>& step);
-  Status ReadLate(stream::embedded::IndexedLog& log, std::uint32_t partition);
+  Status ReadLate(stream::IndexedLog& log, std::uint32_t partition);
   // False: the record does not decode.
   bool TakeGrant(std::string_view record);
   bool TakePosting(std::string_view record);

@@ -2,6 +2,6 @@
 
 namespace cobblestone {
 
-const std::uint32_t kRulesVersion = 11;
+const std::uint32_t kRulesVersion = 1;
 
 }  // namespace cobblestone

@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/added_in.h"
 #include "common/stream/table.h"
 #include "common/wire/events/events.h"
 #include "common/wire/events/field_words.h"
@@ -30,7 +29,7 @@ struct ProfileRow {
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.word, s.profile, s.opening, s.figures, AddedIn<2>(s.earlier), AddedIn<2>(s.plain));
+    f(s.word, s.profile, s.opening, s.figures, s.earlier, s.plain);
   }
 };
 

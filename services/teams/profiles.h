@@ -7,7 +7,7 @@
 namespace cobblestone::teams {
 
 using TeamProfileRow = wire::ProfileRow<wire::TeamProfile>;
-inline constexpr stream::TableSpec<TeamProfileRow> kProfileTable{.id = 52, .version = 2};
+inline constexpr stream::TableSpec<TeamProfileRow> kProfileTable{.id = 52, .version = 1};
 inline constexpr stream::TableSpec<wire::FactsRow> kFactsTable{.id = 53, .version = 1};
 
 }  // namespace cobblestone::teams

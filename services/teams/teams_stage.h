@@ -33,7 +33,7 @@ struct TeamState {
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.member, s.opening, s.deleted, s.name, s.account, AddedIn<4>(s.named));
+    f(s.member, s.opening, s.deleted, s.name, s.account, s.named);
   }
 };
 
@@ -63,8 +63,7 @@ struct MovedByAccounts {
 };
 
 // Tables of a slot, as stored (numbers are unique over all stages).
-// From version 3 of kTeamsTable, the older days of a team's history are in kDaysTable.
-inline constexpr stream::TableSpec<TeamState> kTeamsTable{.id = 48, .version = 4};
+inline constexpr stream::TableSpec<TeamState> kTeamsTable{.id = 48, .version = 1};
 inline constexpr stream::TableSpec<SortedPosting> kSortedTable{.id = 50, .version = 1};
 inline constexpr stream::TableSpec<MovedByAccounts> kMovedTable{.id = 51, .version = 1};
 inline constexpr stream::TableSpec<credit::DayBlock<credit::DaySum>> kDaysTable{.id = 54, .version = 1};

@@ -20,9 +20,10 @@
 #include <vector>
 
 #include "common/base/check.h"
-#include "common/stream/embedded/bytes.h"
+#include "common/stream/bytes.h"
+#include "common/stream/embedded/indexed_log.h"
 #include "common/stream/embedded/log.h"
-#include "common/stream/embedded/topic_index.h"
+#include "common/stream/index/topic_index.h"
 #include "tests/support/temp_dir.h"
 
 namespace cobblestone::stream::embedded {
@@ -323,7 +324,7 @@ void BM_KeyIndex(benchmark::State& state) {
     options.follow_every = std::chrono::hours(1);
     const double cpu = CpuSeconds();
     const Clock::time_point start = Clock::now();
-    auto opened = KeyIndex::Open(*log, options);
+    auto opened = KeyIndex::Open(MakeIndexedLog(*log), options);
     COBBLESTONE_CHECK(opened.ok(), opened.status().message());
     const std::unique_ptr<KeyIndex> index = *std::move(opened);
     COBBLESTONE_CHECK(index->Flush().ok(), index->health().message());

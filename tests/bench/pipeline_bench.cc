@@ -99,7 +99,7 @@ settings::RunSettings Settings(const Options& options, const std::string& direct
 
 std::uint64_t Held(Engine& engine) {
   std::uint64_t held = 0;
-  for (const auto& slot : engine.runner().status()) held += slot.held;
+  for (const auto& slot : engine.runner().status()) held += slot.throttled;
   return held;
 }
 

@@ -8,8 +8,9 @@
 #include <map>
 #include <thread>
 
+#include "common/stream/embedded/indexed_log.h"
 #include "common/stream/embedded/log.h"
-#include "common/stream/embedded/topic_index.h"
+#include "common/stream/index/topic_index.h"
 #include "tests/conformance/log_stories.h"
 #include "tests/support/temp_dir.h"
 
@@ -51,7 +52,7 @@ class TopicIndexTest : public ::testing::Test {
     log_ = *std::move(log);
   }
   void OpenIndex(const KeyIndexOptions& options) {
-    auto index = KeyIndex::Open(*log_, options);
+    auto index = KeyIndex::Open(MakeIndexedLog(*log_), options);
     ASSERT_TRUE(index.ok()) << index.status().message();
     index_ = *std::move(index);
   }
@@ -216,7 +217,7 @@ TEST_F(TopicIndexTest, AnIndexOfAnotherKindOrOfALongerLogIsMadeAgain) {
   OpenLog();
   Append(0, {"b"});
   options.read_only = true;
-  const auto query = KeyIndex::Open(*log_, options);
+  const auto query = KeyIndex::Open(MakeIndexedLog(*log_), options);
   EXPECT_EQ(query.status().code(), StatusCode::kCorrupted);
   EXPECT_THAT(query.status().message(), HasSubstr("delete the directory"));
   options.read_only = false;

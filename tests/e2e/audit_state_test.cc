@@ -15,6 +15,7 @@
 #include "common/wire/events/event_codec.h"
 #include "services/audit/estimate_audit.h"
 #include "services/audit/merge_audit.h"
+#include "services/view/slot_rows.h"
 #include "tests/support/free_world.h"
 #include "tests/support/job_events.h"
 #include "tests/support/lockstep_world.h"
@@ -96,7 +97,8 @@ class AuditedEstimates : public AuditedState {
   std::vector<std::string> Problems() {
     std::vector<std::string> problems;
     EstimateAudit audit([&](std::string text) { problems.push_back(std::move(text)); });
-    for (std::uint32_t k = 0; k < kPartitions; ++k) EXPECT_TRUE(audit.Look(Accounts(k)).ok());
+    for (std::uint32_t k = 0; k < kPartitions; ++k)
+      EXPECT_TRUE(audit.Look(view::SlotRows(*world_.slots()[k].slot)).ok());
     for (const std::string& record : world_.ledger()) {
       wire::Grant grant;
       EXPECT_TRUE(wire::DecodeGrant(record, &grant));
@@ -229,7 +231,8 @@ class AuditedMerges : public ::testing::Test {
   std::vector<std::string> Problems(bool tell_refused = true) {
     std::vector<std::string> problems;
     MergeAudit audit([&](std::string text) { problems.push_back(std::move(text)); });
-    for (std::uint32_t k = 0; k < kPartitions; ++k) EXPECT_TRUE(audit.Look(k, false, Accounts(k)).ok());
+    for (std::uint32_t k = 0; k < kPartitions; ++k)
+      EXPECT_TRUE(audit.Look(k, false, view::SlotRows(*world_.slots()[k].slot)).ok());
     for (std::uint32_t k = 0; k < kPartitions; ++k) {
       const stream::Slot& slot = *world_.slots()[k].slot;
       std::uint64_t end = 0;

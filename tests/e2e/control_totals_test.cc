@@ -94,7 +94,6 @@ TEST_F(ControlTotals, EveryMicroCreditOfTheLedgerIsInAnAccountOrHasAReasonNotToB
   EXPECT_TRUE(users.granted == 63 * kMicro);
   EXPECT_TRUE(users.waiting == 4 * kMicro);
   EXPECT_TRUE(users.expired == 2 * kMicro);
-  EXPECT_TRUE(users.after_deletion == 0);
   EXPECT_TRUE(users.total == 62'500'000);
   const statistics::KindTotals& hosts = told->hosts;
   EXPECT_EQ(hosts.accounts, 3u) << "one that has moved is one";

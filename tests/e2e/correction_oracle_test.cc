@@ -38,7 +38,7 @@ TEST_P(CorrectionSeeds, WhatIsTakenBackAmidTrafficIsWhatTheOracleSays) {
     std::size_t number = 0;
     for (const std::uint64_t host : WithCredit(run.world, true)) {
       if (number++ % 5 != GetParam() % 5) continue;
-      const CorrectionPlan plan = PlanOf(run.world, Of(wire::TargetKind::kHost, host));
+      const CorrectionPlan plan = PlanOf(run.world, Of(TargetKind::kHost, host));
       for (const PlannedCorrection& one : plan.corrections) running += one.running() ? 1 : 0;
       for (const auto& [result, why] : plan.problems)
         EXPECT_TRUE(why.starts_with("the user of the result is unknown")) << result.value << ": " << why;
@@ -47,7 +47,7 @@ TEST_P(CorrectionSeeds, WhatIsTakenBackAmidTrafficIsWhatTheOracleSays) {
       run.Play(events);
       run.Play(events);  // once more: nothing
       // But of jobs that CLAIMS has decided and GRANTS has not, whose workunit still waits for others.
-      for (const PlannedCorrection& left : PlanOf(run.world, Of(wire::TargetKind::kHost, host)).corrections)
+      for (const PlannedCorrection& left : PlanOf(run.world, Of(TargetKind::kHost, host)).corrections)
         EXPECT_TRUE(left.running()) << "host " << host << " result " << left.result.value;
       stale.insert(stale.end(), events.begin(), events.end());
     }
@@ -71,7 +71,7 @@ TEST_P(CorrectionSeeds, WhatIsTakenBackAmidTrafficIsWhatTheOracleSays) {
   const Played played = ExpectLikeTheOracle(run.events);
   EXPECT_GT(played.outcome.refusals.at("ALREADY_DECIDED"), 10u);
   for (const std::uint64_t host : WithCredit(run.world, true))
-    EXPECT_EQ(ReaderOf(run.world, Of(wire::TargetKind::kHost, host)).WrongCorrections(),
+    EXPECT_EQ(ReaderOf(run.world, Of(TargetKind::kHost, host)).WrongCorrections(),
               std::vector<std::string>());
 }
 
@@ -93,12 +93,12 @@ TEST_P(CorrectionSeeds, ReversedAndReinstatedItIsAsIfItHadNeverBeenReversed) {
   for (const std::uint64_t host : WithCredit(run.world, true)) {
     if (host % 3 != GetParam() % 3) continue;
     // What was taken of a job that runs stays with CLAIMS.
-    CorrectionPlan reversal = PlanOf(run.world, Of(wire::TargetKind::kHost, host));
+    CorrectionPlan reversal = PlanOf(run.world, Of(TargetKind::kHost, host));
     std::erase_if(reversal.corrections, [](const PlannedCorrection& one) { return one.running(); });
     if (reversal.corrections.empty()) continue;
     run.Play(EventsOf(reversal));
     ASSERT_NE(Brought(run.world), brought);
-    CorrectionRequest request = Of(wire::TargetKind::kHost, host);
+    CorrectionRequest request = Of(TargetKind::kHost, host);
     request.reinstates = true;
     const CorrectionPlan plan = PlanOf(run.world, request);
     EXPECT_EQ(plan.corrections.size(), reversal.corrections.size());
@@ -119,7 +119,7 @@ TEST_P(CorrectionSeeds, ReversedAndReinstatedItIsAsIfItHadNeverBeenReversed) {
 }
 
 CorrectionRequest Reinstating(std::uint64_t result, double time = 0) {
-  CorrectionRequest request = Of(wire::TargetKind::kResult, result);
+  CorrectionRequest request = Of(TargetKind::kResult, result);
   request.reinstates = true;
   request.time = time;
   return request;
@@ -132,7 +132,7 @@ TEST(Reinstatement, BringsBackTheRecentAverageThatWouldBeLeft) {
     one->Done(kStart + 2 * kDay, 1, 1, 1);
     one->Done(kStart + 3 * kDay, 2, 1, 2);
   }
-  CorrectionRequest reversal = Of(wire::TargetKind::kResult, 2);
+  CorrectionRequest reversal = Of(TargetKind::kResult, 2);
   reversal.time = kStart + 5 * kDay;
   EXPECT_EQ(project.Do(reversal).corrections.size(), 1u);
   EXPECT_LT(project.Recent(1), never.Recent(1) * std::exp2(-2 / 7.0) * 0.99);
@@ -150,7 +150,7 @@ TEST(Reinstatement, BringsBackTheRecentAverageThatWouldBeLeft) {
             never.Account(OracleAccountKind::kTeam, 11).micro);
   EXPECT_TRUE(project.Wrong(2).empty());
   // And the whole once more.
-  EXPECT_EQ(project.Do(Of(wire::TargetKind::kResult, 2)).corrections.size(), 1u);
+  EXPECT_EQ(project.Do(Of(TargetKind::kResult, 2)).corrections.size(), 1u);
   EXPECT_EQ(project.Do(Reinstating(2)).corrections.size(), 1u);
   EXPECT_TRUE(project.Do(Reinstating(2)).corrections.empty());
   EXPECT_EQ(project.Account(OracleAccountKind::kUser, 1).micro,
@@ -164,15 +164,15 @@ TEST(Reinstatement, WhatIsReinstatedIsPricedAnewAsIfItHadNeverBeenReversed) {
   project.Done(kStart + 2 * kDay, 1, 1, 1);
   const auto priced = project.Micro(OracleAccountKind::kUser, 1);
   project.App(kStart + 3 * kDay, "benchmark", 2, 2);
-  EXPECT_EQ(project.Do(Of(wire::TargetKind::kResult, 1, 2)).corrections.size(), 1u);
+  EXPECT_EQ(project.Do(Of(TargetKind::kResult, 1, 2)).corrections.size(), 1u);
   const auto anew = project.Micro(OracleAccountKind::kUser, 1);
   EXPECT_NE(anew, priced);
-  project.Do(Of(wire::TargetKind::kResult, 1));
+  project.Do(Of(TargetKind::kResult, 1));
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 0);
-  EXPECT_TRUE(PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, 1)).corrections.empty());
+  EXPECT_TRUE(PlanOf(project.run.world, Of(TargetKind::kResult, 1, 1)).corrections.empty());
   project.Do(Reinstating(1));
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), anew) << "what it had when it was reversed";
-  EXPECT_EQ(project.Do(Of(wire::TargetKind::kResult, 1, 1)).corrections.size(), 1u);
+  EXPECT_EQ(project.Do(Of(TargetKind::kResult, 1, 1)).corrections.size(), 1u);
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), priced);
   EXPECT_TRUE(project.Wrong(1).empty());
   ExpectLikeTheOracle(project.run.events);
@@ -185,7 +185,7 @@ TEST(Reinstatement, WhatWasNotReversedIsNotReinstatedAndAnotherAmountIsFound) {
   std::uint64_t id = 9000;
   const auto by_hand = [&](std::uint64_t previous, std::int64_t after) {
     project.Say(kStart + 4 * kDay + static_cast<double>(++id),
-                wire::Repricing{.target = {.kind = wire::TargetKind::kResult, .id = 1},
+                wire::Repricing{.result = ResultId(1),
                                 .reason = "by hand",
                                 .entry = wire::LedgerEntry{.user = UserId(1),
                                                            .host = HostId(1),
@@ -196,7 +196,7 @@ TEST(Reinstatement, WhatWasNotReversedIsNotReinstatedAndAnotherAmountIsFound) {
   };
   by_hand(0, 5'000'000);
   EXPECT_EQ(project.run.world.outcome().refusals["ALREADY_DECIDED"], 1u);
-  const CorrectionPlan reversal = project.Do(Of(wire::TargetKind::kResult, 1));
+  const CorrectionPlan reversal = project.Do(Of(TargetKind::kResult, 1));
   ASSERT_EQ(reversal.corrections.size(), 1u);
   const std::string had = std::to_string(reversal.corrections[0].entry.credit_micro);
   by_hand(reversal.corrections[0].event.head.id, 5'000'000);
@@ -214,7 +214,7 @@ TEST(Reinstatement, WhatWasReversedWhileTheJobRanStaysAndIsSaid) {
   project.PayForSteps(kStart + 1, 2, 1, "benchmark");
   project.Sent(kStart + kDay, 1, 1);
   project.Heard(kStart + 1.5 * kDay, 1, 1, 20);
-  project.Do(Of(wire::TargetKind::kResult, 1));
+  project.Do(Of(TargetKind::kResult, 1));
   project.Failed(kStart + 2 * kDay, 1, 1);
   const CorrectionPlan plan = PlanOf(project.run.world, Reinstating(1));
   EXPECT_TRUE(plan.corrections.empty());
@@ -275,7 +275,7 @@ TEST(InvalidReinstated, SaidTwiceItCountsOnceAndItMayBeReversedAndReinstatedLike
   EXPECT_EQ(project.run.world.outcome().refusals["ALREADY_DECIDED"], 1u);
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), got);
 
-  EXPECT_EQ(project.Do(Of(wire::TargetKind::kResult, 1)).corrections.size(), 1u);
+  EXPECT_EQ(project.Do(Of(TargetKind::kResult, 1)).corrections.size(), 1u);
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 0);
   EXPECT_EQ(project.Account(OracleAccountKind::kUser, 1).grants, 0u);
   project.run.Play(EventsOf(first));  // what was said before the reversal says nothing new
@@ -287,7 +287,7 @@ TEST(InvalidReinstated, SaidTwiceItCountsOnceAndItMayBeReversedAndReinstatedLike
   EXPECT_TRUE(project.Wrong(1).empty());
   // It has no grant that another version could price.
   project.App(kStart + 5 * kDay, "benchmark", 2, 2);
-  const CorrectionPlan anew = PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, 2));
+  const CorrectionPlan anew = PlanOf(project.run.world, Of(TargetKind::kResult, 1, 2));
   EXPECT_TRUE(anew.corrections.empty());
   EXPECT_EQ(anew.problems.size(), 1u);
   ExpectLikeTheOracle(project.run.events);
@@ -311,8 +311,7 @@ TEST(InvalidReinstated, ItGetsWhatItsWorkunitGotByThePriceAndTeamOfThen) {
   twin.Done(kStart + 2.2 * kDay, 3, 3, 2);
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 3), twin.Micro(OracleAccountKind::kUser, 3));
   for (const std::uint64_t result : {2, 3})
-    EXPECT_TRUE(WrongWithReplicas(project.run.world, Of(wire::TargetKind::kResult, result)).empty())
-        << result;
+    EXPECT_TRUE(WrongWithReplicas(project.run.world, Of(TargetKind::kResult, result)).empty()) << result;
   ExpectLikeTheOracle(project.run.events);
 }
 
@@ -324,7 +323,7 @@ TEST(InvalidReinstated, AnotherAmountIsFoundAndWhatWasNotJudgedInvalidToo) {
   std::get<wire::Repricing>(more.body).credit_micro += 1;
   auto valid = more;
   valid.head.id += 1;
-  std::get<wire::Repricing>(valid.body).target.id = 2;
+  std::get<wire::Repricing>(valid.body).result = ResultId(2);
   project.run.Play({wire::EncodeEvent(more), wire::EncodeEvent(valid)});
   ASSERT_EQ(project.Wrong(1).size(), 1u);
   EXPECT_THAT(project.Wrong(1)[0], HasSubstr("micro-credits, but the result is worth"));
@@ -385,7 +384,7 @@ TEST_P(CorrectionSeeds, AllThatWasJudgedInvalidIsReinstatedOnce) {
   std::uint64_t reinstated = 0;
   credit::MicroTotal all = 0;
   for (const std::uint64_t host : hosts) {
-    CorrectionRequest request = Of(wire::TargetKind::kHost, host);
+    CorrectionRequest request = Of(TargetKind::kHost, host);
     request.reinstates = request.judged_invalid = true;
     request.credit = 3;
     auto plan = ReaderOf(run.world, request).Plan();
@@ -405,7 +404,7 @@ TEST_P(CorrectionSeeds, AllThatWasJudgedInvalidIsReinstatedOnce) {
   EXPECT_GT(reinstated, 10u);
   EXPECT_GT(all, 0);
   for (const std::uint64_t host : hosts)
-    EXPECT_EQ(WrongWithReplicas(run.world, Of(wire::TargetKind::kHost, host)), std::vector<std::string>());
+    EXPECT_EQ(WrongWithReplicas(run.world, Of(TargetKind::kHost, host)), std::vector<std::string>());
   ExpectLikeTheOracle(run.events);
 }
 
@@ -432,7 +431,7 @@ TEST_P(CorrectionSeeds, PricingAnewByTheVersionItWasPricedByChangesNothing) {
   ASSERT_EQ(priced.size(), 8u);
   std::uint64_t unchanged = 0;
   for (const std::uint64_t host : WithCredit(run.world, true)) {
-    const CorrectionPlan plan = PlanOf(run.world, Of(wire::TargetKind::kHost, host, 1));
+    const CorrectionPlan plan = PlanOf(run.world, Of(TargetKind::kHost, host, 1));
     unchanged += plan.unchanged;
     for (const PlannedCorrection& one : plan.corrections)
       ADD_FAILURE() << "result " << one.result.value << ": " << one.entry.credit_micro << " became "
@@ -507,7 +506,7 @@ TEST_P(CorrectionSeeds, PricedAnewItIsWhatItWouldHaveBeenFromTheStart) {
     std::set<std::uint64_t> left;
     Events corrections;
     for (const std::uint64_t host : hosts) {
-      const CorrectionPlan plan = PlanOf(run.world, Of(wire::TargetKind::kHost, host, 2));
+      const CorrectionPlan plan = PlanOf(run.world, Of(TargetKind::kHost, host, 2));
       for (const auto& [result, why] : plan.problems) left.insert(result.value);
       for (std::string& event : EventsOf(plan)) corrections.push_back(std::move(event));
     }
@@ -532,10 +531,10 @@ TEST_P(CorrectionSeeds, PricedAnewItIsWhatItWouldHaveBeenFromTheStart) {
     EXPECT_GT(by_trickles, 200u);
     EXPECT_GT(of_several, OwnSeeds() ? 10u : 2u);
     for (const std::uint64_t host : hosts) {
-      EXPECT_TRUE(PlanOf(run.world, Of(wire::TargetKind::kHost, host, 2)).corrections.empty());
-      EXPECT_EQ(ReaderOf(run.world, Of(wire::TargetKind::kHost, host, 2)).WrongCorrections(),
+      EXPECT_TRUE(PlanOf(run.world, Of(TargetKind::kHost, host, 2)).corrections.empty());
+      EXPECT_EQ(ReaderOf(run.world, Of(TargetKind::kHost, host, 2)).WrongCorrections(),
                 std::vector<std::string>());
-      run.Play(EventsOf(PlanOf(run.world, Of(wire::TargetKind::kHost, host, 1))));
+      run.Play(EventsOf(PlanOf(run.world, Of(TargetKind::kHost, host, 1))));
     }
     const auto back = Brought(run.world);
     EXPECT_EQ(back.size(), had.size());
@@ -554,7 +553,7 @@ TEST(Reversal, TheTeamThatHadTheCreditLosesItAndTheCountsFall) {
   project.Join(kStart + 4 * kDay, 1, 99);
   const auto before = project.Account(OracleAccountKind::kTeam, 11);
   EXPECT_EQ(before.grants, 2u);
-  const CorrectionPlan plan = project.Do(Of(wire::TargetKind::kResult, 1));
+  const CorrectionPlan plan = project.Do(Of(TargetKind::kResult, 1));
   ASSERT_EQ(plan.corrections.size(), 1u);
   EXPECT_EQ(plan.corrections[0].entry.team, TeamId(11));
   const auto team = project.Account(OracleAccountKind::kTeam, 11);
@@ -574,7 +573,7 @@ TEST(Reversal, RecentAverageLosesWhatIsStillInIt) {
   with.Done(kStart + 2 * kDay, 2, 1, 2);
   for (Project* one : {&with, &without}) one->Done(kStart + 9 * kDay, 3, 1, 3);
   const double paid = with.Recent(1);
-  const CorrectionPlan plan = with.Do(Of(wire::TargetKind::kResult, 2));
+  const CorrectionPlan plan = with.Do(Of(TargetKind::kResult, 2));
   ASSERT_EQ(plan.corrections.size(), 1u);
   const double credit = static_cast<double>(plan.corrections[0].entry.credit_micro) / 1e6;
   const double expected = std::log(2.0) * credit / 7 * std::exp2(-1);  // a half-life of 7 days ago
@@ -588,20 +587,20 @@ TEST(Repricing, TheVersionThatIsAskedForPricesWhatTheLedgerRecorded) {
   project.Done(kStart + 2 * kDay, 2, 2, 1, 2);
   project.App(kStart + 3 * kDay, "benchmark", 3, 2);
   const auto had = project.Account(OracleAccountKind::kUser, 2);
-  EXPECT_TRUE(PlanOf(project.run.world, Of(wire::TargetKind::kWorkunit, 1, 1)).corrections.empty());
-  const CorrectionPlan plan = project.Do(Of(wire::TargetKind::kWorkunit, 1, 2));
+  EXPECT_TRUE(PlanOf(project.run.world, Of(TargetKind::kWorkunit, 1, 1)).corrections.empty());
+  const CorrectionPlan plan = project.Do(Of(TargetKind::kWorkunit, 1, 2));
   ASSERT_EQ(plan.corrections.size(), 2u);
   const auto has = project.Account(OracleAccountKind::kUser, 2);
   EXPECT_NEAR(static_cast<double>(has.micro), 3 * static_cast<double>(had.micro), 1.5);
   EXPECT_EQ(has.grants, 1u);
   EXPECT_LT(plan.corrections[0].recent_off, 0);
   // Nothing is left to do; back to the first version it comes to what it was.
-  EXPECT_TRUE(PlanOf(project.run.world, Of(wire::TargetKind::kWorkunit, 1, 2)).corrections.empty());
-  project.Do(Of(wire::TargetKind::kWorkunit, 1, 1));
+  EXPECT_TRUE(PlanOf(project.run.world, Of(TargetKind::kWorkunit, 1, 2)).corrections.empty());
+  project.Do(Of(TargetKind::kWorkunit, 1, 1));
   EXPECT_TRUE(project.Account(OracleAccountKind::kUser, 2).micro == had.micro);
   // And what was taken back is not priced any more.
-  project.Do(Of(wire::TargetKind::kResult, 2));
-  const CorrectionPlan after = PlanOf(project.run.world, Of(wire::TargetKind::kWorkunit, 1, 2));
+  project.Do(Of(TargetKind::kResult, 2));
+  const CorrectionPlan after = PlanOf(project.run.world, Of(TargetKind::kWorkunit, 1, 2));
   EXPECT_EQ(after.corrections.size(), 1u);
   ASSERT_EQ(after.problems.size(), 1u);
   EXPECT_EQ(after.problems[0].second, "the grant was reversed");
@@ -643,13 +642,13 @@ TEST(Repricing, WhatAJobIsWorthLessGoesFromEachTeamNoFurtherThanItHadOfIt) {
   ASSERT_EQ(project.Account(OracleAccountKind::kTeam, 11).micro, 20'000'000);
   ASSERT_GT(project.Account(OracleAccountKind::kTeam, 99).micro, 20'000'000);
   const auto had = project.Account(OracleAccountKind::kUser, 1).micro;
-  EXPECT_EQ(project.Do(Of(wire::TargetKind::kResult, 1, 3)).corrections.size(), 2u);
+  EXPECT_EQ(project.Do(Of(TargetKind::kResult, 1, 3)).corrections.size(), 2u);
   const auto has = project.Account(OracleAccountKind::kUser, 1).micro;
   EXPECT_NEAR(static_cast<double>(has), static_cast<double>(had) / 100, 1.5);
   EXPECT_EQ(project.Account(OracleAccountKind::kTeam, 11).micro, has);
   EXPECT_EQ(project.Account(OracleAccountKind::kTeam, 99).micro, 0);
-  EXPECT_TRUE(PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, 3)).corrections.empty());
-  project.Do(Of(wire::TargetKind::kResult, 1, 4));
+  EXPECT_TRUE(PlanOf(project.run.world, Of(TargetKind::kResult, 1, 3)).corrections.empty());
+  project.Do(Of(TargetKind::kResult, 1, 4));
   EXPECT_EQ(project.Account(OracleAccountKind::kUser, 1).micro, had);
   ExpectLikeTheOracle(project.run.events);
 }
@@ -663,10 +662,10 @@ TEST(Repricing, WhatTricklesBehindTheDecisionBroughtIsKept) {
   ASSERT_LT(granted, 15'000'000);
   project.Heard(kStart + 1.5 * kDay, 1, 1, 20);
   ASSERT_EQ(project.Account(OracleAccountKind::kUser, 1).micro, 20'000'000);
-  const CorrectionPlan plan = PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, 2));
+  const CorrectionPlan plan = PlanOf(project.run.world, Of(TargetKind::kResult, 1, 2));
   EXPECT_TRUE(plan.corrections.empty());
   EXPECT_TRUE(plan.problems.empty());
-  EXPECT_EQ(project.Do(Of(wire::TargetKind::kResult, 1)).corrections.size(), 1u);
+  EXPECT_EQ(project.Do(Of(TargetKind::kResult, 1)).corrections.size(), 1u);
   EXPECT_EQ(project.Account(OracleAccountKind::kUser, 1).micro, 0);
   ExpectLikeTheOracle(project.run.events);
 }
@@ -694,15 +693,15 @@ TEST(Repricing, WhatTricklesPaidIsPricedAnew) {
     EXPECT_TRUE(!keeps || had[2] == 20'000'000);
     project.PayForSteps(kStart + 3 * kDay, 3, 0.75, "benchmark", settlement);
     for (std::uint64_t host = 1; host <= 3; ++host) {
-      const CorrectionPlan plan = project.Do(Of(wire::TargetKind::kHost, host, 3));
+      const CorrectionPlan plan = project.Do(Of(TargetKind::kHost, host, 3));
       EXPECT_TRUE(plan.problems.empty()) << settlement;
       EXPECT_EQ(plan.corrections.size(), keeps && host != 3 ? 1u : 0u) << settlement;
-      EXPECT_TRUE(PlanOf(project.run.world, Of(wire::TargetKind::kHost, host, 3)).corrections.empty());
+      EXPECT_TRUE(PlanOf(project.run.world, Of(TargetKind::kHost, host, 3)).corrections.empty());
       const credit::MicroTotal expected = keeps && host != 3 ? 15'000'000 : had[host];
       for (const OracleAccountKind kind : {OracleAccountKind::kUser, OracleAccountKind::kHost})
         EXPECT_EQ(project.Micro(kind, host), expected) << settlement;
       EXPECT_EQ(project.Micro(OracleAccountKind::kTeam, 10 + host), expected) << settlement;
-      project.Do(Of(wire::TargetKind::kHost, host, 2));
+      project.Do(Of(TargetKind::kHost, host, 2));
       EXPECT_EQ(project.Micro(OracleAccountKind::kUser, host), had[host]) << settlement;
       EXPECT_EQ(project.Micro(OracleAccountKind::kTeam, 10 + host), had[host]) << settlement;
       EXPECT_EQ(project.Wrong(host), std::vector<std::string>()) << settlement;
@@ -723,7 +722,7 @@ TEST(Repricing, ByTheVersionOfThenEachTeamHasWhatItHad) {
   project.PayForSteps(kStart + 3 * kDay, 3, 0.25, "benchmark");
   project.PayForSteps(kStart + 3 * kDay, 4, 3, "benchmark");
   const auto teams = [&](std::uint32_t version) {
-    project.Do(Of(wire::TargetKind::kResult, 1, version));
+    project.Do(Of(TargetKind::kResult, 1, version));
     return std::pair{static_cast<long long>(project.Micro(OracleAccountKind::kTeam, 11)),
                      static_cast<long long>(project.Micro(OracleAccountKind::kTeam, 99))};
   };
@@ -748,14 +747,14 @@ TEST(Repricing, TricklesBehindTheDecisionArePricedWithThoseBefore) {
   project.PayForSteps(kStart + 3 * kDay, 3, 2, "benchmark");
   project.PayForSteps(kStart + 3 * kDay, 4, 0.01, "benchmark");
   const auto anew = [&](std::uint32_t version) {
-    project.Do(Of(wire::TargetKind::kResult, 1, version));
-    EXPECT_TRUE(PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, version)).corrections.empty());
+    project.Do(Of(TargetKind::kResult, 1, version));
+    EXPECT_TRUE(PlanOf(project.run.world, Of(TargetKind::kResult, 1, version)).corrections.empty());
     return project.Micro(OracleAccountKind::kUser, 1);
   };
   EXPECT_EQ(anew(3), 40'000'000);
   EXPECT_EQ(anew(4), granted);
   // One more between the look and what was decided upon it: at the price that its dispatch froze.
-  const Events decided = EventsOf(PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, 3)));
+  const Events decided = EventsOf(PlanOf(project.run.world, Of(TargetKind::kResult, 1, 3)));
   project.Heard(kStart + 1.8 * kDay, 1, 1, 30);
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), granted + 10'000'000);
   project.run.Play(decided);
@@ -780,11 +779,11 @@ TEST(Repricing, ATrickleThatTheGrantCoveredIsWorthWhatIsMoreByTheVersion) {
     project.Heard(kStart + 1.5 * kDay, 1, 1, 40);
     EXPECT_TRUE(project.Micro(OracleAccountKind::kUser, 1) == 50'000'000);
     project.PayForSteps(kStart + 3 * kDay, 3, 2, "assigned");
-    const CorrectionPlan plan = project.Do(Of(wire::TargetKind::kResult, 1, 3));
+    const CorrectionPlan plan = project.Do(Of(TargetKind::kResult, 1, 3));
     EXPECT_EQ(plan.problems.size(), moved ? 1u : 0u);
     EXPECT_TRUE(project.Micro(OracleAccountKind::kUser, 1) == (moved ? 50'000'000 : 80'000'000));
     EXPECT_TRUE(project.Micro(OracleAccountKind::kUser, 2) == 0);
-    EXPECT_TRUE(project.Do(Of(wire::TargetKind::kResult, 1, 3)).corrections.empty());
+    EXPECT_TRUE(project.Do(Of(TargetKind::kResult, 1, 3)).corrections.empty());
     EXPECT_EQ(project.Wrong(1), std::vector<std::string>());
   }
 }
@@ -808,7 +807,7 @@ TEST(Repricing, WhatTheLedgerDoesNotTellOfTricklesLeavesTheResultAndIsSaid) {
                               .policy_version = 5,
                               .trickles = {{.variety = "model", .kind = "day", .credit_per_day = 1}}});
   const auto why = [&](std::uint64_t result, std::uint32_t version) {
-    const CorrectionPlan plan = PlanOf(project.run.world, Of(wire::TargetKind::kResult, result, version));
+    const CorrectionPlan plan = PlanOf(project.run.world, Of(TargetKind::kResult, result, version));
     EXPECT_TRUE(plan.corrections.empty() || plan.problems.empty());
     return plan.problems.empty() ? std::to_string(plan.corrections.size()) : plan.problems[0].second;
   };
@@ -819,7 +818,7 @@ TEST(Repricing, WhatTheLedgerDoesNotTellOfTricklesLeavesTheResultAndIsSaid) {
   EXPECT_EQ(why(2, 5), "that version counts trickles of variety 'model' differently");
   EXPECT_EQ(why(3, 3), "1");
   EXPECT_EQ(why(3, 4), "the job is still running: that version does not pay trickles of variety 'model'");
-  project.Do(Of(wire::TargetKind::kResult, 2));
+  project.Do(Of(TargetKind::kResult, 2));
   EXPECT_EQ(why(2, 3), "the trickle payments were reversed");
 }
 
@@ -850,13 +849,13 @@ TEST(Repricing, WhatSeveralOwnersWerePaidIsPricedAnewBySpans) {
     ASSERT_EQ(has(), had);
     project.PayForSteps(kStart + 3 * kDay, 3, 2, "assigned", settlement);
     project.PayForSteps(kStart + 3 * kDay, 4, 1.0 / 3, "assigned", settlement);
-    project.Do(Of(wire::TargetKind::kResult, 1, 3));
+    project.Do(Of(TargetKind::kResult, 1, 3));
     EXPECT_EQ(has(), (settlement == "keep" ? Micro{20'000'000, 30'000'000, 40'000'000}
                                            : Micro{20'000'000, 30'000'000, 10'000'000}));
-    EXPECT_TRUE(PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, 3)).corrections.empty());
-    project.Do(Of(wire::TargetKind::kResult, 1, 4));
+    EXPECT_TRUE(PlanOf(project.run.world, Of(TargetKind::kResult, 1, 3)).corrections.empty());
+    project.Do(Of(TargetKind::kResult, 1, 4));
     EXPECT_EQ(has(), (Micro{3'333'333, 5'000'000, 51'666'667}));
-    project.Do(Of(wire::TargetKind::kResult, 1, 2));
+    project.Do(Of(TargetKind::kResult, 1, 2));
     EXPECT_EQ(has(), had);
     EXPECT_EQ(project.Wrong(1), std::vector<std::string>());
     ExpectLikeTheOracle(project.run.events);
@@ -889,7 +888,7 @@ TEST(Repricing, AStepThatBroughtNothingBetweenTwoOwnersIsNobodys) {
     project.Heard(kStart + 1.4 * kDay, 1, 1, 30);
     project.Failed(kStart + 2 * kDay, 1, 1);
     pay(kStart + 3 * kDay, 3, 1);
-    const CorrectionPlan plan = PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, 3));
+    const CorrectionPlan plan = PlanOf(project.run.world, Of(TargetKind::kResult, 1, 3));
     ASSERT_EQ(plan.problems.size(), changes ? 1u : 0u);
     if (changes)
       EXPECT_EQ(plan.problems[0].second,
@@ -920,7 +919,7 @@ TEST(Repricing, OneThatIsNotThePriceOfItsVersionIsFound) {
                             .previous = previous};
     wire::Event event{.head = {.id = ++id, .project = ProjectId(1), .time = kStart + 4 * kDay},
                       .body = wire::Repricing{.policy_version = version,
-                                              .target = {.kind = wire::TargetKind::kResult, .id = 1},
+                                              .result = ResultId(1),
                                               .reason = "by hand",
                                               .entry = entry,
                                               .credit_micro = after}};
@@ -945,23 +944,23 @@ TEST(Repricing, AVersionThatLooksAtOtherThingsChangesNothingAndSaysWhy) {
   Project project("benchmark", 1);
   project.Done(kStart + 2 * kDay, 1, 1, 1);
   project.App(kStart + 3 * kDay, "creditnew", 1, 2);
-  const CorrectionPlan plan = PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, 2));
+  const CorrectionPlan plan = PlanOf(project.run.world, Of(TargetKind::kResult, 1, 2));
   EXPECT_TRUE(plan.corrections.empty());
   ASSERT_EQ(plan.problems.size(), 1u);
   EXPECT_EQ(plan.problems[0].second,
             "the ledger records the inputs of policy benchmark, but not those of policy creditnew");
-  const auto never = ReaderOf(project.run.world, Of(wire::TargetKind::kResult, 1, 7)).Plan();
+  const auto never = ReaderOf(project.run.world, Of(TargetKind::kResult, 1, 7)).Plan();
   EXPECT_EQ(never.status().code(), StatusCode::kInvalidArgument);
-  const auto nothing = ReaderOf(project.run.world, Of(wire::TargetKind::kResult, 4711)).Plan();
+  const auto nothing = ReaderOf(project.run.world, Of(TargetKind::kResult, 4711)).Plan();
   EXPECT_EQ(nothing.status().code(), StatusCode::kNotFound);
 }
 
 TEST(Correction, TwoThatWereDecidedUponTheSameCreditTakeItOnce) {
   Project project;
   project.Done(kStart + 2 * kDay, 1, 1, 1);
-  const Events reversal = EventsOf(PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1)));
+  const Events reversal = EventsOf(PlanOf(project.run.world, Of(TargetKind::kResult, 1)));
   project.App(kStart + 3 * kDay, "benchmark", 0.5, 2);
-  const Events repricing = EventsOf(PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, 2)));
+  const Events repricing = EventsOf(PlanOf(project.run.world, Of(TargetKind::kResult, 1, 2)));
   ASSERT_EQ(reversal.size(), 1u);
   ASSERT_EQ(repricing.size(), 1u);
   project.run.Play(reversal);
@@ -975,11 +974,11 @@ TEST(Correction, OfAUserWhomNobodyHasNamedIsRefusedAndCanBeAskedForAgain) {
   Project project;
   project.Say(kStart, wire::HostMember{.host = HostId(4), .user = UserId(4), .whetstone = 2e9, .cpus = 4});
   project.Done(kStart + 2 * kDay, 1, 4, 1);
-  project.Do(Of(wire::TargetKind::kResult, 1));
+  project.Do(Of(TargetKind::kResult, 1));
   EXPECT_EQ(project.run.world.outcome().refusals["UNKNOWN_USER"], 1u);
   project.Join(kStart + 3 * kDay, 4, 14);
   EXPECT_EQ(project.Account(OracleAccountKind::kTeam, 14).grants, 1u);
-  project.Do(Of(wire::TargetKind::kResult, 1));
+  project.Do(Of(TargetKind::kResult, 1));
   EXPECT_TRUE(project.Account(OracleAccountKind::kTeam, 14).micro == 0);
   EXPECT_TRUE(project.Account(OracleAccountKind::kUser, 4).micro == 0);
   EXPECT_EQ(project.Account(OracleAccountKind::kTeam, 14).grants, 0u);
@@ -991,7 +990,7 @@ TEST(Correction, OfADeletedUserAllThatHadItLoseIt) {
   Project project;
   project.Done(kStart + 2 * kDay, 1, 1, 1);
   project.Say(kStart + 3 * kDay, wire::UserMember{.user = UserId(1), .team = TeamId(11), .deleted = true});
-  project.Do(Of(wire::TargetKind::kResult, 1));
+  project.Do(Of(TargetKind::kResult, 1));
   EXPECT_TRUE(project.Account(OracleAccountKind::kUser, 1).micro == 0);
   EXPECT_TRUE(project.Account(OracleAccountKind::kHost, 1).micro == 0);
   EXPECT_TRUE(project.Account(OracleAccountKind::kTeam, 11).micro == 0);
@@ -1004,7 +1003,7 @@ TEST(Correction, OfAHostOfNobodyTakesFromItAlone) {
   project.Say(kStart, wire::HostMember{.host = HostId(9), .whetstone = 2e9, .cpus = 4});
   project.Done(kStart + 2 * kDay, 1, 9, 1);
   EXPECT_FALSE(project.Account(OracleAccountKind::kHost, 9).micro == 0);
-  project.Do(Of(wire::TargetKind::kHost, 9));
+  project.Do(Of(TargetKind::kHost, 9));
   EXPECT_TRUE(project.Account(OracleAccountKind::kHost, 9).micro == 0);
   ExpectLikeTheOracle(project.run.events);
 }
@@ -1019,45 +1018,10 @@ TEST(Reversal, OfAnAppVersionTakesWhatTricklesAlonePaid) {
   project.Failed(kStart + 2 * kDay, 1, 1);
   project.Done(kStart + 2 * kDay, 2, 2, 2);
   ASSERT_EQ(project.Account(OracleAccountKind::kUser, 1).micro, 20'000'000);
-  EXPECT_EQ(project.Do(Of(wire::TargetKind::kAppVersion, 1)).corrections.size(), 2u);
+  EXPECT_EQ(project.Do(Of(TargetKind::kAppVersion, 1)).corrections.size(), 2u);
   EXPECT_EQ(project.Account(OracleAccountKind::kUser, 1).micro, 0);
   EXPECT_EQ(project.Account(OracleAccountKind::kUser, 2).micro, 0);
   ExpectLikeTheOracle(project.run.events);
-}
-
-// An earlier program did not write down which app version trickles were paid for.
-TEST(Reversal, OfAnAppVersionNamesThoseWhoseVersionNobodyKnows) {
-  Project project;
-  project.PayForSteps(kStart + 1, 2, 1, "benchmark");
-  for (const std::uint64_t result : {1, 2}) {
-    project.Sent(kStart + kDay, result, 1);
-    project.Heard(kStart + 1.5 * kDay, result, 1, 20);
-  }
-  project.Failed(kStart + 2 * kDay, 1, 1);
-  project.Done(kStart + 2 * kDay, 2, 1, 2);
-  Events ledger;
-  for (const std::string& record : project.run.world.ledger()) {
-    wire::Grant grant;
-    ASSERT_TRUE(wire::DecodeGrant(record, &grant));
-    if (!grant.partial) {
-      ledger.push_back(record);
-      continue;
-    }
-    grant.partial->version = {};
-    wire::EncodeGrant(grant.head, grant.detail, {}, {}, &ledger.emplace_back(), {.partial = &*grant.partial});
-  }
-  for (const std::uint64_t version : {1, 2}) {
-    CorrectionReader reader(Of(wire::TargetKind::kAppVersion, version));
-    for (const std::string& record : project.run.world.control()) EXPECT_TRUE(reader.TakeControl(record));
-    for (const std::string& record : ledger) EXPECT_TRUE(reader.Select(record));
-    for (const std::string& record : ledger) EXPECT_TRUE(reader.TakeGrant(record));
-    const auto plan = reader.Plan();
-    ASSERT_TRUE(plan.ok()) << plan.status().message();
-    EXPECT_EQ(plan->corrections.size(), version == 1 ? 1u : 0u) << "the grant of the other one tells it";
-    ASSERT_EQ(plan->problems.size(), 1u);
-    EXPECT_EQ(plan->problems[0].first, ResultId(1));
-    EXPECT_TRUE(plan->problems[0].second.starts_with("only the trickles of the result were paid"));
-  }
 }
 
 // ---- Jobs that still run -------------------------------------------------------------------------------------------------
@@ -1084,7 +1048,7 @@ TEST(JobReversal, WhatWasTakenBackNeitherComesBackNorIsTakenTwice) {
     project.Sent(kStart + kDay, 1, 1);
     project.Heard(kStart + 1.2 * kDay, 1, 1, 20);
     EXPECT_EQ(project.Account(OracleAccountKind::kUser, 1).provisional, 20'000'000) << name;
-    const CorrectionPlan plan = project.Do(Of(wire::TargetKind::kHost, 1));
+    const CorrectionPlan plan = project.Do(Of(TargetKind::kHost, 1));
     ASSERT_EQ(plan.corrections.size(), 1u) << name;
     EXPECT_TRUE(plan.corrections[0].running()) << name;
     project.run.Play(EventsOf(plan));
@@ -1094,7 +1058,7 @@ TEST(JobReversal, WhatWasTakenBackNeitherComesBackNorIsTakenTwice) {
       EXPECT_EQ(has.provisional, 0) << name;
       EXPECT_EQ(has.shown, 0) << name;
     }
-    EXPECT_TRUE(PlanOf(project.run.world, Of(wire::TargetKind::kHost, 1)).corrections.empty()) << name;
+    EXPECT_TRUE(PlanOf(project.run.world, Of(TargetKind::kHost, 1)).corrections.empty()) << name;
     project.Heard(kStart + 1.3 * kDay, 1, 1, 20);
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 0) << name;
     project.Heard(kStart + 1.5 * kDay, 1, 1, 30);
@@ -1110,14 +1074,14 @@ TEST(JobReversal, WhatWasTakenBackNeitherComesBackNorIsTakenTwice) {
     EXPECT_EQ(project.Micro(OracleAccountKind::kTeam, 11), one.has) << name;
     EXPECT_EQ(has.shown, one.settlement == "cap" ? 10'000'000 : one.has) << name;
     EXPECT_EQ(project.Wrong(1), std::vector<std::string>()) << name;
-    const CorrectionPlan anew = PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, 2));
+    const CorrectionPlan anew = PlanOf(project.run.world, Of(TargetKind::kResult, 1, 2));
     EXPECT_TRUE(anew.problems.empty()) << name;
     EXPECT_TRUE(anew.corrections.empty()) << name;
     // Now it has ended: what it has left goes, too.
-    project.Do(Of(wire::TargetKind::kHost, 1));
+    project.Do(Of(TargetKind::kHost, 1));
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 0) << name;
     EXPECT_EQ(project.Account(OracleAccountKind::kUser, 1).grants, 0u) << name;
-    EXPECT_TRUE(PlanOf(project.run.world, Of(wire::TargetKind::kHost, 1)).corrections.empty()) << name;
+    EXPECT_TRUE(PlanOf(project.run.world, Of(TargetKind::kHost, 1)).corrections.empty()) << name;
     EXPECT_EQ(project.Wrong(1), std::vector<std::string>()) << name;
     ExpectLikeTheOracle(project.run.events);
   }
@@ -1131,7 +1095,7 @@ TEST(JobReversal, TakesAgainWhatTheJobHasEarnedSince) {
   for (int i = 1; i <= 4; ++i) {
     project.Heard(kStart + (1 + 0.1 * i) * kDay, 1, 1, 20.0 * i);
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 20'000'000);
-    for (const PlannedCorrection& one : project.Do(Of(wire::TargetKind::kWorkunit, 1)).corrections)
+    for (const PlannedCorrection& one : project.Do(Of(TargetKind::kWorkunit, 1)).corrections)
       ids.insert(one.event.head.id);
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 0);
     EXPECT_EQ(project.Micro(OracleAccountKind::kTeam, 11), 0);
@@ -1151,16 +1115,16 @@ TEST(JobReversal, InWhateverOrderTheSumsComeTheHighestCounts) {
     project.PayForSteps(kStart + 1, 2, 1, "assigned");
     project.Sent(kStart + kDay, 1, 1);
     project.Heard(kStart + 1.1 * kDay, 1, 1, 20);
-    const Events first = EventsOf(PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1)));
+    const Events first = EventsOf(PlanOf(project.run.world, Of(TargetKind::kResult, 1)));
     project.Heard(kStart + 1.2 * kDay, 1, 1, 30);
-    const Events second = EventsOf(PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1)));
+    const Events second = EventsOf(PlanOf(project.run.world, Of(TargetKind::kResult, 1)));
     project.Heard(kStart + 1.3 * kDay, 1, 1, 35);
     for (const Events& one : turned ? std::vector{second, first} : std::vector{first, second})
       project.run.Play(one);
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 5'000'000);
     EXPECT_EQ(project.run.world.outcome().refusals["ALREADY_DECIDED"], turned ? 1u : 0u);
     EXPECT_EQ(project.Wrong(1), std::vector<std::string>());
-    project.Do(Of(wire::TargetKind::kResult, 1));
+    project.Do(Of(TargetKind::kResult, 1));
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 0);
     ExpectLikeTheOracle(project.run.events);
   }
@@ -1179,7 +1143,7 @@ TEST(JobReversal, EachOwnerAndTeamLosesWhatItWasPaid) {
                 wire::HostMember{.host = HostId(1), .user = UserId(2), .whetstone = 2e9, .cpus = 4});
     project.Heard(kStart + 1.5 * kDay, 1, 1, 60);
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::int64_t> loses;
-    const CorrectionPlan plan = PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1));
+    const CorrectionPlan plan = PlanOf(project.run.world, Of(TargetKind::kResult, 1));
     for (const PlannedCorrection& one : plan.corrections)
       loses[{one.entry.user.value, one.entry.team.value}] = one.entry.credit_micro;
     EXPECT_EQ(loses, (std::map<std::pair<std::uint64_t, std::uint64_t>, std::int64_t>{
@@ -1208,15 +1172,15 @@ TEST(JobReversal, WhatWasPaidWithATeamAndWithoutOneIsKeptApart) {
     project.Heard(kStart + 1.1 * kDay, 1, 1, 20);
     project.Join(kStart + 1.2 * kDay, 1, joins ? 11 : 0);
     project.Heard(kStart + 1.3 * kDay, 1, 1, 40);
-    EXPECT_EQ(project.Do(Of(wire::TargetKind::kResult, 1)).corrections.size(), 2u);
+    EXPECT_EQ(project.Do(Of(TargetKind::kResult, 1)).corrections.size(), 2u);
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 0);
     EXPECT_EQ(project.Micro(OracleAccountKind::kTeam, 11), 0);
-    EXPECT_TRUE(PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1)).corrections.empty());
+    EXPECT_TRUE(PlanOf(project.run.world, Of(TargetKind::kResult, 1)).corrections.empty());
     EXPECT_EQ(project.Wrong(1), std::vector<std::string>());
     project.Heard(kStart + 1.4 * kDay, 1, 1, 45);
-    EXPECT_EQ(project.Do(Of(wire::TargetKind::kResult, 1)).corrections.size(), 1u);
+    EXPECT_EQ(project.Do(Of(TargetKind::kResult, 1)).corrections.size(), 1u);
     project.Worth(kStart + 2 * kDay, 1, 1, 50);
-    project.Do(Of(wire::TargetKind::kResult, 1));
+    project.Do(Of(TargetKind::kResult, 1));
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 0);
     EXPECT_EQ(project.Micro(OracleAccountKind::kTeam, 11), 0);
     EXPECT_EQ(project.Wrong(1), std::vector<std::string>());
@@ -1230,13 +1194,13 @@ TEST(JobReversal, ALateTrickleDoesNotBringItBack) {
   project.PayForSteps(kStart + 1, 2, 1, "assigned");
   project.Sent(kStart + kDay, 1, 1);
   project.Heard(kStart + 1.1 * kDay, 1, 1, 20);
-  project.Do(Of(wire::TargetKind::kResult, 1));
+  project.Do(Of(TargetKind::kResult, 1));
   project.Worth(kStart + 2 * kDay, 1, 1, 5);
   project.Heard(kStart + 1.2 * kDay, 1, 1, 20);
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 0);
   project.Heard(kStart + 1.2 * kDay, 1, 1, 23);
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 3'000'000);
-  project.Do(Of(wire::TargetKind::kResult, 1));
+  project.Do(Of(TargetKind::kResult, 1));
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 0);
   EXPECT_EQ(project.Wrong(1), std::vector<std::string>());
   ExpectLikeTheOracle(project.run.events);
@@ -1249,13 +1213,13 @@ TEST(JobReversal, OfAUserWhomNobodyHasNamedYetWaitsWithWhatItWasPaid) {
               wire::HostMember{.host = HostId(4), .user = UserId(4), .whetstone = 2e9, .cpus = 4});
   project.Sent(kStart + kDay, 1, 4);
   project.Heard(kStart + 1.1 * kDay, 1, 4, 20);
-  EXPECT_EQ(project.Do(Of(wire::TargetKind::kResult, 1)).corrections.size(), 1u);
+  EXPECT_EQ(project.Do(Of(TargetKind::kResult, 1)).corrections.size(), 1u);
   project.Join(kStart + 1.2 * kDay, 4, 14);
   for (const auto kind : {OracleAccountKind::kUser, OracleAccountKind::kHost, OracleAccountKind::kTeam})
     EXPECT_EQ(project.Micro(kind, kind == OracleAccountKind::kTeam ? 14 : 4), 0);
   project.Heard(kStart + 1.3 * kDay, 1, 4, 25);
   EXPECT_EQ(project.Micro(OracleAccountKind::kTeam, 14), 5'000'000);
-  project.Do(Of(wire::TargetKind::kResult, 1));
+  project.Do(Of(TargetKind::kResult, 1));
   EXPECT_EQ(project.Micro(OracleAccountKind::kTeam, 14), 0);
   EXPECT_EQ(project.Wrong(1), std::vector<std::string>());
   ExpectLikeTheOracle(project.run.events);
@@ -1268,7 +1232,7 @@ TEST(JobReversal, OfAJobThatWasDecidedMeanwhileOrRestsOnWhatNeverWasIsRefused) {
     project.Sent(kStart + kDay, result, result);
     project.Heard(kStart + 1.1 * kDay, result, result, 20);
   }
-  const CorrectionPlan plan = PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1));
+  const CorrectionPlan plan = PlanOf(project.run.world, Of(TargetKind::kResult, 1));
   ASSERT_EQ(plan.corrections.size(), 1u);
   const auto said = [&](auto change) {
     auto refusals = project.run.world.outcome().refusals;
@@ -1290,11 +1254,11 @@ TEST(JobReversal, OfAJobThatWasDecidedMeanwhileOrRestsOnWhatNeverWasIsRefused) {
   EXPECT_EQ(project.run.world.outcome().refusals["ALREADY_DECIDED"], 1u);
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 50'000'000);
   // As its refusal says: run again.
-  project.Do(Of(wire::TargetKind::kResult, 1));
+  project.Do(Of(TargetKind::kResult, 1));
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 0);
   // A team that never had it: the audit finds that.
   wire::JobReversal wrong = std::get<wire::JobReversal>(
-      PlanOf(project.run.world, Of(wire::TargetKind::kResult, 2)).corrections[0].event.body);
+      PlanOf(project.run.world, Of(TargetKind::kResult, 2)).corrections[0].event.body);
   wrong.entry->team = TeamId(4711);
   project.Say(kStart + 3 * kDay, wrong);
   EXPECT_THAT(project.Wrong(2),
@@ -1311,7 +1275,7 @@ TEST(JobReversal, TheAveragesLoseWhatIsLeftOfEachTrickle) {
   project.Heard(kStart + 2 * kDay, 1, 1, 20);
   project.Heard(kStart + 9 * kDay, 1, 1, 60);
   const double paid = project.Recent(1);
-  const CorrectionPlan plan = project.Do(Of(wire::TargetKind::kResult, 1));
+  const CorrectionPlan plan = project.Do(Of(TargetKind::kResult, 1));
   ASSERT_EQ(plan.corrections.size(), 1u);
   const double expected = std::log(2.0) / 7 * (20 * std::exp2(-1) + 40);
   EXPECT_NEAR(plan.corrections[0].recent_off, expected, 1e-12 * expected);
@@ -1324,7 +1288,7 @@ TEST(Correction, OfAJobThatRunsIsFound) {
   project.PayForSteps(kStart + 1, 2, 1, "benchmark");
   project.Sent(kStart + kDay, 1, 1);
   project.Heard(kStart + 1.5 * kDay, 1, 1, 20);
-  project.Say(kStart + 1.6 * kDay, wire::Reversal{.target = {.kind = wire::TargetKind::kResult, .id = 1},
+  project.Say(kStart + 1.6 * kDay, wire::Reversal{.result = ResultId(1),
                                                   .reason = "by hand",
                                                   .entry = wire::LedgerEntry{.user = UserId(1),
                                                                              .host = HostId(1),
@@ -1332,12 +1296,12 @@ TEST(Correction, OfAJobThatRunsIsFound) {
                                                                              .workunit = WorkunitId(1),
                                                                              .app = AppId(1),
                                                                              .credit_micro = 20'000'000}});
-  const CorrectionPlan plan = PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1));
+  const CorrectionPlan plan = PlanOf(project.run.world, Of(TargetKind::kResult, 1));
   EXPECT_TRUE(plan.corrections.empty());
   ASSERT_EQ(plan.problems.size(), 1u);
   EXPECT_NE(plan.problems[0].second.find("an operator has corrected its payments"), std::string::npos);
   project.Done(kStart + 2 * kDay, 1, 1, 1);
-  const auto wrong = ReaderOf(project.run.world, Of(wire::TargetKind::kResult, 1)).WrongCorrections();
+  const auto wrong = ReaderOf(project.run.world, Of(TargetKind::kResult, 1)).WrongCorrections();
   ASSERT_EQ(wrong.size(), 1u);
   EXPECT_NE(wrong[0].find("was made while the job was running"), std::string::npos);
 }
@@ -1355,8 +1319,8 @@ TEST(Reversal, OfAHostTakesWhatWasGrantedUnderHostsThatHaveBecomeIt) {
   merge(4, 1);
   merge(1, 5);  // a circle: refused
   merge(2, 1);  // of another user: it waits
-  EXPECT_EQ(PlanOf(project.run.world, Of(wire::TargetKind::kHost, 5)).corrections.size(), 1u);
-  const CorrectionPlan plan = project.Do(Of(wire::TargetKind::kHost, 1));
+  EXPECT_EQ(PlanOf(project.run.world, Of(TargetKind::kHost, 5)).corrections.size(), 1u);
+  const CorrectionPlan plan = project.Do(Of(TargetKind::kHost, 1));
   EXPECT_EQ(plan.joined, (std::vector<HostId>{HostId(4), HostId(5)}));
   std::set<std::uint64_t> under;
   for (const PlannedCorrection& one : plan.corrections) under.insert(one.entry.host.value);
@@ -1380,8 +1344,8 @@ TEST(Reversal, OfAHostTakesWhatHasBecomeItByWayOfAnotherOwnersHost) {
   project.Say(kStart + 3 * kDay, wire::Tick{.time = kStart + 3 * kDay});
   own(4, 5, 1);
   project.Say(kStart + 5 * kDay, wire::HostMerge{.host = HostId(1), .into = HostId(4)});
-  EXPECT_EQ(PlanOf(project.run.world, Of(wire::TargetKind::kHost, 4)).joined, std::vector<HostId>{});
-  const CorrectionPlan plan = project.Do(Of(wire::TargetKind::kHost, 5));
+  EXPECT_EQ(PlanOf(project.run.world, Of(TargetKind::kHost, 4)).joined, std::vector<HostId>{});
+  const CorrectionPlan plan = project.Do(Of(TargetKind::kHost, 5));
   EXPECT_EQ(plan.joined, (std::vector<HostId>{HostId(1), HostId(4)}));
   EXPECT_EQ(plan.corrections.size(), 3u);
   EXPECT_EQ(project.Account(OracleAccountKind::kHost, 5).micro, 0);
@@ -1396,7 +1360,7 @@ TEST(Reversal, OfAHostLeavesAloneWhatWasToBecomeItInVain) {
   project.Say(kStart + 34 * kDay, wire::Tick{.time = kStart + 34 * kDay});
   project.Say(kStart + 34 * kDay,
               wire::HostMember{.host = HostId(1), .user = UserId(2), .whetstone = 2e9, .cpus = 4});
-  const CorrectionPlan plan = project.Do(Of(wire::TargetKind::kHost, 1));
+  const CorrectionPlan plan = project.Do(Of(TargetKind::kHost, 1));
   EXPECT_EQ(plan.joined, std::vector<HostId>{});
   EXPECT_EQ(plan.corrections.size(), 1u);
   EXPECT_NE(project.Account(OracleAccountKind::kHost, 2).micro, 0);

@@ -54,7 +54,7 @@ inline CorrectionPlan PlanOf(LockstepWorld& world, const CorrectionRequest& requ
   return plan.ok() ? *plan : CorrectionPlan();
 }
 
-inline CorrectionRequest Of(wire::TargetKind target, std::uint64_t id, std::uint32_t version = 0) {
+inline CorrectionRequest Of(TargetKind target, std::uint64_t id, std::uint32_t version = 0) {
   return {.project = ProjectId(1),
           .target = target,
           .id = static_cast<std::int64_t>(id),
@@ -209,7 +209,7 @@ class Project {
   credit::MicroTotal Micro(OracleAccountKind kind, std::uint64_t id) { return Account(kind, id).micro; }
   // What each correction in the ledger that is wrong is.
   std::vector<std::string> Wrong(std::uint64_t result) {
-    return ReaderOf(run.world, Of(wire::TargetKind::kResult, result)).WrongCorrections();
+    return ReaderOf(run.world, Of(TargetKind::kResult, result)).WrongCorrections();
   }
   AccountOutcome Account(OracleAccountKind kind, std::uint64_t id) {
     return run.world.outcome().accounts[{1, kind, id}];

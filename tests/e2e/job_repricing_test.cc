@@ -49,7 +49,7 @@ struct Counts {
 Counts RepriceAll(Recorder& run, std::uint32_t version, std::set<std::uint64_t>* left) {
   Counts counts;
   for (const std::uint64_t host : HostsOf(Brought(run.world))) {
-    const CorrectionPlan plan = PlanOf(run.world, Of(wire::TargetKind::kHost, host, version));
+    const CorrectionPlan plan = PlanOf(run.world, Of(TargetKind::kHost, host, version));
     for (const auto& [result, why] : plan.problems) left->insert(result.value);
     const Events events = EventsOf(plan);
     run.Play(events);
@@ -61,8 +61,7 @@ Counts RepriceAll(Recorder& run, std::uint32_t version, std::set<std::uint64_t>*
       counts.shares += number > 1 ? 1 : 0;
     }
     // But of jobs that CLAIMS has decided and GRANTS has not, whose workunit still waits for others.
-    for (const PlannedCorrection& one :
-         PlanOf(run.world, Of(wire::TargetKind::kHost, host, version)).corrections)
+    for (const PlannedCorrection& one : PlanOf(run.world, Of(TargetKind::kHost, host, version)).corrections)
       EXPECT_TRUE(one.running()) << one.result.value;
   }
   return counts;
@@ -115,7 +114,7 @@ TEST_P(RepricingSeeds, InTheMiddleOfTrafficItIsAsIfItHadBeenInForceFromTheStart)
   }
   EXPECT_GT(compared, 400u);
   for (const std::uint64_t host : HostsOf(brought))
-    EXPECT_EQ(ReaderOf(run.world, Of(wire::TargetKind::kHost, host, 2)).WrongCorrections(),
+    EXPECT_EQ(ReaderOf(run.world, Of(TargetKind::kHost, host, 2)).WrongCorrections(),
               std::vector<std::string>());
   ExpectLikeTheOracle(run.events);
 }
@@ -150,7 +149,7 @@ TEST_P(RepricingSeeds, WithReversalsAmongThemItIsWhatTheOracleSays) {
       // 0: taken back.
       const auto version = static_cast<std::uint32_t>((part + number++ + seed) % 5);
       if (version == 4) continue;
-      const CorrectionPlan plan = PlanOf(run.world, Of(wire::TargetKind::kHost, host, version));
+      const CorrectionPlan plan = PlanOf(run.world, Of(TargetKind::kHost, host, version));
       for (const PlannedCorrection& one : plan.corrections)
         running += std::holds_alternative<wire::JobRepricing>(one.event.body) ? 1 : 0;
       const Events now = EventsOf(plan);
@@ -166,7 +165,7 @@ TEST_P(RepricingSeeds, WithReversalsAmongThemItIsWhatTheOracleSays) {
   const Played played = ExpectLikeTheOracle(run.events);
   EXPECT_GT(played.outcome.refusals.at("ALREADY_DECIDED"), 10u);
   for (const std::uint64_t host : HostsOf(Brought(run.world)))
-    EXPECT_EQ(ReaderOf(run.world, Of(wire::TargetKind::kHost, host, 2)).WrongCorrections(),
+    EXPECT_EQ(ReaderOf(run.world, Of(TargetKind::kHost, host, 2)).WrongCorrections(),
               std::vector<std::string>());
 }
 
@@ -187,7 +186,7 @@ TEST(JobRepricing, WhatHasBeenPaidAndWhatComesIsByTheVersion) {
           one->Heard(kStart + 1.2 * kDay, 1, 1, 20);
         }
         project.PayForSteps(kStart + 1.3 * kDay, 3, price, "assigned", settlement);
-        const CorrectionPlan plan = project.Do(Of(wire::TargetKind::kHost, 1, 3));
+        const CorrectionPlan plan = project.Do(Of(TargetKind::kHost, 1, 3));
         ASSERT_EQ(plan.corrections.size(), 1u) << name;
         EXPECT_TRUE(plan.corrections[0].running()) << name;
         EXPECT_EQ(plan.corrections[0].entry.credit_micro, 20'000'000) << name;
@@ -203,7 +202,7 @@ TEST(JobRepricing, WhatHasBeenPaidAndWhatComesIsByTheVersion) {
         };
         expect_same(" then");
         project.run.Play(EventsOf(plan));
-        EXPECT_TRUE(PlanOf(project.run.world, Of(wire::TargetKind::kHost, 1, 3)).corrections.empty()) << name;
+        EXPECT_TRUE(PlanOf(project.run.world, Of(TargetKind::kHost, 1, 3)).corrections.empty()) << name;
         for (Project* one : {&project, &other}) {
           one->Heard(kStart + 1.4 * kDay, 1, 1, 30);
           one->Heard(kStart + 1.4 * kDay, 1, 1, 25);
@@ -226,10 +225,10 @@ TEST(JobRepricing, WhatHasBeenPaidAndWhatComesIsByTheVersion) {
           first.Failed(kStart + 2 * kDay, 1, 1);
         else
           first.Worth(kStart + 2 * kDay, 1, 1, worth);
-        project.Do(Of(wire::TargetKind::kHost, 1, 2));
+        project.Do(Of(TargetKind::kHost, 1, 2));
         EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), first.Micro(OracleAccountKind::kUser, 1))
             << name;
-        project.Do(Of(wire::TargetKind::kHost, 1, 3));
+        project.Do(Of(TargetKind::kHost, 1, 3));
         expect_same(" and back");
         EXPECT_EQ(project.Wrong(1), std::vector<std::string>()) << name;
         ExpectLikeTheOracle(project.run.events);
@@ -257,10 +256,10 @@ TEST(JobRepricing, OfWhatWasTakenBackNothingComesBack) {
     project.PayForSteps(kStart + 1, 2, 1, "assigned", one.settlement);
     project.Sent(kStart + kDay, 1, 1);
     project.Heard(kStart + 1.1 * kDay, 1, 1, 20);
-    project.Do(Of(wire::TargetKind::kResult, 1));
+    project.Do(Of(TargetKind::kResult, 1));
     project.Heard(kStart + 1.2 * kDay, 1, 1, 30);
     project.PayForSteps(kStart + 1.3 * kDay, 3, 2, "assigned", one.settlement);
-    const CorrectionPlan plan = project.Do(Of(wire::TargetKind::kResult, 1, 3));
+    const CorrectionPlan plan = project.Do(Of(TargetKind::kResult, 1, 3));
     ASSERT_EQ(plan.corrections.size(), 1u) << name;
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 20'000'000) << name;
     project.Heard(kStart + 1.4 * kDay, 1, 1, 40);
@@ -273,14 +272,14 @@ TEST(JobRepricing, OfWhatWasTakenBackNothingComesBack) {
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), one.has) << name;
     EXPECT_EQ(project.Micro(OracleAccountKind::kTeam, 11), one.has) << name;
     // Decided, it can be priced anew all the same: the 20 steps stay taken.
-    project.Do(Of(wire::TargetKind::kResult, 1, 2));
+    project.Do(Of(TargetKind::kResult, 1, 2));
     const double steps_left = 20;
     const double by_two = one.worth < 0              ? (one.settlement == "keep" ? steps_left : 0)
                           : one.worth >= 40          ? one.worth - 20
                           : one.settlement == "keep" ? steps_left
                                                      : std::max(one.worth - 20, 0.0);
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), std::llround(by_two * 1e6)) << name;
-    project.Do(Of(wire::TargetKind::kResult, 1, 3));
+    project.Do(Of(TargetKind::kResult, 1, 3));
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), one.has) << name;
     EXPECT_EQ(project.Wrong(1), std::vector<std::string>()) << name;
     ExpectLikeTheOracle(project.run.events);
@@ -299,7 +298,7 @@ TEST(JobRepricing, EachOwnerAndTeamHasWhatItsStepsAreWorth) {
     project.Heard(kStart + 1.5 * kDay, 1, 1, 60);
     if (anew) {
       project.PayForSteps(kStart + 1.55 * kDay, 3, price, "assigned", "settle");
-      EXPECT_EQ(project.Do(Of(wire::TargetKind::kResult, 1, 3)).corrections.size(), 3u);
+      EXPECT_EQ(project.Do(Of(TargetKind::kResult, 1, 3)).corrections.size(), 3u);
     }
     project.Heard(kStart + 1.6 * kDay, 1, 1, 61);
     project.Worth(kStart + 2 * kDay, 1, 1, 15);
@@ -330,12 +329,12 @@ TEST(JobRepricing, PricesMayComeAndGo) {
   double day = 1.1;
   for (const std::uint32_t version : {3, 4, 2, 3, 5, 4, 3}) {
     project.Heard(kStart + (day += 0.01) * kDay, 1, 1, steps += 10);
-    const CorrectionPlan plan = project.Do(Of(wire::TargetKind::kResult, 1, version));
+    const CorrectionPlan plan = project.Do(Of(TargetKind::kResult, 1, version));
     ASSERT_EQ(plan.corrections.size(), 1u) << version;
     const double price = version == 3 ? 1.0 / 3 : version == 4 ? 0 : 1;
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), std::llround(steps * price * 1e6)) << version;
     EXPECT_EQ(project.Account(OracleAccountKind::kUser, 1).provisional, std::llround(steps * price * 1e6));
-    EXPECT_TRUE(PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, version)).corrections.empty());
+    EXPECT_TRUE(PlanOf(project.run.world, Of(TargetKind::kResult, 1, version)).corrections.empty());
   }
   EXPECT_EQ(project.Wrong(1), std::vector<std::string>());
   ExpectLikeTheOracle(project.run.events);
@@ -354,7 +353,7 @@ TEST(JobRepricing, WhatComesBetweenTheLookAndItIsNeitherLostNorPaidTwice) {
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), had);
   };
   const auto look = [&](std::uint32_t version) {
-    return EventsOf(PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, version)));
+    return EventsOf(PlanOf(project.run.world, Of(TargetKind::kResult, 1, version)));
   };
   project.Sent(kStart + kDay, 1, 1);
   project.Heard(kStart + 1.1 * kDay, 1, 1, 20);
@@ -362,13 +361,13 @@ TEST(JobRepricing, WhatComesBetweenTheLookAndItIsNeitherLostNorPaidTwice) {
   project.Heard(kStart + 1.2 * kDay, 1, 1, 25);
   refused("ALREADY_DECIDED", early);
   const Events before_reversal = look(3);
-  project.Do(Of(wire::TargetKind::kResult, 1));
+  project.Do(Of(TargetKind::kResult, 1));
   refused("ALREADY_DECIDED", before_reversal);
   const Events take = [&] {
     project.Heard(kStart + 1.3 * kDay, 1, 1, 30);
     return look(0);
   }();
-  project.Do(Of(wire::TargetKind::kResult, 1, 3));
+  project.Do(Of(TargetKind::kResult, 1, 3));
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 10'000'000);
   // It named a sum at the price of before.
   refused("ALREADY_DECIDED", take);
@@ -387,7 +386,7 @@ TEST(JobRepricing, WhatDoesNotAgreeWithTheJobIsRefused) {
   project.PayForSteps(kStart + 3, 4, 1, "assigned");
   project.Sent(kStart + kDay, 1, 1);
   project.Heard(kStart + 1.1 * kDay, 1, 1, 20);
-  const CorrectionPlan plan = PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, 2));
+  const CorrectionPlan plan = PlanOf(project.run.world, Of(TargetKind::kResult, 1, 2));
   ASSERT_EQ(plan.corrections.size(), 1u);
   double time = kStart + 1.2 * kDay;
   const auto said = [&](auto change) {
@@ -435,7 +434,7 @@ TEST(JobRepricing, AVersionThatCountsOtherwiseLeavesTheJobAndIsSaid) {
                                                      .policy = "assigned",
                                                      .policy_version = ++version,
                                                      .trickles = std::move(rules)});
-    const CorrectionPlan plan = PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, version));
+    const CorrectionPlan plan = PlanOf(project.run.world, Of(TargetKind::kResult, 1, version));
     EXPECT_TRUE(plan.corrections.empty());
     return plan.problems.empty() ? std::string() : plan.problems[0].second;
   };
@@ -463,14 +462,14 @@ TEST(JobRepricing, OfAUserWhomNobodyHasNamedYetWaitsWithWhatItWasPaid) {
     project.Sent(kStart + kDay, 1, 4);
     project.Heard(kStart + 1.1 * kDay, 1, 4, 20);
     project.PayForSteps(kStart + 1.15 * kDay, 3, price, "assigned");
-    EXPECT_EQ(project.Do(Of(wire::TargetKind::kResult, 1, 3)).corrections.size(), 1u);
+    EXPECT_EQ(project.Do(Of(TargetKind::kResult, 1, 3)).corrections.size(), 1u);
     project.Join(kStart + 1.2 * kDay, 4, 14);
     project.Heard(kStart + 1.3 * kDay, 1, 4, 25);
     for (const auto kind : {OracleAccountKind::kUser, OracleAccountKind::kHost, OracleAccountKind::kTeam})
       EXPECT_EQ(project.Micro(kind, kind == OracleAccountKind::kTeam ? 14 : 4), std::llround(25e6 * price));
     EXPECT_EQ(project.Account(OracleAccountKind::kUser, 4).provisional, std::llround(25e6 * price));
     EXPECT_EQ(project.Wrong(1), std::vector<std::string>()) << price;
-    project.Do(Of(wire::TargetKind::kResult, 1));
+    project.Do(Of(TargetKind::kResult, 1));
     EXPECT_EQ(project.Micro(OracleAccountKind::kTeam, 14), 0);
     EXPECT_EQ(project.Wrong(1), std::vector<std::string>()) << price;
     ExpectLikeTheOracle(project.run.events);
@@ -487,12 +486,12 @@ TEST(JobRepricing, OfAUserWhomNobodyNamesInTimeExpiresWithWhatItWasPaid) {
     project.Sent(kStart + kDay, 1, 4);
     project.Heard(kStart + 1.1 * kDay, 1, 4, 20);
     project.PayForSteps(kStart + 1.15 * kDay, 3, price, "assigned");
-    project.Do(Of(wire::TargetKind::kResult, 1, 3));
+    project.Do(Of(TargetKind::kResult, 1, 3));
     project.Say(kStart + 33 * kDay, wire::Tick{.time = kStart + 33 * kDay});
     project.Join(kStart + 33 * kDay, 4, 14);
     EXPECT_EQ(project.Micro(OracleAccountKind::kHost, 4), std::llround(20e6 * price));
     EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 4), 0);
-    const CorrectionPlan plan = PlanOf(project.run.world, Of(wire::TargetKind::kResult, 1, 2));
+    const CorrectionPlan plan = PlanOf(project.run.world, Of(TargetKind::kResult, 1, 2));
     ASSERT_EQ(plan.problems.size(), 1u);
     EXPECT_THAT(plan.problems[0].second, HasSubstr("the user of the result is unknown"));
     EXPECT_EQ(project.Account(OracleAccountKind::kUser, 4).provisional, 0);
@@ -509,14 +508,14 @@ TEST(JobRepricing, TricklesBehindTheDecisionHaveItsPrice) {
   project.PayForSteps(kStart + 3, 4, 1, "assigned");
   project.Sent(kStart + kDay, 1, 1);  // by version 4
   project.Heard(kStart + 1.1 * kDay, 1, 1, 20);
-  project.Do(Of(wire::TargetKind::kResult, 1, 3));
+  project.Do(Of(TargetKind::kResult, 1, 3));
   project.Worth(kStart + 2 * kDay, 1, 1, 45);
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 45'000'000);
   project.Heard(kStart + 1.2 * kDay, 1, 1, 30);
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 60'000'000);
-  project.Do(Of(wire::TargetKind::kResult, 1, 2));
+  project.Do(Of(TargetKind::kResult, 1, 2));
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 45'000'000);
-  project.Do(Of(wire::TargetKind::kResult, 1, 3));
+  project.Do(Of(TargetKind::kResult, 1, 3));
   EXPECT_EQ(project.Micro(OracleAccountKind::kUser, 1), 60'000'000);
   EXPECT_EQ(project.Wrong(1), std::vector<std::string>());
   ExpectLikeTheOracle(project.run.events);
@@ -533,11 +532,11 @@ TEST(JobRepricing, TheAveragesWinWhatTheNewPriceAddsToWhatIsLeftOfEachTrickle) {
   project.Heard(kStart + 9 * kDay, 1, 1, 60);
   const double paid = project.Recent(1);
   const double left = std::log(2.0) / 7 * (20 * std::exp2(-1) + 40);
-  const CorrectionPlan plan = project.Do(Of(wire::TargetKind::kResult, 1, 3));
+  const CorrectionPlan plan = project.Do(Of(TargetKind::kResult, 1, 3));
   ASSERT_EQ(plan.corrections.size(), 1u);
   EXPECT_NEAR(plan.corrections[0].recent_off, -2 * left, 1e-12 * left);
   EXPECT_NEAR(project.Recent(1), paid + 2 * left, 1e-9);
-  project.Do(Of(wire::TargetKind::kResult, 1));
+  project.Do(Of(TargetKind::kResult, 1));
   EXPECT_NEAR(project.Recent(1), paid - left, 1e-9);
 }
 

@@ -24,8 +24,7 @@ TEST(KafkaAdopt, WhatOnlyTheStatesTellIsAskedOfTheGatewayAndTheRefusalSaysHow) {
        {Case{{"account", "user", "17"}, {"cobblestone gateway --config", "/api/v1/projects/1/users/17,"}},
         Case{{"explain", "7", "--project", "2"}, {"/api/v1/projects/2/results/7,"}},
         Case{{"scales"}, {"/api/v1/projects/1/scales,"}},
-        Case{{"host-version", "17", "4"}, {"/api/v1/projects/1/hosts/17/versions?app_version=4,"}},
-        Case{{"audit"}, {"cobblestone verify --config", "cobblestone migrate"}}}) {
+        Case{{"host-version", "17", "4"}, {"/api/v1/projects/1/hosts/17/versions?app_version=4,"}}}) {
     const Finished asked = world.Run(c.words);
     EXPECT_EQ(asked.code, 2) << c.words[0];
     for (const std::string& told : c.told)

@@ -1327,9 +1327,8 @@ std::vector<Bad> BadEvents() {
   add("settings: negative cap", wire::SettingsChange{.max_granted_credit = -1});
   add("opening: negative", wire::OpeningTotal{.kind = wire::AccountKind::kUser, .account = 1, .total = -5});
   add("opening: unknown version", wire::OpeningAppVersion{.app_version = 500});
-  add("reversal", wire::Reversal{.target = {wire::TargetKind::kResult, 1}, .reason = "r"});
-  add("re-pricing",
-      wire::Repricing{.policy_version = 1, .target = {wire::TargetKind::kResult, 1}, .reason = "r"});
+  add("reversal", wire::Reversal{.result = ResultId(1), .reason = "r"});
+  add("re-pricing", wire::Repricing{.policy_version = 1, .result = ResultId(1), .reason = "r"});
   add("estimated credit", wire::EstimatedCredit{.host = HostId(3), .counters = {}});
   return all;
 }

@@ -134,7 +134,7 @@ TEST_F(ProgramTrickle, ABrokenMessageIsToldByLineAndStopsNoOther) {
       AllOf(HasSubstr("line 6: messages.xml, line 6, message 2, line 4: not well-formed XML"),
             HasSubstr("message 3: the message has no result"),
             HasSubstr(
-                "message 4: the message has <run_time>, but the format of variety 'orig' does not define"),
+                "message 4: the message has <run_time>, but for variety 'orig' nobody has said"),
             HasSubstr("line 19: ")))
       << "the app has no rule for the fifth, which its stage says";
   EXPECT_EQ(Total(), "60.000000");

@@ -61,7 +61,7 @@ TEST_P(RepriceGolden, ByItsOwnVersionEachGrantIsWhatItWas) {
   std::uint64_t unchanged = 0;
   for (const std::int64_t version : versions) {
     const auto plan = (*engine)->Corrections(
-        {.target = wire::TargetKind::kAppVersion, .id = version, .policy_version = 1, .reason = "none"}, {});
+        {.target = TargetKind::kAppVersion, .id = version, .policy_version = 1, .reason = "none"}, {});
     ASSERT_TRUE(plan.ok()) << plan.status().message();
     EXPECT_TRUE(plan->at("corrections").empty()) << plan->at("corrections").front();
     EXPECT_TRUE(plan->at("problems").empty()) << plan->at("problems").front();

@@ -37,8 +37,10 @@ const std::vector<Layer>& Layers() {
       {"common/store/rocksdb", {"common/base", "common/store"}},
       {"common/stream", {"common/base", "common/store"}},
       {"common/stream/runtime", {"common/base", "common/store", "common/stream"}},
+      {"common/stream/index", {"common/base", "common/store", "common/store/rocksdb", "common/stream"}},
       {"common/stream/embedded",
-       {"common/base", "common/store", "common/store/rocksdb", "common/stream", "common/stream/runtime"}},
+       {"common/base", "common/store", "common/store/rocksdb", "common/stream", "common/stream/runtime",
+        "common/stream/index"}},
       {"common/stream/kafka",
        {"common/base", "common/store", "common/store/rocksdb", "common/stream", "common/stream/runtime"}},
       // The one backend that is librdkafka's: everything above it sees the seam alone (transport.h).
@@ -78,13 +80,17 @@ const std::vector<Layer>& Layers() {
         "common/stream/runtime", "services/stage", "services/claims", "services/grants", "services/accounts",
         "services/teams", "services/coordinator", "services/events", "services/pipeline"}},
       {"services/ledger",
-       {"common/base", "common/credit", "common/wire", "common/store", "common/stream",
-        "common/stream/embedded", "services/stage", "services/accounts", "services/teams", "services/view"}},
+       {"common/base", "common/credit", "common/wire", "common/store", "common/stream", "common/stream/index",
+        "services/stage", "services/accounts", "services/teams", "services/view"}},
       {"services/corrections",
-       {"common/base", "common/credit", "common/wire", "common/stream", "common/stream/embedded",
+       {"common/base", "common/credit", "common/wire", "common/stream", "common/stream/index",
         "services/stage", "services/ledger", "services/view"}},
       {"services/embedded", {"common", "services"}},
-      {"services/audit", {"common", "services"}},
+      {"services/audit",
+       {"common/base", "common/credit", "common/wire", "common/stream", "common/stream/index",
+        "services/stage", "services/claims", "services/grants", "services/accounts", "services/teams",
+        "services/coordinator", "services/view", "services/ledger", "services/corrections",
+        "services/export"}},
       {"services/kafka", {"common", "services"}},
       {"services/adoption", {"common", "services"}},
       {"services/export/state", {"common", "services"}},
@@ -117,7 +123,7 @@ const std::vector<Confined>& ConfinedLibraries() {
       {"RocksDB",
        "rocksdb/.*",
        "deps::rocksdb",
-       {"common/store/rocksdb/", "common/stream/embedded/", "tests/"}},
+       {"common/store/rocksdb/", "common/stream/embedded/", "common/stream/index/", "tests/"}},
       {"yaml-cpp", "yaml-cpp/.*", "deps::yaml", {"common/settings/"}},
       {"prometheus-cpp", "prometheus/.*", "deps::prometheus", {"services/metrics/"}},
       {"Boost", "boost/.*", "deps::asio", {"common/http/", "tests/fuzz/"}},
@@ -136,9 +142,9 @@ const std::vector<Confined>& ConfinedLibraries() {
 const Names kBackends = {"common/store/rocksdb", "common/stream/embedded", "common/stream/kafka"};
 // Projects' own programs speak to Kafka; a simulation is a Kafka of its own.
 const Names kMayNameBackends = {
-    "services/cobblestone", "services/access", "services/audit", "services/backup", "services/corrections",
-    "services/embedded",    "services/export", "services/kafka", "services/ledger", "tests",
-    "common/client",        "common/sim"};
+    "services/cobblestone", "services/access", "services/audit",     "services/backup",
+    "services/embedded",    "services/export", "services/kafka",     "tests",
+    "common/client",        "common/sim",      "common/stream/index"};
 
 // Where results must have the same bits on every machine and in every re-execution.
 const Names kStateCode = {"common/credit",     "services/claims", "services/grants",

@@ -114,16 +114,16 @@ std::vector<Event> WithCorrections(const std::vector<Event>& events) {
   all.push_back(NextVersion(events, "runtime", &app));
   decides.TakeIn(all);
   for (const std::int64_t host : {2, 9, 16, 23})
-    decide({.target = wire::TargetKind::kHost, .id = host, .reason = "forged results"});
+    decide({.target = TargetKind::kHost, .id = host, .reason = "forged results"});
   const std::vector<ResultId> granted = decides.Granted(app);
   for (std::size_t i = 0; i < granted.size() && i < 60; i += 12)
-    decide({.target = wire::TargetKind::kResult,
+    decide({.target = TargetKind::kResult,
             .id = static_cast<std::int64_t>(granted[i].value),
             .policy_version = 2,
             .reason = "priced too high"});
   play(2, 3);
   for (const std::int64_t host : {9, 30})
-    decide({.target = wire::TargetKind::kHost, .id = host, .reason = "again"});
+    decide({.target = TargetKind::kHost, .id = host, .reason = "again"});
   all.insert(all.end(), events.begin() + static_cast<std::ptrdiff_t>(events.size() * 3 / 4), events.end());
   EXPECT_GT(corrections, 60u);
   return all;

@@ -234,7 +234,7 @@ std::vector<Event> NextVersions(const std::vector<Event>& events) {
 Result<std::vector<Event>> Decide(Engine& engine, std::uint32_t version) {
   std::vector<Event> events;
   for (std::int64_t host = 1; host <= 60; ++host) {
-    const CorrectionRequest request{.target = wire::TargetKind::kHost,
+    const CorrectionRequest request{.target = TargetKind::kHost,
                                     .id = host,
                                     .policy_version = host % 3 == 0 ? 0 : version,
                                     .reason = "an operator's word"};

@@ -2,6 +2,6 @@
 
 namespace cobblestone {
 
-const std::uint32_t kRulesVersion = 12;
+const std::uint32_t kRulesVersion = 2;
 
 }  // namespace cobblestone

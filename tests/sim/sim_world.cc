@@ -47,10 +47,10 @@ std::vector<bool> Packed() {
   return packed;
 }
 
-std::vector<bool> InStep(bool lockstep) {
-  std::vector<bool> in_step;
-  for (stream::TopicIndex t = 0; t <= kCheckpoint; ++t) in_step.push_back(lockstep && t < wire::kCatalogue);
-  return in_step;
+std::vector<bool> LockstepTopics(bool lockstep) {
+  std::vector<bool> topics;
+  for (stream::TopicIndex t = 0; t <= kCheckpoint; ++t) topics.push_back(lockstep && t < wire::kCatalogue);
+  return topics;
 }
 
 // In two of three schedules so few that what expires together expires in several commits.
@@ -86,7 +86,7 @@ class World {
              .journal = wire::kJournal,
              .checkpoint = kCheckpoint,
              .peek_time = schedule.lockstep ? PeekLine : PeekTime,
-             .in_step = InStep(schedule.lockstep),
+             .lockstep_topics = LockstepTopics(schedule.lockstep),
              .run_records = 8,
              .round_records = 30,
              .message_bytes = 2000,

@@ -19,8 +19,8 @@
 namespace cobblestone {
 namespace {
 
+using stream::IndexedLog;
 using stream::TopicPartition;
-using stream::embedded::IndexedLog;
 using ::testing::HasSubstr;
 
 // By partition; each inner list lies together: as many offsets as records, or one place of all.

@@ -129,6 +129,7 @@ file {
     name: "Kind"
     value { name: "KIND_UNKNOWN" number: 0 }
     value { name: "KIND_SHORT" number: 1 }
+    reserved_range { start: 3 end: 3 }
   }
 }
 )";
@@ -185,6 +186,7 @@ TEST(SchemaEvolution, EachWayToBreakAPromiseIsFound) {
        R"(name: "n" number: 1 label: LABEL_OPTIONAL type: TYPE_STRING)", "p.Job.Part.n = 1: was TYPE_UINT32"},
       {R"(name: "Kind")", R"(name: "Sort")", "p.Kind: is gone"},
       {R"(value { name: "KIND_SHORT" number: 1 })", "", "p.Kind.KIND_SHORT = 1: is gone"},
+      {R"(reserved_range { start: 3 end: 3 })", "", "p.Kind: numbers from 3 are reserved no more"},
       {R"(name: "KIND_SHORT" number: 1)", R"(name: "KIND_SHORT" number: 2)",
        "KIND_SHORT = 1: has another number now"},
       {R"(name: "KIND_SHORT" number: 1)", R"(name: "KIND_LONG" number: 1)", "its number now means KIND_LONG"},

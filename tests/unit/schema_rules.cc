@@ -62,6 +62,18 @@ void CompareField(const std::string& where, const DescriptorProto& was_in, const
   if (was.options().packed() != is.options().packed()) out->push_back(field + ": its packing changed");
 }
 
+// `Type`: a message or an enum.
+template <class Type>
+void CompareReserved(const std::string& where, const Type& was, const Type& is, Findings* out) {
+  for (const auto& range : was.reserved_range()) {
+    const bool kept = std::any_of(is.reserved_range().begin(), is.reserved_range().end(), [&](const auto& r) {
+      return r.start() <= range.start() && r.end() >= range.end();
+    });
+    if (!kept)
+      out->push_back(where + ": numbers from " + std::to_string(range.start()) + " are reserved no more");
+  }
+}
+
 void CompareEnum(const std::string& where, const EnumDescriptorProto& was, const EnumDescriptorProto& is,
                  Findings* out) {
   const auto now = ByNumber(is.value());
@@ -75,6 +87,7 @@ void CompareEnum(const std::string& where, const EnumDescriptorProto& was, const
       out->push_back(what + ": its number now means " + found->second->name());
     }
   }
+  CompareReserved(where, was, is, out);
 }
 
 void CompareMessage(const std::string& where, const DescriptorProto& was, const DescriptorProto& is,
@@ -97,12 +110,8 @@ void CompareMessage(const std::string& where, const DescriptorProto& was, const 
                        ": the number is reserved");
       }
     }
-    const bool kept = std::any_of(is.reserved_range().begin(), is.reserved_range().end(), [&](const auto& r) {
-      return r.start() <= range.start() && r.end() >= range.end();
-    });
-    if (!kept)
-      out->push_back(where + ": numbers from " + std::to_string(range.start()) + " are reserved no more");
   }
+  CompareReserved(where, was, is, out);
   for (const auto& [name, nested] : ByName(was.nested_type())) {
     const auto nested_now = ByName(is.nested_type());
     const auto found = nested_now.find(name);

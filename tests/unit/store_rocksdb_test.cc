@@ -11,7 +11,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rocksdb/db.h>
-#include <rocksdb/sst_file_writer.h>
 
 #include "common/store/rocksdb/rocksdb_internal.h"
 #include "common/store/rocksdb/rocksdb_store.h"
@@ -423,37 +422,6 @@ TEST_F(RocksdbStoreTest, ASnapshotStaysAsItWasWhateverIsWrittenAndMerged) {
   EXPECT_EQ(empty->Meta().status().code(), StatusCode::kNotFound);
   EXPECT_THAT(All(*store), ElementsAre(Pair("a", "39")));
   EXPECT_EQ(*store->Meta(), "sequence 39");
-}
-
-// An older program's store of one file: RocksDB gave it no number.
-TEST_F(RocksdbStoreTest, AStoreWithoutNumbersGetsOneWhenItIsOpenedSoThatSnapshotsOfItHold) {
-  const std::string path = dir_ / "state";
-  {
-    rocksdb::Options options = TunedOptions(*memory_);
-    options.create_if_missing = true;
-    rocksdb::DB* opened = nullptr;
-    ASSERT_TRUE(rocksdb::DB::Open(options, path, &opened).ok());
-    const std::unique_ptr<rocksdb::DB> db(opened);
-    const std::string file = path + "/first.sst";
-    rocksdb::SstFileWriter writer(rocksdb::EnvOptions(), options);
-    ASSERT_TRUE(writer.Open(file).ok());
-    for (const auto& [key, text] : Rows{{std::string(1, '\0'), "\x01sequence 1"}, {"a", "1"}}) {
-      std::string value = text;
-      AppendChecksum(key, &value);
-      ASSERT_TRUE(writer.Put(key, value).ok());
-    }
-    ASSERT_TRUE(writer.Finish().ok());
-    ASSERT_TRUE(db->IngestExternalFile({file}, {}).ok());
-    ASSERT_EQ(db->GetLatestSequenceNumber(), 0u);
-  }
-  const auto store = Open(path);
-  ASSERT_NE(store, nullptr);
-  EXPECT_EQ(*store->Meta(), "sequence 1");
-  const auto snapshot = store->Snapshot();
-  for (int i = 2; i < 40; ++i)
-    ASSERT_TRUE(store->Apply({{.key = "a", .deleted = true}}, "sequence " + std::to_string(i)).ok());
-  EXPECT_THAT(All(*snapshot), ElementsAre(Pair("a", "1")));
-  EXPECT_EQ(*snapshot->Meta(), "sequence 1");
 }
 
 }  // namespace

@@ -124,14 +124,12 @@ void Tidy(v1::Claim* m) {
   m->clear_late_trickle();
 }
 void Tidy(v1::Posting* m) { m->clear_passed(); }
-void Tidy(v1::SampleBatch* m) { m->clear_passed_tick(); }
 void Tidy(v1::Grant* m) {
   m->clear_passed();
   Tidy(m->mutable_claim());
   if (m->claim().ByteSizeLong() == 0) m->clear_claim();
 }
 void Tidy(v1::Control* m) {
-  if (m->has_tick()) m->mutable_mark();
   if (m->has_epoch()) {
     SortAndThin(m->mutable_epoch());
     m->mutable_epoch()->set_project(m->project());

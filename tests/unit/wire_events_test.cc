@@ -108,7 +108,7 @@ TEST(WireEvents, KindsAreTheFieldsOfEnvelope) {
 
 TEST(WireEvents, RefusalReasonsAreThoseOfTheSchema) {
   const auto* reasons = v1::RefusalReason_descriptor();
-  ASSERT_EQ(reasons->value_count(), static_cast<int>(kLastRefusalReason) + 1);
+  EXPECT_EQ(reasons->value(reasons->value_count() - 1)->number(), static_cast<int>(kLastRefusalReason));
   for (int i = 0; i < reasons->value_count(); ++i) {
     EXPECT_EQ(RefusalReasonName(static_cast<RefusalReason>(reasons->value(i)->number())),
               reasons->value(i)->name());
@@ -523,7 +523,7 @@ TEST(WireCheck, OtherKindsAreRefusedForWhatNoProjectCanMean) {
       {R"("opening_app_version":{"app_version":"4","pfc":{"mean":"NaN"}})", "NOT_FINITE"},
       {R"("reversal":{"result":"4","reason":"cheat","entry":{"host":"1","app":"2"}})", "good"},
       {R"("reversal":{"result":"4","reason":"cheat"})", "MISSING_FIELD"},
-      {R"("reversal":{"host":"4","reason":"cheat","entry":{"host":"1","app":"2"}})", "MISSING_FIELD"},
+      {R"("reversal":{"reason":"cheat","entry":{"host":"1","app":"2"}})", "MISSING_FIELD"},
       {R"("reversal":{"result":"4","reason":"cheat","entry":{"host":"1"}})", "MISSING_FIELD"},
       {R"("repricing":{"result":"4","reason":"no cheat","entry":{"host":"1","app":"2"}})", "good"},
       // The first credit of a result that was judged invalid.

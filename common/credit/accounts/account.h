@@ -6,7 +6,6 @@
 #include <optional>
 #include <vector>
 
-#include "common/base/added_in.h"
 #include "common/base/ids.h"
 
 namespace cobblestone::credit {
@@ -86,8 +85,7 @@ struct Account {
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.opening_micro, s.total_micro, s.recent, s.grants, s.apps, s.days, AddedIn<2>(s.provisional_micro),
-      AddedIn<2>(s.owed_micro));
+    f(s.opening_micro, s.total_micro, s.recent, s.grants, s.apps, s.days, s.provisional_micro, s.owed_micro);
   }
 };
 

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/base/added_in.h"
 #include "common/credit/accounts/account.h"
 #include "common/credit/estimates/estimate_policy.h"
 
@@ -32,7 +31,7 @@ struct EstimateDay {
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.day, s.micro, s.run_time, s.jobs, AddedIn<3>(s.failed_jobs), AddedIn<3>(s.failed_run_time));
+    f(s.day, s.micro, s.run_time, s.jobs, s.failed_jobs, s.failed_run_time);
   }
 };
 
@@ -42,7 +41,7 @@ struct EstimateSums {
   std::uint64_t jobs = 0;   // includes failed jobs
   std::uint64_t failed_jobs = 0;
   MicroTotal failed_run_time = 0;  // microseconds
-  std::vector<EstimateDay> days;   // ascending by day; stages keep older days in separate rows (day_history.h)
+  std::vector<EstimateDay> days;  // ascending by day; stages keep older days in separate rows (day_history.h)
 
   friend bool operator==(const EstimateSums&, const EstimateSums&) = default;
 

@@ -48,24 +48,12 @@ constexpr Kind kGpuTime{&EstimatePool::gpu_time, &EstimateRates::gpus, MicroOf, 
 constexpr Kind kJobs{&EstimatePool::jobs, &EstimateRates::devices, JobsIn, kEstimateJobs};
 constexpr Kind kKinds[] = {kCredit, kCpuTime, kGpuTime, kJobs};
 
-// Converts a row before version 3, where `spent` is the amount left.
-void Upgrade(double since, double saved, EstimatePool& pool) {
-  if (!pool.begun || pool.kept >= 0) return;
-  pool.saved = saved;
-  pool.kept = std::min(pool.until - since, saved);
-  for (const Kind& kind : kKinds) {
-    EstimateSupply& supply = pool.*kind.supply;
-    supply.spent = std::max(kind.worth(supply.rate * pool.kept) - supply.spent, 0.0);
-  }
-}
-
 // Advances the pool to the time of a report. Kept seconds beyond `saved` are dropped, together with the
 // amounts spent from them, at the rates believed so far.
 void Pass(double since, double time, EstimatePool& pool) {
   if (!pool.begun) {
     pool.begun = true;
     pool.until = since;
-    pool.kept = 0;
   }
   if (time <= pool.until) return;
   const double gone = std::max(pool.kept - pool.saved, 0.0);
@@ -253,8 +241,6 @@ EstimateDecision Decide(const EstimateReport& report, const EstimateLimits& limi
         Grow(report.time, use.counters, MarkOf(use.resource, standing.marks), decision.bounds);
     if (!grown.empty()) AddUse(use.resource, grown, decision.uses);
   }
-  Upgrade(allowance.since, limits.saved_time, standing.pool);
-  Upgrade(allowance.since, allowance.saved_time, allowance.pool);
   allowance.Hear(report.time, limits);
   const EstimateRates rates = RatesOf(Believed(report.size, limits, decision.bounds));
   decision.grown = !decision.uses.empty();

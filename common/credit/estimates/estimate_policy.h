@@ -27,7 +27,6 @@
 #include <string_view>
 #include <vector>
 
-#include "common/base/added_in.h"
 #include "common/credit/accounts/account.h"
 #include "common/credit/model/model.h"
 
@@ -45,7 +44,7 @@ struct EstimateLimits {
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.cpus, s.cpu_flops, s.gpus, s.gpu_flops, AddedIn<2>(s.saved_time));
+    f(s.cpus, s.cpu_flops, s.gpus, s.gpu_flops, s.saved_time);
   }
 };
 
@@ -119,12 +118,12 @@ struct EstimateRates {
 // One kind of supply. `rate`: the highest rate believed so far, per second.
 struct EstimateSupply {
   double rate = 0;
-  double spent = 0;    // of the kept seconds, before `until`; rows before version 3: the rest instead
+  double spent = 0;    // of the kept seconds, before `until`
   MicroTotal now = 0;  // spent at `until`
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.rate, s.spent, AddedIn<3>(s.now));
+    f(s.rate, s.spent, s.now);
   }
 };
 
@@ -138,15 +137,14 @@ struct EstimatePool {
   EstimateSupply cpu_time;  // CPUs; microseconds
   EstimateSupply gpu_time;  // GPUs; microseconds
   EstimateSupply jobs;      // devices; jobs
-  double kept = -1;         // s up to `until`; below 0: not begun, or a row before version 3
+  double kept = 0;          // s up to `until`
   double saved = 0;         // s: at most this many of the kept seconds count
   // Higher rates from later reports without growth; in force from the next advance of time.
   std::optional<EstimateRates> told;
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.begun, s.until, s.credit, s.cpu_time, s.gpu_time, s.jobs, AddedIn<3>(s.kept), AddedIn<3>(s.saved),
-      AddedIn<3>(s.told));
+    f(s.begun, s.until, s.credit, s.cpu_time, s.gpu_time, s.jobs, s.kept, s.saved, s.told);
   }
 };
 
@@ -164,7 +162,7 @@ struct EstimateAllowance {
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.heard, s.since, s.pool, AddedIn<2>(s.saved_time));
+    f(s.heard, s.since, s.pool, s.saved_time);
   }
 };
 
@@ -199,7 +197,7 @@ struct EstimateStanding {
 
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.marks, s.pool, AddedIn<3>(s.cut));
+    f(s.marks, s.pool, s.cut);
   }
 };
 

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "common/base/added_in.h"
 #include "common/base/ids.h"
 #include "common/credit/model/constants.h"
 #include "common/credit/model/model.h"
@@ -29,7 +28,7 @@ struct PolicyVersion {
   }
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.kind, s.version, s.constants, AddedIn<2>(s.trickles), AddedIn<2>(s.settlement));
+    f(s.kind, s.version, s.constants, s.trickles, s.settlement);
   }
 };
 

@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "common/base/added_in.h"
 #include "common/base/ids.h"
 
 namespace cobblestone::credit {
@@ -233,7 +232,7 @@ struct PaidPartial {
   friend bool operator==(const PaidPartial&, const PaidPartial&) = default;
   template <class Self, class F>
   static void Fields(Self& s, F&& f) {
-    f(s.user, s.micro, s.recent, s.recent_time, AddedIn<3>(s.reversed));
+    f(s.user, s.micro, s.recent, s.recent_time, s.reversed);
   }
 };
 

@@ -310,11 +310,10 @@ class RocksdbStore final : public Store {
     // A file that overlaps no other gets sequence number 0, and so would a snapshot of it. Under a snapshot
     // with number 0, RocksDB before 9.10 loses keys when it compacts. While a snapshot exists, an ingested
     // file gets its own number; the database is empty, so nothing can be lost meanwhile.
-    const bool first = NeverNumbered() && Meta().status().code() == StatusCode::kNotFound;
     rocksdb::Status added;
     {
       std::optional<rocksdb::ManagedSnapshot> numbered;
-      if (first) numbered.emplace(db_.get());
+      if (NeverNumbered()) numbered.emplace(db_.get());
       added = db_->IngestExternalFile({staged}, ingest);
     }
     Failpoint("S1");
@@ -539,10 +538,6 @@ Result<std::unique_ptr<Store>> OpenRocksdbStoreOn(const RocksdbStoreOptions& wan
   // Reads one block of the newest file, and refuses an unknown format before the store is used.
   const auto meta = store->Meta();
   if (!meta.ok() && meta.status().code() != StatusCode::kNotFound) return meta.status();
-  // The store consists of one file that an older program wrote. A second file that overlaps it, even in the
-  // last row alone, gets a sequence number.
-  if (meta.ok() && !wanted.read_only && store->NeverNumbered())
-    if (Status s = store->Apply({}, *meta); !s.ok()) return s;
   return std::unique_ptr<Store>(std::move(store));
 }
 

@@ -11,7 +11,7 @@
 #include <optional>
 #include <utility>
 
-#include "common/stream/embedded/bytes.h"
+#include "common/stream/bytes.h"
 
 namespace cobblestone::stream::embedded {
 namespace {

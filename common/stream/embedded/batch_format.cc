@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "common/base/check.h"
-#include "common/stream/embedded/bytes.h"
+#include "common/stream/bytes.h"
 
 namespace cobblestone::stream::embedded {
 namespace {

@@ -19,14 +19,16 @@
 #include "common/base/failpoint.h"
 #include "common/base/last_words.h"
 #include "common/base/thread.h"
+#include "common/store/rocksdb/rocksdb_status.h"
 #include "common/stream/embedded/append_clock.h"
 #include "common/stream/embedded/batch_format.h"
 #include "common/stream/embedded/log_database.h"
-#include "common/stream/embedded/rocksdb_status.h"
 #include "common/stream/embedded/stored_reader.h"
 #include "common/stream/embedded/tail.h"
 
 namespace cobblestone::stream::embedded {
+
+using store::FromRocksdb;
 namespace {
 
 constexpr std::uint64_t kStoredCacheBytes = 32u << 20;

@@ -19,12 +19,14 @@
 #include <rocksdb/wal_filter.h>
 
 #include "common/base/check.h"
+#include "common/store/rocksdb/rocksdb_status.h"
 #include "common/store/rocksdb/silent_logger.h"
+#include "common/stream/bytes.h"
 #include "common/stream/embedded/batch_format.h"
-#include "common/stream/embedded/bytes.h"
-#include "common/stream/embedded/rocksdb_status.h"
 
 namespace cobblestone::stream::embedded {
+
+using store::FromRocksdb;
 namespace {
 
 namespace fs = std::filesystem;

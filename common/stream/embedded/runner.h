@@ -11,103 +11,36 @@
 // Crash: the log holds a prefix of the units. A slot's state is that of a commit in this prefix (state is
 // applied only after its commit is durable). Open() re-executes the later journal entries with outputs
 // suppressed and compares the fingerprint of each.
+//
+// The parts of a runner lie in runner/ (README.md there): the slots (SlotHost), the order of their work (Waves), and
+// the thread that writes states (StateWriter). The runner itself has the threads, the sleep of idle workers, and the
+// failure that stops all slots.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
-#include "common/base/histogram.h"
 #include "common/base/status.h"
 #include "common/store/rocksdb/rocksdb_store.h"
-#include "common/stream/commit_watch.h"
 #include "common/stream/embedded/log.h"
+#include "common/stream/embedded/runner/runner_options.h"
+#include "common/stream/embedded/runner/slot_status.h"
+#include "common/stream/embedded/runner/waves.h"
 #include "common/stream/runtime/slot.h"
 
 namespace cobblestone::stream::embedded {
 
-struct RunnerOptions {
-  std::string directory;  // holds state/ and checkpoints/; the log lies beside them
-  std::uint32_t threads = 2;
-  std::vector<TopicSpec> topics;                     // the log's manifest
-  TopicIndex journal = 0;                            // one partition per slot, in order of slots
-  std::chrono::microseconds commit_interval{10000};  // least time between starts of waves
-  std::uint64_t commit_records = 20000;              // at most, per commit
-  std::uint64_t commit_bytes = 4u << 20;             // of the outputs of a commit, about
-  std::chrono::milliseconds flush_interval{5000};
-  // Records over all slots. A state write is due when this many were processed since the last write began. At
-  // twice as many, a write no longer waits for another slot's write. While a write is active, the slot stops
-  // at twice as many more. An open thus re-executes at most four times as many records, and two commits per
-  // slot.
-  std::uint64_t flush_debt_records = 1000000;
-  // The same limit in bytes of records, per slot, because objects that a record changed cannot be evicted
-  // before they are written. 0: object_bytes, but at least 4 MiB.
-  std::uint64_t flush_debt_bytes = 0;
-  // A slot with at least this many waiting records at open reads its hot tables first.
-  std::uint64_t warm_records = 10000;
-  std::chrono::milliseconds checkpoint_interval{60000};
-  int checkpoints_kept = 2;
-  bool verify_checkpoints = true;         // each is read back before it counts
-  std::string checkpoint_copy_directory;  // receives real copies too; empty: none
-  // Approximate limit of clean objects in memory per slot. At open, half as much is used for rows of waiting
-  // tables.
-  std::uint64_t object_bytes = 256u << 20;
-  std::chrono::milliseconds trim_interval{60000};  // also trims while no input arrives
-  double inputs_age = 3 * 86400.0;           // s; inputs are kept at least this long behind the checkpoints
-  std::uint64_t inputs_bytes = 50ull << 30;  // unless the log is larger than this
-  // Event time of a record, UNIX s. Among several inputs of a stage the smallest goes first; on a tie, the
-  // input registered first.
-  std::function<double(TopicIndex topic, std::string_view record)> peek_time;
-  bool in_step = false;  // lockstep: strict order by event time, independent of arrival
-  std::uint64_t block_cache_bytes = 256u << 20;
-  std::function<double()> clock;  // UNIX s; empty: the wall clock
-  // By slot, for metrics: observes each commit as it is appended. Empty: no observer, and commits are not
-  // timed.
-  std::vector<CommitWatch*> watches;
-  // A count from the tables of a slot's stages, for SlotStatus::counted; called with the slot's lock. Empty:
-  // 0.
-  std::function<std::uint64_t(std::uint32_t slot)> count;
-};
-
-// Records waiting on one input of a slot's stage.
-struct InputLag {
-  std::size_t stage = 0;
-  TopicIndex topic = 0;
-  std::uint64_t records = 0;
-  std::uint64_t next = 0;  // offset of the first waiting record
-};
-
-struct SlotStatus {
-  std::uint32_t slot = 0;
-  std::uint64_t sequence = 0;
-  Hash128 hash;
-  std::uint64_t lag = 0;               // records waiting on the slot's inputs
-  std::uint64_t flushed_sequence = 0;  // of the state on disk
-  std::uint64_t checkpoint_sequence = 0;
-  std::uint64_t reexecuted = 0;          // commits re-executed at open, each with an equal fingerprint
-  std::uint64_t reexecuted_records = 0;  // in them
-  std::uint64_t records = 0;             // processed since open
-  std::uint64_t held = 0;  // visits without progress, because the state on disk was too far behind
-  std::size_t cached_objects = 0;
-  std::uint64_t cached_bytes = 0;      // approximate memory that counts against object_bytes
-  std::vector<WaitingRows> waiting{};  // one element per kind
-  std::uint64_t store_reads = 0;
-  std::uint64_t counted = 0;       // RunnerOptions::count; may be of a commit that is not durable yet
-  std::vector<InputLag> inputs{};  // their sum is `lag`
-  std::uint64_t restores = 0;      // times the state was damaged or missing at open and was rebuilt
-  std::uint64_t state_writes = 0;  // since open
-  std::uint64_t checkpoints = 0;   // since open
-  double state_written_at = 0;     // UNIX s; 0: not since open
-  double checkpoint_at = 0;        // likewise
-  LatencyCounts commit_latency{};  // from the search for the first record until the commit is durable
-};
+class LogTrimmer;
+class SlotHost;
+class StateWriter;
 
 class Runner {
  public:
@@ -131,13 +64,11 @@ class Runner {
   void Query(std::uint32_t slot, const std::function<void(Slot&)>& read);
 
   // The slot's state on disk, as of a commit a few seconds ago. Any thread, at any time.
-  [[nodiscard]] const store::Store& stored(std::uint32_t slot) const { return *slots_[slot]->store; }
+  [[nodiscard]] const store::Store& stored(std::uint32_t slot) const;
 
   // Copies the stored state to `path`, which must not exist, with hard links where the file system supports
   // them. Another process can then read it.
-  Status CopyStored(std::uint32_t slot, const std::string& path) {
-    return slots_[slot]->store->Checkpoint(path);
-  }
+  Status CopyStored(std::uint32_t slot, const std::string& path);
 
   // Copies states and log to `directory`, which must exist and be empty, as `state/slot-K` and `log`, with hard
   // links where the file system supports them: a data directory as of one commit of the log, whose states lie at
@@ -158,127 +89,45 @@ class Runner {
   void WaitLag(std::uint64_t records);
 
  private:
-  struct Input {
-    BatchRef batch;
-    RecordCursor cursor;
-    bool have_head = false;
-    std::string_view head;
-    double head_time = 0;
-  };
-  struct Owned {
-    std::mutex mutex;             // one thread at a time in the slot
-    std::atomic<int> readers{0};  // callers of Query()
-    SlotParts parts;
-    std::unique_ptr<store::Store> store;
-    std::vector<Input> inputs;
-    std::vector<std::vector<std::size_t>> stage_inputs;
-    std::chrono::steady_clock::time_point last_flush{};
-    std::chrono::steady_clock::time_point last_checkpoint{};
-    std::chrono::steady_clock::duration checkpoint_rest{};  // least pause between two checkpoints
-    std::uint64_t last_ticket = 0;
-    std::uint64_t debt = 0;        // records since the last state write began
-    std::uint64_t debt_bytes = 0;  // their bytes
-    std::uint64_t records = 0;
-    std::uint64_t held = 0;
-    std::uint64_t reexecuted = 0;
-    std::uint64_t reexecuted_records = 0;
-    std::atomic<std::uint64_t> flushed_sequence{0};
-    std::atomic<std::uint64_t> lag{0};    // at the last visit
-    std::atomic<bool> unfinished{false};  // likewise (Slot::unfinished)
-    std::atomic<bool> applied{false};     // set by the state thread when it is done, cleared by the worker
-    bool waiting_for_apply = false;
-    bool retried = false;               // at open, after the damaged state was quarantined
-    std::vector<SlotMeta> checkpoints;  // kept ones, oldest first
-    std::atomic<std::uint64_t> checkpoint_sequence{0};
-    // Written by the state thread, read by others.
-    std::atomic<std::uint64_t> restores{0};
-    std::atomic<std::uint64_t> state_writes{0};
-    std::atomic<std::uint64_t> checkpoints_made{0};
-    std::atomic<double> state_written_at{0};
-    std::atomic<double> checkpoint_at{0};
-    CommitWatch* watch = nullptr;
-    LatencyHistogram commit_latency;  // observed by the log's committer
-    mutable std::mutex look_mutex;
-    SlotStatus last_look{};  // guarded by look_mutex
-  };
-  struct StateJob {
-    Owned* slot = nullptr;
-    std::unique_ptr<StateWrite> write;
-    std::uint64_t ticket = 0;
-  };
-
   // Guarded by mutex_.
-  struct Wave {
-    std::size_t stage = 0;    // stages_: no wave is active
-    std::vector<bool> taken;  // by slot, in this stage
-    std::size_t left = 0;     // slots not taken
-    std::size_t running = 0;  // slots that a thread is working on
-    bool loaded = false;      // enough records wait that threads need not wait for each other
-    std::uint64_t seen = 0;   // wake_count_ at the last search for input
-    std::chrono::steady_clock::time_point begun{};
+  struct Shared {
+    Waves waves;
+    std::uint64_t seen = 0;  // wake_count_ at the last search for input
+    Status failure;
   };
 
-  Runner(const RunnerOptions& options, Log& log, std::uint32_t slots);
+  Runner(const RunnerOptions& options, Log& log);
 
-  Status OpenSlot(std::uint32_t k, const SlotFactory& factory,
-                  const std::function<void(const std::string&)>& report);
-  Status OpenStore(std::uint32_t k, const std::function<void(const std::string&)>& report);
-  Status Reexecute(Owned& owned);
-  Status WriteReexecuted(Owned& owned);
-  Status FetchHead(Owned& owned, std::size_t i, bool* available);
-  Status ConsumeHead(Owned& owned, std::size_t i);
-  [[nodiscard]] bool Full(const Slot& slot) const;
-  Status ConsumeStage(Owned& owned, std::size_t stage);
-  Status Step(Owned& owned, std::size_t stage);
-  Status Commit(Owned& owned, std::chrono::steady_clock::time_point begun, std::uint64_t* work);
-  [[nodiscard]] SlotStatus StatusOf(const Owned& owned) const;  // with the slot's lock
-  void Refresh(const Owned& owned, SlotStatus* status) const;
-  void Publish(Owned& owned);  // with the slot's lock
-  void FlushStep(Owned& owned, std::size_t objects);
-  [[nodiscard]] bool Held(const Owned& owned) const;
-  [[nodiscard]] bool DebtDue(const Owned& owned, std::uint64_t times) const;
-  [[nodiscard]] std::uint64_t Lag(const Owned& owned) const;
-  bool BeginWave(std::chrono::steady_clock::time_point now);
-  Owned* TakeSlot(std::uint32_t thread);
-  void EndStage();
+  Status OpenSlots(std::uint32_t slots, const SlotFactory& factory,
+                   const std::function<void(const std::string&)>& report);
   void Work(std::uint32_t thread);
-  Status Visit(Owned& owned, std::size_t stage);
+  bool BeginWave(std::chrono::steady_clock::time_point now);
+  // Works on a slot of the active wave, or waits for the next stage. `lock`: of mutex_, released meanwhile. False: the
+  // slot has failed, and the lock is released.
+  bool WorkOnWave(std::uint32_t thread, std::unique_lock<std::mutex>& lock);
+  void Sleep(std::unique_lock<std::mutex>& lock);
   bool WriteStates(std::uint32_t thread);
-  void WriteState();
-  Status ApplyJob(StateJob& job);
-  Status Checkpoint(Owned& owned, const SlotMeta& meta);
-  void LoadCheckpoints(Owned& owned);
-  void TrimLog();
   void Failed(Status status);
   void EndWork();
   void Wake();
-  [[nodiscard]] std::string StatePath(std::uint32_t slot) const;
-  [[nodiscard]] std::string CheckpointPath(std::uint32_t slot) const;
 
   RunnerOptions options_;
-  std::vector<std::vector<bool>> read_;  // by topic and partition: true if a slot consumes it
   Log& log_;
   std::shared_ptr<store::StoreMemory> memory_;
-  std::vector<std::unique_ptr<Owned>> slots_;
-  std::size_t stages_ = 0;  // the largest number of stages of a slot
+  std::unique_ptr<LogTrimmer> trimmer_;
+  std::unique_ptr<StateWriter> writer_;
+  std::vector<std::vector<bool>> consumed_;  // by topic and partition: true if a slot consumes it
+  std::vector<std::unique_ptr<SlotHost>> slots_;
   std::vector<std::thread> threads_;
-  std::thread state_thread_;
-  std::atomic<int> state_writes_{0};  // begun and not yet applied
   std::atomic<bool> stopping_{false};
   std::atomic<bool> failed_{false};
-  mutable std::mutex mutex_;  // guards failure_, jobs_, wave_; used with wake_
-  std::condition_variable wake_;
-  std::condition_variable job_ready_;
-  std::condition_variable job_done_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;  // with mutex_
+  Shared shared_;
   std::atomic<std::uint64_t> wake_count_{1};  // reasons to look for work; the log may hold some at the start
   std::atomic<int> sleepers_{0};              // workers waiting for input
   std::atomic<int> hurried_{0};               // callers of WaitIdle()
-  Wave wave_;
-  Status failure_;
-  std::vector<StateJob> jobs_;
-  std::size_t jobs_running_ = 0;
-  bool state_stopping_ = false;
-  std::mutex trim_mutex_;  // held while the log is trimmed or copied
 };
 
 }  // namespace cobblestone::stream::embedded

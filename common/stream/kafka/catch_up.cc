@@ -1,48 +1,74 @@
 #include "common/stream/kafka/catch_up.h"
 
-#include <vector>
+#include <numeric>
+#include <thread>
+#include <utility>
 
 namespace cobblestone::stream::kafka {
 
 namespace {
 
-// The committed position; none: nothing was ever committed.
-Result<std::optional<Position>> CommittedPositionOf(Cluster& cluster, std::uint32_t slot, Millis patience) {
+constexpr Millis kBetweenTries{50};
+
+Result<std::vector<std::optional<Position>>> PositionsOf(Cluster& cluster,
+                                                         const std::vector<std::uint32_t>& slots,
+                                                         Millis patience) {
   NoListener listener;
   auto group = cluster.NewGroup("catch-up", listener);
   if (!group.ok()) return group.status();
-  auto committed = (*group)->Committed({slot}, true, patience);
+  // A group that was never used has no coordinator yet.
+  const Time deadline = cluster.Now() + patience;
+  auto committed = (*group)->Committed(slots, true, patience);
+  while (!committed.ok() && committed.status().code() == StatusCode::kRetry && cluster.Now() < deadline) {
+    std::this_thread::sleep_for(kBetweenTries);
+    committed = (*group)->Committed(slots, true, patience);
+  }
   if (!committed.ok()) return committed.status();
-  const CommittedPosition& one = committed->front();
-  if (!one.offset) return std::optional<Position>();
-  auto position = DecodePosition(*one.offset, one.metadata);
-  if (!position.ok()) return position.status();
-  return std::optional<Position>(*position);
+  std::vector<std::optional<Position>> positions;
+  for (const CommittedPosition& one : *committed) {
+    positions.emplace_back();
+    if (!one.offset) continue;
+    auto position = DecodePosition(*one.offset, one.metadata);
+    if (!position.ok()) return position.status();
+    positions.back() = std::move(*position);
+  }
+  return positions;
 }
 
 }  // namespace
 
+Result<std::vector<std::optional<Position>>> CommittedPositions(Cluster& cluster, std::uint32_t slots,
+                                                                Millis patience) {
+  std::vector<std::uint32_t> all(slots);
+  std::iota(all.begin(), all.end(), 0u);
+  return PositionsOf(cluster, all, patience);
+}
+
 Result<SlotMeta> CatchUp(Cluster& cluster, std::uint32_t slot, const TaskOptions& options,
                          const SlotFactory& factory, StateSpace& space, Background& background,
                          const CatchUpOptions& how) {
-  auto position = CommittedPositionOf(cluster, slot, how.patience);
-  if (!position.ok()) return position.status();
+  std::optional<Position> position = how.position;
+  if (!position) {
+    auto committed = PositionsOf(cluster, {slot}, how.patience);
+    if (!committed.ok()) return committed.status();
+    position = std::move(committed->front());
+  }
   auto reader = cluster.NewReader();
   if (!reader.ok()) return reader.status();
   SlotMeta meta;
   {
     Task task(slot, options, factory, space, background, **reader, [](const std::string&) {});
-    if (!*position) return meta;
-    if (!how.checkpoint) (*position)->checkpoint_sequence = (*position)->checkpoint_end = 0;
-    if (how.until != 0) task.StopAfter(how.until);
+    if (!position || position->sequence == 0) return meta;
+    if (!how.checkpoint) position->checkpoint_sequence = position->checkpoint_end = 0;
+    task.StopAfter(how.until != 0 ? how.until : position->sequence);
     if (how.executed) task.OnExecuted(how.executed);
-    task.SetPosition(*position);
+    task.SetPosition(position);
     Time moved_at = cluster.Now();
     while (task.phase() != Phase::kStandby) {
       if (!task.failure().ok()) return task.failure();
       if (task.phase() == Phase::kStopped)
         return Status::Corrupted("slot " + std::to_string(slot) + ": " + task.problem());
-      if (task.phase() == Phase::kPosition) task.SetPosition(**position);  // its state was discarded
+      if (task.phase() == Phase::kPosition) task.SetPosition(position);  // its state was discarded
       if (task.Advance(cluster, cluster.Now() + Millis(200))) {
         moved_at = cluster.Now();
       } else {
@@ -53,8 +79,6 @@ Result<SlotMeta> CatchUp(Cluster& cluster, std::uint32_t slot, const TaskOptions
       }
       task.Tend(cluster.Now());
       if (how.progress) how.progress(task.Look());
-      if (how.check)
-        if (Status s = how.check(); !s.ok()) return s;
     }
     if (Status s = task.FlushState(); !s.ok()) return s;
     meta = task.meta();

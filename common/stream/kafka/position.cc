@@ -14,7 +14,7 @@ std::string EncodePosition(const Position& position) {
       << " end " << position.checkpoint_end << (position.released ? " released" : " owner") << " "
       << position.owner;
   if (!position.build.empty()) out << " build " << position.build;
-  if (position.rules_version != 0) out << " rules " << position.rules_version;
+  out << " rules " << position.rules_version;
   if (position.care != Care{}) {
     const Care& care = position.care;
     out << " care " << care.level << " tries " << care.tries << " input " << care.input << " offset "

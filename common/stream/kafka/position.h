@@ -41,7 +41,7 @@ struct Position {
   bool released = false;            // the owner gave the slot back and left no transaction open
   std::string owner{};              // transactional.id
   std::string build{};              // of the owner's program; empty: unknown
-  std::uint32_t rules_version = 0;  // of the owner's program; 0: unknown
+  std::uint32_t rules_version = 0;  // of the owner's program
   Care care{};
 
   friend bool operator==(const Position&, const Position&) = default;

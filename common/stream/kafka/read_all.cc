@@ -3,7 +3,7 @@
 namespace cobblestone::stream::kafka {
 
 Status ReadAll(Reader& reader, TopicPartition where, std::uint64_t from, Millis patience,
-               const std::function<Status(const Message&)>& visit, std::uint64_t* end) {
+               const std::function<Status(const Message&)>& visit, std::uint64_t* end, std::uint64_t until) {
   if (Status s = reader.Start(where, from); !s.ok()) return s;
   std::deque<Message> messages;
   Millis waited{0};
@@ -26,8 +26,16 @@ Status ReadAll(Reader& reader, TopicPartition where, std::uint64_t from, Millis 
       continue;
     }
     waited = Millis(0);
-    for (; !messages.empty() && status.ok(); messages.pop_front()) status = visit(messages.front());
+    bool reached = false;
+    for (; !messages.empty() && status.ok() && !reached; messages.pop_front()) {
+      reached = messages.front().offset() >= until;
+      if (!reached) status = visit(messages.front());
+    }
     if (!status.ok()) break;
+    if (reached) {
+      if (end != nullptr) *end = until;
+      break;
+    }
   }
   messages.clear();
   reader.Stop(where);

@@ -47,6 +47,8 @@ class TopicAdmin {
   // The only method that several threads may call at a time (each index of a view follows the log on its
   // own).
   virtual Result<Ends> EndsOf(TopicPartition where) = 0;
+  // As EndsOf(), for many partitions at once: one question to each broker.
+  virtual Result<std::vector<Ends>> EndsOfAll(const std::vector<TopicPartition>& where) = 0;
 };
 
 }  // namespace cobblestone::stream::kafka

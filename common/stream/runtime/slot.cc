@@ -8,8 +8,7 @@ namespace cobblestone::stream {
 
 namespace {
 
-// Of a state as a whole. 1: keys of rows had 17 bytes.
-constexpr char kStateFormat = '\2';
+constexpr char kStateFormat = '\1';  // of a state as a whole
 
 }  // namespace
 
@@ -20,9 +19,6 @@ std::string EncodeSlotMeta(const SlotMeta& meta) {
 }
 
 Result<SlotMeta> DecodeSlotMeta(std::string_view bytes) {
-  if (!bytes.empty() &&
-      bytes[0] == '\1')  // as damage: the log has everything that is needed to make it again
-    return Status::Corrupted("the state is in the format of an older version of this program");
   if (bytes.empty() || bytes[0] != kStateFormat)
     return Status::Fatal("the state was written by a newer version of this program");
   SlotMeta meta;

@@ -391,12 +391,7 @@ Check EntryOf(ResultId result, const std::string& reason, const std::optional<Le
   return Times({{"entry.recent_time", entry->recent_time}});
 }
 
-Check EntryOf(const Target& target, const std::string& reason, const std::optional<LedgerEntry>& entry) {
-  if (target.kind != TargetKind::kResult) return Missing("result");
-  return EntryOf(ResultId(target.id), reason, entry);
-}
-
-Check Body(const Reversal& reversal) { return EntryOf(reversal.target, reversal.reason, reversal.entry); }
+Check Body(const Reversal& reversal) { return EntryOf(reversal.result, reversal.reason, reversal.entry); }
 
 Check Body(const JobReversal& reversal) {
   COBBLESTONE_TRY(AllThere({{"host", reversal.host.value}}));
@@ -426,7 +421,7 @@ Check Body(const JobRepricing& repricing) {
 }
 
 Check Body(const Repricing& repricing) {
-  COBBLESTONE_TRY(EntryOf(repricing.target, repricing.reason, repricing.entry));
+  COBBLESTONE_TRY(EntryOf(repricing.result, repricing.reason, repricing.entry));
   if (!repricing.judged_invalid) return std::nullopt;
   if (repricing.policy_version != 0)
     return OutOfRange("policy_version", "a result that was judged invalid is reinstated at its own price");

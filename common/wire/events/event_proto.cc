@@ -98,7 +98,6 @@ UserMember FromProto(const v1::User& m) {
   UserMember out{.user = UserId(m.user()),
                  .team = TeamId(m.team()),
                  .cross_project_id = m.cross_project_id(),
-                 .statistics_consent = m.statistics_consent(),
                  .deleted = m.deleted(),
                  .create_time = m.create_time(),
                  .name = m.name(),
@@ -280,19 +279,6 @@ OpeningApp FromProto(const v1::OpeningApp& m) {
   return out;
 }
 
-// Reversal and Repricing have the same target fields.
-template <class M>
-Target TargetFromProto(const M& m) {
-  switch (m.target_case()) {
-    case M::kResult: return {TargetKind::kResult, m.result()};
-    case M::kHost: return {TargetKind::kHost, m.host()};
-    case M::kWorkunit: return {TargetKind::kWorkunit, m.workunit()};
-    case M::kAppVersion: return {TargetKind::kAppVersion, m.app_version()};
-    case M::TARGET_NOT_SET: break;
-  }
-  return {};
-}
-
 LedgerEntry FromProto(const v1::LedgerEntry& m) {
   return {.user = UserId(m.user()),
           .host = HostId(m.host()),
@@ -314,7 +300,7 @@ std::optional<LedgerEntry> EntryFromProto(const M& m) {
 
 Repricing FromProto(const v1::Repricing& m) {
   Repricing out{.policy_version = m.policy_version(),
-                .target = TargetFromProto(m),
+                .result = ResultId(m.result()),
                 .reason = m.reason(),
                 .entry = EntryFromProto(m),
                 .credit_micro = m.credit_micro()};
@@ -399,7 +385,7 @@ EventBody BodyFromProto(const v1::Envelope& m) {
     case v1::Envelope::kOpeningAppVersion: return FromProto(m.opening_app_version());
     case v1::Envelope::kOpeningApp: return FromProto(m.opening_app());
     case v1::Envelope::kReversal:
-      return Reversal{.target = TargetFromProto(m.reversal()),
+      return Reversal{.result = ResultId(m.reversal().result()),
                       .reason = m.reversal().reason(),
                       .entry = EntryFromProto(m.reversal())};
     case v1::Envelope::kRepricing: return FromProto(m.repricing());
@@ -505,7 +491,6 @@ void Put(const UserMember& in, v1::Envelope* envelope) {
   m->set_user(in.user.value);
   m->set_team(in.team.value);
   m->set_cross_project_id(in.cross_project_id);
-  m->set_statistics_consent(in.statistics_consent);
   m->set_deleted(in.deleted);
   m->set_create_time(in.create_time);
   m->set_name(in.name);
@@ -707,17 +692,6 @@ void Put(const OpeningApp& in, v1::Envelope* envelope) {
   COBBLESTONE_SET_OPTIONAL(min_avg_pfc);
 }
 
-template <class M>
-void PutTarget(const Target& target, M* m) {
-  switch (target.kind) {
-    case TargetKind::kNone: break;
-    case TargetKind::kResult: m->set_result(target.id); break;
-    case TargetKind::kHost: m->set_host(target.id); break;
-    case TargetKind::kWorkunit: m->set_workunit(target.id); break;
-    case TargetKind::kAppVersion: m->set_app_version(target.id); break;
-  }
-}
-
 void Put(const LedgerEntry& in, v1::LedgerEntry* m) {
   m->set_user(in.user.value);
   m->set_host(in.host.value);
@@ -734,7 +708,7 @@ void Put(const LedgerEntry& in, v1::LedgerEntry* m) {
 
 void Put(const Reversal& in, v1::Envelope* envelope) {
   auto* m = envelope->mutable_reversal();
-  PutTarget(in.target, m);
+  m->set_result(in.result.value);
   m->set_reason(in.reason);
   if (in.entry) Put(*in.entry, m->mutable_entry());
 }
@@ -742,7 +716,7 @@ void Put(const Reversal& in, v1::Envelope* envelope) {
 void Put(const Repricing& in, v1::Envelope* envelope) {
   auto* m = envelope->mutable_repricing();
   m->set_policy_version(in.policy_version);
-  PutTarget(in.target, m);
+  m->set_result(in.result.value);
   m->set_reason(in.reason);
   if (in.entry) Put(*in.entry, m->mutable_entry());
   m->set_credit_micro(in.credit_micro);

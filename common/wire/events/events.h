@@ -217,7 +217,6 @@ struct UserMember {
   UserId user;
   TeamId team;
   std::string cross_project_id;
-  bool statistics_consent = false;
   bool deleted = false;
   double create_time = 0;
   std::string name;
@@ -432,15 +431,6 @@ struct OpeningApp {
   friend bool operator==(const OpeningApp&, const OpeningApp&) = default;
 };
 
-enum class TargetKind : std::uint8_t { kNone = 0, kResult, kHost, kWorkunit, kAppVersion };
-
-struct Target {
-  TargetKind kind = TargetKind::kNone;
-  std::uint64_t id = 0;
-
-  friend bool operator==(const Target&, const Target&) = default;
-};
-
 // The sum of the ledger's records for one result and one owner.
 struct LedgerEntry {
   UserId user;  // 0: the host had no owner
@@ -459,7 +449,7 @@ struct LedgerEntry {
 };
 
 struct Reversal {
-  Target target;
+  ResultId result;
   std::string reason;
   std::optional<LedgerEntry> entry;
 
@@ -477,7 +467,7 @@ struct JudgedInvalid {
 
 struct Repricing {
   std::uint32_t policy_version = 0;
-  Target target;
+  ResultId result;
   std::string reason;
   std::optional<LedgerEntry> entry;
   credit::MicroCredit credit_micro = 0;  // the owner's credit for the result after the repricing

@@ -28,9 +28,9 @@ struct PartialGrant {
   std::uint32_t bounds = 0;  // credit::TrickleBound
   double credit = 0;         // of the high-water mark, Cobblestones
   credit::MicroCredit paid_before = 0;
-  std::optional<credit::TricklePrice> price;  // in each record that CLAIMS writes
+  std::optional<credit::TricklePrice> price;  // of each trickle that pays, and of repriced jobs
   WorkunitId workunit;
-  AppVersionId version;                  // 0: unknown (written by an earlier program)
+  AppVersionId version;                  // that the job was sent with
   std::optional<std::uint64_t> phase{};  // of the model, from the message
   std::string model_version{};           // from the message
   // Of a message that earned nothing:

@@ -20,7 +20,6 @@ enum class RefusalReason : std::uint32_t {
   kDuplicateWithOtherContents = 5,
   kNotFinite = 6,
   kNegative = 7,
-  kOverBound = 8,
   kFromTheFuture = 9,
   kTooLate = 10,
   kUnknownApp = 11,

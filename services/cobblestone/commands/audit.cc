@@ -1,27 +1,66 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "services/audit/ledger_audit.h"
 #include "services/cli/format.h"
 #include "services/cli/progress.h"
 #include "services/cli/terminal_text.h"
 #include "services/cobblestone/commands/command.h"
+#include "services/kafka/audited_deployment.h"
 
 namespace cobblestone {
 namespace {
 
 struct Options {
   QueryOptions query;
+  std::string scratch;
 };
+
+using Done = std::function<void(std::uint64_t done, std::uint64_t all)>;
+
+Result<nlohmann::json> AskEngine(const settings::RunSettings& settings, const Done& progress) {
+  auto client = Client::Open(settings, Purpose::kAsk, TellOpening);
+  if (!client.ok()) return client.status();
+  return (*client)->AskLong({.path = "/audit"}, progress);
+}
+
+// In this process: workers and topics stay unchanged.
+Result<nlohmann::json> AuditKafka(const settings::RunSettings& settings, const Options& options,
+                                  const Done& progress) {
+  const std::string directory =
+      options.scratch.empty() ? settings.data_directory + "/audit" : options.scratch;
+  std::string restoring;
+  std::optional<Progress> commits;
+  const auto restore = [&](const std::string& slot, std::uint64_t done, std::uint64_t all) {
+    if (restoring != slot) commits.emplace("commits of " + slot, options.query.json);
+    restoring = slot;
+    commits->Show({.done = done, .all = all, .counted = done});
+  };
+  const auto audited =
+      OpenAudited(settings, {.directory = directory, .report = TellOpening, .restoring = restore});
+  if (!audited.ok()) return audited.status();
+  auto report =
+      AuditLedger(**audited, {.spill = {.directory = directory}, .progress = [&](auto done, auto all) {
+                                commits.reset();
+                                progress(done, all);
+                              }});
+  if (!report.ok()) return report.status();
+  return std::move(report->answer);
+}
 
 int Run(const Options& options) {
   const auto settings = SettingsOf(options.query.place);
   if (!settings.ok()) return TellError(settings.status());
-  auto client = Client::Open(*settings, Purpose::kAsk, TellOpening);
-  if (!client.ok()) return TellError(client.status());
+  const bool on_kafka = settings->backend == settings::Backend::kKafka;
+  if (!on_kafka && !options.scratch.empty())
+    return TellError(Status::InvalidArgument(
+        "--scratch is for deployments on Kafka; the audit of a data directory uses that directory"));
   Progress progress("records", options.query.json);
-  auto answer = (*client)->AskLong({.path = "/audit"}, [&](std::uint64_t done, std::uint64_t all) {
+  const auto show = [&](std::uint64_t done, std::uint64_t all) {
     progress.Show({.done = done, .all = all, .counted = done});
-  });
+  };
+  auto answer = on_kafka ? AuditKafka(*settings, options, show) : AskEngine(*settings, show);
   progress.Finish();
   if (!answer.ok()) return TellError(answer.status());
   if (options.query.json) {
@@ -40,8 +79,14 @@ void AddAudit(Program& program) {
       program, "audit", "Recomputes every grant and every total from the ledger, and compares the results",
       [](Verb& verb, Options& options) {
         AddQueryOptions(verb, options.query, false);
+        verb.Add(
+                "--scratch", options.scratch,
+                "On Kafka: directory for the index of the ledger, which the next audit uses again, and for the\n"
+                "state of one slot at a time (default: audit in the data directory)")
+            .Type("DIR");
         verb.Footer(
-            "Prints a list of the checks. Exit code 1: at least one number differs, even by one micro-credit.");
+            "Prints a list of the checks. Exit code 1: at least one number differs, even by one micro-credit.\n"
+            "The pipeline and all workers may keep running.");
       },
       Run);
 }

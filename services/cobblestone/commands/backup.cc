@@ -1,5 +1,7 @@
+#include <chrono>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "services/backup/kafka_backup.h"
 #include "services/backup/pipeline_backup.h"
@@ -14,6 +16,7 @@ struct Options {
   DataPlace place;
   std::string to;
   std::size_t keep = 7;
+  std::uint32_t wait = 60;
   bool full = false;
   bool json = false;
 };
@@ -48,25 +51,31 @@ void Print(const backup::BackupOutcome& outcome) {
 int Run(const Options& options) {
   const auto settings = SettingsOf(options.place);
   if (!settings.ok()) return TellError(settings.status());
-  Progress progress("bytes", options.json);
+  std::optional<Progress> progress;
+  const auto show = [&](const char* unit, const ProgressPoint& point) {
+    if (!progress || progress->unit() != unit) progress.emplace(unit, options.json);
+    progress->Show(point);
+  };
   const backup::BackupOptions backup{
       .to = options.to,
       .keep = options.keep,
       .full = options.full,
       .configuration = options.place.config,
       .made_with = PlaceText(*settings, false),
+      .wait = std::chrono::seconds(options.wait),
+      .reading = [&](std::uint64_t records) { show("records", {.done = records, .counted = records}); },
       .progress = [&](std::uint64_t done,
-                      std::uint64_t all) { progress.Show({.done = done, .all = all, .counted = done}); },
+                      std::uint64_t all) { show("bytes", {.done = done, .all = all, .counted = done}); },
       .report =
           [&](const std::string& what) {
-            progress.Finish();
+            progress.reset();
             TellOpening(what);
           },
       .clock = {}};
   const auto outcome = settings->backend == settings::Backend::kKafka
                            ? backup::BackUpKafka(*settings, backup)
                            : backup::BackUpPipeline(*settings, backup);
-  progress.Finish();
+  progress.reset();
   if (!outcome.ok()) return TellError(outcome.status());
   if (options.json) {
     PrintJson(OutcomeJson(*outcome));
@@ -90,6 +99,11 @@ void AddBackup(Program& program) {
             .Type("N")
             .Between(1, 100000)
             .ShowDefault();
+        verb.Add("--wait", options.wait,
+                 "on Kafka: how long to wait for a moment without an open transaction")
+            .Type("SECONDS")
+            .Between(1, 86400)
+            .ShowDefault();
         verb.Flag("--full", options.full, "copy all files, instead of linking those that have not changed");
         verb.Flag("--json", options.json, "the outcome as JSON");
         verb.Footer(
@@ -97,8 +111,9 @@ void AddBackup(Program& program) {
             "hard link to that backup's file. All other files are copied, synced and read back. An interrupted\n"
             "backup leaves older backups unchanged, and the next backup deletes its files. With --config that file\n"
             "is part of the backup; the files with keys, tokens and passwords that it names are not.\n"
-            "On Kafka the topics are copied into a data directory for one machine. Workers may run; sources must\n"
-            "send nothing for that time.\n\n"
+            "On Kafka the topics are copied into a data directory for one machine, as of a moment without an open\n"
+            "transaction. Under constant traffic there is none: pause the sources until the command says that they\n"
+            "may continue. Workers run on.\n\n"
             "Examples:  cobblestone backup --config cobblestone.yaml --to /backup/cobblestone\n"
             "           cobblestone restore --from /backup/cobblestone --check");
       },

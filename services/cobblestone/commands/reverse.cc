@@ -55,16 +55,16 @@ Result<CorrectionRequest> RequestOf(const Options& options, const settings::RunS
                             .credit = options.credit,
                             .reason = options.reason};
   int targets = 0;
-  const auto target = [&](const auto& given, wire::TargetKind kind) {
+  const auto target = [&](const auto& given, TargetKind kind) {
     if (!given) return;
     ++targets;
     request.target = kind;
     request.id = static_cast<std::int64_t>(*given);
   };
-  target(options.result, wire::TargetKind::kResult);
-  target(options.host, wire::TargetKind::kHost);
-  target(options.workunit, wire::TargetKind::kWorkunit);
-  target(options.app_version, wire::TargetKind::kAppVersion);
+  target(options.result, TargetKind::kResult);
+  target(options.host, TargetKind::kHost);
+  target(options.workunit, TargetKind::kWorkunit);
+  target(options.app_version, TargetKind::kAppVersion);
   if (targets != 1)
     return Status::InvalidArgument("set exactly one of --result, --host, --workunit, --app-version");
   if (options.since) request.since = *options.since;

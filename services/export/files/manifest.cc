@@ -73,7 +73,6 @@ Json KindJson(const KindTotals& kind) {
           {"total", CreditText(kind.total)},
           {"waiting", CreditText(kind.waiting)},
           {"expired", CreditText(kind.expired)},
-          {"after_deletion", CreditText(kind.after_deletion)},
           {"moving", CreditText(kind.moving)},
           {"exported", {{"accounts", kind.exported.accounts}, {"total", CreditText(kind.exported.total)}}},
           {"withheld",

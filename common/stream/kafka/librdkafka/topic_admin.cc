@@ -160,6 +160,28 @@ class RdkafkaTopicAdmin final : public TopicAdmin {
     return ends;
   }
 
+  Result<std::vector<Ends>> EndsOfAll(const std::vector<TopicPartition>& where) override {
+    std::vector<Ends> ends(where.size());
+    for (auto& [handle, isolation, end] : {std::tuple{&stable_, "read_committed", &Ends::stable},
+                                           std::tuple{&all_, "read_uncommitted", &Ends::all}}) {
+      auto asks = Asking(handle, isolation);
+      if (!asks.ok()) return asks.status();
+      const PartitionList list(rd_kafka_topic_partition_list_new(static_cast<int>(where.size())));
+      for (const TopicPartition& one : where)
+        rd_kafka_topic_partition_list_add(list.get(), TopicName(options_, one.topic).c_str(),
+                                          static_cast<std::int32_t>(one.partition))
+            ->offset = RD_KAFKA_OFFSET_END;
+      rd_kafka_resp_err_t error = rd_kafka_offsets_for_times(*asks, list.get(), kAskMillis);
+      for (std::size_t i = 0; i < where.size() && error == RD_KAFKA_RESP_ERR_NO_ERROR; ++i) {
+        error = list->elems[i].err;
+        ends[i].*end = static_cast<std::uint64_t>(list->elems[i].offset);
+      }
+      if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return Unreachable(std::string("the ends of the partitions: ") + rd_kafka_err2str(error));
+    }
+    return ends;
+  }
+
  private:
   struct Known {
     std::uint32_t partitions = 0;

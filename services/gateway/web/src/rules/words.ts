@@ -72,7 +72,6 @@ const kReasons: Record<string, [string, string]> = {
   DUPLICATE_WITH_OTHER_CONTENTS: ["Same id, other contents", "An event with this id and other contents was ingested before."],
   NOT_FINITE: ["Not a finite number", "Infinite or no number where a finite one is needed."],
   NEGATIVE: ["Negative", "A number below zero where only zero or more is allowed."],
-  OVER_BOUND: ["Above its bound", "A number above its upper bound."],
   FROM_THE_FUTURE: ["From the future", "Its time is later than its arrival by more than clocks may differ."],
   TOO_LATE: ["Too late", "It arrived after the result window."],
   UNKNOWN_APP: ["Unknown app", "The catalogue has no such app."],

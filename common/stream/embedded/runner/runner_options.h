@@ -1,0 +1,59 @@
+// The options of a runner (runner.h), shared by all objects of the runner.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/stream/commit_watch.h"
+#include "common/stream/record.h"
+
+namespace cobblestone::stream::embedded {
+
+struct RunnerOptions {
+  std::string directory;  // holds state/ and checkpoints/; the log lies beside them
+  std::uint32_t threads = 2;
+  std::vector<TopicSpec> topics;                     // the log's manifest
+  TopicIndex journal = 0;                            // one partition per slot, in order of slots
+  std::chrono::microseconds commit_interval{10000};  // least time between starts of waves
+  std::uint64_t commit_records = 20000;              // at most, per commit
+  std::uint64_t commit_bytes = 4u << 20;             // of the outputs of a commit, about
+  std::chrono::milliseconds flush_interval{5000};
+  // Records over all slots. A state write is due when this many were processed since the last write began. At
+  // twice as many, a write no longer waits for another slot's write. While a write is active, the slot stops
+  // at twice as many more. An open thus re-executes at most four times as many records, and two commits per
+  // slot.
+  std::uint64_t flush_debt_records = 1000000;
+  // The same limit in bytes of records, per slot, because objects that a record changed cannot be evicted
+  // before they are written. 0: object_bytes, but at least 4 MiB.
+  std::uint64_t flush_debt_bytes = 0;
+  // A slot with at least this many waiting records at open reads its hot tables first.
+  std::uint64_t warm_records = 10000;
+  std::chrono::milliseconds checkpoint_interval{60000};
+  int checkpoints_kept = 2;
+  bool verify_checkpoints = true;         // each is read back before it counts
+  std::string checkpoint_copy_directory;  // receives real copies too; empty: none
+  // Approximate limit of clean objects in memory per slot. At open, half as much is used for rows of waiting
+  // tables.
+  std::uint64_t object_bytes = 256u << 20;
+  std::chrono::milliseconds trim_interval{60000};  // also trims while no input arrives
+  double inputs_age = 3 * 86400.0;           // s; inputs are kept at least this long behind the checkpoints
+  std::uint64_t inputs_bytes = 50ull << 30;  // unless the log is larger than this
+  // Event time of a record, UNIX s. Among several inputs of a stage the smallest goes first; on a tie, the
+  // input registered first.
+  std::function<double(TopicIndex topic, std::string_view record)> peek_time;
+  bool lockstep = false;  // strict order by event time, independent of arrival
+  std::uint64_t block_cache_bytes = 256u << 20;
+  std::function<double()> clock;  // UNIX s; empty: the wall clock
+  // By slot, for metrics: observes each commit as it is appended. Empty: no observer, and commits are not
+  // timed.
+  std::vector<CommitWatch*> watches;
+  // A count from the tables of a slot's stages, for SlotStatus::counted; called with the slot's lock. Empty:
+  // 0.
+  std::function<std::uint64_t(std::uint32_t slot)> count;
+};
+
+}  // namespace cobblestone::stream::embedded

@@ -1,0 +1,155 @@
+// The audit of a whole pipeline in memory that runs on while its partitions are looked at, one after the other: of state
+// that is right nothing is said, at any time and however little fits into memory, and one micro-credit is found.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "common/wire/control/topics.h"
+#include "services/audit/ledger_audit.h"
+#include "services/ledger/ledger.h"
+#include "services/ledger/ledger_index.h"
+#include "services/traffic/generate.h"
+#include "services/view/slot_rows.h"
+#include "tests/support/free_world.h"
+#include "tests/support/temp_dir.h"
+#include "tests/support/trickle_traffic.h"
+
+namespace cobblestone::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr std::uint32_t kPartitions = 3;
+
+class WorldLog final : public stream::IndexedLog {
+ public:
+  explicit WorldLog(FreeWorld& world) : world_(world) {}
+  [[nodiscard]] std::uint64_t Begin(stream::TopicPartition) override { return 0; }
+  [[nodiscard]] std::uint64_t End(stream::TopicPartition where) override {
+    return world_.Partition(where).size();
+  }
+  Result<Piece> Read(stream::TopicPartition where, std::uint64_t offset) override {
+    const auto& all = world_.Partition(where);
+    if (offset >= all.size()) return Piece{};
+    const auto copy = std::make_shared<std::vector<std::string>>(
+        all.begin() + static_cast<std::ptrdiff_t>(offset), all.end());
+    return Piece{.first = offset, .end = all.size(), .records = {copy->begin(), copy->end()}, .bytes = copy};
+  }
+
+ private:
+  FreeWorld& world_;
+};
+
+class AuditedWorld final : public AuditedPipeline {
+ public:
+  // `steps`: that the world goes on before each partition is looked at.
+  AuditedWorld(FreeWorld& world, std::uint64_t steps) : world_(world), steps_(steps) {}
+
+  [[nodiscard]] std::uint32_t partitions() const override { return kPartitions; }
+  [[nodiscard]] bool lockstep() const override { return false; }
+  Status Look(std::uint32_t partition, const std::function<Status(const AuditedState&)>& look) override {
+    for (std::uint64_t step = 0; step < steps_; ++step) world_.Step();
+    stream::Slot& slot = *world_.slots()[partition].slot;
+    const view::SlotRows rows(slot);
+    AuditedState state{.claims = rows, .grants = rows, .accounts = rows, .teams = rows};
+    for (std::size_t i = 0; i < slot.inputs().size(); ++i) {
+      if (slot.inputs()[i].where.topic == wire::kGrants) state.grants_end = slot.next(i);
+      if (slot.inputs()[i].where.topic == wire::kPostings) state.postings_end = slot.next(i);
+    }
+    return look(state);
+  }
+  std::unique_ptr<stream::IndexedLog> LogOf(stream::TopicIndex) override {
+    return std::make_unique<WorldLog>(world_);
+  }
+  Result<view::Ledger*> ledger() override {
+    if (ledger_) return ledger_.get();
+    const IndexedLogOf log_of = [this](stream::TopicIndex topic) { return LogOf(topic); };
+    auto index = LedgerIndex::Open(dir_ / "index", log_of, kPartitions);
+    if (!index.ok()) return index.status();
+    index_ = std::move(*index);
+    ledger_ = MakeLedger(log_of, *index_);
+    return ledger_.get();
+  }
+
+ private:
+  FreeWorld& world_;
+  const std::uint64_t steps_;
+  TempDir dir_;
+  std::unique_ptr<LedgerIndex> index_;
+  std::unique_ptr<view::Ledger> ledger_;
+};
+
+class AuditAnytime : public ::testing::Test {
+ protected:
+  static Events Traffic(std::uint64_t seed) {
+    GenerateOptions options = Trickling(seed);
+    options.results = 150;
+    options.hosts = 12;
+    options.teams = 4;
+    options.late = 0.1;
+    return Generate(options);
+  }
+  nlohmann::json Audit(std::uint64_t steps, std::size_t entries) {
+    AuditedWorld audited(world_, steps);
+    auto report = AuditLedger(audited, {.spill = {.directory = dir_.path(), .entries = entries}});
+    if (!report.ok()) throw std::runtime_error(report.status().message());
+    return report->answer;
+  }
+
+  TempDir dir_;
+  FreeWorld world_{kPartitions, 7};
+};
+
+TEST_F(AuditAnytime, OfAPipelineThatRunsOnNothingIsSaid) {
+  std::uint64_t grants = 0;
+  std::uint64_t postings = 0;
+  std::uint64_t late = 0;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    std::mt19937_64 random(seed);
+    world_ = FreeWorld(kPartitions, seed);
+    world_.Add(Traffic(seed));
+    for (bool more = true; more;) {
+      for (std::uint64_t steps = random() % 60; steps > 0 && more; --steps) more = world_.Step();
+      const auto audit = Audit(random() % 12, 5 + random() % 200);
+      ASSERT_EQ(audit["problem_count"], 0) << "seed " << seed << ": " << audit.dump(1);
+    }
+    const auto audit = Audit(0, 1000);
+    grants += audit["grants"].get<std::uint64_t>();
+    late += audit["late_grants"].get<std::uint64_t>();
+    postings += audit["postings"].get<std::uint64_t>();
+    EXPECT_GT(audit["partial_grants"], 20);
+  }
+  EXPECT_GT(grants, 200u);
+  EXPECT_GT(late, 3u);
+  EXPECT_GT(postings, 100u);
+}
+
+TEST_F(AuditAnytime, TheReportIsTheSameHoweverLittleFitsIntoMemory) {
+  world_.Add(Traffic(9));
+  world_.RunUntilIdle();
+  const auto in_memory = Audit(0, 1u << 20);
+  for (const std::size_t entries : {2u, 16u, 300u}) EXPECT_EQ(Audit(0, entries), in_memory) << entries;
+}
+
+TEST_F(AuditAnytime, OneMicroCreditIsFoundAndTheAccountIsNamed) {
+  world_.Add(Traffic(9));
+  world_.RunUntilIdle();
+  auto& hosts = world_.slots()[1].stages.accounts->hosts();
+  stream::Key key;
+  hosts.ForEach([&](const stream::Key& one, const accounts::HostAccount&) { key = one; });
+  hosts.Mutable(key).account.total_micro += 1;
+  EXPECT_THAT(Audit(0, 100)["problems"].get<std::vector<std::string>>(),
+              ElementsAre(HasSubstr("host " + std::to_string(key.id) +
+                                    " of project 1: the total differs by 1 micro-credits from the grants")));
+}
+
+}  // namespace
+}  // namespace cobblestone::testing
