@@ -25,8 +25,8 @@ struct KafkaCut {
   std::vector<std::optional<stream::kafka::Position>> positions;
 };
 
-// Tries again and again for `patience`. It takes some ten milliseconds without an open transaction: between two
-// transactions of a deployment with little traffic, or while all sources pause. kRetry: there was no such moment, and which
+// Tries again and again for `patience`. A try succeeds if no transaction is open from its first request to its last: between
+// two transactions of a deployment with little traffic, or while all sources pause. kRetry: no try succeeded, and which
 // partition was written to; or the cluster does not answer.
 Result<KafkaCut> FindCut(const KafkaDeployment& deployment, stream::kafka::TopicAdmin& admin,
                          stream::kafka::Cluster& cluster, stream::kafka::Millis patience);
