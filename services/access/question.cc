@@ -208,7 +208,12 @@ const std::vector<std::string_view>& LongQuestions() {
 
 Result<nlohmann::json> AnswerLong(Engine& engine, const Question& question,
                                   const std::function<void(std::uint64_t, std::uint64_t)>& progress) {
-  if (question.path == "/audit") return engine.Audit(progress);
+  if (question.path == "/audit") {
+    Parameters parameters(question);
+    const auto since_days = parameters.Optional<std::uint32_t>("since_days", 0);
+    if (!parameters.status().ok()) return parameters.status();
+    return engine.Audit(progress, since_days);
+  }
   if (question.path == "/corrections") {
     const auto request = CorrectionRequestOf(question);
     if (!request.ok()) return request.status();

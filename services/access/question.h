@@ -38,7 +38,7 @@ const std::vector<QuestionKind>& QuestionKinds();
 //   /refused/resubmit?offset=N         changes: sends the record again
 //   /state/copy                        changes: copies of all states for another process (Engine::CopyState)
 //   /backup/copy                       changes: copies log and states for a backup (Engine::CopyForBackup)
-//   /audit                             long (Engine::Audit)
+//   /audit[?since_days=N]              long (Engine::Audit)
 //   `/ledger/sums?grants=P&postings=P[&anew=1]`  long (Engine::SumLedger); P: places by partition, "17,4,0"
 //   /corrections?...                   long (correction_question.h): effects of a reversal or repricing
 //   /tasks

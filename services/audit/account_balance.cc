@@ -23,6 +23,7 @@ struct AccountBalance::Group {
   Entry account;
   std::optional<AuditedSum> state;
   AuditedSum records;
+  AuditedSum held;
 
   void Take(const Entry& entry) {
     switch (entry.side) {
@@ -32,42 +33,49 @@ struct AccountBalance::Group {
         records.grants += entry.grants;
         return;
       case Side::kHeld:
-        records.micro -= entry.micro;
-        records.grants -= entry.grants;
+        held.micro += entry.micro;
+        held.grants += entry.grants;
         return;
     }
   }
   void Compare(AuditProblems& problems) const {
+    const AuditedSum expected{.micro = records.micro - held.micro, .grants = records.grants - held.grants};
     const std::string name = NameOf(account.kind) + " " + std::to_string(account.id) + " of project " +
                              std::to_string(account.project) + ": ";
     if (!state) {
-      if (records.micro != 0 || records.grants != 0)
+      if (expected.micro != 0 || expected.grants != 0)
         problems.Add(name + "has grants in the ledger but no total");
       return;
     }
-    if (state->micro != records.micro)
+    if (state->micro != expected.micro)
       problems.Add(name + "the total differs by " +
-                   std::to_string(static_cast<long long>(state->micro - records.micro)) +
+                   std::to_string(static_cast<long long>(state->micro - expected.micro)) +
                    " micro-credits from the grants");
-    if (state->grants != records.grants)
+    if (state->grants != expected.grants)
       problems.Add(name + "has " + std::to_string(state->grants) + " grants, but the ledger has " +
-                   std::to_string(records.grants));
+                   std::to_string(expected.grants));
   }
 };
 
-Result<std::uint64_t> AccountBalance::Compare(AuditProblems& problems) {
+Result<std::uint64_t> AccountBalance::Compare(AuditProblems& problems, const Recorded& recorded) {
   std::uint64_t accounts = 0;
   std::optional<Group> group;
   const auto close = [&] {
     if (!group) return;
     group->Compare(problems);
+    if (recorded && (group->records.micro != 0 || group->records.grants != 0))
+      recorded({.partition = group->account.partition,
+                .kind = group->account.kind,
+                .project = group->account.project,
+                .id = group->account.id},
+               group->records);
     accounts += group->state ? 1 : 0;
     group.reset();
   };
   Status s = sums_.ForEach([&](const Entry& entry) {
     if (!group || group->account.account() != entry.account()) {
       close();
-      group.emplace(Group{.account = entry, .state = {}, .records = {}});
+      group.emplace(Group{.account = entry, .state = {}, .records = {}, .held = {}});
     }
     group->Take(entry);
     return Status::Ok();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <tuple>
 
@@ -47,8 +48,10 @@ class AccountBalance {
   void AddHeld(const Account& account, const AuditedSum& sum) { Add(account, Side::kHeld, sum); }
 
   [[nodiscard]] const Status& status() const { return sums_.status(); }
-  // Once, at the end. Returns the number of accounts in the state.
-  Result<std::uint64_t> Compare(AuditProblems& problems);
+  // Once, at the end. Returns the number of accounts in the state. `recorded`: receives the sum of the ledger
+  // records of each account; may be empty.
+  using Recorded = std::function<void(const Account& account, const AuditedSum& sum)>;
+  Result<std::uint64_t> Compare(AuditProblems& problems, const Recorded& recorded = {});
 
  private:
   enum class Side : std::uint8_t { kState, kRecords, kHeld };

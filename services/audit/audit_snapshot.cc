@@ -13,13 +13,16 @@ using stream::Key;
 
 class Taker {
  public:
-  Taker(std::uint32_t partition, const AuditedState& state, AccountBalance& balance)
-      : partition_(partition), state_(state), balance_(balance) {
+  Taker(std::uint32_t partition, const AuditedState& state, bool folded, AccountBalance& balance)
+      : partition_(partition), state_(state), folded_(folded), balance_(balance) {
     taken_.grants_end = state.grants_end;
     taken_.postings_end = state.postings_end;
   }
 
   Result<AuditSnapshot> Run() {
+    const auto meta = state_.accounts.Meta();
+    if (!meta.ok()) return meta.status();
+    taken_.rules_version = meta->rules_version;
     for (const auto walk :
          {&Taker::Pending, &Taker::Hosts, &Taker::Moves, &Taker::Users, &Taker::WaitingForUsers,
           &Taker::WaitingForPeriod, &Taker::Teams, &Taker::PostingsForPeriod}) {
@@ -95,7 +98,7 @@ class Taker {
               user.account.provisional_micro + user.unnamed.expired_provisional;
           if (provisional != 0) balance_.AddState(of(AuditedAccount::kProvisional), {.micro = provisional});
           if (user.unnamed.expired_end == 0) return Status::Ok();
-          balance_.AddState(of(AuditedAccount::kExpired),
+          balance_.AddState(of(folded_ ? AuditedAccount::kUser : AuditedAccount::kExpired),
                             {.micro = user.unnamed.expired_micro, .grants = user.unnamed.expired});
           taken_.unnamed[{key.project, key.id}] = user.unnamed;
           return Status::Ok();
@@ -144,6 +147,7 @@ class Taker {
 
   const std::uint32_t partition_;
   const AuditedState& state_;
+  const bool folded_;
   AccountBalance& balance_;
   AuditSnapshot taken_;
 };
@@ -154,9 +158,9 @@ credit::MicroTotal ProvisionalChange(const wire::GrantHead& head) {
   return wire::ProvisionalOf(head) - head.settles_micro;
 }
 
-Result<AuditSnapshot> TakeSnapshot(std::uint32_t partition, const AuditedState& state,
+Result<AuditSnapshot> TakeSnapshot(std::uint32_t partition, const AuditedState& state, bool folded,
                                    AccountBalance& balance) {
-  return Taker(partition, state, balance).Run();
+  return Taker(partition, state, folded, balance).Run();
 }
 
 }  // namespace cobblestone

@@ -25,6 +25,7 @@ struct SentRecords {
 using SentByHost = std::map<AuditedHost, SentRecords>;
 
 struct AuditSnapshot {
+  std::uint32_t rules_version = 0;
   std::uint64_t grants_end = 0;
   std::uint64_t postings_end = 0;
   SentByHost sent;
@@ -36,8 +37,9 @@ struct AuditSnapshot {
 // The amount that a ledger record adds to a user's provisional credit.
 [[nodiscard]] credit::MicroTotal ProvisionalChange(const wire::GrantHead& head);
 
-// kCorrupted: a row does not decode.
-Result<AuditSnapshot> TakeSnapshot(std::uint32_t partition, const AuditedState& state,
+// kCorrupted: a row does not decode. `folded`: a user's expired credit counts as the user's, because the caller does
+// not read the grants again and cannot tell which of them expired.
+Result<AuditSnapshot> TakeSnapshot(std::uint32_t partition, const AuditedState& state, bool folded,
                                    AccountBalance& balance);
 
 }  // namespace cobblestone

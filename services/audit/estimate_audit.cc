@@ -5,6 +5,7 @@
 
 #include "common/credit/model/constants.h"
 #include "common/credit/model/flops.h"
+#include "common/stream/state_codec.h"
 #include "services/accounts/accounts_stage.h"
 
 namespace cobblestone {
@@ -47,11 +48,32 @@ void EstimateAudit::AddRecord(const wire::Grant& grant, credit::EstimateSums& su
                         grant.head.time, sums);
 }
 
-EstimateAudit::OfOwner EstimateAudit::OwnerOf(const wire::GrantHead& head) const {
-  OfOwner owner{head.project.value, head.user.value, head.host.value};
+EstimateAudit::OfOwner EstimateAudit::NowOf(OfOwner owner) const {
   for (auto next = became_.find(owner); next != became_.end(); next = became_.find(owner))
     std::get<2>(owner) = next->second;
   return owner;
+}
+
+std::string EstimateAudit::Save() const {
+  Saved saved;
+  for (const auto& [owner, sums] : ledger_)
+    saved.owners.push_back({std::get<0>(owner), std::get<1>(owner), std::get<2>(owner), sums});
+  saved.machines = machines_;
+  for (auto& [number, machine] : saved.machines) machine.records -= machine.behind;
+  std::string bytes;
+  stream::EncodeState(saved, bytes);
+  return bytes;
+}
+
+bool EstimateAudit::Continue(std::string_view bytes) {
+  Saved saved;
+  stream::StateReader reader(bytes);
+  reader(saved);
+  if (!reader.done()) return false;
+  for (const SavedOwner& one : saved.owners)
+    credit::Add(one.sums, ledger_[NowOf({one.project, one.user, one.host})]);
+  machines_ = std::move(saved.machines);
+  return true;
 }
 
 Status EstimateAudit::Look(const view::Rows& rows) {
@@ -110,6 +132,7 @@ void EstimateAudit::Take(const wire::Grant& grant, const std::string& where, boo
   machine.newest = std::max(machine.newest, grant.head.time);
   machine.flops = std::max(machine.flops, estimate.flops);
   ++machine.records;
+  machine.behind += behind ? 1 : 0;
   if (behind) return;
   ++records_;
   machine.allowed += estimate.allowed_micro;

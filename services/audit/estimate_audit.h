@@ -7,8 +7,10 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "common/base/status.h"
 #include "common/credit/estimates/estimate_account.h"
@@ -28,6 +30,10 @@ class EstimateAudit {
   // speed of the machine are used.
   void Take(const wire::Grant& grant, const std::string& where, bool behind);
   void Check();
+  // The records so far, without those behind the state, for an audit that continues.
+  [[nodiscard]] std::string Save() const;
+  // After Look(), before Take(). False: the bytes are not those of Save().
+  bool Continue(std::string_view saved);
   [[nodiscard]] std::uint64_t records() const { return records_; }
 
  private:
@@ -39,10 +45,40 @@ class EstimateAudit {
     double flops = 0;
     credit::MicroTotal allowed = 0;
     std::uint64_t records = 0;
+    std::uint64_t behind = 0;  // of them
+
+    template <class Self, class F>
+    static void Fields(Self& s, F&& f) {
+      f(s.since, s.newest, s.flops, s.allowed, s.records);
+    }
+  };
+  struct SavedOwner {
+    std::uint32_t project = 0;
+    std::uint64_t user = 0;
+    std::uint64_t host = 0;
+    credit::EstimateSums sums;
+
+    template <class Self, class F>
+    static void Fields(Self& s, F&& f) {
+      f(s.project, s.user, s.host, s.sums);
+    }
+  };
+  struct Saved {
+    std::vector<SavedOwner> owners;
+    std::map<std::uint64_t, Machine> machines;
+
+    template <class Self, class F>
+    static void Fields(Self& s, F&& f) {
+      f(s.owners, s.machines);
+    }
   };
 
   static void AddRecord(const wire::Grant& grant, credit::EstimateSums& sums);
-  [[nodiscard]] OfOwner OwnerOf(const wire::GrantHead& head) const;
+  // The owner's host as it is now: a merged host's estimates are those of the host that it became.
+  [[nodiscard]] OfOwner NowOf(OfOwner owner) const;
+  [[nodiscard]] OfOwner OwnerOf(const wire::GrantHead& head) const {
+    return NowOf({head.project.value, head.user.value, head.host.value});
+  }
   void Compare(const std::string& whose, const credit::EstimateSums& state,
                const credit::EstimateSums& records);
 

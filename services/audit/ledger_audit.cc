@@ -1,6 +1,7 @@
 #include "services/audit/ledger_audit.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "common/wire/ledger/counted.h"
 #include "common/wire/ledger/refused_codec.h"
 #include "services/audit/account_balance.h"
+#include "services/audit/audit_record.h"
 #include "services/audit/audit_snapshot.h"
 #include "services/audit/correction_audit.h"
 #include "services/audit/estimate_audit.h"
@@ -40,17 +42,25 @@ class LedgerAudit {
   [[nodiscard]] AuditReport Report() const;
 
  private:
+  // Reads the record to continue from.
+  Status LoadRecord();
+  Status CheckRecord();
+  Status SaveRecord(AuditRecordWriter& writer);
+  // `last`: offset of the last record before `next`; not below `next`: there is none.
+  Result<AuditedEnd> EndOf(stream::TopicIndex topic, std::uint32_t k, std::uint64_t last, std::uint64_t next);
+  Result<ResultBalance::Older> FindOlder(ProjectId project, ResultId result);
   Status LookAtStates();
   Status ReadGrants(std::uint32_t k);
   Status TakeGrant(std::uint32_t k, std::uint64_t offset, const wire::Grant& grant, bool behind);
   void TakeAward(std::uint32_t k, std::uint64_t offset, const wire::Grant& grant);
-  void TakeTransfer(const wire::Grant& grant, const AuditedPlace& place);
+  void TakeTransfer(const wire::Grant& grant, const AuditedPlace& place, bool behind);
   void CheckTransfers();
   Status CheckMerges();
   Status CheckCorrections();
   Status ReadPostings(std::uint32_t k);
-  // Reads the partition from its beginning to `end`, at which it must have arrived.
-  Status ForEachRecord(stream::IndexedLog& log, stream::TopicPartition where, std::uint64_t end,
+  // Reads the partition from `from` to `end`, at which it must have arrived.
+  Status ForEachRecord(stream::IndexedLog& log, stream::TopicPartition where, std::uint64_t from,
+                       std::uint64_t end,
                        const std::function<Status(std::uint64_t offset, std::string_view record)>& take);
   void Step(std::uint64_t records);
   void AddRecord(std::uint32_t k, AuditedAccount kind, ProjectId project, std::uint64_t id,
@@ -58,8 +68,16 @@ class LedgerAudit {
     accounts_.AddRecord({.partition = k, .kind = kind, .project = project.value, .id = id}, sum);
   }
 
+  [[nodiscard]] std::uint64_t GrantsFrom(std::uint32_t k) const {
+    return record_ ? record_->grants_ends[k].next : 0;
+  }
+  [[nodiscard]] std::uint64_t PostingsFrom(std::uint32_t k) const {
+    return record_ ? record_->postings_ends[k].next : 0;
+  }
+
   AuditedPipeline& pipeline_;
   const AuditOptions& options_;
+  std::optional<AuditRecord> record_;  // of the audit to continue from
   const std::unique_ptr<stream::IndexedLog> grants_log_;
   AuditProblems problems_;
   std::vector<AuditSnapshot> snapshots_;    // by partition
@@ -73,6 +91,11 @@ class LedgerAudit {
   MergeAudit merges_{[this](std::string text) { problems_.Add(std::move(text)); }};
   CorrectionAudit corrections_{[this](std::string text) { problems_.Add(std::move(text)); }};
   std::vector<SentByHost> arrived_;  // by sending partition
+  std::vector<SentByHost> read_;     // likewise: all before the snapshots of the receiving partitions
+  // By partition: offset of the last record before the snapshot; the snapshot's end: there is none.
+  std::vector<std::uint64_t> last_grants_;
+  std::vector<std::uint64_t> last_postings_;
+  std::uint64_t refused_from_ = 0;
   std::uint64_t done_ = 0;
   std::uint64_t told_ = 0;
   std::uint64_t all_ = 0;
@@ -86,10 +109,19 @@ class LedgerAudit {
 };
 
 Status LedgerAudit::Run() {
+  if (options_.since_days > 0)
+    if (Status s = LoadRecord(); !s.ok()) return s;
   if (Status s = LookAtStates(); !s.ok()) return s;
   const std::uint32_t n = pipeline_.partitions();
   for (std::uint32_t k = 0; k < n; ++k) grants_ends_.push_back(grants_log_->End({wire::kGrants, k}));
   arrived_.resize(n);
+  read_.resize(n);
+  for (std::uint32_t k = 0; k < n; ++k) {
+    last_grants_.push_back(record_ ? record_->grants_ends[k].last : snapshots_[k].grants_end);
+    last_postings_.push_back(record_ ? record_->postings_ends[k].last : snapshots_[k].postings_end);
+  }
+  if (record_)
+    if (Status s = CheckRecord(); !s.ok()) return s;
   for (std::uint32_t k = 0; k < n; ++k)
     if (Status s = ReadGrants(k); !s.ok()) return s;
   CheckTransfers();
@@ -98,21 +130,171 @@ Status LedgerAudit::Run() {
   if (Status s = CheckCorrections(); !s.ok()) return s;
   for (std::uint32_t k = 0; k < n; ++k)
     if (Status s = ReadPostings(k); !s.ok()) return s;
-  if (Status s = results_.Compare(problems_); !s.ok()) return s;
-  const auto compared = accounts_.Compare(problems_);
+  ResultBalance::FindOlder older;
+  if (record_) older = [this](ProjectId project, ResultId result) { return FindOlder(project, result); };
+  if (Status s = results_.Compare(problems_, older); !s.ok()) return s;
+  std::optional<AuditRecordWriter> writer;
+  AccountBalance::Recorded recorded;
+  if (!options_.record.empty() && problems_.count() == 0) {
+    writer.emplace(options_.record);
+    recorded = [&](const AccountBalance::Account& account, const AuditedSum& sum) {
+      writer->Add(account, sum);
+    };
+  }
+  const auto compared = accounts_.Compare(problems_, recorded);
   if (!compared.ok()) return compared.status();
   compared_ = *compared;
+  if (writer && problems_.count() == 0)
+    if (Status s = SaveRecord(*writer); !s.ok()) return s;
   if (options_.progress) options_.progress(all_, all_);
   return Status::Ok();
+}
+
+Status LedgerAudit::LoadRecord() {
+  auto record = AuditRecord::Load(options_.record, {});
+  if (record.status().code() == StatusCode::kNotFound) return Status::Ok();
+  if (!record.ok()) return record.status();
+  if (options_.at - record->full_at > 86400.0 * options_.since_days) return Status::Ok();
+  record = AuditRecord::Load(options_.record, [&](AccountBalance::Account account, const AuditedSum& sum) {
+    if (account.kind == AuditedAccount::kExpired) account.kind = AuditedAccount::kUser;
+    accounts_.AddRecord(account, sum);
+  });
+  if (!record.ok()) return record.status();
+  if (record->grants_ends.size() != pipeline_.partitions() ||
+      record->postings_ends.size() != pipeline_.partitions())
+    return Status::InvalidArgument("the record of the last clean audit, " + options_.record +
+                                   ", is of another number of partitions; run `cobblestone audit` without "
+                                   "--since, which replaces it");
+  record_ = std::move(*record);
+  return Status::Ok();
+}
+
+Status LedgerAudit::CheckRecord() {
+  const std::string what = "the record of the last clean audit, " + options_.record + ", ";
+  const std::string next = "; run `cobblestone audit` without --since, which replaces it";
+  if (snapshots_.front().rules_version != record_->rules_version)
+    return Status::InvalidArgument(what + "is of rules version " + std::to_string(record_->rules_version) +
+                                   ", but the state has version " +
+                                   std::to_string(snapshots_.front().rules_version) + next);
+  for (std::uint32_t k = 0; k < snapshots_.size(); ++k) {
+    const auto fits = [&](stream::TopicIndex topic, const AuditedEnd& end, std::uint64_t state) -> Status {
+      const bool there = end.next <= state;
+      const auto now = there ? EndOf(topic, k, end.last, end.next) : Result<AuditedEnd>(end);
+      if (!now.ok()) return now.status();
+      if (there && *now == end) return Status::Ok();
+      return Status::InvalidArgument(what + "is of another ledger: partition " + std::to_string(k) + " of " +
+                                     std::string(wire::TopicName(topic)) +
+                                     " has another record before offset " + std::to_string(end.next) +
+                                     ", or ends before it" + next);
+    };
+    Status s = fits(wire::kGrants, record_->grants_ends[k], snapshots_[k].grants_end);
+    if (s.ok()) s = fits(wire::kPostings, record_->postings_ends[k], snapshots_[k].postings_end);
+    if (!s.ok()) return s;
+  }
+  for (const AuditedArrival& one : record_->arrivals)
+    arrived_[one.from][{one.project, one.host}] = {one.records, {one.micro, one.grants}};
+  read_ = arrived_;
+  refused_from_ = record_->refused_end;
+  if (!estimates_.Continue(record_->estimates) || !merges_.Continue(record_->merges))
+    return Status::InvalidArgument(what + "has another format" + next);
+  return Status::Ok();
+}
+
+Status LedgerAudit::SaveRecord(AuditRecordWriter& writer) {
+  AuditRecord record{.at = options_.at,
+                     .full_at = record_ ? record_->full_at : options_.at,
+                     .grants = grants_.counts().finals + (record_ ? record_->grants : 0),
+                     .rules_version = snapshots_.front().rules_version,
+                     .grants_ends = {},
+                     .postings_ends = {},
+                     .refused_end = refused_end_,
+                     .arrivals = {},
+                     .estimates = estimates_.Save(),
+                     .merges = merges_.Save()};
+  for (std::uint32_t k = 0; k < snapshots_.size(); ++k) {
+    const auto add = [&](stream::TopicIndex topic, std::uint64_t last, std::uint64_t next,
+                         std::vector<AuditedEnd>& ends) {
+      const auto found = EndOf(topic, k, last, next);
+      if (found.ok()) ends.push_back(*found);
+      return found.status();
+    };
+    const AuditSnapshot& snapshot = snapshots_[k];
+    Status s = add(wire::kGrants, last_grants_[k], snapshot.grants_end, record.grants_ends);
+    if (s.ok()) s = add(wire::kPostings, last_postings_[k], snapshot.postings_end, record.postings_ends);
+    if (!s.ok()) return s;
+    for (const auto& [host, arrived] : read_[k])
+      record.arrivals.push_back({.from = k,
+                                 .project = host.first,
+                                 .host = host.second,
+                                 .records = arrived.records,
+                                 .micro = arrived.sum.micro,
+                                 .grants = arrived.sum.grants});
+  }
+  return writer.Finish(record);
+}
+
+Result<AuditedEnd> LedgerAudit::EndOf(stream::TopicIndex topic, std::uint32_t k, std::uint64_t last,
+                                      std::uint64_t next) {
+  AuditedEnd end{.next = next, .last = last, .hash = {}};
+  if (last >= next) return end;
+  stream::Hasher hasher;
+  const auto log = pipeline_.LogOf(topic);
+  const auto at = ForEachRecordOf(*log, {topic, k}, last, last + 1,
+                                  [&](std::uint64_t, std::string_view record) {
+                                    hasher.Scalar(record.size());
+                                    hasher.Bytes(record);
+                                    return true;
+                                  },
+                                  {});
+  if (!at.ok()) return at.status();
+  end.hash = hasher.Digest();
+  return end;
+}
+
+// Records of the result before the place from which this audit reads.
+Result<ResultBalance::Older> LedgerAudit::FindOlder(ProjectId project, ResultId result) {
+  ResultBalance::Older older;
+  const auto ledger = pipeline_.ledger();
+  if (!ledger.ok()) return ledger.status();
+  const auto grants = (*ledger)->GrantsOf(project, result);
+  if (!grants.ok()) return grants.status();
+  for (const view::LedgerPlace& place : *grants) {
+    if (place.offset >= GrantsFrom(place.partition)) continue;
+    Status s = (*ledger)->ReadGrant(place, [&](std::string_view record) {
+      wire::Grant grant;
+      if (wire::DecodeGrant(record, &grant) && wire::IsAward(grant.head.kind) &&
+          grant.head.project == project && grant.head.result == result)
+        older.awards.push_back(
+            {.grant = std::move(grant), .partition = place.partition, .offset = place.offset});
+      return true;
+    });
+    if (!s.ok()) return s;
+  }
+  if (older.awards.empty()) return older;
+  const auto postings = (*ledger)->PostingsOf(project, result);
+  if (!postings.ok()) return postings.status();
+  for (const view::LedgerPlace& place : *postings) {
+    if (place.offset >= PostingsFrom(place.partition)) continue;
+    Status s = (*ledger)->ReadPosting(place, [&](std::string_view record) {
+      wire::Posting posting;
+      if (!wire::IsPassedPosting(record) && wire::DecodePosting(record, &posting) &&
+          posting.project == project && posting.result == result)
+        older.postings.push_back(posting);
+      return true;
+    });
+    if (!s.ok()) return s;
+  }
+  return older;
 }
 
 Status LedgerAudit::LookAtStates() {
   refused_end_ = pipeline_.LogOf(wire::kRefused)->End({wire::kRefused, 0});
   for (std::uint32_t k = 0; k < pipeline_.partitions(); ++k) {
     Status s = pipeline_.Look(k, [&](const AuditedState& state) {
-      auto snapshot = TakeSnapshot(k, state, accounts_);
+      auto snapshot = TakeSnapshot(k, state, record_.has_value(), accounts_);
       if (!snapshot.ok()) return snapshot.status();
       all_ += snapshot->grants_end + snapshot->postings_end;
+      all_ -= std::min(all_, GrantsFrom(k) + PostingsFrom(k));
       snapshots_.push_back(std::move(*snapshot));
       Status looked = estimates_.Look(state.accounts);
       if (looked.ok()) looked = merges_.Look(k, pipeline_.lockstep(), state.accounts);
@@ -130,11 +312,11 @@ Status LedgerAudit::LookAtStates() {
 }
 
 Status LedgerAudit::ForEachRecord(
-    stream::IndexedLog& log, stream::TopicPartition where, std::uint64_t end,
+    stream::IndexedLog& log, stream::TopicPartition where, std::uint64_t from, std::uint64_t end,
     const std::function<Status(std::uint64_t offset, std::string_view record)>& take) {
   Status taken;
   const auto at = ForEachRecordOf(
-      log, where, log.Begin(where), end,
+      log, where, std::max(from, log.Begin(where)), end,
       [&](std::uint64_t offset, std::string_view record) {
         taken = take(offset, record);
         if (taken.ok()) taken = results_.status();
@@ -163,8 +345,9 @@ void LedgerAudit::Step(std::uint64_t records) {
 Status LedgerAudit::ReadGrants(std::uint32_t k) {
   const std::uint64_t snapshot_end = snapshots_[k].grants_end;
   const std::uint64_t end = std::max(snapshot_end, grants_ends_[k]);
-  return ForEachRecord(*grants_log_, {wire::kGrants, k}, end,
+  return ForEachRecord(*grants_log_, {wire::kGrants, k}, GrantsFrom(k), end,
                        [&](std::uint64_t offset, std::string_view record) -> Status {
+                         if (offset < snapshot_end) last_grants_[k] = offset;
                          wire::Grant grant;
                          if (!wire::DecodeGrant(record, &grant)) {
                            problems_.Add(AuditedPlace{.partition = k, .offset = offset, .result = {}}.Text() +
@@ -179,7 +362,7 @@ Status LedgerAudit::TakeGrant(std::uint32_t k, std::uint64_t offset, const wire:
   const wire::GrantHead& head = grant.head;
   const AuditedPlace place{.partition = k, .offset = offset, .result = head.result};
   if (head.kind == wire::GrantKind::kMark) return Status::Ok();
-  if (grant.transfer) TakeTransfer(grant, place);
+  if (grant.transfer) TakeTransfer(grant, place, behind);
   merges_.Take(grant, k, behind);
   if (head.kind == wire::GrantKind::kEstimate) {
     estimates_.Take(grant, place.Text(), behind);
@@ -222,29 +405,31 @@ void LedgerAudit::TakeAward(std::uint32_t k, std::uint64_t offset, const wire::G
   const auto user = unnamed.find({head.project.value, head.user.value});
   const bool expired = user != unnamed.end() && user->second.Expired(offset);
   expired_ += expired ? 1 : 0;
-  AddRecord(k, expired ? AuditedAccount::kExpired : AuditedAccount::kUser, head.project, head.user.value,
-            sum);
+  AddRecord(k, expired && !record_ ? AuditedAccount::kExpired : AuditedAccount::kUser, head.project,
+            head.user.value, sum);
   if (const credit::MicroTotal change = ProvisionalChange(head); change != 0)
     AddRecord(k, AuditedAccount::kProvisional, head.project, head.user.value, {.micro = change});
 }
 
 // A record that another partition sent (a host's account, or a share of a grant) counts as arrived only if it
 // was sent before the sender's snapshot.
-void LedgerAudit::TakeTransfer(const wire::Grant& grant, const AuditedPlace& place) {
+void LedgerAudit::TakeTransfer(const wire::Grant& grant, const AuditedPlace& place, bool behind) {
   const wire::HostTransfer& transfer = *grant.transfer;
   if (transfer.from_partition >= snapshots_.size())
     return problems_.Add(place.Text() + ": transferred from unknown partition " +
                          std::to_string(transfer.from_partition));
   const AuditedHost host{grant.head.project.value, grant.head.host.value};
+  const bool account = grant.head.kind == wire::GrantKind::kHostAccount;
+  const auto add = [&](SentRecords& to) {
+    ++to.records;
+    to.sum.micro += account ? transfer.account.total_micro : grant.head.credit_micro;
+    to.sum.grants += account ? transfer.account.grants : wire::CountedBy(transfer.share_of, grant.head.flags);
+  };
+  if (!behind) add(read_[transfer.from_partition][host]);
   const SentByHost& all_sent = snapshots_[transfer.from_partition].sent;
   const auto sent = all_sent.find(host);
-  if (sent == all_sent.end() || transfer.number > sent->second.records) return;
-  SentRecords& arrived = arrived_[transfer.from_partition][host];
-  ++arrived.records;
-  const bool account = grant.head.kind == wire::GrantKind::kHostAccount;
-  arrived.sum.micro += account ? transfer.account.total_micro : grant.head.credit_micro;
-  arrived.sum.grants +=
-      account ? transfer.account.grants : wire::CountedBy(transfer.share_of, grant.head.flags);
+  if (sent != all_sent.end() && transfer.number <= sent->second.records)
+    add(arrived_[transfer.from_partition][host]);
 }
 
 void LedgerAudit::CheckTransfers() {
@@ -267,7 +452,7 @@ Status LedgerAudit::CheckMerges() {
   if (merges_.merges() > 0) {
     const auto log = pipeline_.LogOf(wire::kRefused);
     const stream::TopicPartition where{wire::kRefused, 0};
-    const auto end = ForEachRecordOf(*log, where, log->Begin(where), log->End(where),
+    const auto end = ForEachRecordOf(*log, where, std::max(refused_from_, log->Begin(where)), log->End(where),
                                      [&](std::uint64_t offset, std::string_view record) {
                                        wire::Refused refused;
                                        if (wire::DecodeRefused(record, &refused))
@@ -310,8 +495,9 @@ Status LedgerAudit::CheckCorrections() {
 
 Status LedgerAudit::ReadPostings(std::uint32_t k) {
   const auto log = pipeline_.LogOf(wire::kPostings);
-  return ForEachRecord(*log, {wire::kPostings, k}, snapshots_[k].postings_end,
+  return ForEachRecord(*log, {wire::kPostings, k}, PostingsFrom(k), snapshots_[k].postings_end,
                        [&](std::uint64_t offset, std::string_view record) -> Status {
+                         last_postings_[k] = offset;
                          if (wire::IsPassedPosting(record)) return Status::Ok();
                          ++postings_;
                          wire::Posting posting;
@@ -336,34 +522,36 @@ AuditReport LedgerAudit::Report() const {
     waiting += snapshot.waiting_grants;
     half_told += snapshot.results_half_told;
   }
-  return {.answer = {{"grants", counts.finals},
-                     {"partial_grants", counts.partials},
-                     {"unpaid_trickles", counts.unpaid},
-                     {"invalid_results", counts.invalid},
-                     {"reversals", counts.reversals},
-                     {"corrections", corrections_.records()},
-                     {"settlements_recomputed", counts.settlements},
-                     {"late_grants", counts.late},
-                     {"opening_balances", openings_},
-                     {"host_moves", host_moves_},
-                     {"host_merges", merges_.merges()},
-                     {"host_merges_waiting", merges_.waiting()},
-                     {"host_merges_refused", merges_.refused()},
-                     {"estimates", estimates_.records()},
-                     {"postings", postings_},
-                     {"waiting_for_user", waiting},
-                     {"expired_grants", expired_},
-                     {"results_half_told", half_told},
-                     {"accounts", compared_},
-                     {"granted_micro", std::to_string(static_cast<long long>(granted_))},
-                     {"posted_micro", std::to_string(static_cast<long long>(posted_))},
-                     {"problem_count", problems_.count()},
-                     {"problems", problems_.told()}},
-          .outcome = {.problems = problems_.count(),
-                      .grants = counts.finals,
-                      .waiting_grants = waiting,
-                      .expired_grants = expired_,
-                      .results_half_told = half_told}};
+  AuditReport report{.answer = {{"grants", counts.finals},
+                                {"partial_grants", counts.partials},
+                                {"unpaid_trickles", counts.unpaid},
+                                {"invalid_results", counts.invalid},
+                                {"reversals", counts.reversals},
+                                {"corrections", corrections_.records()},
+                                {"settlements_recomputed", counts.settlements},
+                                {"late_grants", counts.late},
+                                {"opening_balances", openings_},
+                                {"host_moves", host_moves_},
+                                {"host_merges", merges_.merges()},
+                                {"host_merges_waiting", merges_.waiting()},
+                                {"host_merges_refused", merges_.refused()},
+                                {"estimates", estimates_.records()},
+                                {"postings", postings_},
+                                {"waiting_for_user", waiting},
+                                {"expired_grants", expired_},
+                                {"results_half_told", half_told},
+                                {"accounts", compared_},
+                                {"granted_micro", std::to_string(static_cast<long long>(granted_))},
+                                {"posted_micro", std::to_string(static_cast<long long>(posted_))},
+                                {"problem_count", problems_.count()},
+                                {"problems", problems_.told()}},
+                     .outcome = {.problems = problems_.count(),
+                                 .grants = counts.finals,
+                                 .waiting_grants = waiting,
+                                 .expired_grants = expired_,
+                                 .results_half_told = half_told}};
+  if (record_) report.answer["since"] = {{"at", record_->at}, {"grants", record_->grants}};
+  return report;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "common/base/status.h"
 #include "services/audit/audit_outcome.h"
@@ -18,15 +19,26 @@ namespace cobblestone {
 
 struct AuditOptions {
   SpillOptions spill;
+  // File with the record of the last clean audit (AuditRecord), which a clean audit replaces. Empty: none is read or
+  // written.
+  std::string record{};
+  double at = 0;  // UNIX s, for the record
+  // Continues from the record, that is, reads only later ledger records, if the last audit that read all is at most so
+  // many days old. Without a record all are read. 0: reads all.
+  std::uint32_t since_days = 0;
   // Receives the number of processed records and of all. May be empty.
   std::function<void(std::uint64_t done, std::uint64_t all)> progress{};
 };
 
 struct AuditReport {
-  nlohmann::json answer;  // ["problems"] is empty if the audit is clean
-  AuditOutcome outcome;   // without `at` and `seconds`
+  // ["problems"] is empty if the audit is clean. ["since"], if the audit continued from a record: `at` and `grants` of
+  // that audit. The other counts are those of later records.
+  nlohmann::json answer;
+  AuditOutcome outcome;  // without `at` and `seconds`
 };
 
+// With `since_days`, kCorrupted: the record is damaged. kInvalidArgument: it is the record of another ledger, or of a program
+// with another rules version. Both messages name the next step.
 Result<AuditReport> AuditLedger(AuditedPipeline& pipeline, const AuditOptions& options);
 
 }  // namespace cobblestone

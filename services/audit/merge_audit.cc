@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/stream/state_codec.h"
 #include "services/accounts/accounts_stage.h"
 
 namespace cobblestone {
@@ -163,7 +164,7 @@ void MergeAudit::CheckMerge(const OfHost& host, const Merge& merge) {
     if (!Leads(host, merge.into, done->second))
       problem_(name + ": is merged into host " + std::to_string(done->second) +
                ", which is not on the chain of merges");
-    else if (!heirs_.at({merge.partition, {host.first, done->second}}).contains(merge.user))
+    else if (!continues_ && !heirs_.at({merge.partition, {host.first, done->second}}).contains(merge.user))
       problem_(name + ": is merged into host " + std::to_string(done->second) +
                ", which the ledger does not have as a host of user " + std::to_string(merge.user));
   }
@@ -193,6 +194,32 @@ void MergeAudit::CheckPlaces() {
       problem_(Name(host) + ": in partition " + std::to_string(partition) + " the account is " + text(place) +
                ", but by the ledger " + text(by_ledger));
   }
+}
+
+std::string MergeAudit::Save() const {
+  Saved saved;
+  for (const auto& [host, merge] : merges_) {
+    saved.merges.push_back({host.first, host.second, merge});
+    // The next audit reads what was refused during this one again.
+    if (merge.refused == Refusal::kLately) saved.merges.back().merge.refused = Refusal::kNone;
+  }
+  for (const auto& [here, place] : moved_)
+    saved.places.push_back({here.first, here.second.first, here.second.second, place});
+  std::string bytes;
+  stream::EncodeState(saved, bytes);
+  return bytes;
+}
+
+bool MergeAudit::Continue(std::string_view bytes) {
+  Saved saved;
+  stream::StateReader reader(bytes);
+  reader(saved);
+  if (!reader.done()) return false;
+  continues_ = true;
+  for (const SavedMerge& one : saved.merges) merges_[{one.project, one.host}] = one.merge;
+  for (SavedPlace& one : saved.places)
+    moved_[{one.partition, {one.project, one.host}}] = std::move(one.place);
+  return true;
 }
 
 void MergeAudit::Check() {

@@ -12,6 +12,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -34,6 +35,11 @@ class MergeAudit {
   // Call after the whole ledger. `before`: the refused record was in the log before Look().
   void TakeRefused(const wire::Refused& refused, bool before);
   void Check();
+  // The records so far, without those behind the state, for an audit that continues.
+  [[nodiscard]] std::string Save() const;
+  // After Look(), before Take(). Check() then does not require that the ledger shows the host that a host was merged
+  // into as the same owner's: the record that shows it may be older. False: the bytes are not those of Save().
+  bool Continue(std::string_view saved);
 
   [[nodiscard]] std::uint64_t merges() const { return merges_.size(); }
   [[nodiscard]] std::uint64_t waiting() const { return waiting_.size(); }
@@ -48,6 +54,11 @@ class MergeAudit {
     std::uint64_t user = 0;
     std::uint64_t into = 0;
     Refusal refused = Refusal::kNone;
+
+    template <class Self, class F>
+    static void Fields(Self& s, F&& f) {
+      f(s.partition, s.user, s.into, s.refused);
+    }
   };
   struct Waiting {
     std::uint64_t user = 0;
@@ -60,6 +71,41 @@ class MergeAudit {
     bool elsewhere = false;
     UserId user;  // by the host's account; 0: elsewhere
     std::vector<UserId> leaving;
+
+    template <class Self, class F>
+    static void Fields(Self& s, F&& f) {
+      f(s.due, s.elsewhere, s.user, s.leaving);
+    }
+  };
+  struct SavedMerge {
+    std::uint32_t project = 0;
+    std::uint64_t host = 0;
+    Merge merge;
+
+    template <class Self, class F>
+    static void Fields(Self& s, F&& f) {
+      f(s.project, s.host, s.merge);
+    }
+  };
+  struct SavedPlace {
+    std::uint32_t partition = 0;
+    std::uint32_t project = 0;
+    std::uint64_t host = 0;
+    Place place;
+
+    template <class Self, class F>
+    static void Fields(Self& s, F&& f) {
+      f(s.partition, s.project, s.host, s.place);
+    }
+  };
+  struct Saved {
+    std::vector<SavedMerge> merges;
+    std::vector<SavedPlace> places;
+
+    template <class Self, class F>
+    static void Fields(Self& s, F&& f) {
+      f(s.merges, s.places);
+    }
   };
 
   void Move(const wire::GrantHead& head, Place& place) const;
@@ -69,6 +115,7 @@ class MergeAudit {
   [[nodiscard]] bool Leads(const OfHost& host, std::uint64_t into, std::uint64_t to) const;
 
   Problem problem_;
+  bool continues_ = false;
   // From the state.
   std::map<Here, std::uint64_t> done_;  // the host that each host was merged into
   std::map<Here, Waiting> waiting_;

@@ -14,14 +14,20 @@ std::string Text(credit::MicroTotal value) { return std::to_string(static_cast<l
 
 void ResultBalance::Take(const wire::Grant& grant, std::uint32_t partition, std::uint64_t offset,
                          bool behind) {
+  Describe(grant, partition, offset, behind, [this](const Entry& entry) { entries_.Add(entry); });
+}
+
+// The entries of one award.
+void ResultBalance::Describe(const wire::Grant& grant, std::uint32_t partition, std::uint64_t offset,
+                             bool behind, const std::function<void(const Entry&)>& take) {
   const wire::GrantHead& head = grant.head;
   const auto add = [&](What what, std::int64_t micro) {
-    entries_.Add({.result = head.result.value,
-                  .micro = micro,
-                  .offset = offset,
-                  .project = head.project.value,
-                  .partition = static_cast<std::uint16_t>(partition),
-                  .what = what});
+    take({.result = head.result.value,
+          .micro = micro,
+          .offset = offset,
+          .project = head.project.value,
+          .partition = static_cast<std::uint16_t>(partition),
+          .what = what});
   };
   add(behind                                 ? What::kBehind
       : head.kind == wire::GrantKind::kFinal ? What::kFinal
@@ -76,6 +82,15 @@ struct ResultBalance::Group {
       case What::kPosting: return TakePosting(entry, problems);
     }
   }
+  void TakeOlder(const Older& older, AuditProblems& problems) {
+    for (const Older::Award& award : older.awards)
+      Describe(award.grant, award.partition, award.offset, false,
+               [&](const Entry& entry) { Take(entry, problems); });
+    for (const wire::Posting& posting : older.postings)
+      if (const auto award = unposted.find(posting.credit_micro);
+          award != unposted.end() && award->second > 0)
+        --award->second;
+  }
   // Each award has at most one posting.
   void TakePosting(const Entry& entry, AuditProblems& problems) {
     const std::string where = "posting at partition " + std::to_string(entry.partition) + ", offset " +
@@ -110,12 +125,17 @@ struct ResultBalance::Group {
   }
 };
 
-Status ResultBalance::Compare(AuditProblems& problems) {
+Status ResultBalance::Compare(AuditProblems& problems, const FindOlder& older) {
   std::optional<Group> group;
-  Status s = entries_.ForEach([&](const Entry& entry) {
+  Status s = entries_.ForEach([&](const Entry& entry) -> Status {
     if (!group || !group->first.SameResult(entry)) {
       if (group) group->Close(problems);
       group.emplace(Group{.first = entry, .finals = {}, .unposted = {}});
+      if (older) {
+        const auto before = older(ProjectId(entry.project), ResultId(entry.result));
+        if (!before.ok()) return before.status();
+        group->TakeOlder(*before, problems);
+      }
     }
     group->Take(entry, problems);
     return Status::Ok();

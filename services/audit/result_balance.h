@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -27,8 +28,19 @@ class ResultBalance {
   void Take(const wire::Posting& posting, std::uint32_t partition, std::uint64_t offset);
 
   [[nodiscard]] const Status& status() const { return entries_.status(); }
-  // Once, at the end.
-  Status Compare(AuditProblems& problems);
+  // What the ledger holds of a result from before the records that were taken.
+  struct Older {
+    struct Award {
+      wire::Grant grant;
+      std::uint32_t partition = 0;
+      std::uint64_t offset = 0;
+    };
+    std::vector<Award> awards;
+    std::vector<wire::Posting> postings;
+  };
+  using FindOlder = std::function<Result<Older>(ProjectId project, ResultId result)>;
+  // Once, at the end. `older`: may be empty, if all records were taken.
+  Status Compare(AuditProblems& problems, const FindOlder& older = {});
 
  private:
   enum class What : std::uint8_t {
@@ -58,6 +70,8 @@ class ResultBalance {
   };
   static_assert(sizeof(Entry) == 32);
   struct Group;
+  static void Describe(const wire::Grant& grant, std::uint32_t partition, std::uint64_t offset, bool behind,
+                       const std::function<void(const Entry&)>& take);
 
   SpillSort<Entry> entries_;
 };

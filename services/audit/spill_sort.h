@@ -28,7 +28,7 @@ namespace cobblestone {
 
 struct SpillOptions {
   std::string directory;           // must exist; for the files
-  std::size_t entries = 1u << 20;  // in memory
+  std::size_t entries = 1u << 18;  // in memory
 };
 
 template <class Entry>

@@ -815,8 +815,18 @@ std::string KafkaTasksText(const json& answer) {
 std::string AuditText(const json& answer) {
   json rest = answer;
   const json problems = At(answer, "problems");
-  if (rest.is_object()) rest.erase("problems");
-  std::string text = AnyText(rest, "  ");
+  const bool continues = Has(answer, "since");
+  if (rest.is_object()) {
+    rest.erase("problems");
+    rest.erase("since");
+  }
+  std::string text;
+  if (continues) {
+    const json& since = At(answer, "since");
+    text = "Continues the clean audit of " + TimeText(At(since, "at")) + ": the " + Text(since, "grants") +
+           " grants up to there were not read again, and the numbers below are of later records.\n";
+  }
+  text += AnyText(rest, "  ");
   if (problems.empty()) return text + "No problems found: every number follows from the recorded inputs.\n";
   text += WithCommas(problems.size()) + (problems.size() == 1 ? " problem:\n" : " problems:\n");
   for (const json& problem : problems)

@@ -1,5 +1,6 @@
 // The engine as an audit reads it: each slot between two commits, and the durable records of the log.
 #include <chrono>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -44,11 +45,16 @@ class AuditedEngine final : public AuditedPipeline {
 }  // namespace
 
 Result<nlohmann::json> Engine::Audit(
-    const std::function<void(std::uint64_t done, std::uint64_t all)>& progress) {
+    const std::function<void(std::uint64_t done, std::uint64_t all)>& progress, std::uint32_t since_days) {
+  static std::mutex one_audit;  // two at a time would write one record
+  const std::lock_guard lock(one_audit);
   const auto began = std::chrono::steady_clock::now();
   AuditedEngine audited(*this);
-  auto report =
-      AuditLedger(audited, {.spill = {.directory = settings_.data_directory}, .progress = progress});
+  auto report = AuditLedger(audited, {.spill = {.directory = settings_.data_directory},
+                                      .record = settings_.data_directory + "/audited",
+                                      .at = options_.clock(),
+                                      .since_days = since_days,
+                                      .progress = progress});
   if (!report.ok()) return report.status();
   report->outcome.at = options_.clock();
   report->outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();

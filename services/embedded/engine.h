@@ -197,8 +197,10 @@ class Engine {
   EngineCounts Counts();
 
   // Re-derives every grant from its inputs and every total from the grants. `progress` receives the number of
-  // processed records and of all. ["problems"] is empty if the audit is clean.
-  Result<nlohmann::json> Audit(const std::function<void(std::uint64_t done, std::uint64_t all)>& progress);
+  // processed records and of all. ["problems"] is empty if the audit is clean. `since_days`: AuditOptions, with the
+  // file `audited` of the data directory.
+  Result<nlohmann::json> Audit(const std::function<void(std::uint64_t done, std::uint64_t all)>& progress,
+                               std::uint32_t since_days = 0);
   // Of the last audit; stored in the data directory. None: no audit has run, or its outcome is unknown.
   [[nodiscard]] std::optional<AuditOutcome> last_audit() const;
 

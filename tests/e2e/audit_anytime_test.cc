@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -12,6 +15,7 @@
 #include <vector>
 
 #include "common/wire/control/topics.h"
+#include "common/wire/events/event_codec.h"
 #include "services/audit/ledger_audit.h"
 #include "services/ledger/ledger.h"
 #include "services/ledger/ledger_index.h"
@@ -149,6 +153,159 @@ TEST_F(AuditAnytime, OneMicroCreditIsFoundAndTheAccountIsNamed) {
   EXPECT_THAT(Audit(0, 100)["problems"].get<std::vector<std::string>>(),
               ElementsAre(HasSubstr("host " + std::to_string(key.id) +
                                     " of project 1: the total differs by 1 micro-credits from the grants")));
+}
+
+// ---- audit --since ---------------------------------------------------------------------------------------
+
+class AuditSince : public AuditAnytime {
+ protected:
+  Result<AuditReport> Try(std::uint32_t since_days, std::uint64_t steps = 0) {
+    AuditedWorld audited(world_, steps);
+    return AuditLedger(audited, {.spill = {.directory = dir_.path(), .entries = 50},
+                                 .record = record(),
+                                 .at = now_,
+                                 .since_days = since_days});
+  }
+  nlohmann::json Continue(std::uint64_t steps = 0) {
+    auto report = Try(7, steps);
+    if (!report.ok()) throw std::runtime_error(report.status().message());
+    return report->answer;
+  }
+  std::uint64_t merge_ = 0;
+  double now_ = 1.7e9;
+  [[nodiscard]] std::string record() const { return dir_ / "audited"; }
+  // A clean audit of the first half of the traffic; then the second half.
+  void HalfAudited() {
+    const Events events = Traffic(9);
+    const auto half = static_cast<std::ptrdiff_t>(events.size() / 2);
+    world_.Add(Events(events.begin(), events.begin() + half));
+    world_.RunUntilIdle();
+    ASSERT_EQ(Continue()["problem_count"], 0);
+    world_.Add(Events(events.begin() + half, events.end()));
+    world_.RunUntilIdle();
+  }
+  std::string Bytes() const {
+    std::ifstream file(record(), std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  void Write(const std::string& bytes) const { std::ofstream(record(), std::ios::binary) << bytes; }
+};
+
+TEST_F(AuditSince, EachReadsOnlyWhatIsNewAndTogetherTheyReadAll) {
+  std::uint64_t continued = 0;
+  std::uint64_t moves = 0;
+  std::uint64_t merges = 0;
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    std::mt19937_64 random(seed);
+    world_ = FreeWorld(kPartitions, seed);
+    std::filesystem::remove(record());
+    GenerateOptions options = Trickling(seed);
+    options.results = 150;
+    options.hosts = 12;
+    options.teams = 4;
+    options.machines = 0.5;
+    world_.Add(Generate(options));
+    std::uint64_t grants = 0;
+    nlohmann::json last;
+    for (bool more = true; more;) {
+      for (std::uint64_t steps = random() % 120; steps > 0 && more; --steps) more = world_.Step();
+      if (more && random() % 3 == 0)
+        world_.Add(wire::EncodeEvent(
+            {.head = {.id = 1'000'000'000 + ++merge_, .project = ProjectId(1), .time = options.start_time},
+             .body = wire::HostMerge{.host = HostId(1 + random() % options.hosts),
+                                     .into = HostId(1 + random() % options.hosts)}}));
+      last = Continue(random() % 12);
+      ASSERT_EQ(last["problem_count"], 0) << "seed " << seed << ": " << last.dump(1);
+      EXPECT_EQ(last.contains("since") ? last["since"]["grants"].get<std::uint64_t>() : 0, grants);
+      grants += last["grants"].get<std::uint64_t>();
+      continued += last.contains("since") ? 1 : 0;
+    }
+    last = Continue();
+    const auto full = Audit(0, 1000);
+    EXPECT_EQ(full["grants"], grants + last["grants"].get<std::uint64_t>());
+    for (const char* state : {"accounts", "waiting_for_user", "results_half_told", "host_merges"})
+      EXPECT_EQ(last[state], full[state]) << state;
+    EXPECT_EQ(last["postings"], 0);
+    moves += full["host_moves"].get<std::uint64_t>();
+    merges += full["host_merges"].get<std::uint64_t>();
+  }
+  EXPECT_GT(continued, 10u);
+  EXPECT_GT(moves, 5u);
+  EXPECT_GT(merges, 5u);
+}
+
+TEST_F(AuditSince, OneMicroCreditAfterTheRecordIsFoundAndTheRecordStays) {
+  HalfAudited();
+  const std::string before = Bytes();
+  auto& hosts = world_.slots()[1].stages.accounts->hosts();
+  stream::Key key;
+  hosts.ForEach([&](const stream::Key& one, const accounts::HostAccount&) { key = one; });
+  hosts.Mutable(key).account.total_micro += 1;
+  EXPECT_THAT(Continue()["problems"].get<std::vector<std::string>>(),
+              ElementsAre(HasSubstr("host " + std::to_string(key.id) +
+                                    " of project 1: the total differs by 1 micro-credits from the grants")));
+  EXPECT_EQ(Bytes(), before);
+  hosts.Mutable(key).account.total_micro -= 1;
+  EXPECT_EQ(Continue()["problem_count"], 0);
+  EXPECT_NE(Bytes(), before);
+}
+
+// The first grant is older than the record: the index of the ledger knows it.
+TEST_F(AuditSince, ASecondGrantOfAnOldResultIsFound) {
+  HalfAudited();
+  ASSERT_EQ(Continue()["problem_count"], 0);
+  std::string again;
+  for (const std::string& record : world_.Partition({wire::kGrants, 1})) {
+    wire::GrantHead head;
+    if (wire::DecodeGrantHead(record, &head) && head.kind == wire::GrantKind::kFinal) again = record;
+  }
+  wire::GrantHead head;
+  ASSERT_TRUE(wire::DecodeGrantHead(again, &head));
+  world_.AddTo({wire::kGrants, 1}, again);
+  world_.RunUntilIdle();
+  EXPECT_THAT(Continue()["problems"].get<std::vector<std::string>>(),
+              ElementsAre(HasSubstr("result " + std::to_string(head.result.value) +
+                                    " of project 1: has 2 final grants")));
+}
+
+TEST_F(AuditSince, AllIsReadAgainWhenTheLastFullAuditIsOld) {
+  HalfAudited();
+  now_ += 5 * 86400;
+  EXPECT_TRUE(Continue().contains("since"));
+  now_ += 3 * 86400;
+  EXPECT_FALSE(Continue().contains("since"));
+  EXPECT_TRUE(Continue().contains("since"));
+}
+
+TEST_F(AuditSince, ADamagedRecordIsRefused) {
+  HalfAudited();
+  const std::string good = Bytes();
+  ASSERT_GT(good.size(), 200u);
+  for (std::size_t at = 0; at < good.size(); at += 37) {
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ 1);
+    Write(bad);
+    const auto report = Try(7);
+    ASSERT_EQ(report.status().code(), StatusCode::kCorrupted) << at;
+    EXPECT_THAT(report.status().message(), HasSubstr("without --since"));
+  }
+  for (const std::size_t size : {std::size_t{0}, std::size_t{30}, good.size() - 1}) {
+    Write(good.substr(0, size));
+    EXPECT_EQ(Try(7).status().code(), StatusCode::kCorrupted) << size;
+  }
+  // A full audit does not read it, and replaces it.
+  ASSERT_TRUE(Try(0).ok());
+  EXPECT_EQ(Continue()["problem_count"], 0);
+}
+
+TEST_F(AuditSince, TheRecordOfAnotherLedgerIsRefused) {
+  HalfAudited();
+  world_ = FreeWorld(kPartitions, 7);
+  world_.Add(Traffic(10));
+  world_.RunUntilIdle();
+  const auto report = Try(7);
+  EXPECT_EQ(report.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(report.status().message(), HasSubstr("is of another ledger"));
 }
 
 }  // namespace

@@ -47,6 +47,11 @@ class ProgramAdopt : public ::testing::Test {
     const json audit = Ask({"audit"});
     EXPECT_EQ(audit["problem_count"], 0) << audit.dump(1);
     EXPECT_EQ(audit["opening_balances"], openings);
+    const json since = Ask({"audit", "--since"});
+    EXPECT_EQ(since["problem_count"], 0) << since.dump(1);
+    EXPECT_EQ(since["since"]["grants"], audit["grants"]);
+    EXPECT_EQ(since["opening_balances"], 0);
+    EXPECT_EQ(since["accounts"], audit["accounts"]);
   }
   void Write(const std::string& file, const std::string& text) {
     std::ofstream(dir_ / file, std::ios::binary | std::ios::trunc) << text;

@@ -165,6 +165,11 @@ TEST(Format, AFieldThatIsNewIsShownUnderItsOwnName) {
 }
 
 TEST(Format, AnAuditWithoutProblemsSaysSoAndOneWithProblemsTellsThem) {
+  EXPECT_THAT(
+      AuditText(
+          {{"grants", 5}, {"since", {{"at", 1700000000}, {"grants", 36628}}}, {"problems", json::array()}}),
+      AllOf(HasSubstr("Continues the clean audit of 2023-11-14"), HasSubstr("the 36,628 grants up to there"),
+            Not(HasSubstr("since"))));
   EXPECT_THAT(AuditText({{"grants_checked", 36628}, {"problems", json::array()}}),
               ::testing::AllOf(HasSubstr("grants checked  36,628"), HasSubstr("No problems found")));
   EXPECT_THAT(AuditText({{"problems", {"user 5: total 7, grants sum to 8"}}}),

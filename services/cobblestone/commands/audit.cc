@@ -1,4 +1,7 @@
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -12,17 +15,26 @@
 namespace cobblestone {
 namespace {
 
+constexpr std::uint32_t kAnyAge = std::numeric_limits<std::uint32_t>::max();
+
 struct Options {
   QueryOptions query;
   std::string scratch;
+  bool since = false;
+  std::uint32_t full_every = kAnyAge;
+
+  // AuditOptions::since_days.
+  [[nodiscard]] std::uint32_t since_days() const { return since ? full_every : 0; }
 };
 
 using Done = std::function<void(std::uint64_t done, std::uint64_t all)>;
 
-Result<nlohmann::json> AskEngine(const settings::RunSettings& settings, const Done& progress) {
+Result<nlohmann::json> AskEngine(const settings::RunSettings& settings, const Options& options,
+                                 const Done& progress) {
   auto client = Client::Open(settings, Purpose::kAsk, TellOpening);
   if (!client.ok()) return client.status();
-  return (*client)->AskLong({.path = "/audit"}, progress);
+  return (*client)->AskLong(
+      {.path = "/audit", .parameters = {{"since_days", std::to_string(options.since_days())}}}, progress);
 }
 
 // In this process: workers and topics stay unchanged.
@@ -40,11 +52,15 @@ Result<nlohmann::json> AuditKafka(const settings::RunSettings& settings, const O
   const auto audited =
       OpenAudited(settings, {.directory = directory, .report = TellOpening, .restoring = restore});
   if (!audited.ok()) return audited.status();
-  auto report =
-      AuditLedger(**audited, {.spill = {.directory = directory}, .progress = [&](auto done, auto all) {
-                                commits.reset();
-                                progress(done, all);
-                              }});
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  auto report = AuditLedger(**audited, {.spill = {.directory = directory},
+                                        .record = directory + "/audited",
+                                        .at = std::chrono::duration<double>(now).count(),
+                                        .since_days = options.since_days(),
+                                        .progress = [&](std::uint64_t done, std::uint64_t all) {
+                                          commits.reset();
+                                          progress(done, all);
+                                        }});
   if (!report.ok()) return report.status();
   return std::move(report->answer);
 }
@@ -60,7 +76,7 @@ int Run(const Options& options) {
   const auto show = [&](std::uint64_t done, std::uint64_t all) {
     progress.Show({.done = done, .all = all, .counted = done});
   };
-  auto answer = on_kafka ? AuditKafka(*settings, options, show) : AskEngine(*settings, show);
+  auto answer = on_kafka ? AuditKafka(*settings, options, show) : AskEngine(*settings, options, show);
   progress.Finish();
   if (!answer.ok()) return TellError(answer.status());
   if (options.query.json) {
@@ -79,6 +95,13 @@ void AddAudit(Program& program) {
       program, "audit", "Recomputes every grant and every total from the ledger, and compares the results",
       [](Verb& verb, Options& options) {
         AddQueryOptions(verb, options.query, false);
+        verb.Flag(
+            "--since", options.since,
+            "continue from the last clean audit: read only the ledger records since then, and compare their\n"
+            "sums, added to those of that audit, with the totals now. Without a record, read all");
+        verb.Add("--full-every", options.full_every,
+                 "with --since: read all if the last audit that read all is older than this (default: never)")
+            .Type("DAYS");
         verb.Add(
                 "--scratch", options.scratch,
                 "On Kafka: directory for the index of the ledger, which the next audit uses again, and for the\n"
@@ -86,7 +109,8 @@ void AddAudit(Program& program) {
             .Type("DIR");
         verb.Footer(
             "Prints a list of the checks. Exit code 1: at least one number differs, even by one micro-credit.\n"
-            "The pipeline and all workers may keep running.");
+            "The pipeline and all workers may keep running. A clean audit leaves a record in the data directory\n"
+            "(on Kafka in the directory of --scratch), from which --since continues.");
       },
       Run);
 }
